@@ -1,0 +1,99 @@
+#include "core/buffer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void buffer_init(struct buffer *buffer, size_t cap_bytes)
+{
+    *buffer = (struct buffer){.cap_bytes = cap_bytes};
+}
+
+void buffer_done(struct buffer *buffer)
+{
+    free(buffer->data);
+    *buffer = (struct buffer){.cap_bytes = buffer->cap_bytes};
+}
+
+bool buffer_failed(const struct buffer *buffer)
+{
+    return buffer->failed;
+}
+
+static bool reserve(struct buffer *buffer, size_t more)
+{
+    size_t need, capacity;
+    char *data;
+
+    if (buffer->failed)
+        return false;
+    if (more > buffer->cap_bytes - buffer->len)
+        goto fail;
+    need = buffer->len + more;
+    if (need <= buffer->capacity)
+        return true;
+    capacity = MIN(MAX(need, MAX(buffer->capacity * 2, (size_t)4096)), buffer->cap_bytes);
+    data = realloc(buffer->data, capacity);
+    if (!data)
+        goto fail;
+    buffer->data = data;
+    buffer->capacity = capacity;
+    return true;
+fail:
+    buffer->failed = true;
+    return false;
+}
+
+void buffer_bytes(struct buffer *buffer, const char *bytes, size_t len)
+{
+    if (len == 0 || !reserve(buffer, len))
+        return;
+    memcpy(buffer->data + buffer->len, bytes, len);
+    buffer->len += len;
+}
+
+void buffer_str(struct buffer *buffer, const char *text)
+{
+    buffer_bytes(buffer, text, strlen(text));
+}
+
+void buffer_char(struct buffer *buffer, char c)
+{
+    buffer_bytes(buffer, &c, 1);
+}
+
+void buffer_u64(struct buffer *buffer, uint64_t value)
+{
+    char digits[20], *p = digits + sizeof(digits);
+
+    do
+        *--p = (char)('0' + value % 10);
+    while ((value /= 10) > 0);
+    buffer_bytes(buffer, p, (size_t)(digits + sizeof(digits) - p));
+}
+
+void buffer_i64(struct buffer *buffer, int64_t value)
+{
+    if (value < 0)
+        buffer_char(buffer, '-');
+    buffer_u64(buffer, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
+void buffer_fixed(struct buffer *buffer, int64_t value, unsigned digits)
+{
+    uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value, scale = 1, fraction;
+
+    for (unsigned i = 0; i < digits; i++)
+        scale *= 10;
+    if (value < 0)
+        buffer_char(buffer, '-');
+    buffer_u64(buffer, magnitude / scale);
+    fraction = magnitude % scale;
+    if (fraction == 0)
+        return;
+    buffer_char(buffer, '.');
+    while (fraction > 0) {
+        scale /= 10;
+        buffer_char(buffer, (char)('0' + fraction / scale));
+        fraction %= scale;
+    }
+}

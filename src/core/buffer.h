@@ -1,0 +1,32 @@
+/*
+ * Buffer: bytes that grow at the end, for rendering. A failed append marks the buffer and every
+ * later append is dropped, so a renderer checks once, at its end (buffer_failed).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/macros.h"
+
+struct buffer {
+    char *data; /* not NUL-terminated */
+    size_t len;
+    size_t capacity;
+    size_t cap_bytes; /* the most that it may hold */
+    bool failed;
+};
+
+void buffer_init(struct buffer *buffer, size_t cap_bytes);
+void buffer_done(struct buffer *buffer);
+bool buffer_failed(const struct buffer *buffer);
+
+void buffer_bytes(struct buffer *buffer, const char *bytes, size_t len);
+void buffer_str(struct buffer *buffer, const char *text);
+void buffer_char(struct buffer *buffer, char c);
+void buffer_u64(struct buffer *buffer, uint64_t value);
+void buffer_i64(struct buffer *buffer, int64_t value);
+
+/* value / 10^digits as an exact decimal, without trailing zeros: (1500000, 6) is "1.5". */
+void buffer_fixed(struct buffer *buffer, int64_t value, unsigned digits);

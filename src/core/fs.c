@@ -1,0 +1,87 @@
+#include "core/fs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/macros.h"
+
+/* Reads until end of file or until `size_bytes` are full. */
+static ssize_t read_up_to(int fd, char *buffer, size_t size_bytes)
+{
+    size_t len = 0;
+
+    while (len < size_bytes) {
+        ssize_t n = read(fd, buffer + len, size_bytes - len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        len += (size_t)n;
+    }
+    return (ssize_t)len;
+}
+
+int fs_read_at(int dir_fd, const char *path, char *buffer, size_t size_bytes, size_t *ret_len)
+{
+    _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    ssize_t n;
+
+    if (fd < 0)
+        return -errno;
+    n = read_up_to(fd, buffer, size_bytes);
+    if (n < 0)
+        return (int)n;
+    if ((size_t)n == size_bytes)
+        return -EFBIG;
+    buffer[n] = '\0';
+    *ret_len = (size_t)n;
+    return 0;
+}
+
+int fs_read_fd(int fd, size_t cap_bytes, char **ret_data, size_t *ret_len)
+{
+    _cleanup_free_ char *data = NULL;
+    size_t len = 0, capacity = 4096;
+
+    for (;;) {
+        char *grown = realloc(data, capacity + 1);
+        ssize_t n;
+
+        if (!grown)
+            return -ENOMEM;
+        data = grown;
+        n = read_up_to(fd, data + len, capacity - len);
+        if (n < 0)
+            return (int)n;
+        len += (size_t)n;
+        if (len > cap_bytes)
+            return -EFBIG;
+        if (len < capacity)
+            break;
+        capacity *= 2;
+    }
+    data[len] = '\0';
+    *ret_data = TAKE_PTR(data);
+    *ret_len = len;
+    return 0;
+}
+
+int fs_write_all(int fd, const char *data, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(fd, data, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        data += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}

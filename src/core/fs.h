@@ -1,0 +1,16 @@
+/* Reading files relative to a directory descriptor, so that every test can hand in a tree. */
+#pragma once
+
+#include <stddef.h>
+
+/*
+ * Reads a whole pseudo-file into `buffer`, NUL-terminated. May block as long as the file does.
+ * Returns 0, -errno, or -EFBIG when the file does not fit: nothing is ever silently cut.
+ */
+int fs_read_at(int dir_fd, const char *path, char *buffer, size_t size_bytes, size_t *ret_len);
+
+/* The same for an open descriptor, from its start, into malloc'ed memory of at most `cap_bytes`. */
+int fs_read_fd(int fd, size_t cap_bytes, char **ret_data, size_t *ret_len);
+
+/* Writes everything or fails. */
+int fs_write_all(int fd, const char *data, size_t len);

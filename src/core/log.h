@@ -1,0 +1,23 @@
+/*
+ * Logging to stderr, logfmt or JSON, one write per line. Only app/ calls it: libraries return
+ * errors.
+ *
+ * The level and format are the program's one piece of global state; they are set once, at start.
+ */
+#pragma once
+
+enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERROR };
+enum log_format { LOG_FORMAT_LOGFMT, LOG_FORMAT_JSON };
+
+void log_configure(enum log_level level, enum log_format format);
+
+/*
+ * `message` is constant text; then pairs of const char * (key, value) up to a NULL key. A NULL
+ * value is left out. Values may hold anything: they are quoted and escaped.
+ */
+void log_event(enum log_level level, const char *message, ...) __attribute__((sentinel));
+
+#define log_debug(...) log_event(LOG_LEVEL_DEBUG, __VA_ARGS__, NULL)
+#define log_info(...)  log_event(LOG_LEVEL_INFO, __VA_ARGS__, NULL)
+#define log_warn(...)  log_event(LOG_LEVEL_WARN, __VA_ARGS__, NULL)
+#define log_error(...) log_event(LOG_LEVEL_ERROR, __VA_ARGS__, NULL)

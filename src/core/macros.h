@@ -1,0 +1,41 @@
+/* The handful of macros everything shares: cleanup attributes and small arithmetic. */
+#pragma once
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a)   (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b)       ((a) < (b) ? (a) : (b))
+#define MAX(a, b)       ((a) > (b) ? (a) : (b))
+#define PRINTF(f, args) __attribute__((format(printf, f, args)))
+
+#define USEC_PER_SEC ((uint64_t)1000000)
+
+static inline void cleanup_free(void *p)
+{
+    free(*(void **)p);
+}
+
+static inline void cleanup_close(const int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+#define _cleanup_free_  __attribute__((cleanup(cleanup_free)))
+#define _cleanup_close_ __attribute__((cleanup(cleanup_close)))
+
+/* Hand an owned pointer or descriptor to the caller and forget it here. */
+#define TAKE_PTR(p)                                                                                \
+    ({                                                                                             \
+        __typeof__(p) take_ptr_ = (p);                                                             \
+        (p) = NULL;                                                                                \
+        take_ptr_;                                                                                 \
+    })
+#define TAKE_FD(fd)                                                                                \
+    ({                                                                                             \
+        int take_fd_ = (fd);                                                                       \
+        (fd) = -1;                                                                                 \
+        take_fd_;                                                                                  \
+    })

@@ -1,0 +1,110 @@
+#include "core/map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { CAPACITY_MIN = 16 };
+
+void map_done(struct map *map)
+{
+    free(map->slots);
+    *map = (struct map){0};
+}
+
+bool map_find(const struct map *map, uint64_t hash, map_equal *equal, const void *context,
+              const void *key, uint32_t *ret_value)
+{
+    if (map->capacity == 0)
+        return false;
+    for (size_t i = hash & (map->capacity - 1); map->slots[i].hash != 0;
+         i = (i + 1) & (map->capacity - 1)) {
+        if (map->slots[i].hash != hash || !equal(context, map->slots[i].value, key))
+            continue;
+        *ret_value = map->slots[i].value;
+        return true;
+    }
+    return false;
+}
+
+static void place(struct map_slot *slots, size_t capacity, struct map_slot entry)
+{
+    size_t i = entry.hash & (capacity - 1);
+
+    while (slots[i].hash != 0)
+        i = (i + 1) & (capacity - 1);
+    slots[i] = entry;
+}
+
+static int grow(struct map *map)
+{
+    size_t capacity = map->capacity ? map->capacity * 2 : CAPACITY_MIN;
+    struct map_slot *slots = calloc(capacity, sizeof(*slots));
+
+    if (!slots)
+        return -ENOMEM;
+    for (size_t i = 0; i < map->capacity; i++)
+        if (map->slots[i].hash != 0)
+            place(slots, capacity, map->slots[i]);
+    free(map->slots);
+    map->slots = slots;
+    map->capacity = capacity;
+    return 0;
+}
+
+int map_insert(struct map *map, uint64_t hash, uint32_t value)
+{
+    /* At most two thirds full: probes stay short. */
+    if (map->count + 1 > map->capacity / 3 * 2) {
+        int r = grow(map);
+
+        if (r < 0)
+            return r;
+    }
+    place(map->slots, map->capacity, (struct map_slot){hash, value});
+    map->count++;
+    return 0;
+}
+
+void map_remove(struct map *map, uint64_t hash, uint32_t value)
+{
+    size_t mask = map->capacity - 1, hole;
+
+    if (map->capacity == 0)
+        return;
+    hole = hash & mask;
+    while (map->slots[hole].hash != hash || map->slots[hole].value != value) {
+        if (map->slots[hole].hash == 0)
+            return;
+        hole = (hole + 1) & mask;
+    }
+    /* Move later entries of the cluster back, so that no tombstone is needed. */
+    for (size_t i = (hole + 1) & mask; map->slots[i].hash != 0; i = (i + 1) & mask) {
+        size_t home = map->slots[i].hash & mask;
+
+        if (((i - home) & mask) >= ((i - hole) & mask)) {
+            map->slots[hole] = map->slots[i];
+            hole = i;
+        }
+    }
+    map->slots[hole] = (struct map_slot){0};
+    map->count--;
+}
+
+uint64_t map_hash_u64(uint64_t key)
+{
+    /* The finaliser of splitmix64; 0 is reserved for an empty slot. */
+    key += 0x9e3779b97f4a7c15ULL;
+    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    key = (key ^ (key >> 27)) * 0x94d049bb133111ebULL;
+    key ^= key >> 31;
+    return key ? key : 1;
+}
+
+uint64_t map_hash_bytes(struct span bytes)
+{
+    uint64_t hash = 0xcbf29ce484222325ULL; /* FNV-1a */
+
+    for (size_t i = 0; i < bytes.len; i++)
+        hash = (hash ^ (unsigned char)bytes.data[i]) * 0x100000001b3ULL;
+    return map_hash_u64(hash);
+}

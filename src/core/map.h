@@ -1,0 +1,40 @@
+/*
+ * Map: open addressing from a hash to a 32-bit value, usually an index into the caller's array.
+ *
+ * The map holds no keys: on equal hashes it asks the caller whether the value stands for the key.
+ * So one implementation serves numbers and strings, and keys are stored once.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/span.h"
+
+struct map_slot {
+    uint64_t hash; /* 0 is an empty slot */
+    uint32_t value;
+};
+
+struct map {
+    struct map_slot *slots;
+    size_t capacity; /* a power of two, or 0 */
+    size_t count;
+};
+
+/* Does `value` stand for `key`? */
+typedef bool map_equal(const void *context, uint32_t value, const void *key);
+
+void map_done(struct map *map);
+bool map_find(const struct map *map, uint64_t hash, map_equal *equal, const void *context,
+              const void *key, uint32_t *ret_value);
+
+/* The key must not be in the map yet. Returns 0 or -ENOMEM. */
+int map_insert(struct map *map, uint64_t hash, uint32_t value);
+
+/* Removes the entry of this very value. No-op if there is none. */
+void map_remove(struct map *map, uint64_t hash, uint32_t value);
+
+uint64_t map_hash_u64(uint64_t key);
+uint64_t map_hash_bytes(struct span bytes);

@@ -1,0 +1,133 @@
+#include "core/parse.h"
+
+#include <errno.h>
+
+#include "core/macros.h"
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+int parse_u64(struct span text, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+
+    if (text.len == 0)
+        return -EINVAL;
+    for (size_t i = 0; i < text.len; i++)
+        if (!is_digit(text.data[i]))
+            return -EINVAL;
+    for (size_t i = 0; i < text.len; i++)
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(text.data[i] - '0'), &value))
+            return -ERANGE;
+    *ret_value = value;
+    return 0;
+}
+
+int parse_u64_max(struct span text, uint64_t max, uint64_t *ret_value)
+{
+    uint64_t value;
+    int r = parse_u64(text, &value);
+
+    if (r < 0)
+        return r;
+    if (value > max)
+        return -ERANGE;
+    *ret_value = value;
+    return 0;
+}
+
+int parse_bool(struct span text, bool *ret_value)
+{
+    if (span_equals(text, "true"))
+        *ret_value = true;
+    else if (span_equals(text, "false"))
+        *ret_value = false;
+    else
+        return -EINVAL;
+    return 0;
+}
+
+/* One "12.5s" of a duration; advances `text`. */
+static int duration_term(struct span *text, uint64_t *ret_us)
+{
+    static const struct {
+        const char *name;
+        uint64_t us;
+    } units[] = {
+        {"us", 1},      {"\u00b5s", 1}, /* micro sign */
+        {"\u03bcs", 1},                 /* Greek mu: Go takes both */
+        {"ms", 1000},   {"s", USEC_PER_SEC}, {"m", 60000000ULL}, {"h", 3600000000ULL},
+    };
+    size_t whole_len = 0, fraction_len = 0, unit_len = 0, i;
+    uint64_t whole = 0, unit_us = 0, fraction_us = 0, scale;
+    const char *fraction, *unit;
+
+    while (whole_len < text->len && is_digit(text->data[whole_len]))
+        whole_len++;
+    i = whole_len;
+    fraction = text->data + i;
+    if (i < text->len && text->data[i] == '.') {
+        fraction = text->data + ++i;
+        while (i < text->len && is_digit(text->data[i]))
+            i++;
+        fraction_len = (size_t)(text->data + i - fraction);
+    }
+    if (whole_len + fraction_len == 0)
+        return -EINVAL;
+    unit = text->data + i;
+    while (i < text->len && !is_digit(text->data[i]) && text->data[i] != '.')
+        i++;
+    unit_len = (size_t)(text->data + i - unit);
+    for (size_t u = 0; u < ARRAY_SIZE(units); u++)
+        if (span_equals((struct span){unit, unit_len}, units[u].name))
+            unit_us = units[u].us;
+    if (unit_us == 0)
+        return -EINVAL;
+    if (whole_len > 0) {
+        int r = parse_u64((struct span){text->data, whole_len}, &whole);
+
+        if (r < 0)
+            return r;
+    }
+    if (__builtin_mul_overflow(whole, unit_us, &whole))
+        return -ERANGE;
+    /* Digits below a microsecond are cut, as Go rounds what a clock cannot tell. */
+    scale = unit_us;
+    for (size_t d = 0; d < fraction_len && scale > 0; d++) {
+        uint64_t digit = (uint64_t)(fraction[d] - '0');
+
+        fraction_us += digit * scale / 10;
+        scale /= 10;
+    }
+    if (__builtin_add_overflow(whole, fraction_us, ret_us))
+        return -ERANGE;
+    text->data += i;
+    text->len -= i;
+    return 0;
+}
+
+int parse_duration_us(struct span text, uint64_t *ret_us)
+{
+    uint64_t total = 0;
+
+    if (span_equals(text, "0")) {
+        *ret_us = 0;
+        return 0;
+    }
+    if (text.len == 0)
+        return -EINVAL;
+    while (text.len > 0) {
+        uint64_t term = 0;
+        int r = duration_term(&text, &term);
+
+        if (r < 0)
+            return r;
+        if (__builtin_add_overflow(total, term, &total))
+            return -ERANGE;
+    }
+    *ret_us = total;
+    return 0;
+}

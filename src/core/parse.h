@@ -1,0 +1,17 @@
+/*
+ * Strict parsing: the whole span or an error, no leading blanks, no sign where none belongs, no
+ * locale. All return 0, -EINVAL (not of this form) or -ERANGE (of this form, but too large).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/span.h"
+
+int parse_u64(struct span text, uint64_t *ret_value);
+int parse_u64_max(struct span text, uint64_t max, uint64_t *ret_value);
+int parse_bool(struct span text, bool *ret_value); /* true, false */
+
+/* Go durations, "1h30m", "1.5s", "250ms", "10us"; the bare "0" too. Signs are refused. */
+int parse_duration_us(struct span text, uint64_t *ret_us);

@@ -1,0 +1,12 @@
+/* UTF-8 that came from outside: what may be passed on, and how long each character is. */
+#pragma once
+
+#include <stddef.h>
+
+#include "core/span.h"
+
+#define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+/* Length in bytes (1 to 4) of the valid character at the front, or 0 if there is none: overlong
+ * forms, surrogates, values above U+10FFFF and cut sequences are not valid. */
+size_t utf8_char_len(struct span text);
