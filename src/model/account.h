@@ -1,0 +1,36 @@
+/*
+ * The words of the books: who can own a joule, what kind of joule it is, and how it came to its
+ * owner. They are label values of the exposition; metrics/ prints them.
+ */
+#pragma once
+
+#include <stdint.h>
+
+/* Joules that no workload owns, by name. */
+enum unowned { UNOWNED_IDLE, UNOWNED_SYSTEM, UNOWNED_UNATTRIBUTED, UNOWNED_GAP, UNOWNED_COUNT };
+
+/* Active: above the idle level in force. Idle: a share of that level. */
+enum tier { TIER_ACTIVE, TIER_IDLE, TIER_COUNT };
+
+enum method {
+    METHOD_MEASURED, /* a hardware counter's whole delta, and nobody else was there */
+    METHOD_SHARED,   /* a share of a hardware counter's delta */
+    METHOD_INFERRED, /* owned by exclusion: the process itself was not seen */
+    METHOD_MODELLED, /* no meter: a model of one */
+    METHOD_COUNT,
+};
+
+/* Energy of one workload at one meter. */
+struct account {
+    uint64_t energy_uj[TIER_COUNT][METHOD_COUNT];
+};
+
+static inline uint64_t account_total_uj(const struct account *account)
+{
+    uint64_t total = 0;
+
+    for (int tier = 0; tier < TIER_COUNT; tier++)
+        for (int method = 0; method < METHOD_COUNT; method++)
+            total += account->energy_uj[tier][method];
+    return total;
+}

@@ -1,0 +1,16 @@
+/* Host: the roots below which the node's files are read, so that tests and containers can inject
+ * them. */
+#pragma once
+
+#include "core/error.h"
+
+struct host {
+    int procfs_fd;
+    int sysfs_fd;
+    int rootfs_fd;
+};
+
+/* Opens the three directories. On error nothing is left open. */
+int host_open(const char *procfs_path, const char *sysfs_path, const char *rootfs_path,
+              struct host *ret_host, struct error *err);
+void host_close(struct host *host);

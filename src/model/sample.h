@@ -1,0 +1,93 @@
+/*
+ * Sample: one thing that a source saw at one time. The only language between sources and
+ * attribution.
+ *
+ * Times are microseconds since the epoch, the clock of the driver's own sample times. A field that
+ * may be missing has a validity bit or a documented "unknown" value; absent is never zero.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SAMPLE_GPU_MAX = 64 }; /* gpu < SAMPLE_GPU_MAX, checked by whoever makes a sample */
+
+enum sample_kind {
+    SAMPLE_DEVICE,      /* a GPU appeared; comes before any other sample of it */
+    SAMPLE_ENERGY,      /* its energy counter was read */
+    SAMPLE_POWER,       /* its power was read */
+    SAMPLE_UTILISATION, /* its utilisation, clock and temperature were read */
+    SAMPLE_LABEL,       /* the driver says which process was resident at an instant */
+    SAMPLE_LIST,        /* the driver's whole list of one kind of process */
+    SAMPLE_PROCESS,     /* who a pid is */
+};
+
+struct sample_device {
+    const char *uuid; /* never empty */
+    const char *name;
+    const char *driver;
+    uint64_t power_limit_mw; /* 0: unknown */
+    uint64_t memory_bytes;   /* 0: unknown */
+};
+
+struct sample_utilisation {
+    uint8_t gpu_percent;
+    uint8_t memory_percent;
+    uint32_t sm_clock_mhz;
+    uint32_t temperature_c;
+};
+
+/*
+ * One utilisation sample of the driver: the whole device's utilisation, labelled with the one pid
+ * that was resident at `at_us`. Which share of its labels a pid wins is the only thing it tells of
+ * it.
+ */
+struct sample_label {
+    uint32_t pid;
+    uint64_t at_us;
+    uint16_t sm_percent, memory_percent, encoder_percent, decoder_percent;
+    bool in_proc; /* /proc has this pid; false where the source cannot tell */
+};
+
+enum sample_list_kind {
+    SAMPLE_LIST_COMPUTE,
+    SAMPLE_LIST_MPS,
+    SAMPLE_LIST_GRAPHICS,
+    SAMPLE_LIST_KINDS,
+};
+
+#define SAMPLE_MEMORY_UNKNOWN UINT64_MAX /* NVML: all ones, "not available" */
+
+struct sample_listed {
+    uint32_t pid;
+    uint64_t memory_bytes; /* or SAMPLE_MEMORY_UNKNOWN */
+};
+
+struct sample_list {
+    enum sample_list_kind kind;
+    size_t count;
+    const struct sample_listed *entries;
+};
+
+struct sample_process {
+    uint32_t pid;
+    uint64_t start_us;  /* 0: unknown */
+    const char *name;   /* "" if unknown */
+    const char *cgroup; /* "" if unknown */
+};
+
+struct sample {
+    enum sample_kind kind;
+    uint32_t gpu;
+    uint64_t t_us;
+    union {
+        struct sample_device device;
+        uint64_t counter_uj;
+        uint64_t power_mw;
+        struct sample_utilisation utilisation;
+        struct sample_label label;
+        struct sample_list list;
+        struct sample_process process;
+    };
+};

@@ -1,0 +1,104 @@
+/*
+ * Snapshot: everything that a scrape shows, at one time. Built once, never changed, freed whole
+ * with its arena; the only input of metrics/. Rows are sorted, so the same books always print the
+ * same bytes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "model/account.h"
+#include "model/workload.h"
+
+struct snapshot_meter {
+    uint32_t gpu;
+    const char *meter_id;
+    bool has_counter;
+    uint64_t counter_uj; /* the hardware's own count, if has_counter */
+    uint64_t energy_uj;  /* settled */
+    uint64_t pending_uj;
+    uint64_t unowned_uj[UNOWNED_COUNT];
+    int64_t imbalance_uj;
+    uint64_t resets;
+};
+
+/* Bits of snapshot_gpu.valid: no bit, no series. */
+enum {
+    SNAPSHOT_GPU_POWER = 1 << 0,
+    SNAPSHOT_GPU_UTILISATION = 1 << 1, /* and memory, clock and temperature, read in one call */
+    SNAPSHOT_GPU_POWER_LIMIT = 1 << 2,
+};
+
+struct snapshot_gpu {
+    uint32_t gpu;
+    const char *uuid, *name, *driver;
+    unsigned valid;
+    uint64_t power_mw, power_limit_mw;
+    uint64_t utilisation_percent, memory_percent;
+    uint64_t clock_mhz, temperature_c;
+    uint64_t process_count; /* on a list in force */
+    uint64_t labels_garbage, labels_repeated, labels_late;
+};
+
+enum {
+    SNAPSHOT_PROCESS_UTILISATION = 1 << 0,
+    SNAPSHOT_PROCESS_MEMORY = 1 << 1,
+    SNAPSHOT_PROCESS_START = 1 << 2,
+};
+
+struct snapshot_process {
+    uint32_t gpu;
+    uint32_t pid;    /* 0: all those that were cut by --max-processes */
+    bool superseded; /* its pid was reused: kept for the sums, not shown */
+    bool active;
+    unsigned valid;
+    const char *name; /* "" if unknown */
+    uint64_t active_uj, idle_uj;
+    uint64_t measured_uj;                                 /* the part of both that was measured */
+    uint64_t sm_won_percent, memory_won_percent, samples; /* last 10 s: sums over won, all */
+    uint64_t memory_bytes;
+    uint64_t start_us;
+};
+
+struct snapshot_workload {
+    enum workload_kind kind;
+    const char *id;
+    uint32_t meter; /* index into meters */
+    struct account account;
+    double power_mw; /* smoothed; < 0: not a power of now (retired) */
+};
+
+struct snapshot_source {
+    const char *name;
+    bool up;
+    uint64_t age_us, duration_us, errors;
+};
+
+struct snapshot {
+    struct arena arena; /* owns everything below */
+
+    const struct snapshot_meter *meters;
+    size_t meter_count;
+    const struct snapshot_gpu *gpus;
+    size_t gpu_count;
+    const struct snapshot_process *processes;
+    size_t process_count;
+    const struct snapshot_workload *workloads; /* a row for each workload and meter */
+    size_t workload_count;
+    uint64_t processes_dropped, workloads_dropped;
+
+    /* What the application adds. */
+    const struct snapshot_source *sources;
+    size_t source_count;
+    bool replay_active;
+    uint64_t front_starts;
+    uint64_t self_cpu_us;
+    uint64_t self_rss_bytes; /* 0: unknown */
+    uint64_t start_us;
+};
+
+void snapshot_init(struct snapshot *snapshot);
+void snapshot_done(struct snapshot *snapshot);

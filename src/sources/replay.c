@@ -1,0 +1,156 @@
+#include "sources/replay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/macros.h"
+#include "sources/trace_reader.h"
+
+/* The pause between two rounds: one tick of the energy counter. */
+static const uint64_t SEAM_US = 100000;
+
+/* What a round does to a GPU's counter. */
+struct round_counter {
+    bool seen;
+    uint64_t first_uj, last_uj;
+    uint64_t offset_uj; /* added in this round, so that the counter goes on where it was */
+};
+
+struct replay {
+    struct trace_reader *reader;
+    const struct clock *clock;
+    uint64_t began_real_us, began_mono_us;
+    uint64_t first_us, last_us; /* of the trace */
+    uint64_t shift_us; /* added to the trace's times in this round; may wrap, as intended */
+    struct round_counter counters[SAMPLE_GPU_MAX];
+    bool described; /* the gpu lines were passed on, in the first round */
+};
+
+/* Reads the whole trace once: a bad line is found at the start and not an hour later. */
+static int survey(struct replay *replay, struct error *err)
+{
+    struct batch batch;
+    int r;
+
+    batch_init(&batch);
+    while ((r = trace_reader_next(replay->reader, &batch, err)) > 0) {
+        const struct sample *sample = &batch.samples[0];
+        struct round_counter *counter = &replay->counters[sample->gpu];
+
+        if (sample->kind != SAMPLE_DEVICE) {
+            replay->first_us =
+                replay->first_us ? MIN(replay->first_us, sample->t_us) : sample->t_us;
+            replay->last_us = MAX(replay->last_us, sample->t_us);
+        }
+        if (sample->kind == SAMPLE_ENERGY) {
+            if (!counter->seen)
+                counter->first_uj = sample->counter_uj;
+            counter->seen = true;
+            counter->last_uj = sample->counter_uj;
+        }
+        batch_reset(&batch);
+    }
+    batch_done(&batch);
+    if (r == 0 && replay->last_us == 0)
+        r = error_set(err, -EBADMSG, "the trace holds no record that can be played");
+    return r < 0 ? r : trace_reader_rewind(replay->reader, err);
+}
+
+static void replay_close(void *state)
+{
+    struct replay *replay = state;
+
+    if (!replay)
+        return;
+    trace_reader_close(replay->reader);
+    free(replay);
+}
+
+static int replay_open(const struct source_context *context, void **ret_state, struct error *err)
+{
+    struct replay *replay;
+    int r;
+
+    if (!context->replay_path)
+        return -ENODEV;
+    replay = calloc(1, sizeof(*replay));
+    if (!replay)
+        return error_set(err, -ENOMEM, "out of memory");
+    replay->clock = context->clock;
+    r = trace_reader_open(context->replay_path, &replay->reader, err);
+    if (r == 0)
+        r = survey(replay, err);
+    if (r < 0) {
+        replay_close(replay);
+        return r;
+    }
+    replay->began_real_us = replay->clock->realtime_us(replay->clock);
+    replay->began_mono_us = replay->clock->monotonic_us(replay->clock);
+    replay->shift_us = replay->began_real_us - replay->first_us;
+    *ret_state = replay;
+    return 0;
+}
+
+static int next_round(struct replay *replay, struct error *err)
+{
+    replay->shift_us += replay->last_us - replay->first_us + SEAM_US;
+    for (size_t gpu = 0; gpu < SAMPLE_GPU_MAX; gpu++) {
+        struct round_counter *counter = &replay->counters[gpu];
+
+        /* A trace that itself holds a counter reset is left as it is: the seam is one more reset.
+         */
+        if (counter->last_uj > counter->first_uj)
+            counter->offset_uj += counter->last_uj - counter->first_uj;
+    }
+    return trace_reader_rewind(replay->reader, err);
+}
+
+/* Moves a sample of the trace into this round's time and counter. */
+static void shift(const struct replay *replay, struct sample *sample)
+{
+    sample->t_us += replay->shift_us;
+    if (sample->kind == SAMPLE_ENERGY)
+        sample->counter_uj += replay->counters[sample->gpu].offset_uj;
+    else if (sample->kind == SAMPLE_LABEL)
+        sample->label.at_us += replay->shift_us;
+    else if (sample->kind == SAMPLE_PROCESS && sample->process.start_us > 0)
+        sample->process.start_us += replay->shift_us;
+}
+
+static int replay_read(void *state, struct batch *batch, struct error *err)
+{
+    struct replay *replay = state;
+    /* Paced by the monotonic clock: a step of the wall clock must not play a year at once. */
+    uint64_t now_us =
+        replay->began_real_us + replay->clock->monotonic_us(replay->clock) - replay->began_mono_us;
+
+    for (;;) {
+        struct sample *sample;
+        int r = trace_reader_next(replay->reader, batch, err);
+
+        if (r == 0) {
+            replay->described = true;
+            r = next_round(replay, err);
+            if (r == 0)
+                continue;
+        }
+        if (r < 0)
+            return r;
+        sample = &batch->samples[batch->count - 1];
+        if (sample->kind == SAMPLE_DEVICE && replay->described) {
+            batch->count--;
+        } else if (sample->kind != SAMPLE_DEVICE && sample->t_us + replay->shift_us > now_us) {
+            trace_reader_unread(replay->reader, batch);
+            return 0;
+        } else {
+            shift(replay, sample);
+        }
+    }
+}
+
+const struct source_ops replay_source = {
+    .name = "replay",
+    .open = replay_open,
+    .read = replay_read,
+    .close = replay_close,
+};

@@ -1,0 +1,44 @@
+/*
+ * Runner: one source on one thread. It reads at its interval and queues what it got; the owner
+ * takes batches without ever waiting for the source.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/clock.h"
+#include "model/batch.h"
+#include "sources/source.h"
+
+struct runner;
+
+struct runner_status {
+    bool up;              /* the last read succeeded, and none hangs past the deadline */
+    uint64_t age_us;      /* since the last success */
+    uint64_t duration_us; /* of the last read */
+    uint64_t errors;
+    char error[256]; /* why it is down; "" if it is up */
+};
+
+/*
+ * Starts the thread. `state` stays the caller's until then, afterwards the runner closes it. Each
+ * queued batch writes to `wake_fd` (an eventfd that the caller keeps open). A read that takes
+ * longer than `deadline_us` counts as down.
+ */
+int runner_start(const struct source_ops *ops, void *state, const struct clock *clock,
+                 uint64_t interval_us, uint64_t deadline_us, int wake_fd,
+                 struct runner **ret_runner);
+
+/* The oldest batch, or NULL. Give it back with runner_give_back when it is used up. */
+struct batch *runner_take(struct runner *runner);
+void runner_give_back(struct runner *runner, struct batch *batch);
+
+void runner_get_status(struct runner *runner, struct runner_status *ret_status);
+const char *runner_name(const struct runner *runner);
+
+/*
+ * Asks the thread to end and waits for at most `wait_us`. One that hangs is left behind with its
+ * memory: the process is about to exit, and must not wait for it.
+ */
+void runner_stop(struct runner *runner, uint64_t wait_us);

@@ -1,0 +1,8 @@
+/* The explicit list of sources. */
+#include "sources/replay.h"
+#include "sources/source.h"
+
+const struct source_ops *const source_table[] = {
+    &replay_source,
+    NULL,
+};

@@ -1,0 +1,312 @@
+#include "sources/trace.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/macros.h"
+#include "core/parse.h"
+
+/* Bounds of what a board can say; beyond them a number is corruption, and sums could overflow. */
+static const uint64_t TIME_MAX_US = 1ULL << 60;
+static const uint64_t COUNTER_MAX_MJ = 1ULL << 50; /* 700 W for 51 years */
+static const uint64_t POWER_MAX_MW = 100000000;    /* 100 kW */
+enum { LISTED_MAX = 65536, PERCENT_FIELD_MAX = 65535 };
+
+/* Takes the next blank-separated word as a number of at most `max`. */
+static int take_u64(struct span *rest, uint64_t max, const char *what, uint64_t *ret_value,
+                    struct error *err)
+{
+    struct span word = span_cut(rest, ' ');
+
+    if (parse_u64_max(word, max, ret_value) < 0)
+        return error_set(err, -EBADMSG, "%s: expected a number of at most %llu, got '%.*s'", what,
+                         (unsigned long long)max, (int)MIN(word.len, (size_t)40), word.data);
+    return 0;
+}
+
+static int take_u32(struct span *rest, uint32_t max, const char *what, uint32_t *ret_value,
+                    struct error *err)
+{
+    uint64_t value;
+    int r = take_u64(rest, max, what, &value, err);
+
+    if (r == 0)
+        *ret_value = (uint32_t)value;
+    return r;
+}
+
+static int take_u16(struct span *rest, uint16_t max, const char *what, uint16_t *ret_value,
+                    struct error *err)
+{
+    uint64_t value;
+    int r = take_u64(rest, max, what, &value, err);
+
+    if (r == 0)
+        *ret_value = (uint16_t)value;
+    return r;
+}
+
+static int parse_energy(struct span *rest, struct batch *batch, struct sample *sample,
+                        struct error *err)
+{
+    uint64_t counter_mj;
+    int r = take_u64(rest, COUNTER_MAX_MJ, "energy counter", &counter_mj, err);
+
+    (void)batch;
+    if (r < 0)
+        return r;
+    sample->kind = SAMPLE_ENERGY;
+    sample->counter_uj = counter_mj * 1000;
+    return 0;
+}
+
+static int parse_power(struct span *rest, struct batch *batch, struct sample *sample,
+                       struct error *err)
+{
+    uint64_t average_mw, instant_mw;
+    int r;
+
+    (void)batch;
+    if ((r = take_u64(rest, POWER_MAX_MW, "power", &sample->power_mw, err)) < 0 ||
+        (r = take_u64(rest, POWER_MAX_MW, "average power", &average_mw, err)) < 0 ||
+        (r = take_u64(rest, POWER_MAX_MW, "instant power", &instant_mw, err)) < 0)
+        return r;
+    sample->kind = SAMPLE_POWER;
+    return 0;
+}
+
+static int parse_utilisation(struct span *rest, struct batch *batch, struct sample *sample,
+                             struct error *err)
+{
+    uint16_t gpu_percent = 0, memory_percent = 0;
+    uint32_t clock_mhz = 0, temperature_c = 0;
+    int r;
+
+    (void)batch;
+    if ((r = take_u16(rest, 100, "utilisation", &gpu_percent, err)) < 0 ||
+        (r = take_u16(rest, 100, "memory utilisation", &memory_percent, err)) < 0 ||
+        (r = take_u32(rest, 1000000, "SM clock", &clock_mhz, err)) < 0 ||
+        (r = take_u32(rest, 1000, "temperature", &temperature_c, err)) < 0)
+        return r;
+    sample->kind = SAMPLE_UTILISATION;
+    sample->utilisation = (struct sample_utilisation){(uint8_t)gpu_percent, (uint8_t)memory_percent,
+                                                      clock_mhz, temperature_c};
+    return 0;
+}
+
+static int parse_label(struct span *rest, struct batch *batch, struct sample *sample,
+                       struct error *err)
+{
+    struct sample_label label = {0};
+    int r;
+
+    (void)batch;
+    /* Drivers are known to answer garbage above 100 %: it is passed on, and attribution drops it.
+     */
+    if ((r = take_u32(rest, INT32_MAX, "pid", &label.pid, err)) < 0 ||
+        (r = take_u64(rest, TIME_MAX_US, "sample time", &label.at_us, err)) < 0 ||
+        (r = take_u16(rest, PERCENT_FIELD_MAX, "sm", &label.sm_percent, err)) < 0 ||
+        (r = take_u16(rest, PERCENT_FIELD_MAX, "mem", &label.memory_percent, err)) < 0 ||
+        (r = take_u16(rest, PERCENT_FIELD_MAX, "enc", &label.encoder_percent, err)) < 0 ||
+        (r = take_u16(rest, PERCENT_FIELD_MAX, "dec", &label.decoder_percent, err)) < 0)
+        return r;
+    sample->kind = SAMPLE_LABEL;
+    sample->label = label;
+    return 0;
+}
+
+static int parse_list(struct span *rest, struct batch *batch, struct sample *sample,
+                      struct error *err)
+{
+    static const char kinds[] = {'c', 'm', 'g'}; /* in the order of enum sample_list_kind */
+    struct span word = span_cut(rest, ' ');
+    const char *kind = word.len == 1 ? memchr(kinds, word.data[0], sizeof(kinds)) : NULL;
+    struct sample_listed *entries;
+    uint64_t count;
+    int r;
+
+    if (!kind)
+        return error_set(err, -EBADMSG, "list: expected c, m or g, got '%.*s'",
+                         (int)MIN(word.len, (size_t)40), word.data);
+    r = take_u64(rest, LISTED_MAX, "list length", &count, err);
+    if (r < 0)
+        return r;
+    /* An entry has at least "1:0" and a blank: a count that the line cannot hold allocates nothing.
+     */
+    if (count > (rest->len + 1) / 4)
+        return error_set(err, -EBADMSG, "list length: %llu entries do not fit in the line",
+                         (unsigned long long)count);
+    entries = arena_array(&batch->arena, count, sizeof(*entries));
+    if (!entries)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < count; i++) {
+        struct span entry = span_cut(rest, ' ');
+        struct span pid = span_cut(&entry, ':');
+        uint64_t value;
+
+        if (parse_u64_max(pid, INT32_MAX, &value) < 0 ||
+            parse_u64(entry, &entries[i].memory_bytes) < 0)
+            return error_set(err, -EBADMSG, "list entry %llu: expected pid:bytes",
+                             (unsigned long long)i + 1);
+        entries[i].pid = (uint32_t)value;
+    }
+    sample->kind = SAMPLE_LIST;
+    sample->list = (struct sample_list){(enum sample_list_kind)(kind - kinds), count, entries};
+    return 0;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* A word in which blanks, % and control bytes are written %XX; "-" is the empty text. */
+static int take_text(struct span *rest, struct batch *batch, const char *what,
+                     const char **ret_text, struct error *err)
+{
+    struct span word = span_cut(rest, ' ');
+    char *text = arena_copy(&batch->arena, word.data, word.len);
+    size_t len = 0;
+
+    if (!text)
+        return -ENOMEM;
+    if (word.len == 0)
+        return error_set(err, -EBADMSG, "%s is missing", what);
+    for (size_t i = 0; i < word.len; i++) {
+        int high, low;
+
+        if (word.data[i] != '%') {
+            text[len++] = word.data[i];
+            continue;
+        }
+        high = i + 2 < word.len ? hex_digit(word.data[i + 1]) : -1;
+        low = i + 2 < word.len ? hex_digit(word.data[i + 2]) : -1;
+        if (high < 0 || low < 0 || high + low == 0)
+            return error_set(err, -EBADMSG, "%s: expected %%XX with two hexadecimal digits, not 00",
+                             what);
+        text[len++] = (char)(high << 4 | low);
+        i += 2;
+    }
+    text[len] = '\0';
+    *ret_text = strcmp(text, "-") == 0 ? "" : text;
+    return 0;
+}
+
+static int parse_process(struct span *rest, struct batch *batch, struct sample *sample,
+                         struct error *err)
+{
+    struct sample_process process = {0};
+    int r;
+
+    if ((r = take_u32(rest, INT32_MAX, "pid", &process.pid, err)) < 0 ||
+        (r = take_u64(rest, TIME_MAX_US, "start time", &process.start_us, err)) < 0 ||
+        (r = take_text(rest, batch, "cgroup", &process.cgroup, err)) < 0 ||
+        (r = take_text(rest, batch, "process name", &process.name, err)) < 0)
+        return r;
+    sample->kind = SAMPLE_PROCESS;
+    sample->process = process;
+    return 0;
+}
+
+static char *copy_value(struct batch *batch, struct span value)
+{
+    char *text = arena_copy(&batch->arena, value.data, value.len);
+
+    for (char *p = text; p && *p; p++)
+        if (*p == '_')
+            *p = ' ';
+    return text;
+}
+
+/* "gpu INDEX key=value ..." after its first word. */
+static int parse_device(struct span *rest, struct batch *batch, struct sample *sample,
+                        struct error *err)
+{
+    struct sample_device device = {.uuid = "", .name = "", .driver = ""};
+    int r = take_u32(rest, SAMPLE_GPU_MAX - 1, "gpu index", &sample->gpu, err);
+
+    if (r < 0)
+        return r;
+    while (rest->len > 0) {
+        struct span value = span_cut(rest, ' ');
+        struct span key = span_cut(&value, '=');
+        uint64_t number = 0;
+        const char **text = NULL;
+
+        if (span_equals(key, "uuid"))
+            text = &device.uuid;
+        else if (span_equals(key, "name"))
+            text = &device.name;
+        else if (span_equals(key, "driver"))
+            text = &device.driver;
+        else if (span_equals(key, "power_limit_mw") || span_equals(key, "memory_bytes")) {
+            if (parse_u64(value, &number) < 0)
+                return error_set(err, -EBADMSG, "gpu: expected %.*s=NUMBER", (int)key.len,
+                                 key.data);
+            if (key.data[0] == 'm')
+                device.memory_bytes = number;
+            else if (number <= POWER_MAX_MW)
+                device.power_limit_mw = number;
+            else
+                return error_set(err, -EBADMSG, "gpu: a power limit above 100 kW");
+        }
+        if (text && !(*text = copy_value(batch, value)))
+            return -ENOMEM;
+    }
+    if (device.uuid[0] == '\0')
+        return error_set(err, -EBADMSG, "gpu: uuid=... is missing");
+    sample->kind = SAMPLE_DEVICE;
+    sample->device = device;
+    return 0;
+}
+
+static const struct {
+    char letter;
+    int (*parse)(struct span *rest, struct batch *batch, struct sample *sample, struct error *err);
+} kinds[] = {
+    {'E', parse_energy}, {'P', parse_power}, {'U', parse_utilisation},
+    {'S', parse_label},  {'R', parse_list},  {'N', parse_process},
+};
+
+int trace_parse_line(struct span line, struct batch *batch, struct error *err)
+{
+    struct sample sample = {0};
+    struct span rest = line, first = span_cut(&rest, ' '), word;
+    int r = 0;
+
+    /* A NUL would end names early; no writer of text makes one. */
+    if (memchr(line.data, '\0', line.len))
+        return error_set(err, -EBADMSG, "a NUL byte (not a text file?)");
+    if (span_equals(first, "gpu")) {
+        r = parse_device(&rest, batch, &sample, err);
+        if (r == 0)
+            r = batch_add(batch, &sample);
+        return r < 0 ? r : 1;
+    }
+    if (parse_u64_max(first, TIME_MAX_US, &sample.t_us) < 0)
+        return error_set(err, -EBADMSG, "expected a time in microseconds or 'gpu', got '%.*s'",
+                         (int)MIN(first.len, (size_t)40), first.data);
+    word = span_cut(&rest, ' ');
+    if (word.len == 0)
+        return error_set(err, -EBADMSG, "the kind of the record is missing");
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        if (word.len != 1 || word.data[0] != kinds[i].letter)
+            continue;
+        r = take_u32(&rest, SAMPLE_GPU_MAX - 1, "gpu index", &sample.gpu, err);
+        if (r == 0)
+            r = kinds[i].parse(&rest, batch, &sample, err);
+        if (r == 0 && rest.len > 0)
+            r = error_set(err, -EBADMSG, "more fields than a record of kind %c has",
+                          kinds[i].letter);
+        if (r == 0)
+            r = batch_add(batch, &sample);
+        return r < 0 ? r : 1;
+    }
+    return 0;
+}
