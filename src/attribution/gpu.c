@@ -1,0 +1,335 @@
+#include "attribution/gpu.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+
+/* The counter ticks every 100 ms (H200), and a reading is late by anything below that. */
+static const uint64_t TICK_US = 100000;
+
+/* Samples arrive up to 200 ms late, the list that first names a process up to a second. */
+static const uint64_t SETTLE_DELAY_US = USEC_PER_SEC;
+
+/* If nothing was read for this long (and five windows), nobody can say who used the energy. */
+static const uint64_t GAP_US = 10 * USEC_PER_SEC;
+enum { GAP_WINDOWS = 5 };
+
+/* Boards whose limit is unknown: more than any that is sold today. */
+static const uint64_t POWER_LIMIT_DEFAULT_MW = 3000000;
+
+static struct window *open_window(struct gpu *gpu)
+{
+    return &gpu->windows[(gpu->first_window + gpu->window_count - 1) % GPU_WINDOWS_MAX];
+}
+
+int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device,
+             const struct gpu_options *options, struct ledger *ledger)
+{
+    int r;
+
+    *gpu = (struct gpu){
+        .options = *options,
+        .ledger = ledger,
+        .index = index,
+        .uuid = strdup(device->uuid),
+        .name = strdup(device->name),
+        .driver = strdup(device->driver),
+        .power_limit_mw = device->power_limit_mw,
+        .memory_bytes = device->memory_bytes,
+        .window_count = 1,
+    };
+    r = gpu->uuid && gpu->name && gpu->driver ? 0 : -ENOMEM;
+    if (r == 0)
+        r = ledger_add_meter(ledger, device->uuid, index, &gpu->meter);
+    if (r < 0) {
+        gpu_done(gpu);
+        return r;
+    }
+    window_begin(open_window(gpu), 1, 0);
+    return 0;
+}
+
+void gpu_done(struct gpu *gpu)
+{
+    for (size_t i = 0; i < GPU_WINDOWS_MAX; i++)
+        window_done(&gpu->windows[i]);
+    free(gpu->uuid);
+    free(gpu->name);
+    free(gpu->driver);
+    free(gpu->held);
+    free(gpu->claimants);
+    free(gpu->shares);
+    free(gpu->bookings);
+    *gpu = (struct gpu){0};
+}
+
+static uint8_t lists_in_force(const struct gpu *gpu, const struct ledger_process *process)
+{
+    uint8_t lists = 0;
+
+    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++)
+        if (gpu->list_round[kind] > 0 && process->seen.list_round[kind] == gpu->list_round[kind])
+            lists |= (uint8_t)(1 << kind);
+    return lists;
+}
+
+bool gpu_is_listed(const struct gpu *gpu, const struct ledger_process *process)
+{
+    return lists_in_force(gpu, process) != 0;
+}
+
+bool gpu_is_mps_client(const struct gpu *gpu, const struct ledger_process *process)
+{
+    return lists_in_force(gpu, process) & (1 << SAMPLE_LIST_MPS);
+}
+
+bool gpu_is_live(const struct gpu *gpu, const struct ledger_process *process)
+{
+    return process->seen.last_us >= gpu->settled_until_us || gpu_is_listed(gpu, process);
+}
+
+uint64_t gpu_pending_uj(const struct gpu *gpu)
+{
+    uint64_t pending_uj = 0;
+
+    for (size_t i = 0; i < gpu->window_count; i++)
+        pending_uj += gpu->windows[(gpu->first_window + i) % GPU_WINDOWS_MAX].energy_uj;
+    return pending_uj;
+}
+
+static void mark_seen(struct ledger_process *process, uint64_t t_us)
+{
+    process->seen.last_us = MAX(process->seen.last_us, t_us);
+}
+
+/* Notes whether anybody holds a context, as far as the lists in force tell. */
+static void note_context(struct gpu *gpu)
+{
+    struct window *window = open_window(gpu);
+    bool named = false, read = false;
+
+    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
+        named |= gpu->list_named[kind];
+        read |= gpu->list_round[kind] > 0;
+    }
+    window->saw_context |= named;
+    window->saw_no_context |= read && !named;
+}
+
+static int settle_first(struct gpu *gpu)
+{
+    struct window *window = &gpu->windows[gpu->first_window];
+    int r = gpu_settle_window(gpu, window);
+
+    gpu->settled_until_us = window->end_us;
+    gpu->first_window = (gpu->first_window + 1) % GPU_WINDOWS_MAX;
+    gpu->window_count--;
+    return r;
+}
+
+/* Closes the open window, if any energy is in it, and begins the next at `start_us`. */
+static int next_window(struct gpu *gpu, uint64_t start_us)
+{
+    const struct window *closed = open_window(gpu);
+    struct window *opened;
+    int r = 0;
+
+    if (closed->energy_uj == 0) {
+        open_window(gpu)->start_us = open_window(gpu)->end_us = start_us;
+        return 0;
+    }
+    if (gpu->window_count == GPU_WINDOWS_MAX)
+        r = settle_first(gpu);
+    gpu->window_count++;
+    opened = open_window(gpu);
+    window_begin(opened, closed->number + 1, start_us);
+    note_context(gpu);
+    for (size_t i = 0; i < closed->presence_count; i++) {
+        uint32_t process = closed->presences[i].process;
+        uint8_t lists = lists_in_force(gpu, &gpu->ledger->processes[process]);
+        struct presence *presence = lists ? window_presence(opened, gpu->ledger, process) : NULL;
+
+        if (!presence) {
+            r = lists ? -ENOMEM : r;
+            continue;
+        }
+        presence->inherited = lists;
+        mark_seen(&gpu->ledger->processes[process], start_us);
+    }
+    return r;
+}
+
+/* Could the board have used this much in this time? */
+static bool is_plausible(const struct gpu *gpu, uint64_t energy_uj, uint64_t elapsed_us)
+{
+    uint64_t limit_mw = gpu->power_limit_mw ? gpu->power_limit_mw : POWER_LIMIT_DEFAULT_MW;
+
+    /* mW x us = nJ; one and a half times the limit. */
+    return (unsigned __int128)energy_uj * 2000 <=
+           (unsigned __int128)limit_mw * 3 * (elapsed_us + TICK_US);
+}
+
+static int take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
+{
+    struct window *window = open_window(gpu);
+    uint64_t elapsed_us = t_us - gpu->tick_us;
+    uint64_t delta_uj = counter_uj - gpu->counter_uj;
+    uint64_t gap_us = MAX(GAP_US, GAP_WINDOWS * gpu->options.interval_us);
+    int r;
+
+    if (!gpu->counter_seen) {
+        gpu->counter_seen = true;
+        goto restart;
+    }
+    if (t_us <= gpu->tick_us || counter_uj == gpu->counter_uj)
+        return 0; /* not a tick */
+    if (counter_uj < gpu->counter_uj || !is_plausible(gpu, delta_uj, elapsed_us)) {
+        gpu->resets++;
+        /* After a reset the counter has counted from 0; an impossible jump tells nothing. */
+        if (counter_uj < gpu->counter_uj && is_plausible(gpu, counter_uj, elapsed_us))
+            ledger_book_gap(gpu->ledger, gpu->meter, counter_uj);
+        goto restart;
+    }
+    if (elapsed_us > gap_us) {
+        ledger_book_gap(gpu->ledger, gpu->meter, delta_uj);
+        goto restart;
+    }
+    gpu->counter_uj = counter_uj;
+    gpu->tick_us = t_us;
+    window->energy_uj += delta_uj;
+    window->end_us = t_us;
+    if (window->end_us - window->start_us + TICK_US / 2 < gpu->options.interval_us)
+        return 0;
+    return next_window(gpu, t_us);
+
+restart:
+    r = next_window(gpu, t_us);
+    gpu->counter_uj = counter_uj;
+    gpu->tick_us = t_us;
+    return r;
+}
+
+static int take_list(struct gpu *gpu, uint64_t t_us, const struct sample_list *list)
+{
+    struct window *window = open_window(gpu);
+    uint64_t round = ++gpu->list_round[list->kind];
+    int result = 0;
+
+    window->lists_read |= (uint8_t)(1 << list->kind);
+    gpu->list_named[list->kind] = list->count > 0;
+    note_context(gpu);
+    for (size_t i = 0; i < list->count; i++) {
+        struct ledger_process *process;
+        struct presence *presence;
+        uint32_t index;
+        int r;
+
+        if (list->entries[i].pid == 0)
+            continue; /* the driver's own */
+        r = ledger_open_process(gpu->ledger, gpu->meter, list->entries[i].pid, &index);
+        if (r < 0) {
+            result = r;
+            continue;
+        }
+        process = &gpu->ledger->processes[index];
+        mark_seen(process, t_us);
+        if (process->seen.first_listed_us == 0)
+            process->seen.first_listed_us = t_us;
+        process->seen.last_listed_us = t_us;
+        process->seen.list_round[list->kind] = round;
+        process->seen.memory_bytes[list->kind] = list->entries[i].memory_bytes;
+        presence = window_presence(window, gpu->ledger, index);
+        if (presence)
+            presence->listed |= (uint8_t)(1 << list->kind);
+        else
+            result = -ENOMEM;
+    }
+    return result;
+}
+
+static void take_label(struct gpu *gpu, const struct sample_label *sample)
+{
+    struct label *label = labels_add(&gpu->labels, sample, gpu->settled_until_us);
+    uint32_t process;
+
+    /* Bound at once where possible: by the time of settlement the pid may be another's. */
+    if (label && ledger_find_process(gpu->ledger, gpu->meter, label->pid, &process)) {
+        label->process = process;
+        mark_seen(&gpu->ledger->processes[process], label->at_us);
+    }
+}
+
+static void take_utilisation(struct gpu *gpu, uint64_t t_us,
+                             const struct sample_utilisation *utilisation)
+{
+    struct window *window = open_window(gpu);
+
+    window->busiest_percent = MAX(window->busiest_percent, utilisation->gpu_percent);
+    gpu->utilisation_percent = (struct gpu_gauge){t_us, utilisation->gpu_percent};
+    gpu->memory_percent = (struct gpu_gauge){t_us, utilisation->memory_percent};
+    gpu->clock_mhz = (struct gpu_gauge){t_us, utilisation->sm_clock_mhz};
+    gpu->temperature_c = (struct gpu_gauge){t_us, utilisation->temperature_c};
+}
+
+static int take_process(struct gpu *gpu, uint64_t t_us, const struct sample_process *who)
+{
+    uint32_t process;
+    int r = who->pid > 0 ? ledger_identify(gpu->ledger, gpu->meter, who, &process) : -EINVAL;
+
+    if (r == 0)
+        mark_seen(&gpu->ledger->processes[process], t_us);
+    return r == -EINVAL ? 0 : r;
+}
+
+int gpu_ingest(struct gpu *gpu, const struct sample *sample)
+{
+    int result = 0;
+
+    switch (sample->kind) {
+    case SAMPLE_DEVICE:
+        return 0; /* gpu_init took it */
+    case SAMPLE_ENERGY:
+        result = take_energy(gpu, sample->t_us, sample->counter_uj);
+        break;
+    case SAMPLE_POWER:
+        gpu->power_mw = (struct gpu_gauge){sample->t_us, sample->power_mw};
+        break;
+    case SAMPLE_UTILISATION:
+        take_utilisation(gpu, sample->t_us, &sample->utilisation);
+        break;
+    case SAMPLE_LABEL:
+        take_label(gpu, &sample->label);
+        break;
+    case SAMPLE_LIST:
+        result = take_list(gpu, sample->t_us, &sample->list);
+        break;
+    case SAMPLE_PROCESS:
+        result = take_process(gpu, sample->t_us, &sample->process);
+        break;
+    }
+    gpu->latest_us = MAX(gpu->latest_us, sample->t_us);
+    while (gpu->window_count > 1 &&
+           gpu->latest_us >= gpu->windows[gpu->first_window].end_us + SETTLE_DELAY_US) {
+        int r = settle_first(gpu);
+
+        if (r < 0)
+            result = r;
+    }
+    labels_prune(&gpu->labels, gpu->latest_us);
+    return result;
+}
+
+int gpu_finish(struct gpu *gpu)
+{
+    int result = next_window(gpu, gpu->tick_us);
+
+    while (gpu->window_count > 1) {
+        int r = settle_first(gpu);
+
+        if (r < 0)
+            result = r;
+    }
+    return result;
+}

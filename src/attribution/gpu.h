@@ -1,0 +1,92 @@
+/*
+ * One GPU: samples in, settled windows out to the ledger.
+ *
+ * gpu.c takes samples in and cuts time into windows at ticks of the energy counter; gpu_settle.c
+ * decides who pays for a window. A window is settled some time after it closes, when everything
+ * that belongs to it has arrived; until then its energy is pending. Driven by the times of the
+ * samples alone, so the same samples always give the same bookings. No I/O, no clock.
+ */
+#pragma once
+
+#include "attribution/idle.h"
+#include "attribution/labels.h"
+#include "attribution/ledger.h"
+#include "attribution/timeshare.h"
+#include "attribution/window.h"
+#include "model/policy.h"
+#include "model/sample.h"
+
+/* Room for methods that settle up to 60 s late. */
+enum { GPU_WINDOWS_MAX = 64 };
+
+struct gpu_options {
+    uint64_t interval_us; /* the length of a window */
+    enum idle_policy idle_policy;
+};
+
+/* A reading that is valid for a while. */
+struct gpu_gauge {
+    uint64_t t_us; /* 0: never read */
+    uint64_t value;
+};
+
+struct gpu {
+    struct gpu_options options;
+    struct ledger *ledger;
+    uint32_t index;
+    uint32_t meter;
+    char *uuid, *name, *driver;
+    uint64_t power_limit_mw, memory_bytes; /* 0: unknown */
+
+    uint64_t latest_us; /* the latest time of any sample */
+
+    bool counter_seen;
+    uint64_t counter_uj, tick_us; /* the last tick */
+    uint64_t resets;
+
+    /* Closed windows that wait for settlement, then the open one, which is always there. */
+    struct window windows[GPU_WINDOWS_MAX];
+    size_t first_window, window_count;
+    uint64_t settled_until_us;
+
+    struct labels labels;
+    uint64_t list_round[SAMPLE_LIST_KINDS]; /* lists of this kind read so far */
+    bool list_named[SAMPLE_LIST_KINDS];     /* the last one named somebody */
+    struct idle_levels idle;
+
+    /* The shares of the last window that had samples, for busy windows without any. */
+    struct claimant *held;
+    size_t held_count, held_capacity;
+    uint64_t held_until_us;
+
+    struct gpu_gauge power_mw, utilisation_percent, memory_percent, clock_mhz, temperature_c;
+
+    /* Scratch of gpu_settle.c, kept so that a steady state allocates nothing. */
+    struct claimant *claimants;
+    struct share *shares;
+    struct booking *bookings;
+    size_t scratch_capacity;
+};
+
+int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device,
+             const struct gpu_options *options, struct ledger *ledger);
+void gpu_done(struct gpu *gpu);
+
+/* Takes one sample of this GPU. 0 or -ENOMEM; then the books still balance. */
+int gpu_ingest(struct gpu *gpu, const struct sample *sample);
+
+/* Closes the open window at the last tick and settles everything. For the end of a run. */
+int gpu_finish(struct gpu *gpu);
+
+/* Read from the counter but not settled yet. */
+uint64_t gpu_pending_uj(const struct gpu *gpu);
+
+/* Does a list in force name the process? */
+bool gpu_is_listed(const struct gpu *gpu, const struct ledger_process *process);
+bool gpu_is_mps_client(const struct gpu *gpu, const struct ledger_process *process);
+
+/* May energy still be booked to the process, because a list names it or a window waits? */
+bool gpu_is_live(const struct gpu *gpu, const struct ledger_process *process);
+
+/* Books the oldest closed window. Used by gpu.c; in gpu_settle.c. */
+int gpu_settle_window(struct gpu *gpu, const struct window *window);

@@ -1,0 +1,265 @@
+/* Who pays for a window of a GPU: gathers the claimants and settles by time share. */
+#include "attribution/gpu.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+
+/* A sample's pid is believed if a list named it within this time. */
+static const uint64_t BELIEF_US = 2 * USEC_PER_SEC;
+
+/* In a busy window without samples, the last shares hold for this long. */
+static const uint64_t HOLD_US = 5 * USEC_PER_SEC;
+
+/* Weights are percents; this makes them divisible among the clients of an MPS server. */
+static const uint64_t WEIGHT_SCALE = 1 << 20;
+
+/* What the samples and lists of a window say. */
+struct evidence {
+    size_t claimant_count; /* in gpu->claimants */
+    uint64_t known_weight;
+    uint64_t unknown_weight;
+    bool has_mps;
+};
+
+static int reserve_scratch(struct gpu *gpu, size_t claimants)
+{
+    size_t capacity = MAX(claimants, MAX(gpu->scratch_capacity * 2, (size_t)16));
+    void *grown;
+
+    if (claimants <= gpu->scratch_capacity)
+        return 0;
+    if (!(grown = realloc(gpu->claimants, capacity * sizeof(*gpu->claimants))))
+        return -ENOMEM;
+    gpu->claimants = grown;
+    if (!(grown = realloc(gpu->shares, (capacity + 1) * sizeof(*gpu->shares))))
+        return -ENOMEM;
+    gpu->shares = grown;
+    if (!(grown = realloc(gpu->bookings,
+                          (TIMESHARE_BOOKINGS_PER_CLAIMANT * capacity + TIMESHARE_BOOKINGS_MORE) *
+                              sizeof(*gpu->bookings))))
+        return -ENOMEM;
+    gpu->bookings = grown;
+    gpu->scratch_capacity = capacity;
+    return 0;
+}
+
+static struct claimant *claimant_of(struct gpu *gpu, struct evidence *evidence, uint32_t process)
+{
+    struct claimant *claimant;
+
+    for (size_t i = 0; i < evidence->claimant_count; i++)
+        if (gpu->claimants[i].process == process)
+            return &gpu->claimants[i];
+    claimant = &gpu->claimants[evidence->claimant_count++];
+    *claimant = (struct claimant){
+        .process = process,
+        .workload = gpu->ledger->processes[process].workload,
+    };
+    return claimant;
+}
+
+static bool is_believed(const struct gpu *gpu, const struct label *label)
+{
+    const struct ledger_sightings *seen;
+
+    if (label->in_proc)
+        return true;
+    if (label->process == LEDGER_NONE)
+        return false;
+    seen = &gpu->ledger->processes[label->process].seen;
+    if (seen->last_listed_us == 0) /* never listed, but somebody knew who it is */
+        return gpu->ledger->processes[label->process].identified;
+    return label->at_us + BELIEF_US >= seen->first_listed_us &&
+           seen->last_listed_us + BELIEF_US >= label->at_us;
+}
+
+/* Gives each sample of the window to the process that won it, once. */
+static void gather_labels(struct gpu *gpu, const struct window *window, struct evidence *evidence)
+{
+    for (size_t i = 0; i < gpu->labels.count; i++) {
+        struct label *label = labels_at(&gpu->labels, i);
+        uint64_t weight = label->weight * WEIGHT_SCALE;
+
+        if (label->counted || label->at_us > window->end_us)
+            continue;
+        label->counted = true;
+        if (label->at_us <= window->start_us || weight == 0)
+            continue;
+        if (label->process == LEDGER_NONE)
+            ledger_find_process(gpu->ledger, gpu->meter, label->pid, &label->process);
+        if (label->process == LEDGER_NONE && label->in_proc)
+            (void)ledger_open_process(gpu->ledger, gpu->meter, label->pid, &label->process);
+        if (label->process != LEDGER_NONE && is_believed(gpu, label)) {
+            claimant_of(gpu, evidence, label->process)->weight += weight;
+            evidence->known_weight += weight;
+        } else {
+            evidence->unknown_weight += weight;
+        }
+    }
+}
+
+static void gather_contexts(struct gpu *gpu, const struct window *window, struct evidence *evidence)
+{
+    for (size_t i = 0; i < window->presence_count; i++) {
+        uint8_t lists = window_lists_of(window, &window->presences[i]);
+
+        if (lists == 0)
+            continue;
+        claimant_of(gpu, evidence, window->presences[i].process)->has_context = true;
+        evidence->has_mps |= lists & (1 << SAMPLE_LIST_MPS);
+    }
+}
+
+static uint8_t lists_of(const struct window *window, uint32_t process)
+{
+    for (size_t i = 0; i < window->presence_count; i++)
+        if (window->presences[i].process == process)
+            return window_lists_of(window, &window->presences[i]);
+    return 0;
+}
+
+/*
+ * The MPS server: it is on the compute list, its clients are on the MPS list too. Known by its
+ * name, or where there are no names, by being the only one of its kind.
+ */
+static size_t find_mps_server(const struct gpu *gpu, const struct window *window,
+                              const struct evidence *evidence)
+{
+    size_t server = SIZE_MAX, candidates = 0;
+
+    for (size_t i = 0; i < evidence->claimant_count; i++) {
+        uint32_t process = gpu->claimants[i].process;
+        const char *name = gpu->ledger->processes[process].name;
+
+        if (lists_of(window, process) & (1 << SAMPLE_LIST_MPS))
+            continue;
+        if (name && strcmp(name, "nvidia-cuda-mps-server") == 0)
+            return i;
+        server = i;
+        candidates++;
+    }
+    return candidates == 1 ? server : SIZE_MAX;
+}
+
+/*
+ * Under MPS every sample carries the server's pid (measured, H200). Its samples belong to its
+ * clients, equally as long as nothing more is known of them, and it pays nothing itself.
+ */
+static void share_out_mps(struct gpu *gpu, const struct window *window, struct evidence *evidence)
+{
+    size_t server = find_mps_server(gpu, window, evidence), clients = 0;
+    uint64_t weight;
+
+    if (server == SIZE_MAX)
+        return;
+    weight = gpu->claimants[server].weight;
+    gpu->claimants[server] = gpu->claimants[--evidence->claimant_count];
+    for (size_t i = 0; i < evidence->claimant_count; i++)
+        clients += (lists_of(window, gpu->claimants[i].process) & (1 << SAMPLE_LIST_MPS)) != 0;
+    for (size_t i = 0; i < evidence->claimant_count; i++)
+        if (lists_of(window, gpu->claimants[i].process) & (1 << SAMPLE_LIST_MPS))
+            gpu->claimants[i].weight += weight / clients;
+}
+
+/* Keeps the window's shares for busy windows without samples. */
+static void hold_shares(struct gpu *gpu, const struct window *window,
+                        const struct evidence *evidence)
+{
+    if (gpu->held_capacity < evidence->claimant_count) {
+        struct claimant *held = realloc(gpu->held, gpu->scratch_capacity * sizeof(*held));
+
+        if (!held)
+            return;
+        gpu->held = held;
+        gpu->held_capacity = gpu->scratch_capacity;
+    }
+    memcpy(gpu->held, gpu->claimants, evidence->claimant_count * sizeof(*gpu->held));
+    gpu->held_count = evidence->claimant_count;
+    gpu->held_until_us = window->end_us + HOLD_US;
+}
+
+/* Takes the last shares, of those who are still there. True if anybody was. */
+static bool apply_held_shares(struct gpu *gpu, const struct window *window,
+                              const struct evidence *evidence)
+{
+    bool any = false;
+
+    if (window->end_us > gpu->held_until_us)
+        return false;
+    for (size_t i = 0; i < evidence->claimant_count; i++)
+        for (size_t h = 0; h < gpu->held_count; h++)
+            if (gpu->held[h].process == gpu->claimants[i].process &&
+                gpu->held[h].workload == gpu->claimants[i].workload) {
+                gpu->claimants[i].weight = gpu->held[h].weight;
+                any |= gpu->held[h].weight > 0;
+            }
+    return any;
+}
+
+static int by_workload(const void *a, const void *b)
+{
+    const struct claimant *x = a, *y = b;
+
+    if (x->workload != y->workload)
+        return x->workload < y->workload ? -1 : 1;
+    return (x->process > y->process) - (x->process < y->process);
+}
+
+int gpu_settle_window(struct gpu *gpu, const struct window *window)
+{
+    uint64_t duration_us = window->end_us - window->start_us;
+    struct evidence evidence = {0};
+    struct timeshare_window settled;
+    bool sampled, busy, context;
+    size_t count;
+    int r = reserve_scratch(gpu, window->presence_count + gpu->labels.count + 1);
+
+    if (r < 0) {
+        ledger_book(gpu->ledger, gpu->meter, window->energy_uj, window->start_us, window->end_us,
+                    &(struct booking){.process = LEDGER_NONE,
+                                      .unowned = UNOWNED_UNATTRIBUTED,
+                                      .energy_uj = window->energy_uj},
+                    1);
+        return r;
+    }
+    gather_contexts(gpu, window, &evidence);
+    gather_labels(gpu, window, &evidence);
+    if (evidence.has_mps)
+        share_out_mps(gpu, window, &evidence);
+
+    sampled = evidence.known_weight + evidence.unknown_weight > 0;
+    busy = sampled || window->busiest_percent > 0;
+    context = evidence.claimant_count > 0;
+    settled = (struct timeshare_window){
+        .energy_uj = window->energy_uj,
+        .claimants = gpu->claimants,
+        .claimant_count = evidence.claimant_count,
+        .unknown_weight = evidence.unknown_weight,
+        .nobody_active = !busy,
+        .alone = evidence.claimant_count == 1 && evidence.unknown_weight == 0 && !evidence.has_mps,
+        .policy = gpu->options.idle_policy,
+    };
+    settled.idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
+    /* A window in which a context came or went tells of neither level; a busy one at most that the
+     * level is too high. */
+    if (!(window->saw_context && window->saw_no_context) &&
+        (!busy || settled.idle.floor_uj + settled.idle.step_uj == window->energy_uj)) {
+        idle_learn(&gpu->idle, context, window->energy_uj, duration_us);
+        settled.idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
+    }
+    if (!busy && !context)
+        settled.idle = (struct idle_part){.floor_uj = window->energy_uj};
+
+    if (sampled)
+        hold_shares(gpu, window, &evidence);
+    else if (!(busy && apply_held_shares(gpu, window, &evidence)) && evidence.claimant_count == 1)
+        gpu->claimants[0].weight = 1; /* nobody else can have used it */
+
+    qsort(gpu->claimants, evidence.claimant_count, sizeof(*gpu->claimants), by_workload);
+    count = timeshare_settle(&settled, gpu->shares, gpu->bookings);
+    return ledger_book(gpu->ledger, gpu->meter, window->energy_uj, window->start_us, window->end_us,
+                       gpu->bookings, count);
+}

@@ -1,0 +1,42 @@
+/*
+ * Idle levels of one GPU, learned from windows in which nothing ran.
+ *
+ * A board has two: the floor while no process holds a context (76 to 80 W on an H200), and about 45
+ * W more while one does, or shortly after work (121 to 124 W). Both are low quantiles of what was
+ * seen, so that a window with unseen activity in it does not raise them. Pure, bounded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { IDLE_MEMORY = 64 }; /* windows kept for each level */
+
+struct idle_level {
+    uint32_t seen_mw[IDLE_MEMORY]; /* a ring */
+    size_t count;                  /* filled so far */
+    size_t next;
+    uint64_t level_mw; /* 0: nothing was seen yet */
+};
+
+struct idle_levels {
+    struct idle_level without_context;
+    struct idle_level with_context;
+};
+
+/* The idle part of a window: floor plus context step, each of them energy. */
+struct idle_part {
+    uint64_t floor_uj;
+    uint64_t step_uj;
+};
+
+/* Remembers a window in which nothing was active. */
+void idle_learn(struct idle_levels *levels, bool context, uint64_t energy_uj, uint64_t duration_us);
+
+/*
+ * The idle part of a window of this energy, never more than all of it: no level is above the lowest
+ * window that was seen in its state. Before a level was seen it is 0, and all energy is active.
+ */
+struct idle_part idle_split(const struct idle_levels *levels, bool context, uint64_t energy_uj,
+                            uint64_t duration_us);

@@ -1,0 +1,173 @@
+/*
+ * The ledger: monotone integer accounts of meters, processes and workloads.
+ *
+ * For every meter, at every time: energy = sum of its unowned joules + sum over workloads, and the
+ * sum over workloads = the sum over processes. It books what it is told and nothing is ever taken
+ * back; ledger_imbalance_uj recomputes both sums from the accounts. No I/O, no clock.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/map.h"
+#include "model/account.h"
+#include "model/sample.h"
+#include "model/workload.h"
+
+#define LEDGER_NONE UINT32_MAX
+
+struct ledger_process;
+
+struct ledger_options {
+    size_t max_processes;
+    size_t max_workloads;
+    uint64_t retention_us; /* UINT64_MAX: for ever */
+
+    /* Does the process still run, or is energy of it still to be settled? Then it is not forgotten.
+     */
+    bool (*is_live)(const void *context, const struct ledger_process *process);
+    const void *context;
+};
+
+struct ledger_meter {
+    char *meter_id;
+    uint32_t gpu;
+    uint64_t energy_uj; /* settled */
+    uint64_t settled_until_us;
+    uint64_t unowned_uj[UNOWNED_COUNT];
+    uint64_t swept_uj; /* of processes that have no account any more */
+    uint32_t overflow; /* the process account of those cut by max_processes; LEDGER_NONE at first */
+    struct account retired; /* of workloads that have no account any more */
+};
+
+/* When and where the driver showed a process. Kept by gpu.c; the ledger only clears it. */
+struct ledger_sightings {
+    uint64_t first_listed_us, last_listed_us; /* 0: never */
+    uint64_t last_us;                         /* on a list or in a sample */
+    uint64_t list_round[SAMPLE_LIST_KINDS];   /* the last round of this list that named it */
+    uint64_t memory_bytes[SAMPLE_LIST_KINDS]; /* what it said */
+    uint64_t window;                          /* the last window in which it is present */
+    size_t window_index;                      /* its place there */
+};
+
+/* A process on one GPU. The key is (gpu, pid, start time). */
+struct ledger_process {
+    bool used;       /* or a free slot */
+    bool superseded; /* its pid belongs to another process by now */
+    bool identified;
+    uint32_t pid;
+    uint32_t meter;
+    uint32_t workload;
+    uint64_t start_us; /* 0: unknown */
+    char *name;        /* may be NULL */
+    uint64_t active_uj, idle_uj;
+    uint64_t measured_uj; /* the part of both that was measured */
+    uint64_t last_settled_us;
+    struct ledger_sightings seen;
+};
+
+struct ledger_workload {
+    bool used;
+    enum workload_kind kind;
+    char *id;
+    size_t process_count;
+    uint32_t first_account; /* a list over ledger_account.next */
+};
+
+/* A workload at a meter. */
+struct ledger_account {
+    uint32_t meter;
+    uint32_t next; /* of the same workload, or free */
+    struct account account;
+    double power_mw; /* smoothed, as of power_us */
+    uint64_t power_us;
+};
+
+struct ledger {
+    struct ledger_options options;
+    struct ledger_meter *meters;
+    size_t meter_count;
+    struct ledger_process *processes; /* slots keep their index for as long as they are used */
+    size_t process_slots, process_count;
+    struct map process_map;
+    struct ledger_workload *workloads; /* likewise */
+    size_t workload_slots, workload_count;
+    struct map workload_map;
+    struct ledger_account *accounts; /* likewise */
+    size_t account_slots;
+    uint32_t free_account;
+    uint64_t latest_us;     /* end of the latest window booked */
+    uint64_t retired_at_us; /* when workloads were last retired; 0: never */
+    uint64_t processes_dropped, workloads_dropped;
+};
+
+/* Where a part of a window's energy goes. */
+struct booking {
+    uint32_t process;     /* or LEDGER_NONE: to `unowned` */
+    enum unowned unowned; /* read only then */
+    enum tier tier;
+    enum method method;
+    uint64_t energy_uj;
+};
+
+void ledger_init(struct ledger *ledger, const struct ledger_options *options);
+void ledger_done(struct ledger *ledger);
+
+/* The meter of this id: a board that was lost and came back goes on where it was. */
+int ledger_add_meter(struct ledger *ledger, const char *meter_id, uint32_t gpu,
+                     uint32_t *ret_meter);
+
+/* The account of this pid at this meter, if there is one. */
+bool ledger_find_process(const struct ledger *ledger, uint32_t meter, uint32_t pid,
+                         uint32_t *ret_process);
+
+/*
+ * The same, opened where there is none. At --max-processes the process that ended first makes room;
+ * if none has ended, it is the meter's overflow account.
+ */
+int ledger_open_process(struct ledger *ledger, uint32_t meter, uint32_t pid, uint32_t *ret_process);
+
+/* Says who a pid is. Another start time than the known one means another process. */
+int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_process *who,
+                    uint32_t *ret_process);
+
+/* Settles a window: `energy_uj` of the meter from `start_us` to `end_us`, divided as the bookings
+ * say. */
+int ledger_book(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint64_t start_us,
+                uint64_t end_us, const struct booking *bookings, size_t count);
+
+/* Joules that nobody watched. */
+void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj);
+
+/*
+ * Forgets processes that ended longer than the retention ago, and retires workloads whose processes
+ * are all forgotten.
+ */
+void ledger_sweep(struct ledger *ledger, uint64_t now_us);
+
+/* The account of a workload at a meter, opened where there is none. */
+int ledger_open_account(struct ledger *ledger, uint32_t workload, uint32_t meter,
+                        uint32_t *ret_account);
+
+/*
+ * The workload of this kind and id, opened where there is none. At --max-workloads those without a
+ * process are retired to make room; if there are none, it is the workload `other`.
+ */
+int ledger_open_workload(struct ledger *ledger, enum workload_kind kind, const char *id,
+                         uint32_t *ret_workload);
+
+/* Counts a process out of its workload. A workload that never had a joule goes at once. */
+void ledger_leave_workload(struct ledger *ledger, uint32_t workload);
+
+/* Moves the accounts of all workloads without a process to the meters' `retired`, once in a while.
+ */
+void ledger_retire_workloads(struct ledger *ledger, uint64_t now_us);
+
+/* Smoothed power of an account, over about 10 s. */
+double ledger_power_mw(const struct ledger *ledger, const struct ledger_account *account);
+
+/* Meter minus everything booked, and workloads minus processes; the worse of the two. 0, or a bug.
+ */
+int64_t ledger_imbalance_uj(const struct ledger *ledger, uint32_t meter);

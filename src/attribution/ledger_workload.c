@@ -1,0 +1,191 @@
+/* The ledger's workload accounts: opened, left, retired. */
+#include "attribution/ledger.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+
+/* The shortest time between two retirements: each of them starts new series (see below). */
+static const uint64_t RETIRE_INTERVAL_US = 60 * USEC_PER_SEC;
+
+struct workload_key {
+    enum workload_kind kind;
+    const char *id;
+};
+
+static uint64_t hash_of(struct workload_key key)
+{
+    return map_hash_u64(map_hash_bytes(span_of(key.id)) + key.kind);
+}
+
+static bool is_workload(const void *context, uint32_t value, const void *key)
+{
+    const struct ledger_workload *workload = &((const struct ledger *)context)->workloads[value];
+    const struct workload_key *wanted = key;
+
+    return workload->kind == wanted->kind && strcmp(workload->id, wanted->id) == 0;
+}
+
+static int take_slot(struct ledger *ledger, uint32_t *ret_index)
+{
+    size_t slots = MAX(ledger->workload_slots * 2, (size_t)16);
+    struct ledger_workload *workloads;
+
+    if (ledger->workload_count < ledger->workload_slots) {
+        for (*ret_index = 0; ledger->workloads[*ret_index].used; ++*ret_index)
+            ;
+        return 0;
+    }
+    workloads = realloc(ledger->workloads, slots * sizeof(*workloads));
+    if (!workloads)
+        return -ENOMEM;
+    memset(workloads + ledger->workload_slots, 0,
+           (slots - ledger->workload_slots) * sizeof(*workloads));
+    ledger->workloads = workloads;
+    *ret_index = (uint32_t)ledger->workload_slots;
+    ledger->workload_slots = slots;
+    return 0;
+}
+
+static int open_new(struct ledger *ledger, struct workload_key key, uint32_t *ret_workload)
+{
+    _cleanup_free_ char *id = strdup(key.id);
+    uint32_t index;
+    int r = id ? take_slot(ledger, &index) : -ENOMEM;
+
+    if (r == 0)
+        r = map_insert(&ledger->workload_map, hash_of(key), index);
+    if (r < 0)
+        return r;
+    ledger->workloads[index] = (struct ledger_workload){
+        .used = true,
+        .kind = key.kind,
+        .id = TAKE_PTR(id),
+        .first_account = LEDGER_NONE,
+    };
+    ledger->workload_count++;
+    *ret_workload = index;
+    return 0;
+}
+
+/* Closes a workload; what its accounts hold goes to the meters' `retired`. */
+static void retire(struct ledger *ledger, uint32_t index)
+{
+    struct ledger_workload *workload = &ledger->workloads[index];
+    struct workload_key key = {workload->kind, workload->id};
+
+    while (workload->first_account != LEDGER_NONE) {
+        uint32_t at = workload->first_account;
+        struct ledger_account *account = &ledger->accounts[at];
+        struct account *retired = &ledger->meters[account->meter].retired;
+
+        for (int tier = 0; tier < TIER_COUNT; tier++)
+            for (int method = 0; method < METHOD_COUNT; method++)
+                retired->energy_uj[tier][method] += account->account.energy_uj[tier][method];
+        workload->first_account = account->next;
+        account->next = ledger->free_account;
+        ledger->free_account = at;
+    }
+    map_remove(&ledger->workload_map, hash_of(key), index);
+    free(workload->id);
+    *workload = (struct ledger_workload){0};
+    ledger->workload_count--;
+}
+
+/*
+ * Retired joules are shown under an id that tells when workloads were last retired. So each
+ * retirement ends the old series and starts new ones at the new total: sums of the values still
+ * balance, and sums of increase() do not count those joules a second time. No id may come twice.
+ */
+static void retire_ended(struct ledger *ledger, uint64_t now_us)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < ledger->workload_slots; i++) {
+        if (!ledger->workloads[i].used || ledger->workloads[i].process_count > 0 ||
+            ledger->workloads[i].kind == WORKLOAD_OTHER)
+            continue;
+        retire(ledger, i);
+        any = true;
+    }
+    if (any)
+        ledger->retired_at_us = MAX(now_us, ledger->retired_at_us + 1);
+}
+
+int ledger_open_workload(struct ledger *ledger, enum workload_kind kind, const char *id,
+                         uint32_t *ret_workload)
+{
+    struct workload_key key = {kind, id};
+
+    if (map_find(&ledger->workload_map, hash_of(key), is_workload, ledger, &key, ret_workload))
+        return 0;
+    if (kind == WORKLOAD_OTHER)
+        return open_new(ledger, key, ret_workload);
+    if (ledger->workload_count >= ledger->options.max_workloads)
+        retire_ended(ledger, ledger->latest_us);
+    if (ledger->workload_count < ledger->options.max_workloads)
+        return open_new(ledger, key, ret_workload);
+    ledger->workloads_dropped++;
+    return ledger_open_workload(ledger, WORKLOAD_OTHER, "other", ret_workload);
+}
+
+int ledger_open_account(struct ledger *ledger, uint32_t workload, uint32_t meter,
+                        uint32_t *ret_account)
+{
+    uint32_t *link = &ledger->workloads[workload].first_account, index;
+
+    for (; *link != LEDGER_NONE; link = &ledger->accounts[*link].next) {
+        if (ledger->accounts[*link].meter != meter)
+            continue;
+        *ret_account = *link;
+        return 0;
+    }
+    if (ledger->free_account == LEDGER_NONE) {
+        size_t slots = MAX(ledger->account_slots * 2, (size_t)16);
+        struct ledger_account *accounts = realloc(ledger->accounts, slots * sizeof(*accounts));
+
+        if (!accounts)
+            return -ENOMEM;
+        ledger->accounts = accounts;
+        for (size_t i = slots; i-- > ledger->account_slots;) {
+            accounts[i].next = ledger->free_account;
+            ledger->free_account = (uint32_t)i;
+        }
+        ledger->account_slots = slots;
+    }
+    index = ledger->free_account;
+    ledger->free_account = ledger->accounts[index].next;
+    ledger->accounts[index] = (struct ledger_account){
+        .meter = meter,
+        .next = ledger->workloads[workload].first_account,
+    };
+    ledger->workloads[workload].first_account = index;
+    *ret_account = index;
+    return 0;
+}
+
+static uint64_t workload_total_uj(const struct ledger *ledger, uint32_t workload)
+{
+    uint64_t total = 0;
+
+    for (uint32_t a = ledger->workloads[workload].first_account; a != LEDGER_NONE;
+         a = ledger->accounts[a].next)
+        total += account_total_uj(&ledger->accounts[a].account);
+    return total;
+}
+
+void ledger_leave_workload(struct ledger *ledger, uint32_t workload)
+{
+    if (--ledger->workloads[workload].process_count == 0 &&
+        ledger->workloads[workload].kind != WORKLOAD_OTHER &&
+        workload_total_uj(ledger, workload) == 0)
+        retire(ledger, workload);
+}
+
+void ledger_retire_workloads(struct ledger *ledger, uint64_t now_us)
+{
+    if (now_us >= ledger->retired_at_us + RETIRE_INTERVAL_US)
+        retire_ended(ledger, now_us);
+}

@@ -1,0 +1,118 @@
+#include "attribution/pipeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct gpu *pipeline_gpu_of_meter(const struct pipeline *pipeline, uint32_t meter)
+{
+    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
+        if (pipeline->gpus[i] && pipeline->gpus[i]->meter == meter)
+            return pipeline->gpus[i];
+    return NULL;
+}
+
+static bool is_live(const void *context, const struct ledger_process *process)
+{
+    const struct gpu *gpu = pipeline_gpu_of_meter(context, process->meter);
+
+    return gpu && gpu_is_live(gpu, process);
+}
+
+int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_pipeline)
+{
+    struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
+
+    if (!pipeline)
+        return -ENOMEM;
+    pipeline->options = *options;
+    ledger_init(&pipeline->ledger, &(struct ledger_options){
+                                       .max_processes = options->max_processes,
+                                       .max_workloads = options->max_workloads,
+                                       .retention_us = options->retention_us,
+                                       .is_live = is_live,
+                                       .context = pipeline,
+                                   });
+    *ret_pipeline = pipeline;
+    return 0;
+}
+
+static void remove_gpu(struct pipeline *pipeline, uint32_t index)
+{
+    if (!pipeline->gpus[index])
+        return;
+    gpu_done(pipeline->gpus[index]);
+    free(pipeline->gpus[index]);
+    pipeline->gpus[index] = NULL;
+}
+
+void pipeline_free(struct pipeline *pipeline)
+{
+    if (!pipeline)
+        return;
+    for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
+        remove_gpu(pipeline, i);
+    ledger_done(&pipeline->ledger);
+    free(pipeline);
+}
+
+static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sample_device *device)
+{
+    struct gpu *gpu = pipeline->gpus[index];
+    int r;
+
+    if (gpu && strcmp(gpu->uuid, device->uuid) == 0)
+        return 0;
+    if (gpu) {
+        /* Another board has this index now; what the old one used is settled as it stands. */
+        (void)gpu_finish(gpu);
+        remove_gpu(pipeline, index);
+    }
+    gpu = malloc(sizeof(*gpu));
+    if (!gpu)
+        return -ENOMEM;
+    r = gpu_init(gpu, index, device, &pipeline->options.gpu, &pipeline->ledger);
+    if (r < 0) {
+        free(gpu);
+        return r;
+    }
+    pipeline->gpus[index] = gpu;
+    return 0;
+}
+
+int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, size_t count)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct sample *sample = &samples[i];
+        struct gpu *gpu = pipeline->gpus[sample->gpu];
+        int r = 0;
+
+        if (sample->kind == SAMPLE_DEVICE)
+            r = add_gpu(pipeline, sample->gpu, &sample->device);
+        else if (gpu)
+            r = gpu_ingest(gpu, sample);
+        if (r < 0)
+            result = r;
+    }
+    return result;
+}
+
+int pipeline_finish(struct pipeline *pipeline)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++) {
+        int r = pipeline->gpus[i] ? gpu_finish(pipeline->gpus[i]) : 0;
+
+        if (r < 0)
+            result = r;
+    }
+    return result;
+}
+
+void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us)
+{
+    ledger_sweep(&pipeline->ledger, now_us);
+}

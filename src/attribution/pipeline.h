@@ -1,0 +1,45 @@
+/*
+ * The pipeline: samples of all GPUs in, one ledger, snapshots out. The same for `serve` and
+ * `replay`.
+ *
+ * Not thread-safe: its owner feeds it and asks it from one thread. No I/O, no clock.
+ */
+#pragma once
+
+#include "attribution/gpu.h"
+#include "attribution/ledger.h"
+#include "model/batch.h"
+#include "model/snapshot.h"
+
+struct pipeline_options {
+    struct gpu_options gpu;
+    size_t max_processes, max_workloads;
+    uint64_t retention_us; /* UINT64_MAX: for ever */
+};
+
+struct pipeline {
+    struct pipeline_options options;
+    struct ledger ledger;
+    struct gpu *gpus[SAMPLE_GPU_MAX]; /* NULL: not there */
+};
+
+int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_pipeline);
+void pipeline_free(struct pipeline *pipeline);
+
+/* Takes the samples in order. 0 or -ENOMEM; then something was not attributed, but all is booked.
+ */
+int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, size_t count);
+
+/* Settles everything that is pending. */
+int pipeline_finish(struct pipeline *pipeline);
+
+/* Forgets what ended longer ago than the retention. */
+void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us);
+
+/* Adds the books, as of now, to an empty snapshot. Gauges that are older than `stale_us` are left
+ * out. */
+int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
+                      struct snapshot *snapshot);
+
+/* The GPU whose meter this is, or NULL if it is gone. */
+const struct gpu *pipeline_gpu_of_meter(const struct pipeline *pipeline, uint32_t meter);

@@ -1,0 +1,284 @@
+/* The books and gauges of a pipeline, copied into an immutable snapshot. */
+#include "attribution/pipeline.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+
+static bool is_fresh(struct gpu_gauge gauge, uint64_t now_us, uint64_t stale_us)
+{
+    return gauge.t_us > 0 && gauge.t_us + stale_us >= now_us;
+}
+
+static char *copy_text(struct arena *arena, const char *text)
+{
+    return arena_copy(arena, text ? text : "", text ? strlen(text) : 0);
+}
+
+static int add_meters(const struct pipeline *pipeline, struct snapshot *snapshot)
+{
+    const struct ledger *ledger = &pipeline->ledger;
+    struct snapshot_meter *meters =
+        arena_array(&snapshot->arena, ledger->meter_count, sizeof(*meters));
+
+    if (!meters)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < ledger->meter_count; i++) {
+        const struct ledger_meter *from = &ledger->meters[i];
+        const struct gpu *gpu = pipeline_gpu_of_meter(pipeline, i);
+        struct snapshot_meter *to = &meters[i];
+
+        *to = (struct snapshot_meter){
+            .gpu = from->gpu,
+            .meter_id = copy_text(&snapshot->arena, from->meter_id),
+            .has_counter = gpu && gpu->counter_seen,
+            .counter_uj = gpu ? gpu->counter_uj : 0,
+            .energy_uj = from->energy_uj,
+            .pending_uj = gpu ? gpu_pending_uj(gpu) : 0,
+            .imbalance_uj = ledger_imbalance_uj(ledger, i),
+            .resets = gpu ? gpu->resets : 0,
+        };
+        memcpy(to->unowned_uj, from->unowned_uj, sizeof(to->unowned_uj));
+        if (!to->meter_id)
+            return -ENOMEM;
+    }
+    snapshot->meters = meters;
+    snapshot->meter_count = ledger->meter_count;
+    return 0;
+}
+
+static int add_gpus(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
+                    struct snapshot *snapshot)
+{
+    struct snapshot_gpu *gpus = arena_array(&snapshot->arena, SAMPLE_GPU_MAX, sizeof(*gpus));
+
+    if (!gpus)
+        return -ENOMEM;
+    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++) {
+        const struct gpu *from = pipeline->gpus[i];
+        struct snapshot_gpu *to = &gpus[snapshot->gpu_count];
+
+        if (!from)
+            continue;
+        *to = (struct snapshot_gpu){
+            .gpu = from->index,
+            .uuid = copy_text(&snapshot->arena, from->uuid),
+            .name = copy_text(&snapshot->arena, from->name),
+            .driver = copy_text(&snapshot->arena, from->driver),
+            .power_limit_mw = from->power_limit_mw,
+            .power_mw = from->power_mw.value,
+            .utilisation_percent = from->utilisation_percent.value,
+            .memory_percent = from->memory_percent.value,
+            .clock_mhz = from->clock_mhz.value,
+            .temperature_c = from->temperature_c.value,
+            .labels_garbage = from->labels.garbage,
+            .labels_repeated = from->labels.repeated,
+            .labels_late = from->labels.late,
+        };
+        if (!to->uuid || !to->name || !to->driver)
+            return -ENOMEM;
+        if (is_fresh(from->power_mw, now_us, stale_us))
+            to->valid |= SNAPSHOT_GPU_POWER;
+        if (is_fresh(from->utilisation_percent, now_us, stale_us))
+            to->valid |= SNAPSHOT_GPU_UTILISATION;
+        if (from->power_limit_mw > 0)
+            to->valid |= SNAPSHOT_GPU_POWER_LIMIT;
+        for (size_t p = 0; p < pipeline->ledger.process_slots; p++) {
+            const struct ledger_process *process = &pipeline->ledger.processes[p];
+
+            to->process_count += process->used && process->meter == from->meter &&
+                                 process->pid > 0 && gpu_is_listed(from, process);
+        }
+        snapshot->gpu_count++;
+    }
+    snapshot->gpus = gpus;
+    return 0;
+}
+
+/* What the samples of the last 10 s say of each process slot. */
+struct won {
+    uint64_t sm_percent, memory_percent;
+};
+
+static void count_won(const struct pipeline *pipeline, const struct gpu *gpu, struct won *won,
+                      uint64_t *ret_samples)
+{
+    *ret_samples = 0;
+    for (size_t i = 0; i < gpu->labels.count; i++) {
+        const struct label *label = labels_peek(&gpu->labels, i);
+
+        if (label->at_us + LABELS_RATIO_US < gpu->latest_us)
+            continue;
+        ++*ret_samples;
+        if (label->process == LEDGER_NONE ||
+            pipeline->ledger.processes[label->process].pid != label->pid)
+            continue;
+        won[label->process].sm_percent += label->sm_percent;
+        won[label->process].memory_percent += label->memory_percent;
+    }
+}
+
+static void describe_process(const struct gpu *gpu, const struct ledger_process *from,
+                             const struct won *won, uint64_t samples, bool fresh,
+                             struct snapshot_process *to)
+{
+    to->active = gpu_is_listed(gpu, from);
+    /* No samples while the device is read means that it is idle: the driver then makes none. */
+    if (fresh && !gpu_is_mps_client(gpu, from))
+        to->valid |= SNAPSHOT_PROCESS_UTILISATION;
+    to->sm_won_percent = won->sm_percent;
+    to->memory_won_percent = won->memory_percent;
+    to->samples = samples;
+    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
+        if (from->seen.list_round[kind] != gpu->list_round[kind] || gpu->list_round[kind] == 0 ||
+            from->seen.memory_bytes[kind] == SAMPLE_MEMORY_UNKNOWN)
+            continue;
+        /* The lists overlap: a process on two of them has its memory once. */
+        to->memory_bytes = MAX(to->memory_bytes, from->seen.memory_bytes[kind]);
+        to->valid |= SNAPSHOT_PROCESS_MEMORY;
+    }
+}
+
+static int by_gpu_and_pid(const void *a, const void *b)
+{
+    const struct snapshot_process *x = a, *y = b;
+
+    if (x->gpu != y->gpu)
+        return x->gpu < y->gpu ? -1 : 1;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    return (x->start_us > y->start_us) - (x->start_us < y->start_us);
+}
+
+static int add_processes(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
+                         struct snapshot *snapshot)
+{
+    const struct ledger *ledger = &pipeline->ledger;
+    struct snapshot_process *processes =
+        arena_array(&snapshot->arena, ledger->process_count, sizeof(*processes));
+    struct won *won = arena_array(&snapshot->arena, ledger->process_slots, sizeof(*won));
+    uint64_t samples[SAMPLE_GPU_MAX] = {0};
+
+    if (!processes || !won)
+        return -ENOMEM;
+    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
+        if (pipeline->gpus[i])
+            count_won(pipeline, pipeline->gpus[i], won, &samples[i]);
+    for (size_t i = 0; i < ledger->process_slots; i++) {
+        const struct ledger_process *from = &ledger->processes[i];
+        struct snapshot_process *to = &processes[snapshot->process_count];
+        const struct gpu *gpu;
+
+        if (!from->used)
+            continue;
+        *to = (struct snapshot_process){
+            .gpu = ledger->meters[from->meter].gpu,
+            .pid = from->pid,
+            .superseded = from->superseded,
+            .name = copy_text(&snapshot->arena, from->name),
+            .active_uj = from->active_uj,
+            .idle_uj = from->idle_uj,
+            .measured_uj = from->measured_uj,
+            .start_us = from->start_us,
+            .valid = from->start_us > 0 ? SNAPSHOT_PROCESS_START : 0,
+        };
+        if (!to->name)
+            return -ENOMEM;
+        gpu = pipeline_gpu_of_meter(pipeline, from->meter);
+        if (gpu)
+            describe_process(gpu, from, &won[i], samples[gpu->index],
+                             is_fresh(gpu->utilisation_percent, now_us, stale_us), to);
+        snapshot->process_count++;
+    }
+    qsort(processes, snapshot->process_count, sizeof(*processes), by_gpu_and_pid);
+    snapshot->processes = processes;
+    return 0;
+}
+
+static int by_workload(const void *a, const void *b)
+{
+    const struct snapshot_workload *x = a, *y = b;
+    int order;
+
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    order = strcmp(x->id, y->id);
+    return order ? order : (x->meter > y->meter) - (x->meter < y->meter);
+}
+
+/* The rows of retired workloads: see ledger_workload.c for the id. */
+static int add_retired(const struct ledger *ledger, struct snapshot *snapshot,
+                       struct snapshot_workload *rows)
+{
+    char id[32];
+    const char *text;
+
+    if (ledger->retired_at_us == 0)
+        return 0;
+    snprintf(id, sizeof(id), "%llu.%06llu",
+             (unsigned long long)(ledger->retired_at_us / USEC_PER_SEC),
+             (unsigned long long)(ledger->retired_at_us % USEC_PER_SEC));
+    text = copy_text(&snapshot->arena, id);
+    if (!text)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < ledger->meter_count; i++)
+        rows[snapshot->workload_count++] = (struct snapshot_workload){
+            .kind = WORKLOAD_RETIRED,
+            .id = text,
+            .meter = i,
+            .account = ledger->meters[i].retired,
+            .power_mw = -1,
+        };
+    return 0;
+}
+
+static int add_workloads(const struct pipeline *pipeline, struct snapshot *snapshot)
+{
+    const struct ledger *ledger = &pipeline->ledger;
+    struct snapshot_workload *rows =
+        arena_array(&snapshot->arena, ledger->account_slots + ledger->meter_count, sizeof(*rows));
+    int r;
+
+    if (!rows)
+        return -ENOMEM;
+    for (size_t i = 0; i < ledger->workload_slots; i++) {
+        const struct ledger_workload *workload = &ledger->workloads[i];
+        const char *id;
+
+        if (!workload->used)
+            continue;
+        id = copy_text(&snapshot->arena, workload->id);
+        if (!id)
+            return -ENOMEM;
+        for (uint32_t a = workload->first_account; a != LEDGER_NONE; a = ledger->accounts[a].next)
+            rows[snapshot->workload_count++] = (struct snapshot_workload){
+                .kind = workload->kind,
+                .id = id,
+                .meter = ledger->accounts[a].meter,
+                .account = ledger->accounts[a].account,
+                .power_mw = ledger_power_mw(ledger, &ledger->accounts[a]),
+            };
+    }
+    r = add_retired(ledger, snapshot, rows);
+    qsort(rows, snapshot->workload_count, sizeof(*rows), by_workload);
+    snapshot->workloads = rows;
+    return r;
+}
+
+int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
+                      struct snapshot *snapshot)
+{
+    int r;
+
+    snapshot->processes_dropped = pipeline->ledger.processes_dropped;
+    snapshot->workloads_dropped = pipeline->ledger.workloads_dropped;
+    if ((r = add_meters(pipeline, snapshot)) < 0 ||
+        (r = add_gpus(pipeline, now_us, stale_us, snapshot)) < 0 ||
+        (r = add_processes(pipeline, now_us, stale_us, snapshot)) < 0 ||
+        (r = add_workloads(pipeline, snapshot)) < 0)
+        return r;
+    return 0;
+}
