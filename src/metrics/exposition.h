@@ -1,0 +1,19 @@
+/* A snapshot as the page that Prometheus scrapes. Pure: the same snapshot gives the same bytes. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "core/buffer.h"
+#include "metrics/text.h"
+#include "model/snapshot.h"
+
+struct exposition_options {
+    enum text_format format;
+    const char *process_prefix; /* --metric-prefix */
+    bool compat_my_gpu_exporter;
+    const char *version;
+};
+
+/* Appends the page; check buffer_failed. */
+void exposition_render(const struct snapshot *snapshot, const struct exposition_options *options,
+                       struct buffer *out);
