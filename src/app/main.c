@@ -1,0 +1,73 @@
+#include <stdio.h>
+#include <unistd.h>
+
+#include "app/cli.h"
+#include "app/verbs.h"
+#include "attribution/pipeline.h"
+#include "core/fs.h"
+
+enum { TEXT_CAP_BYTES = 1 << 20 };
+
+int verb_print(const struct buffer *text)
+{
+    int r = buffer_failed(text) ? -1 : fs_write_all(STDOUT_FILENO, text->data, text->len);
+
+    return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+struct pipeline_options verb_pipeline_options(const struct options *options, bool keep_everything)
+{
+    return (struct pipeline_options){
+        .gpu = {.interval_us = options->sample_interval_us, .idle_policy = options->idle_policy},
+        .max_processes = options->max_processes,
+        .max_workloads = options->max_workloads,
+        .retention_us = keep_everything ? UINT64_MAX : options->metric_retention_us,
+    };
+}
+
+static int print_text(const struct cli *cli)
+{
+    struct buffer text;
+    int status;
+
+    buffer_init(&text, TEXT_CAP_BYTES);
+    if (cli->verb == CLI_VERSION)
+        cli_version(&text);
+    else
+        cli_help(cli->help_verb, &text);
+    status = verb_print(&text);
+    buffer_done(&text);
+    return status;
+}
+
+static int run(const struct cli *cli)
+{
+    switch (cli->verb) {
+    case CLI_SERVE:
+        return verb_serve(cli);
+    case CLI_REPLAY:
+        return verb_replay(cli);
+    case CLI_FRONT:
+        return verb_front(cli);
+    case CLI_HELP:
+    case CLI_VERSION:
+    case CLI_ANY:
+        break;
+    }
+    return print_text(cli);
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli = {0};
+    struct error err;
+    int status;
+
+    if (cli_parse(argc, argv, environ, &cli, &err) < 0) {
+        fprintf(stderr, "wattribute: %s\n", err.text);
+        return EXIT_USAGE;
+    }
+    status = run(&cli);
+    cli_done(&cli);
+    return status;
+}

@@ -1,0 +1,321 @@
+#include "app/options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/setter.h"
+#include "app/suggest.h"
+#include "core/macros.h"
+#include "core/parse.h"
+
+/* More than a command line (ARG_MAX) and a config file can hold together. */
+enum { STRINGS_CAP_BYTES = 8 << 20 };
+
+#define MSEC ((uint64_t)1000)
+#define SEC  USEC_PER_SEC
+#define HOUR (3600 * SEC)
+
+static const struct setter_word idle_policies[] = {
+    {"proportional", IDLE_POLICY_PROPORTIONAL, NULL},
+    {"equal", IDLE_POLICY_EQUAL, NULL},
+    {"none", IDLE_POLICY_NONE, NULL},
+    {"reserved", 0,
+     "needs to know who was allocated a GPU, from the kubelet or a container runtime, which this "
+     "version does not read yet"},
+    {0},
+};
+
+static const struct setter_word attribution_methods[] = {
+    {"timeshare", ATTRIBUTION_TIMESHARE, NULL},
+    {"intensity", 0, "is not in this version yet"},
+    {0},
+};
+
+static const struct setter_word log_levels[] = {
+    {"debug", LOG_LEVEL_DEBUG, NULL},
+    {"info", LOG_LEVEL_INFO, NULL},
+    {"warn", LOG_LEVEL_WARN, NULL},
+    {"error", LOG_LEVEL_ERROR, NULL},
+    {0},
+};
+
+static const struct setter_word log_formats[] = {
+    {"logfmt", LOG_FORMAT_LOGFMT, NULL},
+    {"json", LOG_FORMAT_JSON, NULL},
+    {0},
+};
+
+/* setter_word stores an unsigned into whichever of these enums the table names. */
+static_assert(sizeof(enum idle_policy) == sizeof(unsigned), "words are stored as unsigned");
+static_assert(sizeof(enum attribution_method) == sizeof(unsigned), "words are stored as unsigned");
+static_assert(sizeof(enum log_level) == sizeof(unsigned), "words are stored as unsigned");
+static_assert(sizeof(enum log_format) == sizeof(unsigned), "words are stored as unsigned");
+
+#define AT(field) .offset = offsetof(struct options, field)
+#define DURATION(field, least, most)                                                               \
+    .set = setter_duration, .describe = setter_describe_durations, AT(field), .min = (least),      \
+    .max = (most)
+#define COUNT(field, least, most)                                                                  \
+    .set = setter_count, .describe = setter_describe_counts, AT(field), .min = (least),            \
+    .max = (most)
+#define WORD(field, list)                                                                          \
+    .set = setter_word, .describe = setter_describe_words, AT(field), .words = (list)
+#define PATH(field)   .set = setter_text, AT(field), .max = PATH_MAX - 1
+#define SWITCH(field) .set = setter_switch, AT(field)
+
+const struct options_flag options_flags[] = {
+    {.names = {"sample-interval", "dcgm-update-frequency"},
+     .placeholder = "DURATION",
+     .fallback = "1s",
+     .help = "length of the window in which energy is booked",
+     .group = OPTIONS_BOOKS,
+     DURATION(sample_interval_us, 100 * MSEC, 60 * SEC)},
+    {.names = {"idle-policy"},
+     .placeholder = "POLICY",
+     .fallback = "proportional",
+     .help = "who pays what an idle GPU draws",
+     .group = OPTIONS_BOOKS,
+     WORD(idle_policy, idle_policies)},
+    {.names = {"attribution"},
+     .placeholder = "METHOD",
+     .fallback = "timeshare",
+     .help = "how processes that share a GPU share its active energy",
+     .group = OPTIONS_BOOKS,
+     WORD(attribution, attribution_methods)},
+    {.names = {"max-processes"},
+     .placeholder = "COUNT",
+     .fallback = "4096",
+     .help = "most processes shown, the rest is booked in one row, 'other'",
+     .group = OPTIONS_BOOKS,
+     COUNT(max_processes, 1, 1 << 20)},
+    {.names = {"max-workloads"},
+     .placeholder = "COUNT",
+     .fallback = "16384",
+     .help = "most workloads shown, the rest is booked in one row, 'other'",
+     .group = OPTIONS_BOOKS,
+     COUNT(max_workloads, 1, 1 << 20)},
+
+    {.names = {"process-scan-interval"},
+     .placeholder = "DURATION",
+     .fallback = "10s",
+     .help = "time between full scans of processes and cgroups",
+     .group = OPTIONS_NODE,
+     DURATION(process_scan_interval_us, SEC, HOUR)},
+    {.names = {"path.procfs"},
+     .placeholder = "DIR",
+     .fallback = "/proc",
+     .help = "where the host's /proc is mounted",
+     .group = OPTIONS_NODE,
+     PATH(procfs_path)},
+    {.names = {"path.sysfs"},
+     .placeholder = "DIR",
+     .fallback = "/sys",
+     .help = "where the host's /sys is mounted",
+     .group = OPTIONS_NODE,
+     PATH(sysfs_path)},
+    {.names = {"path.rootfs"},
+     .placeholder = "DIR",
+     .fallback = "/",
+     .help = "where the host's root is mounted",
+     .group = OPTIONS_NODE,
+     PATH(rootfs_path)},
+    {.names = {"replay"},
+     .placeholder = "FILE",
+     .help = "serve a recorded trace in real time, looped, instead of this node",
+     .group = OPTIONS_NODE,
+     PATH(replay_path)},
+
+    {.names = {"metric-prefix"},
+     .placeholder = "PREFIX",
+     .fallback = "my_gpu_process",
+     .help = "what the names of the per-process metrics begin with",
+     .group = OPTIONS_METRICS,
+     .set = setter_metric_prefix,
+     AT(metric_prefix),
+     .max = 64},
+    {.names = {"metric-retention"},
+     .placeholder = "DURATION",
+     .fallback = "5m",
+     .help = "how long a process that ended keeps its series",
+     .group = OPTIONS_METRICS,
+     DURATION(metric_retention_us, 0, 8760 * HOUR)},
+    {.names = {"compat"},
+     .placeholder = "NAME",
+     .help = "also use another exporter's names where the meaning is the same: my-gpu-exporter",
+     .group = OPTIONS_METRICS,
+     .set = setter_compat},
+
+    {.names = {"listen-address"},
+     .placeholder = "ADDRESS",
+     .fallback = ":9400",
+     .help = "HOST:PORT, :PORT, [IPV6]:PORT or unix:PATH",
+     .group = OPTIONS_SERVING,
+     .repeatable = true,
+     .set = setter_listen_address,
+     .max = PATH_MAX - 1},
+    {.names = {"metrics-path"},
+     .placeholder = "PATH",
+     .fallback = "/metrics",
+     .help = "where Prometheus finds the metrics",
+     .group = OPTIONS_SERVING,
+     .set = setter_metrics_path,
+     AT(metrics_path),
+     .max = 255},
+
+    {.names = {"log-level"},
+     .placeholder = "LEVEL",
+     .fallback = "info",
+     .help = "least severe message that is logged",
+     .group = OPTIONS_LOGGING,
+     WORD(log_level, log_levels)},
+    {.names = {"log-format"},
+     .placeholder = "FORMAT",
+     .fallback = "logfmt",
+     .help = "form of a log line",
+     .group = OPTIONS_LOGGING,
+     WORD(log_format, log_formats)},
+
+    {.names = {"config.file"},
+     .placeholder = "FILE",
+     .help = "read flags from this YAML file; a flag given here wins over the file",
+     .group = OPTIONS_GENERAL,
+     PATH(config_path)},
+    {.names = {"help", "h"},
+     .help = "show this text and exit",
+     .group = OPTIONS_GENERAL,
+     SWITCH(help)},
+    {.names = {"version"},
+     .help = "show the version and exit",
+     .group = OPTIONS_GENERAL,
+     SWITCH(version)},
+};
+const size_t options_flag_count = ARRAY_SIZE(options_flags);
+
+static_assert(ARRAY_SIZE(options_flags) <= OPTIONS_FLAG_MAX, "raise OPTIONS_FLAG_MAX");
+
+const struct options_variable options_variables[] = {
+    {"EXPORTER_PORT", "listen-address", ":", "", 1, UINT16_MAX,
+     "port of the default listen address"},
+    {"SCRAPE_INTERVAL", "process-scan-interval", "", "s", 1, 3600,
+     "--process-scan-interval, in whole seconds"},
+};
+const size_t options_variable_count = ARRAY_SIZE(options_variables);
+
+int options_init(struct options *options, struct error *err)
+{
+    *options = (struct options){0};
+    arena_init(&options->strings, STRINGS_CAP_BYTES);
+    for (size_t i = 0; i < options_flag_count; i++) {
+        const struct options_flag *flag = &options_flags[i];
+        int r;
+
+        if (!flag->fallback)
+            continue;
+        /* Through the setter, so that the default is what --help says it is. */
+        r = options_set(options, flag, flag->fallback, OPTIONS_DEFAULT, flag->names[0], err);
+        if (r < 0) {
+            options_done(options);
+            return r;
+        }
+    }
+    return 0;
+}
+
+void options_done(struct options *options)
+{
+    if (!options)
+        return;
+    arena_done(&options->strings);
+    *options = (struct options){0};
+}
+
+const struct options_flag *options_find(struct span name)
+{
+    for (size_t i = 0; i < options_flag_count; i++)
+        for (const char *const *known = options_flags[i].names; *known; known++)
+            if (span_equals(name, *known))
+                return &options_flags[i];
+    return NULL;
+}
+
+const char *options_suggest(struct span name, unsigned groups)
+{
+    struct suggestion best = {0};
+
+    for (size_t i = 0; i < options_flag_count; i++) {
+        if (!(groups & 1U << options_flags[i].group))
+            continue;
+        for (const char *const *known = options_flags[i].names; *known; known++)
+            suggest_consider(&best, name, *known);
+    }
+    return best.name;
+}
+
+int options_set(struct options *options, const struct options_flag *flag, const char *text,
+                enum options_source source, const char *where, struct error *err)
+{
+    enum options_source *last = &options->sources[flag - options_flags];
+    /* The defaults are the first of all and find nothing to start over from. */
+    struct options_value value = {text, where, source != *last};
+    int r = flag->set(options, flag, &value, err);
+
+    if (r < 0)
+        return r;
+    *last = source;
+    return 0;
+}
+
+enum options_source options_source_of(const struct options *options,
+                                      const struct options_flag *flag)
+{
+    return options->sources[flag - options_flags];
+}
+
+static const char *find_variable(char *const *env, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (; env && *env; env++)
+        if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
+            return *env + len + 1;
+    return NULL;
+}
+
+int options_read_environment(struct options *options, char *const *env, unsigned groups,
+                             struct error *err)
+{
+    for (size_t i = 0; i < options_variable_count; i++) {
+        const struct options_variable *variable = &options_variables[i];
+        const struct options_flag *flag = options_find(span_of(variable->flag));
+        const char *text = find_variable(env, variable->name);
+        char value[64];
+        uint64_t number;
+        int r;
+
+        /* Container templates like to pass empty variables for "not set". */
+        if (!flag || !(groups & 1U << flag->group) || !text || !*text)
+            continue;
+        if (parse_u64_max(span_of(text), variable->max, &number) < 0 || number < variable->min)
+            return error_set(err, -EINVAL,
+                             "environment variable %s: '%.80s' is not a whole number in range; "
+                             "use %" PRIu64 " to %" PRIu64 ", or unset it",
+                             variable->name, text, variable->min, variable->max);
+        snprintf(value, sizeof(value), "%s%" PRIu64 "%s", variable->prefix, number,
+                 variable->suffix);
+        r = options_set(options, flag, value, OPTIONS_ENVIRONMENT, variable->name, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+void options_describe(const struct options_flag *flag, char *text, size_t size_bytes)
+{
+    text[0] = '\0';
+    if (flag->describe)
+        flag->describe(flag, text, size_bytes);
+}

@@ -1,0 +1,127 @@
+/*
+ * Options: what the command line, the environment and --config.file say, from one table.
+ *
+ * Precedence, lowest first: default, environment (EXPORTER_PORT, SCRAPE_INTERVAL), config file,
+ * flag.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/span.h"
+#include "model/policy.h"
+
+enum { OPTIONS_LISTEN_MAX = 16, OPTIONS_FLAG_MAX = 32 };
+
+/* Where a value came from, lowest precedence first. */
+enum options_source { OPTIONS_DEFAULT, OPTIONS_ENVIRONMENT, OPTIONS_CONFIG, OPTIONS_COMMAND_LINE };
+
+struct options {
+    uint64_t sample_interval_us;
+    uint64_t process_scan_interval_us;
+    uint64_t metric_retention_us;
+    const char *metric_prefix;
+    const char *listen_addresses[OPTIONS_LISTEN_MAX];
+    size_t listen_count;
+    const char *metrics_path;
+    enum log_level log_level;
+    enum log_format log_format;
+    const char *procfs_path, *sysfs_path, *rootfs_path;
+    enum idle_policy idle_policy;
+    enum attribution_method attribution;
+    uint64_t max_processes, max_workloads;
+    const char *replay_path; /* NULL: live */
+    bool compat_my_gpu_exporter;
+
+    /* What only the command line can ask for. */
+    const char *config_path; /* NULL: none */
+    bool help, version;
+
+    enum options_source sources[OPTIONS_FLAG_MAX]; /* of each flag of the table */
+    struct arena strings;                          /* owns every string above */
+};
+
+/* What a flag concerns: the headings of --help, and what a verb accepts. */
+enum options_group {
+    OPTIONS_BOOKS,
+    OPTIONS_NODE,
+    OPTIONS_METRICS,
+    OPTIONS_SERVING,
+    OPTIONS_LOGGING,
+    OPTIONS_GENERAL, /* about the command line itself: no keys of the config file */
+    OPTIONS_GROUP_COUNT,
+};
+
+struct options_flag;
+struct setter_word;
+
+/* One value on its way into the options. */
+struct options_value {
+    const char *text;
+    const char *where; /* how errors call the place: "--idle-policy", "a.yaml:3:1: idle-policy" */
+    bool first;        /* from its source: a repeatable flag starts over */
+};
+
+typedef int options_setter(struct options *options, const struct options_flag *flag,
+                           const struct options_value *value, struct error *err);
+typedef void options_describer(const struct options_flag *flag, char *text, size_t size_bytes);
+
+struct options_flag {
+    const char *names[3];    /* without dashes, the main name first, then aliases, then NULL */
+    const char *placeholder; /* NULL: a boolean, for which the bare flag means true */
+    const char *fallback;    /* the default as a user would write it; NULL: none */
+    const char *help;
+    enum options_group group;
+    bool repeatable;
+
+    options_setter *set;
+    options_describer *describe; /* NULL: there is no short way to say what is allowed */
+    size_t offset;               /* in struct options, of what the setter writes */
+    uint64_t min, max;           /* of numbers; for texts `max` is the longest */
+    const struct setter_word *words;
+};
+
+extern const struct options_flag options_flags[];
+extern const size_t options_flag_count;
+
+/* An environment variable: a whole number that stands for a flag's value. */
+struct options_variable {
+    const char *name;
+    const char *flag;
+    const char *prefix, *suffix; /* what makes the number a value of the flag */
+    uint64_t min, max;
+    const char *help;
+};
+
+extern const struct options_variable options_variables[];
+extern const size_t options_variable_count;
+
+/* Defaults. On failure there is nothing to free. */
+int options_init(struct options *options, struct error *err);
+void options_done(struct options *options);
+
+/* By main name or alias; NULL: no such flag. */
+const struct options_flag *options_find(struct span name);
+
+/* The name nearest to one that does not exist, of flags in `groups` (bits 1 << group), or NULL. */
+const char *options_suggest(struct span name, unsigned groups);
+
+/* Checks and sets one value. Sources are to be applied in the order of their precedence: the last
+ * call wins. `text` and `where` are not kept. */
+int options_set(struct options *options, const struct options_flag *flag, const char *text,
+                enum options_source source, const char *where, struct error *err);
+
+enum options_source options_source_of(const struct options *options,
+                                      const struct options_flag *flag);
+
+/* Applies those variables of `env` (like environ; may be NULL) whose flag is in `groups`. */
+int options_read_environment(struct options *options, char *const *env, unsigned groups,
+                             struct error *err);
+
+/* What the flag allows, "100ms to 1m" or "equal or none"; empty where there is no short way. */
+void options_describe(const struct options_flag *flag, char *text, size_t size_bytes);

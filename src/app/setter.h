@@ -1,0 +1,31 @@
+/*
+ * Setters: one value checked and stored, one function per kind of value. The table of options names
+ * them; what they need to know (member, limits, words) stands beside them there.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "app/options.h"
+
+/* A word that an option takes, or one that is known but refused, with the reason. */
+struct setter_word {
+    const char *text; /* NULL ends a list */
+    unsigned value;
+    const char *refusal; /* completes "'word' ..." */
+};
+
+options_setter setter_duration;
+options_setter setter_count;
+options_setter setter_word;
+options_setter setter_switch;
+options_setter setter_text;
+options_setter setter_listen_address;
+options_setter setter_metric_prefix;
+options_setter setter_metrics_path;
+options_setter setter_compat;
+
+/* What the setter of that kind allows, for people. */
+options_describer setter_describe_durations;
+options_describer setter_describe_counts;
+options_describer setter_describe_words;

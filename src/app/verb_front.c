@@ -1,0 +1,27 @@
+/* The hidden verb `front`: how the collector starts the front process (front_process.c). */
+#include "app/verbs.h"
+
+#include "app/front.h"
+#include "core/parse.h"
+
+/* front LISTENERS METRICS-PATH LOG-LEVEL LOG-FORMAT */
+enum { ARGUMENTS = 4 };
+
+int verb_front(const struct cli *cli)
+{
+    uint64_t listeners, level, format;
+
+    if (cli->raw_argc != ARGUMENTS ||
+        parse_u64_max(span_of(cli->raw_argv[0]), OPTIONS_LISTEN_MAX, &listeners) < 0 ||
+        parse_u64_max(span_of(cli->raw_argv[2]), LOG_LEVEL_ERROR, &level) < 0 ||
+        parse_u64_max(span_of(cli->raw_argv[3]), LOG_FORMAT_JSON, &format) < 0)
+        return EXIT_USAGE;
+    log_configure((enum log_level)level, (enum log_format)format);
+    return front_run(&(struct front_options){
+        .channel_fd = VERB_FRONT_CHANNEL_FD,
+        .first_listener_fd = VERB_FRONT_CHANNEL_FD + 1,
+        .listener_count = listeners,
+        .metrics_path = cli->raw_argv[1],
+        .version = WATTRIBUTE_VERSION,
+    });
+}

@@ -1,0 +1,72 @@
+/* `wattribute replay TRACE`: a recorded trace through the pipeline, the ledger as JSON. */
+#include "app/verbs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "attribution/pipeline.h"
+#include "metrics/ledger_json.h"
+#include "sources/trace_reader.h"
+
+enum { JSON_CAP_BYTES = 1 << 30 };
+
+/* Runs the whole trace. Nothing is printed before its last line was read and found good. */
+static int play(const char *path, struct pipeline *pipeline, struct error *err)
+{
+    struct trace_reader *reader = NULL;
+    struct batch batch;
+    int r = trace_reader_open(path, &reader, err);
+
+    if (r < 0)
+        return r;
+    batch_init(&batch);
+    while ((r = trace_reader_next(reader, &batch, err)) > 0) {
+        r = pipeline_ingest(pipeline, batch.samples, batch.count);
+        batch_reset(&batch);
+        if (r < 0) {
+            error_set(err, r, "trace '%s': %s", path, strerror(-r));
+            break;
+        }
+    }
+    if (r == 0)
+        r = pipeline_finish(pipeline);
+    batch_done(&batch);
+    trace_reader_close(reader);
+    return r;
+}
+
+static int print_ledger(const struct pipeline *pipeline)
+{
+    struct snapshot snapshot;
+    struct buffer json;
+    int status = EXIT_FAILED;
+
+    snapshot_init(&snapshot);
+    buffer_init(&json, JSON_CAP_BYTES);
+    if (pipeline_snapshot(pipeline, 0, 0, &snapshot) == 0) {
+        ledger_json(&snapshot, &json);
+        status = verb_print(&json);
+    }
+    buffer_done(&json);
+    snapshot_done(&snapshot);
+    return status;
+}
+
+int verb_replay(const struct cli *cli)
+{
+    struct pipeline_options options = verb_pipeline_options(&cli->options, true);
+    struct pipeline *pipeline = NULL;
+    struct error err = {"out of memory"};
+    int r = pipeline_new(&options, &pipeline);
+    int status = EXIT_FAILED;
+
+    if (r == 0)
+        r = play(cli->trace_path, pipeline, &err);
+    if (r == 0)
+        status = print_ledger(pipeline);
+    else
+        fprintf(stderr, "wattribute: %s\n", err.text);
+    pipeline_free(pipeline);
+    return status;
+}

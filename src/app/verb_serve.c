@@ -1,0 +1,62 @@
+/* `wattribute serve`: the exporter. Opens what it was told to, then hands over to the collector. */
+#include "app/verbs.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "app/collector.h"
+#include "app/listen.h"
+#include "core/log.h"
+#include "core/macros.h"
+
+static void announce(const struct options *options, const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char address[256];
+
+        if (listen_describe(fds[i], address, sizeof(address)) == 0)
+            log_info("listening", "address", address, "metrics_path", options->metrics_path,
+                     "version", WATTRIBUTE_VERSION);
+    }
+    if (options->replay_path)
+        log_warn("REPLAY: a recorded trace is played in a loop; nothing of this node is measured",
+                 "trace", options->replay_path);
+}
+
+int verb_serve(const struct cli *cli)
+{
+    const struct options *options = &cli->options;
+    struct host host = {-1, -1, -1};
+    int fds[LISTEN_MAX];
+    size_t fd_count = 0;
+    struct error err;
+    int r;
+
+    log_configure(options->log_level, options->log_format);
+    r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
+    if (r == 0)
+        r = listen_open(options->listen_addresses, options->listen_count, fds, &fd_count, &err);
+    if (r == 0) {
+        announce(options, fds, fd_count);
+        r = collector_run(
+            &(struct collector_options){
+                .options = options,
+                .host = &host,
+                .front = {.listener_fds = fds,
+                          .listener_count = fd_count,
+                          .metrics_path = options->metrics_path,
+                          .log_level = options->log_level,
+                          .log_format = options->log_format},
+            },
+            &err);
+    }
+    if (r < 0)
+        fprintf(stderr, "wattribute: %s\n", err.text);
+    for (size_t i = 0; i < fd_count; i++)
+        cleanup_close(&fds[i]);
+    host_close(&host);
+    /* A file that can be read but is no good failed; all else was asked for wrongly. */
+    if (r == -EBADMSG || r == -EFBIG)
+        return EXIT_FAILED;
+    return r < 0 ? EXIT_USAGE : EXIT_OK;
+}

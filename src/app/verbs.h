@@ -1,0 +1,24 @@
+/* The verbs, one file each. They return the exit status of the program. */
+#pragma once
+
+#include "app/cli.h"
+
+/* 0: done; 1: the work failed (bad trace, lost peer); 2: the call was wrong (flag, address, file).
+ */
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* Where the front finds its end of the channel; its listeners follow. */
+enum { VERB_FRONT_CHANNEL_FD = 3 };
+
+int verb_serve(const struct cli *cli);
+int verb_replay(const struct cli *cli);
+int verb_front(const struct cli *cli);
+
+/* The pipeline as the options want it, with everything kept (`replay`) or with retention (`serve`).
+ */
+struct pipeline_options;
+struct pipeline_options verb_pipeline_options(const struct options *options, bool keep_everything);
+
+/* Writes a text to standard output; the exit status. */
+struct buffer;
+int verb_print(const struct buffer *text);

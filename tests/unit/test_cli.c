@@ -1,0 +1,388 @@
+/* app/cli: verbs, flags, precedence, and the generated help. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "app/cli.h"
+#include "core/fs.h"
+#include "core/macros.h"
+
+enum { WORDS_MAX = 16 };
+
+/* Splits a command line at blanks, so that a case is one string. Empty words are written ''. */
+static int parse(const char *line, char *const *env, struct cli *ret, struct error *err)
+{
+    char text[512], *argv[WORDS_MAX + 1] = {0}, *rest = text, *word;
+    int argc = 0;
+
+    snprintf(text, sizeof(text), "%s", line);
+    while (argc < WORDS_MAX && (word = strsep(&rest, " ")))
+        argv[argc++] = strcmp(word, "''") == 0 ? word + 2 : word;
+    return cli_parse(argc, argv, env, ret, err);
+}
+
+static void the_verb_is_serve_unless_another_is_named(void **state)
+{
+    static const struct {
+        const char *line;
+        enum cli_verb verb, help_verb;
+    } cases[] = {
+        {"wattribute", CLI_SERVE, 0},
+        {"wattribute serve", CLI_SERVE, 0},
+        {"wattribute --log-level=warn", CLI_SERVE, 0},
+        {"wattribute --", CLI_SERVE, 0},
+        {"wattribute replay a.trace.gz", CLI_REPLAY, 0},
+        {"wattribute front", CLI_FRONT, 0},
+        {"wattribute --help", CLI_HELP, CLI_ANY},
+        {"wattribute -h", CLI_HELP, CLI_ANY},
+        {"wattribute -help", CLI_HELP, CLI_ANY},
+        {"wattribute --help=true", CLI_HELP, CLI_ANY},
+        {"wattribute --help=false", CLI_SERVE, 0},
+        {"wattribute --help --help=false", CLI_SERVE, 0},
+        {"wattribute serve --log-level=warn --help", CLI_HELP, CLI_SERVE},
+        {"wattribute replay --help", CLI_HELP, CLI_REPLAY},
+        {"wattribute replay a b c --help", CLI_HELP, CLI_REPLAY},
+        {"wattribute --max-processes=wrong --config.file=/none --help", CLI_HELP, CLI_ANY},
+        {"wattribute --version", CLI_VERSION, 0},
+        {"wattribute replay --version", CLI_VERSION, 0},
+        {"wattribute --version --help", CLI_HELP, CLI_ANY},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct error err = {{0}};
+        struct cli cli;
+
+        if (parse(cases[i].line, NULL, &cli, &err) != 0)
+            fail_msg("%s: %s", cases[i].line, err.text);
+        if (cli.verb != cases[i].verb || cli.help_verb != cases[i].help_verb)
+            fail_msg("%s: verb %d, help %d", cases[i].line, cli.verb, cli.help_verb);
+        cli_done(&cli);
+    }
+}
+
+static void an_empty_argv_serves(void **state)
+{
+    char *argv[] = {NULL};
+    struct cli cli;
+
+    (void)state;
+    assert_int_equal(cli_parse(0, argv, NULL, &cli, NULL), 0);
+    assert_int_equal(cli.verb, CLI_SERVE);
+    cli_done(&cli);
+}
+
+static void a_flag_is_written_with_one_dash_or_two_and_with_or_without_equals(void **state)
+{
+    static const char *const lines[] = {
+        "wattribute --metrics-path=/m",
+        "wattribute --metrics-path /m",
+        "wattribute -metrics-path=/m",
+        "wattribute -metrics-path /m",
+        "wattribute serve --metrics-path /m --log-level info",
+        "wattribute --metrics-path=/first --metrics-path=/m",
+        "wattribute --metrics-path /m --",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+        struct error err = {{0}};
+        struct cli cli;
+
+        if (parse(lines[i], NULL, &cli, &err) != 0)
+            fail_msg("%s: %s", lines[i], err.text);
+        assert_string_equal(cli.options.metrics_path, "/m");
+        cli_done(&cli);
+    }
+}
+
+static void a_value_may_hold_equals_and_begin_with_a_dash(void **state)
+{
+    struct cli cli;
+
+    (void)state;
+    assert_int_equal(parse("wattribute --replay=a=b --path.rootfs -x", NULL, &cli, NULL), 0);
+    assert_string_equal(cli.options.replay_path, "a=b");
+    assert_string_equal(cli.options.rootfs_path, "-x");
+    cli_done(&cli);
+}
+
+static void both_names_of_the_sample_interval_are_one_flag(void **state)
+{
+    struct cli cli;
+
+    (void)state;
+    assert_int_equal(
+        parse("wattribute --sample-interval=2s --dcgm-update-frequency 3s", NULL, &cli, NULL), 0);
+    assert_true(cli.options.sample_interval_us == 3000000);
+    cli_done(&cli);
+}
+
+static void given_listen_addresses_replace_the_default(void **state)
+{
+    struct cli cli;
+
+    (void)state;
+    assert_int_equal(
+        parse("wattribute --listen-address=:1 --listen-address unix:/s", NULL, &cli, NULL), 0);
+    assert_int_equal(cli.options.listen_count, 2);
+    assert_string_equal(cli.options.listen_addresses[0], ":1");
+    assert_string_equal(cli.options.listen_addresses[1], "unix:/s");
+    cli_done(&cli);
+}
+
+static void replay_takes_a_trace_and_the_flags_of_the_books(void **state)
+{
+    static const char *const lines[] = {
+        "wattribute replay --idle-policy=none --sample-interval 2s a.trace.gz",
+        "wattribute replay a.trace.gz --idle-policy=none --sample-interval 2s",
+        "wattribute replay --idle-policy=none --sample-interval 2s -- a.trace.gz",
+    };
+    struct cli cli;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+        assert_int_equal(parse(lines[i], NULL, &cli, NULL), 0);
+        assert_int_equal(cli.verb, CLI_REPLAY);
+        assert_string_equal(cli.trace_path, "a.trace.gz");
+        assert_int_equal(cli.options.idle_policy, IDLE_POLICY_NONE);
+        assert_true(cli.options.sample_interval_us == 2000000);
+        cli_done(&cli);
+    }
+    assert_int_equal(parse("wattribute replay -- -odd", NULL, &cli, NULL), 0);
+    assert_string_equal(cli.trace_path, "-odd");
+    cli_done(&cli);
+}
+
+static void the_front_gets_its_arguments_as_they_came(void **state)
+{
+    char *argv[] = {"wattribute", "front", "--unknown", "3", "--help", NULL};
+    char *const env[] = {"EXPORTER_PORT=wrong", NULL};
+    struct cli cli;
+
+    (void)state;
+    assert_int_equal(cli_parse(5, argv, env, &cli, NULL), 0);
+    assert_int_equal(cli.verb, CLI_FRONT);
+    assert_int_equal(cli.raw_argc, 3);
+    assert_ptr_equal(cli.raw_argv, argv + 2);
+    cli_done(&cli);
+}
+
+static void what_is_wrong_is_said_with_what_to_do(void **state)
+{
+    static const struct {
+        const char *line, *says;
+    } cases[] = {
+        {"wattribute srve", "unknown command 'srve' (did you mean 'serve'?)"},
+        {"wattribute relpay x", "did you mean 'replay'?"},
+        {"wattribute banana", "unknown command 'banana'; see 'wattribute --help'"},
+        {"wattribute frnt", "unknown command 'frnt'; see"},
+        {"wattribute ''", "unknown command ''"},
+        {"wattribute --smaple-interval=1s",
+         "unknown flag --smaple-interval (did you mean --sample-interval?); see 'wattribute serve "
+         "--help'"},
+        {"wattribute --web.listen-address=:1", "did you mean --listen-address?"},
+        {"wattribute --banana", "unknown flag --banana; see 'wattribute serve --help'"},
+        {"wattribute -x", "unknown flag --x; see"},
+        {"wattribute --=x", "unknown flag --; see"},
+        {"wattribute ---help", "did you mean --help?"},
+        {"wattribute --idle-policy", "--idle-policy needs a value: write --idle-policy=POLICY"},
+        {"wattribute -log-level", "--log-level needs a value"},
+        {"wattribute --idle-policy=", "--idle-policy: '' is not known"},
+        {"wattribute --dcgm-update-frequency=1", "--dcgm-update-frequency: '1' is not a duration"},
+        {"wattribute --help=perhaps", "--help: 'perhaps' is not known; use true or false"},
+        {"wattribute --log-level=info extra", "unexpected argument 'extra': 'serve' takes only"},
+        {"wattribute serve replay", "unexpected argument 'replay'"},
+        {"wattribute -- --help", "unexpected argument '--help'"},
+        {"wattribute -", "unexpected argument '-'"},
+        {"wattribute replay", "'replay' needs its argument: write wattribute replay TRACE"},
+        {"wattribute replay ''", "'replay' needs its argument"},
+        {"wattribute replay a b", "unexpected argument 'b': 'replay' takes one argument"},
+        {"wattribute replay --metric-retention=1m a", "--metric-retention does not concern 'rep"},
+        {"wattribute replay --listen-address=:1 a", "--listen-address does not concern 'replay'"},
+        {"wattribute replay --replay=x a", "--replay does not concern 'replay'"},
+        {"wattribute --config.file=/nonexistent/w.yaml", "config file /nonexistent/w.yaml: cannot"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct error err = {{0}};
+        struct cli cli;
+        int r = parse(cases[i].line, NULL, &cli, &err);
+
+        if (r >= 0 || !strstr(err.text, cases[i].says))
+            fail_msg("%s: gave %d, '%s'", cases[i].line, r, err.text);
+    }
+}
+
+static void a_bad_variable_stops_serve_but_does_not_concern_replay(void **state)
+{
+    char *const env[] = {"SCRAPE_INTERVAL=soon", NULL};
+    struct error err = {{0}};
+    struct cli cli;
+
+    (void)state;
+    assert_int_equal(parse("wattribute", env, &cli, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "SCRAPE_INTERVAL"));
+    assert_int_equal(parse("wattribute replay a", env, &cli, &err), 0);
+    cli_done(&cli);
+}
+
+static void a_flag_wins_over_the_file_and_the_file_over_the_environment(void **state)
+{
+    static const struct {
+        const char *file, *flags;
+        const char *listen;
+        uint64_t scan_us;
+    } cases[] = {
+        {"", "", ":9500", 40000000},
+        {"listen-address: ':9600'\nprocess-scan-interval: 20s\n", "", ":9600", 20000000},
+        {"listen-address: ':9600'\nprocess-scan-interval: 20s\n",
+         " --listen-address=:9700 --process-scan-interval=5s", ":9700", 5000000},
+        {"", " --listen-address=:9700 --process-scan-interval=5s", ":9700", 5000000},
+    };
+    char *const env[] = {"EXPORTER_PORT=9500", "SCRAPE_INTERVAL=40", NULL};
+    char path[] = "/tmp/wattribute-cli-XXXXXX", line[512];
+    int fd = mkostemp(path, O_CLOEXEC);
+
+    (void)state;
+    assert_true(fd >= 0);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct cli cli;
+
+        assert_int_equal(ftruncate(fd, 0), 0);
+        assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+        assert_int_equal(fs_write_all(fd, cases[i].file, strlen(cases[i].file)), 0);
+        /* The flags stand before the file: their order must not matter. */
+        snprintf(line, sizeof(line), "wattribute%s --config.file=%s", cases[i].flags, path);
+        assert_int_equal(parse(line, env, &cli, NULL), 0);
+        assert_int_equal(cli.options.listen_count, 1);
+        assert_string_equal(cli.options.listen_addresses[0], cases[i].listen);
+        assert_true(cli.options.process_scan_interval_us == cases[i].scan_us);
+        cli_done(&cli);
+    }
+    close(fd);
+    unlink(path);
+}
+
+static void replay_accepts_the_file_that_serve_uses(void **state)
+{
+    static const char text[] = "listen-address: ':9600'\nidle-policy: none\n";
+    char path[] = "/tmp/wattribute-cli-XXXXXX", line[512];
+    int fd = mkostemp(path, O_CLOEXEC);
+    struct cli cli;
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
+    snprintf(line, sizeof(line), "wattribute replay --config.file %s a.trace.gz", path);
+    assert_int_equal(parse(line, NULL, &cli, NULL), 0);
+    assert_int_equal(cli.options.idle_policy, IDLE_POLICY_NONE);
+    cli_done(&cli);
+    close(fd);
+    unlink(path);
+}
+
+/* The help as a string; the caller frees it. */
+static char *help_text(enum cli_verb verb)
+{
+    struct buffer out;
+
+    buffer_init(&out, 1 << 16);
+    cli_help(verb, &out);
+    buffer_char(&out, '\0');
+    assert_false(buffer_failed(&out));
+    return out.data;
+}
+
+static void help_fits_a_hundred_columns_and_ends_in_examples(void **state)
+{
+    static const enum cli_verb verbs[] = {CLI_ANY, CLI_SERVE, CLI_REPLAY};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+        _cleanup_free_ char *help = help_text(verbs[i]);
+        struct span rest = span_of(help);
+
+        assert_non_null(strstr(strstr(help, "\nExamples:\n"), "  wattribute"));
+        while (rest.len > 0) {
+            struct span line = span_cut(&rest, '\n');
+
+            assert_true(line.len <= 100);
+            assert_true(line.len == 0 || line.data[line.len - 1] != ' ');
+        }
+    }
+}
+
+static void help_shows_every_flag_that_the_verb_takes_and_no_other(void **state)
+{
+    _cleanup_free_ char *all = help_text(CLI_ANY), *replay = help_text(CLI_REPLAY);
+
+    (void)state;
+    for (size_t i = 0; i < options_flag_count; i++) {
+        bool books =
+            options_flags[i].group == OPTIONS_BOOKS || options_flags[i].group == OPTIONS_GENERAL;
+        char name[64];
+
+        snprintf(name, sizeof(name), "\n  --%s", options_flags[i].names[0]);
+        assert_non_null(strstr(all, name));
+        assert_int_equal(strstr(replay, name) != NULL, books);
+    }
+    assert_non_null(strstr(all, "EXPORTER_PORT"));
+    assert_null(strstr(replay, "Environment"));
+    assert_null(strstr(replay, "serve"));
+}
+
+static void the_internal_verb_is_not_in_the_help(void **state)
+{
+    _cleanup_free_ char *help = help_text(CLI_ANY);
+
+    (void)state;
+    assert_null(strstr(help, "front"));
+}
+
+static void the_version_is_one_line(void **state)
+{
+    struct buffer out;
+
+    (void)state;
+    buffer_init(&out, 1024);
+    cli_version(&out);
+    assert_false(buffer_failed(&out));
+    assert_memory_equal(out.data, "wattribute " WATTRIBUTE_VERSION,
+                        strlen("wattribute " WATTRIBUTE_VERSION));
+    assert_ptr_equal(memchr(out.data, '\n', out.len), out.data + out.len - 1);
+    buffer_done(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_verb_is_serve_unless_another_is_named),
+        cmocka_unit_test(an_empty_argv_serves),
+        cmocka_unit_test(a_flag_is_written_with_one_dash_or_two_and_with_or_without_equals),
+        cmocka_unit_test(a_value_may_hold_equals_and_begin_with_a_dash),
+        cmocka_unit_test(both_names_of_the_sample_interval_are_one_flag),
+        cmocka_unit_test(given_listen_addresses_replace_the_default),
+        cmocka_unit_test(replay_takes_a_trace_and_the_flags_of_the_books),
+        cmocka_unit_test(the_front_gets_its_arguments_as_they_came),
+        cmocka_unit_test(what_is_wrong_is_said_with_what_to_do),
+        cmocka_unit_test(a_bad_variable_stops_serve_but_does_not_concern_replay),
+        cmocka_unit_test(a_flag_wins_over_the_file_and_the_file_over_the_environment),
+        cmocka_unit_test(replay_accepts_the_file_that_serve_uses),
+        cmocka_unit_test(help_fits_a_hundred_columns_and_ends_in_examples),
+        cmocka_unit_test(help_shows_every_flag_that_the_verb_takes_and_no_other),
+        cmocka_unit_test(the_internal_verb_is_not_in_the_help),
+        cmocka_unit_test(the_version_is_one_line),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,378 @@
+/* app/options: the table, what each flag allows, the environment, and the page that lists them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "app/options.h"
+#include "core/fs.h"
+#include "core/macros.h"
+
+enum { EVERY_GROUP = (1 << OPTIONS_GROUP_COUNT) - 1 };
+
+static int setup(void **state)
+{
+    struct options *options = malloc(sizeof(*options));
+
+    *state = options;
+    return options ? options_init(options, NULL) : -1;
+}
+
+static int teardown(void **state)
+{
+    options_done(*state);
+    free(*state);
+    return 0;
+}
+
+static int set(struct options *options, const char *name, const char *value, struct error *err)
+{
+    const struct options_flag *flag = options_find(span_of(name));
+
+    assert_non_null(flag);
+    return options_set(options, flag, value, OPTIONS_COMMAND_LINE, name, err);
+}
+
+static void the_defaults_are_those_of_the_manual(void **state)
+{
+    const struct options *options = *state;
+
+    assert_true(options->sample_interval_us == 1000000);
+    assert_true(options->process_scan_interval_us == 10000000);
+    assert_true(options->metric_retention_us == 300000000);
+    assert_string_equal(options->metric_prefix, "my_gpu_process");
+    assert_int_equal(options->listen_count, 1);
+    assert_string_equal(options->listen_addresses[0], ":9400");
+    assert_string_equal(options->metrics_path, "/metrics");
+    assert_int_equal(options->log_level, LOG_LEVEL_INFO);
+    assert_int_equal(options->log_format, LOG_FORMAT_LOGFMT);
+    assert_string_equal(options->procfs_path, "/proc");
+    assert_string_equal(options->sysfs_path, "/sys");
+    assert_string_equal(options->rootfs_path, "/");
+    assert_int_equal(options->idle_policy, IDLE_POLICY_PROPORTIONAL);
+    assert_int_equal(options->attribution, ATTRIBUTION_TIMESHARE);
+    assert_true(options->max_processes == 4096);
+    assert_true(options->max_workloads == 16384);
+    assert_null(options->replay_path);
+    assert_null(options->config_path);
+    assert_false(options->compat_my_gpu_exporter);
+    assert_false(options->help || options->version);
+}
+
+static void each_flag_takes_what_it_allows_and_refuses_the_rest(void **state)
+{
+    static const char long_prefix[] =
+        "a123456789a123456789a123456789a123456789a123456789a123456789abcde"; /* 65 */
+    static const struct {
+        const char *flag, *value;
+        int r;
+        const char *says; /* a part of the error */
+    } cases[] = {
+        {"sample-interval", "100ms", 0, NULL},
+        {"sample-interval", "60s", 0, NULL},
+        {"sample-interval", "99ms", -ERANGE, "100ms to 1m"},
+        {"sample-interval", "61s", -ERANGE, "100ms to 1m"},
+        {"sample-interval", "99999999999999999999h", -ERANGE, "100ms to 1m"},
+        {"sample-interval", "1", -EINVAL, "'1' is not a duration"},
+        {"sample-interval", "", -EINVAL, "'' is not a duration"},
+        {"dcgm-update-frequency", "2s", 0, NULL},
+        {"process-scan-interval", "1s", 0, NULL},
+        {"process-scan-interval", "1h", 0, NULL},
+        {"process-scan-interval", "999ms", -ERANGE, "1s to 1h"},
+        {"process-scan-interval", "1h1s", -ERANGE, "1s to 1h"},
+        {"metric-retention", "0", 0, NULL},
+        {"metric-retention", "8760h", 0, NULL},
+        {"metric-retention", "8760h1ms", -ERANGE, "0s to 8760h"},
+        {"metric-prefix", "gpu_process", 0, NULL},
+        {"metric-prefix", "_a9", 0, NULL},
+        {"metric-prefix", long_prefix, -EINVAL, "at most 64"},
+        {"metric-prefix", "", -EINVAL, "is empty"},
+        {"metric-prefix", "9a", -EINVAL, "no digit first"},
+        {"metric-prefix", "a_", -EINVAL, "no '_' last"},
+        {"metric-prefix", "_", -EINVAL, "no '_' last"},
+        {"metric-prefix", "a-b", -EINVAL, "letters, digits and '_'"},
+        {"metric-prefix", "a:b", -EINVAL, "letters, digits and '_'"},
+        {"metric-prefix", "é", -EINVAL, "letters, digits and '_'"},
+        {"metric-prefix", "wattribute_gpu", -EINVAL, "use another prefix"},
+        {"metric-prefix", "wattribute", -EINVAL, "use another prefix"},
+        {"metric-prefix", "gpu", -EINVAL, "use another prefix"},
+        {"metric-prefix", "gpu_inference", -EINVAL, "use another prefix"},
+        {"metric-prefix", "process", -EINVAL, "use another prefix"},
+        {"metric-prefix", "wattributes", 0, NULL},
+        {"listen-address", "", -EINVAL, "is empty"},
+        {"listen-address", "unix:/run/wattribute.sock", 0, NULL},
+        {"metrics-path", "/", 0, NULL},
+        {"metrics-path", "/a/b-c", 0, NULL},
+        {"metrics-path", "", -EINVAL, "is empty"},
+        {"metrics-path", "metrics", -EINVAL, "begin with '/'"},
+        {"metrics-path", "/a b", -EINVAL, "without blanks"},
+        {"metrics-path", "/a?b", -EINVAL, "without blanks, '?'"},
+        {"metrics-path", "/a#b", -EINVAL, "and '#'"},
+        {"metrics-path", "/\x7f", -EINVAL, "printable ASCII"},
+        {"metrics-path", "/é", -EINVAL, "printable ASCII"},
+        {"metrics-path", "/-/healthy", -EINVAL, "health checks"},
+        {"metrics-path", "/-/ready", -EINVAL, "health checks"},
+        {"metrics-path", "/health", -EINVAL, "health checks"},
+        {"metrics-path", "/healthy", 0, NULL},
+        {"log-level", "debug", 0, NULL},
+        {"log-level", "warn", 0, NULL},
+        {"log-level", "error", 0, NULL},
+        {"log-level", "warning", -EINVAL, "use debug, info, warn or error"},
+        {"log-level", "INFO", -EINVAL, "use debug, info, warn or error"},
+        {"log-format", "json", 0, NULL},
+        {"log-format", "text", -EINVAL, "use logfmt or json"},
+        {"path.procfs", "/host/proc", 0, NULL},
+        {"path.procfs", "", -EINVAL, "is empty"},
+        {"path.sysfs", "", -EINVAL, "is empty"},
+        {"path.rootfs", "", -EINVAL, "is empty"},
+        {"idle-policy", "equal", 0, NULL},
+        {"idle-policy", "none", 0, NULL},
+        {"idle-policy", "reserved", -EOPNOTSUPP, "kubelet"},
+        {"idle-policy", "Equal", -EINVAL, "use proportional, equal or none"},
+        {"attribution", "timeshare", 0, NULL},
+        {"attribution", "intensity", -EOPNOTSUPP, "not in this version yet; use timeshare"},
+        {"attribution", "x", -EINVAL, "use timeshare"},
+        {"max-processes", "1", 0, NULL},
+        {"max-processes", "1048576", 0, NULL},
+        {"max-processes", "0", -EINVAL, "1 to 1048576"},
+        {"max-processes", "1048577", -EINVAL, "1 to 1048576"},
+        {"max-processes", "-1", -EINVAL, "1 to 1048576"},
+        {"max-workloads", "0", -EINVAL, "1 to 1048576"},
+        {"max-workloads", "16", 0, NULL},
+        {"replay", "", -EINVAL, "is empty"},
+        {"replay", "a.trace.gz", 0, NULL},
+        {"compat", "my-gpu-exporter", 0, NULL},
+        {"compat", "dcgm-exporter", -EINVAL, "use my-gpu-exporter"},
+        {"config.file", "", -EINVAL, "is empty"},
+        {"help", "true", 0, NULL},
+        {"help", "false", 0, NULL},
+        {"help", "1", -EINVAL, "true or false"},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct error err = {{0}};
+        int r = set(*state, cases[i].flag, cases[i].value, &err);
+
+        if (r != cases[i].r || (r < 0 && !strstr(err.text, cases[i].says)) ||
+            (r < 0 && strncmp(err.text, cases[i].flag, strlen(cases[i].flag)) != 0))
+            fail_msg("%s=%s gave %d, '%s'", cases[i].flag, cases[i].value, r, err.text);
+    }
+}
+
+static void a_value_that_is_refused_changes_nothing(void **state)
+{
+    struct options *options = *state;
+
+    assert_int_equal(set(options, "sample-interval", "1h", NULL), -ERANGE);
+    assert_int_equal(set(options, "metrics-path", "/health", NULL), -EINVAL);
+    assert_int_equal(set(options, "listen-address", "", NULL), -EINVAL);
+    assert_int_equal(set(options, "idle-policy", "reserved", NULL), -EOPNOTSUPP);
+    the_defaults_are_those_of_the_manual(state);
+}
+
+static void an_error_keeps_its_advice_whatever_the_length_of_the_value(void **state)
+{
+    char value[5000];
+    struct error err;
+
+    memset(value, 'x', sizeof(value) - 1);
+    value[sizeof(value) - 1] = '\0';
+    assert_int_equal(set(*state, "idle-policy", value, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "use proportional, equal or none"));
+    assert_int_equal(set(*state, "path.procfs", value, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "at most 4095"));
+}
+
+static void strings_are_copies(void **state)
+{
+    struct options *options = *state;
+    char value[] = "/one";
+
+    assert_int_equal(set(options, "metrics-path", value, NULL), 0);
+    memcpy(value, "/two", strlen(value));
+    assert_string_equal(options->metrics_path, "/one");
+}
+
+static void listen_addresses_of_a_higher_source_replace_those_of_a_lower(void **state)
+{
+    struct options *options = *state;
+    const struct options_flag *listen = options_find(span_of("listen-address"));
+
+    assert_int_equal(options_set(options, listen, ":1", OPTIONS_CONFIG, "c", NULL), 0);
+    assert_int_equal(options_set(options, listen, ":2", OPTIONS_CONFIG, "c", NULL), 0);
+    assert_int_equal(options->listen_count, 2);
+    assert_int_equal(options_set(options, listen, ":3", OPTIONS_COMMAND_LINE, "f", NULL), 0);
+    assert_int_equal(options->listen_count, 1);
+    assert_string_equal(options->listen_addresses[0], ":3");
+    assert_int_equal(options_source_of(options, listen), OPTIONS_COMMAND_LINE);
+}
+
+static void one_listen_address_too_many_is_refused(void **state)
+{
+    struct options *options = *state;
+    struct error err;
+
+    for (size_t i = 0; i < OPTIONS_LISTEN_MAX; i++)
+        assert_int_equal(set(options, "listen-address", ":1", &err), 0);
+    assert_int_equal(set(options, "listen-address", ":1", &err), -E2BIG);
+    assert_non_null(strstr(err.text, "at most 16"));
+    assert_int_equal(options->listen_count, OPTIONS_LISTEN_MAX);
+}
+
+static void the_environment_moves_the_default_port_and_the_scan_interval(void **state)
+{
+    char *const env[] = {"HOME=/", "EXPORTER_PORT=9500", "SCRAPE_INTERVAL=30", NULL};
+    struct options *options = *state;
+
+    assert_int_equal(options_read_environment(options, env, EVERY_GROUP, NULL), 0);
+    assert_int_equal(options->listen_count, 1);
+    assert_string_equal(options->listen_addresses[0], ":9500");
+    assert_true(options->process_scan_interval_us == 30000000);
+}
+
+static void an_empty_or_absent_variable_changes_nothing(void **state)
+{
+    char *const env[] = {"EXPORTER_PORT=",   "SCRAPE_INTERVAL=",
+                         "EXPORTER_PORTS=1", "SCRAPE_INTERVAL_SECONDS=2",
+                         "EXPORTER_PORT",    NULL};
+
+    assert_int_equal(options_read_environment(*state, env, EVERY_GROUP, NULL), 0);
+    assert_int_equal(options_read_environment(*state, NULL, EVERY_GROUP, NULL), 0);
+    the_defaults_are_those_of_the_manual(state);
+}
+
+static void a_bad_variable_is_an_error_that_names_it(void **state)
+{
+    static const char *const wrong[] = {
+        "EXPORTER_PORT=0",     "EXPORTER_PORT=65536",  "EXPORTER_PORT=http", "EXPORTER_PORT= 9400",
+        "SCRAPE_INTERVAL=10s", "SCRAPE_INTERVAL=3601", "SCRAPE_INTERVAL=0",  "SCRAPE_INTERVAL=1.5",
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+        char text[64];
+        char *const env[] = {text, NULL};
+        struct error err = {{0}};
+
+        snprintf(text, sizeof(text), "%s", wrong[i]);
+        assert_int_equal(options_read_environment(*state, env, EVERY_GROUP, &err), -EINVAL);
+        assert_non_null(strstr(err.text, i < 4 ? "EXPORTER_PORT" : "SCRAPE_INTERVAL"));
+    }
+}
+
+static void variables_of_flags_that_a_verb_does_not_take_are_not_read(void **state)
+{
+    char *const env[] = {"EXPORTER_PORT=wrong", "SCRAPE_INTERVAL=wrong", NULL};
+
+    assert_int_equal(options_read_environment(*state, env, 1 << OPTIONS_BOOKS, NULL), 0);
+    the_defaults_are_those_of_the_manual(state);
+}
+
+static void the_nearest_name_is_suggested_and_a_far_one_is_not(void **state)
+{
+    static const struct {
+        const char *wrong, *right;
+    } cases[] = {
+        {"sample-intervall", "sample-interval"},
+        {"smaple-interval", "sample-interval"},
+        {"dcgm-update-freq", "dcgm-update-frequency"},
+        {"web.listen-address", "listen-address"},
+        {"log.level", "log-level"},
+        {"log.format", "log-format"},
+        {"hlep", "help"},
+        {"config-file", "config.file"},
+        {"banana", NULL},
+        {"x", NULL},
+        {"", NULL},
+        {"sample-interval-sample-interval-sample-interval-sample-interval-sample", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const char *near = options_suggest(span_of(cases[i].wrong), EVERY_GROUP);
+
+        if (!cases[i].right)
+            assert_null(near);
+        else
+            assert_string_equal(near ? near : "nothing", cases[i].right);
+    }
+    assert_null(options_suggest(span_of("hlep"), 1 << OPTIONS_BOOKS));
+}
+
+static void every_name_is_in_the_table_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < options_flag_count; i++)
+        for (const char *const *name = options_flags[i].names; *name; name++)
+            assert_ptr_equal(options_find(span_of(*name)), &options_flags[i]);
+    for (size_t i = 0; i < options_variable_count; i++)
+        assert_non_null(options_find(span_of(options_variables[i].flag)));
+}
+
+static char *read_manual(void)
+{
+    int fd = open(SOURCE_DIR "/docs/configuration.md", O_RDONLY | O_CLOEXEC);
+    char *text = NULL;
+    size_t len;
+
+    assert_true(fd >= 0);
+    assert_int_equal(fs_read_fd(fd, 1 << 20, &text, &len), 0);
+    close(fd);
+    return text;
+}
+
+static void the_manual_lists_every_flag_with_its_default_and_every_variable(void **state)
+{
+    _cleanup_free_ char *manual = read_manual();
+    char wanted[256];
+
+    (void)state;
+    for (size_t i = 0; i < options_flag_count; i++) {
+        const struct options_flag *flag = &options_flags[i];
+
+        for (const char *const *name = flag->names; *name; name++) {
+            snprintf(wanted, sizeof(wanted), "`%s%s`", (*name)[1] ? "--" : "-", *name);
+            if (!strstr(manual, wanted))
+                fail_msg("docs/configuration.md lacks %s", wanted);
+        }
+        if (!flag->fallback)
+            continue;
+        snprintf(wanted, sizeof(wanted), "| `--%s` | `%s` |", flag->names[0], flag->fallback);
+        if (!strstr(manual, wanted))
+            fail_msg("docs/configuration.md lacks the row %s", wanted);
+    }
+    for (size_t i = 0; i < options_variable_count; i++) {
+        snprintf(wanted, sizeof(wanted), "`%s`", options_variables[i].name);
+        if (!strstr(manual, wanted))
+            fail_msg("docs/configuration.md lacks %s", wanted);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_defaults_are_those_of_the_manual),
+        TEST(each_flag_takes_what_it_allows_and_refuses_the_rest),
+        TEST(a_value_that_is_refused_changes_nothing),
+        TEST(an_error_keeps_its_advice_whatever_the_length_of_the_value),
+        TEST(strings_are_copies),
+        TEST(listen_addresses_of_a_higher_source_replace_those_of_a_lower),
+        TEST(one_listen_address_too_many_is_refused),
+        TEST(the_environment_moves_the_default_port_and_the_scan_interval),
+        TEST(an_empty_or_absent_variable_changes_nothing),
+        TEST(a_bad_variable_is_an_error_that_names_it),
+        TEST(variables_of_flags_that_a_verb_does_not_take_are_not_read),
+        TEST(the_nearest_name_is_suggested_and_a_far_one_is_not),
+        TEST(every_name_is_in_the_table_once),
+        TEST(the_manual_lists_every_flag_with_its_default_and_every_variable),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
