@@ -1,6 +1,8 @@
 /* The hidden verb `front`: how the collector starts the front process (front_process.c). */
 #include "app/verbs.h"
 
+#include <sys/prctl.h>
+
 #include "app/front.h"
 #include "core/parse.h"
 
@@ -16,6 +18,7 @@ int verb_front(const struct cli *cli)
         parse_u64_max(span_of(cli->raw_argv[2]), LOG_LEVEL_ERROR, &level) < 0 ||
         parse_u64_max(span_of(cli->raw_argv[3]), LOG_FORMAT_JSON, &format) < 0)
         return EXIT_USAGE;
+    prctl(PR_SET_NAME, "wattribute"); /* it was started as /proc/self/exe */
     log_configure((enum log_level)level, (enum log_format)format);
     return front_run(&(struct front_options){
         .channel_fd = VERB_FRONT_CHANNEL_FD,

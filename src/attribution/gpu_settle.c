@@ -76,6 +76,18 @@ static bool is_believed(const struct gpu *gpu, const struct label *label)
            seen->last_listed_us + BELIEF_US >= label->at_us;
 }
 
+/* Finds the process of a sample that came before it was known. */
+static void bind_label(struct gpu *gpu, struct label *label)
+{
+    if (label->process != LEDGER_NONE ||
+        ledger_find_process(gpu->ledger, gpu->meter, label->pid, &label->process))
+        return;
+    if (label->in_proc)
+        (void)ledger_open_process(gpu->ledger, gpu->meter, label->pid, &label->process);
+    else /* LEDGER_NONE, or those cut by --max-processes: it is one of them if they are listed */
+        label->process = gpu->ledger->meters[gpu->meter].overflow;
+}
+
 /* Gives each sample of the window to the process that won it, once. */
 static void gather_labels(struct gpu *gpu, const struct window *window, struct evidence *evidence)
 {
@@ -88,10 +100,7 @@ static void gather_labels(struct gpu *gpu, const struct window *window, struct e
         label->counted = true;
         if (label->at_us <= window->start_us || weight == 0)
             continue;
-        if (label->process == LEDGER_NONE)
-            ledger_find_process(gpu->ledger, gpu->meter, label->pid, &label->process);
-        if (label->process == LEDGER_NONE && label->in_proc)
-            (void)ledger_open_process(gpu->ledger, gpu->meter, label->pid, &label->process);
+        bind_label(gpu, label);
         if (label->process != LEDGER_NONE && is_believed(gpu, label)) {
             claimant_of(gpu, evidence, label->process)->weight += weight;
             evidence->known_weight += weight;
@@ -113,12 +122,12 @@ static void gather_contexts(struct gpu *gpu, const struct window *window, struct
     }
 }
 
-static uint8_t lists_of(const struct window *window, uint32_t process)
+static bool is_mps_client(const struct window *window, uint32_t process)
 {
     for (size_t i = 0; i < window->presence_count; i++)
         if (window->presences[i].process == process)
-            return window_lists_of(window, &window->presences[i]);
-    return 0;
+            return window_lists_of(window, &window->presences[i]) & (1 << SAMPLE_LIST_MPS);
+    return false;
 }
 
 /*
@@ -134,7 +143,7 @@ static size_t find_mps_server(const struct gpu *gpu, const struct window *window
         uint32_t process = gpu->claimants[i].process;
         const char *name = gpu->ledger->processes[process].name;
 
-        if (lists_of(window, process) & (1 << SAMPLE_LIST_MPS))
+        if (is_mps_client(window, process))
             continue;
         if (name && strcmp(name, "nvidia-cuda-mps-server") == 0)
             return i;
@@ -153,14 +162,14 @@ static void share_out_mps(struct gpu *gpu, const struct window *window, struct e
     size_t server = find_mps_server(gpu, window, evidence), clients = 0;
     uint64_t weight;
 
-    if (server == SIZE_MAX)
+    for (size_t i = 0; i < evidence->claimant_count; i++)
+        clients += is_mps_client(window, gpu->claimants[i].process);
+    if (server == SIZE_MAX || clients == 0)
         return;
     weight = gpu->claimants[server].weight;
     gpu->claimants[server] = gpu->claimants[--evidence->claimant_count];
     for (size_t i = 0; i < evidence->claimant_count; i++)
-        clients += (lists_of(window, gpu->claimants[i].process) & (1 << SAMPLE_LIST_MPS)) != 0;
-    for (size_t i = 0; i < evidence->claimant_count; i++)
-        if (lists_of(window, gpu->claimants[i].process) & (1 << SAMPLE_LIST_MPS))
+        if (is_mps_client(window, gpu->claimants[i].process))
             gpu->claimants[i].weight += weight / clients;
 }
 
@@ -176,7 +185,8 @@ static void hold_shares(struct gpu *gpu, const struct window *window,
         gpu->held = held;
         gpu->held_capacity = gpu->scratch_capacity;
     }
-    memcpy(gpu->held, gpu->claimants, evidence->claimant_count * sizeof(*gpu->held));
+    if (evidence->claimant_count > 0)
+        memcpy(gpu->held, gpu->claimants, evidence->claimant_count * sizeof(*gpu->held));
     gpu->held_count = evidence->claimant_count;
     gpu->held_until_us = window->end_us + HOLD_US;
 }

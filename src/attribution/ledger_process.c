@@ -66,7 +66,8 @@ static bool may_go(const struct ledger *ledger, uint32_t index)
 {
     const struct ledger_process *process = &ledger->processes[index];
 
-    return process->used && index != ledger->meters[process->meter].overflow &&
+    return process->used && ledger->options.retention_us != UINT64_MAX &&
+           index != ledger->meters[process->meter].overflow &&
            !ledger->options.is_live(ledger->options.context, process);
 }
 
@@ -250,8 +251,6 @@ int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_p
 
 void ledger_sweep(struct ledger *ledger, uint64_t now_us)
 {
-    if (ledger->options.retention_us == UINT64_MAX)
-        return;
     for (uint32_t i = 0; i < ledger->process_slots; i++) {
         const struct ledger_process *process = &ledger->processes[i];
 

@@ -91,9 +91,8 @@ void buffer_fixed(struct buffer *buffer, int64_t value, unsigned digits)
     if (fraction == 0)
         return;
     buffer_char(buffer, '.');
-    while (fraction > 0) {
+    for (; fraction > 0 && scale >= 10; fraction %= scale) {
         scale /= 10;
         buffer_char(buffer, (char)('0' + fraction / scale));
-        fraction %= scale;
     }
 }

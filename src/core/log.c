@@ -59,7 +59,7 @@ void log_event(enum log_level level, const char *message, ...)
     struct buffer line;
     struct timespec now;
     struct tm utc;
-    char stamp[64], millis[8];
+    char seconds[32], stamp[48];
     const char *key;
     va_list args;
 
@@ -67,9 +67,8 @@ void log_event(enum log_level level, const char *message, ...)
         return;
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &utc);
-    strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &utc);
-    snprintf(millis, sizeof(millis), ".%03dZ", (int)(now.tv_nsec / 1000000 % 1000));
-    strcat(stamp, millis);
+    strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(stamp, sizeof(stamp), "%s.%03dZ", seconds, (int)(now.tv_nsec / 1000000 % 1000));
 
     buffer_init(&line, LINE_CAP_BYTES);
     put_pair(&line, "ts", stamp);

@@ -17,7 +17,7 @@ void log_configure(enum log_level level, enum log_format format);
  */
 void log_event(enum log_level level, const char *message, ...) __attribute__((sentinel));
 
-#define log_debug(...) log_event(LOG_LEVEL_DEBUG, __VA_ARGS__, NULL)
-#define log_info(...)  log_event(LOG_LEVEL_INFO, __VA_ARGS__, NULL)
-#define log_warn(...)  log_event(LOG_LEVEL_WARN, __VA_ARGS__, NULL)
-#define log_error(...) log_event(LOG_LEVEL_ERROR, __VA_ARGS__, NULL)
+#define log_debug(...) log_event(LOG_LEVEL_DEBUG, __VA_ARGS__, (const char *)NULL)
+#define log_info(...)  log_event(LOG_LEVEL_INFO, __VA_ARGS__, (const char *)NULL)
+#define log_warn(...)  log_event(LOG_LEVEL_WARN, __VA_ARGS__, (const char *)NULL)
+#define log_error(...) log_event(LOG_LEVEL_ERROR, __VA_ARGS__, (const char *)NULL)

@@ -1,10 +1,13 @@
 #include "metrics/names.h"
 
+#include <stddef.h>
+
+/* clang-format off: a table, not code. */
 const struct metric_name metric_names[METRIC_COUNT] = {
     [METRIC_PROCESS_ENERGY] =
         {METRIC_PREFIX_PROCESS, "energy_joules", METRIC_COUNTER, "joules",
-         "GPU energy of a process. energy_estimated=false: windows of the hardware counter in which it "
-         "was alone; true: its share of the others. The sum is its energy."},
+         "GPU energy of a process. energy_estimated=false: windows of the hardware counter in "
+         "which it was alone; true: its share of the others. The sum is its energy."},
     [METRIC_PROCESS_ENERGY_SUM] =
         {METRIC_PREFIX_PROCESS, "energy_joules", METRIC_GAUGE, "joules",
          "GPU energy of a process, measured and estimated (compatibility name)."},
@@ -14,25 +17,26 @@ const struct metric_name metric_names[METRIC_COUNT] = {
          "last 10 s. Sums to at most 1 per GPU."},
     [METRIC_PROCESS_MEMORY_UTILIZATION] =
         {METRIC_PREFIX_PROCESS, "memory_utilization_ratio", METRIC_GAUGE, "ratio",
-         "Memory bandwidth utilisation of the whole device in the samples that "
-         "the process won, over all samples of the last 10 s."},
+         "Memory bandwidth utilisation of the whole device in the samples that the process "
+         "won, over all samples of the last 10 s."},
     [METRIC_PROCESS_MEMORY_USED] = {METRIC_PREFIX_PROCESS, "memory_used_bytes", METRIC_GAUGE,
                                     "bytes", "GPU memory that the driver counts to the process."},
     [METRIC_PROCESS_START_TIME] = {METRIC_PREFIX_PROCESS, "start_time_seconds", METRIC_GAUGE,
                                    "seconds", "When the process started, since the epoch."},
     [METRIC_PROCESS_ACTIVE] =
-        {METRIC_PREFIX_PROCESS, "active", METRIC_GAUGE, 0,
-         "1 while the driver lists the process, 0 after it ended, until its series are forgotten."},
+        {METRIC_PREFIX_PROCESS, "active", METRIC_GAUGE, NULL,
+         "1 while the driver lists the process, 0 after it ended, until its series are "
+         "forgotten."},
     [METRIC_COMPAT_GPU_ENERGY] =
         {METRIC_PREFIX_PROCESS, "gpu_energy_joules", METRIC_COUNTER, "joules",
          "Energy of a GPU (compatibility name of wattribute_meter_energy_joules)."},
     [METRIC_COMPAT_GPU_PROCESS_COUNT] =
-        {METRIC_PREFIX_PROCESS, "gpu_process_count", METRIC_GAUGE, 0,
+        {METRIC_PREFIX_PROCESS, "gpu_process_count", METRIC_GAUGE, NULL,
          "Processes that the driver lists on a GPU (compatibility name)."},
     [METRIC_METER_ENERGY] =
         {METRIC_PREFIX_OWN, "meter_energy_joules", METRIC_COUNTER, "joules",
-         "Energy of a meter that was settled, from 0 at start. Equals the sum over workloads and "
-         "unowned."},
+         "Energy of a meter that was settled, from 0 at start. Equals the sum over workloads "
+         "and unowned."},
     [METRIC_METER_HARDWARE_ENERGY] = {METRIC_PREFIX_OWN, "meter_hardware_energy_joules",
                                       METRIC_COUNTER, "joules",
                                       "The hardware's own counter, as it was last read."},
@@ -40,19 +44,18 @@ const struct metric_name metric_names[METRIC_COUNT] = {
                                "Energy that was read but is not settled yet."},
     [METRIC_UNOWNED_ENERGY] =
         {METRIC_PREFIX_OWN, "unowned_energy_joules", METRIC_COUNTER, "joules",
-         "Energy that no workload owns: idle, system, unattributed (used, but by whom is unknown) or "
-         "gap (nobody watched)."},
+         "Energy that no workload owns: idle, system, unattributed (used, but by whom is "
+         "unknown) or gap (nobody watched)."},
     [METRIC_WORKLOAD_ENERGY] =
         {METRIC_PREFIX_OWN, "workload_energy_joules", METRIC_COUNTER, "joules",
-         "Energy of a workload at a meter. tier: active, or its share of the idle level; method: how "
-         "it came to the workload."},
+         "Energy of a workload at a meter. tier: active, or its share of the idle level; "
+         "method: how it came to the workload."},
     [METRIC_WORKLOAD_POWER] = {METRIC_PREFIX_OWN, "workload_power_watts", METRIC_GAUGE, "watts",
                                "Current power of a workload at a meter, smoothed over 10 s."},
     [METRIC_WORKLOAD_CONFIDENCE] =
         {METRIC_PREFIX_OWN, "workload_energy_confidence_ratio", METRIC_GAUGE, "ratio",
-         "How far the workload's energy is determined by data: 0 by time share "
-         "only, 1 fully."},
-    [METRIC_GPU_INFO] = {METRIC_PREFIX_OWN, "gpu_info", METRIC_GAUGE, 0,
+         "How far the workload's energy is determined by data: 0 by time share only, 1 fully."},
+    [METRIC_GPU_INFO] = {METRIC_PREFIX_OWN, "gpu_info", METRIC_GAUGE, NULL,
                          "What a GPU is; always 1."},
     [METRIC_GPU_POWER] = {METRIC_PREFIX_OWN, "gpu_power_watts", METRIC_GAUGE, "watts",
                           "Power of a GPU as the driver reports it."},
@@ -69,31 +72,32 @@ const struct metric_name metric_names[METRIC_COUNT] = {
                                 "celsius", "Temperature of a GPU."},
     [METRIC_LEDGER_IMBALANCE] =
         {METRIC_PREFIX_OWN, "ledger_imbalance_joules", METRIC_GAUGE, "joules",
-         "Meter minus everything booked, recomputed in integers. Always 0; anything else is a bug."},
-    [METRIC_SOURCE_UP] = {METRIC_PREFIX_OWN, "source_up", METRIC_GAUGE, 0,
+         "Meter minus everything booked, recomputed in integers. Always 0; anything else is a "
+         "bug."},
+    [METRIC_SOURCE_UP] = {METRIC_PREFIX_OWN, "source_up", METRIC_GAUGE, NULL,
                           "1 if the source's last read succeeded and none hangs."},
     [METRIC_SOURCE_AGE] = {METRIC_PREFIX_OWN, "source_age_seconds", METRIC_GAUGE, "seconds",
                            "Time since the source was last read successfully."},
     [METRIC_SOURCE_DURATION] = {METRIC_PREFIX_OWN, "source_duration_seconds", METRIC_GAUGE,
                                 "seconds", "How long the source's last read took."},
-    [METRIC_SOURCE_ERRORS] = {METRIC_PREFIX_OWN, "source_errors", METRIC_COUNTER, 0,
+    [METRIC_SOURCE_ERRORS] = {METRIC_PREFIX_OWN, "source_errors", METRIC_COUNTER, NULL,
                               "Reads of the source that failed."},
     [METRIC_SOURCE_RESETS] =
-        {METRIC_PREFIX_OWN, "source_resets", METRIC_COUNTER, 0,
+        {METRIC_PREFIX_OWN, "source_resets", METRIC_COUNTER, NULL,
          "Times that a meter's counter went back or jumped by more than the board can use."},
     [METRIC_SAMPLES_DROPPED] =
-        {METRIC_PREFIX_OWN, "utilization_samples_dropped", METRIC_COUNTER, 0,
+        {METRIC_PREFIX_OWN, "utilization_samples_dropped", METRIC_COUNTER, NULL,
          "Utilisation samples that were not counted, by reason: garbage, repeated or late."},
     [METRIC_SERIES_DROPPED] =
-        {METRIC_PREFIX_OWN, "series_dropped", METRIC_COUNTER, 0,
+        {METRIC_PREFIX_OWN, "series_dropped", METRIC_COUNTER, NULL,
          "Times that a process or workload was booked to `other` because of --max-processes or "
          "--max-workloads."},
     [METRIC_REPLAY_ACTIVE] =
-        {METRIC_PREFIX_OWN, "replay_active", METRIC_GAUGE, 0,
+        {METRIC_PREFIX_OWN, "replay_active", METRIC_GAUGE, NULL,
          "1 if a recorded trace is played and nothing of this node is measured."},
-    [METRIC_FRONT_STARTS] = {METRIC_PREFIX_OWN, "front_starts", METRIC_COUNTER, 0,
+    [METRIC_FRONT_STARTS] = {METRIC_PREFIX_OWN, "front_starts", METRIC_COUNTER, NULL,
                              "Times that the front process was started; above 1, it died."},
-    [METRIC_BUILD_INFO] = {METRIC_PREFIX_OWN, "build_info", METRIC_GAUGE, 0,
+    [METRIC_BUILD_INFO] = {METRIC_PREFIX_OWN, "build_info", METRIC_GAUGE, NULL,
                            "What is running; always 1."},
     [METRIC_SELF_CPU] = {METRIC_PREFIX_NONE, "process_cpu_seconds", METRIC_COUNTER, "seconds",
                          "CPU time of the collector process."},
@@ -102,3 +106,4 @@ const struct metric_name metric_names[METRIC_COUNT] = {
     [METRIC_SELF_START_TIME] = {METRIC_PREFIX_NONE, "process_start_time_seconds", METRIC_GAUGE,
                                 "seconds", "When the collector process started, since the epoch."},
 };
+/* clang-format on */

@@ -1,0 +1,87 @@
+/*
+ * The trace reader and everything behind it: any bytes are an error with a text, or a ledger that
+ * balances to the microjoule.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "attribution/pipeline.h"
+#include "core/fs.h"
+#include "core/macros.h"
+#include "sources/trace_reader.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_books(const struct pipeline *pipeline)
+{
+    struct snapshot snapshot;
+
+    snapshot_init(&snapshot);
+    if (pipeline_snapshot(pipeline, 0, 0, &snapshot) < 0)
+        abort();
+    for (size_t m = 0; m < snapshot.meter_count; m++) {
+        const struct snapshot_meter *meter = &snapshot.meters[m];
+        uint64_t booked = 0;
+
+        for (int i = 0; i < UNOWNED_COUNT; i++)
+            booked += meter->unowned_uj[i];
+        for (size_t p = 0; p < snapshot.process_count; p++)
+            if (snapshot.processes[p].gpu == meter->gpu)
+                booked += snapshot.processes[p].active_uj + snapshot.processes[p].idle_uj;
+        if (booked != meter->energy_uj || meter->imbalance_uj != 0 || meter->pending_uj != 0)
+            abort();
+    }
+    snapshot_done(&snapshot);
+}
+
+static void play(struct trace_reader *reader)
+{
+    const struct pipeline_options options = {
+        .gpu = {.interval_us = USEC_PER_SEC},
+        .max_processes = 8, /* small, so that the caps are reached */
+        .max_workloads = 4,
+        .retention_us = UINT64_MAX,
+    };
+    struct pipeline *pipeline;
+    struct error err = {""};
+    struct batch batch;
+    int r;
+
+    if (pipeline_new(&options, &pipeline) < 0)
+        abort();
+    batch_init(&batch);
+    while ((r = trace_reader_next(reader, &batch, &err)) > 0) {
+        if (pipeline_ingest(pipeline, batch.samples, batch.count) < 0)
+            abort();
+        batch_reset(&batch);
+    }
+    if (r < 0 && err.text[0] == '\0')
+        abort();
+    if (pipeline_finish(pipeline) < 0)
+        abort();
+    check_books(pipeline);
+    batch_done(&batch);
+    pipeline_free(pipeline);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    _cleanup_close_ int fd = memfd_create("trace", MFD_CLOEXEC);
+    struct trace_reader *reader = NULL;
+    struct error err = {""};
+    char path[64];
+
+    if (fd < 0 || fs_write_all(fd, (const char *)data, size) < 0)
+        abort();
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    if (trace_reader_open(path, &reader, &err) == 0)
+        play(reader);
+    else if (err.text[0] == '\0')
+        abort();
+    trace_reader_close(reader);
+    return 0;
+}

@@ -1,0 +1,192 @@
+#include "app/channel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "core/fs.h"
+#include "core/macros.h"
+
+enum { BODY_CAP_BYTES = 256 * 1024 * 1024 };
+
+static const int body_seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
+
+int channel_open(int *ret_collector_fd, int *ret_front_fd)
+{
+    int fds[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) < 0)
+        return -errno;
+    *ret_collector_fd = fds[0];
+    *ret_front_fd = fds[1];
+    return 0;
+}
+
+/* The many ways in which the kernel says that nobody is at the other end. */
+static int peer_error(int error)
+{
+    return error == EPIPE || error == ECONNRESET || error == ENOTCONN ? -ENOTCONN : -error;
+}
+
+static int send_record(int fd, const void *record, size_t len, int body_fd)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {0};
+    struct iovec part = {(void *)record, len};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+    if (body_fd >= 0) {
+        struct cmsghdr *header;
+
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof(control.bytes);
+        header = CMSG_FIRSTHDR(&message);
+        *header = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(header), &body_fd, sizeof(body_fd));
+    }
+    return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? peer_error(errno) : 0;
+}
+
+/*
+ * Takes the first descriptor and closes the others: room for one has, by its padding, room for two.
+ * Returns how many came.
+ */
+static size_t take_descriptors(struct msghdr *message, int *ret_fd)
+{
+    size_t count = 0;
+
+    for (struct cmsghdr *h = CMSG_FIRSTHDR(message); h; h = CMSG_NXTHDR(message, h)) {
+        size_t here;
+
+        if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+            continue;
+        here = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < here; i++) {
+            int fd;
+
+            memcpy(&fd, CMSG_DATA(h) + i * sizeof(fd), sizeof(fd));
+            if (count++ == 0)
+                *ret_fd = fd;
+            else
+                close(fd);
+        }
+    }
+    return count;
+}
+
+/* One record of exactly `len` bytes. With ret_fd NULL a message with a descriptor is a breach. */
+static int receive_record(int fd, void *record, size_t len, int *ret_fd)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = {record, len};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    _cleanup_close_ int received_fd = -1;
+    size_t fd_count;
+    ssize_t n;
+
+    /* Without room for it the kernel itself drops a descriptor, and says so with MSG_CTRUNC. */
+    if (ret_fd) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof(control.bytes);
+    }
+    n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (n < 0)
+        return peer_error(errno);
+    fd_count = take_descriptors(&message, &received_fd);
+    if (n == 0)
+        return -ENOTCONN;
+    if ((size_t)n != len || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || fd_count > 1)
+        return -EPROTO;
+    if (ret_fd)
+        *ret_fd = TAKE_FD(received_fd);
+    return 0;
+}
+
+int channel_send_request(int fd, const struct channel_request *request)
+{
+    return send_record(fd, request, sizeof(*request), -1);
+}
+
+int channel_receive_request(int fd, struct channel_request *ret_request)
+{
+    struct channel_request request = {0};
+    int r = receive_record(fd, &request, sizeof(request), NULL);
+
+    if (r < 0)
+        return r;
+    if (request.format >= CHANNEL_FORMAT_COUNT || request.encoding >= CHANNEL_ENCODING_COUNT)
+        return -EPROTO;
+    *ret_request = request;
+    return 0;
+}
+
+int channel_send_reply(int fd, const struct channel_reply *reply, int body_fd)
+{
+    return send_record(fd, reply, sizeof(*reply), body_fd);
+}
+
+/*
+ * Without these seals the sender could cut the body under its reader, whose next read would be a
+ * SIGBUS. The size comes from lseek: glibc 2.36 turns fstat into a newfstatat, which the front's
+ * sandbox would have to allow for every path.
+ */
+static int check_body(int fd, uint64_t body_bytes)
+{
+    int seals = fcntl(fd, F_GET_SEALS);
+
+    if (seals < 0 || (seals & body_seals) != body_seals)
+        return -EPROTO;
+    if (body_bytes == 0 || body_bytes > BODY_CAP_BYTES)
+        return -EPROTO;
+    return lseek(fd, 0, SEEK_END) == (off_t)body_bytes ? 0 : -EPROTO;
+}
+
+int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body_fd)
+{
+    _cleanup_close_ int body_fd = -1;
+    struct channel_reply reply = {0};
+    int r = receive_record(fd, &reply, sizeof(reply), &body_fd);
+
+    if (r < 0)
+        return r;
+    if (reply.status >= CHANNEL_STATUS_COUNT || reply.format >= CHANNEL_FORMAT_COUNT ||
+        reply.encoding >= CHANNEL_ENCODING_COUNT || reply.pad != 0)
+        return -EPROTO;
+    if ((body_fd >= 0) != (reply.status == CHANNEL_BODY))
+        return -EPROTO;
+    if (body_fd >= 0) {
+        r = check_body(body_fd, reply.body_bytes);
+        if (r < 0)
+            return r;
+    }
+    *ret_reply = reply;
+    *ret_body_fd = TAKE_FD(body_fd);
+    return 0;
+}
+
+int channel_seal_body(const char *data, size_t len, int *ret_fd)
+{
+    _cleanup_close_ int fd = -1;
+    int r;
+
+    if (len == 0 || len > BODY_CAP_BYTES)
+        return -EFBIG;
+    fd = memfd_create("wattribute-body", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -errno;
+    r = fs_write_all(fd, data, len);
+    if (r < 0)
+        return r;
+    if (fcntl(fd, F_ADD_SEALS, body_seals | F_SEAL_SEAL) < 0)
+        return -errno;
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}

@@ -1,0 +1,60 @@
+/*
+ * Channel: how the front gets bodies from the collector. A SOCK_SEQPACKET socketpair; each message
+ * is one fixed-size record, bodies travel as sealed memfds beside it.
+ *
+ *   front -> collector   channel_request: the newest body of this variant, unless I have it
+ *   collector -> front   channel_reply:   it (one descriptor), or "you have it", or "not yet"
+ *
+ * Neither side blocks: both ends are non-blocking and sit in their owner's event loop.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A body's variant: its format and its encoding. */
+enum channel_format { CHANNEL_TEXT, CHANNEL_OPENMETRICS, CHANNEL_FORMAT_COUNT };
+enum channel_encoding { CHANNEL_IDENTITY, CHANNEL_GZIP, CHANNEL_ENCODING_COUNT };
+
+enum channel_status {
+    CHANNEL_BODY,      /* a descriptor comes with the reply */
+    CHANNEL_UNCHANGED, /* the generation that was asked with is the newest */
+    CHANNEL_NOT_READY, /* nothing has been measured yet */
+    CHANNEL_FAILED,    /* rendering failed (out of memory) */
+    CHANNEL_STATUS_COUNT,
+};
+
+struct channel_request {
+    uint32_t format;
+    uint32_t encoding;
+    uint64_t have_generation; /* 0: none */
+};
+
+struct channel_reply {
+    uint32_t status;
+    uint32_t format;
+    uint32_t encoding;
+    uint32_t pad;
+    uint64_t generation;
+    uint64_t body_bytes;
+};
+
+/* Both ends non-blocking and close-on-exec. */
+int channel_open(int *ret_collector_fd, int *ret_front_fd);
+
+/*
+ * One message each. 0, -EAGAIN (nothing there, or the peer's queue is full), -ENOTCONN (the peer is
+ * gone), -EPROTO (not a message of this form: the peer is broken or hostile), -errno.
+ */
+int channel_send_request(int fd, const struct channel_request *request);
+int channel_receive_request(int fd, struct channel_request *ret_request);
+int channel_send_reply(int fd, const struct channel_reply *reply, int body_fd /* or -1 */);
+
+/* With CHANNEL_BODY *ret_body_fd is a descriptor that the caller owns: sealed against writing,
+ * shrinking and growing, and exactly body_bytes long (all checked), so mapping it is safe. Else -1.
+ */
+int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body_fd);
+
+/* Copies `data` into a new memfd and seals it. -EFBIG when it is empty or over 256 MiB: the other
+ * end would refuse it. */
+int channel_seal_body(const char *data, size_t len, int *ret_fd);

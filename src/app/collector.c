@@ -1,0 +1,426 @@
+#include "app/collector.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "app/bodies.h"
+#include "app/channel.h"
+#include "app/self.h"
+#include "app/verbs.h"
+#include "attribution/pipeline.h"
+#include "core/clock.h"
+#include "core/macros.h"
+#include "sources/runner.h"
+#include "sources/source.h"
+
+enum { SOURCES_MAX = 32, REQUESTS_PER_WAKE = 64 };
+
+/* Ending takes less than a second, whatever hangs. */
+static const uint64_t STOP_SOURCE_US = 200000, STOP_FRONT_US = 500000;
+
+/* A gauge is shown for this long, or for three windows. */
+static const uint64_t STALE_US = 5 * USEC_PER_SEC;
+
+/* What an event of the loop is about. */
+enum watched { WATCH_SIGNALS, WATCH_SOURCES, WATCH_FRONT };
+
+struct collector {
+    const struct options *options;
+    const struct host *host;
+    const struct clock *clock;
+    int epoll_fd, signal_fd, wake_fd;
+    struct runner *runners[SOURCES_MAX];
+    bool was_up[SOURCES_MAX];
+    size_t runner_count;
+    struct pipeline *pipeline;
+    bool measured;    /* something was read, or there is nothing to read */
+    bool books_moved; /* since the last snapshot */
+    struct bodies bodies;
+    uint64_t snapshot_us;
+    struct front_process front;
+    uint64_t start_us;
+    uint64_t sweep_us; /* when the next sweep is due */
+    bool stopping;
+};
+
+static int watch(const struct collector *collector, int fd, enum watched what)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = what};
+
+    return epoll_ctl(collector->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static uint64_t now_us(const struct collector *collector)
+{
+    return collector->clock->monotonic_us(collector->clock);
+}
+
+static int start_sources(struct collector *collector, struct error *err)
+{
+    const struct source_context context = {
+        .host = collector->host,
+        .clock = collector->clock,
+        .interval_us = collector->options->sample_interval_us,
+        .replay_path = collector->options->replay_path,
+    };
+
+    for (size_t i = 0; source_table[i] && collector->runner_count < SOURCES_MAX; i++) {
+        const struct source_ops *ops = source_table[i];
+        struct runner *runner;
+        void *state;
+        int r = ops->open(&context, &state, err);
+
+        if (r == -ENODEV)
+            continue;
+        if (r < 0)
+            return r;
+        r = runner_start(ops, state, collector->clock, context.interval_us, 3 * context.interval_us,
+                         collector->wake_fd, &runner);
+        if (r < 0) {
+            ops->close(state);
+            return error_set(err, r, "cannot start a thread for source '%s': %s", ops->name,
+                             strerror(-r));
+        }
+        collector->was_up[collector->runner_count] = true;
+        collector->runners[collector->runner_count++] = runner;
+    }
+    return 0;
+}
+
+/* Logs a source that went down or came back: once per change. */
+static void note_source(struct collector *collector, size_t index)
+{
+    struct runner *runner = collector->runners[index];
+    struct runner_status status;
+
+    runner_get_status(runner, &status);
+    if (status.up == collector->was_up[index])
+        return;
+    collector->was_up[index] = status.up;
+    if (status.up)
+        log_info("source is back", "source", runner_name(runner));
+    else
+        log_warn("source is down; its series go stale", "source", runner_name(runner), "error",
+                 status.error);
+}
+
+static void take_batches(struct collector *collector)
+{
+    for (size_t i = 0; i < collector->runner_count; i++) {
+        struct batch *batch;
+
+        while ((batch = runner_take(collector->runners[i]))) {
+            if (pipeline_ingest(collector->pipeline, batch->samples, batch->count) < 0)
+                log_error("out of memory: some energy stays unattributed");
+            runner_give_back(collector->runners[i], batch);
+            collector->measured = true;
+            collector->books_moved = true;
+        }
+        note_source(collector, i);
+    }
+}
+
+static int add_sources(struct collector *collector, struct snapshot *snapshot)
+{
+    struct snapshot_source *rows =
+        arena_array(&snapshot->arena, collector->runner_count, sizeof(*rows));
+
+    if (!rows)
+        return -ENOMEM;
+    for (size_t i = 0; i < collector->runner_count; i++) {
+        struct runner_status status;
+
+        runner_get_status(collector->runners[i], &status);
+        rows[i] = (struct snapshot_source){
+            .name = runner_name(collector->runners[i]),
+            .up = status.up,
+            .age_us = status.age_us,
+            .duration_us = status.duration_us,
+            .errors = status.errors,
+        };
+    }
+    snapshot->sources = rows;
+    snapshot->source_count = collector->runner_count;
+    return 0;
+}
+
+/* A new snapshot when the books moved, or when the old one is a window old: gauges must age. */
+static int refresh_snapshot(struct collector *collector)
+{
+    uint64_t interval_us = collector->options->sample_interval_us;
+    uint64_t real_us = collector->clock->realtime_us(collector->clock);
+    struct snapshot *snapshot = &collector->bodies.snapshot;
+    int r;
+
+    if (collector->bodies.generation > 0 && !collector->books_moved &&
+        now_us(collector) - collector->snapshot_us < interval_us)
+        return 0;
+    bodies_renew(&collector->bodies);
+    r = pipeline_snapshot(collector->pipeline, real_us, MAX(STALE_US, 3 * interval_us), snapshot);
+    if (r == 0)
+        r = add_sources(collector, snapshot);
+    if (r < 0)
+        return r;
+    snapshot->replay_active = collector->options->replay_path != NULL;
+    snapshot->front_starts = collector->front.starts;
+    snapshot->self_cpu_us = self_cpu_us();
+    snapshot->self_rss_bytes = self_rss_bytes(collector->host);
+    snapshot->start_us = collector->start_us;
+    collector->snapshot_us = now_us(collector);
+    collector->books_moved = false;
+    return 0;
+}
+
+static int answer(struct collector *collector, const struct channel_request *request)
+{
+    struct channel_reply reply = {
+        .status = CHANNEL_NOT_READY,
+        .format = request->format,
+        .encoding = request->encoding,
+    };
+    int fd = -1;
+    size_t size;
+
+    if (collector->measured) {
+        reply.status = CHANNEL_FAILED;
+        if (refresh_snapshot(collector) < 0) {
+            log_error("out of memory: cannot take a snapshot");
+        } else if (request->have_generation == collector->bodies.generation) {
+            reply.status = CHANNEL_UNCHANGED;
+        } else if (bodies_get(&collector->bodies, (enum route_format)request->format,
+                              (enum route_encoding)request->encoding, &fd, &size) < 0) {
+            log_error("cannot render the metrics page");
+        } else {
+            reply.status = CHANNEL_BODY;
+            reply.body_bytes = size;
+        }
+        reply.generation = collector->bodies.generation;
+    }
+    return channel_send_reply(collector->front.channel_fd, &reply, fd);
+}
+
+static void serve_front(struct collector *collector)
+{
+    for (int i = 0; i < REQUESTS_PER_WAKE; i++) {
+        struct channel_request request;
+        int r = channel_receive_request(collector->front.channel_fd, &request);
+
+        if (r == 0)
+            r = answer(collector, &request);
+        if (r == 0)
+            continue;
+        if (r == -EAGAIN)
+            return;
+        if (r != -ENOTCONN)
+            log_error("the front process broke the protocol and is replaced", "error",
+                      strerror(-r));
+        /* Either it is dying, or it must: SIGCHLD brings the next one. */
+        epoll_ctl(collector->epoll_fd, EPOLL_CTL_DEL, collector->front.channel_fd, NULL);
+        front_process_kill(&collector->front);
+        return;
+    }
+}
+
+static int start_front(struct collector *collector, struct error *err)
+{
+    int r = front_process_start(&collector->front, now_us(collector), err);
+
+    if (r == 0)
+        r = watch(collector, collector->front.channel_fd, WATCH_FRONT);
+    return r;
+}
+
+static void reap_front(struct collector *collector)
+{
+    char how[64];
+    int status;
+
+    if (!front_process_reap(&collector->front, now_us(collector), &status))
+        return;
+    if (WIFSIGNALED(status))
+        snprintf(how, sizeof(how), "signal %d", WTERMSIG(status));
+    else
+        snprintf(how, sizeof(how), "exit status %d", WEXITSTATUS(status));
+    log_warn("the front process ended and is started again; no energy is lost", "how", how);
+}
+
+static void take_signals(struct collector *collector)
+{
+    struct signalfd_siginfo info;
+
+    while (read(collector->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+        if (info.ssi_signo == SIGCHLD)
+            reap_front(collector);
+        else
+            collector->stopping = true;
+    }
+}
+
+static void do_what_is_due(struct collector *collector)
+{
+    uint64_t now = now_us(collector);
+    struct error err;
+
+    if (collector->front.restart_us > 0 && now >= collector->front.restart_us &&
+        start_front(collector, &err) < 0)
+        log_error("cannot start the front process; trying again", "error", err.text);
+    if (now >= collector->sweep_us) {
+        pipeline_sweep(collector->pipeline, collector->clock->realtime_us(collector->clock));
+        collector->sweep_us = now + collector->options->process_scan_interval_us;
+        /* A source that hangs wakes nobody. */
+        for (size_t i = 0; i < collector->runner_count; i++)
+            note_source(collector, i);
+    }
+}
+
+static int timeout_ms(const struct collector *collector)
+{
+    uint64_t due = collector->sweep_us, now = now_us(collector);
+
+    if (collector->front.restart_us > 0)
+        due = MIN(due, collector->front.restart_us);
+    return due <= now ? 0 : (int)MIN((due - now + 999) / 1000, (uint64_t)3600000);
+}
+
+static void loop(struct collector *collector)
+{
+    while (!collector->stopping) {
+        struct epoll_event events[8];
+        int count =
+            epoll_wait(collector->epoll_fd, events, ARRAY_SIZE(events), timeout_ms(collector));
+
+        for (int i = 0; i < count; i++) {
+            uint64_t ignored;
+
+            switch ((enum watched)events[i].data.u32) {
+            case WATCH_SIGNALS:
+                take_signals(collector);
+                break;
+            case WATCH_SOURCES:
+                (void)!read(collector->wake_fd, &ignored, sizeof(ignored));
+                take_batches(collector);
+                break;
+            case WATCH_FRONT:
+                if (collector->front.channel_fd >= 0)
+                    serve_front(collector);
+                break;
+            }
+        }
+        do_what_is_due(collector);
+    }
+}
+
+static void log_books(const struct collector *collector)
+{
+    const struct ledger *ledger = &collector->pipeline->ledger;
+
+    for (uint32_t i = 0; i < ledger->meter_count; i++) {
+        char energy[32], imbalance[32];
+
+        snprintf(energy, sizeof(energy), "%llu", (unsigned long long)ledger->meters[i].energy_uj);
+        snprintf(imbalance, sizeof(imbalance), "%lld", (long long)ledger_imbalance_uj(ledger, i));
+        log_info("settled", "meter", "gpu", "meter_id", ledger->meters[i].meter_id, "energy_uj",
+                 energy, "imbalance_uj", imbalance);
+    }
+}
+
+/* Settles first: the joules matter more than the last scrape. */
+static void finish(struct collector *collector)
+{
+    take_batches(collector);
+    if (pipeline_finish(collector->pipeline) < 0)
+        log_error("out of memory: some energy stays unattributed");
+    log_books(collector);
+    front_process_stop(&collector->front, STOP_FRONT_US);
+    for (size_t i = 0; i < collector->runner_count; i++)
+        runner_stop(collector->runners[i], STOP_SOURCE_US);
+    collector->runner_count = 0;
+}
+
+static int open_loop(struct collector *collector, struct error *err)
+{
+    sigset_t signals;
+    int r = 0;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGCHLD);
+    /* Before any thread starts, so that all of them leave the signals to the loop. */
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    collector->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    collector->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (collector->epoll_fd < 0 || collector->signal_fd < 0 || collector->wake_fd < 0)
+        r = -errno;
+    if (r == 0)
+        r = watch(collector, collector->signal_fd, WATCH_SIGNALS);
+    if (r == 0)
+        r = watch(collector, collector->wake_fd, WATCH_SOURCES);
+    return r < 0 ? error_set(err, r, "cannot set up the event loop: %s", strerror(-r)) : 0;
+}
+
+static void close_all(struct collector *collector)
+{
+    for (size_t i = 0; i < collector->runner_count; i++)
+        runner_stop(collector->runners[i], STOP_SOURCE_US);
+    front_process_stop(&collector->front, 0);
+    bodies_done(&collector->bodies);
+    pipeline_free(collector->pipeline);
+    cleanup_close(&collector->epoll_fd);
+    cleanup_close(&collector->signal_fd);
+    cleanup_close(&collector->wake_fd);
+}
+
+int collector_run(const struct collector_options *options, struct error *err)
+{
+    struct pipeline_options pipeline_options = verb_pipeline_options(options->options, false);
+    struct collector collector = {
+        .options = options->options,
+        .host = options->host,
+        .clock = &clock_system,
+        .epoll_fd = -1,
+        .signal_fd = -1,
+        .wake_fd = -1,
+        .start_us = clock_system.realtime_us(&clock_system),
+    };
+    int r;
+
+    front_process_init(&collector.front, &options->front);
+    bodies_init(&collector.bodies,
+                &(struct exposition_options){
+                    .process_prefix = options->options->metric_prefix,
+                    .compat_my_gpu_exporter = options->options->compat_my_gpu_exporter,
+                    .version = WATTRIBUTE_VERSION,
+                });
+    collector.sweep_us = now_us(&collector) + options->options->process_scan_interval_us;
+    r = pipeline_new(&pipeline_options, &collector.pipeline);
+    if (r < 0)
+        error_set(err, r, "out of memory");
+    if (r == 0)
+        r = open_loop(&collector, err);
+    if (r == 0)
+        r = start_sources(&collector, err);
+    if (r == 0) {
+        if (collector.runner_count == 0) {
+            log_warn("no energy meter was found on this node; only the exporter's own metrics are "
+                     "served (try --replay FILE)");
+            collector.measured = true;
+        }
+        r = start_front(&collector, err);
+    }
+    if (r == 0) {
+        loop(&collector);
+        finish(&collector);
+    }
+    close_all(&collector);
+    return r;
+}

@@ -1,0 +1,222 @@
+#include "app/front.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "app/channel.h"
+#include "app/sandbox.h"
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/macros.h"
+#include "net/http_server.h"
+
+enum {
+    CONNECTIONS_MAX = 512,
+    DESCRIPTORS_WANTED = 4096,
+    DESCRIPTORS_SPARE = 32, /* for all that is not a connection */
+};
+
+static const uint64_t drain_limit_us = 3 * USEC_PER_SEC / 10;
+
+/* src/web/landing.html, embedded by tools/embed. */
+extern const char landing_html[];
+extern const size_t landing_html_len;
+
+/* net/ may not know the channel, so it has enums of its own; they are sent as they are. */
+_Static_assert((int)ROUTE_TEXT == (int)CHANNEL_TEXT &&
+                   (int)ROUTE_OPENMETRICS == (int)CHANNEL_OPENMETRICS &&
+                   (int)ROUTE_FORMAT_COUNT == (int)CHANNEL_FORMAT_COUNT,
+               "formats differ");
+_Static_assert((int)ROUTE_IDENTITY == (int)CHANNEL_IDENTITY &&
+                   (int)ROUTE_GZIP == (int)CHANNEL_GZIP &&
+                   (int)ROUTE_ENCODING_COUNT == (int)CHANNEL_ENCODING_COUNT,
+               "encodings differ");
+
+struct front {
+    int channel_fd;
+    int epoll_fd;
+    struct http_server *server;
+};
+
+static int ask_collector(void *context, enum route_format format, enum route_encoding encoding,
+                         uint64_t have_generation)
+{
+    const struct front *front = context;
+    struct channel_request request = {format, encoding, have_generation};
+
+    return channel_send_request(front->channel_fd, &request);
+}
+
+static int pass_on(struct front *front, const struct channel_reply *reply, int body_fd)
+{
+    int r;
+
+    switch ((enum channel_status)reply->status) {
+    case CHANNEL_BODY:
+        r = http_server_deliver(front->server, reply->format, reply->encoding, reply->generation,
+                                body_fd, reply->body_bytes);
+        if (r < 0 && r != -EPROTO) {
+            log_error("cannot map a body from the collector, its scrapes get a 503", "error",
+                      strerror(-r));
+            r = 0;
+        }
+        return r;
+    case CHANNEL_UNCHANGED:
+        return http_server_unchanged(front->server, reply->format, reply->encoding);
+    case CHANNEL_NOT_READY:
+        return http_server_unavailable(front->server, reply->format, reply->encoding,
+                                       HTTP_SERVER_NOT_READY);
+    case CHANNEL_FAILED:
+        return http_server_unavailable(front->server, reply->format, reply->encoding,
+                                       HTTP_SERVER_FAILED);
+    case CHANNEL_STATUS_COUNT:
+        break;
+    }
+    return -EPROTO;
+}
+
+/* All replies that are there. -EAGAIN then, -ENOTCONN at the end of the channel, or another -errno.
+ */
+static int receive_replies(struct front *front)
+{
+    for (;;) {
+        _cleanup_close_ int body_fd = -1;
+        struct channel_reply reply;
+        int r = channel_receive_reply(front->channel_fd, &reply, &body_fd);
+
+        if (r == 0)
+            r = pass_on(front, &reply, body_fd);
+        if (r < 0)
+            return r;
+    }
+}
+
+static int watch(const struct front *front, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+    return epoll_ctl(front->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/* Until the channel ends (-ENOTCONN) or breaks. */
+static int serve(struct front *front)
+{
+    for (;;) {
+        struct epoll_event events[2];
+        int n = epoll_wait(front->epoll_fd, events, ARRAY_SIZE(events),
+                           http_server_timeout_ms(front->server));
+
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        for (int i = 0; i < n; i++)
+            if (events[i].data.fd == front->channel_fd) {
+                int r = receive_replies(front);
+
+                if (r != -EAGAIN)
+                    return r;
+            }
+        http_server_run(front->server);
+    }
+}
+
+static void drain(struct front *front)
+{
+    uint64_t end_us = clock_system.monotonic_us(&clock_system) + drain_limit_us, now;
+    struct epoll_event event;
+
+    /* Its end stays readable for ever. */
+    epoll_ctl(front->epoll_fd, EPOLL_CTL_DEL, front->channel_fd, NULL);
+    http_server_drain(front->server);
+    http_server_run(front->server);
+    while (http_server_busy(front->server) &&
+           (now = clock_system.monotonic_us(&clock_system)) < end_us) {
+        int rest_ms = (int)((end_us - now + 999) / 1000);
+        int timeout_ms = http_server_timeout_ms(front->server);
+
+        epoll_wait(front->epoll_fd, &event, 1, timeout_ms < 0 ? rest_ms : MIN(timeout_ms, rest_ms));
+        http_server_run(front->server);
+    }
+}
+
+/* As many connections as descriptors allow, after asking for more of them. */
+static size_t connections_max(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return CONNECTIONS_MAX;
+    if (limit.rlim_cur < DESCRIPTORS_WANTED) {
+        struct rlimit raised = {MIN(limit.rlim_max, (rlim_t)DESCRIPTORS_WANTED), limit.rlim_max};
+
+        if (raised.rlim_cur > limit.rlim_cur && setrlimit(RLIMIT_NOFILE, &raised) == 0)
+            limit = raised;
+    }
+    if (limit.rlim_cur <= DESCRIPTORS_SPARE)
+        return 1;
+    return MIN(limit.rlim_cur - DESCRIPTORS_SPARE, (rlim_t)CONNECTIONS_MAX);
+}
+
+static int open_front(struct front *front, const struct front_options *options)
+{
+    const struct http_server_options server_options = {
+        .clock = &clock_system,
+        .fetch = ask_collector,
+        .fetch_context = front,
+        .metrics_path = options->metrics_path,
+        .version = options->version,
+        .landing_template = {landing_html, landing_html_len},
+        .connections_max = connections_max(),
+    };
+    int r = http_server_open(&server_options, &front->server);
+
+    for (size_t i = 0; i < options->listener_count && r == 0; i++)
+        r = http_server_listen(front->server, options->first_listener_fd + (int)i);
+    if (r < 0)
+        return r;
+    front->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (front->epoll_fd < 0)
+        return -errno;
+    r = watch(front, front->channel_fd);
+    return r < 0 ? r : watch(front, http_server_fd(front->server));
+}
+
+static void ignore_signals(void)
+{
+    /* When to stop is the collector's decision; Ctrl-C reaches the whole process group. */
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int front_run(const struct front_options *options)
+{
+    struct front front = {.channel_fd = options->channel_fd, .epoll_fd = -1};
+    struct error err;
+    int r;
+
+    ignore_signals();
+    r = open_front(&front, options);
+    if (r < 0) {
+        log_error("cannot start the HTTP server", "error", strerror(-r));
+    } else {
+        r = sandbox_enter_front(&err);
+        if (r < 0)
+            log_error(err.text);
+    }
+    if (r == 0) {
+        r = serve(&front);
+        if (r == -ENOTCONN)
+            r = 0;
+        else
+            log_error("the channel to the collector is broken", "error", strerror(-r));
+        drain(&front);
+    }
+    http_server_close(front.server);
+    if (front.epoll_fd >= 0)
+        close(front.epoll_fd);
+    return r < 0 ? 1 : 0;
+}

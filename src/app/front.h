@@ -1,0 +1,23 @@
+/*
+ * Front: the process that talks to strangers. The collector starts it from its own executable with
+ * the listeners and one end of a channel, and starts another when it dies. It knows nothing but
+ * bodies.
+ */
+#pragma once
+
+#include <stddef.h>
+
+struct front_options {
+    int channel_fd;
+    int first_listener_fd; /* and the listener_count - 1 that follow it */
+    size_t listener_count;
+    const char *metrics_path;
+    const char *version;
+};
+
+/*
+ * Enters the sandbox and serves until the channel is at its end, then gives responses on their way
+ * 300 ms. Logs what went wrong. Returns the exit status: 0, or 1 when it could not start or when
+ * the collector broke the protocol.
+ */
+int front_run(const struct front_options *options);

@@ -1,0 +1,149 @@
+#include "app/front_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "app/channel.h"
+#include "app/verbs.h"
+#include "core/macros.h"
+
+static const uint64_t BACKOFF_MIN_US = 100000, BACKOFF_MAX_US = 5 * USEC_PER_SEC;
+static const uint64_t HEALTHY_US = 10 * USEC_PER_SEC; /* who lives this long has no back-off */
+
+/* Above every number that the front's descriptors get, so that placing one never closes another. */
+enum { HIGH_FD = 128 };
+
+void front_process_init(struct front_process *front, const struct front_process_options *options)
+{
+    *front = (struct front_process){
+        .options = *options,
+        .channel_fd = -1,
+        .backoff_us = BACKOFF_MIN_US,
+    };
+}
+
+/* The descriptors that VERB_FRONT expects: the channel, then the listeners. */
+static int place_fds(const struct front_process_options *options, int channel_fd,
+                     posix_spawn_file_actions_t *actions, int *high_fds)
+{
+    for (size_t i = 0; i <= options->listener_count; i++) {
+        int fd = i == 0 ? channel_fd : options->listener_fds[i - 1];
+
+        high_fds[i] = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+        if (high_fds[i] < 0)
+            return -errno;
+        if (posix_spawn_file_actions_adddup2(actions, high_fds[i], VERB_FRONT_CHANNEL_FD + (int)i))
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int spawn(const struct front_process_options *options, int channel_fd, pid_t *ret_pid)
+{
+    char listeners[16], level[16], format[16];
+    char *argv[] = {"wattribute", "front", listeners, (char *)options->metrics_path,
+                    level,        format,  NULL};
+    char *env[] = {NULL}; /* what the environment holds is none of its business */
+    int high_fds[OPTIONS_LISTEN_MAX + 1];
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    int r;
+
+    snprintf(listeners, sizeof(listeners), "%zu", options->listener_count);
+    snprintf(level, sizeof(level), "%d", (int)options->log_level);
+    snprintf(format, sizeof(format), "%d", (int)options->log_format);
+    for (size_t i = 0; i < ARRAY_SIZE(high_fds); i++)
+        high_fds[i] = -1;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    /* The collector blocks signals for its signalfd; a child would inherit that. */
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    r = place_fds(options, channel_fd, &actions, high_fds);
+    if (r == 0)
+        r = -posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, argv, env);
+    for (size_t i = 0; i < ARRAY_SIZE(high_fds); i++)
+        cleanup_close(&high_fds[i]);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return r;
+}
+
+static void back_off(struct front_process *front, uint64_t now_us)
+{
+    front->restart_us = now_us + front->backoff_us;
+    front->backoff_us = MIN(front->backoff_us * 2, BACKOFF_MAX_US);
+}
+
+int front_process_start(struct front_process *front, uint64_t now_us, struct error *err)
+{
+    _cleanup_close_ int ours = -1, theirs = -1;
+    int r = channel_open(&ours, &theirs);
+
+    if (r == 0)
+        r = spawn(&front->options, theirs, &front->pid);
+    if (r < 0) {
+        front->pid = 0;
+        back_off(front, now_us);
+        return error_set(err, r, "cannot start the front process from /proc/self/exe: %s",
+                         strerror(-r));
+    }
+    front->channel_fd = TAKE_FD(ours);
+    front->started_us = now_us;
+    front->restart_us = 0;
+    front->starts++;
+    return 0;
+}
+
+static void close_channel(struct front_process *front)
+{
+    cleanup_close(&front->channel_fd);
+    front->channel_fd = -1;
+}
+
+bool front_process_reap(struct front_process *front, uint64_t now_us, int *ret_status)
+{
+    if (front->pid == 0 || waitpid(front->pid, ret_status, WNOHANG) != front->pid)
+        return false;
+    front->pid = 0;
+    close_channel(front);
+    if (now_us - front->started_us >= HEALTHY_US) {
+        front->backoff_us = BACKOFF_MIN_US;
+        front->restart_us = now_us;
+    } else {
+        back_off(front, now_us);
+    }
+    return true;
+}
+
+void front_process_kill(struct front_process *front)
+{
+    if (front->pid > 0)
+        kill(front->pid, SIGKILL);
+}
+
+void front_process_stop(struct front_process *front, uint64_t wait_us)
+{
+    close_channel(front);
+    if (front->pid > 0) {
+        _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, front->pid, 0);
+        struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
+
+        if (pidfd < 0 || poll(&poll_fd, 1, (int)(wait_us / 1000)) != 1)
+            front_process_kill(front);
+        waitpid(front->pid, NULL, 0);
+        front->pid = 0;
+    }
+}

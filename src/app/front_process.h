@@ -1,0 +1,48 @@
+/*
+ * The front as the collector sees it: a child that is started, asked to end, and started again when
+ * it dies, never more often than its back-off allows.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/error.h"
+#include "core/log.h"
+
+struct front_process_options {
+    const int *listener_fds; /* stay the caller's; kept open for the front's whole life */
+    size_t listener_count;
+    const char *metrics_path;
+    enum log_level log_level;
+    enum log_format log_format;
+};
+
+struct front_process {
+    struct front_process_options options;
+    pid_t pid;      /* 0: none runs */
+    int channel_fd; /* our end; -1: none */
+    uint64_t starts;
+    uint64_t started_us;
+    uint64_t backoff_us;
+    uint64_t restart_us; /* when the next start is due; 0: none is */
+};
+
+void front_process_init(struct front_process *front, const struct front_process_options *options);
+
+/* Starts it. On failure it is due again after the back-off. */
+int front_process_start(struct front_process *front, uint64_t now_us, struct error *err);
+
+/*
+ * After SIGCHLD: true if the front has ended; *ret_status is what waitpid said. A new start is then
+ * due, at once or after the back-off.
+ */
+bool front_process_reap(struct front_process *front, uint64_t now_us, int *ret_status);
+
+/* Ends it by force: it broke the protocol. SIGCHLD follows. */
+void front_process_kill(struct front_process *front);
+
+/* Closes the channel, which is how a front is asked to end, and waits; after `wait_us` by force. */
+void front_process_stop(struct front_process *front, uint64_t wait_us);

@@ -1,0 +1,78 @@
+/*
+ * HTTP server: answers scrapes with bodies that somebody else renders. The only user of
+ * libmicrohttpd.
+ *
+ * Single-threaded and driven by its owner's event loop: wait until http_server_fd is readable or
+ * http_server_timeout_ms has passed, then call http_server_run. Nothing here blocks or logs.
+ *
+ * The server does not know where bodies come from. Every scrape asks `fetch` for the newest body;
+ * scrapes that come while the answer is on its way wait for the same one. The owner answers, later,
+ * with one of deliver, unchanged or unavailable. A scrape that waits 2 s for it gets a 503.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/clock.h"
+#include "core/span.h"
+#include "net/routes.h"
+
+enum { HTTP_SERVER_LISTENERS_MAX = 64 };
+
+struct http_server;
+
+struct http_server_options {
+    const struct clock *clock;
+
+    /* Asks for the newest body of this variant unless `have_generation` (0: none) is it; must not
+     * answer before it returns. At most one question per variant is out. 0, or -errno: cannot ask.
+     */
+    int (*fetch)(void *context, enum route_format format, enum route_encoding encoding,
+                 uint64_t have_generation);
+    void *fetch_context;
+
+    const char *metrics_path;
+    const char *version;
+    struct span landing_template; /* HTML with {{metrics_path}} and {{version}} */
+    size_t connections_max;
+};
+
+enum http_server_reason {
+    HTTP_SERVER_NOT_READY, /* nothing has been measured yet */
+    HTTP_SERVER_FAILED,    /* the body could not be rendered */
+};
+
+/* Strings of the options are copied or must outlive the server: metrics_path is the latter. */
+int http_server_open(const struct http_server_options *options, struct http_server **ret_server);
+
+/* Accepts NULL. Open connections are closed as they are. Listeners stay the caller's. */
+void http_server_close(struct http_server *server);
+
+/* Accept from this non-blocking listening socket, of any family, from the next run on. */
+int http_server_listen(struct http_server *server, int listener_fd);
+
+int http_server_fd(const struct http_server *server);
+int http_server_timeout_ms(const struct http_server *server); /* -1: none */
+void http_server_run(struct http_server *server);
+
+/*
+ * The three answers; call http_server_run after them. -EPROTO when this variant was not asked for.
+ * deliver maps the sealed descriptor, which stays the caller's; where that fails (-errno) the
+ * scrapes that wait get a 503.
+ */
+int http_server_deliver(struct http_server *server, enum route_format format,
+                        enum route_encoding encoding, uint64_t generation, int body_fd,
+                        size_t body_bytes);
+int http_server_unchanged(struct http_server *server, enum route_format format,
+                          enum route_encoding encoding);
+int http_server_unavailable(struct http_server *server, enum route_format format,
+                            enum route_encoding encoding, enum http_server_reason reason);
+
+/* No more newcomers and no more questions: what waits gets a 503 at the next run, what is being
+ * sent goes on. */
+void http_server_drain(struct http_server *server);
+
+/* Is a response being prepared or sent? */
+bool http_server_busy(const struct http_server *server);

@@ -1,0 +1,215 @@
+#include "net/routes.h"
+
+#include <stdbool.h>
+
+#include "core/macros.h"
+#include "core/span.h"
+
+/* Prometheus sends about 200 bytes; more than this is not negotiated with. */
+enum { HEADER_CAP_BYTES = 4096, ELEMENTS_MAX = 64 };
+
+enum { Q_MAX = 1000 };
+
+/* One element of an Accept or Accept-Encoding header: "text/plain;version=0.0.4;q=0.5". */
+struct element {
+    struct span name;
+    struct span version; /* empty: none */
+    unsigned q;          /* in thousandths */
+};
+
+/* How much something is wanted, by the most specific element that matches it (RFC 9110, 12.5.1). */
+struct preference {
+    enum { MATCH_NONE, MATCH_ANY, MATCH_TYPE, MATCH_EXACT } match;
+    unsigned q;
+};
+
+static struct span trim(struct span text)
+{
+    while (text.len > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) {
+        text.data++;
+        text.len--;
+    }
+    while (text.len > 0 && (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t'))
+        text.len--;
+    return text;
+}
+
+static struct span unquote(struct span text)
+{
+    if (text.len >= 2 && text.data[0] == '"' && text.data[text.len - 1] == '"')
+        return (struct span){text.data + 1, text.len - 2};
+    return text;
+}
+
+static int fold(int c)
+{
+    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
+}
+
+/* `name` is lower case. Not strcasecmp: that asks the locale. */
+static bool equals_caseless(struct span text, const char *name)
+{
+    if (text.len != strlen(name))
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        if (fold(text.data[i]) != name[i])
+            return false;
+    return true;
+}
+
+/* RFC 9110, 12.4.2: "0" or "1", and up to three digits after a point, at most 1. */
+static bool parse_q(struct span text, unsigned *ret_q)
+{
+    unsigned q, scale = 100;
+
+    if (text.len == 0 || text.len > 5 || (text.data[0] != '0' && text.data[0] != '1'))
+        return false;
+    if (text.len > 1 && text.data[1] != '.')
+        return false;
+    q = text.data[0] == '1' ? Q_MAX : 0;
+    for (size_t i = 2; i < text.len; i++, scale /= 10) {
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return false;
+        q += (unsigned)(text.data[i] - '0') * scale;
+    }
+    *ret_q = q;
+    return q <= Q_MAX;
+}
+
+static bool parse_element(struct span text, struct element *ret_element)
+{
+    struct element element = {.q = Q_MAX};
+
+    element.name = trim(span_cut(&text, ';'));
+    if (element.name.len == 0)
+        return false;
+    while (text.len > 0) {
+        struct span value = span_cut(&text, ';');
+        struct span key = trim(span_cut(&value, '='));
+
+        value = trim(value);
+        if (equals_caseless(key, "q")) {
+            if (!parse_q(value, &element.q))
+                return false;
+        } else if (equals_caseless(key, "version")) {
+            element.version = unquote(value);
+        }
+    }
+    *ret_element = element;
+    return true;
+}
+
+/* The next well-formed element; the others are passed over. */
+static bool next_element(struct span *rest, unsigned *budget, struct element *ret_element)
+{
+    while (rest->len > 0 && *budget > 0) {
+        (*budget)--;
+        if (parse_element(span_cut(rest, ','), ret_element))
+            return true;
+    }
+    return false;
+}
+
+static struct span header_span(const char *header)
+{
+    size_t len = header ? strnlen(header, HEADER_CAP_BYTES + 1) : 0;
+
+    return len > HEADER_CAP_BYTES ? (struct span){header, 0} : (struct span){header, len};
+}
+
+static void prefer(struct preference *preference, unsigned match, unsigned q)
+{
+    if (match < preference->match)
+        return;
+    if (match > preference->match)
+        *preference = (struct preference){match, q};
+    preference->q = MAX(preference->q, q);
+}
+
+static enum route_format negotiate_format(const char *accept)
+{
+    struct span rest = header_span(accept);
+    struct preference text = {0}, open = {0};
+    unsigned budget = ELEMENTS_MAX;
+    struct element e;
+
+    while (next_element(&rest, &budget, &e)) {
+        if (equals_caseless(e.name, "*/*")) {
+            prefer(&text, MATCH_ANY, e.q);
+            prefer(&open, MATCH_ANY, e.q);
+        } else if (equals_caseless(e.name, "text/*")) {
+            prefer(&text, MATCH_TYPE, e.q);
+        } else if (equals_caseless(e.name, "application/*")) {
+            prefer(&open, MATCH_TYPE, e.q);
+        } else if (equals_caseless(e.name, "text/plain")) {
+            if (e.version.len == 0 || span_equals(e.version, "0.0.4"))
+                prefer(&text, MATCH_EXACT, e.q);
+        } else if (equals_caseless(e.name, "application/openmetrics-text")) {
+            if (e.version.len == 0 || span_equals(e.version, "1.0.0") ||
+                span_equals(e.version, "0.0.1"))
+                prefer(&open, MATCH_EXACT, e.q);
+        }
+    }
+    if (open.q == 0)
+        return ROUTE_TEXT; /* also where neither is wanted: a 406 would help nobody */
+    if (open.q == text.q)
+        return open.match == MATCH_EXACT ? ROUTE_OPENMETRICS : ROUTE_TEXT;
+    return open.q > text.q ? ROUTE_OPENMETRICS : ROUTE_TEXT;
+}
+
+static enum route_encoding negotiate_encoding(const char *accept_encoding)
+{
+    struct span rest = header_span(accept_encoding);
+    struct preference gzip = {0};
+    unsigned budget = ELEMENTS_MAX;
+    struct element e;
+
+    while (next_element(&rest, &budget, &e)) {
+        if (equals_caseless(e.name, "*"))
+            prefer(&gzip, MATCH_ANY, e.q);
+        else if (equals_caseless(e.name, "gzip") || equals_caseless(e.name, "x-gzip"))
+            prefer(&gzip, MATCH_EXACT, e.q);
+    }
+    return gzip.q > 0 ? ROUTE_GZIP : ROUTE_IDENTITY;
+}
+
+static enum route find_route(const char *path, const char *metrics_path)
+{
+    static const struct {
+        const char *path;
+        enum route route;
+    } routes[] = {
+        {"/", ROUTE_LANDING},
+        {"/-/healthy", ROUTE_HEALTHY},
+        {"/health", ROUTE_HEALTHY}, /* what liveness probes of the exporters before us ask */
+        {"/-/ready", ROUTE_READY},
+    };
+
+    if (strcmp(path, metrics_path) == 0)
+        return ROUTE_METRICS;
+    for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
+        if (strcmp(path, routes[i].path) == 0)
+            return routes[i].route;
+    return ROUTE_NOT_FOUND;
+}
+
+struct route_decision routes_decide(const struct route_request *request, const char *metrics_path)
+{
+    struct route_decision decision = {.route = ROUTE_METHOD_NOT_ALLOWED};
+
+    if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0)
+        return decision;
+    decision.route = find_route(request->path, metrics_path);
+    if (decision.route == ROUTE_METRICS) {
+        decision.format = negotiate_format(request->accept);
+        decision.encoding = negotiate_encoding(request->accept_encoding);
+    }
+    return decision;
+}
+
+const char *routes_content_type(enum route_format format)
+{
+    return format == ROUTE_OPENMETRICS
+               ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+               : "text/plain; version=0.0.4; charset=utf-8";
+}

@@ -1,0 +1,209 @@
+"""The two processes: the front can die, is locked up, and both end when they are told to."""
+import json
+import os
+import signal
+import socket
+import unittest
+from decimal import Decimal
+
+from harness import (HARDWARE_ENERGY, METER_ENERGY, PROCESS_ENERGY, Exporter, TestCase, Trace,
+                     connect, is_running, process_status, run, wait_until)
+
+FAST = ("--sample-interval=100ms",)
+CAP_SETUID, CAP_SETPCAP = 7, 8
+
+
+def three_seconds_of_work():
+    """And then nothing for a quarter of an hour, so that it is not played again within a test. The
+    utilisation after the work lets its last window settle."""
+    trace = Trace()
+    trace.gpu(0)
+    trace.work(0, [11, 12, 13], seconds=3)
+    for t in (4, 4.2, 4.4, 900):
+        trace.utilisation(t, 0, 0)
+    return trace
+
+
+class Death(TestCase):
+    def scrape_or_none(self, exporter):
+        try:
+            return exporter.page()
+        except (OSError, EOFError):
+            return None  # the front is not there
+        except AssertionError as error:
+            if "status 503" in str(error):
+                return None
+            raise
+
+    def test_no_joule_and_no_counter_is_lost_when_the_front_is_killed_during_scrapes(self):
+        trace = three_seconds_of_work()
+        path = trace.write(self.path("work.trace.gz"))
+        whole = Decimal(trace.energy_mj[0]) / 1000
+        pages, killed = [], []
+        with Exporter("--replay", path, *FAST) as exporter:
+            def scrape_and_kill():
+                page = self.scrape_or_none(exporter)
+                if page is None:
+                    return False
+                if pages:
+                    self.assert_counters_grow(pages[-1], page)
+                pages.append(page)
+                self.assert_balanced(page)
+                front = exporter.front()
+                # Twice in a row is enough for the pause before a restart to grow.
+                if len(killed) < 3 and front not in killed:
+                    connection = connect(exporter.address)
+                    self.addCleanup(connection.close)
+                    connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+                    os.kill(front, signal.SIGKILL)
+                    killed.append(front)
+                return page.value(METER_ENERGY) == whole
+            wait_until("the whole trace is settled", scrape_and_kill, 20)
+            self.assertEqual(3, len(killed))
+            exporter.front_deaths = 3
+            last = pages[-1]
+            self.assertEqual(1, pages[0].value("wattribute_front_starts_total"))
+            self.assertEqual(4, last.value("wattribute_front_starts_total"))
+            self.assertEqual(exporter.pid, exporter.process.pid)
+            self.assertIsNone(exporter.process.poll())
+            exporter.stop()
+            settled = exporter.log("settled")
+        self.assertEqual([(str(trace.energy_mj[0] * 1000), "0")],
+                         [(line["energy_uj"], line["imbalance_uj"]) for line in settled])
+        undisturbed = json.loads(run("replay", "--sample-interval=100ms", path).stdout)
+        self.assertEqual({str(process["pid"]): Decimal(process["energy_uj"]) / 1000000
+                          for process in undisturbed["processes"]},
+                         {pid: last.sum(PROCESS_ENERGY, pid=pid) for pid in ("11", "12", "13")})
+
+    def test_scrapes_succeed_again_within_two_seconds_of_a_kill(self):
+        with Exporter() as exporter:
+            os.kill(exporter.front(), signal.SIGKILL)
+            exporter.front_deaths = 1
+            wait_until("a scrape", lambda: self.scrape_or_none(exporter), 2)
+            exporter.wait_for_page(
+                "the second start", lambda page: page.value("wattribute_front_starts_total") == 2)
+
+    def test_what_is_settled_at_the_end_is_what_the_counter_showed_last(self):
+        trace = Trace()
+        trace.gpu(0)
+        trace.work(0, [11], seconds=900)
+        first_mj = 5_000_000
+        with Exporter("--replay", trace.write(self.path("long.trace.gz"))) as exporter:
+            exporter.wait_for_page("two seconds of it",
+                                   lambda page: page.value(METER_ENERGY) > 140)
+            read_uj = exporter.page().value(HARDWARE_ENERGY) * 1000000 - first_mj * 1000
+            exporter.stop()
+            settled = exporter.log("settled")[0]
+        self.assertEqual("0", settled["imbalance_uj"])
+        self.assertGreaterEqual(int(settled["energy_uj"]), read_uj)
+        # Each tick's energy differs, so a sum is a sum of whole ticks only if it is in here.
+        sums, total = {0}, 0
+        for tick in range(1, 200):
+            total += (7000 + tick * 37 % 97) * 1000
+            sums.add(total)
+        self.assertIn(int(settled["energy_uj"]), sums)
+
+
+class Confinement(TestCase):
+    def test_the_front_has_no_capabilities_no_new_privileges_and_a_system_call_filter(self):
+        with Exporter() as exporter:
+            exporter.page()  # it has answered: it is past its start
+            collector, front = process_status(exporter.pid), process_status(exporter.front())
+        for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+            self.assertEqual(0, int(front[name], 16), name)
+        self.assertEqual("1", front["NoNewPrivs"])
+        self.assertEqual("2", front["Seccomp"])
+        capabilities = int(collector["CapEff"], 16)
+        if capabilities >> CAP_SETPCAP & 1:
+            self.assertEqual(0, int(front["CapBnd"], 16))
+        if collector["Uid"].split()[1] == "0" and capabilities >> CAP_SETUID & 1:
+            self.assertEqual(["65534"] * 4, front["Uid"].split())
+            self.assertEqual(["65534"] * 4, front["Gid"].split())
+            self.assertEqual([], front["Groups"].split())
+
+    def test_the_front_holds_no_descriptor_but_its_own(self):
+        with Exporter(listen=("127.0.0.1:0", "127.0.0.1:0")) as exporter:
+            front = exporter.front()
+
+            def held():
+                """Beside 0 to 2; without their numbers."""
+                directory = f"/proc/{front}/fd"
+                return sorted(os.readlink(f"{directory}/{fd}").split("[")[0]
+                              for fd in os.listdir(directory) if int(fd) > 2)
+            # The event loops, the channel and two listeners, once our connections are closed.
+            wait_until("the front holds what it should",
+                       lambda: held() == ["anon_inode:"] * 3 + ["socket:"] * 3, 2)
+
+    def test_the_front_does_not_inherit_the_environment(self):
+        with Exporter(env={"SECRET_TOKEN": "hunter2"}) as exporter:
+            exporter.page()
+            with open(f"/proc/{exporter.front()}/environ", "rb") as file:
+                self.assertNotIn(b"hunter2", file.read())
+
+
+class End(TestCase):
+    def stuck_clients(self, exporter):
+        """One that is silent, one in the middle of a request, one that does not read."""
+        silent, half, deaf = (connect(exporter.address) for _ in range(3))
+        for client in (silent, half, deaf):
+            self.addCleanup(client.close)
+        half.sendall(b"GET /metrics HTTP/1.1\r\nHost:")
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        deaf.setblocking(False)
+
+        def is_full():
+            """Nothing was taken since the last time."""
+            sent = 0
+            try:
+                while True:
+                    sent += deaf.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
+            except BlockingIOError:
+                return sent == 0
+        wait_until("the front waits for a client that does not read", is_full)
+
+    def end(self, signal_number, stuck):
+        trace = three_seconds_of_work().write(self.path("work.trace.gz"))
+        with Exporter("--replay", trace, *FAST) as exporter:
+            front = exporter.front()
+            exporter.page()
+            if stuck:
+                self.stuck_clients(exporter)
+            self.assertLess(exporter.stop(signal_number), 1)
+            self.assertFalse(is_running(front))
+            self.assertEqual("0", exporter.log("settled")[0]["imbalance_uj"])
+
+    def test_sigterm_ends_both_processes_within_a_second(self):
+        self.end(signal.SIGTERM, stuck=False)
+
+    def test_sigint_ends_both_processes_within_a_second(self):
+        self.end(signal.SIGINT, stuck=False)
+
+    def test_sigterm_ends_both_within_a_second_while_clients_are_stuck(self):
+        self.end(signal.SIGTERM, stuck=True)
+
+    def test_sigint_ends_both_within_a_second_while_clients_are_stuck(self):
+        self.end(signal.SIGINT, stuck=True)
+
+    def test_sigterm_to_the_whole_group_ends_both_and_still_settles(self):
+        with Exporter("--replay", three_seconds_of_work().write(self.path("work.trace"))) as exporter:
+            front = exporter.front()
+            exporter.page()
+            os.kill(front, signal.SIGTERM)  # as a terminal or an init system sends it to all
+            self.assertLess(exporter.stop(), 1)
+            self.assertFalse(is_running(front))
+            self.assertEqual(1, len(exporter.log("settled")))
+
+    def test_the_front_dies_with_the_collector(self):
+        with Exporter() as exporter:
+            exporter.page()
+            front = exporter.front()
+            exporter.process.kill()
+            exporter.process.wait()
+            wait_until("the end of the front", lambda: not is_running(front), 2)
+            with self.assertRaises(OSError):
+                exporter.page()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,249 @@
+"""What strangers send: refused, cut or answered, while scrapes go on and nothing leaks."""
+import os
+import resource
+import select
+import socket
+import time
+import unittest
+
+from harness import H200_TRACE, Exporter, TestCase, ask, connect, exchange, wait_until
+
+IDLE, DRIPPING = 1000, 300
+GOOD = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def statuses(answer):
+    """The status of each response in these bytes, found by their lengths."""
+    found = []
+    while answer:
+        head, separator, rest = answer.partition(b"\r\n\r\n")
+        lines = head.split(b"\r\n")
+        if not separator or not lines[0].startswith(b"HTTP/1."):
+            raise AssertionError(f"not a response: {answer[:200]}")
+        headers = dict(line.lower().split(b": ", 1) for line in lines[1:])
+        found.append(int(lines[0].split()[1]))
+        answer = rest[int(headers[b"content-length"]):]
+    return found
+
+
+class Requests(TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.exporter = Exporter("--replay", H200_TRACE).__enter__()
+        cls.addClassCleanup(cls.exporter.__exit__, None, None, None)
+        cls.front = cls.exporter.front()
+
+    def tearDown(self):
+        """Whatever was sent: the same front still answers."""
+        self.exporter.page()
+        self.assertEqual(self.front, self.exporter.front())
+
+    def send(self, request, *allowed):
+        """Sends it and expects one of these statuses (None: closed without a word)."""
+        answer = exchange(self.exporter.address, request)
+        got = statuses(answer)
+        self.assertIn(got[0] if got else None, allowed, (request[:100], answer[:200]))
+        return got
+
+    def test_garbage_is_refused(self):
+        for garbage in (b"\r\n\r\n", b"\0" * 100 + b"\r\n\r\n", bytes(range(256)) + b"\r\n\r\n",
+                        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x5a" * 500 + b"\r\n\r\n",
+                        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"{}\r\n\r\n", b"GET\r\n\r\n",
+                        b"SSH-2.0-OpenSSH_9.2\r\n\r\n", b" GET /metrics HTTP/1.1\r\n\r\n"):
+            with self.subTest(garbage=garbage[:20]):
+                self.send(garbage, 400, 404, 405, 505, None)
+
+    def test_random_bytes_are_refused(self):
+        for size in (1, 100, 10000, 1000000):
+            with self.subTest(size=size):
+                self.send(os.urandom(size).replace(b"\n", b"x") + b"\r\n\r\n", 400, 405, 414, 431,
+                          505, None)
+
+    def test_huge_headers_are_refused(self):
+        for value in (20_000, 40_000, 1_000_000):
+            self.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: " + b"a" * value + b"\r\n\r\n",
+                      431, None)
+
+    def test_very_many_headers_are_refused(self):
+        self.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n" + b"A: b\r\n" * 20000 + b"\r\n", 431, None)
+
+    def test_a_huge_request_line_is_refused(self):
+        for length in (40_000, 1_000_000):
+            self.send(b"GET /" + b"a" * length + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414, 431, None)
+
+    def test_thousands_of_slashes_are_not_found(self):
+        self.send(b"GET " + b"/" * 8000 + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404)
+        self.send(b"GET " + b"/.." * 2000 + b"/metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+                  404)
+
+    def test_thousands_of_arguments_do_no_harm(self):
+        self.send(b"GET /metrics?" + b"a=b&" * 2000 + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+                  200, 414, 431)
+
+    def test_nul_bytes_do_not_reach_the_page(self):
+        self.send(b"GET /metrics\0 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400, 404, None)
+        self.send(b"GET /metrics%00 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400, 404, None)
+        self.send(b"GET\0 /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400, 405, None)
+
+    def test_a_request_with_a_body_is_refused(self):
+        for method in (b"GET", b"POST", b"PUT"):
+            got = self.send(method + b" /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello",
+                            413)
+            self.assertEqual([413], got, "the body was taken for another request")
+
+    def test_a_body_without_end_is_refused_before_it_comes(self):
+        self.send(b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n", 413)
+        self.send(b"POST /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", 413)
+
+    def test_a_length_that_is_none_is_refused(self):
+        for length in (b"-1", b"abc", b"99999999999999999999999999", b"0x10", b""):
+            self.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: " + length + b"\r\n\r\n",
+                      400, 413, None)
+
+    def test_a_request_cannot_be_smuggled_behind_another(self):
+        got = self.send(b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n"
+                        b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + GOOD, 400, 413)
+        self.assertEqual(1, len(got))
+
+    def test_methods_other_than_get_and_head_are_not_allowed(self):
+        for method in (b"POST", b"PUT", b"DELETE", b"OPTIONS", b"TRACE", b"PATCH", b"BREW", b"get"):
+            self.send(method + b" /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 405)
+
+    def test_connect_is_not_allowed(self):
+        self.send(b"CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400, 405)
+
+    def test_pipelined_requests_are_answered_in_order(self):
+        one = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n"
+        paths = [b"/metrics", b"/-/healthy", b"/nowhere", b"/metrics", b"/-/ready", b"/nowhere"] * 10
+        answer = exchange(self.exporter.address, b"".join(one % path for path in paths) + GOOD)
+        self.assertEqual([404 if path == b"/nowhere" else 200 for path in paths] + [200],
+                         statuses(answer))
+
+    def test_http_0_9_is_refused(self):
+        answer = exchange(self.exporter.address, b"GET /metrics\r\n\r\n")
+        self.assertNotIn(b"wattribute_", answer)
+
+    def test_http_1_0_is_answered_and_closed(self):
+        self.assertEqual([200], self.send(b"GET /metrics HTTP/1.0\r\n\r\n", 200))
+
+    def test_http_1_1_without_host_is_refused(self):
+        self.send(b"GET /metrics HTTP/1.1\r\n\r\n", 400)
+
+    def test_half_a_request_is_cut_after_a_few_seconds(self):
+        halves = [connect(self.exporter.address) for _ in range(4)]
+        for half, text in zip(halves, (b"", b"G", b"GET /metrics HTTP/1.1\r\nHo", GOOD[:-1])):
+            self.addCleanup(half.close)
+            half.sendall(text)
+        began = time.monotonic()
+        for half in halves:
+            half.settimeout(8)
+            self.assertEqual(b"", half.recv(1000))
+        self.assertGreater(time.monotonic() - began, 1, "there must be time to send a request")
+
+    def test_a_client_that_goes_away_in_the_middle_does_no_harm(self):
+        for text in (b"", b"GET /met", GOOD):
+            for _ in range(100):
+                client = connect(self.exporter.address)
+                # Reset instead of an orderly end.
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                client.sendall(text)
+                client.close()
+
+
+class Crowd(TestCase):
+    """A thousand idle and three hundred dripping connections, all from one address."""
+
+    def setUp(self):
+        super().setUp()
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = IDLE + DRIPPING + 200
+        if soft < wanted:
+            self.assertGreaterEqual(hard, wanted, "raise the limit of open files (ulimit -Hn)")
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+
+    def open_crowd(self, exporter, count):
+        sockets = []
+        for _ in range(count):
+            sockets.append(connect(exporter.address))
+            sockets[-1].setblocking(False)
+            self.addCleanup(sockets[-1].close)
+        return sockets
+
+    def drip(self, sockets):
+        """A byte from each; returns those that are still open."""
+        alive = []
+        for sock in sockets:
+            try:
+                sock.send(b"G" if sock not in self.dripped else b"E")
+                self.dripped.add(sock)
+                alive.append(sock)
+            except BlockingIOError:
+                alive.append(sock)
+            except OSError:
+                pass
+        return alive
+
+    def closed(self, sockets):
+        """Those that the other side has closed."""
+        poll = select.poll()
+        by_fd = {sock.fileno(): sock for sock in sockets}
+        for fd in by_fd:
+            poll.register(fd, select.POLLIN | select.POLLRDHUP)
+        return [by_fd[fd] for fd, _ in poll.poll(0)]
+
+    def test_scrapes_succeed_in_a_crowd_of_idle_and_dripping_connections_and_nothing_leaks(self):
+        self.dripped = set()
+        with Exporter("--replay", H200_TRACE) as exporter:
+            front = exporter.front()
+            exporter.page()
+            before = descriptors(front)
+            self.open_crowd(exporter, IDLE)
+            began = time.monotonic()
+            dripping = self.open_crowd(exporter, DRIPPING)
+            self.assertGreater(descriptors(front), before + DRIPPING, "the crowd must be felt")
+            scrapes = []
+            next_drip = began
+
+            def scrape_and_drip():
+                nonlocal dripping, next_drip
+                if time.monotonic() >= next_drip:
+                    next_drip += 1
+                    dripping = self.drip(dripping)
+                # Five a second, so that they span what the crowd lives.
+                if len(scrapes) < 20 and time.monotonic() >= began + len(scrapes) / 5:
+                    asked = time.monotonic()
+                    response = ask(exporter.address, timeout=10)
+                    scrapes.append((response.status, time.monotonic() - asked))
+                gone = self.closed(dripping)
+                dripping = [sock for sock in dripping if sock not in gone]
+                return len(scrapes) == 20 and not dripping
+            wait_until("all drippers are cut", scrape_and_drip, 20)
+            lived = time.monotonic() - began
+            self.assertEqual(DRIPPING, len(self.dripped))
+            self.assertEqual([200] * 20, [status for status, _ in scrapes])
+            self.assertLess(max(seconds for _, seconds in scrapes), 2)
+            self.assertLess(lived, 8)
+            wait_until("the descriptors are given back",
+                       lambda: descriptors(front) <= before + 2, 15)
+            self.assertEqual(front, exporter.front())
+
+    def test_more_scrapers_at_once_than_connections_are_allowed_are_all_answered(self):
+        with Exporter("--replay", H200_TRACE) as exporter:
+            clients = [connect(exporter.address) for _ in range(600)]
+            for client in clients:
+                self.addCleanup(client.close)
+                client.sendall(GOOD)
+            for client in clients:
+                answer = b""
+                while part := client.recv(1 << 20):
+                    answer += part
+                self.assertEqual([200], statuses(answer))
+
+
+if __name__ == "__main__":
+    unittest.main()

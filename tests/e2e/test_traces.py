@@ -1,0 +1,277 @@
+"""`wattribute replay`: bad traces are refused by file and line, good ones are booked exactly."""
+import gzip
+import json
+import os
+import subprocess
+import unittest
+
+from harness import H200_TRACE, TestCase, Trace, binary, run
+
+HEADER = b"wattribute-trace 1\n"
+GPU = b"gpu 0 uuid=GPU-0 name=x driver=1 power_limit_mw=700000\n"
+BEGIN_US = Trace.BEGIN_US
+
+
+def energy(t_us, counter_mj, gpu=0):
+    return b"%d E %d %d\n" % (BEGIN_US + t_us, gpu, counter_mj)
+
+
+def good_trace():
+    trace = Trace()
+    trace.gpu(0)
+    trace.work(0, [11, 12], seconds=20)
+    return trace
+
+
+class Refusals(TestCase):
+    def refuse(self, name, data, line, why):
+        """`replay` and `serve` both name the file and the line, and print nothing else."""
+        path = self.write(name, data)
+        where = f"wattribute: trace '{path}', line {line}: "
+        for arguments in (["replay", path],
+                          ["serve", "--listen-address=127.0.0.1:0", "--replay", path]):
+            with self.subTest(arguments=arguments):
+                done = run(*arguments)
+                self.assertEqual(1, done.returncode, done)
+                self.assertEqual(b"", done.stdout)
+                *log, error = done.stderr.decode(errors="replace").splitlines()
+                self.assertTrue(error.startswith(where), error)
+                self.assertRegex(error[len(where):], why)
+                if arguments[0] == "replay":
+                    self.assertEqual([], log)
+
+    def test_an_empty_file_is_refused(self):
+        self.refuse("empty.trace", b"", 1, "empty")
+
+    def test_a_file_of_other_bytes_is_refused(self):
+        self.refuse("binary.trace", bytes(range(256)) * 64, 1, "not a trace")
+        with open(binary(), "rb") as file:
+            self.refuse("program.trace", file.read(100000), 1, "not a trace|longer than")
+
+    def test_a_trace_of_another_version_is_refused(self):
+        self.refuse("new.trace", b"wattribute-trace 2\n" + GPU + energy(0, 1), 1, "not a trace")
+
+    def test_a_header_alone_is_refused(self):
+        self.refuse("header.trace", HEADER, 2, "no record")
+
+    def test_a_header_without_its_newline_is_refused(self):
+        self.refuse("header.trace", HEADER[:-1], 1, "not whole|cut short")
+
+    def test_a_trace_cut_within_a_line_is_refused(self):
+        self.refuse("cut.trace", HEADER + GPU + energy(0, 1) + energy(100000, 9)[:-1], 4, "cut short")
+
+    def test_gzip_that_is_cut_short_is_refused(self):
+        body = good_trace().body()
+        packed = gzip.compress(body, mtime=0)
+        for cut in (len(packed) // 2, len(packed) - 8, len(packed) - 1):
+            path = self.write("cut.trace.gz", packed[:cut])
+            done = run("replay", path)
+            self.assertEqual((1, b""), (done.returncode, done.stdout), done)
+            self.assertRegex(done.stderr.decode(),
+                             rf"^wattribute: trace '{path}', line [0-9]+: .*cut short.*\n$")
+
+    def test_gzip_with_a_flipped_byte_is_refused(self):
+        body = good_trace().body()
+        packed = gzip.compress(body, mtime=0)
+        for at in (len(packed) // 2, len(packed) - 6):  # in the data, in the checksum
+            flipped = bytearray(packed)
+            flipped[at] ^= 0x55
+            path = self.write("flipped.trace.gz", flipped)
+            done = run("replay", path)
+            self.assertEqual((1, b""), (done.returncode, done.stdout), done)
+            self.assertRegex(done.stderr.decode(),
+                             rf"^wattribute: trace '{path}', line [0-9]+: .+\n$")
+
+    def test_a_record_that_is_earlier_than_the_one_before_it_is_refused(self):
+        self.refuse("order.trace", HEADER + GPU + energy(200000, 1) + energy(100000, 2), 4,
+                    "out of order")
+
+    def test_a_gpu_that_no_line_describes_is_refused(self):
+        self.refuse("undescribed.trace", HEADER + energy(0, 1), 2, "no 'gpu' line")
+        self.refuse("other.trace", HEADER + GPU + energy(0, 1, gpu=1), 3, "no 'gpu' line")
+
+    def test_a_gpu_that_is_described_twice_is_refused(self):
+        self.refuse("twice.trace", HEADER + GPU + GPU + energy(0, 1), 3, "described before")
+
+    def test_two_gpus_with_one_uuid_are_refused(self):
+        second = GPU.replace(b"gpu 0", b"gpu 1")
+        lists = b"".join(b"%d R %d c 1 7:1\n" % (BEGIN_US + t, gpu)
+                         for t in range(0, 400000, 100000) for gpu in (0, 1))
+        self.refuse("same.trace", HEADER + GPU + second + lists, 3, "uuid")
+
+    def test_a_gpu_without_uuid_is_refused(self):
+        self.refuse("anonymous.trace", HEADER + b"gpu 0 name=x\n" + energy(0, 1), 2, "uuid")
+
+    def test_a_gpu_index_that_is_too_high_is_refused(self):
+        self.refuse("index.trace", HEADER + b"gpu 4096 uuid=x\n", 2, "gpu index")
+        self.refuse("index.trace", HEADER + GPU + energy(0, 1, gpu=1 << 32), 3, "gpu index")
+
+    def test_a_list_that_is_too_long_is_refused(self):
+        for count in (65537, 1 << 31, 1 << 63, (1 << 64) - 1, 1 << 64):
+            self.refuse("list.trace", HEADER + GPU + b"%d R 0 c %d 1:1\n" % (BEGIN_US, count), 3,
+                        "list length")
+
+    def test_a_list_that_is_longer_than_it_says_is_refused(self):
+        self.refuse("list.trace", HEADER + GPU + b"%d R 0 c 1 1:1 2:1\n" % BEGIN_US, 3,
+                    "more fields")
+
+    def test_a_list_that_is_shorter_than_it_says_is_refused(self):
+        self.refuse("list.trace", HEADER + GPU + b"%d R 0 c 3 1:1 2:1\n" % BEGIN_US, 3, "list")
+
+    def test_numbers_that_are_none_or_too_large_are_refused(self):
+        for word in (b"", b"-1", b"+1", b"0x1", b"1e3", b"1.5", b"nan", b"99999999999999999999",
+                     b"18446744073709551615"):
+            self.refuse("number.trace", HEADER + GPU + b"%d E 0 %b\n" % (BEGIN_US, word), 3,
+                        "energy counter")
+
+    def test_a_time_that_is_none_is_refused(self):
+        self.refuse("time.trace", HEADER + GPU + b"yesterday E 0 1\n", 3, "time in microseconds")
+        self.refuse("time.trace", HEADER + GPU + b"18446744073709551615 E 0 1\n", 3,
+                    "time in microseconds")
+
+    def test_a_nul_byte_is_refused(self):
+        self.refuse("nul.trace", HEADER + GPU + energy(0, 1) + b"%d E 0 1\x00\n" % BEGIN_US, 4, "NUL")
+
+    def test_a_line_that_is_too_long_is_refused(self):
+        self.refuse("long.trace", HEADER + GPU + b"%d X 0 " % BEGIN_US + b"a" * (1 << 20) + b"\n", 3,
+                    "longer than")
+
+    def test_an_error_names_the_first_bad_line_and_not_the_last(self):
+        self.refuse("bad.trace", HEADER + GPU + energy(0, 1) + b"nonsense\n" + energy(1, 2) +
+                    b"nonsense\n", 4, "nonsense")
+
+    def refuse_bomb(self, name, block, why):
+        """300 MB in under 1 MB are refused quickly and in little memory."""
+        path = self.path(name)
+        with gzip.GzipFile(path, "wb", compresslevel=6, mtime=0) as file:
+            file.write(HEADER + GPU)
+            for _ in range(300):
+                file.write(block)
+        self.assertLess(os.path.getsize(path), 1_000_000)
+        process = subprocess.Popen([binary(), "replay", path], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with process.stdout, process.stderr:
+            out, error = process.stdout.read(), process.stderr.read().decode()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual((1, b""), (process.returncode, out), error)
+        self.assertRegex(error, rf"^wattribute: trace '{path}', line [0-9]+: .*({why}).*\n$")
+        self.assertLess(usage.ru_maxrss, 128 * 1024, "KiB of memory")
+        self.assertLess(usage.ru_utime + usage.ru_stime, 10, "seconds of CPU")
+
+    def test_a_gzip_bomb_of_zeros_is_refused(self):
+        self.refuse_bomb("zeros.trace.gz", b"\0" * 1_000_000, "longer than")
+
+    def test_a_gzip_bomb_of_one_good_line_is_refused(self):
+        line = energy(0, 1)
+        self.refuse_bomb("lines.trace.gz", line * (1_000_000 // len(line)), "gzip bomb")
+
+    def test_a_gzip_bomb_of_empty_names_is_refused(self):
+        block = b"%d X 0\n" % BEGIN_US
+        self.refuse_bomb("unknown.trace.gz", block * (1_000_000 // len(block)), "gzip bomb")
+
+
+class Ledgers(TestCase):
+    def ledger(self, path, *flags):
+        done = run("replay", *flags, path)
+        self.assertEqual((0, b""), (done.returncode, done.stderr), done)
+        return json.loads(done.stdout)
+
+    def assert_balanced(self, ledger):
+        self.assertTrue(ledger["meters"])
+        for meter in ledger["meters"]:
+            owned = sum(process["energy_uj"] for process in ledger["processes"]
+                        if process["gpu"] == meter["gpu"])
+            unowned = sum(meter[name] for name in ("idle_uj", "system_uj", "unattributed_uj",
+                                                   "gap_uj"))
+            self.assertEqual(meter["energy_uj"], owned + unowned)
+        for process in ledger["processes"]:
+            self.assertEqual(process["energy_uj"], process["active_uj"] + process["idle_uj"])
+            self.assertLessEqual(process["measured_uj"], process["energy_uj"])
+
+    def energy_of(self, ledger):
+        return {process["pid"]: process["energy_uj"] for process in ledger["processes"]}
+
+    def test_a_plain_text_trace_gives_the_ledger_of_the_compressed_one(self):
+        trace = good_trace()
+        plain = run("replay", trace.write(self.path("good.trace")))
+        packed = run("replay", trace.write(self.path("good.trace.gz")))
+        self.assertEqual(0, plain.returncode, plain)
+        self.assertEqual(plain.stdout, packed.stdout)
+        ledger = json.loads(plain.stdout)
+        self.assertEqual(trace.energy_mj[0] * 1000, ledger["meters"][0]["energy_uj"])
+
+    def test_the_same_trace_gives_the_same_bytes(self):
+        first, second = run("replay", H200_TRACE), run("replay", H200_TRACE)
+        self.assertEqual(0, first.returncode)
+        self.assertGreater(len(first.stdout), 100)
+        self.assertEqual(first.stdout, second.stdout)
+
+    def test_the_recorded_trace_is_booked_to_the_microjoule_however_it_is_split(self):
+        with gzip.open(H200_TRACE, "rt") as file:
+            counters = [int(line.split()[3]) for line in file if line.split()[1:3] == ["E", "0"]]
+        expected_uj = (counters[-1] - counters[0]) * 1000
+        ledgers = set()
+        for policy in ("proportional", "equal", "none"):
+            for interval in ("100ms", "1s", "10s"):
+                with self.subTest(policy=policy, interval=interval):
+                    ledger = self.ledger(H200_TRACE, f"--idle-policy={policy}",
+                                         f"--sample-interval={interval}")
+                    self.assert_balanced(ledger)
+                    self.assertEqual([expected_uj],
+                                     [meter["energy_uj"] for meter in ledger["meters"]])
+                    self.assertEqual(6, len(ledger["processes"]))
+                    if interval != "10s":  # no window that long is idle: the policies agree
+                        ledgers.add(json.dumps(ledger))
+        self.assertEqual(6, len(ledgers), "a flag changed nothing")
+
+    def test_70_watts_for_10_seconds_split_80_to_20_are_560_and_140_joules(self):
+        trace = Trace()
+        trace.gpu(0)
+        for tick in range(101):
+            trace.energy(tick / 10, 0, 1000 + tick * 7000)
+            trace.utilisation(tick / 10, 0, 99)
+        for second in range(10):
+            trace.listed(second, 0, 1, 2)
+            for fifth in range(5):
+                trace.sample(second + fifth / 5 + 0.1, 0, 1 if fifth < 4 else 2)
+        ledger = self.ledger(trace.write(self.path("example.trace.gz")))
+        self.assert_balanced(ledger)
+        self.assertEqual(700_000_000, ledger["meters"][0]["energy_uj"])
+        self.assertEqual({1: 560_000_000, 2: 140_000_000}, self.energy_of(ledger))
+
+    def test_a_counter_that_goes_back_is_a_reset_and_what_it_then_shows_is_a_gap(self):
+        trace = Trace()
+        trace.gpu(0)
+        for tick in range(40):
+            trace.energy(tick / 10, 0, 50_000_000 + tick * 7000 if tick < 20 else (tick - 19) * 7000)
+            trace.utilisation(tick / 10, 0, 99)
+        ledger = self.ledger(trace.write(self.path("reset.trace.gz")))
+        self.assert_balanced(ledger)
+        meter = ledger["meters"][0]
+        self.assertEqual(1, meter["resets"])
+        self.assertEqual(7_000_000, meter["gap_uj"])
+        self.assertEqual((19 + 20) * 7_000_000, meter["energy_uj"])
+
+    def test_a_jump_that_the_board_cannot_have_used_is_not_believed(self):
+        trace = Trace()
+        trace.gpu(0)
+        for tick in range(40):
+            trace.energy(tick / 10, 0, tick * 7000 + (10**9 if tick >= 20 else 0))
+            trace.utilisation(tick / 10, 0, 99)
+        ledger = self.ledger(trace.write(self.path("jump.trace.gz")))
+        self.assert_balanced(ledger)
+        meter = ledger["meters"][0]
+        self.assertEqual(1, meter["resets"])
+        self.assertEqual((19 + 19) * 7_000_000, meter["energy_uj"])
+
+    def test_records_of_unknown_kinds_change_nothing(self):
+        trace = good_trace()
+        before = run("replay", trace.write(self.path("known.trace"))).stdout
+        for t in range(20):
+            trace.add(t + 0.05, "Z", 0, b"what ever a=b")
+        self.assertEqual(before, run("replay", trace.write(self.path("unknown.trace"))).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

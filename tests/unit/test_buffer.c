@@ -1,0 +1,176 @@
+/* core/buffer: exact decimals, and a cap after which nothing is added any more. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "core/buffer.h"
+#include "core/macros.h"
+
+enum { CAP_BYTES = 1 << 20 };
+
+static void assert_holds(const struct buffer *buffer, const char *expected)
+{
+    if (buffer->len != strlen(expected) || memcmp(buffer->data, expected, buffer->len) != 0)
+        fail_msg("expected '%s', got '%.*s'", expected, (int)buffer->len, buffer->data);
+}
+
+static void decimals_are_exact_and_have_no_trailing_zeros(void **state)
+{
+    static const struct {
+        int64_t value;
+        unsigned digits;
+        const char *text;
+    } cases[] = {
+        {0, 0, "0"},
+        {0, 6, "0"},
+        {1, 0, "1"},
+        {1, 6, "0.000001"},
+        {10, 6, "0.00001"},
+        {1500000, 6, "1.5"},
+        {1000000, 6, "1"},
+        {1000001, 6, "1.000001"},
+        {999999, 6, "0.999999"},
+        {100, 2, "1"},
+        {99, 2, "0.99"},
+        {5, 1, "0.5"},
+        {123162, 3, "123.162"},
+        {700000, 3, "700"},
+        {1794725358284932, 6, "1794725358.284932"},
+        {9007199254740993, 6, "9007199254.740993"}, /* 2^53 + 1: a double cannot hold it */
+        {-1, 0, "-1"},
+        {-1, 6, "-0.000001"},
+        {-1500000, 6, "-1.5"},
+        {-1000000, 6, "-1"},
+        {INT64_MAX, 0, "9223372036854775807"},
+        {INT64_MAX, 6, "9223372036854.775807"},
+        {INT64_MAX, 18, "9.223372036854775807"},
+        {INT64_MAX, 19, "0.9223372036854775807"},
+        {INT64_MIN, 0, "-9223372036854775808"},
+        {INT64_MIN, 6, "-9223372036854.775808"},
+        {INT64_MIN, 19, "-0.9223372036854775808"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct buffer buffer;
+
+        buffer_init(&buffer, CAP_BYTES);
+        buffer_fixed(&buffer, cases[i].value, cases[i].digits);
+        assert_holds(&buffer, cases[i].text);
+        assert_false(buffer_failed(&buffer));
+        buffer_done(&buffer);
+    }
+}
+
+static void whole_numbers_are_written_to_their_limits(void **state)
+{
+    struct buffer buffer;
+
+    (void)state;
+    buffer_init(&buffer, CAP_BYTES);
+    buffer_u64(&buffer, 0);
+    buffer_char(&buffer, ' ');
+    buffer_u64(&buffer, 10);
+    buffer_char(&buffer, ' ');
+    buffer_u64(&buffer, UINT64_MAX);
+    buffer_char(&buffer, ' ');
+    buffer_i64(&buffer, 0);
+    buffer_char(&buffer, ' ');
+    buffer_i64(&buffer, -7);
+    buffer_char(&buffer, ' ');
+    buffer_i64(&buffer, INT64_MAX);
+    buffer_char(&buffer, ' ');
+    buffer_i64(&buffer, INT64_MIN);
+    assert_holds(&buffer, "0 10 18446744073709551615 0 -7 9223372036854775807 "
+                          "-9223372036854775808");
+    buffer_done(&buffer);
+}
+
+static void bytes_of_any_value_are_appended_in_order(void **state)
+{
+    struct buffer buffer;
+
+    (void)state;
+    buffer_init(&buffer, CAP_BYTES);
+    for (size_t i = 0; i < 100000; i++) {
+        const char bytes[] = {(char)i, 0, (char)(i >> 8)};
+
+        buffer_bytes(&buffer, bytes, sizeof(bytes));
+    }
+    assert_false(buffer_failed(&buffer));
+    assert_int_equal(buffer.len, 300000);
+    for (size_t i = 0; i < 100000; i++) {
+        assert_int_equal((unsigned char)buffer.data[3 * i], i & 0xff);
+        assert_int_equal(buffer.data[3 * i + 1], 0);
+        assert_int_equal((unsigned char)buffer.data[3 * i + 2], i >> 8 & 0xff);
+    }
+    buffer_done(&buffer);
+}
+
+static void a_buffer_can_be_filled_to_its_cap_and_not_beyond(void **state)
+{
+    struct buffer buffer;
+
+    (void)state;
+    buffer_init(&buffer, 10);
+    buffer_str(&buffer, "0123456789");
+    assert_false(buffer_failed(&buffer));
+    buffer_str(&buffer, "");
+    assert_false(buffer_failed(&buffer));
+    buffer_char(&buffer, 'x');
+    assert_true(buffer_failed(&buffer));
+    assert_holds(&buffer, "0123456789");
+    assert_true(buffer.capacity <= 10);
+    buffer_done(&buffer);
+}
+
+static void after_a_failure_even_what_would_fit_is_dropped(void **state)
+{
+    struct buffer buffer;
+
+    (void)state;
+    buffer_init(&buffer, 10);
+    buffer_str(&buffer, "ab");
+    buffer_str(&buffer, "123456789"); /* does not fit: no part of it is taken */
+    assert_true(buffer_failed(&buffer));
+    buffer_char(&buffer, 'c');
+    buffer_u64(&buffer, 1);
+    buffer_fixed(&buffer, -15, 1);
+    assert_holds(&buffer, "ab");
+    buffer_done(&buffer);
+}
+
+static void a_buffer_that_is_done_with_starts_empty_under_the_same_cap(void **state)
+{
+    struct buffer buffer;
+
+    (void)state;
+    buffer_init(&buffer, 2);
+    buffer_str(&buffer, "abc");
+    assert_true(buffer_failed(&buffer));
+    buffer_done(&buffer);
+    assert_false(buffer_failed(&buffer));
+    buffer_str(&buffer, "ab");
+    assert_holds(&buffer, "ab");
+    buffer_char(&buffer, 'c');
+    assert_true(buffer_failed(&buffer));
+    buffer_done(&buffer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(decimals_are_exact_and_have_no_trailing_zeros),
+        cmocka_unit_test(whole_numbers_are_written_to_their_limits),
+        cmocka_unit_test(bytes_of_any_value_are_appended_in_order),
+        cmocka_unit_test(a_buffer_can_be_filled_to_its_cap_and_not_beyond),
+        cmocka_unit_test(after_a_failure_even_what_would_fit_is_dropped),
+        cmocka_unit_test(a_buffer_that_is_done_with_starts_empty_under_the_same_cap),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,272 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "app/channel.h"
+#include "core/macros.h"
+
+struct ends {
+    int collector_fd, front_fd;
+};
+
+static struct ends open_ends(void)
+{
+    struct ends ends;
+
+    assert_int_equal(channel_open(&ends.collector_fd, &ends.front_fd), 0);
+    return ends;
+}
+
+static void close_ends(struct ends ends)
+{
+    close(ends.collector_fd);
+    close(ends.front_fd);
+}
+
+/* The next descriptor the kernel would hand out: equal before and after means that none leaked. */
+static int next_descriptor(void)
+{
+    int fd = dup(STDIN_FILENO);
+
+    close(fd);
+    return fd;
+}
+
+/* Sends what an honest peer never would: any bytes with any number of descriptors. */
+static void send_raw(int fd, const void *bytes, size_t len, const int fds[], size_t fd_count)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))] = {0};
+    struct iovec part = {(void *)bytes, len};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+    if (fd_count > 0) {
+        struct cmsghdr *header;
+
+        message.msg_control = control;
+        message.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
+        header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
+        memcpy(CMSG_DATA(header), fds, fd_count * sizeof(int));
+    }
+    assert_int_equal(sendmsg(fd, &message, 0), len);
+}
+
+static int body_of(const char *text)
+{
+    int fd;
+
+    assert_int_equal(channel_seal_body(text, strlen(text), &fd), 0);
+    return fd;
+}
+
+static void a_request_arrives_as_it_was_sent(void **state)
+{
+    struct ends ends = open_ends();
+    struct channel_request sent = {CHANNEL_OPENMETRICS, CHANNEL_GZIP, 42}, got;
+
+    (void)state;
+    assert_int_equal(channel_receive_request(ends.collector_fd, &got), -EAGAIN);
+    assert_int_equal(channel_send_request(ends.front_fd, &sent), 0);
+    assert_int_equal(channel_receive_request(ends.collector_fd, &got), 0);
+    assert_memory_equal(&sent, &got, sizeof(sent));
+    close_ends(ends);
+}
+
+static void a_body_arrives_sealed_and_whole(void **state)
+{
+    struct ends ends = open_ends();
+    struct channel_reply sent = {.status = CHANNEL_BODY, .generation = 7, .body_bytes = 5}, got;
+    int fd = body_of("hello"), got_fd;
+    char text[6] = "";
+
+    (void)state;
+    assert_int_equal(channel_send_reply(ends.collector_fd, &sent, fd), 0);
+    assert_int_equal(channel_receive_reply(ends.front_fd, &got, &got_fd), 0);
+    assert_memory_equal(&sent, &got, sizeof(sent));
+    assert_int_equal(pread(got_fd, text, 5, 0), 5);
+    assert_string_equal(text, "hello");
+    assert_int_equal(pwrite(got_fd, "x", 1, 0), -1);
+    assert_int_equal(errno, EPERM);
+    assert_int_equal(ftruncate(got_fd, 0), -1);
+    assert_true(fcntl(got_fd, F_GETFD) & FD_CLOEXEC);
+    close(got_fd);
+    close(fd);
+    close_ends(ends);
+}
+
+static void a_reply_without_a_body_has_no_descriptor(void **state)
+{
+    struct ends ends = open_ends();
+    struct channel_reply got;
+    int got_fd;
+
+    (void)state;
+    for (uint32_t status = CHANNEL_UNCHANGED; status < CHANNEL_STATUS_COUNT; status++) {
+        struct channel_reply sent = {.status = status};
+
+        assert_int_equal(channel_send_reply(ends.collector_fd, &sent, -1), 0);
+        assert_int_equal(channel_receive_reply(ends.front_fd, &got, &got_fd), 0);
+        assert_int_equal(got.status, status);
+        assert_int_equal(got_fd, -1);
+    }
+    close_ends(ends);
+}
+
+static void a_peer_that_is_gone_is_told_from_an_empty_queue(void **state)
+{
+    struct ends ends = open_ends();
+    struct channel_request request = {0};
+    struct channel_reply reply;
+    int fd;
+
+    (void)state;
+    assert_int_equal(channel_receive_reply(ends.front_fd, &reply, &fd), -EAGAIN);
+    close(ends.collector_fd);
+    assert_int_equal(channel_receive_reply(ends.front_fd, &reply, &fd), -ENOTCONN);
+    assert_int_equal(channel_send_request(ends.front_fd, &request), -ENOTCONN);
+    close(ends.front_fd);
+}
+
+static void a_full_queue_says_try_again(void **state)
+{
+    struct ends ends = open_ends();
+    struct channel_request request = {0};
+    int r = 0;
+
+    (void)state;
+    for (int i = 0; i < 1000000 && r == 0; i++)
+        r = channel_send_request(ends.front_fd, &request);
+    assert_int_equal(r, -EAGAIN);
+    close_ends(ends);
+}
+
+static void a_request_of_the_wrong_form_is_refused(void **state)
+{
+    struct ends ends = open_ends();
+    struct channel_request good = {0}, bad_format = {CHANNEL_FORMAT_COUNT, 0, 0},
+                           bad_encoding = {0, UINT32_MAX, 0}, got;
+    char large[sizeof(good) + 1] = {0};
+    int next = next_descriptor();
+    const int fds[] = {0, 1};
+
+    (void)state;
+    send_raw(ends.front_fd, &good, sizeof(good) - 1, NULL, 0);
+    send_raw(ends.front_fd, large, sizeof(large), NULL, 0);
+    send_raw(ends.front_fd, &bad_format, sizeof(bad_format), NULL, 0);
+    send_raw(ends.front_fd, &bad_encoding, sizeof(bad_encoding), NULL, 0);
+    send_raw(ends.front_fd, &good, sizeof(good), fds, 2);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(channel_receive_request(ends.collector_fd, &got), -EPROTO);
+    assert_int_equal(channel_receive_request(ends.collector_fd, &got), -EAGAIN);
+    assert_int_equal(next_descriptor(), next);
+    close_ends(ends);
+}
+
+static void a_reply_of_the_wrong_form_is_refused_and_leaks_no_descriptor(void **state)
+{
+    struct ends ends = open_ends();
+    const int body = body_of("hello");
+    const int fds[] = {body, body, body};
+    int next = next_descriptor();
+    const struct {
+        struct channel_reply reply;
+        size_t len, fd_count;
+    } cases[] = {
+        {{.status = CHANNEL_BODY, .body_bytes = 5}, sizeof(struct channel_reply), 0},
+        {{.status = CHANNEL_BODY, .body_bytes = 5}, sizeof(struct channel_reply), 2},
+        {{.status = CHANNEL_BODY, .body_bytes = 5}, sizeof(struct channel_reply), 3},
+        {{.status = CHANNEL_BODY, .body_bytes = 5}, sizeof(struct channel_reply) - 8, 1},
+        {{.status = CHANNEL_BODY, .body_bytes = 4}, sizeof(struct channel_reply), 1},
+        {{.status = CHANNEL_BODY, .body_bytes = 6}, sizeof(struct channel_reply), 1},
+        {{.status = CHANNEL_BODY, .body_bytes = 0}, sizeof(struct channel_reply), 1},
+        {{.status = CHANNEL_BODY, .body_bytes = UINT64_MAX}, sizeof(struct channel_reply), 1},
+        {{.status = CHANNEL_UNCHANGED}, sizeof(struct channel_reply), 1},
+        {{.status = CHANNEL_STATUS_COUNT}, sizeof(struct channel_reply), 0},
+        {{.status = CHANNEL_UNCHANGED, .format = 9}, sizeof(struct channel_reply), 0},
+        {{.status = CHANNEL_UNCHANGED, .encoding = 9}, sizeof(struct channel_reply), 0},
+        {{.status = CHANNEL_UNCHANGED, .pad = 1}, sizeof(struct channel_reply), 0},
+    };
+    struct channel_reply got;
+    int got_fd;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        send_raw(ends.collector_fd, &cases[i].reply, cases[i].len, fds, cases[i].fd_count);
+        if (channel_receive_reply(ends.front_fd, &got, &got_fd) != -EPROTO)
+            fail_msg("case %zu was not refused", i);
+        assert_int_equal(next_descriptor(), next);
+    }
+    close(body);
+    close_ends(ends);
+}
+
+static void a_body_that_its_sender_could_still_change_is_refused(void **state)
+{
+    static const int partial_seals[] = {0, F_SEAL_WRITE | F_SEAL_SHRINK, F_SEAL_WRITE | F_SEAL_GROW,
+                                        F_SEAL_SHRINK | F_SEAL_GROW};
+    struct ends ends = open_ends();
+    struct channel_reply reply = {.status = CHANNEL_BODY, .body_bytes = 5}, got;
+    int got_fd, fds[2];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(partial_seals); i++) {
+        int fd = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+
+        assert_int_equal(write(fd, "hello", 5), 5);
+        assert_int_equal(fcntl(fd, F_ADD_SEALS, partial_seals[i]), 0);
+        assert_int_equal(channel_send_reply(ends.collector_fd, &reply, fd), 0);
+        assert_int_equal(channel_receive_reply(ends.front_fd, &got, &got_fd), -EPROTO);
+        close(fd);
+    }
+    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(channel_send_reply(ends.collector_fd, &reply, fds[0]), 0);
+    assert_int_equal(channel_receive_reply(ends.front_fd, &got, &got_fd), -EPROTO);
+    close(fds[0]);
+    close(fds[1]);
+    close_ends(ends);
+}
+
+static void a_body_over_the_cap_is_refused(void **state)
+{
+    const uint64_t size = 256 * 1024 * 1024 + 1;
+    struct ends ends = open_ends();
+    struct channel_reply reply = {.status = CHANNEL_BODY, .body_bytes = size}, got;
+    int fd = memfd_create("test", MFD_ALLOW_SEALING | MFD_CLOEXEC), got_fd;
+
+    (void)state;
+    assert_int_equal(ftruncate(fd, (off_t)size), 0); /* sparse: takes no memory */
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW), 0);
+    assert_int_equal(channel_send_reply(ends.collector_fd, &reply, fd), 0);
+    assert_int_equal(channel_receive_reply(ends.front_fd, &got, &got_fd), -EPROTO);
+    close(fd);
+    assert_int_equal(channel_seal_body("", 0, &fd), -EFBIG);
+    close_ends(ends);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_arrives_as_it_was_sent),
+        cmocka_unit_test(a_body_arrives_sealed_and_whole),
+        cmocka_unit_test(a_reply_without_a_body_has_no_descriptor),
+        cmocka_unit_test(a_peer_that_is_gone_is_told_from_an_empty_queue),
+        cmocka_unit_test(a_full_queue_says_try_again),
+        cmocka_unit_test(a_request_of_the_wrong_form_is_refused),
+        cmocka_unit_test(a_reply_of_the_wrong_form_is_refused_and_leaks_no_descriptor),
+        cmocka_unit_test(a_body_that_its_sender_could_still_change_is_refused),
+        cmocka_unit_test(a_body_over_the_cap_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,825 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/macros.h"
+#include "net/http_server.h"
+
+static const char landing[] = "<p>{{version}}<a href=\"{{metrics_path}}\">metrics</a>{{other}}";
+
+enum { CONNECTIONS_MAX = 8 };
+
+/* A server on loopback with a clock that stands still and a collector that answers when told to. */
+struct bench {
+    struct clock_manual clock;
+    struct http_server *server;
+    int listener_fd;
+    struct sockaddr_storage address;
+    socklen_t address_len;
+
+    size_t fetch_count;
+    int fetch_result;
+    enum route_format format;
+    enum route_encoding encoding;
+    uint64_t have_generation;
+};
+
+static int fake_fetch(void *context, enum route_format format, enum route_encoding encoding,
+                      uint64_t have_generation)
+{
+    struct bench *bench = context;
+
+    bench->fetch_count++;
+    bench->format = format;
+    bench->encoding = encoding;
+    bench->have_generation = have_generation;
+    return bench->fetch_result;
+}
+
+static struct bench *open_bench_at(const struct sockaddr *address, socklen_t address_len,
+                                   size_t connections_max)
+{
+    struct bench *bench = calloc(1, sizeof(*bench));
+    struct http_server_options options = {
+        .fetch = fake_fetch,
+        .fetch_context = bench,
+        .metrics_path = "/metrics",
+        .version = "1.0<beta> & \"co\"",
+        .landing_template = {landing, sizeof(landing) - 1},
+        .connections_max = connections_max,
+    };
+
+    assert_non_null(bench);
+    clock_manual_init(&bench->clock, 1000 * USEC_PER_SEC);
+    options.clock = &bench->clock.clock;
+    assert_int_equal(http_server_open(&options, &bench->server), 0);
+    bench->listener_fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(bench->listener_fd, address, address_len), 0);
+    assert_int_equal(listen(bench->listener_fd, 512), 0);
+    bench->address_len = sizeof(bench->address);
+    assert_int_equal(
+        getsockname(bench->listener_fd, (struct sockaddr *)&bench->address, &bench->address_len),
+        0);
+    assert_int_equal(http_server_listen(bench->server, bench->listener_fd), 0);
+    return bench;
+}
+
+static struct bench *open_bench_for(size_t connections_max)
+{
+    struct sockaddr_in loopback = {.sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+    return open_bench_at((struct sockaddr *)&loopback, sizeof(loopback), connections_max);
+}
+
+static struct bench *open_bench(void)
+{
+    return open_bench_for(CONNECTIONS_MAX);
+}
+
+static void close_bench(struct bench *bench)
+{
+    http_server_close(bench->server);
+    close(bench->listener_fd);
+    free(bench);
+}
+
+/* Runs the server until it has nothing to do. Loopback delivers at once, so this never waits. */
+static void settle(struct bench *bench)
+{
+    struct pollfd ready = {.fd = http_server_fd(bench->server), .events = POLLIN};
+
+    for (int i = 0; i < 1000; i++) {
+        http_server_run(bench->server);
+        if (poll(&ready, 1, 0) == 0 && http_server_timeout_ms(bench->server) != 0)
+            return;
+    }
+    fail_msg("the server spins");
+}
+
+static void advance(struct bench *bench, uint64_t us)
+{
+    bench->clock.now_us += us;
+    settle(bench);
+}
+
+static int dial(struct bench *bench)
+{
+    int fd = socket(bench->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(connect(fd, (struct sockaddr *)&bench->address, bench->address_len), 0);
+    return fd;
+}
+
+static void say(int fd, const char *text)
+{
+    assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+/* What has come so far, as a string that the next call overwrites. */
+static const char *hear(int fd, char *buffer, size_t size)
+{
+    size_t len = 0;
+    ssize_t n;
+
+    while (len + 1 < size && (n = recv(fd, buffer + len, size - 1 - len, MSG_DONTWAIT)) > 0)
+        len += (size_t)n;
+    buffer[len] = '\0';
+    return buffer;
+}
+
+static bool is_closed(int fd)
+{
+    char c;
+    ssize_t n = recv(fd, &c, 1, MSG_DONTWAIT | MSG_PEEK);
+
+    return n == 0 || (n < 0 && errno != EAGAIN);
+}
+
+static int memfd_of(const char *text)
+{
+    int fd = memfd_create("body", MFD_CLOEXEC);
+
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    return fd;
+}
+
+static void deliver(struct bench *bench, uint64_t generation, const char *body)
+{
+    int fd = memfd_of(body);
+
+    assert_int_equal(http_server_deliver(bench->server, bench->format, bench->encoding, generation,
+                                         fd, strlen(body)),
+                     0);
+    close(fd);
+    settle(bench);
+}
+
+/* One request on a connection of its own, for paths that need no collector. */
+static const char *ask_once(struct bench *bench, const char *request, char *buffer, size_t size)
+{
+    int fd = dial(bench);
+
+    say(fd, request);
+    settle(bench);
+    hear(fd, buffer, size);
+    close(fd);
+    settle(bench);
+    return buffer;
+}
+
+#define assert_contains(text, part)                                                                \
+    do {                                                                                           \
+        if (!strstr(text, part))                                                                   \
+            fail_msg("no \"%s\" in:\n%s", part, text);                                             \
+    } while (0)
+#define assert_lacks(text, part)                                                                   \
+    do {                                                                                           \
+        if (strstr(text, part))                                                                    \
+            fail_msg("\"%s\" in:\n%s", part, text);                                                \
+    } while (0)
+
+static void a_scrape_gets_the_body_with_its_content_type(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+    int fd = dial(bench);
+
+    (void)state;
+    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    assert_int_equal(bench->fetch_count, 1);
+    assert_int_equal(bench->have_generation, 0);
+    assert_string_equal(hear(fd, text, sizeof(text)), "");
+    deliver(bench, 5, "up 1\n");
+    hear(fd, text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 200 OK\r\n");
+    assert_contains(text, "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n");
+    assert_contains(text, "Vary: Accept, Accept-Encoding\r\n");
+    assert_contains(text, "Content-Length: 5\r\n");
+    assert_contains(text, "\r\n\r\nup 1\n");
+    assert_lacks(text, "Content-Encoding");
+    close(fd);
+    close_bench(bench);
+}
+
+static void a_gzip_openmetrics_scrape_asks_for_that_variant_and_says_so(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+    int fd = dial(bench);
+
+    (void)state;
+    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text\r\n"
+            "Accept-Encoding: gzip\r\n\r\n");
+    settle(bench);
+    assert_int_equal(bench->format, ROUTE_OPENMETRICS);
+    assert_int_equal(bench->encoding, ROUTE_GZIP);
+    deliver(bench, 5, "\x1f\x8b...");
+    hear(fd, text, sizeof(text));
+    assert_contains(text, "Content-Encoding: gzip\r\n");
+    assert_contains(text, "Content-Type: application/openmetrics-text; version=1.0.0;");
+    close(fd);
+    close_bench(bench);
+}
+
+static void an_unchanged_body_is_served_again_without_a_new_one(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+    int fd = dial(bench);
+
+    (void)state;
+    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    deliver(bench, 5, "up 1\n");
+    assert_contains(hear(fd, text, sizeof(text)), "up 1\n");
+    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"); /* on the same connection */
+    settle(bench);
+    assert_int_equal(bench->fetch_count, 2);
+    assert_int_equal(bench->have_generation, 5);
+    assert_int_equal(http_server_unchanged(bench->server, ROUTE_TEXT, ROUTE_IDENTITY), 0);
+    settle(bench);
+    assert_contains(hear(fd, text, sizeof(text)), "up 1\n");
+    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    deliver(bench, 6, "up 2\n");
+    assert_contains(hear(fd, text, sizeof(text)), "up 2\n");
+    close(fd);
+    close_bench(bench);
+}
+
+static void scrapes_that_come_together_share_one_question(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+    int fds[6];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+        fds[i] = dial(bench);
+        say(fds[i], "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    }
+    settle(bench);
+    assert_int_equal(bench->fetch_count, 1);
+    deliver(bench, 1, "up 1\n");
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+        assert_contains(hear(fds[i], text, sizeof(text)), "\r\n\r\nup 1\n");
+        close(fds[i]);
+    }
+    close_bench(bench);
+}
+
+static void a_reader_in_the_middle_of_a_body_is_not_disturbed_by_a_newer_one(void **state)
+{
+    enum { BODY_BYTES = 16 * 1024 * 1024 };
+    struct bench *bench = open_bench();
+    char *body = malloc(BODY_BYTES + 1), *heard = malloc(BODY_BYTES + 4096);
+    int slow = dial(bench), other = dial(bench);
+    size_t len = 0;
+
+    (void)state;
+    assert_non_null(body);
+    assert_non_null(heard);
+    memset(body, 'a', BODY_BYTES);
+    body[BODY_BYTES] = '\0';
+    say(slow, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    deliver(bench, 1, body);
+    assert_true(http_server_busy(bench->server));
+    say(other, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    deliver(bench, 2, "up 2\n");
+    while (len < BODY_BYTES) {
+        int flags = http_server_busy(bench->server) ? MSG_DONTWAIT : 0;
+        ssize_t n = recv(slow, heard + len, BODY_BYTES + 4095 - len, flags);
+
+        assert_true(n > 0 || (n < 0 && errno == EAGAIN));
+        len += n > 0 ? (size_t)n : 0;
+        settle(bench);
+    }
+    hear(slow, heard + len, 4096);
+    len += strlen(heard + len);
+    heard[len] = '\0';
+    assert_string_equal(strstr(heard, "\r\n\r\n") + 4, body);
+    free(body);
+    free(heard);
+    close(slow);
+    close(other);
+    close_bench(bench);
+}
+
+static void a_stuck_collector_gives_503_after_two_seconds_and_is_not_asked_twice(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+    int fd = dial(bench);
+
+    (void)state;
+    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    assert_int_equal(http_server_timeout_ms(bench->server), 2000);
+    advance(bench, 2 * USEC_PER_SEC - 1);
+    assert_string_equal(hear(fd, text, sizeof(text)), "");
+    advance(bench, 1);
+    hear(fd, text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 503 ");
+    assert_contains(text, "the collector does not answer");
+    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    assert_int_equal(bench->fetch_count, 1);
+    deliver(bench, 1, "up 1\n"); /* it wakes up */
+    assert_contains(hear(fd, text, sizeof(text)), "up 1\n");
+    close(fd);
+    close_bench(bench);
+}
+
+static void a_collector_that_cannot_be_asked_gives_503_at_once(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+
+    (void)state;
+    bench->fetch_result = -EAGAIN;
+    ask_once(bench, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 503 ");
+    close_bench(bench);
+}
+
+static void nothing_measured_yet_gives_503(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+    int fd = dial(bench);
+
+    (void)state;
+    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    assert_int_equal(
+        http_server_unavailable(bench->server, ROUTE_TEXT, ROUTE_IDENTITY, HTTP_SERVER_NOT_READY),
+        0);
+    settle(bench);
+    hear(fd, text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 503 ");
+    assert_contains(text, "nothing has been measured yet");
+    close(fd);
+    close_bench(bench);
+}
+
+static void readiness_follows_the_collector_and_health_does_not(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+    int fd = dial(bench);
+
+    (void)state;
+    say(fd, "GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    assert_int_equal(
+        http_server_unavailable(bench->server, ROUTE_TEXT, ROUTE_IDENTITY, HTTP_SERVER_NOT_READY),
+        0);
+    settle(bench);
+    assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 503 ");
+    ask_once(bench, "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 200 ");
+    ask_once(bench, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 200 ");
+    say(fd, "GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    deliver(bench, 1, "up 1\n");
+    hear(fd, text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 200 ");
+    assert_contains(text, "\r\n\r\nready\n");
+    close(fd);
+    close_bench(bench);
+}
+
+static void an_answer_that_nobody_asked_for_is_a_protocol_error(void **state)
+{
+    struct bench *bench = open_bench();
+
+    (void)state;
+    assert_int_equal(http_server_deliver(bench->server, ROUTE_TEXT, ROUTE_GZIP, 1, 0, 1), -EPROTO);
+    assert_int_equal(http_server_unchanged(bench->server, ROUTE_TEXT, ROUTE_GZIP), -EPROTO);
+    assert_int_equal(
+        http_server_unavailable(bench->server, ROUTE_TEXT, ROUTE_GZIP, HTTP_SERVER_FAILED),
+        -EPROTO);
+    close_bench(bench);
+}
+
+static void a_head_request_gets_the_headers_alone(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+    int fd = dial(bench);
+
+    (void)state;
+    say(fd, "HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    deliver(bench, 1, "up 1\n");
+    hear(fd, text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 200 ");
+    assert_contains(text, "Content-Length: 5\r\n");
+    assert_string_equal(strstr(text, "\r\n\r\n"), "\r\n\r\n");
+    close(fd);
+    close_bench(bench);
+}
+
+static void unknown_paths_and_methods_are_refused(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+
+    (void)state;
+    ask_once(bench, "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 404 ");
+    ask_once(bench, "DELETE /metrics HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 405 ");
+    assert_contains(text, "Allow: GET, HEAD\r\n");
+    assert_int_equal(bench->fetch_count, 0);
+    close_bench(bench);
+}
+
+static void the_landing_page_escapes_what_it_shows_and_runs_no_script(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+
+    (void)state;
+    ask_once(bench, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
+    assert_contains(text, "<p>1.0&lt;beta&gt; &amp; &quot;co&quot;<a href=\"/metrics\">metrics</a>"
+                          "{{other}}");
+    assert_contains(text, "Content-Type: text/html; charset=utf-8\r\n");
+    assert_contains(text, "X-Content-Type-Options: nosniff\r\n");
+    assert_contains(text, "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'");
+    close_bench(bench);
+}
+
+static void a_request_with_a_body_is_refused_and_closed(void **state)
+{
+    static const char *const requests[] = {
+        "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\nabc",
+        "GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
+        "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+    };
+    struct bench *bench = open_bench();
+    char text[4096];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+        int fd = dial(bench);
+
+        say(fd, requests[i]);
+        settle(bench);
+        assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 413 ");
+        assert_true(is_closed(fd));
+        close(fd);
+    }
+    close_bench(bench);
+}
+
+static void headers_over_16_kib_are_refused_and_closed(void **state)
+{
+    static const size_t sizes[] = {17 * 1024, 30 * 1024, 64 * 1024};
+    struct bench *bench = open_bench();
+    char text[4096], *request = malloc(70 * 1024);
+
+    (void)state;
+    assert_non_null(request);
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+        int fd = dial(bench);
+
+        strcpy(request, "GET / HTTP/1.1\r\nHost: x\r\nCookie: ");
+        memset(request + strlen(request), 'a', sizes[i]);
+        strcpy(request + 33 + sizes[i], "\r\n\r\n");
+        (void)!send(fd, request, strlen(request), MSG_NOSIGNAL | MSG_DONTWAIT);
+        settle(bench);
+        assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 4");
+        assert_true(is_closed(fd));
+        close(fd);
+    }
+    strcpy(request, "GET / HTTP/1.1\r\nHost: x\r\nCookie: ");
+    memset(request + strlen(request), 'a', 15 * 1024);
+    strcpy(request + 33 + 15 * 1024, "\r\n\r\n");
+    ask_once(bench, request, text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 200 ");
+    free(request);
+    close_bench(bench);
+}
+
+static void garbage_is_refused(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+    int fd = dial(bench);
+
+    (void)state;
+    say(fd, "\x16\x03\x01\x02\x00\x01\xff\xfe\r\n\r\n\r\n\r\n");
+    settle(bench);
+    assert_lacks(hear(fd, text, sizeof(text)), " 200 ");
+    advance(bench, 5 * USEC_PER_SEC);
+    assert_true(is_closed(fd));
+    close(fd);
+    close_bench(bench);
+}
+
+static void a_client_that_drips_its_headers_is_cut_after_five_seconds(void **state)
+{
+    struct bench *bench = open_bench();
+    int fd = dial(bench);
+
+    (void)state;
+    say(fd, "GET /metr");
+    settle(bench);
+    for (int i = 0; i < 4; i++) {
+        say(fd, "i");
+        advance(bench, USEC_PER_SEC);
+        assert_false(is_closed(fd));
+    }
+    assert_int_equal(http_server_timeout_ms(bench->server), 1000);
+    advance(bench, USEC_PER_SEC);
+    assert_true(is_closed(fd));
+    assert_int_equal(http_server_timeout_ms(bench->server), -1);
+    close(fd);
+    close_bench(bench);
+}
+
+static void a_kept_connection_may_rest_two_minutes_between_requests(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+    int fd = dial(bench);
+
+    (void)state;
+    say(fd, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    advance(bench, 119 * USEC_PER_SEC);
+    hear(fd, text, sizeof(text));
+    say(fd, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 200 ");
+    say(fd, "GET /heal");
+    advance(bench, 119 * USEC_PER_SEC);
+    assert_false(is_closed(fd));
+    advance(bench, USEC_PER_SEC);
+    assert_true(is_closed(fd));
+    close(fd);
+    close_bench(bench);
+}
+
+static void a_client_that_does_not_read_is_cut_after_thirty_seconds(void **state)
+{
+    enum { BODY_BYTES = 32 * 1024 * 1024 };
+    struct bench *bench = open_bench();
+    char *body = malloc(BODY_BYTES + 1);
+    int fd = dial(bench);
+
+    (void)state;
+    assert_non_null(body);
+    memset(body, 'a', BODY_BYTES);
+    body[BODY_BYTES] = '\0';
+    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    deliver(bench, 1, body);
+    advance(bench, 29 * USEC_PER_SEC);
+    assert_true(http_server_busy(bench->server));
+    advance(bench, USEC_PER_SEC);
+    assert_false(http_server_busy(bench->server));
+    assert_int_equal(http_server_timeout_ms(bench->server), -1);
+    free(body);
+    close(fd);
+    close_bench(bench);
+}
+
+static void at_the_limit_the_longest_waiting_connection_makes_room(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+    int idle[3 * CONNECTIONS_MAX], scraper;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(idle); i++) {
+        idle[i] = dial(bench);
+        advance(bench, 1000);
+    }
+    scraper = dial(bench);
+    say(scraper, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    assert_int_equal(bench->fetch_count, 1);
+    /* The scraper waits for its body, not for itself: newcomers do not push it out. */
+    for (int i = 0; i < 2 * CONNECTIONS_MAX; i++) {
+        int newcomer = dial(bench);
+
+        settle(bench);
+        close(newcomer);
+    }
+    deliver(bench, 1, "up 1\n");
+    assert_contains(hear(scraper, text, sizeof(text)), "up 1\n");
+    assert_true(is_closed(idle[0]));
+    for (size_t i = 0; i < ARRAY_SIZE(idle); i++)
+        close(idle[i]);
+    close(scraper);
+    close_bench(bench);
+}
+
+static void where_all_are_busy_the_slowest_reader_makes_room_for_a_scrape(void **state)
+{
+    enum { BODY_BYTES = 32 * 1024 * 1024 };
+    struct bench *bench = open_bench();
+    char *body = malloc(BODY_BYTES + 1), text[4096];
+    int slow[2 * CONNECTIONS_MAX], scraper;
+
+    (void)state;
+    assert_non_null(body);
+    memset(body, 'a', BODY_BYTES);
+    body[BODY_BYTES] = '\0';
+    for (size_t i = 0; i < ARRAY_SIZE(slow); i++) {
+        slow[i] = dial(bench);
+        say(slow[i], "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    }
+    settle(bench);
+    deliver(bench, 1, body);
+    for (int i = 0; i < CONNECTIONS_MAX; i++) { /* those that wait in the backlog get their turn */
+        advance(bench, USEC_PER_SEC);
+        if (http_server_unchanged(bench->server, ROUTE_TEXT, ROUTE_IDENTITY) == 0)
+            settle(bench);
+    }
+    scraper = dial(bench);
+    say(scraper, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    assert_contains(hear(scraper, text, sizeof(text)), "HTTP/1.1 200 ");
+    for (size_t i = 0; i < ARRAY_SIZE(slow); i++)
+        close(slow[i]);
+    free(body);
+    close(scraper);
+    close_bench(bench);
+}
+
+static void slow_readers_cannot_hold_a_body_of_every_generation(void **state)
+{
+    enum { BODY_BYTES = 16 * 1024 * 1024, READERS = 12 };
+    struct bench *bench = open_bench_for(2 * READERS);
+    char *body = malloc(BODY_BYTES + 1), text[4096];
+    int slow[READERS];
+
+    (void)state;
+    assert_non_null(body);
+    memset(body, 'a', BODY_BYTES);
+    body[BODY_BYTES] = '\0';
+    for (size_t i = 0; i < READERS; i++) {
+        slow[i] = dial(bench);
+        say(slow[i], "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        settle(bench);
+        deliver(bench, i + 1, body);
+    }
+    for (size_t i = 0; i < READERS; i++) {
+        while (*hear(slow[i], text, sizeof(text)))
+            ;
+        settle(bench);
+        assert_int_equal(is_closed(slow[i]), i < READERS - 8);
+        close(slow[i]);
+    }
+    free(body);
+    close_bench(bench);
+}
+
+static void running_out_of_descriptors_pauses_accepting_instead_of_spinning(void **state)
+{
+    struct bench *bench = open_bench();
+    struct rlimit before, none;
+    char text[4096];
+    int fd = dial(bench);
+
+    (void)state;
+    say(fd, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){3, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    settle(bench);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_string_equal(hear(fd, text, sizeof(text)), "");
+    assert_int_equal(http_server_timeout_ms(bench->server), 100);
+    advance(bench, USEC_PER_SEC / 10);
+    assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 200 ");
+    close(fd);
+    close_bench(bench);
+}
+
+static void a_client_that_leaves_while_it_waits_costs_nothing(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+    int leaver = dial(bench), stayer = dial(bench);
+
+    (void)state;
+    say(leaver, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    say(stayer, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    close(leaver);
+    settle(bench);
+    deliver(bench, 1, "up 1\n");
+    assert_contains(hear(stayer, text, sizeof(text)), "up 1\n");
+    close(stayer);
+    settle(bench);
+    assert_int_equal(http_server_timeout_ms(bench->server), -1);
+    close_bench(bench);
+}
+
+static void a_draining_server_finishes_what_it_sends_and_takes_nobody_new(void **state)
+{
+    struct bench *bench = open_bench();
+    char text[4096];
+    int waiting = dial(bench), late;
+
+    (void)state;
+    say(waiting, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    http_server_drain(bench->server);
+    settle(bench);
+    assert_contains(hear(waiting, text, sizeof(text)), "HTTP/1.1 503 ");
+    assert_false(http_server_busy(bench->server));
+    late = dial(bench);
+    say(late, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    assert_string_equal(hear(late, text, sizeof(text)), "");
+    close(waiting);
+    close(late);
+    close_bench(bench);
+}
+
+static void closing_with_scrapes_that_wait_is_safe(void **state)
+{
+    struct bench *bench = open_bench();
+    int fd = dial(bench);
+
+    (void)state;
+    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    close_bench(bench);
+    close(fd);
+}
+
+static void a_unix_socket_is_served_like_any_other(void **state)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct bench *bench;
+    char text[4096];
+
+    (void)state;
+    /* Autobind: an abstract name that the kernel picks. */
+    bench = open_bench_at((struct sockaddr *)&address, sizeof(sa_family_t), CONNECTIONS_MAX);
+    ask_once(bench, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 200 ");
+    close_bench(bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_scrape_gets_the_body_with_its_content_type),
+        cmocka_unit_test(a_gzip_openmetrics_scrape_asks_for_that_variant_and_says_so),
+        cmocka_unit_test(an_unchanged_body_is_served_again_without_a_new_one),
+        cmocka_unit_test(scrapes_that_come_together_share_one_question),
+        cmocka_unit_test(a_reader_in_the_middle_of_a_body_is_not_disturbed_by_a_newer_one),
+        cmocka_unit_test(a_stuck_collector_gives_503_after_two_seconds_and_is_not_asked_twice),
+        cmocka_unit_test(a_collector_that_cannot_be_asked_gives_503_at_once),
+        cmocka_unit_test(nothing_measured_yet_gives_503),
+        cmocka_unit_test(readiness_follows_the_collector_and_health_does_not),
+        cmocka_unit_test(an_answer_that_nobody_asked_for_is_a_protocol_error),
+        cmocka_unit_test(a_head_request_gets_the_headers_alone),
+        cmocka_unit_test(unknown_paths_and_methods_are_refused),
+        cmocka_unit_test(the_landing_page_escapes_what_it_shows_and_runs_no_script),
+        cmocka_unit_test(a_request_with_a_body_is_refused_and_closed),
+        cmocka_unit_test(headers_over_16_kib_are_refused_and_closed),
+        cmocka_unit_test(garbage_is_refused),
+        cmocka_unit_test(a_client_that_drips_its_headers_is_cut_after_five_seconds),
+        cmocka_unit_test(a_kept_connection_may_rest_two_minutes_between_requests),
+        cmocka_unit_test(a_client_that_does_not_read_is_cut_after_thirty_seconds),
+        cmocka_unit_test(at_the_limit_the_longest_waiting_connection_makes_room),
+        cmocka_unit_test(where_all_are_busy_the_slowest_reader_makes_room_for_a_scrape),
+        cmocka_unit_test(slow_readers_cannot_hold_a_body_of_every_generation),
+        cmocka_unit_test(running_out_of_descriptors_pauses_accepting_instead_of_spinning),
+        cmocka_unit_test(a_client_that_leaves_while_it_waits_costs_nothing),
+        cmocka_unit_test(a_draining_server_finishes_what_it_sends_and_takes_nobody_new),
+        cmocka_unit_test(closing_with_scrapes_that_wait_is_safe),
+        cmocka_unit_test(a_unix_socket_is_served_like_any_other),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,391 @@
+/* Processes and workloads in the books: identity, reuse, caps, retention. */
+#include "pipeline_fixture.h"
+
+/* A second in which `pid` alone is listed and uses 100 J; returns the end of it. */
+static uint64_t second_of(struct pipeline *pipeline, uint32_t pid, uint64_t t_us)
+{
+    struct gpu *gpu = pipeline->gpus[0];
+
+    if (!gpu->counter_seen)
+        energy(pipeline, 0, t_us, 0);
+    LIST(pipeline, t_us + 1, pid);
+    label(pipeline, 0, t_us + 2 * TICK, pid, t_us + TICK, 99);
+    ticks(pipeline, 0, t_us, t_us + SECOND, gpu->counter_uj, 100);
+    return t_us + SECOND;
+}
+
+/* A second in which nobody is listed. */
+static uint64_t empty_second(struct pipeline *pipeline, uint64_t t_us)
+{
+    LIST(pipeline, t_us + 1, 0);
+    ticks(pipeline, 0, t_us, t_us + SECOND, pipeline->gpus[0]->counter_uj, 100);
+    return t_us + SECOND;
+}
+
+static size_t row_count(const struct pipeline *pipeline, enum workload_kind kind)
+{
+    struct snapshot *snapshot = books(pipeline);
+    size_t count = 0;
+
+    for (size_t i = 0; i < snapshot->workload_count; i++)
+        count += snapshot->workloads[i].kind == kind;
+    close_books(snapshot);
+    return count;
+}
+
+static void a_reused_pid_is_another_process(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    struct snapshot *snapshot;
+    uint64_t t = T0;
+
+    (void)state;
+    identify(pipeline, 0, t, 5, T0 - 10 * SECOND, "/a", "old");
+    t = second_of(pipeline, 5, t);
+    identify(pipeline, 0, t, 5, T0 + SECOND, "/b", "new");
+    t = second_of(pipeline, 5, t);
+    pipeline_finish(pipeline);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_CGROUP, "/a"), 100 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_CGROUP, "/b"), 100 * JOULE);
+    assert_int_equal(process_on(pipeline, 0, 5).start_us, T0 + SECOND);
+    assert_int_equal(process_uj(pipeline, 5), 100 * JOULE);
+    /* The old one is kept for the sums, but it is not shown, and goes at the next sweep. */
+    snapshot = books(pipeline);
+    assert_int_equal(snapshot->process_count, 2);
+    close_books(snapshot);
+    pipeline_sweep(pipeline, t + 10 * SECOND);
+    snapshot = books(pipeline);
+    assert_int_equal(snapshot->process_count, 1);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void a_sample_belongs_to_the_process_that_had_the_pid_at_that_time(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    identify(pipeline, 0, T0, 5, T0 - SECOND, "/a", "old");
+    LIST(pipeline, T0 + 1, 5);
+    label(pipeline, 0, T0 + 2 * TICK, 5, T0 + TICK, 99);
+    identify(pipeline, 0, T0 + 3 * TICK, 5, T0 + 3 * TICK, "/b", "new"); /* before settlement */
+    LIST(pipeline, T0 + 3 * TICK, 5);
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
+    pipeline_finish(pipeline);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_CGROUP, "/a"), 100 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_CGROUP, "/b"), 0);
+    pipeline_free(pipeline);
+}
+
+static void without_a_name_the_workload_is_the_pid_and_with_a_cgroup_the_cgroup(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    uint64_t t = second_of(pipeline, 5, T0);
+
+    (void)state;
+    identify(pipeline, 0, t, 6, 0, "/job", "worker");
+    second_of(pipeline, 6, t);
+    pipeline_finish(pipeline);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_PROCESS, "5"), 100 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_CGROUP, "/job"), 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void a_name_that_comes_late_moves_no_joule(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    uint64_t t = empty_second(pipeline, second_of(pipeline, 5, T0));
+
+    (void)state;
+    t = empty_second(pipeline, t);
+    identify(pipeline, 0, t, 5, 0, "/job", "worker");
+    second_of(pipeline, 5, t);
+    pipeline_finish(pipeline);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_PROCESS, "5"), 100 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_CGROUP, "/job"), 100 * JOULE);
+    assert_int_equal(process_uj(pipeline, 5), 200 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void a_pid_on_two_gpus_has_two_accounts_and_one_workload(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    struct snapshot *snapshot;
+
+    (void)state;
+    add_gpu(pipeline, 1);
+    for (uint32_t gpu = 0; gpu < 2; gpu++) {
+        identify(pipeline, gpu, T0, 5, T0 - SECOND, "/job", "worker");
+        list(pipeline, gpu, T0, SAMPLE_LIST_COMPUTE, (const uint32_t[4]){5});
+        energy(pipeline, gpu, T0, 0);
+        label(pipeline, gpu, T0 + 2 * TICK, 5, T0 + TICK, 99);
+        ticks(pipeline, gpu, T0, T0 + SECOND, 0, 100 + 50 * gpu);
+    }
+    pipeline_finish(pipeline);
+    assert_int_equal(process_on(pipeline, 0, 5).active_uj, 100 * JOULE);
+    assert_int_equal(process_on(pipeline, 1, 5).active_uj, 150 * JOULE);
+    snapshot = books(pipeline);
+    assert_int_equal(pipeline->ledger.workload_count, 1);
+    assert_int_equal(snapshot->workload_count, 2); /* a row for each meter */
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void a_board_that_comes_back_goes_on_with_its_books(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    const struct sample other = {.kind = SAMPLE_DEVICE,
+                                 .device = {.uuid = "GPU-X", .name = "", .driver = ""}};
+
+    (void)state;
+    second_of(pipeline, 5, T0);
+    feed(pipeline, other); /* another board at the same index; the old one is settled */
+    assert_int_equal(meter_uj(pipeline, 0), 100 * JOULE);
+    add_gpu(pipeline, 0);
+    second_of(pipeline, 5, T0 + 20 * SECOND);
+    pipeline_finish(pipeline);
+    assert_int_equal(pipeline->ledger.meter_count, 2);
+    assert_int_equal(meter_uj(pipeline, 0), 200 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void beyond_max_processes_the_live_are_booked_together(void **state)
+{
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
+    struct snapshot *snapshot;
+
+    (void)state;
+    options.max_processes = 2;
+    pipeline = pipeline_with(options);
+    energy(pipeline, 0, T0, 0);
+    LIST(pipeline, T0 + 1, 1, 2, 3, 4);
+    for (uint32_t pid = 1; pid <= 4; pid++)
+        label(pipeline, 0, T0 + 5 * TICK, pid, T0 + pid * TICK, 50);
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 1), 25 * JOULE);
+    assert_int_equal(process_uj(pipeline, 0), 50 * JOULE); /* pids 3 and 4 */
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_OTHER, "other"), 50 * JOULE);
+    snapshot = books(pipeline);
+    assert_true(snapshot->processes_dropped >= 2);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void at_max_processes_the_one_that_ended_first_makes_room(void **state)
+{
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
+    uint64_t t = T0;
+
+    (void)state;
+    options.max_processes = 2;
+    pipeline = pipeline_with(options);
+    for (uint32_t pid = 1; pid <= 20; pid++)
+        t = empty_second(pipeline, empty_second(pipeline, second_of(pipeline, pid, t)));
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 20), 100 * JOULE);
+    assert_int_equal(process_uj(pipeline, 19), 100 * JOULE);
+    assert_int_equal(pipeline->ledger.process_count, 2);
+    assert_int_equal(pipeline->ledger.processes_dropped, 0);
+    /* What the others used stays with their workloads. */
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_PROCESS, "3"), 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void beyond_max_workloads_the_ended_retire_and_the_live_are_booked_to_other(void **state)
+{
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
+    uint64_t t = T0;
+
+    (void)state;
+    options.max_workloads = 2;
+    options.retention_us = 0;
+    pipeline = pipeline_with(options);
+    for (uint32_t pid = 1; pid <= 4; pid++) { /* each ends before the next */
+        t = empty_second(pipeline, empty_second(pipeline, second_of(pipeline, pid, t)));
+        t = empty_second(pipeline, t);
+        pipeline_sweep(pipeline, t + SECOND);
+    }
+    assert_int_equal(pipeline->ledger.workloads_dropped, 0);
+    LIST(pipeline, t + 1, 11, 12, 13);
+    label(pipeline, 0, t + 2 * TICK, 13, t + TICK, 99);
+    t += SECOND;
+    ticks(pipeline, 0, t - SECOND, t, pipeline->gpus[0]->counter_uj, 100);
+    pipeline_finish(pipeline);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_RETIRED, NULL), 4 * 100 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_OTHER, "other"), 100 * JOULE);
+    assert_int_equal(pipeline->ledger.workloads_dropped, 1);
+    pipeline_free(pipeline);
+}
+
+static void an_ended_process_keeps_its_account_for_the_retention(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    uint64_t t = empty_second(pipeline, empty_second(pipeline, second_of(pipeline, 5, T0)));
+
+    (void)state;
+    t = empty_second(pipeline, t);
+    pipeline_sweep(pipeline, T0 + SECOND + 300 * SECOND);
+    assert_int_equal(process_on(pipeline, 0, 5).active, false);
+    assert_int_equal(process_uj(pipeline, 5), 100 * JOULE);
+    pipeline_sweep(pipeline, T0 + SECOND + 301 * SECOND);
+    assert_int_equal(pipeline->ledger.process_count, 0);
+    assert_int_equal(row_count(pipeline, WORKLOAD_PROCESS), 0);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_RETIRED, NULL), 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void a_process_that_a_list_names_is_never_forgotten(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    second_of(pipeline, 5, T0);
+    pipeline_sweep(pipeline, T0 + 86400 * SECOND);
+    assert_int_equal(process_on(pipeline, 0, 5).active, true);
+    pipeline_free(pipeline);
+}
+
+static void each_retirement_has_an_id_of_its_own_so_that_no_increase_counts_twice(void **state)
+{
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
+    char first[64] = "", second[64] = "";
+    uint64_t t = T0;
+
+    (void)state;
+    options.retention_us = 0;
+    pipeline = pipeline_with(options);
+    for (int round = 0; round < 2; round++) {
+        struct snapshot *snapshot;
+
+        t = second_of(pipeline, 5 + (uint32_t)round, t);
+        for (int i = 0; i < 3; i++)
+            t = empty_second(pipeline, t);
+        pipeline_sweep(pipeline, t + (uint64_t)round * 61 * SECOND);
+        snapshot = books(pipeline);
+        assert_int_equal(snapshot->workload_count, 1);
+        assert_int_equal(snapshot->workloads[0].kind, WORKLOAD_RETIRED);
+        assert_true(snapshot->workloads[0].power_mw < 0);
+        snprintf(round ? second : first, sizeof(first), "%s", snapshot->workloads[0].id);
+        close_books(snapshot);
+    }
+    assert_string_not_equal(first, second);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_RETIRED, second), 200 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void power_is_smoothed_and_fades_after_the_end(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    const struct ledger *ledger = &pipeline->ledger;
+    uint64_t t = T0;
+    double power_mw;
+
+    (void)state;
+    for (int i = 0; i < 60; i++)
+        t = second_of(pipeline, 5, t);
+    power_mw = ledger_power_mw(ledger, &ledger->accounts[0]);
+    assert_true(power_mw > 99000 && power_mw < 100001);
+    for (int i = 0; i < 30; i++)
+        t = empty_second(pipeline, t);
+    power_mw = ledger_power_mw(ledger, &ledger->accounts[0]);
+    assert_true(power_mw > 0 && power_mw < 10000);
+    pipeline_free(pipeline);
+}
+
+/* A fixed sequence (Knuth's MMIX generator). */
+static uint64_t next(uint64_t *seed, uint64_t below)
+{
+    *seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (*seed >> 20) % below;
+}
+
+static void whatever_comes_the_books_balance_and_nothing_is_ever_taken_back(void **state)
+{
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
+    uint64_t seed = 7, counters[2] = {0}, meters[2] = {0}, t = T0;
+
+    (void)state;
+    options.max_processes = 6;
+    options.max_workloads = 4;
+    options.retention_us = 3 * SECOND;
+    pipeline = pipeline_with(options);
+    add_gpu(pipeline, 1);
+    for (int step = 0; step < 30000; step++) {
+        uint32_t gpu = (uint32_t)next(&seed, 2);
+        uint32_t pids[4] = {0};
+
+        t += next(&seed, 300000);
+        switch (next(&seed, 12)) {
+        case 0:
+            for (size_t i = 0; i < next(&seed, 5) && i < 4; i++)
+                pids[i] = 1 + (uint32_t)next(&seed, 12);
+            list(pipeline, gpu, t, (enum sample_list_kind)next(&seed, 3), pids);
+            break;
+        case 1:
+            label(pipeline, gpu, t, 1 + (uint32_t)next(&seed, 14), t - next(&seed, 3000000),
+                  (uint16_t)next(&seed, 110));
+            break;
+        case 2:
+            identify(pipeline, gpu, t, 1 + (uint32_t)next(&seed, 12), T0 + next(&seed, 3),
+                     next(&seed, 2) ? "/a" : "/b", "x");
+            break;
+        case 3:
+            utilisation(pipeline, gpu, t, (uint8_t)next(&seed, 101));
+            break;
+        case 4:
+            if (next(&seed, 50) == 0)
+                counters[gpu] = next(&seed, 100 * JOULE); /* a reset */
+            else if (next(&seed, 50) == 0)
+                counters[gpu] += 100000 * JOULE; /* a jump */
+            else if (next(&seed, 50) == 0)
+                t += 30 * SECOND; /* a gap */
+            break;
+        case 5:
+            pipeline_sweep(pipeline, t);
+            break;
+        default:
+            energy(pipeline, gpu, t, counters[gpu] += next(&seed, 60 * JOULE));
+            break;
+        }
+        if (step % 50 == 0)
+            for (uint32_t m = 0; m < 2; m++) {
+                uint64_t energy_uj = meter_uj(pipeline, m); /* checks the balance */
+
+                assert_true(energy_uj >= meters[m]);
+                meters[m] = energy_uj;
+            }
+    }
+    pipeline_finish(pipeline);
+    assert_true(meter_uj(pipeline, 0) > 1000 * JOULE && meter_uj(pipeline, 1) > 1000 * JOULE);
+    assert_true(pipeline->ledger.process_count <= 6 + 2 + 1);
+    pipeline_free(pipeline);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_reused_pid_is_another_process),
+        cmocka_unit_test(a_sample_belongs_to_the_process_that_had_the_pid_at_that_time),
+        cmocka_unit_test(without_a_name_the_workload_is_the_pid_and_with_a_cgroup_the_cgroup),
+        cmocka_unit_test(a_name_that_comes_late_moves_no_joule),
+        cmocka_unit_test(a_pid_on_two_gpus_has_two_accounts_and_one_workload),
+        cmocka_unit_test(a_board_that_comes_back_goes_on_with_its_books),
+        cmocka_unit_test(beyond_max_processes_the_live_are_booked_together),
+        cmocka_unit_test(at_max_processes_the_one_that_ended_first_makes_room),
+        cmocka_unit_test(beyond_max_workloads_the_ended_retire_and_the_live_are_booked_to_other),
+        cmocka_unit_test(an_ended_process_keeps_its_account_for_the_retention),
+        cmocka_unit_test(a_process_that_a_list_names_is_never_forgotten),
+        cmocka_unit_test(each_retirement_has_an_id_of_its_own_so_that_no_increase_counts_twice),
+        cmocka_unit_test(power_is_smoothed_and_fades_after_the_end),
+        cmocka_unit_test(whatever_comes_the_books_balance_and_nothing_is_ever_taken_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,192 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+#include "net/routes.h"
+
+static struct route_decision decide(const char *method, const char *path, const char *accept,
+                                    const char *accept_encoding, const char *metrics_path)
+{
+    struct route_request request = {method, path, accept, accept_encoding};
+
+    return routes_decide(&request, metrics_path);
+}
+
+static enum route route_of(const char *method, const char *path)
+{
+    return decide(method, path, NULL, NULL, "/metrics").route;
+}
+
+static void every_path_has_its_route(void **state)
+{
+    (void)state;
+    assert_int_equal(route_of("GET", "/"), ROUTE_LANDING);
+    assert_int_equal(route_of("GET", "/metrics"), ROUTE_METRICS);
+    assert_int_equal(route_of("GET", "/-/healthy"), ROUTE_HEALTHY);
+    assert_int_equal(route_of("GET", "/health"), ROUTE_HEALTHY);
+    assert_int_equal(route_of("GET", "/-/ready"), ROUTE_READY);
+    assert_int_equal(route_of("GET", "/metrics/"), ROUTE_NOT_FOUND);
+    assert_int_equal(route_of("GET", "/Metrics"), ROUTE_NOT_FOUND);
+    assert_int_equal(route_of("GET", ""), ROUTE_NOT_FOUND);
+}
+
+static void only_get_and_head_are_allowed(void **state)
+{
+    (void)state;
+    assert_int_equal(route_of("HEAD", "/metrics"), ROUTE_METRICS);
+    assert_int_equal(route_of("POST", "/metrics"), ROUTE_METHOD_NOT_ALLOWED);
+    assert_int_equal(route_of("get", "/metrics"), ROUTE_METHOD_NOT_ALLOWED);
+    assert_int_equal(route_of("DELETE", "/nowhere"), ROUTE_METHOD_NOT_ALLOWED);
+    assert_int_equal(route_of("", "/"), ROUTE_METHOD_NOT_ALLOWED);
+}
+
+static void the_metrics_path_wins_over_the_landing_page(void **state)
+{
+    (void)state;
+    assert_int_equal(decide("GET", "/", NULL, NULL, "/").route, ROUTE_METRICS);
+    assert_int_equal(decide("GET", "/metrics", NULL, NULL, "/").route, ROUTE_NOT_FOUND);
+    assert_int_equal(decide("GET", "/-/ready", NULL, NULL, "/").route, ROUTE_READY);
+    assert_int_equal(decide("GET", "/power", NULL, NULL, "/power").route, ROUTE_METRICS);
+}
+
+static void the_format_follows_the_accept_header(void **state)
+{
+    static const struct {
+        const char *accept;
+        enum route_format format;
+    } cases[] = {
+        {NULL, ROUTE_TEXT},
+        {"", ROUTE_TEXT},
+        {"*/*", ROUTE_TEXT},
+        {"text/plain", ROUTE_TEXT},
+        {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", ROUTE_TEXT},
+        /* Prometheus 2.42, and 3.x */
+        {"application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;"
+         "q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+         ROUTE_OPENMETRICS},
+        {"application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,"
+         "application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;"
+         "escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
+         ROUTE_OPENMETRICS},
+        {"application/vnd.google.protobuf;encoding=delimited;q=0.6,"
+         "application/openmetrics-text;version=0.0.1;q=0.4,text/plain;q=0.2",
+         ROUTE_OPENMETRICS},
+        {"application/openmetrics-text", ROUTE_OPENMETRICS},
+        {"Application/OpenMetrics-Text; Version=\"1.0.0\" ; Q=1.000", ROUTE_OPENMETRICS},
+        {"application/openmetrics-text;version=2.0.0", ROUTE_TEXT},
+        {"application/openmetrics-text;version=2.0.0, application/openmetrics-text",
+         ROUTE_OPENMETRICS},
+        /* A tie goes to OpenMetrics only where it is named. */
+        {"text/plain, application/openmetrics-text", ROUTE_OPENMETRICS},
+        {"text/plain, application/*", ROUTE_TEXT},
+        {"text/plain;q=0.5, application/*", ROUTE_OPENMETRICS},
+        {"*/*, application/openmetrics-text;q=0.9", ROUTE_TEXT},
+        {"text/*;q=0.3, application/openmetrics-text;q=0.3", ROUTE_OPENMETRICS},
+        {"text/plain;q=0.9, application/openmetrics-text;q=0.8", ROUTE_TEXT},
+        {"text/plain;q=0.001, application/openmetrics-text;q=0.002", ROUTE_OPENMETRICS},
+        /* q=0 excludes, and the more specific element decides. */
+        {"application/openmetrics-text;q=0, */*", ROUTE_TEXT},
+        {"application/openmetrics-text;q=0", ROUTE_TEXT},
+        {"text/plain;q=0, */*", ROUTE_OPENMETRICS},
+        {"text/plain;q=0, text/*;q=1, application/openmetrics-text;q=0.1", ROUTE_OPENMETRICS},
+        {"text/plain;q=0, application/openmetrics-text;q=0", ROUTE_TEXT},
+        {"image/png", ROUTE_TEXT},
+        /* Garbage is passed over, element by element. */
+        {",,;;q=,=;", ROUTE_TEXT},
+        {"application/openmetrics-text;q=2", ROUTE_TEXT},
+        {"application/openmetrics-text;q=1.001", ROUTE_TEXT},
+        {"application/openmetrics-text;q=.5", ROUTE_TEXT},
+        {"application/openmetrics-text;q=0.1234", ROUTE_TEXT},
+        {"application/openmetrics-text;q=-1", ROUTE_TEXT},
+        {"application/openmetrics-text;q=0,5", ROUTE_TEXT},
+        {"application/openmetrics-text;q=nan, text/plain;q=0.1", ROUTE_TEXT},
+        {"application/openmetrics-textual", ROUTE_TEXT},
+        {"\xff\xfe\x01, application/openmetrics-text", ROUTE_OPENMETRICS},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        if (decide("GET", "/metrics", cases[i].accept, NULL, "/metrics").format != cases[i].format)
+            fail_msg("wrong format for Accept: %s", cases[i].accept);
+}
+
+static void the_encoding_follows_the_accept_encoding_header(void **state)
+{
+    static const struct {
+        const char *accept_encoding;
+        enum route_encoding encoding;
+    } cases[] = {
+        {NULL, ROUTE_IDENTITY},
+        {"", ROUTE_IDENTITY},
+        {"gzip", ROUTE_GZIP},
+        {"GZip", ROUTE_GZIP},
+        {"x-gzip", ROUTE_GZIP},
+        {"gzip;q=0.001", ROUTE_GZIP},
+        {"gzip;q=0", ROUTE_IDENTITY},
+        {"gzip;q=0.000", ROUTE_IDENTITY},
+        {"*", ROUTE_GZIP},
+        {"*;q=0", ROUTE_IDENTITY},
+        {"*, gzip;q=0", ROUTE_IDENTITY},
+        {"gzip;q=0, *", ROUTE_IDENTITY},
+        {"*;q=0, gzip;q=0.1", ROUTE_GZIP},
+        {"deflate, br", ROUTE_IDENTITY},
+        {"deflate, gzip;q=1.0, *;q=0.5", ROUTE_GZIP},
+        {"identity", ROUTE_IDENTITY},
+        {"gzipped", ROUTE_IDENTITY},
+        {"gzip;q=x", ROUTE_IDENTITY},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        if (decide("GET", "/metrics", NULL, cases[i].accept_encoding, "/metrics").encoding !=
+            cases[i].encoding)
+            fail_msg("wrong encoding for Accept-Encoding: %s", cases[i].accept_encoding);
+}
+
+static void an_oversized_header_counts_as_absent(void **state)
+{
+    char *header = malloc(8192);
+
+    (void)state;
+    assert_non_null(header);
+    memset(header, ' ', 8191);
+    header[8191] = '\0';
+    memcpy(header, "application/openmetrics-text", 28);
+    assert_int_equal(decide("GET", "/metrics", header, NULL, "/metrics").format, ROUTE_TEXT);
+    header[4096] = '\0';
+    assert_int_equal(decide("GET", "/metrics", header, NULL, "/metrics").format, ROUTE_OPENMETRICS);
+    free(header);
+}
+
+static void elements_beyond_the_cap_are_not_read(void **state)
+{
+    char header[4096] = "";
+
+    (void)state;
+    for (int i = 0; i < 64; i++)
+        strcat(header, "br,");
+    strcat(header, "gzip");
+    assert_int_equal(decide("GET", "/metrics", NULL, header, "/metrics").encoding, ROUTE_IDENTITY);
+    assert_int_equal(decide("GET", "/metrics", NULL, header + 3, "/metrics").encoding, ROUTE_GZIP);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_path_has_its_route),
+        cmocka_unit_test(only_get_and_head_are_allowed),
+        cmocka_unit_test(the_metrics_path_wins_over_the_landing_page),
+        cmocka_unit_test(the_format_follows_the_accept_header),
+        cmocka_unit_test(the_encoding_follows_the_accept_encoding_header),
+        cmocka_unit_test(an_oversized_header_counts_as_absent),
+        cmocka_unit_test(elements_beyond_the_cap_are_not_read),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

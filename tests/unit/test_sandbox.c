@@ -1,0 +1,350 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "app/sandbox.h"
+#include "core/log.h"
+#include "core/macros.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#endif
+
+/* What the sandboxed child does; `fd` is its end of a socketpair. Its result is the exit status. */
+typedef int child_body(int fd);
+
+static pid_t start_child(child_body *body, int *ret_fd)
+{
+    int fds[2];
+    pid_t pid;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        close(fds[0]);
+        if (sandbox_enter_front(NULL) < 0)
+            _exit(99);
+        _exit(body(fds[1]));
+    }
+    close(fds[1]);
+    *ret_fd = fds[0];
+    return pid;
+}
+
+static int wait_for(pid_t pid)
+{
+    int status;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static int run_child(child_body *body)
+{
+    int fd;
+    pid_t pid = start_child(body, &fd);
+    int status = wait_for(pid);
+
+    close(fd);
+    return status;
+}
+
+static int make_socket(int fd)
+{
+    (void)fd;
+    return socket(AF_INET, SOCK_STREAM, 0);
+}
+
+static int run_program(int fd)
+{
+    (void)fd;
+    return execl("/bin/true", "true", NULL);
+}
+
+static int map_code(int fd)
+{
+    (void)fd;
+    return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+           MAP_FAILED;
+}
+
+static int make_code(int fd)
+{
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    (void)fd;
+    return mprotect(page, 4096, PROT_READ | PROT_EXEC);
+}
+
+static int remove_file(int fd)
+{
+    (void)fd;
+    return unlink("/nonexistent");
+}
+
+static int connect_out(int fd)
+{
+    struct sockaddr address = {.sa_family = AF_UNSPEC};
+
+    return connect(fd, &address, sizeof(address));
+}
+
+#ifdef __x86_64__
+static int call_x32(int fd)
+{
+    (void)fd;
+    return (int)syscall(0x40000000 | SYS_close, -1);
+}
+#endif
+
+#ifndef SANITIZED
+static int open_file(int fd)
+{
+    (void)fd;
+    return open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+}
+
+static int look_at_file(int fd)
+{
+    (void)fd;
+    return access("/etc/passwd", R_OK);
+}
+
+static int make_process(int fd)
+{
+    (void)fd;
+    return fork() < 0;
+}
+
+static int signal_parent(int fd)
+{
+    (void)fd;
+    return kill(1, 0);
+}
+#endif
+
+static void a_call_that_serving_does_not_need_kills_the_process(void **state)
+{
+    static child_body *const bodies[] = {
+        make_socket, run_program,  map_code,     make_code,     remove_file, connect_out,
+#ifdef __x86_64__
+        call_x32,
+#endif
+#ifndef SANITIZED /* the sanitizer's runtime itself needs these */
+        open_file,   look_at_file, make_process, signal_parent,
+#endif
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+        int status = run_child(bodies[i]);
+
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSYS)
+            fail_msg("case %zu survived with status %#x", i, (unsigned)status);
+    }
+}
+
+static int use_memory(int fd)
+{
+    char *memory = malloc(8 << 20), *grown = realloc(memory, 64 << 20);
+
+    (void)fd;
+    if (!grown) {
+        free(memory);
+        return 1;
+    }
+    grown[(64 << 20) - 1] = 1;
+    free(grown);
+    return 0;
+}
+
+static void memory_can_be_had_inside(void **state)
+{
+    (void)state;
+    assert_int_equal(run_child(use_memory), 0);
+}
+
+static int log_a_line(int fd)
+{
+    /* dup2 is not allowed inside; a descriptor with the number of stderr was made by the caller. */
+    (void)fd;
+    log_info("still here");
+    return 0;
+}
+
+static void a_log_line_with_its_time_can_be_written_inside(void **state)
+{
+    char line[256] = "";
+    int fds[2], saved = dup(STDERR_FILENO), status;
+    ssize_t n;
+
+    (void)state;
+    assert_int_equal(pipe(fds), 0);
+    dup2(fds[1], STDERR_FILENO);
+    status = run_child(log_a_line);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    close(fds[1]);
+    n = read(fds[0], line, sizeof(line) - 1);
+    close(fds[0]);
+    assert_int_equal(status, 0);
+    assert_true(n > 0);
+    assert_non_null(strstr(line, "msg=\"still here\""));
+}
+
+/* Says that it is inside, then waits to be let go. */
+static int stand_by(int fd)
+{
+    char byte = 1;
+
+    if (send(fd, &byte, 1, 0) != 1)
+        return 1;
+    return recv(fd, &byte, 1, 0) == 0 ? 0 : 2;
+}
+
+static void read_status(pid_t pid, char *text, size_t size)
+{
+    char path[64];
+    FILE *file;
+    size_t len;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    file = fopen(path, "re");
+    assert_non_null(file);
+    len = fread(text, 1, size - 1, file);
+    text[len] = '\0';
+    fclose(file);
+}
+
+static void assert_powerless(const char *status)
+{
+    assert_non_null(strstr(status, "\nNoNewPrivs:\t1\n"));
+    assert_non_null(strstr(status, "\nSeccomp:\t2\n"));
+    assert_non_null(strstr(status, "\nCapEff:\t0000000000000000\n"));
+    assert_non_null(strstr(status, "\nCapPrm:\t0000000000000000\n"));
+    assert_non_null(strstr(status, "\nCapInh:\t0000000000000000\n"));
+    assert_non_null(strstr(status, "\nCapAmb:\t0000000000000000\n"));
+}
+
+static bool may(unsigned capability)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+    assert_int_equal(syscall(SYS_capget, &header, data), 0);
+    return data[capability / 32].effective >> (capability % 32) & 1;
+}
+
+static void inside_it_is_nobody_without_any_capability(void **state)
+{
+    char status[8192], byte;
+    int fd;
+    pid_t pid = start_child(stand_by, &fd);
+
+    (void)state;
+    assert_int_equal(recv(fd, &byte, 1, 0), 1);
+    read_status(pid, status, sizeof(status));
+    close(fd);
+    assert_int_equal(wait_for(pid), 0);
+    assert_powerless(status);
+    if (geteuid() == 0 && may(CAP_SETUID) && may(CAP_SETGID)) {
+        assert_non_null(strstr(status, "\nUid:\t65534\t65534\t65534\t65534\n"));
+        assert_non_null(strstr(status, "\nGid:\t65534\t65534\t65534\t65534\n"));
+        assert_non_null(strstr(status, "\nGroups:\t \n"));
+    }
+    if (may(CAP_SETPCAP))
+        assert_non_null(strstr(status, "\nCapBnd:\t0000000000000000\n"));
+}
+
+static void root_that_may_not_change_its_user_gives_up_all_else(void **state)
+{
+    char status[8192], byte;
+    int fds[2];
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+        struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+
+        close(fds[0]);
+        if (syscall(SYS_capset, &header, none) < 0 || sandbox_enter_front(NULL) < 0)
+            _exit(99);
+        _exit(stand_by(fds[1]));
+    }
+    close(fds[1]);
+    assert_int_equal(recv(fds[0], &byte, 1, 0), 1);
+    read_status(pid, status, sizeof(status));
+    close(fds[0]);
+    assert_int_equal(wait_for(pid), 0);
+    assert_powerless(status);
+}
+
+static void it_dies_with_its_parent(void **state)
+{
+    int fds[2];
+    char byte;
+    pid_t parent;
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    parent = fork();
+    assert_true(parent >= 0);
+    if (parent == 0) {
+        int inner[2];
+
+        close(fds[0]);
+        if (socketpair(AF_UNIX, SOCK_STREAM, 0, inner) < 0)
+            _exit(1);
+        if (fork() == 0) {
+            if (sandbox_enter_front(NULL) < 0)
+                _exit(99);
+            /* It holds both ends of `inner`, so only the signal can end it. */
+            _exit(stand_by(inner[1]));
+        }
+        _exit(recv(inner[0], &byte, 1, 0) == 1 ? 0 : 2);
+    }
+    close(fds[1]);
+    assert_int_equal(wait_for(parent), 0);
+    /* The end that the grandchild inherited closes when it is killed. */
+    assert_int_equal(recv(fds[0], &byte, 1, 0), 0);
+    close(fds[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_that_serving_does_not_need_kills_the_process),
+        cmocka_unit_test(memory_can_be_had_inside),
+        cmocka_unit_test(a_log_line_with_its_time_can_be_written_inside),
+        cmocka_unit_test(inside_it_is_nobody_without_any_capability),
+        cmocka_unit_test(root_that_may_not_change_its_user_gives_up_all_else),
+        cmocka_unit_test(it_dies_with_its_parent),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

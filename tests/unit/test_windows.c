@@ -1,0 +1,416 @@
+/* Counter, windows, idle and samples: scenarios through the whole pipeline. */
+#include "pipeline_fixture.h"
+
+/* Samples of two processes at 5 Hz, four of five won by pid 1. */
+static void labels_80_to_20(struct pipeline *pipeline, uint64_t from_us, uint64_t until_us)
+{
+    int i = 0;
+
+    for (uint64_t t = from_us + TICK; t <= until_us; t += 2 * TICK, i++)
+        label(pipeline, 0, t, i % 5 == 4 ? 2 : 1, t, 99);
+}
+
+static void seventy_watts_for_ten_seconds_at_80_to_20_are_560_and_140_joules(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    LIST(pipeline, T0, 1, 2);
+    energy(pipeline, 0, T0, 5 * JOULE);
+    for (uint64_t s = 0; s < 10; s++) {
+        labels_80_to_20(pipeline, T0 + s * SECOND, T0 + (s + 1) * SECOND);
+        LIST(pipeline, T0 + s * SECOND + TICK, 1, 2);
+        ticks(pipeline, 0, T0 + s * SECOND, T0 + (s + 1) * SECOND, (5 + s * 70) * JOULE, 70);
+    }
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 1), 560 * JOULE);
+    assert_int_equal(process_uj(pipeline, 2), 140 * JOULE);
+    assert_int_equal(meter_uj(pipeline, 0), 700 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void a_process_that_is_alone_is_measured_and_one_that_shares_is_not(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    LIST(pipeline, T0 + 1, 1);
+    label(pipeline, 0, T0 + 2 * TICK, 1, T0 + TICK, 99);
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 300);
+    LIST(pipeline, T0 + SECOND + 1, 1, 2);
+    label(pipeline, 0, T0 + SECOND + 2 * TICK, 1, T0 + SECOND + TICK, 99);
+    ticks(pipeline, 0, T0 + SECOND, T0 + 2 * SECOND, 300 * JOULE, 300);
+    pipeline_finish(pipeline);
+    assert_int_equal(process_on(pipeline, 0, 1).measured_uj, 300 * JOULE);
+    assert_int_equal(process_uj(pipeline, 1), 600 * JOULE);
+    assert_int_equal(process_on(pipeline, 0, 2).measured_uj, 0);
+    pipeline_free(pipeline);
+}
+
+static void a_window_closes_on_a_tick_about_once_a_second(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    ticks(pipeline, 0, T0, T0 + 9 * TICK, 0, 100);
+    assert_int_equal(pipeline->gpus[0]->window_count, 1);
+    energy(pipeline, 0, T0 + SECOND - 10000, 90 * JOULE); /* the same value: no tick */
+    assert_int_equal(pipeline->gpus[0]->window_count, 1);
+    energy(pipeline, 0, T0 + SECOND, 100 * JOULE);
+    assert_int_equal(pipeline->gpus[0]->window_count, 2);
+    pipeline_free(pipeline);
+}
+
+static void what_is_read_is_pending_until_its_window_is_settled(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    ticks(pipeline, 0, T0, T0 + SECOND + 9 * TICK, 0, 100);
+    assert_int_equal(gpu_pending_uj(pipeline->gpus[0]), 190 * JOULE);
+    assert_int_equal(meter_uj(pipeline, 0), 0);
+    ticks(pipeline, 0, T0 + SECOND + 9 * TICK, T0 + 2 * SECOND, 190 * JOULE, 100);
+    assert_int_equal(meter_uj(pipeline, 0), 100 * JOULE);
+    assert_int_equal(gpu_pending_uj(pipeline->gpus[0]), 100 * JOULE);
+    pipeline_finish(pipeline);
+    assert_int_equal(meter_uj(pipeline, 0), 200 * JOULE);
+    assert_int_equal(gpu_pending_uj(pipeline->gpus[0]), 0);
+    pipeline_free(pipeline);
+}
+
+static void after_a_reset_the_new_value_is_a_gap_and_the_window_before_is_kept(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    energy(pipeline, 0, T0, 1000 * JOULE);
+    ticks(pipeline, 0, T0, T0 + 5 * TICK, 1000 * JOULE, 100);
+    energy(pipeline, 0, T0 + SECOND, 30 * JOULE); /* counted from 0 since the reset */
+    ticks(pipeline, 0, T0 + SECOND, T0 + 2 * SECOND, 30 * JOULE, 100);
+    pipeline_finish(pipeline);
+    assert_int_equal(pipeline->gpus[0]->resets, 1);
+    assert_int_equal(unowned_uj(pipeline, UNOWNED_GAP), 30 * JOULE);
+    assert_int_equal(meter_uj(pipeline, 0), (50 + 30 + 100) * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void a_value_after_a_reset_that_the_board_cannot_have_used_is_not_believed(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    energy(pipeline, 0, T0, 9000 * JOULE);
+    energy(pipeline, 0, T0 + SECOND, 8000 * JOULE);
+    ticks(pipeline, 0, T0 + SECOND, T0 + 2 * SECOND, 8000 * JOULE, 100);
+    pipeline_finish(pipeline);
+    assert_int_equal(pipeline->gpus[0]->resets, 1);
+    assert_int_equal(unowned_uj(pipeline, UNOWNED_GAP), 0);
+    assert_int_equal(meter_uj(pipeline, 0), 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void a_jump_of_more_than_the_board_can_use_is_not_believed(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    energy(pipeline, 0, T0 + SECOND, 1200 * JOULE); /* the limit is 700 W */
+    assert_int_equal(pipeline->gpus[0]->resets, 1);
+    energy(pipeline, 0, T0 + 2 * SECOND,
+           1200 * JOULE + 1040 * JOULE); /* 1.5 x 700: just believed */
+    pipeline_finish(pipeline);
+    assert_int_equal(pipeline->gpus[0]->resets, 1);
+    assert_int_equal(meter_uj(pipeline, 0), 1040 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void what_was_used_while_nobody_read_is_a_gap(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    LIST(pipeline, T0, 1);
+    energy(pipeline, 0, T0, 0);
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
+    energy(pipeline, 0, T0 + 61 * SECOND, 6100 * JOULE);
+    pipeline_finish(pipeline);
+    assert_int_equal(unowned_uj(pipeline, UNOWNED_GAP), 6000 * JOULE);
+    assert_int_equal(meter_uj(pipeline, 0), 6100 * JOULE);
+    assert_int_equal(pipeline->gpus[0]->resets, 0);
+    pipeline_free(pipeline);
+}
+
+static void without_context_and_utilisation_everything_is_idle(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    LIST(pipeline, T0, 0);
+    energy(pipeline, 0, T0, 0);
+    utilisation(pipeline, 0, T0 + 1, 0);
+    ticks(pipeline, 0, T0, T0 + 2 * SECOND, 0, 77);
+    ticks(pipeline, 0, T0 + 2 * SECOND, T0 + 4 * SECOND, 154 * JOULE, 123); /* after work */
+    pipeline_finish(pipeline);
+    assert_int_equal(unowned_uj(pipeline, UNOWNED_IDLE), 400 * JOULE);
+    pipeline_free(pipeline);
+}
+
+/* 77 W without a context, 122 W with one; the counter stands at 398 J at T0 + 4 s. */
+static void learn_levels(struct pipeline *pipeline, const uint32_t pids[4])
+{
+    LIST(pipeline, T0, 0);
+    energy(pipeline, 0, T0, 0);
+    ticks(pipeline, 0, T0, T0 + 2 * SECOND, 0, 77);
+    list(pipeline, 0, T0 + 2 * SECOND, SAMPLE_LIST_COMPUTE, pids); /* in the third window */
+    ticks(pipeline, 0, T0 + 2 * SECOND, T0 + 4 * SECOND, 154 * JOULE, 122);
+}
+
+static void the_context_step_is_shared_equally_over_workloads_and_not_over_pids(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    identify(pipeline, 0, T0, 1, 0, "/job", "a");
+    identify(pipeline, 0, T0, 2, 0, "/job", "b");
+    identify(pipeline, 0, T0, 3, 0, "/other", "c");
+    learn_levels(pipeline, (const uint32_t[4]){1, 2, 3});
+    pipeline_finish(pipeline);
+    /* The window in which the contexts came teaches nothing: one window with a step of 45 W. */
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_CGROUP, "/job"),
+                     workload_uj(pipeline, WORKLOAD_CGROUP, "/other"));
+    assert_int_equal(process_on(pipeline, 0, 1).idle_uj, process_on(pipeline, 0, 2).idle_uj);
+    assert_int_equal(process_on(pipeline, 0, 3).idle_uj, 22500000);
+    pipeline_free(pipeline);
+}
+
+static void what_lies_above_the_learned_level_is_active(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    learn_levels(pipeline, (const uint32_t[4]){1});
+    LIST(pipeline, T0 + 4 * SECOND + 1, 1);
+    label(pipeline, 0, T0 + 5 * SECOND, 1, T0 + 4 * SECOND + TICK, 99);
+    ticks(pipeline, 0, T0 + 4 * SECOND, T0 + 5 * SECOND, 398 * JOULE, 400);
+    pipeline_finish(pipeline);
+    /* Before the level was known, the context's own 45 W were active too, for one window. */
+    assert_int_equal(process_on(pipeline, 0, 1).active_uj, (45 + 400 - 122) * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void in_a_busy_window_without_samples_the_last_shares_hold_for_five_seconds(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    uint64_t counter = 0;
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    LIST(pipeline, T0 + 1, 1, 2);
+    label(pipeline, 0, T0 + 3 * TICK, 1, T0 + TICK, 75);
+    label(pipeline, 0, T0 + 3 * TICK, 2, T0 + 2 * TICK, 25);
+    for (uint64_t s = 0; s < 8; s++) {
+        utilisation(pipeline, 0, T0 + s * SECOND + 1, 50);
+        counter = ticks(pipeline, 0, T0 + s * SECOND, T0 + (s + 1) * SECOND, counter, 100);
+    }
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 1), 6 * 75 * JOULE);
+    assert_int_equal(process_uj(pipeline, 2), 6 * 25 * JOULE);
+    assert_int_equal(unowned_uj(pipeline, UNOWNED_UNATTRIBUTED), 2 * 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void a_sample_counts_in_the_window_of_its_own_time_even_if_it_comes_after_it_closed(
+    void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    LIST(pipeline, T0, 1, 2);
+    energy(pipeline, 0, T0, 0);
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
+    label(pipeline, 0, T0 + SECOND + TICK, 1, T0 + SECOND, 99); /* at its very end */
+    label(pipeline, 0, T0 + SECOND + 2 * TICK, 2, T0 + SECOND + 1, 99);
+    ticks(pipeline, 0, T0 + SECOND, T0 + 2 * SECOND, 100 * JOULE, 300);
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 1), 100 * JOULE);
+    assert_int_equal(process_uj(pipeline, 2), 300 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void a_sample_whose_pid_nobody_knows_is_unattributed(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    LIST(pipeline, T0, 1);
+    energy(pipeline, 0, T0, 0);
+    label(pipeline, 0, T0 + 3 * TICK, 1, T0 + TICK, 50);
+    label(pipeline, 0, T0 + 3 * TICK, 99, T0 + 2 * TICK, 50);
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 1), 50 * JOULE);
+    assert_int_equal(unowned_uj(pipeline, UNOWNED_UNATTRIBUTED), 50 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void a_pid_is_believed_if_a_list_names_it_within_two_seconds_or_proc_has_it(void **state)
+{
+    static const struct {
+        uint64_t listed_us; /* 0: never */
+        bool in_proc, believed;
+    } cases[] = {
+        {T0 + 3 * SECOND - 1, false, true},        /* listed before the sample */
+        {T0 + 5 * SECOND + 2 * TICK, false, true}, /* after it, before settlement */
+        {T0 + SECOND, false, false},
+        {0, false, false},
+        {0, true, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct pipeline *pipeline = pipeline_with(default_options());
+        uint64_t counter = 0;
+
+        energy(pipeline, 0, T0, 0);
+        for (uint64_t t = T0; t < T0 + 6 * SECOND; t += TICK) {
+            if (cases[i].listed_us > t && cases[i].listed_us <= t + TICK) {
+                LIST(pipeline, cases[i].listed_us, 7);
+                LIST(pipeline, cases[i].listed_us, 0); /* and gone again */
+            }
+            if (t == T0 + 4 * SECOND + 5 * TICK)
+                feed(pipeline, (struct sample){.kind = SAMPLE_LABEL,
+                                               .t_us = t,
+                                               .label = {.pid = 7,
+                                                         .at_us = t,
+                                                         .sm_percent = 99,
+                                                         .in_proc = cases[i].in_proc}});
+            counter = ticks(pipeline, 0, t, t + TICK, counter, 100);
+        }
+        pipeline_finish(pipeline);
+        assert_int_equal(unowned_uj(pipeline, UNOWNED_UNATTRIBUTED) == 0, cases[i].believed);
+        if (cases[i].believed)
+            assert_true(process_uj(pipeline, 7) > 0);
+        pipeline_free(pipeline);
+    }
+}
+
+static void under_mps_the_samples_of_the_server_belong_to_its_clients(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    LIST(pipeline, T0 + 1, 900, 1, 2);
+    list(pipeline, 0, T0 + 1, SAMPLE_LIST_MPS, (const uint32_t[4]){1, 2});
+    label(pipeline, 0, T0 + 2 * TICK, 900, T0 + TICK, 99);
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 1), 50 * JOULE);
+    assert_int_equal(process_uj(pipeline, 2), 50 * JOULE);
+    assert_int_equal(process_uj(pipeline, 900), 0);
+    assert_int_equal(process_on(pipeline, 0, 1).measured_uj, 0);
+    assert_int_equal(process_on(pipeline, 0, 1).valid & SNAPSHOT_PROCESS_UTILISATION, 0);
+    pipeline_free(pipeline);
+}
+
+static void beside_an_mps_server_another_process_keeps_its_own_samples(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    identify(pipeline, 0, T0, 900, 0, "/mps", "nvidia-cuda-mps-server");
+    LIST(pipeline, T0 + 1, 900, 1, 5);
+    list(pipeline, 0, T0 + 1, SAMPLE_LIST_MPS, (const uint32_t[4]){1});
+    label(pipeline, 0, T0 + 3 * TICK, 900, T0 + TICK, 60);
+    label(pipeline, 0, T0 + 3 * TICK, 5, T0 + 2 * TICK, 40);
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 1), 60 * JOULE);
+    assert_int_equal(process_uj(pipeline, 5), 40 * JOULE);
+    assert_int_equal(process_uj(pipeline, 900), 0);
+    pipeline_free(pipeline);
+}
+
+static void utilisation_ratios_cover_the_last_ten_seconds(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    struct snapshot_process process;
+    uint64_t counter = 0;
+
+    (void)state;
+    LIST(pipeline, T0, 1, 2);
+    energy(pipeline, 0, T0, 0);
+    for (uint64_t t = T0 + TICK; t <= T0 + 20 * SECOND; t += TICK) {
+        energy(pipeline, 0, t, counter += 100 * TICK);
+        /* Pid 2 wins everything in the first half, then every fourth sample at half load. */
+        if (t / TICK % 2 == 0)
+            label(pipeline, 0, t, t <= T0 + 10 * SECOND || t / TICK % 8 == 0 ? 2 : 1, t, 50);
+    }
+    process = process_on(pipeline, 0, 2);
+    assert_in_range(process.samples, 50, 51);
+    assert_in_range(process.sm_won_percent, 12 * 50, 13 * 50);
+    assert_in_range(process_on(pipeline, 0, 1).sm_won_percent, 37 * 50, 38 * 50);
+    pipeline_free(pipeline);
+}
+
+static void the_ledger_does_not_depend_on_how_samples_are_batched(void **state)
+{
+    struct sample samples[600];
+    struct pipeline *apart, *together;
+    size_t count = 0;
+
+    (void)state;
+    for (uint64_t t = T0; t < T0 + 20 * SECOND; t += TICK) {
+        samples[count++] = (struct sample){
+            .kind = SAMPLE_ENERGY, .t_us = t, .counter_uj = (t - T0) * (200 + t % 7)};
+        samples[count++] = (struct sample){
+            .kind = SAMPLE_LABEL,
+            .t_us = t,
+            .label = {.pid = 1 + t / TICK % 3, .at_us = t, .sm_percent = 60, .in_proc = true}};
+    }
+    apart = pipeline_with(default_options());
+    together = pipeline_with(default_options());
+    for (size_t i = 0; i < count; i++)
+        feed(apart, samples[i]);
+    assert_int_equal(pipeline_ingest(together, samples, count), 0);
+    pipeline_finish(apart);
+    pipeline_finish(together);
+    assert_true(meter_uj(apart, 0) > 0);
+    for (uint32_t pid = 1; pid <= 3; pid++)
+        assert_int_equal(process_uj(apart, pid), process_uj(together, pid));
+    pipeline_free(apart);
+    pipeline_free(together);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(seventy_watts_for_ten_seconds_at_80_to_20_are_560_and_140_joules),
+        cmocka_unit_test(a_process_that_is_alone_is_measured_and_one_that_shares_is_not),
+        cmocka_unit_test(a_window_closes_on_a_tick_about_once_a_second),
+        cmocka_unit_test(what_is_read_is_pending_until_its_window_is_settled),
+        cmocka_unit_test(after_a_reset_the_new_value_is_a_gap_and_the_window_before_is_kept),
+        cmocka_unit_test(a_value_after_a_reset_that_the_board_cannot_have_used_is_not_believed),
+        cmocka_unit_test(a_jump_of_more_than_the_board_can_use_is_not_believed),
+        cmocka_unit_test(what_was_used_while_nobody_read_is_a_gap),
+        cmocka_unit_test(without_context_and_utilisation_everything_is_idle),
+        cmocka_unit_test(the_context_step_is_shared_equally_over_workloads_and_not_over_pids),
+        cmocka_unit_test(what_lies_above_the_learned_level_is_active),
+        cmocka_unit_test(in_a_busy_window_without_samples_the_last_shares_hold_for_five_seconds),
+        cmocka_unit_test(
+            a_sample_counts_in_the_window_of_its_own_time_even_if_it_comes_after_it_closed),
+        cmocka_unit_test(a_sample_whose_pid_nobody_knows_is_unattributed),
+        cmocka_unit_test(a_pid_is_believed_if_a_list_names_it_within_two_seconds_or_proc_has_it),
+        cmocka_unit_test(under_mps_the_samples_of_the_server_belong_to_its_clients),
+        cmocka_unit_test(beside_an_mps_server_another_process_keeps_its_own_samples),
+        cmocka_unit_test(utilisation_ratios_cover_the_last_ten_seconds),
+        cmocka_unit_test(the_ledger_does_not_depend_on_how_samples_are_batched),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
