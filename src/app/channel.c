@@ -122,7 +122,7 @@ int channel_receive_request(int fd, struct channel_request *ret_request)
 
     if (r < 0)
         return r;
-    if (request.format >= CHANNEL_FORMAT_COUNT || request.encoding >= CHANNEL_ENCODING_COUNT)
+    if (request.format >= ROUTE_FORMAT_COUNT || request.encoding >= ROUTE_ENCODING_COUNT)
         return -EPROTO;
     *ret_request = request;
     return 0;
@@ -157,8 +157,8 @@ int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body
 
     if (r < 0)
         return r;
-    if (reply.status >= CHANNEL_STATUS_COUNT || reply.format >= CHANNEL_FORMAT_COUNT ||
-        reply.encoding >= CHANNEL_ENCODING_COUNT || reply.pad != 0)
+    if (reply.status >= CHANNEL_STATUS_COUNT || reply.format >= ROUTE_FORMAT_COUNT ||
+        reply.encoding >= ROUTE_ENCODING_COUNT || reply.pad != 0)
         return -EPROTO;
     if ((body_fd >= 0) != (reply.status == CHANNEL_BODY))
         return -EPROTO;

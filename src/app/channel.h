@@ -12,9 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A body's variant: its format and its encoding. */
-enum channel_format { CHANNEL_TEXT, CHANNEL_OPENMETRICS, CHANNEL_FORMAT_COUNT };
-enum channel_encoding { CHANNEL_IDENTITY, CHANNEL_GZIP, CHANNEL_ENCODING_COUNT };
+#include "net/routes.h"
 
 enum channel_status {
     CHANNEL_BODY,      /* a descriptor comes with the reply */
@@ -25,8 +23,8 @@ enum channel_status {
 };
 
 struct channel_request {
-    uint32_t format;
-    uint32_t encoding;
+    uint32_t format;   /* enum route_format */
+    uint32_t encoding; /* enum route_encoding */
     uint64_t have_generation; /* 0: none */
 };
 

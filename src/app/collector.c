@@ -212,12 +212,13 @@ static void serve_front(struct collector *collector)
         struct channel_request request;
         int r = channel_receive_request(collector->front.channel_fd, &request);
 
+        if (r == -EAGAIN)
+            return;
+        /* It has at most one question for each variant out: a full queue is a broken front, too. */
         if (r == 0)
             r = answer(collector, &request);
         if (r == 0)
             continue;
-        if (r == -EAGAIN)
-            return;
         if (r != -ENOTCONN)
             log_error("the front process broke the protocol and is replaced", "error",
                       strerror(-r));

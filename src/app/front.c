@@ -26,16 +26,6 @@ static const uint64_t drain_limit_us = 3 * USEC_PER_SEC / 10;
 extern const char landing_html[];
 extern const size_t landing_html_len;
 
-/* net/ may not know the channel, so it has enums of its own; they are sent as they are. */
-_Static_assert((int)ROUTE_TEXT == (int)CHANNEL_TEXT &&
-                   (int)ROUTE_OPENMETRICS == (int)CHANNEL_OPENMETRICS &&
-                   (int)ROUTE_FORMAT_COUNT == (int)CHANNEL_FORMAT_COUNT,
-               "formats differ");
-_Static_assert((int)ROUTE_IDENTITY == (int)CHANNEL_IDENTITY &&
-                   (int)ROUTE_GZIP == (int)CHANNEL_GZIP &&
-                   (int)ROUTE_ENCODING_COUNT == (int)CHANNEL_ENCODING_COUNT,
-               "encodings differ");
-
 struct front {
     int channel_fd;
     int epoll_fd;

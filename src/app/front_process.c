@@ -19,7 +19,7 @@ static const uint64_t BACKOFF_MIN_US = 100000, BACKOFF_MAX_US = 5 * USEC_PER_SEC
 static const uint64_t HEALTHY_US = 10 * USEC_PER_SEC; /* who lives this long has no back-off */
 
 /* Above every number that the front's descriptors get, so that placing one never closes another. */
-enum { HIGH_FD = 128 };
+enum { HIGH_FD = VERB_FRONT_CHANNEL_FD + OPTIONS_LISTEN_MAX + 1 };
 
 void front_process_init(struct front_process *front, const struct front_process_options *options)
 {

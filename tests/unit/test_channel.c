@@ -73,7 +73,7 @@ static int body_of(const char *text)
 static void a_request_arrives_as_it_was_sent(void **state)
 {
     struct ends ends = open_ends();
-    struct channel_request sent = {CHANNEL_OPENMETRICS, CHANNEL_GZIP, 42}, got;
+    struct channel_request sent = {ROUTE_OPENMETRICS, ROUTE_GZIP, 42}, got;
 
     (void)state;
     assert_int_equal(channel_receive_request(ends.collector_fd, &got), -EAGAIN);
@@ -154,7 +154,7 @@ static void a_full_queue_says_try_again(void **state)
 static void a_request_of_the_wrong_form_is_refused(void **state)
 {
     struct ends ends = open_ends();
-    struct channel_request good = {0}, bad_format = {CHANNEL_FORMAT_COUNT, 0, 0},
+    struct channel_request good = {0}, bad_format = {ROUTE_FORMAT_COUNT, 0, 0},
                            bad_encoding = {0, UINT32_MAX, 0}, got;
     char large[sizeof(good) + 1] = {0};
     int next = next_descriptor();
