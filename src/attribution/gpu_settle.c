@@ -46,19 +46,37 @@ static int reserve_scratch(struct gpu *gpu, size_t claimants)
     return 0;
 }
 
-static struct claimant *claimant_of(struct gpu *gpu, struct evidence *evidence, uint32_t process)
+static struct claimant *add_claimant(struct gpu *gpu, struct evidence *evidence, uint32_t process)
 {
-    struct claimant *claimant;
+    struct claimant *claimant = &gpu->claimants[evidence->claimant_count++];
 
-    for (size_t i = 0; i < evidence->claimant_count; i++)
-        if (gpu->claimants[i].process == process)
-            return &gpu->claimants[i];
-    claimant = &gpu->claimants[evidence->claimant_count++];
     *claimant = (struct claimant){
         .process = process,
         .workload = gpu->ledger->processes[process].workload,
     };
     return claimant;
+}
+
+/* The first claimants: those whom a list named, each once. */
+static void gather_contexts(struct gpu *gpu, const struct window *window, struct evidence *evidence)
+{
+    for (size_t i = 0; i < window->presence_count; i++) {
+        uint8_t lists = window_lists_of(window, &window->presences[i]);
+
+        if (lists == 0)
+            continue;
+        add_claimant(gpu, evidence, window->presences[i].process)->has_context = true;
+        evidence->has_mps |= lists & (1 << SAMPLE_LIST_MPS);
+    }
+}
+
+static struct claimant *find_claimant(struct gpu *gpu, const struct evidence *evidence,
+                                      uint32_t process)
+{
+    for (size_t i = 0; i < evidence->claimant_count; i++)
+        if (gpu->claimants[i].process == process)
+            return &gpu->claimants[i];
+    return NULL;
 }
 
 static bool is_believed(const struct gpu *gpu, const struct label *label)
@@ -102,23 +120,15 @@ static void gather_labels(struct gpu *gpu, const struct window *window, struct e
             continue;
         bind_label(gpu, label);
         if (label->process != LEDGER_NONE && is_believed(gpu, label)) {
-            claimant_of(gpu, evidence, label->process)->weight += weight;
+            struct claimant *claimant = find_claimant(gpu, evidence, label->process);
+
+            if (!claimant)
+                claimant = add_claimant(gpu, evidence, label->process);
+            claimant->weight += weight;
             evidence->known_weight += weight;
         } else {
             evidence->unknown_weight += weight;
         }
-    }
-}
-
-static void gather_contexts(struct gpu *gpu, const struct window *window, struct evidence *evidence)
-{
-    for (size_t i = 0; i < window->presence_count; i++) {
-        uint8_t lists = window_lists_of(window, &window->presences[i]);
-
-        if (lists == 0)
-            continue;
-        claimant_of(gpu, evidence, window->presences[i].process)->has_context = true;
-        evidence->has_mps |= lists & (1 << SAMPLE_LIST_MPS);
     }
 }
 

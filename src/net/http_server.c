@@ -11,6 +11,8 @@
 
 #include "core/buffer.h"
 #include "core/macros.h"
+#include "net/connections.h"
+#include "net/landing.h"
 
 enum {
     HEADERS_CAP_BYTES = 16 * 1024,
@@ -26,31 +28,9 @@ enum {
     VARIANT_COUNT = ROUTE_FORMAT_COUNT * ROUTE_ENCODING_COUNT,
 };
 
-/* How long a scrape waits for its body, how long we do not accept after accept(2) failed, and how
- * long a response takes at least before it may be cut short to make room. */
+/* How long a scrape waits for its body, and how long we do not accept after accept(2) failed. */
 static const uint64_t answer_limit_us = 2 * USEC_PER_SEC;
 static const uint64_t accept_pause_us = USEC_PER_SEC / 10;
-static const uint64_t busy_grace_us = USEC_PER_SEC;
-
-/*
- * What a connection does, and how long it may. These are absolute limits: libmicrohttpd's own
- * timeout starts over with every byte, so a client that drips one byte a second would stay for
- * ever.
- */
-enum phase {
-    PHASE_FRESH, /* from accept to the end of the first request's headers */
-    PHASE_IDLE,  /* from a response to the end of the next request's headers */
-    PHASE_BUSY,  /* from there to the end of the response */
-    PHASE_CUT,   /* shut down, until libmicrohttpd notices */
-    PHASE_COUNT,
-};
-
-/* Prometheus scrapes at most every two minutes. */
-static const uint64_t phase_limit_us[] = {
-    [PHASE_FRESH] = 5 * USEC_PER_SEC,
-    [PHASE_IDLE] = 120 * USEC_PER_SEC,
-    [PHASE_BUSY] = 30 * USEC_PER_SEC,
-};
 
 enum reply {
     REPLY_NONE,
@@ -88,14 +68,10 @@ static const struct {
 };
 
 struct connection {
-    TAILQ_ENTRY(connection) by_phase;
+    struct connection_state state; /* waits_for_body: suspended, and in the variant's list */
     TAILQ_ENTRY(connection) by_wait;
     struct MHD_Connection *mhd;
-    int fd; /* libmicrohttpd's */
-    enum phase phase;
-    uint64_t since_us;       /* when the phase began */
     struct variant *variant; /* what the request in hand is about, or NULL */
-    bool waiting;            /* suspended, and in the variant's list */
     bool wants_readiness;    /* all it asks is whether there is a body */
     enum reply reply;        /* what it gets, once that is known */
 };
@@ -117,9 +93,8 @@ struct http_server {
     size_t listener_count;
     uint64_t accept_again_us; /* 0: accepting */
     bool draining;
-    size_t connection_count;
-    size_t body_count;                          /* mapped */
-    struct connection_list phases[PHASE_COUNT]; /* each with the oldest first */
+    struct connections connections;
+    size_t body_count; /* mapped */
     struct variant variants[VARIANT_COUNT];
     struct MHD_Response *fixed[REPLY_COUNT];
 };
@@ -134,26 +109,11 @@ static uint64_t now_us(const struct http_server *server)
     return server->options.clock->monotonic_us(server->options.clock);
 }
 
-static void enter_phase(struct http_server *server, struct connection *c, enum phase phase)
-{
-    TAILQ_REMOVE(&server->phases[c->phase], c, by_phase);
-    c->phase = phase;
-    c->since_us = now_us(server);
-    TAILQ_INSERT_TAIL(&server->phases[phase], c, by_phase);
-}
-
-/* libmicrohttpd reads an end of file at its next run, and closes. */
-static void cut(struct http_server *server, struct connection *c)
-{
-    shutdown(c->fd, SHUT_RDWR);
-    enter_phase(server, c, PHASE_CUT);
-}
-
 static void stop_waiting(struct connection *c)
 {
-    if (c->waiting)
+    if (c->state.waits_for_body)
         TAILQ_REMOVE(&c->variant->waiting, c, by_wait);
-    c->waiting = false;
+    c->state.waits_for_body = false;
 }
 
 static void answer(struct connection *c, enum reply reply)
@@ -257,7 +217,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         return MHD_NO;
     if (!*request_state) {
         *request_state = c;
-        enter_phase(server, c, PHASE_BUSY);
+        connections_enter(&server->connections, &c->state, CONNECTION_BUSY);
         c->reply = refuse_early(c);
         return c->reply == REPLY_NONE ? MHD_YES : send_reply(server, c);
     }
@@ -265,7 +225,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         c->reply = decide(server, c, url, method);
     if (c->reply != REPLY_NONE)
         return send_reply(server, c);
-    c->waiting = true;
+    c->state.waits_for_body = true;
     TAILQ_INSERT_TAIL(&c->variant->waiting, c, by_wait);
     MHD_suspend_connection(mhd);
     return MHD_YES;
@@ -285,8 +245,8 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **request_s
     c->reply = REPLY_NONE;
     c->variant = NULL;
     c->wants_readiness = false;
-    if (c->phase == PHASE_BUSY)
-        enter_phase(server, c, PHASE_IDLE);
+    if (c->state.phase == CONNECTION_BUSY)
+        connections_enter(&server->connections, &c->state, CONNECTION_IDLE);
 }
 
 static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
@@ -305,16 +265,11 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
             return;
         }
         c->mhd = mhd;
-        c->fd = info->connect_fd;
-        c->phase = PHASE_FRESH;
-        c->since_us = now_us(server);
-        TAILQ_INSERT_TAIL(&server->phases[PHASE_FRESH], c, by_phase);
-        server->connection_count++;
+        connections_add(&server->connections, &c->state, info->connect_fd);
         *socket_context = c;
     } else if (c) {
         stop_waiting(c);
-        TAILQ_REMOVE(&server->phases[c->phase], c, by_phase);
-        server->connection_count--;
+        connections_remove(&server->connections, &c->state);
         free(c);
     }
 }
@@ -327,50 +282,21 @@ static void enforce_deadlines(struct http_server *server)
     for (size_t i = 0; i < VARIANT_COUNT; i++) {
         struct variant *variant = &server->variants[i];
 
-        while ((c = TAILQ_FIRST(&variant->waiting)) && now - c->since_us >= answer_limit_us)
+        while ((c = TAILQ_FIRST(&variant->waiting)) && now - c->state.since_us >= answer_limit_us)
             answer(c, REPLY_NO_ANSWER);
     }
-    for (size_t phase = 0; phase < PHASE_CUT; phase++)
-        while ((c = TAILQ_FIRST(&server->phases[phase])) &&
-               now - c->since_us >= phase_limit_us[phase])
-            cut(server, c);
-}
-
-static struct connection *slowest_reader(struct http_server *server)
-{
-    struct connection *c = TAILQ_FIRST(&server->phases[PHASE_BUSY]);
-
-    while (c && c->waiting)
-        c = TAILQ_NEXT(c, by_phase);
-    return c;
-}
-
-/*
- * Whom to cut for a newcomer: who has waited longest without a complete request. So a crowd of idle
- * or dripping connections pushes out its own, and a scraper that sends its request is never in
- * line. Where all are being answered, the slowest reader.
- */
-static struct connection *choose_victim(struct http_server *server)
-{
-    struct connection *fresh = TAILQ_FIRST(&server->phases[PHASE_FRESH]);
-    struct connection *idle = TAILQ_FIRST(&server->phases[PHASE_IDLE]);
-    struct connection *reader = slowest_reader(server);
-
-    if (fresh && (!idle || fresh->since_us <= idle->since_us))
-        return fresh;
-    if (idle)
-        return idle;
-    return reader && now_us(server) - reader->since_us >= busy_grace_us ? reader : NULL;
+    connections_enforce_limits(&server->connections);
 }
 
 /* Each reader holds the body that it was promised; readers that take their time must not hold one
  * of every second. */
 static void release_old_bodies(struct http_server *server)
 {
-    struct connection *c;
+    struct connection_state *reader;
 
-    while (server->body_count > BODIES_MAX && (c = slowest_reader(server))) {
-        cut(server, c);
+    while (server->body_count > BODIES_MAX &&
+           (reader = connections_slowest_reader(&server->connections))) {
+        connections_cut(&server->connections, reader);
         MHD_run(server->daemon);
     }
 }
@@ -388,7 +314,7 @@ static void arm_listeners(struct http_server *server, bool armed)
 
 static bool is_full(const struct http_server *server)
 {
-    return server->connection_count >= server->options.connections_max;
+    return server->connections.count >= server->options.connections_max;
 }
 
 static void accept_from(struct http_server *server, int listener_fd)
@@ -396,7 +322,7 @@ static void accept_from(struct http_server *server, int listener_fd)
     for (size_t i = 0; i < ACCEPTS_PER_RUN; i++) {
         struct sockaddr_storage address;
         socklen_t address_len = sizeof(address);
-        struct connection *victim = NULL;
+        struct connection_state *victim = NULL;
         int fd;
 
         /* Closes who was cut before, and reads the requests that are there: who sent one by now is
@@ -404,7 +330,7 @@ static void accept_from(struct http_server *server, int listener_fd)
         if (is_full(server))
             MHD_run(server->daemon);
         if (is_full(server)) {
-            victim = choose_victim(server);
+            victim = connections_victim(&server->connections);
             if (!victim) {
                 arm_listeners(server, false);
                 return;
@@ -414,14 +340,14 @@ static void accept_from(struct http_server *server, int listener_fd)
                      SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             if (victim)
-                cut(server, victim);
+                connections_cut(&server->connections, victim);
             /* Closes the descriptor itself where it fails. */
             (void)MHD_add_connection(server->daemon, fd, (struct sockaddr *)&address, address_len);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             /* The listener stays readable: to ask again at once would spin. */
-            victim = choose_victim(server);
+            victim = connections_victim(&server->connections);
             if (victim)
-                cut(server, victim);
+                connections_cut(&server->connections, victim);
             arm_listeners(server, false);
             return;
         } else if (errno == EAGAIN) {
@@ -471,13 +397,9 @@ int http_server_timeout_ms(const struct http_server *server)
     for (size_t i = 0; i < VARIANT_COUNT; i++) {
         c = TAILQ_FIRST(&server->variants[i].waiting);
         if (c)
-            next_us = MIN(next_us, c->since_us + answer_limit_us);
+            next_us = MIN(next_us, c->state.since_us + answer_limit_us);
     }
-    for (size_t phase = 0; phase < PHASE_CUT; phase++) {
-        c = TAILQ_FIRST(&server->phases[phase]);
-        if (c)
-            next_us = MIN(next_us, c->since_us + phase_limit_us[phase]);
-    }
+    next_us = MIN(next_us, connections_next_limit_us(&server->connections));
     if (next_us == UINT64_MAX)
         return -1;
     now = now_us(server);
@@ -598,52 +520,7 @@ void http_server_drain(struct http_server *server)
 
 bool http_server_busy(const struct http_server *server)
 {
-    return !TAILQ_EMPTY(&server->phases[PHASE_BUSY]);
-}
-
-static void append_escaped(struct buffer *out, const char *text)
-{
-    static const char special[] = "&<>\"'";
-    static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
-
-    for (; *text; text++) {
-        const char *at = strchr(special, *text);
-
-        if (at)
-            buffer_str(out, entities[at - special]);
-        else
-            buffer_char(out, *text);
-    }
-}
-
-static void render_landing(const struct http_server_options *options, struct buffer *out)
-{
-    const struct {
-        const char *name, *value;
-    } values[] = {
-        {"{{metrics_path}}", options->metrics_path},
-        {"{{version}}", options->version},
-    };
-    struct span rest = options->landing_template;
-
-    while (rest.len > 0) {
-        size_t taken = 0;
-
-        for (size_t i = 0; i < ARRAY_SIZE(values) && taken == 0; i++) {
-            size_t len = strlen(values[i].name);
-
-            if (rest.len >= len && memcmp(rest.data, values[i].name, len) == 0) {
-                append_escaped(out, values[i].value);
-                taken = len;
-            }
-        }
-        if (taken == 0) {
-            buffer_char(out, *rest.data);
-            taken = 1;
-        }
-        rest.data += taken;
-        rest.len -= taken;
-    }
+    return connections_any_busy(&server->connections);
 }
 
 static struct MHD_Response *fixed_response(enum reply reply, const struct buffer *landing)
@@ -679,7 +556,8 @@ static int build_fixed_responses(struct http_server *server)
     int r = 0;
 
     buffer_init(&landing, LANDING_CAP_BYTES);
-    render_landing(&server->options, &landing);
+    landing_render(server->options.landing_template, server->options.metrics_path,
+                   server->options.version, &landing);
     if (buffer_failed(&landing) || landing.len == 0)
         r = -ENOMEM;
     for (size_t reply = REPLY_LANDING; reply < REPLY_COUNT && r == 0; reply++) {
@@ -697,8 +575,9 @@ static int start_daemon(struct http_server *server)
     struct epoll_event event = {.events = EPOLLIN, .data.fd = -1};
     const union MHD_DaemonInfo *info;
 
-    /* No MHD_USE_ERROR_LOG: it writes a line for every client that goes away. No timeout: see enum
-     * phase. One connection more than we allow: a newcomer is added before its victim is gone. */
+    /* No MHD_USE_ERROR_LOG: it writes a line for every client that goes away. No timeout: see
+     * connections.h. One connection more than we allow: a newcomer is added before its victim is
+     * gone. */
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
         on_request, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
@@ -727,8 +606,7 @@ int http_server_open(const struct http_server_options *options, struct http_serv
         return -ENOMEM;
     server->options = *options;
     server->epoll_fd = -1;
-    for (size_t i = 0; i < PHASE_COUNT; i++)
-        TAILQ_INIT(&server->phases[i]);
+    connections_init(&server->connections, options->clock);
     for (size_t i = 0; i < VARIANT_COUNT; i++)
         TAILQ_INIT(&server->variants[i].waiting);
     r = build_fixed_responses(server);

@@ -1,0 +1,289 @@
+"""The command line: what is wrong is said in one line, and where it listens is where it is told."""
+import json
+import os
+import socket
+import stat
+import sys
+import time
+import unittest
+
+from harness import Exporter, TestCase, Trace, ask, run, wait_until
+
+LOOPBACK = "--listen-address=127.0.0.1:0"
+# Becomes the program, with the socket that was passed as descriptor 3.
+ACTIVATE = ("import os, sys; os.dup2(int(sys.argv[1]), 3); "
+            "os.environ['LISTEN_PID'] = str(os.getpid()); os.execv(sys.argv[2], sys.argv[2:])")
+
+
+class Refusals(TestCase):
+    def refuse(self, *arguments, words, env=None):
+        """Status 2, nothing on stdout, and one line on stderr with these words in this order."""
+        done = run(*arguments, env=env)
+        self.assertEqual((2, b""), (done.returncode, done.stdout), done)
+        text = done.stderr.decode()
+        self.assertRegex(text, r"\Awattribute: [^\n]+\n\Z")
+        at = 0
+        for word in words:
+            self.assertIn(word, text[at:], text)
+            at = text.index(word, at) + len(word)
+
+    def test_an_unknown_flag_is_refused_with_the_one_that_was_meant(self):
+        self.refuse("--listen-adress=:1", words=["--listen-adress", "did you mean --listen-address",
+                                                 "--help"])
+        self.refuse("--frobnicate", words=["--frobnicate", "--help"])
+
+    def test_an_unknown_command_is_refused(self):
+        self.refuse("repaly", words=["repaly", "replay", "--help"])
+
+    def test_a_surplus_argument_is_refused(self):
+        self.refuse("serve", "now", words=["now", "--help"])
+        self.refuse("replay", "a", "b", words=["'b'", "one argument"])
+
+    def test_a_missing_argument_is_refused(self):
+        self.refuse("replay", words=["replay", "TRACE"])
+        self.refuse("--metrics-path", words=["--metrics-path", "needs a value"])
+
+    def test_bad_values_are_refused_with_what_is_allowed(self):
+        for flag, words in (("--sample-interval=fast", ["fast", "250ms"]),
+                            ("--sample-interval=1ms", ["1ms", "100ms to 1m"]),
+                            ("--sample-interval=1h", ["1h", "100ms to 1m"]),
+                            ("--sample-interval=-1s", ["-1s", "duration"]),
+                            ("--max-processes=0", ["'0'", "1 to 1048576"]),
+                            ("--max-workloads=many", ["many", "1 to 1048576"]),
+                            ("--idle-policy=fair", ["fair", "proportional, equal or none"]),
+                            ("--attribution=magic", ["magic", "timeshare"]),
+                            ("--log-level=loud", ["loud", "debug, info, warn or error"]),
+                            ("--log-format=xml", ["xml", "logfmt or json"]),
+                            ("--metric-prefix=9gpu", ["9gpu", "my_gpu_process"]),
+                            ("--metric-prefix=wattribute", ["wattribute", "another"]),
+                            ("--metrics-path=metrics", ["metrics", "begin with '/'"]),
+                            ("--metrics-path=/-/ready", ["/-/ready", "another path"]),
+                            ("--compat=dcgm", ["dcgm", "my-gpu-exporter"]),
+                            ("--listen-address=localhost", ["localhost", "HOST:PORT"]),
+                            ("--listen-address=:70000", ["70000", "0 to 65535"]),
+                            ("--listen-address=unix:relative", ["unix:relative", "absolute"])):
+            with self.subTest(flag=flag):
+                self.refuse(flag, words=words)
+
+    def test_what_this_version_does_not_have_yet_is_refused_by_name(self):
+        self.refuse("--idle-policy=reserved", words=["--idle-policy", "reserved", "not", "use",
+                                                     "proportional, equal or none"])
+        self.refuse("--attribution=intensity", words=["--attribution", "intensity", "not", "use",
+                                                      "timeshare"])
+
+    def test_flags_of_another_command_are_refused(self):
+        self.refuse("replay", "--listen-address=:1", "x.trace", words=["--listen-address", "replay"])
+
+    def test_an_unreadable_config_file_is_refused(self):
+        missing = self.path("missing.yaml")
+        self.refuse(f"--config.file={missing}",
+                    words=[missing, "No such file", "check --config.file"])
+        self.refuse(f"--config.file={self.directory}", words=[self.directory, "Is a directory"])
+
+    def test_an_unknown_key_is_refused_with_its_place(self):
+        path = self.write("w.yaml", b"# comment\nmetrics-path: /m\nidle-polcy: equal\n")
+        self.refuse(f"--config.file={path}",
+                    words=[f"{path}:3:1", "idle-polcy", "did you mean 'idle-policy'"])
+
+    def test_a_bad_value_in_a_config_file_is_refused_with_its_place_even_if_a_flag_replaces_it(self):
+        path = self.write("w.yaml", b"sample-interval: fast\n")
+        self.refuse(f"--config.file={path}", "--sample-interval=1s",
+                    words=[f"{path}:1:18", "sample-interval", "fast", "250ms"])
+
+    def test_a_config_file_that_is_not_yaml_is_refused(self):
+        path = self.write("w.yaml", b"listen-address: [\n")
+        self.refuse(f"--config.file={path}", words=[path, "not YAML"])
+        path = self.write("binary.yaml", bytes(range(128, 256)))
+        self.refuse(f"--config.file={path}", words=[path, "UTF-8"])
+
+    def test_an_address_in_use_is_refused(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            address = "127.0.0.1:%d" % taken.getsockname()[1]
+            self.refuse(f"--listen-address={address}",
+                        words=[address, "Address already in use", "--listen-address"])
+
+    def test_a_unix_socket_in_use_is_refused_and_left_alone(self):
+        path = self.path("taken.sock")
+        with socket.socket(socket.AF_UNIX) as taken:
+            taken.bind(path)
+            taken.listen()
+            self.refuse(f"--listen-address=unix:{path}", words=[path, "Address already in use"])
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(path)
+
+    def test_an_address_of_another_machine_is_refused(self):
+        self.refuse("--listen-address=192.0.2.1:0", words=["192.0.2.1:0", "Cannot assign"])
+
+    def test_if_one_of_several_addresses_fails_none_is_served(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            address = "127.0.0.1:%d" % taken.getsockname()[1]
+            self.refuse(LOOPBACK, f"--listen-address={address}", words=[address])
+
+    def test_an_unreadable_trace_is_refused_by_replay(self):
+        missing = self.path("missing.trace.gz")
+        self.refuse("replay", missing, words=[missing, "No such file"])
+
+    def test_an_unreadable_trace_is_refused_by_serve(self):
+        missing = self.path("missing.trace.gz")
+        self.refuse(LOOPBACK, f"--replay={missing}", words=[missing, "No such file"])
+
+    def test_a_directory_for_proc_that_is_not_there_is_refused(self):
+        self.refuse(LOOPBACK, "--path.procfs=/nonexistent", words=["/nonexistent", "No such file"])
+
+    def test_exporter_port_moves_the_default_address(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            self.refuse(env={"EXPORTER_PORT": str(port)},
+                        words=[f"cannot listen on :{port}:", "Address already in use"])
+
+    def test_bad_environment_variables_are_refused(self):
+        for name, value in (("EXPORTER_PORT", "0"), ("EXPORTER_PORT", "65536"),
+                            ("EXPORTER_PORT", "http"), ("SCRAPE_INTERVAL", "0"),
+                            ("SCRAPE_INTERVAL", "3601"), ("SCRAPE_INTERVAL", "10s")):
+            with self.subTest(name=name, value=value):
+                self.refuse(LOOPBACK, env={name: value}, words=[name, value, "use 1 to"])
+
+    def test_descriptors_that_are_no_listening_sockets_are_refused(self):
+        with open(os.devnull) as file:
+            try:
+                with Exporter(wrapper=(sys.executable, "-c", ACTIVATE, str(file.fileno())),
+                              pass_fds=(file.fileno(),), env={"LISTEN_FDS": "1"}) as exporter:
+                    self.fail("it serves " + exporter.address)
+            except AssertionError as error:
+                self.assertRegex(str(error), "(?s)ended with 2.*LISTEN_FDS: descriptor 3")
+
+
+class Texts(TestCase):
+    def test_help_names_every_flag_on_stdout(self):
+        done = run("--help")
+        self.assertEqual((0, b""), (done.returncode, done.stderr))
+        for flag in (b"--listen-address", b"--sample-interval", b"--idle-policy", b"--replay",
+                     b"--config.file", b"--metric-prefix", b"--max-processes", b"EXPORTER_PORT",
+                     b"SCRAPE_INTERVAL", b"replay [flags] TRACE"):
+            self.assertIn(flag, done.stdout)
+
+    def test_help_of_a_command_is_about_that_command(self):
+        done = run("replay", "--help")
+        self.assertEqual(0, done.returncode)
+        self.assertIn(b"--idle-policy", done.stdout)
+        self.assertNotIn(b"--listen-address", done.stdout)
+
+    def test_version_is_one_line(self):
+        done = run("--version")
+        self.assertEqual((0, b""), (done.returncode, done.stderr))
+        self.assertRegex(done.stdout, rb"\Awattribute [0-9]+\.[0-9]+\.[0-9]+.*\n\Z")
+
+    def test_help_works_even_where_the_environment_is_wrong(self):
+        self.assertEqual(0, run("--help", env={"EXPORTER_PORT": "x"}).returncode)
+
+
+class Serving(TestCase):
+    def test_a_flag_wins_over_exporter_port(self):
+        with Exporter(env={"EXPORTER_PORT": "1"}) as exporter:
+            self.assertTrue(exporter.address.startswith("127.0.0.1:"))
+            self.assertEqual(1, len(exporter.log("listening")))
+
+    def test_a_flag_wins_over_the_config_file(self):
+        path = self.write("w.yaml", b'metrics-path: /file\nlisten-address: ["192.0.2.1:1"]\n')
+        with Exporter(f"--config.file={path}", "--metrics-path=/flag") as exporter:
+            self.assertEqual(200, exporter.ask("/flag").status)
+            self.assertEqual(404, exporter.ask("/file").status)
+
+    def test_the_config_file_is_used(self):
+        path = self.write("w.yaml", b"metrics-path: /file\nlisten-address: 127.0.0.1:0\n")
+        with Exporter(f"--config.file={path}", listen=()) as exporter:
+            self.assertEqual(200, exporter.ask("/file").status)
+
+    def test_scrape_interval_is_the_process_scan_interval(self):
+        # A process that ends after 1 s, with no retention, goes at the next scan. By default that
+        # is 10 s after the start.
+        trace = Trace()
+        trace.gpu(0)
+        trace.work(0, [11], seconds=1)
+        for t in (1.1, 1.5, 2, 2.5, 3, 900):
+            trace.listed(t, 0)
+        with Exporter("--replay", trace.write(self.path("short.trace")), "--metric-retention=0s",
+                      "--sample-interval=100ms", env={"SCRAPE_INTERVAL": "1"}) as exporter:
+            exporter.wait_for_page("the process", lambda page: page.values("my_gpu_process_active"))
+            exporter.wait_for_page("its end",
+                                   lambda page: not page.values("my_gpu_process_active"))
+            self.assertLess(time.monotonic() - exporter.started, 8)
+
+    def test_an_inherited_socket_is_served_instead_of_the_addresses(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            address = "127.0.0.1:%d" % listener.getsockname()[1]
+            with Exporter(wrapper=(sys.executable, "-c", ACTIVATE, str(listener.fileno())),
+                          pass_fds=(listener.fileno(),), env={"LISTEN_FDS": "1"}) as exporter:
+                self.assertEqual([address], [line["address"] for line in exporter.log("listening")])
+                self.assertEqual(200, ask(address).status)
+
+    def test_a_socket_that_is_meant_for_another_process_is_not_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            address = "127.0.0.1:%d" % listener.getsockname()[1]
+            with Exporter(env={"LISTEN_FDS": "1", "LISTEN_PID": "1"}) as exporter:
+                self.assertNotEqual(address, exporter.address)
+                self.assertEqual(200, exporter.ask().status)
+
+    def test_a_unix_socket_is_served(self):
+        address = "unix:" + self.path("metrics.sock")
+        with Exporter(listen=(address,)) as exporter:
+            self.assertEqual(address, exporter.address)
+            self.assertEqual(1, exporter.page().value("wattribute_front_starts_total"))
+
+    def test_a_unix_socket_that_a_killed_process_left_is_taken_over(self):
+        path = self.path("metrics.sock")
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(path)
+        self.assertTrue(stat.S_ISSOCK(os.stat(path).st_mode))
+        with Exporter(listen=("unix:" + path,)) as exporter:
+            self.assertEqual(200, exporter.ask().status)
+
+    def test_several_addresses_are_all_served(self):
+        unix = "unix:" + self.path("metrics.sock")
+        with Exporter(listen=("127.0.0.1:0", unix, "127.0.0.1:0")) as exporter:
+            addresses = [line["address"] for line in exporter.log("listening")]
+            self.assertEqual(3, len(set(addresses)))
+            self.assertIn(unix, addresses)
+            for address in addresses:
+                self.assertEqual(200, ask(address).status, address)
+
+    def test_ipv6_loopback_is_served(self):
+        with Exporter(listen=("[::1]:0",)) as exporter:
+            self.assertTrue(exporter.address.startswith("[::1]:"))
+            self.assertEqual(200, exporter.ask().status)
+
+    def test_without_a_meter_it_warns_is_ready_and_serves_its_own_metrics(self):
+        with Exporter() as exporter:
+            warnings = [line["msg"] for line in exporter.log() if line.get("level") == "warn"]
+            self.assertEqual(1, len(warnings), warnings)
+            self.assertIn("no energy meter was found", warnings[0])
+            self.assertEqual(200, exporter.ask("/-/ready").status)
+            self.assertEqual(200, exporter.ask("/-/healthy").status)
+            page = exporter.page()
+            self.assertEqual(0, page.value("wattribute_replay_active"))
+            self.assertEqual(1, page.value("wattribute_build_info"))
+            self.assertFalse(page.values("wattribute_meter_energy_joules_total"))
+
+    def silent(self, *flags):
+        """The log of a start and end, where the log cannot tell the address."""
+        address = "unix:" + self.path("metrics.sock")
+        exporter = Exporter(*flags, listen=(address,))
+        exporter.address = address
+        try:
+            wait_until("it is ready", exporter.is_ready)
+            exporter.stop()
+            return exporter.log_text()
+        finally:
+            exporter.__exit__(*sys.exc_info())
+
+    def test_json_logs_are_a_json_object_a_line(self):
+        lines = [json.loads(line) for line in self.silent("--log-format=json").splitlines()]
+        self.assertEqual("listening", lines[0]["msg"])
+        self.assertEqual("unix:" + self.path("metrics.sock"), lines[0]["address"])
+
+    def test_log_level_error_keeps_a_good_start_silent(self):
+        self.assertEqual("", self.silent("--log-level=error"))
+
+
+if __name__ == "__main__":
+    unittest.main()

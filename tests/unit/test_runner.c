@@ -1,0 +1,456 @@
+/* sources/runner: batches in order, faults and hangs reported, and an end that never waits long. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/macros.h"
+#include "sources/runner.h"
+
+enum { INTERVAL_US = 1, DEADLINE_US = 3000000, UNLIMITED = INT32_MAX };
+
+/* The runner does not wait longer than this for a thread that ends at once. */
+static const uint64_t STOP_US = 60 * USEC_PER_SEC;
+static const uint64_t HOUR_US = 3600 * USEC_PER_SEC;
+
+/* A manual clock that threads may share. */
+struct shared_clock {
+    struct clock clock;
+    pthread_mutex_t lock;
+    uint64_t now_us;
+};
+
+static uint64_t read_shared(const struct clock *clock)
+{
+    struct shared_clock *shared = (struct shared_clock *)(uintptr_t)clock;
+    uint64_t now_us;
+
+    pthread_mutex_lock(&shared->lock);
+    now_us = shared->now_us;
+    pthread_mutex_unlock(&shared->lock);
+    return now_us;
+}
+
+static void advance(struct shared_clock *shared, uint64_t us)
+{
+    pthread_mutex_lock(&shared->lock);
+    shared->now_us += us;
+    pthread_mutex_unlock(&shared->lock);
+}
+
+/* A source whose reads wait until the test lets them go; each adds its number as a sample. */
+struct fake {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned allowed, begun, finished, closed;
+    bool began_with_samples;
+    int result;
+    const char *text;
+};
+
+static int fake_read(void *state, struct batch *batch, struct error *err)
+{
+    struct fake *fake = state;
+    struct sample sample = {.kind = SAMPLE_POWER};
+    int r;
+
+    pthread_mutex_lock(&fake->lock);
+    fake->begun++;
+    fake->began_with_samples |= batch->count > 0;
+    pthread_cond_broadcast(&fake->changed);
+    while (fake->finished >= fake->allowed)
+        pthread_cond_wait(&fake->changed, &fake->lock);
+    sample.t_us = fake->finished++;
+    r = fake->result < 0 ? error_set(err, fake->result, "%s", fake->text) : 0;
+    pthread_cond_broadcast(&fake->changed);
+    pthread_mutex_unlock(&fake->lock);
+    return batch_add(batch, &sample) < 0 ? -ENOMEM : r;
+}
+
+static void fake_close(void *state)
+{
+    struct fake *fake = state;
+
+    pthread_mutex_lock(&fake->lock);
+    fake->closed++;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+static const struct source_ops fake_ops = {.name = "fake", .read = fake_read, .close = fake_close};
+
+static void allow(struct fake *fake, unsigned reads, int result, const char *text)
+{
+    pthread_mutex_lock(&fake->lock);
+    fake->result = result;
+    fake->text = text;
+    fake->allowed = reads == UNLIMITED ? UNLIMITED : fake->allowed + reads;
+    pthread_cond_broadcast(&fake->changed);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+/* Returns when this many reads were begun. */
+static void wait_begun(struct fake *fake, unsigned reads)
+{
+    pthread_mutex_lock(&fake->lock);
+    while (fake->begun < reads)
+        pthread_cond_wait(&fake->changed, &fake->lock);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+static void wait_finished(struct fake *fake, unsigned reads)
+{
+    pthread_mutex_lock(&fake->lock);
+    while (fake->finished < reads)
+        pthread_cond_wait(&fake->changed, &fake->lock);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+static unsigned count_finished(struct fake *fake)
+{
+    unsigned finished;
+
+    pthread_mutex_lock(&fake->lock);
+    finished = fake->finished;
+    pthread_mutex_unlock(&fake->lock);
+    return finished;
+}
+
+struct rig {
+    struct shared_clock clock;
+    struct fake fake;
+    int wake_fd;
+    struct runner *runner;
+};
+
+static void start(struct rig *rig, uint64_t interval_us)
+{
+    *rig = (struct rig){
+        .clock = {{read_shared, read_shared}, PTHREAD_MUTEX_INITIALIZER, 1000000},
+        .fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER},
+        .wake_fd = eventfd(0, EFD_CLOEXEC), /* blocks: the test waits by reading it */
+    };
+    assert_true(rig->wake_fd >= 0);
+    assert_int_equal(runner_start(&fake_ops, &rig->fake, &rig->clock.clock, interval_us,
+                                  DEADLINE_US, rig->wake_fd, &rig->runner),
+                     0);
+}
+
+static void stop(struct rig *rig)
+{
+    allow(&rig->fake, UNLIMITED, 0, NULL);
+    runner_stop(rig->runner, STOP_US);
+    assert_int_equal(rig->fake.closed, 1);
+    close(rig->wake_fd);
+}
+
+/* Waits for the next batch and takes it. */
+static struct batch *take_next(struct rig *rig)
+{
+    struct batch *batch = runner_take(rig->runner);
+    uint64_t wakes;
+
+    while (!batch) {
+        assert_int_equal(read(rig->wake_fd, &wakes, sizeof(wakes)), sizeof(wakes));
+        batch = runner_take(rig->runner);
+    }
+    return batch;
+}
+
+static void use_up(struct rig *rig, uint64_t number)
+{
+    struct batch *batch = take_next(rig);
+
+    assert_int_equal(batch->count, 1);
+    assert_int_equal(batch->samples[0].t_us, number);
+    runner_give_back(rig->runner, batch);
+}
+
+static void batches_arrive_in_order_and_each_wakes_the_owner(void **state)
+{
+    struct rig rig;
+    uint64_t wakes = 0;
+
+    (void)state;
+    start(&rig, INTERVAL_US);
+    assert_string_equal(runner_name(rig.runner), "fake");
+    assert_null(runner_take(rig.runner));
+    allow(&rig.fake, 5, 0, NULL);
+    while (wakes < 5) {
+        uint64_t more;
+
+        assert_int_equal(read(rig.wake_fd, &more, sizeof(more)), sizeof(more));
+        wakes += more;
+    }
+    assert_int_equal(wakes, 5);
+    for (uint64_t i = 0; i < 5; i++)
+        use_up(&rig, i);
+    assert_null(runner_take(rig.runner));
+    stop(&rig);
+}
+
+/* One is with the source and one with the owner: there are never more. */
+static void batches_that_are_given_back_are_used_again_and_empty(void **state)
+{
+    const struct batch *seen[2] = {NULL, NULL};
+    struct rig rig;
+
+    (void)state;
+    start(&rig, INTERVAL_US);
+    for (uint64_t i = 0; i < 100; i++) {
+        struct batch *batch;
+
+        allow(&rig.fake, 1, 0, NULL);
+        batch = take_next(&rig);
+        assert_int_equal(batch->count, 1);
+        assert_int_equal(batch->samples[0].t_us, i);
+        if (!seen[0])
+            seen[0] = batch;
+        else if (batch != seen[0] && !seen[1])
+            seen[1] = batch;
+        assert_true(batch == seen[0] || batch == seen[1]);
+        runner_give_back(rig.runner, batch);
+    }
+    stop(&rig);
+    assert_false(rig.fake.began_with_samples);
+}
+
+static void a_failed_read_counts_and_keeps_its_text_until_one_succeeds(void **state)
+{
+    struct runner_status status;
+    struct rig rig;
+
+    (void)state;
+    start(&rig, INTERVAL_US);
+    runner_get_status(rig.runner, &status);
+    assert_true(status.up);
+    assert_int_equal(status.errors, 0);
+    assert_string_equal(status.error, "");
+    for (uint64_t i = 0; i < 3; i++) {
+        allow(&rig.fake, 1, -EIO, i == 2 ? "third" : "the driver is gone");
+        use_up(&rig, i); /* what was added before the error counts */
+        runner_get_status(rig.runner, &status);
+        assert_false(status.up);
+        assert_int_equal(status.errors, i + 1);
+        assert_string_equal(status.error, i == 2 ? "third" : "the driver is gone");
+    }
+    allow(&rig.fake, 1, 0, NULL);
+    use_up(&rig, 3);
+    runner_get_status(rig.runner, &status);
+    assert_true(status.up);
+    assert_int_equal(status.errors, 3);
+    assert_string_equal(status.error, "");
+    stop(&rig);
+}
+
+static void a_long_error_is_cut_to_what_the_status_holds(void **state)
+{
+    struct runner_status status;
+    char text[1000];
+    struct rig rig;
+
+    (void)state;
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    start(&rig, INTERVAL_US);
+    allow(&rig.fake, 1, -EIO, text);
+    use_up(&rig, 0);
+    runner_get_status(rig.runner, &status);
+    assert_int_equal(strlen(status.error), sizeof(status.error) - 1);
+    assert_memory_equal(status.error, text, sizeof(status.error) - 1);
+    stop(&rig);
+}
+
+static void age_runs_from_the_last_success_and_duration_is_that_of_the_last_read(void **state)
+{
+    struct runner_status status;
+    struct rig rig;
+
+    (void)state;
+    start(&rig, INTERVAL_US);
+    runner_get_status(rig.runner, &status);
+    assert_int_equal(status.age_us, 0); /* at first since the start */
+    wait_begun(&rig.fake, 1);
+    advance(&rig.clock, 30000);
+    allow(&rig.fake, 1, 0, NULL);
+    use_up(&rig, 0);
+    runner_get_status(rig.runner, &status);
+    assert_int_equal(status.age_us, 0);
+    assert_int_equal(status.duration_us, 30000);
+    wait_begun(&rig.fake, 2);
+    advance(&rig.clock, 70000);
+    allow(&rig.fake, 1, -EIO, "no");
+    use_up(&rig, 1);
+    runner_get_status(rig.runner, &status);
+    assert_int_equal(status.age_us, 70000);
+    assert_int_equal(status.duration_us, 70000);
+    stop(&rig);
+}
+
+static void a_read_that_hangs_is_down_after_its_deadline_and_back_when_it_returns(void **state)
+{
+    struct runner_status status;
+    struct rig rig;
+
+    (void)state;
+    start(&rig, INTERVAL_US);
+    wait_begun(&rig.fake, 1);
+    advance(&rig.clock, DEADLINE_US);
+    runner_get_status(rig.runner, &status);
+    assert_true(status.up);
+    assert_string_equal(status.error, "");
+    advance(&rig.clock, 1);
+    runner_get_status(rig.runner, &status);
+    assert_false(status.up);
+    assert_string_equal(status.error, "does not answer within its deadline");
+    assert_int_equal(status.duration_us, DEADLINE_US + 1);
+    assert_int_equal(status.age_us, DEADLINE_US + 1);
+    assert_int_equal(status.errors, 0);
+    assert_null(runner_take(rig.runner)); /* the owner never waits for it */
+    allow(&rig.fake, 1, 0, NULL);
+    use_up(&rig, 0);
+    runner_get_status(rig.runner, &status);
+    assert_true(status.up);
+    assert_string_equal(status.error, "");
+    assert_int_equal(status.age_us, 0);
+    stop(&rig);
+}
+
+static void a_source_that_hangs_does_not_disturb_another(void **state)
+{
+    struct runner_status status;
+    struct rig hung, well;
+
+    (void)state;
+    start(&hung, INTERVAL_US);
+    start(&well, INTERVAL_US);
+    wait_begun(&hung.fake, 1);
+    for (uint64_t i = 0; i < 50; i++) {
+        wait_begun(&well.fake, (unsigned)i + 1);
+        advance(&hung.clock, DEADLINE_US);
+        advance(&well.clock, DEADLINE_US);
+        allow(&well.fake, 1, 0, NULL);
+        use_up(&well, i);
+        runner_get_status(well.runner, &status);
+        assert_true(status.up);
+        assert_int_equal(status.age_us, 0);
+        runner_get_status(hung.runner, &status);
+        assert_int_equal(status.up, i == 0);
+    }
+    stop(&well);
+    stop(&hung);
+}
+
+static void a_queue_that_nobody_empties_is_bounded(void **state)
+{
+    enum { QUEUE_MAX = 64, ROUNDS = 1000 };
+    struct runner_status status;
+    struct rig full, other;
+
+    (void)state;
+    start(&full, INTERVAL_US);
+    allow(&full.fake, UNLIMITED, 0, NULL);
+    wait_finished(&full.fake, QUEUE_MAX);
+    /* Time enough for a reader that does not stop: another makes a thousand rounds. */
+    start(&other, INTERVAL_US);
+    allow(&other.fake, UNLIMITED, 0, NULL);
+    for (uint64_t i = 0; i < ROUNDS; i++)
+        use_up(&other, i);
+    stop(&other);
+    assert_int_equal(count_finished(&full.fake), QUEUE_MAX);
+    /* It is the owner who is late: no read hangs. */
+    advance(&full.clock, 10 * DEADLINE_US);
+    runner_get_status(full.runner, &status);
+    assert_true(status.up);
+    assert_int_equal(status.age_us, 10 * DEADLINE_US);
+    /* Once there is room it goes on, and nothing was lost. */
+    for (uint64_t i = 0; i < 2 * QUEUE_MAX; i++)
+        use_up(&full, i);
+    stop(&full);
+}
+
+static void stopping_wakes_a_runner_that_waits_for_its_next_round(void **state)
+{
+    struct rig rig;
+
+    (void)state;
+    start(&rig, HOUR_US);
+    allow(&rig.fake, UNLIMITED, 0, NULL);
+    use_up(&rig, 0);
+    stop(&rig); /* closes the source: so it did not give up waiting */
+    assert_int_equal(rig.fake.finished, 1);
+}
+
+static void stopping_frees_what_is_queued_and_what_is_spare(void **state)
+{
+    struct rig rig;
+
+    (void)state;
+    start(&rig, INTERVAL_US);
+    allow(&rig.fake, 10, 0, NULL);
+    wait_finished(&rig.fake, 10);
+    use_up(&rig, 0);
+    use_up(&rig, 1);
+    stop(&rig); /* the leak checker sees the rest */
+    assert_true(rig.fake.finished >= 10);
+}
+
+static uint64_t real_us(void)
+{
+    return clock_system.monotonic_us(&clock_system);
+}
+
+static void stopping_leaves_a_source_that_hangs_behind(void **state)
+{
+    static struct runner *left_behind; /* by intention: so that it does not count as a leak */
+    uint64_t began_us, wakes;
+    struct rig rig;
+
+    (void)state;
+    start(&rig, INTERVAL_US);
+    left_behind = rig.runner;
+    wait_begun(&rig.fake, 1);
+    began_us = real_us();
+    runner_stop(left_behind, 1000);
+    assert_true(real_us() - began_us < 10 * USEC_PER_SEC);
+    assert_int_equal(rig.fake.closed, 0);
+    /* If the source answers after all, its thread finds everything in place, and ends. */
+    allow(&rig.fake, UNLIMITED, 0, NULL);
+    assert_int_equal(read(rig.wake_fd, &wakes, sizeof(wakes)), sizeof(wakes));
+    assert_int_equal(wakes, 1);
+    close(rig.wake_fd);
+}
+
+static void stopping_nothing_does_nothing(void **state)
+{
+    (void)state;
+    runner_stop(NULL, HOUR_US);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_arrive_in_order_and_each_wakes_the_owner),
+        cmocka_unit_test(batches_that_are_given_back_are_used_again_and_empty),
+        cmocka_unit_test(a_failed_read_counts_and_keeps_its_text_until_one_succeeds),
+        cmocka_unit_test(a_long_error_is_cut_to_what_the_status_holds),
+        cmocka_unit_test(age_runs_from_the_last_success_and_duration_is_that_of_the_last_read),
+        cmocka_unit_test(a_read_that_hangs_is_down_after_its_deadline_and_back_when_it_returns),
+        cmocka_unit_test(a_source_that_hangs_does_not_disturb_another),
+        cmocka_unit_test(a_queue_that_nobody_empties_is_bounded),
+        cmocka_unit_test(stopping_wakes_a_runner_that_waits_for_its_next_round),
+        cmocka_unit_test(stopping_frees_what_is_queued_and_what_is_spare),
+        cmocka_unit_test(stopping_leaves_a_source_that_hangs_behind),
+        cmocka_unit_test(stopping_nothing_does_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
