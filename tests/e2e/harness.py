@@ -49,10 +49,11 @@ def prometheus_tool(name):
     return path
 
 
-def run(*arguments, env=None, timeout=20):
+def run(*arguments, env=None, wrapper=(), pass_fds=(), timeout=20):
     """The program to its end: returncode, stdout and stderr, as bytes."""
-    return subprocess.run([binary(), *arguments], env={**os.environ, **(env or {})},
-                          stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
+    return subprocess.run([*wrapper, binary(), *arguments], env={**os.environ, **(env or {})},
+                          stdin=subprocess.DEVNULL, capture_output=True, pass_fds=pass_fds,
+                          timeout=timeout)
 
 
 def wait_until(what, condition, seconds=10):
@@ -96,8 +97,12 @@ def connect(address, timeout=10):
     """A connected stream socket; the address is as the exporter logs it."""
     if address.startswith("unix:"):
         sock = socket.socket(socket.AF_UNIX)
-        sock.settimeout(timeout)
-        sock.connect(address[5:])
+        try:
+            sock.settimeout(timeout)
+            sock.connect(address[5:])
+        except OSError:
+            sock.close()
+            raise
         return sock
     host, port = address.rsplit(":", 1)
     return socket.create_connection((host.strip("[]"), int(port)), timeout)
@@ -188,7 +193,7 @@ class Exporter:
             if self.process.poll() is None:
                 self.process.kill()
                 self.process.wait()
-            if error_type not in (None, unittest.SkipTest):
+            if error_type is not None:
                 print(f"--- log of {' '.join(map(str, self.process.args))}\n{self.log_text()}---",
                       file=sys.stderr)
             self.directory.cleanup()
