@@ -23,8 +23,8 @@ enum channel_status {
 };
 
 struct channel_request {
-    uint32_t format;   /* enum route_format */
-    uint32_t encoding; /* enum route_encoding */
+    uint32_t format;          /* enum route_format */
+    uint32_t encoding;        /* enum route_encoding */
     uint64_t have_generation; /* 0: none */
 };
 

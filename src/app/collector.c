@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -369,8 +370,19 @@ static int open_loop(struct collector *collector, struct error *err)
     return r < 0 ? error_set(err, r, "cannot set up the event loop: %s", strerror(-r)) : 0;
 }
 
-static void close_all(struct collector *collector)
+void collector_run(struct collector *collector)
 {
+    if (collector->runner_count == 0)
+        log_warn("no energy meter was found on this node; only the exporter's own metrics are "
+                 "served (try --replay FILE)");
+    loop(collector);
+    finish(collector);
+}
+
+void collector_close(struct collector *collector)
+{
+    if (!collector)
+        return;
     for (size_t i = 0; i < collector->runner_count; i++)
         runner_stop(collector->runners[i], STOP_SOURCE_US);
     front_process_stop(&collector->front, 0);
@@ -379,12 +391,24 @@ static void close_all(struct collector *collector)
     cleanup_close(&collector->epoll_fd);
     cleanup_close(&collector->signal_fd);
     cleanup_close(&collector->wake_fd);
+    free(collector);
 }
 
-int collector_run(const struct collector_options *options, struct error *err)
+int collector_open(const struct collector_options *options, struct collector **ret_collector,
+                   struct error *err)
 {
-    struct pipeline_options pipeline_options = verb_pipeline_options(options->options, false);
-    struct collector collector = {
+    const struct pipeline_options pipeline_options = verb_pipeline_options(options->options, false);
+    const struct exposition_options exposition = {
+        .process_prefix = options->options->metric_prefix,
+        .compat_my_gpu_exporter = options->options->compat_my_gpu_exporter,
+        .version = WATTRIBUTE_VERSION,
+    };
+    struct collector *collector = malloc(sizeof(*collector));
+    int r;
+
+    if (!collector)
+        return error_set(err, -ENOMEM, "out of memory");
+    *collector = (struct collector){
         .options = options->options,
         .host = options->host,
         .clock = &clock_system,
@@ -393,35 +417,23 @@ int collector_run(const struct collector_options *options, struct error *err)
         .wake_fd = -1,
         .start_us = clock_system.realtime_us(&clock_system),
     };
-    int r;
-
-    front_process_init(&collector.front, &options->front);
-    bodies_init(&collector.bodies,
-                &(struct exposition_options){
-                    .process_prefix = options->options->metric_prefix,
-                    .compat_my_gpu_exporter = options->options->compat_my_gpu_exporter,
-                    .version = WATTRIBUTE_VERSION,
-                });
-    collector.sweep_us = now_us(&collector) + options->options->process_scan_interval_us;
-    r = pipeline_new(&pipeline_options, &collector.pipeline);
+    collector->sweep_us = now_us(collector) + options->options->process_scan_interval_us;
+    front_process_init(&collector->front, &options->front);
+    bodies_init(&collector->bodies, &exposition);
+    r = pipeline_new(&pipeline_options, &collector->pipeline);
     if (r < 0)
-        error_set(err, r, "out of memory");
+        error_format(err, "out of memory");
     if (r == 0)
-        r = open_loop(&collector, err);
+        r = open_loop(collector, err);
     if (r == 0)
-        r = start_sources(&collector, err);
-    if (r == 0) {
-        if (collector.runner_count == 0) {
-            log_warn("no energy meter was found on this node; only the exporter's own metrics are "
-                     "served (try --replay FILE)");
-            collector.measured = true;
-        }
-        r = start_front(&collector, err);
+        r = start_sources(collector, err);
+    collector->measured = collector->runner_count == 0;
+    if (r == 0)
+        r = start_front(collector, err);
+    if (r < 0) {
+        collector_close(collector);
+        return r;
     }
-    if (r == 0) {
-        loop(&collector);
-        finish(&collector);
-    }
-    close_all(&collector);
-    return r;
+    *ret_collector = collector;
+    return 0;
 }

@@ -10,10 +10,20 @@
 #include "model/host.h"
 
 struct collector_options {
-    const struct options *options;
+    const struct options *options; /* both must outlive it */
     const struct host *host;
     struct front_process_options front;
 };
 
-/* Runs until SIGTERM or SIGINT, then settles what is pending. 0 or -errno if it could not start. */
-int collector_run(const struct collector_options *options, struct error *err);
+struct collector;
+
+/* Opens the sources and starts the front. Errors are for people. On failure nothing is left
+ * running. */
+int collector_open(const struct collector_options *options, struct collector **ret_collector,
+                   struct error *err);
+
+/* Runs until SIGTERM or SIGINT, then settles what is pending. */
+void collector_run(struct collector *collector);
+
+/* Accepts NULL. */
+void collector_close(struct collector *collector);

@@ -1,10 +1,11 @@
-#include <stdio.h>
+#include <errno.h>
 #include <unistd.h>
 
 #include "app/cli.h"
 #include "app/verbs.h"
 #include "attribution/pipeline.h"
 #include "core/fs.h"
+#include "core/utf8.h"
 
 enum { TEXT_CAP_BYTES = 1 << 20 };
 
@@ -13,6 +14,46 @@ int verb_print(const struct buffer *text)
     int r = buffer_failed(text) ? -1 : fs_write_all(STDOUT_FILENO, text->data, text->len);
 
     return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+void verb_complain(const struct error *err)
+{
+    struct span rest = span_of(err->text);
+    struct buffer line;
+
+    buffer_init(&line, TEXT_CAP_BYTES);
+    buffer_str(&line, "wattribute: ");
+    while (rest.len > 0) {
+        size_t len = utf8_char_len(rest);
+        unsigned char c = (unsigned char)rest.data[0];
+
+        /* Below U+00A0 there are two blocks of control characters. */
+        if (len == 0 || c < ' ' || c == 0x7f || (c == 0xc2 && (unsigned char)rest.data[1] < 0xa0)) {
+            buffer_char(&line, '?');
+            len = len ? len : 1;
+        } else {
+            buffer_bytes(&line, rest.data, len);
+        }
+        rest.data += len;
+        rest.len -= len;
+    }
+    buffer_char(&line, '\n');
+    if (!buffer_failed(&line))
+        (void)fs_write_all(STDERR_FILENO, line.data, line.len);
+    buffer_done(&line);
+}
+
+int verb_failure(int error)
+{
+    switch (-error) {
+    case EBADMSG: /* corrupt or cut short */
+    case EFBIG:   /* a bomb */
+    case EIO:
+    case ENOMEM:
+        return EXIT_FAILED;
+    default:
+        return EXIT_USAGE;
+    }
 }
 
 struct pipeline_options verb_pipeline_options(const struct options *options, bool keep_everything)
@@ -64,7 +105,7 @@ int main(int argc, char **argv)
     int status;
 
     if (cli_parse(argc, argv, environ, &cli, &err) < 0) {
-        fprintf(stderr, "wattribute: %s\n", err.text);
+        verb_complain(&err);
         return EXIT_USAGE;
     }
     status = run(&cli);

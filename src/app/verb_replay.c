@@ -2,7 +2,6 @@
 #include "app/verbs.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "attribution/pipeline.h"
@@ -59,14 +58,16 @@ int verb_replay(const struct cli *cli)
     struct pipeline *pipeline = NULL;
     struct error err = {"out of memory"};
     int r = pipeline_new(&options, &pipeline);
-    int status = EXIT_FAILED;
+    int status;
 
     if (r == 0)
         r = play(cli->trace_path, pipeline, &err);
-    if (r == 0)
+    if (r == 0) {
         status = print_ledger(pipeline);
-    else
-        fprintf(stderr, "wattribute: %s\n", err.text);
+    } else {
+        verb_complain(&err);
+        status = verb_failure(r);
+    }
     pipeline_free(pipeline);
     return status;
 }

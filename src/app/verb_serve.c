@@ -1,9 +1,6 @@
 /* `wattribute serve`: the exporter. Opens what it was told to, then hands over to the collector. */
 #include "app/verbs.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #include "app/collector.h"
 #include "app/listen.h"
 #include "core/log.h"
@@ -26,6 +23,7 @@ static void announce(const struct options *options, const int *fds, size_t count
 int verb_serve(const struct cli *cli)
 {
     const struct options *options = &cli->options;
+    struct collector *collector = NULL;
     struct host host = {-1, -1, -1};
     int fds[LISTEN_MAX];
     size_t fd_count = 0;
@@ -36,9 +34,8 @@ int verb_serve(const struct cli *cli)
     r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
     if (r == 0)
         r = listen_open(options->listen_addresses, options->listen_count, fds, &fd_count, &err);
-    if (r == 0) {
-        announce(options, fds, fd_count);
-        r = collector_run(
+    if (r == 0)
+        r = collector_open(
             &(struct collector_options){
                 .options = options,
                 .host = &host,
@@ -48,15 +45,16 @@ int verb_serve(const struct cli *cli)
                           .log_level = options->log_level,
                           .log_format = options->log_format},
             },
-            &err);
+            &collector, &err);
+    if (r == 0) {
+        announce(options, fds, fd_count);
+        collector_run(collector);
+    } else {
+        verb_complain(&err);
     }
-    if (r < 0)
-        fprintf(stderr, "wattribute: %s\n", err.text);
+    collector_close(collector);
     for (size_t i = 0; i < fd_count; i++)
         cleanup_close(&fds[i]);
     host_close(&host);
-    /* A file that can be read but is no good failed; all else was asked for wrongly. */
-    if (r == -EBADMSG || r == -EFBIG)
-        return EXIT_FAILED;
-    return r < 0 ? EXIT_USAGE : EXIT_OK;
+    return r < 0 ? verb_failure(r) : EXIT_OK;
 }

@@ -19,6 +19,13 @@ int verb_front(const struct cli *cli);
 struct pipeline_options;
 struct pipeline_options verb_pipeline_options(const struct options *options, bool keep_everything);
 
+/* Says on standard error what went wrong; bytes that would steer a terminal become '?'. */
+void verb_complain(const struct error *err);
+
+/* What went wrong, as an exit status: what was named cannot be used (2), or it can, and is no good
+ * (1). */
+int verb_failure(int error);
+
 /* Writes a text to standard output; the exit status. */
 struct buffer;
 int verb_print(const struct buffer *text);

@@ -56,6 +56,13 @@ void pipeline_free(struct pipeline *pipeline)
     free(pipeline);
 }
 
+/* Settles what a board used, as it stands: it is gone, or has another index now. */
+static void retire_gpu(struct pipeline *pipeline, uint32_t index)
+{
+    (void)gpu_finish(pipeline->gpus[index]);
+    remove_gpu(pipeline, index);
+}
+
 static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sample_device *device)
 {
     struct gpu *gpu = pipeline->gpus[index];
@@ -63,11 +70,9 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
 
     if (gpu && strcmp(gpu->uuid, device->uuid) == 0)
         return 0;
-    if (gpu) {
-        /* Another board has this index now; what the old one used is settled as it stands. */
-        (void)gpu_finish(gpu);
-        remove_gpu(pipeline, index);
-    }
+    for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
+        if (pipeline->gpus[i] && (i == index || strcmp(pipeline->gpus[i]->uuid, device->uuid) == 0))
+            retire_gpu(pipeline, i);
     gpu = malloc(sizeof(*gpu));
     if (!gpu)
         return -ENOMEM;

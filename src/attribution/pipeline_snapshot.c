@@ -18,6 +18,13 @@ static char *copy_text(struct arena *arena, const char *text)
     return arena_copy(arena, text ? text : "", text ? strlen(text) : 0);
 }
 
+/* The board of this meter is gone, and another one has its index. */
+static bool is_replaced(const struct pipeline *pipeline, uint32_t meter)
+{
+    return !pipeline_gpu_of_meter(pipeline, meter) &&
+           pipeline->gpus[pipeline->ledger.meters[meter].gpu];
+}
+
 static int add_meters(const struct pipeline *pipeline, struct snapshot *snapshot)
 {
     const struct ledger *ledger = &pipeline->ledger;
@@ -34,6 +41,7 @@ static int add_meters(const struct pipeline *pipeline, struct snapshot *snapshot
         *to = (struct snapshot_meter){
             .gpu = from->gpu,
             .meter_id = copy_text(&snapshot->arena, from->meter_id),
+            .replaced = is_replaced(pipeline, i),
             .has_counter = gpu && gpu->counter_seen,
             .counter_uj = gpu ? gpu->counter_uj : 0,
             .energy_uj = from->energy_uj,
@@ -86,12 +94,6 @@ static int add_gpus(const struct pipeline *pipeline, uint64_t now_us, uint64_t s
             to->valid |= SNAPSHOT_GPU_UTILISATION;
         if (from->power_limit_mw > 0)
             to->valid |= SNAPSHOT_GPU_POWER_LIMIT;
-        for (size_t p = 0; p < pipeline->ledger.process_slots; p++) {
-            const struct ledger_process *process = &pipeline->ledger.processes[p];
-
-            to->process_count += process->used && process->meter == from->meter &&
-                                 process->pid > 0 && gpu_is_listed(from, process);
-        }
         snapshot->gpu_count++;
     }
     snapshot->gpus = gpus;
@@ -177,7 +179,7 @@ static int add_processes(const struct pipeline *pipeline, uint64_t now_us, uint6
         *to = (struct snapshot_process){
             .gpu = ledger->meters[from->meter].gpu,
             .pid = from->pid,
-            .superseded = from->superseded,
+            .superseded = from->superseded || is_replaced(pipeline, from->meter),
             .name = copy_text(&snapshot->arena, from->name),
             .active_uj = from->active_uj,
             .idle_uj = from->idle_uj,

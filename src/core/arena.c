@@ -70,7 +70,7 @@ void *arena_alloc(struct arena *arena, size_t size_bytes)
     size_t need;
     void *p;
 
-    if (size_bytes > arena->cap_bytes)
+    if (size_bytes > arena->cap_bytes || size_bytes > SIZE_MAX - align)
         return NULL;
     need = (size_bytes + align - 1) & ~(align - 1);
     if (need > arena->cap_bytes - arena->used_bytes)

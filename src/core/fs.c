@@ -46,7 +46,7 @@ int fs_read_at(int dir_fd, const char *path, char *buffer, size_t size_bytes, si
 int fs_read_fd(int fd, size_t cap_bytes, char **ret_data, size_t *ret_len)
 {
     _cleanup_free_ char *data = NULL;
-    size_t len = 0, capacity = 4096;
+    size_t len = 0, capacity = MIN((size_t)4096, cap_bytes + 1);
 
     for (;;) {
         char *grown = realloc(data, capacity + 1);
@@ -63,7 +63,7 @@ int fs_read_fd(int fd, size_t cap_bytes, char **ret_data, size_t *ret_len)
             return -EFBIG;
         if (len < capacity)
             break;
-        capacity *= 2;
+        capacity = MIN(capacity * 2, cap_bytes + 1);
     }
     data[len] = '\0';
     *ret_data = TAKE_PTR(data);

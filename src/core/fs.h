@@ -9,7 +9,8 @@
  */
 int fs_read_at(int dir_fd, const char *path, char *buffer, size_t size_bytes, size_t *ret_len);
 
-/* The same for an open descriptor, from its start, into malloc'ed memory of at most `cap_bytes`. */
+/* The same for an open descriptor, from where it stands, into malloc'ed memory. -EFBIG when there
+ * are more than `cap_bytes`. */
 int fs_read_fd(int fd, size_t cap_bytes, char **ret_data, size_t *ret_len);
 
 /* Writes everything or fails. */

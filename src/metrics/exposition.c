@@ -107,19 +107,15 @@ static void processes(struct text *text, const struct snapshot *snapshot, enum m
             row(text, &snapshot->processes[i]);
 }
 
-static void compat_gpus(struct text *text, const struct snapshot *snapshot)
+static void compat_gpu_energy(struct text *text, const struct snapshot *snapshot)
 {
     text_family(text, METRIC_COMPAT_GPU_ENERGY);
     for (size_t i = 0; i < snapshot->meter_count; i++) {
+        if (snapshot->meters[i].replaced)
+            continue;
         text_sample(text);
         text_label_u64(text, "gpu", snapshot->meters[i].gpu);
         text_value(text, (int64_t)snapshot->meters[i].energy_uj, MICRO);
-    }
-    text_family(text, METRIC_COMPAT_GPU_PROCESS_COUNT);
-    for (size_t i = 0; i < snapshot->gpu_count; i++) {
-        text_sample(text);
-        text_label_u64(text, "gpu", snapshot->gpus[i].gpu);
-        text_value(text, (int64_t)snapshot->gpus[i].process_count, WHOLE);
     }
 }
 
@@ -387,7 +383,7 @@ void exposition_render(const struct snapshot *snapshot, const struct exposition_
     processes(&text, snapshot, METRIC_PROCESS_START_TIME, process_start);
     processes(&text, snapshot, METRIC_PROCESS_ACTIVE, process_active);
     if (options->compat_my_gpu_exporter)
-        compat_gpus(&text, snapshot);
+        compat_gpu_energy(&text, snapshot);
     meters(&text, snapshot);
     workloads(&text, snapshot);
     gpu_info(&text, snapshot);

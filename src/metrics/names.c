@@ -30,9 +30,6 @@ const struct metric_name metric_names[METRIC_COUNT] = {
     [METRIC_COMPAT_GPU_ENERGY] =
         {METRIC_PREFIX_PROCESS, "gpu_energy_joules", METRIC_COUNTER, "joules",
          "Energy of a GPU (compatibility name of wattribute_meter_energy_joules)."},
-    [METRIC_COMPAT_GPU_PROCESS_COUNT] =
-        {METRIC_PREFIX_PROCESS, "gpu_process_count", METRIC_GAUGE, NULL,
-         "Processes that the driver lists on a GPU (compatibility name)."},
     [METRIC_METER_ENERGY] =
         {METRIC_PREFIX_OWN, "meter_energy_joules", METRIC_COUNTER, "joules",
          "Energy of a meter that was settled, from 0 at start. Equals the sum over workloads "

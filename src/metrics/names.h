@@ -9,8 +9,7 @@ enum metric {
     METRIC_PROCESS_MEMORY_USED,
     METRIC_PROCESS_START_TIME,
     METRIC_PROCESS_ACTIVE,
-    METRIC_COMPAT_GPU_ENERGY,        /* --compat=my-gpu-exporter */
-    METRIC_COMPAT_GPU_PROCESS_COUNT, /* --compat=my-gpu-exporter */
+    METRIC_COMPAT_GPU_ENERGY, /* --compat=my-gpu-exporter */
     METRIC_METER_ENERGY,
     METRIC_METER_HARDWARE_ENERGY,
     METRIC_ENERGY_PENDING,

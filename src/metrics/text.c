@@ -60,25 +60,38 @@ static void begin_label(struct text *text, const char *name)
     buffer_str(text->out, "=\"");
 }
 
+static void put_escaped_byte(struct text *text, unsigned char c)
+{
+    static const char hex[] = "0123456789abcdef";
+
+    buffer_str(text->out, UTF8_REPLACEMENT);
+    buffer_char(text->out, hex[c >> 4]);
+    buffer_char(text->out, hex[c & 15]);
+}
+
 void text_label(struct text *text, const char *name, const char *value)
 {
     struct span rest = span_of(value);
 
     begin_label(text, name);
     while (rest.len > 0) {
-        size_t len = utf8_char_len(rest);
         unsigned char c = (unsigned char)rest.data[0];
+        size_t len = utf8_char_len(rest);
 
-        if (c == '\n')
+        /* U+FFFD itself is escaped as bytes: in the output it always announces one. */
+        if (len == 3 && memcmp(rest.data, UTF8_REPLACEMENT, len) == 0)
+            len = 0;
+        if (c == '\n') {
             buffer_str(text->out, "\\n");
-        else if (c == '\\' || c == '"') {
+        } else if (c == '\\' || c == '"') {
             buffer_char(text->out, '\\');
             buffer_char(text->out, (char)c);
-        } else if (len == 0 || c < 0x20 || c == 0x7f)
-            buffer_str(text->out, UTF8_REPLACEMENT);
-        else
+        } else if (len == 0 || c < 0x20 || c == 0x7f) {
+            put_escaped_byte(text, c);
+            len = 1;
+        } else {
             buffer_bytes(text->out, rest.data, len);
-        len = len ? len : 1;
+        }
         rest.data += len;
         rest.len -= len;
     }

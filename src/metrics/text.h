@@ -31,8 +31,11 @@ void text_begin(struct text *text, struct buffer *out, enum text_format format,
 void text_family(struct text *text, enum metric metric);
 void text_sample(struct text *text);
 
-/* Any bytes: what is not UTF-8 and control characters become U+FFFD; quotes and newlines are
- * escaped. */
+/*
+ * Any bytes. What is not UTF-8 and control characters become U+FFFD and the two hexadecimal digits
+ * of the byte, so that different values never become the same series; quotes and newlines are
+ * escaped.
+ */
 void text_label(struct text *text, const char *name, const char *value);
 void text_label_u64(struct text *text, const char *name, uint64_t value);
 

@@ -16,6 +16,7 @@
 struct snapshot_meter {
     uint32_t gpu;
     const char *meter_id;
+    bool replaced; /* another board has this gpu index now */
     bool has_counter;
     uint64_t counter_uj; /* the hardware's own count, if has_counter */
     uint64_t energy_uj;  /* settled */
@@ -39,7 +40,6 @@ struct snapshot_gpu {
     uint64_t power_mw, power_limit_mw;
     uint64_t utilisation_percent, memory_percent;
     uint64_t clock_mhz, temperature_c;
-    uint64_t process_count; /* on a list in force */
     uint64_t labels_garbage, labels_repeated, labels_late;
 };
 
@@ -52,7 +52,7 @@ enum {
 struct snapshot_process {
     uint32_t gpu;
     uint32_t pid;    /* 0: all those that were cut by --max-processes */
-    bool superseded; /* its pid was reused: kept for the sums, not shown */
+    bool superseded; /* its pid, or its board's index, is another's: kept for the sums, not shown */
     bool active;
     unsigned valid;
     const char *name; /* "" if unknown */

@@ -20,14 +20,15 @@ struct replay {
     struct trace_reader *reader;
     const struct clock *clock;
     uint64_t began_real_us, began_mono_us;
-    uint64_t first_us, last_us; /* of the trace */
+    bool timed;                 /* the trace has a record with a time */
+    uint64_t first_us, last_us; /* the first and the last of them */
     uint64_t shift_us; /* added to the trace's times in this round; may wrap, as intended */
     struct round_counter counters[SAMPLE_GPU_MAX];
     bool described; /* the gpu lines were passed on, in the first round */
 };
 
 /* Reads the whole trace once: a bad line is found at the start and not an hour later. */
-static int survey(struct replay *replay, struct error *err)
+static int survey(struct replay *replay, const char *path, struct error *err)
 {
     struct batch batch;
     int r;
@@ -38,8 +39,8 @@ static int survey(struct replay *replay, struct error *err)
         struct round_counter *counter = &replay->counters[sample->gpu];
 
         if (sample->kind != SAMPLE_DEVICE) {
-            replay->first_us =
-                replay->first_us ? MIN(replay->first_us, sample->t_us) : sample->t_us;
+            replay->first_us = replay->timed ? MIN(replay->first_us, sample->t_us) : sample->t_us;
+            replay->timed = true;
             replay->last_us = MAX(replay->last_us, sample->t_us);
         }
         if (sample->kind == SAMPLE_ENERGY) {
@@ -51,8 +52,8 @@ static int survey(struct replay *replay, struct error *err)
         batch_reset(&batch);
     }
     batch_done(&batch);
-    if (r == 0 && replay->last_us == 0)
-        r = error_set(err, -EBADMSG, "the trace holds no record that can be played");
+    if (r == 0 && !replay->timed)
+        r = error_set(err, -EBADMSG, "trace '%s' holds no record that can be played", path);
     return r < 0 ? r : trace_reader_rewind(replay->reader, err);
 }
 
@@ -79,7 +80,7 @@ static int replay_open(const struct source_context *context, void **ret_state, s
     replay->clock = context->clock;
     r = trace_reader_open(context->replay_path, &replay->reader, err);
     if (r == 0)
-        r = survey(replay, err);
+        r = survey(replay, context->replay_path, err);
     if (r < 0) {
         replay_close(replay);
         return r;

@@ -56,9 +56,10 @@ static void keep_result(struct runner *runner, struct batch *batch, int result,
                         const struct error *err)
 {
     static const uint64_t one = 1;
-    uint64_t now_us = runner->clock->monotonic_us(runner->clock);
+    uint64_t now_us;
 
     pthread_mutex_lock(&runner->lock);
+    now_us = runner->clock->monotonic_us(runner->clock);
     runner->reading = false;
     runner->last_duration_us = now_us - runner->read_began_us;
     runner->last_ok = result >= 0;
@@ -89,7 +90,7 @@ static bool wait_for_next(struct runner *runner, struct timespec *due)
     due->tv_nsec %= 1000000000;
     /* After a hang, go on from now instead of catching up on every missed round. */
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec > due->tv_sec)
+    if (now.tv_sec > due->tv_sec || (now.tv_sec == due->tv_sec && now.tv_nsec > due->tv_nsec))
         *due = now;
     pthread_mutex_lock(&runner->lock);
     while (!runner->stop &&
@@ -178,10 +179,12 @@ void runner_give_back(struct runner *runner, struct batch *batch)
 
 void runner_get_status(struct runner *runner, struct runner_status *ret_status)
 {
-    uint64_t now_us = runner->clock->monotonic_us(runner->clock);
+    uint64_t now_us;
     bool hangs;
 
     pthread_mutex_lock(&runner->lock);
+    /* Under the lock: a read that begins or ends meanwhile must not be later than now. */
+    now_us = runner->clock->monotonic_us(runner->clock);
     hangs = runner->reading && now_us - runner->read_began_us > runner->deadline_us;
     *ret_status = (struct runner_status){
         .up = runner->last_ok && !hangs,

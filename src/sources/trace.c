@@ -194,7 +194,7 @@ static int take_text(struct span *rest, struct batch *batch, const char *what,
         i += 2;
     }
     text[len] = '\0';
-    *ret_text = strcmp(text, "-") == 0 ? "" : text;
+    *ret_text = span_equals(word, "-") ? "" : text; /* a process named so is written %2D */
     return 0;
 }
 
@@ -301,7 +301,7 @@ int trace_parse_line(struct span line, struct batch *batch, struct error *err)
         r = take_u32(&rest, SAMPLE_GPU_MAX - 1, "gpu index", &sample.gpu, err);
         if (r == 0)
             r = kinds[i].parse(&rest, batch, &sample, err);
-        if (r == 0 && rest.len > 0)
+        if (r == 0 && (rest.len > 0 || line.data[line.len - 1] == ' '))
             r = error_set(err, -EBADMSG, "more fields than a record of kind %c has",
                           kinds[i].letter);
         if (r == 0)

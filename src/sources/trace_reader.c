@@ -7,6 +7,7 @@
 
 #include "core/gzip.h"
 #include "core/macros.h"
+#include "core/map.h"
 #include "sources/trace.h"
 
 /* A list of the 950 pids that the driver keeps at most is 25 KB long. */
@@ -21,7 +22,7 @@ struct trace_reader {
     uint64_t line_number;
     uint64_t record_count;
     bool ended;
-    uint64_t gpus_described; /* one bit each */
+    uint64_t uuid_hashes[SAMPLE_GPU_MAX]; /* of the GPUs that were described; 0: was not */
     uint64_t last_us[SAMPLE_GPU_MAX][STREAMS];
     size_t line_begin; /* of the last line, in `buffer` */
     size_t begin, end; /* what is left in `buffer` */
@@ -150,24 +151,32 @@ int trace_reader_rewind(struct trace_reader *reader, struct error *err)
     reader->begin = reader->end = 0;
     reader->line_number = reader->record_count = 0;
     reader->ended = false;
-    reader->gpus_described = 0;
+    memset(reader->uuid_hashes, 0, sizeof(reader->uuid_hashes));
     memset(reader->last_us, 0, sizeof(reader->last_us));
     return read_header(reader, err);
 }
 
+static int check_device(struct trace_reader *reader, const struct sample *sample, struct error *err)
+{
+    uint64_t hash = map_hash_bytes(span_of(sample->device.uuid));
+
+    if (reader->uuid_hashes[sample->gpu] != 0)
+        return at_line(reader, err, -EBADMSG, "this gpu was described before");
+    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
+        if (reader->uuid_hashes[i] == hash)
+            return at_line(reader, err, -EBADMSG, "another gpu has the same uuid");
+    reader->uuid_hashes[sample->gpu] = hash;
+    return 0;
+}
+
 static int check_order(struct trace_reader *reader, const struct sample *sample, struct error *err)
 {
-    uint64_t bit = 1ULL << sample->gpu;
     uint64_t *last_us;
     size_t stream;
 
-    if (sample->kind == SAMPLE_DEVICE) {
-        if (reader->gpus_described & bit)
-            return at_line(reader, err, -EBADMSG, "this gpu was described before");
-        reader->gpus_described |= bit;
-        return 0;
-    }
-    if (!(reader->gpus_described & bit))
+    if (sample->kind == SAMPLE_DEVICE)
+        return check_device(reader, sample, err);
+    if (reader->uuid_hashes[sample->gpu] == 0)
         return at_line(reader, err, -EBADMSG, "no 'gpu' line describes this gpu");
     stream = sample->kind == SAMPLE_LIST      ? SAMPLE_PROCESS + (size_t)sample->list.kind
              : sample->kind == SAMPLE_PROCESS ? SAMPLE_DEVICE
@@ -210,7 +219,10 @@ int trace_reader_next(struct trace_reader *reader, struct batch *batch, struct e
 
 void trace_reader_unread(struct trace_reader *reader, struct batch *batch)
 {
-    batch->count--;
+    const struct sample *sample = &batch->samples[--batch->count];
+
+    if (sample->kind == SAMPLE_DEVICE)
+        reader->uuid_hashes[sample->gpu] = 0;
     reader->begin = reader->line_begin;
     reader->line_number--;
     reader->record_count--;

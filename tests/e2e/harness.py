@@ -371,6 +371,12 @@ class TestCase(unittest.TestCase):
                              page.sum(UNOWNED_ENERGY, meter_id=meter), meter)
             self.assertEqual(0, page.value("wattribute_ledger_imbalance_joules", meter_id=meter))
 
+    def assert_processes_sum_to_workloads(self, page):
+        """As long as no process was forgotten."""
+        for labels, _ in page.values("wattribute_gpu_info"):
+            self.assertEqual(page.sum(WORKLOAD_ENERGY, meter_id=labels["uuid"]),
+                             page.sum(PROCESS_ENERGY, gpu=labels["gpu"]), labels["uuid"])
+
     def assert_counters_grow(self, before, after):
         """No counter that is on both pages went back, and none of the first has gone."""
         for family in before.families.values():

@@ -130,12 +130,12 @@ class Formats(TestCase):
 
 
 class Names(TestCase):
-    # What comes, and what is shown: U+FFFD for each byte that cannot be.
+    # What comes, and what is shown: U+FFFD and its digits for each byte that cannot be.
     HOSTILE = {
         b'"': '"', b"\\": "\\", b"\n": "\n", b'\\n"\n\\\\': '\\n"\n\\\\',
         b"a b": "a b", b'"} 1\nevil{x="': '"} 1\nevil{x="', b"# EOF\n": "# EOF\n",
-        b"\x01\x1b[2J\r\t\x7f": "\ufffd\ufffd[2J\ufffd\ufffd\ufffd",
-        b"\xff\xfe": "\ufffd\ufffd", b"a\xe9z": "a\ufffdz", b"\xc3": "\ufffd",
+        b"\x01\x1b[2J\r\t\x7f": "\ufffd01\ufffd1b[2J\ufffd0d\ufffd09\ufffd7f",
+        b"\xff\xfe": "\ufffdff\ufffdfe", b"a\xe9z": "a\ufffde9z", b"\xc3": "\ufffdc3",
         b"": "", b"%s%n": "%s%n", "é 漢 🔥".encode(): "é 漢 🔥", b"{}": "{}", b"x" * 4096: "x" * 4096,
     }
     # Here it is only said that what is shown is valid: overlong forms, surrogates, beyond U+10FFFF.
@@ -234,13 +234,22 @@ class Options(TestCase):
             openmetrics = exporter.page(OPENMETRICS)
             self.assertFalse(openmetrics.values("my_gpu_process_energy_joules"))
             for shown in (page, openmetrics):
-                self.assertEqual(3, shown.value("my_gpu_process_gpu_process_count", gpu="1"))
                 self.assertEqual(shown.value(METER_ENERGY, meter_id="GPU-00000002"),
                                  shown.value("my_gpu_process_gpu_energy_joules_total", gpu="2"))
 
+    def test_what_the_caps_on_processes_and_workloads_cut_stays_booked(self):
+        for flag in ("--max-processes=2", "--max-workloads=1"):
+            with self.subTest(flag=flag), self.serve(flag) as exporter:
+                page = exporter.wait_for_page("settled energy", has_settled)
+                self.assert_balanced(page)
+                self.assert_processes_sum_to_workloads(page)
+                self.assertGreater(page.sum(WORKLOAD_ENERGY, kind="other", id="other"), 0)
+                limit = flag[2:].split("=")[0]
+                self.assertGreater(page.value("wattribute_series_dropped_total", limit=limit), 0)
+
     def test_without_compat_no_other_exporters_name_is_used(self):
         with self.serve() as exporter:
-            self.assertFalse({"my_gpu_process_energy_joules", "my_gpu_process_gpu_process_count",
+            self.assertFalse({"my_gpu_process_energy_joules",
                               "my_gpu_process_gpu_energy_joules_total"} &
                              set(exporter.page().families))
 
@@ -283,9 +292,7 @@ class Books(TestCase):
 
     def test_the_processes_of_a_gpu_sum_exactly_to_its_workloads(self):
         for page in self.pages:
-            for labels, _ in page.values("wattribute_gpu_info"):
-                self.assertEqual(page.sum(WORKLOAD_ENERGY, meter_id=labels["uuid"]),
-                                 page.sum(PROCESS_ENERGY, gpu=labels["gpu"]))
+            self.assert_processes_sum_to_workloads(page)
 
     def test_a_process_and_its_workload_have_the_same_energy(self):
         page = self.pages[-1]

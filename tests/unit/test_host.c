@@ -61,8 +61,8 @@ static void an_error_names_the_flag_the_path_and_the_reason_and_leaves_nothing_o
         struct host host = {77, 77, 77};
         struct error err = {""};
 
-        assert_int_equal(
-            host_open(cases[i].procfs, cases[i].sysfs, cases[i].rootfs, &host, &err), cases[i].r);
+        assert_int_equal(host_open(cases[i].procfs, cases[i].sysfs, cases[i].rootfs, &host, &err),
+                         cases[i].r);
         assert_non_null(strstr(err.text, cases[i].flag));
         assert_non_null(strstr(err.text, cases[i].path));
         assert_non_null(strstr(err.text, cases[i].reason));
@@ -91,8 +91,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_root_is_opened_and_read_below),
-        cmocka_unit_test(
-            an_error_names_the_flag_the_path_and_the_reason_and_leaves_nothing_open),
+        cmocka_unit_test(an_error_names_the_flag_the_path_and_the_reason_and_leaves_nothing_open),
         cmocka_unit_test(a_host_can_be_closed_twice),
     };
 

@@ -137,16 +137,38 @@ static void a_board_that_comes_back_goes_on_with_its_books(void **state)
     struct pipeline *pipeline = pipeline_with(default_options());
     const struct sample other = {.kind = SAMPLE_DEVICE,
                                  .device = {.uuid = "GPU-X", .name = "", .driver = ""}};
+    struct snapshot *snapshot;
 
     (void)state;
     second_of(pipeline, 5, T0);
     feed(pipeline, other); /* another board at the same index; the old one is settled */
     assert_int_equal(meter_uj(pipeline, 0), 100 * JOULE);
+    /* Its rows would have the labels of the new board's: they are not shown meanwhile. */
+    snapshot = books(pipeline);
+    assert_true(snapshot->meters[0].replaced && !snapshot->meters[1].replaced);
+    assert_true(snapshot->processes[0].superseded);
+    close_books(snapshot);
     add_gpu(pipeline, 0);
     second_of(pipeline, 5, T0 + 20 * SECOND);
     pipeline_finish(pipeline);
     assert_int_equal(pipeline->ledger.meter_count, 2);
     assert_int_equal(meter_uj(pipeline, 0), 200 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void a_board_that_moves_to_another_index_keeps_its_meter(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    struct sample moved = {
+        .kind = SAMPLE_DEVICE, .gpu = 3, .device = {.uuid = "GPU-0", .name = "", .driver = ""}};
+
+    (void)state;
+    second_of(pipeline, 5, T0);
+    feed(pipeline, moved);
+    assert_null(pipeline->gpus[0]);
+    assert_int_equal(pipeline->ledger.meter_count, 1);
+    assert_int_equal(pipeline->ledger.meters[0].gpu, 3);
+    assert_int_equal(meter_uj(pipeline, 0), 100 * JOULE);
     pipeline_free(pipeline);
 }
 
@@ -377,6 +399,7 @@ int main(void)
         cmocka_unit_test(a_name_that_comes_late_moves_no_joule),
         cmocka_unit_test(a_pid_on_two_gpus_has_two_accounts_and_one_workload),
         cmocka_unit_test(a_board_that_comes_back_goes_on_with_its_books),
+        cmocka_unit_test(a_board_that_moves_to_another_index_keeps_its_meter),
         cmocka_unit_test(beyond_max_processes_the_live_are_booked_together),
         cmocka_unit_test(at_max_processes_the_one_that_ended_first_makes_room),
         cmocka_unit_test(beyond_max_workloads_the_ended_retire_and_the_live_are_booked_to_other),

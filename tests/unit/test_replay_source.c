@@ -106,10 +106,17 @@ static void nothing_is_played_before_its_time_and_everything_once_at_it(void **s
         enum sample_kind last;
     } cases[] = {
         {0, 3, SAMPLE_LIST}, /* the gpu line and the two records of the first instant */
-        {0, 0, 0},           {99999, 0, 0},       {100000, 1, SAMPLE_ENERGY},
-        {100000, 0, 0},      {249999, 0, 0},      {250000, 1, SAMPLE_LABEL},
-        {399999, 1, SAMPLE_PROCESS},              {400000, 1, SAMPLE_ENERGY},
-        {499999, 0, 0},      {500000, 2, SAMPLE_LIST}, {600000, 1, SAMPLE_ENERGY},
+        {0, 0, 0},
+        {99999, 0, 0},
+        {100000, 1, SAMPLE_ENERGY},
+        {100000, 0, 0},
+        {249999, 0, 0},
+        {250000, 1, SAMPLE_LABEL},
+        {399999, 1, SAMPLE_PROCESS},
+        {400000, 1, SAMPLE_ENERGY},
+        {499999, 0, 0},
+        {500000, 2, SAMPLE_LIST},
+        {600000, 1, SAMPLE_ENERGY},
     };
     struct clock_manual manual;
     struct player player;
@@ -387,6 +394,24 @@ static void a_file_that_breaks_while_it_plays_is_an_error_that_keeps_what_came_b
     end(&player);
 }
 
+static void a_trace_that_begins_at_time_zero_keeps_its_seam(void **state)
+{
+    static const char trace[] = HEADER GPU0 "0 E 0 100\n100000 E 0 110\n";
+    struct clock_manual manual;
+    struct player player;
+
+    (void)state;
+    clock_manual_init(&manual, BEGIN_US);
+    player = play(trace, &manual.clock);
+    read_due(&player);
+    for (size_t i = 0; i < player.batch.count; i++)
+        print_message("kind %d at %+jd us, %ju uJ\n", player.batch.samples[i].kind,
+                      (intmax_t)(player.batch.samples[i].t_us - BEGIN_US),
+                      (uintmax_t)player.batch.samples[i].counter_uj);
+    assert_int_equal(player.batch.count, 2);
+    end(&player);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -401,8 +426,8 @@ int main(void)
         cmocka_unit_test(steps_of_the_wall_clock_do_not_matter),
         cmocka_unit_test(a_bad_trace_is_refused_at_the_start_however_late_the_fault),
         cmocka_unit_test(a_file_that_is_missing_is_an_error_and_none_given_is_not),
-        cmocka_unit_test(
-            a_file_that_breaks_while_it_plays_is_an_error_that_keeps_what_came_before),
+        cmocka_unit_test(a_file_that_breaks_while_it_plays_is_an_error_that_keeps_what_came_before),
+        cmocka_unit_test(a_trace_that_begins_at_time_zero_keeps_its_seam),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -263,6 +263,7 @@ static void a_bad_line_adds_nothing_and_says_what_is_wrong(void **state)
         {"1 E 0 -5", "energy counter"},
         {"1 E 0 1.5", "energy counter"},
         {"1 E 0 1125899906842625", "energy counter"},
+        {"1 E 0 5 ", "more fields"}, /* a blank at the end */
         {"1 E 0 1 2", "more fields than a record of kind E has"},
         {"1 E 0  1", "energy counter"},
         {"1 E 0 1\r", "energy counter"},
@@ -371,8 +372,8 @@ static void a_nul_byte_is_refused_wherever_it_stands(void **state)
         memcpy(broken, line, sizeof(line));
         broken[at] = '\0';
         batch_init(&batch);
-        assert_int_equal(
-            trace_parse_line((struct span){broken, sizeof(line) - 1}, &batch, &err), -EBADMSG);
+        assert_int_equal(trace_parse_line((struct span){broken, sizeof(line) - 1}, &batch, &err),
+                         -EBADMSG);
         assert_non_null(strstr(err.text, "NUL"));
         assert_int_equal(batch.count, 0);
         batch_done(&batch);

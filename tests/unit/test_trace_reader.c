@@ -111,8 +111,8 @@ static void time_may_not_go_back_within_one_gpu_and_kind(void **state)
 {
     /* Two records of each stream, the second one microsecond too early. */
     static const char *const streams[] = {
-        "E 0 1", "P 0 1 1 1", "U 0 1 1 1 1", "S 0 1 1 1 1 1 1",
-        "N 0 1 0 - -", "R 0 c 0", "R 0 m 0", "R 0 g 0",
+        "E 0 1",       "P 0 1 1 1", "U 0 1 1 1 1", "S 0 1 1 1 1 1 1",
+        "N 0 1 0 - -", "R 0 c 0",   "R 0 m 0",     "R 0 g 0",
     };
 
     (void)state;
@@ -407,6 +407,25 @@ static void a_pipe_can_be_read_once(void **state)
     rmdir(path);
 }
 
+static void a_gpu_line_that_was_unread_comes_again(void **state)
+{
+    static const char text[] = HEADER GPU0 "5 E 0 1\n";
+    struct file file = make_file(text, strlen(text));
+    struct trace_reader *reader = NULL;
+    struct error err = {""};
+    struct batch batch;
+    int r;
+
+    (void)state;
+    batch_init(&batch);
+    assert_int_equal(trace_reader_open(file.path, &reader, &err), 0);
+    assert_int_equal(trace_reader_next(reader, &batch, &err), 1);
+    trace_reader_unread(reader, &batch);
+    r = trace_reader_next(reader, &batch, &err);
+    print_message("%d: %s\n", r, err.text);
+    assert_int_equal(r, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +443,7 @@ int main(void)
         cmocka_unit_test(a_trace_of_many_lines_loses_none),
         cmocka_unit_test(what_cannot_be_opened_is_named_with_the_reason),
         cmocka_unit_test(a_pipe_can_be_read_once),
+        cmocka_unit_test(a_gpu_line_that_was_unread_comes_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

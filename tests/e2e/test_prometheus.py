@@ -1,0 +1,204 @@
+"""A real Prometheus scrapes the exporter in both formats, and its numbers balance."""
+import json
+import os
+import re
+import subprocess
+import tempfile
+import threading
+import unittest
+import urllib.parse
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from harness import TEXT, Exporter, TestCase, Trace, ask, prometheus_tool, wait_until
+
+JOBS = ("openmetrics", "text")
+METERS = 3
+SCRAPES = 11  # once a second: over two rounds of the trace, and more
+HOSTILE_NAME = b'evil"\n\\name'
+
+CONFIG = """\
+global: {scrape_interval: 1s, scrape_timeout: 1s}
+scrape_configs:
+- job_name: openmetrics
+  honor_labels: true
+  static_configs: [{targets: ['%s']}]
+- job_name: text
+  honor_labels: true
+  static_configs: [{targets: ['%s']}]
+"""
+
+OFF_BALANCE = """\
+abs(wattribute_meter_energy_joules_total
+    - on (job, instance, meter, meter_id)
+      (sum by (job, instance, meter, meter_id) (wattribute_workload_energy_joules_total)
+       + sum by (job, instance, meter, meter_id) (wattribute_unowned_energy_joules_total)))
+"""
+
+
+def write_trace(path):
+    trace = Trace()
+    for gpu in range(METERS):
+        trace.gpu(gpu, name=b'"quoted"\\and\xff')
+        trace.process(0, gpu, 20, HOSTILE_NAME, b"/kube\npods")
+        trace.work(gpu, [10 + gpu, 20, 30], seconds=4, watts=80 + 250 * gpu)
+    return trace.write(path)
+
+
+@contextmanager
+def text_only(address):
+    """The address of a proxy that asks for text 0.0.4, whatever it is asked for: Prometheus 2.42
+    always asks for OpenMetrics, and cannot be told not to."""
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            response = ask(address, self.path, accept=TEXT)
+            self.send_response(response.status)
+            self.send_header("Content-Type", response.headers["Content-Type"])
+            self.send_header("Content-Length", str(len(response.body)))
+            self.end_headers()
+            self.wfile.write(response.body)
+
+        def log_message(self, *arguments):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield "127.0.0.1:%d" % server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class Prometheus:
+    """A server of our own in a private directory, for a with statement."""
+
+    def __init__(self, directory, *targets):
+        config = os.path.join(directory, "prometheus.yml")
+        with open(config, "w") as file:
+            file.write(CONFIG % targets)
+        self.log_path = os.path.join(directory, "prometheus.log")
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                [prometheus_tool("prometheus"), f"--config.file={config}",
+                 f"--storage.tsdb.path={directory}/data", "--web.listen-address=127.0.0.1:0"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=directory)
+
+    def __enter__(self):
+        try:
+            self.address = wait_until("Prometheus says where it listens", self.find_address, 30)
+            wait_until("Prometheus is ready", lambda: self.ask("/-/ready").status == 200, 30)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *ignored):
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def find_address(self):
+        with open(self.log_path) as file:
+            text = file.read()
+        if self.process.poll() is not None:
+            raise AssertionError(f"Prometheus ended:\n{text}")
+        found = re.search(r'msg="Listening on" address=(\S+)', text)
+        return found and found[1]
+
+    def ask(self, path):
+        return ask(self.address, path)
+
+    def api(self, path, **parameters):
+        answer = json.loads(self.ask(f"/api/v1/{path}?" + urllib.parse.urlencode(parameters)).body)
+        if answer["status"] != "success":
+            raise AssertionError(answer)
+        return answer["data"]
+
+    def query(self, text):
+        """{(job, meter_id or ""): value} of an instant query."""
+        return {(row["metric"]["job"], row["metric"].get("meter_id", "")): float(row["value"][1])
+                for row in self.api("query", query=text)["result"]}
+
+    def own(self, name):
+        """The sum over a metric that Prometheus has of itself."""
+        lines = self.ask("/metrics").body.decode().splitlines()
+        values = [float(line.split()[-1]) for line in lines
+                  if line.startswith((name + " ", name + "{"))]
+        if not values:
+            raise AssertionError(f"Prometheus has no {name}")
+        return sum(values)
+
+
+class Scraped(TestCase):
+    @classmethod
+    def setUpClass(cls):
+        stack = ExitStack()
+        cls.addClassCleanup(stack.close)
+        directory = stack.enter_context(tempfile.TemporaryDirectory())
+        trace = write_trace(os.path.join(directory, "work.trace.gz"))
+        first, second = (stack.enter_context(Exporter("--replay", trace, "--sample-interval=200ms"))
+                         for _ in JOBS)
+        proxy = stack.enter_context(text_only(second.address))
+        cls.prometheus = stack.enter_context(Prometheus(directory, first.address, proxy))
+        wait_until("both were scraped often enough", lambda: min(
+            cls.prometheus.query("count_over_time(up[5m])").get((job, ""), 0)
+            for job in JOBS) >= SCRAPES, 40)
+
+    def test_both_targets_were_always_up(self):
+        self.assertEqual({(job, ""): 1 for job in JOBS},
+                         self.prometheus.query("min_over_time(up[5m])"))
+
+    def test_no_target_has_an_error(self):
+        targets = self.prometheus.api("targets")["activeTargets"]
+        self.assertEqual({job: ("up", "") for job in JOBS},
+                         {target["labels"]["job"]: (target["health"], target["lastError"])
+                          for target in targets})
+
+    def test_no_sample_was_refused(self):
+        for problem in ("duplicate_timestamp", "out_of_order", "out_of_bounds"):
+            self.assertEqual(0, self.prometheus.own(
+                f"prometheus_target_scrapes_sample_{problem}_total"))
+        samples = self.prometheus.query("scrape_samples_scraped")
+        self.assertGreater(min(samples.values()), 50)
+        self.assertEqual(samples, self.prometheus.query("scrape_samples_post_metric_relabeling"))
+
+    def test_each_job_got_its_own_format(self):
+        # Only OpenMetrics tells units, and names a counter's family without _total.
+        units = {(row["target"]["job"], row["metric"]): row["unit"]
+                 for row in self.prometheus.api("targets/metadata")}
+        self.assertEqual("joules", units["openmetrics", "wattribute_meter_energy_joules"])
+        self.assertEqual("", units["text", "wattribute_meter_energy_joules_total"])
+
+    def test_every_meter_is_the_sum_of_its_owners(self):
+        off = self.prometheus.query(OFF_BALANCE)
+        meters = self.prometheus.query("wattribute_meter_energy_joules_total")
+        self.assertEqual(len(JOBS) * METERS, len(meters))
+        self.assertEqual(meters.keys(), off.keys())
+        for meter, energy in meters.items():
+            self.assertGreater(energy, 100)
+            self.assertLess(off[meter], 1e-9 * energy + 1e-3, meter)
+
+    def test_the_ledger_has_no_imbalance(self):
+        imbalance = self.prometheus.query(
+            "max_over_time(abs(wattribute_ledger_imbalance_joules)[5m:1s])")
+        self.assertEqual([0] * len(JOBS) * METERS, list(imbalance.values()))
+
+    def test_no_counter_of_energy_was_ever_reset(self):
+        for name in ("meter", "meter_hardware", "unowned", "workload"):
+            resets = self.prometheus.query(
+                f"max by (job) (resets(wattribute_{name}_energy_joules_total[5m]))")
+            self.assertEqual({(job, ""): 0 for job in JOBS}, resets, name)
+
+    def test_a_hostile_name_arrives_as_it_was(self):
+        rows = self.prometheus.api("query", query="my_gpu_process_active{pid='20'}")["result"]
+        self.assertEqual(len(JOBS) * METERS, len(rows))
+        self.assertEqual({HOSTILE_NAME.decode()}, {row["metric"]["process_name"] for row in rows})
+
+
+if __name__ == "__main__":
+    unittest.main()

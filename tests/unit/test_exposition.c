@@ -1,0 +1,393 @@
+/* metrics/exposition: whole pages against golden files, and what must never be on one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "../golden/golden.h"
+#include "core/macros.h"
+#include "core/utf8.h"
+#include "metrics/exposition.h"
+
+enum { CAP_BYTES = 1 << 20 };
+
+#define HOSTILE "a\"b\\c\nd\xff\x1b[0m caf\xc3\xa9"
+
+/* Two GPUs that are there and one that was taken out; the numbers tell where they came from. */
+static const struct snapshot_meter meters[] = {
+    {.gpu = 0,
+     .meter_id = "GPU-79185bc1-0000-4000-8000-000000000000",
+     .has_counter = true,
+     .counter_uj = 15503172000,
+     .energy_uj = 9007199254740993, /* 2^53 + 1: through a double it would be another number */
+     .pending_uj = 250000,
+     .unowned_uj = {1000000, 2000001, 3000020, 4000300}},
+    {.gpu = 1,
+     .meter_id = HOSTILE,
+     .has_counter = true,
+     .counter_uj = 1000,
+     .energy_uj = 500000,
+     .unowned_uj = {500000, 0, 0, 0},
+     .imbalance_uj = -1,
+     .resets = 3},
+    {.gpu = 2, .meter_id = "GPU-gone", .energy_uj = 7000000, .unowned_uj = {0, 0, 0, 7000000}},
+};
+
+/* The second is stale: what does not age stays, gauges go. */
+static const struct snapshot_gpu gpus[] = {
+    {.gpu = 0,
+     .uuid = "GPU-79185bc1-0000-4000-8000-000000000000",
+     .name = "NVIDIA H200",
+     .driver = "580.159.04",
+     .valid = SNAPSHOT_GPU_POWER | SNAPSHOT_GPU_UTILISATION | SNAPSHOT_GPU_POWER_LIMIT,
+     .power_mw = 123162,
+     .power_limit_mw = 700000,
+     .utilisation_percent = 99,
+     .memory_percent = 100,
+     .clock_mhz = 1980,
+     .temperature_c = 64,
+     .labels_garbage = 1,
+     .labels_repeated = 2,
+     .labels_late = 3},
+    {.gpu = 1,
+     .uuid = HOSTILE,
+     .name = "",
+     .driver = "",
+     .power_mw = 111111,
+     .power_limit_mw = 222222,
+     .utilisation_percent = 33,
+     .memory_percent = 44,
+     .clock_mhz = 555,
+     .temperature_c = 66},
+};
+
+static const struct snapshot_process processes[] = {
+    /* What --max-processes cut, together. */
+    {.gpu = 0, .pid = 0, .name = "", .active_uj = 600, .idle_uj = 66},
+    /* Alone on its GPU all the time. */
+    {.gpu = 0,
+     .pid = 100,
+     .active = true,
+     .valid = SNAPSHOT_PROCESS_UTILISATION | SNAPSHOT_PROCESS_MEMORY | SNAPSHOT_PROCESS_START,
+     .name = "python3",
+     .active_uj = 5000000,
+     .idle_uj = 1500000,
+     .measured_uj = 6500000,
+     .sm_won_percent = 4950,
+     .memory_won_percent = 1000,
+     .samples = 60,
+     .memory_bytes = 150754820096,
+     .start_us = 1785000000123456},
+    /* Its pid was used before. */
+    {.gpu = 0, .pid = 101, .superseded = true, .name = "superseded", .active_uj = 777},
+    /* Shared, and the driver made no samples. */
+    {.gpu = 0,
+     .pid = 101,
+     .active = true,
+     .valid = SNAPSHOT_PROCESS_UTILISATION,
+     .name = "shared",
+     .active_uj = 3000000,
+     .idle_uj = 1,
+     .measured_uj = 1000000},
+    /* Ended, with a name that was meant to break the page. */
+    {.gpu = 0, .pid = 102, .name = HOSTILE, .active_uj = 1},
+    /* A client of MPS: the driver does not say what it uses. */
+    {.gpu = 1,
+     .pid = 100,
+     .active = true,
+     .valid = SNAPSHOT_PROCESS_MEMORY,
+     .name = "mps-client",
+     .sm_won_percent = 88,
+     .samples = 8},
+};
+
+static const struct snapshot_workload workloads[] = {
+    {.kind = WORKLOAD_PROCESS,
+     .id = "101@1785000000",
+     .meter = 0,
+     .account = {{[TIER_ACTIVE] = {1000000, 2000000, 0, 0}, [TIER_IDLE] = {0, 1, 0, 0}}},
+     .power_mw = 61499.5},
+    {.kind = WORKLOAD_CGROUP, .id = "/kubepods.slice/" HOSTILE, .meter = 0, .power_mw = 0},
+    {.kind = WORKLOAD_CGROUP,
+     .id = "/kubepods.slice/" HOSTILE,
+     .meter = 1,
+     .account = {{[TIER_ACTIVE] = {0, 0, 5000000, 0}, [TIER_IDLE] = {0, 0, 0, 7}}},
+     .power_mw = 0.4},
+    {.kind = WORKLOAD_OTHER,
+     .id = "other",
+     .meter = 0,
+     .account = {{[TIER_ACTIVE] = {0, 600, 0, 0}, [TIER_IDLE] = {0, 66, 0, 0}}},
+     .power_mw = 1},
+    {.kind = WORKLOAD_RETIRED,
+     .id = "1785000100.000042",
+     .meter = 0,
+     .account = {{[TIER_ACTIVE] = {2000000, 1000000, 0, 0}}},
+     .power_mw = -1},
+    {.kind = WORKLOAD_RETIRED, .id = "1785000100.000042", .meter = 1, .power_mw = -1},
+};
+
+static const struct snapshot_source sources[] = {
+    {.name = "nvml", .up = true, .age_us = 250000, .duration_us = 1234, .errors = 0},
+    {.name = "replay", .up = false, .age_us = 3600000000, .duration_us = 3000001, .errors = 17},
+};
+
+static const struct snapshot full = {
+    .meters = meters,
+    .meter_count = ARRAY_SIZE(meters),
+    .gpus = gpus,
+    .gpu_count = ARRAY_SIZE(gpus),
+    .processes = processes,
+    .process_count = ARRAY_SIZE(processes),
+    .workloads = workloads,
+    .workload_count = ARRAY_SIZE(workloads),
+    .processes_dropped = 11,
+    .workloads_dropped = 12,
+    .sources = sources,
+    .source_count = ARRAY_SIZE(sources),
+    .replay_active = true,
+    .front_starts = 1,
+    .self_cpu_us = 1500000,
+    .self_rss_bytes = 12345678,
+    .start_us = 1785000000000001,
+};
+
+static const struct snapshot nothing = {.start_us = 1785000000000000};
+
+static struct buffer render(const struct snapshot *snapshot, enum text_format format, bool compat)
+{
+    const struct exposition_options options = {
+        .format = format,
+        .process_prefix = "my_gpu_process",
+        .compat_my_gpu_exporter = compat,
+        .version = "1.2.3",
+    };
+    struct buffer page;
+
+    buffer_init(&page, CAP_BYTES);
+    exposition_render(snapshot, &options, &page);
+    return page;
+}
+
+/* Every page that the fixture can give. */
+static const struct {
+    const struct snapshot *snapshot;
+    enum text_format format;
+    bool compat;
+    const char *golden;
+} pages[] = {
+    {&full, TEXT_PROMETHEUS, false, "exposition.txt"},
+    {&full, TEXT_OPENMETRICS, false, "exposition.openmetrics.txt"},
+    {&full, TEXT_PROMETHEUS, true, "exposition.compat.txt"},
+    {&full, TEXT_OPENMETRICS, true, "exposition.compat.openmetrics.txt"},
+    {&nothing, TEXT_PROMETHEUS, false, "exposition.empty.txt"},
+    {&nothing, TEXT_OPENMETRICS, true, "exposition.empty.openmetrics.txt"},
+};
+
+static void pages_are_those_of_the_golden_files(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
+        struct buffer page = render(pages[i].snapshot, pages[i].format, pages[i].compat);
+
+        golden_check(pages[i].golden, &page);
+        buffer_done(&page);
+    }
+}
+
+/* Lines that state a rule; the golden files hold them too, but not why. */
+static void a_page_shows_what_is_known_and_nothing_else(void **state)
+{
+#define PROCESS(metric, pid, gpu, name)                                                            \
+    "\nmy_gpu_process_" metric "{pid=\"" pid "\",gpu=\"" gpu "\",process_name=\"" name "\""
+    static const struct {
+        const char *why, *text;
+        bool shown;
+    } cases[] = {
+        {"an overflow has the pid 'other'", PROCESS("energy_joules_total", "other", "0", ""), true},
+        {"no process has the pid 0", "pid=\"0\"", false},
+        {"many in one row are neither active nor not", PROCESS("active", "other", "0", ""), false},
+        {"a superseded process is hidden", "superseded", false},
+        {"its successor is not", PROCESS("energy_joules_total", "101", "0", "shared"), true},
+        {"no samples on a device that is read: idle",
+         PROCESS("sm_utilization_ratio", "101", "0", "shared"), true},
+        {"an MPS client's utilisation is unknown", "sm_utilization_ratio{pid=\"100\",gpu=\"1\"",
+         false},
+        {"its memory is known, and 0", PROCESS("memory_used_bytes", "100", "1", "mps-client"),
+         true},
+        {"memory that the driver does not tell is absent",
+         PROCESS("memory_used_bytes", "101", "0", "shared"), false},
+        {"a start that is unknown is absent", PROCESS("start_time_seconds", "101", "0", "shared"),
+         false},
+        {"what was measured is not estimated",
+         "process_name=\"python3\",pod=\"\",namespace=\"\",container=\"\",pod_uid=\"\","
+         "container_id=\"\",energy_estimated=\"false\"} 6.5\n",
+         true},
+        {"a stale gauge is absent: power", "\nwattribute_gpu_power_watts{gpu=\"1\"}", false},
+        {"a stale gauge is absent: clock", "\nwattribute_gpu_clock_hertz{gpu=\"1\"}", false},
+        {"a limit that is unknown is absent", "\nwattribute_gpu_power_limit_watts{gpu=\"1\"}",
+         false},
+        {"a counter beyond 2^53 is exact", "} 9007199254.740993\n", true},
+        {"a meter that was never read has no hardware counter",
+         "\nwattribute_meter_hardware_energy_joules_total{meter=\"gpu\",meter_id=\"GPU-gone\"}",
+         false},
+        {"but its energy stays",
+         "\nwattribute_meter_energy_joules_total{meter=\"gpu\",meter_id=\"GPU-gone\"} 7\n", true},
+        {"retired workloads have no power", "\nwattribute_workload_power_watts{kind=\"retired\"",
+         false},
+        {"but keep their energy", "\nwattribute_workload_energy_joules_total{kind=\"retired\"",
+         true},
+        {"a workload without energy has no confidence",
+         "\nwattribute_workload_energy_confidence_ratio{kind=\"retired\",id=\"1785000100.000042\","
+         "name=\"\",namespace=\"\",pod=\"\",container=\"\",meter=\"gpu\",meter_id=\"a\\\"b",
+         false},
+        {"compatibility names are not there unasked", "process_gpu_energy_joules", false},
+        {"hostile bytes are escaped or replaced",
+         "process_name=\"a\\\"b\\\\c\\nd" UTF8_REPLACEMENT "ff" UTF8_REPLACEMENT "1b[0m caf\xc3\xa9\"",
+         true},
+    };
+#undef PROCESS
+    struct buffer page = render(&full, TEXT_PROMETHEUS, false);
+
+    (void)state;
+    buffer_char(&page, '\0');
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        if ((strstr(page.data, cases[i].text) != NULL) != cases[i].shown)
+            fail_msg("%s: %s", cases[i].why, cases[i].text);
+    buffer_done(&page);
+}
+
+static void a_memory_use_that_is_unknown_has_no_series(void **state)
+{
+    struct buffer page = render(&nothing, TEXT_PROMETHEUS, false);
+
+    (void)state;
+    buffer_char(&page, '\0');
+    assert_null(strstr(page.data, "process_resident_memory_bytes"));
+    assert_non_null(strstr(page.data, "\nprocess_start_time_seconds 1785000000\n"));
+    buffer_done(&page);
+}
+
+static bool begins_with(struct span text, struct span start)
+{
+    return text.len >= start.len && memcmp(text.data, start.data, start.len) == 0;
+}
+
+/* The name of the family that a "# HELP NAME ..." line opens. */
+static struct span family_of(struct span line)
+{
+    span_cut(&line, ' ');
+    span_cut(&line, ' ');
+    return span_cut(&line, ' ');
+}
+
+static void families_stand_together_and_are_opened_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
+        struct buffer page = render(pages[i].snapshot, pages[i].format, pages[i].compat);
+        struct span rest = {page.data, page.len}, family = {"", 0}, seen[METRIC_COUNT];
+        size_t seen_count = 0;
+
+        assert_int_equal(page.data[page.len - 1], '\n');
+        while (rest.len > 0) {
+            struct span line = span_cut(&rest, '\n');
+
+            if (begins_with(line, span_of("# HELP "))) {
+                family = family_of(line);
+                for (size_t s = 0; s < seen_count; s++)
+                    if (family.len == seen[s].len && begins_with(family, seen[s]))
+                        fail_msg("%s: %.*s twice", pages[i].golden, (int)family.len, family.data);
+                assert_true(seen_count < ARRAY_SIZE(seen));
+                seen[seen_count++] = family;
+            } else if (line.data[0] == '#' && rest.len > 0) {
+                struct span again = family_of(line);
+
+                assert_true(again.len == family.len && begins_with(again, family));
+            } else if (line.data[0] != '#') {
+                assert_true(begins_with(line, family));
+            }
+        }
+        buffer_done(&page);
+    }
+}
+
+/* The part of a sample's line that names the series: all but its value. */
+static struct span series_of(struct span line)
+{
+    while (line.len > 0 && line.data[line.len - 1] != ' ')
+        line.len--;
+    return line;
+}
+
+static void no_series_is_there_twice(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
+        struct buffer page = render(pages[i].snapshot, pages[i].format, pages[i].compat);
+        struct span rest = {page.data, page.len};
+
+        while (rest.len > 0) {
+            struct span series = series_of(span_cut(&rest, '\n')), others = rest;
+
+            while (series.data[0] != '#' && others.len > 0) {
+                struct span other = series_of(span_cut(&others, '\n'));
+
+                if (other.len == series.len && begins_with(other, series))
+                    fail_msg("%s: %.*s", pages[i].golden, (int)series.len, series.data);
+            }
+        }
+        buffer_done(&page);
+    }
+}
+
+static void a_page_is_valid_utf8_without_control_bytes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
+        struct buffer page = render(pages[i].snapshot, pages[i].format, pages[i].compat);
+        struct span rest = {page.data, page.len};
+
+        while (rest.len > 0) {
+            size_t len = utf8_char_len(rest);
+
+            assert_true(len > 0);
+            assert_true(rest.data[0] == '\n' || (unsigned char)rest.data[0] >= 0x20);
+            rest.data += len;
+            rest.len -= len;
+        }
+        buffer_done(&page);
+    }
+}
+
+static void a_page_that_does_not_fit_is_marked_as_failed(void **state)
+{
+    const struct exposition_options options = {
+        .format = TEXT_PROMETHEUS, .process_prefix = "x", .version = "1"};
+    struct buffer whole = render(&full, TEXT_PROMETHEUS, false), page;
+
+    (void)state;
+    buffer_init(&page, whole.len / 2);
+    exposition_render(&full, &options, &page);
+    assert_true(buffer_failed(&page));
+    assert_true(page.len <= whole.len / 2);
+    buffer_done(&page);
+    buffer_done(&whole);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pages_are_those_of_the_golden_files),
+        cmocka_unit_test(a_page_shows_what_is_known_and_nothing_else),
+        cmocka_unit_test(a_memory_use_that_is_unknown_has_no_series),
+        cmocka_unit_test(families_stand_together_and_are_opened_once),
+        cmocka_unit_test(no_series_is_there_twice),
+        cmocka_unit_test(a_page_is_valid_utf8_without_control_bytes),
+        cmocka_unit_test(a_page_that_does_not_fit_is_marked_as_failed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
