@@ -404,10 +404,6 @@ static void a_trace_that_begins_at_time_zero_keeps_its_seam(void **state)
     clock_manual_init(&manual, BEGIN_US);
     player = play(trace, &manual.clock);
     read_due(&player);
-    for (size_t i = 0; i < player.batch.count; i++)
-        print_message("kind %d at %+jd us, %ju uJ\n", player.batch.samples[i].kind,
-                      (intmax_t)(player.batch.samples[i].t_us - BEGIN_US),
-                      (uintmax_t)player.batch.samples[i].counter_uj);
     assert_int_equal(player.batch.count, 2);
     end(&player);
 }
