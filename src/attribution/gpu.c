@@ -129,27 +129,21 @@ static int settle_first(struct gpu *gpu)
     return r;
 }
 
-/* Closes the open window, if any energy is in it, and begins the next at `start_us`. */
-static int next_window(struct gpu *gpu, uint64_t start_us)
+/* Begins a window, which may be `before` itself, with those present whom the lists in force name.
+ */
+static int begin_window(struct gpu *gpu, struct window *window, const struct window *before,
+                        uint64_t start_us)
 {
-    const struct window *closed = open_window(gpu);
-    struct window *opened;
+    const struct presence *presences = before->presences;
+    size_t count = before->presence_count;
     int r = 0;
 
-    if (closed->energy_uj == 0) {
-        open_window(gpu)->start_us = open_window(gpu)->end_us = start_us;
-        return 0;
-    }
-    if (gpu->window_count == GPU_WINDOWS_MAX)
-        r = settle_first(gpu);
-    gpu->window_count++;
-    opened = open_window(gpu);
-    window_begin(opened, closed->number + 1, start_us);
+    window_begin(window, before->number + 1, start_us);
     note_context(gpu);
-    for (size_t i = 0; i < closed->presence_count; i++) {
-        uint32_t process = closed->presences[i].process;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t process = presences[i].process;
         uint8_t lists = lists_in_force(gpu, &gpu->ledger->processes[process]);
-        struct presence *presence = lists ? window_presence(opened, gpu->ledger, process) : NULL;
+        struct presence *presence = lists ? window_presence(window, gpu->ledger, process) : NULL;
 
         if (!presence) {
             r = lists ? -ENOMEM : r;
@@ -159,6 +153,42 @@ static int next_window(struct gpu *gpu, uint64_t start_us)
         mark_seen(&gpu->ledger->processes[process], start_us);
     }
     return r;
+}
+
+/* Closes the open window, if any energy is in it, and begins the next at `start_us`. */
+static int next_window(struct gpu *gpu, uint64_t start_us)
+{
+    const struct window *closed = open_window(gpu);
+    int settled = 0, begun;
+
+    if (closed->energy_uj == 0) {
+        open_window(gpu)->start_us = open_window(gpu)->end_us = start_us;
+        return 0;
+    }
+    if (gpu->window_count == GPU_WINDOWS_MAX)
+        settled = settle_first(gpu);
+    gpu->window_count++;
+    begun = begin_window(gpu, open_window(gpu), closed, start_us);
+    return begun < 0 ? begun : settled;
+}
+
+static uint64_t gap_us(const struct gpu *gpu)
+{
+    return MAX(GAP_US, GAP_WINDOWS * gpu->options.interval_us);
+}
+
+/*
+ * Begins the open window anew when no energy came for so long that what comes next would be a gap:
+ * a board without a counter must not keep everybody present for ever.
+ */
+static int renew_quiet_window(struct gpu *gpu)
+{
+    struct window *window = open_window(gpu);
+
+    if (window->energy_uj > 0 || gpu->latest_us < window->start_us + gap_us(gpu))
+        return 0;
+    gpu->settled_until_us = gpu->latest_us;
+    return begin_window(gpu, window, window, gpu->latest_us);
 }
 
 /* Could the board have used this much in this time? */
@@ -176,7 +206,6 @@ static int take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
     struct window *window = open_window(gpu);
     uint64_t elapsed_us = t_us - gpu->tick_us;
     uint64_t delta_uj = counter_uj - gpu->counter_uj;
-    uint64_t gap_us = MAX(GAP_US, GAP_WINDOWS * gpu->options.interval_us);
     int r;
 
     if (!gpu->counter_seen) {
@@ -192,7 +221,7 @@ static int take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
             ledger_book_gap(gpu->ledger, gpu->meter, counter_uj);
         goto restart;
     }
-    if (elapsed_us > gap_us) {
+    if (elapsed_us > gap_us(gpu)) {
         ledger_book_gap(gpu->ledger, gpu->meter, delta_uj);
         goto restart;
     }
@@ -313,6 +342,12 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
     while (gpu->window_count > 1 &&
            gpu->latest_us >= gpu->windows[gpu->first_window].end_us + SETTLE_DELAY_US) {
         int r = settle_first(gpu);
+
+        if (r < 0)
+            result = r;
+    }
+    if (gpu->window_count == 1) {
+        int r = renew_quiet_window(gpu);
 
         if (r < 0)
             result = r;

@@ -261,6 +261,33 @@ static void an_ended_process_keeps_its_account_for_the_retention(void **state)
     pipeline_free(pipeline);
 }
 
+static void on_a_board_without_a_counter_the_ended_are_forgotten_too(void **state)
+{
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
+
+    (void)state;
+    options.retention_us = SECOND;
+    pipeline = pipeline_with(options);
+    LIST(pipeline, T0, 5, 6);
+    LIST(pipeline, T0 + SECOND, 6);
+    for (uint64_t s = 2; s < 30; s++) {
+        utilisation(pipeline, 0, T0 + s * SECOND, 50);
+        label(pipeline, 0, T0 + s * SECOND, 6, T0 + s * SECOND, 50);
+    }
+    pipeline_sweep(pipeline, T0 + 30 * SECOND);
+    assert_int_equal(pipeline->ledger.process_count, 1);
+    assert_int_equal(process_on(pipeline, 0, 6).active, true);
+    /* And when the counter comes to life, who is still listed pays. */
+    energy(pipeline, 0, T0 + 30 * SECOND, 0);
+    LIST(pipeline, T0 + 30 * SECOND + 1, 6);
+    label(pipeline, 0, T0 + 31 * SECOND, 6, T0 + 30 * SECOND + TICK, 50);
+    energy(pipeline, 0, T0 + 31 * SECOND, 100 * JOULE);
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 6), 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
 static void a_process_that_a_list_names_is_never_forgotten(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
@@ -404,6 +431,7 @@ int main(void)
         cmocka_unit_test(at_max_processes_the_one_that_ended_first_makes_room),
         cmocka_unit_test(beyond_max_workloads_the_ended_retire_and_the_live_are_booked_to_other),
         cmocka_unit_test(an_ended_process_keeps_its_account_for_the_retention),
+        cmocka_unit_test(on_a_board_without_a_counter_the_ended_are_forgotten_too),
         cmocka_unit_test(a_process_that_a_list_names_is_never_forgotten),
         cmocka_unit_test(each_retirement_has_an_id_of_its_own_so_that_no_increase_counts_twice),
         cmocka_unit_test(power_is_smoothed_and_fades_after_the_end),
