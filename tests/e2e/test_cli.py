@@ -76,7 +76,8 @@ class Refusals(TestCase):
                                                       "timeshare"])
 
     def test_flags_of_another_command_are_refused(self):
-        self.refuse("replay", "--listen-address=:1", "x.trace", words=["--listen-address", "replay"])
+        self.refuse("replay", "--listen-address=:1", "x.trace",
+                    words=["--listen-address", "replay"])
 
     def test_an_unreadable_config_file_is_refused(self):
         missing = self.path("missing.yaml")
@@ -89,7 +90,7 @@ class Refusals(TestCase):
         self.refuse(f"--config.file={path}",
                     words=[f"{path}:3:1", "idle-polcy", "did you mean 'idle-policy'"])
 
-    def test_a_bad_value_in_a_config_file_is_refused_with_its_place_even_if_a_flag_replaces_it(self):
+    def test_a_bad_value_in_a_config_file_is_refused_even_where_a_flag_replaces_it(self):
         path = self.write("w.yaml", b"sample-interval: fast\n")
         self.refuse(f"--config.file={path}", "--sample-interval=1s",
                     words=[f"{path}:1:18", "sample-interval", "fast", "250ms"])

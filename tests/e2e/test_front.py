@@ -186,7 +186,8 @@ class End(TestCase):
         self.end(signal.SIGINT, stuck=True)
 
     def test_sigterm_to_the_whole_group_ends_both_and_still_settles(self):
-        with Exporter("--replay", three_seconds_of_work().write(self.path("work.trace"))) as exporter:
+        trace = three_seconds_of_work().write(self.path("work.trace"))
+        with Exporter("--replay", trace) as exporter:
             front = exporter.front()
             exporter.page()
             os.kill(front, signal.SIGTERM)  # as a terminal or an init system sends it to all

@@ -95,8 +95,9 @@ class Formats(TestCase):
             self.assertIsNone(response.headers["Content-Encoding"], encoding)
 
     def test_the_content_type_is_that_of_the_format_that_was_asked_for(self):
-        prometheus_2_42 = ("application/openmetrics-text;version=1.0.0,application/openmetrics-text;"
-                           "version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1")
+        prometheus_2_42 = ("application/openmetrics-text;version=1.0.0,"
+                           "application/openmetrics-text;version=0.0.1;q=0.75,"
+                           "text/plain;version=0.0.4;q=0.5,*/*;q=0.1")
         for accept, content_type in ((TEXT, TEXT_TYPE), (OPENMETRICS, OPENMETRICS_TYPE),
                                      (prometheus_2_42, OPENMETRICS_TYPE), ("*/*", TEXT_TYPE),
                                      ("text/html", TEXT_TYPE)):
@@ -322,7 +323,8 @@ class Turnover(TestCase):
         # With start times, each round of the trace has new processes, and none is retained.
         trace = three_gpus(2, start_s=1)
         flags = ("--metric-retention=0s", "--process-scan-interval=1s")
-        with Exporter("--replay", trace.write(self.path("loop.trace.gz")), *FAST, *flags) as exporter:
+        path = trace.write(self.path("loop.trace.gz"))
+        with Exporter("--replay", path, *FAST, *flags) as exporter:
             pages = collect_pages(
                 exporter, lambda page: page.sum(WORKLOAD_ENERGY, kind="retired") > 0)
         for page in pages:

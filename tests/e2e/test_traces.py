@@ -58,7 +58,8 @@ class Refusals(TestCase):
         self.refuse("header.trace", HEADER[:-1], 1, "not whole|cut short")
 
     def test_a_trace_cut_within_a_line_is_refused(self):
-        self.refuse("cut.trace", HEADER + GPU + energy(0, 1) + energy(100000, 9)[:-1], 4, "cut short")
+        self.refuse("cut.trace", HEADER + GPU + energy(0, 1) + energy(100000, 9)[:-1], 4,
+                    "cut short")
 
     def test_gzip_that_is_cut_short_is_refused(self):
         body = good_trace().body()
@@ -130,11 +131,12 @@ class Refusals(TestCase):
                     "time in microseconds")
 
     def test_a_nul_byte_is_refused(self):
-        self.refuse("nul.trace", HEADER + GPU + energy(0, 1) + b"%d E 0 1\x00\n" % BEGIN_US, 4, "NUL")
+        self.refuse("nul.trace", HEADER + GPU + energy(0, 1) + b"%d E 0 1\x00\n" % BEGIN_US, 4,
+                    "NUL")
 
     def test_a_line_that_is_too_long_is_refused(self):
-        self.refuse("long.trace", HEADER + GPU + b"%d X 0 " % BEGIN_US + b"a" * (1 << 20) + b"\n", 3,
-                    "longer than")
+        self.refuse("long.trace", HEADER + GPU + b"%d X 0 " % BEGIN_US + b"a" * (1 << 20) + b"\n",
+                    3, "longer than")
 
     def test_an_error_names_the_first_bad_line_and_not_the_last(self):
         self.refuse("bad.trace", HEADER + GPU + energy(0, 1) + b"nonsense\n" + energy(1, 2) +
@@ -244,7 +246,8 @@ class Ledgers(TestCase):
         trace = Trace()
         trace.gpu(0)
         for tick in range(40):
-            trace.energy(tick / 10, 0, 50_000_000 + tick * 7000 if tick < 20 else (tick - 19) * 7000)
+            counter_mj = 50_000_000 + tick * 7000 if tick < 20 else (tick - 19) * 7000
+            trace.energy(tick / 10, 0, counter_mj)
             trace.utilisation(tick / 10, 0, 99)
         ledger = self.ledger(trace.write(self.path("reset.trace.gz")))
         self.assert_balanced(ledger)

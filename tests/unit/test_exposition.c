@@ -245,7 +245,8 @@ static void a_page_shows_what_is_known_and_nothing_else(void **state)
          false},
         {"compatibility names are not there unasked", "process_gpu_energy_joules", false},
         {"hostile bytes are escaped or replaced",
-         "process_name=\"a\\\"b\\\\c\\nd" UTF8_REPLACEMENT "ff" UTF8_REPLACEMENT "1b[0m caf\xc3\xa9\"",
+         "process_name=\"a\\\"b\\\\c\\nd" UTF8_REPLACEMENT "ff" UTF8_REPLACEMENT
+         "1b[0m caf\xc3\xa9\"",
          true},
     };
 #undef PROCESS
