@@ -14,17 +14,19 @@
 #include "app/bodies.h"
 #include "app/channel.h"
 #include "app/self.h"
+#include "app/source_set.h"
 #include "app/verbs.h"
 #include "attribution/pipeline.h"
 #include "core/clock.h"
 #include "core/macros.h"
-#include "sources/runner.h"
-#include "sources/source.h"
 
-enum { SOURCES_MAX = 32, REQUESTS_PER_WAKE = 64 };
+enum { REQUESTS_PER_WAKE = 64 };
 
 /* Ending takes less than a second, whatever hangs. */
 static const uint64_t STOP_SOURCE_US = 200000, STOP_FRONT_US = 500000;
+
+/* How long SIGUSR1 keeps devices closed. */
+static const uint64_t RELEASE_US = 60 * USEC_PER_SEC;
 
 /* A gauge is shown for this long, or for three windows. */
 static const uint64_t STALE_US = 5 * USEC_PER_SEC;
@@ -37,9 +39,7 @@ struct collector {
     const struct host *host;
     const struct clock *clock;
     int epoll_fd, signal_fd, wake_fd;
-    struct runner *runners[SOURCES_MAX];
-    bool was_up[SOURCES_MAX];
-    size_t runner_count;
+    struct source_set sources;
     struct pipeline *pipeline;
     bool measured;    /* something was read, or there is nothing to read */
     bool books_moved; /* since the last snapshot */
@@ -63,93 +63,19 @@ static uint64_t now_us(const struct collector *collector)
     return collector->clock->monotonic_us(collector->clock);
 }
 
-static int start_sources(struct collector *collector, struct error *err)
+static void take_batch(void *context, const struct batch *batch)
 {
-    const struct source_context context = {
-        .host = collector->host,
-        .clock = collector->clock,
-        .interval_us = collector->options->sample_interval_us,
-        .replay_path = collector->options->replay_path,
-    };
+    struct collector *collector = context;
 
-    for (size_t i = 0; source_table[i] && collector->runner_count < SOURCES_MAX; i++) {
-        const struct source_ops *ops = source_table[i];
-        struct runner *runner;
-        void *state;
-        int r = ops->open(&context, &state, err);
-
-        if (r == -ENODEV)
-            continue;
-        if (r < 0)
-            return r;
-        r = runner_start(ops, state, collector->clock, context.interval_us, 3 * context.interval_us,
-                         collector->wake_fd, &runner);
-        if (r < 0) {
-            ops->close(state);
-            return error_set(err, r, "cannot start a thread for source '%s': %s", ops->name,
-                             strerror(-r));
-        }
-        collector->was_up[collector->runner_count] = true;
-        collector->runners[collector->runner_count++] = runner;
-    }
-    return 0;
+    if (pipeline_ingest(collector->pipeline, batch->samples, batch->count) < 0)
+        log_error("out of memory: some energy stays unattributed");
+    collector->measured = true;
+    collector->books_moved = true;
 }
 
-/* Logs a source that went down or came back: once per change. */
-static void note_source(struct collector *collector, size_t index)
+static void read_sources(struct collector *collector)
 {
-    struct runner *runner = collector->runners[index];
-    struct runner_status status;
-
-    runner_get_status(runner, &status);
-    if (status.up == collector->was_up[index])
-        return;
-    collector->was_up[index] = status.up;
-    if (status.up)
-        log_info("source is back", "source", runner_name(runner));
-    else
-        log_warn("source is down; its series go stale", "source", runner_name(runner), "error",
-                 status.error);
-}
-
-static void take_batches(struct collector *collector)
-{
-    for (size_t i = 0; i < collector->runner_count; i++) {
-        struct batch *batch;
-
-        while ((batch = runner_take(collector->runners[i]))) {
-            if (pipeline_ingest(collector->pipeline, batch->samples, batch->count) < 0)
-                log_error("out of memory: some energy stays unattributed");
-            runner_give_back(collector->runners[i], batch);
-            collector->measured = true;
-            collector->books_moved = true;
-        }
-        note_source(collector, i);
-    }
-}
-
-static int add_sources(struct collector *collector, struct snapshot *snapshot)
-{
-    struct snapshot_source *rows =
-        arena_array(&snapshot->arena, collector->runner_count, sizeof(*rows));
-
-    if (!rows)
-        return -ENOMEM;
-    for (size_t i = 0; i < collector->runner_count; i++) {
-        struct runner_status status;
-
-        runner_get_status(collector->runners[i], &status);
-        rows[i] = (struct snapshot_source){
-            .name = runner_name(collector->runners[i]),
-            .up = status.up,
-            .age_us = status.age_us,
-            .duration_us = status.duration_us,
-            .errors = status.errors,
-        };
-    }
-    snapshot->sources = rows;
-    snapshot->source_count = collector->runner_count;
-    return 0;
+    source_set_read(&collector->sources, now_us(collector), take_batch, collector);
 }
 
 /* A new snapshot when the books moved, or when the old one is a window old: gauges must age. */
@@ -166,7 +92,7 @@ static int refresh_snapshot(struct collector *collector)
     bodies_renew(&collector->bodies);
     r = pipeline_snapshot(collector->pipeline, real_us, MAX(STALE_US, 3 * interval_us), snapshot);
     if (r == 0)
-        r = add_sources(collector, snapshot);
+        r = source_set_describe(&collector->sources, snapshot);
     if (r < 0)
         return r;
     snapshot->replay_active = collector->options->replay_path != NULL;
@@ -253,6 +179,16 @@ static void reap_front(struct collector *collector)
     log_warn("the front process ended and is started again; no energy is lost", "how", how);
 }
 
+/* So that an administrator can reset or repartition a GPU. What it uses meanwhile is a gap. */
+static void release_devices(struct collector *collector)
+{
+    log_info("SIGUSR1: every device is closed for a minute");
+    read_sources(collector);
+    source_set_release_devices(&collector->sources, now_us(collector), RELEASE_US, STOP_SOURCE_US);
+    pipeline_lose_devices(collector->pipeline, collector->clock->realtime_us(collector->clock));
+    collector->books_moved = true;
+}
+
 static void take_signals(struct collector *collector)
 {
     struct signalfd_siginfo info;
@@ -260,6 +196,8 @@ static void take_signals(struct collector *collector)
     while (read(collector->signal_fd, &info, sizeof(info)) == sizeof(info)) {
         if (info.ssi_signo == SIGCHLD)
             reap_front(collector);
+        else if (info.ssi_signo == SIGUSR1)
+            release_devices(collector);
         else
             collector->stopping = true;
     }
@@ -276,15 +214,16 @@ static void do_what_is_due(struct collector *collector)
     if (now >= collector->sweep_us) {
         pipeline_sweep(collector->pipeline, collector->clock->realtime_us(collector->clock));
         collector->sweep_us = now + collector->options->process_scan_interval_us;
-        /* A source that hangs wakes nobody. */
-        for (size_t i = 0; i < collector->runner_count; i++)
-            note_source(collector, i);
+        source_set_note(&collector->sources); /* a source that hangs wakes nobody */
     }
+    if (now >= source_set_next_due_us(&collector->sources))
+        (void)source_set_open_due(&collector->sources, now, NULL); /* it logs */
 }
 
 static int timeout_ms(const struct collector *collector)
 {
-    uint64_t due = collector->sweep_us, now = now_us(collector);
+    uint64_t due = MIN(collector->sweep_us, source_set_next_due_us(&collector->sources));
+    uint64_t now = now_us(collector);
 
     if (collector->front.restart_us > 0)
         due = MIN(due, collector->front.restart_us);
@@ -307,7 +246,7 @@ static void loop(struct collector *collector)
                 break;
             case WATCH_SOURCES:
                 (void)!read(collector->wake_fd, &ignored, sizeof(ignored));
-                take_batches(collector);
+                read_sources(collector);
                 break;
             case WATCH_FRONT:
                 if (collector->front.channel_fd >= 0)
@@ -336,14 +275,12 @@ static void log_books(const struct collector *collector)
 /* Settles first: the joules matter more than the last scrape. */
 static void finish(struct collector *collector)
 {
-    take_batches(collector);
+    read_sources(collector);
     if (pipeline_finish(collector->pipeline) < 0)
         log_error("out of memory: some energy stays unattributed");
     log_books(collector);
     front_process_stop(&collector->front, STOP_FRONT_US);
-    for (size_t i = 0; i < collector->runner_count; i++)
-        runner_stop(collector->runners[i], STOP_SOURCE_US);
-    collector->runner_count = 0;
+    source_set_stop(&collector->sources, STOP_SOURCE_US);
 }
 
 static int open_loop(struct collector *collector, struct error *err)
@@ -355,6 +292,7 @@ static int open_loop(struct collector *collector, struct error *err)
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGUSR1);
     /* Before any thread starts, so that all of them leave the signals to the loop. */
     sigprocmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
@@ -372,7 +310,7 @@ static int open_loop(struct collector *collector, struct error *err)
 
 void collector_run(struct collector *collector)
 {
-    if (collector->runner_count == 0)
+    if (collector->sources.runner_count == 0)
         log_warn("no energy meter was found on this node; only the exporter's own metrics are "
                  "served (try --replay FILE)");
     loop(collector);
@@ -383,8 +321,7 @@ void collector_close(struct collector *collector)
 {
     if (!collector)
         return;
-    for (size_t i = 0; i < collector->runner_count; i++)
-        runner_stop(collector->runners[i], STOP_SOURCE_US);
+    source_set_stop(&collector->sources, STOP_SOURCE_US);
     front_process_stop(&collector->front, 0);
     bodies_done(&collector->bodies);
     pipeline_free(collector->pipeline);
@@ -425,9 +362,18 @@ int collector_open(const struct collector_options *options, struct collector **r
         error_format(err, "out of memory");
     if (r == 0)
         r = open_loop(collector, err);
+    source_set_init(&collector->sources,
+                    &(struct source_context){
+                        .host = options->host,
+                        .clock = collector->clock,
+                        .interval_us = options->options->sample_interval_us,
+                        .replay_path = options->options->replay_path,
+                        .nvml_library = "libnvidia-ml.so.1",
+                    },
+                    collector->wake_fd, options->options->process_scan_interval_us);
     if (r == 0)
-        r = start_sources(collector, err);
-    collector->measured = collector->runner_count == 0;
+        r = source_set_open_due(&collector->sources, now_us(collector), err);
+    collector->measured = collector->sources.runner_count == 0;
     if (r == 0)
         r = start_front(collector, err);
     if (r < 0) {

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -46,18 +47,31 @@ static int place_fds(const struct front_process_options *options, int channel_fd
     return 0;
 }
 
+/* "NAME=value" as it stands in our own environment. False if it does not, or does not fit. */
+static bool keep_variable(const char *name, char *text, size_t size_bytes)
+{
+    const char *value = secure_getenv(name);
+    int len = value ? snprintf(text, size_bytes, "%s=%s", name, value) : -1;
+
+    return len > 0 && (size_t)len < size_bytes;
+}
+
 static int spawn(const struct front_process_options *options, int channel_fd, pid_t *ret_pid)
 {
     char listeners[16], level[16], format[16];
     char *argv[] = {"wattribute", "front", listeners, (char *)options->metrics_path,
                     level,        format,  NULL};
-    char *env[] = {NULL}; /* what the environment holds is none of its business */
+    char library_path[4096];
+    char *env[] = {NULL, NULL};
     int high_fds[OPTIONS_LISTEN_MAX + 1];
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, all;
     int r;
 
+    /* What else the environment holds is none of its business. */
+    if (keep_variable("LD_LIBRARY_PATH", library_path, sizeof(library_path)))
+        env[0] = library_path;
     snprintf(listeners, sizeof(listeners), "%zu", options->listener_count);
     snprintf(level, sizeof(level), "%d", (int)options->log_level);
     snprintf(format, sizeof(format), "%d", (int)options->log_format);

@@ -290,16 +290,43 @@ static void take_label(struct gpu *gpu, const struct sample_label *sample)
     }
 }
 
+static void set_gauge(struct gpu *gpu, enum gpu_gauge gauge, uint64_t t_us, uint64_t value)
+{
+    gpu->gauges[gauge] = (struct gpu_reading){t_us, value};
+}
+
 static void take_utilisation(struct gpu *gpu, uint64_t t_us,
                              const struct sample_utilisation *utilisation)
 {
     struct window *window = open_window(gpu);
 
     window->busiest_percent = MAX(window->busiest_percent, utilisation->gpu_percent);
-    gpu->utilisation_percent = (struct gpu_gauge){t_us, utilisation->gpu_percent};
-    gpu->memory_percent = (struct gpu_gauge){t_us, utilisation->memory_percent};
-    gpu->clock_mhz = (struct gpu_gauge){t_us, utilisation->sm_clock_mhz};
-    gpu->temperature_c = (struct gpu_gauge){t_us, utilisation->temperature_c};
+    set_gauge(gpu, GPU_GAUGE_UTILISATION_PERCENT, t_us, utilisation->gpu_percent);
+    set_gauge(gpu, GPU_GAUGE_MEMORY_UTILISATION_PERCENT, t_us, utilisation->memory_percent);
+    if (utilisation->sm_clock_mhz > 0)
+        set_gauge(gpu, GPU_GAUGE_SM_CLOCK_MHZ, t_us, utilisation->sm_clock_mhz);
+    if (utilisation->temperature_c > 0)
+        set_gauge(gpu, GPU_GAUGE_TEMPERATURE_C, t_us, utilisation->temperature_c);
+}
+
+static void take_xid(struct gpu *gpu, uint32_t xid)
+{
+    struct gpu_xid *entry = gpu->xids;
+
+    while (entry < &gpu->xids[GPU_XIDS_MAX - 1] && entry->xid != 0 && entry->xid != xid)
+        entry++;
+    if (entry->xid == 0)
+        entry->xid = xid;
+    entry->count++;
+}
+
+/* Nobody is listed on a board that does not answer, until it answers again. */
+static void take_loss(struct gpu *gpu)
+{
+    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
+        gpu->list_round[kind]++;
+        gpu->list_named[kind] = false;
+    }
 }
 
 static int take_process(struct gpu *gpu, uint64_t t_us, const struct sample_process *who)
@@ -319,11 +346,29 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
     switch (sample->kind) {
     case SAMPLE_DEVICE:
         return 0; /* gpu_init took it */
+    case SAMPLE_KINDS:
+    case SAMPLE_GPM:
+        break;
+    case SAMPLE_GAUGE:
+        set_gauge(gpu, sample->gauge.gauge, sample->t_us, sample->gauge.value);
+        if (sample->gauge.gauge == GPU_GAUGE_POWER_LIMIT_MW)
+            gpu->power_limit_mw = sample->gauge.value;
+        break;
+    case SAMPLE_XID:
+        take_xid(gpu, sample->xid);
+        break;
+    case SAMPLE_LOST:
+        take_loss(gpu);
+        break;
+    case SAMPLE_INTEGRAL:
+        gpu->counter_is_integral = true;
+        result = take_energy(gpu, sample->t_us, sample->counter_uj);
+        break;
     case SAMPLE_ENERGY:
         result = take_energy(gpu, sample->t_us, sample->counter_uj);
         break;
     case SAMPLE_POWER:
-        gpu->power_mw = (struct gpu_gauge){sample->t_us, sample->power_mw};
+        set_gauge(gpu, GPU_GAUGE_POWER_MW, sample->t_us, sample->power_mw);
         break;
     case SAMPLE_UTILISATION:
         take_utilisation(gpu, sample->t_us, &sample->utilisation);

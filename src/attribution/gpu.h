@@ -25,9 +25,16 @@ struct gpu_options {
 };
 
 /* A reading that is valid for a while. */
-struct gpu_gauge {
+struct gpu_reading {
     uint64_t t_us; /* 0: never read */
     uint64_t value;
+};
+
+enum { GPU_XIDS_MAX = 16 };
+
+struct gpu_xid {
+    uint32_t xid; /* 0: unused */
+    uint64_t count;
 };
 
 struct gpu {
@@ -41,6 +48,7 @@ struct gpu {
     uint64_t latest_us; /* the latest time of any sample */
 
     bool counter_seen;
+    bool counter_is_integral;     /* energy is power x time: nothing is measured */
     uint64_t counter_uj, tick_us; /* the last tick */
     uint64_t resets;
 
@@ -59,7 +67,8 @@ struct gpu {
     size_t held_count, held_capacity;
     uint64_t held_until_us;
 
-    struct gpu_gauge power_mw, utilisation_percent, memory_percent, clock_mhz, temperature_c;
+    struct gpu_reading gauges[GPU_GAUGE_COUNT];
+    struct gpu_xid xids[GPU_XIDS_MAX]; /* counted since the start; the rest is in the last */
 
     /* Scratch of gpu_settle.c, kept so that a steady state allocates nothing. */
     struct claimant *claimants;

@@ -259,7 +259,8 @@ int gpu_settle_window(struct gpu *gpu, const struct window *window)
         .claimant_count = evidence.claimant_count,
         .unknown_weight = evidence.unknown_weight,
         .nobody_active = !busy,
-        .alone = evidence.claimant_count == 1 && evidence.unknown_weight == 0 && !evidence.has_mps,
+        .alone = evidence.claimant_count == 1 && evidence.unknown_weight == 0 &&
+                 !evidence.has_mps && !gpu->counter_is_integral,
         .policy = gpu->options.idle_policy,
     };
     settled.idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);

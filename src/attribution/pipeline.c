@@ -104,6 +104,14 @@ int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, siz
     return result;
 }
 
+void pipeline_lose_devices(struct pipeline *pipeline, uint64_t now_us)
+{
+    for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
+        if (pipeline->gpus[i])
+            (void)gpu_ingest(pipeline->gpus[i],
+                             &(struct sample){.kind = SAMPLE_LOST, .gpu = i, .t_us = now_us});
+}
+
 int pipeline_finish(struct pipeline *pipeline)
 {
     int result = 0;

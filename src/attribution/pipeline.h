@@ -30,6 +30,9 @@ void pipeline_free(struct pipeline *pipeline);
  */
 int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, size_t count);
 
+/* Says that no device is read any more: nobody is listed until the lists are read again. */
+void pipeline_lose_devices(struct pipeline *pipeline, uint64_t now_us);
+
 /* Settles everything that is pending. */
 int pipeline_finish(struct pipeline *pipeline);
 

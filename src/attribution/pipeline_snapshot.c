@@ -8,9 +8,9 @@
 
 #include "core/macros.h"
 
-static bool is_fresh(struct gpu_gauge gauge, uint64_t now_us, uint64_t stale_us)
+static bool is_fresh(struct gpu_reading reading, uint64_t now_us, uint64_t stale_us)
 {
-    return gauge.t_us > 0 && gauge.t_us + stale_us >= now_us;
+    return reading.t_us > 0 && reading.t_us + stale_us >= now_us;
 }
 
 static char *copy_text(struct arena *arena, const char *text)
@@ -76,24 +76,26 @@ static int add_gpus(const struct pipeline *pipeline, uint64_t now_us, uint64_t s
             .uuid = copy_text(&snapshot->arena, from->uuid),
             .name = copy_text(&snapshot->arena, from->name),
             .driver = copy_text(&snapshot->arena, from->driver),
-            .power_limit_mw = from->power_limit_mw,
-            .power_mw = from->power_mw.value,
-            .utilisation_percent = from->utilisation_percent.value,
-            .memory_percent = from->memory_percent.value,
-            .clock_mhz = from->clock_mhz.value,
-            .temperature_c = from->temperature_c.value,
             .labels_garbage = from->labels.garbage,
             .labels_repeated = from->labels.repeated,
             .labels_late = from->labels.late,
         };
         if (!to->uuid || !to->name || !to->driver)
             return -ENOMEM;
-        if (is_fresh(from->power_mw, now_us, stale_us))
-            to->valid |= SNAPSHOT_GPU_POWER;
-        if (is_fresh(from->utilisation_percent, now_us, stale_us))
-            to->valid |= SNAPSHOT_GPU_UTILISATION;
-        if (from->power_limit_mw > 0)
-            to->valid |= SNAPSHOT_GPU_POWER_LIMIT;
+        for (int gauge = 0; gauge < GPU_GAUGE_COUNT; gauge++) {
+            to->gauges[gauge] = from->gauges[gauge].value;
+            if (is_fresh(from->gauges[gauge], now_us, stale_us))
+                to->valid |= 1ULL << gauge;
+        }
+        for (size_t x = 0; x < SNAPSHOT_XIDS_MAX; x++) {
+            to->xids[x].xid = from->xids[x].xid;
+            to->xids[x].count = from->xids[x].count;
+        }
+        /* Where it is not read again and again, it is what the board was described with. */
+        if (from->power_limit_mw > 0) {
+            to->gauges[GPU_GAUGE_POWER_LIMIT_MW] = from->power_limit_mw;
+            to->valid |= 1ULL << GPU_GAUGE_POWER_LIMIT_MW;
+        }
         snapshot->gpu_count++;
     }
     snapshot->gpus = gpus;
@@ -192,7 +194,8 @@ static int add_processes(const struct pipeline *pipeline, uint64_t now_us, uint6
         gpu = pipeline_gpu_of_meter(pipeline, from->meter);
         if (gpu)
             describe_process(gpu, from, &won[i], samples[gpu->index],
-                             is_fresh(gpu->utilisation_percent, now_us, stale_us), to);
+                             is_fresh(gpu->gauges[GPU_GAUGE_UTILISATION_PERCENT], now_us, stale_us),
+                             to);
         snapshot->process_count++;
     }
     qsort(processes, snapshot->process_count, sizeof(*processes), by_gpu_and_pid);

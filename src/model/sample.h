@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/gauge.h"
+
 enum { SAMPLE_GPU_MAX = 64 }; /* gpu < SAMPLE_GPU_MAX, checked by whoever makes a sample */
 
 enum sample_kind {
@@ -21,6 +23,12 @@ enum sample_kind {
     SAMPLE_LABEL,       /* the driver says which process was resident at an instant */
     SAMPLE_LIST,        /* the driver's whole list of one kind of process */
     SAMPLE_PROCESS,     /* who a pid is */
+    SAMPLE_INTEGRAL,    /* energy integrated from power, on boards without a counter */
+    SAMPLE_GAUGE,       /* one reading more */
+    SAMPLE_GPM,         /* the activity of the device's units since the last such sample */
+    SAMPLE_XID,         /* the driver reported an error */
+    SAMPLE_LOST,        /* the GPU does not answer any more; it may come back */
+    SAMPLE_KINDS,
 };
 
 struct sample_device {
@@ -77,17 +85,34 @@ struct sample_process {
     const char *cgroup; /* "" if unknown */
 };
 
+struct sample_gauge {
+    enum gpu_gauge gauge;
+    uint64_t value;
+};
+
+/* NVML's GPM metrics that attribution can use, percent of their maximum. */
+enum { SAMPLE_GPM_COUNT = 10 };
+extern const uint8_t sample_gpm_ids[SAMPLE_GPM_COUNT];
+
+struct sample_gpm {
+    uint16_t valid; /* a bit for each: the driver may answer NaN */
+    uint32_t millipercent[SAMPLE_GPM_COUNT];
+};
+
 struct sample {
     enum sample_kind kind;
     uint32_t gpu;
     uint64_t t_us;
     union {
         struct sample_device device;
-        uint64_t counter_uj;
+        uint64_t counter_uj; /* SAMPLE_ENERGY and SAMPLE_INTEGRAL */
         uint64_t power_mw;
         struct sample_utilisation utilisation;
         struct sample_label label;
         struct sample_list list;
         struct sample_process process;
+        struct sample_gauge gauge;
+        struct sample_gpm gpm;
+        uint32_t xid;
     };
 };

@@ -11,6 +11,7 @@
 
 #include "core/arena.h"
 #include "model/account.h"
+#include "model/gauge.h"
 #include "model/workload.h"
 
 struct snapshot_meter {
@@ -26,20 +27,17 @@ struct snapshot_meter {
     uint64_t resets;
 };
 
-/* Bits of snapshot_gpu.valid: no bit, no series. */
-enum {
-    SNAPSHOT_GPU_POWER = 1 << 0,
-    SNAPSHOT_GPU_UTILISATION = 1 << 1, /* and memory, clock and temperature, read in one call */
-    SNAPSHOT_GPU_POWER_LIMIT = 1 << 2,
-};
+enum { SNAPSHOT_XIDS_MAX = 16 };
 
 struct snapshot_gpu {
     uint32_t gpu;
     const char *uuid, *name, *driver;
-    unsigned valid;
-    uint64_t power_mw, power_limit_mw;
-    uint64_t utilisation_percent, memory_percent;
-    uint64_t clock_mhz, temperature_c;
+    uint64_t valid; /* a bit for each gauge: no bit, no series */
+    uint64_t gauges[GPU_GAUGE_COUNT];
+    struct {
+        uint32_t xid; /* 0: unused */
+        uint64_t count;
+    } xids[SNAPSHOT_XIDS_MAX];
     uint64_t labels_garbage, labels_repeated, labels_late;
 };
 

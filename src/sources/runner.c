@@ -14,10 +14,9 @@
 enum { QUEUE_MAX = 64 };
 
 struct runner {
-    const struct source_ops *ops;
-    void *state;
+    struct source_unit unit;
     const struct clock *clock;
-    uint64_t interval_us, deadline_us;
+    uint64_t deadline_us;
     int wake_fd;
     pthread_t thread;
 
@@ -29,6 +28,7 @@ struct runner {
     struct batch *spare; /* used batches, so that a steady state allocates nothing */
     bool reading;
     uint64_t read_began_us;
+    bool gone;
     bool last_ok;
     uint64_t last_ok_us, last_duration_us, errors;
     char last_error[256];
@@ -63,6 +63,7 @@ static void keep_result(struct runner *runner, struct batch *batch, int result,
     runner->reading = false;
     runner->last_duration_us = now_us - runner->read_began_us;
     runner->last_ok = result >= 0;
+    runner->gone = result == -ENODEV;
     if (result >= 0) {
         runner->last_ok_us = now_us;
         runner->last_error[0] = '\0';
@@ -85,8 +86,8 @@ static bool wait_for_next(struct runner *runner, struct timespec *due)
     struct timespec now;
     bool go_on;
 
-    due->tv_nsec += (long)(runner->interval_us % USEC_PER_SEC * 1000);
-    due->tv_sec += (time_t)(runner->interval_us / USEC_PER_SEC) + due->tv_nsec / 1000000000;
+    due->tv_nsec += (long)(runner->unit.interval_us % USEC_PER_SEC * 1000);
+    due->tv_sec += (time_t)(runner->unit.interval_us / USEC_PER_SEC) + due->tv_nsec / 1000000000;
     due->tv_nsec %= 1000000000;
     /* After a hang, go on from now instead of catching up on every missed round. */
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -110,16 +111,20 @@ static void *run(void *arg)
     do {
         struct batch *batch = obtain_batch(runner);
         struct error err = {""};
+        int r;
 
-        if (batch)
-            keep_result(runner, batch, runner->ops->read(runner->state, batch, &err), &err);
+        if (!batch)
+            continue;
+        r = runner->unit.ops->read(runner->unit.state, batch, &err);
+        keep_result(runner, batch, r, &err);
+        if (r == -ENODEV)
+            break;
     } while (wait_for_next(runner, &due));
     return NULL;
 }
 
-int runner_start(const struct source_ops *ops, void *state, const struct clock *clock,
-                 uint64_t interval_us, uint64_t deadline_us, int wake_fd,
-                 struct runner **ret_runner)
+int runner_start(const struct source_unit *unit, const struct clock *clock, uint64_t deadline_us,
+                 int wake_fd, struct runner **ret_runner)
 {
     struct runner *runner = calloc(1, sizeof(*runner));
     pthread_condattr_t monotonic;
@@ -128,10 +133,8 @@ int runner_start(const struct source_ops *ops, void *state, const struct clock *
     if (!runner)
         return -ENOMEM;
     *runner = (struct runner){
-        .ops = ops,
-        .state = state,
+        .unit = *unit,
         .clock = clock,
-        .interval_us = interval_us,
         .deadline_us = deadline_us,
         .wake_fd = wake_fd,
         .last_ok_us = clock->monotonic_us(clock),
@@ -187,6 +190,7 @@ void runner_get_status(struct runner *runner, struct runner_status *ret_status)
     now_us = runner->clock->monotonic_us(runner->clock);
     hangs = runner->reading && now_us - runner->read_began_us > runner->deadline_us;
     *ret_status = (struct runner_status){
+        .gone = runner->gone,
         .up = runner->last_ok && !hangs,
         .age_us = now_us - runner->last_ok_us,
         .duration_us = hangs ? now_us - runner->read_began_us : runner->last_duration_us,
@@ -197,9 +201,9 @@ void runner_get_status(struct runner *runner, struct runner_status *ret_status)
     pthread_mutex_unlock(&runner->lock);
 }
 
-const char *runner_name(const struct runner *runner)
+const struct source_unit *runner_unit(const struct runner *runner)
 {
-    return runner->ops->name;
+    return &runner->unit;
 }
 
 static void free_batches(struct batch *batch)
@@ -232,7 +236,7 @@ void runner_stop(struct runner *runner, uint64_t wait_us)
         pthread_detach(runner->thread);
         return;
     }
-    runner->ops->close(runner->state);
+    runner->unit.ops->close(runner->unit.state);
     free_batches(runner->queue);
     free_batches(runner->spare);
     pthread_cond_destroy(&runner->stop_changed);

@@ -14,6 +14,7 @@
 struct runner;
 
 struct runner_status {
+    bool gone;            /* its thread has ended: stop it */
     bool up;              /* the last read succeeded, and none hangs past the deadline */
     uint64_t age_us;      /* since the last success */
     uint64_t duration_us; /* of the last read */
@@ -22,20 +23,19 @@ struct runner_status {
 };
 
 /*
- * Starts the thread. `state` stays the caller's until then, afterwards the runner closes it. Each
- * queued batch writes to `wake_fd` (an eventfd that the caller keeps open). A read that takes
- * longer than `deadline_us` counts as down.
+ * Starts the thread. The unit's state stays the caller's until then, afterwards the runner closes
+ * it. Each queued batch writes to `wake_fd` (an eventfd that the caller keeps open). A read that
+ * takes longer than `deadline_us` counts as down.
  */
-int runner_start(const struct source_ops *ops, void *state, const struct clock *clock,
-                 uint64_t interval_us, uint64_t deadline_us, int wake_fd,
-                 struct runner **ret_runner);
+int runner_start(const struct source_unit *unit, const struct clock *clock, uint64_t deadline_us,
+                 int wake_fd, struct runner **ret_runner);
 
 /* The oldest batch, or NULL. Give it back with runner_give_back when it is used up. */
 struct batch *runner_take(struct runner *runner);
 void runner_give_back(struct runner *runner, struct batch *batch);
 
 void runner_get_status(struct runner *runner, struct runner_status *ret_status);
-const char *runner_name(const struct runner *runner);
+const struct source_unit *runner_unit(const struct runner *runner);
 
 /*
  * Asks the thread to end and waits for at most `wait_us`. One that hangs is left behind with its

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/clock.h"
@@ -13,21 +14,43 @@
 #include "model/batch.h"
 #include "model/host.h"
 
+struct source_ops;
+
+/* A part of a source that is read on a thread of its own: a GPU, say. */
+struct source_unit {
+    const struct source_ops *ops;
+    void *state; /* closed by ops->close in the end */
+    char name[32];
+    uint64_t interval_us; /* between two reads */
+};
+
 struct source_context {
     const struct host *host;
     const struct clock *clock;
-    uint64_t interval_us;    /* length of a window */
-    const char *replay_path; /* NULL: live */
+    uint64_t interval_us;     /* length of a window */
+    const char *replay_path;  /* NULL: live */
+    const char *nvml_library; /* what to load */
+
+    /* Hands over a unit that was found, from any thread. 0 or -errno; then it stays the caller's.
+     */
+    int (*add_unit)(const struct source_context *context, const struct source_unit *unit);
+    void *owner;
 };
 
 struct source_ops {
-    const char *name; /* the `source` label */
+    const char *name;  /* the `source` label */
+    bool holds_device; /* SIGUSR1 closes it for a while */
 
-    /* -ENODEV: not on this machine, or not asked for; silent. Else 0 or -errno with a text. */
+    /* Must not block. -ENODEV: not on this machine, or not asked for; silent, and tried again
+     * later. Else 0 or -errno with a text. Units have none: they are opened by whoever found them.
+     */
     int (*open)(const struct source_context *context, void **ret_state, struct error *err);
 
-    /* Adds what was seen since the last call. 0, or -errno with a text: the source is then down
-     * until a later call succeeds. What was added before an error counts. */
+    /*
+     * Adds what was seen since the last call. 0, or -errno with a text: the source is then down
+     * until a later call succeeds. -ENODEV: it is gone for good; it is closed, and a source of the
+     * table is opened again later. What was added before an error counts.
+     */
     int (*read)(void *state, struct batch *batch, struct error *err);
 
     void (*close)(void *state);

@@ -1,8 +1,10 @@
 /* The explicit list of sources. */
+#include "sources/nvml.h"
 #include "sources/replay.h"
 #include "sources/source.h"
 
 const struct source_ops *const source_table[] = {
     &replay_source,
+    &nvml_source,
     NULL,
 };

@@ -139,8 +139,11 @@ static void start(struct rig *rig, uint64_t interval_us)
         .wake_fd = eventfd(0, EFD_CLOEXEC), /* blocks: the test waits by reading it */
     };
     assert_true(rig->wake_fd >= 0);
-    assert_int_equal(runner_start(&fake_ops, &rig->fake, &rig->clock.clock, interval_us,
-                                  DEADLINE_US, rig->wake_fd, &rig->runner),
+    assert_int_equal(runner_start(&(struct source_unit){.ops = &fake_ops,
+                                                        .state = &rig->fake,
+                                                        .name = "fake",
+                                                        .interval_us = interval_us},
+                                  &rig->clock.clock, DEADLINE_US, rig->wake_fd, &rig->runner),
                      0);
 }
 
@@ -181,7 +184,7 @@ static void batches_arrive_in_order_and_each_wakes_the_owner(void **state)
 
     (void)state;
     start(&rig, INTERVAL_US);
-    assert_string_equal(runner_name(rig.runner), "fake");
+    assert_string_equal(runner_unit(rig.runner)->name, "fake");
     assert_null(runner_take(rig.runner));
     allow(&rig.fake, 5, 0, NULL);
     while (wakes < 5) {
@@ -429,6 +432,25 @@ static void stopping_leaves_a_source_that_hangs_behind(void **state)
     close(rig.wake_fd);
 }
 
+static void a_source_that_is_gone_ends_its_thread_and_says_so(void **state)
+{
+    struct runner_status status;
+    struct rig rig;
+
+    (void)state;
+    start(&rig, INTERVAL_US);
+    allow(&rig.fake, 1, -ENODEV, "lost");
+    do
+        runner_get_status(rig.runner, &status);
+    while (!status.gone);
+    assert_false(status.up);
+    assert_string_equal(status.error, "lost");
+    allow(&rig.fake, UNLIMITED, 0, NULL);
+    runner_stop(rig.runner, STOP_US);
+    assert_int_equal(rig.fake.begun, 1);
+    close(rig.wake_fd);
+}
+
 static void stopping_nothing_does_nothing(void **state)
 {
     (void)state;
@@ -449,6 +471,7 @@ int main(void)
         cmocka_unit_test(stopping_wakes_a_runner_that_waits_for_its_next_round),
         cmocka_unit_test(stopping_frees_what_is_queued_and_what_is_spare),
         cmocka_unit_test(stopping_leaves_a_source_that_hangs_behind),
+        cmocka_unit_test(a_source_that_is_gone_ends_its_thread_and_says_so),
         cmocka_unit_test(stopping_nothing_does_nothing),
     };
 

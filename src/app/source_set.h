@@ -1,0 +1,67 @@
+/*
+ * The sources of this node: opened when they appear, read on threads of their own, closed when they
+ * go. Owned by the collector's loop; only units are handed in from other threads.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "model/snapshot.h"
+#include "sources/runner.h"
+#include "sources/source.h"
+
+/* Every GPU there can be, and every source of the table. */
+enum { SOURCE_SET_RUNNERS_MAX = 96, SOURCE_SET_TABLE_MAX = 16 };
+
+struct source_set {
+    struct source_context context;
+    int wake_fd;
+    uint64_t retry_us; /* how often absent sources are looked for */
+    struct {
+        struct runner *runner;
+        bool was_up;
+        size_t table_index; /* or SOURCE_SET_TABLE_MAX: a unit */
+    } runners[SOURCE_SET_RUNNERS_MAX];
+    size_t runner_count;
+    struct {
+        bool opened;
+        bool complained;
+        uint64_t due_us; /* when to look for it again */
+    } table[SOURCE_SET_TABLE_MAX];
+
+    pthread_mutex_t lock; /* for the units that were found but have no runner yet */
+    struct source_unit found[SOURCE_SET_RUNNERS_MAX];
+    size_t found_count;
+};
+
+/* The context's strings and host must outlive it. Batches wake `wake_fd`. */
+void source_set_init(struct source_set *set, const struct source_context *context, int wake_fd,
+                     uint64_t retry_us);
+
+/* Opens sources that are due and starts the units that were found. A source that is not on this node is
+ * silent, one that cannot be used is logged once. With `err`, as at the start, failures are returned. */
+int source_set_open_due(struct source_set *set, uint64_t now_us, struct error *err);
+uint64_t source_set_next_due_us(const struct source_set *set);
+
+/* Hands every batch that is there to `take`, notes what went down, came back or is gone. True if
+ * there was any batch. */
+bool source_set_read(struct source_set *set, uint64_t now_us,
+                     void (*take)(void *context, const struct batch *batch), void *context);
+
+/* Logs sources that went down or came back: once per change. */
+void source_set_note(struct source_set *set);
+
+/* Adds a row for each to the snapshot. */
+int source_set_describe(struct source_set *set, struct snapshot *snapshot);
+
+/* Closes all that hold devices; they are looked for again after `pause_us`. Waits at most `wait_us`
+ * for each. */
+void source_set_release_devices(struct source_set *set, uint64_t now_us, uint64_t pause_us,
+                                uint64_t wait_us);
+
+/* Closes everything. */
+void source_set_stop(struct source_set *set, uint64_t wait_us);

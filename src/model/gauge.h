@@ -1,0 +1,32 @@
+/*
+ * Readings of a GPU that are shown as they are: gauges, and counters that the device keeps itself.
+ * Each is one value; the exposition's table says what it is called and how it is scaled.
+ */
+#pragma once
+
+enum gpu_gauge {
+    GPU_GAUGE_POWER_MW,
+    GPU_GAUGE_POWER_LIMIT_MW,
+    GPU_GAUGE_UTILISATION_PERCENT,
+    GPU_GAUGE_MEMORY_UTILISATION_PERCENT,
+    GPU_GAUGE_SM_CLOCK_MHZ,
+    GPU_GAUGE_MEMORY_CLOCK_MHZ,
+    GPU_GAUGE_TEMPERATURE_C,
+    GPU_GAUGE_MEMORY_TEMPERATURE_C,
+    GPU_GAUGE_PERFORMANCE_STATE,
+    GPU_GAUGE_MEMORY_TOTAL_BYTES,
+    GPU_GAUGE_MEMORY_RESERVED_BYTES,
+    GPU_GAUGE_MEMORY_USED_BYTES, /* without reserved */
+    GPU_GAUGE_MEMORY_FREE_BYTES,
+    GPU_GAUGE_THROTTLE_MASK, /* why the clock is held down; shown as one series for each reason */
+    GPU_GAUGE_ECC_CORRECTED,
+    GPU_GAUGE_ECC_UNCORRECTED,
+    GPU_GAUGE_PCIE_TX_BYTES,
+    GPU_GAUGE_PCIE_RX_BYTES,
+    GPU_GAUGE_PCIE_REPLAYS,
+    GPU_GAUGE_PCIE_GENERATION,
+    GPU_GAUGE_PCIE_WIDTH,
+    GPU_GAUGE_NVLINK_TX_KIB,
+    GPU_GAUGE_NVLINK_RX_KIB,
+    GPU_GAUGE_COUNT,
+};

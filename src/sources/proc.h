@@ -1,0 +1,31 @@
+/* Who a pid is, from the injected procfs: start time, name and cgroup. */
+#pragma once
+
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "core/span.h"
+#include "model/host.h"
+#include "model/sample.h"
+
+struct proc_reader {
+    const struct host *host;
+    uint64_t boot_us; /* since the epoch; 0: unknown */
+};
+
+void proc_reader_init(struct proc_reader *reader, const struct host *host);
+
+/* Everything is read below one open /proc/PID, so that a reused pid cannot mix two processes. The
+ * texts are in the arena. -ESRCH: no such process. */
+int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
+                  struct sample_process *ret_process);
+
+bool proc_exists(const struct proc_reader *reader, uint32_t pid);
+
+/* Pure. From /proc/PID/stat: the command (it may hold blanks and parentheses) and when the process
+ * started, in clock ticks since boot. 0 or -EBADMSG. */
+int proc_parse_stat(struct span text, struct span *ret_command, uint64_t *ret_start_ticks);
+
+/* Pure. From /proc/PID/cgroup: the path that tells most: the unified hierarchy's, or the longest of
+ * the others where that is the root. Empty if there is none. */
+struct span proc_parse_cgroup(struct span text);
