@@ -8,7 +8,10 @@
 #include "app/suggest.h"
 #include "core/macros.h"
 
-enum { EVERY_GROUP = (1 << OPTIONS_GROUP_COUNT) - 1 };
+enum {
+    SERVE_GROUPS = 1 << OPTIONS_BOOKS | 1 << OPTIONS_NODE | 1 << OPTIONS_METRICS |
+                   1 << OPTIONS_SERVING | 1 << OPTIONS_LOGGING | 1 << OPTIONS_GENERAL,
+};
 
 const struct cli_command cli_commands[] = {
     /* The first is what runs where no verb is given. */
@@ -19,7 +22,7 @@ const struct cli_command cli_commands[] = {
                  "  wattribute --listen-address=127.0.0.1:9400 --idle-policy=equal\n"
                  "  wattribute --config.file=/etc/wattribute/wattribute.yaml --log-format=json\n"
                  "  wattribute --replay=recorded.trace.gz --listen-address=unix:/tmp/demo.sock\n",
-     .groups = EVERY_GROUP},
+     .groups = SERVE_GROUPS},
     {.verb = CLI_REPLAY,
      .name = "replay",
      .argument = "TRACE",
@@ -27,6 +30,19 @@ const struct cli_command cli_commands[] = {
      .examples = "  wattribute replay recorded.trace.gz\n"
                  "  wattribute replay --idle-policy=none recorded.trace.gz\n",
      .groups = 1 << OPTIONS_BOOKS | 1 << OPTIONS_GENERAL},
+    {.verb = CLI_RECORD,
+     .name = "record",
+     .help = "record what this node's meters show, for replay",
+     .examples = "  wattribute record -o node.trace.gz\n"
+                 "  wattribute record -o node.trace.gz --duration=10m\n",
+     .groups =
+         1 << OPTIONS_RECORDING | 1 << OPTIONS_NODE | 1 << OPTIONS_LOGGING | 1 << OPTIONS_GENERAL},
+    {.verb = CLI_CHECK,
+     .name = "check",
+     .help = "what this node offers, what is missing and how to enable it",
+     .examples = "  wattribute check\n"
+                 "  wattribute check --json\n",
+     .groups = 1 << OPTIONS_CHECKING | 1 << OPTIONS_NODE | 1 << OPTIONS_GENERAL},
     {.verb = CLI_FRONT, .name = "front", .hidden = true},
 };
 const size_t cli_command_count = ARRAY_SIZE(cli_commands);

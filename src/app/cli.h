@@ -12,6 +12,8 @@ enum cli_verb {
     CLI_ANY = -1, /* for cli_help: the whole program */
     CLI_SERVE,
     CLI_REPLAY,
+    CLI_RECORD,
+    CLI_CHECK,
     CLI_FRONT, /* internal: how the exporter starts its front process */
     CLI_HELP,
     CLI_VERSION,

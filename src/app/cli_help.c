@@ -5,8 +5,10 @@
 enum { WIDTH = 100, COLUMN = 38 };
 
 static const char *const group_titles[OPTIONS_GROUP_COUNT] = {
-    [OPTIONS_BOOKS] = "Bookkeeping", [OPTIONS_NODE] = "This node",  [OPTIONS_METRICS] = "Metrics",
-    [OPTIONS_SERVING] = "Serving",   [OPTIONS_LOGGING] = "Logging", [OPTIONS_GENERAL] = "General",
+    [OPTIONS_BOOKS] = "Bookkeeping",   [OPTIONS_NODE] = "This node",
+    [OPTIONS_METRICS] = "Metrics",     [OPTIONS_SERVING] = "Serving",
+    [OPTIONS_LOGGING] = "Logging",     [OPTIONS_GENERAL] = "General",
+    [OPTIONS_RECORDING] = "Recording", [OPTIONS_CHECKING] = "Checking",
 };
 
 static void put_blanks(struct buffer *out, size_t count)

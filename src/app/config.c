@@ -13,7 +13,10 @@
 enum { FILE_CAP_BYTES = 1 << 20 };
 
 /* Flags about the command line itself make no sense in a file. */
-enum { KEY_GROUPS = ((1 << OPTIONS_GROUP_COUNT) - 1) & ~(1 << OPTIONS_GENERAL) };
+enum {
+    KEY_GROUPS = ((1 << OPTIONS_GROUP_COUNT) - 1) &
+                 ~(1 << OPTIONS_GENERAL | 1 << OPTIONS_RECORDING | 1 << OPTIONS_CHECKING),
+};
 
 struct reader {
     yaml_parser_t yaml;
@@ -146,7 +149,7 @@ static int read_key(struct reader *reader, const yaml_event_t *event, struct key
     flag = options_find(span_of(name));
     if (!flag)
         return unknown_key(reader, event, name);
-    if (flag->group == OPTIONS_GENERAL)
+    if (!(KEY_GROUPS & 1U << flag->group))
         return fail_at(reader, event->start_mark,
                        "'%s' can be given on the command line only; remove it", name);
     if (options_source_of(reader->options, flag) == OPTIONS_CONFIG)

@@ -6,8 +6,9 @@
 #include "attribution/pipeline.h"
 #include "core/fs.h"
 #include "core/utf8.h"
+#include "metrics/ledger_json.h"
 
-enum { TEXT_CAP_BYTES = 1 << 20 };
+enum { TEXT_CAP_BYTES = 1 << 20, JSON_CAP_BYTES = 1 << 30 };
 
 int verb_print(const struct buffer *text)
 {
@@ -66,6 +67,23 @@ struct pipeline_options verb_pipeline_options(const struct options *options, boo
     };
 }
 
+int verb_print_ledger(const struct pipeline *pipeline)
+{
+    struct snapshot snapshot;
+    struct buffer json;
+    int status = EXIT_FAILED;
+
+    snapshot_init(&snapshot);
+    buffer_init(&json, JSON_CAP_BYTES);
+    if (pipeline_snapshot(pipeline, 0, 0, &snapshot) == 0) {
+        ledger_json(&snapshot, &json);
+        status = verb_print(&json);
+    }
+    buffer_done(&json);
+    snapshot_done(&snapshot);
+    return status;
+}
+
 static int print_text(const struct cli *cli)
 {
     struct buffer text;
@@ -88,6 +106,10 @@ static int run(const struct cli *cli)
         return verb_serve(cli);
     case CLI_REPLAY:
         return verb_replay(cli);
+    case CLI_RECORD:
+        return verb_record(cli);
+    case CLI_CHECK:
+        return verb_check(cli);
     case CLI_FRONT:
         return verb_front(cli);
     case CLI_HELP:

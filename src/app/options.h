@@ -37,6 +37,9 @@ struct options {
     uint64_t max_processes, max_workloads;
     const char *replay_path; /* NULL: live */
     bool compat_my_gpu_exporter;
+    const char *output_path; /* of `record`; NULL: none */
+    uint64_t duration_us;    /* of `record`; 0: until it is stopped */
+    bool json;               /* of `check` */
 
     /* What only the command line can ask for. */
     const char *config_path; /* NULL: none */
@@ -53,7 +56,9 @@ enum options_group {
     OPTIONS_METRICS,
     OPTIONS_SERVING,
     OPTIONS_LOGGING,
-    OPTIONS_GENERAL, /* about the command line itself: no keys of the config file */
+    OPTIONS_RECORDING, /* of `record` alone */
+    OPTIONS_CHECKING,  /* of `check` alone */
+    OPTIONS_GENERAL,   /* about the command line itself: no keys of the config file */
     OPTIONS_GROUP_COUNT,
 };
 

@@ -42,8 +42,9 @@ struct source_set {
 void source_set_init(struct source_set *set, const struct source_context *context, int wake_fd,
                      uint64_t retry_us);
 
-/* Opens sources that are due and starts the units that were found. A source that is not on this node is
- * silent, one that cannot be used is logged once. With `err`, as at the start, failures are returned. */
+/* Opens sources that are due and starts the units that were found. A source that is not on this
+ * node is silent, one that cannot be used is logged once. With `err`, as at the start, failures are
+ * returned. */
 int source_set_open_due(struct source_set *set, uint64_t now_us, struct error *err);
 uint64_t source_set_next_due_us(const struct source_set *set);
 

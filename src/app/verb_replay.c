@@ -5,10 +5,7 @@
 #include <string.h>
 
 #include "attribution/pipeline.h"
-#include "metrics/ledger_json.h"
 #include "sources/trace_reader.h"
-
-enum { JSON_CAP_BYTES = 1 << 30 };
 
 /* Runs the whole trace. Nothing is printed before its last line was read and found good. */
 static int play(const char *path, struct pipeline *pipeline, struct error *err)
@@ -35,23 +32,6 @@ static int play(const char *path, struct pipeline *pipeline, struct error *err)
     return r;
 }
 
-static int print_ledger(const struct pipeline *pipeline)
-{
-    struct snapshot snapshot;
-    struct buffer json;
-    int status = EXIT_FAILED;
-
-    snapshot_init(&snapshot);
-    buffer_init(&json, JSON_CAP_BYTES);
-    if (pipeline_snapshot(pipeline, 0, 0, &snapshot) == 0) {
-        ledger_json(&snapshot, &json);
-        status = verb_print(&json);
-    }
-    buffer_done(&json);
-    snapshot_done(&snapshot);
-    return status;
-}
-
 int verb_replay(const struct cli *cli)
 {
     struct pipeline_options options = verb_pipeline_options(&cli->options, true);
@@ -63,7 +43,7 @@ int verb_replay(const struct cli *cli)
     if (r == 0)
         r = play(cli->trace_path, pipeline, &err);
     if (r == 0) {
-        status = print_ledger(pipeline);
+        status = verb_print_ledger(pipeline);
     } else {
         verb_complain(&err);
         status = verb_failure(r);

@@ -12,6 +12,8 @@ enum { VERB_FRONT_CHANNEL_FD = 3 };
 
 int verb_serve(const struct cli *cli);
 int verb_replay(const struct cli *cli);
+int verb_record(const struct cli *cli);
+int verb_check(const struct cli *cli);
 int verb_front(const struct cli *cli);
 
 /* The pipeline as the options want it, with everything kept (`replay`) or with retention (`serve`).
@@ -25,6 +27,10 @@ void verb_complain(const struct error *err);
 /* What went wrong, as an exit status: what was named cannot be used (2), or it can, and is no good
  * (1). */
 int verb_failure(int error);
+
+/* Prints the ledger as JSON; the exit status. */
+struct pipeline;
+int verb_print_ledger(const struct pipeline *pipeline);
 
 /* Writes a text to standard output; the exit status. */
 struct buffer;

@@ -103,3 +103,51 @@ int gzip_reader_read(struct gzip_reader *reader, char *buffer, size_t size_bytes
     *ret_len = (size_t)n;
     return 0;
 }
+
+struct gzip_writer {
+    gzFile file;
+};
+
+int gzip_writer_open(int fd, struct gzip_writer **ret_writer)
+{
+    struct gzip_writer *writer = calloc(1, sizeof(*writer));
+
+    if (!writer)
+        return -ENOMEM;
+    writer->file = gzdopen(fd, "wb6");
+    if (!writer->file) {
+        free(writer);
+        return -ENOMEM;
+    }
+    *ret_writer = writer;
+    return 0;
+}
+
+int gzip_writer_write(struct gzip_writer *writer, const char *data, size_t len)
+{
+    while (len > 0) {
+        unsigned part = (unsigned)MIN(len, (size_t)1 << 20);
+
+        if (gzwrite(writer->file, data, part) != (int)part)
+            return errno ? -errno : -EIO;
+        data += part;
+        len -= part;
+    }
+    return 0;
+}
+
+int gzip_writer_flush(struct gzip_writer *writer)
+{
+    return gzflush(writer->file, Z_SYNC_FLUSH) == Z_OK ? 0 : -EIO;
+}
+
+int gzip_writer_close(struct gzip_writer *writer)
+{
+    int code;
+
+    if (!writer)
+        return 0;
+    code = gzclose_w(writer->file);
+    free(writer);
+    return code == Z_OK ? 0 : -EIO;
+}

@@ -27,3 +27,15 @@ int gzip_reader_rewind(struct gzip_reader *reader);
  */
 int gzip_reader_read(struct gzip_reader *reader, char *buffer, size_t size_bytes, size_t *ret_len,
                      struct error *err);
+
+struct gzip_writer;
+
+/* Writes gzip to `fd`, which it owns on success. */
+int gzip_writer_open(int fd, struct gzip_writer **ret_writer);
+int gzip_writer_write(struct gzip_writer *writer, const char *data, size_t len);
+
+/* Brings what was written so far to the file, so that a reader finds whole lines. */
+int gzip_writer_flush(struct gzip_writer *writer);
+
+/* Ends the file. 0 or -errno: only then is it whole. Accepts NULL. */
+int gzip_writer_close(struct gzip_writer *writer);

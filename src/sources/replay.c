@@ -43,7 +43,7 @@ static int survey(struct replay *replay, const char *path, struct error *err)
             replay->timed = true;
             replay->last_us = MAX(replay->last_us, sample->t_us);
         }
-        if (sample->kind == SAMPLE_ENERGY) {
+        if (sample->kind == SAMPLE_ENERGY || sample->kind == SAMPLE_INTEGRAL) {
             if (!counter->seen)
                 counter->first_uj = sample->counter_uj;
             counter->seen = true;
@@ -110,7 +110,7 @@ static int next_round(struct replay *replay, struct error *err)
 static void shift(const struct replay *replay, struct sample *sample)
 {
     sample->t_us += replay->shift_us;
-    if (sample->kind == SAMPLE_ENERGY)
+    if (sample->kind == SAMPLE_ENERGY || sample->kind == SAMPLE_INTEGRAL)
         sample->counter_uj += replay->counters[sample->gpu].offset_uj;
     else if (sample->kind == SAMPLE_LABEL)
         sample->label.at_us += replay->shift_us;

@@ -60,6 +60,24 @@ static int parse_energy(struct span *rest, struct batch *batch, struct sample *s
     return 0;
 }
 
+static int parse_integral(struct span *rest, struct batch *batch, struct sample *sample,
+                          struct error *err)
+{
+    (void)batch;
+    sample->kind = SAMPLE_INTEGRAL;
+    return take_u64(rest, COUNTER_MAX_MJ * 1000, "integrated energy", &sample->counter_uj, err);
+}
+
+static int parse_loss(struct span *rest, struct batch *batch, struct sample *sample,
+                      struct error *err)
+{
+    (void)rest;
+    (void)batch;
+    (void)err;
+    sample->kind = SAMPLE_LOST;
+    return 0;
+}
+
 static int parse_power(struct span *rest, struct batch *batch, struct sample *sample,
                        struct error *err)
 {
@@ -110,6 +128,10 @@ static int parse_label(struct span *rest, struct batch *batch, struct sample *sa
         (r = take_u16(rest, PERCENT_FIELD_MAX, "enc", &label.encoder_percent, err)) < 0 ||
         (r = take_u16(rest, PERCENT_FIELD_MAX, "dec", &label.decoder_percent, err)) < 0)
         return r;
+    if (span_equals(*rest, "p")) { /* optional: /proc had the pid */
+        label.in_proc = true;
+        *rest = (struct span){rest->data + rest->len, 0};
+    }
     sample->kind = SAMPLE_LABEL;
     sample->label = label;
     return 0;
@@ -270,8 +292,8 @@ static const struct {
     char letter;
     int (*parse)(struct span *rest, struct batch *batch, struct sample *sample, struct error *err);
 } kinds[] = {
-    {'E', parse_energy}, {'P', parse_power}, {'U', parse_utilisation},
-    {'S', parse_label},  {'R', parse_list},  {'N', parse_process},
+    {'E', parse_energy}, {'I', parse_integral}, {'P', parse_power},   {'U', parse_utilisation},
+    {'S', parse_label},  {'R', parse_list},     {'N', parse_process}, {'L', parse_loss},
 };
 
 int trace_parse_line(struct span line, struct batch *batch, struct error *err)

@@ -14,7 +14,7 @@
 enum { LINE_MAX_BYTES = 256 * 1024 };
 
 /* Order is checked within these streams. Lists of different kinds are read at different times. */
-enum { STREAMS = SAMPLE_PROCESS + SAMPLE_LIST_KINDS };
+enum { STREAMS = SAMPLE_KINDS + SAMPLE_LIST_KINDS };
 
 struct trace_reader {
     char *path;
@@ -178,9 +178,8 @@ static int check_order(struct trace_reader *reader, const struct sample *sample,
         return check_device(reader, sample, err);
     if (reader->uuid_hashes[sample->gpu] == 0)
         return at_line(reader, err, -EBADMSG, "no 'gpu' line describes this gpu");
-    stream = sample->kind == SAMPLE_LIST      ? SAMPLE_PROCESS + (size_t)sample->list.kind
-             : sample->kind == SAMPLE_PROCESS ? SAMPLE_DEVICE
-                                              : sample->kind;
+    stream = sample->kind == SAMPLE_LIST ? SAMPLE_KINDS + (size_t)sample->list.kind
+                                         : (size_t)sample->kind;
     last_us = &reader->last_us[sample->gpu][stream];
     if (sample->t_us < *last_us)
         return at_line(reader, err, -EBADMSG, "out of order: earlier than the record before it");

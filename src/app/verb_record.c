@@ -1,0 +1,174 @@
+/*
+ * `wattribute record -o TRACE`: what the sources see, in the format that `replay` reads. At the end
+ * it prints the ledger that it booked meanwhile: `replay` prints the same.
+ */
+#include "app/verbs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "app/source_set.h"
+#include "attribution/pipeline.h"
+#include "core/gzip.h"
+#include "core/macros.h"
+#include "model/host.h"
+#include "sources/trace_writer.h"
+
+/* How long a source may take to show a first sample before we say that there is nothing to record.
+ */
+static const uint64_t FIRST_SAMPLE_US = 5 * USEC_PER_SEC;
+static const uint64_t STOP_SOURCE_US = 200000;
+enum { LINES_CAP_BYTES = 64 << 20 };
+
+struct recording {
+    struct gzip_writer *gzip;
+    struct pipeline *pipeline;
+    struct trace_writer lines;
+    struct buffer buffer; /* of one batch */
+    uint64_t samples;
+    int result;
+};
+
+static void take_batch(void *context, const struct batch *batch)
+{
+    struct recording *recording = context;
+    struct buffer *buffer = &recording->buffer;
+
+    buffer->len = 0;
+    for (size_t i = 0; i < batch->count; i++)
+        trace_write_sample(&recording->lines, &batch->samples[i], buffer);
+    if (recording->result == 0)
+        recording->result = buffer_failed(buffer)
+                                ? -ENOMEM
+                                : gzip_writer_write(recording->gzip, buffer->data, buffer->len);
+    if (pipeline_ingest(recording->pipeline, batch->samples, batch->count) < 0)
+        recording->result = -ENOMEM;
+    recording->samples += batch->count;
+}
+
+/* Reads until a signal, the end of the duration (0: none), or an error. */
+static int record(struct source_set *sources, struct recording *recording, int wake_fd,
+                  uint64_t duration_us, struct error *err)
+{
+    uint64_t began_us = clock_system.monotonic_us(&clock_system);
+    struct pollfd fds[2] = {{.events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
+    _cleanup_close_ int signal_fd = -1;
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signal_fd < 0)
+        return error_set(err, -errno, "cannot watch for signals: %s", strerror(errno));
+    fds[0].fd = signal_fd;
+    for (;;) {
+        uint64_t now_us = clock_system.monotonic_us(&clock_system), ignored;
+
+        if (now_us >= source_set_next_due_us(sources))
+            (void)source_set_open_due(sources, now_us, NULL);
+        if (duration_us > 0 && now_us - began_us >= duration_us)
+            return 0;
+        if (recording->samples == 0 && now_us - began_us > FIRST_SAMPLE_US)
+            return error_set(err, -ENODEV,
+                             "nothing to record: no source of this node gives samples; see "
+                             "'wattribute check'");
+        poll(fds, ARRAY_SIZE(fds), 100);
+        if (fds[0].revents)
+            return 0;
+        (void)!read(wake_fd, &ignored, sizeof(ignored));
+        source_set_read(sources, now_us, take_batch, recording);
+        if (recording->result < 0)
+            return error_set(err, recording->result, "cannot write the trace: %s",
+                             strerror(-recording->result));
+    }
+}
+
+static int open_output(const char *path, struct recording *recording, struct error *err)
+{
+    _cleanup_close_ int fd = -1;
+    int r;
+
+    if (!path)
+        return error_set(err, -EINVAL,
+                         "'record' needs a file: write wattribute record -o TRACE.gz");
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return error_set(err, -errno, "cannot create '%s': %s; choose a file that does not exist",
+                         path, strerror(errno));
+    r = gzip_writer_open(fd, &recording->gzip);
+    if (r < 0)
+        return error_set(err, r, "cannot write '%s': %s", path, strerror(-r));
+    TAKE_FD(fd);
+    trace_write_header(&recording->buffer);
+    return gzip_writer_write(recording->gzip, recording->buffer.data, recording->buffer.len);
+}
+
+static void block_signals(void)
+{
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    /* Before any thread starts, so that all of them leave the signals to the loop. */
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+}
+
+int verb_record(const struct cli *cli)
+{
+    const struct options *options = &cli->options;
+    const struct pipeline_options books = verb_pipeline_options(options, true);
+    struct recording recording = {0};
+    struct source_set sources;
+    struct host host = {-1, -1, -1};
+    _cleanup_close_ int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct error err = {"out of memory"};
+    int r, closed, status = EXIT_FAILED;
+
+    log_configure(options->log_level, options->log_format);
+    buffer_init(&recording.buffer, LINES_CAP_BYTES);
+    block_signals();
+    r = wake_fd < 0 ? -errno
+                    : host_open(options->procfs_path, options->sysfs_path, options->rootfs_path,
+                                &host, &err);
+    if (r == 0)
+        r = pipeline_new(&books, &recording.pipeline);
+    if (r == 0)
+        r = open_output(options->output_path, &recording, &err);
+    source_set_init(&sources,
+                    &(struct source_context){
+                        .host = &host,
+                        .clock = &clock_system,
+                        .interval_us = options->sample_interval_us,
+                        .nvml_library = "libnvidia-ml.so.1",
+                    },
+                    wake_fd, options->process_scan_interval_us);
+    if (r == 0)
+        r = record(&sources, &recording, wake_fd, options->duration_us, &err);
+    source_set_stop(&sources, STOP_SOURCE_US);
+    closed = gzip_writer_close(recording.gzip);
+    if (r == 0 && closed < 0)
+        r = error_set(&err, closed, "cannot finish '%s': %s", options->output_path,
+                      strerror(-closed));
+    if (r == 0)
+        r = pipeline_finish(recording.pipeline);
+    if (r == 0)
+        status = verb_print_ledger(recording.pipeline);
+    else
+        verb_complain(&err);
+    /* A trace without a record could not be replayed. */
+    if (recording.gzip && recording.samples == 0)
+        unlink(options->output_path);
+    buffer_done(&recording.buffer);
+    pipeline_free(recording.pipeline);
+    host_close(&host);
+    return r < 0 && r != -ENODEV ? verb_failure(r) : status;
+}

@@ -1,0 +1,122 @@
+"""The exporter on a live NVML: the whole program, with a fake libnvidia-ml.so.1 in place of the driver's."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import PROCESS_ENERGY, Exporter, TestCase, run
+
+FAKE = os.environ["FAKE_NVML_DIR"]
+SCENARIOS = os.path.join(os.environ["SOURCE_ROOT"], "tests/fakes/nvml/scenarios")
+
+
+def fake(scenario, directory=FAKE, **more):
+    return {"LD_LIBRARY_PATH": directory, "FAKE_NVML_SCENARIO": os.path.join(SCENARIOS, scenario), **more}
+
+
+def source_up(page, source):
+    values = [value for labels, value in page.values("wattribute_source_up") if labels["source"] == source]
+    return values[0] if values else None
+
+
+class Live(TestCase):
+    def test_processes_that_share_a_board_are_booked_and_the_books_balance(self):
+        with Exporter(env=fake("time-slicing.trace")) as exporter:
+            page = exporter.wait_for_page("energy of three processes", lambda page: sum(
+                value > 0 for _, value in page.values(PROCESS_ENERGY)) >= 3)
+            self.assert_balanced(page)
+            self.assert_processes_sum_to_workloads(page)
+            self.assertEqual(0, page.value("wattribute_replay_active"))
+            self.assertEqual(1, source_up(page, "nvml/0"))
+            self.assertEqual(150754820096, page.value("gpu_memory_total_bytes", gpu="0"))
+
+    def test_a_board_that_hangs_is_down_and_the_other_goes_on(self):
+        with Exporter(env=fake("hang.trace")) as exporter:
+            page = exporter.wait_for_page("GPU 1 hangs", lambda page: source_up(page, "nvml/1") == 0)
+            self.assertEqual(1, source_up(page, "nvml/0"))
+            other = [value for labels, value in page.values("wattribute_meter_energy_joules_total")
+                     if labels["meter_id"].startswith("GPU-00000000")][0]
+            exporter.wait_for_page("GPU 0 goes on", lambda page: [
+                value for labels, value in page.values("wattribute_meter_energy_joules_total")
+                if labels["meter_id"].startswith("GPU-00000000")][0] > other)
+            page = exporter.wait_for_page("GPU 1 is back", lambda page: source_up(page, "nvml/1") == 1)
+            self.assert_balanced(page)
+
+    def test_sigusr1_closes_every_device(self):
+        with Exporter(env=fake("time-slicing.trace")) as exporter:
+            exporter.wait_for_page("the board is read", lambda page: source_up(page, "nvml/0") == 1)
+            exporter.process.send_signal(signal.SIGUSR1)
+            page = exporter.wait_for_page("it is closed", lambda page: source_up(page, "nvml/0") is None)
+            self.assertIsNone(source_up(page, "nvml"))
+            self.assertFalse([labels for labels, value in page.values("my_gpu_process_active") if value])
+            self.assert_balanced(page)
+            self.assertTrue(exporter.log("SIGUSR1: every device is closed for a minute"))
+
+    def test_a_driver_that_appears_later_is_picked_up(self):
+        empty = self.path("driver")
+        os.mkdir(empty)
+        with Exporter("--process-scan-interval=1s", env=fake("time-slicing.trace", empty)) as exporter:
+            self.assertIsNone(source_up(exporter.page(), "nvml"))
+            shutil.copy(os.path.join(FAKE, "libnvidia-ml.so.1"), empty)
+            page = exporter.wait_for_page("the board is read", lambda page: source_up(page, "nvml/0") == 1)
+            self.assert_balanced(page)
+
+    def test_a_process_is_named_by_its_executable_and_belongs_to_its_cgroup(self):
+        sleeper = subprocess.Popen(["sleep", "60"])
+        try:
+            pids = self.write("pids", f"101 {sleeper.pid}\n".encode())
+            with Exporter(env=fake("time-slicing.trace", FAKE_NVML_PIDS=pids)) as exporter:
+                page = exporter.wait_for_page("the process is there", lambda page: page.values(PROCESS_ENERGY))
+                rows = [labels for labels, _ in page.values(PROCESS_ENERGY) if labels["pid"] == str(sleeper.pid)]
+                self.assertEqual("sleep", rows[0]["process_name"])
+                started = page.value("my_gpu_process_start_time_seconds", pid=str(sleeper.pid))
+                self.assertLess(abs(float(started) - time.time()), 60)
+                with open(f"/proc/{sleeper.pid}/cgroup") as file:
+                    paths = {line.rstrip("\n").split(":", 2)[2] for line in file}
+                ids = {labels["id"] for labels, _ in page.values("wattribute_workload_energy_joules_total")
+                       if labels["kind"] == "cgroup"}
+                self.assertTrue(ids & paths, (ids, paths))
+        finally:
+            sleeper.kill()
+            sleeper.wait()
+
+
+class Verbs(TestCase):
+    def test_a_recording_replays_to_the_ledger_that_was_booked_live(self):
+        trace = self.path("live.trace.gz")
+        done = run("record", "-o", trace, "--duration=4s", env=fake("time-slicing.trace"))
+        self.assertEqual(0, done.returncode, done)
+        ledger = json.loads(done.stdout)
+        self.assertGreater(ledger["meters"][0]["energy_uj"], 0)
+        self.assertEqual(done.stdout, run("replay", trace).stdout)
+
+    def test_a_recording_does_not_overwrite_a_file(self):
+        existing = self.write("there", b"precious")
+        done = run("record", "-o", existing, "--duration=1s", env=fake("time-slicing.trace"))
+        self.assertEqual(2, done.returncode)
+        self.assertIn(b"does not exist", done.stderr)
+        with open(existing, "rb") as file:
+            self.assertEqual(b"precious", file.read())
+
+    def test_check_tells_what_is_there(self):
+        done = run("check", "--json", env=fake("time-slicing.trace"))
+        self.assertEqual(0, done.returncode, done)
+        verdicts = {finding["what"]: finding["verdict"] for finding in json.loads(done.stdout)["findings"]}
+        for what in ("nvidia library", "nvidia driver", "gpu 0", "gpu 0: energy counter", "gpu 0: process list"):
+            self.assertEqual("ok", verdicts[what], what)
+
+    def test_check_tells_what_is_missing_and_what_to_do(self):
+        done = run("check", env={"LD_LIBRARY_PATH": self.path("nowhere")})
+        self.assertEqual(0, done.returncode, done)
+        self.assertRegex(done.stdout.decode(), r"missing +nvidia library .*\n +-> install NVIDIA's driver")
+        done = run("check", "--json", env=fake("no-counter.trace"))
+        finding = [f for f in json.loads(done.stdout)["findings"] if f["what"] == "gpu 0: energy counter"][0]
+        self.assertEqual("limited", finding["verdict"])
+        self.assertIn("integrated", finding["remedy"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,128 @@
+/* GPM: two samples are two moments of the trace; their metrics are the last G before the second. */
+#include <math.h>
+
+#include "call.h"
+
+/* Below this the H200 answers 0 or NaN (measured). */
+enum { INTERVAL_MIN_US = 100000 };
+
+static struct gpm_sample *find_sample(struct fake *fake, void *handle)
+{
+    uint32_t serial;
+    int at = handle_open(HANDLE_SAMPLE, handle, &serial);
+
+    if (at < 0 || at >= FAKE_SAMPLES || serial == 0 || fake->samples[at].serial != serial)
+        return NULL;
+    return &fake->samples[at];
+}
+
+static bool is_supported(const struct call *call)
+{
+    return call_gpu(call)->series[KIND_GPM].count > 0;
+}
+
+int nvmlGpmQueryDeviceSupport(void *dev, struct nvml_gpm_support *support)
+{
+    _call_ struct call call = call_begin_device(SYMBOL_nvmlGpmQueryDeviceSupport, dev);
+
+    if (call.code)
+        return call.code;
+    if (!support)
+        return NVML_INVALID_ARGUMENT;
+    if (support->version != NVML_GPM_VERSION)
+        return NVML_ARGUMENT_VERSION_MISMATCH;
+    support->is_supported_device = is_supported(&call);
+    return NVML_SUCCESS;
+}
+
+int nvmlGpmSampleAlloc(void **ret_sample)
+{
+    _call_ struct call call = call_begin(SYMBOL_nvmlGpmSampleAlloc);
+
+    if (call.code)
+        return call.code;
+    if (!ret_sample)
+        return NVML_INVALID_ARGUMENT;
+    for (unsigned i = 0; i < FAKE_SAMPLES; i++) {
+        struct gpm_sample *sample = &call.fake->samples[i];
+
+        if (sample->serial != 0)
+            continue;
+        *sample = (struct gpm_sample){.serial = ++call.fake->serial, .gpu = -1};
+        *ret_sample = handle_make(HANDLE_SAMPLE, sample->serial, i);
+        return NVML_SUCCESS;
+    }
+    return NVML_INSUFFICIENT_RESOURCES;
+}
+
+int nvmlGpmSampleFree(void *handle)
+{
+    /* It works without driver: whoever lost it must be able to clean up. */
+    _call_ struct call call = call_open(SYMBOL_nvmlGpmSampleFree);
+    struct gpm_sample *sample = find_sample(call.fake, handle);
+
+    if (call.code)
+        return call.code;
+    if (!sample)
+        return NVML_INVALID_ARGUMENT;
+    sample->serial = 0;
+    return NVML_SUCCESS;
+}
+
+int nvmlGpmSampleGet(void *dev, void *handle)
+{
+    _call_ struct call call = call_begin_device(SYMBOL_nvmlGpmSampleGet, dev);
+    struct gpm_sample *sample = find_sample(call.fake, handle);
+
+    if (call.code)
+        return call.code;
+    if (!sample)
+        return NVML_INVALID_ARGUMENT;
+    if (!is_supported(&call))
+        return NVML_NOT_SUPPORTED;
+    sample->gpu = call.gpu;
+    sample->play = call.play;
+    return NVML_SUCCESS;
+}
+
+static void fill_metric(struct nvml_gpm_metric *metric, const struct record *record, bool too_short)
+{
+    metric->nvml_return = NVML_NOT_SUPPORTED;
+    metric->value = 0;
+    metric->short_name = metric->long_name = metric->unit = NULL;
+    for (size_t i = 0; i < record->count; i++)
+        if (record->entries[i].key == metric->metric_id) {
+            metric->nvml_return = NVML_SUCCESS;
+            metric->value = too_short ? NAN : record->entries[i].value;
+            metric->short_name = metric->long_name = "metric";
+            metric->unit = "%";
+        }
+}
+
+int nvmlGpmMetricsGet(struct nvml_gpm_metrics_get *get)
+{
+    _call_ struct call call = call_open(SYMBOL_nvmlGpmMetricsGet);
+    const struct gpm_sample *first, *second;
+    struct play from, to;
+
+    if (call.code)
+        return call.code;
+    if (!get)
+        return NVML_INVALID_ARGUMENT;
+    if (get->version != NVML_GPM_VERSION)
+        return NVML_ARGUMENT_VERSION_MISMATCH;
+    first = find_sample(call.fake, get->sample1);
+    second = find_sample(call.fake, get->sample2);
+    if (!first || !second || first->gpu < 0 || first->gpu != second->gpu || get->num_metrics == 0 ||
+        get->num_metrics > NVML_GPM_METRIC_MAX)
+        return NVML_INVALID_ARGUMENT;
+    /* A hang gives up the lock. */
+    from = first->play;
+    to = second->play;
+    if (call_apply(&call, first->gpu) != NVML_SUCCESS)
+        return call.code;
+    for (uint32_t i = 0; i < get->num_metrics; i++)
+        fill_metric(&get->metrics[i], series_near(&call_gpu(&call)->series[KIND_GPM], to.t_us),
+                    to.elapsed_us < from.elapsed_us + INTERVAL_MIN_US);
+    return NVML_SUCCESS;
+}

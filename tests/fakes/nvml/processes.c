@@ -1,0 +1,84 @@
+/* The lists of processes: three of them, in three versions with entries of different size. */
+#include <string.h>
+
+#include "call.h"
+
+#ifdef FAKE_NVML_R530
+enum { PROCESS_INFO_V3_SIZE = NVML_PROCESS_INFO_R530_SIZE };
+#else
+enum { PROCESS_INFO_V3_SIZE = NVML_PROCESS_INFO_V2_SIZE };
+#endif
+
+/* Writes entries of `size` bytes, or says how many there are. */
+static int fill(struct call *call, enum kind kind, unsigned *count, void *entries, size_t size)
+{
+    const struct record *record = series_at(&call_gpu(call)->series[kind], call->play.t_us);
+    unsigned needed = record ? (unsigned)record->count : 0;
+    const struct pids *pids = call_pids(call);
+
+    if (*count < needed) {
+        *count = needed;
+        return NVML_INSUFFICIENT_SIZE;
+    }
+    if (needed > 0 && !entries)
+        return NVML_INVALID_ARGUMENT;
+    *count = needed;
+    for (unsigned i = 0; i < needed; i++) {
+        const struct nvml_process_detail detail = {
+            .pid = pids_map(pids, record->entries[i].key),
+            .used_gpu_memory = record->entries[i].bytes,
+            .gpu_instance_id = NVML_NO_INSTANCE,
+            .compute_instance_id = NVML_NO_INSTANCE,
+        };
+
+        memcpy((char *)entries + i * size, &detail, size);
+    }
+    return NVML_SUCCESS;
+}
+
+static int list(enum symbol symbol, void *dev, enum kind kind, unsigned *count, void *infos,
+                size_t size)
+{
+    _call_ struct call call = call_begin_device(symbol, dev);
+
+    if (call.code)
+        return call.code;
+    return count ? fill(&call, kind, count, infos, size) : NVML_INVALID_ARGUMENT;
+}
+
+#define LIST(name, kind, size)                                                                     \
+    int name(void *dev, unsigned *count, void *infos)                                              \
+    {                                                                                              \
+        return list(SYMBOL_##name, dev, kind, count, infos, size);                                 \
+    }
+
+LIST(nvmlDeviceGetComputeRunningProcesses_v3, KIND_COMPUTE, PROCESS_INFO_V3_SIZE)
+LIST(nvmlDeviceGetComputeRunningProcesses_v2, KIND_COMPUTE, NVML_PROCESS_INFO_V2_SIZE)
+LIST(nvmlDeviceGetComputeRunningProcesses, KIND_COMPUTE, NVML_PROCESS_INFO_V1_SIZE)
+LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, KIND_GRAPHICS, PROCESS_INFO_V3_SIZE)
+LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, KIND_GRAPHICS, NVML_PROCESS_INFO_V2_SIZE)
+LIST(nvmlDeviceGetGraphicsRunningProcesses, KIND_GRAPHICS, NVML_PROCESS_INFO_V1_SIZE)
+LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, KIND_MPS, PROCESS_INFO_V3_SIZE)
+LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, KIND_MPS, NVML_PROCESS_INFO_V2_SIZE)
+LIST(nvmlDeviceGetMPSComputeRunningProcesses, KIND_MPS, NVML_PROCESS_INFO_V1_SIZE)
+
+int nvmlDeviceGetRunningProcessDetailList(void *dev, struct nvml_process_detail_list *details)
+{
+    static const enum kind kinds[] = {
+        [NVML_MODE_COMPUTE] = KIND_COMPUTE,
+        [NVML_MODE_GRAPHICS] = KIND_GRAPHICS,
+        [NVML_MODE_MPS] = KIND_MPS,
+    };
+    _call_ struct call call = call_begin_device(SYMBOL_nvmlDeviceGetRunningProcessDetailList, dev);
+
+    if (call.code)
+        return call.code;
+    if (!details)
+        return NVML_INVALID_ARGUMENT;
+    if (details->version != NVML_VERSION_WORD(*details, 1))
+        return NVML_ARGUMENT_VERSION_MISMATCH;
+    if (details->mode > NVML_MODE_MPS)
+        return NVML_INVALID_ARGUMENT;
+    return fill(&call, kinds[details->mode], &details->num_proc_array_entries, details->proc_array,
+                sizeof(*details->proc_array));
+}

@@ -1,0 +1,684 @@
+/*
+ * sources/nvml against the fake library: the exporter's own code from NVML's ABI to the ledger, on
+ * a clock that the test moves. Whatever happens, the books balance, and what was recorded replays
+ * to the same ledger.
+ */
+#include "unit.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../fakes/nvml/fake_nvml.h"
+#include "attribution/pipeline.h"
+#include "core/fs.h"
+#include "core/macros.h"
+#include "metrics/ledger_json.h"
+#include "sources/nvml.h"
+#include "sources/trace_reader.h"
+#include "sources/trace_writer.h"
+
+#define SCENARIOS SOURCE_DIR "/tests/fakes/nvml/scenarios/"
+#define START_US  ((uint64_t)1800000000000000) /* of every scenario */
+#define STEP_US   ((uint64_t)200000)
+#define SECOND    USEC_PER_SEC
+#define JOULE     ((uint64_t)1000000)
+
+enum { UNITS_MAX = 16 };
+
+struct rig {
+    void *library;
+    typeof(fake_nvml_set_time_us) *set_time_us;
+    typeof(fake_nvml_call_count) *call_count;
+    typeof(fake_nvml_open_handles) *open_handles;
+    typeof(fake_nvml_init_count) *init_count;
+    typeof(fake_nvml_stale_uses) *stale_uses;
+    char root[32]; /* holds proc and sys */
+    struct host host;
+    struct clock_manual clock;
+    struct source_context context;
+    void *source;
+    struct source_unit units[UNITS_MAX];
+    size_t unit_count;
+    struct pipeline *pipeline;
+    struct trace_writer writer;
+    struct buffer recorded;
+    bool keeps_recording;
+    uint64_t elapsed_us;
+    unsigned errors;
+};
+
+static int add_unit(const struct source_context *context, const struct source_unit *unit)
+{
+    struct rig *rig = context->owner;
+
+    assert_true(rig->unit_count < UNITS_MAX);
+    rig->units[rig->unit_count++] = *unit;
+    return 0;
+}
+
+static void write_file(const struct rig *rig, const char *name, const char *text)
+{
+    char path[256];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/%s", rig->root, name);
+    for (char *slash = path + strlen(rig->root) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        mkdir(path, 0755);
+        *slash = '/';
+    }
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* A process of the fixture, started so many seconds after boot, which was at the scenario's start.
+ */
+static void write_process(const struct rig *rig, uint32_t pid, unsigned start_s, const char *cgroup)
+{
+    char name[64], text[512];
+
+    snprintf(name, sizeof(name), "proc/%u/stat", pid);
+    snprintf(text, sizeof(text),
+             "%u (a (b) c) S 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 %ld 0 0 0\n", pid,
+             start_s * sysconf(_SC_CLK_TCK));
+    write_file(rig, name, text);
+    snprintf(name, sizeof(name), "proc/%u/cgroup", pid);
+    snprintf(text, sizeof(text), "1:name=systemd:/x\n0::%s\n", cgroup);
+    write_file(rig, name, text);
+}
+
+static void open_rig(struct rig *rig, const char *library, const char *scenario)
+{
+    const struct pipeline_options options = {
+        .gpu = {.interval_us = SECOND},
+        .max_processes = 4096,
+        .max_workloads = 4096,
+        .retention_us = UINT64_MAX,
+    };
+    struct error err = {""};
+    char path[64];
+
+    *rig =
+        (struct rig){.library = dlopen(library, RTLD_NOW | RTLD_LOCAL), .root = "/tmp/nvmlXXXXXX"};
+    if (!rig->library)
+        fail_msg("%s", dlerror());
+    rig->set_time_us = (typeof(rig->set_time_us))dlsym(rig->library, "fake_nvml_set_time_us");
+    rig->call_count = (typeof(rig->call_count))dlsym(rig->library, "fake_nvml_call_count");
+    rig->open_handles = (typeof(rig->open_handles))dlsym(rig->library, "fake_nvml_open_handles");
+    rig->init_count = (typeof(rig->init_count))dlsym(rig->library, "fake_nvml_init_count");
+    rig->stale_uses = (typeof(rig->stale_uses))dlsym(rig->library, "fake_nvml_stale_uses");
+    ((typeof(fake_nvml_reset) *)dlsym(rig->library, "fake_nvml_reset"))();
+    assert_int_equal(((typeof(fake_nvml_load) *)dlsym(rig->library, "fake_nvml_load"))(scenario),
+                     0);
+    rig->set_time_us(0);
+
+    assert_non_null(mkdtemp(rig->root));
+    write_file(rig, "proc/stat", "cpu 1\nbtime 1800000000\n");
+    write_file(rig, "sys/empty", "");
+    snprintf(path, sizeof(path), "%s/proc", rig->root);
+    rig->host.procfs_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    snprintf(path, sizeof(path), "%s/sys", rig->root);
+    rig->host.sysfs_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    rig->host.rootfs_fd = -1;
+
+    clock_manual_init(&rig->clock, START_US);
+    rig->context = (struct source_context){
+        .host = &rig->host,
+        .clock = &rig->clock.clock,
+        .interval_us = SECOND,
+        .nvml_library = library,
+        .add_unit = add_unit,
+        .owner = rig,
+    };
+    if (nvml_source.open(&rig->context, &rig->source, &err) != 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(pipeline_new(&options, &rig->pipeline), 0);
+    buffer_init(&rig->recorded, 1 << 30);
+    trace_write_header(&rig->recorded);
+    rig->keeps_recording = true;
+}
+
+static void take(struct rig *rig, struct batch *batch)
+{
+    if (rig->keeps_recording)
+        for (size_t i = 0; i < batch->count; i++)
+            trace_write_sample(&rig->writer, &batch->samples[i], &rig->recorded);
+    assert_int_equal(pipeline_ingest(rig->pipeline, batch->samples, batch->count), 0);
+    batch_reset(batch);
+}
+
+/* Plays on for so long. */
+static void play(struct rig *rig, uint64_t duration_us)
+{
+    uint64_t until_us = rig->elapsed_us + duration_us;
+    struct batch batch;
+
+    batch_init(&batch);
+    for (; rig->elapsed_us < until_us; rig->elapsed_us += STEP_US) {
+        struct error err;
+
+        rig->set_time_us(rig->elapsed_us);
+        rig->clock.now_us = START_US + rig->elapsed_us;
+        if (rig->elapsed_us % SECOND == 0) {
+            rig->errors += nvml_source.read(rig->source, &batch, &err) < 0;
+            take(rig, &batch);
+        }
+        for (size_t i = rig->unit_count; i-- > 0;) {
+            int r = rig->units[i].ops->read(rig->units[i].state, &batch, &err);
+
+            take(rig, &batch);
+            rig->errors += r < 0;
+            if (r != -ENODEV)
+                continue;
+            rig->units[i].ops->close(rig->units[i].state);
+            rig->units[i] = rig->units[--rig->unit_count];
+        }
+    }
+    batch_done(&batch);
+}
+
+static struct snapshot *books(const struct rig *rig)
+{
+    struct snapshot *snapshot = malloc(sizeof(*snapshot));
+
+    assert_non_null(snapshot);
+    snapshot_init(snapshot);
+    assert_int_equal(pipeline_snapshot(rig->pipeline, rig->clock.now_us, 5 * SECOND, snapshot), 0);
+    for (size_t m = 0; m < snapshot->meter_count; m++)
+        assert_int_equal(snapshot->meters[m].imbalance_uj, 0);
+    return snapshot;
+}
+
+static void close_books(struct snapshot *snapshot)
+{
+    snapshot_done(snapshot);
+    free(snapshot);
+}
+
+static struct snapshot_process process_of(const struct rig *rig, uint32_t gpu, uint32_t pid)
+{
+    struct snapshot *snapshot = books(rig);
+    struct snapshot_process found = {0};
+
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        if (snapshot->processes[i].gpu == gpu && snapshot->processes[i].pid == pid &&
+            !snapshot->processes[i].superseded)
+            found = snapshot->processes[i];
+    close_books(snapshot);
+    assert_int_equal(found.pid, pid);
+    found.name = NULL;
+    return found;
+}
+
+static const struct ledger_meter *meter_of(const struct rig *rig, int gpu)
+{
+    return &rig->pipeline->ledger.meters[rig->pipeline->gpus[gpu]->meter];
+}
+
+static void print_ledger(const struct pipeline *pipeline, struct buffer *out)
+{
+    struct snapshot snapshot;
+
+    snapshot_init(&snapshot);
+    assert_int_equal(pipeline_snapshot(pipeline, 0, 0, &snapshot), 0);
+    buffer_init(out, 1 << 24);
+    ledger_json(&snapshot, out);
+    snapshot_done(&snapshot);
+}
+
+/* What was recorded, through the reader and a second pipeline: the same ledger, to the byte. */
+static void check_replay(const struct rig *rig)
+{
+    struct pipeline *pipeline;
+    struct trace_reader *reader;
+    struct buffer live, replayed;
+    struct error err = {""};
+    struct batch batch;
+    char path[64];
+    int fd = memfd_create("recorded", MFD_CLOEXEC), r;
+
+    assert_int_equal(fs_write_all(fd, rig->recorded.data, rig->recorded.len), 0);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    assert_int_equal(pipeline_new(&rig->pipeline->options, &pipeline), 0);
+    if (trace_reader_open(path, &reader, &err) != 0)
+        fail_msg("%s", err.text);
+    batch_init(&batch);
+    while ((r = trace_reader_next(reader, &batch, &err)) > 0) {
+        assert_int_equal(pipeline_ingest(pipeline, batch.samples, batch.count), 0);
+        batch_reset(&batch);
+    }
+    if (r < 0)
+        fail_msg("%s", err.text);
+    pipeline_finish(pipeline);
+    print_ledger(rig->pipeline, &live);
+    print_ledger(pipeline, &replayed);
+    if (live.len != replayed.len || memcmp(live.data, replayed.data, live.len) != 0)
+        fail_msg("live:\n%.*s\nreplayed:\n%.*s", (int)live.len, live.data, (int)replayed.len,
+                 replayed.data);
+    buffer_done(&live);
+    buffer_done(&replayed);
+    batch_done(&batch);
+    trace_reader_close(reader);
+    pipeline_free(pipeline);
+    close(fd);
+}
+
+static void close_rig(struct rig *rig)
+{
+    char command[64];
+
+    pipeline_finish(rig->pipeline);
+    close_books(books(rig));
+    if (rig->keeps_recording)
+        check_replay(rig);
+    for (size_t i = 0; i < rig->unit_count; i++)
+        rig->units[i].ops->close(rig->units[i].state);
+    nvml_source.close(rig->source);
+    /* Everything was given back. */
+    assert_int_equal(rig->init_count(), 0);
+    assert_int_equal(rig->open_handles(), 0);
+    assert_int_equal(rig->stale_uses(), 0);
+    pipeline_free(rig->pipeline);
+    buffer_done(&rig->recorded);
+    close(rig->host.procfs_fd);
+    close(rig->host.sysfs_fd);
+    snprintf(command, sizeof(command), "rm -rf %s", rig->root);
+    assert_int_equal(system(command), 0);
+    dlclose(rig->library);
+}
+
+static void eight_gpus_are_eight_meters_that_follow_their_counters(void **state)
+{
+    struct rig rig;
+    uint64_t first_uj[8];
+
+    (void)state;
+    open_rig(&rig, FAKE_NVML, SCENARIOS "eight-gpus.trace");
+    play(&rig, SECOND);
+    assert_int_equal(rig.unit_count, 8);
+    for (int i = 0; i < 8; i++)
+        first_uj[i] = rig.pipeline->gpus[i]->counter_uj;
+    play(&rig, 8 * SECOND);
+    pipeline_finish(rig.pipeline);
+    for (int i = 0; i < 8; i++) {
+        assert_true(rig.pipeline->gpus[i]->counter_uj > first_uj[i]);
+        assert_int_equal(meter_of(&rig, i)->energy_uj,
+                         rig.pipeline->gpus[i]->counter_uj - first_uj[i]);
+    }
+    assert_int_equal(rig.errors, 0);
+    close_rig(&rig);
+}
+
+static int descending(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x < y) - (x > y);
+}
+
+static void processes_that_share_get_the_share_of_their_samples(void **state)
+{
+    struct snapshot *snapshot;
+    struct rig rig;
+    uint64_t active[4], total = 0;
+
+    (void)state;
+    open_rig(&rig, FAKE_NVML, SCENARIOS "time-slicing.trace"); /* 5 : 3 : 2, and an idle context */
+    play(&rig, 20 * SECOND);
+    pipeline_finish(rig.pipeline);
+    snapshot = books(&rig);
+    assert_int_equal(snapshot->process_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        active[i] = snapshot->processes[i].active_uj;
+        assert_int_equal(snapshot->processes[i].measured_uj, 0);
+        total += active[i];
+    }
+    qsort(active, 4, sizeof(active[0]), descending);
+    assert_in_range(active[0] * 100 / total, 48, 52);
+    assert_in_range(active[1] * 100 / total, 28, 32);
+    assert_in_range(active[2] * 100 / total, 18, 22);
+    assert_int_equal(active[3], 0);
+    close_books(snapshot);
+    close_rig(&rig);
+}
+
+static void an_mps_server_pays_nothing(void **state)
+{
+    struct snapshot *snapshot;
+    struct rig rig;
+    size_t free_of_charge = 0, paying = 0;
+
+    (void)state;
+    open_rig(&rig, FAKE_NVML, SCENARIOS "mps.trace");
+    play(&rig, 9 * SECOND);
+    pipeline_finish(rig.pipeline);
+    snapshot = books(&rig);
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        if (snapshot->processes[i].active_uj > 0)
+            paying++;
+        else
+            free_of_charge++;
+    assert_int_equal(free_of_charge, 1);
+    assert_true(paying >= 2);
+    close_books(snapshot);
+    close_rig(&rig);
+}
+
+static void a_process_that_exits_between_two_lists_is_booked(void **state)
+{
+    struct snapshot *snapshot;
+    struct rig rig;
+
+    (void)state;
+    open_rig(&rig, FAKE_NVML, SCENARIOS "exits-between-samples.trace");
+    play(&rig, 12 * SECOND);
+    pipeline_finish(rig.pipeline);
+    snapshot = books(&rig);
+    assert_true(snapshot->process_count >= 1);
+    assert_true(snapshot->processes[0].active_uj > 0);
+    close_books(snapshot);
+    close_rig(&rig);
+}
+
+static void a_counter_that_restarts_is_a_reset_and_no_joule_is_invented(void **state)
+{
+    struct rig rig;
+
+    (void)state;
+    open_rig(&rig, FAKE_NVML, SCENARIOS "counter-reset.trace");
+    play(&rig, 5 * SECOND);
+    assert_int_equal(rig.pipeline->gpus[0]->resets, 0);
+    assert_int_equal(rig.pipeline->gpus[1]->resets, 1);
+    play(&rig, 25 * SECOND); /* meanwhile the driver was reloaded */
+    assert_int_equal(rig.unit_count, 2);
+    assert_int_equal(rig.pipeline->gpus[0]->resets, 1);
+    /* The other had counted past its old value by the time it was found again: a gap, no reset. */
+    assert_int_equal(rig.pipeline->gpus[1]->resets, 1);
+    pipeline_finish(rig.pipeline);
+    for (int i = 0; i < 2; i++) /* no board of 700 W can have used more */
+        assert_in_range(meter_of(&rig, i)->energy_uj, 100 * JOULE, 30 * 700 * JOULE);
+    close_rig(&rig);
+}
+
+static void a_lost_gpu_costs_a_gap_and_nothing_of_the_others(void **state)
+{
+    struct snapshot *snapshot;
+    struct rig rig;
+    bool xid_seen = false;
+
+    (void)state;
+    open_rig(&rig, FAKE_NVML, SCENARIOS "lost-gpu.trace");
+    play(&rig, 5 * SECOND);
+    assert_int_equal(rig.unit_count, 1);
+    assert_false(process_of(&rig, 1, 901).active);
+    play(&rig, 20 * SECOND); /* looked for every 10 s */
+    assert_int_equal(rig.unit_count, 2);
+    pipeline_finish(rig.pipeline);
+    assert_int_equal(rig.pipeline->ledger.meters[0].unowned_uj[UNOWNED_GAP], 0);
+    snapshot = books(&rig);
+    for (size_t i = 0; i < SNAPSHOT_XIDS_MAX; i++)
+        xid_seen |= snapshot->gpus[1].xids[i].xid == 79;
+    assert_true(xid_seen);
+    close_books(snapshot);
+    close_rig(&rig);
+}
+
+static void without_a_counter_power_is_integrated_and_nothing_is_measured(void **state)
+{
+    struct snapshot *snapshot;
+    struct rig rig;
+
+    (void)state;
+    open_rig(&rig, FAKE_NVML, SCENARIOS "no-counter.trace");
+    play(&rig, 8 * SECOND);
+    pipeline_finish(rig.pipeline);
+    snapshot = books(&rig);
+    assert_true(meter_of(&rig, 0)->energy_uj > 100 * JOULE);
+    assert_int_equal(meter_of(&rig, 1)->energy_uj, 0); /* it has no power either */
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        assert_int_equal(snapshot->processes[i].measured_uj, 0);
+    close_books(snapshot);
+    close_rig(&rig);
+}
+
+static void no_error_code_of_any_call_breaks_anything(void **state)
+{
+    struct rig rig;
+
+    (void)state;
+    open_rig(&rig, FAKE_NVML, SCENARIOS "every-error-code.trace");
+    play(&rig, 60 * SECOND);
+    assert_true(rig.errors > 0);
+    assert_int_equal(rig.unit_count, 2); /* it is read again */
+    assert_true(meter_of(&rig, 0)->energy_uj > 0);
+    assert_int_equal(rig.pipeline->gpus[1]->resets, 0);
+    close_rig(&rig);
+}
+
+static void a_driver_that_is_reloaded_is_picked_up(void **state)
+{
+    static const char text[] =
+        "wattribute-trace 1\n"
+        "gpu 0 uuid=GPU-0 name=X driver=1 power_limit_mw=700000 memory_bytes=1000000000\n"
+        "1800000000000000 E 0 1000000\n1800000000000000 P 0 100000 100000 100000\n"
+        "1800000000000000 R 0 c 1 5:1000\n"
+        "1800000001000000 E 0 1100000\n1800000002000000 E 0 1200000\n"
+        "1800000003000000 X * driver-unload\n1800000008000000 X * driver-load\n"
+        "1800000008000000 E 0 2000000\n"
+        "1800000020000000 E 0 3200000\n1800000025000000 E 0 3700000\n"
+        "1800000030000000 E 0 4200000\n";
+    struct rig rig;
+    char path[] = "/tmp/scenarioXXXXXX";
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
+    open_rig(&rig, FAKE_NVML, path);
+    play(&rig, 5 * SECOND);
+    assert_int_equal(rig.unit_count, 0);
+    assert_int_equal(rig.init_count(), 0); /* nothing holds the driver */
+    play(&rig, 30 * SECOND);
+    assert_int_equal(rig.unit_count, 1);
+    assert_int_equal(rig.pipeline->ledger.meter_count, 1);
+    close_rig(&rig);
+    close(fd);
+    unlink(path);
+}
+
+static void every_generation_of_the_library_gives_the_same_processes(void **state)
+{
+    static const char *const libraries[] = {FAKE_NVML, FAKE_NVML_R530, FAKE_NVML_OMIT_MEMORY_V2,
+                                            FAKE_NVML_LISTS_V2, FAKE_NVML_LISTS_V1};
+    uint64_t energies[ARRAY_SIZE(libraries)];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(libraries); i++) {
+        struct snapshot *snapshot;
+        struct rig rig;
+
+        open_rig(&rig, libraries[i], SCENARIOS "time-slicing.trace");
+        play(&rig, 6 * SECOND);
+        pipeline_finish(rig.pipeline);
+        snapshot = books(&rig);
+        assert_true(snapshot->process_count >= 2);
+        for (size_t p = 0; p < snapshot->process_count; p++)
+            assert_true(snapshot->processes[p].memory_bytes > 0);
+        assert_true(snapshot->gpus[0].valid >> GPU_GAUGE_MEMORY_TOTAL_BYTES & 1);
+        energies[i] = snapshot->processes[0].active_uj;
+        assert_int_equal(energies[i], energies[0]);
+        close_books(snapshot);
+        assert_int_equal(rig.errors, 0);
+        close_rig(&rig);
+    }
+}
+
+static void a_library_that_has_next_to_nothing_still_gives_power(void **state)
+{
+    struct snapshot *snapshot;
+    struct rig rig;
+
+    (void)state;
+    open_rig(&rig, FAKE_NVML_BARE, SCENARIOS "time-slicing.trace");
+    play(&rig, 6 * SECOND);
+    pipeline_finish(rig.pipeline);
+    snapshot = books(&rig);
+    assert_true(snapshot->meters[0].energy_uj > 0);
+    assert_int_equal(snapshot->gpus[0].valid >> GPU_GAUGE_UTILISATION_PERCENT & 1, 0);
+    close_books(snapshot);
+    assert_int_equal(rig.errors, 0);
+    close_rig(&rig);
+}
+
+static void the_counter_is_asked_once_per_window_and_samples_only_as_often_as_they_matter(
+    void **state)
+{
+    static const struct {
+        const char *scenario;
+        uint64_t samples_least, samples_most; /* calls in ten seconds */
+    } cases[] = {
+        {SCENARIOS "time-slicing.trace", 45, 50},          /* shared: five a second */
+        {SCENARIOS "exits-between-samples.trace", 10, 20}, /* mostly alone: one */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct rig rig;
+
+        open_rig(&rig, FAKE_NVML, cases[i].scenario);
+        play(&rig, 10 * SECOND);
+        assert_int_equal(rig.call_count("nvmlDeviceGetTotalEnergyConsumption"), 10);
+        assert_int_equal(rig.call_count("nvmlDeviceGetComputeRunningProcesses_v3"), 10);
+        assert_in_range(rig.call_count("nvmlDeviceGetProcessUtilization"), cases[i].samples_least,
+                        cases[i].samples_most);
+        close_rig(&rig);
+    }
+}
+
+static void a_suspended_device_is_not_woken(void **state)
+{
+    struct rig rig;
+    uint64_t calls;
+
+    (void)state;
+    open_rig(&rig, FAKE_NVML, SCENARIOS "time-slicing.trace");
+    play(&rig, 2 * SECOND);
+    calls = rig.call_count("nvmlDeviceGetUtilizationRates");
+    assert_true(calls > 0);
+    for (unsigned bus = 0; bus < 256; bus++) {
+        char name[96];
+
+        snprintf(name, sizeof(name), "sys/bus/pci/devices/0000:%02x:00.0/power/runtime_status",
+                 bus);
+        write_file(&rig, name, "suspended\n");
+    }
+    play(&rig, 5 * SECOND);
+    assert_int_equal(rig.call_count("nvmlDeviceGetUtilizationRates"), calls);
+    close_rig(&rig);
+}
+
+static void a_pid_that_is_reused_is_another_process(void **state)
+{
+    struct snapshot *snapshot;
+    struct rig rig;
+    size_t accounts = 0;
+
+    (void)state;
+    open_rig(&rig, FAKE_NVML, SCENARIOS "pid-reuse.trace");
+    write_process(&rig, 700, 0, "/first");
+    play(&rig, 4 * SECOND);
+    write_process(&rig, 700, 5, "/second");
+    play(&rig, 12 * SECOND);
+    pipeline_finish(rig.pipeline);
+    snapshot = books(&rig);
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        accounts += snapshot->processes[i].pid == 700;
+    assert_int_equal(accounts, 2);
+    assert_int_equal(process_of(&rig, 0, 700).start_us, START_US + 5 * SECOND);
+    close_books(snapshot);
+    close_rig(&rig);
+}
+
+static void a_day_of_churn_leaves_nothing_behind(void **state)
+{
+    static const char loop[] = "1800000010000000 X * loop\n";
+    struct pipeline_options options;
+    struct rig rig;
+    size_t after_an_hour = 0;
+    char path[] = "/tmp/churnXXXXXX", command[256];
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    /* Over and over: two processes come and two go five times a second. */
+    snprintf(command, sizeof(command), "cat " SCENARIOS "churn.trace > %s", path);
+    assert_int_equal(system(command), 0);
+    assert_true(lseek(fd, 0, SEEK_END) > 0);
+    assert_int_equal(fs_write_all(fd, loop, strlen(loop)), 0);
+    open_rig(&rig, FAKE_NVML, path);
+    rig.keeps_recording = false;
+    options = rig.pipeline->options;
+    options.retention_us = 60 * SECOND;
+    pipeline_free(rig.pipeline);
+    assert_int_equal(pipeline_new(&options, &rig.pipeline), 0);
+    for (int hour = 0; hour < 24; hour++) {
+        for (int minute = 0; minute < 60; minute++) {
+            play(&rig, 60 * SECOND);
+            pipeline_sweep(rig.pipeline, rig.clock.now_us);
+        }
+        if (hour == 0)
+            after_an_hour = mallinfo2().uordblks;
+    }
+    assert_true(rig.pipeline->ledger.process_count < 200);
+    /* The same memory as after the first hour, but for what a cycle holds at one time or another.
+     */
+    assert_true(mallinfo2().uordblks < after_an_hour + (256 << 10));
+    assert_true(rig.pipeline->ledger.meters[0].energy_uj > 86400 * 50 * JOULE);
+    close_rig(&rig);
+    close(fd);
+    unlink(path);
+}
+
+static void without_the_library_there_is_no_source_and_no_complaint(void **state)
+{
+    const struct source_context context = {.nvml_library = "/nonexistent/libnvidia-ml.so.1"};
+    struct error err;
+    void *source;
+
+    (void)state;
+    assert_int_equal(nvml_source.open(&context, &source, &err), -ENODEV);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(eight_gpus_are_eight_meters_that_follow_their_counters),
+        cmocka_unit_test(processes_that_share_get_the_share_of_their_samples),
+        cmocka_unit_test(an_mps_server_pays_nothing),
+        cmocka_unit_test(a_process_that_exits_between_two_lists_is_booked),
+        cmocka_unit_test(a_counter_that_restarts_is_a_reset_and_no_joule_is_invented),
+        cmocka_unit_test(a_lost_gpu_costs_a_gap_and_nothing_of_the_others),
+        cmocka_unit_test(without_a_counter_power_is_integrated_and_nothing_is_measured),
+        cmocka_unit_test(no_error_code_of_any_call_breaks_anything),
+        cmocka_unit_test(a_driver_that_is_reloaded_is_picked_up),
+        cmocka_unit_test(every_generation_of_the_library_gives_the_same_processes),
+        cmocka_unit_test(a_library_that_has_next_to_nothing_still_gives_power),
+        cmocka_unit_test(
+            the_counter_is_asked_once_per_window_and_samples_only_as_often_as_they_matter),
+        cmocka_unit_test(a_suspended_device_is_not_woken),
+        cmocka_unit_test(a_pid_that_is_reused_is_another_process),
+        cmocka_unit_test(a_day_of_churn_leaves_nothing_behind),
+        cmocka_unit_test(without_the_library_there_is_no_source_and_no_complaint),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
