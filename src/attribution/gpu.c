@@ -16,6 +16,9 @@ static const uint64_t SETTLE_DELAY_US = USEC_PER_SEC;
 static const uint64_t GAP_US = 10 * USEC_PER_SEC;
 enum { GAP_WINDOWS = 5 };
 
+/* A process that is gone from a list so soon after a window began has no part in it. */
+static const uint64_t RENEWAL_US = 350000;
+
 /* Boards whose limit is unknown: more than any that is sold today. */
 static const uint64_t POWER_LIMIT_DEFAULT_MW = 3000000;
 
@@ -246,7 +249,8 @@ static int take_list(struct gpu *gpu, uint64_t t_us, const struct sample_list *l
     uint64_t round = ++gpu->list_round[list->kind];
     int result = 0;
 
-    window->lists_read |= (uint8_t)(1 << list->kind);
+    if (t_us <= window->start_us + RENEWAL_US)
+        window->lists_renewed |= (uint8_t)(1 << list->kind);
     gpu->list_named[list->kind] = list->count > 0;
     note_context(gpu);
     for (size_t i = 0; i < list->count; i++) {

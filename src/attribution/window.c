@@ -42,5 +42,5 @@ struct presence *window_presence(struct window *window, struct ledger *ledger, u
 
 uint8_t window_lists_of(const struct window *window, const struct presence *presence)
 {
-    return presence->listed | (uint8_t)(presence->inherited & ~window->lists_read);
+    return presence->listed | (uint8_t)(presence->inherited & ~window->lists_renewed);
 }

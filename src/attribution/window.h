@@ -20,7 +20,7 @@ struct window {
     uint64_t number; /* counts up; 0 is no window */
     uint64_t start_us, end_us;
     uint64_t energy_uj;
-    uint8_t lists_read;      /* bits: kinds of list that were read in this window */
+    uint8_t lists_renewed;   /* bits: kinds of list that were read soon after its begin */
     uint8_t busiest_percent; /* the highest device utilisation read */
     bool saw_context;        /* the lists in force named somebody at some time */
     bool saw_no_context;     /* they named nobody at some time */
@@ -36,7 +36,7 @@ void window_done(struct window *window);
 struct presence *window_presence(struct window *window, struct ledger *ledger, uint32_t process);
 
 /*
- * The lists that named the process: those read in the window, and for kinds of list that were not
- * read in it, the last ones before.
+ * The lists that named the process: those read in the window, and those in force when it began,
+ * unless the list was read again so soon that the process can hardly have been there any more.
  */
 uint8_t window_lists_of(const struct window *window, const struct presence *presence);

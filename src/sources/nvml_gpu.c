@@ -9,13 +9,16 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
+#include "core/map.h"
 
 enum {
     LISTED_START = 64,
     LISTED_MAX = 65536,
     SAMPLES_START = 128,
     SAMPLES_MAX = 4096,
-    LIST_TRIES = 4, /* a list can grow between two calls */
+    LIST_TRIES = 4,       /* a list can grow between two calls */
+    ACCOUNTED_MAX = 4096, /* the driver's buffer holds 4000 */
+    SHORT_SAMPLES_MAX = 5,
 };
 
 /* GPM answers zeros and NaN for less (measured, H200). */
@@ -43,7 +46,13 @@ struct nvml_gpu {
     } * known;
     size_t known_count, known_capacity;
     uint64_t round;
-    size_t listed_count; /* processes that the last lists named */
+    size_t listed_count;                   /* processes that the last lists named */
+    uint64_t list_hash[SAMPLE_LIST_KINDS]; /* of the pids in each, as last passed on */
+
+    /* Pids that the accounting buffer held in the last window, where that mode is on. */
+    bool accounting_begun;
+    uint32_t *accounted;
+    uint32_t accounted_count;
 
     struct nvml_gpm_sample *gpm[2];
     uint64_t gpm_us; /* when gpm[0] was taken; 0: not yet */
@@ -343,19 +352,22 @@ static int64_t fetch_list(struct poll *poll, enum sample_list_kind kind)
     return succeeded(poll, "process list", code) ? (int64_t)MIN(count, gpu->listed_capacity) : -1;
 }
 
-static void read_list(struct poll *poll, enum sample_list_kind kind)
+/* Passes a list on if it has changed, or `always`. True if it has. */
+static bool read_list(struct poll *poll, enum sample_list_kind kind, bool always)
 {
     struct nvml_gpu *gpu = poll->gpu;
     size_t bytes = entry_bytes(&gpu->shared->library, kind);
     int64_t count = fetch_list(poll, kind);
     struct sample_listed *entries;
+    uint64_t hash = map_hash_u64((uint64_t)kind);
+    bool changed;
 
     if (count < 0)
-        return;
+        return false;
     entries = arena_array(&poll->batch->arena, (size_t)count, sizeof(*entries));
     if (!entries) {
         poll->result = error_set(poll->err, -ENOMEM, "out of memory");
-        return;
+        return false;
     }
     for (int64_t i = 0; i < count; i++) {
         /* pid and memory are where they always were; later versions only append. */
@@ -363,18 +375,91 @@ static void read_list(struct poll *poll, enum sample_list_kind kind)
 
         memcpy(&entry, gpu->listed + (size_t)i * bytes, sizeof(entry));
         entries[i] = (struct sample_listed){entry.pid, entry.used_memory};
+        hash = map_hash_u64(hash ^ entry.pid);
         if (entry.pid > 0)
             identify(poll, entry.pid);
     }
+    changed = hash != gpu->list_hash[kind];
+    gpu->list_hash[kind] = hash;
+    if (!changed && !always)
+        return false;
     add(poll, (struct sample){.kind = SAMPLE_LIST,
                               .list = {.kind = kind, .count = (size_t)count, .entries = entries}});
+    return changed;
 }
 
-static void read_lists(struct poll *poll)
+/*
+ * At every poll, which costs little (0.05 ms for all three, H200): so a process of a fraction of a
+ * second is seen and named while it lives. True if somebody came or went.
+ */
+static bool read_lists(struct poll *poll, bool always)
 {
+    bool changed = false;
+
     for (int kind = 0; kind < SAMPLE_LIST_KINDS && !is_over(poll); kind++)
-        read_list(poll, (enum sample_list_kind)kind);
+        changed |= read_list(poll, (enum sample_list_kind)kind, always);
     forget_gone(poll->gpu);
+    return changed;
+}
+
+/* A process that came and went between two lists and two samples. */
+static void add_short_process(struct poll *poll, uint32_t pid,
+                              const struct nvml_accounting_stats *stats)
+{
+    uint64_t end_us = MIN(stats->start_us + stats->time_ms * 1000, poll->now_us);
+    /* As many samples as the driver would have made of it, but at least one. */
+    uint64_t samples = MIN(MAX(stats->time_ms / 200, (uint64_t)1), (uint64_t)SHORT_SAMPLES_MAX);
+
+    add(poll, (struct sample){
+                  .kind = SAMPLE_PROCESS,
+                  .process = {.pid = pid, .start_us = stats->start_us, .name = "", .cgroup = ""}});
+    for (uint64_t i = 0; i < samples; i++)
+        add(poll,
+            (struct sample){.kind = SAMPLE_LABEL,
+                            .label = {.pid = pid,
+                                      .at_us = end_us - i,
+                                      .sm_percent = (uint16_t)MIN(stats->gpu_utilization, 100U)}});
+}
+
+/*
+ * Accounting mode is not needed; where an administrator has switched it on, it tells of processes
+ * that are shorter than a window. Those that are new in its buffer and have ended already were in
+ * no list.
+ */
+static void read_accounting(struct poll *poll)
+{
+    struct nvml_gpu *gpu = poll->gpu;
+    const struct nvml_library *nvml = &gpu->shared->library;
+    uint32_t count = ACCOUNTED_MAX;
+    uint32_t *pids;
+    int mode = 0;
+
+    if (!nvml->accounting_mode || !nvml->accounting_pids || !nvml->accounting_stats ||
+        !succeeded(poll, "accounting mode", nvml->accounting_mode(gpu->device, &mode)) || !mode)
+        return;
+    pids = malloc(ACCOUNTED_MAX * sizeof(*pids));
+    if (!pids ||
+        !succeeded(poll, "accounting pids", nvml->accounting_pids(gpu->device, &count, pids))) {
+        free(pids);
+        return;
+    }
+    count = MIN(count, (uint32_t)ACCOUNTED_MAX);
+    for (uint32_t i = 0; i < count && gpu->accounting_begun && !is_over(poll); i++) {
+        struct nvml_accounting_stats stats = {0};
+        bool was_there = false;
+
+        for (uint32_t k = 0; k < gpu->accounted_count && !was_there; k++)
+            was_there = gpu->accounted[k] == pids[i];
+        if (was_there || is_known(gpu, pids[i]) ||
+            !succeeded(poll, "accounting", nvml->accounting_stats(gpu->device, pids[i], &stats)) ||
+            stats.is_running || stats.gpu_utilization == 0 || stats.gpu_utilization > 100)
+            continue;
+        add_short_process(poll, pids[i], &stats);
+    }
+    free(gpu->accounted);
+    gpu->accounted = pids;
+    gpu->accounted_count = count;
+    gpu->accounting_begun = true;
 }
 
 static void read_memory(struct poll *poll)
@@ -541,26 +626,29 @@ static int gpu_read(void *state, struct batch *batch, struct error *err)
     struct poll poll = {
         .gpu = gpu, .batch = batch, .err = err, .now_us = clock->realtime_us(clock)};
     bool window_ends = gpu->polls++ % gpu->shared->polls_per_window == 0;
-    /*
-     * Every single sample matters only among processes that share. The call costs 2.8 ms of CPU
-     * time, GPM 2 ms and the energy counter 4.3 ms (H200, driver 580), so who is alone is asked for
-     * once per window, as a mean.
-     */
-    bool shared = gpu->listed_count > 1;
+    bool changed = false, shared;
 
     if (atomic_load(&gpu->shared->driver_gone))
         poll.result = error_set(err, -ENODEV, "GPU %u: the driver is gone", gpu->index);
     else if (!is_suspended(gpu)) {
         if (!gpu->described)
             describe(&poll);
-        if ((window_ends || shared) && !is_over(&poll))
+        if (!is_over(&poll))
+            changed = read_lists(&poll, window_ends);
+        /*
+         * Every single sample matters only among processes that share. The call costs 2.8 ms of CPU
+         * time, GPM 2 ms and the energy counter 4.3 ms (H200, driver 580), so who is alone is asked
+         * for once per window, as a mean, and when somebody comes or goes.
+         */
+        shared = gpu->listed_count > 1;
+        if ((window_ends || shared || changed) && !is_over(&poll))
             read_samples(&poll);
         if (!is_over(&poll))
             read_utilisation(&poll);
         if ((shared || (window_ends && gpu->listed_count > 0)) && !is_over(&poll))
             read_gpm(&poll);
         if (window_ends && !is_over(&poll))
-            read_lists(&poll);
+            read_accounting(&poll);
         if (window_ends && !is_over(&poll))
             read_gauges(&poll);
         if (window_ends && !is_over(&poll))
@@ -586,6 +674,7 @@ static void gpu_close(void *state)
     free(gpu->samples);
     free(gpu->listed);
     free(gpu->known);
+    free(gpu->accounted);
     free(gpu->gpm_metrics);
     atomic_store(&gpu->shared->running[gpu->index], false);
     nvml_shared_unref(gpu->shared);

@@ -51,6 +51,11 @@ struct nvml_library {
     int (*process_samples)(struct nvml_device *, struct nvml_process_sample *samples,
                            uint32_t *count, unsigned long long since_us);
 
+    int (*accounting_mode)(struct nvml_device *, int *mode);
+    int (*accounting_pids)(struct nvml_device *, uint32_t *count, uint32_t *pids);
+    int (*accounting_stats)(struct nvml_device *, uint32_t pid,
+                            struct nvml_accounting_stats *stats);
+
     int (*gpm_support)(struct nvml_device *, struct nvml_gpm_support *support);
     int (*gpm_alloc)(struct nvml_gpm_sample **sample);
     int (*gpm_free)(struct nvml_gpm_sample *sample);

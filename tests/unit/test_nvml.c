@@ -557,7 +557,7 @@ static void the_counter_is_asked_once_per_window_and_samples_only_as_often_as_th
         open_rig(&rig, FAKE_NVML, cases[i].scenario);
         play(&rig, 10 * SECOND);
         assert_int_equal(rig.call_count("nvmlDeviceGetTotalEnergyConsumption"), 10);
-        assert_int_equal(rig.call_count("nvmlDeviceGetComputeRunningProcesses_v3"), 10);
+        assert_int_equal(rig.call_count("nvmlDeviceGetComputeRunningProcesses_v3"), 50);
         assert_in_range(rig.call_count("nvmlDeviceGetProcessUtilization"), cases[i].samples_least,
                         cases[i].samples_most);
         close_rig(&rig);
@@ -606,6 +606,39 @@ static void a_pid_that_is_reused_is_another_process(void **state)
     assert_int_equal(process_of(&rig, 0, 700).start_us, START_US + 5 * SECOND);
     close_books(snapshot);
     close_rig(&rig);
+}
+
+static void accounting_tells_of_a_process_that_no_list_and_no_sample_showed(void **state)
+{
+    static const char text[] =
+        "wattribute-trace 1\n"
+        "gpu 0 uuid=GPU-0 name=X driver=1 power_limit_mw=700000 memory_bytes=1000000000\n"
+        "1800000000000000 X 0 accounting on\n"
+        "1800000000000000 X 0 account 31 1799999990000000 500 80\n" /* before we came */
+        "1800000000000000 R 0 c 0\n1800000000000000 U 0 0 0 300 30\n"
+        "1800000000000000 E 0 1000\n1800000001000000 E 0 81000\n1800000002000000 E 0 161000\n"
+        "1800000003000000 E 0 241000\n1800000003000000 X 0 account 32 1800000002400000 300 90\n"
+        "1800000004000000 E 0 441000\n1800000005000000 E 0 521000\n"
+        "1800000006000000 E 0 601000\n1800000007000000 E 0 681000\n";
+    struct snapshot *snapshot;
+    struct rig rig;
+    char path[] = "/tmp/scenarioXXXXXX";
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
+    open_rig(&rig, FAKE_NVML, path);
+    play(&rig, 8 * SECOND);
+    pipeline_finish(rig.pipeline);
+    snapshot = books(&rig);
+    assert_int_equal(snapshot->process_count, 1);
+    assert_int_equal(snapshot->processes[0].pid, 32);
+    assert_int_equal(snapshot->processes[0].start_us, START_US + 2400000);
+    assert_true(snapshot->processes[0].active_uj + snapshot->processes[0].idle_uj > 0);
+    close_books(snapshot);
+    close_rig(&rig);
+    close(fd);
+    unlink(path);
 }
 
 static void a_day_of_churn_leaves_nothing_behind(void **state)
@@ -676,6 +709,7 @@ int main(void)
             the_counter_is_asked_once_per_window_and_samples_only_as_often_as_they_matter),
         cmocka_unit_test(a_suspended_device_is_not_woken),
         cmocka_unit_test(a_pid_that_is_reused_is_another_process),
+        cmocka_unit_test(accounting_tells_of_a_process_that_no_list_and_no_sample_showed),
         cmocka_unit_test(a_day_of_churn_leaves_nothing_behind),
         cmocka_unit_test(without_the_library_there_is_no_source_and_no_complaint),
     };

@@ -298,6 +298,29 @@ static void a_pid_is_believed_if_a_list_names_it_within_two_seconds_or_proc_has_
     }
 }
 
+static void a_process_that_ends_late_in_a_window_without_samples_still_pays_for_it(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    LIST(pipeline, T0 + 1, 1);
+    label(pipeline, 0, T0 + 2 * TICK, 1, T0 + TICK, 99);
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
+    /* It is gone at 0.8 s of the next window, and the driver shows no sample of it any more. */
+    utilisation(pipeline, 0, T0 + SECOND + TICK, 90);
+    LIST(pipeline, T0 + SECOND + 8 * TICK, 0);
+    ticks(pipeline, 0, T0 + SECOND, T0 + 2 * SECOND, 100 * JOULE, 100);
+    /* In the one after that it was gone from the start. */
+    utilisation(pipeline, 0, T0 + 2 * SECOND + TICK, 10);
+    LIST(pipeline, T0 + 2 * SECOND + TICK, 0);
+    ticks(pipeline, 0, T0 + 2 * SECOND, T0 + 3 * SECOND, 200 * JOULE, 100);
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 1), 200 * JOULE);
+    assert_int_equal(unowned_uj(pipeline, UNOWNED_UNATTRIBUTED), 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
 static void under_mps_the_samples_of_the_server_belong_to_its_clients(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
@@ -406,6 +429,7 @@ int main(void)
             a_sample_counts_in_the_window_of_its_own_time_even_if_it_comes_after_it_closed),
         cmocka_unit_test(a_sample_whose_pid_nobody_knows_is_unattributed),
         cmocka_unit_test(a_pid_is_believed_if_a_list_names_it_within_two_seconds_or_proc_has_it),
+        cmocka_unit_test(a_process_that_ends_late_in_a_window_without_samples_still_pays_for_it),
         cmocka_unit_test(under_mps_the_samples_of_the_server_belong_to_its_clients),
         cmocka_unit_test(beside_an_mps_server_another_process_keeps_its_own_samples),
         cmocka_unit_test(utilisation_ratios_cover_the_last_ten_seconds),
