@@ -99,7 +99,7 @@ int source_set_open_due(struct source_set *set, uint64_t now_us, struct error *e
 {
     int result = 0;
 
-    for (size_t i = 0; source_table[i] && i < SOURCE_SET_TABLE_MAX; i++) {
+    for (size_t i = 0; i < SOURCE_SET_TABLE_MAX && source_table[i]; i++) {
         struct error why = {""};
         int r;
 
@@ -125,7 +125,7 @@ uint64_t source_set_next_due_us(const struct source_set *set)
 {
     uint64_t due_us = UINT64_MAX;
 
-    for (size_t i = 0; source_table[i] && i < SOURCE_SET_TABLE_MAX; i++)
+    for (size_t i = 0; i < SOURCE_SET_TABLE_MAX && source_table[i]; i++)
         if (!set->table[i].opened)
             due_us = MIN(due_us, set->table[i].due_us);
     return due_us;

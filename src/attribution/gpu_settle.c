@@ -70,6 +70,17 @@ static void gather_contexts(struct gpu *gpu, const struct window *window, struct
     }
 }
 
+/*
+ * A busy window with nobody in it: those who were listed when it began and left at once are the
+ * only ones who can have been busy. They hold no context for it.
+ */
+static void gather_leavers(struct gpu *gpu, const struct window *window, struct evidence *evidence)
+{
+    for (size_t i = 0; i < window->presence_count; i++)
+        if (window->presences[i].inherited)
+            add_claimant(gpu, evidence, window->presences[i].process);
+}
+
 static struct claimant *find_claimant(struct gpu *gpu, const struct evidence *evidence,
                                       uint32_t process)
 {
@@ -252,6 +263,8 @@ int gpu_settle_window(struct gpu *gpu, const struct window *window)
 
     sampled = evidence.known_weight + evidence.unknown_weight > 0;
     busy = sampled || window->busiest_percent > 0;
+    if (busy && !sampled && evidence.claimant_count == 0)
+        gather_leavers(gpu, window, &evidence);
     context = evidence.claimant_count > 0;
     settled = (struct timeshare_window){
         .energy_uj = window->energy_uj,

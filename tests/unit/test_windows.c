@@ -311,13 +311,34 @@ static void a_process_that_ends_late_in_a_window_without_samples_still_pays_for_
     utilisation(pipeline, 0, T0 + SECOND + TICK, 90);
     LIST(pipeline, T0 + SECOND + 8 * TICK, 0);
     ticks(pipeline, 0, T0 + SECOND, T0 + 2 * SECOND, 100 * JOULE, 100);
-    /* In the one after that it was gone from the start. */
+    /* In the one after that nobody is listed from the start, and the board was busy all the same.
+     */
     utilisation(pipeline, 0, T0 + 2 * SECOND + TICK, 10);
     LIST(pipeline, T0 + 2 * SECOND + TICK, 0);
     ticks(pipeline, 0, T0 + 2 * SECOND, T0 + 3 * SECOND, 200 * JOULE, 100);
     pipeline_finish(pipeline);
     assert_int_equal(process_uj(pipeline, 1), 200 * JOULE);
     assert_int_equal(unowned_uj(pipeline, UNOWNED_UNATTRIBUTED), 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void who_left_right_after_a_busy_window_began_pays_for_it_if_nobody_else_can(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    LIST(pipeline, T0, 0);
+    energy(pipeline, 0, T0, 0);
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 77); /* idle: the floor */
+    LIST(pipeline, T0 + SECOND + 1, 1);
+    label(pipeline, 0, T0 + SECOND + 2 * TICK, 1, T0 + SECOND + TICK, 99);
+    ticks(pipeline, 0, T0 + SECOND, T0 + 2 * SECOND, 77 * JOULE, 300);
+    utilisation(pipeline, 0, T0 + 2 * SECOND + TICK, 20);
+    LIST(pipeline, T0 + 2 * SECOND + 2 * TICK, 0);
+    ticks(pipeline, 0, T0 + 2 * SECOND, T0 + 3 * SECOND, 377 * JOULE, 120);
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 1), (300 + 120) * JOULE);
+    assert_int_equal(unowned_uj(pipeline, UNOWNED_UNATTRIBUTED), 0);
     pipeline_free(pipeline);
 }
 
@@ -430,6 +451,7 @@ int main(void)
         cmocka_unit_test(a_sample_whose_pid_nobody_knows_is_unattributed),
         cmocka_unit_test(a_pid_is_believed_if_a_list_names_it_within_two_seconds_or_proc_has_it),
         cmocka_unit_test(a_process_that_ends_late_in_a_window_without_samples_still_pays_for_it),
+        cmocka_unit_test(who_left_right_after_a_busy_window_began_pays_for_it_if_nobody_else_can),
         cmocka_unit_test(under_mps_the_samples_of_the_server_belong_to_its_clients),
         cmocka_unit_test(beside_an_mps_server_another_process_keeps_its_own_samples),
         cmocka_unit_test(utilisation_ratios_cover_the_last_ten_seconds),
