@@ -298,7 +298,7 @@ static void gpu_throttle(struct text *text, const struct snapshot *snapshot)
             text_sample(text);
             text_label_u64(text, "gpu", gpu->gpu);
             text_label(text, "reason", reasons[r]);
-            text_value(text, gpu->gauges[GPU_GAUGE_THROTTLE_MASK] >> r & 1, WHOLE);
+            text_value(text, (int64_t)(gpu->gauges[GPU_GAUGE_THROTTLE_MASK] >> r & 1), WHOLE);
         }
 }
 

@@ -21,7 +21,7 @@ static void put_value(struct buffer *out, const char *key, const char *value)
     buffer_str(out, key);
     buffer_char(out, '=');
     for (; *value; value++)
-        buffer_char(out, (unsigned char)*value <= ' ' ? '_' : *value);
+        buffer_char(out, (char)((unsigned char)*value <= ' ' ? '_' : *value));
 }
 
 /* A word: blanks, '%' and control bytes as %XX, the empty text as "-". */
