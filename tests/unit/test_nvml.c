@@ -522,6 +522,34 @@ static void every_generation_of_the_library_gives_the_same_processes(void **stat
     }
 }
 
+static void whichever_function_is_missing_the_rest_is_read_and_the_books_balance(void **state)
+{
+    char paths[] = FAKE_NVML_OMITTED, *rest = paths, *path;
+    size_t libraries = 0;
+
+    (void)state;
+    while ((path = strsep(&rest, ":"))) {
+        struct snapshot *snapshot;
+        struct rig rig;
+
+        open_rig(&rig, path, SCENARIOS "time-slicing.trace");
+        /* The name that stands in the path is really not there. */
+        path = strstr(path, "-no-") + strlen("-no-");
+        assert_null(dlsym(rig.library, strsep(&path, ".")));
+        play(&rig, 5 * SECOND);
+        pipeline_finish(rig.pipeline);
+        snapshot = books(&rig);
+        assert_int_equal(rig.unit_count, 1);
+        assert_int_equal(rig.errors, 0);
+        assert_true(snapshot->meters[0].energy_uj > 100 * JOULE);
+        assert_true(snapshot->process_count >= 3); /* from the lists or from the samples */
+        close_books(snapshot);
+        close_rig(&rig);
+        libraries++;
+    }
+    assert_true(libraries > 20);
+}
+
 static void a_library_that_has_next_to_nothing_still_gives_power(void **state)
 {
     struct snapshot *snapshot;
@@ -704,6 +732,7 @@ int main(void)
         cmocka_unit_test(no_error_code_of_any_call_breaks_anything),
         cmocka_unit_test(a_driver_that_is_reloaded_is_picked_up),
         cmocka_unit_test(every_generation_of_the_library_gives_the_same_processes),
+        cmocka_unit_test(whichever_function_is_missing_the_rest_is_read_and_the_books_balance),
         cmocka_unit_test(a_library_that_has_next_to_nothing_still_gives_power),
         cmocka_unit_test(
             the_counter_is_asked_once_per_window_and_samples_only_as_often_as_they_matter),
