@@ -6,12 +6,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/fs.h"
 #include "core/macros.h"
 
 /* GPM answers zeros and NaN for less (measured, H200). */
 static const uint64_t GPM_MIN_US = 110000;
+
+/*
+ * The energy counter ticks every 100 ms, and its clock drifts against ours: every five minutes the
+ * reads are put right behind a tick again.
+ */
+static const uint64_t ALIGN_US = 300 * USEC_PER_SEC;
+static const uint64_t TICK_WAIT_US = 150000;
+static const struct timespec TICK_POLL = {.tv_nsec = 5000000};
 
 bool nvml_is_gone(struct nvml_shared *shared, int code)
 {
@@ -173,6 +182,28 @@ static void integrate(struct nvml_poll *poll, uint32_t power_mw)
     nvml_poll_add(poll, (struct sample){.kind = SAMPLE_INTEGRAL, .counter_uj = gpu->integral_uj});
 }
 
+/* Asks until the counter moves. False if it does not, or if the clock stands still. */
+static bool wait_for_tick(const struct nvml_gpu *gpu, unsigned long long *energy_mj)
+{
+    const struct nvml_library *nvml = &gpu->shared->library;
+    const struct clock *clock = gpu->shared->context->clock;
+    uint64_t began_us = clock->monotonic_us(clock), now_us = began_us;
+    unsigned long long value_mj = *energy_mj;
+
+    do {
+        uint64_t before_us = now_us;
+
+        nanosleep(&TICK_POLL, NULL);
+        now_us = clock->monotonic_us(clock);
+        if (now_us == before_us || nvml->energy_mj(gpu->device, &value_mj) != NVML_SUCCESS)
+            return false;
+    } while (value_mj == *energy_mj && now_us - began_us < TICK_WAIT_US);
+    if (value_mj == *energy_mj)
+        return false;
+    *energy_mj = value_mj;
+    return true;
+}
+
 /* Last in a window, as it closes the one before it. */
 static void read_energy(struct nvml_poll *poll)
 {
@@ -191,6 +222,11 @@ static void read_energy(struct nvml_poll *poll)
     if (gpu->energy != ENERGY_INTEGRAL && nvml->energy_mj)
         code = nvml->energy_mj(gpu->device, &energy_mj);
     if (nvml_poll_succeeded(poll, "energy", code)) {
+        if (poll->now_us >= gpu->align_us) {
+            gpu->align_us = poll->now_us + ALIGN_US;
+            poll->aligned = wait_for_tick(gpu, &energy_mj);
+            t_us = clock->realtime_us(clock);
+        }
         gpu->energy = ENERGY_COUNTER;
         nvml_poll_add(
             poll,
@@ -252,7 +288,7 @@ static int gpu_read(void *state, struct batch *batch, struct error *err)
     if (poll.result == -ENODEV)
         (void)batch_add(
             batch, &(struct sample){.kind = SAMPLE_LOST, .gpu = gpu->index, .t_us = poll.now_us});
-    return poll.result;
+    return poll.result == 0 && poll.aligned ? 1 : poll.result;
 }
 
 static void gpu_close(void *state)

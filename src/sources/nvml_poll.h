@@ -42,6 +42,7 @@ struct nvml_gpu {
 
     /* Decided by the first clear answer, and never changed: the two must not be mixed. */
     enum { ENERGY_UNKNOWN, ENERGY_COUNTER, ENERGY_INTEGRAL } energy;
+    uint64_t align_us; /* when the reads are next put behind a tick */
     uint64_t integral_uj, integral_us;
 };
 
@@ -51,7 +52,8 @@ struct nvml_poll {
     struct batch *batch;
     struct error *err;
     uint64_t now_us;
-    int result; /* -ENODEV ends it; another error is kept while the rest is read */
+    bool aligned; /* it ended right behind a tick of the counter */
+    int result;   /* -ENODEV ends it; another error is kept while the rest is read */
 };
 
 /* Did the call succeed? If not, and it matters, the poll remembers why. */

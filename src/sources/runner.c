@@ -119,6 +119,8 @@ static void *run(void *arg)
         keep_result(runner, batch, r, &err);
         if (r == -ENODEV)
             break;
+        if (r > 0)
+            clock_gettime(CLOCK_MONOTONIC, &due);
     } while (wait_for_next(runner, &due));
     return NULL;
 }

@@ -47,9 +47,10 @@ struct source_ops {
     int (*open)(const struct source_context *context, void **ret_state, struct error *err);
 
     /*
-     * Adds what was seen since the last call. 0, or -errno with a text: the source is then down
-     * until a later call succeeds. -ENODEV: it is gone for good; it is closed, and a source of the
-     * table is opened again later. What was added before an error counts.
+     * Adds what was seen since the last call. 0, 1 to have the interval counted anew from now (to
+     * stay in step with what is read), or -errno with a text: the source is then down until a later
+     * call succeeds. -ENODEV: it is gone for good; it is closed, and a source of the table is
+     * opened again later. What was added before an error counts.
      */
     int (*read)(void *state, struct batch *batch, struct error *err);
 

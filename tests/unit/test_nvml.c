@@ -584,7 +584,7 @@ static void the_counter_is_asked_once_per_window_and_samples_only_as_often_as_th
 
         open_rig(&rig, FAKE_NVML, cases[i].scenario);
         play(&rig, 10 * SECOND);
-        assert_int_equal(rig.call_count("nvmlDeviceGetTotalEnergyConsumption"), 10);
+        assert_in_range(rig.call_count("nvmlDeviceGetTotalEnergyConsumption"), 10, 11);
         assert_int_equal(rig.call_count("nvmlDeviceGetComputeRunningProcesses_v3"), 50);
         assert_in_range(rig.call_count("nvmlDeviceGetProcessUtilization"), cases[i].samples_least,
                         cases[i].samples_most);

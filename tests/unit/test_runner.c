@@ -70,7 +70,7 @@ static int fake_read(void *state, struct batch *batch, struct error *err)
     while (fake->finished >= fake->allowed)
         pthread_cond_wait(&fake->changed, &fake->lock);
     sample.t_us = fake->finished++;
-    r = fake->result < 0 ? error_set(err, fake->result, "%s", fake->text) : 0;
+    r = fake->result < 0 ? error_set(err, fake->result, "%s", fake->text) : fake->result;
     pthread_cond_broadcast(&fake->changed);
     pthread_mutex_unlock(&fake->lock);
     return batch_add(batch, &sample) < 0 ? -ENOMEM : r;
@@ -432,6 +432,21 @@ static void stopping_leaves_a_source_that_hangs_behind(void **state)
     close(rig.wake_fd);
 }
 
+static void a_read_that_asks_for_it_counts_as_a_success(void **state)
+{
+    struct runner_status status;
+    struct rig rig;
+
+    (void)state;
+    start(&rig, INTERVAL_US);
+    allow(&rig.fake, 3, 1, ""); /* each read starts the interval anew */
+    wait_finished(&rig.fake, 3);
+    runner_get_status(rig.runner, &status);
+    assert_true(status.up);
+    assert_int_equal(status.errors, 0);
+    stop(&rig);
+}
+
 static void a_source_that_is_gone_ends_its_thread_and_says_so(void **state)
 {
     struct runner_status status;
@@ -471,6 +486,7 @@ int main(void)
         cmocka_unit_test(stopping_wakes_a_runner_that_waits_for_its_next_round),
         cmocka_unit_test(stopping_frees_what_is_queued_and_what_is_spare),
         cmocka_unit_test(stopping_leaves_a_source_that_hangs_behind),
+        cmocka_unit_test(a_read_that_asks_for_it_counts_as_a_success),
         cmocka_unit_test(a_source_that_is_gone_ends_its_thread_and_says_so),
         cmocka_unit_test(stopping_nothing_does_nothing),
     };
