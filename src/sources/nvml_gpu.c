@@ -221,7 +221,7 @@ static void read_energy(struct nvml_poll *poll)
         nvml_poll_add(poll, (struct sample){.kind = SAMPLE_POWER, .power_mw = power_mw});
     if (gpu->energy != ENERGY_INTEGRAL && nvml->energy_mj)
         code = nvml->energy_mj(gpu->device, &energy_mj);
-    if (nvml_poll_succeeded(poll, "energy", code)) {
+    if (nvml->energy_mj && nvml_poll_succeeded(poll, "energy", code)) {
         if (poll->now_us >= gpu->align_us) {
             gpu->align_us = poll->now_us + ALIGN_US;
             poll->aligned = wait_for_tick(gpu, &energy_mj);
