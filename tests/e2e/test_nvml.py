@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from harness import PROCESS_ENERGY, Exporter, TestCase, run
+from harness import METER_ENERGY, PROCESS_ENERGY, Exporter, TestCase, run
 
 FAKE = os.environ["FAKE_NVML_DIR"]
 SCENARIOS = os.path.join(os.environ["SOURCE_ROOT"], "tests/fakes/nvml/scenarios")
@@ -45,15 +45,21 @@ class Live(TestCase):
             page = exporter.wait_for_page("GPU 1 is back", lambda page: source_up(page, "nvml/1") == 1)
             self.assert_balanced(page)
 
-    def test_sigusr1_closes_every_device(self):
-        with Exporter(env=fake("time-slicing.trace")) as exporter:
-            exporter.wait_for_page("the board is read", lambda page: source_up(page, "nvml/0") == 1)
+    def test_sigusr1_closes_every_device_for_a_minute_and_what_is_used_meanwhile_is_a_gap(self):
+        with open(os.path.join(SCENARIOS, "time-slicing.trace"), "rb") as file:
+            scenario = self.write("looped.trace", file.read() + b"1800000020000000 X * loop\n")
+        with Exporter(env={**fake("time-slicing.trace"), "FAKE_NVML_SCENARIO": scenario}) as exporter:
+            exporter.wait_for_page("energy is settled", lambda page: page.sum(METER_ENERGY) > 0)
             exporter.process.send_signal(signal.SIGUSR1)
             page = exporter.wait_for_page("it is closed", lambda page: source_up(page, "nvml/0") is None)
             self.assertIsNone(source_up(page, "nvml"))
             self.assertFalse([labels for labels, value in page.values("my_gpu_process_active") if value])
             self.assert_balanced(page)
             self.assertTrue(exporter.log("SIGUSR1: every device is closed for a minute"))
+            page = exporter.wait_for_page("it is read again", lambda page: source_up(page, "nvml/0") == 1, 80)
+            page = exporter.wait_for_page("the gap is booked", lambda page: page.sum(
+                "wattribute_unowned_energy_joules_total", owner="gap") > 0)
+            self.assert_balanced(page)
 
     def test_a_driver_that_appears_later_is_picked_up(self):
         empty = self.path("driver")
