@@ -16,8 +16,6 @@ static const uint64_t SEARCH_US = 10 * USEC_PER_SEC;
 struct nvml {
     struct nvml_shared *shared;
     uint64_t next_search_us;
-    struct nvml_event_set *events;
-    struct nvml_device *devices[SAMPLE_GPU_MAX]; /* those whose events are registered */
 };
 
 void nvml_shared_unref(struct nvml_shared *shared)
@@ -58,33 +56,6 @@ static int nvml_open(const struct source_context *context, void **ret_state, str
     return 0;
 }
 
-/* Registers for XID errors; a GPU that cannot tell of them is no worse for it. */
-static void register_events(struct nvml *nvml, uint32_t index)
-{
-    const struct nvml_library *library = &nvml->shared->library;
-    struct nvml_device *device;
-
-    if (!library->event_set_create || !library->register_events || !library->event_wait)
-        return;
-    if (!nvml->events && library->event_set_create(&nvml->events) != NVML_SUCCESS) {
-        nvml->events = NULL;
-        return;
-    }
-    if (library->device_by_index(index, &device) == NVML_SUCCESS &&
-        library->register_events(device, NVML_EVENT_XID, nvml->events) == NVML_SUCCESS)
-        nvml->devices[index] = device;
-}
-
-static void free_events(struct nvml *nvml)
-{
-    const struct nvml_library *library = &nvml->shared->library;
-
-    if (nvml->events && library->event_set_free)
-        library->event_set_free(nvml->events);
-    nvml->events = NULL;
-    memset(nvml->devices, 0, sizeof(nvml->devices));
-}
-
 static bool any_running(struct nvml_shared *shared)
 {
     for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
@@ -113,7 +84,6 @@ static void shut_down_if_gone(struct nvml *nvml)
     if (!atomic_load(&nvml->shared->initialised) || !atomic_load(&nvml->shared->driver_gone) ||
         any_running(nvml->shared))
         return;
-    free_events(nvml);
     (void)nvml->shared->library.shutdown();
     atomic_store(&nvml->shared->initialised, false);
     atomic_store(&nvml->shared->driver_gone, false);
@@ -126,12 +96,11 @@ static int add_gpu(struct nvml *nvml, uint32_t index, struct error *err)
         .ops = &nvml_gpu_unit,
         .interval_us = context->interval_us / nvml->shared->polls_per_window,
     };
-    int r = nvml_gpu_open(nvml->shared, index, &unit.state, err);
+    int r = nvml_gpu_new(nvml->shared, index, &unit.state);
 
     if (r < 0)
-        return r;
+        return error_set(err, r, "out of memory");
     snprintf(unit.name, sizeof(unit.name), "nvml/%u", index);
-    register_events(nvml, index);
     r = context->add_unit(context, &unit);
     if (r < 0) {
         unit.ops->close(unit.state);
@@ -140,7 +109,8 @@ static int add_gpu(struct nvml *nvml, uint32_t index, struct error *err)
     return 0;
 }
 
-/* Opens every GPU that has no unit. One that cannot be opened does not stop the others. */
+/* Makes a unit for every GPU that has none. It is opened there, on its own thread: that may hang.
+ */
 static int find_gpus(struct nvml *nvml, struct error *err)
 {
     struct nvml_shared *shared = nvml->shared;
@@ -156,26 +126,9 @@ static int find_gpus(struct nvml *nvml, struct error *err)
             int r = add_gpu(nvml, i, err);
 
             if (r < 0)
-                result = r == -ENODEV ? -EIO : r;
+                result = r;
         }
     return result;
-}
-
-static void read_events(struct nvml *nvml, struct batch *batch, uint64_t now_us)
-{
-    struct nvml_event_data event;
-
-    for (int n = 0; nvml->events && n < 64; n++) {
-        if (nvml->shared->library.event_wait(nvml->events, &event, 0) != NVML_SUCCESS)
-            return;
-        for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
-            if (nvml->devices[i] && nvml->devices[i] == event.device &&
-                event.type == NVML_EVENT_XID)
-                (void)batch_add(batch, &(struct sample){.kind = SAMPLE_XID,
-                                                        .gpu = i,
-                                                        .t_us = now_us,
-                                                        .xid = (uint32_t)event.data});
-    }
 }
 
 static int nvml_read(void *state, struct batch *batch, struct error *err)
@@ -185,6 +138,7 @@ static int nvml_read(void *state, struct batch *batch, struct error *err)
     uint64_t mono_us = clock->monotonic_us(clock);
     int r = 0;
 
+    (void)batch; /* its units have the samples */
     shut_down_if_gone(nvml);
     if (mono_us >= nvml->next_search_us && !atomic_load(&nvml->shared->driver_gone)) {
         nvml->next_search_us = mono_us + SEARCH_US;
@@ -195,8 +149,6 @@ static int nvml_read(void *state, struct batch *batch, struct error *err)
     } else if (!atomic_load(&nvml->shared->initialised)) {
         r = error_set(err, -EAGAIN, "NVML: waiting for the driver");
     }
-    if (atomic_load(&nvml->shared->initialised))
-        read_events(nvml, batch, clock->realtime_us(clock));
     return r;
 }
 
@@ -206,7 +158,6 @@ static void nvml_close(void *state)
 
     if (!nvml)
         return;
-    free_events(nvml);
     nvml_shared_unref(nvml->shared);
     free(nvml);
 }

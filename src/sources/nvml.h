@@ -1,10 +1,10 @@
 /*
  * NVIDIA GPUs, through NVML.
  *
- * The source itself is one thread: it loads the library, waits for the driver, finds the GPUs and
- * listens for their errors. Each GPU is a unit with a thread of its own (nvml_gpu.c), so that one
- * that hangs does not hold up the others. No driver, a driver that goes away and a GPU that is lost
- * are states, not errors: they cost a gap, and what comes back is picked up.
+ * The source itself is one thread: it loads the library, waits for the driver and counts the GPUs.
+ * Each GPU is a unit with a thread of its own (nvml_gpu.c), and every call that concerns it is made
+ * there, so that one that hangs does not hold up the others. No driver, a driver that goes away and
+ * a GPU that is lost are states, not errors: they cost a gap, and what comes back is picked up.
  */
 #pragma once
 
@@ -32,9 +32,8 @@ struct nvml_shared {
 
 void nvml_shared_unref(struct nvml_shared *shared);
 
-/* nvml_gpu.c: the unit of one GPU. Takes a reference on success. -ENODEV: this GPU cannot be
- * opened. */
-int nvml_gpu_open(struct nvml_shared *shared, uint32_t index, void **ret_state, struct error *err);
+/* nvml_gpu.c: the unit of one GPU, which its first read opens. Takes a reference. 0 or -ENOMEM. */
+int nvml_gpu_new(struct nvml_shared *shared, uint32_t index, void **ret_state);
 extern const struct source_ops nvml_gpu_unit;
 
 /* The code means that the GPU, or the whole driver, is gone. */

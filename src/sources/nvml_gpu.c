@@ -11,6 +11,11 @@
 #include "core/fs.h"
 #include "core/macros.h"
 
+/* How often a GPU that cannot be opened is tried again. */
+static const uint64_t REOPEN_US = 10 * USEC_PER_SEC;
+
+enum { EVENTS_PER_READ = 64 };
+
 /* GPM answers zeros and NaN for less (measured, H200). */
 static const uint64_t GPM_MIN_US = 110000;
 
@@ -86,8 +91,7 @@ static void describe(struct nvml_poll *poll)
 {
     struct nvml_gpu *gpu = poll->gpu;
     const struct nvml_library *nvml = &gpu->shared->library;
-    struct sample_device device = {
-        .uuid = gpu->uuid, .name = gpu->name, .driver = gpu->shared->driver};
+    struct sample_device device = {0};
     uint32_t limit_mw;
 
     if (nvml->power_limit_mw &&
@@ -138,6 +142,7 @@ static void read_gpm(struct nvml_poll *poll)
 {
     struct nvml_gpu *gpu = poll->gpu;
     const struct nvml_library *nvml = &gpu->shared->library;
+    struct nvml_gpm_sample *older = gpu->gpm[0];
     struct sample sample = {.kind = SAMPLE_GPM};
 
     if (!gpu->gpm_metrics || poll->now_us - gpu->gpm_us < GPM_MIN_US ||
@@ -165,7 +170,6 @@ static void read_gpm(struct nvml_poll *poll)
         }
     }
     gpu->gpm_us = poll->now_us;
-    struct nvml_gpm_sample *older = gpu->gpm[0];
     gpu->gpm[0] = gpu->gpm[1];
     gpu->gpm[1] = older;
 }
@@ -250,68 +254,6 @@ static bool is_suspended(const struct nvml_gpu *gpu)
            strncmp(text, "suspended", strlen("suspended")) == 0;
 }
 
-static int gpu_read(void *state, struct batch *batch, struct error *err)
-{
-    struct nvml_gpu *gpu = state;
-    const struct clock *clock = gpu->shared->context->clock;
-    struct nvml_poll poll = {
-        .gpu = gpu, .batch = batch, .err = err, .now_us = clock->realtime_us(clock)};
-    bool window_ends = gpu->polls++ % gpu->shared->polls_per_window == 0;
-    bool changed = false, shared;
-
-    if (atomic_load(&gpu->shared->driver_gone))
-        poll.result = error_set(err, -ENODEV, "GPU %u: the driver is gone", gpu->index);
-    else if (!is_suspended(gpu)) {
-        if (!gpu->described)
-            describe(&poll);
-        if (!nvml_poll_is_over(&poll))
-            changed = nvml_poll_read_lists(&poll, window_ends);
-        /*
-         * Every single sample matters only among processes that share. The call costs 2.8 ms of CPU
-         * time, GPM 2 ms and the energy counter 4.3 ms (H200, driver 580), so who is alone is asked
-         * for once per window, as a mean, and when somebody comes or goes.
-         */
-        shared = gpu->listed_count > 1;
-        if ((window_ends || shared || changed) && !nvml_poll_is_over(&poll))
-            nvml_poll_read_samples(&poll);
-        if (!nvml_poll_is_over(&poll))
-            read_utilisation(&poll);
-        if ((shared || (window_ends && gpu->listed_count > 0)) && !nvml_poll_is_over(&poll))
-            read_gpm(&poll);
-        if (window_ends && !nvml_poll_is_over(&poll))
-            nvml_poll_read_accounting(&poll);
-        if (window_ends && !nvml_poll_is_over(&poll))
-            nvml_poll_read_gauges(&poll);
-        if (window_ends && !nvml_poll_is_over(&poll))
-            read_energy(&poll);
-    }
-    if (poll.result == -ENODEV)
-        (void)batch_add(
-            batch, &(struct sample){.kind = SAMPLE_LOST, .gpu = gpu->index, .t_us = poll.now_us});
-    return poll.result == 0 && poll.aligned ? 1 : poll.result;
-}
-
-static void gpu_close(void *state)
-{
-    struct nvml_gpu *gpu = state;
-    const struct nvml_library *nvml;
-
-    if (!gpu)
-        return;
-    nvml = &gpu->shared->library;
-    for (size_t i = 0; i < ARRAY_SIZE(gpu->gpm); i++)
-        if (gpu->gpm[i] && !atomic_load(&gpu->shared->driver_gone))
-            nvml->gpm_free(gpu->gpm[i]);
-    free(gpu->samples);
-    free(gpu->listed);
-    free(gpu->known);
-    free(gpu->accounted);
-    free(gpu->gpm_metrics);
-    atomic_store(&gpu->shared->running[gpu->index], false);
-    nvml_shared_unref(gpu->shared);
-    free(gpu);
-}
-
 /* GPM needs Hopper or newer and two samples; without it there is nothing to clean up. */
 static void open_gpm(struct nvml_gpu *gpu)
 {
@@ -340,31 +282,139 @@ static void find_runtime_status(struct nvml_gpu *gpu)
              info.device);
 }
 
-int nvml_gpu_open(struct nvml_shared *shared, uint32_t index, void **ret_state, struct error *err)
+/* Registers for XID errors; a GPU that cannot tell of them is no worse for it. */
+static void open_events(struct nvml_gpu *gpu)
 {
-    const struct nvml_library *nvml = &shared->library;
-    struct nvml_gpu *gpu = calloc(1, sizeof(*gpu));
+    const struct nvml_library *nvml = &gpu->shared->library;
+
+    if (!nvml->event_set_create || !nvml->event_set_free || !nvml->register_events ||
+        !nvml->event_wait || nvml->event_set_create(&gpu->events) != NVML_SUCCESS)
+        gpu->events = NULL;
+    else
+        (void)nvml->register_events(gpu->device, NVML_EVENT_XID, gpu->events);
+}
+
+static void read_events(struct nvml_poll *poll)
+{
+    struct nvml_gpu *gpu = poll->gpu;
+    struct nvml_event_data event;
+
+    for (int i = 0; gpu->events && i < EVENTS_PER_READ; i++) {
+        if (gpu->shared->library.event_wait(gpu->events, &event, 0) != NVML_SUCCESS)
+            return;
+        if (event.type == NVML_EVENT_XID)
+            nvml_poll_add(poll, (struct sample){.kind = SAMPLE_XID, .xid = (uint32_t)event.data});
+    }
+}
+
+/* Opens the GPU, now and then. Until then it is down: not permitted, lost, or in a reset. */
+static int open_device(struct nvml_gpu *gpu, struct error *err)
+{
+    const struct nvml_library *nvml = &gpu->shared->library;
+    const struct clock *clock = gpu->shared->context->clock;
+    struct nvml_device *device = NULL;
     int code;
 
-    if (!gpu)
-        return error_set(err, -ENOMEM, "out of memory");
-    gpu->shared = shared;
-    gpu->index = index;
-    code = nvml->device_by_index(index, &gpu->device);
+    if (clock->monotonic_us(clock) < gpu->open_us)
+        return error_set(err, -EAGAIN, "GPU %u: cannot be opened", gpu->index);
+    gpu->open_us = clock->monotonic_us(clock) + REOPEN_US;
+    code = nvml->device_by_index(gpu->index, &device);
     if (code == NVML_SUCCESS)
-        code = nvml->uuid(gpu->device, gpu->uuid, sizeof(gpu->uuid));
+        code = nvml->uuid(device, gpu->uuid, sizeof(gpu->uuid));
+    gpu->uuid[sizeof(gpu->uuid) - 1] = '\0';
     if (code == NVML_SUCCESS && gpu->uuid[0] == '\0')
         code = NVML_NOT_FOUND;
     if (code != NVML_SUCCESS) {
-        (void)nvml_is_gone(shared, code);
-        free(gpu);
-        return error_set(err, -ENODEV, "GPU %u: %s", index, nvml_library_error(nvml, code));
+        (void)nvml_is_gone(gpu->shared, code);
+        return error_set(err, -EAGAIN, "GPU %u: %s", gpu->index, nvml_library_error(nvml, code));
     }
+    gpu->device = device;
     if (nvml->name)
-        (void)nvml->name(gpu->device, gpu->name, sizeof(gpu->name));
-    gpu->uuid[sizeof(gpu->uuid) - 1] = gpu->name[sizeof(gpu->name) - 1] = '\0';
+        (void)nvml->name(device, gpu->name, sizeof(gpu->name));
+    gpu->name[sizeof(gpu->name) - 1] = '\0';
     find_runtime_status(gpu);
     open_gpm(gpu);
+    open_events(gpu);
+    return 0;
+}
+
+static int gpu_read(void *state, struct batch *batch, struct error *err)
+{
+    struct nvml_gpu *gpu = state;
+    const struct clock *clock = gpu->shared->context->clock;
+    struct nvml_poll poll = {
+        .gpu = gpu, .batch = batch, .err = err, .now_us = clock->realtime_us(clock)};
+    bool window_ends = gpu->polls++ % gpu->shared->polls_per_window == 0;
+    bool changed = false, shared;
+    int opened;
+
+    if (atomic_load(&gpu->shared->driver_gone))
+        poll.result = error_set(err, -ENODEV, "GPU %u: the driver is gone", gpu->index);
+    else if (!gpu->device && (opened = open_device(gpu, err)) < 0)
+        return opened;
+    else if (!is_suspended(gpu)) {
+        if (!gpu->described)
+            describe(&poll);
+        if (!nvml_poll_is_over(&poll))
+            changed = nvml_poll_read_lists(&poll, window_ends);
+        /*
+         * Every single sample matters only among processes that share. The call costs 2.8 ms of CPU
+         * time, GPM 2 ms and the energy counter 4.3 ms (H200, driver 580), so who is alone is asked
+         * for once per window, as a mean, and when somebody comes or goes.
+         */
+        shared = gpu->listed_count > 1;
+        if ((window_ends || shared || changed) && !nvml_poll_is_over(&poll))
+            nvml_poll_read_samples(&poll);
+        if (!nvml_poll_is_over(&poll))
+            read_utilisation(&poll);
+        if ((shared || (window_ends && gpu->listed_count > 0)) && !nvml_poll_is_over(&poll))
+            read_gpm(&poll);
+        if (window_ends && !nvml_poll_is_over(&poll))
+            nvml_poll_read_accounting(&poll);
+        if (window_ends && !nvml_poll_is_over(&poll))
+            nvml_poll_read_gauges(&poll);
+        if (window_ends && !nvml_poll_is_over(&poll))
+            read_energy(&poll);
+    }
+    if (window_ends || poll.result == -ENODEV)
+        read_events(&poll); /* a GPU that is lost says why */
+    if (poll.result == -ENODEV)
+        (void)batch_add(
+            batch, &(struct sample){.kind = SAMPLE_LOST, .gpu = gpu->index, .t_us = poll.now_us});
+    return poll.result == 0 && poll.aligned ? 1 : poll.result;
+}
+
+static void gpu_close(void *state)
+{
+    struct nvml_gpu *gpu = state;
+    const struct nvml_library *nvml;
+
+    if (!gpu)
+        return;
+    nvml = &gpu->shared->library;
+    for (size_t i = 0; i < ARRAY_SIZE(gpu->gpm); i++)
+        if (gpu->gpm[i])
+            nvml->gpm_free(gpu->gpm[i]);
+    if (gpu->events)
+        nvml->event_set_free(gpu->events);
+    free(gpu->samples);
+    free(gpu->listed);
+    free(gpu->known);
+    free(gpu->accounted);
+    free(gpu->gpm_metrics);
+    atomic_store(&gpu->shared->running[gpu->index], false);
+    nvml_shared_unref(gpu->shared);
+    free(gpu);
+}
+
+int nvml_gpu_new(struct nvml_shared *shared, uint32_t index, void **ret_state)
+{
+    struct nvml_gpu *gpu = calloc(1, sizeof(*gpu));
+
+    if (!gpu)
+        return -ENOMEM;
+    gpu->shared = shared;
+    gpu->index = index;
     atomic_fetch_add(&shared->references, 1);
     atomic_store(&shared->running[index], true);
     *ret_state = gpu;

@@ -9,7 +9,9 @@
 struct nvml_gpu {
     struct nvml_shared *shared;
     uint32_t index;
-    struct nvml_device *device;
+    struct nvml_device *device; /* NULL: not opened yet */
+    uint64_t open_us;           /* when to try that again */
+    struct nvml_event_set *events;
     char uuid[NVML_UUID_BYTES], name[NVML_NAME_BYTES];
     char runtime_status[96]; /* below sysfs; "" if unknown */
     uint64_t polls;
