@@ -222,18 +222,36 @@ int source_set_describe(struct source_set *set, struct snapshot *snapshot)
     return 0;
 }
 
+/* Stops all, or those that hold devices, together: each that hangs takes its part of the same wait.
+ */
+static void stop_together(struct source_set *set, bool only_devices, uint64_t due_us,
+                          uint64_t wait_us)
+{
+    const struct clock *clock = set->context.clock;
+    uint64_t until_us = clock->monotonic_us(clock) + wait_us;
+
+    start_found(set);
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = set->runner_count; i-- > 0;) {
+            struct runner *runner = set->runners[i].runner;
+            uint64_t now_us = clock->monotonic_us(clock);
+
+            if (only_devices && !runner_unit(runner)->ops->holds_device)
+                continue;
+            if (pass == 0)
+                runner_request_stop(runner);
+            else
+                stop(set, i, due_us, until_us > now_us ? until_us - now_us : 0);
+        }
+}
+
 void source_set_release_devices(struct source_set *set, uint64_t now_us, uint64_t pause_us,
                                 uint64_t wait_us)
 {
-    start_found(set);
-    for (size_t i = set->runner_count; i-- > 0;)
-        if (runner_unit(set->runners[i].runner)->ops->holds_device)
-            stop(set, i, now_us + pause_us, wait_us);
+    stop_together(set, /* only_devices= */ true, now_us + pause_us, wait_us);
 }
 
 void source_set_stop(struct source_set *set, uint64_t wait_us)
 {
-    start_found(set);
-    while (set->runner_count > 0)
-        stop(set, set->runner_count - 1, UINT64_MAX, wait_us);
+    stop_together(set, /* only_devices= */ false, UINT64_MAX, wait_us);
 }

@@ -60,9 +60,9 @@ void source_set_note(struct source_set *set);
 int source_set_describe(struct source_set *set, struct snapshot *snapshot);
 
 /* Closes all that hold devices; they are looked for again after `pause_us`. Waits at most `wait_us`
- * for each. */
+ * for all of them. */
 void source_set_release_devices(struct source_set *set, uint64_t now_us, uint64_t pause_us,
                                 uint64_t wait_us);
 
-/* Closes everything. */
+/* Closes everything, waiting at most `wait_us`. */
 void source_set_stop(struct source_set *set, uint64_t wait_us);

@@ -219,16 +219,21 @@ static void free_batches(struct batch *batch)
     }
 }
 
+void runner_request_stop(struct runner *runner)
+{
+    pthread_mutex_lock(&runner->lock);
+    runner->stop = true;
+    pthread_cond_signal(&runner->stop_changed);
+    pthread_mutex_unlock(&runner->lock);
+}
+
 void runner_stop(struct runner *runner, uint64_t wait_us)
 {
     struct timespec until;
 
     if (!runner)
         return;
-    pthread_mutex_lock(&runner->lock);
-    runner->stop = true;
-    pthread_cond_signal(&runner->stop_changed);
-    pthread_mutex_unlock(&runner->lock);
+    runner_request_stop(runner);
 
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += (long)(wait_us % USEC_PER_SEC * 1000);

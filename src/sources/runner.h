@@ -37,6 +37,9 @@ void runner_give_back(struct runner *runner, struct batch *batch);
 void runner_get_status(struct runner *runner, struct runner_status *ret_status);
 const struct source_unit *runner_unit(const struct runner *runner);
 
+/* Asks the thread to end and does not wait: so that many can be stopped at the same time. */
+void runner_request_stop(struct runner *runner);
+
 /*
  * Asks the thread to end and waits for at most `wait_us`. One that hangs is left behind with its
  * memory: the process is about to exit, and must not wait for it.

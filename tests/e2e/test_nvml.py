@@ -45,6 +45,28 @@ class Live(TestCase):
             page = exporter.wait_for_page("GPU 1 is back", lambda page: source_up(page, "nvml/1") == 1)
             self.assert_balanced(page)
 
+    def test_a_board_that_hangs_while_it_is_opened_does_not_hold_up_the_other(self):
+        with open(os.path.join(SCENARIOS, "eight-gpus.trace"), "rb") as file:
+            lines = file.read().split(b"\n", 9)
+        scenario = self.write("opening.trace", b"\n".join(
+            [*lines[:9], b"1800000000000000 X 0 hang nvmlDeviceGetUUID 6000", *lines[9:]]))
+        with Exporter(env={**fake("eight-gpus.trace"), "FAKE_NVML_SCENARIO": scenario}) as exporter:
+            page = exporter.wait_for_page("the other seven are read", lambda page: len(
+                [value for _, value in page.values(METER_ENERGY) if value > 0]) == 7, 6)
+            self.assertEqual(0, source_up(page, "nvml/0"))
+            self.assertEqual(1, source_up(page, "nvml/7"))
+            exporter.wait_for_page("it is read, too", lambda page: source_up(page, "nvml/0") == 1)
+
+    def test_sigterm_ends_it_within_a_second_while_every_board_hangs(self):
+        with open(os.path.join(SCENARIOS, "eight-gpus.trace"), "rb") as file:
+            lines = file.read().split(b"\n", 9)
+        scenario = self.write("hanging.trace", b"\n".join([*lines[:9], *(
+            b"1800000002000000 X %d hang nvmlDeviceGetPowerUsage 9000" % gpu for gpu in range(8)), *lines[9:]]))
+        with Exporter(env={**fake("eight-gpus.trace"), "FAKE_NVML_SCENARIO": scenario}) as exporter:
+            exporter.wait_for_page("all hang", lambda page: all(
+                source_up(page, f"nvml/{gpu}") == 0 for gpu in range(8)))
+            self.assertLess(exporter.stop(), 1)
+
     def test_sigusr1_closes_every_device_for_a_minute_and_what_is_used_meanwhile_is_a_gap(self):
         with open(os.path.join(SCENARIOS, "time-slicing.trace"), "rb") as file:
             scenario = self.write("looped.trace", file.read() + b"1800000020000000 X * loop\n")
