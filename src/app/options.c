@@ -126,7 +126,7 @@ const struct options_flag options_flags[] = {
     {.names = {"replay"},
      .placeholder = "FILE",
      .help = "serve a recorded trace in real time, looped, instead of this node",
-     .group = OPTIONS_NODE,
+     .group = OPTIONS_SERVING,
      PATH(replay_path)},
 
     {.names = {"metric-prefix"},
