@@ -10,8 +10,8 @@
 #include "core/json.h"
 #include "core/macros.h"
 #include "model/host.h"
+#include "model/proc.h"
 #include "sources/nvml_library.h"
-#include "sources/proc.h"
 
 enum { FINDINGS_MAX = 512, TEXT_CAP_BYTES = 1 << 20 };
 

@@ -191,7 +191,8 @@ static int open_account_for(struct ledger *ledger, uint32_t meter, const struct 
 
 int ledger_open_process(struct ledger *ledger, uint32_t meter, uint32_t pid, uint32_t *ret_process)
 {
-    const struct sample_process unknown = {.pid = pid, .name = "", .cgroup = ""};
+    const struct sample_process unknown = {
+        .pid = pid, .uid = SAMPLE_UID_UNKNOWN, .name = "", .cgroup = ""};
 
     if (ledger_find_process(ledger, meter, pid, ret_process))
         return 0;

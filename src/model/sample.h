@@ -78,11 +78,14 @@ struct sample_list {
     const struct sample_listed *entries;
 };
 
+#define SAMPLE_UID_UNKNOWN UINT32_MAX
+
 struct sample_process {
     uint32_t pid;
+    uint32_t uid;       /* or SAMPLE_UID_UNKNOWN */
     uint64_t start_us;  /* 0: unknown */
     const char *name;   /* "" if unknown */
-    const char *cgroup; /* "" if unknown */
+    const char *cgroup; /* the text of /proc/PID/cgroup, or one path; "" if unknown */
 };
 
 struct sample_gauge {

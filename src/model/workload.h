@@ -2,8 +2,33 @@
 #pragma once
 
 enum workload_kind {
-    WORKLOAD_PROCESS, /* nothing is known but the pid */
-    WORKLOAD_CGROUP,  /* the process' cgroup, as an opaque id */
+    WORKLOAD_PROCESS,   /* nothing is known but the pid */
+    WORKLOAD_CGROUP,    /* its cgroup, as an opaque id */
+    WORKLOAD_POD,       /* a container of a Kubernetes pod */
+    WORKLOAD_CONTAINER, /* a container that belongs to no pod and no job */
+    WORKLOAD_SLURM,     /* a job, on this node */
+    WORKLOAD_VM,
+    WORKLOAD_LXC,
+    WORKLOAD_NSPAWN,
+    WORKLOAD_UNIT,    /* of systemd */
+    WORKLOAD_USER,    /* what a user runs outside of all that */
+    WORKLOAD_SYSTEM,  /* what root runs outside of all that; shown as unowned */
     WORKLOAD_OTHER,   /* those cut by --max-workloads or --max-processes, together */
     WORKLOAD_RETIRED, /* those that ended longer than --metric-retention ago, together */
+    WORKLOAD_KINDS,
+};
+
+enum {
+    WORKLOAD_ID_BYTES = 512,       /* a scope and a name of at most 255 bytes each */
+    WORKLOAD_CONTAINER_BYTES = 65, /* 64 hex digits */
+    WORKLOAD_POD_UID_BYTES = 37,
+};
+
+/* Who pays for a process, as far as its cgroup and uid tell: no names are needed for it. */
+struct workload_owner {
+    enum workload_kind kind;
+    char id[WORKLOAD_ID_BYTES];
+    /* The container that the process is in, also where a job or VM pays; "" if there is none. */
+    char container_id[WORKLOAD_CONTAINER_BYTES];
+    char pod_uid[WORKLOAD_POD_UID_BYTES];
 };

@@ -11,8 +11,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "model/proc.h"
 #include "sources/nvml_library.h"
-#include "sources/proc.h"
 #include "sources/source.h"
 
 extern const struct source_ops nvml_source;

@@ -213,10 +213,12 @@ static void add_short_process(struct nvml_poll *poll, uint32_t pid,
     /* As many samples as the driver would have made of it, but at least one. */
     uint64_t samples = MIN(MAX(stats->time_ms / 200, (uint64_t)1), (uint64_t)SHORT_SAMPLES_MAX);
 
-    nvml_poll_add(
-        poll, (struct sample){
-                  .kind = SAMPLE_PROCESS,
-                  .process = {.pid = pid, .start_us = stats->start_us, .name = "", .cgroup = ""}});
+    nvml_poll_add(poll, (struct sample){.kind = SAMPLE_PROCESS,
+                                        .process = {.pid = pid,
+                                                    .uid = SAMPLE_UID_UNKNOWN,
+                                                    .start_us = stats->start_us,
+                                                    .name = "",
+                                                    .cgroup = ""}});
     for (uint64_t i = 0; i < samples; i++)
         nvml_poll_add(
             poll,

@@ -223,13 +223,15 @@ static int take_text(struct span *rest, struct batch *batch, const char *what,
 static int parse_process(struct span *rest, struct batch *batch, struct sample *sample,
                          struct error *err)
 {
-    struct sample_process process = {0};
+    struct sample_process process = {.uid = SAMPLE_UID_UNKNOWN};
     int r;
 
     if ((r = take_u32(rest, INT32_MAX, "pid", &process.pid, err)) < 0 ||
         (r = take_u64(rest, TIME_MAX_US, "start time", &process.start_us, err)) < 0 ||
         (r = take_text(rest, batch, "cgroup", &process.cgroup, err)) < 0 ||
-        (r = take_text(rest, batch, "process name", &process.name, err)) < 0)
+        (r = take_text(rest, batch, "process name", &process.name, err)) < 0 ||
+        (rest->len > 0 &&
+         (r = take_u32(rest, SAMPLE_UID_UNKNOWN - 1, "user id", &process.uid, err)) < 0))
         return r;
     sample->kind = SAMPLE_PROCESS;
     sample->process = process;

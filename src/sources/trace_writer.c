@@ -163,6 +163,8 @@ static void put_fields(struct buffer *out, const struct sample *sample)
         put_number(out, sample->process.start_us);
         put_text(out, sample->process.cgroup);
         put_text(out, sample->process.name);
+        if (sample->process.uid != SAMPLE_UID_UNKNOWN)
+            put_number(out, sample->process.uid);
         break;
     case SAMPLE_GPM:
         put_gpm(out, &sample->gpm);

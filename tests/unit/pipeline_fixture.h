@@ -96,12 +96,14 @@ static void utilisation(struct pipeline *pipeline, uint32_t gpu, uint64_t t_us, 
 static void identify(struct pipeline *pipeline, uint32_t gpu, uint64_t t_us, uint32_t pid,
                      uint64_t start_us, const char *cgroup, const char *name)
 {
-    feed(pipeline,
-         (struct sample){
-             .kind = SAMPLE_PROCESS,
-             .gpu = gpu,
-             .t_us = t_us,
-             .process = {.pid = pid, .start_us = start_us, .cgroup = cgroup, .name = name}});
+    feed(pipeline, (struct sample){.kind = SAMPLE_PROCESS,
+                                   .gpu = gpu,
+                                   .t_us = t_us,
+                                   .process = {.pid = pid,
+                                               .uid = SAMPLE_UID_UNKNOWN,
+                                               .start_us = start_us,
+                                               .cgroup = cgroup,
+                                               .name = name}});
 }
 
 /* Ticks from just after `from_us` to `until_us` at constant power; returns the counter at the end.

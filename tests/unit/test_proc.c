@@ -1,4 +1,4 @@
-/* sources/proc: who a pid is, from whatever /proc says. */
+/* model/proc: who a pid is, from whatever /proc says. */
 #include "unit.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "sources/proc.h"
+#include "model/proc.h"
 
 #define TAIL " S 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0 0\n"
 
@@ -46,24 +46,30 @@ static void a_command_may_hold_anything_and_the_start_is_the_22nd_field(void **s
     }
 }
 
-static void the_cgroup_is_the_unified_one_or_else_the_longest(void **state)
+static void the_user_is_the_real_one(void **state)
 {
     static const struct {
-        const char *text, *path;
+        const char *text;
+        int r;
+        uint32_t uid;
     } cases[] = {
-        {"0::/system.slice/x.service\n", "/system.slice/x.service"},
-        {"12:devices:/docker/abc\n1:name=systemd:/docker/abc\n0::/\n", "/docker/abc"},
-        {"2:cpu,cpuacct:/a\n1:name=systemd:/a/b:c\n", "/a/b:c"},
-        {"3:cpu:/longer/than\n0::/short\n", "/short"},
-        {"0::/\n", "/"},
-        {"", ""},
-        {"garbage\n:::\n0:\n5:x:relative\n", ""},
-        {"0::/no-newline", "/no-newline"},
+        {"Name:\tx\nUid:\t1000\t0\t0\t0\nGid:\t5\t5\t5\t5\n", 0, 1000},
+        {"Uid:\t0\t0\t0\t0\n", 0, 0},
+        {"Uid:\t4294967294", 0, 4294967294},
+        {"Uid:\t4294967295\t0\n", -EBADMSG, 0}, /* means "none" to the kernel */
+        {"Name:\tUid:\t7\n", -EBADMSG, 0},
+        {"Uid:\t-1\n", -EBADMSG, 0},
+        {"Uid:", -EBADMSG, 0},
+        {"", -EBADMSG, 0},
     };
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-        assert_true(span_equals(proc_parse_cgroup(span_of(cases[i].text)), cases[i].path));
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        uint32_t uid = 0;
+
+        assert_int_equal(proc_parse_uid(span_of(cases[i].text), &uid), cases[i].r);
+        assert_int_equal(uid, cases[i].uid);
+    }
 }
 
 static void this_process_is_known_by_its_executable(void **state)
@@ -79,7 +85,8 @@ static void this_process_is_known_by_its_executable(void **state)
     assert_int_equal(proc_identify(&reader, (uint32_t)getpid(), &arena, &process), 0);
     assert_string_equal(process.name, "test_proc");
     assert_true(process.start_us > 1500000000 * USEC_PER_SEC);
-    assert_true(process.cgroup[0] == '/');
+    assert_non_null(strstr(process.cgroup, ":/"));
+    assert_int_equal(process.uid, getuid());
     assert_true(proc_exists(&reader, (uint32_t)getpid()));
     arena_done(&arena);
     close(host.procfs_fd);
@@ -105,7 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_command_may_hold_anything_and_the_start_is_the_22nd_field),
-        cmocka_unit_test(the_cgroup_is_the_unified_one_or_else_the_longest),
+        cmocka_unit_test(the_user_is_the_real_one),
         cmocka_unit_test(this_process_is_known_by_its_executable),
         cmocka_unit_test(a_pid_that_is_not_there_is_no_process),
     };

@@ -157,15 +157,20 @@ static void a_process_is_named_with_percent_codes(void **state)
         uint32_t pid;
         uint64_t start_us;
         const char *cgroup, *name;
+        uint32_t uid;
     } cases[] = {
-        {"1 N 0 7 0 - -", 7, 0, "", ""},
-        {"1 N 0 7 1794725358284932 /a/b python3", 7, 1794725358284932, "/a/b", "python3"},
-        {"1 N 0 7 0 /a%20b two%20words%25", 7, 0, "/a b", "two words%"},
-        {"1 N 0 7 0 %2f%2F%41 %C3%A9%c3%a9", 7, 0, "//A", "\xc3\xa9\xc3\xa9"},
-        {"1 N 0 7 0 %01 %0A%7f%FF", 7, 0, "\x01", "\n\x7f\xff"},
-        {"1 N 0 7 0 -- -x", 7, 0, "--", "-x"},
-        {"1 N 0 2147483647 " TIME_MAX " \xff\" \\", INT32_MAX, 1ULL << 60, "\xff\"", "\\"},
-        {"1 N 0 0 0 %250A %2525", 0, 0, "%0A", "%25"}, /* decoded once */
+        {"1 N 0 7 0 - - 0", 7, 0, "", "", 0},
+        {"1 N 0 7 0 0::/a%0A b 4294967294", 7, 0, "0::/a\n", "b", 4294967294},
+        {"1 N 0 7 0 - -", 7, 0, "", "", SAMPLE_UID_UNKNOWN},
+        {"1 N 0 7 1794725358284932 /a/b python3", 7, 1794725358284932, "/a/b", "python3",
+         SAMPLE_UID_UNKNOWN},
+        {"1 N 0 7 0 /a%20b two%20words%25", 7, 0, "/a b", "two words%", SAMPLE_UID_UNKNOWN},
+        {"1 N 0 7 0 %2f%2F%41 %C3%A9%c3%a9", 7, 0, "//A", "\xc3\xa9\xc3\xa9", SAMPLE_UID_UNKNOWN},
+        {"1 N 0 7 0 %01 %0A%7f%FF", 7, 0, "\x01", "\n\x7f\xff", SAMPLE_UID_UNKNOWN},
+        {"1 N 0 7 0 -- -x", 7, 0, "--", "-x", SAMPLE_UID_UNKNOWN},
+        {"1 N 0 2147483647 " TIME_MAX " \xff\" \\", INT32_MAX, 1ULL << 60, "\xff\"", "\\",
+         SAMPLE_UID_UNKNOWN},
+        {"1 N 0 0 0 %250A %2525", 0, 0, "%0A", "%25", SAMPLE_UID_UNKNOWN}, /* decoded once */
     };
 
     (void)state;
@@ -178,6 +183,7 @@ static void a_process_is_named_with_percent_codes(void **state)
         assert_int_equal(sample->process.start_us, cases[i].start_us);
         assert_string_equal(sample->process.cgroup, cases[i].cgroup);
         assert_string_equal(sample->process.name, cases[i].name);
+        assert_int_equal(sample->process.uid, cases[i].uid);
         batch_done(&batch);
     }
 }
@@ -320,7 +326,9 @@ static void a_bad_line_adds_nothing_and_says_what_is_wrong(void **state)
         {"1 N 0 1 0", "cgroup is missing"},
         {"1 N 0 1 0 /a", "process name is missing"},
         {"1 N 0 1 0  b", "cgroup is missing"},
-        {"1 N 0 1 0 /a b c", "more fields"},
+        {"1 N 0 1 0 /a b c", "user id"},
+        {"1 N 0 1 0 /a b 4294967295", "user id"},
+        {"1 N 0 1 0 /a b 0 0", "more fields"},
         {"1 N 0 1 0 % b", "cgroup: expected %XX"},
         {"1 N 0 1 0 %4 b", "cgroup: expected %XX"},
         {"1 N 0 1 0 /a%2", "cgroup: expected %XX"},

@@ -21,9 +21,9 @@ static const struct sample samples[] = {
     {.kind = SAMPLE_LABEL, .gpu = 3, .t_us = 14, .label = {7, 9, 99, 20, 3, 4, false}},
     {.kind = SAMPLE_LIST, .gpu = 3, .t_us = 15, .list = {SAMPLE_LIST_MPS, 2, entries}},
     {.kind = SAMPLE_LIST, .gpu = 3, .t_us = 15, .list = {SAMPLE_LIST_GRAPHICS, 0, entries}},
-    {.kind = SAMPLE_PROCESS, .gpu = 3, .t_us = 16, .process = {7, 5, "a b%\n\xff", "/x y"}},
-    {.kind = SAMPLE_PROCESS, .gpu = 3, .t_us = 16, .process = {8, 0, "", ""}},
-    {.kind = SAMPLE_PROCESS, .gpu = 3, .t_us = 16, .process = {9, 0, "-", "%2D"}},
+    {.kind = SAMPLE_PROCESS, .gpu = 3, .t_us = 16, .process = {7, 1000, 5, "a b%\n\xff", "/x y"}},
+    {.kind = SAMPLE_PROCESS, .gpu = 3, .t_us = 16, .process = {8, SAMPLE_UID_UNKNOWN, 0, "", ""}},
+    {.kind = SAMPLE_PROCESS, .gpu = 3, .t_us = 16, .process = {9, 0, 0, "-", "%2D"}},
     {.kind = SAMPLE_LOST, .gpu = 3, .t_us = 17},
 };
 
@@ -49,6 +49,7 @@ static void assert_same(const struct sample *a, const struct sample *b)
         break;
     case SAMPLE_PROCESS:
         assert_int_equal(a->process.pid, b->process.pid);
+        assert_int_equal(a->process.uid, b->process.uid);
         assert_int_equal(a->process.start_us, b->process.start_us);
         assert_string_equal(a->process.name, b->process.name);
         assert_string_equal(a->process.cgroup, b->process.cgroup);

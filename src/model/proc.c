@@ -1,4 +1,4 @@
-#include "sources/proc.h"
+#include "model/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "core/macros.h"
 #include "core/parse.h"
 
-enum { STAT_BYTES = 4096, CGROUP_BYTES = 64 * 1024, KERNEL_STAT_BYTES = 1 << 20 };
+enum { STAT_BYTES = 4096, STATUS_BYTES = 4096, KERNEL_STAT_BYTES = 1 << 20 };
 
 /* Fields of /proc/PID/stat after the command (proc_pid_stat(5)): state is 3, starttime 22. */
 enum { FIELDS_BEFORE_START = 22 - 3 };
@@ -33,22 +33,20 @@ int proc_parse_stat(struct span text, struct span *ret_command, uint64_t *ret_st
     return 0;
 }
 
-struct span proc_parse_cgroup(struct span text)
+int proc_parse_uid(struct span status, uint32_t *ret_uid)
 {
-    struct span best = {text.data, 0};
+    while (status.len > 0) {
+        struct span line = span_cut(&status, '\n');
+        uint64_t uid;
 
-    while (text.len > 0) {
-        struct span path = span_cut(&text, '\n');
-        struct span id = span_cut(&path, ':'), controllers = span_cut(&path, ':');
-
-        if (path.len == 0 || path.data[0] != '/')
+        if (!span_equals(span_cut(&line, '\t'), "Uid:"))
             continue;
-        if (span_equals(id, "0") && controllers.len == 0 && path.len > 1)
-            return path;
-        if (path.len > best.len)
-            best = path;
+        if (parse_u64_max(span_cut(&line, '\t'), UINT32_MAX - 1, &uid) < 0)
+            return -EBADMSG;
+        *ret_uid = (uint32_t)uid;
+        return 0;
     }
-    return best;
+    return -EBADMSG;
 }
 
 /* The boot time is a line "btime SECONDS" of /proc/stat. */
@@ -104,21 +102,43 @@ static const char *read_name(int process_fd, struct span command, struct arena *
     return arena_copy(arena, name.data, name.len);
 }
 
+int proc_open(const struct host *host, uint32_t pid)
+{
+    char path[16];
+    int fd;
+
+    snprintf(path, sizeof(path), "%u", pid);
+    fd = openat(host->procfs_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? -ESRCH : -errno;
+    return fd;
+}
+
+uint32_t proc_read_uid(int process_fd)
+{
+    char status[STATUS_BYTES];
+    uint32_t uid;
+    size_t len;
+
+    if (fs_read_at(process_fd, "status", status, sizeof(status), &len) < 0 ||
+        proc_parse_uid((struct span){status, len}, &uid) < 0)
+        return SAMPLE_UID_UNKNOWN;
+    return uid;
+}
+
 int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
                   struct sample_process *ret_process)
 {
-    char path[16], stat[STAT_BYTES], cgroup[CGROUP_BYTES];
+    char stat[STAT_BYTES], cgroup[PROC_CGROUP_BYTES];
     struct sample_process process = {.pid = pid};
-    _cleanup_close_ int fd = -1;
-    struct span command, cgroup_path;
+    _cleanup_close_ int fd = proc_open(reader->host, pid);
+    struct span command;
     uint64_t ticks;
     size_t len;
     long hertz = sysconf(_SC_CLK_TCK);
 
-    snprintf(path, sizeof(path), "%u", pid);
-    fd = openat(reader->host->procfs_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENOENT ? -ESRCH : -errno;
+        return fd;
     if (fs_read_at(fd, "stat", stat, sizeof(stat), &len) < 0 ||
         proc_parse_stat((struct span){stat, len}, &command, &ticks) < 0)
         return -ESRCH;
@@ -126,8 +146,8 @@ int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *
         process.start_us = reader->boot_us + ticks * USEC_PER_SEC / (uint64_t)hertz;
     if (fs_read_at(fd, "cgroup", cgroup, sizeof(cgroup), &len) < 0)
         len = 0;
-    cgroup_path = proc_parse_cgroup((struct span){cgroup, len});
-    process.cgroup = arena_copy(arena, cgroup_path.data, cgroup_path.len);
+    process.uid = proc_read_uid(fd);
+    process.cgroup = arena_copy(arena, cgroup, len);
     process.name = read_name(fd, command, arena);
     if (!process.cgroup || !process.name)
         return -ENOMEM;

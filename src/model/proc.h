@@ -1,4 +1,4 @@
-/* Who a pid is, from the injected procfs: start time, name and cgroup. */
+/* Who a pid is, from the injected procfs: start time, name, user and cgroups. */
 #pragma once
 
 #include <stdint.h>
@@ -7,6 +7,8 @@
 #include "core/span.h"
 #include "model/host.h"
 #include "model/sample.h"
+
+enum { PROC_CGROUP_BYTES = 64 * 1024 }; /* of /proc/PID/cgroup that are read */
 
 struct proc_reader {
     const struct host *host;
@@ -26,6 +28,11 @@ bool proc_exists(const struct proc_reader *reader, uint32_t pid);
  * started, in clock ticks since boot. 0 or -EBADMSG. */
 int proc_parse_stat(struct span text, struct span *ret_command, uint64_t *ret_start_ticks);
 
-/* Pure. From /proc/PID/cgroup: the path that tells most: the unified hierarchy's, or the longest of
- * the others where that is the root. Empty if there is none. */
-struct span proc_parse_cgroup(struct span text);
+/* Pure. From /proc/PID/status: the real user. 0 or -EBADMSG. */
+int proc_parse_uid(struct span status, uint32_t *ret_uid);
+
+/* /proc/PID as a directory to read below (O_PATH), or -ESRCH or another -errno. */
+int proc_open(const struct host *host, uint32_t pid);
+
+/* SAMPLE_UID_UNKNOWN if it cannot be read. */
+uint32_t proc_read_uid(int process_fd);

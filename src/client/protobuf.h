@@ -1,0 +1,36 @@
+/*
+ * Protobuf's wire format, as far as the kubelet and CRI use it: a cursor over one message, and
+ * a writer for small requests. Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/buffer.h"
+#include "core/span.h"
+
+/* A message that is being read. A nested message, a string or a map entry is a field whose
+ * `bytes` are a message of their own. */
+struct protobuf {
+    struct span rest;
+    bool broken; /* the rest is not a message: what was read before it counts */
+};
+
+struct protobuf_field {
+    uint32_t number;
+    bool is_bytes;  /* length-delimited: `bytes`; else `value` */
+    uint64_t value; /* varint, 32 and 64 bits */
+    struct span bytes;
+};
+
+static inline struct protobuf protobuf_message(struct span bytes)
+{
+    return (struct protobuf){.rest = bytes};
+}
+
+/* The next field, in the order of the wire. False at the end, or where the message is broken. */
+bool protobuf_next(struct protobuf *message, struct protobuf_field *ret_field);
+
+void protobuf_put_varint(struct buffer *out, uint32_t number, uint64_t value);
+void protobuf_put_bytes(struct buffer *out, uint32_t number, struct span bytes);

@@ -1,0 +1,29 @@
+/*
+ * JSON from outside, as a tree that is only read. The one user of jansson.
+ *
+ * Every getter accepts NULL and values of another type, and answers as if nothing were there: a
+ * reply that lies about its types is a reply with less in it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/span.h"
+
+struct json;
+
+/* One value and nothing behind it. 0, -EBADMSG (not JSON, NUL in a string, nested too deeply) or
+ * -ENOMEM. Free it with json_free, which accepts NULL. */
+int json_read(struct span text, struct json **ret_value);
+void json_free(struct json *value);
+
+const struct json *json_get(const struct json *object, const char *key);
+size_t json_length(const struct json *array);
+const struct json *json_at(const struct json *array, size_t index);
+
+/* Valid UTF-8 without NUL, owned by the tree; NULL if it is not a text. */
+const char *json_text(const struct json *value);
+bool json_integer(const struct json *value, int64_t *ret_number);
+bool json_is_true(const struct json *value);

@@ -1,0 +1,75 @@
+/*
+ * What a process' cgroups say about where it runs. Pure: text in, struct out.
+ *
+ * It finds what is there; who pays is decided by owner.h.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/span.h"
+#include "model/workload.h"
+
+enum cgroup_kind {
+    CGROUP_ROOT,    /* "/": kernel threads, or a cgroup namespace of its own */
+    CGROUP_OUTSIDE, /* "/../": outside of our cgroup namespace */
+    CGROUP_OTHER,   /* no shape that we know */
+    CGROUP_USER,    /* a login session, or below a user's service manager */
+    CGROUP_UNIT,
+    CGROUP_MONITOR, /* conmon, slurmstepd, ...: beside a workload, not in it */
+    CGROUP_NSPAWN,
+    CGROUP_LXC,
+    CGROUP_VM,
+    CGROUP_SLURM,
+    CGROUP_CONTAINER,
+    CGROUP_POD,
+};
+
+enum cgroup_qos {
+    CGROUP_QOS_NONE,
+    CGROUP_QOS_GUARANTEED,
+    CGROUP_QOS_BURSTABLE,
+    CGROUP_QOS_BESTEFFORT
+};
+
+enum { CGROUP_NAME_BYTES = 256 }; /* NAME_MAX and a NUL */
+
+/* Texts are "" where there is none. */
+struct cgroup_place {
+    enum cgroup_kind kind;
+    const char *runtime;                         /* "docker", "containerd", "cri-o", ...; static */
+    char container_id[WORKLOAD_CONTAINER_BYTES]; /* the innermost */
+    char outer_container_id[WORKLOAD_CONTAINER_BYTES]; /* the one around it */
+    char pod_container_id[WORKLOAD_CONTAINER_BYTES];   /* the pod's own: right below the pod */
+    char pod_uid[WORKLOAD_POD_UID_BYTES];
+    enum cgroup_qos qos;
+    char job[32], step[32], task[32]; /* Slurm */
+    char machine[CGROUP_NAME_BYTES];  /* VM, LXC or nspawn, unescaped */
+    char unit[CGROUP_NAME_BYTES];
+    char parent[CGROUP_NAME_BYTES]; /* containerd's namespace, or a custom cgroup parent */
+    bool has_uid;                   /* the path itself names a user */
+    uint32_t uid;
+
+    /*
+     * Whoever runs below this can name cgroups as they like, so an id found there must not pass
+     * for the same id elsewhere: "" (only the node's own services name cgroups there), the uid of
+     * a user's service manager, or the container, LXC or nspawn machine that is around.
+     */
+    char scope[CGROUP_NAME_BYTES];
+};
+
+/* One path, as behind the second colon. */
+void cgroup_path_parse(struct span path, struct cgroup_place *ret_place);
+
+struct cgroup_file_faults {
+    uint32_t lines_skipped; /* too long, or without two colons */
+};
+
+/*
+ * The text of /proc/PID/cgroup: the place that tells most, over all hierarchies. A text that
+ * begins with '/' is one path (as traces hold it). 0 or -ENODATA: nothing in it. `faults` may be
+ * NULL.
+ */
+int cgroup_file_parse(struct span text, struct cgroup_place *ret_place,
+                      struct cgroup_file_faults *faults);
