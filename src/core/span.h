@@ -20,6 +20,27 @@ static inline bool span_equals(struct span span, const char *text)
     return strlen(text) == span.len && (span.len == 0 || memcmp(span.data, text, span.len) == 0);
 }
 
+/* Cuts `prefix` off the front, or `suffix` off the end, if it is there. */
+static inline bool span_strip_prefix(struct span *span, const char *prefix)
+{
+    size_t len = strlen(prefix);
+
+    if (span->len < len || memcmp(span->data, prefix, len) != 0)
+        return false;
+    *span = (struct span){span->data + len, span->len - len};
+    return true;
+}
+
+static inline bool span_strip_suffix(struct span *span, const char *suffix)
+{
+    size_t len = strlen(suffix);
+
+    if (span->len < len || memcmp(span->data + span->len - len, suffix, len) != 0)
+        return false;
+    span->len -= len;
+    return true;
+}
+
 /* Cuts what stands before the next `delimiter` off the front; the rest is what follows it. The last
  * piece leaves the rest empty. */
 static inline struct span span_cut(struct span *rest, char delimiter)
