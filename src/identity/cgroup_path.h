@@ -37,11 +37,12 @@ enum { CGROUP_NAME_BYTES = 256 }; /* NAME_MAX and a NUL */
 
 /* Texts are "" where there is none. */
 struct cgroup_place {
-    enum cgroup_kind kind;
-    const char *runtime;                         /* "docker", "containerd", "cri-o", ...; static */
-    char container_id[WORKLOAD_CONTAINER_BYTES]; /* the innermost */
-    char outer_container_id[WORKLOAD_CONTAINER_BYTES]; /* the one around it */
-    char pod_container_id[WORKLOAD_CONTAINER_BYTES];   /* the pod's own: right below the pod */
+    enum cgroup_kind kind; /* the innermost of what is below; a container in a pod is the pod's */
+    const char *runtime;   /* "docker", "containerd", "cri-o", ...; static */
+    char container_id[WORKLOAD_CONTAINER_BYTES];         /* the innermost */
+    char outer_container_id[WORKLOAD_CONTAINER_BYTES];   /* the one around it */
+    char pod_container_id[WORKLOAD_CONTAINER_BYTES];     /* the pod's own: right below the pod */
+    char trusted_container_id[WORKLOAD_CONTAINER_BYTES]; /* the outermost, if its scope is "" */
     char pod_uid[WORKLOAD_POD_UID_BYTES];
     enum cgroup_qos qos;
     char job[32], step[32], task[32]; /* Slurm */
@@ -51,10 +52,20 @@ struct cgroup_place {
     bool has_uid;                   /* the path itself names a user */
     uint32_t uid;
 
+    /* Which of pod, Slurm job and VM is the innermost: CGROUP_POD, _SLURM or _VM. It owns what is
+     * in it. CGROUP_ROOT: there is none. */
+    enum cgroup_kind holder;
+
     /*
-     * Whoever runs below this can name cgroups as they like, so an id found there must not pass
-     * for the same id elsewhere: "" (only the node's own services name cgroups there), the uid of
-     * a user's service manager, or the container, LXC or nspawn machine that is around.
+     * Whoever runs below a certain point of the path can name cgroups as they like, so an id found
+     * there must not pass for the same id elsewhere. This is the scope of the holder, or else of
+     * the container, or else of the machine: "" if only the node's own services name cgroups there,
+     * otherwise the first such point on the way down:
+     *   "1000"                    a user's slice
+     *   the container's id        whoever is root in a container
+     *   "lxc:NAME", "nspawn:NAME" likewise
+     *   "slurm:JOB"               Slurm's cgroup/v1 gives a step's cgroup to the user of the job
+     * No two kinds look alike, and none holds a '/'.
      */
     char scope[CGROUP_NAME_BYTES];
 };
@@ -63,13 +74,13 @@ struct cgroup_place {
 void cgroup_path_parse(struct span path, struct cgroup_place *ret_place);
 
 struct cgroup_file_faults {
-    uint32_t lines_skipped; /* too long, or without two colons */
+    uint32_t lines_skipped; /* without two colons, or with a path that is none or too long */
 };
 
 /*
  * The text of /proc/PID/cgroup: the place that tells most, over all hierarchies. A text that
- * begins with '/' is one path (as traces hold it). 0 or -ENODATA: nothing in it. `faults` may be
- * NULL.
+ * begins with '/' is one path (as traces hold it). 0 or -ENODATA: nothing in it. Adds to `faults`,
+ * which may be NULL.
  */
 int cgroup_file_parse(struct span text, struct cgroup_place *ret_place,
                       struct cgroup_file_faults *faults);

@@ -1,0 +1,401 @@
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cgroup_rows.h"
+#include "core/macros.h"
+#include "identity/cgroup_path.h"
+
+#define USER_1000 "/user.slice/user-1000.slice/user@1000.service"
+
+/* Paths that somebody made to look like another's. */
+static const struct cgroup_row forged_rows[] = {
+    /* A user's own cgroups. */
+    {1, USER_1000 "/kubepods/burstable/pod" U1 "/" C2,
+     "pod kubernetes cid=" C2 " pod=" U1 " burstable unit=user@1000.service uid=1000 scope=1000"},
+    {2, USER_1000 "/slurmstepd.scope/job_9/step_0/user/task_0",
+     "slurm slurm job=9 step=0 task=0 unit=user@1000.service uid=1000 scope=1000"},
+    {3, USER_1000 "/slurm/uid_0/job_9", /* nor root's uid */
+     "slurm slurm job=9 unit=user@1000.service uid=1000 scope=1000"},
+    {4, USER_1000 "/machine.slice/machine-qemu\\x2d2\\x2dweb.scope",
+     "vm libvirt machine=web unit=user@1000.service uid=1000 scope=1000"},
+    {5, USER_1000 "/lxc.payload.web",
+     "lxc lxc machine=web unit=user@1000.service uid=1000 scope=1000"},
+    {6, USER_1000 "/user.slice/user-0.slice/user@0.service/docker/" C1,
+     "container docker cid=" C1 " unit=user@1000.service uid=1000 scope=1000"},
+    {7, "/user.slice/user-1000.slice/session-2.scope/docker/" C1,
+     "container docker cid=" C1 " unit=session-2.scope uid=1000 scope=1000"},
+
+    /* Whoever is root in a container. */
+    {20, "/docker/" C1 "/slurm/uid_0/job_7", "slurm slurm cid=" C1 " job=7 scope=" C1},
+    {21, "/docker/" C1 "/docker/" C2 "/docker/" C3,
+     "container docker cid=" C3 " outer=" C2 " scope=" C1},
+    {22, "/docker/" C1 "/user.slice/user-0.slice/user@0.service", "container docker cid=" C1},
+    {23, "/docker/" C1 "/libpod_parent/conmon", "container docker cid=" C1},
+    {24, "/docker/" C1 "/libpod-conmon-" C2, "container docker cid=" C1},
+    {25, "/docker/" C1 "/lxc.payload.web/lxc.monitor.web", "container docker cid=" C1},
+    {26, "/docker/" C1 "/slurmstepd.scope/job_7/step_0/slurm",
+     "slurm slurm cid=" C1 " job=7 step=0 scope=" C1},
+    {27, "/docker/" C1 "/kubepods/pod" U1, /* the container is around the pod, not in it */
+     "pod kubernetes outer=" C1 " pod=" U1 " guaranteed scope=" C1},
+    {28, "/kubepods/pod" U1 "/" C1 "/kubepods/pod" H1 "/" C2,
+     "pod kubernetes cid=" C2 " outer=" C1 " pod=" H1 " guaranteed scope=" C1},
+    {29, "/kubepods/pod" U1 "/" C1 "/slurmstepd.scope/job_7/step_0",
+     "slurm slurm cid=" C1 " pod=" U1 " guaranteed job=7 step=0 scope=" C1},
+    {30, "/docker/" C1 "/kubepods/pod" U1 "/" C2 "/docker/" C3,
+     "pod docker cid=" C3 " outer=" C2 " own=" C2 " pod=" U1 " guaranteed scope=" C1},
+
+    /* Whoever is root in an LXC or nspawn machine, whatever the machine is called. */
+    {40, "/lxc.payload.1000/kubepods/pod" U1 "/" C2,
+     "pod kubernetes cid=" C2 " pod=" U1 " guaranteed machine=1000 scope=lxc:1000"},
+    {41, "/lxc/slurm/uid_0/job_7", "lxc lxc machine=slurm"},
+    {42, "/lxc/" C1 "/docker/" C2, "container docker cid=" C2 " machine=" C1 " scope=lxc:" C1},
+    {43, "/machine.slice/machine-web.scope/payload/slurm/uid_0/job_7",
+     "slurm slurm job=7 machine=web unit=machine-web.scope scope=nspawn:web"},
+    {44, "/machine.slice/machine-a_slurmstepd.scope/job_7",
+     "nspawn nspawn machine=a_slurmstepd unit=machine-a_slurmstepd.scope"},
+    {45, "/lxc.payload.a/lxc.payload.b", "lxc lxc machine=b scope=lxc:a"},
+    {46, "/lxc.payload.a/machine.slice/machine-b.scope/supervisor",
+     "nspawn nspawn machine=b scope=lxc:a"},
+    {47, "/lxc.payload.a/libpod_parent/conmon", "lxc lxc machine=a"},
+    {48, "/lxc.payload.a/lxc.monitor.b", "lxc lxc machine=a"},
+
+    /* The user of a job: v1 gives them the step's cgroup. */
+    {60, "/slurm/uid_1000/job_7/step_0/kubepods/pod" U1 "/" C2,
+     "pod kubernetes cid=" C2 " pod=" U1 " guaranteed job=7 step=0 uid=1000 scope=slurm:7"},
+    {61, "/slurm/uid_1000/job_7/step_0/job_8", "slurm slurm job=7 step=0 uid=1000"},
+    {62, "/slurm/uid_1000/job_7/step_0/slurm", "slurm slurm job=7 step=0 uid=1000"},
+    {63, "/slurm/uid_1000/job_7/step_0/slurm/uid_0/job_8",
+     "slurm slurm job=8 uid=1000 scope=slurm:7"},
+    {64, "/slurm/uid_1000/job_7/step_0/docker/" C1,
+     "container docker cid=" C1 " job=7 step=0 uid=1000 holder=slurm"},
+    {65, "/system.slice/slurmstepd.scope/job_7/step_0/user/task_1/docker/" C1,
+     "container docker cid=" C1 " job=7 step=0 task=1 unit=slurmstepd.scope holder=slurm"},
+};
+
+static const struct cgroup_row almost_rows[] = {
+    {80, "/slurm/uid_1000/other/job_7", "other uid=1000"},
+    {81, "/slurm/uid_1000/job_7x", "other uid=1000"},
+    {82, "/slurm/uid_1000/job_123456789012345678901234567890123", "other uid=1000"},
+    {83, "/slurm/uid_-1/job_7", "other"},
+    {84, "/slurm/uid_4294967295/job_7", "other"},
+    {85, "/slurm_/uid_1/job_7", "other"},
+    {86, "/system.slice/_slurmstepd.scope/job_7", /* escaped, not a node without a name */
+     "slurm slurm job=7 unit=slurmstepd.scope"},
+    {87, "/system.slice/slurmstepd.scope/s09NKSR4923V0U/step_0", "unit unit=slurmstepd.scope"},
+    {88, "/system.slice/slurmstepd.scope/job_7/step_0+/task_0",
+     "slurm slurm job=7 unit=slurmstepd.scope"},
+    {89, "/kubepods/pod" V1 "/x", "other"},
+    {90, "/kubepods.slice/kubepods-pod" U1 ".slice", "other"},
+    {91, "/xkubepods-pod" V1 ".slice", "other"},
+    {92, "/kubepods-pod" V1 ".slice:cri-containerd:" C2 "0", "other"},
+    {93, "/kubepods-pod" V1 ".slice::" C2, "other"},
+    {94, "/kubepods/burstable/x/pod" U1, "other"},
+    {95, "/docker-" C1 ".scope.scope", "unit unit=docker-" C1 ".scope.scope"},
+    {96, "/docker-" C1 "0.scope", "unit unit=docker-" C1 "0.scope"},
+    {97, "/-" C1, "other"},
+    {98, "/" T1 "/" T1 "-3054012820", "other"}, /* not below ecs */
+    {99, "/ecs/" T1 "/" T1 "-30540128203054012820305401282030", "other"},
+    {100, "/machine.slice/machine-qemu\\x2d\\x2dweb.scope",
+     "nspawn nspawn machine=qemu--web unit=machine-qemu\\x2d\\x2dweb.scope"},
+    {101, "/machine.slice/machine-a\\x2fb\\x00c\\x7e\\xg.scope",
+     "nspawn nspawn machine=a\\x2fb\\x00c~\\xg unit=machine-a\\x2fb\\x00c\\x7e\\xg.scope"},
+    {102, "/other/machine-web.scope", "other"},
+    {103, "/a/lxc/web", "other"},
+    {104, "/lxc.payload.", "other"},
+    {105, "/system.slice/getty@.service", "other"},
+    {106, "/system.slice/.service", "other"},
+    {107, "/system.slice/_.service", "other"},
+    {108, "/_cpu.slice/x.service", "unit unit=x.service"},
+    {109, "/lxc/_web", "lxc lxc machine=_web"}, /* LXC does not escape */
+    {110, "/user.slice/user-1000.slice", "other uid=1000"},
+    {111, "/user.slice/user-x.slice/session-2.scope", "unit unit=session-2.scope"},
+    {112, "/..", "outside"},
+    {113, "/docker/" C1 "/..", "outside"},
+    {114, "/...", "other"},
+    {115, "", "root"},
+    {116, "/ (deleted)", "root"},
+    {117, "/docker/" C1 " (deleted) (deleted)", "other"},
+};
+
+static const char *const kinds[] = {
+    [CGROUP_ROOT] = "root",
+    [CGROUP_OUTSIDE] = "outside",
+    [CGROUP_OTHER] = "other",
+    [CGROUP_USER] = "user",
+    [CGROUP_UNIT] = "unit",
+    [CGROUP_MONITOR] = "monitor",
+    [CGROUP_NSPAWN] = "nspawn",
+    [CGROUP_LXC] = "lxc",
+    [CGROUP_VM] = "vm",
+    [CGROUP_SLURM] = "slurm",
+    [CGROUP_CONTAINER] = "container",
+    [CGROUP_POD] = "pod",
+};
+static const char *const qos[] = {"", " guaranteed", " burstable", " besteffort"};
+
+/* As in the tables. What goes without saying is left out: a pod's own container if it is the
+ * innermost, the holder if it is what the place is. */
+static const char *describe(const struct cgroup_place *place, char text[2048])
+{
+    const struct {
+        const char *name, *value;
+    } fields[] = {
+        {"job", place->job},         {"step", place->step}, {"task", place->task},
+        {"machine", place->machine}, {"unit", place->unit}, {"parent", place->parent},
+    };
+    bool holds = place->kind == CGROUP_POD || place->kind == CGROUP_SLURM ||
+                 place->kind == CGROUP_VM || place->kind == CGROUP_MONITOR;
+    FILE *out = fmemopen(text, 2048, "w");
+
+    assert_non_null(out);
+    fprintf(out, "%s%s%s", kinds[place->kind], place->runtime[0] ? " " : "", place->runtime);
+    if (place->container_id[0])
+        fprintf(out, " cid=%s", place->container_id);
+    if (place->outer_container_id[0])
+        fprintf(out, " outer=%s", place->outer_container_id);
+    if (place->holder == CGROUP_POD && strcmp(place->pod_container_id, place->container_id) != 0)
+        fprintf(out, " own=%s", place->pod_container_id);
+    if (place->pod_uid[0])
+        fprintf(out, " pod=%s", place->pod_uid);
+    fprintf(out, "%s", qos[place->qos]);
+    for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+        if (fields[i].value[0])
+            fprintf(out, " %s=%s", fields[i].name, fields[i].value);
+    if (place->has_uid)
+        fprintf(out, " uid=%u", place->uid);
+    if (place->scope[0])
+        fprintf(out, " scope=%s", place->scope);
+    if (!holds && place->holder != CGROUP_ROOT)
+        fprintf(out, " holder=%s", kinds[place->holder]);
+    fclose(out);
+    return text;
+}
+
+static void check_rows(const struct cgroup_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct cgroup_place place;
+        char text[2048];
+
+        cgroup_path_parse(span_of(rows[i].path), &place);
+        if (strcmp(describe(&place, text), rows[i].place) != 0)
+            fail_msg("row %d, %s\n  is     %s\n  not    %s", rows[i].number, rows[i].path, text,
+                     rows[i].place);
+    }
+}
+
+static void every_path_of_the_reference_is_read(void **state)
+{
+    (void)state;
+    assert_int_equal(ARRAY_SIZE(cgroup_rows), 90);
+    check_rows(cgroup_rows, ARRAY_SIZE(cgroup_rows));
+}
+
+static void what_strangers_name_is_in_their_own_scope(void **state)
+{
+    (void)state;
+    check_rows(forged_rows, ARRAY_SIZE(forged_rows));
+}
+
+static void what_is_almost_an_id_is_none(void **state)
+{
+    (void)state;
+    check_rows(almost_rows, ARRAY_SIZE(almost_rows));
+}
+
+/* "" for -ENODATA. */
+static void check_file(const char *file, size_t len, const char *expected, uint32_t skipped)
+{
+    struct cgroup_file_faults faults = {.lines_skipped = 5};
+    struct cgroup_place place;
+    char text[2048] = "";
+    int r = cgroup_file_parse((struct span){file, len}, &place, &faults);
+
+    assert_int_equal(r, expected[0] ? 0 : -ENODATA);
+    if (r == 0)
+        describe(&place, text);
+    assert_string_equal(text, expected);
+    assert_int_equal(faults.lines_skipped, 5 + skipped);
+}
+
+static void every_line_is_read_and_the_best_one_counts(void **state)
+{
+    static const struct {
+        uint32_t skipped;
+        const char *file, *place;
+    } files[] = {
+        /* M1 to M8 of the reference. */
+        {0, "0::/kubepods.slice/kubepods-pod" V1 ".slice/cri-containerd-" C2 ".scope\n",
+         "pod containerd cid=" C2 " pod=" U1 " guaranteed unit=cri-containerd-" C2 ".scope"},
+        {0, "2:memory:/docker/" C1 "\n1:cpu:/docker/" C1 "\n0::/\n", "container docker cid=" C1},
+        {0,
+         "9:name=systemd:/\n"
+         "8:pids:/\n"
+         "6:freezer:/slurm_vm/uid_0/job_1/step_batch\n"
+         "5:devices:/\n"
+         "4:memory:/slurm_vm/uid_0/job_1/step_batch/task_0\n"
+         "3:cpuset:/\n"
+         "2:cpuacct:/slurm_vm/uid_0/job_1/step_batch/task_0\n"
+         "1:cpu:/\n"
+         "0::/\n",
+         "slurm slurm job=1 step=batch task=0 uid=0"},
+        {0, "2:memory:/\n1:cpu:/\n0::/\n", "root"},
+        {0, "1:name=systemd:/system.slice/docker.service\n4:memory:/docker/" C1 "\n",
+         "container docker cid=" C1},
+        {0, "0::/../../kubepods/burstable/pod" U1 "/" C2 "\n", "outside"},
+        {0, "", ""},
+        {3, "garbage\n1:cpu\n\n0::/init.scope\n", "unit unit=init.scope"},
+
+        {0, "9:name=systemd:/\n8:pids:/libpod_parent/conmon\n", "monitor podman"},
+        {0, "0::/init.scope", "unit unit=init.scope"}, /* no newline */
+        {0, "0::/a:b:c.service\n", "unit unit=a:b:c.service"},
+        {1, "0::\n", ""},
+        {1, "0::x\n", ""},
+        {2, "\n\n", ""},
+        {0, "/docker/" C1, "container docker cid=" C1}, /* as in a trace */
+        {0, "/docker/" C1 "\n", "container docker cid=" C1},
+        {0, "2:cpu:/a.service\n1:pids:/x.slice/b.service\n", "unit unit=b.service"}, /* deeper */
+        {0, "2:cpu:/x.slice/b.service\n1:pids:/a.service\n", "unit unit=b.service"},
+        {0,
+         "3:cpu:/slurm/uid_1/job_7/step_0\n2:pids:/slurm/uid_1/job_7/step_0/task_4\n"
+         "1:misc:/slurm/uid_1/job_7\n",
+         "slurm slurm job=7 step=0 task=4 uid=1"},
+        {0,
+         "1:name=systemd:/user.slice/user-1000.slice/session-2.scope\n"
+         "2:pids:/slurm/uid_1000/job_7\n",
+         "slurm slurm job=7 uid=1000"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+        check_file(files[i].file, strlen(files[i].file), files[i].place, files[i].skipped);
+}
+
+static void a_job_on_one_line_holds_the_container_on_another(void **state)
+{
+    static const char file[] = "3:memory:/docker/" C1 "\n"
+                               "2:cpu:/slurm/uid_1000/job_7/step_0\n"
+                               "1:freezer:/slurm/uid_1000/job_7\n";
+
+    (void)state;
+    check_file(file, sizeof(file) - 1,
+               "container docker cid=" C1 " job=7 step=0 uid=1000 holder=slurm", 0);
+}
+
+static void a_line_that_strangers_name_does_not_count_against_a_trusted_one(void **state)
+{
+    static const struct {
+        const char *file, *place;
+    } files[] = {
+        /* A user who was given a part of one hierarchy would leave the job. */
+        {"2:memory:/slurm/uid_1000/job_7\n1:name=systemd:" USER_1000 "/kubepods/pod" U1 "/" C2 "\n",
+         "slurm slurm job=7 uid=1000"},
+        {"2:memory:/docker/" C1 "\n1:name=systemd:" USER_1000 "/kubepods/pod" U1 "/" C2 "\n",
+         "container docker cid=" C1},
+        {"2:memory:/lxc.payload.a\n1:name=systemd:" USER_1000 "/docker/" C2 "\n",
+         "lxc lxc machine=a"},
+        {"2:memory:/slurm/uid_1000/job_7/step_0\n"
+         "1:cpu:/slurm/uid_1000/job_7/step_0/kubepods/pod" U1 "/" C2 "\n",
+         "slurm slurm job=7 step=0 uid=1000"},
+        /* A job is not left through a container that is its own, either. */
+        {"3:memory:/docker/" C1 "/docker/" C2 "\n2:cpu:/docker/" C1 "\n1:pids:/slurm/uid_1/job_7\n",
+         "container docker cid=" C1 " job=7 uid=1 holder=slurm"},
+        /* Nor is it joined. */
+        {"2:memory:/docker/" C1 "\n1:cpu:" USER_1000 "/slurm/uid_0/job_7\n",
+         "container docker cid=" C1},
+        /* Inside of what the trusted line says, it does count: kind with cgroup v1. */
+        {"2:memory:/docker/" C1 "/kubelet/kubepods/pod" U1 "/" C2 "\n1:rdma:/docker/" C1 "\n",
+         "pod kubernetes cid=" C2 " outer=" C1 " pod=" U1 " guaranteed scope=" C1},
+        {"2:memory:/lxc/101/docker/" C2 "\n1:rdma:/lxc/101/ns\n",
+         "container docker cid=" C2 " machine=101 scope=lxc:101"},
+        /* Or if nothing else is known. */
+        {"2:memory:/\n1:name=systemd:" USER_1000 "/docker/" C2 "\n",
+         "container docker cid=" C2 " unit=user@1000.service uid=1000 scope=1000"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+        check_file(files[i].file, strlen(files[i].file), files[i].place, 0);
+}
+
+/* M9. The limit is that of the path, so that the longest which the kernel gives is still read. */
+static void a_path_longer_than_the_kernels_is_skipped(void **state)
+{
+    static const struct {
+        size_t path_len;
+        const char *behind, *place;
+        uint32_t skipped;
+    } cases[] = {
+        {4095, "", "container docker cid=" C1, 0},
+        {4096, "", "", 1},
+        {4095, "\n0::/x\n", "container docker cid=" C1, 0},
+        {4096, "\n0::/x\n", "other", 1},
+        {4095, " (deleted)\n", "container docker cid=" C1, 0},
+    };
+    static const char head[] = "0::/docker/" C1 "/";
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        size_t len = strlen("0::") + cases[i].path_len, behind = strlen(cases[i].behind);
+        char file[4096 + 64];
+
+        memset(file, 'x', sizeof(file));
+        memcpy(file, head, sizeof(head) - 1);
+        memcpy(file + len, cases[i].behind, behind);
+        check_file(file, len + behind, cases[i].place, cases[i].skipped);
+    }
+}
+
+static void a_component_that_does_not_fit_is_not_cut_to_one_that_does(void **state)
+{
+    char path[1024] = "/system.slice/";
+    struct cgroup_place place;
+    char text[2048];
+    size_t len = strlen(path);
+
+    (void)state;
+    memset(path + len, 'x', 247);
+    memcpy(path + len + 247, ".service", 9); /* 255 bytes, the most that a name can have */
+    cgroup_path_parse(span_of(path), &place);
+    assert_int_equal(place.kind, CGROUP_UNIT);
+    assert_string_equal(place.unit, path + len);
+    memset(path + len, 'x', 248);
+    memcpy(path + len + 248, ".service", 9);
+    cgroup_path_parse(span_of(path), &place);
+    assert_string_equal(describe(&place, text), "other");
+
+    /* A NUL would end a name early. */
+    cgroup_path_parse((struct span){"/a\0b.service", 12}, &place);
+    assert_string_equal(describe(&place, text), "other");
+    cgroup_path_parse((struct span){"/lxc.payload.a\0b", 16}, &place);
+    assert_string_equal(describe(&place, text), "other");
+}
+
+static void other_bytes_are_kept_as_they_are(void **state)
+{
+    struct cgroup_place place;
+
+    (void)state;
+    cgroup_path_parse(span_of("/lxc.payload.\x01 \xff\""), &place);
+    assert_string_equal(place.machine, "\x01 \xff\"");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_path_of_the_reference_is_read),
+        cmocka_unit_test(what_strangers_name_is_in_their_own_scope),
+        cmocka_unit_test(what_is_almost_an_id_is_none),
+        cmocka_unit_test(every_line_is_read_and_the_best_one_counts),
+        cmocka_unit_test(a_job_on_one_line_holds_the_container_on_another),
+        cmocka_unit_test(a_line_that_strangers_name_does_not_count_against_a_trusted_one),
+        cmocka_unit_test(a_path_longer_than_the_kernels_is_skipped),
+        cmocka_unit_test(a_component_that_does_not_fit_is_not_cut_to_one_that_does),
+        cmocka_unit_test(other_bytes_are_kept_as_they_are),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
