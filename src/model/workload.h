@@ -27,6 +27,8 @@ enum {
 /* Who pays for a process, as far as its cgroup and uid tell: no names are needed for it. */
 struct workload_owner {
     enum workload_kind kind;
+    /* "SCOPE/ID" where not the node's own services but whoever runs in SCOPE (cgroup_path.h) chose
+     * the id, and with it the two below: they may be copies of another's. */
     char id[WORKLOAD_ID_BYTES];
     /* The container that the process is in, also where a job or VM pays; "" if there is none. */
     char container_id[WORKLOAD_CONTAINER_BYTES];
