@@ -24,14 +24,15 @@ struct http_request {
     struct span body;           /* POST if it has data (also of length 0), else GET */
     bool http2;                 /* with prior knowledge, as gRPC wants it */
     const char *ca_path;        /* https: the PEM file that the peer must be signed by */
-    const char *resolve;        /* "HOST:PORT:ADDRESS": no look-up; may be NULL */
+    const char *resolve;        /* "HOST:PORT:ADDRESS": no look-up, from now on; may be NULL */
     uint64_t timeout_us;        /* for all of it */
     uint64_t stall_us;          /* the longest silence of the peer; 0: none but timeout_us */
     size_t max_bytes;           /* of the reply's body */
-    const char *wanted_header;  /* a header or trailer to return; may be NULL */
+    const char *wanted_header;  /* a header or trailer to return, the last one; may be NULL */
 
-    /* If not NULL, the body is handed over as it comes and not kept. Not 0 ends the request with
-     * that (a negative errno). max_bytes does not apply. */
+    /* If not NULL, the body is handed over as it comes and not kept, whatever the status. Not 0
+     * (a negative errno) ends the request with that and without a text. max_bytes does not
+     * apply. */
     int (*on_data)(void *context, struct span data);
     void *context;
 };
@@ -40,23 +41,34 @@ struct http_reply {
     int status;
     struct buffer body;
     bool has_header;
-    char header[64]; /* of wanted_header: the first bytes */
+    char header[64]; /* the value of wanted_header, or its first bytes */
 };
 
 int http_client_new(struct http_client **ret_client);
 void http_client_free(struct http_client *client);
 
 /*
- * 0: there was a reply, whatever its status. -ENOENT or -ECONNREFUSED: nobody is there.
- * -EACCES: not allowed to connect. -ETIMEDOUT, -EFBIG (over max_bytes), -ECANCELED, -EPROTO (not
- * HTTP, or it broke off), -EKEYREJECTED (TLS: the peer is not who it should be), -ENOMEM. With a
- * text that says what was tried and why it failed. `ret_reply` is initialised by the caller
- * (http_reply_init) and may be used again.
+ * Blocks. 0: there was a reply, whatever its status; redirects are not followed. Else one of
+ *
+ * -ENOENT, -ECONNREFUSED   nobody is there
+ * -EACCES                  not allowed to connect
+ * -EPROTO                  somebody is there, but that is not HTTP, or it broke off
+ * -ETIMEDOUT               timeout_us or stall_us is over, wherever it was
+ * -EFBIG                   the body is longer than max_bytes, or says that it will be
+ * -EKEYREJECTED            TLS: the peer is not who it should be, or ca_path cannot be read
+ * -ECANCELED               http_client_cancel was called
+ * -EINVAL, -ENAMETOOLONG   no such request can be made
+ * -ENOMEM, -EMFILE, ...    the system has no room for it
+ *
+ * with a text that says what was tried and why it failed, without the URL's query and password.
+ * `ret_reply` is initialised by the caller (http_reply_init) and may be used again; after a failure
+ * it is empty.
  */
 int http_client_do(struct http_client *client, const struct http_request *request,
                    struct http_reply *ret_reply, struct error *err);
 
-/* From any thread: the request in progress, and every later one, ends with -ECANCELED at once. */
+/* From any thread, while the client lives: the request in progress, and every later one, ends with
+ * -ECANCELED at once. */
 void http_client_cancel(struct http_client *client);
 
 void http_reply_init(struct http_reply *reply);
