@@ -1,0 +1,139 @@
+#include "client/grpc.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+
+#include "core/macros.h"
+#include "core/parse.h"
+
+/* Of a message: whether it is compressed, and its length, big-endian. */
+enum { FRAME_BYTES = 5 };
+
+static const char *status_name(uint64_t status)
+{
+    static const char *const names[] = {
+        "OK",
+        "CANCELLED",
+        "UNKNOWN",
+        "INVALID_ARGUMENT",
+        "DEADLINE_EXCEEDED",
+        "NOT_FOUND",
+        "ALREADY_EXISTS",
+        "PERMISSION_DENIED",
+        "RESOURCE_EXHAUSTED",
+        "FAILED_PRECONDITION",
+        "ABORTED",
+        "OUT_OF_RANGE",
+        "UNIMPLEMENTED",
+        "INTERNAL",
+        "UNAVAILABLE",
+        "DATA_LOSS",
+        "UNAUTHENTICATED",
+    };
+
+    return status < ARRAY_SIZE(names) ? names[status] : "which is none of gRPC";
+}
+
+int grpc_unframe(struct span body, struct span *ret_message)
+{
+    const unsigned char *frame = (const unsigned char *)body.data;
+    size_t len;
+
+    if (body.len < FRAME_BYTES || frame[0] != 0)
+        return -EBADMSG;
+    len = (size_t)frame[1] << 24 | (size_t)frame[2] << 16 | (size_t)frame[3] << 8 | frame[4];
+    if (len != body.len - FRAME_BYTES)
+        return -EBADMSG;
+    *ret_message = (struct span){body.data + FRAME_BYTES, len};
+    return 0;
+}
+
+static void put_frame(struct buffer *out, struct span message)
+{
+    uint32_t len = (uint32_t)message.len;
+    const char frame[FRAME_BYTES] = {0, (char)(len >> 24), (char)(len >> 16), (char)(len >> 8),
+                                     (char)len};
+
+    buffer_bytes(out, frame, sizeof(frame));
+    buffer_bytes(out, message.data, message.len);
+}
+
+/* "grpc-timeout: 3000000u": at most eight digits and a unit. */
+static void format_timeout(uint64_t timeout_us, char *text, size_t size_bytes)
+{
+    static const struct {
+        char name;
+        uint64_t us;
+    } units[] = {{'u', 1}, {'m', 1000}, {'S', USEC_PER_SEC}, {'M', 60 * USEC_PER_SEC}};
+    const uint64_t max = 99999999;
+    size_t unit = 0;
+
+    while (unit + 1 < ARRAY_SIZE(units) && timeout_us / units[unit].us > max)
+        unit++;
+    snprintf(text, size_bytes, "grpc-timeout: %llu%c",
+             (unsigned long long)MIN(timeout_us / units[unit].us, max), units[unit].name);
+}
+
+static int ask(struct http_client *client, const struct grpc_call *call, const struct buffer *body,
+               struct http_reply *reply, struct error *err)
+{
+    char url[256], timeout[40];
+    const char *const headers[] = {"Content-Type: application/grpc", "TE: trailers", timeout, NULL};
+    const struct http_request request = {
+        .url = url,
+        .socket_path = call->socket_path,
+        .headers = headers,
+        .body = {body->data, body->len},
+        .http2 = true,
+        .timeout_us = call->timeout_us,
+        .max_bytes = call->max_bytes + MIN((size_t)FRAME_BYTES, SIZE_MAX - call->max_bytes),
+        .wanted_header = "grpc-status",
+    };
+    int len = snprintf(url, sizeof(url), "http://localhost%s", call->method);
+
+    if (buffer_failed(body))
+        return error_set(err, -ENOMEM, "cannot call %.256s: out of memory", call->method);
+    if (len < 0 || (size_t)len >= sizeof(url))
+        return error_set(err, -EINVAL, "cannot call %.256s: its name is too long", call->method);
+    format_timeout(call->timeout_us, timeout, sizeof(timeout));
+    return http_client_do(client, &request, reply, err);
+}
+
+#define refuse(call, err, code, format, ...)                                                       \
+    error_set(err, code, "cannot call %.256s at %.256s: it answered with " format, (call)->method, \
+              (call)->socket_path, ##__VA_ARGS__)
+
+static int read_reply(const struct grpc_call *call, const struct http_reply *reply,
+                      struct span *ret_message, int *ret_status, struct error *err)
+{
+    struct span body = {reply->body.data, reply->body.len};
+    uint64_t status;
+
+    if (reply->status != 200)
+        return refuse(call, err, -EPROTO, "HTTP status %d", reply->status);
+    if (!reply->has_header || parse_u64_max(span_of(reply->header), INT_MAX, &status) < 0)
+        return refuse(call, err, -EPROTO, "no grpc-status");
+    if (ret_status)
+        *ret_status = (int)status;
+    if (status != 0)
+        return refuse(call, err, -EREMOTEIO, "status %d, %s", (int)status, status_name(status));
+    if (grpc_unframe(body, ret_message) < 0)
+        return refuse(call, err, -EBADMSG, "something else than one whole message");
+    return 0;
+}
+
+int grpc_call(struct http_client *client, const struct grpc_call *call, struct http_reply *reply,
+              struct span *ret_message, int *ret_status, struct error *err)
+{
+    struct buffer body;
+    int r;
+
+    if (call->request.len > UINT32_MAX)
+        return error_set(err, -EINVAL, "cannot call %.256s: its request is too long", call->method);
+    buffer_init(&body, FRAME_BYTES + call->request.len);
+    put_frame(&body, call->request);
+    r = ask(client, call, &body, reply, err);
+    buffer_done(&body);
+    return r < 0 ? r : read_reply(call, reply, ret_message, ret_status, err);
+}
