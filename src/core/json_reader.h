@@ -14,8 +14,11 @@
 
 struct json;
 
-/* One value and nothing behind it. 0, -EBADMSG (not JSON, NUL in a string, nested too deeply) or
- * -ENOMEM. Free it with json_free, which accepts NULL. */
+/*
+ * One value and nothing behind it. 0, -ENOMEM or -EBADMSG: not JSON, not UTF-8, NUL in a string, a
+ * number beyond 64 bits, more than 64 levels, or more than half a million commas and brackets. Of
+ * equal keys the last wins. Free it with json_free, which accepts NULL.
+ */
 int json_read(struct span text, struct json **ret_value);
 void json_free(struct json *value);
 
@@ -25,5 +28,5 @@ const struct json *json_at(const struct json *array, size_t index);
 
 /* Valid UTF-8 without NUL, owned by the tree; NULL if it is not a text. */
 const char *json_text(const struct json *value);
-bool json_integer(const struct json *value, int64_t *ret_number);
+bool json_int64(const struct json *value, int64_t *ret_number);
 bool json_is_true(const struct json *value);
