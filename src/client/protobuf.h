@@ -32,5 +32,9 @@ static inline struct protobuf protobuf_message(struct span bytes)
 /* The next field, in the order of the wire. False at the end, or where the message is broken. */
 bool protobuf_next(struct protobuf *message, struct protobuf_field *ret_field);
 
+/* The last length-delimited field of this number: a text, or a message that is there once. Empty if
+ * there is none, or if the message is broken anywhere. */
+struct span protobuf_find_bytes(struct span message, uint32_t number);
+
 void protobuf_put_varint(struct buffer *out, uint32_t number, uint64_t value);
 void protobuf_put_bytes(struct buffer *out, uint32_t number, struct span bytes);
