@@ -15,22 +15,29 @@
 
 /* What a device id of a plugin stands for. */
 enum allocation_kind {
-    ALLOCATION_GPU_UUID, /* "GPU-...": `id` is the uuid */
+    ALLOCATION_GPU_UUID, /* NVIDIA "GPU-...": `id` is the uuid */
     ALLOCATION_MIG_UUID, /* "MIG-...": `id` is the uuid, or "MIG-GPU-.../gi/ci" of old drivers */
-    ALLOCATION_MINOR,    /* "nvidia0", DRA "gpu-0": `index` is the minor; `id` what is behind it */
-    ALLOCATION_PCI,      /* AMD: "0000:19:00.0" */
-    ALLOCATION_DRM,      /* Intel: "card0-0": `index` is the card */
-    ALLOCATION_ALL,      /* "all": every GPU of the node */
+    ALLOCATION_MINOR,    /* NVIDIA "nvidia0", DRA "gpu-0": `index` is the minor; `id` is "", or a
+                          * part of that GPU: "gi1", "mig-2g47gb-14-0" */
+    ALLOCATION_TEGRA,    /* NVIDIA "tegra": the GPU inside the processor */
+    ALLOCATION_PCI,      /* AMD, Intel: `id` is "0000:19:00.0" */
+    ALLOCATION_DRM,      /* Intel "card0-0", AMD's DRA "gpu-0-128": `index` is the card */
+    ALLOCATION_XCP,      /* AMD "amdgpu_xcp_3": `index` is the partition, over all GPUs */
+    ALLOCATION_ALL,      /* NVIDIA "all" (WSL): every GPU of the node */
 };
 
+/* The same GPU may be in several, also of one container. Texts are as in struct container. */
 struct allocation {
     const char *namespace, *pod, *container;
     const char *resource; /* "nvidia.com/gpu", or the DRA driver */
     enum allocation_kind kind;
-    const char *id; /* without the replica */
+    const char *id; /* without the replica; "" where the kind says nothing of it */
     uint32_t index;
-    bool shared; /* a replica ("::N") of time-slicing or MPS, or a shared claim */
+    bool shared; /* the id itself says so: a replica ("::N", "vgpuN", "card0-1"), or a claim with a
+                  * share id */
 };
+
+enum { ALLOCATIONS_MAX = 65536 }; /* more are left out */
 
 struct allocation_list {
     struct allocation *items;
@@ -41,13 +48,16 @@ struct allocation_list {
 void allocation_list_init(struct allocation_list *list);
 void allocation_list_done(struct allocation_list *list);
 
-/* Pure. From a ListPodResourcesResponse; devices that are no GPUs are left out. 0, -EBADMSG (what
- * was read before counts) or -ENOMEM. */
+/* Pure. From a ListPodResourcesResponse; devices that are no GPUs, and what is broken inside, are
+ * left out. 0, -EBADMSG (no such message; what was read before counts) or -ENOMEM. */
 int pod_resources_parse(struct span message, struct allocation_list *list);
 
-/* Pure. False: this device is no GPU that we know. */
-bool pod_resources_parse_device(struct span resource, struct span id, struct arena *arena,
-                                struct allocation *ret_allocation);
+/* Pure. Says nothing of the pod. 1, 0: this device is no GPU that we know, or -ENOMEM. */
+int pod_resources_parse_device(struct span resource, struct span id, struct arena *arena,
+                               struct allocation *ret_allocation);
 
+/* Adds every GPU that was given to a container. May block, for timeout_us. 0 or -errno with a text;
+ * what was added before counts. As http_client_do, and -EAGAIN (asked too often: back off),
+ * -EOPNOTSUPP (no such API), -EACCES, -EREMOTEIO, -EBADMSG. */
 int pod_resources_list(struct http_client *client, const char *socket_path, uint64_t timeout_us,
                        struct allocation_list *list, struct error *err);

@@ -11,12 +11,13 @@
 #include "client/http_client.h"
 #include "core/arena.h"
 #include "core/error.h"
+#include "core/span.h"
 
-/* What a runtime says of one container. Texts are in the list's arena, "" where it says nothing,
- * cut at RUNTIME_TEXT_MAX bytes (at a whole character). */
+/* What a runtime says of one container. Texts are in the list's arena: UTF-8, "" where it says
+ * nothing, cut at RUNTIME_TEXT_MAX bytes (at a whole character). */
 struct container {
-    const char *id; /* 64 lower-case hex digits */
-    const char *name;
+    const char *id;        /* 64 lower-case hex digits */
+    const char *name;      /* "POD": the pod's own, which holds its namespaces and does no work */
     const char *namespace; /* of Kubernetes */
     const char *pod;       /* of Kubernetes or Podman */
     const char *pod_uid;
@@ -38,15 +39,29 @@ struct container_list {
 void container_list_init(struct container_list *list);
 void container_list_done(struct container_list *list);
 
-/* Copies and cuts the texts; entries whose id is none are left out. 0 or -ENOMEM. */
+/* Copies and cuts the texts (NULL is ""); entries whose id is none are left out. 0 or -ENOMEM. */
 int container_list_add(struct container_list *list, const struct container *container);
+
+/* The same, with texts as they stand in a reply. */
+struct container_spans {
+    struct span id, name, namespace, pod, pod_uid, image;
+};
+int container_list_add_spans(struct container_list *list, const struct container_spans *container);
+
+/* A text as in struct container, for others that know the same names: what is cut must stay equal.
+ * One with NUL or bytes that are not UTF-8 in it says nothing. NULL: out of memory. */
+const char *runtime_text(struct arena *arena, struct span text);
 
 struct runtime_ops {
     const char *name;           /* the `source` label */
     const char *const *sockets; /* where to look for it, ended by NULL */
 
-    /* Adds every running container. May block, as long as the client's deadline. 0 or -errno, with
-     * a text; what was added before counts. */
+    /*
+     * Adds every running container. May block: a few requests, each for timeout_us at most. 0 or
+     * -errno, with a text; what was added before counts. As http_client_do, and -EOPNOTSUPP: what
+     * listens there is no such runtime. -EACCES, -EAGAIN (asked too often), -EREMOTEIO: it refuses.
+     * -EBADMSG: its answer makes no sense.
+     */
     int (*list)(struct http_client *client, const char *socket_path, uint64_t timeout_us,
                 struct container_list *list, struct error *err);
 };
