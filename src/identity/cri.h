@@ -1,0 +1,16 @@
+/* The messages of the Kubernetes container runtime interface (runtime.v1, and v1alpha2 before it,
+ * which has the same numbers). Pure: who asks is runtime_cri. */
+#pragma once
+
+#include "core/buffer.h"
+#include "core/span.h"
+#include "identity/runtime.h"
+
+/* For running containers, and for sandboxes that are ready. */
+void cri_put_containers_request(struct buffer *out);
+void cri_put_sandboxes_request(struct buffer *out);
+
+/* From a ListContainersResponse and a ListPodSandboxResponse. What is broken inside is left out. 0,
+ * -ENOMEM or -EBADMSG: no such message; what was read before counts. */
+int cri_parse_containers(struct span message, struct container_list *list);
+int cri_parse_sandboxes(struct span message, struct container_list *list);

@@ -1,0 +1,137 @@
+#include "identity/cri.h"
+
+#include <errno.h>
+
+#include "client/protobuf.h"
+#include "core/macros.h"
+#include "identity/kubernetes_labels.h"
+
+/* Field numbers of cri-api/pkg/apis/runtime/v1/api.proto. */
+enum { REQUEST_FILTER = 1, FILTER_STATE = 2, STATE_VALUE = 1 };
+enum { RESPONSE_ITEM = 1 };
+enum { CONTAINER_ID = 1, CONTAINER_METADATA = 3, CONTAINER_IMAGE = 4, CONTAINER_LABELS = 8 };
+enum { CONTAINER_METADATA_NAME = 1 };
+enum { IMAGE_NAME = 1, IMAGE_USER_SPECIFIED = 18 };
+enum { MAP_KEY = 1, MAP_VALUE = 2 };
+enum { SANDBOX_ID = 1, SANDBOX_METADATA = 2 };
+enum { SANDBOX_NAME = 1, SANDBOX_UID = 2, SANDBOX_NAMESPACE = 3 };
+
+enum { CONTAINER_RUNNING = 1, SANDBOX_READY = 0 };
+
+enum { REQUEST_CAP_BYTES = 64 };
+
+/* Both requests have the same shape: a filter that holds a state in a message of its own. */
+static void put_state_request(struct buffer *out, uint64_t state)
+{
+    struct buffer value, filter;
+
+    buffer_init(&value, REQUEST_CAP_BYTES);
+    buffer_init(&filter, REQUEST_CAP_BYTES);
+    protobuf_put_varint(&value, STATE_VALUE, state);
+    protobuf_put_bytes(&filter, FILTER_STATE, (struct span){value.data, value.len});
+    protobuf_put_bytes(out, REQUEST_FILTER, (struct span){filter.data, filter.len});
+    out->failed |= buffer_failed(&value) || buffer_failed(&filter);
+    buffer_done(&value);
+    buffer_done(&filter);
+}
+
+void cri_put_containers_request(struct buffer *out)
+{
+    put_state_request(out, CONTAINER_RUNNING);
+}
+
+void cri_put_sandboxes_request(struct buffer *out)
+{
+    put_state_request(out, SANDBOX_READY);
+}
+
+static void read_label(struct span entry, struct container_spans *container)
+{
+    struct span key = protobuf_find_bytes(entry, MAP_KEY);
+    struct span value = protobuf_find_bytes(entry, MAP_VALUE);
+
+    if (span_equals(key, KUBERNETES_POD_NAME))
+        container->pod = value;
+    else if (span_equals(key, KUBERNETES_POD_NAMESPACE))
+        container->namespace = value;
+    else if (span_equals(key, KUBERNETES_POD_UID))
+        container->pod_uid = value;
+    else if (span_equals(key, KUBERNETES_CONTAINER_NAME))
+        container->name = value;
+}
+
+/* What the pod asked for, where the runtime has kept it: `image` may be a bare digest. */
+static struct span read_image(struct span image)
+{
+    struct span specified = protobuf_find_bytes(image, IMAGE_USER_SPECIFIED);
+
+    return specified.len > 0 ? specified : protobuf_find_bytes(image, IMAGE_NAME);
+}
+
+static int add_container(struct span message, struct container_list *list)
+{
+    struct protobuf reader = protobuf_message(message);
+    struct container_spans container = {0};
+    struct span metadata_name = {NULL, 0};
+    struct protobuf_field field;
+
+    while (protobuf_next(&reader, &field)) {
+        if (!field.is_bytes)
+            continue;
+        if (field.number == CONTAINER_ID)
+            container.id = field.bytes;
+        else if (field.number == CONTAINER_METADATA)
+            metadata_name = protobuf_find_bytes(field.bytes, CONTAINER_METADATA_NAME);
+        else if (field.number == CONTAINER_IMAGE)
+            container.image = read_image(field.bytes);
+        else if (field.number == CONTAINER_LABELS)
+            read_label(field.bytes, &container);
+    }
+    if (reader.broken)
+        return 0;
+    if (container.name.len == 0)
+        container.name = metadata_name;
+    return container_list_add_spans(list, &container);
+}
+
+static int add_sandbox(struct span message, struct container_list *list)
+{
+    struct span metadata = protobuf_find_bytes(message, SANDBOX_METADATA);
+    struct container_spans sandbox = {
+        .id = protobuf_find_bytes(message, SANDBOX_ID),
+        .name = span_of("POD"),
+        .namespace = protobuf_find_bytes(metadata, SANDBOX_NAMESPACE),
+        .pod = protobuf_find_bytes(metadata, SANDBOX_NAME),
+        .pod_uid = protobuf_find_bytes(metadata, SANDBOX_UID),
+    };
+
+    return container_list_add_spans(list, &sandbox);
+}
+
+static int parse_response(struct span message, struct container_list *list,
+                          int (*add)(struct span item, struct container_list *list))
+{
+    struct protobuf response = protobuf_message(message);
+    struct protobuf_field field;
+
+    while (protobuf_next(&response, &field)) {
+        int r;
+
+        if (!field.is_bytes || field.number != RESPONSE_ITEM)
+            continue;
+        r = add(field.bytes, list);
+        if (r < 0)
+            return r;
+    }
+    return response.broken ? -EBADMSG : 0;
+}
+
+int cri_parse_containers(struct span message, struct container_list *list)
+{
+    return parse_response(message, list, add_container);
+}
+
+int cri_parse_sandboxes(struct span message, struct container_list *list)
+{
+    return parse_response(message, list, add_sandbox);
+}
