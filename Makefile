@@ -31,7 +31,9 @@ lint: setup-lint
 	@tools/lint
 
 bench: build
+	@ninja -C $(BUILD) bench/process_scan
 	@bench/exporter-cost $(BUILD)/wattribute
+	@$(BUILD)/bench/process_scan
 
 setup-%:
 	@tools/setup $*
