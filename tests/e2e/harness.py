@@ -347,6 +347,12 @@ class Trace:
 class TestCase(unittest.TestCase):
     """With a private directory, self.path(name)."""
 
+    @classmethod
+    def enterClassContext(cls, context):  # unittest has it from Python 3.11 on
+        result = context.__enter__()
+        cls.addClassCleanup(context.__exit__, None, None, None)
+        return result
+
     def setUp(self):
         directory = tempfile.TemporaryDirectory(prefix="wattribute-e2e-")
         self.addCleanup(directory.cleanup)
@@ -383,3 +389,20 @@ class TestCase(unittest.TestCase):
             for name, labels, value in family.series if family.type == "counter" else ():
                 self.assertIn((name, labels), after.series)
                 self.assertGreaterEqual(after.series[name, labels], value, (name, labels))
+
+
+SKIPPED = 77  # as exit status, to meson
+
+
+def main():
+    """unittest.main() for meson, and for tools/run-tests, which shows the lines with "skipped:"."""
+    result = unittest.main(exit=False).result
+    for test, reason in result.skipped:
+        print(f"skipped: {test}: {reason}")
+    if not result.wasSuccessful():
+        sys.exit(1)
+    # A class that was skipped as a whole has not counted its tests as run.
+    ran = result.testsRun - sum(isinstance(test, unittest.TestCase) for test, _ in result.skipped)
+    if ran == 0:
+        print("no test ran")
+        sys.exit(SKIPPED if result.skipped else 1)

@@ -40,12 +40,6 @@ class Formats(TestCase):
         cls.exporter = cls.enterClassContext(Exporter("--replay", H200_TRACE))
         cls.exporter.wait_for_page("settled energy", has_settled)
 
-    @classmethod
-    def enterClassContext(cls, context):  # unittest has it from Python 3.11 on
-        result = context.__enter__()
-        cls.addClassCleanup(context.__exit__, None, None, None)
-        return result
-
     def of_one_snapshot(self, **headers):
         """The text page, and what these headers get of the same snapshot: the text before and after
         is the same to the last byte of its CPU time."""
