@@ -12,6 +12,7 @@
 #include "attribution/pipeline.h"
 #include "core/fs.h"
 #include "core/macros.h"
+#include "identity/identity.h"
 #include "sources/trace_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -28,7 +29,8 @@ static void check_books(const struct pipeline *pipeline)
         uint64_t booked = 0;
 
         for (int i = 0; i < UNOWNED_COUNT; i++)
-            booked += meter->unowned_uj[i];
+            if (i != UNOWNED_SYSTEM) /* that is processes, too */
+                booked += meter->unowned_uj[i];
         for (size_t p = 0; p < snapshot.process_count; p++)
             if (snapshot.processes[p].gpu == meter->gpu)
                 booked += snapshot.processes[p].active_uj + snapshot.processes[p].idle_uj;
@@ -45,6 +47,7 @@ static void play(struct trace_reader *reader)
         .max_processes = 8, /* small, so that the caps are reached */
         .max_workloads = 4,
         .retention_us = UINT64_MAX,
+        .find_owner = identity_find_owner,
     };
     struct pipeline *pipeline;
     struct error err = {""};

@@ -13,12 +13,15 @@
 
 #include "app/bodies.h"
 #include "app/channel.h"
+#include "app/runtime_log.h"
 #include "app/self.h"
 #include "app/source_set.h"
 #include "app/verbs.h"
 #include "attribution/pipeline.h"
 #include "core/clock.h"
 #include "core/macros.h"
+#include "identity/identity.h"
+#include "identity/process_events.h"
 
 enum { REQUESTS_PER_WAKE = 64 };
 
@@ -40,6 +43,10 @@ struct collector {
     const struct clock *clock;
     int epoll_fd, signal_fd, wake_fd;
     struct source_set sources;
+    struct process_events *events; /* NULL: not permitted, or not wanted */
+    struct identity *identity;     /* NULL in a replay: its processes are not of this node */
+    struct runtime_log runtime_log;
+    char node[256];
     struct pipeline *pipeline;
     bool measured;    /* something was read, or there is nothing to read */
     bool books_moved; /* since the last snapshot */
@@ -63,10 +70,26 @@ static uint64_t now_us(const struct collector *collector)
     return collector->clock->monotonic_us(collector->clock);
 }
 
+/* So that the names of who is on a device are there when they are first asked for. */
+static void note_processes(struct identity *identity, const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct sample *sample = &batch->samples[i];
+        struct workload_owner owner;
+
+        if (sample->kind != SAMPLE_PROCESS)
+            continue;
+        identity_find_owner(&sample->process, &owner);
+        identity_note(identity, sample->process.pid, &owner);
+    }
+}
+
 static void take_batch(void *context, const struct batch *batch)
 {
     struct collector *collector = context;
 
+    if (collector->identity)
+        note_processes(collector->identity, batch);
     if (pipeline_ingest(collector->pipeline, batch->samples, batch->count) < 0)
         log_error("out of memory: some energy stays unattributed");
     collector->measured = true;
@@ -90,11 +113,15 @@ static int refresh_snapshot(struct collector *collector)
         now_us(collector) - collector->snapshot_us < interval_us)
         return 0;
     bodies_renew(&collector->bodies);
+    pipeline_fix_names(collector->pipeline, real_us);
     r = pipeline_snapshot(collector->pipeline, real_us, MAX(STALE_US, 3 * interval_us), snapshot);
     if (r == 0)
         r = source_set_describe(&collector->sources, snapshot);
+    if (r == 0 && collector->identity)
+        r = identity_describe(collector->identity, snapshot);
     if (r < 0)
         return r;
+    snapshot->node = collector->node;
     snapshot->replay_active = collector->options->replay_path != NULL;
     snapshot->front_starts = collector->front.starts;
     snapshot->self_cpu_us = self_cpu_us();
@@ -215,6 +242,8 @@ static void do_what_is_due(struct collector *collector)
         pipeline_sweep(collector->pipeline, collector->clock->realtime_us(collector->clock));
         collector->sweep_us = now + collector->options->process_scan_interval_us;
         source_set_note(&collector->sources); /* a source that hangs wakes nobody */
+        if (collector->identity)
+            runtime_log_note(&collector->runtime_log, collector->identity);
     }
     if (now >= source_set_next_due_us(&collector->sources))
         (void)source_set_open_due(&collector->sources, now, NULL); /* it logs */
@@ -323,6 +352,8 @@ void collector_close(struct collector *collector)
         return;
     source_set_stop(&collector->sources, STOP_SOURCE_US);
     front_process_stop(&collector->front, 0);
+    identity_close(collector->identity);
+    process_events_stop(collector->events);
     bodies_done(&collector->bodies);
     pipeline_free(collector->pipeline);
     cleanup_close(&collector->epoll_fd);
@@ -331,13 +362,51 @@ void collector_close(struct collector *collector)
     free(collector);
 }
 
+/* The downward API's name where a pod was given it: it is what the cluster calls the node. */
+static void find_node_name(struct collector *collector)
+{
+    const char *name = secure_getenv("NODE_NAME");
+
+    if (name && name[0])
+        snprintf(collector->node, sizeof(collector->node), "%.255s", name);
+    else if (gethostname(collector->node, sizeof(collector->node) - 1) < 0)
+        collector->node[0] = '\0';
+}
+
+static int recall(void *context, uint32_t pid, struct arena *arena,
+                  struct sample_process *ret_process)
+{
+    return process_events_find(context, pid, ret_process, arena);
+}
+
+static int open_identity(struct collector *collector, struct error *err)
+{
+    const struct options *options = collector->options;
+
+    return identity_open(
+        &(struct identity_options){
+            .host = collector->host,
+            .rootfs_path = options->rootfs_path,
+            .clock = collector->clock,
+            .scan_interval_us = options->process_scan_interval_us,
+            .kubernetes = options->kubernetes_enabled,
+            .names_from_elsewhere = options->kubernetes_api,
+            .cri_socket = options->cri_socket,
+            .docker_socket = options->docker_socket,
+            .podman_socket = options->podman_socket,
+            .pod_resources_socket = options->pod_resources_socket,
+        },
+        &collector->identity, err);
+}
+
 int collector_open(const struct collector_options *options, struct collector **ret_collector,
                    struct error *err)
 {
-    const struct pipeline_options pipeline_options = verb_pipeline_options(options->options, false);
+    struct pipeline_options pipeline_options = verb_pipeline_options(options->options, false);
     const struct exposition_options exposition = {
         .process_prefix = options->options->metric_prefix,
         .compat_my_gpu_exporter = options->options->compat_my_gpu_exporter,
+        .expose = options->options->expose,
         .version = WATTRIBUTE_VERSION,
     };
     struct collector *collector = malloc(sizeof(*collector));
@@ -357,11 +426,21 @@ int collector_open(const struct collector_options *options, struct collector **r
     collector->sweep_us = now_us(collector) + options->options->process_scan_interval_us;
     front_process_init(&collector->front, &options->front);
     bodies_init(&collector->bodies, &exposition);
-    r = pipeline_new(&pipeline_options, &collector->pipeline);
-    if (r < 0)
-        error_format(err, "out of memory");
+    find_node_name(collector);
+    r = open_loop(collector, err); /* it blocks signals, before any thread starts */
+    if (r == 0 && !options->options->replay_path)
+        r = open_identity(collector, err);
+    if (r == 0 && !options->options->replay_path && options->options->process_events &&
+        process_events_start(options->host, collector->clock, &collector->events) < 0)
+        collector->events = NULL; /* `check` says what it would need */
+    if (collector->identity) {
+        pipeline_options.find_names = identity_find_names;
+        pipeline_options.names_context = collector->identity;
+    }
     if (r == 0)
-        r = open_loop(collector, err);
+        r = pipeline_new(&pipeline_options, &collector->pipeline);
+    if (r == -ENOMEM)
+        error_format(err, "out of memory");
     source_set_init(&collector->sources,
                     &(struct source_context){
                         .host = options->host,
@@ -369,6 +448,8 @@ int collector_open(const struct collector_options *options, struct collector **r
                         .interval_us = options->options->sample_interval_us,
                         .replay_path = options->options->replay_path,
                         .nvml_library = "libnvidia-ml.so.1",
+                        .recall = recall,
+                        .recall_context = collector->events,
                     },
                     collector->wake_fd, options->options->process_scan_interval_us);
     if (r == 0)

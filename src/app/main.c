@@ -6,6 +6,7 @@
 #include "attribution/pipeline.h"
 #include "core/fs.h"
 #include "core/utf8.h"
+#include "identity/identity.h"
 #include "metrics/ledger_json.h"
 
 enum { TEXT_CAP_BYTES = 1 << 20, JSON_CAP_BYTES = 1 << 30 };
@@ -64,6 +65,7 @@ struct pipeline_options verb_pipeline_options(const struct options *options, boo
         .max_processes = options->max_processes,
         .max_workloads = options->max_workloads,
         .retention_us = keep_everything ? UINT64_MAX : options->metric_retention_us,
+        .find_owner = identity_find_owner,
     };
 }
 

@@ -35,6 +35,13 @@ static const struct setter_word attribution_methods[] = {
     {0},
 };
 
+static const struct setter_word exposures[] = {
+    {"all", EXPOSE_ALL, NULL},
+    {"containers", EXPOSE_CONTAINERS, NULL},
+    {"pods", EXPOSE_PODS, NULL},
+    {0},
+};
+
 static const struct setter_word log_levels[] = {
     {"debug", LOG_LEVEL_DEBUG, NULL},
     {"info", LOG_LEVEL_INFO, NULL},
@@ -52,6 +59,7 @@ static const struct setter_word log_formats[] = {
 /* setter_word stores an unsigned into whichever of these enums the table names. */
 static_assert(sizeof(enum idle_policy) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum attribution_method) == sizeof(unsigned), "words are stored as unsigned");
+static_assert(sizeof(enum expose) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum log_level) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum log_format) == sizeof(unsigned), "words are stored as unsigned");
 
@@ -66,6 +74,7 @@ static_assert(sizeof(enum log_format) == sizeof(unsigned), "words are stored as 
     .set = setter_word, .describe = setter_describe_words, AT(field), .words = (list)
 #define PATH(field)   .set = setter_text, AT(field), .max = PATH_MAX - 1
 #define SWITCH(field) .set = setter_switch, AT(field)
+#define SOCKET(field) .set = setter_socket_path, AT(field), .max = SETTER_SOCKET_PATH_MAX
 
 const struct options_flag options_flags[] = {
     {.names = {"sample-interval", "dcgm-update-frequency"},
@@ -105,6 +114,41 @@ const struct options_flag options_flags[] = {
      .help = "time between full scans of processes and cgroups",
      .group = OPTIONS_NODE,
      DURATION(process_scan_interval_us, SEC, HOUR)},
+    {.names = {"process-events"},
+     .fallback = "true",
+     .help = "hear of processes from the kernel, where it permits that (CAP_NET_ADMIN)",
+     .group = OPTIONS_NODE,
+     SWITCH(process_events)},
+    {.names = {"kubernetes-enabled"},
+     .fallback = "true",
+     .help = "ask the kubelet and its runtime for names, where there are any",
+     .group = OPTIONS_NODE,
+     SWITCH(kubernetes_enabled)},
+    {.names = {"kubernetes.api"},
+     .fallback = "false",
+     .help = "ask the API server for the names of this node's pods, too",
+     .group = OPTIONS_SERVING,
+     SWITCH(kubernetes_api)},
+    {.names = {"pod-resources-socket"},
+     .placeholder = "PATH",
+     .help = "socket of the kubelet's pod-resources API; '' not to ask it",
+     .group = OPTIONS_NODE,
+     SOCKET(pod_resources_socket)},
+    {.names = {"cri-socket"},
+     .placeholder = "PATH",
+     .help = "socket of containerd or CRI-O; '' not to ask it",
+     .group = OPTIONS_NODE,
+     SOCKET(cri_socket)},
+    {.names = {"docker-socket"},
+     .placeholder = "PATH",
+     .help = "socket of the Docker Engine API; '' not to ask it",
+     .group = OPTIONS_NODE,
+     SOCKET(docker_socket)},
+    {.names = {"podman-socket"},
+     .placeholder = "PATH",
+     .help = "socket of Podman's API; '' not to ask it",
+     .group = OPTIONS_NODE,
+     SOCKET(podman_socket)},
     {.names = {"path.procfs"},
      .placeholder = "DIR",
      .fallback = "/proc",
@@ -137,6 +181,12 @@ const struct options_flag options_flags[] = {
      .set = setter_metric_prefix,
      AT(metric_prefix),
      .max = 64},
+    {.names = {"expose"},
+     .placeholder = "WHAT",
+     .fallback = "all",
+     .help = "what is shown; everything is booked",
+     .group = OPTIONS_METRICS,
+     WORD(expose, exposures)},
     {.names = {"metric-retention"},
      .placeholder = "DURATION",
      .fallback = "5m",

@@ -16,7 +16,7 @@
 #include "core/span.h"
 #include "model/policy.h"
 
-enum { OPTIONS_LISTEN_MAX = 16, OPTIONS_FLAG_MAX = 32 };
+enum { OPTIONS_LISTEN_MAX = 16, OPTIONS_FLAG_MAX = 48 };
 
 /* Where a value came from, lowest precedence first. */
 enum options_source { OPTIONS_DEFAULT, OPTIONS_ENVIRONMENT, OPTIONS_CONFIG, OPTIONS_COMMAND_LINE };
@@ -37,6 +37,10 @@ struct options {
     uint64_t max_processes, max_workloads;
     const char *replay_path; /* NULL: live */
     bool compat_my_gpu_exporter;
+    enum expose expose;
+    bool kubernetes_enabled, kubernetes_api, process_events;
+    /* Where runtimes listen; NULL: looked for where they usually do, "": not asked. */
+    const char *pod_resources_socket, *cri_socket, *docker_socket, *podman_socket;
     const char *output_path; /* of `record`; NULL: none */
     uint64_t duration_us;    /* of `record`; 0: until it is stopped */
     bool json;               /* of `check` */

@@ -153,6 +153,22 @@ int setter_text(struct options *options, const struct options_flag *flag,
     return copy_text(options, flag, value, member(options, flag), err);
 }
 
+int setter_socket_path(struct options *options, const struct options_flag *flag,
+                       const struct options_value *value, struct error *err)
+{
+    const char **path = member(options, flag);
+
+    if (value->text[0] == '\0') {
+        *path = "";
+        return 0;
+    }
+    if (value->text[0] != '/')
+        return error_set(err, -EINVAL,
+                         "%s: " VALUE " is not an absolute path; write one, or '' not to ask",
+                         value->where, value->text);
+    return copy_text(options, flag, value, path, err);
+}
+
 int setter_listen_address(struct options *options, const struct options_flag *flag,
                           const struct options_value *value, struct error *err)
 {

@@ -8,6 +8,9 @@
 
 #include "app/options.h"
 
+/* What fits into a sockaddr_un. */
+enum { SETTER_SOCKET_PATH_MAX = 107 };
+
 /* A word that an option takes, or one that is known but refused, with the reason. */
 struct setter_word {
     const char *text; /* NULL ends a list */
@@ -20,6 +23,7 @@ options_setter setter_count;
 options_setter setter_word;
 options_setter setter_switch;
 options_setter setter_text;
+options_setter setter_socket_path;
 options_setter setter_listen_address;
 options_setter setter_metric_prefix;
 options_setter setter_metrics_path;

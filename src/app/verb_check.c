@@ -2,51 +2,18 @@
 #include "app/verbs.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/json.h"
+#include "app/check_identity.h"
+#include "app/report.h"
 #include "core/macros.h"
 #include "model/host.h"
 #include "model/proc.h"
 #include "sources/nvml_library.h"
 
-enum { FINDINGS_MAX = 512, TEXT_CAP_BYTES = 1 << 20 };
-
-enum verdict { VERDICT_OK, VERDICT_LIMITED, VERDICT_MISSING };
-
-static const char *const verdict_words[] = {"ok", "limited", "missing"};
-
-struct finding {
-    char what[64];
-    enum verdict verdict;
-    char detail[256];
-    const char *remedy; /* NULL: nothing to do */
-};
-
-struct report {
-    struct finding findings[FINDINGS_MAX];
-    size_t count;
-};
-
-PRINTF(5, 6)
-static void find(struct report *report, const char *what, enum verdict verdict, const char *remedy,
-                 const char *format, ...)
-{
-    struct finding *finding;
-    va_list args;
-
-    if (report->count == FINDINGS_MAX)
-        return;
-    finding = &report->findings[report->count++];
-    *finding = (struct finding){.verdict = verdict, .remedy = remedy};
-    snprintf(finding->what, sizeof(finding->what), "%s", what);
-    va_start(args, format);
-    vsnprintf(finding->detail, sizeof(finding->detail), format, args);
-    va_end(args);
-}
+enum { TEXT_CAP_BYTES = 1 << 20 };
 
 /* One thing that NVML may or may not tell of a GPU. */
 static void check_call(struct report *report, const struct nvml_library *nvml, uint32_t index,
@@ -56,12 +23,12 @@ static void check_call(struct report *report, const struct nvml_library *nvml, u
 
     snprintf(name, sizeof(name), "gpu %u: %s", index, what);
     if (!exists)
-        find(report, name, VERDICT_LIMITED, "install a newer driver",
-             "the driver's library has no such function");
+        report_add(report, name, VERDICT_LIMITED, "install a newer driver",
+                   "the driver's library has no such function");
     else if (code == NVML_SUCCESS || code == NVML_NOT_FOUND || code == NVML_INSUFFICIENT_SIZE)
-        find(report, name, VERDICT_OK, NULL, "available");
+        report_add(report, name, VERDICT_OK, NULL, "available");
     else
-        find(report, name, VERDICT_LIMITED, remedy, "%s", nvml_library_error(nvml, code));
+        report_add(report, name, VERDICT_LIMITED, remedy, "%s", nvml_library_error(nvml, code));
 }
 
 static void check_gpu(struct report *report, const struct nvml_library *nvml, uint32_t index)
@@ -75,15 +42,15 @@ static void check_gpu(struct report *report, const struct nvml_library *nvml, ui
 
     snprintf(what, sizeof(what), "gpu %u", index);
     if (code != NVML_SUCCESS) {
-        find(report, what, VERDICT_MISSING,
-             "run as a user that may open /dev/nvidia*, or give the container this GPU", "%s",
-             nvml_library_error(nvml, code));
+        report_add(report, what, VERDICT_MISSING,
+                   "run as a user that may open /dev/nvidia*, or give the container this GPU", "%s",
+                   nvml_library_error(nvml, code));
         return;
     }
     (void)nvml->uuid(device, uuid, sizeof(uuid));
     if (nvml->name)
         (void)nvml->name(device, name, sizeof(name));
-    find(report, what, VERDICT_OK, NULL, "%.90s, %.90s", name, uuid);
+    report_add(report, what, VERDICT_OK, NULL, "%.90s, %.90s", name, uuid);
     check_call(
         report, nvml, index, "energy counter", nvml->energy_mj != NULL,
         nvml->energy_mj ? nvml->energy_mj(device, &energy_mj) : 0,
@@ -111,31 +78,33 @@ static void check_nvml(struct report *report)
     int code, r = nvml_library_open("libnvidia-ml.so.1", &nvml, &err);
 
     if (r < 0) {
-        find(
+        report_add(
             report, "nvidia library", VERDICT_MISSING,
             "install NVIDIA's driver (Debian: apt install nvidia-driver), or run the container with "
             "the NVIDIA runtime; nothing to do on a node without NVIDIA GPUs",
             "%.200s", err.text);
         return;
     }
-    find(report, "nvidia library", VERDICT_OK, NULL, "libnvidia-ml.so.1 is here");
+    report_add(report, "nvidia library", VERDICT_OK, NULL, "libnvidia-ml.so.1 is here");
     code = nvml.init();
     if (code != NVML_SUCCESS) {
-        find(report, "nvidia driver", VERDICT_MISSING,
-             code == NVML_NO_PERMISSION ? "run as a user that may open /dev/nvidia*"
-             : code == NVML_LIB_RM_VERSION_MISMATCH
-                 ? "reboot, or reload the driver: it was upgraded under the running kernel module"
-                 : "load the driver: modprobe nvidia",
-             "%s", nvml_library_error(&nvml, code));
+        report_add(
+            report, "nvidia driver", VERDICT_MISSING,
+            code == NVML_NO_PERMISSION ? "run as a user that may open /dev/nvidia*"
+            : code == NVML_LIB_RM_VERSION_MISMATCH
+                ? "reboot, or reload the driver: it was upgraded under the running kernel module"
+                : "load the driver: modprobe nvidia",
+            "%s", nvml_library_error(&nvml, code));
         nvml_library_close(&nvml);
         return;
     }
     if (nvml.driver_version)
         (void)nvml.driver_version(driver, sizeof(driver));
-    find(report, "nvidia driver", VERDICT_OK, NULL, "%.79s", driver);
+    report_add(report, "nvidia driver", VERDICT_OK, NULL, "%.79s", driver);
     code = nvml.device_count(&count);
     if (code != NVML_SUCCESS || count == 0)
-        find(report, "gpus", VERDICT_MISSING, "give the container a GPU", "the driver shows none");
+        report_add(report, "gpus", VERDICT_MISSING, "give the container a GPU",
+                   "the driver shows none");
     for (uint32_t i = 0; i < MIN(count, (uint32_t)SAMPLE_GPU_MAX); i++)
         check_gpu(report, &nvml, i);
     (void)nvml.shutdown();
@@ -154,61 +123,18 @@ static void check_processes(struct report *report, const struct host *host)
     proc_reader_init(&proc, host);
     r = proc_identify(&proc, 1, &arena, &init);
     if (r < 0)
-        find(report, "processes", VERDICT_MISSING, "give the real one with --path.procfs",
-             "procfs does not show pid 1: %s", strerror(-r));
+        report_add(report, "processes", VERDICT_MISSING, "give the real one with --path.procfs",
+                   "procfs does not show pid 1: %s", strerror(-r));
     else
-        find(report, "processes", VERDICT_OK, NULL,
-             "pid 1 is %.80s; if that is not the node's init, run in the host's PID namespace",
-             init.name);
+        report_add(
+            report, "processes", VERDICT_OK, NULL,
+            "pid 1 is %.80s; if that is not the node's init, run in the host's PID namespace",
+            init.name);
     if (geteuid() != 0)
-        find(report, "privileges", VERDICT_LIMITED, "run as root, or with CAP_SYS_PTRACE",
-             "not root: names of other users' executables cannot be read, only their commands");
+        report_add(
+            report, "privileges", VERDICT_LIMITED, "run as root, or with CAP_SYS_PTRACE",
+            "not root: names of other users' executables cannot be read, only their commands");
     arena_done(&arena);
-}
-
-static void print_text(const struct report *report, struct buffer *out)
-{
-    for (size_t i = 0; i < report->count; i++) {
-        const struct finding *finding = &report->findings[i];
-        char line[512];
-
-        snprintf(line, sizeof(line), "%-8s %-24s %s\n", verdict_words[finding->verdict],
-                 finding->what, finding->detail);
-        buffer_str(out, line);
-        if (finding->remedy) {
-            buffer_str(out, "                                  -> ");
-            buffer_str(out, finding->remedy);
-            buffer_char(out, '\n');
-        }
-    }
-}
-
-static void put_pair(struct buffer *out, const char *key, const char *value)
-{
-    json_string(out, key);
-    buffer_char(out, ':');
-    json_string(out, value);
-}
-
-static void print_json(const struct report *report, struct buffer *out)
-{
-    buffer_str(out, "{\"findings\":[");
-    for (size_t i = 0; i < report->count; i++) {
-        const struct finding *finding = &report->findings[i];
-
-        buffer_str(out, i ? ",\n {" : "\n {");
-        put_pair(out, "what", finding->what);
-        buffer_char(out, ',');
-        put_pair(out, "verdict", verdict_words[finding->verdict]);
-        buffer_char(out, ',');
-        put_pair(out, "detail", finding->detail);
-        if (finding->remedy) {
-            buffer_char(out, ',');
-            put_pair(out, "remedy", finding->remedy);
-        }
-        buffer_char(out, '}');
-    }
-    buffer_str(out, "]}\n");
 }
 
 int verb_check(const struct cli *cli)
@@ -227,11 +153,12 @@ int verb_check(const struct cli *cli)
     }
     check_nvml(report);
     check_processes(report, &host);
+    check_identity(report, &host, options);
     buffer_init(&text, TEXT_CAP_BYTES);
     if (options->json)
-        print_json(report, &text);
+        report_print_json(report, &text);
     else
-        print_text(report, &text);
+        report_print_text(report, &text);
     status = verb_print(&text);
     buffer_done(&text);
     host_close(&host);

@@ -41,6 +41,8 @@ int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device
         .driver = strdup(device->driver),
         .power_limit_mw = device->power_limit_mw,
         .memory_bytes = device->memory_bytes,
+        .has_minor = device->has_minor,
+        .minor = device->minor,
         .window_count = 1,
     };
     r = gpu->uuid && gpu->name && gpu->driver ? 0 : -ENOMEM;

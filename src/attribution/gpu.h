@@ -44,6 +44,8 @@ struct gpu {
     uint32_t meter;
     char *uuid, *name, *driver;
     uint64_t power_limit_mw, memory_bytes; /* 0: unknown */
+    bool has_minor;
+    uint32_t minor;
 
     uint64_t latest_us; /* the latest time of any sample */
 

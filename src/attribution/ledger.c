@@ -22,9 +22,9 @@ void ledger_done(struct ledger *ledger)
     for (size_t i = 0; i < ledger->meter_count; i++)
         free(ledger->meters[i].meter_id);
     for (size_t i = 0; i < ledger->process_slots; i++)
-        free(ledger->processes[i].name);
+        ledger_process_done(&ledger->processes[i]);
     for (size_t i = 0; i < ledger->workload_slots; i++)
-        free(ledger->workloads[i].id);
+        ledger_workload_done(&ledger->workloads[i]);
     free(ledger->meters);
     free(ledger->processes);
     free(ledger->workloads);

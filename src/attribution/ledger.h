@@ -29,6 +29,15 @@ struct ledger_options {
      */
     bool (*is_live)(const void *context, const struct ledger_process *process);
     const void *context;
+
+    /* Who pays for a process; WORKLOAD_PROCESS if nothing is known of it. Pure. */
+    void (*find_owner)(const struct sample_process *who, struct workload_owner *ret_owner);
+};
+
+/* Names as they are shown: fixed once, because a label that changes would be another series. */
+struct ledger_names {
+    bool fixed;
+    char *name, *namespace, *pod, *container; /* NULL: none */
 };
 
 struct ledger_meter {
@@ -61,7 +70,12 @@ struct ledger_process {
     uint32_t meter;
     uint32_t workload;
     uint64_t start_us; /* 0: unknown */
-    char *name;        /* may be NULL */
+    uint64_t opened_us;
+    char *name;         /* may be NULL */
+    char *container_id; /* the container that it is in; may be NULL */
+    bool container_is_claim;
+    char *pod_uid; /* may be NULL */
+    struct ledger_names names;
     uint64_t active_uj, idle_uj;
     uint64_t measured_uj; /* the part of both that was measured */
     uint64_t last_settled_us;
@@ -72,6 +86,10 @@ struct ledger_workload {
     bool used;
     enum workload_kind kind;
     char *id;
+    char *container_id; /* may be NULL */
+    char *pod_uid;      /* may be NULL */
+    uint64_t opened_us;
+    struct ledger_names names;
     size_t process_count;
     uint32_t first_account; /* a list over ledger_account.next */
 };
@@ -98,7 +116,7 @@ struct ledger {
     struct ledger_account *accounts; /* likewise */
     size_t account_slots;
     uint32_t free_account;
-    uint64_t latest_us;     /* end of the latest window booked */
+    uint64_t latest_us;     /* end of the latest window booked; 0: none yet */
     uint64_t retired_at_us; /* when workloads were last retired; 0: never */
     uint64_t processes_dropped, workloads_dropped;
 };
@@ -152,10 +170,10 @@ int ledger_open_account(struct ledger *ledger, uint32_t workload, uint32_t meter
                         uint32_t *ret_account);
 
 /*
- * The workload of this kind and id, opened where there is none. At --max-workloads those without a
+ * The workload of this owner, opened where there is none. At --max-workloads those without a
  * process are retired to make room; if there are none, it is the workload `other`.
  */
-int ledger_open_workload(struct ledger *ledger, enum workload_kind kind, const char *id,
+int ledger_open_workload(struct ledger *ledger, const struct workload_owner *owner,
                          uint32_t *ret_workload);
 
 /* Counts a process out of its workload. A workload that never had a joule goes at once. */
@@ -165,8 +183,22 @@ void ledger_leave_workload(struct ledger *ledger, uint32_t workload);
  */
 void ledger_retire_workloads(struct ledger *ledger, uint64_t now_us);
 
+/*
+ * Fixes the names of what has none yet: as soon as `find` knows them, and after HOLD_US in any
+ * case. Until then it is booked but not shown. The found names need not outlive the call.
+ */
+typedef bool ledger_find_names(void *context, const struct workload_owner *owner,
+                               struct workload_names *ret_names);
+int ledger_fix_names(struct ledger *ledger, uint64_t now_us, ledger_find_names *find,
+                     void *context);
+
 /* Smoothed power of an account, over about 10 s. */
 double ledger_power_mw(const struct ledger *ledger, const struct ledger_account *account);
+
+/* Free what a slot owns; the slot is empty then. */
+void ledger_process_done(struct ledger_process *process);
+void ledger_workload_done(struct ledger_workload *workload);
+void ledger_names_done(struct ledger_names *names);
 
 /* Meter minus everything booked, and workloads minus processes; the worse of the two. 0, or a bug.
  */

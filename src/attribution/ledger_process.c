@@ -43,6 +43,15 @@ static void supersede(struct ledger *ledger, uint32_t index)
     process->superseded = true;
 }
 
+void ledger_process_done(struct ledger_process *process)
+{
+    free(process->name);
+    free(process->container_id);
+    free(process->pod_uid);
+    ledger_names_done(&process->names);
+    *process = (struct ledger_process){0};
+}
+
 /* Its joules stay with its workload, and with its meter as swept. */
 static void forget(struct ledger *ledger, uint32_t index)
 {
@@ -52,8 +61,7 @@ static void forget(struct ledger *ledger, uint32_t index)
         supersede(ledger, index);
     ledger->meters[process->meter].swept_uj += process->active_uj + process->idle_uj;
     ledger_leave_workload(ledger, process->workload);
-    free(process->name);
-    *process = (struct ledger_process){0};
+    ledger_process_done(process);
     ledger->process_count--;
 }
 
@@ -128,6 +136,7 @@ static int open_with(struct ledger *ledger, uint32_t meter, uint32_t pid, uint32
         .pid = pid,
         .meter = meter,
         .workload = workload,
+        .opened_us = ledger->latest_us,
     };
     ledger->process_count++;
     ledger->workloads[workload].process_count++;
@@ -143,7 +152,8 @@ static int open_overflow(struct ledger *ledger, uint32_t meter, uint32_t *ret_pr
 
     ledger->processes_dropped++;
     if (m->overflow == LEDGER_NONE) {
-        r = ledger_open_workload(ledger, WORKLOAD_OTHER, "other", &workload);
+        r = ledger_open_workload(
+            ledger, &(struct workload_owner){.kind = WORKLOAD_OTHER, .id = "other"}, &workload);
         if (r == 0)
             r = open_with(ledger, meter, 0, workload, &m->overflow);
         if (r < 0)
@@ -153,31 +163,31 @@ static int open_overflow(struct ledger *ledger, uint32_t meter, uint32_t *ret_pr
     return 0;
 }
 
-/* The workload that is named by a process' cgroup, or else by the process itself. */
-static int workload_of(struct ledger *ledger, const struct sample_process *who,
-                       uint32_t *ret_workload)
+/* Who pays for the process; where nothing is known of it, it does itself. */
+static void find_owner(const struct ledger *ledger, const struct sample_process *who,
+                       struct workload_owner *ret_owner)
 {
-    char id[64];
-
-    if (who->cgroup[0] != '\0')
-        return ledger_open_workload(ledger, WORKLOAD_CGROUP, who->cgroup, ret_workload);
+    ledger->options.find_owner(who, ret_owner);
+    if (ret_owner->kind != WORKLOAD_PROCESS)
+        return;
     if (who->start_us > 0)
-        snprintf(id, sizeof(id), "%u@%llu", who->pid,
+        snprintf(ret_owner->id, sizeof(ret_owner->id), "%u@%llu", who->pid,
                  (unsigned long long)(who->start_us / USEC_PER_SEC));
     else
-        snprintf(id, sizeof(id), "%u", who->pid);
-    return ledger_open_workload(ledger, WORKLOAD_PROCESS, id, ret_workload);
+        snprintf(ret_owner->id, sizeof(ret_owner->id), "%u", who->pid);
 }
 
 static int open_account_for(struct ledger *ledger, uint32_t meter, const struct sample_process *who,
                             uint32_t *ret_process)
 {
+    struct workload_owner owner;
     uint32_t workload;
     int r;
 
     if (ledger->process_count >= ledger->options.max_processes && !make_room(ledger))
         return open_overflow(ledger, meter, ret_process);
-    r = workload_of(ledger, who, &workload);
+    find_owner(ledger, who, &owner);
+    r = ledger_open_workload(ledger, &owner, &workload);
     if (r < 0)
         return r;
     r = open_with(ledger, meter, who->pid, workload, ret_process);
@@ -199,23 +209,29 @@ int ledger_open_process(struct ledger *ledger, uint32_t meter, uint32_t pid, uin
     return open_account_for(ledger, meter, &unknown, ret_process);
 }
 
-/* Names an account that was opened before its process was known. */
-static int name_account(struct ledger *ledger, uint32_t index, const struct sample_process *who)
+static int replace_text(char **text, const char *with)
+{
+    char *copy = with[0] != '\0' ? strdup(with) : NULL;
+
+    if (with[0] != '\0' && !copy)
+        return -ENOMEM;
+    free(*text);
+    *text = copy;
+    return 0;
+}
+
+/* From now on this owner pays for the process. What it has paid for stays paid. */
+static int move_to(struct ledger *ledger, uint32_t index, const struct workload_owner *owner)
 {
     struct ledger_process *process = &ledger->processes[index];
     uint32_t workload, account;
-    char *name;
-    int r;
+    int r = ledger_open_workload(ledger, owner, &workload);
 
-    if (who->name[0] != '\0' && !process->name) {
-        name = strdup(who->name);
-        if (!name)
-            return -ENOMEM;
-        process->name = name;
-    }
-    process->identified = true;
-    process->start_us = who->start_us;
-    r = workload_of(ledger, who, &workload);
+    if (r == 0)
+        r = replace_text(&process->container_id, owner->container_id);
+    if (r == 0)
+        r = replace_text(&process->pod_uid, owner->pod_uid);
+    process->container_is_claim = owner->container_is_claim;
     if (r < 0 || workload == process->workload)
         return r;
     r = ledger_open_account(ledger, workload, process->meter, &account);
@@ -224,6 +240,27 @@ static int name_account(struct ledger *ledger, uint32_t index, const struct samp
     if (r == 0)
         process->workload = workload;
     return r;
+}
+
+/* Says who the process of an account is: for the first time, or because it moved to another
+ * cgroup. */
+static int name_account(struct ledger *ledger, uint32_t index, const struct sample_process *who)
+{
+    struct ledger_process *process = &ledger->processes[index];
+    struct workload_owner owner;
+
+    if (who->name[0] != '\0' && !process->name) {
+        int r = replace_text(&process->name, who->name);
+
+        if (r < 0)
+            return r;
+    }
+    if (process->identified && who->cgroup[0] == '\0')
+        return 0; /* somebody who knows less */
+    process->identified = true;
+    process->start_us = who->start_us;
+    find_owner(ledger, who, &owner);
+    return move_to(ledger, index, &owner);
 }
 
 int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_process *who,
@@ -235,11 +272,7 @@ int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_p
     if (ledger_find_process(ledger, meter, who->pid, &index)) {
         const struct ledger_process *known = &ledger->processes[index];
 
-        if (known->start_us == who->start_us && known->identified) {
-            *ret_process = index;
-            return 0;
-        }
-        if (known->start_us > 0 && who->start_us > 0)
+        if (known->start_us > 0 && who->start_us > 0 && known->start_us != who->start_us)
             supersede(ledger, index);
     }
     r = ledger_open_process(ledger, meter, who->pid, &index);

@@ -10,20 +10,17 @@
 /* The shortest time between two retirements: each of them starts new series (see below). */
 static const uint64_t RETIRE_INTERVAL_US = 60 * USEC_PER_SEC;
 
-struct workload_key {
-    enum workload_kind kind;
-    const char *id;
-};
+static const struct workload_owner other = {.kind = WORKLOAD_OTHER, .id = "other"};
 
-static uint64_t hash_of(struct workload_key key)
+static uint64_t hash_of(enum workload_kind kind, const char *id)
 {
-    return map_hash_u64(map_hash_bytes(span_of(key.id)) + key.kind);
+    return map_hash_u64(map_hash_bytes(span_of(id)) + kind);
 }
 
 static bool is_workload(const void *context, uint32_t value, const void *key)
 {
     const struct ledger_workload *workload = &((const struct ledger *)context)->workloads[value];
-    const struct workload_key *wanted = key;
+    const struct workload_owner *wanted = key;
 
     return workload->kind == wanted->kind && strcmp(workload->id, wanted->id) == 0;
 }
@@ -49,32 +46,60 @@ static int take_slot(struct ledger *ledger, uint32_t *ret_index)
     return 0;
 }
 
-static int open_new(struct ledger *ledger, struct workload_key key, uint32_t *ret_workload)
+void ledger_workload_done(struct ledger_workload *workload)
 {
-    _cleanup_free_ char *id = strdup(key.id);
-    uint32_t index;
-    int r = id ? take_slot(ledger, &index) : -ENOMEM;
+    free(workload->id);
+    free(workload->container_id);
+    free(workload->pod_uid);
+    ledger_names_done(&workload->names);
+    *workload = (struct ledger_workload){0};
+}
 
-    if (r == 0)
-        r = map_insert(&ledger->workload_map, hash_of(key), index);
-    if (r < 0)
-        return r;
-    ledger->workloads[index] = (struct ledger_workload){
+static bool is_container(enum workload_kind kind)
+{
+    return kind == WORKLOAD_POD || kind == WORKLOAD_CONTAINER;
+}
+
+static int open_new(struct ledger *ledger, const struct workload_owner *owner,
+                    uint32_t *ret_workload)
+{
+    struct ledger_workload workload = {
         .used = true,
-        .kind = key.kind,
-        .id = TAKE_PTR(id),
+        .kind = owner->kind,
+        .id = strdup(owner->id),
+        /* A job or VM is one row, whatever containers run in it. */
+        .container_id = owner->container_id[0] && is_container(owner->kind)
+                            ? strdup(owner->container_id)
+                            : NULL,
+        .pod_uid = owner->pod_uid[0] ? strdup(owner->pod_uid) : NULL,
+        .opened_us = ledger->latest_us,
         .first_account = LEDGER_NONE,
     };
+    uint32_t index;
+    int r = workload.id ? take_slot(ledger, &index) : -ENOMEM;
+
+    if (r == 0)
+        r = map_insert(&ledger->workload_map, hash_of(owner->kind, owner->id), index);
+    if (r < 0) {
+        ledger_workload_done(&workload);
+        return r;
+    }
+    ledger->workloads[index] = workload;
     ledger->workload_count++;
     *ret_workload = index;
     return 0;
+}
+
+/* Those that are everybody's are there for ever: their counters must never go back. */
+static bool is_common(enum workload_kind kind)
+{
+    return kind == WORKLOAD_OTHER || kind == WORKLOAD_SYSTEM;
 }
 
 /* Closes a workload; what its accounts hold goes to the meters' `retired`. */
 static void retire(struct ledger *ledger, uint32_t index)
 {
     struct ledger_workload *workload = &ledger->workloads[index];
-    struct workload_key key = {workload->kind, workload->id};
 
     while (workload->first_account != LEDGER_NONE) {
         uint32_t at = workload->first_account;
@@ -88,9 +113,8 @@ static void retire(struct ledger *ledger, uint32_t index)
         account->next = ledger->free_account;
         ledger->free_account = at;
     }
-    map_remove(&ledger->workload_map, hash_of(key), index);
-    free(workload->id);
-    *workload = (struct ledger_workload){0};
+    map_remove(&ledger->workload_map, hash_of(workload->kind, workload->id), index);
+    ledger_workload_done(workload);
     ledger->workload_count--;
 }
 
@@ -105,7 +129,7 @@ static void retire_ended(struct ledger *ledger, uint64_t now_us)
 
     for (uint32_t i = 0; i < ledger->workload_slots; i++) {
         if (!ledger->workloads[i].used || ledger->workloads[i].process_count > 0 ||
-            ledger->workloads[i].kind == WORKLOAD_OTHER)
+            is_common(ledger->workloads[i].kind))
             continue;
         retire(ledger, i);
         any = true;
@@ -114,21 +138,20 @@ static void retire_ended(struct ledger *ledger, uint64_t now_us)
         ledger->retired_at_us = MAX(now_us, ledger->retired_at_us + 1);
 }
 
-int ledger_open_workload(struct ledger *ledger, enum workload_kind kind, const char *id,
+int ledger_open_workload(struct ledger *ledger, const struct workload_owner *owner,
                          uint32_t *ret_workload)
 {
-    struct workload_key key = {kind, id};
-
-    if (map_find(&ledger->workload_map, hash_of(key), is_workload, ledger, &key, ret_workload))
+    if (map_find(&ledger->workload_map, hash_of(owner->kind, owner->id), is_workload, ledger, owner,
+                 ret_workload))
         return 0;
-    if (kind == WORKLOAD_OTHER)
-        return open_new(ledger, key, ret_workload);
+    if (is_common(owner->kind))
+        return open_new(ledger, owner, ret_workload);
     if (ledger->workload_count >= ledger->options.max_workloads)
         retire_ended(ledger, ledger->latest_us);
     if (ledger->workload_count < ledger->options.max_workloads)
-        return open_new(ledger, key, ret_workload);
+        return open_new(ledger, owner, ret_workload);
     ledger->workloads_dropped++;
-    return ledger_open_workload(ledger, WORKLOAD_OTHER, "other", ret_workload);
+    return ledger_open_workload(ledger, &other, ret_workload);
 }
 
 int ledger_open_account(struct ledger *ledger, uint32_t workload, uint32_t meter,
@@ -179,8 +202,7 @@ static uint64_t workload_total_uj(const struct ledger *ledger, uint32_t workload
 void ledger_leave_workload(struct ledger *ledger, uint32_t workload)
 {
     if (--ledger->workloads[workload].process_count == 0 &&
-        ledger->workloads[workload].kind != WORKLOAD_OTHER &&
-        workload_total_uj(ledger, workload) == 0)
+        !is_common(ledger->workloads[workload].kind) && workload_total_uj(ledger, workload) == 0)
         retire(ledger, workload);
 }
 

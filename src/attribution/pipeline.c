@@ -32,6 +32,7 @@ int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_p
                                        .retention_us = options->retention_us,
                                        .is_live = is_live,
                                        .context = pipeline,
+                                       .find_owner = options->find_owner,
                                    });
     *ret_pipeline = pipeline;
     return 0;
@@ -123,6 +124,14 @@ int pipeline_finish(struct pipeline *pipeline)
             result = r;
     }
     return result;
+}
+
+void pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us)
+{
+    /* Out of memory: they stay held back, and are tried again at the next snapshot. */
+    if (pipeline->options.find_names)
+        (void)ledger_fix_names(&pipeline->ledger, now_us, pipeline->options.find_names,
+                               pipeline->options.names_context);
 }
 
 void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us)

@@ -15,6 +15,12 @@ struct pipeline_options {
     struct gpu_options gpu;
     size_t max_processes, max_workloads;
     uint64_t retention_us; /* UINT64_MAX: for ever */
+
+    /* As in ledger_options. */
+    void (*find_owner)(const struct sample_process *who, struct workload_owner *ret_owner);
+    /* Where names come from. NULL: from nowhere, and nothing is held back for want of them. */
+    ledger_find_names *find_names;
+    void *names_context;
 };
 
 struct pipeline {
@@ -39,7 +45,11 @@ int pipeline_finish(struct pipeline *pipeline);
 /* Forgets what ended longer ago than the retention. */
 void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us);
 
-/* Adds the books, as of now, to an empty snapshot. Gauges that are older than `stale_us` are left
+/* Fixes the names that are known by now: to be called before a snapshot is taken. */
+void pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us);
+
+/* Adds the books, as of now, to an empty snapshot. What is held back for want of its names counts
+ * as pending. Gauges that are older than `stale_us` are left
  * out. */
 int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                       struct snapshot *snapshot);

@@ -13,9 +13,9 @@ static bool is_fresh(struct gpu_reading reading, uint64_t now_us, uint64_t stale
     return reading.t_us > 0 && reading.t_us + stale_us >= now_us;
 }
 
-static char *copy_text(struct arena *arena, const char *text)
+static const char *copy_text(struct arena *arena, const char *text)
 {
-    return arena_copy(arena, text ? text : "", text ? strlen(text) : 0);
+    return text && text[0] ? arena_copy(arena, text, strlen(text)) : "";
 }
 
 /* The board of this meter is gone, and another one has its index. */
@@ -23,6 +23,54 @@ static bool is_replaced(const struct pipeline *pipeline, uint32_t meter)
 {
     return !pipeline_gpu_of_meter(pipeline, meter) &&
            pipeline->gpus[pipeline->ledger.meters[meter].gpu];
+}
+
+/* Booked, but not to be shown yet. */
+static bool is_held(const struct pipeline *pipeline, const struct ledger_names *names)
+{
+    return pipeline->options.find_names && !names->fixed;
+}
+
+static struct workload_names copy_names(struct arena *arena, const struct ledger_names *from)
+{
+    return (struct workload_names){
+        .name = copy_text(arena, from->name),
+        .namespace = copy_text(arena, from->namespace),
+        .pod = copy_text(arena, from->pod),
+        .container = copy_text(arena, from->container),
+    };
+}
+
+static bool has_names(struct workload_names names)
+{
+    return names.name && names.namespace && names.pod && names.container;
+}
+
+/*
+ * What a scrape shows of a meter: what the system used is nobody's, and what is held back is not
+ * settled yet, so that on every page the meter is the sum of its rows.
+ */
+static void fold_accounts(const struct pipeline *pipeline, struct snapshot_meter *meters)
+{
+    const struct ledger *ledger = &pipeline->ledger;
+
+    for (size_t i = 0; i < ledger->workload_slots; i++) {
+        const struct ledger_workload *workload = &ledger->workloads[i];
+
+        if (!workload->used)
+            continue;
+        for (uint32_t a = workload->first_account; a != LEDGER_NONE; a = ledger->accounts[a].next) {
+            struct snapshot_meter *meter = &meters[ledger->accounts[a].meter];
+            uint64_t energy_uj = account_total_uj(&ledger->accounts[a].account);
+
+            if (workload->kind == WORKLOAD_SYSTEM) {
+                meter->unowned_uj[UNOWNED_SYSTEM] += energy_uj;
+            } else if (is_held(pipeline, &workload->names)) {
+                meter->energy_uj -= energy_uj;
+                meter->pending_uj += energy_uj;
+            }
+        }
+    }
 }
 
 static int add_meters(const struct pipeline *pipeline, struct snapshot *snapshot)
@@ -53,6 +101,7 @@ static int add_meters(const struct pipeline *pipeline, struct snapshot *snapshot
         if (!to->meter_id)
             return -ENOMEM;
     }
+    fold_accounts(pipeline, meters);
     snapshot->meters = meters;
     snapshot->meter_count = ledger->meter_count;
     return 0;
@@ -76,6 +125,8 @@ static int add_gpus(const struct pipeline *pipeline, uint64_t now_us, uint64_t s
             .uuid = copy_text(&snapshot->arena, from->uuid),
             .name = copy_text(&snapshot->arena, from->name),
             .driver = copy_text(&snapshot->arena, from->driver),
+            .has_minor = from->has_minor,
+            .minor = from->minor,
             .labels_garbage = from->labels.garbage,
             .labels_repeated = from->labels.repeated,
             .labels_late = from->labels.late,
@@ -182,14 +233,18 @@ static int add_processes(const struct pipeline *pipeline, uint64_t now_us, uint6
             .gpu = ledger->meters[from->meter].gpu,
             .pid = from->pid,
             .superseded = from->superseded || is_replaced(pipeline, from->meter),
+            .held = is_held(pipeline, &from->names),
             .name = copy_text(&snapshot->arena, from->name),
+            .names = copy_names(&snapshot->arena, &from->names),
+            .container_id = copy_text(&snapshot->arena, from->container_id),
+            .pod_uid = copy_text(&snapshot->arena, from->pod_uid),
             .active_uj = from->active_uj,
             .idle_uj = from->idle_uj,
             .measured_uj = from->measured_uj,
             .start_us = from->start_us,
             .valid = from->start_us > 0 ? SNAPSHOT_PROCESS_START : 0,
         };
-        if (!to->name)
+        if (!to->name || !has_names(to->names) || !to->container_id || !to->pod_uid)
             return -ENOMEM;
         gpu = pipeline_gpu_of_meter(pipeline, from->meter);
         if (gpu)
@@ -233,6 +288,9 @@ static int add_retired(const struct ledger *ledger, struct snapshot *snapshot,
         rows[snapshot->workload_count++] = (struct snapshot_workload){
             .kind = WORKLOAD_RETIRED,
             .id = text,
+            .names = {"", "", "", ""},
+            .container_id = "",
+            .pod_uid = "",
             .meter = i,
             .account = ledger->meters[i].retired,
             .power_mw = -1,
@@ -251,21 +309,26 @@ static int add_workloads(const struct pipeline *pipeline, struct snapshot *snaps
         return -ENOMEM;
     for (size_t i = 0; i < ledger->workload_slots; i++) {
         const struct ledger_workload *workload = &ledger->workloads[i];
-        const char *id;
+        struct snapshot_workload row;
 
-        if (!workload->used)
+        if (!workload->used || workload->kind == WORKLOAD_SYSTEM ||
+            is_held(pipeline, &workload->names))
             continue;
-        id = copy_text(&snapshot->arena, workload->id);
-        if (!id)
+        row = (struct snapshot_workload){
+            .kind = workload->kind,
+            .id = copy_text(&snapshot->arena, workload->id),
+            .names = copy_names(&snapshot->arena, &workload->names),
+            .container_id = copy_text(&snapshot->arena, workload->container_id),
+            .pod_uid = copy_text(&snapshot->arena, workload->pod_uid),
+        };
+        if (!row.id || !has_names(row.names) || !row.container_id || !row.pod_uid)
             return -ENOMEM;
-        for (uint32_t a = workload->first_account; a != LEDGER_NONE; a = ledger->accounts[a].next)
-            rows[snapshot->workload_count++] = (struct snapshot_workload){
-                .kind = workload->kind,
-                .id = id,
-                .meter = ledger->accounts[a].meter,
-                .account = ledger->accounts[a].account,
-                .power_mw = ledger_power_mw(ledger, &ledger->accounts[a]),
-            };
+        for (uint32_t a = workload->first_account; a != LEDGER_NONE; a = ledger->accounts[a].next) {
+            row.meter = ledger->accounts[a].meter;
+            row.account = ledger->accounts[a].account;
+            row.power_mw = ledger_power_mw(ledger, &ledger->accounts[a]);
+            rows[snapshot->workload_count++] = row;
+        }
     }
     r = add_retired(ledger, snapshot, rows);
     qsort(rows, snapshot->workload_count, sizeof(*rows), by_workload);

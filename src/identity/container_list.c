@@ -78,6 +78,7 @@ int container_list_add_spans(struct container_list *list, const struct container
         .pod = runtime_text(arena, container->pod),
         .pod_uid = runtime_text(arena, container->pod_uid),
         .image = runtime_text(arena, container->image),
+        .is_pod_certain = container->is_pod_certain,
     };
     if (!item.id || !item.name || !item.namespace || !item.pod || !item.pod_uid || !item.image ||
         !make_room(list))
@@ -100,5 +101,6 @@ int container_list_add(struct container_list *list, const struct container *cont
                                               .pod = span_or_empty(container->pod),
                                               .pod_uid = span_or_empty(container->pod_uid),
                                               .image = span_or_empty(container->image),
+                                              .is_pod_certain = container->is_pod_certain,
                                           });
 }

@@ -71,7 +71,7 @@ static struct span read_image(struct span image)
 static int add_container(struct span message, struct container_list *list)
 {
     struct protobuf reader = protobuf_message(message);
-    struct container_spans container = {0};
+    struct container_spans container = {.is_pod_certain = true};
     struct span metadata_name = {NULL, 0};
     struct protobuf_field field;
 
@@ -103,6 +103,7 @@ static int add_sandbox(struct span message, struct container_list *list)
         .namespace = protobuf_find_bytes(metadata, SANDBOX_NAMESPACE),
         .pod = protobuf_find_bytes(metadata, SANDBOX_NAME),
         .pod_uid = protobuf_find_bytes(metadata, SANDBOX_UID),
+        .is_pod_certain = true,
     };
 
     return container_list_add_spans(list, &sandbox);

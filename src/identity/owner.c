@@ -23,6 +23,8 @@ static void own_by_pod(const struct cgroup_place *place, struct workload_owner *
     const char *container = place->pod_container_id;
 
     set_owner(owner, WORKLOAD_POD, place->scope, container[0] ? container : place->pod_uid);
+    if (place->scope[0] != '\0')
+        return;
     set_container(owner, container);
     memcpy(owner->pod_uid, place->pod_uid, sizeof(owner->pod_uid));
 }
@@ -58,13 +60,18 @@ static void own_by_host(const struct cgroup_place *place, uint32_t uid,
         own_by_user(place->has_uid ? place->uid : uid, owner);
 }
 
-/* The label of a job's or VM's container is trusted, although what is in a job is not: it is shown
- * and asked for by that id alone. */
+/* A container that the node's own services named is around or in the job or VM. One that only the
+ * job can have named is its claim. */
 static void own_by_holder(const struct cgroup_place *place, enum workload_kind kind, const char *id,
                           struct workload_owner *owner)
 {
     set_owner(owner, kind, place->scope, id);
     set_container(owner, place->trusted_container_id);
+    if (kind != WORKLOAD_SLURM || place->scope[0] != '\0' || owner->container_id[0] != '\0')
+        return;
+    set_container(owner,
+                  place->outer_container_id[0] ? place->outer_container_id : place->container_id);
+    owner->container_is_claim = owner->container_id[0] != '\0';
 }
 
 void owner_find(const struct cgroup_place *place, uint32_t uid, struct workload_owner *ret_owner)
@@ -80,7 +87,8 @@ void owner_find(const struct cgroup_place *place, uint32_t uid, struct workload_
         own_by_holder(place, WORKLOAD_VM, place->machine, ret_owner);
     } else if (place->kind == CGROUP_CONTAINER) {
         set_owner(ret_owner, WORKLOAD_CONTAINER, place->scope, place->container_id);
-        set_container(ret_owner, place->container_id);
+        if (place->scope[0] == '\0')
+            set_container(ret_owner, place->container_id);
     } else if (place->kind == CGROUP_LXC) {
         set_owner(ret_owner, WORKLOAD_LXC, place->scope, place->machine);
     } else if (place->kind == CGROUP_NSPAWN) {

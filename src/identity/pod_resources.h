@@ -13,6 +13,9 @@
 #include "core/error.h"
 #include "core/span.h"
 
+/* Where the kubelet has it, below the host's root. */
+#define POD_RESOURCES_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"
+
 /* What a device id of a plugin stands for. */
 enum allocation_kind {
     ALLOCATION_GPU_UUID, /* NVIDIA "GPU-...": `id` is the uuid */

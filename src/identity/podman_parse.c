@@ -13,6 +13,7 @@ static int add_container(const struct json *entry, struct container_list *list)
                                   .name = json_is_true(json_get(entry, "IsInfra")) ? "POD" : name,
                                   .pod = json_text(json_get(entry, "PodName")),
                                   .image = json_text(json_get(entry, "Image")),
+                                  .is_pod_certain = true,
                               });
 }
 

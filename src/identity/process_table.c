@@ -421,6 +421,18 @@ const struct process_table_owner *process_table_owner_at(const struct process_ta
     return index < table->owners.count ? &table->owners.items[index]->view : NULL;
 }
 
+uint32_t process_table_next_pid(const struct process_table *table,
+                                const struct process_table_owner *owner, uint32_t after_pid)
+{
+    for (size_t i = 0; i < table->now.count; i++) {
+        const struct process *process = &table->now.items[i];
+
+        if (process->pid > after_pid && process->owner && &process->owner->view == owner)
+            return process->pid;
+    }
+    return 0;
+}
+
 void process_table_get_stats(const struct process_table *table,
                              struct process_table_stats *ret_stats)
 {

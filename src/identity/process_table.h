@@ -66,5 +66,9 @@ uint64_t process_table_start_ticks(const struct process_table *table, uint32_t p
 /* The owners that have processes: index from 0 on, NULL behind the last. */
 const struct process_table_owner *process_table_owner_at(const struct process_table *table,
                                                          size_t index);
+/* The owner's process with the next higher pid; 0 behind the last. */
+uint32_t process_table_next_pid(const struct process_table *table,
+                                const struct process_table_owner *owner, uint32_t after_pid);
+
 void process_table_get_stats(const struct process_table *table,
                              struct process_table_stats *ret_stats);

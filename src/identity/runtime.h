@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "client/http_client.h"
@@ -22,6 +23,9 @@ struct container {
     const char *pod;       /* of Kubernetes or Podman */
     const char *pod_uid;
     const char *image;
+    /* Whoever starts a container can label it as they like. This runtime says itself that it is
+     * the pod's; otherwise the pod counts only where the cgroup names it, too. */
+    bool is_pod_certain;
 };
 
 enum {
@@ -45,6 +49,7 @@ int container_list_add(struct container_list *list, const struct container *cont
 /* The same, with texts as they stand in a reply. */
 struct container_spans {
     struct span id, name, namespace, pod, pod_uid, image;
+    bool is_pod_certain;
 };
 int container_list_add_spans(struct container_list *list, const struct container_spans *container);
 

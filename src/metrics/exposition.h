@@ -5,12 +5,14 @@
 
 #include "core/buffer.h"
 #include "metrics/text.h"
+#include "model/policy.h"
 #include "model/snapshot.h"
 
 struct exposition_options {
     enum text_format format;
     const char *process_prefix; /* --metric-prefix */
     bool compat_my_gpu_exporter;
+    enum expose expose;
     const char *version;
 };
 

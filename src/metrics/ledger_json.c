@@ -18,7 +18,6 @@ static void put_meter(struct buffer *out, const struct snapshot_meter *meter)
     put_field(out, "gpu", meter->gpu);
     put_field(out, "energy_uj", meter->energy_uj);
     put_field(out, "idle_uj", meter->unowned_uj[UNOWNED_IDLE]);
-    put_field(out, "system_uj", meter->unowned_uj[UNOWNED_SYSTEM]);
     put_field(out, "unattributed_uj", meter->unowned_uj[UNOWNED_UNATTRIBUTED]);
     put_field(out, "gap_uj", meter->unowned_uj[UNOWNED_GAP]);
     put_field(out, "resets", meter->resets);

@@ -52,6 +52,13 @@ const struct metric_name metric_names[METRIC_COUNT] = {
     [METRIC_WORKLOAD_CONFIDENCE] =
         {METRIC_PREFIX_OWN, "workload_energy_confidence_ratio", METRIC_GAUGE, "ratio",
          "How far the workload's energy is determined by data: 0 by time share only, 1 fully."},
+    [METRIC_WORKLOAD_INFO] =
+        {METRIC_PREFIX_OWN, "workload_info", METRIC_GAUGE, NULL,
+         "What is known of a workload; always 1. `unverified` names the labels that the workload "
+         "itself could have made up."},
+    [METRIC_WORKLOAD_GPU_ALLOCATED] =
+        {METRIC_PREFIX_OWN, "workload_gpu_allocated", METRIC_GAUGE, NULL,
+         "1 for each GPU that the kubelet has given to a container, used or not."},
     [METRIC_GPU_INFO] = {METRIC_PREFIX_OWN, "gpu_info", METRIC_GAUGE, NULL,
                          "What a GPU is; always 1."},
     [METRIC_GPU_POWER] = {METRIC_PREFIX_OWN, "gpu_power_watts", METRIC_GAUGE, "watts",
@@ -126,6 +133,12 @@ const struct metric_name metric_names[METRIC_COUNT] = {
         {METRIC_PREFIX_OWN, "series_dropped", METRIC_COUNTER, NULL,
          "Times that a process or workload was booked to `other` because of --max-processes or "
          "--max-workloads."},
+    [METRIC_NODE_PROCESSES] = {METRIC_PREFIX_OWN, "node_processes", METRIC_GAUGE, NULL,
+                               "Processes of the node at the last scan."},
+    [METRIC_NODE_PROCESSES_OUTSIDE] =
+        {METRIC_PREFIX_OWN, "node_processes_outside", METRIC_GAUGE, NULL,
+         "Processes whose owner cannot be told, because the exporter runs in a cgroup namespace "
+         "of its own. Above 0: run it in the host's."},
     [METRIC_REPLAY_ACTIVE] =
         {METRIC_PREFIX_OWN, "replay_active", METRIC_GAUGE, NULL,
          "1 if a recorded trace is played and nothing of this node is measured."},

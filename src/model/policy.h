@@ -8,6 +8,13 @@ enum idle_policy {
     IDLE_POLICY_NONE,         /* nobody: floor and context step are `idle` */
 };
 
+/* What is shown. All of it is booked, whatever is chosen here. */
+enum expose {
+    EXPOSE_ALL,
+    EXPOSE_CONTAINERS, /* workloads that are containers, in pods and outside; no processes */
+    EXPOSE_PODS,       /* workloads that are containers of pods; no processes */
+};
+
 /* How active energy is divided among those who shared a window. */
 enum attribution_method {
     ATTRIBUTION_TIMESHARE, /* by utilisation samples won */

@@ -37,6 +37,8 @@ struct sample_device {
     const char *driver;
     uint64_t power_limit_mw; /* 0: unknown */
     uint64_t memory_bytes;   /* 0: unknown */
+    bool has_minor;
+    uint32_t minor; /* of the device node, /dev/nvidiaN */
 };
 
 struct sample_utilisation {

@@ -20,7 +20,7 @@ struct snapshot_meter {
     bool replaced; /* another board has this gpu index now */
     bool has_counter;
     uint64_t counter_uj; /* the hardware's own count, if has_counter */
-    uint64_t energy_uj;  /* settled */
+    uint64_t energy_uj;  /* settled, and shown with its owner */
     uint64_t pending_uj;
     uint64_t unowned_uj[UNOWNED_COUNT];
     int64_t imbalance_uj;
@@ -32,6 +32,8 @@ enum { SNAPSHOT_XIDS_MAX = 16 };
 struct snapshot_gpu {
     uint32_t gpu;
     const char *uuid, *name, *driver;
+    bool has_minor;
+    uint32_t minor; /* of the device node */
     uint64_t valid; /* a bit for each gauge: no bit, no series */
     uint64_t gauges[GPU_GAUGE_COUNT];
     struct {
@@ -53,7 +55,10 @@ struct snapshot_process {
     bool superseded; /* its pid, or its board's index, is another's: kept for the sums, not shown */
     bool active;
     unsigned valid;
+    bool held;        /* its names may still come: kept for the sums, not shown */
     const char *name; /* "" if unknown */
+    struct workload_names names;
+    const char *container_id, *pod_uid;
     uint64_t active_uj, idle_uj;
     uint64_t measured_uj;                                 /* the part of both that was measured */
     uint64_t sm_won_percent, memory_won_percent, samples; /* last 10 s: sums over won, all */
@@ -64,9 +69,27 @@ struct snapshot_process {
 struct snapshot_workload {
     enum workload_kind kind;
     const char *id;
+    struct workload_names names;
+    const char *container_id, *pod_uid;
     uint32_t meter; /* index into meters */
     struct account account;
     double power_mw; /* smoothed; < 0: not a power of now (retired) */
+};
+
+/* What is known of a workload beyond its labels. May change, unlike them. */
+struct snapshot_info {
+    enum workload_kind kind;
+    const char *id;
+    const char *image, *user, *account, *job_id, *job_name, *uuid;
+    const char *container_id, *pod_uid;
+    const char *unverified; /* which of these the workload itself could have made up */
+};
+
+/* A GPU that the kubelet has given to a container. */
+struct snapshot_allocation {
+    const char *container_id;
+    struct workload_names names;
+    uint32_t gpu;
 };
 
 struct snapshot_source {
@@ -87,6 +110,13 @@ struct snapshot {
     const struct snapshot_workload *workloads; /* a row for each workload and meter */
     size_t workload_count;
     uint64_t processes_dropped, workloads_dropped;
+    const struct snapshot_info *infos;
+    size_t info_count;
+    const struct snapshot_allocation *allocations;
+    size_t allocation_count;
+    const char *node; /* what this node is called */
+    bool processes_scanned;
+    uint64_t node_processes, node_processes_outside; /* if they were */
 
     /* What the application adds. */
     const struct snapshot_source *sources;

@@ -1,9 +1,10 @@
 /* Workload: whom the joules are billed to. */
 #pragma once
 
+#include <stdbool.h>
+
 enum workload_kind {
     WORKLOAD_PROCESS,   /* nothing is known but the pid */
-    WORKLOAD_CGROUP,    /* its cgroup, as an opaque id */
     WORKLOAD_POD,       /* a container of a Kubernetes pod */
     WORKLOAD_CONTAINER, /* a container that belongs to no pod and no job */
     WORKLOAD_SLURM,     /* a job, on this node */
@@ -28,9 +29,16 @@ enum {
 struct workload_owner {
     enum workload_kind kind;
     /* "SCOPE/ID" where not the node's own services but whoever runs in SCOPE (cgroup_path.h) chose
-     * the id, and with it the two below: they may be copies of another's. */
+     * the id: it may be a copy of another's, and is not repeated in the two below. */
     char id[WORKLOAD_ID_BYTES];
     /* The container that the process is in, also where a job or VM pays; "" if there is none. */
     char container_id[WORKLOAD_CONTAINER_BYTES];
     char pod_uid[WORKLOAD_POD_UID_BYTES];
+    /* A job says that the process is in this container; it may be lying. */
+    bool container_is_claim;
+};
+
+/* How people call it; "" where there is no such name. */
+struct workload_names {
+    const char *name, *namespace, *pod, *container;
 };

@@ -97,6 +97,8 @@ static void describe(struct nvml_poll *poll)
     if (nvml->power_limit_mw &&
         nvml_poll_succeeded(poll, "power limit", nvml->power_limit_mw(gpu->device, &limit_mw)))
         device.power_limit_mw = limit_mw;
+    device.has_minor =
+        nvml->minor && nvml->minor(gpu->device, &device.minor) == NVML_SUCCESS; /* not in WSL */
     /* The strings live as long as the GPU is open; a batch may outlive it. */
     device.uuid = arena_copy(&poll->batch->arena, gpu->uuid, strlen(gpu->uuid));
     device.name = arena_copy(&poll->batch->arena, gpu->name, strlen(gpu->name));

@@ -29,6 +29,7 @@ static const struct symbol symbols[] = {
     SYMBOL(uuid, true, "nvmlDeviceGetUUID"),
     SYMBOL(driver_version, false, "nvmlSystemGetDriverVersion"),
     SYMBOL(name, false, "nvmlDeviceGetName"),
+    SYMBOL(minor, false, "nvmlDeviceGetMinorNumber"),
     SYMBOL(pci_info, false, "nvmlDeviceGetPciInfo_v3"), /* older ones fill only the short bus id */
     SYMBOL(energy_mj, false, "nvmlDeviceGetTotalEnergyConsumption"),
     SYMBOL(power_mw, false, "nvmlDeviceGetPowerUsage"),

@@ -27,6 +27,7 @@ struct nvml_library {
     int (*device_by_index)(uint32_t index, struct nvml_device **device);
     int (*uuid)(struct nvml_device *, char *text, uint32_t size);
     int (*name)(struct nvml_device *, char *text, uint32_t size);
+    int (*minor)(struct nvml_device *, uint32_t *minor);
     int (*pci_info)(struct nvml_device *, struct nvml_pci_info *info);
 
     int (*energy_mj)(struct nvml_device *, unsigned long long *energy_mj);

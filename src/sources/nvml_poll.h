@@ -26,7 +26,10 @@ struct nvml_gpu {
     /* Pids that were identified while some list named them. */
     struct known {
         uint32_t pid;
+        uint32_t checks;
         uint64_t round;
+        uint64_t check_us; /* when to look at it again */
+        uint64_t identity; /* a hash of what was last said of it; 0: nothing yet */
     } * known;
     size_t known_count, known_capacity;
     uint64_t round;

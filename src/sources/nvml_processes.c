@@ -18,37 +18,86 @@ enum {
     SHORT_SAMPLES_MAX = 5,
 };
 
-/* True if the pid was known; marks it as seen in this round. */
-static bool is_known(struct nvml_gpu *gpu, uint32_t pid)
+/*
+ * A process that is known is looked at again: processes move (a container's first one begins in
+ * the runtime's cgroup, Slurm moves its tasks), and a pid can be another's between two lists.
+ */
+static const uint64_t RECHECK_US[] = {USEC_PER_SEC, 3 * USEC_PER_SEC, 10 * USEC_PER_SEC};
+
+static struct known *find_known(const struct nvml_gpu *gpu, uint32_t pid)
 {
     for (size_t i = 0; i < gpu->known_count; i++)
-        if (gpu->known[i].pid == pid) {
-            gpu->known[i].round = gpu->round;
-            return true;
-        }
-    return false;
+        if (gpu->known[i].pid == pid)
+            return &gpu->known[i];
+    return NULL;
 }
 
-/* Says who a pid is, once for as long as it is listed. */
-static void identify(struct nvml_poll *poll, uint32_t pid)
+static struct known *add_known(struct nvml_gpu *gpu, uint32_t pid)
 {
-    struct nvml_gpu *gpu = poll->gpu;
-    struct sample_process process;
-
-    if (is_known(gpu, pid))
-        return;
     if (gpu->known_count == gpu->known_capacity) {
         size_t capacity = MAX(gpu->known_capacity * 2, (size_t)16);
         struct known *known = realloc(gpu->known, capacity * sizeof(*known));
 
         if (!known)
-            return; /* asked again in the next round */
+            return NULL; /* asked again in the next round */
         gpu->known = known;
         gpu->known_capacity = capacity;
     }
-    gpu->known[gpu->known_count++] = (struct known){pid, gpu->round};
-    if (proc_identify(&gpu->shared->proc, pid, &poll->batch->arena, &process) == 0)
-        nvml_poll_add(poll, (struct sample){.kind = SAMPLE_PROCESS, .process = process});
+    gpu->known[gpu->known_count] = (struct known){.pid = pid};
+    return &gpu->known[gpu->known_count++];
+}
+
+static bool is_due(const struct known *known, uint64_t now_us)
+{
+    uint64_t longest_us = RECHECK_US[ARRAY_SIZE(RECHECK_US) - 1];
+
+    /* The second: the wall clock was set back. */
+    return now_us >= known->check_us || known->check_us - now_us > longest_us;
+}
+
+static int recall(struct nvml_poll *poll, uint32_t pid, struct sample_process *ret_process)
+{
+    const struct source_context *context = poll->gpu->shared->context;
+
+    if (!context->recall)
+        return -ESRCH;
+    return context->recall(context->recall_context, pid, &poll->batch->arena, ret_process);
+}
+
+/* From /proc, or from memory if it has ended already. */
+static int find_process(struct nvml_poll *poll, uint32_t pid, struct sample_process *ret_process)
+{
+    const struct nvml_shared *shared = poll->gpu->shared;
+    int r = proc_identify(&shared->proc, pid, &poll->batch->arena, ret_process);
+
+    return r == -ESRCH ? recall(poll, pid, ret_process) : r;
+}
+
+/* Says who a pid is, once for as long as it is listed and stays the same. */
+static void identify(struct nvml_poll *poll, uint32_t pid)
+{
+    struct nvml_gpu *gpu = poll->gpu;
+    struct known *known = find_known(gpu, pid);
+    struct sample_process process;
+    uint64_t identity;
+
+    if (!known)
+        known = add_known(gpu, pid);
+    if (!known)
+        return;
+    known->round = gpu->round;
+    if (!is_due(known, poll->now_us))
+        return;
+    known->check_us =
+        poll->now_us + RECHECK_US[MIN(known->checks, (uint32_t)ARRAY_SIZE(RECHECK_US) - 1)];
+    known->checks++;
+    if (find_process(poll, pid, &process) < 0)
+        return;
+    identity = map_hash_u64(map_hash_bytes(span_of(process.cgroup)) + process.start_us) | 1;
+    if (identity == known->identity)
+        return;
+    known->identity = identity;
+    nvml_poll_add(poll, (struct sample){.kind = SAMPLE_PROCESS, .process = process});
 }
 
 /* Forgets those whom no list has named in this round: their pids may be others' soon. */
@@ -212,13 +261,16 @@ static void add_short_process(struct nvml_poll *poll, uint32_t pid,
     uint64_t end_us = MIN(stats->start_us + stats->time_ms * 1000, poll->now_us);
     /* As many samples as the driver would have made of it, but at least one. */
     uint64_t samples = MIN(MAX(stats->time_ms / 200, (uint64_t)1), (uint64_t)SHORT_SAMPLES_MAX);
+    struct sample_process process;
 
-    nvml_poll_add(poll, (struct sample){.kind = SAMPLE_PROCESS,
-                                        .process = {.pid = pid,
-                                                    .uid = SAMPLE_UID_UNKNOWN,
-                                                    .start_us = stats->start_us,
-                                                    .name = "",
-                                                    .cgroup = ""}});
+    /* Not from /proc: if the pid is there, it is another's by now. */
+    if (recall(poll, pid, &process) < 0 || process.start_us > stats->start_us + USEC_PER_SEC)
+        process = (struct sample_process){.pid = pid,
+                                          .uid = SAMPLE_UID_UNKNOWN,
+                                          .start_us = stats->start_us,
+                                          .name = "",
+                                          .cgroup = ""};
+    nvml_poll_add(poll, (struct sample){.kind = SAMPLE_PROCESS, .process = process});
     for (uint64_t i = 0; i < samples; i++)
         nvml_poll_add(
             poll,
@@ -258,7 +310,7 @@ void nvml_poll_read_accounting(struct nvml_poll *poll)
 
         for (uint32_t k = 0; k < gpu->accounted_count && !was_there; k++)
             was_there = gpu->accounted[k] == pids[i];
-        if (was_there || is_known(gpu, pids[i]) ||
+        if (was_there || find_known(gpu, pids[i]) ||
             !nvml_poll_succeeded(poll, "accounting",
                                  nvml->accounting_stats(gpu->device, pids[i], &stats)) ||
             stats.is_running || stats.gpu_utilization == 0 || stats.gpu_utilization > 100)

@@ -34,7 +34,12 @@ struct source_context {
     /* Hands over a unit that was found, from any thread. 0 or -errno; then it stays the caller's.
      */
     int (*add_unit)(const struct source_context *context, const struct source_unit *unit);
-    void *owner;
+    /* Who a process was that has ended already; from any thread. -ESRCH: nobody remembers. May be
+     * NULL. */
+    int (*recall)(void *recall_context, uint32_t pid, struct arena *arena,
+                  struct sample_process *ret_process);
+    void *recall_context;
+    void *owner; /* of add_unit */
 };
 
 struct source_ops {

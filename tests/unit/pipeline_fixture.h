@@ -15,6 +15,13 @@
 #define TICK   ((uint64_t)100000)
 #define JOULE  ((uint64_t)1000000)
 
+/* Each cgroup is a unit of this name; what has none is known by its pid. */
+static void own_by_cgroup(const struct sample_process *who, struct workload_owner *ret_owner)
+{
+    *ret_owner = (struct workload_owner){.kind = who->cgroup[0] ? WORKLOAD_UNIT : WORKLOAD_PROCESS};
+    snprintf(ret_owner->id, sizeof(ret_owner->id), "%s", who->cgroup);
+}
+
 static struct pipeline_options default_options(void)
 {
     return (struct pipeline_options){
@@ -22,6 +29,7 @@ static struct pipeline_options default_options(void)
         .max_processes = 4096,
         .max_workloads = 16384,
         .retention_us = 300 * SECOND,
+        .find_owner = own_by_cgroup,
     };
 }
 

@@ -80,15 +80,20 @@ static const struct snapshot_gpu gpus[] = {
      .gauges = {111111, 222222, 33, 44, 555, 66}},
 };
 
+#define CONTAINER "a3b2dd09eb6d57788518913639c2dbd4ea223a20f68f6e8408ada4e70ee62ec6"
+#define POD_UID   "2c9f8a79-5391-454b-88cb-86190881cb96"
+#define NAMELESS  .names = {"", "", "", ""}, .container_id = "", .pod_uid = ""
+
 static const struct snapshot_process processes[] = {
     /* What --max-processes cut, together. */
-    {.gpu = 0, .pid = 0, .name = "", .active_uj = 600, .idle_uj = 66},
+    {.gpu = 0, .pid = 0, .name = "", NAMELESS, .active_uj = 600, .idle_uj = 66},
     /* Alone on its GPU all the time. */
     {.gpu = 0,
      .pid = 100,
      .active = true,
      .valid = SNAPSHOT_PROCESS_UTILISATION | SNAPSHOT_PROCESS_MEMORY | SNAPSHOT_PROCESS_START,
      .name = "python3",
+     NAMELESS,
      .active_uj = 5000000,
      .idle_uj = 1500000,
      .measured_uj = 6500000,
@@ -97,25 +102,37 @@ static const struct snapshot_process processes[] = {
      .samples = 60,
      .memory_bytes = 150754820096,
      .start_us = 1785000000123456},
+    /* In a pod's container. */
+    {.gpu = 0,
+     .pid = 103,
+     .name = "worker",
+     .names = {.name = "train-0", .namespace = "ml", .pod = "train-0", .container = "worker"},
+     .container_id = CONTAINER,
+     .pod_uid = POD_UID,
+     .active_uj = 2000000},
+    /* Its names may still come. */
+    {.gpu = 0, .pid = 104, .held = true, .name = "nameless-yet", NAMELESS, .active_uj = 888},
     /* Its pid was used before. */
-    {.gpu = 0, .pid = 101, .superseded = true, .name = "superseded", .active_uj = 777},
+    {.gpu = 0, .pid = 101, .superseded = true, .name = "superseded", NAMELESS, .active_uj = 777},
     /* Shared, and the driver made no samples. */
     {.gpu = 0,
      .pid = 101,
      .active = true,
      .valid = SNAPSHOT_PROCESS_UTILISATION,
      .name = "shared",
+     NAMELESS,
      .active_uj = 3000000,
      .idle_uj = 1,
      .measured_uj = 1000000},
     /* Ended, with a name that was meant to break the page. */
-    {.gpu = 0, .pid = 102, .name = HOSTILE, .active_uj = 1},
+    {.gpu = 0, .pid = 102, .name = HOSTILE, NAMELESS, .active_uj = 1},
     /* A client of MPS: the driver does not say what it uses. */
     {.gpu = 1,
      .pid = 100,
      .active = true,
      .valid = SNAPSHOT_PROCESS_MEMORY,
      .name = "mps-client",
+     NAMELESS,
      .sm_won_percent = 88,
      .samples = 8},
 };
@@ -123,26 +140,77 @@ static const struct snapshot_process processes[] = {
 static const struct snapshot_workload workloads[] = {
     {.kind = WORKLOAD_PROCESS,
      .id = "101@1785000000",
+     NAMELESS,
      .meter = 0,
      .account = {{[TIER_ACTIVE] = {1000000, 2000000, 0, 0}, [TIER_IDLE] = {0, 1, 0, 0}}},
      .power_mw = 61499.5},
-    {.kind = WORKLOAD_CGROUP, .id = "/kubepods.slice/" HOSTILE, .meter = 0, .power_mw = 0},
-    {.kind = WORKLOAD_CGROUP,
-     .id = "/kubepods.slice/" HOSTILE,
+    {.kind = WORKLOAD_POD,
+     .id = CONTAINER,
+     .names = {.name = "train-0", .namespace = "ml", .pod = "train-0", .container = "worker"},
+     .container_id = CONTAINER,
+     .pod_uid = POD_UID,
+     .meter = 0,
+     .account = {{[TIER_ACTIVE] = {0, 2000000, 0, 0}}},
+     .power_mw = 20000},
+    {.kind = WORKLOAD_CONTAINER, .id = "1000/" CONTAINER, NAMELESS, .meter = 0, .power_mw = 0},
+    {.kind = WORKLOAD_SLURM,
+     .id = "211",
+     .names = {.name = "211", .namespace = "", .pod = "", .container = ""},
+     .container_id = "",
+     .pod_uid = "",
+     .meter = 0,
+     .power_mw = 0},
+    {.kind = WORKLOAD_UNIT, .id = HOSTILE ".service", NAMELESS, .meter = 0, .power_mw = 0},
+    {.kind = WORKLOAD_UNIT,
+     .id = HOSTILE ".service",
+     NAMELESS,
      .meter = 1,
      .account = {{[TIER_ACTIVE] = {0, 0, 5000000, 0}, [TIER_IDLE] = {0, 0, 0, 7}}},
      .power_mw = 0.4},
     {.kind = WORKLOAD_OTHER,
      .id = "other",
+     NAMELESS,
      .meter = 0,
      .account = {{[TIER_ACTIVE] = {0, 600, 0, 0}, [TIER_IDLE] = {0, 66, 0, 0}}},
      .power_mw = 1},
     {.kind = WORKLOAD_RETIRED,
      .id = "1785000100.000042",
+     NAMELESS,
      .meter = 0,
      .account = {{[TIER_ACTIVE] = {2000000, 1000000, 0, 0}}},
      .power_mw = -1},
-    {.kind = WORKLOAD_RETIRED, .id = "1785000100.000042", .meter = 1, .power_mw = -1},
+    {.kind = WORKLOAD_RETIRED, .id = "1785000100.000042", NAMELESS, .meter = 1, .power_mw = -1},
+};
+
+static const struct snapshot_info infos[] = {
+    {.kind = WORKLOAD_POD,
+     .id = CONTAINER,
+     .image = "registry.example/ml/train:1.2",
+     .user = "",
+     .account = "",
+     .job_id = "",
+     .job_name = "",
+     .uuid = "",
+     .container_id = CONTAINER,
+     .pod_uid = POD_UID,
+     .unverified = ""},
+    {.kind = WORKLOAD_SLURM,
+     .id = "211",
+     .image = "",
+     .user = "alice",
+     .account = HOSTILE,
+     .job_id = "211",
+     .job_name = "fine-tune",
+     .uuid = "",
+     .container_id = "",
+     .pod_uid = "",
+     .unverified = "account,job_name"},
+};
+
+static const struct snapshot_allocation allocations[] = {
+    {.container_id = CONTAINER,
+     .names = {.name = "train-0", .namespace = "ml", .pod = "train-0", .container = "worker"},
+     .gpu = 1},
 };
 
 static const struct snapshot_source sources[] = {
@@ -159,6 +227,14 @@ static const struct snapshot full = {
     .process_count = ARRAY_SIZE(processes),
     .workloads = workloads,
     .workload_count = ARRAY_SIZE(workloads),
+    .infos = infos,
+    .info_count = ARRAY_SIZE(infos),
+    .allocations = allocations,
+    .allocation_count = ARRAY_SIZE(allocations),
+    .node = "node-7",
+    .processes_scanned = true,
+    .node_processes = 345,
+    .node_processes_outside = 6,
     .processes_dropped = 11,
     .workloads_dropped = 12,
     .sources = sources,
@@ -225,6 +301,7 @@ static void a_page_shows_what_is_known_and_nothing_else(void **state)
         {"an overflow has the pid 'other'", PROCESS("energy_joules_total", "other", "0", ""), true},
         {"no process has the pid 0", "pid=\"0\"", false},
         {"many in one row are neither active nor not", PROCESS("active", "other", "0", ""), false},
+        {"a process whose names may still come is hidden", "nameless-yet", false},
         {"a superseded process is hidden", "superseded", false},
         {"its successor is not", PROCESS("energy_joules_total", "101", "0", "shared"), true},
         {"no samples on a device that is read: idle",
@@ -274,6 +351,38 @@ static void a_page_shows_what_is_known_and_nothing_else(void **state)
         if ((strstr(page.data, cases[i].text) != NULL) != cases[i].shown)
             fail_msg("%s: %s", cases[i].why, cases[i].text);
     buffer_done(&page);
+}
+
+/* What is shown can be narrowed; meters and what nobody owns are always shown. */
+static void what_is_exposed_can_be_narrowed(void **state)
+{
+    static const struct {
+        enum expose expose;
+        bool processes, jobs, containers;
+    } cases[] = {
+        {EXPOSE_ALL, true, true, true},
+        {EXPOSE_CONTAINERS, false, false, true},
+        {EXPOSE_PODS, false, false, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct exposition_options options = {
+            .process_prefix = "my_gpu_process", .version = "1.2.3", .expose = cases[i].expose};
+        struct buffer page;
+
+        buffer_init(&page, CAP_BYTES);
+        exposition_render(&full, &options, &page);
+        buffer_char(&page, '\0');
+        assert_int_equal(strstr(page.data, "\nmy_gpu_process_") != NULL, cases[i].processes);
+        assert_int_equal(strstr(page.data, "joules_total{kind=\"slurm\"") != NULL, cases[i].jobs);
+        assert_int_equal(strstr(page.data, "workload_info{kind=\"slurm\"") != NULL, cases[i].jobs);
+        assert_int_equal(strstr(page.data, "joules_total{kind=\"container\"") != NULL,
+                         cases[i].containers);
+        assert_non_null(strstr(page.data, "joules_total{kind=\"pod\""));
+        assert_non_null(strstr(page.data, "\nwattribute_unowned_energy_joules_total"));
+        buffer_done(&page);
+    }
 }
 
 static void a_memory_use_that_is_unknown_has_no_series(void **state)
@@ -399,6 +508,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_are_those_of_the_golden_files),
         cmocka_unit_test(a_page_shows_what_is_known_and_nothing_else),
+        cmocka_unit_test(what_is_exposed_can_be_narrowed),
         cmocka_unit_test(a_memory_use_that_is_unknown_has_no_series),
         cmocka_unit_test(families_stand_together_and_are_opened_once),
         cmocka_unit_test(no_series_is_there_twice),

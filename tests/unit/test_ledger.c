@@ -45,8 +45,8 @@ static void a_reused_pid_is_another_process(void **state)
     identify(pipeline, 0, t, 5, T0 + SECOND, "/b", "new");
     t = second_of(pipeline, 5, t);
     pipeline_finish(pipeline);
-    assert_int_equal(workload_uj(pipeline, WORKLOAD_CGROUP, "/a"), 100 * JOULE);
-    assert_int_equal(workload_uj(pipeline, WORKLOAD_CGROUP, "/b"), 100 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_UNIT, "/a"), 100 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_UNIT, "/b"), 100 * JOULE);
     assert_int_equal(process_on(pipeline, 0, 5).start_us, T0 + SECOND);
     assert_int_equal(process_uj(pipeline, 5), 100 * JOULE);
     /* The old one is kept for the sums, but it is not shown, and goes at the next sweep. */
@@ -73,8 +73,8 @@ static void a_sample_belongs_to_the_process_that_had_the_pid_at_that_time(void *
     LIST(pipeline, T0 + 3 * TICK, 5);
     ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
     pipeline_finish(pipeline);
-    assert_int_equal(workload_uj(pipeline, WORKLOAD_CGROUP, "/a"), 100 * JOULE);
-    assert_int_equal(workload_uj(pipeline, WORKLOAD_CGROUP, "/b"), 0);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_UNIT, "/a"), 100 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_UNIT, "/b"), 0);
     pipeline_free(pipeline);
 }
 
@@ -88,7 +88,7 @@ static void without_a_name_the_workload_is_the_pid_and_with_a_cgroup_the_cgroup(
     second_of(pipeline, 6, t);
     pipeline_finish(pipeline);
     assert_int_equal(workload_uj(pipeline, WORKLOAD_PROCESS, "5"), 100 * JOULE);
-    assert_int_equal(workload_uj(pipeline, WORKLOAD_CGROUP, "/job"), 100 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_UNIT, "/job"), 100 * JOULE);
     pipeline_free(pipeline);
 }
 
@@ -103,7 +103,7 @@ static void a_name_that_comes_late_moves_no_joule(void **state)
     second_of(pipeline, 5, t);
     pipeline_finish(pipeline);
     assert_int_equal(workload_uj(pipeline, WORKLOAD_PROCESS, "5"), 100 * JOULE);
-    assert_int_equal(workload_uj(pipeline, WORKLOAD_CGROUP, "/job"), 100 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_UNIT, "/job"), 100 * JOULE);
     assert_int_equal(process_uj(pipeline, 5), 200 * JOULE);
     pipeline_free(pipeline);
 }
@@ -417,6 +417,193 @@ static void whatever_comes_the_books_balance_and_nothing_is_ever_taken_back(void
     pipeline_free(pipeline);
 }
 
+/* A pipeline whose names come from here. */
+struct names {
+    bool known;
+    unsigned asked;
+    const char *container_id; /* that was last asked for */
+    struct workload_names names;
+};
+
+static bool tell_names(void *context, const struct workload_owner *owner,
+                       struct workload_names *ret_names)
+{
+    struct names *names = context;
+
+    names->asked++;
+    names->container_id = owner->container_id[0] ? "some" : "none";
+    *ret_names = names->names;
+    return names->known;
+}
+
+static struct pipeline *pipeline_with_names(struct names *names)
+{
+    struct pipeline_options options = default_options();
+
+    options.find_names = tell_names;
+    options.names_context = names;
+    return pipeline_with(options);
+}
+
+static const struct snapshot_workload *row_of(const struct snapshot *snapshot,
+                                              enum workload_kind kind)
+{
+    for (size_t i = 0; i < snapshot->workload_count; i++)
+        if (snapshot->workloads[i].kind == kind)
+            return &snapshot->workloads[i];
+    return NULL;
+}
+
+static void joules_do_not_wait_for_names_but_are_held_back_until_they_come(void **state)
+{
+    struct names names = {.names = {"web", "ns", "pod", "c"}};
+    struct pipeline *pipeline = pipeline_with_names(&names);
+    struct snapshot *snapshot;
+    uint64_t t = T0, pending_uj;
+
+    (void)state;
+    identify(pipeline, 0, t, 5, T0, "/a", "worker");
+    for (int i = 0; i < 4; i++)
+        t = second_of(pipeline, 5, t);
+    pipeline_fix_names(pipeline, t);
+    snapshot = books(pipeline); /* which balances */
+    assert_null(row_of(snapshot, WORKLOAD_UNIT));
+    assert_true(snapshot->processes[0].held);
+    assert_int_equal(snapshot->meters[0].energy_uj, 0);
+    pending_uj = snapshot->meters[0].pending_uj;
+    assert_int_equal(pending_uj, 400 * JOULE);
+    close_books(snapshot);
+
+    names.known = true;
+    pipeline_fix_names(pipeline, t);
+    snapshot = books(pipeline);
+    assert_int_equal(snapshot->meters[0].energy_uj + snapshot->meters[0].pending_uj, 400 * JOULE);
+    assert_true(snapshot->meters[0].energy_uj >= 200 * JOULE);
+    assert_string_equal(row_of(snapshot, WORKLOAD_UNIT)->names.name, "web");
+    assert_string_equal(row_of(snapshot, WORKLOAD_UNIT)->names.pod, "pod");
+    assert_false(snapshot->processes[0].held);
+    assert_string_equal(snapshot->processes[0].names.container, "c");
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void names_are_fixed_when_they_are_first_shown(void **state)
+{
+    struct names names = {.known = true, .names = {"first", "", "", ""}};
+    struct pipeline *pipeline = pipeline_with_names(&names);
+    struct snapshot *snapshot;
+    unsigned asked;
+
+    (void)state;
+    identify(pipeline, 0, T0, 5, T0, "/a", "worker");
+    second_of(pipeline, 5, T0);
+    pipeline_fix_names(pipeline, T0 + SECOND);
+    asked = names.asked;
+    names.names.name = "second";
+    pipeline_fix_names(pipeline, T0 + 60 * SECOND);
+    assert_int_equal(names.asked, asked);
+    snapshot = books(pipeline);
+    assert_string_equal(row_of(snapshot, WORKLOAD_UNIT)->names.name, "first");
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void whoever_has_no_name_after_fifteen_seconds_is_shown_without(void **state)
+{
+    struct names names = {.names = {"", "", "", ""}};
+    struct pipeline *pipeline = pipeline_with_names(&names);
+    struct snapshot *snapshot;
+
+    (void)state;
+    identify(pipeline, 0, T0, 5, T0, "/a", "worker");
+    second_of(pipeline, 5, T0);
+    pipeline_fix_names(pipeline, T0 + SECOND); /* the first time that somebody looks */
+    pipeline_fix_names(pipeline, T0 + 16 * SECOND - 1);
+    snapshot = books(pipeline);
+    assert_null(row_of(snapshot, WORKLOAD_UNIT));
+    close_books(snapshot);
+    pipeline_fix_names(pipeline, T0 + 16 * SECOND);
+    snapshot = books(pipeline);
+    assert_string_equal(row_of(snapshot, WORKLOAD_UNIT)->names.name, "");
+    assert_false(snapshot->processes[0].held);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void own_as_told(const struct sample_process *who, struct workload_owner *ret_owner)
+{
+    *ret_owner = (struct workload_owner){.kind = WORKLOAD_SYSTEM, .id = "system"};
+    if (strcmp(who->cgroup, "job") == 0)
+        *ret_owner =
+            (struct workload_owner){.kind = WORKLOAD_SLURM, .id = "7", .container_id = "c0ffee"};
+}
+
+static void what_the_system_uses_is_unowned_and_its_processes_are_shown(void **state)
+{
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
+    uint64_t t = T0;
+
+    (void)state;
+    options.find_owner = own_as_told;
+    options.max_workloads = 1;
+    options.retention_us = SECOND;
+    pipeline = pipeline_with(options);
+    identify(pipeline, 0, t, 4, T0, "job", "worker");
+    t = second_of(pipeline, 4, t);
+    identify(pipeline, 0, t, 5, T0, "/", "daemon"); /* not subject to --max-workloads */
+    t = second_of(pipeline, 5, t);
+    t = empty_second(pipeline, empty_second(pipeline, t));
+    assert_int_equal(unowned_uj(pipeline, UNOWNED_SYSTEM), 100 * JOULE);
+    assert_int_equal(process_uj(pipeline, 5), 100 * JOULE);
+    pipeline_sweep(pipeline, t + 100 * SECOND); /* it is not retired with its processes */
+    assert_int_equal(unowned_uj(pipeline, UNOWNED_SYSTEM), 100 * JOULE);
+    assert_int_equal(row_count(pipeline, WORKLOAD_SYSTEM), 0);
+    pipeline_free(pipeline);
+}
+
+static void a_container_in_a_job_is_a_label_of_the_process_and_not_of_the_job(void **state)
+{
+    struct names names = {.known = true, .names = {"7", "", "", "box"}};
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
+    struct snapshot *snapshot;
+
+    (void)state;
+    options.find_owner = own_as_told;
+    options.find_names = tell_names;
+    options.names_context = &names;
+    pipeline = pipeline_with(options);
+    identify(pipeline, 0, T0, 5, T0, "job", "worker");
+    second_of(pipeline, 5, T0);
+    pipeline_fix_names(pipeline, T0);
+    assert_string_equal(names.container_id, "some"); /* of the process, which comes last */
+    snapshot = books(pipeline);
+    assert_string_equal(snapshot->processes[0].container_id, "c0ffee");
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void a_process_that_moves_pays_from_then_on_in_its_new_place(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    uint64_t t = T0;
+
+    (void)state;
+    identify(pipeline, 0, t, 5, T0, "/runtime", "worker");
+    t = second_of(pipeline, 5, t);
+    t = empty_second(pipeline, empty_second(pipeline, t));
+    identify(pipeline, 0, t, 5, T0, "/container", "worker");
+    t = second_of(pipeline, 5, t);
+    identify(pipeline, 0, t, 5, T0, "", ""); /* somebody who knows less does not move it */
+    second_of(pipeline, 5, t);
+    pipeline_finish(pipeline);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_UNIT, "/runtime"), 100 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_UNIT, "/container"), 200 * JOULE);
+    assert_int_equal(process_uj(pipeline, 5), 300 * JOULE);
+    pipeline_free(pipeline);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -436,6 +623,12 @@ int main(void)
         cmocka_unit_test(each_retirement_has_an_id_of_its_own_so_that_no_increase_counts_twice),
         cmocka_unit_test(power_is_smoothed_and_fades_after_the_end),
         cmocka_unit_test(whatever_comes_the_books_balance_and_nothing_is_ever_taken_back),
+        cmocka_unit_test(joules_do_not_wait_for_names_but_are_held_back_until_they_come),
+        cmocka_unit_test(names_are_fixed_when_they_are_first_shown),
+        cmocka_unit_test(whoever_has_no_name_after_fifteen_seconds_is_shown_without),
+        cmocka_unit_test(what_the_system_uses_is_unowned_and_its_processes_are_shown),
+        cmocka_unit_test(a_container_in_a_job_is_a_label_of_the_process_and_not_of_the_job),
+        cmocka_unit_test(a_process_that_moves_pays_from_then_on_in_its_new_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,7 @@
 #include "attribution/pipeline.h"
 #include "core/fs.h"
 #include "core/macros.h"
+#include "identity/identity.h"
 #include "metrics/ledger_json.h"
 #include "sources/nvml.h"
 #include "sources/trace_reader.h"
@@ -104,6 +105,7 @@ static void open_rig(struct rig *rig, const char *library, const char *scenario)
         .max_processes = 4096,
         .max_workloads = 4096,
         .retention_us = UINT64_MAX,
+        .find_owner = identity_find_owner,
     };
     struct error err = {""};
     char path[64];

@@ -27,8 +27,10 @@ static const char *describe(const struct workload_owner *owner, char *text, size
     };
 
     snprintf(text, size, "%s %s%s%s%s%s", kinds[owner->kind], owner->id,
-             owner->container_id[0] ? " container=" : "", owner->container_id,
-             owner->pod_uid[0] ? " pod=" : "", owner->pod_uid);
+             owner->container_is_claim ? " claim="
+             : owner->container_id[0]  ? " container="
+                                       : "",
+             owner->container_id, owner->pod_uid[0] ? " pod=" : "", owner->pod_uid);
     return text;
 }
 
@@ -62,7 +64,7 @@ static void the_innermost_pod_job_or_vm_pays_else_the_container_else_what_the_ho
         /* A container in a job or VM is a label: if the node's own services named it. */
         {SLURM_STEP "/user/task_0/docker/" C1, 1000, "slurm 211 container=" C1},
         {SLURM_STEP "/user/task_0/docker/" C1 "/docker/" C2, 1000, "slurm 211 container=" C1},
-        {"/slurm/uid_1000/job_7/step_0/docker/" C1, 1000, "slurm 7"},
+        {"/slurm/uid_1000/job_7/step_0/docker/" C1, 1000, "slurm 7 claim=" C1},
         {"/qemu.slice/100.scope/docker/" C1, 0, "vm 100 container=" C1},
         {"2:memory:/docker/" C1 "\n1:cpu:/slurm/uid_1000/job_7\n", 0, "slurm 7 container=" C1},
 
@@ -73,18 +75,15 @@ static void the_innermost_pod_job_or_vm_pays_else_the_container_else_what_the_ho
          "pod " C2 " container=" C2 " pod=" U1},
 
         /* In somebody's scope. */
-        {"/docker/" C1 "/kubelet/kubepods/besteffort/pod" U1 "/" C2, 0,
-         "pod " C1 "/" C2 " container=" C2 " pod=" U1},
-        {"/docker/" C1 "/kubepods/pod" U1, 0, "pod " C1 "/" U1 " pod=" U1},
-        {"/docker/" C1 "/docker/" C2, 0, "container " C1 "/" C2 " container=" C2},
+        {"/docker/" C1 "/kubelet/kubepods/besteffort/pod" U1 "/" C2, 0, "pod " C1 "/" C2},
+        {"/docker/" C1 "/kubepods/pod" U1, 0, "pod " C1 "/" U1},
+        {"/docker/" C1 "/docker/" C2, 0, "container " C1 "/" C2},
         {"/docker/" C1 "/slurm/uid_0/job_7", 0, "slurm " C1 "/7 container=" C1},
         {"/docker/" C1 "/docker/" C2 "/slurm/uid_0/job_7", 0, "slurm " C1 "/7 container=" C1},
-        {"/lxc.payload.ci/docker/" C1, 0, "container lxc:ci/" C1 " container=" C1},
+        {"/lxc.payload.ci/docker/" C1, 0, "container lxc:ci/" C1},
         {"/lxc.payload.a/lxc.payload.b", 0, "lxc lxc:a/b"},
-        {"/slurm/uid_1000/job_7/step_0/kubepods/pod" U1 "/" C2, 1000,
-         "pod slurm:7/" C2 " container=" C2 " pod=" U1},
-        {USER_1000 "/user.slice/libpod-" C3 ".scope/container", 1000,
-         "container 1000/" C3 " container=" C3},
+        {"/slurm/uid_1000/job_7/step_0/kubepods/pod" U1 "/" C2, 1000, "pod slurm:7/" C2},
+        {USER_1000 "/user.slice/libpod-" C3 ".scope/container", 1000, "container 1000/" C3},
         {USER_1000 "/slurm/uid_0/job_7/step_0/task_0", 1000, "slurm 1000/7"},
         {USER_1000 "/machine.slice/machine-qemu\\x2d2\\x2dweb.scope", 1000, "vm 1000/web"},
         {USER_1000 "/lxc.payload.web", 1000, "lxc 1000/web"},

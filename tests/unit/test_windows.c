@@ -180,8 +180,8 @@ static void the_context_step_is_shared_equally_over_workloads_and_not_over_pids(
     learn_levels(pipeline, (const uint32_t[4]){1, 2, 3});
     pipeline_finish(pipeline);
     /* The window in which the contexts came teaches nothing: one window with a step of 45 W. */
-    assert_int_equal(workload_uj(pipeline, WORKLOAD_CGROUP, "/job"),
-                     workload_uj(pipeline, WORKLOAD_CGROUP, "/other"));
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_UNIT, "/job"),
+                     workload_uj(pipeline, WORKLOAD_UNIT, "/other"));
     assert_int_equal(process_on(pipeline, 0, 1).idle_uj, process_on(pipeline, 0, 2).idle_uj);
     assert_int_equal(process_on(pipeline, 0, 3).idle_uj, 22500000);
     pipeline_free(pipeline);

@@ -1,0 +1,69 @@
+#include "app/report.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/json.h"
+
+static const char *const verdict_words[] = {"ok", "limited", "missing"};
+
+void report_add(struct report *report, const char *what, enum verdict verdict, const char *remedy,
+                const char *format, ...)
+{
+    struct finding *finding;
+    va_list args;
+
+    if (report->count == REPORT_FINDINGS_MAX)
+        return;
+    finding = &report->findings[report->count++];
+    *finding = (struct finding){.verdict = verdict, .remedy = remedy};
+    snprintf(finding->what, sizeof(finding->what), "%s", what);
+    va_start(args, format);
+    vsnprintf(finding->detail, sizeof(finding->detail), format, args);
+    va_end(args);
+}
+
+void report_print_text(const struct report *report, struct buffer *out)
+{
+    for (size_t i = 0; i < report->count; i++) {
+        const struct finding *finding = &report->findings[i];
+        char line[512];
+
+        snprintf(line, sizeof(line), "%-8s %-24s %s\n", verdict_words[finding->verdict],
+                 finding->what, finding->detail);
+        buffer_str(out, line);
+        if (finding->remedy) {
+            buffer_str(out, "                                  -> ");
+            buffer_str(out, finding->remedy);
+            buffer_char(out, '\n');
+        }
+    }
+}
+
+static void put_pair(struct buffer *out, const char *key, const char *value)
+{
+    json_string(out, key);
+    buffer_char(out, ':');
+    json_string(out, value);
+}
+
+void report_print_json(const struct report *report, struct buffer *out)
+{
+    buffer_str(out, "{\"findings\":[");
+    for (size_t i = 0; i < report->count; i++) {
+        const struct finding *finding = &report->findings[i];
+
+        buffer_str(out, i ? ",\n {" : "\n {");
+        put_pair(out, "what", finding->what);
+        buffer_char(out, ',');
+        put_pair(out, "verdict", verdict_words[finding->verdict]);
+        buffer_char(out, ',');
+        put_pair(out, "detail", finding->detail);
+        if (finding->remedy) {
+            buffer_char(out, ',');
+            put_pair(out, "remedy", finding->remedy);
+        }
+        buffer_char(out, '}');
+    }
+    buffer_str(out, "]}\n");
+}

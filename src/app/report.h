@@ -1,0 +1,30 @@
+/* A report: what `wattribute check` finds, and what to do about it. */
+#pragma once
+
+#include <stddef.h>
+
+#include "core/buffer.h"
+#include "core/macros.h"
+
+enum { REPORT_FINDINGS_MAX = 512 };
+
+enum verdict { VERDICT_OK, VERDICT_LIMITED, VERDICT_MISSING };
+
+struct finding {
+    char what[64];
+    enum verdict verdict;
+    char detail[256];
+    const char *remedy; /* NULL: nothing to do */
+};
+
+struct report {
+    struct finding findings[REPORT_FINDINGS_MAX];
+    size_t count;
+};
+
+/* Adds a finding; those beyond the last are left out. `remedy` must outlive the report. */
+void report_add(struct report *report, const char *what, enum verdict verdict, const char *remedy,
+                const char *format, ...) PRINTF(5, 6);
+
+void report_print_text(const struct report *report, struct buffer *out);
+void report_print_json(const struct report *report, struct buffer *out);

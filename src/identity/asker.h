@@ -1,0 +1,42 @@
+/*
+ * Asker: one runtime behind one socket, asked on a thread of its own when names are missing.
+ *
+ * Whatever the runtime does, it costs names only: a call ends at its deadline, is repeated with
+ * back-off, and nobody waits for it.
+ */
+#pragma once
+
+#include "core/clock.h"
+#include "identity/directory.h"
+#include "identity/runtime.h"
+
+struct asker;
+
+struct asker_options {
+    const struct runtime_ops *runtime;
+    const char *socket_path; /* kept by the asker */
+    unsigned number;         /* of the runtime in the directory */
+    struct directory *directory;
+    const struct clock *clock;
+};
+
+struct asker_status {
+    const char *runtime, *socket_path;
+    bool asked; /* at least once */
+    bool up;    /* the last answer was good */
+    uint64_t age_us, duration_us, errors;
+    char error[256]; /* why it is down; "" if it is up */
+};
+
+int asker_new(const struct asker_options *options, struct asker **ret_asker);
+
+/* Is there a socket? Starts the thread when it is first seen. To be called now and then. */
+void asker_look(struct asker *asker);
+
+const struct runtime_ops *asker_runtime(const struct asker *asker);
+
+/* False if there is no such runtime here. */
+bool asker_get_status(struct asker *asker, struct asker_status *ret_status);
+
+/* Ends the call in progress and the thread. Accepts NULL. */
+void asker_free(struct asker *asker);

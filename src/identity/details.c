@@ -1,0 +1,236 @@
+#include "identity/details.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fs.h"
+#include "core/macros.h"
+#include "core/parse.h"
+#include "identity/owner.h"
+#include "identity/passwd.h"
+#include "identity/slurm.h"
+#include "identity/vm.h"
+#include "model/proc.h"
+
+/* An environment can be megabytes; the part that counts is at its front or not worth it. */
+enum { ENVIRON_BYTES = 256 << 10, CMDLINE_BYTES = 256 << 10, PASSWD_BYTES = 16 << 20 };
+
+void details_done(struct details *details)
+{
+    free(details->id);
+    free(details->user);
+    free(details->account);
+    free(details->job_id);
+    free(details->job_name);
+    free(details->uuid);
+    free(details->vm_name);
+    *details = (struct details){0};
+}
+
+void details_store_done(struct details_store *store)
+{
+    for (size_t i = 0; i < store->slots; i++)
+        details_done(&store->items[i]);
+    free(store->items);
+    map_done(&store->map);
+    *store = (struct details_store){0};
+}
+
+struct key {
+    enum workload_kind kind;
+    const char *id;
+};
+
+static uint64_t hash_of(enum workload_kind kind, const char *id)
+{
+    return map_hash_u64(map_hash_bytes(span_of(id)) + kind);
+}
+
+static bool is_of(const void *context, uint32_t value, const void *key)
+{
+    const struct details *details = &((const struct details_store *)context)->items[value];
+    const struct key *wanted = key;
+
+    return details->kind == wanted->kind && strcmp(details->id, wanted->id) == 0;
+}
+
+struct details *details_find(struct details_store *store, enum workload_kind kind, const char *id)
+{
+    struct key key = {kind, id};
+    uint32_t index;
+
+    return map_find(&store->map, hash_of(kind, id), is_of, store, &key, &index)
+               ? &store->items[index]
+               : NULL;
+}
+
+static int take_slot(struct details_store *store, uint32_t *ret_index)
+{
+    size_t slots = MAX(store->slots * 2, (size_t)32);
+    struct details *items;
+
+    if (store->count < store->slots) {
+        for (*ret_index = 0; store->items[*ret_index].id;)
+            ++*ret_index;
+        return 0;
+    }
+    if (store->count >= DETAILS_MAX || !(items = realloc(store->items, slots * sizeof(*items))))
+        return -ENOMEM;
+    memset(items + store->slots, 0, (slots - store->slots) * sizeof(*items));
+    *ret_index = (uint32_t)store->slots;
+    store->items = items;
+    store->slots = slots;
+    return 0;
+}
+
+void details_add(struct details_store *store, struct details *details)
+{
+    struct details *known = details_find(store, details->kind, details->id);
+    uint32_t index;
+
+    if (known && details->complete && !known->complete) {
+        details_done(known);
+        *known = *details;
+        *details = (struct details){0};
+        return;
+    }
+    if (known || take_slot(store, &index) < 0 ||
+        map_insert(&store->map, hash_of(details->kind, details->id), index) < 0) {
+        details_done(details);
+        return;
+    }
+    store->items[index] = *details;
+    store->count++;
+    *details = (struct details){0};
+}
+
+void details_expire(struct details_store *store, uint64_t before_us)
+{
+    for (size_t i = 0; i < store->slots; i++) {
+        struct details *details = &store->items[i];
+
+        if (!details->id || details->used_us >= before_us)
+            continue;
+        map_remove(&store->map, hash_of(details->kind, details->id), (uint32_t)i);
+        details_done(details);
+        store->count--;
+    }
+}
+
+static char *copy_unless_empty(const char *text)
+{
+    return text[0] != '\0' ? strdup(text) : NULL;
+}
+
+/* As much of a file as there is, or as fits; 0 if it cannot be read. */
+static struct span read_front(int dir_fd, const char *path, char *buffer, size_t size_bytes)
+{
+    _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct span text = {buffer, 0};
+    ssize_t n;
+
+    while (fd >= 0 && text.len < size_bytes &&
+           (n = read(fd, buffer + text.len, size_bytes - text.len)) > 0)
+        text.len += (size_t)n;
+    return text;
+}
+
+static bool is_still_owned(int process_fd, const struct workload_owner *owner)
+{
+    char text[PROC_CGROUP_BYTES];
+    struct workload_owner now;
+    size_t len;
+
+    if (fs_read_at(process_fd, "cgroup", text, sizeof(text), &len) < 0)
+        return false;
+    owner_of_cgroup_file((struct span){text, len}, OWNER_UID_UNKNOWN, &now);
+    return now.kind == owner->kind && strcmp(now.id, owner->id) == 0;
+}
+
+/* The name of a user, or the number where the host knows no name. */
+static char *user_name(const struct host *host, uint32_t uid)
+{
+    _cleanup_close_ int fd = openat(host->rootfs_fd, "etc/passwd", O_RDONLY | O_CLOEXEC);
+    _cleanup_free_ char *data = NULL;
+    char name[256];
+    size_t len;
+
+    if (fd < 0 || fs_read_fd(fd, PASSWD_BYTES, &data, &len) < 0 ||
+        !passwd_find((struct span){data, len}, uid, name, sizeof(name)))
+        snprintf(name, sizeof(name), "%u", uid);
+    return strdup(name);
+}
+
+static void read_job(const struct host *host, int process_fd, struct details *details)
+{
+    _cleanup_free_ char *buffer = malloc(ENVIRON_BYTES);
+    uint32_t uid = proc_read_uid(process_fd);
+    struct slurm_job job;
+    uint64_t number;
+
+    if (!buffer)
+        return;
+    slurm_parse_environ(read_front(process_fd, "environ", buffer, ENVIRON_BYTES), &job);
+    details->job_name = copy_unless_empty(job.name);
+    details->account = copy_unless_empty(job.account);
+    details->complete = job.name[0] != '\0'; /* in a container, Slurm's variables are not there */
+    /* From Slurm 26.05 on the cgroup has another id than the number that people know. */
+    details->job_id_unverified = parse_u64(span_of(details->id), &number) < 0;
+    details->job_id = details->job_id_unverified ? copy_unless_empty(job.id) : strdup(details->id);
+    if (uid != SAMPLE_UID_UNKNOWN)
+        details->user = user_name(host, uid);
+}
+
+static void read_vm(int process_fd, struct details *details)
+{
+    _cleanup_free_ char *buffer = malloc(CMDLINE_BYTES);
+    struct vm vm;
+
+    if (!buffer)
+        return;
+    vm_parse_cmdline(read_front(process_fd, "cmdline", buffer, CMDLINE_BYTES), &vm);
+    details->vm_name = copy_unless_empty(vm.name);
+    details->uuid = copy_unless_empty(vm.uuid);
+}
+
+static void read_user(const struct host *host, struct details *details)
+{
+    uint64_t uid;
+
+    if (parse_u64_max(span_of(details->id), UINT32_MAX - 1, &uid) == 0)
+        details->user = user_name(host, (uint32_t)uid);
+}
+
+int details_read(const struct host *host, uint32_t pid, const struct workload_owner *owner,
+                 struct details *ret_details)
+{
+    struct details details = {.kind = owner->kind};
+    _cleanup_close_ int fd = -1;
+
+    if (owner->kind != WORKLOAD_SLURM && owner->kind != WORKLOAD_VM && owner->kind != WORKLOAD_USER)
+        return -ENODATA;
+    details.id = strdup(owner->id);
+    if (!details.id)
+        return -ENOMEM;
+    if (owner->kind == WORKLOAD_USER) {
+        read_user(host, &details);
+        details.complete = true;
+        *ret_details = details;
+        return 0;
+    }
+    fd = proc_open(host, pid);
+    if (fd < 0 || !is_still_owned(fd, owner)) {
+        details_done(&details);
+        return -ESRCH;
+    }
+    details.complete = owner->kind == WORKLOAD_VM;
+    if (owner->kind == WORKLOAD_VM)
+        read_vm(fd, &details);
+    else
+        read_job(host, fd, &details);
+    *ret_details = details;
+    return 0;
+}

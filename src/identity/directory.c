@@ -1,0 +1,357 @@
+#include "identity/directory.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/macros.h"
+#include "core/map.h"
+
+enum { ID_BYTES = 65 };
+
+/* What an entry holds of a container; the order of struct container, without the id. */
+enum text { NAME, NAMESPACE, POD, POD_UID, IMAGE, TEXT_COUNT };
+
+struct entry {
+    char id[ID_BYTES]; /* "": a free slot */
+    bool known;
+    bool taken; /* it was wanted by other than a claim */
+    bool is_pod_certain;
+    uint8_t tries[DIRECTORY_RUNTIMES_MAX];
+    uint64_t asked_us[DIRECTORY_RUNTIMES_MAX];
+    uint64_t wanted_us; /* first */
+    uint64_t seen_us;   /* last wanted; 0: never */
+    uint64_t used_us;
+    char *texts[TEXT_COUNT]; /* of what is known; NULL: "" */
+};
+
+struct directory {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t generation;
+    bool present[DIRECTORY_RUNTIMES_MAX];
+    struct entry *entries;
+    size_t slots, count, unknown_count;
+    struct map map;
+};
+
+int directory_new(struct directory **ret_directory)
+{
+    struct directory *directory = calloc(1, sizeof(*directory));
+    pthread_condattr_t attributes;
+
+    if (!directory)
+        return -ENOMEM;
+    pthread_mutex_init(&directory->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&directory->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    *ret_directory = directory;
+    return 0;
+}
+
+static void empty_entry(struct entry *entry)
+{
+    for (int i = 0; i < TEXT_COUNT; i++)
+        free(entry->texts[i]);
+    *entry = (struct entry){0};
+}
+
+void directory_free(struct directory *directory)
+{
+    if (!directory)
+        return;
+    for (size_t i = 0; i < directory->slots; i++)
+        empty_entry(&directory->entries[i]);
+    free(directory->entries);
+    map_done(&directory->map);
+    pthread_cond_destroy(&directory->changed);
+    pthread_mutex_destroy(&directory->lock);
+    free(directory);
+}
+
+static bool has_id(const void *context, uint32_t value, const void *key)
+{
+    return strcmp(((const struct directory *)context)->entries[value].id, key) == 0;
+}
+
+static struct entry *find(struct directory *directory, const char *id)
+{
+    uint32_t index;
+
+    return map_find(&directory->map, map_hash_bytes(span_of(id)), has_id, directory, id, &index)
+               ? &directory->entries[index]
+               : NULL;
+}
+
+static int grow(struct directory *directory)
+{
+    size_t slots = MAX(directory->slots * 2, (size_t)64);
+    struct entry *entries = realloc(directory->entries, slots * sizeof(*entries));
+
+    if (!entries)
+        return -ENOMEM;
+    memset(entries + directory->slots, 0, (slots - directory->slots) * sizeof(*entries));
+    directory->entries = entries;
+    directory->slots = slots;
+    return 0;
+}
+
+/* NULL where there is no room: such an id has no names, and nothing else is lost. */
+static struct entry *add(struct directory *directory, const char *id, uint64_t now_us)
+{
+    size_t index = directory->count;
+
+    if (directory->count == DIRECTORY_ENTRIES_MAX || strlen(id) != ID_BYTES - 1 ||
+        (directory->count == directory->slots && grow(directory) < 0))
+        return NULL;
+    if (directory->entries[index].id[0] != '\0') /* there is a gap further down */
+        for (index = 0; directory->entries[index].id[0] != '\0';)
+            index++;
+    if (map_insert(&directory->map, map_hash_bytes(span_of(id)), (uint32_t)index) < 0)
+        return NULL;
+    memcpy(directory->entries[index].id, id, ID_BYTES);
+    directory->entries[index].wanted_us = now_us;
+    directory->entries[index].used_us = now_us;
+    directory->count++;
+    directory->unknown_count++;
+    return &directory->entries[index];
+}
+
+static void notify(struct directory *directory)
+{
+    directory->generation++;
+    pthread_cond_broadcast(&directory->changed);
+}
+
+void directory_set_present(struct directory *directory, unsigned runtime, bool present)
+{
+    pthread_mutex_lock(&directory->lock);
+    if (directory->present[runtime] != present) {
+        directory->present[runtime] = present;
+        notify(directory);
+    }
+    pthread_mutex_unlock(&directory->lock);
+}
+
+void directory_want(struct directory *directory, const char *container_id, bool is_claim,
+                    uint64_t now_us)
+{
+    struct entry *entry;
+
+    pthread_mutex_lock(&directory->lock);
+    entry = find(directory, container_id);
+    if (!entry && (entry = add(directory, container_id, now_us)))
+        notify(directory);
+    if (entry) {
+        entry->seen_us = entry->used_us = now_us;
+        entry->taken |= !is_claim;
+    }
+    pthread_mutex_unlock(&directory->lock);
+}
+
+static void take_texts(struct entry *entry, const struct container *container)
+{
+    const char *const from[TEXT_COUNT] = {container->name, container->namespace, container->pod,
+                                          container->pod_uid, container->image};
+
+    for (int i = 0; i < TEXT_COUNT; i++) {
+        char *copy = from[i][0] != '\0' ? strdup(from[i]) : NULL;
+
+        /* A second runtime that knows the container adds to what the first one said. */
+        if (copy) {
+            free(entry->texts[i]);
+            entry->texts[i] = copy;
+        }
+    }
+}
+
+void directory_learn(struct directory *directory, const struct container_list *list,
+                     uint64_t now_us)
+{
+    pthread_mutex_lock(&directory->lock);
+    for (size_t i = 0; i < list->count; i++) {
+        struct entry *entry = find(directory, list->items[i].id);
+
+        if (!entry)
+            entry = add(directory, list->items[i].id, now_us);
+        if (!entry)
+            continue;
+        take_texts(entry, &list->items[i]);
+        entry->is_pod_certain |= list->items[i].is_pod_certain;
+        if (!entry->known) {
+            entry->known = true;
+            directory->unknown_count--;
+        }
+    }
+    pthread_mutex_unlock(&directory->lock);
+}
+
+void directory_note_asked(struct directory *directory, unsigned runtime, uint64_t asked_us)
+{
+    pthread_mutex_lock(&directory->lock);
+    for (size_t i = 0; i < directory->slots && directory->unknown_count > 0; i++) {
+        struct entry *entry = &directory->entries[i];
+
+        /* One that was wanted only after the question is not answered by it. */
+        if (entry->id[0] == '\0' || entry->known || entry->wanted_us > asked_us)
+            continue;
+        entry->tries[runtime] = (uint8_t)MIN(entry->tries[runtime] + 1, DIRECTORY_TRIES_MAX);
+        entry->asked_us[runtime] = asked_us;
+    }
+    pthread_mutex_unlock(&directory->lock);
+}
+
+static uint64_t due_us(const struct entry *entry, unsigned runtime)
+{
+    unsigned tries = entry->tries[runtime];
+
+    if (entry->known || tries >= DIRECTORY_TRIES_MAX)
+        return UINT64_MAX;
+    return tries == 0 ? entry->wanted_us : entry->asked_us[runtime] + (USEC_PER_SEC << (tries - 1));
+}
+
+uint64_t directory_next_ask_us(struct directory *directory, unsigned runtime)
+{
+    uint64_t next_us = UINT64_MAX;
+
+    pthread_mutex_lock(&directory->lock);
+    for (size_t i = 0; i < directory->slots && directory->unknown_count > 0; i++)
+        if (directory->entries[i].id[0] != '\0')
+            next_us = MIN(next_us, due_us(&directory->entries[i], runtime));
+    pthread_mutex_unlock(&directory->lock);
+    return next_us;
+}
+
+bool directory_may_learn(struct directory *directory, const char *container_id)
+{
+    const struct entry *entry;
+    bool may = false;
+
+    pthread_mutex_lock(&directory->lock);
+    entry = find(directory, container_id);
+    for (unsigned i = 0; i < DIRECTORY_RUNTIMES_MAX && entry && !entry->known; i++)
+        may |= directory->present[i] && entry->tries[i] < DIRECTORY_TRIES_MAX;
+    pthread_mutex_unlock(&directory->lock);
+    return may;
+}
+
+static const char *copy_text(struct arena *arena, const char *text)
+{
+    const char *copy = text ? arena_copy(arena, text, strlen(text)) : "";
+
+    return copy ? copy : "";
+}
+
+bool directory_find(struct directory *directory, const char *container_id, uint64_t now_us,
+                    struct arena *arena, struct container *ret_container)
+{
+    struct entry *entry;
+    bool known;
+
+    pthread_mutex_lock(&directory->lock);
+    entry = find(directory, container_id);
+    known = entry && entry->known;
+    if (entry)
+        entry->used_us = now_us;
+    if (known)
+        *ret_container = (struct container){
+            .id = copy_text(arena, entry->id),
+            .name = copy_text(arena, entry->texts[NAME]),
+            .namespace = copy_text(arena, entry->texts[NAMESPACE]),
+            .pod = copy_text(arena, entry->texts[POD]),
+            .pod_uid = copy_text(arena, entry->texts[POD_UID]),
+            .image = copy_text(arena, entry->texts[IMAGE]),
+            .is_pod_certain = entry->is_pod_certain,
+        };
+    pthread_mutex_unlock(&directory->lock);
+    return known;
+}
+
+bool directory_is_taken(struct directory *directory, const char *container_id)
+{
+    const struct entry *entry;
+    bool taken;
+
+    pthread_mutex_lock(&directory->lock);
+    entry = find(directory, container_id);
+    taken = entry && entry->taken;
+    pthread_mutex_unlock(&directory->lock);
+    return taken;
+}
+
+static bool is_text(const char *text, const char *wanted)
+{
+    return text && strcmp(text, wanted) == 0;
+}
+
+bool directory_find_by_name(struct directory *directory, const char *namespace, const char *pod,
+                            const char *container, uint64_t since_us, char ret_id[ID_BYTES])
+{
+    const struct entry *newest = NULL;
+
+    pthread_mutex_lock(&directory->lock);
+    for (size_t i = 0; i < directory->slots; i++) {
+        const struct entry *entry = &directory->entries[i];
+
+        /* One that was restarted has left its old id behind. */
+        if (entry->known && entry->seen_us >= since_us && is_text(entry->texts[POD], pod) &&
+            is_text(entry->texts[NAMESPACE], namespace) && is_text(entry->texts[NAME], container) &&
+            (!newest || entry->seen_us > newest->seen_us))
+            newest = entry;
+    }
+    if (newest)
+        memcpy(ret_id, newest->id, ID_BYTES);
+    pthread_mutex_unlock(&directory->lock);
+    return newest != NULL;
+}
+
+uint64_t directory_generation(struct directory *directory)
+{
+    uint64_t generation;
+
+    pthread_mutex_lock(&directory->lock);
+    generation = directory->generation;
+    pthread_mutex_unlock(&directory->lock);
+    return generation;
+}
+
+void directory_wait(struct directory *directory, uint64_t generation, uint64_t until_us)
+{
+    struct timespec until = {.tv_sec = (time_t)(until_us / USEC_PER_SEC),
+                             .tv_nsec = (long)(until_us % USEC_PER_SEC) * 1000};
+    int r = 0;
+
+    pthread_mutex_lock(&directory->lock);
+    while (directory->generation == generation && r != ETIMEDOUT)
+        r = until_us == UINT64_MAX
+                ? pthread_cond_wait(&directory->changed, &directory->lock)
+                : pthread_cond_timedwait(&directory->changed, &directory->lock, &until);
+    pthread_mutex_unlock(&directory->lock);
+}
+
+void directory_wake(struct directory *directory)
+{
+    pthread_mutex_lock(&directory->lock);
+    notify(directory);
+    pthread_mutex_unlock(&directory->lock);
+}
+
+void directory_expire(struct directory *directory, uint64_t before_us)
+{
+    pthread_mutex_lock(&directory->lock);
+    for (size_t i = 0; i < directory->slots; i++) {
+        struct entry *entry = &directory->entries[i];
+
+        if (entry->id[0] == '\0' || entry->used_us >= before_us)
+            continue;
+        map_remove(&directory->map, map_hash_bytes(span_of(entry->id)), (uint32_t)i);
+        directory->unknown_count -= !entry->known;
+        empty_entry(entry);
+        directory->count--;
+    }
+    pthread_mutex_unlock(&directory->lock);
+}

@@ -1,0 +1,73 @@
+/*
+ * The directory: what the runtimes say of containers, by container id.
+ *
+ * Ids are wanted as soon as a process is seen in a container, runtimes are asked on threads of
+ * their own (asker.h), and what they say is kept for as long as somebody uses it. Thread-safe; no
+ * call blocks for longer than a map takes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "identity/runtime.h"
+
+enum {
+    DIRECTORY_ENTRIES_MAX = 65536,
+    DIRECTORY_RUNTIMES_MAX = 16,
+    DIRECTORY_TRIES_MAX = 5, /* how often a runtime is asked for an id that it does not know */
+};
+
+struct directory;
+
+int directory_new(struct directory **ret_directory);
+void directory_free(struct directory *directory);
+
+/* Each runtime has a number below DIRECTORY_RUNTIMES_MAX. One that is absent is not waited for. */
+void directory_set_present(struct directory *directory, unsigned runtime, bool present);
+
+/*
+ * A process was seen in this container: asks for it, unless that was done before. A claim comes
+ * from somebody who may be lying, and is believed only as long as nobody else is in the container.
+ */
+void directory_want(struct directory *directory, const char *container_id, bool is_claim,
+                    uint64_t now_us);
+
+/* Takes what a runtime says, and keeps it where there is room. */
+void directory_learn(struct directory *directory, const struct container_list *list,
+                     uint64_t now_us);
+
+/* The runtime was asked at this time: what is still missing was asked for in vain. */
+void directory_note_asked(struct directory *directory, unsigned runtime, uint64_t asked_us);
+
+/* What is known of the id, copied into the arena. False if nothing is. */
+bool directory_find(struct directory *directory, const char *container_id, uint64_t now_us,
+                    struct arena *arena, struct container *ret_container);
+
+/* Was a process seen in the container by other than a claim? */
+bool directory_is_taken(struct directory *directory, const char *container_id);
+
+/* The id of a pod's container, by name: the one in which a process was last seen, and not before
+ * `since_us`. False if there is none. */
+bool directory_find_by_name(struct directory *directory, const char *namespace, const char *pod,
+                            const char *container, uint64_t since_us, char ret_id[65]);
+
+/* May an answer still come? False too where no runtime is present. */
+bool directory_may_learn(struct directory *directory, const char *container_id);
+
+/*
+ * When the runtime is to be asked next: UINT64_MAX if nothing is missing that it could know.
+ * An id is asked for at once, and again after 1, 2, 4 and 8 s.
+ */
+uint64_t directory_next_ask_us(struct directory *directory, unsigned runtime);
+
+/* Blocks until that time may have changed (since `generation` was read), or until `until_us` on the
+ * monotonic clock. */
+void directory_wait(struct directory *directory, uint64_t generation, uint64_t until_us);
+uint64_t directory_generation(struct directory *directory);
+void directory_wake(struct directory *directory);
+
+/* Forgets what nobody has asked for since `before_us`. */
+void directory_expire(struct directory *directory, uint64_t before_us);

@@ -1,0 +1,326 @@
+#include "identity/identity.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/macros.h"
+#include "identity/asker.h"
+#include "identity/details.h"
+#include "identity/directory.h"
+#include "identity/identity_private.h"
+#include "identity/kubelet.h"
+#include "identity/owner.h"
+#include "identity/process_table.h"
+
+/* What nobody has used for this long is forgotten. */
+static const uint64_t EXPIRE_US = 600 * USEC_PER_SEC;
+
+enum { PROCESSES_ASKED_MAX = 16 };
+
+void identity_find_owner(const struct sample_process *who, struct workload_owner *ret_owner)
+{
+    owner_of_cgroup_file(span_of(who->cgroup), who->uid, ret_owner);
+}
+
+static uint64_t now_us(const struct identity *identity)
+{
+    return identity->options.clock->monotonic_us(identity->options.clock);
+}
+
+static void meet(struct identity *identity, uint32_t pid, const struct workload_owner *owner)
+{
+    const struct details *known;
+    struct details details;
+    bool complete;
+
+    if (owner->container_id[0])
+        directory_want(identity->directory, owner->container_id, owner->container_is_claim,
+                       now_us(identity));
+    pthread_mutex_lock(&identity->lock);
+    known = details_find(&identity->details, owner->kind, owner->id);
+    complete = known && known->complete;
+    pthread_mutex_unlock(&identity->lock);
+    if (complete || details_read(identity->options.host, pid, owner, &details) < 0)
+        return;
+    details.used_us = now_us(identity);
+    pthread_mutex_lock(&identity->lock);
+    details_add(&identity->details, &details);
+    pthread_mutex_unlock(&identity->lock);
+}
+
+static void meet_owner(void *context, const struct process_table_owner *owner)
+{
+    meet(context, owner->pid, &owner->owner);
+}
+
+static void meet_noted(struct identity *identity)
+{
+    for (;;) {
+        struct identity_noted noted;
+        bool any;
+
+        pthread_mutex_lock(&identity->lock);
+        any = identity->noted_count > 0;
+        if (any)
+            noted = identity->noted[--identity->noted_count];
+        pthread_mutex_unlock(&identity->lock);
+        if (!any)
+            return;
+        meet(identity, noted.pid, &noted.owner);
+    }
+}
+
+/* Asks the other processes of an owner: the first may have been in a container. */
+static void complete_details(struct identity *identity, const struct process_table_owner *owner)
+{
+    uint32_t pid = 0;
+
+    for (int i = 0; i < PROCESSES_ASKED_MAX; i++) {
+        pid = process_table_next_pid(identity->processes, owner, pid);
+        if (pid == 0)
+            return;
+        meet(identity, pid, &owner->owner);
+    }
+}
+
+/* Those who are here are not forgotten, however long nobody scrapes. */
+static void keep_present(struct identity *identity)
+{
+    const struct process_table_owner *owner;
+
+    for (size_t i = 0; (owner = process_table_owner_at(identity->processes, i)); i++) {
+        struct details *details;
+        bool incomplete;
+
+        if (owner->owner.container_id[0])
+            directory_want(identity->directory, owner->owner.container_id,
+                           owner->owner.container_is_claim, now_us(identity));
+        pthread_mutex_lock(&identity->lock);
+        details = details_find(&identity->details, owner->owner.kind, owner->owner.id);
+        if (details)
+            details->used_us = now_us(identity);
+        incomplete = details && !details->complete;
+        pthread_mutex_unlock(&identity->lock);
+        if (incomplete)
+            complete_details(identity, owner);
+    }
+}
+
+static void scan(struct identity *identity)
+{
+    uint64_t began_us = now_us(identity), ended_us;
+    struct process_table_stats stats;
+    int r = process_table_scan(identity->processes, false, meet_owner, identity);
+
+    process_table_get_stats(identity->processes, &stats);
+    if (r == 0)
+        keep_present(identity);
+    ended_us = now_us(identity);
+    pthread_mutex_lock(&identity->lock);
+    identity->scan_up = r == 0;
+    identity->scan_errors += r < 0;
+    identity->scan_duration_us = ended_us - began_us;
+    if (r == 0) {
+        identity->scanned_us = ended_us;
+        identity->stats = stats;
+    }
+    snprintf(identity->scan_error, sizeof(identity->scan_error), "%s", r == 0 ? "" : strerror(-r));
+    if (ended_us > EXPIRE_US)
+        details_expire(&identity->details, ended_us - EXPIRE_US);
+    pthread_mutex_unlock(&identity->lock);
+    if (ended_us > EXPIRE_US)
+        directory_expire(identity->directory, ended_us - EXPIRE_US);
+}
+
+static void look_for_runtimes(struct identity *identity)
+{
+    for (size_t i = 0; i < identity->asker_count; i++)
+        asker_look(identity->askers[i]);
+    if (identity->kubelet)
+        kubelet_ask(identity->kubelet);
+}
+
+/* Until the next scan is due, somebody was noted, or it is over. True if it is. */
+static bool wait_for_work(struct identity *identity, uint64_t until_us)
+{
+    struct timespec until = {.tv_sec = (time_t)(until_us / USEC_PER_SEC),
+                             .tv_nsec = (long)(until_us % USEC_PER_SEC) * 1000};
+    bool stop;
+    int r = 0;
+
+    pthread_mutex_lock(&identity->lock);
+    while (!identity->stop && identity->noted_count == 0 && r != ETIMEDOUT)
+        r = pthread_cond_timedwait(&identity->wake, &identity->lock, &until);
+    stop = identity->stop;
+    pthread_mutex_unlock(&identity->lock);
+    return stop;
+}
+
+static void *run(void *argument)
+{
+    struct identity *identity = argument;
+    uint64_t due_us = now_us(identity);
+
+    do {
+        meet_noted(identity);
+        if (now_us(identity) < due_us)
+            continue;
+        scan(identity);
+        look_for_runtimes(identity);
+        due_us = now_us(identity) + identity->options.scan_interval_us;
+    } while (!wait_for_work(identity, due_us));
+    return NULL;
+}
+
+void identity_note(struct identity *identity, uint32_t pid, const struct workload_owner *owner)
+{
+    pthread_mutex_lock(&identity->lock);
+    if (identity->noted_count < IDENTITY_NOTED_MAX) { /* the next scan finds the others */
+        identity->noted[identity->noted_count].pid = pid;
+        identity->noted[identity->noted_count].owner = *owner;
+        identity->noted_count++;
+        pthread_cond_signal(&identity->wake);
+    }
+    pthread_mutex_unlock(&identity->lock);
+}
+
+void identity_learn(struct identity *identity, const struct container_list *list)
+{
+    directory_learn(identity->directory, list, now_us(identity));
+}
+
+static int add_asker(struct identity *identity, const struct runtime_ops *runtime,
+                     const char *socket_path)
+{
+    struct asker_options options = {
+        .runtime = runtime,
+        .socket_path = socket_path,
+        .number = (unsigned)identity->asker_count,
+        .directory = identity->directory,
+        .clock = identity->options.clock,
+    };
+    int r;
+
+    if (identity->asker_count == IDENTITY_ASKERS_MAX)
+        return -ENOSPC;
+    r = asker_new(&options, &identity->askers[identity->asker_count]);
+    if (r == 0)
+        identity->asker_count++;
+    return r;
+}
+
+/* Below the host's root, wherever that is mounted. */
+static int below_rootfs(const struct identity *identity, const char *path, char *text,
+                        size_t size_bytes)
+{
+    const char *root = identity->options.rootfs_path;
+    int len = snprintf(text, size_bytes, "%s%s", strcmp(root, "/") == 0 ? "" : root, path);
+
+    return len > 0 && (size_t)len < size_bytes ? 0 : -ENAMETOOLONG;
+}
+
+static int add_runtime(struct identity *identity, const struct runtime_ops *runtime,
+                       const char *given_path)
+{
+    char path[4096];
+    int r = 0;
+
+    if (given_path)
+        return given_path[0] ? add_asker(identity, runtime, given_path) : 0;
+    for (const char *const *socket = runtime->sockets; *socket && r == 0; socket++) {
+        r = below_rootfs(identity, *socket, path, sizeof(path));
+        if (r == 0)
+            r = add_asker(identity, runtime, path);
+    }
+    return r;
+}
+
+static int add_kubelet(struct identity *identity)
+{
+    const char *given = identity->options.pod_resources_socket;
+    char path[4096];
+    int r;
+
+    if (given)
+        return given[0] ? kubelet_new(given, identity->options.clock, &identity->kubelet) : 0;
+    r = below_rootfs(identity, POD_RESOURCES_SOCKET, path, sizeof(path));
+    return r < 0 ? r : kubelet_new(path, identity->options.clock, &identity->kubelet);
+}
+
+static int open_parts(struct identity *identity)
+{
+    const struct identity_options *options = &identity->options;
+    int r = directory_new(&identity->directory);
+
+    if (r == 0)
+        r = process_table_new(options->host, &identity->processes);
+    if (r == 0 && options->kubernetes)
+        r = add_runtime(identity, &runtime_cri, options->cri_socket);
+    if (r == 0)
+        r = add_runtime(identity, &runtime_docker, options->docker_socket);
+    if (r == 0)
+        r = add_runtime(identity, &runtime_podman, options->podman_socket);
+    if (r == 0 && options->kubernetes)
+        r = add_kubelet(identity);
+    if (r == 0 && options->names_from_elsewhere)
+        directory_set_present(identity->directory, IDENTITY_ASKERS_MAX, true);
+    if (r == 0)
+        look_for_runtimes(identity); /* so that the first names are waited for, or not */
+    return r;
+}
+
+int identity_open(const struct identity_options *options, struct identity **ret_identity,
+                  struct error *err)
+{
+    struct identity *identity = calloc(1, sizeof(*identity));
+    pthread_condattr_t attributes;
+    int r;
+
+    if (!identity)
+        return error_set(err, -ENOMEM, "out of memory");
+    identity->options = *options;
+    arena_init(&identity->found, IDENTITY_FOUND_CAP_BYTES);
+    pthread_mutex_init(&identity->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&identity->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    r = open_parts(identity);
+    if (r == 0) {
+        r = -pthread_create(&identity->thread, NULL, run, identity);
+        identity->started = r == 0;
+    }
+    if (r < 0) {
+        identity_close(identity);
+        return error_set(err, r, "cannot set up the look-up of names: %s", strerror(-r));
+    }
+    *ret_identity = identity;
+    return 0;
+}
+
+void identity_close(struct identity *identity)
+{
+    if (!identity)
+        return;
+    if (identity->started) {
+        pthread_mutex_lock(&identity->lock);
+        identity->stop = true;
+        pthread_cond_signal(&identity->wake);
+        pthread_mutex_unlock(&identity->lock);
+        pthread_join(identity->thread, NULL);
+    }
+    for (size_t i = 0; i < identity->asker_count; i++)
+        asker_free(identity->askers[i]);
+    kubelet_free(identity->kubelet);
+    process_table_free(identity->processes);
+    directory_free(identity->directory);
+    details_store_done(&identity->details);
+    arena_done(&identity->found);
+    pthread_cond_destroy(&identity->wake);
+    pthread_mutex_destroy(&identity->lock);
+    free(identity);
+}

@@ -1,0 +1,393 @@
+/* The answers of identity: names, details, allocations and statuses. */
+#include "identity/identity_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/macros.h"
+
+static uint64_t now_us(const struct identity *identity)
+{
+    return identity->options.clock->monotonic_us(identity->options.clock);
+}
+
+static const char *copy(struct arena *arena, const char *text)
+{
+    const char *made = text && text[0] ? arena_copy(arena, text, strlen(text)) : "";
+
+    return made ? made : "";
+}
+
+/* The container's names as far as a runtime knows them. False: one may still tell. */
+static bool find_container(struct identity *identity, const struct workload_owner *owner,
+                           struct workload_names *names)
+{
+    struct container container;
+
+    if (!owner->container_id[0] ||
+        (owner->container_is_claim && directory_is_taken(identity->directory, owner->container_id)))
+        return true;
+    if (!directory_find(identity->directory, owner->container_id, now_us(identity),
+                        &identity->found, &container)) {
+        directory_want(identity->directory, owner->container_id, owner->container_is_claim,
+                       now_us(identity));
+        return !directory_may_learn(identity->directory, owner->container_id);
+    }
+    names->container = container.name;
+    if (container.is_pod_certain || strcmp(container.pod_uid, owner->pod_uid) == 0) {
+        names->namespace = container.namespace;
+        names->pod = container.pod;
+    }
+    return true;
+}
+
+/* A text of the owner's details. False: they may still be read. */
+static bool find_detail(struct identity *identity, const struct workload_owner *owner,
+                        char *const *(*pick)(const struct details *), const char **ret_text)
+{
+    struct details *details;
+
+    pthread_mutex_lock(&identity->lock);
+    details = details_find(&identity->details, owner->kind, owner->id);
+    if (details) {
+        details->used_us = now_us(identity);
+        *ret_text = copy(&identity->found, *pick(details));
+    }
+    pthread_mutex_unlock(&identity->lock);
+    return details != NULL;
+}
+
+static char *const *pick_user(const struct details *details)
+{
+    return &details->user;
+}
+
+static char *const *pick_vm_name(const struct details *details)
+{
+    return &details->vm_name;
+}
+
+bool identity_find_names(void *context, const struct workload_owner *owner,
+                         struct workload_names *ret_names)
+{
+    struct identity *identity = context;
+    struct workload_names names = {"", "", "", ""};
+    bool known = find_container(identity, owner, &names);
+
+    switch (owner->kind) {
+    case WORKLOAD_POD:
+    case WORKLOAD_CONTAINER:
+        names.name = names.pod[0] && owner->kind == WORKLOAD_POD ? names.pod : names.container;
+        break;
+    case WORKLOAD_USER:
+        names.name = owner->id;
+        known &= find_detail(identity, owner, pick_user, &names.name);
+        break;
+    case WORKLOAD_VM:
+        names.name = owner->id;
+        known &= find_detail(identity, owner, pick_vm_name, &names.name);
+        break;
+    case WORKLOAD_SLURM:
+    case WORKLOAD_LXC:
+    case WORKLOAD_NSPAWN:
+    case WORKLOAD_UNIT:
+        names.name = owner->id;
+        break;
+    case WORKLOAD_PROCESS:
+    case WORKLOAD_SYSTEM:
+    case WORKLOAD_OTHER:
+    case WORKLOAD_RETIRED:
+    case WORKLOAD_KINDS:
+        break;
+    }
+    *ret_names = names;
+    return known;
+}
+
+/* The details' part of an info row. */
+static void describe_details(struct identity *identity, struct arena *arena,
+                             struct snapshot_info *info)
+{
+    const char *unverified = "";
+    struct details *details;
+
+    pthread_mutex_lock(&identity->lock);
+    details = details_find(&identity->details, info->kind, info->id);
+    if (details) {
+        details->used_us = now_us(identity);
+        info->user = copy(arena, details->user);
+        info->account = copy(arena, details->account);
+        info->job_id = copy(arena, details->job_id);
+        info->job_name = copy(arena, details->job_name);
+        info->uuid = copy(arena, details->uuid);
+        if (details->kind == WORKLOAD_SLURM)
+            unverified =
+                details->job_id_unverified ? "account,job_id,job_name" : "account,job_name";
+    }
+    info->unverified = unverified;
+    pthread_mutex_unlock(&identity->lock);
+}
+
+static struct snapshot_info describe(struct identity *identity,
+                                     const struct snapshot_workload *workload, struct arena *arena)
+{
+    struct snapshot_info info = {
+        .kind = workload->kind,
+        .id = workload->id,
+        .image = "",
+        .user = "",
+        .account = "",
+        .job_id = "",
+        .job_name = "",
+        .uuid = "",
+        .container_id = workload->container_id,
+        .pod_uid = workload->pod_uid,
+    };
+    struct container container;
+
+    describe_details(identity, arena, &info);
+    if (workload->container_id[0] && directory_find(identity->directory, workload->container_id,
+                                                    now_us(identity), arena, &container)) {
+        info.image = container.image;
+        if (!info.pod_uid[0] && container.is_pod_certain)
+            info.pod_uid = container.pod_uid;
+    }
+    return info;
+}
+
+static bool has_info(const struct snapshot_workload *workload)
+{
+    return workload->kind > WORKLOAD_PROCESS && workload->kind < WORKLOAD_SYSTEM;
+}
+
+/* One row for each workload, whatever meters it is at: the snapshot has them sorted. */
+static int add_infos(struct identity *identity, struct snapshot *snapshot)
+{
+    struct snapshot_info *infos =
+        arena_array(&snapshot->arena, snapshot->workload_count, sizeof(*infos));
+
+    if (!infos)
+        return -ENOMEM;
+    for (size_t i = 0; i < snapshot->workload_count; i++) {
+        const struct snapshot_workload *workload = &snapshot->workloads[i];
+        const struct snapshot_info *last =
+            snapshot->info_count > 0 ? &infos[snapshot->info_count - 1] : NULL;
+
+        if (has_info(workload) &&
+            !(last && last->kind == workload->kind && strcmp(last->id, workload->id) == 0))
+            infos[snapshot->info_count++] = describe(identity, workload, &snapshot->arena);
+    }
+    snapshot->infos = infos;
+    return 0;
+}
+
+/* Old drivers name the board of a MIG device: MIG-GPU-<uuid>/<gi>/<ci>. */
+static bool is_mig_of(const char *id, const char *uuid)
+{
+    size_t len = strlen(uuid);
+
+    return strncmp(id, "MIG-", 4) == 0 && strncmp(id + 4, uuid, len) == 0 && id[4 + len] == '/';
+}
+
+static bool is_gpu(const struct allocation *allocation, const struct snapshot_gpu *gpu)
+{
+    switch (allocation->kind) {
+    case ALLOCATION_GPU_UUID:
+        return strcmp(allocation->id, gpu->uuid) == 0;
+    case ALLOCATION_MIG_UUID:
+        return is_mig_of(allocation->id, gpu->uuid);
+    case ALLOCATION_MINOR:
+        return gpu->has_minor && gpu->minor == allocation->index;
+    case ALLOCATION_ALL:
+        return true;
+    case ALLOCATION_TEGRA:
+    case ALLOCATION_PCI:
+    case ALLOCATION_DRM:
+    case ALLOCATION_XCP:
+        break; /* of makers whose GPUs are not read yet */
+    }
+    return false;
+}
+
+enum { ROWS_MAX = 4096, ABSENT_SCANS = 3 };
+
+struct allocating {
+    struct identity *identity;
+    struct snapshot *snapshot;
+    struct snapshot_allocation *rows;
+    size_t count;
+};
+
+static void add_row(struct allocating *to, const struct allocation *allocation, const char *id,
+                    uint32_t gpu)
+{
+    struct arena *arena = &to->snapshot->arena;
+
+    for (size_t i = 0; i < to->count; i++)
+        if (to->rows[i].gpu == gpu && strcmp(to->rows[i].container_id, id) == 0)
+            return; /* two replicas of one GPU */
+    if (to->count == ROWS_MAX)
+        return;
+    to->rows[to->count++] = (struct snapshot_allocation){
+        .container_id = copy(arena, id),
+        .names = {.name = copy(arena, allocation->pod),
+                  .namespace = copy(arena, allocation->namespace),
+                  .pod = copy(arena, allocation->pod),
+                  .container = copy(arena, allocation->container)},
+        .gpu = gpu,
+    };
+}
+
+/* The kubelet lists pods that have ended, too: only containers that have processes count. */
+static void add_allocation(void *context, const struct allocation *allocation)
+{
+    struct allocating *to = context;
+    uint64_t since_us = now_us(to->identity);
+    char id[WORKLOAD_CONTAINER_BYTES];
+
+    since_us -= MIN(since_us, ABSENT_SCANS * to->identity->options.scan_interval_us);
+    if (!directory_find_by_name(to->identity->directory, allocation->namespace, allocation->pod,
+                                allocation->container, since_us, id))
+        return;
+    for (size_t i = 0; i < to->snapshot->gpu_count; i++)
+        if (is_gpu(allocation, &to->snapshot->gpus[i]))
+            add_row(to, allocation, id, to->snapshot->gpus[i].gpu);
+}
+
+static int add_allocations(struct identity *identity, struct snapshot *snapshot)
+{
+    struct allocating to = {.identity = identity, .snapshot = snapshot};
+
+    if (!identity->kubelet)
+        return 0;
+    to.rows = arena_array(&snapshot->arena, ROWS_MAX, sizeof(*to.rows));
+    if (!to.rows)
+        return -ENOMEM;
+    kubelet_each(identity->kubelet, add_allocation, &to);
+    snapshot->allocations = to.rows;
+    snapshot->allocation_count = to.count;
+    return 0;
+}
+
+static bool scan_status(struct identity *identity, struct identity_status *ret_status)
+{
+    uint64_t now = now_us(identity);
+
+    pthread_mutex_lock(&identity->lock);
+    *ret_status = (struct identity_status){
+        .name = "processes",
+        .asked = identity->scanned_us > 0 || identity->scan_errors > 0,
+        .up = identity->scan_up,
+        .age_us = identity->scanned_us > 0 ? now - MIN(now, identity->scanned_us) : 0,
+        .duration_us = identity->scan_duration_us,
+        .errors = identity->scan_errors,
+    };
+    snprintf(ret_status->error, sizeof(ret_status->error), "%s", identity->scan_error);
+    pthread_mutex_unlock(&identity->lock);
+    return true;
+}
+
+static bool kubelet_status(struct identity *identity, struct identity_status *ret_status)
+{
+    struct kubelet_status status;
+
+    if (!identity->kubelet)
+        return false;
+    kubelet_get_status(identity->kubelet, &status);
+    *ret_status = (struct identity_status){
+        .name = "kubelet",
+        .asked = status.up || status.errors > 0,
+        .up = status.up,
+        .age_us = status.age_us,
+        .duration_us = status.duration_us,
+        .errors = status.errors,
+    };
+    memcpy(ret_status->error, status.error, sizeof(status.error));
+    return status.present;
+}
+
+static bool asker_status(struct identity *identity, size_t index,
+                         struct identity_status *ret_status)
+{
+    struct asker_status status;
+    bool present = asker_get_status(identity->askers[index], &status);
+
+    *ret_status = (struct identity_status){
+        .asked = status.asked,
+        .up = status.up,
+        .age_us = status.age_us,
+        .duration_us = status.duration_us,
+        .errors = status.errors,
+    };
+    /* Two sockets of one kind (containerd's own and k3s', say) are two sources. */
+    if (index > 0 && identity->askers[index - 1] &&
+        asker_runtime(identity->askers[index - 1]) == asker_runtime(identity->askers[index]))
+        snprintf(ret_status->name, sizeof(ret_status->name), "%s:%.100s", status.runtime,
+                 status.socket_path);
+    else
+        snprintf(ret_status->name, sizeof(ret_status->name), "%s", status.runtime);
+    memcpy(ret_status->error, status.error, sizeof(status.error));
+    return present;
+}
+
+bool identity_get_status(struct identity *identity, size_t index,
+                         struct identity_status *ret_status)
+{
+    size_t present = 0;
+
+    for (size_t i = 0; i < identity->asker_count + 2; i++) {
+        bool here = i == 0   ? scan_status(identity, ret_status)
+                    : i == 1 ? kubelet_status(identity, ret_status)
+                             : asker_status(identity, i - 2, ret_status);
+
+        if (here && present++ == index)
+            return true;
+    }
+    return false;
+}
+
+/* Behind the sources that the snapshot has already. */
+static int add_statuses(struct identity *identity, struct snapshot *snapshot)
+{
+    size_t most = snapshot->source_count + identity->asker_count + 2;
+    struct snapshot_source *rows = arena_array(&snapshot->arena, most, sizeof(*rows));
+    size_t count = snapshot->source_count;
+    struct identity_status status;
+
+    if (!rows)
+        return -ENOMEM;
+    if (count > 0)
+        memcpy(rows, snapshot->sources, count * sizeof(*rows));
+    for (size_t i = 0; count < most && identity_get_status(identity, i, &status); i++) {
+        if (!status.asked)
+            continue; /* neither up nor down yet */
+        rows[count++] = (struct snapshot_source){
+            .name = copy(&snapshot->arena, status.name),
+            .up = status.up,
+            .age_us = status.age_us,
+            .duration_us = status.duration_us,
+            .errors = status.errors,
+        };
+    }
+    snapshot->sources = rows;
+    snapshot->source_count = count;
+    return 0;
+}
+
+int identity_describe(struct identity *identity, struct snapshot *snapshot)
+{
+    int r = add_infos(identity, snapshot);
+
+    arena_reset(&identity->found);
+    if (r == 0)
+        r = add_allocations(identity, snapshot);
+    if (r == 0)
+        r = add_statuses(identity, snapshot);
+    pthread_mutex_lock(&identity->lock);
+    snapshot->processes_scanned = identity->scanned_us > 0;
+    snapshot->node_processes = identity->stats.processes;
+    snapshot->node_processes_outside = identity->stats.outside;
+    pthread_mutex_unlock(&identity->lock);
+    return r;
+}

@@ -1,0 +1,46 @@
+/* What identity.c (threads) and identity_lookup.c (answers) share. */
+#pragma once
+
+#include <pthread.h>
+
+#include "core/arena.h"
+#include "identity/asker.h"
+#include "identity/details.h"
+#include "identity/directory.h"
+#include "identity/identity.h"
+#include "identity/kubelet.h"
+#include "identity/process_table.h"
+
+enum {
+    IDENTITY_ASKERS_MAX = DIRECTORY_RUNTIMES_MAX - 1, /* the last is for names from elsewhere */
+    IDENTITY_NOTED_MAX = 256,
+    IDENTITY_FOUND_CAP_BYTES = 1 << 20,
+};
+
+struct identity_noted {
+    uint32_t pid;
+    struct workload_owner owner;
+};
+
+struct identity {
+    struct identity_options options;
+    struct directory *directory;
+    struct asker *askers[IDENTITY_ASKERS_MAX];
+    size_t asker_count;
+    struct kubelet *kubelet;         /* NULL: not asked */
+    struct process_table *processes; /* of the thread alone */
+    pthread_t thread;
+    bool started;
+    struct arena found; /* names that were last found; of the caller's thread */
+
+    pthread_mutex_t lock; /* for what is below */
+    pthread_cond_t wake;
+    bool stop;
+    struct identity_noted noted[IDENTITY_NOTED_MAX];
+    size_t noted_count;
+    struct details_store details;
+    struct process_table_stats stats;
+    bool scan_up;
+    uint64_t scanned_us, scan_duration_us, scan_errors;
+    char scan_error[128];
+};

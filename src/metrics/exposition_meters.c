@@ -1,0 +1,44 @@
+/* Meters, and what nobody owns of them. */
+#include "metrics/exposition_parts.h"
+
+static const char *const unowned_words[UNOWNED_COUNT] = {"idle", "system", "unattributed", "gap"};
+
+void exposition_meter_labels(struct text *text, const struct snapshot_meter *meter)
+{
+    text_label(text, "meter", "gpu");
+    text_label(text, "meter_id", meter->meter_id);
+}
+
+void exposition_meters(struct text *text, const struct snapshot *snapshot)
+{
+    const struct snapshot_meter *rows = snapshot->meters;
+
+    text_family(text, METRIC_METER_ENERGY);
+    for (size_t i = 0; i < snapshot->meter_count; i++) {
+        text_sample(text);
+        exposition_meter_labels(text, &rows[i]);
+        text_value(text, (int64_t)rows[i].energy_uj, MICRO);
+    }
+    text_family(text, METRIC_METER_HARDWARE_ENERGY);
+    for (size_t i = 0; i < snapshot->meter_count; i++) {
+        if (!rows[i].has_counter)
+            continue;
+        text_sample(text);
+        exposition_meter_labels(text, &rows[i]);
+        text_value(text, (int64_t)rows[i].counter_uj, MICRO);
+    }
+    text_family(text, METRIC_ENERGY_PENDING);
+    for (size_t i = 0; i < snapshot->meter_count; i++) {
+        text_sample(text);
+        exposition_meter_labels(text, &rows[i]);
+        text_value(text, (int64_t)rows[i].pending_uj, MICRO);
+    }
+    text_family(text, METRIC_UNOWNED_ENERGY);
+    for (size_t i = 0; i < snapshot->meter_count; i++)
+        for (int owner = 0; owner < UNOWNED_COUNT; owner++) {
+            text_sample(text);
+            exposition_meter_labels(text, &rows[i]);
+            text_label(text, "owner", unowned_words[owner]);
+            text_value(text, (int64_t)rows[i].unowned_uj[owner], MICRO);
+        }
+}

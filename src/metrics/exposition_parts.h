@@ -1,0 +1,16 @@
+/* The parts of the page, one file each; exposition.c puts them in order. */
+#pragma once
+
+#include "metrics/exposition.h"
+
+/* Decimal places between what the model counts in and the base unit. */
+enum { MICRO = 6, MILLI = 3, PERCENT = 2, WHOLE = 0 };
+
+void exposition_meter_labels(struct text *text, const struct snapshot_meter *meter);
+
+void exposition_processes(struct text *text, const struct snapshot *snapshot,
+                          const struct exposition_options *options);
+void exposition_meters(struct text *text, const struct snapshot *snapshot);
+void exposition_workloads(struct text *text, const struct snapshot *snapshot, enum expose expose);
+void exposition_gpus(struct text *text, const struct snapshot *snapshot);
+void exposition_self(struct text *text, const struct snapshot *snapshot, const char *version);

@@ -1,0 +1,118 @@
+/* The exporter itself: is it right, is it well. */
+#include "metrics/exposition_parts.h"
+
+static void ledger_health(struct text *text, const struct snapshot *snapshot)
+{
+    text_family(text, METRIC_LEDGER_IMBALANCE);
+    for (size_t i = 0; i < snapshot->meter_count; i++) {
+        text_sample(text);
+        exposition_meter_labels(text, &snapshot->meters[i]);
+        text_value(text, snapshot->meters[i].imbalance_uj, MICRO);
+    }
+}
+
+static void source_family(struct text *text, const struct snapshot *snapshot, enum metric metric,
+                          int64_t (*value)(const struct snapshot_source *), unsigned digits)
+{
+    text_family(text, metric);
+    for (size_t i = 0; i < snapshot->source_count; i++) {
+        text_sample(text);
+        text_label(text, "source", snapshot->sources[i].name);
+        text_value(text, value(&snapshot->sources[i]), digits);
+    }
+}
+
+static int64_t source_up(const struct snapshot_source *source)
+{
+    return source->up;
+}
+
+static int64_t source_age(const struct snapshot_source *source)
+{
+    return (int64_t)source->age_us;
+}
+
+static int64_t source_duration(const struct snapshot_source *source)
+{
+    return (int64_t)source->duration_us;
+}
+
+static int64_t source_errors(const struct snapshot_source *source)
+{
+    return (int64_t)source->errors;
+}
+
+static void sources(struct text *text, const struct snapshot *snapshot)
+{
+    source_family(text, snapshot, METRIC_SOURCE_UP, source_up, WHOLE);
+    source_family(text, snapshot, METRIC_SOURCE_AGE, source_age, MICRO);
+    source_family(text, snapshot, METRIC_SOURCE_DURATION, source_duration, MICRO);
+    source_family(text, snapshot, METRIC_SOURCE_ERRORS, source_errors, WHOLE);
+    text_family(text, METRIC_SOURCE_RESETS);
+    for (size_t i = 0; i < snapshot->meter_count; i++) {
+        text_sample(text);
+        exposition_meter_labels(text, &snapshot->meters[i]);
+        text_value(text, (int64_t)snapshot->meters[i].resets, WHOLE);
+    }
+}
+
+static void dropped(struct text *text, const struct snapshot *snapshot)
+{
+    text_family(text, METRIC_SAMPLES_DROPPED);
+    for (size_t i = 0; i < snapshot->gpu_count; i++) {
+        const struct snapshot_gpu *gpu = &snapshot->gpus[i];
+        const struct {
+            const char *reason;
+            uint64_t count;
+        } reasons[] = {{"garbage", gpu->labels_garbage},
+                       {"repeated", gpu->labels_repeated},
+                       {"late", gpu->labels_late}};
+
+        for (size_t r = 0; r < ARRAY_SIZE(reasons); r++) {
+            text_sample(text);
+            text_label_u64(text, "gpu", gpu->gpu);
+            text_label(text, "reason", reasons[r].reason);
+            text_value(text, (int64_t)reasons[r].count, WHOLE);
+        }
+    }
+    text_family(text, METRIC_SERIES_DROPPED);
+    text_sample(text);
+    text_label(text, "limit", "max-processes");
+    text_value(text, (int64_t)snapshot->processes_dropped, WHOLE);
+    text_sample(text);
+    text_label(text, "limit", "max-workloads");
+    text_value(text, (int64_t)snapshot->workloads_dropped, WHOLE);
+}
+
+static void one_value(struct text *text, enum metric metric, uint64_t value, unsigned digits)
+{
+    text_family(text, metric);
+    text_sample(text);
+    text_value(text, (int64_t)value, digits);
+}
+
+static void program(struct text *text, const struct snapshot *snapshot, const char *version)
+{
+    if (snapshot->processes_scanned) {
+        one_value(text, METRIC_NODE_PROCESSES, snapshot->node_processes, WHOLE);
+        one_value(text, METRIC_NODE_PROCESSES_OUTSIDE, snapshot->node_processes_outside, WHOLE);
+    }
+    one_value(text, METRIC_REPLAY_ACTIVE, snapshot->replay_active, WHOLE);
+    one_value(text, METRIC_FRONT_STARTS, snapshot->front_starts, WHOLE);
+    text_family(text, METRIC_BUILD_INFO);
+    text_sample(text);
+    text_label(text, "version", version);
+    text_value(text, 1, WHOLE);
+    one_value(text, METRIC_SELF_CPU, snapshot->self_cpu_us, MICRO);
+    if (snapshot->self_rss_bytes > 0)
+        one_value(text, METRIC_SELF_MEMORY, snapshot->self_rss_bytes, WHOLE);
+    one_value(text, METRIC_SELF_START_TIME, snapshot->start_us, MICRO);
+}
+
+void exposition_self(struct text *text, const struct snapshot *snapshot, const char *version)
+{
+    ledger_health(text, snapshot);
+    sources(text, snapshot);
+    dropped(text, snapshot);
+    program(text, snapshot, version);
+}

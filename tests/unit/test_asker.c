@@ -1,0 +1,253 @@
+/* identity/asker: a runtime is asked when names are missing, and costs nothing else. */
+#include "unit.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/macros.h"
+#include "identity/asker.h"
+
+#define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+/* What the runtime of these tests answers; it is asked from the asker's thread. */
+static atomic_int calls, result;
+static const char *_Atomic knows;
+
+static int scripted_list(struct http_client *client, const char *socket_path, uint64_t timeout_us,
+                         struct container_list *list, struct error *err)
+{
+    const char *id = atomic_load(&knows);
+    int r = atomic_load(&result);
+
+    (void)client;
+    (void)timeout_us;
+    if (id)
+        assert_int_equal(
+            container_list_add(list, &(struct container){id, "web", "", "", "", "img", false}), 0);
+    atomic_fetch_add(&calls, 1);
+    return r < 0 ? error_set(err, r, "scripted: %s: %s", socket_path, strerror(-r)) : 0;
+}
+
+/* One that accepts and never answers: a real server on the socket, and the real client. */
+static int hanging_list(struct http_client *client, const char *socket_path, uint64_t timeout_us,
+                        struct container_list *list, struct error *err)
+{
+    const struct http_request request = {.url = "http://localhost/",
+                                         .socket_path = socket_path,
+                                         .timeout_us = 20 * timeout_us,
+                                         .max_bytes = 1024};
+    struct http_reply reply;
+    int r;
+
+    (void)list;
+    atomic_fetch_add(&calls, 1);
+    http_reply_init(&reply);
+    r = http_client_do(client, &request, &reply, err);
+    http_reply_done(&reply);
+    return r;
+}
+
+static const char *const no_sockets[] = {NULL};
+static const struct runtime_ops scripted = {"scripted", no_sockets, scripted_list};
+static const struct runtime_ops hanging = {"hanging", no_sockets, hanging_list};
+
+struct rig {
+    char directory_path[64], path[96];
+    int listener_fd;
+    struct directory *directory;
+    struct asker *asker;
+};
+
+static void open_socket(struct rig *rig)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    strcpy(address.sun_path, rig->path);
+    rig->listener_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(rig->listener_fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(listen(rig->listener_fd, 4), 0);
+}
+
+static void close_socket(struct rig *rig)
+{
+    close(rig->listener_fd);
+    unlink(rig->path);
+}
+
+static struct rig new_rig(const struct runtime_ops *runtime)
+{
+    struct rig rig = {.directory_path = "/tmp/wattribute-XXXXXX"};
+
+    atomic_store(&calls, 0);
+    atomic_store(&result, 0);
+    atomic_store(&knows, NULL);
+    assert_non_null(mkdtemp(rig.directory_path));
+    snprintf(rig.path, sizeof(rig.path), "%s/socket", rig.directory_path);
+    assert_int_equal(directory_new(&rig.directory), 0);
+    assert_int_equal(asker_new(&(struct asker_options){.runtime = runtime,
+                                                       .socket_path = rig.path,
+                                                       .directory = rig.directory,
+                                                       .clock = &clock_system},
+                               &rig.asker),
+                     0);
+    return rig;
+}
+
+static void end_rig(struct rig *rig)
+{
+    asker_free(rig->asker);
+    directory_free(rig->directory);
+    unlink(rig->path);
+    assert_int_equal(rmdir(rig->directory_path), 0);
+}
+
+static uint64_t now_us(void)
+{
+    return clock_system.monotonic_us(&clock_system);
+}
+
+/* Until the asker's thread has made the condition true; 10 s are for ever. */
+#define WAIT_FOR(condition)                                                                        \
+    for (uint64_t until_us_ = now_us() + 10 * USEC_PER_SEC; !(condition); poll(NULL, 0, 1))        \
+    assert_true(now_us() < until_us_)
+
+static bool is_up(struct rig *rig)
+{
+    struct asker_status status;
+
+    return asker_get_status(rig->asker, &status) && status.asked && status.up;
+}
+
+static bool knows_name(struct rig *rig, const char *id)
+{
+    struct container container;
+    struct arena arena;
+    bool found;
+
+    arena_init(&arena, 1 << 12);
+    found = directory_find(rig->directory, id, now_us(), &arena, &container);
+    arena_done(&arena);
+    return found;
+}
+
+static void a_runtime_is_asked_once_for_each_name_that_is_missing(void **state)
+{
+    struct rig rig = new_rig(&scripted);
+
+    (void)state;
+    open_socket(&rig);
+    atomic_store(&knows, A);
+    asker_look(rig.asker);
+    assert_int_equal(atomic_load(&calls), 0); /* nobody wants anything */
+    directory_want(rig.directory, A, false, now_us());
+    WAIT_FOR(knows_name(&rig, A));
+    WAIT_FOR(is_up(&rig));
+    directory_want(rig.directory, A, false, now_us());
+    atomic_store(&knows, B);
+    directory_want(rig.directory, B, false, now_us());
+    WAIT_FOR(knows_name(&rig, B));
+    assert_int_equal(atomic_load(&calls), 2);
+    close_socket(&rig);
+    end_rig(&rig);
+}
+
+static void a_runtime_that_is_absent_is_neither_asked_nor_waited_for(void **state)
+{
+    struct rig rig = new_rig(&scripted);
+    struct asker_status status;
+
+    (void)state;
+    directory_want(rig.directory, A, false, now_us());
+    asker_look(rig.asker);
+    assert_false(asker_get_status(rig.asker, &status));
+    assert_false(directory_may_learn(rig.directory, A));
+    open_socket(&rig); /* it is started later */
+    atomic_store(&knows, A);
+    asker_look(rig.asker);
+    WAIT_FOR(knows_name(&rig, A));
+    close_socket(&rig);
+    asker_look(rig.asker);
+    assert_false(asker_get_status(rig.asker, &status));
+    end_rig(&rig);
+}
+
+static void a_failure_is_told_and_what_came_before_it_counts(void **state)
+{
+    struct rig rig = new_rig(&scripted);
+    struct asker_status status;
+
+    (void)state;
+    open_socket(&rig);
+    atomic_store(&result, -EBADMSG);
+    atomic_store(&knows, A);
+    directory_want(rig.directory, A, false, now_us());
+    directory_want(rig.directory, B, false, now_us());
+    asker_look(rig.asker);
+    WAIT_FOR(asker_get_status(rig.asker, &status) && status.errors > 0);
+    assert_false(status.up);
+    assert_non_null(strstr(status.error, rig.path));
+    assert_true(knows_name(&rig, A));
+    assert_true(directory_may_learn(rig.directory, B)); /* it was not an answer */
+    close_socket(&rig);
+    end_rig(&rig);
+}
+
+static void a_socket_of_something_else_counts_as_absent(void **state)
+{
+    struct rig rig = new_rig(&scripted);
+    struct asker_status status;
+
+    (void)state;
+    open_socket(&rig);
+    atomic_store(&result, -EOPNOTSUPP);
+    directory_want(rig.directory, A, false, now_us());
+    asker_look(rig.asker);
+    WAIT_FOR(!asker_get_status(rig.asker, &status));
+    assert_int_equal(status.errors, 0);
+    asker_look(rig.asker); /* it is still the same socket */
+    assert_false(asker_get_status(rig.asker, &status));
+    assert_false(directory_may_learn(rig.directory, A));
+    close_socket(&rig);
+    end_rig(&rig);
+}
+
+static void one_that_hangs_is_left_at_once(void **state)
+{
+    struct rig rig = new_rig(&hanging);
+    uint64_t began_us;
+
+    (void)state;
+    open_socket(&rig);
+    directory_want(rig.directory, A, false, now_us());
+    asker_look(rig.asker);
+    WAIT_FOR(atomic_load(&calls) == 1);
+    assert_true(directory_may_learn(rig.directory, A)); /* no call waits for it */
+    began_us = now_us();
+    asker_free(rig.asker);
+    rig.asker = NULL;
+    assert_true(now_us() - began_us < 10 * USEC_PER_SEC); /* its deadline is a minute */
+    close_socket(&rig);
+    end_rig(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_runtime_is_asked_once_for_each_name_that_is_missing),
+        cmocka_unit_test(a_runtime_that_is_absent_is_neither_asked_nor_waited_for),
+        cmocka_unit_test(a_failure_is_told_and_what_came_before_it_counts),
+        cmocka_unit_test(a_socket_of_something_else_counts_as_absent),
+        cmocka_unit_test(one_that_hangs_is_left_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

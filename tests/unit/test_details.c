@@ -1,0 +1,277 @@
+/* identity/details and its parsers: jobs, virtual machines and users. */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/fs.h"
+#include "core/macros.h"
+#include "identity/details.h"
+#include "identity/passwd.h"
+#include "identity/slurm.h"
+#include "identity/vm.h"
+
+#define UUID "c5b0a1de-0000-4000-8000-00000000beef"
+
+/* Texts with NULs between and, as /proc has them, behind. */
+#define BYTES(text) ((struct span){text, sizeof(text)})
+
+static void a_job_is_described_by_its_environment(void **state)
+{
+    static const struct {
+        struct span environment;
+        const char *id, *name, *account;
+    } cases[] = {
+        {BYTES("PATH=/bin\0SLURM_JOB_ID=211\0SLURM_JOB_NAME=fine tune\0SLURM_JOB_ACCOUNT=physics"),
+         "211", "fine tune", "physics"},
+        {BYTES("SLURM_JOB_NAME=a=b"), "", "a=b", ""},
+        {BYTES("SLURM_JOB_NAME=first\0SLURM_JOB_NAME=second"), "", "first", ""},
+        {BYTES("SLURM_JOB_ID=12x\0SLURM_JOB_ID=-1\0SLURM_JOB_ID="), "", "", ""},
+        {BYTES("XSLURM_JOB_ID=1\0SLURM_JOB_IDX=2\0SLURM_JOB_ID"), "", "", ""},
+        {BYTES("\0\0\0=\0=="), "", "", ""},
+        {{"SLURM_JOB_ACCOUNT=cut", 21}, "", "", "cut"}, /* no NUL at the end of what was read */
+        {{"", 0}, "", "", ""},
+    };
+    static char longest[300] = "SLURM_JOB_NAME=";
+    struct slurm_job job;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        slurm_parse_environ(cases[i].environment, &job);
+        assert_string_equal(job.id, cases[i].id);
+        assert_string_equal(job.name, cases[i].name);
+        assert_string_equal(job.account, cases[i].account);
+    }
+    memset(longest + strlen(longest), 'x', 256); /* one byte too many: none, not a shorter one */
+    slurm_parse_environ(span_of(longest), &job);
+    assert_string_equal(job.name, "");
+    longest[strlen(longest) - 1] = '\0';
+    slurm_parse_environ(span_of(longest), &job);
+    assert_int_equal(strlen(job.name), 255);
+}
+
+static void a_virtual_machine_is_described_by_its_command_line(void **state)
+{
+    static const struct {
+        struct span cmdline;
+        const char *name, *uuid;
+    } cases[] = {
+        {BYTES(
+             "/usr/bin/qemu-system-x86_64\0-name\0guest=web01,debug-threads=on\0-S\0-uuid\0" UUID),
+         "web01", UUID},
+        {BYTES("qemu\0-name\0plain"), "plain", ""},
+        {BYTES("qemu\0-name\0guest=a,,b,process=x"), "a,b", ""},
+        {BYTES("qemu\0-name\0guest=a,"), "a", ""},
+        {BYTES("qemu\0-name\0,x"), "", ""},
+        {BYTES("qemu\0-uuid\0" UUID "0\0-uuid\0zzzz"), "", ""},
+        {BYTES("qemu\0-uuid\0c5b0a1de-0000-4000-8000+00000000beef"), "", ""},
+        {BYTES("qemu\0-name"), "", ""},
+        {{"", 0}, "", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct vm vm;
+
+        vm_parse_cmdline(cases[i].cmdline, &vm);
+        assert_string_equal(vm.name, cases[i].name);
+        assert_string_equal(vm.uuid, cases[i].uuid);
+    }
+}
+
+static void users_have_the_names_of_the_passwd_file(void **state)
+{
+    static const char text[] = "root:x:0:0:root:/root:/bin/sh\n"
+                               "broken\n::5:\nalice:x:1000:1000::/home/alice:/bin/sh\n"
+                               "twin:x:1000:1000::/:\nminus:x:-1:0::/:\nbig:x:4294967296:0::/:\n"
+                               "last:x:7";
+    char name[32] = "untouched";
+
+    (void)state;
+    assert_true(passwd_find(span_of(text), 0, name, sizeof(name)));
+    assert_string_equal(name, "root");
+    assert_true(passwd_find(span_of(text), 1000, name, sizeof(name)));
+    assert_string_equal(name, "alice");
+    assert_true(passwd_find(span_of(text), 7, name, sizeof(name)));
+    assert_string_equal(name, "last");
+    assert_false(passwd_find(span_of(text), 5, name, sizeof(name)));
+    assert_false(passwd_find(span_of(text), UINT32_MAX, name, sizeof(name)));
+    assert_false(passwd_find(span_of(text), 1000, name, 4)); /* it would not fit */
+    assert_string_equal(name, "last");
+}
+
+/* A machine of one process, pid 7, with its files below a directory of its own. */
+struct machine {
+    char path[64];
+    struct host host;
+};
+
+static void put(const struct machine *machine, const char *name, const char *data, size_t len)
+{
+    int root_fd = open(machine->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(root_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+    assert_true(fd >= 0);
+    assert_int_equal(fs_write_all(fd, data, len), 0);
+    close(fd);
+    close(root_fd);
+}
+
+static struct machine new_machine(const char *cgroup)
+{
+    struct machine machine = {.path = "/tmp/wattribute-XXXXXX"};
+    static const char passwd[] = "alice:x:1000:1000::/home/alice:/bin/sh\n";
+    static const char status[] = "Name:\tx\nUid:\t1000\t1000\t1000\t1000\n";
+    char path[96];
+    int fd;
+
+    assert_non_null(mkdtemp(machine.path));
+    snprintf(path, sizeof(path), "%s/7", machine.path);
+    mkdir(path, 0755);
+    snprintf(path, sizeof(path), "%s/etc", machine.path);
+    mkdir(path, 0755);
+    fd = open(machine.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    machine.host = (struct host){fd, -1, fd};
+    put(&machine, "etc/passwd", passwd, strlen(passwd));
+    put(&machine, "7/status", status, strlen(status));
+    put(&machine, "7/cgroup", cgroup, strlen(cgroup));
+    return machine;
+}
+
+static void remove_machine(struct machine *machine)
+{
+    static const char *const names[] = {"7/status", "7/cgroup", "7/environ", "7/cmdline",
+                                        "etc/passwd"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        unlinkat(machine->host.procfs_fd, names[i], 0);
+    unlinkat(machine->host.procfs_fd, "7", AT_REMOVEDIR);
+    unlinkat(machine->host.procfs_fd, "etc", AT_REMOVEDIR);
+    close(machine->host.procfs_fd);
+    assert_int_equal(rmdir(machine->path), 0);
+}
+
+static void a_job_has_its_user_by_uid_and_the_rest_from_its_environment(void **state)
+{
+    static const char environment[] = "SLURM_JOB_ID=999\0SLURM_JOB_NAME=train\0SLURM_JOB_ACCOUNT=a";
+    struct machine machine = new_machine("4:memory:/slurm/uid_1000/job_211/step_0\n0::/\n");
+    const struct workload_owner owner = {.kind = WORKLOAD_SLURM, .id = "211"};
+    struct details details;
+
+    (void)state;
+    put(&machine, "7/environ", environment, sizeof(environment));
+    assert_int_equal(details_read(&machine.host, 7, &owner, &details), 0);
+    assert_string_equal(details.user, "alice");
+    assert_string_equal(details.job_id, "211"); /* the cgroup's, whatever the environment says */
+    assert_false(details.job_id_unverified);
+    assert_string_equal(details.job_name, "train");
+    assert_string_equal(details.account, "a");
+    details_done(&details);
+    remove_machine(&machine);
+}
+
+static void a_job_that_slurm_calls_otherwise_has_its_number_from_the_environment(void **state)
+{
+    static const char environment[] = "SLURM_JOB_ID=999";
+    struct machine machine =
+        new_machine("0::/system.slice/slurmstepd.scope/s09NKSR4923V05/step_0/user/task_0\n");
+    const struct workload_owner owner = {.kind = WORKLOAD_SLURM, .id = "s09NKSR4923V05"};
+    struct details details;
+
+    (void)state;
+    put(&machine, "7/environ", environment, sizeof(environment));
+    assert_int_equal(details_read(&machine.host, 7, &owner, &details), 0);
+    assert_string_equal(details.job_id, "999");
+    assert_true(details.job_id_unverified);
+    details_done(&details);
+    remove_machine(&machine);
+}
+
+static void a_process_that_belongs_to_another_by_now_is_not_read(void **state)
+{
+    struct machine machine = new_machine("4:memory:/slurm/uid_1000/job_212/step_0\n0::/\n");
+    const struct workload_owner owner = {.kind = WORKLOAD_SLURM, .id = "211"};
+    const struct workload_owner unit = {.kind = WORKLOAD_UNIT, .id = "a.service"};
+    struct details details;
+
+    (void)state;
+    put(&machine, "7/environ", "SLURM_JOB_NAME=other", 20);
+    assert_int_equal(details_read(&machine.host, 7, &owner, &details), -ESRCH);
+    assert_int_equal(details_read(&machine.host, 8, &owner, &details), -ESRCH);
+    assert_int_equal(details_read(&machine.host, 7, &unit, &details), -ENODATA);
+    remove_machine(&machine);
+}
+
+static void a_vm_has_its_uuid_and_a_user_its_name(void **state)
+{
+    static const char cmdline[] = "qemu\0-name\0guest=web01\0-uuid\0" UUID;
+    struct machine machine =
+        new_machine("0::/machine.slice/machine-qemu\\x2d1\\x2dweb01.scope/libvirt/emulator\n");
+    const struct workload_owner vm = {.kind = WORKLOAD_VM, .id = "web01"};
+    const struct workload_owner alice = {.kind = WORKLOAD_USER, .id = "1000"};
+    const struct workload_owner nobody = {.kind = WORKLOAD_USER, .id = "4711"};
+    struct details details;
+
+    (void)state;
+    put(&machine, "7/cmdline", cmdline, sizeof(cmdline));
+    assert_int_equal(details_read(&machine.host, 7, &vm, &details), 0);
+    assert_string_equal(details.vm_name, "web01");
+    assert_string_equal(details.uuid, UUID);
+    details_done(&details);
+    assert_int_equal(details_read(&machine.host, 7, &alice, &details), 0);
+    assert_string_equal(details.user, "alice");
+    details_done(&details);
+    assert_int_equal(details_read(&machine.host, 7, &nobody, &details), 0);
+    assert_string_equal(details.user, "4711");
+    details_done(&details);
+    remove_machine(&machine);
+}
+
+static void the_store_keeps_what_came_first_until_nobody_uses_it(void **state)
+{
+    struct details_store store = {0};
+
+    (void)state;
+    for (unsigned i = 0; i < 100; i++) {
+        struct details details = {.kind = WORKLOAD_SLURM, .used_us = i};
+        char id[16];
+
+        snprintf(id, sizeof(id), "%u", i);
+        details.id = strdup(id);
+        details.account = strdup("first");
+        details_add(&store, &details);
+        details = (struct details){.kind = WORKLOAD_SLURM, .id = strdup(id)};
+        details.account = strdup("second");
+        details_add(&store, &details);
+        assert_null(details.id); /* taken over, or freed */
+    }
+    assert_int_equal(store.count, 100);
+    assert_string_equal(details_find(&store, WORKLOAD_SLURM, "42")->account, "first");
+    assert_null(details_find(&store, WORKLOAD_VM, "42"));
+    details_expire(&store, 42);
+    assert_int_equal(store.count, 58);
+    assert_null(details_find(&store, WORKLOAD_SLURM, "41"));
+    assert_non_null(details_find(&store, WORKLOAD_SLURM, "42"));
+    details_store_done(&store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_is_described_by_its_environment),
+        cmocka_unit_test(a_virtual_machine_is_described_by_its_command_line),
+        cmocka_unit_test(users_have_the_names_of_the_passwd_file),
+        cmocka_unit_test(a_job_has_its_user_by_uid_and_the_rest_from_its_environment),
+        cmocka_unit_test(a_job_that_slurm_calls_otherwise_has_its_number_from_the_environment),
+        cmocka_unit_test(a_process_that_belongs_to_another_by_now_is_not_read),
+        cmocka_unit_test(a_vm_has_its_uuid_and_a_user_its_name),
+        cmocka_unit_test(the_store_keeps_what_came_first_until_nobody_uses_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* identity: the names of owners, and what is known beyond them. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/fs.h"
+#include "core/macros.h"
+#include "identity/identity.h"
+
+#define A   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define B   "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+#define UID "2c9f8a79-5391-454b-88cb-86190881cb96"
+
+/* A machine without processes, runtimes and kubelet; it is both procfs and root. */
+struct rig {
+    char path[64];
+    struct host host;
+    struct identity *identity;
+};
+
+static void put(const struct rig *rig, const char *name, const char *text)
+{
+    int fd = openat(rig->host.rootfs_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+    assert_true(fd >= 0);
+    assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
+    close(fd);
+}
+
+static struct rig new_rig(bool names_from_elsewhere)
+{
+    struct rig rig = {.path = "/tmp/wattribute-XXXXXX"};
+    struct error err;
+    int fd;
+
+    assert_non_null(mkdtemp(rig.path));
+    fd = open(rig.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    rig.host = (struct host){fd, -1, fd};
+    assert_int_equal(mkdirat(fd, "etc", 0755), 0);
+    put(&rig, "etc/passwd", "alice:x:1000:1000::/home/alice:/bin/sh\n");
+    assert_int_equal(
+        identity_open(&(struct identity_options){.host = &rig.host,
+                                                 .rootfs_path = rig.path,
+                                                 .clock = &clock_system,
+                                                 .scan_interval_us = 3600 * USEC_PER_SEC,
+                                                 .kubernetes = true,
+                                                 .names_from_elsewhere = names_from_elsewhere},
+                      &rig.identity, &err),
+        0);
+    return rig;
+}
+
+static void end_rig(struct rig *rig)
+{
+    identity_close(rig->identity);
+    unlinkat(rig->host.rootfs_fd, "etc/passwd", 0);
+    unlinkat(rig->host.rootfs_fd, "etc", AT_REMOVEDIR);
+    close(rig->host.rootfs_fd);
+    assert_int_equal(rmdir(rig->path), 0);
+}
+
+static void learn(struct rig *rig, struct container container)
+{
+    identity_learn(rig->identity, &(struct container_list){.items = &container, .count = 1});
+}
+
+static struct workload_owner container(const char *id)
+{
+    struct workload_owner owner = {.kind = WORKLOAD_CONTAINER};
+
+    snprintf(owner.id, sizeof(owner.id), "%s", id);
+    snprintf(owner.container_id, sizeof(owner.container_id), "%s", id);
+    return owner;
+}
+
+static void assert_names(struct rig *rig, const struct workload_owner *owner, const char *name,
+                         const char *namespace, const char *pod, const char *in_container)
+{
+    struct workload_names names;
+
+    assert_true(identity_find_names(rig->identity, owner, &names));
+    assert_string_equal(names.name, name);
+    assert_string_equal(names.namespace, namespace);
+    assert_string_equal(names.pod, pod);
+    assert_string_equal(names.container, in_container);
+}
+
+static void names_that_cannot_come_are_not_waited_for(void **state)
+{
+    const struct workload_owner owner = container(A);
+    struct rig rig = new_rig(false);
+
+    (void)state;
+    assert_names(&rig, &owner, "", "", "", "");
+    end_rig(&rig);
+}
+
+static void names_are_waited_for_until_somebody_tells_them(void **state)
+{
+    struct workload_owner owner = container(A);
+    struct rig rig = new_rig(true);
+    struct workload_names names;
+
+    (void)state;
+    assert_false(identity_find_names(rig.identity, &owner, &names));
+    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "img", true});
+    assert_names(&rig, &owner, "worker", "ml", "train-0", "worker");
+    owner.kind = WORKLOAD_POD;
+    strcpy(owner.pod_uid, UID);
+    assert_names(&rig, &owner, "train-0", "ml", "train-0", "worker");
+    end_rig(&rig);
+}
+
+static void a_label_alone_makes_no_container_a_pods(void **state)
+{
+    struct workload_owner owner = container(A);
+    struct rig rig = new_rig(true);
+
+    (void)state;
+    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "", false});
+    assert_names(&rig, &owner, "worker", "", "", "worker");
+    strcpy(owner.pod_uid, UID); /* its cgroup says so, too */
+    assert_names(&rig, &owner, "worker", "ml", "train-0", "worker");
+    end_rig(&rig);
+}
+
+static void a_claim_is_believed_unless_somebody_else_is_in_the_container(void **state)
+{
+    struct workload_owner job = {.kind = WORKLOAD_SLURM, .id = "7", .container_is_claim = true};
+    const struct workload_owner real = container(B);
+    struct rig rig = new_rig(true);
+    struct workload_names names;
+
+    (void)state;
+    learn(&rig, (struct container){A, "inner", "", "", "", "", true});
+    learn(&rig, (struct container){B, "victim", "", "", "", "", true});
+    strcpy(job.container_id, A);
+    assert_names(&rig, &job, "7", "", "", "inner");
+    strcpy(job.container_id, B);
+    identity_note(rig.identity, 1, &real);
+    do { /* its thread has met the real one */
+        assert_true(identity_find_names(rig.identity, &job, &names));
+        poll(NULL, 0, 1);
+    } while (strcmp(names.container, "victim") == 0);
+    assert_string_equal(names.container, "");
+    assert_names(&rig, &real, "victim", "", "", "victim");
+    end_rig(&rig);
+}
+
+static void a_user_has_a_name_and_what_needs_none_is_not_waited_for(void **state)
+{
+    static const struct workload_owner others[] = {
+        {.kind = WORKLOAD_SLURM, .id = "211"},        {.kind = WORKLOAD_LXC, .id = "web"},
+        {.kind = WORKLOAD_NSPAWN, .id = "box"},       {.kind = WORKLOAD_UNIT, .id = "a.service"},
+        {.kind = WORKLOAD_CONTAINER, .id = "1000/x"}, {.kind = WORKLOAD_PROCESS, .id = "5"},
+    };
+    const struct workload_owner alice = {.kind = WORKLOAD_USER, .id = "1000"};
+    struct rig rig = new_rig(true);
+    struct workload_names names;
+
+    (void)state;
+    identity_note(rig.identity, 1, &alice);
+    while (!identity_find_names(rig.identity, &alice, &names))
+        poll(NULL, 0, 1);
+    assert_string_equal(names.name, "alice");
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        assert_true(identity_find_names(rig.identity, &others[i], &names));
+        if (others[i].kind != WORKLOAD_CONTAINER && others[i].kind != WORKLOAD_PROCESS)
+            assert_string_equal(names.name, others[i].id);
+    }
+    end_rig(&rig);
+}
+
+static void what_is_known_of_a_workload_is_one_row_whatever_meters_it_is_at(void **state)
+{
+    const struct snapshot_workload workloads[] = {
+        {.kind = WORKLOAD_PROCESS, .id = "5", .container_id = "", .pod_uid = ""},
+        {.kind = WORKLOAD_POD, .id = A, .container_id = A, .pod_uid = UID, .meter = 0},
+        {.kind = WORKLOAD_POD, .id = A, .container_id = A, .pod_uid = UID, .meter = 1},
+        {.kind = WORKLOAD_CONTAINER, .id = B, .container_id = B, .pod_uid = ""},
+        {.kind = WORKLOAD_RETIRED, .id = "1.0", .container_id = "", .pod_uid = ""},
+    };
+    struct rig rig = new_rig(true);
+    struct snapshot snapshot;
+
+    (void)state;
+    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "img:1", true});
+    snapshot_init(&snapshot);
+    snapshot.workloads = workloads;
+    snapshot.workload_count = ARRAY_SIZE(workloads);
+    assert_int_equal(identity_describe(rig.identity, &snapshot), 0);
+    assert_int_equal(snapshot.info_count, 2);
+    assert_string_equal(snapshot.infos[0].image, "img:1");
+    assert_string_equal(snapshot.infos[0].pod_uid, UID);
+    assert_string_equal(snapshot.infos[1].id, B);
+    assert_string_equal(snapshot.infos[1].image, "");
+    snapshot_done(&snapshot);
+    end_rig(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_that_cannot_come_are_not_waited_for),
+        cmocka_unit_test(names_are_waited_for_until_somebody_tells_them),
+        cmocka_unit_test(a_label_alone_makes_no_container_a_pods),
+        cmocka_unit_test(a_claim_is_believed_unless_somebody_else_is_in_the_container),
+        cmocka_unit_test(a_user_has_a_name_and_what_needs_none_is_not_waited_for),
+        cmocka_unit_test(what_is_known_of_a_workload_is_one_row_whatever_meters_it_is_at),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
