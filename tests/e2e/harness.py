@@ -378,9 +378,10 @@ class TestCase(unittest.TestCase):
             self.assertEqual(0, page.value("wattribute_ledger_imbalance_joules", meter_id=meter))
 
     def assert_processes_sum_to_workloads(self, page):
-        """As long as no process was forgotten."""
+        """As long as no process was forgotten. Those of the system have no workload."""
         for labels, _ in page.values("wattribute_gpu_info"):
-            self.assertEqual(page.sum(WORKLOAD_ENERGY, meter_id=labels["uuid"]),
+            self.assertEqual(page.sum(WORKLOAD_ENERGY, meter_id=labels["uuid"]) +
+                             page.sum(UNOWNED_ENERGY, meter_id=labels["uuid"], owner="system"),
                              page.sum(PROCESS_ENERGY, gpu=labels["gpu"]), labels["uuid"])
 
     def assert_counters_grow(self, before, after):

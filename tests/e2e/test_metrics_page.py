@@ -22,12 +22,12 @@ def has_settled(page):
 
 
 def three_gpus(seconds, start_s=0):
-    """Three GPUs; pid 12 works on two of them, as a workload of one cgroup."""
+    """Three GPUs; pid 12 works on two of them, as a job."""
     trace = Trace()
     for gpu, pids in enumerate(([11, 12], [12, 13, 14], [15])):
         trace.gpu(gpu)
         for pid in pids:
-            trace.process(0, gpu, pid, b"worker", b"/job" if pid == 12 else b"", start_s)
+            trace.process(0, gpu, pid, b"worker", b"/slurm/uid_1/job_8/step_0" if pid == 12 else b"", start_s)
         trace.work(gpu, pids, seconds, counter_mj=1_000_000 * (gpu + 1), watts=70 + 200 * gpu)
     return trace
 
@@ -162,15 +162,18 @@ class Names(TestCase):
             self.assert_balanced(page)
 
     def test_hostile_cgroup_names_come_out_escaped_and_valid(self):
-        names = [name for name in self.HOSTILE if name]
-        for page in self.pages(self.trace_of(names, "cgroup")):
-            shown = {labels["id"] for labels, _ in page.values(WORKLOAD_ENERGY, kind="cgroup")}
-            self.assertEqual({self.HOSTILE[name] for name in names}, shown)
+        # The kernel has no newlines and no more than 255 bytes in a name.
+        names = [name for name in self.HOSTILE if name and b"\n" not in name and len(name) < 240]
+        units = [b"/system.slice/" + name + b".service" for name in names]
+        for page in self.pages(self.trace_of(units, "cgroup")):
+            shown = {labels["id"] for labels, _ in page.values(WORKLOAD_ENERGY, kind="unit")}
+            self.assertEqual({self.HOSTILE[name] + ".service" for name in names}, shown)
             self.assert_balanced(page)
 
     def test_cgroups_that_differ_only_in_bytes_that_cannot_be_shown_make_no_series_twice(self):
-        names = [b"/pod\xff", b"/pod\xfe", b"/pod\x01", b"/pod\x02"]
+        names = [b"/\xff.service", b"/\xfe.service", b"/\x01.service", b"/\x02.service"]
         for page in self.pages(self.trace_of(names, "cgroup")):
+            self.assertEqual(4, len({labels["id"] for labels, _ in page.values(WORKLOAD_ENERGY, kind="unit")}))
             self.assert_balanced(page)
 
     def test_hostile_gpu_names_come_out_escaped_and_valid(self):
@@ -294,7 +297,7 @@ class Books(TestCase):
         for gpu in (0, 1):
             energy = page.sum(PROCESS_ENERGY, pid="12", gpu=str(gpu))
             self.assertGreater(energy, 0)
-            self.assertEqual(energy, page.sum(WORKLOAD_ENERGY, kind="cgroup", id="/job",
+            self.assertEqual(energy, page.sum(WORKLOAD_ENERGY, kind="slurm", id="8",
                                               meter_id=f"GPU-{gpu:08d}"))
 
     def test_the_only_process_of_a_gpu_has_all_of_its_energy_as_measured(self):
