@@ -45,8 +45,8 @@ static int place_fds(const struct front_process_options *options, int channel_fd
             return -ENOMEM;
     }
     /* Ours are all close-on-exec, but those of libraries (curl's) need not be. */
-    if (posix_spawn_file_actions_addclosefrom_np(
-            actions, VERB_FRONT_CHANNEL_FD + 1 + (int)options->listener_count))
+    if (posix_spawn_file_actions_addclosefrom_np(actions, VERB_FRONT_CHANNEL_FD + 1 +
+                                                              (int)options->listener_count))
         return -ENOMEM;
     return 0;
 }

@@ -18,7 +18,7 @@ static const uint64_t PAUSE_MIN_US = USEC_PER_SEC, PAUSE_MAX_US = 60 * USEC_PER_
 
 struct asker {
     struct asker_options options;
-    char *socket_path;
+    char *name, *socket_path;
     struct http_client *client;
     pthread_t thread;
     bool started;
@@ -41,8 +41,9 @@ int asker_new(const struct asker_options *options, struct asker **ret_asker)
         return -ENOMEM;
     asker->options = *options;
     pthread_mutex_init(&asker->lock, NULL);
+    asker->name = strdup(options->name);
     asker->socket_path = strdup(options->socket_path);
-    r = asker->socket_path ? http_client_new(&asker->client) : -ENOMEM;
+    r = asker->name && asker->socket_path ? http_client_new(&asker->client) : -ENOMEM;
     if (r < 0) {
         asker_free(asker);
         return r;
@@ -155,11 +156,6 @@ void asker_look(struct asker *asker)
     directory_set_present(asker->options.directory, asker->options.number, present);
 }
 
-const struct runtime_ops *asker_runtime(const struct asker *asker)
-{
-    return asker->options.runtime;
-}
-
 bool asker_get_status(struct asker *asker, struct asker_status *ret_status)
 {
     uint64_t now = now_us(asker);
@@ -168,8 +164,7 @@ bool asker_get_status(struct asker *asker, struct asker_status *ret_status)
     pthread_mutex_lock(&asker->lock);
     present = asker->present;
     *ret_status = (struct asker_status){
-        .runtime = asker->options.runtime->name,
-        .socket_path = asker->socket_path,
+        .name = asker->name,
         .asked = asker->asked,
         .up = asker->up,
         .age_us = asker->answered_us > 0 ? now - MIN(now, asker->answered_us) : 0,
@@ -193,6 +188,7 @@ void asker_free(struct asker *asker)
     }
     http_client_free(asker->client);
     pthread_mutex_destroy(&asker->lock);
+    free(asker->name);
     free(asker->socket_path);
     free(asker);
 }

@@ -14,14 +14,15 @@ struct asker;
 
 struct asker_options {
     const struct runtime_ops *runtime;
-    const char *socket_path; /* kept by the asker */
-    unsigned number;         /* of the runtime in the directory */
+    const char *name; /* the `source` label; both texts are copied */
+    const char *socket_path;
+    unsigned number; /* of the runtime in the directory */
     struct directory *directory;
     const struct clock *clock;
 };
 
 struct asker_status {
-    const char *runtime, *socket_path;
+    const char *name;
     bool asked; /* at least once */
     bool up;    /* the last answer was good */
     uint64_t age_us, duration_us, errors;
@@ -32,8 +33,6 @@ int asker_new(const struct asker_options *options, struct asker **ret_asker);
 
 /* Is there a socket? Starts the thread when it is first seen. To be called now and then. */
 void asker_look(struct asker *asker);
-
-const struct runtime_ops *asker_runtime(const struct asker *asker);
 
 /* False if there is no such runtime here. */
 bool asker_get_status(struct asker *asker, struct asker_status *ret_status);

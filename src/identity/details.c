@@ -72,7 +72,7 @@ static int take_slot(struct details_store *store, uint32_t *ret_index)
     size_t slots = MAX(store->slots * 2, (size_t)32);
     struct details *items;
 
-    if (store->count < store->slots) {
+    if (store->items && store->count < store->slots) {
         for (*ret_index = 0; store->items[*ret_index].id;)
             ++*ret_index;
         return 0;

@@ -87,14 +87,21 @@ static struct entry *find(struct directory *directory, const char *id)
                : NULL;
 }
 
-static int grow(struct directory *directory)
+static int take_slot(struct directory *directory, uint32_t *ret_index)
 {
     size_t slots = MAX(directory->slots * 2, (size_t)64);
-    struct entry *entries = realloc(directory->entries, slots * sizeof(*entries));
+    struct entry *entries;
 
+    if (directory->entries && directory->count < directory->slots) {
+        for (*ret_index = 0; directory->entries[*ret_index].id[0] != '\0'; ++*ret_index)
+            ;
+        return 0;
+    }
+    entries = realloc(directory->entries, slots * sizeof(*entries));
     if (!entries)
         return -ENOMEM;
     memset(entries + directory->slots, 0, (slots - directory->slots) * sizeof(*entries));
+    *ret_index = (uint32_t)directory->slots;
     directory->entries = entries;
     directory->slots = slots;
     return 0;
@@ -103,22 +110,20 @@ static int grow(struct directory *directory)
 /* NULL where there is no room: such an id has no names, and nothing else is lost. */
 static struct entry *add(struct directory *directory, const char *id, uint64_t now_us)
 {
-    size_t index = directory->count;
+    struct entry *entry;
+    uint32_t index;
 
     if (directory->count == DIRECTORY_ENTRIES_MAX || strlen(id) != ID_BYTES - 1 ||
-        (directory->count == directory->slots && grow(directory) < 0))
+        take_slot(directory, &index) < 0 ||
+        map_insert(&directory->map, map_hash_bytes(span_of(id)), index) < 0)
         return NULL;
-    if (directory->entries[index].id[0] != '\0') /* there is a gap further down */
-        for (index = 0; directory->entries[index].id[0] != '\0';)
-            index++;
-    if (map_insert(&directory->map, map_hash_bytes(span_of(id)), (uint32_t)index) < 0)
-        return NULL;
-    memcpy(directory->entries[index].id, id, ID_BYTES);
-    directory->entries[index].wanted_us = now_us;
-    directory->entries[index].used_us = now_us;
+    entry = &directory->entries[index];
+    memcpy(entry->id, id, ID_BYTES);
+    entry->wanted_us = now_us;
+    entry->used_us = now_us;
     directory->count++;
     directory->unknown_count++;
-    return &directory->entries[index];
+    return entry;
 }
 
 static void notify(struct directory *directory)

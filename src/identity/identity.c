@@ -193,11 +193,12 @@ void identity_learn(struct identity *identity, const struct container_list *list
     directory_learn(identity->directory, list, now_us(identity));
 }
 
-static int add_asker(struct identity *identity, const struct runtime_ops *runtime,
+static int add_asker(struct identity *identity, const struct runtime_ops *runtime, const char *name,
                      const char *socket_path)
 {
     struct asker_options options = {
         .runtime = runtime,
+        .name = name,
         .socket_path = socket_path,
         .number = (unsigned)identity->asker_count,
         .directory = identity->directory,
@@ -226,15 +227,18 @@ static int below_rootfs(const struct identity *identity, const char *path, char 
 static int add_runtime(struct identity *identity, const struct runtime_ops *runtime,
                        const char *given_path)
 {
-    char path[4096];
+    char path[4096], name[128];
     int r = 0;
 
     if (given_path)
-        return given_path[0] ? add_asker(identity, runtime, given_path) : 0;
+        return given_path[0] ? add_asker(identity, runtime, runtime->name, given_path) : 0;
     for (const char *const *socket = runtime->sockets; *socket && r == 0; socket++) {
+        /* Several may be here at once, containerd's own and k3s', say: they are several sources. */
+        snprintf(name, sizeof(name), "%s%s%s", runtime->name, socket == runtime->sockets ? "" : ":",
+                 socket == runtime->sockets ? "" : *socket);
         r = below_rootfs(identity, *socket, path, sizeof(path));
         if (r == 0)
-            r = add_asker(identity, runtime, path);
+            r = add_asker(identity, runtime, name, path);
     }
     return r;
 }

@@ -320,13 +320,7 @@ static bool asker_status(struct identity *identity, size_t index,
         .duration_us = status.duration_us,
         .errors = status.errors,
     };
-    /* Two sockets of one kind (containerd's own and k3s', say) are two sources. */
-    if (index > 0 && identity->askers[index - 1] &&
-        asker_runtime(identity->askers[index - 1]) == asker_runtime(identity->askers[index]))
-        snprintf(ret_status->name, sizeof(ret_status->name), "%s:%.100s", status.runtime,
-                 status.socket_path);
-    else
-        snprintf(ret_status->name, sizeof(ret_status->name), "%s", status.runtime);
+    snprintf(ret_status->name, sizeof(ret_status->name), "%s", status.name);
     memcpy(ret_status->error, status.error, sizeof(status.error));
     return present;
 }

@@ -94,6 +94,7 @@ static struct rig new_rig(const struct runtime_ops *runtime)
     snprintf(rig.path, sizeof(rig.path), "%s/socket", rig.directory_path);
     assert_int_equal(directory_new(&rig.directory), 0);
     assert_int_equal(asker_new(&(struct asker_options){.runtime = runtime,
+                                                       .name = runtime->name,
                                                        .socket_path = rig.path,
                                                        .directory = rig.directory,
                                                        .clock = &clock_system},
