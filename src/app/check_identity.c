@@ -48,8 +48,8 @@ static void check_events(struct report *report, const struct host *host)
         report_add(report, "process events", VERDICT_OK, NULL, "permitted");
     else
         report_add(report, "process events", VERDICT_LIMITED,
-                   "none needed: only processes shorter than 0.2 s lose their names; or run with "
-                   "CAP_NET_ADMIN in the host's network namespace",
+                   "none needed: only processes shorter than 0.2 s lose their names; or run in the "
+                   "host's PID, user and network namespaces (before Linux 6.6 with CAP_NET_ADMIN)",
                    "%s", strerror(-r));
 }
 

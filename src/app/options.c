@@ -116,7 +116,7 @@ const struct options_flag options_flags[] = {
      DURATION(process_scan_interval_us, SEC, HOUR)},
     {.names = {"process-events"},
      .fallback = "true",
-     .help = "hear of processes from the kernel, where it permits that (CAP_NET_ADMIN)",
+     .help = "hear of new processes from the kernel, where it permits that",
      .group = OPTIONS_NODE,
      SWITCH(process_events)},
     {.names = {"kubernetes-enabled"},

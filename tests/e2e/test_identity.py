@@ -170,6 +170,18 @@ class Everybody(IdentityTestCase):
             inner.kill()
         self.slurm.cancel(outer_job)
 
+    def test_a_container_that_mounts_its_own_proc_is_seen_from_outside(self):
+        liar = self.docker.run("liar", CapAdd=["SYS_ADMIN"], SecurityOpt=["seccomp=unconfined"], command=(
+            "/bin/busybox", "sh", "-c",
+            "/bin/busybox mount -t tmpfs none /proc && /bin/busybox mkdir -p /proc/self /proc/1 && "
+            "echo 0::/system.slice/innocent.service | /bin/busybox tee /proc/self/cgroup /proc/1/cgroup && "
+            "exec /bin/busybox sleep 600"))
+        wait_until("it has mounted it", lambda: os.path.exists(f"/proc/{liar.pid}/root/proc/1/cgroup") and
+                   harness.process_status(liar.pid)["Name"] == "busybox")
+        with self.exporter(self.gpu_with(liar.pid), *self.flags()) as exporter:
+            page = exporter.wait_for_page("it is shown", self.shows(liar.pid))
+            self.assert_workload(page, "container", liar.id, name="liar", container="liar")
+
     def test_less_can_be_exposed_but_all_of_it_is_booked(self):
         web = self.docker.run()
         worker = self.containerd.run_pod("ml", "exposed", ["main"]).containers[0]
