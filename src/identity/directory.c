@@ -9,15 +9,20 @@
 #include "core/macros.h"
 #include "core/map.h"
 
-enum { ID_BYTES = 65 };
+enum {
+    ID_BYTES = 65,
+    HINT_TRIES = 1, /* what is hinted waits for one answer of each runtime, and for no second one */
+};
 
 /* What an entry holds of a container; the order of struct container, without the id. */
 enum text { NAME, NAMESPACE, POD, POD_UID, IMAGE, TEXT_COUNT };
 
 struct entry {
     char id[ID_BYTES]; /* "": a free slot */
-    bool known;
-    bool taken; /* it was wanted by other than a claim */
+    bool known;        /* a runtime has told */
+    bool hinted;       /* somebody else has, which is good until a runtime tells */
+    bool unasked;      /* it is here for a hint alone: no process was seen in it yet */
+    bool taken;        /* it was wanted by other than a claim */
     bool is_pod_certain;
     uint8_t tries[DIRECTORY_RUNTIMES_MAX];
     uint64_t asked_us[DIRECTORY_RUNTIMES_MAX];
@@ -33,7 +38,7 @@ struct directory {
     uint64_t generation;
     bool present[DIRECTORY_RUNTIMES_MAX];
     struct entry *entries;
-    size_t slots, count, unknown_count;
+    size_t slots, count, unknown_count, unasked_count;
     struct map map;
 };
 
@@ -53,10 +58,18 @@ int directory_new(struct directory **ret_directory)
     return 0;
 }
 
+static void forget_names(struct entry *entry)
+{
+    for (int i = 0; i < TEXT_COUNT; i++) {
+        free(entry->texts[i]);
+        entry->texts[i] = NULL;
+    }
+    entry->is_pod_certain = false;
+}
+
 static void empty_entry(struct entry *entry)
 {
-    for (int i = 0; i < TEXT_COUNT; i++)
-        free(entry->texts[i]);
+    forget_names(entry);
     *entry = (struct entry){0};
 }
 
@@ -142,6 +155,15 @@ void directory_set_present(struct directory *directory, unsigned runtime, bool p
     pthread_mutex_unlock(&directory->lock);
 }
 
+/* A process was seen in what was so far only heard of. */
+static void begin_to_ask(struct directory *directory, struct entry *entry, uint64_t now_us)
+{
+    entry->unasked = false;
+    entry->wanted_us = now_us;
+    directory->unasked_count--;
+    notify(directory);
+}
+
 void directory_want(struct directory *directory, const char *container_id, bool is_claim,
                     uint64_t now_us)
 {
@@ -151,6 +173,8 @@ void directory_want(struct directory *directory, const char *container_id, bool 
     entry = find(directory, container_id);
     if (!entry && (entry = add(directory, container_id, now_us)))
         notify(directory);
+    if (entry && entry->unasked)
+        begin_to_ask(directory, entry, now_us);
     if (entry) {
         entry->seen_us = entry->used_us = now_us;
         entry->taken |= !is_claim;
@@ -158,7 +182,7 @@ void directory_want(struct directory *directory, const char *container_id, bool 
     pthread_mutex_unlock(&directory->lock);
 }
 
-static void take_texts(struct entry *entry, const struct container *container)
+static void take_names(struct entry *entry, const struct container *container)
 {
     const char *const from[TEXT_COUNT] = {container->name, container->namespace, container->pod,
                                           container->pod_uid, container->image};
@@ -172,6 +196,7 @@ static void take_texts(struct entry *entry, const struct container *container)
             entry->texts[i] = copy;
         }
     }
+    entry->is_pod_certain |= container->is_pod_certain;
 }
 
 void directory_learn(struct directory *directory, const struct container_list *list,
@@ -185,12 +210,45 @@ void directory_learn(struct directory *directory, const struct container_list *l
             entry = add(directory, list->items[i].id, now_us);
         if (!entry)
             continue;
-        take_texts(entry, &list->items[i]);
-        entry->is_pod_certain |= list->items[i].is_pod_certain;
+        if (entry->hinted)
+            forget_names(entry);
+        entry->hinted = false;
+        take_names(entry, &list->items[i]);
         if (!entry->known) {
             entry->known = true;
             directory->unknown_count--;
         }
+    }
+    pthread_mutex_unlock(&directory->lock);
+}
+
+static struct entry *add_unasked(struct directory *directory, const char *id, uint64_t now_us)
+{
+    struct entry *entry =
+        directory->unasked_count < DIRECTORY_UNASKED_MAX ? add(directory, id, now_us) : NULL;
+
+    if (entry) {
+        entry->unasked = true;
+        directory->unasked_count++;
+    }
+    return entry;
+}
+
+void directory_hint(struct directory *directory, unsigned source, const struct container_list *list,
+                    uint64_t now_us)
+{
+    pthread_mutex_lock(&directory->lock);
+    for (size_t i = 0; i < list->count; i++) {
+        struct entry *entry = find(directory, list->items[i].id);
+
+        if (!entry)
+            entry = add_unasked(directory, list->items[i].id, now_us);
+        if (!entry || entry->known)
+            continue;
+        forget_names(entry);
+        take_names(entry, &list->items[i]);
+        entry->hinted = true;
+        entry->tries[source] = DIRECTORY_TRIES_MAX; /* it has told what it knows */
     }
     pthread_mutex_unlock(&directory->lock);
 }
@@ -202,7 +260,7 @@ void directory_note_asked(struct directory *directory, unsigned runtime, uint64_
         struct entry *entry = &directory->entries[i];
 
         /* One that was wanted only after the question is not answered by it. */
-        if (entry->id[0] == '\0' || entry->known || entry->wanted_us > asked_us)
+        if (entry->id[0] == '\0' || entry->known || entry->unasked || entry->wanted_us > asked_us)
             continue;
         entry->tries[runtime] = (uint8_t)MIN(entry->tries[runtime] + 1, DIRECTORY_TRIES_MAX);
         entry->asked_us[runtime] = asked_us;
@@ -214,7 +272,7 @@ static uint64_t due_us(const struct entry *entry, unsigned runtime)
 {
     unsigned tries = entry->tries[runtime];
 
-    if (entry->known || tries >= DIRECTORY_TRIES_MAX)
+    if (entry->known || entry->unasked || tries >= DIRECTORY_TRIES_MAX)
         return UINT64_MAX;
     return tries == 0 ? entry->wanted_us : entry->asked_us[runtime] + (USEC_PER_SEC << (tries - 1));
 }
@@ -239,7 +297,8 @@ bool directory_may_learn(struct directory *directory, const char *container_id)
     pthread_mutex_lock(&directory->lock);
     entry = find(directory, container_id);
     for (unsigned i = 0; i < DIRECTORY_RUNTIMES_MAX && entry && !entry->known; i++)
-        may |= directory->present[i] && entry->tries[i] < DIRECTORY_TRIES_MAX;
+        may |= directory->present[i] &&
+               entry->tries[i] < (entry->hinted ? HINT_TRIES : DIRECTORY_TRIES_MAX);
     pthread_mutex_unlock(&directory->lock);
     return may;
 }
@@ -259,7 +318,7 @@ bool directory_find(struct directory *directory, const char *container_id, uint6
 
     pthread_mutex_lock(&directory->lock);
     entry = find(directory, container_id);
-    known = entry && entry->known;
+    known = entry && (entry->known || entry->hinted);
     if (entry)
         entry->used_us = now_us;
     if (known)
@@ -303,9 +362,9 @@ bool directory_find_by_name(struct directory *directory, const char *namespace, 
         const struct entry *entry = &directory->entries[i];
 
         /* One that was restarted has left its old id behind. */
-        if (entry->known && entry->seen_us >= since_us && is_text(entry->texts[POD], pod) &&
-            is_text(entry->texts[NAMESPACE], namespace) && is_text(entry->texts[NAME], container) &&
-            (!newest || entry->seen_us > newest->seen_us))
+        if ((entry->known || entry->hinted) && entry->seen_us >= since_us &&
+            is_text(entry->texts[POD], pod) && is_text(entry->texts[NAMESPACE], namespace) &&
+            is_text(entry->texts[NAME], container) && (!newest || entry->seen_us > newest->seen_us))
             newest = entry;
     }
     if (newest)
@@ -355,6 +414,7 @@ void directory_expire(struct directory *directory, uint64_t before_us)
             continue;
         map_remove(&directory->map, map_hash_bytes(span_of(entry->id)), (uint32_t)i);
         directory->unknown_count -= !entry->known;
+        directory->unasked_count -= entry->unasked;
         empty_entry(entry);
         directory->count--;
     }

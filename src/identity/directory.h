@@ -17,7 +17,8 @@
 enum {
     DIRECTORY_ENTRIES_MAX = 65536,
     DIRECTORY_RUNTIMES_MAX = 16,
-    DIRECTORY_TRIES_MAX = 5, /* how often a runtime is asked for an id that it does not know */
+    DIRECTORY_TRIES_MAX = 5,      /* how often a runtime is asked for an id that it does not know */
+    DIRECTORY_UNASKED_MAX = 4096, /* entries for hints at containers that nobody was seen in */
 };
 
 struct directory;
@@ -39,6 +40,14 @@ void directory_want(struct directory *directory, const char *container_id, bool 
 void directory_learn(struct directory *directory, const struct container_list *list,
                      uint64_t now_us);
 
+/*
+ * Takes what somebody says who is trusted less than the node's own runtimes; `source` is its
+ * number among them. A hint never replaces what a runtime said, yields to it as soon as it says
+ * something, and whoever gives hints cannot fill the directory.
+ */
+void directory_hint(struct directory *directory, unsigned source, const struct container_list *list,
+                    uint64_t now_us);
+
 /* The runtime was asked at this time: what is still missing was asked for in vain. */
 void directory_note_asked(struct directory *directory, unsigned runtime, uint64_t asked_us);
 
@@ -54,7 +63,7 @@ bool directory_is_taken(struct directory *directory, const char *container_id);
 bool directory_find_by_name(struct directory *directory, const char *namespace, const char *pod,
                             const char *container, uint64_t since_us, char ret_id[65]);
 
-/* May an answer still come? False too where no runtime is present. */
+/* May an answer still come, or a better one than a hint? False too where no runtime is present. */
 bool directory_may_learn(struct directory *directory, const char *container_id);
 
 /*

@@ -190,7 +190,12 @@ void identity_note(struct identity *identity, uint32_t pid, const struct workloa
 
 void identity_learn(struct identity *identity, const struct container_list *list)
 {
-    directory_learn(identity->directory, list, now_us(identity));
+    directory_hint(identity->directory, IDENTITY_ASKERS_MAX, list, now_us(identity));
+}
+
+void identity_expect_names(struct identity *identity, bool expected)
+{
+    directory_set_present(identity->directory, IDENTITY_ASKERS_MAX, expected);
 }
 
 static int add_asker(struct identity *identity, const struct runtime_ops *runtime, const char *name,
@@ -271,7 +276,7 @@ static int open_parts(struct identity *identity)
     if (r == 0 && options->kubernetes)
         r = add_kubelet(identity);
     if (r == 0 && options->names_from_elsewhere)
-        directory_set_present(identity->directory, IDENTITY_ASKERS_MAX, true);
+        identity_expect_names(identity, true);
     if (r == 0)
         look_for_runtimes(identity); /* so that the first names are waited for, or not */
     return r;

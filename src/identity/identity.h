@@ -53,8 +53,13 @@ void identity_find_owner(const struct sample_process *who, struct workload_owner
  * next scan. */
 void identity_note(struct identity *identity, uint32_t pid, const struct workload_owner *owner);
 
-/* What somebody else knows of containers (the API server). */
+/*
+ * What somebody outside of this process knows of containers (the API server, through the front).
+ * It fills gaps: what a runtime of the node says counts more. identity_expect_names says that they
+ * will not come after all, so that nobody waits for them, or that they may again.
+ */
 void identity_learn(struct identity *identity, const struct container_list *list);
+void identity_expect_names(struct identity *identity, bool expected);
 
 /* As ledger_find_names; `context` is the identity. The names live until the next call. */
 bool identity_find_names(void *context, const struct workload_owner *owner,

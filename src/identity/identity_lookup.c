@@ -19,27 +19,31 @@ static const char *copy(struct arena *arena, const char *text)
     return made ? made : "";
 }
 
-/* The container's names as far as a runtime knows them. False: one may still tell. */
+/* The container's names as far as they are known. False: a runtime may still tell. */
 static bool find_container(struct identity *identity, const struct workload_owner *owner,
                            struct workload_names *names)
 {
+    const char *id = owner->container_id;
     struct container container;
+    bool found, final;
 
-    if (!owner->container_id[0] ||
-        (owner->container_is_claim && directory_is_taken(identity->directory, owner->container_id)))
+    if (!id[0] || (owner->container_is_claim && directory_is_taken(identity->directory, id)))
         return true;
-    if (!directory_find(identity->directory, owner->container_id, now_us(identity),
-                        &identity->found, &container)) {
-        directory_want(identity->directory, owner->container_id, owner->container_is_claim,
-                       now_us(identity));
-        return !directory_may_learn(identity->directory, owner->container_id);
-    }
+    found = directory_find(identity->directory, id, now_us(identity), &identity->found, &container);
+    if (!found)
+        directory_want(identity->directory, id, owner->container_is_claim, now_us(identity));
+    final = !directory_may_learn(identity->directory, id);
+    if (!found) /* what came in between would be missed for ever */
+        found =
+            directory_find(identity->directory, id, now_us(identity), &identity->found, &container);
+    if (!found)
+        return final;
     names->container = container.name;
     if (container.is_pod_certain || strcmp(container.pod_uid, owner->pod_uid) == 0) {
         names->namespace = container.namespace;
         names->pod = container.pod;
     }
-    return true;
+    return final;
 }
 
 /* A text of the owner's details. False: they may still be read. */

@@ -12,6 +12,8 @@
 #define SECOND USEC_PER_SEC
 #define T0     (1000 * SECOND)
 
+enum { HINTS = 15 }; /* the number of who gives hints; 0 is a runtime */
+
 static struct directory *new_directory(void)
 {
     struct directory *directory;
@@ -25,6 +27,13 @@ static void learn(struct directory *directory, struct container container, uint6
     const struct container_list list = {.items = &container, .count = 1};
 
     directory_learn(directory, &list, now_us);
+}
+
+static void hint(struct directory *directory, struct container container, uint64_t now_us)
+{
+    const struct container_list list = {.items = &container, .count = 1};
+
+    directory_hint(directory, HINTS, &list, now_us);
 }
 
 static struct container named(const char *id, const char *name)
@@ -196,6 +205,103 @@ static void ids_beyond_the_limit_have_no_names_and_break_nothing(void **state)
     directory_free(directory);
 }
 
+static struct container of_pod(const char *id, const char *pod)
+{
+    return (struct container){id, "worker", "ml", pod, "", "", false};
+}
+
+static void assert_pod(struct directory *directory, const char *id, const char *pod)
+{
+    struct container found;
+    struct arena arena;
+
+    arena_init(&arena, 1 << 16);
+    assert_true(directory_find(directory, id, T0, &arena, &found));
+    assert_string_equal(found.pod, pod);
+    arena_done(&arena);
+}
+
+static void a_hint_names_what_no_runtime_names(void **state)
+{
+    struct directory *directory = new_directory();
+    char id[65];
+
+    (void)state;
+    directory_set_present(directory, HINTS, true);
+    directory_want(directory, A, false, T0);
+    assert_true(directory_may_learn(directory, A));
+    hint(directory, of_pod(A, "train-0"), T0);
+    assert_pod(directory, A, "train-0");
+    assert_false(directory_may_learn(directory, A)); /* nobody else is here */
+    assert_true(directory_find_by_name(directory, "ml", "train-0", "worker", T0, id));
+    hint(directory, of_pod(A, "train-1"), T0);
+    assert_pod(directory, A, "train-1");
+    directory_free(directory);
+}
+
+static void a_runtime_is_waited_for_once_and_wins_over_a_hint_whole(void **state)
+{
+    struct directory *directory = new_directory();
+
+    (void)state;
+    directory_set_present(directory, 0, true);
+    directory_want(directory, A, false, T0);
+    directory_want(directory, B, false, T0);
+    hint(directory, of_pod(A, "pod-of-a"), T0);
+    hint(directory, of_pod(B, "pod-of-b"), T0);
+    assert_true(directory_may_learn(directory, A));
+    assert_int_equal(directory_next_ask_us(directory, 0), T0);
+    learn(directory, named(A, "web"), T0); /* which is in no pod */
+    directory_note_asked(directory, 0, T0);
+    assert_pod(directory, A, "");
+    assert_false(directory_may_learn(directory, A));
+    assert_pod(directory, B, "pod-of-b");
+    assert_false(directory_may_learn(directory, B)); /* it was asked and does not know */
+    hint(directory, of_pod(A, "pod-of-a"), T0);
+    assert_pod(directory, A, "");
+    directory_free(directory);
+}
+
+static void what_is_only_hinted_is_asked_for_when_a_process_is_seen_in_it(void **state)
+{
+    struct directory *directory = new_directory();
+
+    (void)state;
+    hint(directory, of_pod(A, "train-0"), T0);
+    assert_int_equal(directory_next_ask_us(directory, 0), UINT64_MAX);
+    directory_note_asked(directory, 0, T0 + 1);
+    directory_want(directory, A, false, T0 + 2);
+    assert_int_equal(directory_next_ask_us(directory, 0), T0 + 2);
+    directory_free(directory);
+}
+
+static void hints_cannot_fill_the_directory(void **state)
+{
+    struct directory *directory = new_directory();
+    struct container found;
+    struct arena arena;
+    char id[65];
+
+    (void)state;
+    arena_init(&arena, 1 << 16);
+    directory_want(directory, A, false, T0);
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < DIRECTORY_UNASKED_MAX + 1; i++) {
+            snprintf(id, sizeof(id), "%064x", i);
+            hint(directory, named(id, "x"), T0 + round);
+        }
+        assert_false(directory_find(directory, id, T0, &arena, &found)); /* the last one */
+        snprintf(id, sizeof(id), "%064x", 0);
+        assert_true(directory_find(directory, id, T0, &arena, &found));
+        hint(directory, of_pod(A, "train-0"), T0);
+        assert_pod(directory, A, "train-0"); /* a process was seen in that one */
+        directory_want(directory, A, false, T0 + round + 1);
+        directory_expire(directory, T0 + round + 1); /* makes room for other hints */
+    }
+    arena_done(&arena);
+    directory_free(directory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +313,10 @@ int main(void)
         cmocka_unit_test(a_container_is_found_by_its_names_if_it_has_processes),
         cmocka_unit_test(what_nobody_uses_is_forgotten_and_its_place_is_used_again),
         cmocka_unit_test(ids_beyond_the_limit_have_no_names_and_break_nothing),
+        cmocka_unit_test(a_hint_names_what_no_runtime_names),
+        cmocka_unit_test(a_runtime_is_waited_for_once_and_wins_over_a_hint_whole),
+        cmocka_unit_test(what_is_only_hinted_is_asked_for_when_a_process_is_seen_in_it),
+        cmocka_unit_test(hints_cannot_fill_the_directory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
