@@ -1,0 +1,427 @@
+/* identity/kubernetes_api: what it asks after which answer, on a client whose answers are laid out
+ * before. The clock stands still, so that pauses take no time. */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/fs.h"
+#include "core/macros.h"
+#include "identity/kubernetes_api.h"
+
+#define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define POD(version)                                                                               \
+    "{\"metadata\":{\"name\":\"p" version "\",\"namespace\":\"ml\",\"resourceVersion\":\"" version \
+    "\"},\"status\":{\"containerStatuses\":[{\"name\":\"c\",\"containerID\":\"docker://" A         \
+    "\"}]}}"
+#define LIST(version, more)                                                                        \
+    "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"" version "\"" more                 \
+    "},\"items\":[" POD("0") "]}"
+#define EVENT(type, version) "{\"type\":\"" type "\",\"object\":" POD(version) "}\n"
+#define EXPIRED                                                                                    \
+    "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"message\":\"too old\",\"code\":410}}\n"
+
+enum { LONG_S = 300 };
+
+/* One request, in the order in which they come. */
+struct step {
+    const char *asks;  /* a part of the URL: "limit=" is a list, "watch=" a watch */
+    const char *asks2; /* another; may be NULL */
+    int r;
+    int status;
+    const char *body;
+    unsigned lasts_s;
+};
+
+static struct {
+    const struct step *steps;
+    size_t count, asked;
+    struct clock_manual clock;
+    struct kubernetes_api *api;
+    char token_path[64];
+    char seen_token[128];
+    char pods[256];   /* names of pods that came, each with a blank behind it */
+    char states[256]; /* likewise, what was told */
+    bool cancelled;
+    int clients;
+} test;
+
+int http_client_new(struct http_client **ret_client)
+{
+    test.clients++;
+    *ret_client = (struct http_client *)&test;
+    return 0;
+}
+
+void http_client_free(struct http_client *client)
+{
+    test.clients -= client != NULL;
+}
+
+void http_client_cancel(struct http_client *client)
+{
+    (void)client;
+    test.cancelled = true;
+}
+
+void http_reply_init(struct http_reply *reply)
+{
+    *reply = (struct http_reply){0};
+    buffer_init(&reply->body, 1 << 20);
+}
+
+void http_reply_done(struct http_reply *reply)
+{
+    buffer_done(&reply->body);
+}
+
+static void check_request(const struct http_request *request, const struct step *step)
+{
+    if (!strstr(request->url, step->asks) || (step->asks2 && !strstr(request->url, step->asks2)))
+        fail_msg("request %zu is %s", test.asked, request->url);
+    assert_int_equal(strncmp(request->url, "https://api:443/api/v1/pods?fieldSelector=", 42), 0);
+    assert_non_null(strstr(request->url, "fieldSelector=spec.nodeName%3Dnode-a%2Fb&"));
+    assert_string_equal(request->ca_path, "/ca");
+    assert_string_equal(request->resolve, "api:443:10.0.0.1");
+    assert_true(request->timeout_us > 0 && request->timeout_us <= 330 * USEC_PER_SEC);
+    snprintf(test.seen_token, sizeof(test.seen_token), "%s", request->headers[1]);
+    assert_null(request->headers[2]);
+}
+
+/* In pieces of three bytes, as a slow network would. */
+static int hand_out(const struct http_request *request, struct http_reply *reply, struct span body)
+{
+    int r = 0;
+
+    if (!request->on_data) {
+        assert_true(request->max_bytes > 0);
+        buffer_bytes(&reply->body, body.data, body.len);
+        return 0;
+    }
+    while (body.len > 0 && r == 0) {
+        struct span piece = {body.data, MIN(body.len, (size_t)3)};
+
+        r = request->on_data(request->context, piece);
+        body = (struct span){body.data + piece.len, body.len - piece.len};
+    }
+    return r;
+}
+
+int http_client_do(struct http_client *client, const struct http_request *request,
+                   struct http_reply *ret_reply, struct error *err)
+{
+    const struct step *step = &test.steps[test.asked];
+    int r;
+
+    assert_ptr_equal(client, &test);
+    if (test.asked == test.count) {
+        kubernetes_api_stop(test.api);
+        assert_true(test.cancelled);
+        return error_set(err, -ECANCELED, "cancelled");
+    }
+    check_request(request, step);
+    test.asked++;
+    test.clock.now_us += step->lasts_s * USEC_PER_SEC;
+    r = hand_out(request, ret_reply, span_of(step->body ? step->body : ""));
+    if (r < 0)
+        return r;
+    ret_reply->status = step->status ? step->status : 200;
+    return step->r < 0 ? error_set(err, step->r, "the client's text") : 0;
+}
+
+static void take(void *context, const struct container *container)
+{
+    assert_ptr_equal(context, &test);
+    assert_string_equal(container->id, A);
+    assert_string_equal(container->namespace, "ml");
+    strcat(test.pods, container->pod);
+    strcat(test.pods, " ");
+}
+
+static void changed(void *context, int how, const char *why)
+{
+    assert_ptr_equal(context, &test);
+    assert_true(how == 0 || why[0] != '\0');
+    strcat(test.states, how == 0 ? "up " : how == -EACCES ? "denied " : "down ");
+}
+
+static void write_token(const char *text, size_t len)
+{
+    int fd = open(test.token_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(fs_write_all(fd, text, len), 0);
+    close(fd);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(&test, 0, sizeof(test));
+    clock_manual_init(&test.clock, USEC_PER_SEC); /* long past, for a wait on the real clock */
+    snprintf(test.token_path, sizeof(test.token_path), "/tmp/wattribute-token-XXXXXX");
+    close(mkstemp(test.token_path));
+    write_token("abc.def\n", 8);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    unlink(test.token_path);
+    return 0;
+}
+
+static struct kubernetes_api_options options(void)
+{
+    return (struct kubernetes_api_options){
+        .url = "https://api:443",
+        .resolve = "api:443:10.0.0.1",
+        .node = "node-a/b",
+        .token_path = test.token_path,
+        .ca_path = "/ca",
+        .clock = &test.clock.clock,
+        .take = take,
+        .changed = changed,
+        .context = &test,
+    };
+}
+
+/* Every step is asked for, and then the run is stopped. */
+static void play(const struct step *steps, size_t count, const char *pods, const char *states)
+{
+    struct kubernetes_api_options o = options();
+
+    test.steps = steps;
+    test.count = count;
+    assert_int_equal(kubernetes_api_new(&o, &test.api), 0);
+    kubernetes_api_run(test.api);
+    assert_int_equal(test.clients, 0);
+    kubernetes_api_stop(test.api); /* after the end it does nothing */
+    kubernetes_api_free(test.api);
+    assert_int_equal(test.asked, count);
+    assert_string_equal(test.pods, pods);
+    assert_string_equal(test.states, states);
+}
+
+#define PLAY(steps, pods, states) play((steps), ARRAY_SIZE(steps), (pods), (states))
+
+static void a_watch_follows_the_list_and_is_resumed_where_it_ended(void **state)
+{
+    static const struct step steps[] = {
+        {.asks = "limit=500&resourceVersion=0", .body = LIST("7", "")},
+        {.asks = "watch=1&resourceVersion=7&allowWatchBookmarks=true&timeoutSeconds=300",
+         .body = EVENT("ADDED", "8") EVENT("MODIFIED", "9"),
+         .lasts_s = LONG_S},
+        {.asks = "watch=1&resourceVersion=9&", .r = -EPROTO, .lasts_s = LONG_S},
+        {.asks = "watch=1&resourceVersion=9&", .r = -ETIMEDOUT, .lasts_s = LONG_S},
+        {.asks = "watch=1&resourceVersion=9&",
+         .body =
+             "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"5 0\"}}}\n",
+         .lasts_s = LONG_S},
+        {.asks = "watch=1&resourceVersion=5%200&"},
+        {.asks = "watch=1&resourceVersion=5%200&"}, /* one that ends at once is no failure */
+    };
+
+    (void)state;
+    PLAY(steps, "p0 p8 p9 ", "up ");
+}
+
+static void every_page_of_a_list_is_read(void **state)
+{
+    static const struct step steps[] = {
+        {.asks = "limit=500&resourceVersion=0", .body = LIST("7", ",\"continue\":\"a=/+\"")},
+        {.asks = "limit=500&continue=a%3D%2F%2B", .body = LIST("7", ",\"continue\":\"b\"")},
+        {.asks = "limit=500&continue=b", .body = LIST("7", "")},
+        {.asks = "watch=1&resourceVersion=7&"},
+    };
+
+    (void)state;
+    PLAY(steps, "p0 p0 p0 ", "up ");
+}
+
+static void a_list_without_end_is_given_up(void **state)
+{
+    static struct step steps[64];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+        steps[i] = (struct step){
+            .asks = "limit=",
+            .body = "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"1\",\"continue\":"
+                    "\"x\"},\"items\":[]}"};
+    PLAY(steps, "", "down ");
+}
+
+static void a_watch_from_too_far_in_the_past_lists_again(void **state)
+{
+    static const struct step steps[] = {
+        {.asks = "limit=", .body = LIST("7", "")},
+        {.asks = "watch=", .body = EVENT("ADDED", "8") EXPIRED},
+        {.asks = "limit=", .asks2 = "resourceVersion=0", .body = LIST("20", "")},
+        {.asks = "watch=", .asks2 = "resourceVersion=20&", .status = 410},
+        {.asks = "limit=", .body = LIST("30", "")},
+        {.asks = "watch=", .asks2 = "resourceVersion=30&", .body = EXPIRED, .lasts_s = LONG_S},
+        {.asks = "limit=", .status = 410, .body = "{}"}, /* a page that has expired */
+        {.asks = "limit=", .body = LIST("40", "")},
+    };
+
+    (void)state;
+    PLAY(steps, "p0 p8 p0 p0 p0 ", "up down up ");
+}
+
+static void a_broken_stream_lists_again_and_is_told_once(void **state)
+{
+    static const struct step steps[] = {
+        {.asks = "limit=", .body = LIST("7", "")},
+        {.asks = "watch=", .body = "<html>\n"},
+        {.asks = "limit=", .body = LIST("8", "")},
+        {.asks = "watch=", .body = "{\"type\":\"ADDED\"}\n", .lasts_s = LONG_S},
+        {.asks = "limit=", .body = LIST("9", "")},
+        {.asks = "watch=", .r = -ECONNREFUSED},
+        {.asks = "limit=", .body = LIST("9", "")},
+        {.asks = "watch=", .body = EVENT("ADDED", "10")},
+        {.asks = "watch=", .asks2 = "resourceVersion=10&", .r = -EPROTO},
+        {.asks = "limit=", .body = LIST("9", "")},
+        {.asks = "watch=", .lasts_s = LONG_S},
+    };
+
+    (void)state;
+    PLAY(steps, "p0 p0 p0 p0 p10 p0 ", "up down up down up ");
+}
+
+static void a_server_that_fails_is_told_once_and_asked_until_it_answers(void **state)
+{
+    static const struct step steps[] = {
+        {.asks = "limit=", .r = -ECONNREFUSED},
+        {.asks = "limit=", .r = -EKEYREJECTED},
+        {.asks = "limit=", .status = 500, .body = "boom"},
+        {.asks = "limit=", .body = "not a list"},
+        {.asks = "limit=", .r = -EFBIG},
+        {.asks = "limit=", .status = 403, .body = "{\"message\":\"pods is forbidden\"}"},
+        {.asks = "limit=", .status = 401},
+        {.asks = "limit=", .body = LIST("7", "")},
+        {.asks = "watch=", .status = 403},
+        {.asks = "limit=", .body = LIST("7", "")},
+        {.asks = "watch=",
+         .body = "{\"kind\":\"Status\",\"message\":\"may not watch\",\"code\":403}\n"},
+        {.asks = "limit=", .body = LIST("7", "")},
+    };
+
+    (void)state;
+    PLAY(steps, "p0 p0 p0 ", "down denied up denied ");
+}
+
+static void the_token_is_read_before_each_request(void **state)
+{
+    static const struct step steps[] = {{.asks = "limit=", .body = LIST("7", "")}};
+
+    (void)state;
+    PLAY(steps, "p0 ", "up ");
+    assert_string_equal(test.seen_token, "Authorization: Bearer abc.def");
+    write_token("new", 3);
+    test.asked = 0;
+    test.cancelled = false;
+    PLAY(steps, "p0 p0 ", "up up ");
+    assert_string_equal(test.seen_token, "Authorization: Bearer new");
+}
+
+static void stop_when_told(void *context, int how, const char *why)
+{
+    changed(context, how, why);
+    kubernetes_api_stop(test.api);
+}
+
+static void assert_token_refused(const char *text, size_t len)
+{
+    struct kubernetes_api_options o = options();
+
+    write_token(text, len);
+    o.changed = stop_when_told;
+    test.states[0] = '\0';
+    assert_int_equal(kubernetes_api_new(&o, &test.api), 0);
+    kubernetes_api_run(test.api);
+    kubernetes_api_free(test.api);
+    assert_string_equal(test.states, "down ");
+}
+
+static void what_is_no_token_is_never_sent(void **state)
+{
+    static char large[(64 << 10) + 1];
+
+    (void)state;
+    test.count = 1; /* a request would have no step to go with */
+    memset(large, 'a', sizeof(large));
+    assert_token_refused("", 0);
+    assert_token_refused("\n", 1);
+    assert_token_refused("a\nX-Header: b\n", 14);
+    assert_token_refused("a\r\n", 3);
+    assert_token_refused("a b", 3);
+    assert_token_refused("a\0b", 3);
+    assert_token_refused("\xc3\xa9", 2);
+    assert_token_refused(large, sizeof(large));
+    unlink(test.token_path);
+    assert_int_equal(mkdir(test.token_path, 0700), 0);
+    {
+        struct kubernetes_api_options o = options();
+
+        o.changed = stop_when_told;
+        test.states[0] = '\0';
+        assert_int_equal(kubernetes_api_new(&o, &test.api), 0);
+        kubernetes_api_run(test.api);
+        kubernetes_api_free(test.api);
+        assert_string_equal(test.states, "down ");
+    }
+    rmdir(test.token_path);
+    assert_int_equal(test.asked, 0);
+}
+
+static void only_https_is_spoken(void **state)
+{
+    struct kubernetes_api_options o = options();
+
+    (void)state;
+    o.url = "http://api:443";
+    assert_int_equal(kubernetes_api_new(&o, &test.api), -EINVAL);
+    kubernetes_api_free(NULL);
+}
+
+static void one_that_is_stopped_before_it_runs_asks_nothing(void **state)
+{
+    struct kubernetes_api_options o = options();
+
+    (void)state;
+    assert_int_equal(kubernetes_api_new(&o, &test.api), 0);
+    kubernetes_api_stop(test.api);
+    kubernetes_api_run(test.api);
+    kubernetes_api_free(test.api);
+    assert_int_equal(kubernetes_api_new(&o, &test.api), 0);
+    kubernetes_api_free(test.api); /* and one that never runs is freed whole */
+    assert_int_equal(test.clients, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_watch_follows_the_list_and_is_resumed_where_it_ended),
+        TEST(every_page_of_a_list_is_read),
+        TEST(a_list_without_end_is_given_up),
+        TEST(a_watch_from_too_far_in_the_past_lists_again),
+        TEST(a_broken_stream_lists_again_and_is_told_once),
+        TEST(a_server_that_fails_is_told_once_and_asked_until_it_answers),
+        TEST(the_token_is_read_before_each_request),
+        TEST(what_is_no_token_is_never_sent),
+        TEST(only_https_is_spoken),
+        TEST(one_that_is_stopped_before_it_runs_asks_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
