@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/futex.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,7 +36,17 @@
 /* What the sandboxed child does; `fd` is its end of a socketpair. Its result is the exit status. */
 typedef int child_body(int fd);
 
-static pid_t start_child(child_body *body, int *ret_fd)
+static int enter(enum sandbox_role role)
+{
+    int r;
+
+    if (role == SANDBOX_SERVER)
+        return sandbox_enter_front(NULL);
+    r = sandbox_drop_privileges(SANDBOX_NOBODY, NULL);
+    return r < 0 ? r : sandbox_filter_calls(role, NULL);
+}
+
+static pid_t start_child(enum sandbox_role role, child_body *body, int *ret_fd)
 {
     int fds[2];
     pid_t pid;
@@ -43,7 +56,7 @@ static pid_t start_child(child_body *body, int *ret_fd)
     assert_true(pid >= 0);
     if (pid == 0) {
         close(fds[0]);
-        if (sandbox_enter_front(NULL) < 0)
+        if (enter(role) < 0)
             _exit(99);
         _exit(body(fds[1]));
     }
@@ -60,10 +73,10 @@ static int wait_for(pid_t pid)
     return status;
 }
 
-static int run_child(child_body *body)
+static int run_child(enum sandbox_role role, child_body *body)
 {
     int fd;
-    pid_t pid = start_child(body, &fd);
+    pid_t pid = start_child(role, body, &fd);
     int status = wait_for(pid);
 
     close(fd);
@@ -144,26 +157,96 @@ static int signal_parent(int fd)
 }
 #endif
 
-static void a_call_that_serving_does_not_need_kills_the_process(void **state)
+static int make_local_socket(int fd)
 {
-    static child_body *const bodies[] = {
-        make_socket, run_program,  map_code,     make_code,     remove_file, connect_out,
-#ifdef __x86_64__
-        call_x32,
-#endif
-#ifndef SANITIZED /* the sanitizer's runtime itself needs these */
-        open_file,   look_at_file, make_process, signal_parent,
-#endif
-    };
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
-        int status = run_child(bodies[i]);
-
-        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSYS)
-            fail_msg("case %zu survived with status %#x", i, (unsigned)status);
-    }
+    (void)fd;
+    return socket(AF_UNIX, SOCK_STREAM, 0);
 }
+
+static int make_netlink_socket(int fd)
+{
+    (void)fd;
+    return socket(AF_NETLINK, SOCK_RAW, 0);
+}
+
+static int take_address(int fd)
+{
+    struct sockaddr address = {.sa_family = AF_UNSPEC};
+
+    return bind(fd, &address, sizeof(address));
+}
+
+static int take_connection(int fd)
+{
+    return accept4(fd, NULL, NULL, 0);
+}
+
+/* Nobody listens on port 0: what counts is that the kernel is asked. */
+static int make_socket_and_connect(int fd)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    int v4 = socket(AF_INET, SOCK_STREAM, 0), v6 = socket(AF_INET6, SOCK_DGRAM, 0);
+
+    (void)fd;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return v4 >= 0 && connect(v4, (struct sockaddr *)&address, sizeof(address)) < 0 &&
+                   (v6 >= 0 || errno == EAFNOSUPPORT)
+               ? 0
+               : 1;
+}
+
+static int read_file(int fd)
+{
+    int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    char byte;
+
+    (void)fd;
+    return file >= 0 && read(file, &byte, 1) == 1 ? 0 : 1;
+}
+
+static int wait_for_lock(int fd)
+{
+    uint32_t word = 1;
+
+    (void)fd;
+    return syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL) < 0 && errno == EAGAIN ? 0 : 1;
+}
+
+/* What the next child tries, and its exit status: 0 if that failed with EPERM. */
+static child_body *refused_body;
+
+static int is_refused(int fd)
+{
+    errno = 0;
+    (void)refused_body(fd);
+    return errno == EPERM ? 0 : 1;
+}
+
+#ifndef SANITIZED
+static int signal_self(int fd)
+{
+    (void)fd;
+    return kill(getpid(), 0);
+}
+
+static int write_file(int fd)
+{
+    (void)fd;
+    return open("/dev/null", O_WRONLY | O_CLOEXEC);
+}
+
+static int make_file(int fd)
+{
+    (void)fd;
+    return open("/nonexistent/file", O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+}
+
+static int cut_file(int fd)
+{
+    (void)fd;
+    return open("/dev/null", O_RDONLY | O_TRUNC | O_CLOEXEC);
+}
+#endif
 
 static int use_memory(int fd)
 {
@@ -179,10 +262,84 @@ static int use_memory(int fd)
     return 0;
 }
 
+static void assert_killed(enum sandbox_role role, child_body *const *bodies, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int status = run_child(role, bodies[i]);
+
+        if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSYS)
+            fail_msg("case %zu of role %d survived with status %#x", i, (int)role,
+                     (unsigned)status);
+    }
+}
+
+static void a_call_that_serving_does_not_need_kills_the_process(void **state)
+{
+    static child_body *const bodies[] = {
+        make_socket, run_program,  map_code,     make_code,     remove_file,   connect_out,
+#ifdef __x86_64__
+        call_x32,
+#endif
+#ifndef SANITIZED /* the sanitizer's runtime itself needs these */
+        open_file,   look_at_file, make_process, signal_parent, wait_for_lock,
+#endif
+    };
+
+    (void)state;
+    assert_killed(SANDBOX_SERVER, bodies, ARRAY_SIZE(bodies));
+}
+
+static void a_server_beside_a_client_may_wait_for_it_and_no_more(void **state)
+{
+    static child_body *const bodies[] = {
+        make_socket, run_program,  map_code,     make_code,     remove_file, connect_out,
+#ifdef __x86_64__
+        call_x32,
+#endif
+#ifndef SANITIZED
+        open_file,   look_at_file, make_process, signal_parent,
+#endif
+    };
+
+    (void)state;
+    assert_killed(SANDBOX_THREADED_SERVER, bodies, ARRAY_SIZE(bodies));
+    assert_int_equal(run_child(SANDBOX_THREADED_SERVER, wait_for_lock), 0);
+}
+
+static void a_client_may_not_write_files_listen_or_use_local_sockets(void **state)
+{
+    static child_body *const bodies[] = {
+        make_local_socket, make_netlink_socket, take_address, take_connection, run_program,
+        map_code,          make_code,           remove_file,
+#ifndef SANITIZED
+        write_file,        make_file,           cut_file,     make_process,    signal_self,
+#endif
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+        refused_body = bodies[i];
+        if (run_child(SANDBOX_CLIENT, is_refused) != 0)
+            fail_msg("case %zu is permitted", i);
+    }
+#ifdef __x86_64__
+    assert_int_equal(WTERMSIG(run_child(SANDBOX_CLIENT, call_x32)), SIGSYS);
+#endif
+}
+
+static void a_client_may_connect_and_read_files(void **state)
+{
+    (void)state;
+    assert_int_equal(run_child(SANDBOX_CLIENT, make_socket_and_connect), 0);
+    assert_int_equal(run_child(SANDBOX_CLIENT, read_file), 0);
+    assert_int_equal(run_child(SANDBOX_CLIENT, wait_for_lock), 0);
+    assert_int_equal(run_child(SANDBOX_CLIENT, use_memory), 0);
+}
+
 static void memory_can_be_had_inside(void **state)
 {
     (void)state;
-    assert_int_equal(run_child(use_memory), 0);
+    assert_int_equal(run_child(SANDBOX_SERVER, use_memory), 0);
 }
 
 static int log_a_line(int fd)
@@ -202,7 +359,7 @@ static void a_log_line_with_its_time_can_be_written_inside(void **state)
     (void)state;
     assert_int_equal(pipe(fds), 0);
     dup2(fds[1], STDERR_FILENO);
-    status = run_child(log_a_line);
+    status = run_child(SANDBOX_SERVER, log_a_line);
     dup2(saved, STDERR_FILENO);
     close(saved);
     close(fds[1]);
@@ -260,7 +417,7 @@ static void inside_it_is_nobody_without_any_capability(void **state)
 {
     char status[8192], byte;
     int fd;
-    pid_t pid = start_child(stand_by, &fd);
+    pid_t pid = start_child(SANDBOX_SERVER, stand_by, &fd);
 
     (void)state;
     assert_int_equal(recv(fd, &byte, 1, 0), 1);
@@ -335,10 +492,71 @@ static void it_dies_with_its_parent(void **state)
     close(fds[0]);
 }
 
+/* Exit status 0: inside, the directory is all that there is. */
+static int look_around(void)
+{
+    char text[8] = "";
+    int file = open("/token", O_RDONLY | O_CLOEXEC);
+
+    if (file < 0 || read(file, text, sizeof(text) - 1) != 5 || strcmp(text, "token") != 0)
+        return 1;
+    if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOENT)
+        return 2;
+    if (open("../../../../etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOENT)
+        return 3;
+    return 0;
+}
+
+static int enter_directory(const char *directory)
+{
+    if (sandbox_change_root(directory, NULL) < 0)
+        return 97;
+    if (sandbox_drop_privileges(SANDBOX_NOBODY, NULL) < 0)
+        return 98;
+    return sandbox_filter_calls(SANDBOX_CLIENT, NULL) < 0 ? 99 : look_around();
+}
+
+static void with_another_root_only_what_is_below_it_can_be_opened(void **state)
+{
+    char directory[] = "/tmp/wattribute-sandbox-XXXXXX", path[64];
+    FILE *file;
+    pid_t pid;
+
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    assert_int_equal(chmod(directory, 0755), 0);
+    snprintf(path, sizeof(path), "%s/token", directory);
+    file = fopen(path, "we");
+    assert_non_null(file);
+    fputs("token", file);
+    fclose(file);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(enter_directory(directory));
+    assert_int_equal(wait_for(pid), W_EXITCODE(may(CAP_SYS_CHROOT) ? 0 : 97, 0));
+    unlink(path);
+    rmdir(directory);
+}
+
+static void a_root_that_is_not_there_is_an_error_that_names_it(void **state)
+{
+    struct error err = {""};
+
+    (void)state;
+    assert_true(sandbox_change_root("/nonexistent/serviceaccount", &err) < 0);
+    assert_non_null(strstr(err.text, "/nonexistent/serviceaccount"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_that_serving_does_not_need_kills_the_process),
+        cmocka_unit_test(a_server_beside_a_client_may_wait_for_it_and_no_more),
+        cmocka_unit_test(a_client_may_not_write_files_listen_or_use_local_sockets),
+        cmocka_unit_test(a_client_may_connect_and_read_files),
+        cmocka_unit_test(with_another_root_only_what_is_below_it_can_be_opened),
+        cmocka_unit_test(a_root_that_is_not_there_is_an_error_that_names_it),
         cmocka_unit_test(memory_can_be_had_inside),
         cmocka_unit_test(a_log_line_with_its_time_can_be_written_inside),
         cmocka_unit_test(inside_it_is_nobody_without_any_capability),
