@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -125,6 +126,35 @@ int channel_receive_request(int fd, struct channel_request *ret_request)
     if (request.format >= ROUTE_FORMAT_COUNT || request.encoding >= ROUTE_ENCODING_COUNT)
         return -EPROTO;
     *ret_request = request;
+    return 0;
+}
+
+int channel_send_container(int fd, const struct channel_container *container)
+{
+    return send_record(fd, container, sizeof(*container), -1);
+}
+
+static bool is_terminated(const char *text, size_t size_bytes)
+{
+    return memchr(text, '\0', size_bytes) != NULL;
+}
+
+#define IS_TERMINATED(array) is_terminated((array), sizeof(array))
+
+int channel_receive_container(int fd, struct channel_container *ret_container)
+{
+    struct channel_container container = {0};
+    int r = receive_record(fd, &container, sizeof(container), NULL);
+
+    if (r < 0)
+        return r;
+    if (!IS_TERMINATED(container.id) || !IS_TERMINATED(container.namespace) ||
+        !IS_TERMINATED(container.pod) || !IS_TERMINATED(container.container) ||
+        !IS_TERMINATED(container.pod_uid) || !IS_TERMINATED(container.image) ||
+        strlen(container.id) != sizeof(container.id) - 1 ||
+        strspn(container.id, "0123456789abcdef") != sizeof(container.id) - 1)
+        return -EPROTO;
+    *ret_container = container;
     return 0;
 }
 

@@ -5,6 +5,10 @@
  *   front -> collector   channel_request: the newest body of this variant, unless I have it
  *   collector -> front   channel_reply:   it (one descriptor), or "you have it", or "not yet"
  *
+ * With --kubernetes.api there is a second one, so that no flood of names delays a scrape:
+ *
+ *   front -> collector   channel_container: how the API server calls this container
+ *
  * Neither side blocks: both ends are non-blocking and sit in their owner's event loop.
  */
 #pragma once
@@ -37,6 +41,20 @@ struct channel_reply {
     uint64_t body_bytes;
 };
 
+/*
+ * Names of a container, for people. There is no way in it to say who owns what or pays for it: a
+ * front that was taken over can at worst make up names, and only for containers that no runtime of
+ * the node names (directory_hint).
+ */
+struct channel_container {
+    char id[65];        /* 64 lower-case hex digits */
+    char namespace[64]; /* texts end with NUL */
+    char pod[254];
+    char container[64];
+    char pod_uid[37];
+    char image[256];
+};
+
 /* Both ends non-blocking and close-on-exec. */
 int channel_open(int *ret_collector_fd, int *ret_front_fd);
 
@@ -47,6 +65,9 @@ int channel_open(int *ret_collector_fd, int *ret_front_fd);
 int channel_send_request(int fd, const struct channel_request *request);
 int channel_receive_request(int fd, struct channel_request *ret_request);
 int channel_send_reply(int fd, const struct channel_reply *reply, int body_fd /* or -1 */);
+
+int channel_send_container(int fd, const struct channel_container *container);
+int channel_receive_container(int fd, struct channel_container *ret_container);
 
 /* With CHANNEL_BODY *ret_body_fd is a descriptor that the caller owns: sealed against writing,
  * shrinking and growing, and exactly body_bytes long (all checked), so mapping it is safe. Else -1.

@@ -254,6 +254,70 @@ static void a_body_over_the_cap_is_refused(void **state)
     close_ends(ends);
 }
 
+static const struct channel_container worker = {
+    .id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    .namespace = "ml",
+    .pod = "train-0",
+    .container = "worker",
+    .pod_uid = "0e5f0d4a-0000-4000-8000-000000000000",
+    .image = "trainer:1",
+};
+
+static void names_arrive_as_they_were_sent(void **state)
+{
+    struct ends ends = open_ends();
+    struct channel_container got;
+
+    (void)state;
+    assert_int_equal(channel_receive_container(ends.collector_fd, &got), -EAGAIN);
+    assert_int_equal(channel_send_container(ends.front_fd, &worker), 0);
+    assert_int_equal(channel_receive_container(ends.collector_fd, &got), 0);
+    assert_memory_equal(&worker, &got, sizeof(worker));
+    close(ends.front_fd);
+    assert_int_equal(channel_receive_container(ends.collector_fd, &got), -ENOTCONN);
+    close(ends.collector_fd);
+}
+
+static void names_of_the_wrong_form_are_refused(void **state)
+{
+    struct ends ends = open_ends();
+    struct channel_container got;
+    char large[sizeof(worker) + 1] = {0};
+    const int fds[] = {0};
+    const struct {
+        size_t offset, len;
+        char byte;
+    } faults[] = {
+        {offsetof(struct channel_container, id), 1, 'g'},
+        {offsetof(struct channel_container, id), 1, 'A'},
+        {offsetof(struct channel_container, id), 1, '\0'},
+        {offsetof(struct channel_container, id) + 63, 1, '\0'},
+        {offsetof(struct channel_container, id) + 64, 1, '0'},
+        {offsetof(struct channel_container, namespace), sizeof(worker.namespace), 'a'},
+        {offsetof(struct channel_container, pod), sizeof(worker.pod), 'a'},
+        {offsetof(struct channel_container, container), sizeof(worker.container), 'a'},
+        {offsetof(struct channel_container, pod_uid), sizeof(worker.pod_uid), 'a'},
+        {offsetof(struct channel_container, image), sizeof(worker.image), 'a'},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
+        struct channel_container bad = worker;
+
+        memset((char *)&bad + faults[i].offset, faults[i].byte, faults[i].len);
+        send_raw(ends.front_fd, &bad, sizeof(bad), NULL, 0);
+        if (channel_receive_container(ends.collector_fd, &got) != -EPROTO)
+            fail_msg("case %zu was taken", i);
+    }
+    send_raw(ends.front_fd, &worker, sizeof(worker) - 1, NULL, 0);
+    send_raw(ends.front_fd, large, sizeof(large), NULL, 0);
+    send_raw(ends.front_fd, &worker, sizeof(worker), fds, 1);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(channel_receive_container(ends.collector_fd, &got), -EPROTO);
+    assert_int_equal(channel_receive_container(ends.collector_fd, &got), -EAGAIN);
+    close_ends(ends);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +330,8 @@ int main(void)
         cmocka_unit_test(a_reply_of_the_wrong_form_is_refused_and_leaks_no_descriptor),
         cmocka_unit_test(a_body_that_its_sender_could_still_change_is_refused),
         cmocka_unit_test(a_body_over_the_cap_is_refused),
+        cmocka_unit_test(names_arrive_as_they_were_sent),
+        cmocka_unit_test(names_of_the_wrong_form_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
