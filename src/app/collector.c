@@ -35,7 +35,7 @@ static const uint64_t RELEASE_US = 60 * USEC_PER_SEC;
 static const uint64_t STALE_US = 5 * USEC_PER_SEC;
 
 /* What an event of the loop is about. */
-enum watched { WATCH_SIGNALS, WATCH_SOURCES, WATCH_FRONT };
+enum watched { WATCH_SIGNALS, WATCH_SOURCES, WATCH_FRONT, WATCH_NAMES };
 
 struct collector {
     const struct options *options;
@@ -160,6 +160,15 @@ static int answer(struct collector *collector, const struct channel_request *req
     return channel_send_reply(collector->front.channel_fd, &reply, fd);
 }
 
+/* Either the front is dying, or it must: SIGCHLD brings the next one. */
+static void replace_front(struct collector *collector, int why)
+{
+    if (why != -ENOTCONN)
+        log_error("the front process broke the protocol and is replaced", "error", strerror(-why));
+    epoll_ctl(collector->epoll_fd, EPOLL_CTL_DEL, collector->front.channel_fd, NULL);
+    front_process_kill(&collector->front);
+}
+
 static void serve_front(struct collector *collector)
 {
     for (int i = 0; i < REQUESTS_PER_WAKE; i++) {
@@ -171,14 +180,51 @@ static void serve_front(struct collector *collector)
         /* It has at most one question for each variant out: a full queue is a broken front, too. */
         if (r == 0)
             r = answer(collector, &request);
+        if (r < 0) {
+            replace_front(collector, r);
+            return;
+        }
+    }
+}
+
+/* As anything that comes from outside: what is not a name says nothing, and a pod counts only where
+ * the cgroup names it, too. */
+static int learn(struct identity *identity, const struct channel_container *record)
+{
+    struct container_list list;
+    int r;
+
+    container_list_init(&list);
+    r = container_list_add(&list, &(struct container){
+                                      .id = record->id,
+                                      .name = record->container,
+                                      .namespace = record->namespace,
+                                      .pod = record->pod,
+                                      .pod_uid = record->pod_uid,
+                                      .image = record->image,
+                                  });
+    if (r == 0)
+        identity_learn(identity, &list);
+    container_list_done(&list);
+    return r;
+}
+
+static void take_names(struct collector *collector)
+{
+    for (int i = 0; i < REQUESTS_PER_WAKE; i++) {
+        struct channel_container record;
+        int r = channel_receive_container(collector->front.names_fd, &record);
+
+        if (r == -EAGAIN)
+            return;
+        if (r == 0 && learn(collector->identity, &record) < 0)
+            log_error("out of memory: names of a container are lost");
         if (r == 0)
             continue;
         if (r != -ENOTCONN)
-            log_error("the front process broke the protocol and is replaced", "error",
-                      strerror(-r));
-        /* Either it is dying, or it must: SIGCHLD brings the next one. */
-        epoll_ctl(collector->epoll_fd, EPOLL_CTL_DEL, collector->front.channel_fd, NULL);
-        front_process_kill(&collector->front);
+            replace_front(collector, r);
+        front_process_close_names(&collector->front);
+        identity_expect_names(collector->identity, false); /* so that nobody waits for them */
         return;
     }
 }
@@ -189,6 +235,10 @@ static int start_front(struct collector *collector, struct error *err)
 
     if (r == 0)
         r = watch(collector, collector->front.channel_fd, WATCH_FRONT);
+    if (r == 0 && collector->front.names_fd >= 0) {
+        r = watch(collector, collector->front.names_fd, WATCH_NAMES);
+        identity_expect_names(collector->identity, true);
+    }
     return r;
 }
 
@@ -280,6 +330,10 @@ static void loop(struct collector *collector)
             case WATCH_FRONT:
                 if (collector->front.channel_fd >= 0)
                     serve_front(collector);
+                break;
+            case WATCH_NAMES:
+                if (collector->front.names_fd >= 0)
+                    take_names(collector);
                 break;
             }
         }
@@ -390,7 +444,7 @@ static int open_identity(struct collector *collector, struct error *err)
             .clock = collector->clock,
             .scan_interval_us = options->process_scan_interval_us,
             .kubernetes = options->kubernetes_enabled,
-            .names_from_elsewhere = options->kubernetes_api,
+            .names_from_elsewhere = collector->front.options.api != NULL,
             .cri_socket = options->cri_socket,
             .docker_socket = options->docker_socket,
             .podman_socket = options->podman_socket,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "app/channel.h"
+#include "app/front_api.h"
 #include "app/sandbox.h"
 #include "core/clock.h"
 #include "core/log.h"
@@ -30,6 +31,7 @@ struct front {
     int channel_fd;
     int epoll_fd;
     struct http_server *server;
+    struct front_api *api; /* NULL: none is asked */
 };
 
 static int ask_collector(void *context, enum route_format format, enum route_encoding encoding,
@@ -174,6 +176,38 @@ static int open_front(struct front *front, const struct front_options *options)
     return r < 0 ? r : watch(front, http_server_fd(front->server));
 }
 
+static void log_no_api(const struct error *err)
+{
+    log_warn("names from the Kubernetes API are missing; all else is served", "error", err->text);
+}
+
+/* The API is an extra: without it, the front is the same as if nobody had asked for it. */
+static void open_api(struct front *front, const struct front_options *options)
+{
+    struct error err;
+
+    if (options->api && front_api_open(options->api, options->names_fd, &front->api, &err) < 0)
+        log_no_api(&err);
+}
+
+static int enter_sandbox(struct front *front, struct error *err)
+{
+    struct error api_err;
+    int r;
+
+    if (!front->api)
+        return sandbox_enter_front(err);
+    r = sandbox_drop_privileges(front_api_user(front->api), err);
+    if (r < 0)
+        return r;
+    if (front_api_start(front->api, &api_err) < 0) {
+        log_no_api(&api_err);
+        front_api_close(front->api);
+        front->api = NULL;
+    }
+    return sandbox_filter_calls(front->api ? SANDBOX_THREADED_SERVER : SANDBOX_SERVER, err);
+}
+
 static void ignore_signals(void)
 {
     /* When to stop is the collector's decision; Ctrl-C reaches the whole process group. */
@@ -193,7 +227,8 @@ int front_run(const struct front_options *options)
     if (r < 0) {
         log_error("cannot start the HTTP server", "error", strerror(-r));
     } else {
-        r = sandbox_enter_front(&err);
+        open_api(&front, options);
+        r = enter_sandbox(&front, &err);
         if (r < 0)
             log_error(err.text);
     }
@@ -205,6 +240,7 @@ int front_run(const struct front_options *options)
             log_error("the channel to the collector is broken", "error", strerror(-r));
         drain(&front);
     }
+    front_api_close(front.api);
     http_server_close(front.server);
     if (front.epoll_fd >= 0)
         close(front.epoll_fd);

@@ -1,11 +1,13 @@
 /*
  * Front: the process that talks to strangers. The collector starts it from its own executable with
  * the listeners and one end of a channel, and starts another when it dies. It knows nothing but
- * bodies.
+ * bodies, and with --kubernetes.api, names.
  */
 #pragma once
 
 #include <stddef.h>
+
+#include "app/api_config.h"
 
 struct front_options {
     int channel_fd;
@@ -13,6 +15,8 @@ struct front_options {
     size_t listener_count;
     const char *metrics_path;
     const char *version;
+    const struct api_config *api; /* NULL: no API is asked */
+    int names_fd;                 /* with an API: where names go to */
 };
 
 /*

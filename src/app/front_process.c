@@ -20,23 +20,28 @@ static const uint64_t BACKOFF_MIN_US = 100000, BACKOFF_MAX_US = 5 * USEC_PER_SEC
 static const uint64_t HEALTHY_US = 10 * USEC_PER_SEC; /* who lives this long has no back-off */
 
 /* Above every number that the front's descriptors get, so that placing one never closes another. */
-enum { HIGH_FD = VERB_FRONT_CHANNEL_FD + OPTIONS_LISTEN_MAX + 1 };
+enum { FDS_MAX = 1 + OPTIONS_LISTEN_MAX + 1, HIGH_FD = VERB_FRONT_CHANNEL_FD + FDS_MAX };
 
 void front_process_init(struct front_process *front, const struct front_process_options *options)
 {
     *front = (struct front_process){
         .options = *options,
         .channel_fd = -1,
+        .names_fd = -1,
         .backoff_us = BACKOFF_MIN_US,
     };
 }
 
-/* The descriptors that VERB_FRONT expects: the channel, then the listeners. */
-static int place_fds(const struct front_process_options *options, int channel_fd,
+/* The descriptors that VERB_FRONT expects: the channel, the listeners, and where names go to. */
+static int place_fds(const struct front_process_options *options, int channel_fd, int names_fd,
                      posix_spawn_file_actions_t *actions, int *high_fds)
 {
-    for (size_t i = 0; i <= options->listener_count; i++) {
-        int fd = i == 0 ? channel_fd : options->listener_fds[i - 1];
+    size_t count = 1 + options->listener_count + (names_fd >= 0);
+
+    for (size_t i = 0; i < count; i++) {
+        int fd = i == 0                         ? channel_fd
+                 : i <= options->listener_count ? options->listener_fds[i - 1]
+                                                : names_fd;
 
         high_fds[i] = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
         if (high_fds[i] < 0)
@@ -45,8 +50,7 @@ static int place_fds(const struct front_process_options *options, int channel_fd
             return -ENOMEM;
     }
     /* Ours are all close-on-exec, but those of libraries (curl's) need not be. */
-    if (posix_spawn_file_actions_addclosefrom_np(actions, VERB_FRONT_CHANNEL_FD + 1 +
-                                                              (int)options->listener_count))
+    if (posix_spawn_file_actions_addclosefrom_np(actions, VERB_FRONT_CHANNEL_FD + (int)count))
         return -ENOMEM;
     return 0;
 }
@@ -60,14 +64,25 @@ static bool keep_variable(const char *name, char *text, size_t size_bytes)
     return len > 0 && (size_t)len < size_bytes;
 }
 
-static int spawn(const struct front_process_options *options, int channel_fd, pid_t *ret_pid)
+static int spawn(const struct front_process_options *options, int channel_fd, int names_fd,
+                 pid_t *ret_pid)
 {
+    const struct api_config no_api = {0}, *api = options->api ? options->api : &no_api;
     char listeners[16], level[16], format[16];
-    char *argv[] = {"wattribute", "front", listeners, (char *)options->metrics_path,
-                    level,        format,  NULL};
+    char *argv[] = {"wattribute",
+                    "front",
+                    listeners,
+                    (char *)options->metrics_path,
+                    level,
+                    format,
+                    (char *)api->host, /* here it ends if no API is asked */
+                    (char *)api->port,
+                    (char *)api->node,
+                    (char *)api->directory,
+                    NULL};
     char library_path[4096];
     char *env[] = {NULL, NULL};
-    int high_fds[OPTIONS_LISTEN_MAX + 1];
+    int high_fds[FDS_MAX];
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, all;
@@ -89,7 +104,7 @@ static int spawn(const struct front_process_options *options, int channel_fd, pi
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    r = place_fds(options, channel_fd, &actions, high_fds);
+    r = place_fds(options, channel_fd, names_fd, &actions, high_fds);
     if (r == 0)
         r = -posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, argv, env);
     for (size_t i = 0; i < ARRAY_SIZE(high_fds); i++)
@@ -107,11 +122,13 @@ static void back_off(struct front_process *front, uint64_t now_us)
 
 int front_process_start(struct front_process *front, uint64_t now_us, struct error *err)
 {
-    _cleanup_close_ int ours = -1, theirs = -1;
+    _cleanup_close_ int ours = -1, theirs = -1, our_names = -1, their_names = -1;
     int r = channel_open(&ours, &theirs);
 
+    if (r == 0 && front->options.api)
+        r = channel_open(&our_names, &their_names);
     if (r == 0)
-        r = spawn(&front->options, theirs, &front->pid);
+        r = spawn(&front->options, theirs, their_names, &front->pid);
     if (r < 0) {
         front->pid = 0;
         back_off(front, now_us);
@@ -119,16 +136,24 @@ int front_process_start(struct front_process *front, uint64_t now_us, struct err
                          strerror(-r));
     }
     front->channel_fd = TAKE_FD(ours);
+    front->names_fd = TAKE_FD(our_names);
     front->started_us = now_us;
     front->restart_us = 0;
     front->starts++;
     return 0;
 }
 
-static void close_channel(struct front_process *front)
+static void close_channels(struct front_process *front)
 {
     cleanup_close(&front->channel_fd);
     front->channel_fd = -1;
+    front_process_close_names(front);
+}
+
+void front_process_close_names(struct front_process *front)
+{
+    cleanup_close(&front->names_fd);
+    front->names_fd = -1;
 }
 
 bool front_process_reap(struct front_process *front, uint64_t now_us, int *ret_status)
@@ -136,7 +161,7 @@ bool front_process_reap(struct front_process *front, uint64_t now_us, int *ret_s
     if (front->pid == 0 || waitpid(front->pid, ret_status, WNOHANG) != front->pid)
         return false;
     front->pid = 0;
-    close_channel(front);
+    close_channels(front);
     if (now_us - front->started_us >= HEALTHY_US) {
         front->backoff_us = BACKOFF_MIN_US;
         front->restart_us = now_us;
@@ -154,7 +179,7 @@ void front_process_kill(struct front_process *front)
 
 void front_process_stop(struct front_process *front, uint64_t wait_us)
 {
-    close_channel(front);
+    close_channels(front);
     if (front->pid > 0) {
         _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, front->pid, 0);
         struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};

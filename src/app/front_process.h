@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "app/api_config.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -18,12 +19,14 @@ struct front_process_options {
     const char *metrics_path;
     enum log_level log_level;
     enum log_format log_format;
+    const struct api_config *api; /* NULL: no API is asked; else it must outlive the process */
 };
 
 struct front_process {
     struct front_process_options options;
     pid_t pid;      /* 0: none runs */
     int channel_fd; /* our end; -1: none */
+    int names_fd;   /* with an API: our end of the second channel; -1: none */
     uint64_t starts;
     uint64_t started_us;
     uint64_t backoff_us;
@@ -40,6 +43,9 @@ int front_process_start(struct front_process *front, uint64_t now_us, struct err
  * due, at once or after the back-off.
  */
 bool front_process_reap(struct front_process *front, uint64_t now_us, int *ret_status);
+
+/* It has no names to tell. */
+void front_process_close_names(struct front_process *front);
 
 /* Ends it by force: it broke the protocol. SIGCHLD follows. */
 void front_process_kill(struct front_process *front);

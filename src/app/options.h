@@ -39,6 +39,7 @@ struct options {
     bool compat_my_gpu_exporter;
     enum expose expose;
     bool kubernetes_enabled, kubernetes_api, process_events;
+    const char *kubernetes_service_account_dir;
     /* Where runtimes listen; NULL: looked for where they usually do, "": not asked. */
     const char *pod_resources_socket, *cri_socket, *docker_socket, *podman_socket;
     const char *output_path; /* of `record`; NULL: none */

@@ -6,25 +6,32 @@
 #include "app/front.h"
 #include "core/parse.h"
 
-/* front LISTENERS METRICS-PATH LOG-LEVEL LOG-FORMAT */
-enum { ARGUMENTS = 4 };
+/* front LISTENERS METRICS-PATH LOG-LEVEL LOG-FORMAT [API-HOST API-PORT NODE SERVICE-ACCOUNT-DIR] */
+enum { ARGUMENTS = 4, ARGUMENTS_WITH_API = 8 };
 
 int verb_front(const struct cli *cli)
 {
     uint64_t listeners, level, format;
+    bool with_api = cli->raw_argc == ARGUMENTS_WITH_API;
+    struct api_config api;
 
-    if (cli->raw_argc != ARGUMENTS ||
+    if ((cli->raw_argc != ARGUMENTS && !with_api) ||
         parse_u64_max(span_of(cli->raw_argv[0]), OPTIONS_LISTEN_MAX, &listeners) < 0 ||
         parse_u64_max(span_of(cli->raw_argv[2]), LOG_LEVEL_ERROR, &level) < 0 ||
         parse_u64_max(span_of(cli->raw_argv[3]), LOG_FORMAT_JSON, &format) < 0)
         return EXIT_USAGE;
     prctl(PR_SET_NAME, "wattribute"); /* it was started as /proc/self/exe */
     log_configure((enum log_level)level, (enum log_format)format);
+    if (with_api)
+        api = (struct api_config){cli->raw_argv[4], cli->raw_argv[5], cli->raw_argv[6],
+                                  cli->raw_argv[7]};
     return front_run(&(struct front_options){
         .channel_fd = VERB_FRONT_CHANNEL_FD,
         .first_listener_fd = VERB_FRONT_CHANNEL_FD + 1,
         .listener_count = listeners,
         .metrics_path = cli->raw_argv[1],
         .version = WATTRIBUTE_VERSION,
+        .api = with_api ? &api : NULL,
+        .names_fd = VERB_FRONT_CHANNEL_FD + 1 + (int)listeners,
     });
 }

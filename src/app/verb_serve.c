@@ -23,7 +23,9 @@ static void announce(const struct options *options, const int *fds, size_t count
 int verb_serve(const struct cli *cli)
 {
     const struct options *options = &cli->options;
+    bool with_api = options->kubernetes_api && !options->replay_path;
     struct collector *collector = NULL;
+    struct api_config api;
     struct host host = {-1, -1, -1};
     int fds[LISTEN_MAX];
     size_t fd_count = 0;
@@ -32,6 +34,8 @@ int verb_serve(const struct cli *cli)
 
     log_configure(options->log_level, options->log_format);
     r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
+    if (r == 0 && with_api)
+        r = api_config_read(options, &api, &err);
     if (r == 0)
         r = listen_open(options->listen_addresses, options->listen_count, fds, &fd_count, &err);
     if (r == 0)
@@ -43,7 +47,8 @@ int verb_serve(const struct cli *cli)
                           .listener_count = fd_count,
                           .metrics_path = options->metrics_path,
                           .log_level = options->log_level,
-                          .log_format = options->log_format},
+                          .log_format = options->log_format,
+                          .api = with_api ? &api : NULL},
             },
             &collector, &err);
     if (r == 0) {

@@ -7,7 +7,8 @@
  */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-/* Where the front finds its end of the channel; its listeners follow. */
+/* Where the front finds its end of the channel; its listeners follow, then the channel for names.
+ */
 enum { VERB_FRONT_CHANNEL_FD = 3 };
 
 int verb_serve(const struct cli *cli);

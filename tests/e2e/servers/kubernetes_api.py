@@ -1,0 +1,244 @@
+"""The Kubernetes API server, as far as names need it: list and watch of pods, over TLS, for a bearer token."""
+import contextlib
+import http.server
+import json
+import os
+import ssl
+import subprocess
+import threading
+import time
+import urllib.parse
+
+from servers import require
+
+
+class Authority:
+    """Signs certificates. Files are made in `directory`."""
+
+    def __init__(self, directory, name="ca"):
+        self.directory, self.name = directory, name
+        self.certificate = self.make(name, "-addext", "basicConstraints=critical,CA:TRUE")
+
+    def certify(self, name, *alternatives):
+        """A certificate and its key, in one file, for hosts such as "IP:127.0.0.1" and "DNS:localhost"."""
+        return self.make(name, "-CA", self.certificate, "-CAkey", self.certificate,
+                         "-addext", "subjectAltName=" + ",".join(alternatives))
+
+    def make(self, name, *arguments):
+        path = os.path.join(self.directory, f"{name}.pem")
+        parts = [f"{path}.key", f"{path}.crt"]
+        subprocess.run(
+            [require.command("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+             "-nodes", "-days", "2", "-subj", f"/CN={name}", "-keyout", parts[0], "-out", parts[1], *arguments],
+            check=True, capture_output=True)
+        with open(path, "wb") as whole:
+            for part in parts:
+                with open(part, "rb") as file:
+                    whole.write(file.read())
+        return path
+
+
+class ServiceAccount:
+    """The directory as the kubelet keeps it: links through ..data, which is replaced whole."""
+
+    def __init__(self, directory, token, authority):
+        self.directory, self.writes = directory, 0
+        os.mkdir(directory, 0o755)
+        for name in ("token", "ca.crt"):
+            os.symlink(f"..data/{name}", os.path.join(directory, name))
+        self.write(token, authority)
+
+    def write(self, token, authority, mode=0o644):
+        self.writes += 1
+        data = f"..data_{self.writes}"
+        os.mkdir(self.path(data), 0o755)
+        with open(authority.certificate + ".crt", "rb") as file:
+            certificate = file.read()
+        for name, content, its_mode in (("token", token.encode(), mode), ("ca.crt", certificate, 0o644)):
+            with open(self.path(data, name), "wb") as file:
+                file.write(content)
+            os.chmod(self.path(data, name), its_mode)
+        os.symlink(data, self.path("..data_tmp"))
+        os.rename(self.path("..data_tmp"), self.path("..data"))
+
+    def path(self, *names):
+        return os.path.join(self.directory, *names)
+
+
+def pod(namespace, name, uid, containers, **metadata):
+    """`containers` are ids by name."""
+    return {"kind": "Pod", "metadata": {"namespace": namespace, "name": name, "uid": uid, **metadata}, "status": {
+        "phase": "Running", "containerStatuses": [
+            {"name": container, "image": f"{container}:1", "containerID": f"containerd://{ident}"}
+            for container, ident in containers.items()]}}
+
+
+class KubernetesApi:
+    """For a with statement. What is set here may change any time; `answer(request)` replaces all of it."""
+
+    def __init__(self, certificate, token="first", node="node-a", listening=True):
+        self.token, self.node, self.page_size, self.answer = token, node, None, None
+        self.requests = []  # (seconds, query) of each that came
+        self.connections = 0
+        self.version, self.oldest, self.epoch = 100, 0, 0
+        self.sent = 0  # the version of the last event that a watch was told
+        self.pods, self.events = {}, []
+        self.changed = threading.Condition()
+        self.stopped = False
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(certificate)
+        self.server = Listener(self)
+        self.port = self.server.server_address[1]
+        if listening:
+            self.listen()
+
+    def listen(self):
+        """Until then, connections are refused."""
+        self.server.server_activate()
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05})
+        self.thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with self.changed:
+            self.stopped = True
+            self.changed.notify_all()
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+    def put(self, each, how="ADDED"):
+        """A pod is new, or has changed."""
+        with self.changed:
+            self.version += 1
+            each["metadata"]["resourceVersion"] = str(self.version)
+            self.pods[each["metadata"]["namespace"], each["metadata"]["name"]] = each
+            self.events.append((self.version, how, each))
+            self.changed.notify_all()
+
+    def bookmark(self):
+        with self.changed:
+            self.version += 1
+            self.events.append((self.version, "BOOKMARK", {
+                "kind": "Pod", "metadata": {"resourceVersion": str(self.version)}}))
+            self.changed.notify_all()
+
+    def expire(self):
+        """Forgets all events: who watches from an older version is told that it is gone."""
+        with self.changed:
+            self.version += 1
+            self.oldest, self.events = self.version, []
+            self.changed.notify_all()
+
+    def end_watches(self):
+        with self.changed:
+            self.epoch += 1
+            self.changed.notify_all()
+
+    def asked(self, **wanted):
+        """The queries with these parameters, and all others; None: the parameter is not there."""
+        return [query for _, query in list(self.requests)
+                if all(query.get(name) == value for name, value in wanted.items())]
+
+
+class Listener(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, api):
+        super().__init__(("127.0.0.1", 0), Request, bind_and_activate=False)
+        self.api = api
+        self.server_bind()
+
+    def handle_error(self, request, client_address):
+        pass  # clients that hang up are what some tests are about
+
+
+class Request(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def setup(self):
+        self.api = self.server.api
+        self.api.connections += 1
+        self.request = self.api.context.wrap_socket(self.request, server_side=True)
+        super().setup()
+
+    def finish(self):
+        super().finish()
+        self.request.close()
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        path, _, query = self.path.partition("?")
+        self.query = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
+        self.api.requests.append((time.monotonic(), self.query))
+        with contextlib.suppress(OSError):
+            if self.api.answer:
+                self.api.answer(self)
+            elif self.headers["Authorization"] != f"Bearer {self.api.token}":
+                self.refuse(401, "Unauthorized")
+            elif path != "/api/v1/pods" or self.query.get("fieldSelector") != f"spec.nodeName={self.api.node}":
+                self.refuse(400, "not what this node may ask for")
+            elif "watch" in self.query:
+                self.watch(int(self.query["resourceVersion"]))
+            else:
+                self.list()
+
+    def reply(self, body, status=200):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def refuse(self, status, message):
+        self.reply(json.dumps({"kind": "Status", "status": "Failure", "message": message, "code": status}).encode(),
+                   status)
+
+    def list(self):
+        with self.api.changed:
+            items, version = list(self.api.pods.values()), self.api.version
+        first = int(self.query.get("continue", "0=").removesuffix("="))
+        last = first + (self.api.page_size or len(items) + 1)
+        metadata = {"resourceVersion": str(version)}
+        if last < len(items):
+            metadata["continue"] = f"{last}="
+        self.reply(json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": metadata,
+                               "items": items[first:last]}).encode())
+
+    def begin_stream(self):
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+
+    def chunk(self, data):
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
+        self.wfile.flush()
+
+    def event(self, how, what):
+        self.chunk(json.dumps({"type": how, "object": what}).encode() + b"\n")
+
+    def watch(self, version):
+        epoch = self.api.epoch
+        self.begin_stream()
+        while True:
+            with self.api.changed:
+                self.api.changed.wait_for(lambda: self.api.stopped or self.api.epoch != epoch or
+                                          version < self.api.oldest or self.next_event(version))
+                if self.api.stopped or self.api.epoch != epoch:
+                    break
+                gone, found = version < self.api.oldest, self.next_event(version)
+            if gone:
+                self.event("ERROR", {"kind": "Status", "message": "too old resource version", "code": 410})
+                break
+            version, how, what = found
+            self.event(how, what)
+            self.api.sent = version
+        self.chunk(b"")
+
+    def next_event(self, version):
+        return next((event for event in self.api.events if event[0] > version), None)
