@@ -27,6 +27,7 @@ struct asker {
     pthread_mutex_t lock; /* for what is below */
     ino_t unsuitable;     /* the socket that turned out to be something else; 0: none */
     bool present;
+    bool list_wanted; /* for attachments */
     bool asked, up;
     uint64_t answered_us, duration_us, errors;
     char error[256];
@@ -84,6 +85,47 @@ static void note_result(struct asker *asker, int r, uint64_t began_us, const str
         asker_look(asker);
 }
 
+/* False: there is no point in looking into another one. */
+static bool inspect(struct asker *asker, const char *container_id)
+{
+    const struct asker_options *options = &asker->options;
+    struct gpu_access_list gpus = {.count = 0};
+    struct error err = {""};
+    int r = options->runtime->inspect(asker->client, asker->socket_path, TIMEOUT_US, container_id,
+                                      &gpus, &err);
+
+    if (r == -ECANCELED)
+        return false;
+    if (r == 0 || r == -ESRCH) { /* it ended in between, or is a pod's own */
+        attachments_set(options->attachments, options->number, container_id, &gpus, now_us(asker));
+        return true;
+    }
+    attachments_note_failure(options->attachments, options->number, container_id, now_us(asker));
+    pthread_mutex_lock(&asker->lock);
+    asker->errors++;
+    pthread_mutex_unlock(&asker->lock);
+    return r == -EREMOTEIO || r == -EBADMSG || r == -EFBIG;
+}
+
+/* What runs, and the GPUs of what is new in it. The time is that of one call or a little more,
+ * because the next list may be waiting. */
+static void update_attachments(struct asker *asker, const struct container_list *list)
+{
+    const struct asker_options *options = &asker->options;
+    uint64_t until_us = now_us(asker) + TIMEOUT_US;
+    size_t asked = 0;
+
+    attachments_list(options->attachments, options->number, list, now_us(asker));
+    for (size_t i = 0; i < list->count && asked < ASKER_INSPECTS_MAX; i++) {
+        if (!attachments_is_due(options->attachments, options->number, list->items[i].id,
+                                UINT64_MAX, now_us(asker)))
+            continue;
+        asked++;
+        if (!inspect(asker, list->items[i].id) || now_us(asker) >= until_us)
+            break;
+    }
+}
+
 static int ask(struct asker *asker)
 {
     uint64_t began_us = now_us(asker);
@@ -91,6 +133,9 @@ static int ask(struct asker *asker)
     struct container_list list;
     int r;
 
+    pthread_mutex_lock(&asker->lock);
+    asker->list_wanted = false;
+    pthread_mutex_unlock(&asker->lock);
     container_list_init(&list);
     r = asker->options.runtime->list(asker->client, asker->socket_path, TIMEOUT_US, &list, &err);
     if (r != -ECANCELED) {
@@ -99,18 +144,24 @@ static int ask(struct asker *asker)
             directory_note_asked(asker->options.directory, asker->options.number, began_us);
         note_result(asker, r, began_us, &err);
     }
+    if (r == 0 && asker->options.attachments)
+        update_attachments(asker, &list);
     container_list_done(&list);
     return r;
 }
 
-static bool is_present(struct asker *asker)
+/* When there is something to ask for; UINT64_MAX: nothing is known of. */
+static uint64_t next_ask_us(struct asker *asker)
 {
-    bool present;
+    bool present, list_wanted;
 
     pthread_mutex_lock(&asker->lock);
     present = asker->present;
+    list_wanted = asker->list_wanted;
     pthread_mutex_unlock(&asker->lock);
-    return present;
+    if (!present)
+        return UINT64_MAX;
+    return list_wanted ? 0 : directory_next_ask_us(asker->options.directory, asker->options.number);
 }
 
 static void *run(void *argument)
@@ -121,9 +172,7 @@ static void *run(void *argument)
 
     while (!atomic_load(&asker->stop)) {
         uint64_t generation = directory_generation(directory);
-        uint64_t due_us = is_present(asker)
-                              ? directory_next_ask_us(directory, asker->options.number)
-                              : UINT64_MAX;
+        uint64_t due_us = next_ask_us(asker);
 
         if (due_us != UINT64_MAX)
             due_us = MAX(due_us, earliest_us);
@@ -146,6 +195,7 @@ void asker_look(struct asker *asker)
 
     pthread_mutex_lock(&asker->lock);
     present = asker->present = inode != 0 && inode != asker->unsuitable;
+    asker->list_wanted = asker->options.attachments != NULL;
     start = present && !asker->started;
     asker->started |= start;
     pthread_mutex_unlock(&asker->lock);
@@ -154,6 +204,8 @@ void asker_look(struct asker *asker)
         present = false;
     }
     directory_set_present(asker->options.directory, asker->options.number, present);
+    if (present && asker->options.attachments)
+        directory_wake(asker->options.directory);
 }
 
 bool asker_get_status(struct asker *asker, struct asker_status *ret_status)

@@ -1,12 +1,14 @@
 /*
- * Asker: one runtime behind one socket, asked on a thread of its own when names are missing.
+ * Asker: one runtime behind one socket, asked on a thread of its own when names are missing, or, if
+ * GPUs are wanted, at every look.
  *
- * Whatever the runtime does, it costs names only: a call ends at its deadline, is repeated with
- * back-off, and nobody waits for it.
+ * Whatever the runtime does, it costs names and GPUs only: a call ends at its deadline, is repeated
+ * with back-off, and nobody waits for it.
  */
 #pragma once
 
 #include "core/clock.h"
+#include "identity/attachments.h"
 #include "identity/directory.h"
 #include "identity/runtime.h"
 
@@ -18,6 +20,7 @@ struct asker_options {
     const char *socket_path;
     unsigned number; /* of the runtime in the directory */
     struct directory *directory;
+    struct attachments *attachments; /* NULL: containers are not looked into for their GPUs */
     const struct clock *clock;
 };
 
@@ -30,6 +33,9 @@ struct asker_status {
 };
 
 int asker_new(const struct asker_options *options, struct asker **ret_asker);
+
+/* How many containers are looked into after a list; the others are after the next. */
+enum { ASKER_INSPECTS_MAX = 64 };
 
 /* Is there a socket? Starts the thread when it is first seen. To be called now and then. */
 void asker_look(struct asker *asker);

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "identity/ask.h"
+#include "identity/inspect.h"
 
 static const char *const sockets[] = {
     "/run/containerd/containerd.sock",
@@ -16,38 +17,52 @@ static const char *const sockets[] = {
 };
 
 struct version {
-    const char *containers, *sandboxes;
+    const char *containers, *sandboxes, *status;
 };
 
 static const struct version v1 = {
     "/runtime.v1.RuntimeService/ListContainers",
     "/runtime.v1.RuntimeService/ListPodSandbox",
+    "/runtime.v1.RuntimeService/ContainerStatus",
 };
 
 /* All that there was before containerd 1.6; gone from containerd 2. */
 static const struct version v1alpha2 = {
     "/runtime.v1alpha2.RuntimeService/ListContainers",
     "/runtime.v1alpha2.RuntimeService/ListPodSandbox",
+    "/runtime.v1alpha2.RuntimeService/ContainerStatus",
 };
 
 struct cri {
     struct http_client *client;
     const char *socket_path;
     uint64_t timeout_us;
-    struct container_list *list;
 };
 
-enum { REQUEST_CAP_BYTES = 64 };
+enum { REQUEST_CAP_BYTES = 128 };
 
-static int ask(const struct cri *cri, const char *method, void (*put_request)(struct buffer *out),
-               int (*parse)(struct span message, struct container_list *list), struct error *err)
+/* The message is in the reply, which is the caller's. */
+static int call(const struct cri *cri, const char *method, const struct buffer *request,
+                struct http_reply *reply, struct span *ret_message, struct error *err)
 {
-    struct grpc_call call = {
+    const struct grpc_call grpc = {
         .socket_path = cri->socket_path,
         .method = method,
+        .request = {request->data, request->len},
         .timeout_us = cri->timeout_us,
         .max_bytes = RUNTIME_REPLY_MAX,
     };
+
+    if (buffer_failed(request))
+        return error_set(err, -ENOMEM, "CRI at '%s': out of memory", cri->socket_path);
+    return ask_grpc(cri->client, &grpc, reply, ret_message, err);
+}
+
+static int ask_for_list(const struct cri *cri, const char *method,
+                        void (*put_request)(struct buffer *out),
+                        int (*parse)(struct span message, struct container_list *list),
+                        struct container_list *list, struct error *err)
+{
     struct http_reply reply;
     struct buffer request;
     struct span message;
@@ -56,13 +71,9 @@ static int ask(const struct cri *cri, const char *method, void (*put_request)(st
     http_reply_init(&reply);
     buffer_init(&request, REQUEST_CAP_BYTES);
     put_request(&request);
-    call.request = (struct span){request.data, request.len};
-    if (buffer_failed(&request))
-        r = error_set(err, -ENOMEM, "CRI at '%s': out of memory", cri->socket_path);
-    else
-        r = ask_grpc(cri->client, &call, &reply, &message, err);
+    r = call(cri, method, &request, &reply, &message, err);
     if (r == 0) {
-        r = parse(message, cri->list);
+        r = parse(message, list);
         if (r < 0)
             error_set(err, r, "CRI at '%s': %s", cri->socket_path,
                       r == -ENOMEM ? "out of memory" : "the answer is no list");
@@ -73,28 +84,64 @@ static int ask(const struct cri *cri, const char *method, void (*put_request)(st
 }
 
 static int ask_for_containers(const struct cri *cri, const struct version *version,
-                              struct error *err)
+                              struct container_list *list, struct error *err)
 {
-    return ask(cri, version->containers, cri_put_containers_request, cri_parse_containers, err);
+    return ask_for_list(cri, version->containers, cri_put_containers_request, cri_parse_containers,
+                        list, err);
 }
 
 static int list_cri(struct http_client *client, const char *socket_path, uint64_t timeout_us,
                     struct container_list *list, struct error *err)
 {
-    const struct cri cri = {client, socket_path, timeout_us, list};
+    const struct cri cri = {client, socket_path, timeout_us};
     const struct version *version = &v1;
-    int r = ask_for_containers(&cri, version, err);
+    int r = ask_for_containers(&cri, version, list, err);
 
     if (r == -EOPNOTSUPP) {
         version = &v1alpha2;
-        r = ask_for_containers(&cri, version, err);
+        r = ask_for_containers(&cri, version, list, err);
     }
     if (r < 0)
         return r;
     /* The pause container of a pod is no container to CRI, but its cgroup looks like one's. Its
      * name is worth a question, but no error. */
-    (void)ask(&cri, version->sandboxes, cri_put_sandboxes_request, cri_parse_sandboxes, NULL);
+    (void)ask_for_list(&cri, version->sandboxes, cri_put_sandboxes_request, cri_parse_sandboxes,
+                       list, NULL);
     return 0;
 }
 
-const struct runtime_ops runtime_cri = {"cri", sockets, list_cri};
+static int ask_for_status(const struct cri *cri, const struct version *version,
+                          const char *container_id, struct gpu_access_list *gpus, struct error *err)
+{
+    struct http_reply reply;
+    struct buffer request;
+    struct span message, info;
+    int r;
+
+    http_reply_init(&reply);
+    buffer_init(&request, REQUEST_CAP_BYTES);
+    cri_put_status_request(&request, container_id);
+    r = call(cri, version->status, &request, &reply, &message, err);
+    if (r == 0) {
+        info = cri_find_info(message);
+        /* One that tells no more than it must has told all that it has. */
+        r = info.len > 0 ? inspect_parse_cri_info(info, gpus) : 0;
+        if (r < 0)
+            error_set(err, r, "CRI at '%s': %s", cri->socket_path,
+                      r == -ENOMEM ? "out of memory" : "what it says of a container is no JSON");
+    }
+    buffer_done(&request);
+    http_reply_done(&reply);
+    return r;
+}
+
+static int inspect_cri(struct http_client *client, const char *socket_path, uint64_t timeout_us,
+                       const char *container_id, struct gpu_access_list *gpus, struct error *err)
+{
+    const struct cri cri = {client, socket_path, timeout_us};
+    int r = ask_for_status(&cri, &v1, container_id, gpus, err);
+
+    return r == -EOPNOTSUPP ? ask_for_status(&cri, &v1alpha2, container_id, gpus, err) : r;
+}
+
+const struct runtime_ops runtime_cri = {"cri", sockets, list_cri, inspect_cri};

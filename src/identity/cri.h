@@ -10,6 +10,12 @@
 void cri_put_containers_request(struct buffer *out);
 void cri_put_sandboxes_request(struct buffer *out);
 
+/* For all that is known of one container. */
+void cri_put_status_request(struct buffer *out, const char *container_id);
+
+/* The JSON in a ContainerStatusResponse that was asked for all; empty if there is none. */
+struct span cri_find_info(struct span message);
+
 /* From a ListContainersResponse and a ListPodSandboxResponse. What is broken inside is left out. 0,
  * -ENOMEM or -EBADMSG: no such message; what was read before counts. */
 int cri_parse_containers(struct span message, struct container_list *list);

@@ -16,6 +16,8 @@ enum { MAP_KEY = 1, MAP_VALUE = 2 };
 enum { SANDBOX_ID = 1, SANDBOX_METADATA = 2 };
 enum { SANDBOX_NAME = 1, SANDBOX_UID = 2, SANDBOX_NAMESPACE = 3 };
 
+enum { STATUS_REQUEST_ID = 1, STATUS_REQUEST_VERBOSE = 2, STATUS_INFO = 2 };
+
 enum { CONTAINER_RUNNING = 1, SANDBOX_READY = 0 };
 
 enum { REQUEST_CAP_BYTES = 64 };
@@ -43,6 +45,25 @@ void cri_put_containers_request(struct buffer *out)
 void cri_put_sandboxes_request(struct buffer *out)
 {
     put_state_request(out, SANDBOX_READY);
+}
+
+void cri_put_status_request(struct buffer *out, const char *container_id)
+{
+    protobuf_put_bytes(out, STATUS_REQUEST_ID, span_of(container_id));
+    protobuf_put_varint(out, STATUS_REQUEST_VERBOSE, 1);
+}
+
+struct span cri_find_info(struct span message)
+{
+    struct protobuf response = protobuf_message(message);
+    struct span info = {NULL, 0};
+    struct protobuf_field field;
+
+    while (protobuf_next(&response, &field))
+        if (field.is_bytes && field.number == STATUS_INFO &&
+            span_equals(protobuf_find_bytes(field.bytes, MAP_KEY), "info"))
+            info = protobuf_find_bytes(field.bytes, MAP_VALUE);
+    return response.broken ? (struct span){NULL, 0} : info;
 }
 
 static void read_label(struct span entry, struct container_spans *container)

@@ -1,7 +1,10 @@
 /* Docker, by its own API. */
 #include "identity/docker.h"
 
+#include <stdio.h>
+
 #include "identity/ask.h"
+#include "identity/inspect.h"
 
 static const char *const sockets[] = {"/run/docker.sock", NULL};
 
@@ -19,4 +22,15 @@ static int list_docker(struct http_client *client, const char *socket_path, uint
     return ask_http_list(client, &containers, socket_path, timeout_us, list, err);
 }
 
-const struct runtime_ops runtime_docker = {"docker", sockets, list_docker};
+static int inspect_docker(struct http_client *client, const char *socket_path, uint64_t timeout_us,
+                          const char *container_id, struct gpu_access_list *gpus, struct error *err)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "/v1.40/containers/%s/json", container_id);
+    return ask_http_inspect(client,
+                            &(struct ask_http_inspect){"docker", path, inspect_parse_container},
+                            socket_path, timeout_us, gpus, err);
+}
+
+const struct runtime_ops runtime_docker = {"docker", sockets, list_docker, inspect_docker};

@@ -10,6 +10,7 @@
 #include "core/macros.h"
 #include "identity/asker.h"
 #include "identity/details.h"
+#include "identity/device_nodes.h"
 #include "identity/directory.h"
 #include "identity/identity_private.h"
 #include "identity/kubelet.h"
@@ -119,6 +120,9 @@ static void scan(struct identity *identity)
     process_table_get_stats(identity->processes, &stats);
     if (r == 0)
         keep_present(identity);
+    if (r == 0 && identity->attachments)
+        device_nodes_scan(identity->options.host, identity->processes, device_nodes_stat_at,
+                          identity->attachments, IDENTITY_HOST_SOURCE, now_us(identity));
     ended_us = now_us(identity);
     pthread_mutex_lock(&identity->lock);
     identity->scan_up = r == 0;
@@ -207,6 +211,7 @@ static int add_asker(struct identity *identity, const struct runtime_ops *runtim
         .socket_path = socket_path,
         .number = (unsigned)identity->asker_count,
         .directory = identity->directory,
+        .attachments = identity->attachments,
         .clock = identity->options.clock,
     };
     int r;
@@ -265,6 +270,8 @@ static int open_parts(struct identity *identity)
     const struct identity_options *options = &identity->options;
     int r = directory_new(&identity->directory);
 
+    if (r == 0 && options->attachments)
+        r = attachments_new(&identity->attachments);
     if (r == 0)
         r = process_table_new(options->host, &identity->processes);
     if (r == 0 && options->kubernetes)
@@ -327,6 +334,7 @@ void identity_close(struct identity *identity)
     kubelet_free(identity->kubelet);
     process_table_free(identity->processes);
     directory_free(identity->directory);
+    attachments_free(identity->attachments);
     details_store_done(&identity->details);
     arena_done(&identity->found);
     pthread_cond_destroy(&identity->wake);

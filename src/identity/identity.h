@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "identity/attachment.h"
 #include "identity/runtime.h"
 #include "model/host.h"
 #include "model/sample.h"
@@ -26,6 +27,7 @@ struct identity_options {
     uint64_t scan_interval_us;
     bool kubernetes;           /* ask CRI and the kubelet */
     bool names_from_elsewhere; /* identity_learn will be called: names may come from there */
+    bool attachments;          /* find out which containers have which GPUs */
     /* NULL: looked for where they usually are, "": not asked. */
     const char *cri_socket, *docker_socket, *podman_socket, *pod_resources_socket;
 };
@@ -64,6 +66,16 @@ void identity_expect_names(struct identity *identity, bool expected);
 /* As ledger_find_names; `context` is the identity. The names live until the next call. */
 bool identity_find_names(void *context, const struct workload_owner *owner,
                          struct workload_names *ret_names);
+
+/*
+ * Hands out the GPUs that running containers can use, by the kubelet, the runtimes and the host
+ * itself, never by what a container alone says: nothing, unless the options want it. A container
+ * has one for each GPU and everybody who says so, perhaps by other names of the same GPU. Does not
+ * wait for anybody; `take` must not call identity.
+ */
+void identity_each_attachment(struct identity *identity,
+                              void (*take)(void *context, const struct attachment *attachment),
+                              void *context);
 
 /* Adds what is known of the snapshot's workloads, GPUs and sources. Call it last. */
 int identity_describe(struct identity *identity, struct snapshot *snapshot);

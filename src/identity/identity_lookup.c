@@ -186,35 +186,18 @@ static int add_infos(struct identity *identity, struct snapshot *snapshot)
     return 0;
 }
 
-/* Old drivers name the board of a MIG device: MIG-GPU-<uuid>/<gi>/<ci>. */
-static bool is_mig_of(const char *id, const char *uuid)
-{
-    size_t len = strlen(uuid);
-
-    return strncmp(id, "MIG-", 4) == 0 && strncmp(id + 4, uuid, len) == 0 && id[4 + len] == '/';
-}
-
-static bool is_gpu(const struct allocation *allocation, const struct snapshot_gpu *gpu)
-{
-    switch (allocation->kind) {
-    case ALLOCATION_GPU_UUID:
-        return strcmp(allocation->id, gpu->uuid) == 0;
-    case ALLOCATION_MIG_UUID:
-        return is_mig_of(allocation->id, gpu->uuid);
-    case ALLOCATION_MINOR:
-        return gpu->has_minor && gpu->minor == allocation->index;
-    case ALLOCATION_ALL:
-        return true;
-    case ALLOCATION_TEGRA:
-    case ALLOCATION_PCI:
-    case ALLOCATION_DRM:
-    case ALLOCATION_XCP:
-        break; /* of makers whose GPUs are not read yet */
-    }
-    return false;
-}
-
 enum { ROWS_MAX = 4096, ABSENT_SCANS = 3 };
+
+/* Runtimes are not asked more often than once a second. */
+static const uint64_t ABSENT_MIN_US = 3 * USEC_PER_SEC;
+
+/* Who was not seen since then is not here any more. */
+static uint64_t present_since_us(const struct identity *identity)
+{
+    uint64_t now = now_us(identity);
+
+    return now - MIN(now, MAX(ABSENT_SCANS * identity->options.scan_interval_us, ABSENT_MIN_US));
+}
 
 struct allocating {
     struct identity *identity;
@@ -246,16 +229,16 @@ static void add_row(struct allocating *to, const struct allocation *allocation, 
 /* The kubelet lists pods that have ended, too: only containers that have processes count. */
 static void add_allocation(void *context, const struct allocation *allocation)
 {
+    const struct attachment gpu = {
+        .kind = allocation->kind, .id = allocation->id, .index = allocation->index};
     struct allocating *to = context;
-    uint64_t since_us = now_us(to->identity);
     char id[WORKLOAD_CONTAINER_BYTES];
 
-    since_us -= MIN(since_us, ABSENT_SCANS * to->identity->options.scan_interval_us);
     if (!directory_find_by_name(to->identity->directory, allocation->namespace, allocation->pod,
-                                allocation->container, since_us, id))
+                                allocation->container, present_since_us(to->identity), id))
         return;
     for (size_t i = 0; i < to->snapshot->gpu_count; i++)
-        if (is_gpu(allocation, &to->snapshot->gpus[i]))
+        if (attachment_is_of(&gpu, &to->snapshot->gpus[i]))
             add_row(to, allocation, id, to->snapshot->gpus[i].gpu);
 }
 
@@ -272,6 +255,76 @@ static int add_allocations(struct identity *identity, struct snapshot *snapshot)
     snapshot->allocations = to.rows;
     snapshot->allocation_count = to.count;
     return 0;
+}
+
+enum { NAMES_CAP_BYTES = 16 << 20 };
+
+struct attaching {
+    struct identity *identity;
+    struct arena names;
+    uint64_t since_us;
+    void (*take)(void *context, const struct attachment *attachment);
+    void *context;
+};
+
+/* The host itself knows no names. */
+static void hand_on(void *context, const struct attachment *attachment)
+{
+    struct attaching *to = context;
+    struct attachment named = *attachment;
+    struct container container;
+
+    if (!named.container_name[0] && directory_find(to->identity->directory, named.container_id,
+                                                   now_us(to->identity), &to->names, &container))
+        named.container_name = container.name;
+    to->take(to->context, &named);
+}
+
+/* A part that several share has no memory of its own. */
+static uint64_t allocated_bytes(const struct allocation *allocation)
+{
+    uint64_t bytes = gpu_access_profile_bytes(span_of(allocation->id));
+
+    if (allocation->shared)
+        return 0;
+    return bytes > 0 ? bytes : gpu_access_profile_bytes(span_of(allocation->resource));
+}
+
+/* A container that a runtime lists counts also where its processes are not to be seen. */
+static void attach_allocation(void *context, const struct allocation *allocation)
+{
+    struct attaching *to = context;
+    struct identity *identity = to->identity;
+    char id[WORKLOAD_CONTAINER_BYTES];
+
+    if (attachments_find_by_name(identity->attachments, allocation->namespace, allocation->pod,
+                                 allocation->container, to->since_us, id) ||
+        directory_find_by_name(identity->directory, allocation->namespace, allocation->pod,
+                               allocation->container, to->since_us, id))
+        to->take(to->context, &(struct attachment){
+                                  .container_id = id,
+                                  .container_name = allocation->container,
+                                  .kind = allocation->kind,
+                                  .id = allocation->id,
+                                  .index = allocation->index,
+                                  .memory_bytes = allocated_bytes(allocation),
+                              });
+}
+
+void identity_each_attachment(struct identity *identity,
+                              void (*take)(void *context, const struct attachment *attachment),
+                              void *context)
+{
+    struct attaching to = {.identity = identity, .take = take, .context = context};
+
+    if (!identity->attachments)
+        return;
+    arena_init(&to.names, NAMES_CAP_BYTES);
+    to.since_us = present_since_us(identity);
+    attachments_each(identity->attachments, to.since_us, hand_on, &to);
+    if (identity->kubelet)
+        kubelet_each(identity->kubelet, attach_allocation, &to);
+    arena_done(&to.names);
 }
 
 static bool scan_status(struct identity *identity, struct identity_status *ret_status)

@@ -5,6 +5,7 @@
 
 #include "core/arena.h"
 #include "identity/asker.h"
+#include "identity/attachments.h"
 #include "identity/details.h"
 #include "identity/directory.h"
 #include "identity/identity.h"
@@ -13,6 +14,7 @@
 
 enum {
     IDENTITY_ASKERS_MAX = DIRECTORY_RUNTIMES_MAX - 1, /* the last is for names from elsewhere */
+    IDENTITY_HOST_SOURCE = IDENTITY_ASKERS_MAX,       /* of attachments: behind the askers */
     IDENTITY_NOTED_MAX = 256,
     IDENTITY_FOUND_CAP_BYTES = 1 << 20,
 };
@@ -28,6 +30,7 @@ struct identity {
     struct asker *askers[IDENTITY_ASKERS_MAX];
     size_t asker_count;
     struct kubelet *kubelet;         /* NULL: not asked */
+    struct attachments *attachments; /* NULL: not wanted */
     struct process_table *processes; /* of the thread alone */
     pthread_t thread;
     bool started;

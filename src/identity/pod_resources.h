@@ -27,6 +27,8 @@ enum allocation_kind {
     ALLOCATION_DRM,      /* Intel "card0-0", AMD's DRA "gpu-0-128": `index` is the card */
     ALLOCATION_XCP,      /* AMD "amdgpu_xcp_3": `index` is the partition, over all GPUs */
     ALLOCATION_ALL,      /* NVIDIA "all" (WSL): every GPU of the node */
+    ALLOCATION_INDEX,    /* NVIDIA "1": `index` is NVML's; `id` is "", or the number of a MIG device
+                          * on it. Runtimes say this, the kubelet does not */
 };
 
 /* The same GPU may be in several, also of one container. Texts are as in struct container. */

@@ -1,7 +1,10 @@
 /* Podman, where its service listens: its containers need none to run. */
 #include "identity/podman.h"
 
+#include <stdio.h>
+
 #include "identity/ask.h"
+#include "identity/inspect.h"
 
 static const char *const sockets[] = {"/run/podman/podman.sock", NULL};
 
@@ -19,4 +22,15 @@ static int list_podman(struct http_client *client, const char *socket_path, uint
     return ask_http_list(client, &containers, socket_path, timeout_us, list, err);
 }
 
-const struct runtime_ops runtime_podman = {"podman", sockets, list_podman};
+static int inspect_podman(struct http_client *client, const char *socket_path, uint64_t timeout_us,
+                          const char *container_id, struct gpu_access_list *gpus, struct error *err)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "/v4.0.0/libpod/containers/%s/json", container_id);
+    return ask_http_inspect(client,
+                            &(struct ask_http_inspect){"podman", path, inspect_parse_container},
+                            socket_path, timeout_us, gpus, err);
+}
+
+const struct runtime_ops runtime_podman = {"podman", sockets, list_podman, inspect_podman};

@@ -2,7 +2,8 @@
  * Runtime: something on the node that knows containers by name. One file each, one line in
  * runtime_table.c.
  *
- * A runtime is only ever read, and what it says is only a name: it never decides who pays.
+ * A runtime is only ever read. What it says is a name, and which GPUs a container may use: it never
+ * decides who pays for what was measured.
  */
 #pragma once
 
@@ -57,6 +58,8 @@ int container_list_add_spans(struct container_list *list, const struct container
  * One with NUL or bytes that are not UTF-8 in it says nothing. NULL: out of memory. */
 const char *runtime_text(struct arena *arena, struct span text);
 
+struct gpu_access_list;
+
 struct runtime_ops {
     const char *name;           /* the `source` label */
     const char *const *sockets; /* where to look for it, ended by NULL */
@@ -69,6 +72,11 @@ struct runtime_ops {
      */
     int (*list)(struct http_client *client, const char *socket_path, uint64_t timeout_us,
                 struct container_list *list, struct error *err);
+
+    /* Adds the GPUs that a container was given, as far as the runtime tells. May block as above. 0
+     * or -errno, as above, and -ESRCH: there is no such container any more. */
+    int (*inspect)(struct http_client *client, const char *socket_path, uint64_t timeout_us,
+                   const char *container_id, struct gpu_access_list *gpus, struct error *err);
 };
 
 extern const struct runtime_ops runtime_cri, runtime_docker, runtime_podman;
