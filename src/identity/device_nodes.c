@@ -144,15 +144,15 @@ static int list_containers(const struct process_table *processes, struct contain
     return r;
 }
 
-/* By the first process that is still there: usually the one that the runtime started. */
+/* By one process: another one, where it has just ended. */
 static int look_into(const struct host *host, const struct process_table *processes,
                      const struct process_table_owner *owner, device_nodes_stat *stat_at,
                      struct gpu_access_list *gpus)
 {
+    int r = device_nodes_find(host, owner->pid, &owner->owner, stat_at, gpus);
     uint32_t pid = 0;
-    int r = -ESRCH;
 
-    for (int i = 0; i < PROCESSES_MAX && r < 0; i++) {
+    for (int i = 1; i < PROCESSES_MAX && r < 0; i++) {
         pid = process_table_next_pid(processes, owner, pid);
         if (pid == 0)
             break;

@@ -19,7 +19,7 @@ static struct {
     struct fake_answer answers[4];
     size_t asked;
     char paths[4][256];     /* of the URL, or the method */
-    char requests[4][64];   /* of gRPC */
+    char requests[4][128];  /* of gRPC */
     size_t request_lens[4]; /* of gRPC */
     int replies;            /* initialised and not done */
 } fake_client;

@@ -1,0 +1,410 @@
+/* identity/gpu_access and identity/inspect: the GPUs that a container was given, in everybody's
+ * words. */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+#include "identity/attachment.h"
+#include "identity/gpu_access.h"
+#include "identity/inspect.h"
+
+#define UUID "GPU-8dea0b1f-4c4e-7a1b-9d3c-0123456789ab"
+#define MIG  "MIG-11111111-2222-3333-4444-555555555555"
+
+static struct gpu_access_list list;
+
+/* "all", "i1", "i1:0" (a MIG device), "m0" (a minor), or a uuid; "!" before what is a privilege. */
+static const char *shown(void)
+{
+    static char text[8192];
+    size_t len = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < list.count; i++) {
+        const struct gpu_access *gpu = &list.items[i];
+        char name[128];
+
+        switch (gpu->kind) {
+        case ALLOCATION_ALL:
+            snprintf(name, sizeof(name), "all");
+            break;
+        case ALLOCATION_INDEX:
+            snprintf(name, sizeof(name), "i%u%s%s", gpu->index, gpu->id[0] ? ":" : "", gpu->id);
+            break;
+        case ALLOCATION_MINOR:
+            snprintf(name, sizeof(name), "m%u", gpu->index);
+            break;
+        case ALLOCATION_GPU_UUID:
+        case ALLOCATION_MIG_UUID:
+            snprintf(name, sizeof(name), "%s", gpu->id);
+            break;
+        default:
+            fail_msg("kind %d", (int)gpu->kind);
+        }
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s%s", len > 0 ? " " : "",
+                                gpu->is_privileged ? "!" : "", name);
+        assert_true(len < sizeof(text));
+    }
+    return text;
+}
+
+static void assert_shown(const char *what, const char *expected)
+{
+    if (strcmp(shown(), expected) != 0)
+        fail_msg("%s: '%s', not '%s'", what, shown(), expected);
+}
+
+static void names_of_visible_devices_are_all_indices_and_uuids(void **state)
+{
+    static const struct {
+        const char *names, *expected;
+    } cases[] = {
+        {"all", "all"},
+        {"0", "i0"},
+        {"0,2,10", "i0 i2 i10"},
+        {"1:0", "i1:0"},
+        {"0,0,0:1,0:1", "i0 i0:1"},
+        {UUID, UUID},
+        {"GPU-8dea", "GPU-8dea"},
+        {MIG "," UUID, MIG " " UUID},
+        {"MIG-" UUID "/7/0", "MIG-" UUID "/7/0"},
+        {"none", ""},
+        {"void", ""},
+        {"", ""},
+        {",,", ""},
+        {"/var/run/nvidia-container-devices", ""},
+        {"GPU-", ""},
+        {"MIG-", ""},
+        {"MIG-GPU-", ""},
+        {"GPU-xyz", ""},
+        {"-1", ""},
+        {"+1", ""},
+        {" 1", ""},
+        {"1:", "i1"},
+        {":1", ""},
+        {"1:x", ""},
+        {"4294967296", ""},
+        {"99999999999999999999999", ""},
+        {"ALL", ""},
+        {"0,bogus,1", "i0 i1"},
+        {"0:00000000000000000000000000000000000000000000000000000000000000000000000000", ""},
+        {"GPU-00000000000000000000000000000000000000000000000000000000000000000000000", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        list.count = 0;
+        gpu_access_add_visible(&list, span_of(cases[i].names));
+        assert_shown(cases[i].names, cases[i].expected);
+    }
+}
+
+static void names_of_cdi_count_if_they_are_gpus_of_nvidia(void **state)
+{
+    static const struct {
+        const char *name, *expected;
+    } cases[] = {
+        {"nvidia.com/gpu=all", "all"},
+        {"nvidia.com/gpu=0", "i0"},
+        {"nvidia.com/gpu=gpu3", "i3"},
+        {"nvidia.com/gpu=1:0", "i1:0"},
+        {"nvidia.com/gpu=mig1:0", "i1:0"},
+        {"nvidia.com/gpu=" UUID, UUID},
+        {"nvidia.com/gpu=" MIG, MIG},
+        {"k8s.device-plugin.nvidia.com/gpu=" UUID, UUID},
+        {"notnvidia.com/gpu=0", ""},
+        {"amd.com/gpu=all", ""},
+        {"nvidia.com/nic=0", ""},
+        {"nvidia.com/gpu", ""},
+        {"nvidia.com/gpu=", ""},
+        {"nvidia.com=0", ""},
+        {"=", ""},
+        {"", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        list.count = 0;
+        gpu_access_add_cdi(&list, span_of(cases[i].name));
+        assert_shown(cases[i].name, cases[i].expected);
+    }
+}
+
+static void a_container_has_no_more_gpus_than_fit(void **state)
+{
+    (void)state;
+    list.count = 0;
+    for (int i = 0; i < 2 * GPU_ACCESS_MAX; i++) {
+        char index[16];
+
+        snprintf(index, sizeof(index), "%d", i);
+        gpu_access_add_visible(&list, span_of(index));
+    }
+    assert_int_equal(list.count, GPU_ACCESS_MAX);
+}
+
+static void a_mig_profile_tells_its_memory(void **state)
+{
+    static const struct {
+        const char *profile;
+        uint64_t gib;
+    } cases[] = {
+        {"nvidia.com/mig-1g.10gb", 10},
+        {"nvidia.com/mig-1g.10gb.me", 10},
+        {"mig-2g47gb-14-0", 47},
+        {"1c.3g.20gb", 20},
+        {"7g.141gb", 141},
+        {"nvidia.com/gpu", 0},
+        {"gi1", 0},
+        {"gb", 0},
+        {"", 0},
+        {"99999999999999999999gb", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        if (gpu_access_profile_bytes(span_of(cases[i].profile)) != cases[i].gib << 30)
+            fail_msg("%s", cases[i].profile);
+}
+
+/* As dockerd answers, as far as it counts; %s is inside HostConfig. */
+static void docker_tells_gpus_by_requests_devices_and_runtime(void **state)
+{
+    static const struct {
+        const char *host_config, *env, *expected;
+    } cases[] = {
+        {"\"DeviceRequests\":null", "[]", ""},
+        {"\"DeviceRequests\":[]", "[]", ""},
+        {"\"Runtime\":\"runc\"", "null", ""},
+        /* --gpus all; --gpus 2; --gpus '"device=GPU-...,1"' */
+        {"\"DeviceRequests\":[{\"Driver\":\"\",\"Count\":-1,\"DeviceIDs\":null,"
+         "\"Capabilities\":[[\"gpu\"]],\"Options\":{}}]",
+         "[]", "all"},
+        {"\"DeviceRequests\":[{\"Driver\":\"\",\"Count\":2,\"DeviceIDs\":null,"
+         "\"Capabilities\":[[\"gpu\"]]}]",
+         "[]", "i0 i1"},
+        {"\"DeviceRequests\":[{\"Driver\":\"\",\"Count\":0,\"DeviceIDs\":[\"" UUID "\",\"1\"],"
+         "\"Capabilities\":[[\"gpu\"]]}]",
+         "[]", UUID " i1"},
+        {"\"DeviceRequests\":[{\"Driver\":\"\",\"Count\":0,\"DeviceIDs\":[],"
+         "\"Capabilities\":[[\"gpu\"]]}]",
+         "[]", ""},
+        /* Compose */
+        {"\"DeviceRequests\":[{\"Driver\":\"nvidia\",\"Count\":-1,\"Capabilities\":[[\"gpu\"]]}]",
+         "[]", "all"},
+        {"\"DeviceRequests\":[{\"Driver\":\"nvidia\",\"Count\":1,\"Capabilities\":null}]", "[]",
+         "i0"},
+        {"\"DeviceRequests\":[{\"Driver\":\"\",\"Count\":-1,"
+         "\"Capabilities\":[[\"x\"],[\"utility\",\"nvidia\"]]}]",
+         "[]", "all"},
+        {"\"DeviceRequests\":[{\"Driver\":\"cdi\",\"Count\":0,"
+         "\"DeviceIDs\":[\"nvidia.com/gpu=0\",\"amd.com/gpu=1\",\"nvidia.com/gpu=" UUID "\"]}]",
+         "[]", "i0 " UUID},
+        {"\"DeviceRequests\":[{\"Driver\":\"nvidia.cdi\",\"Count\":9999999999999,"
+         "\"Capabilities\":[[\"x\"]],\"DeviceIDs\":[\"3\"]}]",
+         "[]", "i3"},
+        /* other makers, other things */
+        {"\"DeviceRequests\":[{\"Driver\":\"amd\",\"Count\":-1,\"Capabilities\":[[\"gpu\"]]}]",
+         "[]", ""},
+        {"\"DeviceRequests\":[{\"Driver\":\"\",\"Count\":-1,\"Capabilities\":[[\"gpu\",\"amd\"]]}]",
+         "[]", ""},
+        {"\"DeviceRequests\":[{\"Driver\":\"\",\"Count\":-1,\"Capabilities\":[[\"tpu\"]]}]", "[]",
+         ""},
+        /* types that are not as documented */
+        {"\"DeviceRequests\":[null,7,\"gpu\",[],{\"Capabilities\":\"gpu\",\"Count\":-1},"
+         "{\"Capabilities\":[\"gpu\"],\"Count\":-1},{\"Capabilities\":[[7]],\"Count\":-1},"
+         "{\"Capabilities\":[[\"gpu\"]],\"Count\":\"-1\"},"
+         "{\"Capabilities\":[[\"gpu\"]],\"DeviceIDs\":[null,7,{}]},"
+         "{\"Capabilities\":[[\"gpu\"]],\"DeviceIDs\":\"0\"}]",
+         "[]", ""},
+        {"\"DeviceRequests\":{\"Count\":-1,\"Driver\":\"nvidia\"}", "[]", ""},
+        /* --device */
+        {"\"Devices\":[{\"PathOnHost\":\"/dev/nvidia0\",\"PathInContainer\":\"/dev/nvidia7\"},"
+         "{\"PathOnHost\":\"/dev/nvidiactl\"},{\"PathOnHost\":\"/dev/nvidia-uvm\"},"
+         "{\"PathOnHost\":\"/dev/nvidia255\"},{\"PathOnHost\":\"/dev/nvidia\"},"
+         "{\"PathOnHost\":\"/dev/kfd\"},{\"PathOnHost\":7},null,\"/dev/nvidia1\"]",
+         "[]", "m0"},
+        {"\"Devices\":null", "[]", ""},
+        /* the runtime, with and without the environment */
+        {"\"Runtime\":\"nvidia\"", "[\"A=1\",\"NVIDIA_VISIBLE_DEVICES=all\"]", "all"},
+        {"\"Runtime\":\"nvidia\"",
+         "[\"NVIDIA_VISIBLE_DEVICES=all\",7,null,\"NVIDIA_VISIBLE_DEVICES=1\"]", "i1"},
+        {"\"Runtime\":\"nvidia\"", "[\"NVIDIA_VISIBLE_DEVICES=none\"]", ""},
+        {"\"Runtime\":\"nvidia\"", "[\"NVIDIA_VISIBLE_DEVICES=void\"]", ""},
+        {"\"Runtime\":\"nvidia\"", "[\"NVIDIA_VISIBLE_DEVICES=\"]", ""},
+        {"\"Runtime\":\"nvidia\"", "[\"NVIDIA_VISIBLE_DEVICES\"]", ""},
+        {"\"Runtime\":\"nvidia\"", "[]", ""},
+        {"\"Runtime\":\"runc\"", "[\"NVIDIA_VISIBLE_DEVICES=all\"]", ""},
+        {"\"Runtime\":null", "[\"NVIDIA_VISIBLE_DEVICES=all\"]", ""},
+        {"\"Privileged\":true", "[\"NVIDIA_VISIBLE_DEVICES=all\"]", "!all"},
+        {"\"Privileged\":true,\"DeviceRequests\":[{\"Driver\":\"nvidia\",\"Count\":1}]", "[]",
+         "i0 !all"},
+        {"\"Privileged\":\"true\"", "[]", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char body[2048];
+
+        list.count = 0;
+        snprintf(body, sizeof(body),
+                 "{\"Id\":\"x\",\"State\":{\"Running\":true},\"HostConfig\":{%s},"
+                 "\"Config\":{\"Env\":%s}}",
+                 cases[i].host_config, cases[i].env);
+        assert_int_equal(inspect_parse_container(span_of(body), &list), 0);
+        assert_shown(body, cases[i].expected);
+    }
+}
+
+static void podman_names_its_runtime_elsewhere(void **state)
+{
+    (void)state;
+    list.count = 0;
+    assert_int_equal(inspect_parse_container(
+                         span_of("{\"OCIRuntime\":\"nvidia\",\"HostConfig\":{\"Runtime\":\"oci\","
+                                 "\"Devices\":[{\"PathOnHost\":\"/dev/nvidia3\"}]},"
+                                 "\"Config\":{\"Env\":[\"NVIDIA_VISIBLE_DEVICES=3\"]}}"),
+                         &list),
+                     0);
+    assert_shown("podman", "m3 i3");
+    list.count = 0;
+    assert_int_equal(
+        inspect_parse_container(
+            span_of("{\"OCIRuntime\":\"crun\",\"HostConfig\":{\"Runtime\":\"oci\",\"Devices\":[]},"
+                    "\"Config\":{\"Env\":[\"NVIDIA_VISIBLE_DEVICES=3\"]}}"),
+            &list),
+        0);
+    assert_shown("podman", "");
+}
+
+static void cri_tells_gpus_by_nodes_cdi_and_runtime(void **state)
+{
+#define NODE(path, minor) "{\"path\":\"" path "\",\"type\":\"c\",\"major\":195,\"minor\":" minor "}"
+#define ENV               "\"process\":{\"env\":[\"NVIDIA_VISIBLE_DEVICES=" UUID "\"]}"
+    static const struct {
+        const char *info, *expected;
+    } cases[] = {
+        {"{\"runtimeSpec\":{\"linux\":{\"devices\":[" NODE("/dev/nvidia1", "1") "," NODE(
+             "/dev/nvidiactl",
+             "255") "," NODE("/dev/nvidia-modeset",
+                             "254") ","
+                                    "{\"path\":\"/dev/nvidia-uvm\",\"type\":\"c\",\"major\":511,"
+                                    "\"minor\":0}]}}}",
+         "m1"},
+        {"{\"config\":{\"CDI_devices\":[{\"name\":\"nvidia.com/gpu=" UUID "\"},{\"name\":7},null]},"
+         "\"runtimeSpec\":{" ENV "}}",
+         UUID},
+        {"{\"runtimeOptions\":{\"BinaryName\":\"/usr/bin/nvidia-container-runtime\"},"
+         "\"runtimeSpec\":{" ENV "}}",
+         UUID},
+        {"{\"runtimeOptions\":{\"binary_name\":\"/x/nvidia-container-runtime.cdi\"},"
+         "\"runtimeSpec\":{" ENV "}}",
+         UUID},
+        {"{\"runtimeOptions\":{\"BinaryName\":\"/usr/bin/runc\"},\"runtimeSpec\":{" ENV "}}", ""},
+        {"{\"runtimeSpec\":{" ENV "}}", ""},
+        /* CRI-O, containerd */
+        {"{\"privileged\":true,\"runtimeSpec\":{\"linux\":{\"devices\":[" NODE("/dev/nvidia0",
+                                                                               "0") "]}}}",
+         "!m0"},
+        {"{\"config\":{\"linux\":{\"security_context\":{\"privileged\":true}}},"
+         "\"runtimeSpec\":{\"linux\":{\"devices\":[" NODE("/dev/nvidia0", "0") "]}}}",
+         "!m0"},
+        {"{\"runtimeSpec\":{\"linux\":{\"devices\":["
+         "{\"type\":\"b\",\"major\":195,\"minor\":0},{\"type\":\"c\",\"major\":195,\"minor\":-1},"
+         "{\"type\":\"c\",\"major\":\"195\",\"minor\":0},{\"major\":195,\"minor\":0},7,null]}}}",
+         ""},
+        {"{\"runtimeSpec\":{\"linux\":{\"devices\":null}}}", ""},
+        {"{\"runtimeSpec\":null,\"config\":7}", ""},
+        {"[]", ""},
+        {"null", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        list.count = 0;
+        assert_int_equal(inspect_parse_cri_info(span_of(cases[i].info), &list), 0);
+        assert_shown(cases[i].info, cases[i].expected);
+    }
+}
+
+static void what_is_no_json_is_an_error(void **state)
+{
+    static const char *const texts[] = {"", "<html>", "{\"HostConfig\":", "{}x"};
+
+    (void)state;
+    list.count = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        assert_int_equal(inspect_parse_container(span_of(texts[i]), &list), -EBADMSG);
+        assert_int_equal(inspect_parse_cri_info(span_of(texts[i]), &list), -EBADMSG);
+        assert_int_equal(list.count, 0);
+    }
+}
+
+static void a_request_of_100000_ids_is_cut(void **state)
+{
+    size_t size_bytes = 2 << 20, len;
+    _cleanup_free_ char *body = malloc(size_bytes);
+
+    (void)state;
+    assert_non_null(body);
+    list.count = 0;
+    len = (size_t)snprintf(
+        body, size_bytes,
+        "{\"HostConfig\":{\"DeviceRequests\":[{\"Driver\":\"cdi\",\"DeviceIDs\":[");
+    for (int i = 0; i < 100000; i++)
+        len += (size_t)snprintf(body + len, size_bytes - len, "%s\"%d\"", i ? "," : "", i);
+    len += (size_t)snprintf(body + len, size_bytes - len, "]}]}}");
+    assert_int_equal(inspect_parse_container((struct span){body, len}, &list), 0);
+    assert_int_equal(list.count, GPU_ACCESS_MAX);
+}
+
+static void an_attachment_is_of_the_gpu_that_it_names(void **state)
+{
+    static const struct snapshot_gpu gpu = {.gpu = 1, .uuid = UUID, .has_minor = true, .minor = 3};
+    static const struct {
+        struct attachment attachment;
+        bool is;
+    } cases[] = {
+        {{.kind = ALLOCATION_GPU_UUID, .id = UUID}, true},
+        {{.kind = ALLOCATION_GPU_UUID, .id = "GPU-8dea"}, true},
+        {{.kind = ALLOCATION_GPU_UUID, .id = "GPU-8DEA0B1F"}, true},
+        {{.kind = ALLOCATION_GPU_UUID, .id = "GPU-8deb"}, false},
+        {{.kind = ALLOCATION_GPU_UUID, .id = UUID "0"}, false},
+        {{.kind = ALLOCATION_GPU_UUID, .id = ""}, false},
+        {{.kind = ALLOCATION_MIG_UUID, .id = "MIG-" UUID "/7/0"}, true},
+        {{.kind = ALLOCATION_MIG_UUID, .id = MIG}, false},
+        {{.kind = ALLOCATION_INDEX, .id = "", .index = 1}, true},
+        {{.kind = ALLOCATION_INDEX, .id = "", .index = 3}, false},
+        {{.kind = ALLOCATION_MINOR, .id = "", .index = 3}, true},
+        {{.kind = ALLOCATION_MINOR, .id = "", .index = 1}, false},
+        {{.kind = ALLOCATION_ALL, .id = ""}, true},
+        {{.kind = ALLOCATION_PCI, .id = "0000:19:00.0"}, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        if (attachment_is_of(&cases[i].attachment, &gpu) != cases[i].is)
+            fail_msg("case %zu", i);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_of_visible_devices_are_all_indices_and_uuids),
+        cmocka_unit_test(names_of_cdi_count_if_they_are_gpus_of_nvidia),
+        cmocka_unit_test(a_container_has_no_more_gpus_than_fit),
+        cmocka_unit_test(a_mig_profile_tells_its_memory),
+        cmocka_unit_test(docker_tells_gpus_by_requests_devices_and_runtime),
+        cmocka_unit_test(podman_names_its_runtime_elsewhere),
+        cmocka_unit_test(cri_tells_gpus_by_nodes_cdi_and_runtime),
+        cmocka_unit_test(what_is_no_json_is_an_error),
+        cmocka_unit_test(a_request_of_100000_ids_is_cut),
+        cmocka_unit_test(an_attachment_is_of_the_gpu_that_it_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
