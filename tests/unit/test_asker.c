@@ -14,6 +14,7 @@
 
 #include "core/macros.h"
 #include "identity/asker.h"
+#include "identity/gpu_access.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -37,6 +38,45 @@ static int scripted_list(struct http_client *client, const char *socket_path, ui
     return r < 0 ? error_set(err, r, "scripted: %s: %s", socket_path, strerror(-r)) : 0;
 }
 
+static atomic_int inspects, inspect_result;
+
+/* Every container has the second GPU. */
+static int scripted_inspect(struct http_client *client, const char *socket_path,
+                            uint64_t timeout_us, const char *container_id,
+                            struct gpu_access_list *gpus, struct error *err)
+{
+    int r = atomic_load(&inspect_result);
+
+    (void)client;
+    (void)socket_path;
+    (void)timeout_us;
+    assert_int_equal(strlen(container_id), 64);
+    atomic_fetch_add(&inspects, 1);
+    if (r < 0)
+        return error_set(err, r, "scripted: %s", strerror(-r));
+    gpu_access_add_visible(gpus, span_of("1"));
+    return 0;
+}
+
+enum { MANY = 150 };
+
+static int list_many(struct http_client *client, const char *socket_path, uint64_t timeout_us,
+                     struct container_list *list, struct error *err)
+{
+    char id[65];
+
+    (void)client;
+    (void)socket_path;
+    (void)timeout_us;
+    (void)err;
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(id, sizeof(id), "%064x", i);
+        assert_int_equal(container_list_add(list, &(struct container){.id = id}), 0);
+    }
+    atomic_fetch_add(&calls, 1);
+    return 0;
+}
+
 /* One that accepts and never answers: a real server on the socket, and the real client. */
 static int hanging_list(struct http_client *client, const char *socket_path, uint64_t timeout_us,
                         struct container_list *list, struct error *err)
@@ -57,13 +97,16 @@ static int hanging_list(struct http_client *client, const char *socket_path, uin
 }
 
 static const char *const no_sockets[] = {NULL};
-static const struct runtime_ops scripted = {"scripted", no_sockets, scripted_list};
-static const struct runtime_ops hanging = {"hanging", no_sockets, hanging_list};
+static const struct runtime_ops scripted = {"scripted", no_sockets, scripted_list,
+                                            scripted_inspect};
+static const struct runtime_ops crowded = {"crowded", no_sockets, list_many, scripted_inspect};
+static const struct runtime_ops hanging = {"hanging", no_sockets, hanging_list, scripted_inspect};
 
 struct rig {
     char directory_path[64], path[96];
     int listener_fd;
     struct directory *directory;
+    struct attachments *attachments; /* NULL: not wanted */
     struct asker *asker;
 };
 
@@ -83,13 +126,17 @@ static void close_socket(struct rig *rig)
     unlink(rig->path);
 }
 
-static struct rig new_rig(const struct runtime_ops *runtime)
+static struct rig new_rig_with(const struct runtime_ops *runtime, bool attachments)
 {
     struct rig rig = {.directory_path = "/tmp/wattribute-XXXXXX"};
 
     atomic_store(&calls, 0);
     atomic_store(&result, 0);
     atomic_store(&knows, NULL);
+    atomic_store(&inspects, 0);
+    atomic_store(&inspect_result, 0);
+    if (attachments)
+        assert_int_equal(attachments_new(&rig.attachments), 0);
     assert_non_null(mkdtemp(rig.directory_path));
     snprintf(rig.path, sizeof(rig.path), "%s/socket", rig.directory_path);
     assert_int_equal(directory_new(&rig.directory), 0);
@@ -97,15 +144,22 @@ static struct rig new_rig(const struct runtime_ops *runtime)
                                                        .name = runtime->name,
                                                        .socket_path = rig.path,
                                                        .directory = rig.directory,
+                                                       .attachments = rig.attachments,
                                                        .clock = &clock_system},
                                &rig.asker),
                      0);
     return rig;
 }
 
+static struct rig new_rig(const struct runtime_ops *runtime)
+{
+    return new_rig_with(runtime, false);
+}
+
 static void end_rig(struct rig *rig)
 {
     asker_free(rig->asker);
+    attachments_free(rig->attachments);
     directory_free(rig->directory);
     unlink(rig->path);
     assert_int_equal(rmdir(rig->directory_path), 0);
@@ -157,6 +211,7 @@ static void a_runtime_is_asked_once_for_each_name_that_is_missing(void **state)
     directory_want(rig.directory, B, false, now_us());
     WAIT_FOR(knows_name(&rig, B));
     assert_int_equal(atomic_load(&calls), 2);
+    assert_int_equal(atomic_load(&inspects), 0); /* nobody wants that either */
     close_socket(&rig);
     end_rig(&rig);
 }
@@ -240,6 +295,143 @@ static void one_that_hangs_is_left_at_once(void **state)
     end_rig(&rig);
 }
 
+static void count_attachment(void *context, const struct attachment *attachment)
+{
+    assert_int_equal(attachment->kind, ALLOCATION_INDEX);
+    assert_int_equal(attachment->index, 1);
+    ++*(size_t *)context;
+}
+
+static size_t attached(struct rig *rig, uint64_t since_us)
+{
+    size_t count = 0;
+
+    attachments_each(rig->attachments, since_us, count_attachment, &count);
+    return count;
+}
+
+/* A second passes between two lists; the test does not wait for longer. */
+static void look_and_wait(struct rig *rig, int lists)
+{
+    asker_look(rig->asker);
+    WAIT_FOR(atomic_load(&calls) >= lists);
+}
+
+static void containers_are_listed_at_each_look_and_inspected_once(void **state)
+{
+    struct rig rig = new_rig_with(&scripted, true);
+
+    (void)state;
+    open_socket(&rig);
+    atomic_store(&knows, A);
+    look_and_wait(&rig, 1);
+    WAIT_FOR(attached(&rig, 0) == 1);
+    look_and_wait(&rig, 2);
+    assert_int_equal(atomic_load(&calls), 2);
+    assert_int_equal(atomic_load(&inspects), 1);
+    atomic_store(&knows, NULL); /* it ended */
+    look_and_wait(&rig, 3);
+    WAIT_FOR(attached(&rig, 0) == 0);
+    assert_int_equal(atomic_load(&inspects), 1);
+    close_socket(&rig);
+    end_rig(&rig);
+}
+
+static void one_that_vanishes_costs_one_question(void **state)
+{
+    struct rig rig = new_rig_with(&scripted, true);
+
+    (void)state;
+    open_socket(&rig);
+    atomic_store(&knows, A);
+    atomic_store(&inspect_result, -ESRCH);
+    look_and_wait(&rig, 1);
+    WAIT_FOR(atomic_load(&inspects) == 1);
+    atomic_store(&inspect_result, 0);
+    look_and_wait(&rig, 2);
+    asker_free(rig.asker); /* what it did last is done */
+    rig.asker = NULL;
+    assert_int_equal(atomic_load(&inspects), 1);
+    assert_int_equal(attached(&rig, 0), 0);
+    close_socket(&rig);
+    end_rig(&rig);
+}
+
+static void an_inspection_that_fails_is_an_error_and_repeated(void **state)
+{
+    struct rig rig = new_rig_with(&scripted, true);
+    struct asker_status status;
+
+    (void)state;
+    open_socket(&rig);
+    atomic_store(&knows, A);
+    atomic_store(&inspect_result, -EACCES);
+    look_and_wait(&rig, 1);
+    WAIT_FOR(asker_get_status(rig.asker, &status) && status.errors == 1);
+    assert_true(status.up); /* names come */
+    atomic_store(&inspect_result, 0);
+    for (; attached(&rig, 0) == 0; poll(NULL, 0, 10))
+        asker_look(rig.asker);
+    assert_int_equal(atomic_load(&inspects), 2);
+    close_socket(&rig);
+    end_rig(&rig);
+}
+
+static void of_many_containers_64_are_inspected_after_each_list(void **state)
+{
+    struct rig rig = new_rig_with(&crowded, true);
+
+    (void)state;
+    open_socket(&rig);
+    for (int lists = 1; lists <= 3; lists++) {
+        look_and_wait(&rig, lists);
+        WAIT_FOR(attached(&rig, 0) == (size_t)MIN(lists * ASKER_INSPECTS_MAX, MANY));
+        assert_int_equal(atomic_load(&inspects), MIN(lists * ASKER_INSPECTS_MAX, MANY));
+    }
+    close_socket(&rig);
+    end_rig(&rig);
+}
+
+static void inspections_that_time_out_end_the_round(void **state)
+{
+    struct rig rig = new_rig_with(&crowded, true);
+    struct asker_status status;
+
+    (void)state;
+    open_socket(&rig);
+    atomic_store(&inspect_result, -ETIMEDOUT);
+    look_and_wait(&rig, 1);
+    WAIT_FOR(asker_get_status(rig.asker, &status) && status.errors == 1);
+    atomic_store(&inspect_result, 0); /* the one that hung is not the first of the next round */
+    look_and_wait(&rig, 2);
+    WAIT_FOR(attached(&rig, 0) == ASKER_INSPECTS_MAX);
+    assert_int_equal(atomic_load(&inspects), 1 + ASKER_INSPECTS_MAX);
+    close_socket(&rig);
+    end_rig(&rig);
+}
+
+static void a_list_that_fails_changes_nothing_but_grows_old(void **state)
+{
+    struct rig rig = new_rig_with(&scripted, true);
+    struct asker_status status;
+    uint64_t since_us;
+
+    (void)state;
+    open_socket(&rig);
+    atomic_store(&knows, A);
+    look_and_wait(&rig, 1);
+    WAIT_FOR(attached(&rig, 0) == 1);
+    since_us = now_us();
+    atomic_store(&knows, NULL);
+    atomic_store(&result, -ETIMEDOUT);
+    look_and_wait(&rig, 2);
+    WAIT_FOR(asker_get_status(rig.asker, &status) && status.errors == 1);
+    assert_int_equal(attached(&rig, 0), 1);
+    assert_int_equal(attached(&rig, since_us), 0);
+    close_socket(&rig);
+    end_rig(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +440,12 @@ int main(void)
         cmocka_unit_test(a_failure_is_told_and_what_came_before_it_counts),
         cmocka_unit_test(a_socket_of_something_else_counts_as_absent),
         cmocka_unit_test(one_that_hangs_is_left_at_once),
+        cmocka_unit_test(containers_are_listed_at_each_look_and_inspected_once),
+        cmocka_unit_test(one_that_vanishes_costs_one_question),
+        cmocka_unit_test(an_inspection_that_fails_is_an_error_and_repeated),
+        cmocka_unit_test(of_many_containers_64_are_inspected_after_each_list),
+        cmocka_unit_test(inspections_that_time_out_end_the_round),
+        cmocka_unit_test(a_list_that_fails_changes_nothing_but_grows_old),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
