@@ -7,10 +7,13 @@
 
 #include "client/http_client.h"
 #include "core/clock.h"
+#include "identity/gpu_access.h"
 #include "identity/pod_resources.h"
 #include "identity/process_events.h"
 #include "identity/process_table.h"
 #include "identity/runtime.h"
+
+enum { INSPECTED_MAX = 64 };
 
 static const uint64_t TIMEOUT_US = 3 * USEC_PER_SEC;
 
@@ -77,11 +80,32 @@ static const char *find_socket(const struct options *options, const char *given,
     return NULL;
 }
 
+/* The first of a long list are enough to see whether it tells. -errno with a text if it does not.
+ */
+static int count_gpu_containers(struct http_client *client, const struct runtime_ops *runtime,
+                                const char *socket_path, const struct container_list *list,
+                                size_t *ret_count, struct error *err)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < list->count && i < INSPECTED_MAX; i++) {
+        struct gpu_access_list gpus = {.count = 0};
+        int r = runtime->inspect(client, socket_path, TIMEOUT_US, list->items[i].id, &gpus, err);
+
+        if (r < 0 && r != -ESRCH)
+            return r;
+        count += gpus.count > 0;
+    }
+    *ret_count = count;
+    return 0;
+}
+
 static void check_runtime(struct report *report, struct http_client *client,
                           const struct runtime_ops *runtime, const char *socket_path)
 {
     struct container_list list;
     struct error err = {""};
+    size_t with_gpu = 0;
     int r;
 
     if (!socket_path) {
@@ -93,11 +117,14 @@ static void check_runtime(struct report *report, struct http_client *client,
     container_list_init(&list);
     r = runtime->list(client, socket_path, TIMEOUT_US, &list, &err);
     if (r == 0)
-        report_add(report, runtime->name, VERDICT_OK, NULL, "%.100s: %zu containers", socket_path,
-                   list.count);
+        r = count_gpu_containers(client, runtime, socket_path, &list, &with_gpu, &err);
+    if (r == 0)
+        report_add(report, runtime->name, VERDICT_OK, NULL,
+                   "%.100s: %zu containers, %zu of%s them with a GPU", socket_path, list.count,
+                   with_gpu, list.count > INSPECTED_MAX ? " the first 64 of" : "");
     else
         report_add(report, runtime->name, VERDICT_LIMITED,
-                   r == -EACCES ? "run as root" : "names from it are missing; no energy is lost",
+                   r == -EACCES ? "run as root" : "what it tells is missing; no energy is lost",
                    "%.200s", err.text);
     container_list_done(&list);
 }
