@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/attached_set.h"
 #include "app/bodies.h"
 #include "app/channel.h"
 #include "app/runtime_log.h"
@@ -46,6 +47,7 @@ struct collector {
     struct process_events *events; /* NULL: not permitted, or not wanted */
     struct identity *identity;     /* NULL in a replay: its processes are not of this node */
     struct runtime_log runtime_log;
+    struct attached_set attached;
     char node[256];
     struct pipeline *pipeline;
     bool measured;    /* something was read, or there is nothing to read */
@@ -280,6 +282,13 @@ static void take_signals(struct collector *collector)
     }
 }
 
+static void note_identity(struct collector *collector)
+{
+    runtime_log_note(&collector->runtime_log, collector->identity);
+    attached_set_refresh(&collector->attached, collector->identity, collector->pipeline);
+    collector->books_moved = true;
+}
+
 static void do_what_is_due(struct collector *collector)
 {
     uint64_t now = now_us(collector);
@@ -293,7 +302,7 @@ static void do_what_is_due(struct collector *collector)
         collector->sweep_us = now + collector->options->process_scan_interval_us;
         source_set_note(&collector->sources); /* a source that hangs wakes nobody */
         if (collector->identity)
-            runtime_log_note(&collector->runtime_log, collector->identity);
+            note_identity(collector);
     }
     if (now >= source_set_next_due_us(&collector->sources))
         (void)source_set_open_due(&collector->sources, now, NULL); /* it logs */
@@ -444,6 +453,7 @@ static int open_identity(struct collector *collector, struct error *err)
             .clock = collector->clock,
             .scan_interval_us = options->process_scan_interval_us,
             .kubernetes = options->kubernetes_enabled,
+            .attachments = true,
             .names_from_elsewhere = collector->front.options.api != NULL,
             .cri_socket = options->cri_socket,
             .docker_socket = options->docker_socket,
@@ -481,6 +491,7 @@ int collector_open(const struct collector_options *options, struct collector **r
     front_process_init(&collector->front, &options->front);
     bodies_init(&collector->bodies, &exposition);
     find_node_name(collector);
+    attached_set_init(&collector->attached, options->host);
     r = open_loop(collector, err); /* it blocks signals, before any thread starts */
     if (r == 0 && !options->options->replay_path)
         r = open_identity(collector, err);

@@ -22,10 +22,8 @@ enum { STRINGS_CAP_BYTES = 8 << 20 };
 static const struct setter_word idle_policies[] = {
     {"proportional", IDLE_POLICY_PROPORTIONAL, NULL},
     {"equal", IDLE_POLICY_EQUAL, NULL},
+    {"reserved", IDLE_POLICY_RESERVED, NULL},
     {"none", IDLE_POLICY_NONE, NULL},
-    {"reserved", 0,
-     "needs to know who was allocated a GPU, from the kubelet or a container runtime, which this "
-     "version does not read yet"},
     {0},
 };
 

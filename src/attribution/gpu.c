@@ -64,6 +64,7 @@ void gpu_done(struct gpu *gpu)
     free(gpu->name);
     free(gpu->driver);
     free(gpu->held);
+    free(gpu->attached);
     free(gpu->claimants);
     free(gpu->shares);
     free(gpu->bookings);
@@ -254,6 +255,7 @@ static int take_list(struct gpu *gpu, uint64_t t_us, const struct sample_list *l
     if (t_us <= window->start_us + RENEWAL_US)
         window->lists_renewed |= (uint8_t)(1 << list->kind);
     gpu->list_named[list->kind] = list->count > 0;
+    gpu->list_us[list->kind] = t_us;
     note_context(gpu);
     for (size_t i = 0; i < list->count; i++) {
         struct ledger_process *process;
@@ -359,6 +361,8 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
         set_gauge(gpu, sample->gauge.gauge, sample->t_us, sample->gauge.value);
         if (sample->gauge.gauge == GPU_GAUGE_POWER_LIMIT_MW)
             gpu->power_limit_mw = sample->gauge.value;
+        else if (sample->gauge.gauge == GPU_GAUGE_MEMORY_USED_BYTES)
+            gpu_read_memory(gpu, sample->t_us, sample->gauge.value);
         break;
     case SAMPLE_XID:
         take_xid(gpu, sample->xid);

@@ -13,11 +13,14 @@
 #include "attribution/ledger.h"
 #include "attribution/timeshare.h"
 #include "attribution/window.h"
+#include "model/attached.h"
 #include "model/policy.h"
 #include "model/sample.h"
 
 /* Room for methods that settle up to 60 s late. */
 enum { GPU_WINDOWS_MAX = 64 };
+
+enum { GPU_UNKNOWN_READINGS = 3 };
 
 struct gpu_options {
     uint64_t interval_us; /* the length of a window */
@@ -69,6 +72,15 @@ struct gpu {
     size_t held_count, held_capacity;
     uint64_t held_until_us;
 
+    /* Who can use the board, by the latest word. */
+    struct attached *attached;
+    size_t attached_count;
+
+    /* Memory in use that belongs to no listed process, as last read; see gpu_memory.c. */
+    uint64_t unknown_bytes[GPU_UNKNOWN_READINGS];
+    size_t unknown_readings;
+    uint64_t list_us[SAMPLE_LIST_KINDS]; /* when it was last read */
+
     struct gpu_reading gauges[GPU_GAUGE_COUNT];
     struct gpu_xid xids[GPU_XIDS_MAX]; /* counted since the start; the rest is in the last */
 
@@ -98,6 +110,15 @@ bool gpu_is_mps_client(const struct gpu *gpu, const struct ledger_process *proce
 
 /* May energy still be booked to the process, because a list names it or a window waits? */
 bool gpu_is_live(const struct gpu *gpu, const struct ledger_process *process);
+
+/* Takes over who can use the board. `attached` (from malloc) is the GPU's from then on. */
+void gpu_set_attached(struct gpu *gpu, struct attached *attached, size_t count);
+
+/* Compares the memory in use with that of the listed processes. Used by gpu.c; in gpu_memory.c. */
+void gpu_read_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes);
+
+/* The memory that no listed process accounts for; false if that cannot be told. */
+bool gpu_unknown_memory(const struct gpu *gpu, uint64_t *ret_bytes);
 
 /* Books the oldest closed window. Used by gpu.c; in gpu_settle.c. */
 int gpu_settle_window(struct gpu *gpu, const struct window *window);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attribution/memory.h"
 #include "core/macros.h"
 
 /* A sample's pid is believed if a list named it within this time. */
@@ -22,6 +23,7 @@ struct evidence {
     uint64_t known_weight;
     uint64_t unknown_weight;
     bool has_mps;
+    bool has_inferred;
 };
 
 static int reserve_scratch(struct gpu *gpu, size_t claimants)
@@ -79,6 +81,78 @@ static void gather_leavers(struct gpu *gpu, const struct window *window, struct 
     for (size_t i = 0; i < window->presence_count; i++)
         if (window->presences[i].inherited)
             add_claimant(gpu, evidence, window->presences[i].process);
+}
+
+/* Is a process of this owner among the first `count` claimants? Marks those, if so, as reserved. */
+static bool is_seen(struct gpu *gpu, size_t count, const struct workload_owner *owner)
+{
+    bool seen = false;
+    uint32_t workload;
+
+    if (!ledger_find_workload(gpu->ledger, owner, &workload))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (gpu->claimants[i].workload == workload)
+            seen = gpu->claimants[i].reserved = true;
+    return seen;
+}
+
+static struct claimant *add_unseen(struct gpu *gpu, const struct window *window,
+                                   struct evidence *evidence, const struct attached *attached)
+{
+    struct ledger_process *process;
+    uint32_t index;
+
+    if (ledger_open_unseen(gpu->ledger, gpu->meter, &attached->owner, &index) < 0)
+        return NULL;
+    process = &gpu->ledger->processes[index];
+    process->seen.last_us = MAX(process->seen.last_us, window->end_us);
+    return add_claimant(gpu, evidence, index);
+}
+
+/*
+ * Work that nobody was seen to do was done by those who can use the board and were not seen: by
+ * the only one, or by all of them in proportion to what they asked for.
+ */
+static void infer_claimants(struct gpu *gpu, const struct window *window, struct evidence *evidence)
+{
+    uint64_t weight = evidence->unknown_weight ? evidence->unknown_weight : WEIGHT_SCALE;
+    bool is_asked = memory_is_asked(gpu->attached, gpu->attached_count);
+    size_t first = evidence->claimant_count;
+    uint64_t total = 0;
+
+    for (size_t i = 0; i < gpu->attached_count; i++) {
+        struct claimant *claimant;
+
+        if (is_seen(gpu, first, &gpu->attached[i].owner) ||
+            !(claimant = add_unseen(gpu, window, evidence, &gpu->attached[i])))
+            continue;
+        claimant->inferred = claimant->has_context = true;
+        claimant->weight = memory_weight(&gpu->attached[i], is_asked);
+        total += claimant->weight;
+    }
+    if (total == 0)
+        return;
+    for (size_t i = first; i < evidence->claimant_count; i++)
+        gpu->claimants[i].weight =
+            (uint64_t)((unsigned __int128)weight * gpu->claimants[i].weight / total) + 1;
+    evidence->known_weight += evidence->unknown_weight;
+    evidence->unknown_weight = 0;
+    evidence->has_inferred = true;
+}
+
+/* For --idle-policy=reserved: who was given the board pays its floor, at work or not. */
+static void gather_reserved(struct gpu *gpu, const struct window *window, struct evidence *evidence)
+{
+    size_t first = evidence->claimant_count;
+
+    for (size_t i = 0; i < gpu->attached_count; i++) {
+        struct claimant *claimant;
+
+        if (!is_seen(gpu, first, &gpu->attached[i].owner) &&
+            (claimant = add_unseen(gpu, window, evidence, &gpu->attached[i])))
+            claimant->reserved = true;
+    }
 }
 
 static struct claimant *find_claimant(struct gpu *gpu, const struct evidence *evidence,
@@ -246,7 +320,9 @@ int gpu_settle_window(struct gpu *gpu, const struct window *window)
     struct timeshare_window settled;
     bool sampled, busy, context;
     size_t count;
-    int r = reserve_scratch(gpu, window->presence_count + gpu->labels.count + 1);
+    /* Those who are attached can be claimants twice: beyond --max-processes nobody finds them. */
+    int r = reserve_scratch(gpu, window->presence_count + gpu->labels.count +
+                                     2 * gpu->attached_count + 1);
 
     if (r < 0) {
         ledger_book(gpu->ledger, gpu->meter, window->energy_uj, window->start_us, window->end_us,
@@ -265,6 +341,8 @@ int gpu_settle_window(struct gpu *gpu, const struct window *window)
     busy = sampled || window->busiest_percent > 0;
     if (busy && !sampled && evidence.claimant_count == 0)
         gather_leavers(gpu, window, &evidence);
+    if (evidence.unknown_weight > 0 || (busy && evidence.claimant_count == 0))
+        infer_claimants(gpu, window, &evidence);
     context = evidence.claimant_count > 0;
     settled = (struct timeshare_window){
         .energy_uj = window->energy_uj,
@@ -273,7 +351,7 @@ int gpu_settle_window(struct gpu *gpu, const struct window *window)
         .unknown_weight = evidence.unknown_weight,
         .nobody_active = !busy,
         .alone = evidence.claimant_count == 1 && evidence.unknown_weight == 0 &&
-                 !evidence.has_mps && !gpu->counter_is_integral,
+                 !evidence.has_mps && !evidence.has_inferred && !gpu->counter_is_integral,
         .policy = gpu->options.idle_policy,
     };
     settled.idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
@@ -289,8 +367,13 @@ int gpu_settle_window(struct gpu *gpu, const struct window *window)
 
     if (sampled)
         hold_shares(gpu, window, &evidence);
-    else if (!(busy && apply_held_shares(gpu, window, &evidence)) && evidence.claimant_count == 1)
+    else if (!evidence.has_inferred && !(busy && apply_held_shares(gpu, window, &evidence)) &&
+             evidence.claimant_count == 1)
         gpu->claimants[0].weight = 1; /* nobody else can have used it */
+    if (gpu->options.idle_policy == IDLE_POLICY_RESERVED) {
+        gather_reserved(gpu, window, &evidence);
+        settled.claimant_count = evidence.claimant_count;
+    }
 
     qsort(gpu->claimants, evidence.claimant_count, sizeof(*gpu->claimants), by_workload);
     count = timeshare_settle(&settled, gpu->shares, gpu->bookings);

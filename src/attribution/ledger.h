@@ -65,6 +65,7 @@ struct ledger_sightings {
 struct ledger_process {
     bool used;       /* or a free slot */
     bool superseded; /* its pid belongs to another process by now */
+    bool unseen;     /* stands for all processes of its workload that nobody sees; has no pid */
     bool identified;
     uint32_t pid;
     uint32_t meter;
@@ -150,6 +151,15 @@ int ledger_open_process(struct ledger *ledger, uint32_t meter, uint32_t pid, uin
 /* Says who a pid is. Another start time than the known one means another process. */
 int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_process *who,
                     uint32_t *ret_process);
+
+/* The account for those processes of an owner that the driver does not show, opened where there is
+ * none. As ledger_open_process. */
+int ledger_open_unseen(struct ledger *ledger, uint32_t meter, const struct workload_owner *owner,
+                       uint32_t *ret_process);
+
+/* The workload of this owner, if there is one. */
+bool ledger_find_workload(const struct ledger *ledger, const struct workload_owner *owner,
+                          uint32_t *ret_workload);
 
 /* Settles a window: `energy_uj` of the meter from `start_us` to `end_us`, divided as the bookings
  * say. */

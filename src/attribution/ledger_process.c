@@ -8,6 +8,9 @@
 
 #include "core/macros.h"
 
+/* No pid: the kernel's end at 2^22. What follows is the index of a workload. */
+static const uint32_t UNSEEN_PID = 1U << 31;
+
 struct process_key {
     uint32_t meter, pid;
 };
@@ -177,6 +180,15 @@ static void find_owner(const struct ledger *ledger, const struct sample_process 
         snprintf(ret_owner->id, sizeof(ret_owner->id), "%u", who->pid);
 }
 
+/* A workload that was opened for nobody would never be retired as ended. */
+static void close_if_empty(struct ledger *ledger, uint32_t workload)
+{
+    if (ledger->workloads[workload].process_count > 0)
+        return;
+    ledger->workloads[workload].process_count++;
+    ledger_leave_workload(ledger, workload);
+}
+
 static int open_account_for(struct ledger *ledger, uint32_t meter, const struct sample_process *who,
                             uint32_t *ret_process)
 {
@@ -191,11 +203,33 @@ static int open_account_for(struct ledger *ledger, uint32_t meter, const struct 
     if (r < 0)
         return r;
     r = open_with(ledger, meter, who->pid, workload, ret_process);
-    /* A workload that was opened for nobody would never be retired as ended. */
-    if (r < 0 && ledger->workloads[workload].process_count == 0) {
-        ledger->workloads[workload].process_count++;
-        ledger_leave_workload(ledger, workload);
-    }
+    if (r < 0)
+        close_if_empty(ledger, workload);
+    return r;
+}
+
+int ledger_open_unseen(struct ledger *ledger, uint32_t meter, const struct workload_owner *owner,
+                       uint32_t *ret_process)
+{
+    uint32_t workload;
+    int r;
+
+    if (ledger_find_workload(ledger, owner, &workload) &&
+        ledger_find_process(ledger, meter, UNSEEN_PID | workload, ret_process))
+        return 0;
+    if (ledger->process_count >= ledger->options.max_processes && !make_room(ledger))
+        return open_overflow(ledger, meter, ret_process);
+    r = ledger_open_workload(ledger, owner, &workload);
+    if (r < 0)
+        return r;
+    /* It may be `other`, which has its account already. */
+    if (ledger_find_process(ledger, meter, UNSEEN_PID | workload, ret_process))
+        return 0;
+    r = open_with(ledger, meter, UNSEEN_PID | workload, workload, ret_process);
+    if (r < 0)
+        close_if_empty(ledger, workload);
+    else
+        ledger->processes[*ret_process].unseen = true;
     return r;
 }
 

@@ -138,11 +138,17 @@ static void retire_ended(struct ledger *ledger, uint64_t now_us)
         ledger->retired_at_us = MAX(now_us, ledger->retired_at_us + 1);
 }
 
+bool ledger_find_workload(const struct ledger *ledger, const struct workload_owner *owner,
+                          uint32_t *ret_workload)
+{
+    return map_find(&ledger->workload_map, hash_of(owner->kind, owner->id), is_workload, ledger,
+                    owner, ret_workload);
+}
+
 int ledger_open_workload(struct ledger *ledger, const struct workload_owner *owner,
                          uint32_t *ret_workload)
 {
-    if (map_find(&ledger->workload_map, hash_of(owner->kind, owner->id), is_workload, ledger, owner,
-                 ret_workload))
+    if (ledger_find_workload(ledger, owner, ret_workload))
         return 0;
     if (is_common(owner->kind))
         return open_new(ledger, owner, ret_workload);

@@ -105,6 +105,15 @@ int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, siz
     return result;
 }
 
+void pipeline_set_attached(struct pipeline *pipeline, uint32_t gpu, struct attached *attached,
+                           size_t count)
+{
+    if (gpu < SAMPLE_GPU_MAX && pipeline->gpus[gpu])
+        gpu_set_attached(pipeline->gpus[gpu], attached, count);
+    else
+        free(attached);
+}
+
 void pipeline_lose_devices(struct pipeline *pipeline, uint64_t now_us)
 {
     for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)

@@ -36,6 +36,10 @@ void pipeline_free(struct pipeline *pipeline);
  */
 int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, size_t count);
 
+/* Says who can use a GPU. `attached` (from malloc, may be NULL) is the pipeline's from then on. */
+void pipeline_set_attached(struct pipeline *pipeline, uint32_t gpu, struct attached *attached,
+                           size_t count);
+
 /* Says that no device is read any more: nobody is listed until the lists are read again. */
 void pipeline_lose_devices(struct pipeline *pipeline, uint64_t now_us);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attribution/memory.h"
 #include "core/macros.h"
 
 static bool is_fresh(struct gpu_reading reading, uint64_t now_us, uint64_t stale_us)
@@ -108,7 +109,7 @@ static int add_meters(const struct pipeline *pipeline, struct snapshot *snapshot
 }
 
 static int add_gpus(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
-                    struct snapshot *snapshot)
+                    struct snapshot *snapshot, struct snapshot_gpu **ret_gpus)
 {
     struct snapshot_gpu *gpus = arena_array(&snapshot->arena, SAMPLE_GPU_MAX, sizeof(*gpus));
 
@@ -133,6 +134,7 @@ static int add_gpus(const struct pipeline *pipeline, uint64_t now_us, uint64_t s
         };
         if (!to->uuid || !to->name || !to->driver)
             return -ENOMEM;
+        to->has_unknown = gpu_unknown_memory(from, &to->unknown_bytes);
         for (int gauge = 0; gauge < GPU_GAUGE_COUNT; gauge++) {
             to->gauges[gauge] = from->gauges[gauge].value;
             if (is_fresh(from->gauges[gauge], now_us, stale_us))
@@ -149,7 +151,7 @@ static int add_gpus(const struct pipeline *pipeline, uint64_t now_us, uint64_t s
         }
         snapshot->gpu_count++;
     }
-    snapshot->gpus = gpus;
+    snapshot->gpus = *ret_gpus = gpus;
     return 0;
 }
 
@@ -233,7 +235,7 @@ static int add_processes(const struct pipeline *pipeline, uint64_t now_us, uint6
             .gpu = ledger->meters[from->meter].gpu,
             .pid = from->pid,
             .superseded = from->superseded || is_replaced(pipeline, from->meter),
-            .held = is_held(pipeline, &from->names),
+            .held = is_held(pipeline, &from->names) || from->unseen,
             .name = copy_text(&snapshot->arena, from->name),
             .names = copy_names(&snapshot->arena, &from->names),
             .container_id = copy_text(&snapshot->arena, from->container_id),
@@ -336,17 +338,32 @@ static int add_workloads(const struct pipeline *pipeline, struct snapshot *snaps
     return r;
 }
 
+static int add_containers(const struct pipeline *pipeline, struct snapshot *snapshot,
+                          struct snapshot_gpu *gpus)
+{
+    for (size_t i = 0; i < snapshot->gpu_count; i++) {
+        const struct gpu *gpu = pipeline->gpus[gpus[i].gpu];
+        int r = memory_divide(snapshot, &gpus[i], gpu->attached, gpu->attached_count);
+
+        if (r < 0)
+            return r;
+    }
+    return memory_list_containers(snapshot);
+}
+
 int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                       struct snapshot *snapshot)
 {
+    struct snapshot_gpu *gpus;
     int r;
 
     snapshot->processes_dropped = pipeline->ledger.processes_dropped;
     snapshot->workloads_dropped = pipeline->ledger.workloads_dropped;
     if ((r = add_meters(pipeline, snapshot)) < 0 ||
-        (r = add_gpus(pipeline, now_us, stale_us, snapshot)) < 0 ||
+        (r = add_gpus(pipeline, now_us, stale_us, snapshot, &gpus)) < 0 ||
         (r = add_processes(pipeline, now_us, stale_us, snapshot)) < 0 ||
-        (r = add_workloads(pipeline, snapshot)) < 0)
+        (r = add_workloads(pipeline, snapshot)) < 0 ||
+        (r = add_containers(pipeline, snapshot, gpus)) < 0)
         return r;
     return 0;
 }

@@ -3,20 +3,32 @@
 /* A workload's weight, divided among its processes; an integer, so as fine as one may wish. */
 static const uint64_t WORKLOAD_WEIGHT = 1ULL << 40;
 
-/* Weights that divide equally over the workloads that hold a context, then equally within each. */
-static void weigh_contexts(const struct timeshare_window *window, struct share *shares)
+static bool has_context(const struct claimant *claimant)
+{
+    return claimant->has_context;
+}
+
+static bool is_reserved(const struct claimant *claimant)
+{
+    return claimant->reserved;
+}
+
+/* Weights that divide equally over the workloads that have such claimants, then equally within
+ * each. */
+static void weigh_workloads(const struct timeshare_window *window, struct share *shares,
+                            bool (*counts)(const struct claimant *))
 {
     const struct claimant *claimants = window->claimants;
 
     for (size_t begin = 0, end; begin < window->claimant_count; begin = end) {
-        uint64_t holders = 0;
+        uint64_t counted = 0;
 
         for (end = begin;
              end < window->claimant_count && claimants[end].workload == claimants[begin].workload;
              end++)
-            holders += claimants[end].has_context;
+            counted += counts(&claimants[end]);
         for (size_t i = begin; i < end; i++)
-            shares[i].weight = claimants[i].has_context ? WORKLOAD_WEIGHT / holders : 0;
+            shares[i].weight = counts(&claimants[i]) ? WORKLOAD_WEIGHT / counted : 0;
     }
     shares[window->claimant_count].weight = 0;
 }
@@ -62,7 +74,9 @@ static void divide_floor(struct split *split)
         return;
     }
     if (window->policy == IDLE_POLICY_EQUAL)
-        weigh_contexts(window, split->shares);
+        weigh_workloads(window, split->shares, has_context);
+    else if (window->policy == IDLE_POLICY_RESERVED)
+        weigh_workloads(window, split->shares, is_reserved);
     else
         weigh_samples(window, split->shares);
     divide(split, window->idle.floor_uj, TIER_IDLE, &split->idle_uj);
@@ -74,7 +88,7 @@ static void divide_step(struct split *split)
         split->idle_uj += split->window->idle.step_uj;
         return;
     }
-    weigh_contexts(split->window, split->shares);
+    weigh_workloads(split->window, split->shares, has_context);
     divide(split, split->window->idle.step_uj, TIER_IDLE, &split->idle_uj);
 }
 
@@ -112,6 +126,8 @@ size_t timeshare_settle(const struct timeshare_window *window, struct share *scr
                                            .energy_uj = split.unattributed_uj};
     for (size_t i = 0; i < slots + TIMESHARE_BOOKINGS_MORE; i++) {
         bookings[i].method = measured ? METHOD_MEASURED : METHOD_SHARED;
+        if (i < slots && window->claimants[i / 2].inferred)
+            bookings[i].method = METHOD_INFERRED;
         if (bookings[i].energy_uj > 0)
             bookings[count++] = bookings[i];
     }

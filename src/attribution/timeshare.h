@@ -21,6 +21,8 @@ struct claimant {
     uint32_t workload;
     uint64_t weight; /* of the samples it won; 0: none */
     bool has_context;
+    bool inferred; /* nobody saw it: it is the one, or one of those, that it can have been */
+    bool reserved; /* its workload was given the GPU */
 };
 
 struct timeshare_window {

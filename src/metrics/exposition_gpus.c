@@ -1,6 +1,8 @@
 /* Devices: gauges and counters that they keep themselves. */
 #include "metrics/exposition_parts.h"
 
+#include "core/macros.h"
+
 static bool has_gauge(const struct snapshot_gpu *gpu, enum gpu_gauge gauge)
 {
     return gpu->valid >> gauge & 1;
@@ -115,10 +117,71 @@ static void gpu_errors(struct text *text, const struct snapshot *snapshot)
         }
 }
 
+static bool has_split(const struct snapshot_gpu *gpu)
+{
+    return gpu->has_unknown && has_gauge(gpu, GPU_GAUGE_MEMORY_USED_BYTES);
+}
+
+/* Known is what is left of used: read at another moment, the sum of the processes could differ. */
+static void gpu_memory(struct text *text, const struct snapshot *snapshot)
+{
+    for (int part = 0; part < 2; part++) {
+        text_family(text, part ? METRIC_GPU_MEMORY_UNKNOWN : METRIC_GPU_MEMORY_KNOWN);
+        for (size_t i = 0; i < snapshot->gpu_count; i++) {
+            const struct snapshot_gpu *gpu = &snapshot->gpus[i];
+            uint64_t used = gpu->gauges[GPU_GAUGE_MEMORY_USED_BYTES];
+            uint64_t unknown = MIN(gpu->unknown_bytes, used);
+
+            if (!has_split(gpu))
+                continue;
+            text_sample(text);
+            text_label_u64(text, "gpu", gpu->gpu);
+            text_value(text, (int64_t)(part ? unknown : used - unknown), WHOLE);
+        }
+    }
+    text_family(text, METRIC_GPU_INFERENCE_ACTIVE);
+    for (size_t i = 0; i < snapshot->gpu_count; i++) {
+        if (!has_split(&snapshot->gpus[i]))
+            continue;
+        text_sample(text);
+        text_label_u64(text, "gpu", snapshot->gpus[i].gpu);
+        text_value(text, snapshot->gpus[i].inference_active, WHOLE);
+    }
+}
+
+static void container_labels(struct text *text, const struct snapshot_container *container)
+{
+    text_sample(text);
+    text_label(text, "container_name", container->name);
+    text_label(text, "container_id", container->container_id);
+}
+
+static void containers(struct text *text, const struct snapshot *snapshot)
+{
+    text_family(text, METRIC_CONTAINER_GPU_MEMORY);
+    for (size_t i = 0; i < snapshot->container_count; i++) {
+        const struct snapshot_container *container = &snapshot->containers[i];
+
+        if (!container->has_bytes)
+            continue;
+        container_labels(text, container);
+        text_label_u64(text, "gpu", container->gpu);
+        text_label(text, "method", container->inferred ? "inference" : "nvidia-smi");
+        text_value(text, (int64_t)container->bytes, WHOLE);
+    }
+    text_family(text, METRIC_CONTAINER_GPU_DETECTED);
+    for (size_t i = 0; i < snapshot->detected_count; i++) {
+        container_labels(text, &snapshot->detected[i]);
+        text_value(text, 1, WHOLE);
+    }
+}
+
 void exposition_gpus(struct text *text, const struct snapshot *snapshot)
 {
     gpu_info(text, snapshot);
     gpu_gauges(text, snapshot);
+    gpu_memory(text, snapshot);
+    containers(text, snapshot);
     gpu_throttle(text, snapshot);
     gpu_errors(text, snapshot);
 }

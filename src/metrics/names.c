@@ -91,6 +91,22 @@ const struct metric_name metric_names[METRIC_COUNT] = {
                                 "Memory of a GPU in use, without what is reserved."},
     [METRIC_GPU_MEMORY_FREE] = {METRIC_PREFIX_NONE, "gpu_memory_free_bytes", METRIC_GAUGE, "bytes",
                                 "Memory of a GPU that is free."},
+    [METRIC_GPU_MEMORY_KNOWN] =
+        {METRIC_PREFIX_NONE, "gpu_memory_known_bytes", METRIC_GAUGE, "bytes",
+         "Memory of a GPU in use by processes that the driver shows. Used = known + unknown."},
+    [METRIC_GPU_MEMORY_UNKNOWN] =
+        {METRIC_PREFIX_NONE, "gpu_memory_unknown_bytes", METRIC_GAUGE, "bytes",
+         "Memory of a GPU in use, but by no process that the driver shows."},
+    [METRIC_GPU_INFERENCE_ACTIVE] =
+        {METRIC_PREFIX_NONE, "gpu_inference_active", METRIC_GAUGE, NULL,
+         "1 while unknown memory of a GPU is divided among the containers that can use it."},
+    [METRIC_CONTAINER_GPU_MEMORY] =
+        {METRIC_PREFIX_NONE, "container_gpu_memory_bytes", METRIC_GAUGE, "bytes",
+         "Memory of a GPU that a container uses. method: nvidia-smi, the driver shows its "
+         "processes; inference, its share of the unknown."},
+    [METRIC_CONTAINER_GPU_DETECTED] = {METRIC_PREFIX_NONE, "container_gpu_detected", METRIC_GAUGE,
+                                       NULL,
+                                       "1 for each container that uses a GPU, or can use one."},
     [METRIC_GPU_ECC_ERRORS] = {METRIC_PREFIX_OWN, "gpu_ecc_errors", METRIC_COUNTER, NULL,
                                "Memory errors that a GPU has counted over its life."},
     [METRIC_GPU_XID_ERRORS] =

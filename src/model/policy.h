@@ -5,6 +5,7 @@
 enum idle_policy {
     IDLE_POLICY_PROPORTIONAL, /* the active, by time share; `idle` if nobody is */
     IDLE_POLICY_EQUAL,        /* the workloads that hold a context, equally */
+    IDLE_POLICY_RESERVED,     /* the workloads that were given the GPU, equally */
     IDLE_POLICY_NONE,         /* nobody: floor and context step are `idle` */
 };
 

@@ -34,7 +34,10 @@ struct snapshot_gpu {
     const char *uuid, *name, *driver;
     bool has_minor;
     uint32_t minor; /* of the device node */
-    uint64_t valid; /* a bit for each gauge: no bit, no series */
+    bool has_unknown;
+    uint64_t unknown_bytes; /* in use, but by no listed process */
+    bool inference_active;  /* they were given to containers */
+    uint64_t valid;         /* a bit for each gauge: no bit, no series */
     uint64_t gauges[GPU_GAUGE_COUNT];
     struct {
         uint32_t xid; /* 0: unused */
@@ -55,7 +58,7 @@ struct snapshot_process {
     bool superseded; /* its pid, or its board's index, is another's: kept for the sums, not shown */
     bool active;
     unsigned valid;
-    bool held;        /* its names may still come: kept for the sums, not shown */
+    bool held;        /* its names may still come, or it has no pid: kept for the sums, not shown */
     const char *name; /* "" if unknown */
     struct workload_names names;
     const char *container_id, *pod_uid;
@@ -74,6 +77,15 @@ struct snapshot_workload {
     uint32_t meter; /* index into meters */
     struct account account;
     double power_mw; /* smoothed; < 0: not a power of now (retired) */
+};
+
+/* A container at a GPU that it uses, or can use. */
+struct snapshot_container {
+    uint32_t gpu;
+    const char *container_id, *name;
+    bool inferred;  /* no process of it is seen there */
+    bool has_bytes; /* of memory */
+    uint64_t bytes;
 };
 
 /* What is known of a workload beyond its labels. May change, unlike them. */
@@ -109,6 +121,10 @@ struct snapshot {
     size_t process_count;
     const struct snapshot_workload *workloads; /* a row for each workload and meter */
     size_t workload_count;
+    const struct snapshot_container *containers; /* a row for each container and GPU */
+    size_t container_count;
+    const struct snapshot_container *detected; /* each container once */
+    size_t detected_count;
     uint64_t processes_dropped, workloads_dropped;
     const struct snapshot_info *infos;
     size_t info_count;

@@ -124,7 +124,7 @@ static void what_is_wrong_is_said_with_its_line_and_column(void **state)
         {"equal", "w.yaml:1:1: the file is not a mapping"},
         {"idle-policy: equal\nlog-level: loud",
          "w.yaml:2:12: log-level: 'loud' is not known; use debug, info, warn or error"},
-        {"idle-policy: reserved", "w.yaml:1:14: idle-policy: 'reserved' needs to know"},
+        {"attribution: intensity", "w.yaml:1:14: attribution: 'intensity' is not in this version"},
         {"sample-interval: 2m", "w.yaml:1:18: sample-interval: '2m' is out of range"},
         {"replay:", "replay: is empty"},
         {"replay: \"a\\0b\"", "w.yaml:1:9: replay holds a NUL character"},

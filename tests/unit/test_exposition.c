@@ -70,6 +70,9 @@ static const struct snapshot_gpu gpus[] = {
              [GPU_GAUGE_NVLINK_RX_KIB] = 8,
          },
      .xids = {{48, 2}, {79, 1}},
+     .has_unknown = true,
+     .unknown_bytes = 400,
+     .inference_active = true,
      .labels_garbage = 1,
      .labels_repeated = 2,
      .labels_late = 3},
@@ -207,6 +210,17 @@ static const struct snapshot_info infos[] = {
      .unverified = "account,job_name"},
 };
 
+static const struct snapshot_container containers[] = {
+    {.gpu = 0, .container_id = CONTAINER, .name = "worker", .has_bytes = true, .bytes = 600},
+    {.gpu = 0,
+     .container_id = CONTAINER "2",
+     .name = HOSTILE,
+     .inferred = true,
+     .has_bytes = true,
+     .bytes = 400},
+    {.gpu = 1, .container_id = CONTAINER, .name = "worker", .inferred = true},
+};
+
 static const struct snapshot_allocation allocations[] = {
     {.container_id = CONTAINER,
      .names = {.name = "train-0", .namespace = "ml", .pod = "train-0", .container = "worker"},
@@ -227,6 +241,10 @@ static const struct snapshot full = {
     .process_count = ARRAY_SIZE(processes),
     .workloads = workloads,
     .workload_count = ARRAY_SIZE(workloads),
+    .containers = containers,
+    .container_count = ARRAY_SIZE(containers),
+    .detected = containers,
+    .detected_count = 2,
     .infos = infos,
     .info_count = ARRAY_SIZE(infos),
     .allocations = allocations,

@@ -133,8 +133,7 @@ static void each_flag_takes_what_it_allows_and_refuses_the_rest(void **state)
         {"path.rootfs", "", -EINVAL, "is empty"},
         {"idle-policy", "equal", 0, NULL},
         {"idle-policy", "none", 0, NULL},
-        {"idle-policy", "reserved", -EOPNOTSUPP, "kubelet"},
-        {"idle-policy", "Equal", -EINVAL, "use proportional, equal or none"},
+        {"idle-policy", "Equal", -EINVAL, "use proportional, equal, reserved or none"},
         {"attribution", "timeshare", 0, NULL},
         {"attribution", "intensity", -EOPNOTSUPP, "not in this version yet; use timeshare"},
         {"attribution", "x", -EINVAL, "use timeshare"},
@@ -172,7 +171,7 @@ static void a_value_that_is_refused_changes_nothing(void **state)
     assert_int_equal(set(options, "sample-interval", "1h", NULL), -ERANGE);
     assert_int_equal(set(options, "metrics-path", "/health", NULL), -EINVAL);
     assert_int_equal(set(options, "listen-address", "", NULL), -EINVAL);
-    assert_int_equal(set(options, "idle-policy", "reserved", NULL), -EOPNOTSUPP);
+    assert_int_equal(set(options, "attribution", "intensity", NULL), -EOPNOTSUPP);
     the_defaults_are_those_of_the_manual(state);
 }
 
@@ -184,7 +183,7 @@ static void an_error_keeps_its_advice_whatever_the_length_of_the_value(void **st
     memset(value, 'x', sizeof(value) - 1);
     value[sizeof(value) - 1] = '\0';
     assert_int_equal(set(*state, "idle-policy", value, &err), -EINVAL);
-    assert_non_null(strstr(err.text, "use proportional, equal or none"));
+    assert_non_null(strstr(err.text, "use proportional, equal, reserved or none"));
     assert_int_equal(set(*state, "path.procfs", value, &err), -EINVAL);
     assert_non_null(strstr(err.text, "at most 4095"));
 }

@@ -1,0 +1,354 @@
+/* attribution/memory and gpu_memory: what nobody is seen to use, and whose it can be. */
+#include "pipeline_fixture.h"
+
+#define GB ((uint64_t)1 << 30)
+
+#define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+#define C "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
+
+/* The cgroup of these tests is a container's id. */
+static void own_by_container(const struct sample_process *who, struct workload_owner *ret_owner)
+{
+    *ret_owner =
+        (struct workload_owner){.kind = who->cgroup[0] ? WORKLOAD_CONTAINER : WORKLOAD_PROCESS};
+    snprintf(ret_owner->id, sizeof(ret_owner->id), "%s", who->cgroup);
+    snprintf(ret_owner->container_id, sizeof(ret_owner->container_id), "%s", who->cgroup);
+}
+
+static struct pipeline *new_pipeline(enum idle_policy policy)
+{
+    struct pipeline_options options = default_options();
+
+    options.find_owner = own_by_container;
+    options.gpu.idle_policy = policy;
+    return pipeline_with(options);
+}
+
+static void attach(struct pipeline *pipeline, const char *const *ids, const uint64_t *memory,
+                   size_t count)
+{
+    struct attached *attached = calloc(count, sizeof(*attached));
+
+    assert_non_null(attached);
+    for (size_t i = 0; i < count; i++) {
+        attached[i] = (struct attached){.owner = {.kind = WORKLOAD_CONTAINER}, .units = 1};
+        strcpy(attached[i].owner.id, ids[i]);
+        strcpy(attached[i].owner.container_id, ids[i]);
+        snprintf(attached[i].name, sizeof(attached[i].name), "%.1s", ids[i]);
+        attached[i].memory_bytes = memory ? memory[i] : 0;
+    }
+    pipeline_set_attached(pipeline, 0, attached, count);
+}
+
+static void listed(struct pipeline *pipeline, uint64_t t_us, uint32_t pid, uint64_t bytes)
+{
+    struct sample_listed entry = {pid, bytes};
+
+    feed(pipeline, (struct sample){
+                       .kind = SAMPLE_LIST,
+                       .t_us = t_us,
+                       .list = {.kind = SAMPLE_LIST_COMPUTE, .count = pid > 0, .entries = &entry}});
+}
+
+static void used(struct pipeline *pipeline, uint64_t t_us, uint64_t bytes)
+{
+    feed(pipeline, (struct sample){.kind = SAMPLE_GAUGE,
+                                   .t_us = t_us,
+                                   .gauge = {GPU_GAUGE_MEMORY_USED_BYTES, bytes}});
+}
+
+/* As often as it takes to be believed. */
+static void see(struct pipeline *pipeline, uint32_t pid, uint64_t known, uint64_t in_use)
+{
+    for (int i = 0; i < GPU_UNKNOWN_READINGS; i++) {
+        listed(pipeline, T0 + (uint64_t)i * SECOND, pid, known);
+        used(pipeline, T0 + (uint64_t)i * SECOND, in_use);
+    }
+}
+
+static const struct snapshot_container *row_of(const struct snapshot *snapshot, const char *id)
+{
+    for (size_t i = 0; i < snapshot->container_count; i++)
+        if (strcmp(snapshot->containers[i].container_id, id) == 0)
+            return &snapshot->containers[i];
+    return NULL;
+}
+
+static void the_unknown_belongs_to_the_container_without_a_visible_process(void **state)
+{
+    static const char *const ids[] = {A, B};
+    struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
+    struct snapshot *snapshot;
+
+    (void)state;
+    identify(pipeline, 0, T0, 5, T0, A, "worker");
+    attach(pipeline, ids, NULL, 2);
+    see(pipeline, 5, 2 * GB, 10 * GB);
+    snapshot = books(pipeline);
+    assert_true(snapshot->gpus[0].has_unknown);
+    assert_int_equal(snapshot->gpus[0].unknown_bytes, 8 * GB);
+    assert_true(snapshot->gpus[0].inference_active);
+    assert_int_equal(snapshot->container_count, 2);
+    assert_int_equal(row_of(snapshot, A)->bytes, 2 * GB);
+    assert_false(row_of(snapshot, A)->inferred);
+    assert_int_equal(row_of(snapshot, B)->bytes, 8 * GB);
+    assert_true(row_of(snapshot, B)->inferred);
+    assert_string_equal(row_of(snapshot, B)->name, "b");
+    assert_int_equal(snapshot->detected_count, 2);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void it_is_divided_by_what_they_asked_for_or_else_equally_and_to_the_byte(void **state)
+{
+    static const char *const ids[] = {A, B, C};
+    static const uint64_t asked[] = {10 * GB, 20 * GB, 70 * GB}, partly[] = {10 * GB, 0, 70 * GB};
+    struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
+    struct snapshot *snapshot;
+
+    (void)state;
+    see(pipeline, 0, 0, 1000);
+    attach(pipeline, ids, asked, 3);
+    snapshot = books(pipeline);
+    assert_int_equal(row_of(snapshot, A)->bytes, 100);
+    assert_int_equal(row_of(snapshot, B)->bytes, 200);
+    assert_int_equal(row_of(snapshot, C)->bytes, 700);
+    close_books(snapshot);
+    attach(pipeline, ids, partly, 3);
+    snapshot = books(pipeline);
+    assert_int_equal(row_of(snapshot, A)->bytes, 334);
+    assert_int_equal(row_of(snapshot, B)->bytes, 333);
+    assert_int_equal(row_of(snapshot, C)->bytes, 333);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void with_nobody_to_give_it_to_it_stays_unknown(void **state)
+{
+    static const char *const ids[] = {A};
+    struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
+    struct snapshot *snapshot;
+
+    (void)state;
+    identify(pipeline, 0, T0, 5, T0, A, "worker");
+    see(pipeline, 5, 2 * GB, 10 * GB);
+    attach(pipeline, ids, NULL, 1); /* it is seen: what it uses is known */
+    snapshot = books(pipeline);
+    assert_int_equal(snapshot->gpus[0].unknown_bytes, 8 * GB);
+    assert_false(snapshot->gpus[0].inference_active);
+    assert_int_equal(snapshot->container_count, 1);
+    assert_int_equal(row_of(snapshot, A)->bytes, 2 * GB);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void without_unknown_memory_nobody_has_any_but_all_are_detected(void **state)
+{
+    static const char *const ids[] = {A, B};
+    struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
+    struct snapshot *snapshot;
+
+    (void)state;
+    identify(pipeline, 0, T0, 5, T0, A, "worker");
+    attach(pipeline, ids, NULL, 2);
+    see(pipeline, 5, 2 * GB, GB); /* less is used than is known: two calls, two moments */
+    snapshot = books(pipeline);
+    assert_int_equal(snapshot->gpus[0].unknown_bytes, 0);
+    assert_false(snapshot->gpus[0].inference_active);
+    assert_false(row_of(snapshot, B)->has_bytes);
+    assert_int_equal(snapshot->detected_count, 2);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void a_process_that_allocates_between_two_calls_is_no_stranger(void **state)
+{
+    struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
+    struct snapshot *snapshot;
+
+    (void)state;
+    identify(pipeline, 0, T0, 5, T0, A, "worker");
+    see(pipeline, 5, 2 * GB, 2 * GB);
+    used(pipeline, T0 + 3 * SECOND, 6 * GB); /* the list comes later */
+    snapshot = books(pipeline);
+    assert_int_equal(snapshot->gpus[0].unknown_bytes, 0);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void what_the_driver_does_not_tell_is_not_inferred(void **state)
+{
+    struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
+    struct snapshot *snapshot;
+
+    (void)state;
+    see(pipeline, 5, SAMPLE_MEMORY_UNKNOWN, 10 * GB);
+    snapshot = books(pipeline);
+    assert_false(snapshot->gpus[0].has_unknown);
+    close_books(snapshot);
+    see(pipeline, 5, GB, 10 * GB);
+    used(pipeline, T0 + 60 * SECOND, 10 * GB); /* the list was not read for a minute */
+    snapshot = books(pipeline);
+    assert_false(snapshot->gpus[0].has_unknown);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+/* A second of 100 W in which the board is busy and nobody is listed or sampled. */
+static uint64_t busy_second(struct pipeline *pipeline, uint64_t t_us)
+{
+    struct gpu *gpu = pipeline->gpus[0];
+
+    if (!gpu->counter_seen)
+        energy(pipeline, 0, t_us, 0);
+    listed(pipeline, t_us + 1, 0, 0);
+    utilisation(pipeline, 0, t_us + TICK, 99);
+    ticks(pipeline, 0, t_us, t_us + SECOND, gpu->counter_uj, 100);
+    return t_us + SECOND;
+}
+
+static uint64_t inferred_uj(const struct pipeline *pipeline, const char *id)
+{
+    struct snapshot *snapshot = books(pipeline);
+    uint64_t energy_uj = 0;
+
+    for (size_t i = 0; i < snapshot->workload_count; i++)
+        if (strcmp(snapshot->workloads[i].id, id) == 0)
+            energy_uj += snapshot->workloads[i].account.energy_uj[TIER_ACTIVE][METHOD_INFERRED] +
+                         snapshot->workloads[i].account.energy_uj[TIER_IDLE][METHOD_INFERRED];
+    close_books(snapshot);
+    return energy_uj;
+}
+
+static void work_that_nobody_is_seen_to_do_is_the_one_containers_that_can(void **state)
+{
+    static const char *const ids[] = {A};
+    struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
+    struct snapshot *snapshot;
+
+    (void)state;
+    attach(pipeline, ids, NULL, 1);
+    busy_second(pipeline, busy_second(pipeline, T0));
+    pipeline_finish(pipeline);
+    assert_int_equal(inferred_uj(pipeline, A), 200 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_CONTAINER, A), 200 * JOULE);
+    assert_int_equal(unowned_uj(pipeline, UNOWNED_UNATTRIBUTED), 0);
+    snapshot = books(pipeline);
+    assert_int_equal(snapshot->process_count, 1);
+    assert_true(snapshot->processes[0].held); /* it has no pid to be shown with */
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void samples_of_strangers_go_to_those_who_are_not_seen(void **state)
+{
+    static const char *const ids[] = {A, B, C};
+    static const uint64_t asked[] = {10 * GB, 10 * GB, 30 * GB};
+    struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
+    uint64_t sum;
+
+    (void)state;
+    identify(pipeline, 0, T0, 5, T0, A, "worker");
+    attach(pipeline, ids, asked, 3);
+    energy(pipeline, 0, T0, 0);
+    LIST(pipeline, T0 + 1, 5);
+    label(pipeline, 0, T0 + 2 * TICK, 5, T0 + TICK, 99);
+    label(pipeline, 0, T0 + 4 * TICK, 999, T0 + 3 * TICK, 99); /* whom nobody knows */
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
+    pipeline_finish(pipeline);
+    assert_in_range(workload_uj(pipeline, WORKLOAD_CONTAINER, A), 49 * JOULE, 51 * JOULE);
+    assert_int_equal(inferred_uj(pipeline, A), 0);
+    sum = inferred_uj(pipeline, B) + inferred_uj(pipeline, C);
+    assert_in_range(sum, 49 * JOULE, 51 * JOULE);
+    assert_in_range(inferred_uj(pipeline, C), sum * 74 / 100, sum * 76 / 100);
+    pipeline_free(pipeline);
+}
+
+static void without_candidates_such_work_stays_unattributed(void **state)
+{
+    struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
+
+    (void)state;
+    busy_second(pipeline, T0);
+    pipeline_finish(pipeline);
+    assert_int_equal(unowned_uj(pipeline, UNOWNED_UNATTRIBUTED), 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
+/* A second of 100 W in which nothing runs. */
+static uint64_t idle_second(struct pipeline *pipeline, uint64_t t_us)
+{
+    if (!pipeline->gpus[0]->counter_seen)
+        energy(pipeline, 0, t_us, 0);
+    listed(pipeline, t_us + 1, 0, 0);
+    utilisation(pipeline, 0, t_us + TICK, 0);
+    ticks(pipeline, 0, t_us, t_us + SECOND, pipeline->gpus[0]->counter_uj, 100);
+    return t_us + SECOND;
+}
+
+static void who_was_given_an_idle_board_pays_for_it_where_that_is_the_policy(void **state)
+{
+    static const char *const ids[] = {A, B};
+    struct pipeline *pipeline = new_pipeline(IDLE_POLICY_RESERVED);
+
+    (void)state;
+    idle_second(pipeline, idle_second(pipeline, T0)); /* nobody was given it yet */
+    pipeline_finish(pipeline);
+    assert_int_equal(unowned_uj(pipeline, UNOWNED_IDLE), 200 * JOULE);
+    attach(pipeline, ids, NULL, 2);
+    idle_second(pipeline, T0 + 2 * SECOND);
+    pipeline_finish(pipeline);
+    assert_int_equal(unowned_uj(pipeline, UNOWNED_IDLE), 200 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_CONTAINER, A), 50 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_CONTAINER, B), 50 * JOULE);
+    assert_int_equal(inferred_uj(pipeline, A), 0); /* it is not a guess */
+    pipeline_free(pipeline);
+}
+
+static void five_thousand_containers_at_one_board_are_no_trouble(void **state)
+{
+    struct pipeline *pipeline = new_pipeline(IDLE_POLICY_RESERVED);
+    struct attached *attached = calloc(5000, sizeof(*attached));
+    struct snapshot *snapshot;
+    uint64_t sum = 0;
+
+    (void)state;
+    assert_non_null(attached);
+    for (unsigned i = 0; i < 5000; i++) {
+        attached[i] = (struct attached){.owner = {.kind = WORKLOAD_CONTAINER}, .units = 1};
+        snprintf(attached[i].owner.id, sizeof(attached[i].owner.id), "%064x", i);
+        snprintf(attached[i].owner.container_id, sizeof(attached[i].owner.container_id), "%064x",
+                 i);
+    }
+    pipeline_set_attached(pipeline, 0, attached, 5000);
+    see(pipeline, 0, 0, 10 * GB + 7);
+    busy_second(pipeline, T0 + 10 * SECOND);
+    pipeline_finish(pipeline);
+    snapshot = books(pipeline);
+    for (size_t i = 0; i < snapshot->container_count; i++)
+        sum += snapshot->containers[i].bytes;
+    assert_int_equal(sum, 10 * GB + 7);
+    assert_int_equal(snapshot->detected_count, 5000);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_unknown_belongs_to_the_container_without_a_visible_process),
+        cmocka_unit_test(it_is_divided_by_what_they_asked_for_or_else_equally_and_to_the_byte),
+        cmocka_unit_test(with_nobody_to_give_it_to_it_stays_unknown),
+        cmocka_unit_test(without_unknown_memory_nobody_has_any_but_all_are_detected),
+        cmocka_unit_test(a_process_that_allocates_between_two_calls_is_no_stranger),
+        cmocka_unit_test(what_the_driver_does_not_tell_is_not_inferred),
+        cmocka_unit_test(work_that_nobody_is_seen_to_do_is_the_one_containers_that_can),
+        cmocka_unit_test(samples_of_strangers_go_to_those_who_are_not_seen),
+        cmocka_unit_test(without_candidates_such_work_stays_unattributed),
+        cmocka_unit_test(who_was_given_an_idle_board_pays_for_it_where_that_is_the_policy),
+        cmocka_unit_test(five_thousand_containers_at_one_board_are_no_trouble),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
