@@ -93,7 +93,8 @@ static int take_slot(struct source *source, uint32_t *ret_index)
     size_t slots = MAX(source->slots * 2, (size_t)64);
     struct entry *entries;
 
-    while (source->free_from < source->slots && source->entries[source->free_from].id[0] != '\0')
+    while (source->entries && source->free_from < source->slots &&
+           source->entries[source->free_from].id[0] != '\0')
         source->free_from++;
     if (source->free_from == source->slots) {
         entries = realloc(source->entries, slots * sizeof(*entries));
