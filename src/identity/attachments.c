@@ -96,7 +96,7 @@ static int take_slot(struct source *source, uint32_t *ret_index)
     while (source->entries && source->free_from < source->slots &&
            source->entries[source->free_from].id[0] != '\0')
         source->free_from++;
-    if (source->free_from == source->slots) {
+    if (!source->entries || source->free_from == source->slots) {
         entries = realloc(source->entries, slots * sizeof(*entries));
         if (!entries)
             return -ENOMEM;

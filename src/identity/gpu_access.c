@@ -111,6 +111,13 @@ void gpu_access_add_path(struct gpu_access_list *list, struct span path)
                        &(struct gpu_access){.kind = ALLOCATION_MINOR, .index = (uint32_t)minor});
 }
 
+/* What stands before the memory: the slices, "1g." or "1g". */
+static bool ends_in_slices(struct span text)
+{
+    span_strip_suffix(&text, ".");
+    return span_strip_suffix(&text, "g") && text.len > 0 && is_digit(text.data[text.len - 1]);
+}
+
 uint64_t gpu_access_profile_bytes(struct span profile)
 {
     const char *unit = profile.len > 0 ? memmem(profile.data, profile.len, "gb", 2) : NULL;
@@ -119,5 +126,8 @@ uint64_t gpu_access_profile_bytes(struct span profile)
 
     while (unit && digits.data > profile.data && is_digit(digits.data[-1]))
         digits = (struct span){digits.data - 1, digits.len + 1};
-    return parse_u64_max(digits, 4096, &gib) == 0 ? gib << 30 : 0;
+    if (parse_u64_max(digits, 4096, &gib) < 0)
+        return 0;
+    profile.len = (size_t)(digits.data - profile.data);
+    return ends_in_slices(profile) ? gib << 30 : 0;
 }

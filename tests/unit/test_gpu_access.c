@@ -162,7 +162,10 @@ static void a_mig_profile_tells_its_memory(void **state)
         {"gi1", 0},
         {"gb", 0},
         {"", 0},
-        {"99999999999999999999gb", 0},
+        {"1g.99999999999999999999gb", 0},
+        {"example.com/80gb-card", 0},
+        {"10gb", 0},
+        {"g.10gb", 0},
     };
 
     (void)state;
