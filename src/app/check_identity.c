@@ -33,7 +33,8 @@ static void check_cgroups(struct report *report, const struct host *host)
                    "processes cannot be read: %s", strerror(-r));
     else if (stats.outside > 0)
         report_add(report, "owners", VERDICT_LIMITED,
-                   "run in the host's cgroup namespace (docker: --cgroupns=host)",
+                   "run in the host's cgroup namespace (docker: --cgroupns=host), or mount the "
+                   "host's /sys and give it with --path.sysfs",
                    "%llu of %llu processes are outside of our cgroup namespace",
                    (unsigned long long)stats.outside, (unsigned long long)stats.processes);
     else

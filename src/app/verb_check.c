@@ -141,7 +141,7 @@ int verb_check(const struct cli *cli)
 {
     const struct options *options = &cli->options;
     _cleanup_free_ struct report *report = calloc(1, sizeof(*report));
-    struct host host = {-1, -1, -1};
+    struct host host = {-1, -1, -1, NULL};
     struct error err = {"out of memory"};
     struct buffer text;
     int status;

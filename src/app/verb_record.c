@@ -128,7 +128,7 @@ int verb_record(const struct cli *cli)
     const struct pipeline_options books = verb_pipeline_options(options, true);
     struct recording recording = {0};
     struct source_set sources;
-    struct host host = {-1, -1, -1};
+    struct host host = {-1, -1, -1, NULL};
     _cleanup_close_ int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct error err = {"out of memory"};
     int r, closed, status = EXIT_FAILED;

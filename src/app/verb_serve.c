@@ -26,7 +26,7 @@ int verb_serve(const struct cli *cli)
     bool with_api = options->kubernetes_api && !options->replay_path;
     struct collector *collector = NULL;
     struct api_config api;
-    struct host host = {-1, -1, -1};
+    struct host host = {-1, -1, -1, NULL};
     int fds[LISTEN_MAX];
     size_t fd_count = 0;
     struct error err;

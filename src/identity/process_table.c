@@ -192,7 +192,7 @@ static int read_cgroups(struct process_table *table, int process_fd, struct proc
     int r;
 
     table->stats.files_read++;
-    r = fs_read_at(process_fd, "cgroup", table->buffer, sizeof(table->buffer), &bytes.len);
+    r = proc_read_cgroup(table->host, process_fd, table->buffer, sizeof(table->buffer), &bytes.len);
     if (r == -ENOENT || r == -ESRCH)
         return -ESRCH;
     if (r < 0)

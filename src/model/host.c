@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/macros.h"
+#include "model/cgroup_root.h"
 
 static int open_root(const char *flag, const char *path, int *ret_fd, struct error *err)
 {
@@ -29,7 +31,9 @@ int host_open(const char *procfs_path, const char *sysfs_path, const char *rootf
         (r = open_root("--path.sysfs", sysfs_path, &sysfs, err)) < 0 ||
         (r = open_root("--path.rootfs", rootfs_path, &rootfs, err)) < 0)
         return r;
-    *ret_host = (struct host){TAKE_FD(procfs), TAKE_FD(sysfs), TAKE_FD(rootfs)};
+    *ret_host = (struct host){TAKE_FD(procfs), TAKE_FD(sysfs), TAKE_FD(rootfs), NULL};
+    /* Without, processes count as outside: `check` and a metric say so. */
+    (void)cgroup_root_find(ret_host, &ret_host->cgroup_root);
     return 0;
 }
 
@@ -38,5 +42,6 @@ void host_close(struct host *host)
     cleanup_close(&host->procfs_fd);
     cleanup_close(&host->sysfs_fd);
     cleanup_close(&host->rootfs_fd);
-    *host = (struct host){-1, -1, -1};
+    free(host->cgroup_root);
+    *host = (struct host){-1, -1, -1, NULL};
 }

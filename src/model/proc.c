@@ -10,6 +10,7 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
+#include "model/cgroup_root.h"
 
 enum { STAT_BYTES = 4096, STATUS_BYTES = 4096, KERNEL_STAT_BYTES = 1 << 20 };
 
@@ -126,6 +127,19 @@ uint32_t proc_read_uid(int process_fd)
     return uid;
 }
 
+int proc_read_cgroup(const struct host *host, int process_fd, char *buffer, size_t size_bytes,
+                     size_t *ret_len)
+{
+    size_t len;
+    int r = fs_read_at(process_fd, "cgroup", buffer, size_bytes, &len);
+
+    if (r == 0 && host->cgroup_root)
+        r = cgroup_root_apply(span_of(host->cgroup_root), buffer, size_bytes, &len);
+    if (r == 0)
+        *ret_len = len;
+    return r;
+}
+
 int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
                   struct sample_process *ret_process)
 {
@@ -144,7 +158,7 @@ int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *
         return -ESRCH;
     if (reader->boot_us > 0 && hertz > 0)
         process.start_us = reader->boot_us + ticks * USEC_PER_SEC / (uint64_t)hertz;
-    if (fs_read_at(fd, "cgroup", cgroup, sizeof(cgroup), &len) < 0)
+    if (proc_read_cgroup(reader->host, fd, cgroup, sizeof(cgroup), &len) < 0)
         len = 0;
     process.uid = proc_read_uid(fd);
     process.cgroup = arena_copy(arena, cgroup, len);

@@ -36,3 +36,8 @@ int proc_open(const struct host *host, uint32_t pid);
 
 /* SAMPLE_UID_UNKNOWN if it cannot be read. */
 uint32_t proc_read_uid(int process_fd);
+
+/* /proc/PID/cgroup, NUL-terminated, with paths from the node's root where that is known. 0 or
+ * -errno as of fs_read_at. */
+int proc_read_cgroup(const struct host *host, int process_fd, char *buffer, size_t size_bytes,
+                     size_t *ret_len);

@@ -136,7 +136,7 @@ static struct machine new_machine(const char *cgroup)
     snprintf(path, sizeof(path), "%s/etc", machine.path);
     mkdir(path, 0755);
     fd = open(machine.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    machine.host = (struct host){fd, -1, fd};
+    machine.host = (struct host){fd, -1, fd, NULL};
     put(&machine, "etc/passwd", passwd, strlen(passwd));
     put(&machine, "7/status", status, strlen(status));
     put(&machine, "7/cgroup", cgroup, strlen(cgroup));

@@ -58,7 +58,7 @@ static void an_error_names_the_flag_the_path_and_the_reason_and_leaves_nothing_o
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct host host = {77, 77, 77};
+        struct host host = {77, 77, 77, NULL};
         struct error err = {""};
 
         assert_int_equal(host_open(cases[i].procfs, cases[i].sysfs, cases[i].rootfs, &host, &err),

@@ -41,7 +41,7 @@ static struct rig new_rig(bool names_from_elsewhere)
 
     assert_non_null(mkdtemp(rig.path));
     fd = open(rig.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    rig.host = (struct host){fd, -1, fd};
+    rig.host = (struct host){fd, -1, fd, NULL};
     assert_int_equal(mkdirat(fd, "etc", 0755), 0);
     put(&rig, "etc/passwd", "alice:x:1000:1000::/home/alice:/bin/sh\n");
     assert_int_equal(

@@ -197,7 +197,7 @@ static int set_up(void **state)
 
     if (!fixture)
         return -1;
-    fixture->host = (struct host){open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1, -1};
+    fixture->host = (struct host){open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1, -1, NULL};
     arena_init(&fixture->arena, 16 << 20);
     *state = fixture;
     return 0;

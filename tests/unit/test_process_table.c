@@ -40,7 +40,8 @@ static int set_up(void **state)
     strcpy(fixture->path, "/tmp/test_process_table.XXXXXX");
     if (!mkdtemp(fixture->path))
         return -1;
-    fixture->host = (struct host){open(fixture->path, O_PATH | O_DIRECTORY | O_CLOEXEC), -1, -1};
+    fixture->host =
+        (struct host){open(fixture->path, O_PATH | O_DIRECTORY | O_CLOEXEC), -1, -1, NULL};
     *state = fixture;
     return process_table_new(&fixture->host, &fixture->table);
 }
@@ -596,7 +597,7 @@ static void after_any_changes_a_table_says_what_a_new_one_says(void **state)
 /* Against this node's own procfs. */
 static void a_child_has_the_owner_that_we_have_and_is_not_read_again(void **state)
 {
-    struct host host = {open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1, -1};
+    struct host host = {open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1, -1, NULL};
     struct process_table_stats first, steady;
     struct process_table *table;
     pid_t child;
