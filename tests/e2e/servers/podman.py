@@ -16,6 +16,12 @@ class Podman(Server):
         root = self.stage.write("root.tar", busybox.root_tar())
         self.call("import", root, "busybox:test")
 
+    def build(self, directory, tag, timeout=400, **build_args):
+        """An image from a Dockerfile. Its steps use the machine's network, for packages."""
+        return self.stage.run(*self.options(), "build", "--network=host", f"--tag={tag}",
+                              *(f"--build-arg={key}={value}" for key, value in build_args.items()),
+                              directory, timeout=timeout)
+
     def service(self):
         """Starts the API; returns its socket. Containers outlive daemon.stop()."""
         socket = self.stage.path("podman.sock")

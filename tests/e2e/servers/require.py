@@ -5,6 +5,8 @@ import shutil
 import sys
 import unittest
 
+from harness import SOURCE_ROOT
+
 # A user's PATH may lack where daemons are.
 PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin"])
 
@@ -32,6 +34,14 @@ def command(name):
     path = shutil.which(name, path=PATH)
     if not path:
         missing(f"{name} is not installed: run 'tools/setup servers'")
+    return path
+
+
+def cached(name):
+    """A file below .cache/ that `tools/setup servers` makes."""
+    path = os.path.join(SOURCE_ROOT, ".cache", name)
+    if not os.path.exists(path):
+        missing(f".cache/{name} is not there: run 'tools/setup servers'")
     return path
 
 

@@ -53,10 +53,10 @@ class Stage:
         self.daemons.append(Daemon(self.inside(*command), log_path))
         return self.daemons[-1]
 
-    def run(self, *command, env=None):
+    def run(self, *command, env=None, timeout=60):
         """A command to its end; returns what it wrote to stdout."""
         done = subprocess.run(self.inside(*command), stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=60, env=env)
+                              text=True, timeout=timeout, env=env)
         if done.returncode != 0:
             raise AssertionError(f"{' '.join(command)}: exit status {done.returncode}\n"
                                  + done.stderr)
