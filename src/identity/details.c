@@ -138,13 +138,14 @@ static struct span read_front(int dir_fd, const char *path, char *buffer, size_t
     return text;
 }
 
-static bool is_still_owned(int process_fd, const struct workload_owner *owner)
+static bool is_still_owned(const struct host *host, int process_fd,
+                           const struct workload_owner *owner)
 {
     char text[PROC_CGROUP_BYTES];
     struct workload_owner now;
     size_t len;
 
-    if (fs_read_at(process_fd, "cgroup", text, sizeof(text), &len) < 0)
+    if (proc_read_cgroup(host, process_fd, text, sizeof(text), &len) < 0)
         return false;
     owner_of_cgroup_file((struct span){text, len}, OWNER_UID_UNKNOWN, &now);
     return now.kind == owner->kind && strcmp(now.id, owner->id) == 0;
@@ -222,7 +223,7 @@ int details_read(const struct host *host, uint32_t pid, const struct workload_ow
         return 0;
     }
     fd = proc_open(host, pid);
-    if (fd < 0 || !is_still_owned(fd, owner)) {
+    if (fd < 0 || !is_still_owned(host, fd, owner)) {
         details_done(&details);
         return -ESRCH;
     }

@@ -116,7 +116,8 @@ int device_nodes_find(const struct host *host, uint32_t pid, const struct worklo
 
     if (process_fd < 0)
         return process_fd;
-    if (fs_read_at(process_fd, "cgroup", cgroup_text, sizeof(cgroup_text), &cgroup_file.len) < 0 ||
+    if (proc_read_cgroup(host, process_fd, cgroup_text, sizeof(cgroup_text), &cgroup_file.len) <
+            0 ||
         !is_owned(cgroup_file, owner))
         return -ESRCH;
     if (dev_fd < 0)

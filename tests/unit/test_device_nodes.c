@@ -46,7 +46,7 @@ static int set_up(void **state)
     mkdirat(fixture->fd, "proc", 0700);
     mkdirat(fixture->fd, "sys", 0700);
     fixture->host = (struct host){openat(fixture->fd, "proc", O_PATH | O_CLOEXEC),
-                                  openat(fixture->fd, "sys", O_PATH | O_CLOEXEC), -1};
+                                  openat(fixture->fd, "sys", O_PATH | O_CLOEXEC), -1, NULL};
     *state = fixture;
     return process_table_new(&fixture->host, &fixture->table) < 0 ||
                    attachments_new(&fixture->attachments) < 0
