@@ -56,7 +56,7 @@ static void add_nodes(const struct view *view, struct gpu_access_list *gpus)
     /* Nothing can be done with a GPU without it: one look is enough in nearly every container. */
     if (!has_node(view, "nvidiactl", GPU_NODE_MAJOR, GPU_CONTROL_MINOR))
         return;
-    for (uint32_t i = 0; i < GPU_NODE_MINORS; i++) {
+    for (uint32_t i = 0; i < GPU_ACCESS_MAX; i++) {
         char name[32];
 
         snprintf(name, sizeof(name), "nvidia%u", i);
