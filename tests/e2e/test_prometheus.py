@@ -1,32 +1,18 @@
 """A real Prometheus scrapes the exporter in both formats, and its numbers balance."""
-import json
 import os
-import re
-import subprocess
 import tempfile
 import threading
 import unittest
-import urllib.parse
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from harness import TEXT, Exporter, TestCase, Trace, ask, prometheus_tool, wait_until
+from harness import TEXT, Exporter, TestCase, Trace, ask, wait_until
+from prometheus import Prometheus
 
 JOBS = ("openmetrics", "text")
 METERS = 3
 SCRAPES = 11  # once a second: over two rounds of the trace, and more
 HOSTILE_NAME = b'evil"\n\\name'
-
-CONFIG = """\
-global: {scrape_interval: 1s, scrape_timeout: 1s}
-scrape_configs:
-- job_name: openmetrics
-  honor_labels: true
-  static_configs: [{targets: ['%s']}]
-- job_name: text
-  honor_labels: true
-  static_configs: [{targets: ['%s']}]
-"""
 
 OFF_BALANCE = """\
 abs(wattribute_meter_energy_joules_total
@@ -71,69 +57,6 @@ def text_only(address):
             thread.join()
 
 
-class Prometheus:
-    """A server of our own in a private directory, for a with statement."""
-
-    def __init__(self, directory, *targets):
-        config = os.path.join(directory, "prometheus.yml")
-        with open(config, "w") as file:
-            file.write(CONFIG % targets)
-        self.log_path = os.path.join(directory, "prometheus.log")
-        with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen(
-                [prometheus_tool("prometheus"), f"--config.file={config}",
-                 f"--storage.tsdb.path={directory}/data", "--web.listen-address=127.0.0.1:0"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=directory)
-
-    def __enter__(self):
-        try:
-            self.address = wait_until("Prometheus says where it listens", self.find_address, 30)
-            wait_until("Prometheus is ready", lambda: self.ask("/-/ready").status == 200, 30)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *ignored):
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-    def find_address(self):
-        with open(self.log_path) as file:
-            text = file.read()
-        if self.process.poll() is not None:
-            raise AssertionError(f"Prometheus ended:\n{text}")
-        found = re.search(r'msg="Listening on" address=(\S+)', text)
-        return found and found[1]
-
-    def ask(self, path):
-        return ask(self.address, path)
-
-    def api(self, path, **parameters):
-        answer = json.loads(self.ask(f"/api/v1/{path}?" + urllib.parse.urlencode(parameters)).body)
-        if answer["status"] != "success":
-            raise AssertionError(answer)
-        return answer["data"]
-
-    def query(self, text):
-        """{(job, meter_id or ""): value} of an instant query."""
-        return {(row["metric"]["job"], row["metric"].get("meter_id", "")): float(row["value"][1])
-                for row in self.api("query", query=text)["result"]}
-
-    def own(self, name):
-        """The sum over a metric that Prometheus has of itself."""
-        lines = self.ask("/metrics").body.decode().splitlines()
-        values = [float(line.split()[-1]) for line in lines
-                  if line.startswith((name + " ", name + "{"))]
-        if not values:
-            raise AssertionError(f"Prometheus has no {name}")
-        return sum(values)
-
-
 class Scraped(TestCase):
     @classmethod
     def setUpClass(cls):
@@ -144,7 +67,8 @@ class Scraped(TestCase):
         first, second = (stack.enter_context(Exporter("--replay", trace, "--sample-interval=200ms"))
                          for _ in JOBS)
         proxy = stack.enter_context(text_only(second.address))
-        cls.prometheus = stack.enter_context(Prometheus(directory, first.address, proxy))
+        cls.prometheus = stack.enter_context(Prometheus(
+            directory, openmetrics=[first.address], text=[proxy]))
         wait_until("both were scraped often enough", lambda: min(
             cls.prometheus.query("count_over_time(up[5m])").get((job, ""), 0)
             for job in JOBS) >= SCRAPES, 40)

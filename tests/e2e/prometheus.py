@@ -1,0 +1,88 @@
+"""A real Prometheus that scrapes every second."""
+import json
+import os
+import re
+import subprocess
+import urllib.parse
+
+from harness import ask, prometheus_tool, wait_until
+
+CONFIG = """\
+global: {scrape_interval: 1s, scrape_timeout: 1s}
+scrape_configs:
+"""
+JOB = """\
+- job_name: %s
+  honor_labels: true
+  static_configs: [{targets: %s}]
+"""
+
+
+class Prometheus:
+    """A server of our own in a private directory, for a with statement; jobs are lists of addresses."""
+
+    def __init__(self, directory, **jobs):
+        config = os.path.join(directory, "prometheus.yml")
+        with open(config, "w") as file:
+            file.write(CONFIG + "".join(JOB % (name, targets) for name, targets in jobs.items()))
+        self.log_path = os.path.join(directory, "prometheus.log")
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                [prometheus_tool("prometheus"), f"--config.file={config}",
+                 f"--storage.tsdb.path={directory}/data", "--web.listen-address=127.0.0.1:0"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=directory)
+
+    def __enter__(self):
+        try:
+            self.address = wait_until("Prometheus says where it listens", self.find_address, 30)
+            wait_until("Prometheus is ready", lambda: self.ask("/-/ready").status == 200, 30)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *ignored):
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def find_address(self):
+        with open(self.log_path) as file:
+            text = file.read()
+        if self.process.poll() is not None:
+            raise AssertionError(f"Prometheus ended:\n{text}")
+        found = re.search(r'msg="Listening on" address=(\S+)', text)
+        return found and found[1]
+
+    def ask(self, path):
+        return ask(self.address, path)
+
+    def api(self, path, **parameters):
+        answer = json.loads(self.ask(f"/api/v1/{path}?" + urllib.parse.urlencode(parameters)).body)
+        if answer["status"] != "success":
+            raise AssertionError(answer)
+        return answer["data"]
+
+    def rows(self, text):
+        """[(labels, value)] of an instant query; a scalar is one without labels."""
+        data = self.api("query", query=text)
+        if data["resultType"] == "scalar":
+            return [({}, float(data["result"][1]))]
+        return [(row["metric"], float(row["value"][1])) for row in data["result"]]
+
+    def query(self, text):
+        """{(job, meter_id or ""): value} of an instant query."""
+        return {(labels["job"], labels.get("meter_id", "")): value
+                for labels, value in self.rows(text)}
+
+    def own(self, name):
+        """The sum over a metric that Prometheus has of itself."""
+        lines = self.ask("/metrics").body.decode().splitlines()
+        values = [float(line.split()[-1]) for line in lines
+                  if line.startswith((name + " ", name + "{"))]
+        if not values:
+            raise AssertionError(f"Prometheus has no {name}")
+        return sum(values)
