@@ -4,6 +4,7 @@ docs/troubleshooting.md quotes is one that the program has.
 A pod, a container and a Slurm job, all real processes in cgroups of those shapes, are on two fake GPUs; a second
 container was given one of them and is not seen. Two exporters watch, as two nodes would.
 """
+import errno
 import glob
 import json
 import os
@@ -56,6 +57,65 @@ def without_threshold(alert):
     if count != 1:
         raise AssertionError(f"an alert ends with a comparison to a number: {alert}")
     return bare
+
+
+# --- the messages ---
+
+LITERAL = r'"((?:[^"\\\n]|\\.)*)"'
+
+
+def literals():
+    """The strings of the program, those that the compiler joins as one."""
+    for path in glob.glob(f"{SOURCE_ROOT}/src/**/*.c", recursive=True):
+        with open(path) as file:
+            text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
+        for found in re.finditer(rf"{LITERAL}(?:\s*{LITERAL})*", text):
+            yield re.sub(r"\\(.)", r"\1", "".join(re.findall(LITERAL, found[0])))
+
+
+class Messages(TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.literals = set(literals())
+        with open(f"{SOURCE_ROOT}/docs/troubleshooting.md") as file:
+            cls.page = file.read()
+
+    def quoted(self, pattern):
+        found = re.findall(pattern, self.page)
+        self.assertGreater(len(found), 3, pattern)
+        return found
+
+    def test_every_log_message_is_one_to_the_letter(self):
+        self.assertEqual(set(), set(self.quoted(r'`msg="([^"]*)"')) - {"..."} - self.literals)
+
+    def test_every_error_is_made_of_what_the_program_says(self):
+        texts = self.quoted(r'`error="([^"]*)"') + self.quoted(r"`(?:wattribute:|503) ([^`]+)`")
+        system = {os.strerror(number) for number in (errno.EADDRINUSE, errno.EACCES)}
+        for text in texts:
+            for piece in re.split(r"\.\.\.|: |; ", text):
+                with self.subTest(text, piece=piece):
+                    self.assertTrue(piece.strip() in {"", *system} or
+                                    any(piece in literal for literal in self.literals))
+
+    def test_every_link_of_the_manual_leads_somewhere(self):
+        pages = [f"{SOURCE_ROOT}/README.md", *glob.glob(f"{SOURCE_ROOT}/docs/*.md")]
+        anchors = {os.path.realpath(path): headings(path) for path in pages}
+        for path in pages:
+            with open(path) as file:
+                links = re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", file.read())
+            for target, anchor in links:
+                with self.subTest(path, target=target, anchor=anchor):
+                    found = os.path.realpath(os.path.join(os.path.dirname(path), target) if target else path)
+                    self.assertTrue(os.path.exists(found))
+                    self.assertTrue(not anchor or anchor in anchors[found])
+
+
+def headings(path):
+    """As GitHub makes anchors of them."""
+    with open(path) as file:
+        titles = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", file.read(), flags=re.DOTALL | re.MULTILINE),
+                            re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 # --- the node ---
