@@ -1,5 +1,5 @@
 """The manual's word is kept: every query of docs/*.md is run by a real Prometheus, and every message that
-docs/troubleshooting.md quotes is one that the program has.
+docs/troubleshooting.md quotes is one that the program has; links lead somewhere.
 
 A pod, a container and a Slurm job, all real processes in cgroups of those shapes, are on two fake GPUs; a second
 container was given one of them and is not seen. Two exporters watch, as two nodes would.
@@ -59,7 +59,7 @@ def without_threshold(alert):
     return bare
 
 
-# --- the messages ---
+# --- the messages and links ---
 
 LITERAL = r'"((?:[^"\\\n]|\\.)*)"'
 
@@ -73,7 +73,15 @@ def literals():
             yield re.sub(r"\\(.)", r"\1", "".join(re.findall(LITERAL, found[0])))
 
 
-class Messages(TestCase):
+def headings(path):
+    """As GitHub makes anchors of them."""
+    with open(path) as file:
+        titles = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", file.read(), flags=re.DOTALL | re.MULTILINE),
+                            re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+class Manual(TestCase):
     @classmethod
     def setUpClass(cls):
         cls.literals = set(literals())
@@ -108,14 +116,6 @@ class Messages(TestCase):
                     found = os.path.realpath(os.path.join(os.path.dirname(path), target) if target else path)
                     self.assertTrue(os.path.exists(found))
                     self.assertTrue(not anchor or anchor in anchors[found])
-
-
-def headings(path):
-    """As GitHub makes anchors of them."""
-    with open(path) as file:
-        titles = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", file.read(), flags=re.DOTALL | re.MULTILINE),
-                            re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 # --- the node ---
