@@ -309,6 +309,7 @@ static void take_utilisation(struct gpu *gpu, uint64_t t_us,
     struct window *window = open_window(gpu);
 
     window->busiest_percent = MAX(window->busiest_percent, utilisation->gpu_percent);
+    window->saw_utilisation = true;
     set_gauge(gpu, GPU_GAUGE_UTILISATION_PERCENT, t_us, utilisation->gpu_percent);
     set_gauge(gpu, GPU_GAUGE_MEMORY_UTILISATION_PERCENT, t_us, utilisation->memory_percent);
     if (utilisation->sm_clock_mhz > 0)

@@ -338,7 +338,8 @@ int gpu_settle_window(struct gpu *gpu, const struct window *window)
         share_out_mps(gpu, window, &evidence);
 
     sampled = evidence.known_weight + evidence.unknown_weight > 0;
-    busy = sampled || window->busiest_percent > 0;
+    busy = sampled || window->busiest_percent > 0 ||
+           (!window->saw_utilisation && evidence.claimant_count > 0); /* nobody can say: not idle */
     if (busy && !sampled && evidence.claimant_count == 0)
         gather_leavers(gpu, window, &evidence);
     if (evidence.unknown_weight > 0 || (busy && evidence.claimant_count == 0))

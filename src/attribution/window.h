@@ -22,6 +22,7 @@ struct window {
     uint64_t energy_uj;
     uint8_t lists_renewed;   /* bits: kinds of list that were read soon after its begin */
     uint8_t busiest_percent; /* the highest device utilisation read */
+    bool saw_utilisation;    /* it was read at all: with MIG it cannot be */
     bool saw_context;        /* the lists in force named somebody at some time */
     bool saw_no_context;     /* they named nobody at some time */
     struct presence *presences;

@@ -162,11 +162,18 @@ static void without_context_and_utilisation_everything_is_idle(void **state)
 /* 77 W without a context, 122 W with one; the counter stands at 398 J at T0 + 4 s. */
 static void learn_levels(struct pipeline *pipeline, const uint32_t pids[4])
 {
+    uint64_t counter_uj = 0;
+
     LIST(pipeline, T0, 0);
     energy(pipeline, 0, T0, 0);
-    ticks(pipeline, 0, T0, T0 + 2 * SECOND, 0, 77);
-    list(pipeline, 0, T0 + 2 * SECOND, SAMPLE_LIST_COMPUTE, pids); /* in the third window */
-    ticks(pipeline, 0, T0 + 2 * SECOND, T0 + 4 * SECOND, 154 * JOULE, 122);
+    for (uint64_t s = 0; s < 4; s++) {
+        uint64_t from_us = T0 + s * SECOND;
+
+        if (s == 2)
+            list(pipeline, 0, from_us, SAMPLE_LIST_COMPUTE, pids); /* in the third window */
+        utilisation(pipeline, 0, from_us + 1, 0);
+        counter_uj = ticks(pipeline, 0, from_us, from_us + SECOND, counter_uj, s < 2 ? 77 : 122);
+    }
 }
 
 static void the_context_step_is_shared_equally_over_workloads_and_not_over_pids(void **state)
@@ -200,6 +207,30 @@ static void what_lies_above_the_learned_level_is_active(void **state)
     /* Before the level was known, the context's own 45 W were active too, for one window. */
     assert_int_equal(process_on(pipeline, 0, 1).active_uj, (45 + 400 - 122) * JOULE);
     pipeline_free(pipeline);
+}
+
+/* With MIG the driver has neither samples nor a utilisation. */
+static void where_nobody_can_say_who_is_active_the_only_process_pays(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    struct pipeline *two = pipeline_with(default_options());
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    energy(two, 0, T0, 0);
+    for (uint64_t s = 0; s < 4; s++) {
+        LIST(pipeline, T0 + s * SECOND + 1, 1);
+        ticks(pipeline, 0, T0 + s * SECOND, T0 + (s + 1) * SECOND, s * 100 * JOULE, 100);
+        LIST(two, T0 + s * SECOND + 1, 1, 2);
+        ticks(two, 0, T0 + s * SECOND, T0 + (s + 1) * SECOND, s * 100 * JOULE, 100);
+    }
+    pipeline_finish(pipeline);
+    pipeline_finish(two);
+    assert_int_equal(process_uj(pipeline, 1), 400 * JOULE);
+    assert_int_equal(unowned_uj(two, UNOWNED_IDLE), 0);
+    assert_int_equal(unowned_uj(two, UNOWNED_UNATTRIBUTED), 400 * JOULE);
+    pipeline_free(pipeline);
+    pipeline_free(two);
 }
 
 static void in_a_busy_window_without_samples_the_last_shares_hold_for_five_seconds(void **state)
@@ -445,6 +476,7 @@ int main(void)
         cmocka_unit_test(without_context_and_utilisation_everything_is_idle),
         cmocka_unit_test(the_context_step_is_shared_equally_over_workloads_and_not_over_pids),
         cmocka_unit_test(what_lies_above_the_learned_level_is_active),
+        cmocka_unit_test(where_nobody_can_say_who_is_active_the_only_process_pays),
         cmocka_unit_test(in_a_busy_window_without_samples_the_last_shares_hold_for_five_seconds),
         cmocka_unit_test(
             a_sample_counts_in_the_window_of_its_own_time_even_if_it_comes_after_it_closed),
