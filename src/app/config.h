@@ -1,7 +1,4 @@
-/*
- * The file of --config.file: a flat YAML mapping of flag names, without dashes, to values. The only
- * user of libyaml.
- */
+/* The file of --config.file: a flat YAML mapping of flag names, without dashes, to values. */
 #pragma once
 
 #include "app/options.h"

@@ -1,0 +1,216 @@
+#include "core/yaml_reader.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+struct yaml_reader {
+    yaml_parser_t yaml;
+    yaml_event_t event; /* the newest, which owns the node's text */
+    struct span text;
+    const char *file_name;
+    struct error *err;
+};
+
+void yaml_reader_place(const struct yaml_reader *reader, const struct yaml_reader_node *node,
+                       char *place, size_t size_bytes)
+{
+    snprintf(place, size_bytes, "%.300s:%zu:%zu", reader->file_name, node->line, node->column);
+}
+
+void yaml_reader_complain(const struct yaml_reader *reader, const struct yaml_reader_node *node,
+                          const char *format, ...)
+{
+    char place[400], message[512];
+    va_list args;
+
+    yaml_reader_place(reader, node, place, sizeof(place));
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    error_format(reader->err, "%s: %s", place, message);
+}
+
+/* libyaml counts from 0, editors from 1. */
+static struct yaml_reader_node node_at(yaml_mark_t mark)
+{
+    return (struct yaml_reader_node){.line = mark.line + 1, .column = mark.column + 1};
+}
+
+/* libyaml gives bytes that it cannot decode by their offset, not by a mark. */
+static struct yaml_reader_node node_at_offset(struct span text, size_t offset)
+{
+    struct yaml_reader_node node = {.line = 1, .column = 1};
+
+    for (size_t i = 0; i < MIN(offset, text.len); i++) {
+        node.column++;
+        if (text.data[i] == '\n') {
+            node.line++;
+            node.column = 1;
+        }
+    }
+    return node;
+}
+
+static int explain_failure(struct yaml_reader *reader)
+{
+    const yaml_parser_t *yaml = &reader->yaml;
+    const char *problem = yaml->problem ? yaml->problem : "cannot be parsed";
+    struct yaml_reader_node node;
+
+    switch (yaml->error) {
+    case YAML_MEMORY_ERROR:
+        return error_set(reader->err, -ENOMEM, "%.300s: out of memory", reader->file_name);
+    case YAML_READER_ERROR:
+        node = node_at_offset(reader->text, yaml->problem_offset);
+        return yaml_reader_fail(reader, &node,
+                                "not UTF-8 text: %s; remove such bytes or save the file as UTF-8",
+                                problem);
+    default:
+        node = node_at(yaml->problem_mark);
+        return yaml_reader_fail(reader, &node, "not YAML: %s%s%s", problem,
+                                yaml->context ? " " : "", yaml->context ? yaml->context : "");
+    }
+}
+
+static int next_event(struct yaml_reader *reader)
+{
+    yaml_event_delete(&reader->event);
+    return yaml_parser_parse(&reader->yaml, &reader->event) ? 0 : explain_failure(reader);
+}
+
+static int refuse_decoration(const struct yaml_reader *reader, const struct yaml_reader_node *node,
+                             const yaml_char_t *anchor, const yaml_char_t *tag)
+{
+    if (anchor)
+        return yaml_reader_fail(
+            reader, node, "anchors (&%.40s) are not supported; write the value where it is used",
+            (const char *)anchor);
+    if (tag)
+        return yaml_reader_fail(reader, node, "tags (%.80s) are not supported; leave the tag out",
+                                (const char *)tag);
+    return 0;
+}
+
+static int read_text(struct yaml_reader *reader, const char *what, struct yaml_reader_node *node)
+{
+    const yaml_event_t *event = &reader->event;
+
+    node->kind = YAML_READER_TEXT;
+    node->text = (const char *)event->data.scalar.value;
+    node->is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    /* "\0" in a quoted scalar would cut the value short. */
+    if (memchr(node->text, '\0', event->data.scalar.length))
+        return yaml_reader_fail(reader, node, "%s holds a NUL character; remove it", what);
+    return refuse_decoration(reader, node, event->data.scalar.anchor, event->data.scalar.tag);
+}
+
+int yaml_reader_next(struct yaml_reader *reader, const char *what,
+                     struct yaml_reader_node *ret_node)
+{
+    const yaml_event_t *event = &reader->event;
+    struct yaml_reader_node node;
+    int r = next_event(reader);
+
+    if (r < 0)
+        return r;
+    node = node_at(event->start_mark);
+    switch (event->type) {
+    case YAML_SCALAR_EVENT:
+        r = read_text(reader, what, &node);
+        break;
+    case YAML_MAPPING_START_EVENT:
+        node.kind = YAML_READER_MAPPING;
+        r = refuse_decoration(reader, &node, event->data.mapping_start.anchor,
+                              event->data.mapping_start.tag);
+        break;
+    case YAML_SEQUENCE_START_EVENT:
+        node.kind = YAML_READER_LIST;
+        r = refuse_decoration(reader, &node, event->data.sequence_start.anchor,
+                              event->data.sequence_start.tag);
+        break;
+    case YAML_ALIAS_EVENT:
+        return yaml_reader_fail(reader, &node,
+                                "aliases (*%.40s) are not supported; write the value out",
+                                (const char *)event->data.alias.anchor);
+    default:
+        node.kind = YAML_READER_END;
+        break;
+    }
+    if (r < 0)
+        return r;
+    *ret_node = node;
+    return 0;
+}
+
+int yaml_reader_root(struct yaml_reader *reader, struct yaml_reader_node *ret_node)
+{
+    struct yaml_reader_node node = {.kind = YAML_READER_END};
+    int r;
+
+    if (reader->text.len > 0) {
+        do {
+            r = next_event(reader);
+            if (r < 0)
+                return r;
+        } while (reader->event.type == YAML_STREAM_START_EVENT);
+        if (reader->event.type == YAML_DOCUMENT_START_EVENT) {
+            r = yaml_reader_next(reader, "the file", &node);
+            if (r < 0)
+                return r;
+            /* libyaml gives a document without anything in it as an empty scalar. */
+            if (node.kind == YAML_READER_TEXT && node.text[0] == '\0')
+                node.kind = YAML_READER_END;
+        }
+    }
+    *ret_node = node;
+    return 0;
+}
+
+int yaml_reader_finish(struct yaml_reader *reader)
+{
+    struct yaml_reader_node node;
+
+    while (reader->text.len > 0 && reader->event.type != YAML_STREAM_END_EVENT) {
+        int r = next_event(reader);
+
+        if (r < 0)
+            return r;
+        if (reader->event.type == YAML_DOCUMENT_START_EVENT) {
+            node = node_at(reader->event.start_mark);
+            return yaml_reader_fail(
+                reader, &node, "a second document begins here; keep one, without '---' in between");
+        }
+    }
+    return 0;
+}
+
+int yaml_reader_open(struct span text, const char *file_name, struct error *err,
+                     struct yaml_reader **ret_reader)
+{
+    struct yaml_reader *reader = calloc(1, sizeof(*reader));
+
+    if (!reader || !yaml_parser_initialize(&reader->yaml)) {
+        free(reader);
+        return error_set(err, -ENOMEM, "%.300s: out of memory", file_name);
+    }
+    reader->text = text;
+    reader->file_name = file_name;
+    reader->err = err;
+    yaml_parser_set_input_string(&reader->yaml,
+                                 (const unsigned char *)(text.len > 0 ? text.data : ""), text.len);
+    *ret_reader = reader;
+    return 0;
+}
+
+void yaml_reader_close(struct yaml_reader *reader)
+{
+    if (!reader)
+        return;
+    yaml_event_delete(&reader->event);
+    yaml_parser_delete(&reader->yaml);
+    free(reader);
+}
