@@ -46,6 +46,8 @@ enum reply {
     REPLY_NO_ANSWER,
     REPLY_FAILED,
     REPLY_STOPPING,
+    REPLY_UNAUTHORIZED,
+    REPLY_CHECKS_FULL,
     REPLY_COUNT,
 };
 
@@ -65,12 +67,18 @@ static const struct {
     [REPLY_NO_ANSWER] = {503, false, "the collector does not answer, see the exporter's log\n"},
     [REPLY_FAILED] = {503, false, "the metrics could not be rendered, see the exporter's log\n"},
     [REPLY_STOPPING] = {503, true, "the exporter is stopping\n"},
+    [REPLY_UNAUTHORIZED] = {401, false, "a user and a password are needed here\n"},
+    [REPLY_CHECKS_FULL] = {503, false, "too many passwords are being checked, try again\n"},
 };
 
 struct connection {
-    struct connection_state state; /* waits_for_body: suspended, and in the variant's list */
+    struct connection_state state;
     TAILQ_ENTRY(connection) by_wait;
+    struct connection_list *waits_in; /* suspended, and in this list; NULL: not */
     struct MHD_Connection *mhd;
+    struct tls *tls;         /* what its session was set up with, or NULL */
+    uint64_t check_id;       /* of its password, while that is being checked */
+    bool is_admitted;        /* the request in hand may be answered */
     struct variant *variant; /* what the request in hand is about, or NULL */
     bool wants_readiness;    /* all it asks is whether there is a body */
     enum reply reply;        /* what it gets, once that is known */
@@ -94,6 +102,11 @@ struct http_server {
     uint64_t accept_again_us; /* 0: accepting */
     bool draining;
     struct connections connections;
+    struct auth *auth;               /* NULL: everybody may ask */
+    struct connection_list checking; /* whose password is being checked */
+    struct tls *tls;                 /* for newcomers */
+    const struct http_server_header *headers;
+    size_t header_count;
     size_t body_count; /* mapped */
     struct variant variants[VARIANT_COUNT];
     struct MHD_Response *fixed[REPLY_COUNT];
@@ -111,9 +124,19 @@ static uint64_t now_us(const struct http_server *server)
 
 static void stop_waiting(struct connection *c)
 {
-    if (c->state.waits_for_body)
-        TAILQ_REMOVE(&c->variant->waiting, c, by_wait);
+    if (c->waits_in)
+        TAILQ_REMOVE(c->waits_in, c, by_wait);
+    c->waits_in = NULL;
     c->state.waits_for_body = false;
+}
+
+static enum MHD_Result wait_in(struct connection_list *list, struct connection *c)
+{
+    c->waits_in = list;
+    c->state.waits_for_body = true;
+    TAILQ_INSERT_TAIL(list, c, by_wait);
+    MHD_suspend_connection(c->mhd);
+    return MHD_YES;
 }
 
 static void answer(struct connection *c, enum reply reply)
@@ -123,11 +146,11 @@ static void answer(struct connection *c, enum reply reply)
     MHD_resume_connection(c->mhd);
 }
 
-static void answer_all(struct variant *variant, enum reply reply)
+static void answer_all(struct connection_list *waiting, enum reply reply)
 {
     struct connection *c;
 
-    while ((c = TAILQ_FIRST(&variant->waiting)))
+    while ((c = TAILQ_FIRST(waiting)))
         answer(c, reply);
 }
 
@@ -198,6 +221,45 @@ static enum reply decide(struct http_server *server, struct connection *c, const
     return ask(server, c->variant);
 }
 
+static enum auth_verdict authenticate(struct http_server *server, struct connection *c)
+{
+    return server->auth ? auth_check(server->auth, header(c, "Authorization"), &c->check_id)
+                        : AUTH_YES;
+}
+
+static void admit(struct http_server *server, struct connection *c)
+{
+    c->is_admitted = true;
+    /* How long the check took is not the collector's fault: its time begins here. */
+    connections_enter(&server->connections, &c->state, CONNECTION_BUSY);
+}
+
+static struct connection *find_check(struct http_server *server, uint64_t id)
+{
+    struct connection *c;
+
+    TAILQ_FOREACH(c, &server->checking, by_wait)
+    if (c->check_id == id)
+        return c;
+    return NULL;
+}
+
+static void take_verdicts(struct http_server *server)
+{
+    uint64_t id;
+    bool ok;
+
+    while (server->auth && auth_next(server->auth, &id, &ok)) {
+        struct connection *c = find_check(server, id); /* NULL: it is gone */
+
+        if (!c)
+            continue;
+        if (ok)
+            admit(server, c);
+        answer(c, ok ? REPLY_NONE : REPLY_UNAUTHORIZED);
+    }
+}
+
 /*
  * libmicrohttpd calls this when the headers are complete (*request_state is NULL), again when the
  * request is (for us at once, as there are no bodies), and again after each resume.
@@ -221,14 +283,25 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         c->reply = refuse_early(c);
         return c->reply == REPLY_NONE ? MHD_YES : send_reply(server, c);
     }
+    if (c->reply == REPLY_NONE && !c->is_admitted)
+        switch (authenticate(server, c)) {
+        case AUTH_YES:
+            admit(server, c);
+            break;
+        case AUTH_NO:
+            c->reply = REPLY_UNAUTHORIZED;
+            break;
+        case AUTH_BUSY:
+            c->reply = REPLY_CHECKS_FULL;
+            break;
+        case AUTH_LATER:
+            return wait_in(&server->checking, c);
+        }
     if (c->reply == REPLY_NONE)
         c->reply = decide(server, c, url, method);
     if (c->reply != REPLY_NONE)
         return send_reply(server, c);
-    c->state.waits_for_body = true;
-    TAILQ_INSERT_TAIL(&c->variant->waiting, c, by_wait);
-    MHD_suspend_connection(mhd);
-    return MHD_YES;
+    return wait_in(&c->variant->waiting, c);
 }
 
 static void on_completed(void *cls, struct MHD_Connection *mhd, void **request_state,
@@ -245,8 +318,22 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **request_s
     c->reply = REPLY_NONE;
     c->variant = NULL;
     c->wants_readiness = false;
+    c->is_admitted = false;
     if (c->state.phase == CONNECTION_BUSY)
         connections_enter(&server->connections, &c->state, CONNECTION_IDLE);
+}
+
+static int set_up_session(struct http_server *server, struct connection *c)
+{
+    const union MHD_ConnectionInfo *info;
+
+    if (!server->tls)
+        return 0;
+    info = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (!info)
+        return -EIO;
+    c->tls = tls_ref(server->tls);
+    return tls_apply(c->tls, info->tls_session);
 }
 
 static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
@@ -267,9 +354,12 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
         c->mhd = mhd;
         connections_add(&server->connections, &c->state, info->connect_fd);
         *socket_context = c;
+        if (set_up_session(server, c) < 0)
+            connections_cut(&server->connections, &c->state);
     } else if (c) {
         stop_waiting(c);
         connections_remove(&server->connections, &c->state);
+        tls_unref(c->tls);
         free(c);
     }
 }
@@ -374,6 +464,7 @@ static void accept_newcomers(struct http_server *server)
 
 void http_server_run(struct http_server *server)
 {
+    take_verdicts(server);
     enforce_deadlines(server);
     accept_newcomers(server);
     MHD_run(server->daemon);
@@ -426,6 +517,24 @@ static bool add_header(struct MHD_Response *response, const char *name, const ch
     return MHD_add_response_header(response, name, value) == MHD_YES;
 }
 
+static bool add_configured_headers(const struct http_server *server, struct MHD_Response *response)
+{
+    for (size_t i = 0; i < server->header_count; i++)
+        if (!add_header(response, server->headers[i].name, server->headers[i].value))
+            return false;
+    return true;
+}
+
+/* One of ours, unless its name is among the configured ones. */
+static bool add_own_header(const struct http_server *server, struct MHD_Response *response,
+                           const char *name, const char *value)
+{
+    for (size_t i = 0; i < server->header_count; i++)
+        if (strcmp(server->headers[i].name, name) == 0)
+            return true;
+    return add_header(response, name, value);
+}
+
 /* The response holds the mapping, and drops it when its last reader is done. */
 static int map_body(struct http_server *server, int fd, size_t len, enum route_format format,
                     enum route_encoding encoding, struct MHD_Response **ret_response)
@@ -453,6 +562,7 @@ static int map_body(struct http_server *server, int fd, size_t len, enum route_f
     /* Better no body than a compressed one that does not say so. */
     if (!add_header(response, "Content-Type", routes_content_type(format)) ||
         !add_header(response, "Vary", "Accept, Accept-Encoding") ||
+        !add_configured_headers(server, response) ||
         (encoding == ROUTE_GZIP && !add_header(response, "Content-Encoding", "gzip"))) {
         MHD_destroy_response(response);
         return -ENOMEM;
@@ -474,14 +584,14 @@ int http_server_deliver(struct http_server *server, enum route_format format,
     variant->asked = false;
     r = map_body(server, body_fd, body_bytes, format, encoding, &response);
     if (r < 0) {
-        answer_all(variant, REPLY_FAILED);
+        answer_all(&variant->waiting, REPLY_FAILED);
         return r;
     }
     if (variant->response)
         MHD_destroy_response(variant->response);
     variant->response = response;
     variant->generation = generation;
-    answer_all(variant, REPLY_BODY);
+    answer_all(&variant->waiting, REPLY_BODY);
     return 0;
 }
 
@@ -493,7 +603,7 @@ int http_server_unchanged(struct http_server *server, enum route_format format,
     if (!variant->asked || !variant->response)
         return -EPROTO;
     variant->asked = false;
-    answer_all(variant, REPLY_BODY);
+    answer_all(&variant->waiting, REPLY_BODY);
     return 0;
 }
 
@@ -505,7 +615,7 @@ int http_server_unavailable(struct http_server *server, enum route_format format
     if (!variant->asked)
         return -EPROTO;
     variant->asked = false;
-    answer_all(variant, reason == HTTP_SERVER_NOT_READY ? REPLY_NOT_READY : REPLY_FAILED);
+    answer_all(&variant->waiting, reason == HTTP_SERVER_NOT_READY ? REPLY_NOT_READY : REPLY_FAILED);
     return 0;
 }
 
@@ -515,7 +625,8 @@ void http_server_drain(struct http_server *server)
     arm_listeners(server, false);
     server->accept_again_us = 0;
     for (size_t i = 0; i < VARIANT_COUNT; i++)
-        answer_all(&server->variants[i], REPLY_STOPPING);
+        answer_all(&server->variants[i].waiting, REPLY_STOPPING);
+    answer_all(&server->checking, REPLY_STOPPING);
 }
 
 bool http_server_busy(const struct http_server *server)
@@ -523,7 +634,8 @@ bool http_server_busy(const struct http_server *server)
     return connections_any_busy(&server->connections);
 }
 
-static struct MHD_Response *fixed_response(enum reply reply, const struct buffer *landing)
+static struct MHD_Response *fixed_response(const struct http_server *server, enum reply reply,
+                                           const struct buffer *landing)
 {
     const bool html = reply == REPLY_LANDING;
     const char *text = html ? landing->data : fixed_replies[reply].text;
@@ -536,12 +648,18 @@ static struct MHD_Response *fixed_response(enum reply reply, const struct buffer
         return NULL;
     ok = add_header(response, "Content-Type",
                     html ? "text/html; charset=utf-8" : "text/plain; charset=utf-8") &&
-         add_header(response, "X-Content-Type-Options", "nosniff");
+         add_configured_headers(server, response) &&
+         add_own_header(server, response, "X-Content-Type-Options", "nosniff");
     if (ok && html)
-        ok = add_header(response, "Content-Security-Policy",
-                        "default-src 'none'; style-src 'unsafe-inline'");
+        ok = add_own_header(server, response, "Content-Security-Policy",
+                            "default-src 'none'; style-src 'unsafe-inline'");
     if (ok && reply == REPLY_METHOD_NOT_ALLOWED)
         ok = add_header(response, "Allow", "GET, HEAD");
+    if (ok && reply == REPLY_UNAUTHORIZED)
+        ok = add_header(response, "WWW-Authenticate",
+                        "Basic realm=\"wattribute\", charset=\"UTF-8\"");
+    if (ok && reply == REPLY_CHECKS_FULL)
+        ok = add_header(response, "Retry-After", "1");
     if (ok && fixed_replies[reply].closes)
         ok = add_header(response, "Connection", "close");
     if (ok)
@@ -550,8 +668,17 @@ static struct MHD_Response *fixed_response(enum reply reply, const struct buffer
     return NULL;
 }
 
+static void destroy_responses(struct MHD_Response **responses)
+{
+    for (size_t i = 0; i < REPLY_COUNT; i++)
+        if (responses[i])
+            MHD_destroy_response(responses[i]);
+}
+
+/* Replaces those that there are; they stay where it fails. */
 static int build_fixed_responses(struct http_server *server)
 {
+    struct MHD_Response *built[REPLY_COUNT] = {NULL};
     struct buffer landing;
     int r = 0;
 
@@ -561,12 +688,60 @@ static int build_fixed_responses(struct http_server *server)
     if (buffer_failed(&landing) || landing.len == 0)
         r = -ENOMEM;
     for (size_t reply = REPLY_LANDING; reply < REPLY_COUNT && r == 0; reply++) {
-        server->fixed[reply] = fixed_response(reply, &landing);
-        if (!server->fixed[reply])
+        built[reply] = fixed_response(server, reply, &landing);
+        if (!built[reply])
             r = -ENOMEM;
     }
     buffer_done(&landing);
+    destroy_responses(r == 0 ? server->fixed : built);
+    if (r == 0)
+        memcpy(server->fixed, built, sizeof(built));
     return r;
+}
+
+int http_server_set_headers(struct http_server *server, const struct http_server_header *headers,
+                            size_t count)
+{
+    const struct http_server_header *old = server->headers;
+    size_t old_count = server->header_count;
+    int r;
+
+    server->headers = headers;
+    server->header_count = count;
+    r = build_fixed_responses(server);
+    if (r < 0) {
+        server->headers = old;
+        server->header_count = old_count;
+        return r;
+    }
+    /* The bodies that we have were given the old ones: each is asked for once more. */
+    for (size_t i = 0; i < VARIANT_COUNT; i++)
+        server->variants[i].generation = 0;
+    return 0;
+}
+
+int http_server_set_auth(struct http_server *server, struct auth *auth)
+{
+    /* -1 tells it from a listener. */
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = -1};
+
+    if (auth && epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, auth_fd(auth), &event) < 0)
+        return -errno;
+    server->auth = auth;
+    return 0;
+}
+
+void http_server_set_tls(struct http_server *server, struct tls *tls)
+{
+    tls_ref(tls);
+    tls_unref(server->tls);
+    server->tls = tls;
+}
+
+/* libmicrohttpd wants one; but it is set_up_session that gives each session its certificate. */
+static int no_certificate(void)
+{
+    return -1;
 }
 
 static int start_daemon(struct http_server *server)
@@ -578,12 +753,15 @@ static int start_daemon(struct http_server *server)
     /* No MHD_USE_ERROR_LOG: it writes a line for every client that goes away. No timeout: see
      * connections.h. One connection more than we allow: a newcomer is added before its victim is
      * gone. */
-    server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-        on_request, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)server->options.connections_max + 1, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY_BYTES, MHD_OPTION_END);
+    server->daemon =
+        MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
+                             (server->tls ? MHD_USE_TLS : 0),
+                         0, NULL, NULL, on_request, server, MHD_OPTION_NOTIFY_CONNECTION,
+                         on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
+                         MHD_OPTION_CONNECTION_LIMIT, (unsigned)server->options.connections_max + 1,
+                         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
+                         server->tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END,
+                         no_certificate, MHD_OPTION_END);
     if (!server->daemon)
         return -EIO;
     info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
@@ -606,6 +784,8 @@ int http_server_open(const struct http_server_options *options, struct http_serv
         return -ENOMEM;
     server->options = *options;
     server->epoll_fd = -1;
+    server->tls = options->tls ? tls_ref(options->tls) : NULL;
+    TAILQ_INIT(&server->checking);
     connections_init(&server->connections, options->clock);
     for (size_t i = 0; i < VARIANT_COUNT; i++)
         TAILQ_INIT(&server->variants[i].waiting);
@@ -634,9 +814,8 @@ void http_server_close(struct http_server *server)
     for (size_t i = 0; i < VARIANT_COUNT; i++)
         if (server->variants[i].response)
             MHD_destroy_response(server->variants[i].response);
-    for (size_t i = 0; i < REPLY_COUNT; i++)
-        if (server->fixed[i])
-            MHD_destroy_response(server->fixed[i]);
+    destroy_responses(server->fixed);
+    tls_unref(server->tls);
     free(server);
 }
 

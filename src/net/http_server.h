@@ -17,7 +17,9 @@
 
 #include "core/clock.h"
 #include "core/span.h"
+#include "net/auth.h"
 #include "net/routes.h"
+#include "net/tls.h"
 
 enum { HTTP_SERVER_LISTENERS_MAX = 64 };
 
@@ -37,6 +39,11 @@ struct http_server_options {
     const char *version;
     struct span landing_template; /* HTML with {{metrics_path}} and {{version}} */
     size_t connections_max;
+    struct tls *tls; /* NULL: plain HTTP, on all listeners and for ever */
+};
+
+struct http_server_header {
+    const char *name, *value;
 };
 
 enum http_server_reason {
@@ -52,6 +59,17 @@ void http_server_close(struct http_server *server);
 
 /* Accept from this non-blocking listening socket, of any family, from the next run on. */
 int http_server_listen(struct http_server *server, int listener_fd);
+
+/*
+ * Who may ask, what newcomers are shown, and headers for every response (which replace our own of
+ * the same name). `auth` and `headers` must outlive the server or the next call; NULL for `auth`
+ * lets everybody ask. set_tls is for servers that were opened with TLS. On failure all stays as it
+ * was.
+ */
+int http_server_set_auth(struct http_server *server, struct auth *auth);
+void http_server_set_tls(struct http_server *server, struct tls *tls);
+int http_server_set_headers(struct http_server *server, const struct http_server_header *headers,
+                            size_t count);
 
 int http_server_fd(const struct http_server *server);
 int http_server_timeout_ms(const struct http_server *server); /* -1: none */

@@ -1,0 +1,310 @@
+#include "net/tls.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+
+/* Forward secrecy and authenticated encryption only: every client of the last ten years has them.
+ */
+static const char base_priority[] =
+    "NORMAL:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:-CIPHER-ALL:+AES-128-GCM:+AES-256-GCM"
+    ":+CHACHA20-POLY1305:-MAC-ALL:+AEAD:-VERS-ALL";
+
+struct tls {
+    size_t references;
+    gnutls_certificate_credentials_t credentials;
+    gnutls_priority_t priority;
+    enum tls_client_auth client_auth;
+    char *sans[TLS_SANS_MAX];
+    size_t san_count;
+};
+
+static void append(char *text, size_t size_bytes, const char *part)
+{
+    size_t len = strlen(text);
+
+    snprintf(text + len, size_bytes - len, "%s", part);
+}
+
+static int set_priority(struct tls *tls, const struct tls_settings *settings, struct error *err)
+{
+    static const char *const versions[] = {":+VERS-TLS1.2", ":+VERS-TLS1.3"};
+    static const char *const curves[] = {":+GROUP-X25519", ":+GROUP-SECP256R1", ":+GROUP-SECP384R1",
+                                         ":+GROUP-SECP521R1"};
+    char text[512] = "";
+    int r;
+
+    append(text, sizeof(text), base_priority);
+    for (enum tls_version v = settings->max_version + 1; v-- > settings->min_version;)
+        append(text, sizeof(text), versions[v]);
+    if (settings->curve_count > 0)
+        append(text, sizeof(text), ":-GROUP-ALL");
+    for (size_t i = 0; i < settings->curve_count; i++)
+        append(text, sizeof(text), curves[settings->curves[i]]);
+    if (settings->prefer_server_ciphers)
+        append(text, sizeof(text), ":%SERVER_PRECEDENCE");
+    r = gnutls_priority_init(&tls->priority, text, NULL);
+    return r < 0 ? error_set(err, -EINVAL, "GnuTLS refuses the TLS settings '%s': %s", text,
+                             gnutls_strerror(r))
+                 : 0;
+}
+
+static gnutls_datum_t datum_of(struct span text)
+{
+    return (gnutls_datum_t){(unsigned char *)text.data, (unsigned)text.len};
+}
+
+/* Each on its own first, so that a message names the file which is at fault. */
+static int check_certificate(const struct tls_pem *pem, struct error *err)
+{
+    gnutls_datum_t datum = datum_of(pem->text);
+    gnutls_x509_crt_t *list = NULL;
+    unsigned count = 0;
+    int r = gnutls_x509_crt_list_import2(&list, &count, &datum, GNUTLS_X509_FMT_PEM, 0);
+
+    if (r < 0)
+        return error_set(err, -EINVAL, "%.300s: not a certificate in PEM form: %s", pem->name,
+                         gnutls_strerror(r));
+    for (unsigned i = 0; i < count; i++)
+        gnutls_x509_crt_deinit(list[i]);
+    gnutls_free(list);
+    return 0;
+}
+
+static int check_key(const struct tls_pem *pem, struct error *err)
+{
+    gnutls_datum_t datum = datum_of(pem->text);
+    gnutls_x509_privkey_t key;
+    int r = gnutls_x509_privkey_init(&key);
+
+    if (r < 0)
+        return error_set(err, -ENOMEM, "out of memory");
+    r = gnutls_x509_privkey_import2(key, &datum, GNUTLS_X509_FMT_PEM, NULL, 0);
+    gnutls_x509_privkey_deinit(key);
+    if (r == GNUTLS_E_DECRYPTION_FAILED)
+        return error_set(err, -EINVAL,
+                         "%.300s: the private key has a password; store it without one, readable "
+                         "for this program alone",
+                         pem->name);
+    return r < 0 ? error_set(err, -EINVAL, "%.300s: not a private key in PEM form: %s", pem->name,
+                             gnutls_strerror(r))
+                 : 0;
+}
+
+static int set_key_pair(struct tls *tls, const struct tls_settings *settings, struct error *err)
+{
+    gnutls_datum_t cert = datum_of(settings->cert.text), key = datum_of(settings->key.text);
+    int r = check_certificate(&settings->cert, err);
+
+    if (r == 0)
+        r = check_key(&settings->key, err);
+    if (r < 0)
+        return r;
+    r = gnutls_certificate_set_x509_key_mem2(tls->credentials, &cert, &key, GNUTLS_X509_FMT_PEM,
+                                             NULL, 0);
+    if (r == GNUTLS_E_CERTIFICATE_KEY_MISMATCH)
+        return error_set(err, -EINVAL,
+                         "%.300s is not the private key of %.300s; give the two that belong "
+                         "together, the server's own certificate first in its file",
+                         settings->key.name, settings->cert.name);
+    return r < 0 ? error_set(err, -EINVAL, "%.300s and %.300s cannot be used: %s",
+                             settings->cert.name, settings->key.name, gnutls_strerror(r))
+                 : 0;
+}
+
+static int set_client_ca(struct tls *tls, const struct tls_pem *pem, struct error *err)
+{
+    gnutls_datum_t datum = datum_of(pem->text);
+    int r = check_certificate(pem, err);
+
+    if (r < 0)
+        return r;
+    r = gnutls_certificate_set_x509_trust_mem(tls->credentials, &datum, GNUTLS_X509_FMT_PEM);
+    return r <= 0 ? error_set(err, -EINVAL, "%.300s: cannot be used as an authority: %s", pem->name,
+                              gnutls_strerror(r))
+                  : 0;
+}
+
+static int set_sans(struct tls *tls, const struct tls_settings *settings)
+{
+    for (size_t i = 0; i < settings->client_san_count; i++) {
+        tls->sans[i] = strdup(settings->client_sans[i]);
+        if (!tls->sans[i])
+            return -ENOMEM;
+        tls->san_count++;
+    }
+    return 0;
+}
+
+static bool is_allowed(const struct tls *tls, const char *san)
+{
+    for (size_t i = 0; i < tls->san_count; i++)
+        if (strcmp(tls->sans[i], san) == 0)
+            return true;
+    return false;
+}
+
+/* As Go writes it: names as they are, addresses in their usual form. */
+static bool san_is_allowed(const struct tls *tls, unsigned type, const unsigned char *data,
+                           size_t len)
+{
+    char text[INET6_ADDRSTRLEN];
+
+    switch (type) {
+    case GNUTLS_SAN_DNSNAME:
+    case GNUTLS_SAN_RFC822NAME:
+    case GNUTLS_SAN_URI:
+        return !memchr(data, '\0', len) && is_allowed(tls, (const char *)data);
+    case GNUTLS_SAN_IPADDRESS:
+        return (len == 4 || len == 16) &&
+               inet_ntop(len == 4 ? AF_INET : AF_INET6, data, text, sizeof(text)) &&
+               is_allowed(tls, text);
+    default:
+        return false;
+    }
+}
+
+static bool has_allowed_san(const struct tls *tls, gnutls_x509_crt_t cert)
+{
+    enum { SEEN_MAX = 256 };
+
+    for (unsigned i = 0; i < SEEN_MAX; i++) {
+        unsigned char data[1024];
+        size_t len = sizeof(data) - 1;
+        unsigned type = 0;
+        int r = gnutls_x509_crt_get_subject_alt_name2(cert, i, data, &len, &type, NULL);
+
+        if (r == GNUTLS_E_SHORT_MEMORY_BUFFER)
+            continue; /* longer than any that can be allowed */
+        if (r < 0)
+            return false;
+        data[MIN(len, sizeof(data) - 1)] = '\0';
+        if (san_is_allowed(tls, type, data, len))
+            return true;
+    }
+    return false;
+}
+
+static bool peer_has_allowed_san(const struct tls *tls, const gnutls_datum_t *first)
+{
+    gnutls_x509_crt_t cert;
+    bool ok;
+
+    if (gnutls_x509_crt_init(&cert) < 0)
+        return false;
+    ok =
+        gnutls_x509_crt_import(cert, first, GNUTLS_X509_FMT_DER) == 0 && has_allowed_san(tls, cert);
+    gnutls_x509_crt_deinit(cert);
+    return ok;
+}
+
+static bool peer_is_verified(gnutls_session_t session)
+{
+    gnutls_typed_vdata_st purpose = {GNUTLS_DT_KEY_PURPOSE_OID,
+                                     (unsigned char *)GNUTLS_KP_TLS_WWW_CLIENT, 0};
+    unsigned status = GNUTLS_CERT_INVALID;
+
+    return gnutls_certificate_verify_peers(session, &purpose, 1, &status) == 0 && status == 0;
+}
+
+/* Called within the handshake, wherever a certificate was asked for; others than 0 end it. */
+static int judge_peer(gnutls_session_t session)
+{
+    const struct tls *tls = gnutls_session_get_ptr(session);
+    unsigned count = 0;
+    const gnutls_datum_t *chain = gnutls_certificate_get_peers(session, &count);
+    bool verifies = tls->client_auth == TLS_VERIFY_CLIENT_CERT_IF_GIVEN ||
+                    tls->client_auth == TLS_REQUIRE_AND_VERIFY_CLIENT_CERT;
+
+    if (!chain || count == 0)
+        return tls->client_auth == TLS_REQUEST_CLIENT_CERT ||
+                       tls->client_auth == TLS_VERIFY_CLIENT_CERT_IF_GIVEN
+                   ? 0
+                   : GNUTLS_E_CERTIFICATE_REQUIRED;
+    if (verifies && !peer_is_verified(session))
+        return GNUTLS_E_CERTIFICATE_ERROR;
+    if (tls->san_count > 0 && !peer_has_allowed_san(tls, &chain[0]))
+        return GNUTLS_E_CERTIFICATE_ERROR;
+    return 0;
+}
+
+int tls_new(const struct tls_settings *settings, struct tls **ret_tls, struct error *err)
+{
+    struct tls *tls = calloc(1, sizeof(*tls));
+    int r;
+
+    if (!tls || gnutls_certificate_allocate_credentials(&tls->credentials) < 0) {
+        free(tls);
+        return error_set(err, -ENOMEM, "out of memory");
+    }
+    tls->references = 1;
+    tls->client_auth = settings->client_auth;
+    gnutls_certificate_set_verify_function(tls->credentials, judge_peer);
+    r = set_priority(tls, settings, err);
+    if (r == 0)
+        r = set_key_pair(tls, settings, err);
+    if (r == 0 && settings->client_ca.text.len > 0)
+        r = set_client_ca(tls, &settings->client_ca, err);
+    if (r == 0) {
+        r = set_sans(tls, settings);
+        if (r < 0)
+            error_format(err, "out of memory");
+    }
+    if (r < 0) {
+        tls_unref(tls);
+        return r;
+    }
+    *ret_tls = tls;
+    return 0;
+}
+
+struct tls *tls_ref(struct tls *tls)
+{
+    tls->references++;
+    return tls;
+}
+
+void tls_unref(struct tls *tls)
+{
+    if (!tls || --tls->references > 0)
+        return;
+    for (size_t i = 0; i < tls->san_count; i++)
+        free(tls->sans[i]);
+    gnutls_certificate_free_credentials(tls->credentials);
+    if (tls->priority)
+        gnutls_priority_deinit(tls->priority);
+    free(tls);
+}
+
+static gnutls_certificate_request_t request_of(enum tls_client_auth client_auth)
+{
+    switch (client_auth) {
+    case TLS_REQUEST_CLIENT_CERT:
+    case TLS_VERIFY_CLIENT_CERT_IF_GIVEN:
+        return GNUTLS_CERT_REQUEST;
+    case TLS_REQUIRE_ANY_CLIENT_CERT:
+    case TLS_REQUIRE_AND_VERIFY_CLIENT_CERT:
+        return GNUTLS_CERT_REQUIRE;
+    case TLS_NO_CLIENT_CERT:
+    case TLS_CLIENT_AUTH_COUNT:
+        break;
+    }
+    return GNUTLS_CERT_IGNORE;
+}
+
+int tls_apply(struct tls *tls, void *session)
+{
+    gnutls_session_set_ptr(session, tls);
+    gnutls_certificate_server_set_request(session, request_of(tls->client_auth));
+    if (gnutls_priority_set(session, tls->priority) < 0)
+        return -EIO;
+    /* It adds to a list, in which the oldest of a kind would win. */
+    gnutls_credentials_clear(session);
+    return gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, tls->credentials) < 0 ? -EIO : 0;
+}

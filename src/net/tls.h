@@ -1,0 +1,57 @@
+/*
+ * TLS for a server: what certificate it shows, and whose it asks for. The only user of GnuTLS's
+ * sessions; random numbers and digests apart, nobody else knows it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/error.h"
+#include "core/span.h"
+
+/* As crypto/tls of Go calls them. */
+enum tls_client_auth {
+    TLS_NO_CLIENT_CERT,
+    TLS_REQUEST_CLIENT_CERT,
+    TLS_REQUIRE_ANY_CLIENT_CERT,
+    TLS_VERIFY_CLIENT_CERT_IF_GIVEN,
+    TLS_REQUIRE_AND_VERIFY_CLIENT_CERT,
+    TLS_CLIENT_AUTH_COUNT,
+};
+
+enum tls_version { TLS_1_2, TLS_1_3, TLS_VERSION_COUNT };
+enum tls_curve { TLS_X25519, TLS_P256, TLS_P384, TLS_P521, TLS_CURVE_COUNT };
+
+enum { TLS_SANS_MAX = 64 };
+
+/* PEM, and how messages call it: the file's path, or "cert". */
+struct tls_pem {
+    const char *name;
+    struct span text;
+};
+
+struct tls_settings {
+    struct tls_pem cert, key; /* the certificate with those that lead to the authority */
+    enum tls_client_auth client_auth;
+    struct tls_pem client_ca; /* no text: none */
+    const char *client_sans[TLS_SANS_MAX];
+    size_t client_san_count; /* 0: all are welcome */
+    enum tls_version min_version, max_version;
+    enum tls_curve curves[TLS_CURVE_COUNT];
+    size_t curve_count; /* 0: the library's choice */
+    bool prefer_server_ciphers;
+};
+
+struct tls;
+
+/* Reads and checks all of it; keeps copies. 0, -EINVAL with what is wrong with which of them, or
+ * -ENOMEM. The caller holds the first reference. */
+int tls_new(const struct tls_settings *settings, struct tls **ret_tls, struct error *err);
+
+struct tls *tls_ref(struct tls *tls);
+void tls_unref(struct tls *tls); /* accepts NULL */
+
+/* Sets up a session (a gnutls_session_t) before its handshake; the session must not outlive `tls`.
+ * Peers are judged during the handshake: who fails never sends a request. */
+int tls_apply(struct tls *tls, void *session);
