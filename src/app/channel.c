@@ -190,7 +190,7 @@ int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body
     if (reply.status >= CHANNEL_STATUS_COUNT || reply.format >= ROUTE_FORMAT_COUNT ||
         reply.encoding >= ROUTE_ENCODING_COUNT || reply.pad != 0)
         return -EPROTO;
-    if ((body_fd >= 0) != (reply.status == CHANNEL_BODY))
+    if ((body_fd >= 0) != (reply.status == CHANNEL_BODY || reply.status == CHANNEL_CONFIG))
         return -EPROTO;
     if (body_fd >= 0) {
         r = check_body(body_fd, reply.body_bytes);

@@ -5,6 +5,10 @@
  *   front -> collector   channel_request: the newest body of this variant, unless I have it
  *   collector -> front   channel_reply:   it (one descriptor), or "you have it", or "not yet"
  *
+ * and with --web.config.file, unasked, at the start and when it changes:
+ *
+ *   collector -> front   channel_reply:   the web config (one descriptor; web_config_pack)
+ *
  * With --kubernetes.api there is a second one, so that no flood of names delays a scrape:
  *
  *   front -> collector   channel_container: how the API server calls this container
@@ -23,6 +27,7 @@ enum channel_status {
     CHANNEL_UNCHANGED, /* the generation that was asked with is the newest */
     CHANNEL_NOT_READY, /* nothing has been measured yet */
     CHANNEL_FAILED,    /* rendering failed (out of memory) */
+    CHANNEL_CONFIG,    /* no reply, but a web config; a descriptor comes with it */
     CHANNEL_STATUS_COUNT,
 };
 
@@ -69,8 +74,9 @@ int channel_send_reply(int fd, const struct channel_reply *reply, int body_fd /*
 int channel_send_container(int fd, const struct channel_container *container);
 int channel_receive_container(int fd, struct channel_container *ret_container);
 
-/* With CHANNEL_BODY *ret_body_fd is a descriptor that the caller owns: sealed against writing,
- * shrinking and growing, and exactly body_bytes long (all checked), so mapping it is safe. Else -1.
+/* With CHANNEL_BODY or CHANNEL_CONFIG *ret_body_fd is a descriptor that the caller owns: sealed
+ * against writing, shrinking and growing, and exactly body_bytes long (all checked), so mapping it
+ * is safe. Else -1.
  */
 int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body_fd);
 

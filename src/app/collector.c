@@ -55,6 +55,8 @@ struct collector {
     struct bodies bodies;
     uint64_t snapshot_us;
     struct front_process front;
+    struct web_watch *web;  /* NULL: none */
+    bool web_config_is_new; /* the front does not have it yet */
     uint64_t start_us;
     uint64_t sweep_us; /* when the next sweep is due */
     bool stopping;
@@ -231,9 +233,40 @@ static void take_names(struct collector *collector)
     }
 }
 
+/* Where its queue is full, the next wake tries again; one that is dying needs none. */
+static void send_web_config(struct collector *collector)
+{
+    const struct channel_reply message = {.status = CHANNEL_CONFIG,
+                                          .body_bytes = collector->web->config_bytes};
+
+    if (collector->front.channel_fd >= 0)
+        collector->web_config_is_new = channel_send_reply(collector->front.channel_fd, &message,
+                                                          collector->web->config_fd) == -EAGAIN;
+}
+
+static void look_at_web_config(struct collector *collector)
+{
+    struct error err;
+    int r = web_watch_look(collector->web, now_us(collector), &err);
+
+    if (r < 0) {
+        log_error("the web config has changed and cannot be used; the one before stays", "error",
+                  err.text);
+    } else if (r > 0) {
+        log_info("the web config has changed and is used from now on", "file",
+                 collector->web->path);
+        collector->web_config_is_new = true;
+    }
+    if (collector->web_config_is_new)
+        send_web_config(collector);
+}
+
 static int start_front(struct collector *collector, struct error *err)
 {
     int r = front_process_start(&collector->front, now_us(collector), err);
+
+    if (r == 0 && collector->web)
+        send_web_config(collector);
 
     if (r == 0)
         r = watch(collector, collector->front.channel_fd, WATCH_FRONT);
@@ -304,6 +337,8 @@ static void do_what_is_due(struct collector *collector)
         if (collector->identity)
             note_identity(collector);
     }
+    if (collector->web)
+        look_at_web_config(collector);
     if (now >= source_set_next_due_us(&collector->sources))
         (void)source_set_open_due(&collector->sources, now, NULL); /* it logs */
 }
@@ -315,6 +350,8 @@ static int timeout_ms(const struct collector *collector)
 
     if (collector->front.restart_us > 0)
         due = MIN(due, collector->front.restart_us);
+    if (collector->web)
+        due = MIN(due, collector->web->next_us);
     return due <= now ? 0 : (int)MIN((due - now + 999) / 1000, (uint64_t)3600000);
 }
 
@@ -481,6 +518,7 @@ int collector_open(const struct collector_options *options, struct collector **r
     *collector = (struct collector){
         .options = options->options,
         .host = options->host,
+        .web = options->web,
         .clock = &clock_system,
         .epoll_fd = -1,
         .signal_fd = -1,

@@ -6,6 +6,7 @@
 
 #include "app/front_process.h"
 #include "app/options.h"
+#include "app/web_watch.h"
 #include "core/error.h"
 #include "model/host.h"
 
@@ -13,6 +14,7 @@ struct collector_options {
     const struct options *options; /* both must outlive it */
     const struct host *host;
     struct front_process_options front;
+    struct web_watch *web; /* NULL: no --web.config.file; else it must outlive it */
 };
 
 struct collector;

@@ -9,6 +9,7 @@
 
 #include "app/channel.h"
 #include "app/front_api.h"
+#include "app/front_web.h"
 #include "app/sandbox.h"
 #include "core/clock.h"
 #include "core/log.h"
@@ -32,6 +33,8 @@ struct front {
     int epoll_fd;
     struct http_server *server;
     struct front_api *api; /* NULL: none is asked */
+    bool has_web;
+    struct front_web web;
 };
 
 static int ask_collector(void *context, enum route_format format, enum route_encoding encoding,
@@ -41,6 +44,19 @@ static int ask_collector(void *context, enum route_format format, enum route_enc
     struct channel_request request = {format, encoding, have_generation};
 
     return channel_send_request(front->channel_fd, &request);
+}
+
+static int take_config(struct front *front, const struct channel_reply *reply, int config_fd)
+{
+    struct error err;
+    int r;
+
+    if (!front->has_web)
+        return -EPROTO;
+    r = front_web_renew(&front->web, config_fd, reply->body_bytes, &err);
+    if (r < 0)
+        log_error(err.text);
+    return r;
 }
 
 static int pass_on(struct front *front, const struct channel_reply *reply, int body_fd)
@@ -65,6 +81,8 @@ static int pass_on(struct front *front, const struct channel_reply *reply, int b
     case CHANNEL_FAILED:
         return http_server_unavailable(front->server, reply->format, reply->encoding,
                                        HTTP_SERVER_FAILED);
+    case CHANNEL_CONFIG:
+        return take_config(front, reply, body_fd);
     case CHANNEL_STATUS_COUNT:
         break;
     }
@@ -162,6 +180,7 @@ static int open_front(struct front *front, const struct front_options *options)
         .version = options->version,
         .landing_template = {landing_html, landing_html_len},
         .connections_max = connections_max(),
+        .tls = front->web.tls,
     };
     int r = http_server_open(&server_options, &front->server);
 
@@ -195,17 +214,22 @@ static int enter_sandbox(struct front *front, struct error *err)
     struct error api_err;
     int r;
 
-    if (!front->api)
+    if (!front->api && !front->has_web)
         return sandbox_enter_front(err);
-    r = sandbox_drop_privileges(front_api_user(front->api), err);
+    r = sandbox_drop_privileges(front->api ? front_api_user(front->api) : SANDBOX_NOBODY, err);
+    if (r == 0 && front->has_web)
+        r = front_web_start(&front->web, front->server, err);
     if (r < 0)
         return r;
-    if (front_api_start(front->api, &api_err) < 0) {
+    if (front->api && front_api_start(front->api, &api_err) < 0) {
         log_no_api(&api_err);
         front_api_close(front->api);
         front->api = NULL;
     }
-    return sandbox_filter_calls(front->api ? SANDBOX_THREADED_SERVER : SANDBOX_SERVER, err);
+    return sandbox_filter_calls(front->has_web ? SANDBOX_TLS_SERVER
+                                : front->api   ? SANDBOX_THREADED_SERVER
+                                               : SANDBOX_SERVER,
+                                err);
 }
 
 static void ignore_signals(void)
@@ -218,11 +242,19 @@ static void ignore_signals(void)
 
 int front_run(const struct front_options *options)
 {
-    struct front front = {.channel_fd = options->channel_fd, .epoll_fd = -1};
+    struct front front = {
+        .channel_fd = options->channel_fd, .epoll_fd = -1, .has_web = options->has_web_config};
     struct error err;
-    int r;
+    int r = 0;
 
     ignore_signals();
+    if (front.has_web)
+        r = front_web_open(&front.web, front.channel_fd, &err);
+    if (r < 0) {
+        log_error(err.text);
+        front_web_close(&front.web);
+        return 1;
+    }
     r = open_front(&front, options);
     if (r < 0) {
         log_error("cannot start the HTTP server", "error", strerror(-r));
@@ -242,6 +274,7 @@ int front_run(const struct front_options *options)
     }
     front_api_close(front.api);
     http_server_close(front.server);
+    front_web_close(&front.web);
     if (front.epoll_fd >= 0)
         close(front.epoll_fd);
     return r < 0 ? 1 : 0;

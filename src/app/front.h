@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "app/api_config.h"
@@ -15,6 +16,7 @@ struct front_options {
     size_t listener_count;
     const char *metrics_path;
     const char *version;
+    bool has_web_config;          /* wait for it before serving */
     const struct api_config *api; /* NULL: no API is asked */
     int names_fd;                 /* with an API: where names go to */
 };

@@ -75,6 +75,7 @@ static int spawn(const struct front_process_options *options, int channel_fd, in
                     (char *)options->metrics_path,
                     level,
                     format,
+                    options->has_web_config ? "web-config" : "plain",
                     (char *)api->host, /* here it ends if no API is asked */
                     (char *)api->port,
                     (char *)api->node,

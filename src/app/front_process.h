@@ -19,6 +19,7 @@ struct front_process_options {
     const char *metrics_path;
     enum log_level log_level;
     enum log_format log_format;
+    bool has_web_config;          /* it waits for one before it serves */
     const struct api_config *api; /* NULL: no API is asked; else it must outlive the process */
 };
 

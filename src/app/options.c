@@ -219,6 +219,11 @@ const struct options_flag options_flags[] = {
      .set = setter_metrics_path,
      AT(metrics_path),
      .max = 255},
+    {.names = {"web.config.file"},
+     .placeholder = "FILE",
+     .help = "TLS, users and headers, in the format of Prometheus's exporter-toolkit",
+     .group = OPTIONS_SERVING,
+     PATH(web_config_path)},
 
     {.names = {"log-level"},
      .placeholder = "LEVEL",

@@ -29,6 +29,7 @@ struct options {
     const char *listen_addresses[OPTIONS_LISTEN_MAX];
     size_t listen_count;
     const char *metrics_path;
+    const char *web_config_path; /* NULL: plain HTTP, and everybody may ask */
     enum log_level log_level;
     enum log_format log_format;
     const char *procfs_path, *sysfs_path, *rootfs_path;

@@ -81,6 +81,14 @@ static const uint32_t serving_calls[] = {
  * the process was stopped or frozen. */
 static const uint32_t threaded_calls[] = {SYS_futex, SYS_restart_syscall};
 
+/* The keys of sessions. */
+static const uint32_t tls_calls[] = {SYS_getrandom};
+
+/* Checking passwords: its results go through a socket that is there already. */
+static const uint32_t worker_calls[] = {SYS_sendto,         SYS_brk,     SYS_munmap,
+                                        SYS_mremap,         SYS_madvise, SYS_write,
+                                        SYS_rt_sigprocmask, SYS_exit,    SYS_exit_group};
+
 /* libcurl and GnuTLS, with sockets and files as checked below; and the thread's own end. */
 static const uint32_t client_calls[] = {
     /* connections, and the channel to the collector */
@@ -240,9 +248,13 @@ static void allow_role(struct program *program, enum sandbox_role role)
         allow_all(program, client_calls, ARRAY_SIZE(client_calls));
         allow_internet_sockets(program);
         allow_without(program, SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC); /* read only */
+    } else if (role == SANDBOX_WORKER) {
+        allow_all(program, worker_calls, ARRAY_SIZE(worker_calls));
     } else {
         allow_all(program, serving_calls, ARRAY_SIZE(serving_calls));
     }
+    if (role == SANDBOX_TLS_SERVER)
+        allow_all(program, tls_calls, ARRAY_SIZE(tls_calls));
     if (role != SANDBOX_SERVER)
         allow_all(program, threaded_calls, ARRAY_SIZE(threaded_calls));
 }
@@ -357,6 +369,7 @@ int sandbox_drop_privileges(uid_t user, struct error *err)
 {
     int r;
 
+    read_time_zone();
     drop_bounding_set();
     r = become(user);
     if (r < 0)
@@ -382,9 +395,7 @@ int sandbox_filter_calls(enum sandbox_role role, struct error *err)
 
 int sandbox_enter_front(struct error *err)
 {
-    int r;
+    int r = sandbox_drop_privileges(SANDBOX_NOBODY, err);
 
-    read_time_zone();
-    r = sandbox_drop_privileges(SANDBOX_NOBODY, err);
     return r < 0 ? r : sandbox_filter_calls(SANDBOX_SERVER, err);
 }

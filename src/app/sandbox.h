@@ -3,9 +3,10 @@
  * no capabilities, can gain none, dies with its parent, and is killed (SIGSYS) at the first system
  * call that serving does not need: no file can be opened, no socket made, no program run.
  *
- * Where the front also asks an API, one thread of it may do what that takes, and no more: make
- * connections, and read the files of one directory, which is the root of the process by then. Its
- * other calls fail with EPERM.
+ * With TLS and passwords it may also draw random numbers, and has a thread that does nothing but
+ * compute. Where the front also asks an API, one thread of it may do what that takes, and no more:
+ * make connections, and read the files of one directory, which is the root of the process by then.
+ * Its other calls fail with EPERM.
  */
 #pragma once
 
@@ -19,6 +20,8 @@ enum { SANDBOX_NOBODY = 65534 };
 enum sandbox_role {
     SANDBOX_SERVER,          /* one that serves, alone in its process */
     SANDBOX_THREADED_SERVER, /* the same beside another thread */
+    SANDBOX_TLS_SERVER,      /* that, and with random numbers */
+    SANDBOX_WORKER,          /* one that computes for a server: memory, locks, and one socket */
     SANDBOX_CLIENT,          /* one that asks servers over TLS: sockets, and reading files */
 };
 

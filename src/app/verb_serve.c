@@ -3,17 +3,18 @@
 
 #include "app/collector.h"
 #include "app/listen.h"
+#include "core/clock.h"
 #include "core/log.h"
 #include "core/macros.h"
 
-static void announce(const struct options *options, const int *fds, size_t count)
+static void announce(const struct options *options, bool has_tls, const int *fds, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         char address[256];
 
         if (listen_describe(fds[i], address, sizeof(address)) == 0)
-            log_info("listening", "address", address, "metrics_path", options->metrics_path,
-                     "version", WATTRIBUTE_VERSION);
+            log_info("listening", "address", address, "metrics_path", options->metrics_path, "tls",
+                     has_tls ? "true" : NULL, "version", WATTRIBUTE_VERSION);
     }
     if (options->replay_path)
         log_warn("REPLAY: a recorded trace is played in a loop; nothing of this node is measured",
@@ -27,6 +28,7 @@ int verb_serve(const struct cli *cli)
     struct collector *collector = NULL;
     struct api_config api;
     struct host host = {-1, -1, -1, NULL};
+    struct web_watch web = {.config_fd = -1};
     int fds[LISTEN_MAX];
     size_t fd_count = 0;
     struct error err;
@@ -36,6 +38,9 @@ int verb_serve(const struct cli *cli)
     r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
     if (r == 0 && with_api)
         r = api_config_read(options, &api, &err);
+    if (r == 0 && options->web_config_path)
+        r = web_watch_open(&web, options->web_config_path, clock_system.monotonic_us(&clock_system),
+                           &err);
     if (r == 0)
         r = listen_open(options->listen_addresses, options->listen_count, fds, &fd_count, &err);
     if (r == 0)
@@ -48,11 +53,13 @@ int verb_serve(const struct cli *cli)
                           .metrics_path = options->metrics_path,
                           .log_level = options->log_level,
                           .log_format = options->log_format,
+                          .has_web_config = options->web_config_path != NULL,
                           .api = with_api ? &api : NULL},
+                .web = options->web_config_path ? &web : NULL,
             },
             &collector, &err);
     if (r == 0) {
-        announce(options, fds, fd_count);
+        announce(options, web.has_tls, fds, fd_count);
         collector_run(collector);
     } else {
         verb_complain(&err);
@@ -60,6 +67,7 @@ int verb_serve(const struct cli *cli)
     collector_close(collector);
     for (size_t i = 0; i < fd_count; i++)
         cleanup_close(&fds[i]);
+    web_watch_close(&web);
     host_close(&host);
     return r < 0 ? verb_failure(r) : EXIT_OK;
 }
