@@ -213,6 +213,13 @@ static bool peer_is_verified(gnutls_session_t session)
     return gnutls_certificate_verify_peers(session, &purpose, 1, &status) == 0 && status == 0;
 }
 
+/* The client is told why: neither GnuTLS nor libmicrohttpd would. */
+static int turn_away(gnutls_session_t session)
+{
+    (void)gnutls_alert_send(session, GNUTLS_AL_FATAL, GNUTLS_A_BAD_CERTIFICATE);
+    return GNUTLS_E_CERTIFICATE_ERROR;
+}
+
 /* Called within the handshake, wherever a certificate was asked for; others than 0 end it. */
 static int judge_peer(gnutls_session_t session)
 {
@@ -228,9 +235,9 @@ static int judge_peer(gnutls_session_t session)
                    ? 0
                    : GNUTLS_E_CERTIFICATE_REQUIRED;
     if (verifies && !peer_is_verified(session))
-        return GNUTLS_E_CERTIFICATE_ERROR;
+        return turn_away(session);
     if (tls->san_count > 0 && !peer_has_allowed_san(tls, &chain[0]))
-        return GNUTLS_E_CERTIFICATE_ERROR;
+        return turn_away(session);
     return 0;
 }
 

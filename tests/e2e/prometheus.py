@@ -19,12 +19,14 @@ JOB = """\
 
 
 class Prometheus:
-    """A server of our own in a private directory, for a with statement; jobs are lists of addresses."""
+    """A server of our own in a private directory, for a with statement; jobs are lists of addresses.
 
-    def __init__(self, directory, **jobs):
+    With `text`, that is its configuration."""
+
+    def __init__(self, directory, text=None, **jobs):
         config = os.path.join(directory, "prometheus.yml")
         with open(config, "w") as file:
-            file.write(CONFIG + "".join(JOB % (name, targets) for name, targets in jobs.items()))
+            file.write(text or CONFIG + "".join(JOB % job for job in jobs.items()))
         self.log_path = os.path.join(directory, "prometheus.log")
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
