@@ -1,0 +1,315 @@
+/* net/auth and what it is made of: passwords, the header, the cache, and the thread. */
+#include "unit.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/macros.h"
+#include "net/auth.h"
+#include "net/auth_cache.h"
+#include "net/basic_auth.h"
+#include "net/password.h"
+
+/* Of "hunter2", "U*U" and "correct horse". */
+#define HUNTER2 "$2b$04$kddmW3/WKIOo31gAQg6EFeAaeVhyi0qUjxJBOa53FmqDmKqSQYoN6"
+#define U_U     "$2y$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"
+#define HORSE   "$2b$04$DTWZ4zoQyzvu2Rj8sMZrJOpBm0DZj2bDD0xQjeZFQ3jRZ0SOl0f4i"
+
+#define ALICE_HUNTER2 "Basic YWxpY2U6aHVudGVyMg=="
+#define ALICE_HUNTER3 "Basic YWxpY2U6aHVudGVyMw=="
+#define BOB_HUNTER2   "Basic Ym9iOmh1bnRlcjI="
+#define EVE_HUNTER2   "Basic ZXZlOmh1bnRlcjI="
+
+static void only_hashes_of_bcrypt_are_taken_for_hashes(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned cost; /* 0: none */
+    } cases[] = {
+        {HUNTER2, 4},
+        {U_U, 5},
+        {"$2a$31$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW", 31},
+        {"", 0},
+        {"*0", 0},
+        {"ab", 0},
+        {"abJnggxhB/yWI", 0}, /* DES */
+        {"$1$abc$BXBqpb9BZcZhXLgbee.0s/", 0},
+        {"$2x$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW", 0},
+        {"$2$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeWx", 0},
+        {"$2y$5$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeWx", 0},
+        {"$2y$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOe", 0},
+        {"$2y$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeWW", 0},
+        {"$2y$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyO:W", 0},
+        {"$2\0$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        unsigned cost = 0;
+
+        assert_int_equal(password_is_hash(span_of(cases[i].text), &cost), cases[i].cost > 0);
+        assert_int_equal(cost, cases[i].cost);
+    }
+}
+
+static void a_password_matches_its_own_hash_and_no_other(void **state)
+{
+    static const char with_nul[] = "hunter2\0x";
+    char longest[PASSWORD_MAX_BYTES + 1];
+
+    (void)state;
+    memset(longest, 'x', sizeof(longest));
+    assert_true(password_matches(span_of("hunter2"), HUNTER2));
+    assert_true(password_matches(span_of("U*U"), U_U));
+    assert_false(password_matches(span_of("hunter2"), HORSE));
+    assert_false(password_matches(span_of(""), HUNTER2));
+    assert_false(password_matches(span_of("hunter"), HUNTER2));
+    assert_false(password_matches(span_of(HUNTER2), HUNTER2));
+    assert_false(password_matches((struct span){with_nul, sizeof(with_nul) - 1}, HUNTER2));
+    assert_false(password_matches((struct span){longest, sizeof(longest)}, HUNTER2));
+}
+
+static void the_header_is_read_strictly(void **state)
+{
+    static const struct {
+        const char *header, *user, *password; /* NULL: refused */
+    } cases[] = {
+        {ALICE_HUNTER2, "alice", "hunter2"},
+        {"bAsIc YWxpY2U6aHVudGVyMg==", "alice", "hunter2"},
+        {"Basic Og==", "", ""},
+        {"Basic YTo=", "a", ""},
+        {"Basic OmI=", "", "b"},
+        {"Basic YTpiOmM=", "a", "b:c"},
+        {NULL, NULL, NULL},
+        {"", NULL, NULL},
+        {"Basic", NULL, NULL},
+        {"Basic ", NULL, NULL},
+        {"Basic  YTpi", NULL, NULL},
+        {"Basic YTpi ", NULL, NULL},
+        {"Basic YTpi\n", NULL, NULL},
+        {"Basic YTo", NULL, NULL},
+        {"Basic YTo==", NULL, NULL},
+        {"Basic ====", NULL, NULL},
+        {"Basic =YTo", NULL, NULL},
+        {"Basic Y=Qo", NULL, NULL},
+        {"Basic YWI=", NULL, NULL}, /* no colon */
+        {"Basic YT-i", NULL, NULL},
+        {"Bearer YTpi", NULL, NULL},
+        {"Digest YTpi", NULL, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct basic_auth auth;
+        int r = basic_auth_parse(cases[i].header, &auth);
+
+        if (r != (cases[i].user ? 0 : -EINVAL))
+            fail_msg("'%s' gave %d", cases[i].header, r);
+        if (r == 0) {
+            assert_true(span_equals(auth.user, cases[i].user));
+            assert_true(span_equals(auth.password, cases[i].password));
+        }
+    }
+}
+
+static void a_header_longer_than_the_limit_is_refused(void **state)
+{
+    char header[8 + 4 * BASIC_AUTH_MAX_BYTES];
+    struct basic_auth auth;
+
+    (void)state;
+    for (size_t groups = BASIC_AUTH_MAX_BYTES / 3 - 1; groups < BASIC_AUTH_MAX_BYTES / 3 + 2;
+         groups++) {
+        strcpy(header, "Basic ");
+        for (size_t i = 0; i < groups; i++)
+            strcat(header, "YTpi");
+        assert_int_equal(basic_auth_parse(header, &auth),
+                         groups * 3 <= BASIC_AUTH_MAX_BYTES ? 0 : -EINVAL);
+    }
+}
+
+static void the_cache_knows_what_was_added_and_nothing_like_it(void **state)
+{
+    static const struct {
+        const char *user, *hash, *password;
+    } others[] = {
+        {"alice", HUNTER2, "hunter3"},    {"alice", HORSE, "hunter2"},
+        {"bob", HUNTER2, "hunter2"},      {"alic", "e" HUNTER2, "hunter2"},
+        {"alice", HUNTER2 "h", "unter2"}, {"", "", ""},
+    };
+    struct auth_cache cache;
+    unsigned char digest[AUTH_CACHE_DIGEST_BYTES];
+
+    (void)state;
+    assert_int_equal(auth_cache_init(&cache), 0);
+    auth_cache_digest(&cache, span_of("alice"), HUNTER2, span_of("hunter2"), digest);
+    assert_false(auth_cache_has(&cache, digest));
+    auth_cache_add(&cache, digest);
+    assert_true(auth_cache_has(&cache, digest));
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        auth_cache_digest(&cache, span_of(others[i].user), others[i].hash,
+                          span_of(others[i].password), digest);
+        assert_false(auth_cache_has(&cache, digest));
+    }
+}
+
+static void the_cache_forgets_the_oldest_and_counts_nothing_twice(void **state)
+{
+    struct auth_cache cache;
+    unsigned char first[AUTH_CACHE_DIGEST_BYTES], digest[AUTH_CACHE_DIGEST_BYTES];
+    char user[16];
+
+    (void)state;
+    assert_int_equal(auth_cache_init(&cache), 0);
+    auth_cache_digest(&cache, span_of("first"), HORSE, span_of("x"), first);
+    auth_cache_add(&cache, first);
+    for (int i = 0; i < 2 * AUTH_CACHE_SIZE; i++)
+        auth_cache_add(&cache, first);
+    for (int i = 1; i <= AUTH_CACHE_SIZE; i++) {
+        assert_true(auth_cache_has(&cache, first));
+        snprintf(user, sizeof(user), "u%d", i);
+        auth_cache_digest(&cache, span_of(user), HORSE, span_of("x"), digest);
+        auth_cache_add(&cache, digest);
+        assert_true(auth_cache_has(&cache, digest));
+    }
+    assert_false(auth_cache_has(&cache, first));
+}
+
+static const struct auth_user users[] = {{"alice", HUNTER2}, {"bob", HORSE}};
+
+/* What the thread says of the header, which must be asked. */
+static bool wait_for_verdict(struct auth *auth, const char *header)
+{
+    struct pollfd ready = {.fd = auth_fd(auth), .events = POLLIN};
+    uint64_t id, done = 0;
+    bool ok = false;
+
+    assert_int_equal(auth_check(auth, header, &id), AUTH_LATER);
+    assert_int_equal(poll(&ready, 1, 10000), 1);
+    assert_true(auth_next(auth, &done, &ok));
+    assert_int_equal(done, id);
+    assert_false(auth_next(auth, &done, &ok));
+    return ok;
+}
+
+static void a_right_password_is_checked_once_and_a_wrong_one_every_time(void **state)
+{
+    struct auth *auth;
+    uint64_t id;
+
+    (void)state;
+    assert_int_equal(auth_new(NULL, &auth), 0);
+    assert_int_equal(auth_check(auth, NULL, &id), AUTH_YES); /* no users */
+    assert_int_equal(auth_set_users(auth, users, ARRAY_SIZE(users)), 0);
+    assert_int_equal(auth_check(auth, NULL, &id), AUTH_NO);
+    assert_int_equal(auth_check(auth, "Basic x", &id), AUTH_NO);
+    assert_true(wait_for_verdict(auth, ALICE_HUNTER2));
+    assert_int_equal(auth_check(auth, ALICE_HUNTER2, &id), AUTH_YES);
+    for (int i = 0; i < 2; i++) {
+        assert_false(wait_for_verdict(auth, ALICE_HUNTER3));
+        assert_false(wait_for_verdict(auth, BOB_HUNTER2));
+        /* Who is not known is checked against alice's hash, and not let in though it matches. */
+        assert_false(wait_for_verdict(auth, EVE_HUNTER2));
+    }
+    auth_free(auth);
+}
+
+static void what_is_remembered_counts_for_nobody_after_the_user_is_gone_or_has_another_hash(
+    void **state)
+{
+    static const struct auth_user others[] = {{"alice", HORSE}};
+    struct auth *auth;
+
+    (void)state;
+    assert_int_equal(auth_new(NULL, &auth), 0);
+    assert_int_equal(auth_set_users(auth, users, ARRAY_SIZE(users)), 0);
+    assert_true(wait_for_verdict(auth, ALICE_HUNTER2));
+    assert_int_equal(auth_set_users(auth, others, ARRAY_SIZE(others)), 0);
+    assert_false(wait_for_verdict(auth, ALICE_HUNTER2));
+    assert_int_equal(auth_set_users(auth, users + 1, 1), 0);
+    assert_false(wait_for_verdict(auth, ALICE_HUNTER2));
+    auth_free(auth);
+}
+
+static int refuse(void)
+{
+    return -EPERM;
+}
+
+static void no_more_than_the_limit_wait_and_all_who_wait_are_told(void **state)
+{
+    struct auth *auth;
+    uint64_t id, told = 0;
+    size_t waiting = 0;
+    bool ok;
+
+    (void)state;
+    assert_int_equal(auth_new(NULL, &auth), 0);
+    assert_int_equal(auth_set_users(auth, users, ARRAY_SIZE(users)), 0);
+    /* The thread takes one at a time, a millisecond each: asking is faster. */
+    while (waiting < 10000 && auth_check(auth, ALICE_HUNTER3, &id) == AUTH_LATER)
+        waiting++;
+    assert_in_range(waiting, AUTH_WAITING_MAX, 9999);
+    while (told < waiting) {
+        struct pollfd ready = {.fd = auth_fd(auth), .events = POLLIN};
+
+        assert_int_equal(poll(&ready, 1, 10000), 1);
+        while (auth_next(auth, &id, &ok)) {
+            assert_int_equal(id, ++told);
+            assert_false(ok);
+        }
+    }
+    auth_free(auth);
+}
+
+static void nobody_gets_in_where_the_thread_cannot_lock_itself_up(void **state)
+{
+    struct auth *auth;
+    uint64_t id;
+    enum auth_verdict verdict = AUTH_LATER;
+
+    (void)state;
+    assert_int_equal(auth_new(refuse, &auth), 0);
+    assert_int_equal(auth_set_users(auth, users, ARRAY_SIZE(users)), 0);
+    for (int i = 0; i <= AUTH_WAITING_MAX; i++)
+        verdict = auth_check(auth, ALICE_HUNTER2, &id);
+    assert_int_equal(verdict, AUTH_BUSY);
+    auth_free(auth);
+}
+
+static void users_that_cannot_be_are_refused_and_the_old_ones_stay(void **state)
+{
+    static const struct auth_user bad[] = {{"alice", HUNTER2}, {"eve", "$1$x"}};
+    struct auth *auth;
+    uint64_t id;
+
+    (void)state;
+    assert_int_equal(auth_new(NULL, &auth), 0);
+    assert_int_equal(auth_set_users(auth, users, ARRAY_SIZE(users)), 0);
+    assert_int_equal(auth_set_users(auth, bad, ARRAY_SIZE(bad)), -EINVAL);
+    assert_int_equal(auth_check(auth, NULL, &id), AUTH_NO);
+    assert_true(wait_for_verdict(auth, ALICE_HUNTER2));
+    auth_free(auth);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_hashes_of_bcrypt_are_taken_for_hashes),
+        cmocka_unit_test(a_password_matches_its_own_hash_and_no_other),
+        cmocka_unit_test(the_header_is_read_strictly),
+        cmocka_unit_test(a_header_longer_than_the_limit_is_refused),
+        cmocka_unit_test(the_cache_knows_what_was_added_and_nothing_like_it),
+        cmocka_unit_test(the_cache_forgets_the_oldest_and_counts_nothing_twice),
+        cmocka_unit_test(a_right_password_is_checked_once_and_a_wrong_one_every_time),
+        cmocka_unit_test(
+            what_is_remembered_counts_for_nobody_after_the_user_is_gone_or_has_another_hash),
+        cmocka_unit_test(no_more_than_the_limit_wait_and_all_who_wait_are_told),
+        cmocka_unit_test(nobody_gets_in_where_the_thread_cannot_lock_itself_up),
+        cmocka_unit_test(users_that_cannot_be_are_refused_and_the_old_ones_stay),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
