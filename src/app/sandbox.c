@@ -85,9 +85,9 @@ static const uint32_t threaded_calls[] = {SYS_futex, SYS_restart_syscall};
 static const uint32_t tls_calls[] = {SYS_getrandom};
 
 /* Checking passwords: its results go through a socket that is there already. */
-static const uint32_t worker_calls[] = {SYS_sendto,         SYS_brk,     SYS_munmap,
-                                        SYS_mremap,         SYS_madvise, SYS_write,
-                                        SYS_rt_sigprocmask, SYS_exit,    SYS_exit_group};
+static const uint32_t worker_calls[] = {SYS_sendto, SYS_brk,       SYS_munmap,
+                                        SYS_mremap, SYS_madvise,   SYS_rt_sigprocmask,
+                                        SYS_exit,   SYS_exit_group};
 
 /* libcurl and GnuTLS, with sockets and files as checked below; and the thread's own end. */
 static const uint32_t client_calls[] = {

@@ -789,6 +789,140 @@ static void a_unix_socket_is_served_like_any_other(void **state)
     close_bench(bench);
 }
 
+/* Of "hunter2". */
+static const struct auth_user alice = {
+    "alice", "$2b$04$kddmW3/WKIOo31gAQg6EFeAaeVhyi0qUjxJBOa53FmqDmKqSQYoN6"};
+
+#define RIGHT                                                                                      \
+    "GET /-/healthy HTTP/1.1\r\nHost: x\r\nAuthorization: Basic YWxpY2U6aHVudGVyMg==\r\n\r\n"
+#define WRONG                                                                                      \
+    "GET /-/healthy HTTP/1.1\r\nHost: x\r\nAuthorization: Basic YWxpY2U6aHVudGVyMw==\r\n\r\n"
+
+static struct bench *open_bench_with(struct auth **ret_auth)
+{
+    struct bench *bench = open_bench();
+
+    assert_int_equal(auth_new(NULL, ret_auth), 0);
+    assert_int_equal(auth_set_users(*ret_auth, &alice, 1), 0);
+    assert_int_equal(http_server_set_auth(bench->server, *ret_auth), 0);
+    return bench;
+}
+
+/* Until the thread has checked one password. */
+static void wait_for_check(struct bench *bench, const struct auth *auth)
+{
+    struct pollfd ready = {.fd = auth_fd(auth), .events = POLLIN};
+
+    assert_int_equal(poll(&ready, 1, 10000), 1);
+    settle(bench);
+}
+
+static void a_password_is_asked_for_checked_and_remembered(void **state)
+{
+    char text[4096];
+    struct auth *auth;
+    struct bench *bench = open_bench_with(&auth);
+    int fd = dial(bench);
+
+    (void)state;
+    say(fd, "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    hear(fd, text, sizeof(text));
+    assert_contains(text, "HTTP/1.1 401 ");
+    assert_contains(text, "WWW-Authenticate: Basic realm=\"wattribute\"");
+    say(fd, WRONG);
+    settle(bench);
+    wait_for_check(bench, auth);
+    assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 401 ");
+    say(fd, RIGHT);
+    settle(bench);
+    wait_for_check(bench, auth);
+    assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 200 OK");
+    say(fd, RIGHT);
+    settle(bench); /* without the thread */
+    assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 200 OK");
+    close(fd);
+    close_bench(bench);
+    auth_free(auth);
+}
+
+static void a_collector_has_its_two_seconds_after_a_check_that_took_longer(void **state)
+{
+    char text[4096];
+    struct auth *auth;
+    struct bench *bench = open_bench_with(&auth);
+    int fd = dial(bench);
+
+    (void)state;
+    say(fd,
+        "GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Basic YWxpY2U6aHVudGVyMg==\r\n\r\n");
+    http_server_run(bench->server); /* accepts */
+    http_server_run(bench->server); /* reads */
+    bench->clock.now_us += 3 * USEC_PER_SEC;
+    wait_for_check(bench, auth);
+    assert_int_equal(bench->fetch_count, 1);
+    assert_string_equal(hear(fd, text, sizeof(text)), "");
+    deliver(bench, 5, "up 1\n");
+    assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 200 OK");
+    close(fd);
+    close_bench(bench);
+    auth_free(auth);
+}
+
+static void closing_with_passwords_being_checked_is_safe(void **state)
+{
+    struct auth *auth;
+    struct bench *bench = open_bench_with(&auth);
+    int fds[4];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+        fds[i] = dial(bench);
+        say(fds[i], WRONG);
+    }
+    http_server_run(bench->server);
+    http_server_run(bench->server);
+    close(fds[0]); /* and one leaves while it waits */
+    http_server_run(bench->server);
+    close_bench(bench);
+    auth_free(auth);
+    for (size_t i = 1; i < ARRAY_SIZE(fds); i++)
+        close(fds[i]);
+}
+
+static void configured_headers_are_on_every_response_and_replace_our_own(void **state)
+{
+    static const struct http_server_header headers[] = {{"Content-Security-Policy", "sandbox"},
+                                                        {"X-Frame-Options", "deny"}};
+    struct bench *bench = open_bench();
+    char text[4096];
+    int fd;
+
+    (void)state;
+    fd = dial(bench);
+    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    deliver(bench, 5, "up 1\n");
+    assert_lacks(hear(fd, text, sizeof(text)), "X-Frame-Options");
+    assert_int_equal(http_server_set_headers(bench->server, headers, ARRAY_SIZE(headers)), 0);
+    ask_once(bench, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
+    assert_contains(text, "Content-Security-Policy: sandbox\r\n");
+    assert_lacks(text, "default-src");
+    assert_contains(text, "X-Frame-Options: deny\r\n");
+    /* The body that is here has the old ones: it is not said to be. */
+    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    settle(bench);
+    assert_int_equal(bench->have_generation, 0);
+    deliver(bench, 5, "up 1\n");
+    assert_contains(hear(fd, text, sizeof(text)), "X-Frame-Options: deny\r\n");
+    assert_int_equal(http_server_set_headers(bench->server, NULL, 0), 0);
+    ask_once(bench, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
+    assert_contains(text, "Content-Security-Policy: default-src");
+    assert_lacks(text, "X-Frame-Options");
+    close(fd);
+    close_bench(bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -819,6 +953,10 @@ int main(void)
         cmocka_unit_test(a_draining_server_finishes_what_it_sends_and_takes_nobody_new),
         cmocka_unit_test(closing_with_scrapes_that_wait_is_safe),
         cmocka_unit_test(a_unix_socket_is_served_like_any_other),
+        cmocka_unit_test(a_password_is_asked_for_checked_and_remembered),
+        cmocka_unit_test(a_collector_has_its_two_seconds_after_a_check_that_took_longer),
+        cmocka_unit_test(closing_with_passwords_being_checked_is_safe),
+        cmocka_unit_test(configured_headers_are_on_every_response_and_replace_our_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

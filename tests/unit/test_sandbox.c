@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -306,6 +307,66 @@ static void a_server_beside_a_client_may_wait_for_it_and_no_more(void **state)
     assert_int_equal(run_child(SANDBOX_THREADED_SERVER, wait_for_lock), 0);
 }
 
+static int draw_numbers(int fd)
+{
+    char bytes[8];
+
+    (void)fd;
+    return getrandom(bytes, sizeof(bytes), 0) == sizeof(bytes) ? 0 : 1;
+}
+
+static int read_file_or_socket(int fd)
+{
+    char byte;
+
+    return (int)read(fd, &byte, 1);
+}
+
+static int send_result(int fd)
+{
+    return send(fd, "x", 1, MSG_NOSIGNAL) == 1 ? 0 : 1;
+}
+
+static void a_server_with_tls_may_draw_random_numbers_and_no_more(void **state)
+{
+    static child_body *const bodies[] = {
+        make_socket, run_program,  map_code,     make_code,     remove_file, connect_out,
+#ifndef SANITIZED
+        open_file,   look_at_file, make_process, signal_parent,
+#endif
+    };
+#ifndef SANITIZED
+    static child_body *const drawing[] = {draw_numbers};
+#endif
+
+    (void)state;
+    assert_killed(SANDBOX_TLS_SERVER, bodies, ARRAY_SIZE(bodies));
+    assert_int_equal(run_child(SANDBOX_TLS_SERVER, draw_numbers), 0);
+    assert_int_equal(run_child(SANDBOX_TLS_SERVER, wait_for_lock), 0);
+#ifndef SANITIZED
+    assert_killed(SANDBOX_SERVER, drawing, ARRAY_SIZE(drawing));
+    assert_killed(SANDBOX_THREADED_SERVER, drawing, ARRAY_SIZE(drawing));
+#endif
+}
+
+static void a_worker_may_compute_and_tell_its_result_and_no_more(void **state)
+{
+    static child_body *const bodies[] = {
+        make_socket,  run_program,         map_code,        make_code,
+        remove_file,  connect_out,         take_connection,
+#ifndef SANITIZED
+        open_file,    look_at_file,        make_process,    signal_parent,
+        draw_numbers, read_file_or_socket,
+#endif
+    };
+
+    (void)state;
+    assert_killed(SANDBOX_WORKER, bodies, ARRAY_SIZE(bodies));
+    assert_int_equal(run_child(SANDBOX_WORKER, send_result), 0);
+    assert_int_equal(run_child(SANDBOX_WORKER, use_memory), 0);
+    assert_int_equal(run_child(SANDBOX_WORKER, wait_for_lock), 0);
+}
+
 static void a_client_may_not_write_files_listen_or_use_local_sockets(void **state)
 {
     static child_body *const bodies[] = {
@@ -553,6 +614,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_that_serving_does_not_need_kills_the_process),
         cmocka_unit_test(a_server_beside_a_client_may_wait_for_it_and_no_more),
+        cmocka_unit_test(a_server_with_tls_may_draw_random_numbers_and_no_more),
+        cmocka_unit_test(a_worker_may_compute_and_tell_its_result_and_no_more),
         cmocka_unit_test(a_client_may_not_write_files_listen_or_use_local_sockets),
         cmocka_unit_test(a_client_may_connect_and_read_files),
         cmocka_unit_test(with_another_root_only_what_is_below_it_can_be_opened),

@@ -164,7 +164,8 @@ static void what_is_wrong_is_said_with_its_line_and_column(void **state)
         {"- a", "the file is not a mapping"},
         {"text", "the file is not a mapping"},
         {"{}\n---\n{}", "a second document begins here"},
-        {"a: [", "not YAML"},
+        {"basic_auth_users: [", "is not a mapping"},
+        {"basic_auth_users: {", "not YAML"},
         {"basic_auth_users: \xff", "not UTF-8 text"},
     };
 
