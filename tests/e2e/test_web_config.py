@@ -2,6 +2,7 @@
 clients that mean no good."""
 import base64
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -500,6 +501,27 @@ class Checked(WebConfigCase):
                 self.assertFalse(ours)
                 self.assertIn(says, result.stderr.decode())
                 self.assertNotEqual(0, result.returncode)
+
+    def test_the_examples_of_the_manual_work(self):
+        with open(os.path.join(harness.SOURCE_ROOT, "docs", "web-config.md")) as file:
+            blocks = re.findall(r"```(\w+)\n(.*?)```", file.read(), re.DOTALL)
+        command = next(text for kind, text in blocks if kind == "sh" and "openssl" in text)
+        subprocess.run(["sh", "-ec", command], cwd=self.directory, check=True, capture_output=True)
+        shutil.copy(self.path("ca.crt"), self.path("clients-ca.crt"))
+        files = {re.match(r"# (\S+)", text)[1]: text for kind, text in blocks if kind == "yaml"}
+        for name in ("/etc/wattribute/web.yml", "/etc/wattribute/web-clients.yml"):
+            theirs, ours, result = self.verdicts(self.config(files[name]))
+            self.assertEqual((True, True), (theirs, ours), (name, result.stderr))
+        self.write("prometheus.yml", files["prometheus.yml"].replace(
+            "/etc/prometheus/server.crt", self.path("server.crt")).replace(
+            "/etc/prometheus/wattribute.password", self.write("password", b"hunter2")).encode())
+        subprocess.run([prometheus_tool("promtool"), "check", "config", self.path("prometheus.yml")],
+                       check=True, capture_output=True, timeout=20)
+        context = ssl.create_default_context(cafile=self.path("server.crt"))
+        context.check_hostname = False  # it is gpu-node-1's
+        path = self.config(files["/etc/wattribute/web.yml"])
+        with self.secure(path, context, user="prometheus") as exporter:
+            exporter.page()
 
     def test_the_key_and_the_hash_are_never_shown(self):
         path = self.tls(rest="basic_auth_users:\n  alice: my-secret-password\n")
