@@ -25,6 +25,13 @@ static int read_file(const char *path, const char *what, char **ret_data, size_t
     return 0;
 }
 
+/* It may have held a key. */
+static void wipe(char *data, size_t len)
+{
+    if (data)
+        explicit_bzero(data, len);
+}
+
 static int read_pem(struct web_config *config, const char *path, const char *what,
                     struct tls_pem *pem, struct error *err)
 {
@@ -37,9 +44,11 @@ static int read_pem(struct web_config *config, const char *path, const char *wha
     r = read_file(path, what, &data, &len, err);
     if (r < 0)
         return r;
+    if (len == 0)
+        return error_set(err, -EINVAL, "%s %.300s: is empty", what, path);
     pem->name = path;
     pem->text = (struct span){arena_copy(&config->strings, data, len), len};
-    explicit_bzero(data, len);
+    wipe(data, len);
     return pem->text.data ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
@@ -72,7 +81,6 @@ int web_config_load(const char *path, struct web_config *ret_config, struct erro
         r = read_pem(config, config->client_ca_path, "client_ca_file", &config->tls.client_ca, err);
     if (r == 0)
         r = check_tls(config, err);
-    if (data)
-        explicit_bzero(data, len);
+    wipe(data, len);
     return r;
 }

@@ -65,7 +65,7 @@ static int seal(struct web_watch *watch, const struct web_config *config, struct
 {
     char *bytes;
     size_t len;
-    int fd, r = web_config_pack(config, &bytes, &len);
+    int fd = -1, r = web_config_pack(config, &bytes, &len);
 
     if (r == 0) {
         r = channel_seal_body(bytes, len, &fd);

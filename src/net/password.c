@@ -55,7 +55,7 @@ bool password_matches(struct span password, const char *hash)
         return false;
     memcpy(text, password.data, password.len);
     text[password.len] = '\0';
-    found = crypt_r(text, hash, data);
+    found = crypt_rn(text, hash, data, sizeof(*data));
     ok = found && strlen(found) == PASSWORD_HASH_LEN && equals(found, hash, PASSWORD_HASH_LEN);
     explicit_bzero(text, sizeof(text));
     explicit_bzero(data, sizeof(*data));

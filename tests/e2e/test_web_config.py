@@ -482,6 +482,7 @@ class Checked(WebConfigCase):
 
     def test_what_cannot_be_honoured_is_refused_with_the_reason(self):
         pair = "cert_file: server.crt, key_file: server.key"
+        self.write("empty", b"")
         for text, says in (
                 (f"tls_server_config: {{{pair}, cipher_suites: [TLS_AES_128_GCM_SHA256]}}",
                  "cipher_suites is not supported"),
@@ -492,6 +493,8 @@ class Checked(WebConfigCase):
                  "Add client_ca_file"),
                 (f"tls_server_config: {{{pair}, client_auth_type: RequireAndVerifyClientCert, "
                  "client_ca_file: server.key}", "server.key: not a certificate"),
+                (f"tls_server_config: {{{pair}, client_auth_type: RequireAndVerifyClientCert, "
+                 "client_ca_file: empty}", "empty: is empty"),
                 ("tls_server_config: {min_version: TLS13}", "no cert_file"),
                 ("rate_limit: {interval: 1s}", "rate_limit is not supported"),
                 ("basic_auth_users: {alice: %s}" % QUICK.replace("$04$", "$31$"),
