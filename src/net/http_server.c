@@ -76,7 +76,8 @@ struct connection {
     TAILQ_ENTRY(connection) by_wait;
     struct connection_list *waits_in; /* suspended, and in this list; NULL: not */
     struct MHD_Connection *mhd;
-    struct tls *tls;         /* what its session was set up with, or NULL */
+    struct tls_session tls;  /* zeros: none */
+    bool is_parked;          /* suspended in the middle of its handshake */
     uint64_t check_id;       /* of its password, while that is being checked */
     bool is_admitted;        /* the request in hand may be answered */
     struct variant *variant; /* what the request in hand is about, or NULL */
@@ -96,7 +97,8 @@ struct variant {
 struct http_server {
     struct http_server_options options;
     struct MHD_Daemon *daemon;
-    int epoll_fd; /* the listeners and libmicrohttpd's own epoll */
+    int epoll_fd;  /* the listeners, libmicrohttpd's own epoll, and those below */
+    int parked_fd; /* with TLS: an epoll of handshakes that wait for the client */
     int listener_fds[HTTP_SERVER_LISTENERS_MAX];
     size_t listener_count;
     uint64_t accept_again_us; /* 0: accepting */
@@ -332,8 +334,7 @@ static int set_up_session(struct http_server *server, struct connection *c)
     info = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     if (!info)
         return -EIO;
-    c->tls = tls_ref(server->tls);
-    return tls_apply(c->tls, info->tls_session);
+    return tls_session_init(&c->tls, server->tls, info->tls_session);
 }
 
 static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
@@ -359,9 +360,73 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
     } else if (c) {
         stop_waiting(c);
         connections_remove(&server->connections, &c->state);
-        tls_unref(c->tls);
+        tls_session_done(&c->tls);
         free(c);
     }
+}
+
+static struct connection *connection_of(struct connection_state *state)
+{
+    return (struct connection *)((char *)state - offsetof(struct connection, state));
+}
+
+/*
+ * libmicrohttpd 0.9.75 takes a connection whose handshake waits for the client for one that can be
+ * read, and asks to be run again at once: one half of a handshake would keep a core busy until its
+ * deadline. So whoever is in the middle of one is suspended, and we watch the socket.
+ */
+static void park(struct http_server *server, struct connection *c)
+{
+    struct epoll_event event = {.events = tls_session_wants_to_write(&c->tls) ? EPOLLOUT : EPOLLIN,
+                                .data.ptr = c};
+
+    if (epoll_ctl(server->parked_fd, EPOLL_CTL_ADD, c->state.fd, &event) < 0)
+        return;
+    MHD_suspend_connection(c->mhd);
+    c->is_parked = true;
+}
+
+static void unpark(struct http_server *server, struct connection *c)
+{
+    if (!c->is_parked)
+        return;
+    epoll_ctl(server->parked_fd, EPOLL_CTL_DEL, c->state.fd, NULL);
+    MHD_resume_connection(c->mhd);
+    c->is_parked = false;
+}
+
+static void park_handshakes(struct http_server *server)
+{
+    struct connection_state *state;
+
+    if (!server->tls || server->draining)
+        return;
+    TAILQ_FOREACH(state, &server->connections.phases[CONNECTION_FRESH], by_phase)
+    {
+        struct connection *c = connection_of(state);
+
+        if (c->tls.is_shaking_hands && !c->is_parked)
+            park(server, c);
+    }
+}
+
+static void resume_handshakes(struct http_server *server)
+{
+    struct epoll_event events[ACCEPTS_PER_RUN];
+    int n;
+
+    if (!server->tls)
+        return;
+    n = epoll_wait(server->parked_fd, events, ARRAY_SIZE(events), 0);
+    for (int i = 0; i < n; i++)
+        unpark(server, events[i].data.ptr);
+}
+
+/* At the next run of libmicrohttpd it is gone. */
+static void cut(struct http_server *server, struct connection_state *state)
+{
+    connections_cut(&server->connections, state);
+    unpark(server, connection_of(state));
 }
 
 static void enforce_deadlines(struct http_server *server)
@@ -386,7 +451,7 @@ static void release_old_bodies(struct http_server *server)
 
     while (server->body_count > BODIES_MAX &&
            (reader = connections_slowest_reader(&server->connections))) {
-        connections_cut(&server->connections, reader);
+        cut(server, reader);
         MHD_run(server->daemon);
     }
 }
@@ -430,14 +495,14 @@ static void accept_from(struct http_server *server, int listener_fd)
                      SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             if (victim)
-                connections_cut(&server->connections, victim);
+                cut(server, victim);
             /* Closes the descriptor itself where it fails. */
             (void)MHD_add_connection(server->daemon, fd, (struct sockaddr *)&address, address_len);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             /* The listener stays readable: to ask again at once would spin. */
             victim = connections_victim(&server->connections);
             if (victim)
-                connections_cut(&server->connections, victim);
+                cut(server, victim);
             arm_listeners(server, false);
             return;
         } else if (errno == EAGAIN) {
@@ -466,9 +531,11 @@ void http_server_run(struct http_server *server)
 {
     take_verdicts(server);
     enforce_deadlines(server);
+    resume_handshakes(server);
     accept_newcomers(server);
     MHD_run(server->daemon);
     release_old_bodies(server);
+    park_handshakes(server);
 }
 
 int http_server_fd(const struct http_server *server)
@@ -627,6 +694,12 @@ void http_server_drain(struct http_server *server)
     for (size_t i = 0; i < VARIANT_COUNT; i++)
         answer_all(&server->variants[i].waiting, REPLY_STOPPING);
     answer_all(&server->checking, REPLY_STOPPING);
+    for (size_t phase = 0; phase < CONNECTION_PHASES; phase++) {
+        struct connection_state *state;
+
+        TAILQ_FOREACH(state, &server->connections.phases[phase], by_phase)
+        unpark(server, connection_of(state));
+    }
 }
 
 bool http_server_busy(const struct http_server *server)
@@ -772,6 +845,12 @@ static int start_daemon(struct http_server *server)
         return -errno;
     if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, info->epoll_fd, &event) < 0)
         return -errno;
+    if (!server->tls)
+        return 0;
+    server->parked_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (server->parked_fd < 0 ||
+        epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, server->parked_fd, &event) < 0)
+        return -errno;
     return 0;
 }
 
@@ -784,6 +863,7 @@ int http_server_open(const struct http_server_options *options, struct http_serv
         return -ENOMEM;
     server->options = *options;
     server->epoll_fd = -1;
+    server->parked_fd = -1;
     server->tls = options->tls ? tls_ref(options->tls) : NULL;
     TAILQ_INIT(&server->checking);
     connections_init(&server->connections, options->clock);
@@ -809,8 +889,8 @@ void http_server_close(struct http_server *server)
         http_server_drain(server);
         MHD_stop_daemon(server->daemon);
     }
-    if (server->epoll_fd >= 0)
-        close(server->epoll_fd);
+    cleanup_close(&server->epoll_fd);
+    cleanup_close(&server->parked_fd);
     for (size_t i = 0; i < VARIANT_COUNT; i++)
         if (server->variants[i].response)
             MHD_destroy_response(server->variants[i].response);

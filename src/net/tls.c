@@ -223,7 +223,8 @@ static int turn_away(gnutls_session_t session)
 /* Called within the handshake, wherever a certificate was asked for; others than 0 end it. */
 static int judge_peer(gnutls_session_t session)
 {
-    const struct tls *tls = gnutls_session_get_ptr(session);
+    const struct tls_session *own = gnutls_session_get_ptr(session);
+    const struct tls *tls = own->tls;
     unsigned count = 0;
     const gnutls_datum_t *chain = gnutls_certificate_get_peers(session, &count);
     bool verifies = tls->client_auth == TLS_VERIFY_CLIENT_CERT_IF_GIVEN ||
@@ -305,13 +306,41 @@ static gnutls_certificate_request_t request_of(enum tls_client_auth client_auth)
     return GNUTLS_CERT_IGNORE;
 }
 
-int tls_apply(struct tls *tls, void *session)
+/* Of the client's last message; what is left then is ours to send. */
+static int note_finished(gnutls_session_t session, unsigned type, unsigned when, unsigned incoming,
+                         const gnutls_datum_t *message)
 {
-    gnutls_session_set_ptr(session, tls);
+    struct tls_session *own = gnutls_session_get_ptr(session);
+
+    (void)type;
+    (void)when;
+    (void)message;
+    if (incoming)
+        own->is_shaking_hands = false;
+    return 0;
+}
+
+int tls_session_init(struct tls_session *ret, struct tls *tls, void *session)
+{
+    *ret = (struct tls_session){tls_ref(tls), session, true};
+    gnutls_session_set_ptr(session, ret);
+    gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST,
+                                       note_finished);
     gnutls_certificate_server_set_request(session, request_of(tls->client_auth));
     if (gnutls_priority_set(session, tls->priority) < 0)
         return -EIO;
     /* It adds to a list, in which the oldest of a kind would win. */
     gnutls_credentials_clear(session);
     return gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, tls->credentials) < 0 ? -EIO : 0;
+}
+
+void tls_session_done(struct tls_session *session)
+{
+    tls_unref(session->tls);
+    *session = (struct tls_session){0};
+}
+
+bool tls_session_wants_to_write(const struct tls_session *session)
+{
+    return gnutls_record_get_direction(session->session) == 1;
 }

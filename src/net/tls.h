@@ -52,6 +52,17 @@ int tls_new(const struct tls_settings *settings, struct tls **ret_tls, struct er
 struct tls *tls_ref(struct tls *tls);
 void tls_unref(struct tls *tls); /* accepts NULL */
 
-/* Sets up a session (a gnutls_session_t) before its handshake; the session must not outlive `tls`.
- * Peers are judged during the handshake: who fails never sends a request. */
-int tls_apply(struct tls *tls, void *session);
+/* One connection's; to be embedded by its owner, who must not move it. */
+struct tls_session {
+    struct tls *tls; /* a reference */
+    void *session;   /* a gnutls_session_t, somebody else's */
+    bool is_shaking_hands;
+};
+
+/* Sets up a session before its handshake. Peers are judged within that: who fails never sends a
+ * request. The struct is to be released after the session is gone, also after a failure. */
+int tls_session_init(struct tls_session *ret, struct tls *tls, void *session);
+void tls_session_done(struct tls_session *session); /* accepts zeros */
+
+/* What it waits for in the middle of a handshake: to write? Else to read. */
+bool tls_session_wants_to_write(const struct tls_session *session);

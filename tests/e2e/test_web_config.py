@@ -70,6 +70,12 @@ def basic(user, password):
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
+def cpu_s(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def rss_kib(pid):
     return int(harness.process_status(pid)["VmRSS"].split()[0])
 
@@ -380,7 +386,7 @@ class Handshakes(WebConfigCase):
             silent, half, dripping = (connect(exporter.address) for _ in range(3))
             for sock in (silent, half, dripping):
                 self.addCleanup(sock.close)
-            began = time.monotonic()
+            began, cpu_before = time.monotonic(), cpu_s(exporter.front())
             half.sendall(hello[:-1])
             dripping.settimeout(0.2)
             ended = None
@@ -399,6 +405,7 @@ class Handshakes(WebConfigCase):
             self.assertIsNotNone(ended, "a dripping handshake lives on")
             self.assertGreater(ended, 3)
             self.assertLess(ended, 8)
+            self.assertLess(cpu_s(exporter.front()) - cpu_before, ended / 2, "it spins")
             for sock in (silent, half):
                 sock.settimeout(8)
                 self.assertEqual(b"", sock.recv(1000))
