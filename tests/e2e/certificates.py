@@ -1,33 +1,32 @@
-"""Authorities and certificates for tests, made with openssl."""
+"""Certificates for tests, made with openssl."""
 import os
 import subprocess
 
-
-def openssl(*arguments):
-    subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=30)
+from servers import require
 
 
 class Authority:
-    """NAME.crt and NAME.key in the directory, and certificates that it signs."""
+    """Signs certificates. Files are made in `directory`: NAME.crt, NAME.key, and both in NAME.pem."""
 
-    def __init__(self, directory, name):
-        self.directory = directory
-        self.crt, self.key = self.paths(name)
-        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                "-nodes", "-days", "2", "-subj", f"/CN={name}", "-keyout", self.key,
-                "-out", self.crt)
+    def __init__(self, directory, name="ca"):
+        self.directory, self.name = directory, name
+        self.certificate = self.make(name, "-addext", "basicConstraints=critical,CA:TRUE")
+        self.crt = os.path.join(directory, f"{name}.crt")
 
-    def paths(self, name):
-        return [os.path.join(self.directory, f"{name}.{kind}") for kind in ("crt", "key")]
+    def certify(self, name, *alternatives, purpose=None):
+        """A certificate and its key, in one file, for hosts such as "IP:127.0.0.1" and "DNS:localhost"."""
+        extensions = ["-addext", f"extendedKeyUsage={purpose}"] if purpose else []
+        return self.make(name, "-CA", self.certificate, "-CAkey", self.certificate,
+                         "-addext", "subjectAltName=" + ",".join(alternatives), *extensions)
 
-    def issue(self, name, purpose, sans="DNS:localhost,IP:127.0.0.1"):
-        """The paths of the certificate and its key."""
-        crt, key = self.paths(name)
-        request, extensions = key + ".csr", key + ".ext"
-        with open(extensions, "w") as file:
-            file.write(f"subjectAltName={sans}\nextendedKeyUsage={purpose}\n")
-        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                "-subj", f"/CN={name}", "-keyout", key, "-out", request)
-        openssl("x509", "-req", "-in", request, "-CA", self.crt, "-CAkey", self.key,
-                "-CAcreateserial", "-days", "2", "-extfile", extensions, "-out", crt)
-        return crt, key
+    def make(self, name, *arguments):
+        path, *parts = (os.path.join(self.directory, f"{name}.{kind}") for kind in ("pem", "key", "crt"))
+        subprocess.run(
+            [require.command("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+             "-nodes", "-days", "2", "-subj", f"/CN={name}", "-keyout", parts[0], "-out", parts[1], *arguments],
+            check=True, capture_output=True)
+        with open(path, "wb") as whole:
+            for part in parts:
+                with open(part, "rb") as file:
+                    whole.write(file.read())
+        return path

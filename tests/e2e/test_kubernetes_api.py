@@ -8,11 +8,13 @@ import tempfile
 import threading
 import time
 import uuid
+from base64 import b64encode
 
 import harness
+from certificates import Authority
 from harness import PROCESS_ENERGY, Exporter, children, process_status, run, wait_until
 from servers import cgroups, require
-from servers.kubernetes_api import Authority, KubernetesApi, ServiceAccount, pod
+from servers.kubernetes_api import KubernetesApi, ServiceAccount, pod
 from test_identity import NO_RUNTIMES, IdentityTestCase, Runtime, reply
 
 UP = "the Kubernetes API tells the names of this node's pods"
@@ -422,6 +424,26 @@ class Confinement(ApiTestCase):
                 self.assertEqual(["65534"] * 4, status["Uid"].split())
             with open(f"/proc/{front}/environ", "rb") as file:
                 self.assertNotIn(b"KUBERNETES", file.read())
+
+    def test_with_passwords_too_each_thread_has_its_own_filter_and_all_of_them_work(self):
+        _, pid, each = self.container()
+        api = self.api()
+        api.put(each)
+        web = self.write("web.yml", b"http_server_config: {headers: {X-Frame-Options: deny}}\n")
+        with self.exporter(api, pid, flags=[f"--web.config.file={web}"]) as exporter:
+            self.assert_named(exporter, pid, each)
+            front = exporter.front()
+            tasks = os.listdir(f"/proc/{front}/task")
+            self.assertEqual(3, len(tasks))
+            for task in tasks:
+                status = process_status(f"{front}/task/{task}")
+                self.assertEqual(("0", "1", "2"), (status["CapEff"].strip("0") or "0",
+                                                   status["NoNewPrivs"], status["Seccomp"]))
+            self.write("web.yml", b"basic_auth_users:\n  a: "
+                       b"$2b$04$kddmW3/WKIOo31gAQg6EFeAaeVhyi0qUjxJBOa53FmqDmKqSQYoN6\n")
+            wait_until("a password is needed", lambda: exporter.ask().status == 401, 15)
+            right = exporter.ask(authorization="Basic " + b64encode(b"a:hunter2").decode())
+            self.assertEqual(200, right.status)
 
     def test_without_the_flag_there_is_no_thread_and_no_connection(self):
         api = self.api()

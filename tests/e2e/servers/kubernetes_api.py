@@ -4,38 +4,9 @@ import http.server
 import json
 import os
 import ssl
-import subprocess
 import threading
 import time
 import urllib.parse
-
-from servers import require
-
-
-class Authority:
-    """Signs certificates. Files are made in `directory`."""
-
-    def __init__(self, directory, name="ca"):
-        self.directory, self.name = directory, name
-        self.certificate = self.make(name, "-addext", "basicConstraints=critical,CA:TRUE")
-
-    def certify(self, name, *alternatives):
-        """A certificate and its key, in one file, for hosts such as "IP:127.0.0.1" and "DNS:localhost"."""
-        return self.make(name, "-CA", self.certificate, "-CAkey", self.certificate,
-                         "-addext", "subjectAltName=" + ",".join(alternatives))
-
-    def make(self, name, *arguments):
-        path = os.path.join(self.directory, f"{name}.pem")
-        parts = [f"{path}.key", f"{path}.crt"]
-        subprocess.run(
-            [require.command("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-             "-nodes", "-days", "2", "-subj", f"/CN={name}", "-keyout", parts[0], "-out", parts[1], *arguments],
-            check=True, capture_output=True)
-        with open(path, "wb") as whole:
-            for part in parts:
-                with open(part, "rb") as file:
-                    whole.write(file.read())
-        return path
 
 
 class ServiceAccount:
@@ -52,7 +23,7 @@ class ServiceAccount:
         self.writes += 1
         data = f"..data_{self.writes}"
         os.mkdir(self.path(data), 0o755)
-        with open(authority.certificate + ".crt", "rb") as file:
+        with open(authority.crt, "rb") as file:
             certificate = file.read()
         for name, content, its_mode in (("token", token.encode(), mode), ("ca.crt", certificate, 0o644)):
             with open(self.path(data, name), "wb") as file:
