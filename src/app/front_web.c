@@ -43,7 +43,7 @@ static int apply(struct front_web *web)
 
 static int take(struct front_web *web, int fd, size_t len, struct error *err)
 {
-    struct web_config config, old = web->config;
+    struct web_config config = {0}, old = web->config;
     struct tls *tls = NULL;
     int r = unpack(fd, len, &config);
 

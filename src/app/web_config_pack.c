@@ -141,7 +141,7 @@ int web_config_unpack(struct span bytes, struct web_config *ret_config)
     struct unpacker unpacker = {.rest = bytes, .strings = &config->strings};
 
     *config = (struct web_config){0};
-    arena_init(&config->strings, 2 * PACK_CAP_BYTES);
+    arena_init(&config->strings, (size_t)2 * PACK_CAP_BYTES);
     if (take_number(&unpacker, UINT32_MAX) != MAGIC)
         return -EPROTO;
     config->has_tls = take_number(&unpacker, 1) > 0;

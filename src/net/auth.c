@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -155,8 +156,8 @@ int auth_set_users(struct auth *auth, const struct auth_user *users, size_t coun
             free(copies);
             return -EINVAL;
         }
-        strcpy(copies[i].name, users[i].name);
-        strcpy(copies[i].hash, users[i].hash);
+        snprintf(copies[i].name, sizeof(copies[i].name), "%s", users[i].name);
+        snprintf(copies[i].hash, sizeof(copies[i].hash), "%s", users[i].hash);
     }
     free(auth->users);
     auth->users = copies;

@@ -238,12 +238,11 @@ static void admit(struct http_server *server, struct connection *c)
 
 static struct connection *find_check(struct http_server *server, uint64_t id)
 {
-    struct connection *c;
+    struct connection *c = TAILQ_FIRST(&server->checking);
 
-    TAILQ_FOREACH(c, &server->checking, by_wait)
-    if (c->check_id == id)
-        return c;
-    return NULL;
+    while (c && c->check_id != id)
+        c = TAILQ_NEXT(c, by_wait);
+    return c;
 }
 
 static void take_verdicts(struct http_server *server)
@@ -397,12 +396,11 @@ static void unpark(struct http_server *server, struct connection *c)
 
 static void park_handshakes(struct http_server *server)
 {
-    struct connection_state *state;
+    struct connection_state *state = TAILQ_FIRST(&server->connections.phases[CONNECTION_FRESH]);
 
     if (!server->tls || server->draining)
         return;
-    TAILQ_FOREACH(state, &server->connections.phases[CONNECTION_FRESH], by_phase)
-    {
+    for (; state; state = TAILQ_NEXT(state, by_phase)) {
         struct connection *c = connection_of(state);
 
         if (c->tls.is_shaking_hands && !c->is_parked)
@@ -695,10 +693,10 @@ void http_server_drain(struct http_server *server)
         answer_all(&server->variants[i].waiting, REPLY_STOPPING);
     answer_all(&server->checking, REPLY_STOPPING);
     for (size_t phase = 0; phase < CONNECTION_PHASES; phase++) {
-        struct connection_state *state;
+        struct connection_state *state = TAILQ_FIRST(&server->connections.phases[phase]);
 
-        TAILQ_FOREACH(state, &server->connections.phases[phase], by_phase)
-        unpark(server, connection_of(state));
+        for (; state; state = TAILQ_NEXT(state, by_phase))
+            unpark(server, connection_of(state));
     }
 }
 
