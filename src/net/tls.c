@@ -43,10 +43,10 @@ static int set_priority(struct tls *tls, const struct tls_settings *settings, st
     append(text, sizeof(text), base_priority);
     for (enum tls_version v = settings->max_version + 1; v-- > settings->min_version;)
         append(text, sizeof(text), versions[v]);
-    if (settings->curve_count > 0)
-        append(text, sizeof(text), ":-GROUP-ALL");
-    for (size_t i = 0; i < settings->curve_count; i++)
-        append(text, sizeof(text), curves[settings->curves[i]]);
+    /* X25519 first: it is what clients send a share of, and another costs them a round trip. */
+    append(text, sizeof(text), ":-GROUP-ALL");
+    for (size_t i = 0; i < (settings->curve_count ? settings->curve_count : TLS_CURVE_COUNT); i++)
+        append(text, sizeof(text), curves[settings->curve_count ? settings->curves[i] : i]);
     if (settings->prefer_server_ciphers)
         append(text, sizeof(text), ":%SERVER_PRECEDENCE");
     r = gnutls_priority_init(&tls->priority, text, NULL);

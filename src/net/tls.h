@@ -39,7 +39,7 @@ struct tls_settings {
     size_t client_san_count; /* 0: all are welcome */
     enum tls_version min_version, max_version;
     enum tls_curve curves[TLS_CURVE_COUNT];
-    size_t curve_count; /* 0: the library's choice */
+    size_t curve_count; /* 0: all of them */
     bool prefer_server_ciphers;
 };
 
