@@ -21,12 +21,12 @@ JOB = """\
 class Prometheus:
     """A server of our own in a private directory, for a with statement; jobs are lists of addresses.
 
-    With `text`, that is its configuration."""
+    With `config_text`, that is its configuration."""
 
-    def __init__(self, directory, text=None, **jobs):
+    def __init__(self, directory, config_text=None, **jobs):
         config = os.path.join(directory, "prometheus.yml")
         with open(config, "w") as file:
-            file.write(text or CONFIG + "".join(JOB % job for job in jobs.items()))
+            file.write(config_text or CONFIG + "".join(JOB % job for job in jobs.items()))
         self.log_path = os.path.join(directory, "prometheus.log")
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
