@@ -18,6 +18,7 @@
 
 static const uint64_t BACKOFF_MIN_US = 100000, BACKOFF_MAX_US = 5 * USEC_PER_SEC;
 static const uint64_t HEALTHY_US = 10 * USEC_PER_SEC; /* who lives this long has no back-off */
+enum { KILLED_MS = 1000 }; /* what the kernel may take to end one that was killed */
 
 /* Above every number that the front's descriptors get, so that placing one never closes another. */
 enum { FDS_MAX = 1 + OPTIONS_LISTEN_MAX + 1, HIGH_FD = VERB_FRONT_CHANNEL_FD + FDS_MAX };
@@ -187,7 +188,8 @@ void front_process_stop(struct front_process *front, uint64_t wait_us)
 
         if (pidfd < 0 || poll(&poll_fd, 1, (int)(wait_us / 1000)) != 1)
             front_process_kill(front);
-        waitpid(front->pid, NULL, 0);
+        /* Root without CAP_KILL cannot end a front that became nobody: it must not hold us up. */
+        waitpid(front->pid, NULL, poll(&poll_fd, 1, KILLED_MS) == 1 ? 0 : WNOHANG);
         front->pid = 0;
     }
 }

@@ -125,6 +125,10 @@ static void check_processes(struct report *report, const struct host *host)
     if (r < 0)
         report_add(report, "processes", VERDICT_MISSING, "give the real one with --path.procfs",
                    "procfs does not show pid 1: %s", strerror(-r));
+    else if (getpid() == 1)
+        report_add(report, "processes", VERDICT_LIMITED,
+                   "run in the host's PID namespace (docker: --pid=host, Kubernetes: hostPID)",
+                   "pid 1 is this program: the driver shows no process outside of its namespace");
     else
         report_add(
             report, "processes", VERDICT_OK, NULL,
