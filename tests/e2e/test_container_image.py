@@ -44,8 +44,13 @@ class Running:
     """A container of the image, made by a documented line; `call` runs the runtime's command."""
 
     def __init__(self, call, words, gpu, directory, own, volumes, options=()):
-        gpu_options = [f"--volume={path}:{path}:ro" for path in (FAKE, directory)]
-        gpu_options += [f"--env={name}={value}" for name, value in gpu.env.items()]
+        # Not where the checkout is: who is not root in there may not get to that place.
+        places = {FAKE: "/fake-nvml", directory: "/fake-gpu"}
+        gpu_options = [f"--volume={path}:{place}:ro" for path, place in places.items()]
+        for name, value in gpu.env.items():
+            for path, place in places.items():
+                value = value.replace(path, place)
+            gpu_options.append(f"--env={name}={value}")
         words = [volumes.get(word, word) for word in without(words, *LEFT_OUT)]
         words = ["run", *gpu_options, *options, *words, "--listen-address=127.0.0.1:0",
                  "--process-scan-interval=1s"]
