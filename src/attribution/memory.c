@@ -41,7 +41,7 @@ static void gather_seen(const struct snapshot *snapshot, uint32_t gpu, struct ro
     for (size_t i = 0; i < snapshot->process_count; i++) {
         const struct snapshot_process *process = &snapshot->processes[i];
 
-        if (process->gpu != gpu || !process->active || process->held || process->superseded ||
+        if (process->gpu != gpu || !process->active || process->hidden || process->superseded ||
             !process->container_id[0])
             continue;
         rows->items[rows->count++] = (struct snapshot_container){

@@ -235,7 +235,7 @@ static int add_processes(const struct pipeline *pipeline, uint64_t now_us, uint6
             .gpu = ledger->meters[from->meter].gpu,
             .pid = from->pid,
             .superseded = from->superseded || is_replaced(pipeline, from->meter),
-            .held = is_held(pipeline, &from->names) || from->unseen,
+            .hidden = is_held(pipeline, &from->names) || from->unseen,
             .name = copy_text(&snapshot->arena, from->name),
             .names = copy_names(&snapshot->arena, &from->names),
             .container_id = copy_text(&snapshot->arena, from->container_id),

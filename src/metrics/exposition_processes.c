@@ -88,7 +88,7 @@ static void processes(struct text *text, const struct snapshot *snapshot, enum m
 {
     text_family(text, metric);
     for (size_t i = 0; i < snapshot->process_count; i++)
-        if (!snapshot->processes[i].superseded && !snapshot->processes[i].held)
+        if (!snapshot->processes[i].superseded && !snapshot->processes[i].hidden)
             row(text, &snapshot->processes[i]);
 }
 

@@ -58,7 +58,7 @@ struct snapshot_process {
     bool superseded; /* its pid, or its board's index, is another's: kept for the sums, not shown */
     bool active;
     unsigned valid;
-    bool held;        /* its names may still come, or it has no pid: kept for the sums, not shown */
+    bool hidden;      /* its names may still come, or it has no pid: kept for the sums, not shown */
     const char *name; /* "" if unknown */
     struct workload_names names;
     const char *container_id, *pod_uid;

@@ -114,7 +114,7 @@ static const struct snapshot_process processes[] = {
      .pod_uid = POD_UID,
      .active_uj = 2000000},
     /* Its names may still come. */
-    {.gpu = 0, .pid = 104, .held = true, .name = "nameless-yet", NAMELESS, .active_uj = 888},
+    {.gpu = 0, .pid = 104, .hidden = true, .name = "nameless-yet", NAMELESS, .active_uj = 888},
     /* Its pid was used before. */
     {.gpu = 0, .pid = 101, .superseded = true, .name = "superseded", NAMELESS, .active_uj = 777},
     /* Shared, and the driver made no samples. */

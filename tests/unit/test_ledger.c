@@ -468,7 +468,7 @@ static void joules_do_not_wait_for_names_but_are_held_back_until_they_come(void 
     pipeline_fix_names(pipeline, t);
     snapshot = books(pipeline); /* which balances */
     assert_null(row_of(snapshot, WORKLOAD_UNIT));
-    assert_true(snapshot->processes[0].held);
+    assert_true(snapshot->processes[0].hidden);
     assert_int_equal(snapshot->meters[0].energy_uj, 0);
     pending_uj = snapshot->meters[0].pending_uj;
     assert_int_equal(pending_uj, 400 * JOULE);
@@ -481,7 +481,7 @@ static void joules_do_not_wait_for_names_but_are_held_back_until_they_come(void 
     assert_true(snapshot->meters[0].energy_uj >= 200 * JOULE);
     assert_string_equal(row_of(snapshot, WORKLOAD_UNIT)->names.name, "web");
     assert_string_equal(row_of(snapshot, WORKLOAD_UNIT)->names.pod, "pod");
-    assert_false(snapshot->processes[0].held);
+    assert_false(snapshot->processes[0].hidden);
     assert_string_equal(snapshot->processes[0].names.container, "c");
     close_books(snapshot);
     pipeline_free(pipeline);
@@ -525,7 +525,7 @@ static void whoever_has_no_name_after_fifteen_seconds_is_shown_without(void **st
     pipeline_fix_names(pipeline, T0 + 16 * SECOND);
     snapshot = books(pipeline);
     assert_string_equal(row_of(snapshot, WORKLOAD_UNIT)->names.name, "");
-    assert_false(snapshot->processes[0].held);
+    assert_false(snapshot->processes[0].hidden);
     close_books(snapshot);
     pipeline_free(pipeline);
 }

@@ -236,7 +236,7 @@ static void work_that_nobody_is_seen_to_do_is_the_one_containers_that_can(void *
     assert_int_equal(unowned_uj(pipeline, UNOWNED_UNATTRIBUTED), 0);
     snapshot = books(pipeline);
     assert_int_equal(snapshot->process_count, 1);
-    assert_true(snapshot->processes[0].held); /* it has no pid to be shown with */
+    assert_true(snapshot->processes[0].hidden); /* it has no pid to be shown with */
     close_books(snapshot);
     pipeline_free(pipeline);
 }
