@@ -117,11 +117,12 @@ class Energy(InferenceTestCase):
     def test_who_was_given_an_idle_gpu_pays_for_it_where_that_is_the_policy(self):
         idle = self.run_with("idler", UUIDS[0])
         with self.exporter(self.scenario((0, 0), {}), "--idle-policy=reserved") as exporter:
-            page = exporter.wait_for_page("it pays", lambda page: page.sum(
-                WORKLOAD_ENERGY, id=idle.id, tier="idle", method="shared") > 200, 30)
+            # Each board has windows of its own: the other's may be settled later.
+            page = exporter.wait_for_page("it pays, and nobody for the other", lambda page: page.sum(
+                WORKLOAD_ENERGY, id=idle.id, tier="idle", method="shared") > 200 and page.sum(
+                UNOWNED_ENERGY, owner="idle", meter_id=UUIDS[1]) > 200, 30)
             self.assert_balanced(page)
             self.assertEqual(0, page.sum(WORKLOAD_ENERGY, meter_id=UUIDS[1]))
-            self.assertGreater(page.sum(UNOWNED_ENERGY, owner="idle", meter_id=UUIDS[1]), 200)
 
 
 if __name__ == "__main__":
