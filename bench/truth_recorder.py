@@ -71,7 +71,7 @@ class Gpu:
         self.device = ctypes.c_void_p()
         self.must("nvmlInit_v2")
         self.must("nvmlDeviceGetHandleByIndex_v2", u32(0), ctypes.byref(self.device))
-        self.last_sample_us = time.time_ns() // 1000
+        self.last_sample_us = 0
         self.gpm_metrics, self.gpm_samples = GpmMetrics(), self.open_gpm()
 
     def call(self, name, *arguments):
@@ -126,6 +126,11 @@ class Gpu:
     def memory(self):
         return self.number("nvmlDeviceGetMemoryInfo", of=Memory)
 
+    def forget(self):
+        """What happened before now is not part of the next samples() and gpm()."""
+        self.last_sample_us = time.time_ns() // 1000
+        self.gpm()
+
     def samples(self):
         """The records of process utilisation that are new since the last call."""
         records, count = (ProcessSample * SAMPLES_MAX)(), u32(SAMPLES_MAX)
@@ -172,18 +177,16 @@ class Gpu:
 
 
 class Recorder(threading.Thread):
-    """Records until stop(). `energy` can be asked for while it runs and afterwards."""
+    """Records from start() to stop()."""
 
     def __init__(self, gpu):
         super().__init__(daemon=True)
         self.gpu, self.lines, self.energy = gpu, ["wattribute-trace 1", gpu.describe()], []
         self.ending, self.failure = threading.Event(), None
-        gpu.gpm()  # what happened before this recording is not part of it
-        gpu.last_sample_us = time.time_ns() // 1000
-        self.start()
 
     def run(self):
         try:
+            self.gpu.forget()
             tick, begin = 0, time.monotonic()
             while not self.ending.wait(max(0.0, begin + tick * TICK_S - time.monotonic())):
                 self.read(tick)
@@ -206,7 +209,7 @@ class Recorder(threading.Thread):
             add("S", s.pid, s.timestamp_us, s.sm, s.memory, s.encoder, s.decoder)
         if tick % 3 == 0:
             self.add_lists(add)
-        if tick % 2 == 0:
+        if tick % 2 == 0 and tick > 0:  # shorter than 100 ms there is nothing but nan
             metrics = self.gpu.gpm()
             if metrics:
                 add("G", *(f"{metric}={value:.3f}" for metric, value in metrics))
