@@ -61,7 +61,10 @@ int verb_failure(int error)
 struct pipeline_options verb_pipeline_options(const struct options *options, bool keep_everything)
 {
     return (struct pipeline_options){
-        .gpu = {.interval_us = options->sample_interval_us, .idle_policy = options->idle_policy},
+        .gpu = {.interval_us = options->sample_interval_us,
+                .idle_policy = options->idle_policy,
+                .attribution = options->attribution,
+                .patience_us = options->attribution_delay_us},
         .max_processes = options->max_processes,
         .max_workloads = options->max_workloads,
         .retention_us = keep_everything ? UINT64_MAX : options->metric_retention_us,

@@ -28,8 +28,8 @@ static const struct setter_word idle_policies[] = {
 };
 
 static const struct setter_word attribution_methods[] = {
+    {"intensity", ATTRIBUTION_INTENSITY, NULL},
     {"timeshare", ATTRIBUTION_TIMESHARE, NULL},
-    {"intensity", 0, "is not in this version yet"},
     {0},
 };
 
@@ -89,10 +89,16 @@ const struct options_flag options_flags[] = {
      WORD(idle_policy, idle_policies)},
     {.names = {"attribution"},
      .placeholder = "METHOD",
-     .fallback = "timeshare",
+     .fallback = "intensity",
      .help = "how processes that share a GPU share its active energy",
      .group = OPTIONS_BOOKS,
      WORD(attribution, attribution_methods)},
+    {.names = {"attribution-delay"},
+     .placeholder = "DURATION",
+     .fallback = "60s",
+     .help = "how long shared energy may wait for what is learned later",
+     .group = OPTIONS_BOOKS,
+     DURATION(attribution_delay_us, 0, 60 * SEC)},
     {.names = {"max-processes"},
      .placeholder = "COUNT",
      .fallback = "4096",

@@ -35,6 +35,7 @@ struct options {
     const char *procfs_path, *sysfs_path, *rootfs_path;
     enum idle_policy idle_policy;
     enum attribution_method attribution;
+    uint64_t attribution_delay_us;
     uint64_t max_processes, max_workloads;
     const char *replay_path; /* NULL: live */
     bool compat_my_gpu_exporter;

@@ -47,6 +47,8 @@ int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device
     };
     r = gpu->uuid && gpu->name && gpu->driver ? 0 : -ENOMEM;
     if (r == 0)
+        r = gpu_learning_init(gpu);
+    if (r == 0)
         r = ledger_add_meter(ledger, device->uuid, index, &gpu->meter);
     if (r < 0) {
         gpu_done(gpu);
@@ -63,6 +65,7 @@ void gpu_done(struct gpu *gpu)
     free(gpu->uuid);
     free(gpu->name);
     free(gpu->driver);
+    free(gpu->learning);
     free(gpu->held);
     free(gpu->attached);
     free(gpu->claimants);
@@ -124,12 +127,29 @@ static void note_context(struct gpu *gpu)
     window->saw_no_context |= read && !named;
 }
 
+/* Looks at closed windows once, those that ended by `until_us`. */
+static void observe_windows(struct gpu *gpu, uint64_t until_us)
+{
+    for (; gpu->observed_count + 1 < gpu->window_count; gpu->observed_count++) {
+        const struct window *window =
+            &gpu->windows[(gpu->first_window + gpu->observed_count) % GPU_WINDOWS_MAX];
+
+        if (window->end_us > until_us)
+            return;
+        gpu_observe_window(gpu, window);
+    }
+}
+
 static int settle_first(struct gpu *gpu)
 {
     struct window *window = &gpu->windows[gpu->first_window];
-    int r = gpu_settle_window(gpu, window);
+    int r;
 
+    observe_windows(gpu, window->end_us);
+    r = gpu_settle_window(gpu, window);
+    gpu->observed_count--;
     gpu->settled_until_us = window->end_us;
+    gpu_forget_window(gpu, window);
     gpu->first_window = (gpu->first_window + 1) % GPU_WINDOWS_MAX;
     gpu->window_count--;
     return r;
@@ -212,6 +232,7 @@ static int take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
     struct window *window = open_window(gpu);
     uint64_t elapsed_us = t_us - gpu->tick_us;
     uint64_t delta_uj = counter_uj - gpu->counter_uj;
+    bool ends_window;
     int r;
 
     if (!gpu->counter_seen) {
@@ -235,12 +256,13 @@ static int take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
     gpu->tick_us = t_us;
     window->energy_uj += delta_uj;
     window->end_us = t_us;
-    if (window->end_us - window->start_us + TICK_US / 2 < gpu->options.interval_us)
-        return 0;
-    return next_window(gpu, t_us);
+    ends_window = window->end_us - window->start_us + TICK_US / 2 >= gpu->options.interval_us;
+    gpu_learn_energy(gpu, t_us, delta_uj, ends_window);
+    return ends_window ? next_window(gpu, t_us) : 0;
 
 restart:
     r = next_window(gpu, t_us);
+    gpu_learn_restart(gpu, t_us);
     gpu->counter_uj = counter_uj;
     gpu->tick_us = t_us;
     return r;
@@ -283,6 +305,7 @@ static int take_list(struct gpu *gpu, uint64_t t_us, const struct sample_list *l
         else
             result = -ENOMEM;
     }
+    gpu_learn_list(gpu, list);
     return result;
 }
 
@@ -291,11 +314,14 @@ static void take_label(struct gpu *gpu, const struct sample_label *sample)
     struct label *label = labels_add(&gpu->labels, sample, gpu->settled_until_us);
     uint32_t process;
 
+    if (!label)
+        return;
     /* Bound at once where possible: by the time of settlement the pid may be another's. */
-    if (label && ledger_find_process(gpu->ledger, gpu->meter, label->pid, &process)) {
+    if (ledger_find_process(gpu->ledger, gpu->meter, label->pid, &process)) {
         label->process = process;
         mark_seen(&gpu->ledger->processes[process], label->at_us);
     }
+    gpu_learn_label(gpu, sample, label);
 }
 
 static void set_gauge(struct gpu *gpu, enum gpu_gauge gauge, uint64_t t_us, uint64_t value)
@@ -312,8 +338,10 @@ static void take_utilisation(struct gpu *gpu, uint64_t t_us,
     window->saw_utilisation = true;
     set_gauge(gpu, GPU_GAUGE_UTILISATION_PERCENT, t_us, utilisation->gpu_percent);
     set_gauge(gpu, GPU_GAUGE_MEMORY_UTILISATION_PERCENT, t_us, utilisation->memory_percent);
-    if (utilisation->sm_clock_mhz > 0)
+    if (utilisation->sm_clock_mhz > 0) {
         set_gauge(gpu, GPU_GAUGE_SM_CLOCK_MHZ, t_us, utilisation->sm_clock_mhz);
+        gpu_learn_clock(gpu, utilisation->sm_clock_mhz);
+    }
     if (utilisation->temperature_c > 0)
         set_gauge(gpu, GPU_GAUGE_TEMPERATURE_C, t_us, utilisation->temperature_c);
 }
@@ -348,6 +376,14 @@ static int take_process(struct gpu *gpu, uint64_t t_us, const struct sample_proc
     return r == -EINVAL ? 0 : r;
 }
 
+static bool is_due(const struct gpu *gpu, const struct window *window)
+{
+    if (gpu->latest_us < window->end_us + SETTLE_DELAY_US)
+        return false;
+    return gpu->latest_us >= window->end_us + gpu->options.patience_us ||
+           !gpu_may_learn_more(gpu, window);
+}
+
 int gpu_ingest(struct gpu *gpu, const struct sample *sample)
 {
     int result = 0;
@@ -356,7 +392,9 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
     case SAMPLE_DEVICE:
         return 0; /* gpu_init took it */
     case SAMPLE_KINDS:
+        break;
     case SAMPLE_GPM:
+        gpu_learn_gpm(gpu, sample->t_us, &sample->gpm);
         break;
     case SAMPLE_GAUGE:
         set_gauge(gpu, sample->gauge.gauge, sample->t_us, sample->gauge.value);
@@ -395,8 +433,8 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
         break;
     }
     gpu->latest_us = MAX(gpu->latest_us, sample->t_us);
-    while (gpu->window_count > 1 &&
-           gpu->latest_us >= gpu->windows[gpu->first_window].end_us + SETTLE_DELAY_US) {
+    observe_windows(gpu, gpu->latest_us - MIN(gpu->latest_us, SETTLE_DELAY_US));
+    while (gpu->window_count > 1 && is_due(gpu, &gpu->windows[gpu->first_window])) {
         int r = settle_first(gpu);
 
         if (r < 0)
@@ -416,6 +454,8 @@ int gpu_finish(struct gpu *gpu)
 {
     int result = next_window(gpu, gpu->tick_us);
 
+    observe_windows(gpu, UINT64_MAX);
+    gpu_learn_the_rest(gpu);
     while (gpu->window_count > 1) {
         int r = settle_first(gpu);
 

@@ -2,13 +2,18 @@
  * One GPU: samples in, settled windows out to the ledger.
  *
  * gpu.c takes samples in and cuts time into windows at ticks of the energy counter; gpu_settle.c
- * decides who pays for a window. A window is settled some time after it closes, when everything
- * that belongs to it has arrived; until then its energy is pending. Driven by the times of the
- * samples alone, so the same samples always give the same bookings. No I/O, no clock.
+ * decides who pays for a window, with what gpu_intensity.c learned of the processes. A window is
+ * settled some time after it closes, when everything that belongs to it has arrived, or, where
+ * processes share it, when no more is to be learned of them; until then its energy is pending.
+ * Driven by the times of the samples alone, so the same samples always give the same bookings. No
+ * I/O, no clock.
  */
 #pragma once
 
 #include "attribution/idle.h"
+#include "attribution/intensity/clients.h"
+#include "attribution/intensity/intensity.h"
+#include "attribution/intensity/tenants.h"
 #include "attribution/labels.h"
 #include "attribution/ledger.h"
 #include "attribution/timeshare.h"
@@ -25,12 +30,26 @@ enum { GPU_UNKNOWN_READINGS = 3 };
 struct gpu_options {
     uint64_t interval_us; /* the length of a window */
     enum idle_policy idle_policy;
+    enum attribution_method attribution;
+    uint64_t patience_us; /* how long a shared window may wait for what is learned later */
 };
 
 /* A reading that is valid for a while. */
 struct gpu_reading {
     uint64_t t_us; /* 0: never read */
     uint64_t value;
+};
+
+/* What --attribution=intensity knows; see gpu_intensity.c. */
+struct gpu_learning {
+    struct tenants tenants;
+    struct slots slots;
+    struct intensity intensity;
+    struct clients clients;
+    struct {
+        uint64_t energy_uj, duration_us;
+        bool context;
+    } quiet; /* the time since the last slot in which something ran */
 };
 
 enum { GPU_XIDS_MAX = 16 };
@@ -60,9 +79,11 @@ struct gpu {
     /* Closed windows that wait for settlement, then the open one, which is always there. */
     struct window windows[GPU_WINDOWS_MAX];
     size_t first_window, window_count;
+    size_t observed_count; /* the first of them have taught what they can of idle levels */
     uint64_t settled_until_us;
 
     struct labels labels;
+    struct gpu_learning *learning;          /* NULL: --attribution=timeshare */
     uint64_t list_round[SAMPLE_LIST_KINDS]; /* lists of this kind read so far */
     bool list_named[SAMPLE_LIST_KINDS];     /* the last one named somebody */
     struct idle_levels idle;
@@ -120,5 +141,27 @@ void gpu_read_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes);
 /* The memory that no listed process accounts for; false if that cannot be told. */
 bool gpu_unknown_memory(const struct gpu *gpu, uint64_t *ret_bytes);
 
+/* Learns the idle level from a window of which everything has arrived. In gpu_settle.c. */
+void gpu_observe_window(struct gpu *gpu, const struct window *window);
+
 /* Books the oldest closed window. Used by gpu.c; in gpu_settle.c. */
 int gpu_settle_window(struct gpu *gpu, const struct window *window);
+
+/* The rest is in gpu_intensity.c, and does nothing with --attribution=timeshare. */
+int gpu_learning_init(struct gpu *gpu);
+void gpu_learn_list(struct gpu *gpu, const struct sample_list *list);
+void gpu_learn_label(struct gpu *gpu, const struct sample_label *sample, const struct label *label);
+void gpu_learn_gpm(struct gpu *gpu, uint64_t t_us, const struct sample_gpm *gpm);
+void gpu_learn_clock(struct gpu *gpu, uint32_t clock_mhz);
+void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj, bool ends_window);
+void gpu_learn_restart(struct gpu *gpu, uint64_t tick_us);
+void gpu_learn_the_rest(struct gpu *gpu);
+
+/* Is there somebody in the window of whom more may be learned? */
+bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window);
+
+/* Sets by what the first `count` claimants divide the active energy. */
+void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, size_t count);
+
+/* The window is settled. */
+void gpu_forget_window(struct gpu *gpu, const struct window *window);

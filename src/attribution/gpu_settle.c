@@ -313,6 +313,36 @@ static int by_workload(const void *a, const void *b)
     return (x->process > y->process) - (x->process < y->process);
 }
 
+/* Did anybody win a sample in the window? */
+static bool has_samples(struct gpu *gpu, const struct window *window)
+{
+    for (size_t i = 0; i < gpu->labels.count; i++) {
+        const struct label *label = labels_at(&gpu->labels, i);
+
+        if (!label->counted && label->weight > 0 && label->at_us > window->start_us &&
+            label->at_us <= window->end_us)
+            return true;
+    }
+    return false;
+}
+
+void gpu_observe_window(struct gpu *gpu, const struct window *window)
+{
+    uint64_t duration_us = window->end_us - window->start_us;
+    bool busy = window->busiest_percent > 0 || has_samples(gpu, window), context = busy;
+    struct idle_part idle;
+
+    for (size_t i = 0; i < window->presence_count; i++)
+        context |= window_lists_of(window, &window->presences[i]) != 0;
+    busy |= context && !window->saw_utilisation; /* nobody can say: not idle */
+    idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
+    /* A window in which a context came or went tells of neither level; a busy one at most that the
+     * level is too high. */
+    if (!(window->saw_context && window->saw_no_context) &&
+        (!busy || idle.floor_uj + idle.step_uj == window->energy_uj))
+        idle_learn(&gpu->idle, context, window->energy_uj, duration_us);
+}
+
 int gpu_settle_window(struct gpu *gpu, const struct window *window)
 {
     uint64_t duration_us = window->end_us - window->start_us;
@@ -356,13 +386,6 @@ int gpu_settle_window(struct gpu *gpu, const struct window *window)
         .policy = gpu->options.idle_policy,
     };
     settled.idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
-    /* A window in which a context came or went tells of neither level; a busy one at most that the
-     * level is too high. */
-    if (!(window->saw_context && window->saw_no_context) &&
-        (!busy || settled.idle.floor_uj + settled.idle.step_uj == window->energy_uj)) {
-        idle_learn(&gpu->idle, context, window->energy_uj, duration_us);
-        settled.idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
-    }
     if (!busy && !context)
         settled.idle = (struct idle_part){.floor_uj = window->energy_uj};
 
@@ -371,6 +394,7 @@ int gpu_settle_window(struct gpu *gpu, const struct window *window)
     else if (!evidence.has_inferred && !(busy && apply_held_shares(gpu, window, &evidence)) &&
              evidence.claimant_count == 1)
         gpu->claimants[0].weight = 1; /* nobody else can have used it */
+    gpu_weigh_claimants(gpu, window, evidence.claimant_count);
     if (gpu->options.idle_policy == IDLE_POLICY_RESERVED) {
         gather_reserved(gpu, window, &evidence);
         settled.claimant_count = evidence.claimant_count;

@@ -103,6 +103,7 @@ static int book_one(struct ledger *ledger, uint32_t meter, uint64_t start_us, ui
         return r;
     account = &ledger->accounts[index];
     account->account.energy_uj[booking->tier][booking->method] += booking->energy_uj;
+    account->account.known_uj += booking->known_uj;
     smooth_power(account, booking->energy_uj, start_us, end_us);
 
     if (booking->tier == TIER_ACTIVE)
@@ -111,6 +112,7 @@ static int book_one(struct ledger *ledger, uint32_t meter, uint64_t start_us, ui
         process->idle_uj += booking->energy_uj;
     if (booking->method == METHOD_MEASURED)
         process->measured_uj += booking->energy_uj;
+    process->known_uj += booking->known_uj;
     process->last_settled_us = MAX(process->last_settled_us, end_us);
     return 0;
 }

@@ -38,6 +38,7 @@ struct ledger_options {
 struct ledger_names {
     bool fixed;
     char *name, *namespace, *pod, *container; /* NULL: none */
+    char *image;                              /* not shown with them */
 };
 
 struct ledger_meter {
@@ -59,6 +60,7 @@ struct ledger_sightings {
     uint64_t memory_bytes[SAMPLE_LIST_KINDS]; /* what it said */
     uint64_t window;                          /* the last window in which it is present */
     size_t window_index;                      /* its place there */
+    uint8_t tenant;                           /* its place in the estimator, from 1; 0: none */
 };
 
 /* A process on one GPU. The key is (gpu, pid, start time). */
@@ -70,6 +72,7 @@ struct ledger_process {
     uint32_t pid;
     uint32_t meter;
     uint32_t workload;
+    uint32_t uid;      /* or SAMPLE_UID_UNKNOWN */
     uint64_t start_us; /* 0: unknown */
     uint64_t opened_us;
     char *name;         /* may be NULL */
@@ -79,6 +82,7 @@ struct ledger_process {
     struct ledger_names names;
     uint64_t active_uj, idle_uj;
     uint64_t measured_uj; /* the part of both that was measured */
+    uint64_t known_uj;    /* as in struct account */
     uint64_t last_settled_us;
     struct ledger_sightings seen;
 };
@@ -129,6 +133,7 @@ struct booking {
     enum tier tier;
     enum method method;
     uint64_t energy_uj;
+    uint64_t known_uj; /* as in struct account */
 };
 
 void ledger_init(struct ledger *ledger, const struct ledger_options *options);

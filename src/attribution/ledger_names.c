@@ -16,6 +16,7 @@ void ledger_names_done(struct ledger_names *names)
     free(names->namespace);
     free(names->pod);
     free(names->container);
+    free(names->image);
     *names = (struct ledger_names){0};
 }
 
@@ -38,6 +39,8 @@ static int fix(struct ledger_names *names, const struct workload_names *found)
         r = copy(found->pod, &fixed.pod);
     if (r == 0)
         r = copy(found->container, &fixed.container);
+    if (r == 0)
+        r = copy(found->image, &fixed.image);
     if (r < 0) {
         ledger_names_done(&fixed);
         return r;

@@ -293,6 +293,7 @@ static int name_account(struct ledger *ledger, uint32_t index, const struct samp
         return 0; /* somebody who knows less */
     process->identified = true;
     process->start_us = who->start_us;
+    process->uid = who->uid;
     find_owner(ledger, who, &owner);
     return move_to(ledger, index, &owner);
 }

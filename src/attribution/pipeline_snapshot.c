@@ -243,6 +243,7 @@ static int add_processes(const struct pipeline *pipeline, uint64_t now_us, uint6
             .active_uj = from->active_uj,
             .idle_uj = from->idle_uj,
             .measured_uj = from->measured_uj,
+            .known_uj = from->known_uj,
             .start_us = from->start_us,
             .valid = from->start_us > 0 ? SNAPSHOT_PROCESS_START : 0,
         };
@@ -290,7 +291,7 @@ static int add_retired(const struct ledger *ledger, struct snapshot *snapshot,
         rows[snapshot->workload_count++] = (struct snapshot_workload){
             .kind = WORKLOAD_RETIRED,
             .id = text,
-            .names = {"", "", "", ""},
+            .names = {"", "", "", "", ""},
             .container_id = "",
             .pod_uid = "",
             .meter = i,

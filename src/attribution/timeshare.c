@@ -97,7 +97,9 @@ static void divide_active(struct split *split)
     const struct timeshare_window *window = split->window;
     uint64_t active_uj = window->energy_uj - window->idle.floor_uj - window->idle.step_uj;
 
-    weigh_samples(window, split->shares);
+    for (size_t i = 0; i < window->claimant_count; i++)
+        split->shares[i].weight = window->claimants[i].active_weight;
+    split->shares[window->claimant_count].weight = window->unknown_weight;
     divide(split, active_uj, TIER_ACTIVE, &split->unattributed_uj);
 }
 
@@ -128,6 +130,11 @@ size_t timeshare_settle(const struct timeshare_window *window, struct share *scr
         bookings[i].method = measured ? METHOD_MEASURED : METHOD_SHARED;
         if (i < slots && window->claimants[i / 2].inferred)
             bookings[i].method = METHOD_INFERRED;
+        if (bookings[i].method == METHOD_MEASURED)
+            bookings[i].known_uj = bookings[i].energy_uj;
+        else if (i < slots && bookings[i].method == METHOD_SHARED)
+            bookings[i].known_uj = (uint64_t)((unsigned __int128)bookings[i].energy_uj *
+                                              window->claimants[i / 2].confidence / CONFIDENCE_ONE);
         if (bookings[i].energy_uj > 0)
             bookings[count++] = bookings[i];
     }

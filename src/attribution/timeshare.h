@@ -2,7 +2,8 @@
  * Who pays for a window, by time share. Pure: numbers in, bookings out.
  *
  * The idle floor goes by policy, the context step equally over the workloads that hold a context,
- * and what is above goes to the processes by the utilisation samples that they won.
+ * and what is above goes to the processes by the utilisation samples that they won, or by what was
+ * learned of them.
  */
 #pragma once
 
@@ -19,7 +20,9 @@
 struct claimant {
     uint32_t process;
     uint32_t workload;
-    uint64_t weight; /* of the samples it won; 0: none */
+    uint64_t weight;        /* of the samples it won; 0: none */
+    uint64_t active_weight; /* the same, as the active energy is divided */
+    uint32_t confidence;    /* that this is right, in CONFIDENCE_ONE */
     bool has_context;
     bool inferred; /* nobody saw it: it is the one, or one of those, that it can have been */
     bool reserved; /* its workload was given the GPU */

@@ -39,6 +39,7 @@ static bool find_container(struct identity *identity, const struct workload_owne
     if (!found)
         return final;
     names->container = container.name;
+    names->image = container.image;
     if (container.is_pod_certain || strcmp(container.pod_uid, owner->pod_uid) == 0) {
         names->namespace = container.namespace;
         names->pod = container.pod;
@@ -76,7 +77,7 @@ bool identity_find_names(void *context, const struct workload_owner *owner,
                          struct workload_names *ret_names)
 {
     struct identity *identity = context;
-    struct workload_names names = {"", "", "", ""};
+    struct workload_names names = {"", "", "", "", ""};
     bool known = find_container(identity, owner, &names);
 
     switch (owner->kind) {

@@ -71,13 +71,11 @@ static void workload_confidence(struct text *text, const struct snapshot *snapsh
                                 const struct snapshot_workload *workload)
 {
     const struct account *account = &workload->account;
-    uint64_t measured_uj = account->energy_uj[TIER_ACTIVE][METHOD_MEASURED] +
-                           account->energy_uj[TIER_IDLE][METHOD_MEASURED];
 
     if (account_total_uj(account) == 0)
         return;
     workload_labels(text, snapshot, workload);
-    text_value(text, confidence_millionths(measured_uj, account_total_uj(account)), MICRO);
+    text_value(text, confidence_millionths(account->known_uj, account_total_uj(account)), MICRO);
 }
 
 static void workload_books(struct text *text, const struct snapshot *snapshot, enum expose expose)

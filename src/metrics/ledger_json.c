@@ -36,7 +36,7 @@ static void put_process(struct buffer *out, const struct snapshot_process *proce
     put_field(out, "idle_uj", process->idle_uj);
     put_field(out, "measured_uj", process->measured_uj);
     buffer_str(out, ",\"confidence\":");
-    buffer_fixed(out, confidence_millionths(process->measured_uj, energy_uj), 6);
+    buffer_fixed(out, confidence_millionths(process->known_uj, energy_uj), 6);
     buffer_char(out, '}');
 }
 

@@ -20,9 +20,13 @@ enum method {
     METHOD_COUNT,
 };
 
+/* A confidence of 1: determined by data. 0 is the time share and nothing more. */
+enum { CONFIDENCE_ONE = 1000000 };
+
 /* Energy of one workload at one meter. */
 struct account {
     uint64_t energy_uj[TIER_COUNT][METHOD_COUNT];
+    uint64_t known_uj; /* all of it, each joule times the confidence that it was booked with */
 };
 
 static inline uint64_t account_total_uj(const struct account *account)

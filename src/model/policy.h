@@ -19,4 +19,5 @@ enum expose {
 /* How active energy is divided among those who shared a window. */
 enum attribution_method {
     ATTRIBUTION_TIMESHARE, /* by utilisation samples won */
+    ATTRIBUTION_INTENSITY, /* by time, and by what each was learned to draw */
 };

@@ -64,6 +64,7 @@ struct snapshot_process {
     const char *container_id, *pod_uid;
     uint64_t active_uj, idle_uj;
     uint64_t measured_uj;                                 /* the part of both that was measured */
+    uint64_t known_uj;                                    /* as in struct account */
     uint64_t sm_won_percent, memory_won_percent, samples; /* last 10 s: sums over won, all */
     uint64_t memory_bytes;
     uint64_t start_us;

@@ -41,4 +41,5 @@ struct workload_owner {
 /* How people call it; "" where there is no such name. */
 struct workload_names {
     const char *name, *namespace, *pod, *container;
+    const char *image; /* of the container; may be NULL */
 };

@@ -111,33 +111,60 @@ static void describe(struct nvml_poll *poll)
     gpu->described = !nvml_poll_is_over(poll);
 }
 
-static void read_utilisation(struct nvml_poll *poll)
+static uint32_t read_clock_mhz(struct nvml_poll *poll)
 {
-    struct nvml_gpu *gpu = poll->gpu;
-    const struct nvml_library *nvml = &gpu->shared->library;
-    struct nvml_utilization utilization;
+    const struct nvml_library *nvml = &poll->gpu->shared->library;
+    uint32_t clock_mhz;
+
+    if (!nvml->clock_mhz ||
+        !nvml_poll_succeeded(poll, "clock",
+                             nvml->clock_mhz(poll->gpu->device, NVML_CLOCK_SM, &clock_mhz)))
+        return 0;
+    return clock_mhz;
+}
+
+static uint32_t read_temperature_c(struct nvml_poll *poll)
+{
+    const struct nvml_library *nvml = &poll->gpu->shared->library;
     struct nvml_temperature temperature = {.version = NVML_VERSION(struct nvml_temperature, 1),
                                            .sensor = NVML_TEMPERATURE_GPU};
     uint32_t value;
 
+    if (nvml->temperature_v &&
+        nvml_poll_succeeded(poll, "temperature",
+                            nvml->temperature_v(poll->gpu->device, &temperature)) &&
+        temperature.temperature_c >= 0)
+        return (uint32_t)temperature.temperature_c;
+    if (nvml->temperature &&
+        nvml_poll_succeeded(poll, "temperature",
+                            nvml->temperature(poll->gpu->device, NVML_TEMPERATURE_GPU, &value)))
+        return value;
+    return 0;
+}
+
+/* With MIG there is a clock and a temperature, but no utilisation. */
+static void read_utilisation(struct nvml_poll *poll)
+{
+    struct nvml_gpu *gpu = poll->gpu;
+    const struct nvml_library *nvml = &gpu->shared->library;
+    uint32_t clock_mhz = read_clock_mhz(poll), temperature_c = read_temperature_c(poll);
+    struct nvml_utilization utilization;
+
     if (nvml->utilization &&
         nvml_poll_succeeded(poll, "utilisation", nvml->utilization(gpu->device, &utilization)) &&
-        utilization.gpu <= 100 && utilization.memory <= 100)
-        nvml_poll_add(
-            poll, (struct sample){.kind = SAMPLE_UTILISATION,
-                                  .utilisation = {.gpu_percent = (uint8_t)utilization.gpu,
-                                                  .memory_percent = (uint8_t)utilization.memory}});
-    if (nvml->clock_mhz &&
-        nvml_poll_succeeded(poll, "clock", nvml->clock_mhz(gpu->device, NVML_CLOCK_SM, &value)))
-        nvml_poll_add_gauge(poll, GPU_GAUGE_SM_CLOCK_MHZ, value);
-    if (nvml->temperature_v &&
-        nvml_poll_succeeded(poll, "temperature", nvml->temperature_v(gpu->device, &temperature)) &&
-        temperature.temperature_c >= 0)
-        nvml_poll_add_gauge(poll, GPU_GAUGE_TEMPERATURE_C, (uint64_t)temperature.temperature_c);
-    else if (nvml->temperature &&
-             nvml_poll_succeeded(poll, "temperature",
-                                 nvml->temperature(gpu->device, NVML_TEMPERATURE_GPU, &value)))
-        nvml_poll_add_gauge(poll, GPU_GAUGE_TEMPERATURE_C, value);
+        utilization.gpu <= 100 && utilization.memory <= 100) {
+        nvml_poll_add(poll,
+                      (struct sample){.kind = SAMPLE_UTILISATION,
+                                      .utilisation = {.gpu_percent = (uint8_t)utilization.gpu,
+                                                      .memory_percent = (uint8_t)utilization.memory,
+                                                      .sm_clock_mhz = clock_mhz,
+                                                      .temperature_c = temperature_c}});
+        return;
+    }
+    if (clock_mhz > 0)
+        nvml_poll_add_gauge(poll, GPU_GAUGE_SM_CLOCK_MHZ, clock_mhz);
+    if (temperature_c > 0)
+        nvml_poll_add_gauge(poll, GPU_GAUGE_TEMPERATURE_C, temperature_c);
 }
 
 static void read_gpm(struct nvml_poll *poll)

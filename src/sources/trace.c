@@ -177,6 +177,52 @@ static int parse_list(struct span *rest, struct batch *batch, struct sample *sam
     return 0;
 }
 
+/* A decimal fraction of percent, in thousandths; what is finer is cut off. */
+static int parse_millipercent(struct span text, uint64_t *ret_value)
+{
+    struct span whole = span_cut(&text, '.');
+    uint64_t value, digits = 0, unit = 100;
+
+    if (parse_u64_max(whole, PERCENT_FIELD_MAX, &value) < 0)
+        return -EINVAL;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return -EINVAL;
+        digits += unit * (uint64_t)(text.data[i] - '0');
+        unit /= 10;
+    }
+    *ret_value = value * 1000 + digits;
+    return 0;
+}
+
+static int parse_gpm(struct span *rest, struct batch *batch, struct sample *sample,
+                     struct error *err)
+{
+    struct sample_gpm gpm = {0};
+
+    (void)batch;
+    while (rest->len > 0) {
+        struct span value = span_cut(rest, ' ');
+        struct span key = span_cut(&value, '=');
+        uint64_t id, millipercent = 0;
+        bool is_number = !span_equals(value, "nan");
+
+        if (parse_u64_max(key, UINT32_MAX, &id) < 0 ||
+            (is_number && parse_millipercent(value, &millipercent) < 0))
+            return error_set(err, -EBADMSG, "GPM: expected ID=PERCENT or ID=nan");
+        for (size_t i = 0; i < SAMPLE_GPM_COUNT; i++) {
+            /* What is above 100 % is garbage of the driver's. */
+            if (id != sample_gpm_ids[i] || !is_number || millipercent > 100000)
+                continue;
+            gpm.valid |= (uint16_t)(1 << i);
+            gpm.millipercent[i] = (uint32_t)millipercent;
+        }
+    }
+    sample->kind = SAMPLE_GPM;
+    sample->gpm = gpm;
+    return 0;
+}
+
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -294,8 +340,9 @@ static const struct {
     char letter;
     int (*parse)(struct span *rest, struct batch *batch, struct sample *sample, struct error *err);
 } kinds[] = {
-    {'E', parse_energy}, {'I', parse_integral}, {'P', parse_power},   {'U', parse_utilisation},
-    {'S', parse_label},  {'R', parse_list},     {'N', parse_process}, {'L', parse_loss},
+    {'E', parse_energy},      {'I', parse_integral}, {'P', parse_power},
+    {'U', parse_utilisation}, {'S', parse_label},    {'R', parse_list},
+    {'N', parse_process},     {'L', parse_loss},     {'G', parse_gpm},
 };
 
 int trace_parse_line(struct span line, struct batch *batch, struct error *err)

@@ -85,7 +85,7 @@ static const struct snapshot_gpu gpus[] = {
 
 #define CONTAINER "a3b2dd09eb6d57788518913639c2dbd4ea223a20f68f6e8408ada4e70ee62ec6"
 #define POD_UID   "2c9f8a79-5391-454b-88cb-86190881cb96"
-#define NAMELESS  .names = {"", "", "", ""}, .container_id = "", .pod_uid = ""
+#define NAMELESS  .names = {"", "", "", "", ""}, .container_id = "", .pod_uid = ""
 
 static const struct snapshot_process processes[] = {
     /* What --max-processes cut, together. */

@@ -510,7 +510,7 @@ static void names_are_fixed_when_they_are_first_shown(void **state)
 
 static void whoever_has_no_name_after_fifteen_seconds_is_shown_without(void **state)
 {
-    struct names names = {.names = {"", "", "", ""}};
+    struct names names = {.names = {"", "", "", "", ""}};
     struct pipeline *pipeline = pipeline_with_names(&names);
     struct snapshot *snapshot;
 
