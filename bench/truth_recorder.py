@@ -16,7 +16,9 @@ CLOCK_SM, TEMPERATURE_GPU = 1, 0
 GPM_VERSION, GPM_METRICS_MAX = 1, 333  # the largest header's; older drivers fit
 GPM_METRICS = (1, 2, 3, 4, 5, 7, 10, 11, 12, 13)
 PROCESSES_MAX, SAMPLES_MAX = 1024, 1024
-TICK_S = 0.1
+TICK_S = 0.1  # of the energy counter
+LEAD_S = 0.025  # a round begins so long before the next tick, and ends with it
+LATE_S = 0.06  # a tick that is so late is not waited for
 
 u32, u64 = ctypes.c_uint, ctypes.c_ulonglong
 
@@ -182,15 +184,16 @@ class Recorder(threading.Thread):
     def __init__(self, gpu):
         super().__init__(daemon=True)
         self.gpu, self.lines, self.energy = gpu, ["wattribute-trace 1", gpu.describe()], []
-        self.ending, self.failure = threading.Event(), None
+        self.ending, self.failure, self.last_mj = threading.Event(), None, None
 
     def run(self):
         try:
             self.gpu.forget()
-            tick, begin = 0, time.monotonic()
-            while not self.ending.wait(max(0.0, begin + tick * TICK_S - time.monotonic())):
-                self.read(tick)
-                tick = max(tick + 1, int((time.monotonic() - begin) / TICK_S))
+            rounds, next_tick = 0, time.monotonic() + TICK_S
+            while not self.ending.wait(max(0.0, next_tick - LEAD_S - time.monotonic())):
+                self.read(rounds)
+                next_tick = time.monotonic() + TICK_S
+                rounds += 1
         except Exception as error:  # told by stop(), in the thread that asked for the recording
             self.failure = error
 
@@ -213,11 +216,19 @@ class Recorder(threading.Thread):
             metrics = self.gpu.gpm()
             if metrics:
                 add("G", *(f"{metric}={value:.3f}" for metric, value in metrics))
-        energy_mj = self.gpu.energy_mj()
+        energy_mj = self.await_tick()
         if energy_mj is not None:  # the call takes some milliseconds: the value is of its end
             t_us = time.time_ns() // 1000
             add("E", energy_mj)
             self.energy.append((t_us, energy_mj / 1e3))
+
+    def await_tick(self):
+        """The counter just after it moved: read at any other time it would be stale by up to a tick."""
+        began, before = time.monotonic(), self.last_mj
+        self.last_mj = self.gpu.energy_mj()
+        while self.last_mj is not None and self.last_mj == before and time.monotonic() - began < LEAD_S + LATE_S:
+            self.last_mj = self.gpu.energy_mj()
+        return self.last_mj
 
     def add_lists(self, add):
         for letter, which in (("c", "Compute"), ("m", "MPSCompute")):
