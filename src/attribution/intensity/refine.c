@@ -28,6 +28,9 @@ static const double WATTS_MIN = 0.5;
 /* A capped board does more work per joule; the exponent of the clock is known so well. */
 static const double CLOCK_ERROR = 0.7;
 
+/* With so much evidence for it (a logarithm of likelihoods) a difference is believed. */
+static const double EVIDENCE = 1, SHARE_MIN = 0.05;
+
 static const double SURE_ERROR = 0.05;
 
 /* The sums of a least squares over all states, for all tenants. */
@@ -233,6 +236,49 @@ static void find_watts(struct fit *fit)
                 misfit * inverse[i * fit->count + k];
 }
 
+/*
+ * How much better the shares predict who won the samples than the mean shares do, as a logarithm of
+ * likelihoods. Shares that were bent only to explain the device's activity predict them worse.
+ */
+static double find_evidence(const struct fit *fit)
+{
+    const struct states *states = &fit->intensity->states;
+    double gain = 0;
+
+    for (size_t s = 0; s < states->count; s++) {
+        const struct state *state = &states->all[s];
+        double present = MAX(1 - state->share[SWITCHED], SHARE_MIN), won = 0;
+
+        for (uint32_t t = 0; t < TENANTS_MAX; t++)
+            won += state->listed & (1U << t) ? fit->won[t] : 0;
+        for (uint32_t t = 0; t < TENANTS_MAX; t++)
+            if (state->won[t] > 0)
+                gain += state->won[t] * log(MAX(state->share[t] / present, SHARE_MIN) /
+                                            MAX(fit->won[t] / won, SHARE_MIN));
+    }
+    return gain / DRAW_VARIANCE;
+}
+
+/* Takes back what the samples do not bear out: then all tenants are alike. */
+static void take_back_unfounded(struct fit *fit)
+{
+    struct intensity *intensity = fit->intensity;
+    double part = MIN(MAX(find_evidence(fit) / EVIDENCE, 0.0), 1.0);
+    double doubt = (1 - part) * WATTS_SPREAD * fit->mean_watts;
+
+    for (size_t i = 0; i < fit->count && fit->count > 1; i++) {
+        uint32_t t = fit->tenants[i];
+
+        for (size_t f = 0; f < FEATURE_COUNT; f++) {
+            double mean = fit->mean[f] * intensity->states.scale[f];
+
+            intensity->signatures[t][f] = mean + part * (intensity->signatures[t][f] - mean);
+        }
+        intensity->watts[t] = fit->mean_watts + part * (intensity->watts[t] - fit->mean_watts);
+        intensity->watts_error[t][t] += doubt * doubt;
+    }
+}
+
 /* A tenant that is seen at several clocks does not cost the same at all of them. */
 static void find_clock_errors(struct fit *fit)
 {
@@ -315,6 +361,7 @@ void intensity_refine(struct intensity *intensity, size_t rounds)
     for (size_t i = 0; i < rounds; i++)
         find_signatures(&fit);
     find_watts(&fit);
+    take_back_unfounded(&fit);
     find_clock_errors(&fit);
     find_sure(&fit);
 }
