@@ -268,6 +268,30 @@ restart:
     return r;
 }
 
+/*
+ * The MPS server is on the compute list, its clients are on the MPS list too. It is known by its
+ * name, or where there are no names, by being the only one of its kind.
+ */
+static void find_mps_server(struct gpu *gpu)
+{
+    const struct window *window = open_window(gpu);
+    uint32_t server = LEDGER_NONE;
+
+    if (!gpu->list_named[SAMPLE_LIST_MPS])
+        return;
+    for (size_t i = 0; i < window->presence_count; i++) {
+        uint32_t process = window->presences[i].process;
+
+        if (lists_in_force(gpu, &gpu->ledger->processes[process]) != 1 << SAMPLE_LIST_COMPUTE)
+            continue;
+        if (server != LEDGER_NONE)
+            return;
+        server = process;
+    }
+    if (server != LEDGER_NONE)
+        gpu->ledger->processes[server].seen.is_mps_server = true;
+}
+
 static int take_list(struct gpu *gpu, uint64_t t_us, const struct sample_list *list)
 {
     struct window *window = open_window(gpu);
@@ -305,6 +329,7 @@ static int take_list(struct gpu *gpu, uint64_t t_us, const struct sample_list *l
         else
             result = -ENOMEM;
     }
+    find_mps_server(gpu);
     gpu_learn_list(gpu, list);
     return result;
 }
@@ -371,8 +396,11 @@ static int take_process(struct gpu *gpu, uint64_t t_us, const struct sample_proc
     uint32_t process;
     int r = who->pid > 0 ? ledger_identify(gpu->ledger, gpu->meter, who, &process) : -EINVAL;
 
-    if (r == 0)
+    if (r == 0) {
         mark_seen(&gpu->ledger->processes[process], t_us);
+        gpu->ledger->processes[process].seen.is_mps_server |=
+            strcmp(who->name, "nvidia-cuda-mps-server") == 0;
+    }
     return r == -EINVAL ? 0 : r;
 }
 

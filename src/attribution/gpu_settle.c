@@ -226,46 +226,29 @@ static bool is_mps_client(const struct window *window, uint32_t process)
 }
 
 /*
- * The MPS server: it is on the compute list, its clients are on the MPS list too. Known by its
- * name, or where there are no names, by being the only one of its kind.
- */
-static size_t find_mps_server(const struct gpu *gpu, const struct window *window,
-                              const struct evidence *evidence)
-{
-    size_t server = SIZE_MAX, candidates = 0;
-
-    for (size_t i = 0; i < evidence->claimant_count; i++) {
-        uint32_t process = gpu->claimants[i].process;
-        const char *name = gpu->ledger->processes[process].name;
-
-        if (is_mps_client(window, process))
-            continue;
-        if (name && strcmp(name, "nvidia-cuda-mps-server") == 0)
-            return i;
-        server = i;
-        candidates++;
-    }
-    return candidates == 1 ? server : SIZE_MAX;
-}
-
-/*
  * Under MPS every sample carries the server's pid (measured, H200). Its samples belong to its
- * clients, equally as long as nothing more is known of them, and it pays nothing itself.
+ * clients, equally as long as nothing more is known of them; while there are none, to nobody. It
+ * pays nothing itself.
  */
 static void share_out_mps(struct gpu *gpu, const struct window *window, struct evidence *evidence)
 {
-    size_t server = find_mps_server(gpu, window, evidence), clients = 0;
-    uint64_t weight;
+    uint64_t weight = 0, clients = 0;
 
+    for (size_t i = evidence->claimant_count; i-- > 0;) {
+        if (!gpu->ledger->processes[gpu->claimants[i].process].seen.is_mps_server)
+            continue;
+        weight += gpu->claimants[i].weight;
+        gpu->claimants[i] = gpu->claimants[--evidence->claimant_count];
+    }
     for (size_t i = 0; i < evidence->claimant_count; i++)
         clients += is_mps_client(window, gpu->claimants[i].process);
-    if (server == SIZE_MAX || clients == 0)
-        return;
-    weight = gpu->claimants[server].weight;
-    gpu->claimants[server] = gpu->claimants[--evidence->claimant_count];
-    for (size_t i = 0; i < evidence->claimant_count; i++)
+    for (size_t i = 0; i < evidence->claimant_count && clients > 0; i++)
         if (is_mps_client(window, gpu->claimants[i].process))
             gpu->claimants[i].weight += weight / clients;
+    if (clients == 0) {
+        evidence->unknown_weight += weight;
+        evidence->known_weight -= weight;
+    }
 }
 
 /* Keeps the window's shares for busy windows without samples. */
@@ -364,8 +347,7 @@ int gpu_settle_window(struct gpu *gpu, const struct window *window)
     }
     gather_contexts(gpu, window, &evidence);
     gather_labels(gpu, window, &evidence);
-    if (evidence.has_mps)
-        share_out_mps(gpu, window, &evidence);
+    share_out_mps(gpu, window, &evidence);
 
     sampled = evidence.known_weight + evidence.unknown_weight > 0;
     busy = sampled || window->busiest_percent > 0 ||

@@ -60,6 +60,7 @@ struct ledger_sightings {
     uint64_t memory_bytes[SAMPLE_LIST_KINDS]; /* what it said */
     uint64_t window;                          /* the last window in which it is present */
     size_t window_index;                      /* its place there */
+    bool is_mps_server;                       /* its samples are those of its clients */
     uint8_t tenant;                           /* its place in the estimator, from 1; 0: none */
 };
 
