@@ -72,6 +72,11 @@ static void gather_contexts(struct gpu *gpu, const struct window *window, struct
     }
 }
 
+static bool is_mps_server(const struct gpu *gpu, uint32_t process)
+{
+    return gpu->ledger->processes[process].seen.is_mps_server;
+}
+
 /*
  * A busy window with nobody in it: those who were listed when it began and left at once are the
  * only ones who can have been busy. They hold no context for it.
@@ -79,7 +84,7 @@ static void gather_contexts(struct gpu *gpu, const struct window *window, struct
 static void gather_leavers(struct gpu *gpu, const struct window *window, struct evidence *evidence)
 {
     for (size_t i = 0; i < window->presence_count; i++)
-        if (window->presences[i].inherited)
+        if (window->presences[i].inherited && !is_mps_server(gpu, window->presences[i].process))
             add_claimant(gpu, evidence, window->presences[i].process);
 }
 
@@ -235,7 +240,7 @@ static void share_out_mps(struct gpu *gpu, const struct window *window, struct e
     uint64_t weight = 0, clients = 0;
 
     for (size_t i = evidence->claimant_count; i-- > 0;) {
-        if (!gpu->ledger->processes[gpu->claimants[i].process].seen.is_mps_server)
+        if (!is_mps_server(gpu, gpu->claimants[i].process))
             continue;
         weight += gpu->claimants[i].weight;
         gpu->claimants[i] = gpu->claimants[--evidence->claimant_count];
