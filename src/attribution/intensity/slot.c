@@ -64,8 +64,8 @@ void slots_take_energy(struct slots *slots, uint64_t tick_us, uint64_t energy_uj
         open->clock_sum_mhz = slots->clock_mhz;
         open->clock_readings = 1;
     }
-    slots->unread++;
     open_slot(slots, open->end_us);
+    slots->unread++;
 }
 
 /* Adds what was so from `from_us` to `until_us` to the slots of that time. */
@@ -122,10 +122,11 @@ void slots_take_win(struct slots *slots, uint64_t at_us, uint32_t tenant)
     for (size_t i = slots->count; i-- > 0;) {
         struct slot *slot = slot_at(slots, i);
 
-        if (at_us > slot->start_us) {
+        if (at_us <= slot->start_us)
+            continue;
+        if (i + 1 == slots->count || at_us <= slot->end_us) /* or it fell between two slots */
             slot->won[tenant] += slot->won[tenant] < UINT8_MAX;
-            return;
-        }
+        return;
     }
 }
 
