@@ -270,14 +270,15 @@ static void the_nearest_state_has_the_same_processes_if_there_is_one(void **stat
     (void)state;
     assert_true(states_describe(&slot, &like, &has_gpm));
     assert_true(has_gpm);
-    assert_true(states_nearest(states, &like) == SIZE_MAX);
+    assert_true(states_nearest(states, &like, UINT32_MAX) == SIZE_MAX);
     states_learn(states, &slot);
     slot = slot_of(STREAMS, 1, T0);
     slot.listed = 3;
     states_learn(states, &slot);
-    assert_int_equal(states_nearest(states, &like), 0);
+    assert_int_equal(states_nearest(states, &like, UINT32_MAX), 0);
     like.listed = 3;
-    assert_int_equal(states_nearest(states, &like), 1);
+    assert_int_equal(states_nearest(states, &like, UINT32_MAX), 1);
+    assert_int_equal(states_nearest(states, &like, 1), 0); /* whoever else is there */
     free(states);
 }
 

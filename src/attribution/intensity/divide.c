@@ -68,7 +68,7 @@ bool intensity_divide(const struct intensity *intensity, const struct slot *slot
     if (!states_describe(slot, &described, &has_gpm) || has_gpm != intensity->states.has_gpm)
         return false;
     described.listed &= intensity->known;
-    nearest = states_nearest(&intensity->states, &described);
+    nearest = states_nearest(&intensity->states, &described, intensity->known);
     if (nearest == SIZE_MAX || described.listed == 0)
         return false;
     state = &intensity->states.all[nearest];

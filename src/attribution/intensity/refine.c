@@ -60,7 +60,7 @@ static void find_shares(const struct fit *fit, struct state *state, struct mixtu
 {
     double draws = PRIOR_DRAWS, prior = 0, start = 0, effective;
 
-    mixture_begin(mixture, state->listed);
+    mixture_begin(mixture, state->listed & fit->intensity->known);
     for (size_t i = 0; i < mixture->count; i++) {
         uint32_t t = mixture->tenants[i];
 
@@ -320,17 +320,20 @@ static void prepare(struct fit *fit)
 {
     struct intensity *intensity = fit->intensity;
     struct states *states = &intensity->states;
+    double weights = 0, draws = 0;
     uint32_t listed = 0;
-    double weights = 0;
 
+    intensity->known = 0;
     for (size_t s = 0; s < states->count; s++) {
         struct state *state = &states->all[s];
 
         memset(state->share, 0, sizeof(state->share));
         listed |= state->listed;
         weights += state->weight;
-        for (size_t t = 0; t < TENANTS_MAX; t++)
+        for (size_t t = 0; t < TENANTS_MAX; t++) {
             fit->won[t] += state->won[t];
+            draws += state->won[t];
+        }
         for (size_t f = 0; f < FEATURE_COUNT; f++)
             fit->mean[f] += state->weight * states_feature(states, state, f);
         fit->mean_watts += state->weight * states_watts(states, state);
@@ -341,14 +344,15 @@ static void prepare(struct fit *fit)
         fit->mean[f] /= weights;
     fit->mean_watts /= weights;
     for (uint32_t t = 0; t < TENANTS_MAX; t++) {
-        if (!(listed & (1U << t)))
+        /* Who never won a sample did nothing, unless nobody ever did. */
+        if (!(listed & (1U << t)) || (draws > 0 && fit->won[t] <= 0))
             continue;
+        intensity->known |= 1U << t;
         fit->places[t] = (uint32_t)fit->count;
         fit->tenants[fit->count++] = t;
         for (size_t f = 0; f < FEATURE_COUNT; f++)
             intensity->signatures[t][f] = fit->mean[f] * states->scale[f];
     }
-    intensity->known = listed;
 }
 
 void intensity_refine(struct intensity *intensity, size_t rounds)

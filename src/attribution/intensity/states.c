@@ -168,14 +168,15 @@ static void find_scale(struct states *states)
     }
 }
 
-size_t states_nearest(const struct states *states, const struct state *like)
+size_t states_nearest(const struct states *states, const struct state *like, uint32_t that_matter)
 {
     size_t nearest = SIZE_MAX;
     double least = INFINITY;
 
     for (size_t s = 0; s < states->count; s++) {
         const struct state *state = &states->all[s];
-        double far = distance(states, state, like) + (state->listed == like->listed ? 0 : 1e6);
+        bool same = ((state->listed ^ like->listed) & that_matter) == 0;
+        double far = distance(states, state, like) + (same ? 0 : 1e6);
 
         if (far < least) {
             least = far;

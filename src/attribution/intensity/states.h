@@ -43,8 +43,9 @@ bool states_describe(const struct slot *slot, struct state *ret_state, bool *ret
 /* Takes a slot in. */
 void states_learn(struct states *states, const struct slot *slot);
 
-/* The state that a slot is most like; SIZE_MAX if there is none. */
-size_t states_nearest(const struct states *states, const struct state *like);
+/* The state that a slot is most like, with the same tenants of those that matter if there is one;
+ * SIZE_MAX if there is none at all. */
+size_t states_nearest(const struct states *states, const struct state *like, uint32_t that_matter);
 
 /* The watts above idle while busy, at the reference clock. */
 double states_watts(const struct states *states, const struct state *state);
