@@ -267,7 +267,10 @@ bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window)
     return present > 1 && known < present;
 }
 
-/* The shares of a whole window: those of its slots, by their energy above idle. */
+/*
+ * The shares of a whole window: those of its slots, by their energy above idle. False if there are
+ * none, or if they would leave somebody out who was at work.
+ */
 static bool divide_window(const struct gpu *gpu, const struct window *window,
                           struct intensity_shares *ret_shares)
 {
@@ -281,8 +284,12 @@ static bool divide_window(const struct gpu *gpu, const struct window *window,
         double seconds = (double)(slot->end_us - slot->start_us) / 1e6;
         double joules =
             (double)slot->energy_uj / 1e6 - seconds * learning->intensity.states.idle_watts;
-        bool known = slot->clients ? clients_divide(&learning->clients, slot->clients, &part)
-                                   : intensity_divide(&learning->intensity, slot, &part);
+        bool known;
+
+        if (!slot->clients && intensity_has_stranger(&learning->intensity, slot))
+            return false;
+        known = slot->clients ? clients_divide(&learning->clients, slot->clients, &part)
+                              : intensity_divide(&learning->intensity, slot, &part);
 
         if (!known || joules <= 0)
             continue;

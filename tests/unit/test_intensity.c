@@ -295,6 +295,23 @@ static void nothing_is_divided_before_something_is_known(void **state)
     free(intensity);
 }
 
+static void somebody_at_work_of_whom_nothing_is_known_is_a_stranger(void **state)
+{
+    struct outcome *outcome =
+        play((struct shared_gpu){.count = 2, .loads = {MATRICES, STREAMS}}, in_turns_and_together);
+    struct shared_gpu gpu = {.idle_watts = W, .count = 1, .loads = {MATRICES}, .random = {1}};
+    struct shared_slot ran = shared_gpu_run(&gpu, (const double[]){1});
+    struct slot slot = shared_slot_read(&gpu, &ran, T0 + 300 * USEC_PER_SEC, 7);
+
+    (void)state;
+    assert_false(intensity_has_stranger(&outcome->intensity, &slot)); /* it only is there */
+    slot.won[2] = 1;
+    assert_true(intensity_has_stranger(&outcome->intensity, &slot));
+    slot.gpm.busy_us = 0; /* nothing to tell of anybody */
+    assert_false(intensity_has_stranger(&outcome->intensity, &slot));
+    free(outcome);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +325,7 @@ int main(void)
         cmocka_unit_test(a_clock_that_falls_while_one_is_alone_does_not_make_it_cheap),
         cmocka_unit_test(thirty_two_processes_are_finite_and_sum_to_all),
         cmocka_unit_test(nothing_is_divided_before_something_is_known),
+        cmocka_unit_test(somebody_at_work_of_whom_nothing_is_known_is_a_stranger),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

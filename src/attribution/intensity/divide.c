@@ -55,6 +55,19 @@ static void weigh(const struct intensity *intensity, const struct mixture *mixtu
     }
 }
 
+bool intensity_has_stranger(const struct intensity *intensity, const struct slot *slot)
+{
+    struct state described;
+    uint32_t winners = 0;
+    bool has_gpm;
+
+    if (!states_describe(slot, &described, &has_gpm))
+        return false;
+    for (uint32_t t = 0; t < TENANTS_MAX; t++)
+        winners |= described.won[t] > 0 ? 1U << t : 0;
+    return winners & ~intensity->known;
+}
+
 bool intensity_divide(const struct intensity *intensity, const struct slot *slot,
                       struct intensity_shares *ret_shares)
 {

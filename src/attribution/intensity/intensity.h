@@ -41,5 +41,8 @@ void intensity_refine(struct intensity *intensity, size_t rounds);
 bool intensity_divide(const struct intensity *intensity, const struct slot *slot,
                       struct intensity_shares *ret_shares);
 
+/* Was somebody at work of whom nothing is known yet? */
+bool intensity_has_stranger(const struct intensity *intensity, const struct slot *slot);
+
 /* A tenant's place is given to another. */
 void intensity_forget(struct intensity *intensity, uint32_t tenant);
