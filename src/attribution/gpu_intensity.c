@@ -68,10 +68,12 @@ static void forget(struct gpu_learning *learning, uint32_t tenant)
 static bool has_place(const struct gpu *gpu, uint32_t process)
 {
     uint32_t place = gpu->ledger->processes[process].seen.tenant;
+    const struct tenant *tenant;
 
-    return place > 0 && (place - 1 == TENANT_OTHERS ||
-                         (gpu->learning->tenants.all[place - 1].process == process &&
-                          !gpu->learning->tenants.all[place - 1].ended));
+    if (place == 0 || place - 1 == TENANT_OTHERS)
+        return place > 0;
+    tenant = &gpu->learning->tenants.all[place - 1];
+    return tenant->used && !tenant->ended && tenant->process == process;
 }
 
 static uint32_t tenant_of(struct gpu *gpu, uint32_t index)

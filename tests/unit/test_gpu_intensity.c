@@ -100,6 +100,22 @@ static void a_newcomer_pays_by_its_samples_until_something_is_known_of_it(void *
     pipeline_free(pipeline);
 }
 
+static void samples_of_a_pid_that_nobody_knows_are_not_paid_by_those_who_are_known(void **state)
+{
+    struct simulation simulation = two_loads();
+    struct pipeline *pipeline = pipeline_with(intensity_options());
+
+    (void)state;
+    simulation.pids[2] = 99;
+    simulation.is_hidden[2] = true;
+    simulation_begin(&simulation, pipeline);
+    teach(&simulation);
+    run_seconds(&simulation, 10, (const double[]){0, 0, 1}); /* 5,000 J above idle */
+    pipeline_finish(pipeline);
+    assert_true(unowned_uj(pipeline, UNOWNED_UNATTRIBUTED) > 4900 * JOULE);
+    pipeline_free(pipeline);
+}
+
 static const struct tenant *tenant_of(const struct pipeline *pipeline, uint32_t pid)
 {
     uint32_t process;
@@ -108,6 +124,25 @@ static const struct tenant *tenant_of(const struct pipeline *pipeline, uint32_t 
     assert_true(pipeline->ledger.processes[process].seen.tenant > 0);
     return &pipeline->gpus[0]
                 ->learning->tenants.all[pipeline->ledger.processes[process].seen.tenant - 1];
+}
+
+static void on_a_board_that_was_away_a_process_has_a_place_anew(void **state)
+{
+    struct simulation simulation = two_loads();
+    struct pipeline *pipeline = pipeline_with(intensity_options());
+
+    (void)state;
+    simulation.pids[1] = 0;
+    simulation_begin(&simulation, pipeline);
+    run_seconds(&simulation, 5, FIRST);
+    feed(pipeline, (struct sample){.kind = SAMPLE_DEVICE,
+                                   .device = {.uuid = "GPU-9", .name = "", .driver = ""}});
+    add_gpu(pipeline, 0);
+    run_seconds(&simulation, 5, FIRST);
+    assert_true(tenant_of(pipeline, 11)->used);
+    assert_int_equal(pipeline->ledger.processes[tenant_of(pipeline, 11)->process].pid, 11);
+    assert_int_equal(pipeline->gpus[0]->learning->slots.listed, 1);
+    pipeline_free(pipeline);
 }
 
 /* Says who a pid is: a user's python. */
@@ -188,6 +223,8 @@ int main(void)
         cmocka_unit_test(what_was_learned_divides_the_time_together),
         cmocka_unit_test(parts_that_never_change_are_the_time_share_without_confidence),
         cmocka_unit_test(a_newcomer_pays_by_its_samples_until_something_is_known_of_it),
+        cmocka_unit_test(samples_of_a_pid_that_nobody_knows_are_not_paid_by_those_who_are_known),
+        cmocka_unit_test(on_a_board_that_was_away_a_process_has_a_place_anew),
         cmocka_unit_test(the_next_of_a_kind_is_known_when_it_comes),
         cmocka_unit_test(clients_of_mps_pay_what_they_drew_alone),
     };
