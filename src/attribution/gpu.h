@@ -160,8 +160,9 @@ void gpu_learn_the_rest(struct gpu *gpu);
 /* Is there somebody in the window of whom more may be learned? */
 bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window);
 
-/* Sets by what the first `count` claimants divide the active energy. */
-void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, size_t count);
+/* Sets by what the first `count` claimants divide the active energy. `sampled`: somebody won
+ * samples, be it one of them or a stranger. */
+void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, size_t count, bool sampled);
 
 /* The window is settled. */
 void gpu_forget_window(struct gpu *gpu, const struct window *window);

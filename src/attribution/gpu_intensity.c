@@ -315,7 +315,7 @@ static uint32_t confidence_of(double error)
     return (uint32_t)(CONFIDENCE_ONE / (1 + doubt * doubt));
 }
 
-void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, size_t count)
+void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, size_t count, bool sampled)
 {
     struct intensity_shares shares;
     uint64_t weights = 0, others = 0;
@@ -340,7 +340,7 @@ void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, size_t co
     }
     if (others > 0)
         present += shares.of[TENANT_OTHERS];
-    if (present <= 0)
+    if (present <= 0 || (sampled && weights == 0)) /* nobody, or others alone won samples */
         return;
     for (size_t i = 0; i < count; i++) {
         struct claimant *claimant = &gpu->claimants[i];

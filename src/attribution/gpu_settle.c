@@ -381,7 +381,7 @@ int gpu_settle_window(struct gpu *gpu, const struct window *window)
     else if (!evidence.has_inferred && !(busy && apply_held_shares(gpu, window, &evidence)) &&
              evidence.claimant_count == 1)
         gpu->claimants[0].weight = 1; /* nobody else can have used it */
-    gpu_weigh_claimants(gpu, window, evidence.claimant_count);
+    gpu_weigh_claimants(gpu, window, evidence.claimant_count, sampled);
     if (gpu->options.idle_policy == IDLE_POLICY_RESERVED) {
         gather_reserved(gpu, window, &evidence);
         settled.claimant_count = evidence.claimant_count;
