@@ -31,8 +31,9 @@ lint: setup-lint
 	@tools/lint
 
 bench: build
-	@ninja -C $(BUILD) bench/process_scan
+	@ninja -C $(BUILD) bench/attribution_cost bench/process_scan
 	@bench/exporter-cost $(BUILD)/wattribute
+	@$(BUILD)/bench/attribution_cost
 	@$(BUILD)/bench/process_scan
 
 setup-%:

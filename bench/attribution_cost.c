@@ -1,0 +1,193 @@
+/*
+ * What attribution costs: an hour of 32 processes that share a GPU, through the pipeline.
+ *
+ * usage: attribution_cost
+ *
+ * The hour is simulated at the rates of the exporter (five times a second the counter, GPM and one
+ * utilisation sample, once a second the lists), once for each --attribution. Who works changes
+ * every ten seconds. CPU time of this thread, for the pipeline alone; compare it within a run, not
+ * between machines.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "attribution/pipeline.h"
+#include "core/macros.h"
+#include "identity/identity.h"
+
+enum {
+    PROCESSES = 32,
+    HOUR_S = 3600,
+    POLLS = 5, /* a second */
+    SAMPLES_MAX = 4 * POLLS + 2,
+    TURN_S = 10,
+};
+
+static const uint64_t BEGIN_US = 1794725358000000;
+static const uint64_t POLL_US = USEC_PER_SEC / POLLS;
+static const double IDLE_WATTS = 100, ALLOWED_PERCENT = 0.05;
+
+struct board {
+    uint64_t random; /* xorshift64; never 0 */
+    double watts[PROCESSES], units[PROCESSES][SAMPLE_GPM_COUNT];
+    uint32_t at_work; /* a bit for each */
+    uint64_t counter_uj;
+    struct sample_listed listed[PROCESSES];
+    struct sample samples[SAMPLES_MAX]; /* of one second */
+    size_t count;
+};
+
+static uint64_t draw(struct board *board)
+{
+    board->random ^= board->random << 13;
+    board->random ^= board->random >> 7;
+    board->random ^= board->random << 17;
+    return board->random;
+}
+
+static double draw_part(struct board *board)
+{
+    return (double)(draw(board) >> 11) * 0x1p-53;
+}
+
+static uint32_t pid_of(size_t process)
+{
+    return 1000 + (uint32_t)process;
+}
+
+static void begin(struct board *board)
+{
+    *board = (struct board){.random = 1};
+    for (size_t p = 0; p < PROCESSES; p++) {
+        board->listed[p] = (struct sample_listed){pid_of(p), 1 << 30};
+        board->watts[p] = 50 + 550 * draw_part(board);
+        board->units[p][0] = 1;
+        for (size_t u = 1; u < SAMPLE_GPM_COUNT; u++)
+            board->units[p][u] = draw_part(board);
+    }
+}
+
+static struct sample *add(struct board *board, enum sample_kind kind, uint64_t t_us)
+{
+    struct sample *sample = &board->samples[board->count++];
+
+    *sample = (struct sample){.kind = kind, .t_us = t_us};
+    return sample;
+}
+
+/* Those at work have equal parts of the time, and one of them wins the sample. */
+static void poll_board(struct board *board, uint64_t t_us)
+{
+    int workers = __builtin_popcount(board->at_work);
+    uint64_t winner = draw(board) % (uint64_t)workers;
+    double watts = 0, units[SAMPLE_GPM_COUNT] = {0};
+    struct sample *gpm = add(board, SAMPLE_GPM, t_us);
+    struct sample *label = add(board, SAMPLE_LABEL, t_us);
+
+    for (size_t p = 0; p < PROCESSES; p++) {
+        if (!(board->at_work & (1U << p)))
+            continue;
+        watts += board->watts[p] / workers;
+        for (size_t u = 0; u < SAMPLE_GPM_COUNT; u++)
+            units[u] += board->units[p][u] / workers;
+        if (winner-- == 0)
+            label->label = (struct sample_label){
+                .pid = pid_of(p), .at_us = t_us - POLL_US / 2, .sm_percent = 99};
+    }
+    gpm->gpm.valid = (1 << SAMPLE_GPM_COUNT) - 1;
+    for (size_t u = 0; u < SAMPLE_GPM_COUNT; u++)
+        gpm->gpm.millipercent[u] = (uint32_t)(1e5 * units[u] * (0.99 + 0.02 * draw_part(board)));
+    board->counter_uj += (uint64_t)((IDLE_WATTS + watts) * (double)POLL_US);
+    add(board, SAMPLE_ENERGY, t_us)->counter_uj = board->counter_uj;
+}
+
+static void run_second(struct board *board, uint64_t second)
+{
+    uint64_t t_us = BEGIN_US + second * USEC_PER_SEC;
+
+    board->count = 0;
+    if (second % TURN_S == 0)
+        board->at_work = (uint32_t)draw(board) | 1;
+    add(board, SAMPLE_LIST, t_us)->list =
+        (struct sample_list){.count = PROCESSES, .entries = board->listed};
+    add(board, SAMPLE_UTILISATION, t_us)->utilisation =
+        (struct sample_utilisation){.gpu_percent = 100, .sm_clock_mhz = 1980};
+    for (uint64_t poll = 1; poll <= POLLS; poll++)
+        poll_board(board, t_us + poll * POLL_US);
+}
+
+static double cpu_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void fail(const char *what, int error)
+{
+    fprintf(stderr, "attribution_cost: %s: %s\n", what, strerror(-error));
+    exit(1);
+}
+
+static struct pipeline *new_pipeline(enum attribution_method attribution)
+{
+    const struct pipeline_options options = {
+        .gpu = {.interval_us = USEC_PER_SEC,
+                .attribution = attribution,
+                .patience_us = 60 * USEC_PER_SEC},
+        .max_processes = 4096,
+        .max_workloads = 16384,
+        .retention_us = 300 * USEC_PER_SEC,
+        .find_owner = identity_find_owner,
+    };
+    const struct sample device = {.kind = SAMPLE_DEVICE,
+                                  .device = {.uuid = "GPU-0", .name = "H200", .driver = "580"}};
+    struct pipeline *pipeline;
+    int r = pipeline_new(&options, &pipeline);
+
+    if (r == 0)
+        r = pipeline_ingest(pipeline, &device, 1);
+    if (r < 0)
+        fail("cannot begin", r);
+    return pipeline;
+}
+
+/* Returns the CPU seconds of an hour. */
+static double measure(enum attribution_method attribution)
+{
+    struct pipeline *pipeline = new_pipeline(attribution);
+    struct board board;
+    double sum_s = 0;
+
+    begin(&board);
+    for (uint64_t second = 0; second < HOUR_S; second++) {
+        double begin_s;
+        int r;
+
+        run_second(&board, second);
+        begin_s = cpu_s();
+        r = pipeline_ingest(pipeline, board.samples, board.count);
+        sum_s += cpu_s() - begin_s;
+        if (r < 0)
+            fail("cannot take samples", r);
+    }
+    pipeline_free(pipeline);
+    return sum_s;
+}
+
+int main(void)
+{
+    double timeshare_s = measure(ATTRIBUTION_TIMESHARE);
+    double intensity_s = measure(ATTRIBUTION_INTENSITY);
+
+    printf("an hour of %d processes on one GPU, through the pipeline\n\n", PROCESSES);
+    printf("%-12s %8s %10s %8s %8s\n", "", "CPU s", "% of time", "allowed", "ratio");
+    printf("%-12s %8.3f %10.4f %8s %8.1f\n", "timeshare", timeshare_s, 100 * timeshare_s / HOUR_S,
+           "", 1.0);
+    printf("%-12s %8.3f %10.4f %8.2f %8.1f\n", "intensity", intensity_s, 100 * intensity_s / HOUR_S,
+           ALLOWED_PERCENT, intensity_s / timeshare_s);
+    return 0;
+}
