@@ -29,19 +29,30 @@ void linear_solve(const double *factor, size_t n, double *side)
         side[row] /= factor[row * n + row];
     }
     for (size_t row = n; row-- > 0;) {
-        for (size_t k = row + 1; k < n; k++)
-            side[row] -= factor[k * n + row] * side[k];
         side[row] /= factor[row * n + row];
+        for (size_t k = 0; k < row; k++)
+            side[k] -= factor[row * n + k] * side[row];
     }
 }
 
 void linear_invert(const double *factor, size_t n, double *ret_inverse)
 {
+    /* As linear_solve for each unit vector, but only from the diagonal on: before it the side is 0,
+     * and what is found there is known by symmetry. */
     for (size_t i = 0; i < n; i++) {
-        double *row = &ret_inverse[i * n]; /* of a symmetric matrix: a column is a row */
+        double *side = &ret_inverse[i * n];
 
-        for (size_t k = 0; k < n; k++)
-            row[k] = k == i;
-        linear_solve(factor, n, row);
+        for (size_t row = i; row < n; row++) {
+            side[row] = row == i;
+            for (size_t k = i; k < row; k++)
+                side[row] -= factor[row * n + k] * side[k];
+            side[row] /= factor[row * n + row];
+        }
+        for (size_t row = n; row-- > i;) {
+            side[row] /= factor[row * n + row];
+            for (size_t k = i; k < row; k++)
+                side[k] -= factor[row * n + k] * side[row];
+            ret_inverse[row * n + i] = side[row];
+        }
     }
 }
