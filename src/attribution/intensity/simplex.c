@@ -3,7 +3,7 @@
 #include "core/macros.h"
 
 enum { STEPS_PER_PART = 12 };
-static const double TOLERANCE = 1e-9;
+static const double TOLERANCE = 1e-6;
 
 /*
  * Moves weight between two parts at a time: from the one that gains most by shrinking to the one
@@ -37,7 +37,7 @@ void simplex_minimise(const double *matrix, const double *linear, size_t n, doub
         moved = curvature * parts[shrinks] > slope ? slope / curvature : parts[shrinks];
         parts[grows] += moved;
         parts[shrinks] = MAX(parts[shrinks] - moved, 0.0);
-        for (size_t i = 0; i < n; i++)
-            gradient[i] += moved * (matrix[i * n + grows] - matrix[i * n + shrinks]);
+        for (size_t i = 0; i < n; i++) /* rows are columns */
+            gradient[i] += moved * (matrix[grows * n + i] - matrix[shrinks * n + i]);
     }
 }
