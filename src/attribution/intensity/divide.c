@@ -7,51 +7,67 @@
 /* What the state says of a slot's shares, in draws. */
 static const double STATE_DRAWS = 10, STATE_DRAW_FLOOR = 0.02;
 
-/* How far the share of a tenant can be off, for what is not known of watts and of parts. */
-static double share_variance(const struct intensity *intensity, const struct mixture *mixture,
-                             size_t i, double share, double total)
+/*
+ * How far shares can be off for something that is known with a covariance C, of which each tenant's
+ * energy is `slopes` times: the share of tenant i, s, changes with (e_i - s) * slopes, so that its
+ * variance is C_ii - 2 s (C 1)_i + s^2 1'C1, each C times the slopes.
+ */
+struct spread {
+    double own[PARTS_MAX], with_all[PARTS_MAX], of_all;
+};
+
+static void add_to_spread(struct spread *spread, size_t i, size_t k, double covariance)
 {
-    double by_watts[PARTS_MAX], by_parts[PARTS_MAX], variance = 0;
+    if (i == k)
+        spread->own[i] += covariance;
+    spread->with_all[i] += covariance;
+    spread->of_all += covariance;
+}
+
+/* For what is not known of watts and of parts. */
+static void find_spread(const struct intensity *intensity, const struct mixture *mixture,
+                        struct spread *ret_spread)
+{
     size_t n = mixture->count;
 
-    for (size_t k = 0; k < n; k++) {
-        uint32_t t = mixture->tenants[k];
-        double own = k == i, watts = t == SWITCHED ? 0 : intensity->watts[t];
+    *ret_spread = (struct spread){0};
+    for (size_t i = 0; i < n; i++) {
+        uint32_t t = mixture->tenants[i];
 
-        by_watts[k] = t == SWITCHED ? 0 : (own - share) * mixture->parts[k] / total;
-        by_parts[k] = (own - share) * watts / total;
-    }
-    for (size_t k = 0; k < n; k++) {
-        for (size_t m = 0; m < n; m++) {
-            uint32_t t = mixture->tenants[k], u = mixture->tenants[m];
+        for (size_t k = 0; k < n && t != SWITCHED; k++) {
+            uint32_t u = mixture->tenants[k];
 
-            if (t != SWITCHED && u != SWITCHED)
-                variance += by_watts[k] * by_watts[m] * intensity->watts_error[t][u];
-            variance += by_parts[k] * by_parts[m] * mixture->covariance[k * n + m];
+            if (u != SWITCHED)
+                add_to_spread(ret_spread, i, k,
+                              mixture->parts[i] * mixture->parts[k] * intensity->watts_error[t][u] +
+                                  intensity->watts[t] * intensity->watts[u] *
+                                      mixture->covariance[i * n + k]);
         }
     }
-    return MAX(variance, 0.0);
 }
 
 static void weigh(const struct intensity *intensity, const struct mixture *mixture,
                   struct intensity_shares *shares)
 {
+    struct spread spread;
     double total = 0;
 
+    find_spread(intensity, mixture, &spread);
     for (size_t i = 0; i < mixture->count; i++)
         if (mixture->tenants[i] != SWITCHED)
             total += mixture->parts[i] * intensity->watts[mixture->tenants[i]];
     for (size_t i = 0; i < mixture->count; i++) {
         uint32_t t = mixture->tenants[i];
-        double error = t == SWITCHED ? 0 : intensity->clock_error[t];
+        double own, variance, by_clock;
 
         if (t == SWITCHED || mixture->parts[i] <= 0)
             continue;
-        shares->of[t] = mixture->parts[i] * intensity->watts[t] / total;
-        error *= 1 - shares->of[t]; /* what is alone pays all, at any clock */
-        shares->error[t] = sqrt(share_variance(intensity, mixture, i, shares->of[t], total) /
-                                    (shares->of[t] * shares->of[t]) +
-                                error * error);
+        own = mixture->parts[i] * intensity->watts[t];
+        shares->of[t] = own / total;
+        variance = spread.own[i] - 2 * shares->of[t] * spread.with_all[i] +
+                   shares->of[t] * shares->of[t] * spread.of_all;
+        by_clock = intensity->clock_error[t] * (1 - shares->of[t]); /* alone it pays all, at any */
+        shares->error[t] = sqrt(MAX(variance, 0.0) / (own * own) + by_clock * by_clock);
     }
 }
 
