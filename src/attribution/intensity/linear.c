@@ -42,17 +42,20 @@ void linear_invert(const double *factor, size_t n, double *ret_inverse)
     for (size_t i = 0; i < n; i++) {
         double *side = &ret_inverse[i * n];
 
-        for (size_t row = i; row < n; row++) {
+        for (size_t row = i; row < n; row++)
             side[row] = row == i;
-            for (size_t k = i; k < row; k++)
-                side[row] -= factor[row * n + k] * side[k];
-            side[row] /= factor[row * n + row];
+        for (size_t row = i; row < n; row++) {
+            double known = side[row] /= factor[row * n + row];
+
+            for (size_t k = row + 1; k < n; k++)
+                side[k] -= factor[k * n + row] * known;
         }
         for (size_t row = n; row-- > i;) {
-            side[row] /= factor[row * n + row];
+            double known = side[row] /= factor[row * n + row];
+
             for (size_t k = i; k < row; k++)
-                side[k] -= factor[row * n + k] * side[row];
-            ret_inverse[row * n + i] = side[row];
+                side[k] -= factor[row * n + k] * known;
+            ret_inverse[row * n + i] = known;
         }
     }
 }

@@ -1,5 +1,7 @@
 #include "attribution/intensity/simplex.h"
 
+#include <math.h>
+
 #include "core/macros.h"
 
 enum { STEPS_PER_PART = 12 };
@@ -18,18 +20,22 @@ void simplex_minimise(const double *matrix, const double *linear, size_t n, doub
             gradient[i] += matrix[i * n + k] * parts[k];
     }
     for (size_t step = 0; step < STEPS_PER_PART * n; step++) {
-        size_t grows = 0, shrinks = n;
-        double slope, curvature, moved;
+        double least = INFINITY, most = -INFINITY, slope, curvature, moved;
+        size_t grows = n, shrinks = n;
 
         for (size_t i = 0; i < n; i++) {
-            if (gradient[i] < gradient[grows])
+            if (gradient[i] < least) {
+                least = gradient[i];
                 grows = i;
-            if (parts[i] > 0 && (shrinks == n || gradient[i] > gradient[shrinks]))
+            }
+            if (gradient[i] > most && parts[i] > 0) {
+                most = gradient[i];
                 shrinks = i;
+            }
         }
-        if (shrinks == n)
+        if (shrinks == n || grows == n)
             return;
-        slope = gradient[shrinks] - gradient[grows];
+        slope = most - least;
         curvature = matrix[grows * n + grows] + matrix[shrinks * n + shrinks] -
                     2 * matrix[grows * n + shrinks];
         if (!(slope > TOLERANCE * (1 + curvature)))
