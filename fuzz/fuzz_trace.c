@@ -10,35 +10,13 @@
 #include <unistd.h>
 
 #include "attribution/pipeline.h"
+#include "check_books.h"
 #include "core/fs.h"
 #include "core/macros.h"
 #include "identity/identity.h"
 #include "sources/trace_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check_books(const struct pipeline *pipeline)
-{
-    struct snapshot snapshot;
-
-    snapshot_init(&snapshot);
-    if (pipeline_snapshot(pipeline, 0, 0, &snapshot) < 0)
-        abort();
-    for (size_t m = 0; m < snapshot.meter_count; m++) {
-        const struct snapshot_meter *meter = &snapshot.meters[m];
-        uint64_t booked = 0;
-
-        for (int i = 0; i < UNOWNED_COUNT; i++)
-            if (i != UNOWNED_SYSTEM) /* that is processes, too */
-                booked += meter->unowned_uj[i];
-        for (size_t p = 0; p < snapshot.process_count; p++)
-            if (snapshot.processes[p].gpu == meter->gpu)
-                booked += snapshot.processes[p].active_uj + snapshot.processes[p].idle_uj;
-        if (booked != meter->energy_uj || meter->imbalance_uj != 0 || meter->pending_uj != 0)
-            abort();
-    }
-    snapshot_done(&snapshot);
-}
 
 static void play(struct trace_reader *reader)
 {
