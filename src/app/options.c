@@ -20,37 +20,37 @@ enum { STRINGS_CAP_BYTES = 8 << 20 };
 #define HOUR (3600 * SEC)
 
 static const struct setter_word idle_policies[] = {
-    {"proportional", IDLE_POLICY_PROPORTIONAL, NULL},
-    {"equal", IDLE_POLICY_EQUAL, NULL},
-    {"reserved", IDLE_POLICY_RESERVED, NULL},
-    {"none", IDLE_POLICY_NONE, NULL},
+    {"proportional", IDLE_POLICY_PROPORTIONAL},
+    {"equal", IDLE_POLICY_EQUAL},
+    {"reserved", IDLE_POLICY_RESERVED},
+    {"none", IDLE_POLICY_NONE},
     {0},
 };
 
 static const struct setter_word attribution_methods[] = {
-    {"intensity", ATTRIBUTION_INTENSITY, NULL},
-    {"timeshare", ATTRIBUTION_TIMESHARE, NULL},
+    {"intensity", ATTRIBUTION_INTENSITY},
+    {"timeshare", ATTRIBUTION_TIMESHARE},
     {0},
 };
 
 static const struct setter_word exposures[] = {
-    {"all", EXPOSE_ALL, NULL},
-    {"containers", EXPOSE_CONTAINERS, NULL},
-    {"pods", EXPOSE_PODS, NULL},
+    {"all", EXPOSE_ALL},
+    {"containers", EXPOSE_CONTAINERS},
+    {"pods", EXPOSE_PODS},
     {0},
 };
 
 static const struct setter_word log_levels[] = {
-    {"debug", LOG_LEVEL_DEBUG, NULL},
-    {"info", LOG_LEVEL_INFO, NULL},
-    {"warn", LOG_LEVEL_WARN, NULL},
-    {"error", LOG_LEVEL_ERROR, NULL},
+    {"debug", LOG_LEVEL_DEBUG},
+    {"info", LOG_LEVEL_INFO},
+    {"warn", LOG_LEVEL_WARN},
+    {"error", LOG_LEVEL_ERROR},
     {0},
 };
 
 static const struct setter_word log_formats[] = {
-    {"logfmt", LOG_FORMAT_LOGFMT, NULL},
-    {"json", LOG_FORMAT_JSON, NULL},
+    {"logfmt", LOG_FORMAT_LOGFMT},
+    {"json", LOG_FORMAT_JSON},
     {0},
 };
 

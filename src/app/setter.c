@@ -93,9 +93,6 @@ int setter_word(struct options *options, const struct options_flag *flag,
     for (const struct setter_word *word = flag->words; word->text; word++) {
         if (strcmp(word->text, value->text) != 0)
             continue;
-        if (word->refusal)
-            return error_set(err, -EOPNOTSUPP, "%s: '%s' %s; use %s", value->where, word->text,
-                             word->refusal, allowed);
         memcpy(member(options, flag), &word->value, sizeof(word->value));
         return 0;
     }
@@ -109,7 +106,7 @@ void setter_describe_words(const struct options_flag *flag, char *text, size_t s
     size_t count = 0, len = 0;
 
     for (const struct setter_word *word = flag->words; word->text; word++)
-        if (!word->refusal && count < ARRAY_SIZE(names))
+        if (count < ARRAY_SIZE(names))
             names[count++] = word->text;
     text[0] = '\0';
     for (size_t i = 0; i < count && len < size_bytes; i++) {

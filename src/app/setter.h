@@ -11,11 +11,10 @@
 /* What fits into a sockaddr_un. */
 enum { SETTER_SOCKET_PATH_MAX = 107 };
 
-/* A word that an option takes, or one that is known but refused, with the reason. */
+/* A word that an option takes. */
 struct setter_word {
     const char *text; /* NULL ends a list */
     unsigned value;
-    const char *refusal; /* completes "'word' ..." */
 };
 
 options_setter setter_duration;

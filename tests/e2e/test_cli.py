@@ -55,7 +55,9 @@ class Refusals(TestCase):
                             ("--max-processes=0", ["'0'", "1 to 1048576"]),
                             ("--max-workloads=many", ["many", "1 to 1048576"]),
                             ("--idle-policy=fair", ["fair", "proportional, equal, reserved or none"]),
-                            ("--attribution=magic", ["magic", "timeshare"]),
+                            ("--attribution=magic", ["magic", "intensity or timeshare"]),
+                            ("--attribution-delay=61s", ["61s", "0s to 1m"]),
+                            ("--attribution-delay=soon", ["soon", "duration"]),
                             ("--log-level=loud", ["loud", "debug, info, warn or error"]),
                             ("--log-format=xml", ["xml", "logfmt or json"]),
                             ("--metric-prefix=9gpu", ["9gpu", "my_gpu_process"]),
@@ -68,10 +70,6 @@ class Refusals(TestCase):
                             ("--listen-address=unix:relative", ["unix:relative", "absolute"])):
             with self.subTest(flag=flag):
                 self.refuse(flag, words=words)
-
-    def test_what_this_version_does_not_have_yet_is_refused_by_name(self):
-        self.refuse("--attribution=intensity", words=["--attribution", "intensity", "not", "use",
-                                                      "timeshare"])
 
     def test_flags_of_another_command_are_refused(self):
         self.refuse("replay", "--listen-address=:1", "x.trace",

@@ -38,6 +38,8 @@ static void a_flat_mapping_sets_flags_by_their_names(void **state)
     const char *text = "# the node's exporter\n"
                        "listen-address: [\":9400\", \"unix:/run/wattribute.sock\"]\n"
                        "idle-policy: equal\n"
+                       "attribution: timeshare\n"
+                       "attribution-delay: 0\n"
                        "dcgm-update-frequency: 500ms\n"
                        "metric-retention: 0\n"
                        "max-processes: 100\n"
@@ -49,6 +51,8 @@ static void a_flat_mapping_sets_flags_by_their_names(void **state)
     assert_string_equal(options->listen_addresses[0], ":9400");
     assert_string_equal(options->listen_addresses[1], "unix:/run/wattribute.sock");
     assert_int_equal(options->idle_policy, IDLE_POLICY_EQUAL);
+    assert_int_equal(options->attribution, ATTRIBUTION_TIMESHARE);
+    assert_true(options->attribution_delay_us == 0);
     assert_true(options->sample_interval_us == 500000);
     assert_true(options->metric_retention_us == 0);
     assert_true(options->max_processes == 100);
@@ -124,7 +128,10 @@ static void what_is_wrong_is_said_with_its_line_and_column(void **state)
         {"equal", "w.yaml:1:1: the file is not a mapping"},
         {"idle-policy: equal\nlog-level: loud",
          "w.yaml:2:12: log-level: 'loud' is not known; use debug, info, warn or error"},
-        {"attribution: intensity", "w.yaml:1:14: attribution: 'intensity' is not in this version"},
+        {"attribution: magic",
+         "w.yaml:1:14: attribution: 'magic' is not known; use intensity or timeshare"},
+        {"attribution-delay: 2m",
+         "w.yaml:1:20: attribution-delay: '2m' is out of range; use 0s to 1m"},
         {"sample-interval: 2m", "w.yaml:1:18: sample-interval: '2m' is out of range"},
         {"replay:", "replay: is empty"},
         {"replay: \"a\\0b\"", "w.yaml:1:9: replay holds a NUL character"},

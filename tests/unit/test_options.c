@@ -56,7 +56,8 @@ static void the_defaults_are_those_of_the_manual(void **state)
     assert_string_equal(options->sysfs_path, "/sys");
     assert_string_equal(options->rootfs_path, "/");
     assert_int_equal(options->idle_policy, IDLE_POLICY_PROPORTIONAL);
-    assert_int_equal(options->attribution, ATTRIBUTION_TIMESHARE);
+    assert_int_equal(options->attribution, ATTRIBUTION_INTENSITY);
+    assert_true(options->attribution_delay_us == 60000000);
     assert_true(options->max_processes == 4096);
     assert_true(options->max_workloads == 16384);
     assert_null(options->replay_path);
@@ -135,8 +136,14 @@ static void each_flag_takes_what_it_allows_and_refuses_the_rest(void **state)
         {"idle-policy", "none", 0, NULL},
         {"idle-policy", "Equal", -EINVAL, "use proportional, equal, reserved or none"},
         {"attribution", "timeshare", 0, NULL},
-        {"attribution", "intensity", -EOPNOTSUPP, "not in this version yet; use timeshare"},
-        {"attribution", "x", -EINVAL, "use timeshare"},
+        {"attribution", "intensity", 0, NULL},
+        {"attribution", "x", -EINVAL, "use intensity or timeshare"},
+        {"attribution-delay", "0", 0, NULL},
+        {"attribution-delay", "0s", 0, NULL},
+        {"attribution-delay", "1m", 0, NULL},
+        {"attribution-delay", "60s1ms", -ERANGE, "0s to 1m"},
+        {"attribution-delay", "-1s", -EINVAL, "'-1s' is not a duration"},
+        {"attribution-delay", "60", -EINVAL, "'60' is not a duration"},
         {"max-processes", "1", 0, NULL},
         {"max-processes", "1048576", 0, NULL},
         {"max-processes", "0", -EINVAL, "1 to 1048576"},
@@ -171,7 +178,8 @@ static void a_value_that_is_refused_changes_nothing(void **state)
     assert_int_equal(set(options, "sample-interval", "1h", NULL), -ERANGE);
     assert_int_equal(set(options, "metrics-path", "/health", NULL), -EINVAL);
     assert_int_equal(set(options, "listen-address", "", NULL), -EINVAL);
-    assert_int_equal(set(options, "attribution", "intensity", NULL), -EOPNOTSUPP);
+    assert_int_equal(set(options, "attribution", "magic", NULL), -EINVAL);
+    assert_int_equal(set(options, "attribution-delay", "61s", NULL), -ERANGE);
     the_defaults_are_those_of_the_manual(state);
 }
 
