@@ -116,6 +116,46 @@ static void a_label_keeps_even_the_garbage_that_drivers_answer(void **state)
     batch_done(&batch);
 }
 
+static void a_gpm_record_holds_the_metrics_that_are_used_in_thousandths_of_a_percent(void **state)
+{
+    /* In the order of sample_gpm_ids: 1, 2, 3, 4, 5, 7, 10, 11, 12, 13. */
+    static const struct {
+        const char *line;
+        uint16_t valid;
+        uint32_t millipercent[SAMPLE_GPM_COUNT];
+    } cases[] = {
+        {"5 G 0 1=99.609", 1 << 0, {99609}},
+        {"5 G 0 13=100 1=0", 1 << 9 | 1 << 0, {[9] = 100000}},
+        {"5 G 0 1=1 2=2 3=3 4=4 5=5 7=7 10=10 11=11 12=12 13=13",
+         0x3ff,
+         {1000, 2000, 3000, 4000, 5000, 7000, 10000, 11000, 12000, 13000}},
+        /* Digits that are finer than thousandths are cut off, those that are missing are 0. */
+        {"5 G 0 1=0.0009 2=99.9999 3=0.05 4=7.5 5=7.", 0x1f, {0, 99999, 50, 7500, 7000}},
+        {"5 G 0 1=1.00000000000000000000000000000000000000009", 1 << 0, {1000}},
+        {"5 G 0 1=100.000 2=100.0009", 0x3, {100000, 100000}},
+        /* The driver had no answer, or garbage: absent, not 0. */
+        {"5 G 0 1=nan 2=3", 1 << 1, {[1] = 3000}},
+        {"5 G 0 1=100.001 2=65535 3=3", 1 << 2, {[2] = 3000}},
+        /* Metrics that nobody uses. */
+        {"5 G 0 6=1 8=1 9=1 0=1 14=1 4294967295=nan 2=3", 1 << 1, {[1] = 3000}},
+        {"5 G 0", 0, {0}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct batch batch;
+        const struct sample *sample = parse(&batch, cases[i].line);
+
+        assert_int_equal(sample->kind, SAMPLE_GPM);
+        assert_int_equal(sample->t_us, 5);
+        assert_int_equal(sample->gpm.valid, cases[i].valid);
+        for (size_t m = 0; m < SAMPLE_GPM_COUNT; m++)
+            if (sample->gpm.millipercent[m] != cases[i].millipercent[m])
+                fail_msg("'%s': metric %zu is %u", cases[i].line, m, sample->gpm.millipercent[m]);
+        batch_done(&batch);
+    }
+}
+
 static void a_list_holds_each_entry_in_order(void **state)
 {
     static const struct {
@@ -224,7 +264,7 @@ static void a_device_is_described_by_keys_in_any_order(void **state)
 static void kinds_that_are_not_known_are_skipped_whatever_they_hold(void **state)
 {
     static const char *const lines[] = {
-        "1 M 0 1 2 3", "1 G 0 1=nan 2=3.5", "1 e 0 x", "1 EE 0 1", "1 Z", "1 gpu 99", "1 ?  ",
+        "1 M 0 1 2 3", "1 g 0 1=nan 2=3.5", "1 e 0 x", "1 EE 0 1", "1 Z", "1 gpu 99", "1 ?  ",
     };
 
     (void)state;
@@ -299,6 +339,26 @@ static void a_bad_line_adds_nothing_and_says_what_is_wrong(void **state)
         {"1 S 0 1 1 0 0 0 65536", "dec"},
         {"1 S 0 1 1 0 0 0", "dec"},
         {"1 S 0 1 1 0 0 0 0 0", "more fields"},
+        /* G */
+        {"1 G 0 x", "GPM: expected ID=PERCENT or ID=nan"},
+        {"1 G 0 1", "GPM: expected"},
+        {"1 G 0 1=", "GPM: expected"},
+        {"1 G 0 =1", "GPM: expected"},
+        {"1 G 0 1=x", "GPM: expected"},
+        {"1 G 0 1=1 2", "GPM: expected"},
+        {"1 G 0 1=1  2=1", "GPM: expected"},
+        {"1 G 0 1=-1", "GPM: expected"},
+        {"1 G 0 1=.5", "GPM: expected"},
+        {"1 G 0 1=1e2", "GPM: expected"},
+        {"1 G 0 1=1.5.5", "GPM: expected"},
+        {"1 G 0 1=1.-5", "GPM: expected"},
+        {"1 G 0 1=inf", "GPM: expected"},
+        {"1 G 0 1=NaN", "GPM: expected"},
+        {"1 G 0 1=65536", "GPM: expected"},
+        {"1 G 0 4294967296=1", "GPM: expected"},
+        {"1 G 0 6=x", "GPM: expected"}, /* whether it is used or not */
+        {"1 G 0 1=1 ", "more fields"},
+        {"1 G 64 1=1", "gpu index"},
         /* R */
         {"1 R 0", "expected c, m or g"},
         {"1 R 0 x 0", "expected c, m or g, got 'x'"},
@@ -505,6 +565,7 @@ int main(void)
         cmocka_unit_test(power_is_the_first_of_three_numbers),
         cmocka_unit_test(utilisation_has_four_fields_with_their_limits),
         cmocka_unit_test(a_label_keeps_even_the_garbage_that_drivers_answer),
+        cmocka_unit_test(a_gpm_record_holds_the_metrics_that_are_used_in_thousandths_of_a_percent),
         cmocka_unit_test(a_list_holds_each_entry_in_order),
         cmocka_unit_test(a_process_is_named_with_percent_codes),
         cmocka_unit_test(a_device_is_described_by_keys_in_any_order),

@@ -88,7 +88,8 @@ static void every_error_names_the_file_and_the_line(void **state)
         {HEADER "x\n", 2, "expected a time"},
         {HEADER GPU0 "\n", 3, "expected a time"},
         {HEADER GPU0 "1 E 0 1\n2 E 0 x\n", 4, "energy counter"},
-        {HEADER GPU0 "1 E 0 1\n1 M 0 skipped\n1 G 0 skipped\n2 E 0 x\n", 6, "energy counter"},
+        {HEADER GPU0 "1 E 0 1\n1 M 0 skipped\n1 X 0 skipped\n2 E 0 x\n", 6, "energy counter"},
+        {HEADER GPU0 "1 G 0 1=nan\n2 G 0 1=x\n", 4, "GPM"},
         {HEADER GPU0 "1 R 0 c 9 1:1\n", 3, "do not fit"},
         {HEADER GPU0 "1 E 0 1\n2 E 0 2", 4, "the last line is not whole (file cut short?)"},
         {HEADER GPU0 "1", 3, "the last line is not whole"},
@@ -111,8 +112,8 @@ static void time_may_not_go_back_within_one_gpu_and_kind(void **state)
 {
     /* Two records of each stream, the second one microsecond too early. */
     static const char *const streams[] = {
-        "E 0 1",       "P 0 1 1 1", "U 0 1 1 1 1", "S 0 1 1 1 1 1 1",
-        "N 0 1 0 - -", "R 0 c 0",   "R 0 m 0",     "R 0 g 0",
+        "E 0 1",   "P 0 1 1 1", "U 0 1 1 1 1", "S 0 1 1 1 1 1 1", "N 0 1 0 - -",
+        "R 0 c 0", "R 0 m 0",   "R 0 g 0",     "G 0 1=2",
     };
 
     (void)state;
@@ -179,7 +180,7 @@ static void a_gpu_may_be_described_where_it_is_first_used(void **state)
 
 static void a_trace_of_skipped_records_only_is_good_and_gives_nothing(void **state)
 {
-    static const char text[] = HEADER "1 M 0 1 2 3\n2 G 0 1=nan\n";
+    static const char text[] = HEADER "1 M 0 1 2 3\n2 X 0 1=nan\n";
     struct error err = {""};
     struct batch batch;
 

@@ -24,7 +24,13 @@ static const struct sample samples[] = {
     {.kind = SAMPLE_PROCESS, .gpu = 3, .t_us = 16, .process = {7, 1000, 5, "a b%\n\xff", "/x y"}},
     {.kind = SAMPLE_PROCESS, .gpu = 3, .t_us = 16, .process = {8, SAMPLE_UID_UNKNOWN, 0, "", ""}},
     {.kind = SAMPLE_PROCESS, .gpu = 3, .t_us = 16, .process = {9, 0, 0, "-", "%2D"}},
-    {.kind = SAMPLE_LOST, .gpu = 3, .t_us = 17},
+    {.kind = SAMPLE_GPM,
+     .gpu = 3,
+     .t_us = 17,
+     .gpm = {0x3ff, {99609, 1, 10, 100, 1000, 10000, 100000, 12345, 0, 50}}},
+    {.kind = SAMPLE_GPM, .gpu = 3, .t_us = 18, .gpm = {1 << 1 | 1 << 9, {[1] = 7, [9] = 8000}}},
+    {.kind = SAMPLE_GPM, .gpu = 3, .t_us = 19},
+    {.kind = SAMPLE_LOST, .gpu = 3, .t_us = 20},
 };
 
 static void assert_same(const struct sample *a, const struct sample *b)
@@ -63,6 +69,10 @@ static void assert_same(const struct sample *a, const struct sample *b)
         break;
     case SAMPLE_UTILISATION:
         assert_memory_equal(&a->utilisation, &b->utilisation, sizeof(a->utilisation));
+        break;
+    case SAMPLE_GPM:
+        assert_int_equal(a->gpm.valid, b->gpm.valid);
+        assert_memory_equal(a->gpm.millipercent, b->gpm.millipercent, sizeof(a->gpm.millipercent));
         break;
     case SAMPLE_LOST:
         break;
