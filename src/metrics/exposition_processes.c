@@ -1,4 +1,5 @@
 /* Per process and GPU. */
+#include "metrics/confidence.h"
 #include "metrics/exposition_parts.h"
 
 static void process_labels(struct text *text, const struct snapshot_process *process)
@@ -36,6 +37,14 @@ static void process_energy_sum(struct text *text, const struct snapshot_process 
 {
     process_labels(text, process);
     text_value(text, (int64_t)energy_of(process), MICRO);
+}
+
+static void process_confidence(struct text *text, const struct snapshot_process *process)
+{
+    if (energy_of(process) == 0)
+        return;
+    process_labels(text, process);
+    text_value(text, confidence_millionths(process->known_uj, energy_of(process)), MICRO);
 }
 
 /* A sum of percents over the samples that a process won, as a ratio over all samples. */
@@ -111,6 +120,7 @@ static void all_processes(struct text *text, const struct snapshot *snapshot,
     /* In OpenMetrics a counter's family has no _total: there this name is taken. */
     if (options->compat_my_gpu_exporter && options->format == TEXT_PROMETHEUS)
         processes(text, snapshot, METRIC_PROCESS_ENERGY_SUM, process_energy_sum);
+    processes(text, snapshot, METRIC_PROCESS_CONFIDENCE, process_confidence);
     processes(text, snapshot, METRIC_PROCESS_SM_UTILIZATION, process_sm);
     processes(text, snapshot, METRIC_PROCESS_MEMORY_UTILIZATION, process_memory_utilisation);
     processes(text, snapshot, METRIC_PROCESS_MEMORY_USED, process_memory);

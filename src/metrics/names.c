@@ -11,6 +11,9 @@ const struct metric_name metric_names[METRIC_COUNT] = {
     [METRIC_PROCESS_ENERGY_SUM] =
         {METRIC_PREFIX_PROCESS, "energy_joules", METRIC_GAUGE, "joules",
          "GPU energy of a process, measured and estimated (compatibility name)."},
+    [METRIC_PROCESS_CONFIDENCE] =
+        {METRIC_PREFIX_PROCESS, "energy_confidence_ratio", METRIC_GAUGE, "ratio",
+         "How far the energy of a process is determined by data: 0 by time share only, 1 fully."},
     [METRIC_PROCESS_SM_UTILIZATION] =
         {METRIC_PREFIX_PROCESS, "sm_utilization_ratio", METRIC_GAUGE, "ratio",
          "SM utilisation in the driver's samples that the process won, over all samples of the "

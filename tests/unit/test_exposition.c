@@ -100,6 +100,7 @@ static const struct snapshot_process processes[] = {
      .active_uj = 5000000,
      .idle_uj = 1500000,
      .measured_uj = 6500000,
+     .known_uj = 6500000,
      .sm_won_percent = 4950,
      .memory_won_percent = 1000,
      .samples = 60,
@@ -112,7 +113,8 @@ static const struct snapshot_process processes[] = {
      .names = {.name = "train-0", .namespace = "ml", .pod = "train-0", .container = "worker"},
      .container_id = CONTAINER,
      .pod_uid = POD_UID,
-     .active_uj = 2000000},
+     .active_uj = 2000000,
+     .known_uj = 1850000},
     /* Its names may still come. */
     {.gpu = 0, .pid = 104, .hidden = true, .name = "nameless-yet", NAMELESS, .active_uj = 888},
     /* Its pid was used before. */
@@ -126,7 +128,8 @@ static const struct snapshot_process processes[] = {
      NAMELESS,
      .active_uj = 3000000,
      .idle_uj = 1,
-     .measured_uj = 1000000},
+     .measured_uj = 1000000,
+     .known_uj = 1000000},
     /* Ended, with a name that was meant to break the page. */
     {.gpu = 0, .pid = 102, .name = HOSTILE, NAMELESS, .active_uj = 1},
     /* A client of MPS: the driver does not say what it uses. */
@@ -145,7 +148,8 @@ static const struct snapshot_workload workloads[] = {
      .id = "101@1785000000",
      NAMELESS,
      .meter = 0,
-     .account = {{[TIER_ACTIVE] = {1000000, 2000000, 0, 0}, [TIER_IDLE] = {0, 1, 0, 0}}},
+     .account = {{[TIER_ACTIVE] = {1000000, 2000000, 0, 0}, [TIER_IDLE] = {0, 1, 0, 0}},
+                 .known_uj = 1000000},
      .power_mw = 61499.5},
     {.kind = WORKLOAD_POD,
      .id = CONTAINER,
@@ -153,7 +157,7 @@ static const struct snapshot_workload workloads[] = {
      .container_id = CONTAINER,
      .pod_uid = POD_UID,
      .meter = 0,
-     .account = {{[TIER_ACTIVE] = {0, 2000000, 0, 0}}},
+     .account = {{[TIER_ACTIVE] = {0, 2000000, 0, 0}}, .known_uj = 1850000},
      .power_mw = 20000},
     {.kind = WORKLOAD_CONTAINER, .id = "1000/" CONTAINER, NAMELESS, .meter = 0, .power_mw = 0},
     {.kind = WORKLOAD_SLURM,
@@ -180,7 +184,7 @@ static const struct snapshot_workload workloads[] = {
      .id = "1785000100.000042",
      NAMELESS,
      .meter = 0,
-     .account = {{[TIER_ACTIVE] = {2000000, 1000000, 0, 0}}},
+     .account = {{[TIER_ACTIVE] = {2000000, 1000000, 0, 0}}, .known_uj = 2500000},
      .power_mw = -1},
     {.kind = WORKLOAD_RETIRED, .id = "1785000100.000042", NAMELESS, .meter = 1, .power_mw = -1},
 };
@@ -336,6 +340,19 @@ static void a_page_shows_what_is_known_and_nothing_else(void **state)
          "process_name=\"python3\",pod=\"\",namespace=\"\",container=\"\",pod_uid=\"\","
          "container_id=\"\",energy_estimated=\"false\"} 6.5\n",
          true},
+        {"what was learned of a process makes its share more certain",
+         PROCESS("energy_confidence_ratio", "103", "0",
+                 "worker") ",pod=\"train-0\","
+                           "namespace=\"ml\",container=\"worker\",pod_uid=\"" POD_UID "\","
+                           "container_id=\"" CONTAINER "\"} 0.925\n",
+         true},
+        {"a time share is not certain at all",
+         PROCESS("energy_confidence_ratio", "other", "0",
+                 "") ",pod=\"\",namespace=\"\","
+                     "container=\"\",pod_uid=\"\",container_id=\"\"} 0\n",
+         true},
+        {"a process without energy has no confidence",
+         PROCESS("energy_confidence_ratio", "100", "1", "mps-client"), false},
         {"a stale gauge is absent: power", "\nwattribute_gpu_power_watts{gpu=\"1\"}", false},
         {"a stale gauge is absent: clock", "\nwattribute_gpu_clock_hertz{gpu=\"1\"}", false},
         {"a limit that is unknown is absent", "\nwattribute_gpu_power_limit_watts{gpu=\"1\"}",

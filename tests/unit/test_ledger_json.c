@@ -26,17 +26,31 @@ static const struct snapshot_meter meters[] = {
 
 static const struct snapshot_process processes[] = {
     {.gpu = 0, .pid = 0, .name = "cut by --max-processes", .active_uj = 600, .idle_uj = 66},
-    {.gpu = 0, .pid = 100, .name = "measured", .active_uj = 5, .idle_uj = 1, .measured_uj = 6},
+    {.gpu = 0,
+     .pid = 100,
+     .name = "measured",
+     .active_uj = 5,
+     .idle_uj = 1,
+     .measured_uj = 6,
+     .known_uj = 6},
     /* In the sums a superseded process counts, so here it is listed. */
     {.gpu = 0, .pid = 101, .superseded = true, .name = "was before", .active_uj = 7},
-    {.gpu = 0, .pid = 101, .name = "shared", .active_uj = 2, .idle_uj = 1, .measured_uj = 1},
+    /* One measured, and of the shared ones half is known. */
+    {.gpu = 0,
+     .pid = 101,
+     .name = "shared",
+     .active_uj = 2,
+     .idle_uj = 1,
+     .measured_uj = 1,
+     .known_uj = 2},
     {.gpu = 63, .pid = INT32_MAX, .name = "without energy"},
     {.gpu = 63,
      .pid = 102,
      .name = "large",
      .active_uj = 1ULL << 62,
      .idle_uj = 1ULL << 62,
-     .measured_uj = 1ULL << 61},
+     .measured_uj = 1ULL << 60,
+     .known_uj = 1ULL << 61},
 };
 
 static void the_ledger_is_that_of_the_golden_file(void **state)
@@ -69,10 +83,10 @@ static void an_empty_ledger_is_an_object_of_empty_lists(void **state)
     buffer_done(&json);
 }
 
-static void confidence_is_the_measured_part_in_millionths(void **state)
+static void confidence_is_the_known_part_in_millionths(void **state)
 {
     static const struct {
-        uint64_t measured_uj, energy_uj;
+        uint64_t known_uj, energy_uj;
         int64_t millionths;
     } cases[] = {
         {0, 0, 0},
@@ -87,7 +101,7 @@ static void confidence_is_the_measured_part_in_millionths(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-        assert_int_equal(confidence_millionths(cases[i].measured_uj, cases[i].energy_uj),
+        assert_int_equal(confidence_millionths(cases[i].known_uj, cases[i].energy_uj),
                          cases[i].millionths);
 }
 
@@ -96,7 +110,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_ledger_is_that_of_the_golden_file),
         cmocka_unit_test(an_empty_ledger_is_an_object_of_empty_lists),
-        cmocka_unit_test(confidence_is_the_measured_part_in_millionths),
+        cmocka_unit_test(confidence_is_the_known_part_in_millionths),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
