@@ -18,10 +18,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void play(struct trace_reader *reader)
+static void play(struct trace_reader *reader, enum attribution_method method)
 {
     const struct pipeline_options options = {
-        .gpu = {.interval_us = USEC_PER_SEC},
+        .gpu = {.interval_us = USEC_PER_SEC,
+                .attribution = method,
+                .patience_us = 60 * USEC_PER_SEC},
         .max_processes = 8, /* small, so that the caps are reached */
         .max_workloads = 4,
         .retention_us = UINT64_MAX,
@@ -59,10 +61,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fd < 0 || fs_write_all(fd, (const char *)data, size) < 0)
         abort();
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    if (trace_reader_open(path, &reader, &err) == 0)
-        play(reader);
-    else if (err.text[0] == '\0')
+    if (trace_reader_open(path, &reader, &err) == 0) {
+        play(reader, ATTRIBUTION_INTENSITY);
+        if (trace_reader_rewind(reader, &err) < 0)
+            abort();
+        play(reader, ATTRIBUTION_TIMESHARE);
+    } else if (err.text[0] == '\0') {
         abort();
+    }
     trace_reader_close(reader);
     return 0;
 }
