@@ -158,10 +158,14 @@ def exchange(address, request, timeout=10):
 class Exporter:
     """`wattribute serve` on loopback, for a with statement. At the end it must stop cleanly.
 
+    Unless `settles_at_once` is false, shared energy does not wait for what is learned later.
     `front_deaths` is how often the test makes the front die; one that dies otherwise is a failure.
     """
 
-    def __init__(self, *flags, listen=("127.0.0.1:0",), env=None, wrapper=(), pass_fds=()):
+    def __init__(self, *flags, listen=("127.0.0.1:0",), env=None, wrapper=(), pass_fds=(),
+                 settles_at_once=True):
+        if settles_at_once:
+            flags = ("--attribution-delay=0s", *flags)
         self.front_deaths = 0
         self.directory = tempfile.TemporaryDirectory()
         self.log_path = os.path.join(self.directory.name, "log")

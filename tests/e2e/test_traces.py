@@ -1,5 +1,6 @@
 """`wattribute replay`: bad traces are refused by file and line, good ones are booked exactly."""
 import gzip
+import itertools
 import json
 import os
 import subprocess
@@ -190,6 +191,8 @@ class Ledgers(TestCase):
         for process in ledger["processes"]:
             self.assertEqual(process["energy_uj"], process["active_uj"] + process["idle_uj"])
             self.assertLessEqual(process["measured_uj"], process["energy_uj"])
+            self.assertLessEqual(process["measured_uj"], (process["confidence"] + 1e-6) * process["energy_uj"])
+            self.assertLessEqual(process["confidence"], 1)
 
     def energy_of(self, ledger):
         return {process["pid"]: process["energy_uj"] for process in ledger["processes"]}
@@ -214,20 +217,28 @@ class Ledgers(TestCase):
             counters = [int(line.split()[3]) for line in file if line.split()[1:3] == ["E", "0"]]
         expected_uj = (counters[-1] - counters[0]) * 1000
         ledgers = set()
-        for policy in ("proportional", "equal", "none"):
-            for interval in ("100ms", "1s", "10s"):
-                with self.subTest(policy=policy, interval=interval):
-                    ledger = self.ledger(H200_TRACE, f"--idle-policy={policy}",
-                                         f"--sample-interval={interval}")
-                    self.assert_balanced(ledger)
-                    self.assertEqual([expected_uj],
-                                     [meter["energy_uj"] for meter in ledger["meters"]])
-                    self.assertEqual(6, len(ledger["processes"]))
-                    if interval != "10s":  # no window that long is idle: the policies agree
-                        ledgers.add(json.dumps(ledger))
-        self.assertEqual(6, len(ledgers), "a flag changed nothing")
+        for policy, interval, method in itertools.product(("proportional", "equal", "none"), ("100ms", "1s", "10s"),
+                                                          ("intensity", "timeshare")):
+            with self.subTest(policy=policy, interval=interval, method=method):
+                ledger = self.ledger(H200_TRACE, f"--idle-policy={policy}",
+                                     f"--sample-interval={interval}", f"--attribution={method}")
+                self.assert_balanced(ledger)
+                self.assertEqual([expected_uj],
+                                 [meter["energy_uj"] for meter in ledger["meters"]])
+                self.assertEqual(6, len(ledger["processes"]))
+                if interval != "10s":  # no window that long is idle: the policies agree
+                    ledgers.add(json.dumps(ledger))
+        self.assertEqual(12, len(ledgers), "a flag changed nothing")
 
-    def test_70_watts_for_10_seconds_split_80_to_20_are_560_and_140_joules(self):
+    def test_the_recorded_trace_is_booked_to_the_microjoule_however_long_it_waits(self):
+        ledgers = [self.ledger(H200_TRACE, f"--attribution-delay={delay}") for delay in ("0s", "20s", "60s")]
+        for ledger in ledgers:
+            self.assert_balanced(ledger)
+            self.assertEqual(ledgers[0]["meters"][0]["energy_uj"], ledger["meters"][0]["energy_uj"])
+        self.assertEqual(3, len(set(map(json.dumps, ledgers))), "the delay changed nothing")
+
+    def steady_trace(self):
+        """70 W for 10 s, without a change that would tell the two processes apart."""
         trace = Trace()
         trace.gpu(0)
         for tick in range(101):
@@ -237,10 +248,43 @@ class Ledgers(TestCase):
             trace.listed(second, 0, 1, 2)
             for fifth in range(5):
                 trace.sample(second + fifth / 5 + 0.1, 0, 1 if fifth < 4 else 2)
-        ledger = self.ledger(trace.write(self.path("example.trace.gz")))
+        return trace.write(self.path("steady.trace.gz"))
+
+    def test_70_watts_for_10_seconds_split_80_to_20_are_560_and_140_joules(self):
+        ledger = self.ledger(self.steady_trace(), "--attribution=timeshare")
         self.assert_balanced(ledger)
         self.assertEqual(700_000_000, ledger["meters"][0]["energy_uj"])
         self.assertEqual({1: 560_000_000, 2: 140_000_000}, self.energy_of(ledger))
+        self.assertEqual([0, 0], [process["confidence"] for process in ledger["processes"]])
+
+    def test_who_draws_the_same_is_booked_by_time(self):
+        ledger = self.ledger(self.steady_trace())
+        self.assert_balanced(ledger)
+        self.assertAlmostEqual(560_000_000, self.energy_of(ledger)[1], delta=700_000)
+
+    def test_who_is_learned_to_draw_more_is_booked_more_than_its_time(self):
+        """Turns of a second each, 200 W and 600 W; then both at once, by halves: 400 W."""
+        trace, counter_mj = Trace(), 1000
+        trace.gpu(0)
+        for tick in range(1, 801):
+            second = (tick - 1) // 10
+            pid = 1 + second % 2 if second < 60 else 1 + tick // 2 % 2
+            counter_mj += (20_000 if pid == 1 else 60_000) if second < 60 else 40_000
+            trace.energy(tick / 10, 0, counter_mj)
+            trace.utilisation(tick / 10, 0, 99)
+            if tick % 10 == 1:
+                trace.listed(tick / 10, 0, 1, 2)
+            if tick % 2 == 1:
+                trace.sample(tick / 10, 0, pid)
+        path = trace.write(self.path("two-draws.trace.gz"))
+        drawn = {}
+        for method in ("timeshare", "intensity"):
+            ledger = self.ledger(path, f"--attribution={method}")
+            self.assert_balanced(ledger)
+            drawn[method] = self.energy_of(ledger)
+        self.assertGreater(drawn["intensity"][2], drawn["timeshare"][2])
+        self.assertAlmostEqual(3, drawn["intensity"][2] / drawn["intensity"][1], delta=0.5)
+        self.assertTrue(all(process["confidence"] > 0 for process in ledger["processes"]), ledger)
 
     def test_a_counter_that_goes_back_is_a_reset_and_what_it_then_shows_is_a_gap(self):
         trace = Trace()
