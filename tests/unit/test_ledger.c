@@ -456,7 +456,7 @@ static const struct snapshot_workload *row_of(const struct snapshot *snapshot,
 
 static void joules_do_not_wait_for_names_but_are_held_back_until_they_come(void **state)
 {
-    struct names names = {.names = {"web", "ns", "pod", "c"}};
+    struct names names = {.names = {"web", "ns", "pod", "c", ""}};
     struct pipeline *pipeline = pipeline_with_names(&names);
     struct snapshot *snapshot;
     uint64_t t = T0, pending_uj;
@@ -489,7 +489,7 @@ static void joules_do_not_wait_for_names_but_are_held_back_until_they_come(void 
 
 static void names_are_fixed_when_they_are_first_shown(void **state)
 {
-    struct names names = {.known = true, .names = {"first", "", "", ""}};
+    struct names names = {.known = true, .names = {"first", "", "", "", ""}};
     struct pipeline *pipeline = pipeline_with_names(&names);
     struct snapshot *snapshot;
     unsigned asked;
@@ -564,7 +564,7 @@ static void what_the_system_uses_is_unowned_and_its_processes_are_shown(void **s
 
 static void a_container_in_a_job_is_a_label_of_the_process_and_not_of_the_job(void **state)
 {
-    struct names names = {.known = true, .names = {"7", "", "", "box"}};
+    struct names names = {.known = true, .names = {"7", "", "", "box", ""}};
     struct pipeline_options options = default_options();
     struct pipeline *pipeline;
     struct snapshot *snapshot;
