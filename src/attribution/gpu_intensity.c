@@ -317,7 +317,7 @@ static uint32_t confidence_of(double error)
 
 void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, size_t count, bool sampled)
 {
-    struct intensity_shares shares;
+    struct intensity_shares shares = {0};
     uint64_t weights = 0, others = 0;
     double present = 0;
 
