@@ -416,6 +416,7 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
 {
     int result = 0;
 
+    gpu->ledger->latest_us = MAX(gpu->ledger->latest_us, sample->t_us);
     switch (sample->kind) {
     case SAMPLE_DEVICE:
         return 0; /* gpu_init took it */

@@ -113,7 +113,7 @@ static int book_one(struct ledger *ledger, uint32_t meter, uint64_t start_us, ui
     if (booking->method == METHOD_MEASURED)
         process->measured_uj += booking->energy_uj;
     process->known_uj += booking->known_uj;
-    process->last_settled_us = MAX(process->last_settled_us, end_us);
+    process->last_booked_us = ledger->latest_us;
     return 0;
 }
 
@@ -124,7 +124,6 @@ int ledger_book(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint6
 
     ledger->meters[meter].energy_uj += energy_uj;
     ledger->meters[meter].settled_until_us = end_us;
-    ledger->latest_us = MAX(ledger->latest_us, end_us);
     for (size_t i = 0; i < count; i++) {
         int r = book_one(ledger, meter, start_us, end_us, &bookings[i]);
 

@@ -82,9 +82,9 @@ struct ledger_process {
     char *pod_uid; /* may be NULL */
     struct ledger_names names;
     uint64_t active_uj, idle_uj;
-    uint64_t measured_uj; /* the part of both that was measured */
-    uint64_t known_uj;    /* as in struct account */
-    uint64_t last_settled_us;
+    uint64_t measured_uj;    /* the part of both that was measured */
+    uint64_t known_uj;       /* as in struct account */
+    uint64_t last_booked_us; /* when, not for which window: that may be a minute earlier */
     struct ledger_sightings seen;
 };
 
@@ -122,7 +122,7 @@ struct ledger {
     struct ledger_account *accounts; /* likewise */
     size_t account_slots;
     uint32_t free_account;
-    uint64_t latest_us;     /* end of the latest window booked; 0: none yet */
+    uint64_t latest_us;     /* the latest time of any sample; 0: none yet */
     uint64_t retired_at_us; /* when workloads were last retired; 0: never */
     uint64_t processes_dropped, workloads_dropped;
 };

@@ -69,7 +69,7 @@ static struct workload_owner owner_of(const struct ledger_workload *workload,
     return owner;
 }
 
-/* `opened_us` is 0 for what came before the first window: its time counts from now. */
+/* `opened_us` is 0 for what came before the first sample: its time counts from now. */
 static int fix_when_due(struct ledger_names *names, uint64_t *opened_us, uint64_t now_us,
                         const struct workload_owner *owner, ledger_find_names *find, void *context)
 {

@@ -70,7 +70,7 @@ static void forget(struct ledger *ledger, uint32_t index)
 
 static uint64_t last_heard_us(const struct ledger_process *process)
 {
-    return MAX(process->last_settled_us, process->seen.last_us);
+    return MAX(process->last_booked_us, process->seen.last_us);
 }
 
 static bool may_go(const struct ledger *ledger, uint32_t index)

@@ -14,6 +14,31 @@ static uint64_t second_of(struct pipeline *pipeline, uint32_t pid, uint64_t t_us
     return t_us + SECOND;
 }
 
+/* A second in which both share the GPU and use 100 J. */
+static uint64_t second_of_both(struct pipeline *pipeline, uint32_t one, uint32_t other,
+                               uint64_t t_us)
+{
+    struct gpu *gpu = pipeline->gpus[0];
+
+    if (!gpu->counter_seen)
+        energy(pipeline, 0, t_us, 0);
+    LIST(pipeline, t_us + 1, one, other);
+    label(pipeline, 0, t_us + 4 * TICK, one, t_us + 3 * TICK, 99);
+    label(pipeline, 0, t_us + 8 * TICK, other, t_us + 7 * TICK, 99);
+    ticks(pipeline, 0, t_us, t_us + SECOND, gpu->counter_uj, 100);
+    return t_us + SECOND;
+}
+
+/* Shared energy waits for a minute. */
+static struct pipeline_options patient_options(void)
+{
+    struct pipeline_options options = default_options();
+
+    options.gpu.attribution = ATTRIBUTION_INTENSITY;
+    options.gpu.patience_us = 60 * SECOND;
+    return options;
+}
+
 /* A second in which nobody is listed. */
 static uint64_t empty_second(struct pipeline *pipeline, uint64_t t_us)
 {
@@ -251,13 +276,42 @@ static void an_ended_process_keeps_its_account_for_the_retention(void **state)
 
     (void)state;
     t = empty_second(pipeline, t);
-    pipeline_sweep(pipeline, T0 + SECOND + 300 * SECOND);
+    pipeline_sweep(pipeline, T0 + 2 * SECOND + 300 * SECOND); /* a second after it ended */
     assert_int_equal(process_on(pipeline, 0, 5).active, false);
     assert_int_equal(process_uj(pipeline, 5), 100 * JOULE);
-    pipeline_sweep(pipeline, T0 + SECOND + 301 * SECOND);
+    pipeline_sweep(pipeline, T0 + 2 * SECOND + 301 * SECOND);
     assert_int_equal(pipeline->ledger.process_count, 0);
     assert_int_equal(row_count(pipeline, WORKLOAD_PROCESS), 0);
     assert_int_equal(workload_uj(pipeline, WORKLOAD_RETIRED, NULL), 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void the_retention_begins_when_the_last_joule_is_booked_however_late(void **state)
+{
+    struct pipeline_options options = patient_options();
+    struct pipeline *pipeline;
+    uint64_t t = T0;
+
+    (void)state;
+    options.retention_us = 10 * SECOND;
+    pipeline = pipeline_with(options);
+    for (int s = 0; s < 20; s++)
+        t = second_of_both(pipeline, 5, 6, t);
+    while (t < T0 + 79 * SECOND) { /* the last shared second ended at 20 s */
+        t = second_of(pipeline, 5, t);
+        pipeline_sweep(pipeline, t);
+    }
+    assert_true(meter_uj(pipeline, 0) < 20 * 100 * JOULE);
+    while (t < T0 + 90 * SECOND) {
+        t = second_of(pipeline, 5, t);
+        pipeline_sweep(pipeline, t);
+        assert_int_equal(process_on(pipeline, 0, 6).active, false);
+    }
+    assert_true(process_uj(pipeline, 6) > 0);
+    for (int s = 0; s < 2; s++)
+        t = second_of(pipeline, 5, t);
+    pipeline_sweep(pipeline, t);
+    assert_int_equal(pipeline->ledger.process_count, 1);
     pipeline_free(pipeline);
 }
 
@@ -517,16 +571,43 @@ static void whoever_has_no_name_after_fifteen_seconds_is_shown_without(void **st
     (void)state;
     identify(pipeline, 0, T0, 5, T0, "/a", "worker");
     second_of(pipeline, 5, T0);
-    pipeline_fix_names(pipeline, T0 + SECOND); /* the first time that somebody looks */
-    pipeline_fix_names(pipeline, T0 + 16 * SECOND - 1);
+    pipeline_fix_names(pipeline, T0 + SECOND);
+    pipeline_fix_names(pipeline, T0 + 15 * SECOND - 1);
     snapshot = books(pipeline);
     assert_null(row_of(snapshot, WORKLOAD_UNIT));
     close_books(snapshot);
-    pipeline_fix_names(pipeline, T0 + 16 * SECOND);
+    pipeline_fix_names(pipeline, T0 + 15 * SECOND);
     snapshot = books(pipeline);
     assert_string_equal(row_of(snapshot, WORKLOAD_UNIT)->names.name, "");
     assert_false(snapshot->processes[0].hidden);
     close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void names_have_their_fifteen_seconds_while_shared_energy_waits(void **state)
+{
+    struct names names = {.names = {"", "", "", "", ""}};
+    struct pipeline_options options = patient_options();
+    struct pipeline *pipeline;
+    uint64_t t = T0, came;
+
+    (void)state;
+    options.find_names = tell_names;
+    options.names_context = &names;
+    pipeline = pipeline_with(options);
+    t = second_of(pipeline, 5, t);
+    for (int s = 0; s < 30; s++)
+        t = second_of_both(pipeline, 5, 6, t);
+    assert_int_equal(pipeline->ledger.meters[0].energy_uj, 100 * JOULE); /* the first second's */
+    came = t;
+    identify(pipeline, 0, came, 7, came, "/late", "worker");
+    t = second_of_both(pipeline, 5, 7, t);
+    pipeline_fix_names(pipeline, came + 15 * SECOND - 1);
+    assert_true(process_on(pipeline, 0, 7).hidden);
+    names.known = true;
+    names.names.name = "in time";
+    pipeline_fix_names(pipeline, came + 15 * SECOND - 1);
+    assert_false(process_on(pipeline, 0, 7).hidden);
     pipeline_free(pipeline);
 }
 
@@ -618,6 +699,7 @@ int main(void)
         cmocka_unit_test(at_max_processes_the_one_that_ended_first_makes_room),
         cmocka_unit_test(beyond_max_workloads_the_ended_retire_and_the_live_are_booked_to_other),
         cmocka_unit_test(an_ended_process_keeps_its_account_for_the_retention),
+        cmocka_unit_test(the_retention_begins_when_the_last_joule_is_booked_however_late),
         cmocka_unit_test(on_a_board_without_a_counter_the_ended_are_forgotten_too),
         cmocka_unit_test(a_process_that_a_list_names_is_never_forgotten),
         cmocka_unit_test(each_retirement_has_an_id_of_its_own_so_that_no_increase_counts_twice),
@@ -626,6 +708,7 @@ int main(void)
         cmocka_unit_test(joules_do_not_wait_for_names_but_are_held_back_until_they_come),
         cmocka_unit_test(names_are_fixed_when_they_are_first_shown),
         cmocka_unit_test(whoever_has_no_name_after_fifteen_seconds_is_shown_without),
+        cmocka_unit_test(names_have_their_fifteen_seconds_while_shared_energy_waits),
         cmocka_unit_test(what_the_system_uses_is_unowned_and_its_processes_are_shown),
         cmocka_unit_test(a_container_in_a_job_is_a_label_of_the_process_and_not_of_the_job),
         cmocka_unit_test(a_process_that_moves_pays_from_then_on_in_its_new_place),
