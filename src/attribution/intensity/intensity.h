@@ -16,9 +16,10 @@
 
 struct intensity {
     struct states states;
-    uint32_t known;      /* a bit for each tenant that has a signature and watts */
-    uint32_t sure;       /* a bit for each whose watts will hardly change */
-    uint64_t refined_us; /* when, by the time of slots */
+    uint32_t known;           /* a bit for each tenant that has a signature and watts */
+    uint32_t sure;            /* a bit for each whose watts will hardly change */
+    uint64_t refined_us;      /* when, by the time of slots */
+    uint64_t refine_after_us; /* from then on; 0: nothing was learned yet */
     double signatures[TENANTS_MAX][FEATURE_COUNT]; /* units and watts while resident */
     double watts[TENANTS_MAX];                     /* the same, in their own measure */
     double watts_error[TENANTS_MAX][TENANTS_MAX];  /* their covariance */

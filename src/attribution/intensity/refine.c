@@ -265,8 +265,11 @@ static void take_back_unfounded(struct fit *fit)
     struct intensity *intensity = fit->intensity;
     double part = MIN(MAX(find_evidence(fit) / EVIDENCE, 0.0), 1.0);
     double doubt = (1 - part) * WATTS_SPREAD * fit->mean_watts;
+    struct mixture mixture;
 
-    for (size_t i = 0; i < fit->count && fit->count > 1; i++) {
+    if (part >= 1 || fit->count < 2)
+        return;
+    for (size_t i = 0; i < fit->count; i++) {
         uint32_t t = fit->tenants[i];
 
         for (size_t f = 0; f < FEATURE_COUNT; f++) {
@@ -277,6 +280,8 @@ static void take_back_unfounded(struct fit *fit)
         intensity->watts[t] = fit->mean_watts + part * (intensity->watts[t] - fit->mean_watts);
         intensity->watts_error[t][t] += doubt * doubt;
     }
+    for (size_t s = 0; s < intensity->states.count; s++)
+        find_shares(fit, &intensity->states.all[s], &mixture);
 }
 
 /* A tenant that is seen at several clocks does not cost the same at all of them. */

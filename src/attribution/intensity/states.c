@@ -23,6 +23,7 @@ static const double TICK_NOISE = 0.3;
 /* Who is listed tells states apart too, as long as there is room. */
 static const double OTHER_TENANTS = 20;
 
+static const double FEATURE_MOST = 1.5;   /* one odd reading must not weigh more than all others */
 static const double SCALE_MIN = 0.01;     /* a unit that does less is not looked at */
 static const double SCALE_MIN_WEIGHT = 2; /* slots, so that one odd reading sets no scale */
 static const uint64_t GPM_LOST_US = 60 * USEC_PER_SEC;
@@ -68,8 +69,9 @@ static double raw_feature(const struct states *states, const struct state *state
 
 double states_feature(const struct states *states, const struct state *state, size_t feature)
 {
-    return states->scale[feature] > 0 ? raw_feature(states, state, feature) / states->scale[feature]
-                                      : 0;
+    if (states->scale[feature] <= 0)
+        return 0;
+    return MIN(raw_feature(states, state, feature) / states->scale[feature], FEATURE_MOST);
 }
 
 double states_variance(const struct states *states, const struct state *state, size_t feature)
