@@ -421,7 +421,9 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
     case SAMPLE_DEVICE:
         return 0; /* gpu_init took it */
     case SAMPLE_KINDS:
-        break;
+    case SAMPLE_METER:
+    case SAMPLE_NODE_POWER:
+        break; /* of no GPU */
     case SAMPLE_GPM:
         gpu_learn_gpm(gpu, sample->t_us, &sample->gpm);
         break;

@@ -95,6 +95,8 @@ int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, siz
         struct gpu *gpu = pipeline->gpus[sample->gpu];
         int r = 0;
 
+        if (sample->kind == SAMPLE_METER || sample->kind == SAMPLE_NODE_POWER)
+            continue; /* no part of the books yet */
         if (sample->kind == SAMPLE_DEVICE)
             r = add_gpu(pipeline, sample->gpu, &sample->device);
         else if (gpu)

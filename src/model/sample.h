@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "model/gauge.h"
+#include "model/meter.h"
 
 enum { SAMPLE_GPU_MAX = 64 }; /* gpu < SAMPLE_GPU_MAX, checked by whoever makes a sample */
 
@@ -28,6 +29,8 @@ enum sample_kind {
     SAMPLE_GPM,         /* the activity of the device's units since the last such sample */
     SAMPLE_XID,         /* the driver reported an error */
     SAMPLE_LOST,        /* the GPU does not answer any more; it may come back */
+    SAMPLE_METER,       /* a meter of the node was read; of no GPU */
+    SAMPLE_NODE_POWER,  /* so was the power of the whole node */
     SAMPLE_KINDS,
 };
 
@@ -104,9 +107,22 @@ struct sample_gpm {
     uint32_t millipercent[SAMPLE_GPM_COUNT];
 };
 
+struct sample_meter {
+    enum meter_kind kind; /* not METER_GPU */
+    const char *id;       /* the same after a restart, and once in its kind: "0", "1", "bmc" */
+    uint64_t counter_uj;  /* since the source was opened, wrap-around undone; never goes back */
+    uint32_t breaks;      /* how often the count was lost since then: it begins anew after each */
+    bool integrated;      /* from power and time, there is no counter */
+};
+
+struct sample_node_power {
+    const char *source; /* a literal: "ipmi", "redfish", "cray", "hwmon" */
+    uint64_t power_mw;
+};
+
 struct sample {
     enum sample_kind kind;
-    uint32_t gpu;
+    uint32_t gpu; /* of the kinds above that are of one; else 0 */
     uint64_t t_us;
     union {
         struct sample_device device;
@@ -118,6 +134,8 @@ struct sample {
         struct sample_process process;
         struct sample_gauge gauge;
         struct sample_gpm gpm;
+        struct sample_meter meter;
+        struct sample_node_power node_power;
         uint32_t xid;
     };
 };

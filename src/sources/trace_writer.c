@@ -127,6 +127,8 @@ static char letter_of(enum sample_kind kind)
     case SAMPLE_DEVICE:
     case SAMPLE_GAUGE:
     case SAMPLE_XID:
+    case SAMPLE_METER:
+    case SAMPLE_NODE_POWER:
     case SAMPLE_KINDS:
         break;
     }
@@ -173,6 +175,8 @@ static void put_fields(struct buffer *out, const struct sample *sample)
     case SAMPLE_DEVICE:
     case SAMPLE_GAUGE:
     case SAMPLE_XID:
+    case SAMPLE_METER:
+    case SAMPLE_NODE_POWER:
     case SAMPLE_KINDS:
         break;
     }
