@@ -301,11 +301,13 @@ static bool divide_window(const struct gpu *gpu, const struct window *window,
             sum.error[t] += joules * part.of[t] * part.error[t];
         }
     }
-    for (size_t t = 0; t < TENANTS_MAX && total > 0; t++) {
+    if (total <= 0)
+        return false;
+    for (size_t t = 0; t < TENANTS_MAX; t++) {
         ret_shares->error[t] = sum.of[t] > 0 ? sum.error[t] / sum.of[t] : 0;
         ret_shares->of[t] = sum.of[t] / total;
     }
-    return total > 0;
+    return true;
 }
 
 static uint32_t confidence_of(double error)
