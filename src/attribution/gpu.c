@@ -273,7 +273,7 @@ static int take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
     window->energy_uj += delta_uj;
     window->end_us = t_us;
     ends_window = window->end_us - window->start_us + TICK_US / 2 >= gpu->options.interval_us;
-    gpu_learn_energy(gpu, t_us, delta_uj, ends_window);
+    gpu_learn_energy(gpu, t_us, delta_uj);
     return ends_window ? next_window(gpu, t_us) : 0;
 
 restart:
