@@ -27,6 +27,21 @@ static struct window *open_window(struct gpu *gpu)
     return &gpu->windows[(gpu->first_window + gpu->window_count - 1) % GPU_WINDOWS_MAX];
 }
 
+/* A board that was away: windows, lists and places are counted anew, and what its processes
+ * remember of them is of before. */
+static void forget_sightings(struct gpu *gpu)
+{
+    for (size_t i = 0; i < gpu->ledger->process_slots; i++) {
+        struct ledger_process *process = &gpu->ledger->processes[i];
+
+        if (!process->used || process->meter != gpu->meter)
+            continue;
+        process->seen.window = 0;
+        process->seen.tenant = 0;
+        memset(process->seen.list_round, 0, sizeof(process->seen.list_round));
+    }
+}
+
 int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device,
              const struct gpu_options *options, struct ledger *ledger)
 {
@@ -54,6 +69,7 @@ int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device
         gpu_done(gpu);
         return r;
     }
+    forget_sightings(gpu);
     window_begin(open_window(gpu), 1, 0);
     return 0;
 }
@@ -257,7 +273,7 @@ static int take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
     window->energy_uj += delta_uj;
     window->end_us = t_us;
     ends_window = window->end_us - window->start_us + TICK_US / 2 >= gpu->options.interval_us;
-    gpu_learn_energy(gpu, t_us, delta_uj, ends_window);
+    gpu_learn_energy(gpu, t_us, delta_uj);
     return ends_window ? next_window(gpu, t_us) : 0;
 
 restart:

@@ -153,7 +153,7 @@ void gpu_learn_list(struct gpu *gpu, const struct sample_list *list);
 void gpu_learn_label(struct gpu *gpu, const struct sample_label *sample, const struct label *label);
 void gpu_learn_gpm(struct gpu *gpu, uint64_t t_us, const struct sample_gpm *gpm);
 void gpu_learn_clock(struct gpu *gpu, uint32_t clock_mhz);
-void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj, bool ends_window);
+void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj);
 void gpu_learn_restart(struct gpu *gpu, uint64_t tick_us);
 void gpu_learn_the_rest(struct gpu *gpu);
 

@@ -83,7 +83,8 @@ static uint32_t tenant_of(struct gpu *gpu, uint32_t index)
     uint32_t place;
     bool is_new;
 
-    if (has_place(gpu, index))
+    /* Who shares the last place gets one of its own as soon as there is one. */
+    if (has_place(gpu, index) && process->seen.tenant - 1 != TENANT_OTHERS)
         return process->seen.tenant - 1;
     place =
         tenants_enter(&learning->tenants, index, kind_of(gpu, process), gpu->latest_us, &is_new);
@@ -213,11 +214,11 @@ static void learn_slots(struct gpu *gpu, bool is_last_call)
     }
 }
 
-void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj, bool ends_window)
+void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj)
 {
     if (!gpu->learning)
         return;
-    slots_take_energy(&gpu->learning->slots, tick_us, energy_uj, ends_window);
+    slots_take_energy(&gpu->learning->slots, tick_us, energy_uj);
     learn_slots(gpu, false);
 }
 
@@ -301,11 +302,13 @@ static bool divide_window(const struct gpu *gpu, const struct window *window,
             sum.error[t] += joules * part.of[t] * part.error[t];
         }
     }
-    for (size_t t = 0; t < TENANTS_MAX && total > 0; t++) {
+    if (total <= 0)
+        return false;
+    for (size_t t = 0; t < TENANTS_MAX; t++) {
         ret_shares->error[t] = sum.of[t] > 0 ? sum.error[t] / sum.of[t] : 0;
         ret_shares->of[t] = sum.of[t] / total;
     }
-    return total > 0;
+    return true;
 }
 
 static uint32_t confidence_of(double error)

@@ -303,7 +303,7 @@ static void windows_of_two_seconds_give_the_same_as_those_of_one(void **state)
     assert_true(distance(&bill, &long_bill) < 0.01);
     bill = replay(intensity_options(), as_it_is, NULL);
     long_bill = replay(joined, as_it_is, NULL);
-    assert_true(distance(&bill, &long_bill) < 0.03); /* 2.2 points: two are hardly told apart */
+    assert_true(distance(&bill, &long_bill) < 0.01);
 }
 
 static void the_time_share_is_as_it_was(void **state)

@@ -33,7 +33,7 @@ static struct slot *slot_at(struct slots *slots, size_t index)
 static void add_seconds(struct slots *slots, uint64_t from_us, size_t count)
 {
     for (size_t i = 1; i <= count; i++)
-        slots_take_energy(slots, from_us + i * SECOND, 100 * SECOND, false);
+        slots_take_energy(slots, from_us + i * SECOND, 100 * SECOND);
 }
 
 /* All units of the device at this part of their maximum, since the last such sample. */
@@ -67,24 +67,13 @@ static void ticks_are_joined_until_a_fifth_of_a_second_is_full(void **state)
     struct slots *slots = new_slots();
 
     (void)state;
-    slots_take_energy(slots, T0 + TICK, 10, false);
+    slots_take_energy(slots, T0 + TICK, 10);
     assert_int_equal(slots->count, 1);
-    slots_take_energy(slots, T0 + 2 * TICK, 20, false);
+    slots_take_energy(slots, T0 + 2 * TICK, 20);
     assert_int_equal(slots->count, 2);
     assert_int_equal(slot_at(slots, 0)->energy_uj, 30);
     assert_int_equal(slot_at(slots, 0)->end_us - slot_at(slots, 0)->start_us, 2 * TICK);
     assert_int_equal(slot_at(slots, 1)->start_us, slot_at(slots, 0)->end_us);
-    free(slots);
-}
-
-static void a_tick_that_ends_a_window_ends_its_slot(void **state)
-{
-    struct slots *slots = new_slots();
-
-    (void)state;
-    slots_take_energy(slots, T0 + TICK, 10, true);
-    assert_int_equal(slots->count, 2);
-    assert_int_equal(slot_at(slots, 0)->energy_uj, 10);
     free(slots);
 }
 
@@ -93,7 +82,7 @@ static void ticks_that_are_far_apart_make_a_long_slot(void **state)
     struct slots *slots = new_slots();
 
     (void)state;
-    slots_take_energy(slots, T0 + 3 * SECOND, 300, false);
+    slots_take_energy(slots, T0 + 3 * SECOND, 300);
     assert_int_equal(slots->count, 2);
     assert_int_equal(slot_at(slots, 0)->end_us - slot_at(slots, 0)->start_us, 3 * SECOND);
     free(slots);
@@ -105,7 +94,7 @@ static void energy_before_the_first_tick_is_of_no_slot(void **state)
 
     (void)state;
     assert_non_null(slots);
-    slots_take_energy(slots, T0, 100, true);
+    slots_take_energy(slots, T0, 100);
     slots_take_win(slots, T0, 1);
     slots_take_clock(slots, 1000);
     slots_take_listed(slots, 1, 0);
@@ -142,7 +131,7 @@ static void the_open_slot_takes_what_comes_before_its_tick(void **state)
     gpm(slots, T0 + TICK, 1);
     gpm(slots, T0 + 3 * TICK, 1);
     assert_true(slot_at(slots, 0)->gpm.known_us == 2 * TICK);
-    slots_take_energy(slots, T0 + 3 * TICK, 1, false);
+    slots_take_energy(slots, T0 + 3 * TICK, 1);
     assert_true(slot_at(slots, 0)->gpm.known_us == 2 * TICK);
     free(slots);
 }
@@ -258,12 +247,12 @@ static void a_slot_is_handed_out_when_its_samples_have_arrived(void **state)
     struct slots *slots = new_slots();
 
     (void)state;
-    slots_take_energy(slots, T0 + 2 * TICK, 1, false);
+    slots_take_energy(slots, T0 + 2 * TICK, 1);
     assert_null(slots_next(slots, false));
     gpm(slots, T0 + 12 * TICK, 0);
     assert_ptr_equal(slots_next(slots, false), slot_at(slots, 0));
     assert_null(slots_next(slots, false));
-    slots_take_energy(slots, T0 + 13 * TICK, 1, false);
+    slots_take_energy(slots, T0 + 13 * TICK, 1);
     assert_null(slots_next(slots, false));
     assert_ptr_equal(slots_next(slots, true), slot_at(slots, 1)); /* nothing more will come */
     free(slots);
@@ -276,14 +265,14 @@ static void a_restart_drops_the_open_slot_alone(void **state)
     (void)state;
     slots_take_listed(slots, 6, 4);
     add_seconds(slots, T0, 2);
-    slots_take_energy(slots, T0 + 2 * SECOND + TICK, 7, false);
+    slots_take_energy(slots, T0 + 2 * SECOND + TICK, 7);
     slots_restart(slots, T0 + 60 * SECOND);
     assert_int_equal(slots->count, 3);
     assert_int_equal(slots->unread, 2);
     assert_int_equal(slot_at(slots, 2)->energy_uj, 0);
     assert_int_equal(slot_at(slots, 2)->listed, 6);
     assert_int_equal(slot_at(slots, 2)->clients, 4);
-    slots_take_energy(slots, T0 + 61 * SECOND, 8, true);
+    slots_take_energy(slots, T0 + 61 * SECOND, 8);
     assert_int_equal(slot_at(slots, 2)->end_us - slot_at(slots, 2)->start_us, SECOND);
     free(slots);
 }
@@ -296,7 +285,7 @@ static void the_slots_of_windows_are_all_slots_each_once(void **state)
 
     (void)state;
     for (uint64_t tick = 1; tick <= 100; tick++)
-        slots_take_energy(slots, T0 + tick * TICK, tick, tick % 10 == 0);
+        slots_take_energy(slots, T0 + tick * TICK, tick);
     for (uint64_t window = 0; window < 10; window++) {
         uint64_t start_us = T0 + window * SECOND, window_uj = 0;
         const struct slot *slot;
@@ -378,8 +367,8 @@ static void the_clock_is_the_mean_of_its_readings_or_the_last_one(void **state)
     gpm(slots, T0, 1);
     slots_take_clock(slots, 1000);
     slots_take_clock(slots, 2000);
-    slots_take_energy(slots, T0 + SECOND, 1, false);
-    slots_take_energy(slots, T0 + 2 * SECOND, 1, false);
+    slots_take_energy(slots, T0 + SECOND, 1);
+    slots_take_energy(slots, T0 + 2 * SECOND, 1);
     gpm(slots, T0 + 2 * SECOND, 1);
     assert_true(slot_read(slot_at(slots, 0), &reading));
     assert_true(reading.clock_mhz == 1500);
@@ -448,7 +437,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ticks_are_joined_until_a_fifth_of_a_second_is_full),
-        cmocka_unit_test(a_tick_that_ends_a_window_ends_its_slot),
         cmocka_unit_test(ticks_that_are_far_apart_make_a_long_slot),
         cmocka_unit_test(energy_before_the_first_tick_is_of_no_slot),
         cmocka_unit_test(activity_goes_to_the_slots_that_it_overlaps),

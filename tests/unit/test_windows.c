@@ -462,6 +462,26 @@ static void the_ledger_does_not_depend_on_how_samples_are_batched(void **state)
     pipeline_free(together);
 }
 
+static void on_a_board_that_was_away_nobody_is_listed_until_a_list_says_so(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    uint32_t process;
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    LIST(pipeline, T0, 1, 2, 3, 4);
+    feed(pipeline, (struct sample){.kind = SAMPLE_DEVICE,
+                                   .device = {.uuid = "GPU-9", .name = "", .driver = ""}});
+    add_gpu(pipeline, 0);
+    LIST(pipeline, T0 + SECOND, 4); /* as many lists as before */
+    assert_true(ledger_find_process(&pipeline->ledger, 0, 1, &process));
+    assert_false(gpu_is_listed(pipeline->gpus[0], &pipeline->ledger.processes[process]));
+    assert_true(ledger_find_process(&pipeline->ledger, 0, 4, &process));
+    assert_true(gpu_is_listed(pipeline->gpus[0], &pipeline->ledger.processes[process]));
+    assert_int_equal(pipeline->gpus[0]->windows[0].presence_count, 1);
+    pipeline_free(pipeline);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -488,6 +508,7 @@ int main(void)
         cmocka_unit_test(beside_an_mps_server_another_process_keeps_its_own_samples),
         cmocka_unit_test(utilisation_ratios_cover_the_last_ten_seconds),
         cmocka_unit_test(the_ledger_does_not_depend_on_how_samples_are_batched),
+        cmocka_unit_test(on_a_board_that_was_away_nobody_is_listed_until_a_list_says_so),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

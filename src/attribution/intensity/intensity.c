@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "attribution/intensity/linear.h"
 #include "core/macros.h"
 
 /* Soon after somebody new came to work, then less and less often. */
@@ -24,7 +25,7 @@ void intensity_learn(struct intensity *intensity, const struct slot *slot)
         return;
     intensity->refined_us = slot->end_us;
     intensity->refine_after_us = MIN(2 * intensity->refine_after_us, REFINE_MAX_US);
-    states_fade(&intensity->states, exp2(-(double)elapsed_us / HALF_LIFE_US));
+    states_fade(&intensity->states, linear_steady(exp2(-(double)elapsed_us / HALF_LIFE_US)));
     intensity_refine(intensity, REFINE_ROUNDS);
 }
 

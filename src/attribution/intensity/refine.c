@@ -253,8 +253,9 @@ static double find_evidence(const struct fit *fit)
             won += state->listed & (1U << t) ? fit->won[t] : 0;
         for (uint32_t t = 0; t < TENANTS_MAX; t++)
             if (state->won[t] > 0)
-                gain += state->won[t] * log(MAX(state->share[t] / present, SHARE_MIN) /
-                                            MAX(fit->won[t] / won, SHARE_MIN));
+                gain +=
+                    state->won[t] * linear_steady(log(MAX(state->share[t] / present, SHARE_MIN) /
+                                                      MAX(fit->won[t] / won, SHARE_MIN)));
     }
     return gain / DRAW_VARIANCE;
 }
@@ -310,7 +311,6 @@ static void find_sure(struct fit *fit)
 {
     struct intensity *intensity = fit->intensity;
 
-    intensity->sure = 0;
     for (size_t i = 0; i < fit->count; i++) {
         uint32_t t = fit->tenants[i];
         double error = SURE_ERROR * intensity->watts[t];
@@ -364,6 +364,7 @@ void intensity_refine(struct intensity *intensity, size_t rounds)
 {
     struct fit fit = {.intensity = intensity};
 
+    intensity->sure = 0;
     prepare(&fit);
     if (fit.count == 0)
         return;

@@ -48,7 +48,7 @@ void slots_restart(struct slots *slots, uint64_t tick_us)
     open_slot(slots, tick_us - COUNTER_LAG_US);
 }
 
-void slots_take_energy(struct slots *slots, uint64_t tick_us, uint64_t energy_uj, bool ends_window)
+void slots_take_energy(struct slots *slots, uint64_t tick_us, uint64_t energy_uj)
 {
     struct slot *open;
 
@@ -58,7 +58,7 @@ void slots_take_energy(struct slots *slots, uint64_t tick_us, uint64_t energy_uj
     open->energy_uj += energy_uj;
     open->end_us = tick_us - COUNTER_LAG_US;
     slots->latest_us = MAX(slots->latest_us, tick_us);
-    if (!ends_window && open->end_us - open->start_us + TICK_US / 2 < SLOT_US)
+    if (open->end_us - open->start_us + TICK_US / 2 < SLOT_US)
         return;
     if (open->clock_readings == 0 && slots->clock_mhz > 0) {
         open->clock_sum_mhz = slots->clock_mhz;
@@ -164,15 +164,21 @@ const struct slot *slots_next(struct slots *slots, bool is_last_call)
     return next;
 }
 
+/* By the time of the counter. */
+static uint64_t middle_of(const struct slot *slot)
+{
+    return slot->start_us + (slot->end_us - slot->start_us) / 2 + COUNTER_LAG_US;
+}
+
 const struct slot *slots_of_window(const struct slots *slots, uint64_t start_us, uint64_t end_us,
                                    size_t *cursor)
 {
     while (*cursor + 1 < slots->count) { /* the open one is of no window yet */
         const struct slot *slot = &slots->ring[(slots->first + (*cursor)++) % SLOTS_MAX];
 
-        if (slot->end_us + COUNTER_LAG_US > end_us)
+        if (middle_of(slot) > end_us)
             return NULL;
-        if (slot->start_us + COUNTER_LAG_US >= start_us)
+        if (middle_of(slot) > start_us)
             return slot;
     }
     return NULL;
@@ -180,8 +186,7 @@ const struct slot *slots_of_window(const struct slots *slots, uint64_t start_us,
 
 void slots_drop_until(struct slots *slots, uint64_t tick_us)
 {
-    while (slots->count > 1 + slots->unread &&
-           slot_at(slots, 0)->end_us + COUNTER_LAG_US <= tick_us)
+    while (slots->count > 1 + slots->unread && middle_of(slot_at(slots, 0)) <= tick_us)
         drop_first(slots);
 }
 

@@ -3,7 +3,7 @@
  * further apart, and who can have done it. A ring of them, long enough for the latest settlement.
  *
  * The readings of one instant come at different delays (measured, H200): the energy counter lags
- * the utilisation samples by 0.05 s, GPM by 0.09 s. Times of slots are those of the samples.
+ * the utilisation samples by 0.05 s, and so does GPM. Times of slots are those of the samples.
  */
 #pragma once
 
@@ -74,8 +74,8 @@ struct slot_reading {
     double units[UNIT_COUNT]; /* meanwhile, as a part of the maximum; [0] alone without GPM */
 };
 
-/* Energy up to a tick. Closes the slot if it is long enough, or if a window ends here. */
-void slots_take_energy(struct slots *slots, uint64_t tick_us, uint64_t energy_uj, bool ends_window);
+/* Energy up to a tick. Closes the slot if it is long enough. */
+void slots_take_energy(struct slots *slots, uint64_t tick_us, uint64_t energy_uj);
 
 /* Begins anew at a tick: what came since the last one tells nothing. */
 void slots_restart(struct slots *slots, uint64_t tick_us);
@@ -89,7 +89,8 @@ void slots_take_listed(struct slots *slots, uint32_t listed, uint32_t clients);
 /* The next closed slot to which nothing more will be added; NULL if there is none yet. */
 const struct slot *slots_next(struct slots *slots, bool is_last_call);
 
-/* Walks over the slots of a window, from `*cursor` = 0; NULL after the last. */
+/* Walks over the slots of a window (those whose middle is in it), from `*cursor` = 0; NULL after
+ * the last. */
 const struct slot *slots_of_window(const struct slots *slots, uint64_t start_us, uint64_t end_us,
                                    size_t *cursor);
 

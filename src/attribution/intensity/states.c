@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "attribution/intensity/linear.h"
 #include "core/macros.h"
 
 static const double FULL_SLOT_S = 0.2;
@@ -17,7 +18,7 @@ static const double CLOCK_EXPONENT = 1.4, CLOCK_REFERENCE_MHZ = 2000;
 static const double SAME_STATE = 3, NOISE = 0.06;
 /* Power weighs less than the units: it is not quite additive. Without GPM it is most of what there
  * is. */
-static const double POWER_NOISE_GPM = 0.2, POWER_NOISE = 0.06;
+static const double POWER_NOISE_GPM = 0.3, POWER_NOISE = 0.06;
 /* The counter is read some milliseconds after its tick, and what one slot lacks the next has. */
 static const double TICK_NOISE = 0.3;
 /* Who is listed tells states apart too, as long as there is room. */
@@ -31,19 +32,20 @@ static const double FADED = 0.1; /* slots; a state of less is dropped */
 
 bool states_describe(const struct slot *slot, struct state *ret_state, bool *ret_has_gpm)
 {
-    double duration_s = (double)(slot->end_us - slot->start_us) / 1e6, clock, normal;
+    double duration_s = (double)(slot->end_us - slot->start_us) / 1e6, clock, normal, log_clock;
     struct slot_reading reading;
 
     if (!slot_read(slot, &reading) || reading.busy_s < BUSY_MIN * duration_s)
         return false;
     clock = reading.clock_mhz > 0 ? reading.clock_mhz : CLOCK_REFERENCE_MHZ;
-    normal = pow(CLOCK_REFERENCE_MHZ / clock, CLOCK_EXPONENT);
+    normal = linear_steady(pow(CLOCK_REFERENCE_MHZ / clock, CLOCK_EXPONENT));
+    log_clock = linear_steady(log(clock));
     *ret_state = (struct state){
         .weight = reading.busy_s / FULL_SLOT_S,
         .power_w = normal * (double)slot->energy_uj / 1e6 / reading.busy_s,
         .idle_w = normal * duration_s / reading.busy_s,
-        .log_clock = log(clock),
-        .log_clock_squared = log(clock) * log(clock),
+        .log_clock = log_clock,
+        .log_clock_squared = log_clock * log_clock,
         .listed = slot->listed,
     };
     for (size_t u = 0; u < UNIT_COUNT; u++)
