@@ -64,7 +64,7 @@ int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device
     if (r == 0)
         r = gpu_learning_init(gpu);
     if (r == 0)
-        r = ledger_add_meter(ledger, device->uuid, index, &gpu->meter);
+        r = ledger_add_meter(ledger, METER_GPU, device->uuid, index, &gpu->meter);
     if (r < 0) {
         gpu_done(gpu);
         return r;
@@ -439,6 +439,7 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
     case SAMPLE_KINDS:
     case SAMPLE_METER:
     case SAMPLE_NODE_POWER:
+    case SAMPLE_USAGE:
         break; /* of no GPU */
     case SAMPLE_GPM:
         gpu_learn_gpm(gpu, sample->t_us, &sample->gpm);

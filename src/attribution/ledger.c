@@ -33,13 +33,14 @@ void ledger_done(struct ledger *ledger)
     map_done(&ledger->workload_map);
 }
 
-int ledger_add_meter(struct ledger *ledger, const char *meter_id, uint32_t gpu, uint32_t *ret_meter)
+int ledger_add_meter(struct ledger *ledger, enum meter_kind kind, const char *meter_id,
+                     uint32_t gpu, uint32_t *ret_meter)
 {
     _cleanup_free_ char *id = NULL;
     struct ledger_meter *meters;
 
     for (size_t i = 0; i < ledger->meter_count; i++) {
-        if (strcmp(ledger->meters[i].meter_id, meter_id) != 0)
+        if (ledger->meters[i].kind != kind || strcmp(ledger->meters[i].meter_id, meter_id) != 0)
             continue;
         ledger->meters[i].gpu = gpu;
         *ret_meter = (uint32_t)i;
@@ -53,6 +54,7 @@ int ledger_add_meter(struct ledger *ledger, const char *meter_id, uint32_t gpu, 
         return -ENOMEM;
     ledger->meters = meters;
     meters[ledger->meter_count] = (struct ledger_meter){
+        .kind = kind,
         .meter_id = TAKE_PTR(id),
         .gpu = gpu,
         .overflow = LEDGER_NONE,
@@ -88,23 +90,27 @@ double ledger_power_mw(const struct ledger *ledger, const struct ledger_account 
 static int book_one(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint64_t end_us,
                     const struct booking *booking)
 {
-    struct ledger_process *process;
+    struct ledger_process *process = NULL;
     struct ledger_account *account;
-    uint32_t index;
+    uint32_t workload = booking->workload, index;
     int r;
 
-    if (booking->process == LEDGER_NONE) {
+    if (booking->process != LEDGER_NONE) {
+        process = &ledger->processes[booking->process];
+        workload = process->workload;
+    } else if (!booking->to_workload) {
         ledger->meters[meter].unowned_uj[booking->unowned] += booking->energy_uj;
         return 0;
     }
-    process = &ledger->processes[booking->process];
-    r = ledger_open_account(ledger, process->workload, meter, &index);
+    r = ledger_open_account(ledger, workload, meter, &index);
     if (r < 0)
         return r;
     account = &ledger->accounts[index];
     account->account.energy_uj[booking->tier][booking->method] += booking->energy_uj;
     account->account.known_uj += booking->known_uj;
     smooth_power(account, booking->energy_uj, start_us, end_us);
+    if (!process)
+        return 0;
 
     if (booking->tier == TIER_ACTIVE)
         process->active_uj += booking->energy_uj;
@@ -162,6 +168,6 @@ int64_t ledger_imbalance_uj(const struct ledger *ledger, uint32_t meter)
         if (ledger->processes[p].used && ledger->processes[p].meter == meter)
             processes += ledger->processes[p].active_uj + ledger->processes[p].idle_uj;
     books = (int64_t)(m->energy_uj - unowned - workloads);
-    split = (int64_t)(workloads - processes);
+    split = m->kind == METER_GPU ? (int64_t)(workloads - processes) : 0;
     return llabs(books) >= llabs(split) ? books : split;
 }

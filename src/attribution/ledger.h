@@ -1,9 +1,9 @@
 /*
  * The ledger: monotone integer accounts of meters, processes and workloads.
  *
- * For every meter, at every time: energy = sum of its unowned joules + sum over workloads, and the
- * sum over workloads = the sum over processes. It books what it is told and nothing is ever taken
- * back; ledger_imbalance_uj recomputes both sums from the accounts. No I/O, no clock.
+ * For every meter, at every time: energy = sum of its unowned joules + sum over workloads, and for
+ * a GPU the sum over workloads = the sum over processes. It books what it is told and nothing is
+ * ever taken back; ledger_imbalance_uj recomputes both sums from the accounts. No I/O, no clock.
  */
 #pragma once
 
@@ -13,6 +13,7 @@
 
 #include "core/map.h"
 #include "model/account.h"
+#include "model/meter.h"
 #include "model/sample.h"
 #include "model/workload.h"
 
@@ -42,8 +43,9 @@ struct ledger_names {
 };
 
 struct ledger_meter {
+    enum meter_kind kind;
     char *meter_id;
-    uint32_t gpu;
+    uint32_t gpu;       /* of a GPU; else 0 */
     uint64_t energy_uj; /* settled */
     uint64_t settled_until_us;
     uint64_t unowned_uj[UNOWNED_COUNT];
@@ -127,10 +129,13 @@ struct ledger {
     uint64_t processes_dropped, workloads_dropped;
 };
 
-/* Where a part of a window's energy goes. */
+/* Where a part of a window's energy goes: to a process and its workload, to a workload alone (where
+ * processes are not told apart), or to nobody. */
 struct booking {
-    uint32_t process;     /* or LEDGER_NONE: to `unowned` */
-    enum unowned unowned; /* read only then */
+    uint32_t process; /* or LEDGER_NONE */
+    bool to_workload; /* read only then */
+    uint32_t workload;
+    enum unowned unowned; /* read only if neither */
     enum tier tier;
     enum method method;
     uint64_t energy_uj;
@@ -141,8 +146,8 @@ void ledger_init(struct ledger *ledger, const struct ledger_options *options);
 void ledger_done(struct ledger *ledger);
 
 /* The meter of this id: a board that was lost and came back goes on where it was. */
-int ledger_add_meter(struct ledger *ledger, const char *meter_id, uint32_t gpu,
-                     uint32_t *ret_meter);
+int ledger_add_meter(struct ledger *ledger, enum meter_kind kind, const char *meter_id,
+                     uint32_t gpu, uint32_t *ret_meter);
 
 /* The account of this pid at this meter, if there is one. */
 bool ledger_find_process(const struct ledger *ledger, uint32_t meter, uint32_t pid,
@@ -192,7 +197,9 @@ int ledger_open_account(struct ledger *ledger, uint32_t workload, uint32_t meter
 int ledger_open_workload(struct ledger *ledger, const struct workload_owner *owner,
                          uint32_t *ret_workload);
 
-/* Counts a process out of its workload. A workload that never had a joule goes at once. */
+/* Counts a member of a workload in or out: a process, or what its cgroup is. A workload without
+ * members that never had a joule goes at once. */
+void ledger_join_workload(struct ledger *ledger, uint32_t workload);
 void ledger_leave_workload(struct ledger *ledger, uint32_t workload);
 
 /* Moves the accounts of all workloads without a process to the meters' `retired`, once in a while.

@@ -206,6 +206,11 @@ static uint64_t workload_total_uj(const struct ledger *ledger, uint32_t workload
     return total;
 }
 
+void ledger_join_workload(struct ledger *ledger, uint32_t workload)
+{
+    ledger->workloads[workload].process_count++;
+}
+
 void ledger_leave_workload(struct ledger *ledger, uint32_t workload)
 {
     if (--ledger->workloads[workload].process_count == 0 &&

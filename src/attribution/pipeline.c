@@ -34,6 +34,7 @@ int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_p
                                        .context = pipeline,
                                        .find_owner = options->find_owner,
                                    });
+    node_init(&pipeline->node, &pipeline->ledger);
     *ret_pipeline = pipeline;
     return 0;
 }
@@ -53,6 +54,7 @@ void pipeline_free(struct pipeline *pipeline)
         return;
     for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
         remove_gpu(pipeline, i);
+    node_done(&pipeline->node);
     ledger_done(&pipeline->ledger);
     free(pipeline);
 }
@@ -95,9 +97,9 @@ int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, siz
         struct gpu *gpu = pipeline->gpus[sample->gpu];
         int r = 0;
 
-        if (sample->kind == SAMPLE_METER || sample->kind == SAMPLE_NODE_POWER)
-            continue; /* no part of the books yet */
-        if (sample->kind == SAMPLE_DEVICE)
+        if (sample->kind >= SAMPLE_METER)
+            r = node_ingest(&pipeline->node, sample);
+        else if (sample->kind == SAMPLE_DEVICE)
             r = add_gpu(pipeline, sample->gpu, &sample->device);
         else if (gpu)
             r = gpu_ingest(gpu, sample);
@@ -134,6 +136,7 @@ int pipeline_finish(struct pipeline *pipeline)
         if (r < 0)
             result = r;
     }
+    node_finish(&pipeline->node);
     return result;
 }
 

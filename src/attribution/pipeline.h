@@ -1,6 +1,6 @@
 /*
- * The pipeline: samples of all GPUs in, one ledger, snapshots out. The same for `serve` and
- * `replay`.
+ * The pipeline: samples of all GPUs and of the node in, one ledger, snapshots out. The same for
+ * `serve` and `replay`.
  *
  * Not thread-safe: its owner feeds it and asks it from one thread. No I/O, no clock.
  */
@@ -8,6 +8,7 @@
 
 #include "attribution/gpu.h"
 #include "attribution/ledger.h"
+#include "attribution/node.h"
 #include "model/batch.h"
 #include "model/snapshot.h"
 
@@ -27,6 +28,7 @@ struct pipeline {
     struct pipeline_options options;
     struct ledger ledger;
     struct gpu *gpus[SAMPLE_GPU_MAX]; /* NULL: not there */
+    struct node node;
 };
 
 int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_pipeline);

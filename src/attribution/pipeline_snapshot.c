@@ -22,7 +22,8 @@ static const char *copy_text(struct arena *arena, const char *text)
 /* The board of this meter is gone, and another one has its index. */
 static bool is_replaced(const struct pipeline *pipeline, uint32_t meter)
 {
-    return !pipeline_gpu_of_meter(pipeline, meter) &&
+    return pipeline->ledger.meters[meter].kind == METER_GPU &&
+           !pipeline_gpu_of_meter(pipeline, meter) &&
            pipeline->gpus[pipeline->ledger.meters[meter].gpu];
 }
 
@@ -74,7 +75,8 @@ static void fold_accounts(const struct pipeline *pipeline, struct snapshot_meter
     }
 }
 
-static int add_meters(const struct pipeline *pipeline, struct snapshot *snapshot)
+static int add_meters(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
+                      struct snapshot *snapshot)
 {
     const struct ledger *ledger = &pipeline->ledger;
     struct snapshot_meter *meters =
@@ -85,9 +87,11 @@ static int add_meters(const struct pipeline *pipeline, struct snapshot *snapshot
     for (uint32_t i = 0; i < ledger->meter_count; i++) {
         const struct ledger_meter *from = &ledger->meters[i];
         const struct gpu *gpu = pipeline_gpu_of_meter(pipeline, i);
+        const struct node_meter *node_meter = node_meter_of(&pipeline->node, i);
         struct snapshot_meter *to = &meters[i];
 
         *to = (struct snapshot_meter){
+            .kind = from->kind,
             .gpu = from->gpu,
             .meter_id = copy_text(&snapshot->arena, from->meter_id),
             .replaced = is_replaced(pipeline, i),
@@ -98,6 +102,12 @@ static int add_meters(const struct pipeline *pipeline, struct snapshot *snapshot
             .imbalance_uj = ledger_imbalance_uj(ledger, i),
             .resets = gpu ? gpu->resets : 0,
         };
+        if (node_meter) {
+            to->has_counter = node_meter->read_us + stale_us >= now_us;
+            to->counter_uj = node_meter->counter_uj;
+            to->pending_uj = node_meter->pending_uj;
+            to->resets = node_meter->breaks;
+        }
         memcpy(to->unowned_uj, from->unowned_uj, sizeof(to->unowned_uj));
         if (!to->meter_id)
             return -ENOMEM;
@@ -105,6 +115,39 @@ static int add_meters(const struct pipeline *pipeline, struct snapshot *snapshot
     fold_accounts(pipeline, meters);
     snapshot->meters = meters;
     snapshot->meter_count = ledger->meter_count;
+    return 0;
+}
+
+/* The meters that are not booked, and the power of the whole node. */
+static int add_observed(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
+                        struct snapshot *snapshot)
+{
+    const struct node *node = &pipeline->node;
+    struct snapshot_observed *observed =
+        arena_array(&snapshot->arena, node->meter_count, sizeof(*observed));
+    struct snapshot_node_power *powers =
+        arena_array(&snapshot->arena, node->power_count, sizeof(*powers));
+
+    if (!observed || !powers)
+        return -ENOMEM;
+    for (size_t i = 0; i < node->meter_count; i++) {
+        const struct node_meter *from = &node->meters[i];
+        struct snapshot_observed *to = &observed[snapshot->observed_count];
+
+        if (from->meter != LEDGER_NONE || from->read_us + stale_us < now_us)
+            continue;
+        *to = (struct snapshot_observed){from->kind, copy_text(&snapshot->arena, from->id),
+                                         from->counter_uj};
+        if (!to->id)
+            return -ENOMEM;
+        snapshot->observed_count++;
+    }
+    for (size_t i = 0; i < node->power_count; i++)
+        if (node->powers[i].read_us + stale_us >= now_us)
+            powers[snapshot->node_power_count++] =
+                (struct snapshot_node_power){node->powers[i].source, node->powers[i].power_mw};
+    snapshot->observed = observed;
+    snapshot->node_powers = powers;
     return 0;
 }
 
@@ -360,7 +403,8 @@ int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t
 
     snapshot->processes_dropped = pipeline->ledger.processes_dropped;
     snapshot->workloads_dropped = pipeline->ledger.workloads_dropped;
-    if ((r = add_meters(pipeline, snapshot)) < 0 ||
+    if ((r = add_meters(pipeline, now_us, stale_us, snapshot)) < 0 ||
+        (r = add_observed(pipeline, now_us, stale_us, snapshot)) < 0 ||
         (r = add_gpus(pipeline, now_us, stale_us, snapshot, &gpus)) < 0 ||
         (r = add_processes(pipeline, now_us, stale_us, snapshot)) < 0 ||
         (r = add_workloads(pipeline, snapshot)) < 0 ||

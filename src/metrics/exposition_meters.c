@@ -5,7 +5,7 @@ static const char *const unowned_words[UNOWNED_COUNT] = {"idle", "system", "unat
 
 void exposition_meter_labels(struct text *text, const struct snapshot_meter *meter)
 {
-    text_label(text, "meter", "gpu");
+    text_label(text, "meter", meter_words[meter->kind]);
     text_label(text, "meter_id", meter->meter_id);
 }
 
@@ -26,6 +26,18 @@ void exposition_meters(struct text *text, const struct snapshot *snapshot)
         text_sample(text);
         exposition_meter_labels(text, &rows[i]);
         text_value(text, (int64_t)rows[i].counter_uj, MICRO);
+    }
+    for (size_t i = 0; i < snapshot->observed_count; i++) {
+        text_sample(text);
+        text_label(text, "meter", meter_words[snapshot->observed[i].kind]);
+        text_label(text, "meter_id", snapshot->observed[i].id);
+        text_value(text, (int64_t)snapshot->observed[i].counter_uj, MICRO);
+    }
+    text_family(text, METRIC_NODE_POWER);
+    for (size_t i = 0; i < snapshot->node_power_count; i++) {
+        text_sample(text);
+        text_label(text, "source", snapshot->node_powers[i].source);
+        text_value(text, (int64_t)snapshot->node_powers[i].power_mw, MILLI);
     }
     text_family(text, METRIC_ENERGY_PENDING);
     for (size_t i = 0; i < snapshot->meter_count; i++) {

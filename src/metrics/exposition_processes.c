@@ -105,7 +105,7 @@ static void compat_gpu_energy(struct text *text, const struct snapshot *snapshot
 {
     text_family(text, METRIC_COMPAT_GPU_ENERGY);
     for (size_t i = 0; i < snapshot->meter_count; i++) {
-        if (snapshot->meters[i].replaced)
+        if (snapshot->meters[i].kind != METER_GPU || snapshot->meters[i].replaced)
             continue;
         text_sample(text);
         text_label_u64(text, "gpu", snapshot->meters[i].gpu);

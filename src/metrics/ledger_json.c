@@ -13,9 +13,12 @@ static void put_field(struct buffer *out, const char *name, uint64_t value)
 
 static void put_meter(struct buffer *out, const struct snapshot_meter *meter)
 {
-    buffer_str(out, "{\"meter\":\"gpu\",\"meter_id\":");
+    buffer_str(out, "{\"meter\":");
+    json_string(out, meter_words[meter->kind]);
+    buffer_str(out, ",\"meter_id\":");
     json_string(out, meter->meter_id);
-    put_field(out, "gpu", meter->gpu);
+    if (meter->kind == METER_GPU)
+        put_field(out, "gpu", meter->gpu);
     put_field(out, "energy_uj", meter->energy_uj);
     put_field(out, "idle_uj", meter->unowned_uj[UNOWNED_IDLE]);
     put_field(out, "unattributed_uj", meter->unowned_uj[UNOWNED_UNATTRIBUTED]);

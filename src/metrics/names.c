@@ -40,6 +40,8 @@ const struct metric_name metric_names[METRIC_COUNT] = {
     [METRIC_METER_HARDWARE_ENERGY] = {METRIC_PREFIX_OWN, "meter_hardware_energy_joules",
                                       METRIC_COUNTER, "joules",
                                       "The hardware's own counter, as it was last read."},
+    [METRIC_NODE_POWER] = {METRIC_PREFIX_OWN, "node_power_watts", METRIC_GAUGE, "watts",
+                           "Power of the whole node, as the named source told it last."},
     [METRIC_ENERGY_PENDING] = {METRIC_PREFIX_OWN, "energy_pending_joules", METRIC_GAUGE, "joules",
                                "Energy that was read but is not settled yet."},
     [METRIC_UNOWNED_ENERGY] =

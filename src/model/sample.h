@@ -13,6 +13,7 @@
 
 #include "model/gauge.h"
 #include "model/meter.h"
+#include "model/workload.h"
 
 enum { SAMPLE_GPU_MAX = 64 }; /* gpu < SAMPLE_GPU_MAX, checked by whoever makes a sample */
 
@@ -29,8 +30,10 @@ enum sample_kind {
     SAMPLE_GPM,         /* the activity of the device's units since the last such sample */
     SAMPLE_XID,         /* the driver reported an error */
     SAMPLE_LOST,        /* the GPU does not answer any more; it may come back */
-    SAMPLE_METER,       /* a meter of the node was read; of no GPU */
-    SAMPLE_NODE_POWER,  /* so was the power of the whole node */
+    /* Of no GPU from here on. */
+    SAMPLE_METER,      /* a meter of the node was read */
+    SAMPLE_NODE_POWER, /* so was the power of the whole node */
+    SAMPLE_USAGE,      /* what workloads did since the last such sample, all of them */
     SAMPLE_KINDS,
 };
 
@@ -120,6 +123,22 @@ struct sample_node_power {
     uint64_t power_mw;
 };
 
+/* What a workload did since the last sample of its kind. One that has several cgroups comes several
+ * times. */
+struct sample_workload {
+    const struct workload_owner *owner;
+    uint64_t cpu_us;
+    uint64_t memory_bytes; /* that it holds now */
+};
+
+struct sample_usage {
+    bool is_first;                            /* there was none before: only the present counts */
+    uint64_t busy_us, capacity_us;            /* of all CPUs, since the last sample */
+    uint64_t memory_used_bytes, memory_bytes; /* of the machine; 0: unknown */
+    size_t count;
+    const struct sample_workload *workloads;
+};
+
 struct sample {
     enum sample_kind kind;
     uint32_t gpu; /* of the kinds above that are of one; else 0 */
@@ -136,6 +155,7 @@ struct sample {
         struct sample_gpm gpm;
         struct sample_meter meter;
         struct sample_node_power node_power;
+        struct sample_usage usage;
         uint32_t xid;
     };
 };

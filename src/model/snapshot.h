@@ -12,10 +12,12 @@
 #include "core/arena.h"
 #include "model/account.h"
 #include "model/gauge.h"
+#include "model/meter.h"
 #include "model/workload.h"
 
 struct snapshot_meter {
-    uint32_t gpu;
+    enum meter_kind kind;
+    uint32_t gpu; /* of a GPU; else 0 */
     const char *meter_id;
     bool replaced; /* another board has this gpu index now */
     bool has_counter;
@@ -25,6 +27,18 @@ struct snapshot_meter {
     uint64_t unowned_uj[UNOWNED_COUNT];
     int64_t imbalance_uj;
     uint64_t resets;
+};
+
+/* A meter of which nothing is booked. */
+struct snapshot_observed {
+    enum meter_kind kind;
+    const char *id;
+    uint64_t counter_uj;
+};
+
+struct snapshot_node_power {
+    const char *source;
+    uint64_t power_mw;
 };
 
 enum { SNAPSHOT_XIDS_MAX = 16 };
@@ -116,6 +130,10 @@ struct snapshot {
 
     const struct snapshot_meter *meters;
     size_t meter_count;
+    const struct snapshot_observed *observed;
+    size_t observed_count;
+    const struct snapshot_node_power *node_powers;
+    size_t node_power_count;
     const struct snapshot_gpu *gpus;
     size_t gpu_count;
     const struct snapshot_process *processes;

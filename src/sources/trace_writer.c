@@ -129,6 +129,7 @@ static char letter_of(enum sample_kind kind)
     case SAMPLE_XID:
     case SAMPLE_METER:
     case SAMPLE_NODE_POWER:
+    case SAMPLE_USAGE:
     case SAMPLE_KINDS:
         break;
     }
@@ -177,6 +178,7 @@ static void put_fields(struct buffer *out, const struct sample *sample)
     case SAMPLE_XID:
     case SAMPLE_METER:
     case SAMPLE_NODE_POWER:
+    case SAMPLE_USAGE:
     case SAMPLE_KINDS:
         break;
     }

@@ -1,0 +1,306 @@
+#include "attribution/node.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+
+/* Below this part of its capacity a machine teaches what it draws when it does nothing. */
+enum { QUIET_DIVISOR = 50 };
+
+static const struct workload_owner system_owner = {.kind = WORKLOAD_SYSTEM, .id = "system"};
+
+void node_init(struct node *node, struct ledger *ledger)
+{
+    *node = (struct node){.ledger = ledger};
+}
+
+void node_done(struct node *node)
+{
+    for (size_t i = 0; i < node->meter_count; i++)
+        free(node->meters[i].id);
+    free(node->meters);
+    free(node->members);
+    free(node->shares);
+    free(node->bookings);
+    *node = (struct node){0};
+}
+
+static bool is_booked(enum meter_kind kind)
+{
+    return kind == METER_PACKAGE || kind == METER_DRAM;
+}
+
+static struct node_meter *find_meter(struct node *node, const struct sample_meter *reading)
+{
+    for (size_t i = 0; i < node->meter_count; i++)
+        if (node->meters[i].kind == reading->kind && strcmp(node->meters[i].id, reading->id) == 0)
+            return &node->meters[i];
+    return NULL;
+}
+
+static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
+{
+    struct node_meter meter = {
+        .kind = reading->kind,
+        .integrated = reading->integrated,
+        .meter = LEDGER_NONE,
+        .counter_uj = reading->counter_uj,
+        .breaks = reading->breaks,
+        .read_us = t_us,
+    };
+    struct node_meter *meters;
+    int r = 0;
+
+    if (node->meter_count == NODE_METERS_MAX)
+        return 0; /* no machine has so many; a fault in a source must not fill the memory */
+    meters = realloc(node->meters, (node->meter_count + 1) * sizeof(*meters));
+    if (!meters)
+        return -ENOMEM;
+    node->meters = meters;
+    meter.id = strdup(reading->id);
+    if (!meter.id)
+        return -ENOMEM;
+    if (is_booked(meter.kind))
+        r = ledger_add_meter(node->ledger, meter.kind, meter.id, 0, &meter.meter);
+    if (r < 0) {
+        free(meter.id);
+        return r;
+    }
+    node->meters[node->meter_count++] = meter;
+    return 0;
+}
+
+static int take_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
+{
+    struct node_meter *meter = find_meter(node, reading);
+
+    if (!meter)
+        return add_meter(node, t_us, reading);
+    if (reading->breaks == meter->breaks && reading->counter_uj >= meter->counter_uj)
+        meter->pending_uj += reading->counter_uj - meter->counter_uj;
+    meter->counter_uj = reading->counter_uj;
+    meter->breaks = reading->breaks;
+    meter->read_us = t_us;
+    return 0;
+}
+
+static int reserve_members(struct node *node)
+{
+    size_t slots = node->ledger->workload_slots;
+    struct node_member *members;
+
+    if (slots <= node->member_slots)
+        return 0;
+    members = realloc(node->members, slots * sizeof(*members));
+    if (!members)
+        return -ENOMEM;
+    memset(members + node->member_slots, 0, (slots - node->member_slots) * sizeof(*members));
+    node->members = members;
+    node->member_slots = slots;
+    return 0;
+}
+
+static int note_member(struct node *node, const struct workload_owner *owner, uint64_t cpu_us,
+                       uint64_t memory_bytes)
+{
+    struct node_member *member;
+    uint32_t workload;
+    int r = ledger_open_workload(node->ledger, owner, &workload);
+
+    if (r == 0)
+        r = reserve_members(node);
+    if (r < 0)
+        return r;
+    member = &node->members[workload];
+    if (!member->present) {
+        ledger_join_workload(node->ledger, workload);
+        *member = (struct node_member){.present = true};
+    }
+    if (member->round != node->round)
+        *member = (struct node_member){.present = true, .round = node->round};
+    member->cpu_us += cpu_us;
+    member->memory_bytes += memory_bytes;
+    return 0;
+}
+
+static void leave_absent(struct node *node)
+{
+    for (uint32_t w = 0; w < node->member_slots; w++) {
+        if (!node->members[w].present || node->members[w].round == node->round)
+            continue;
+        node->members[w] = (struct node_member){0};
+        ledger_leave_workload(node->ledger, w);
+    }
+}
+
+static int reserve_scratch(struct node *node)
+{
+    size_t capacity = node->member_slots + 2; /* idle, unattributed */
+    void *grown;
+
+    if (capacity <= node->scratch_capacity)
+        return 0;
+    if (!(grown = realloc(node->shares, capacity * sizeof(*node->shares))))
+        return -ENOMEM;
+    node->shares = grown;
+    if (!(grown = realloc(node->bookings, capacity * sizeof(*node->bookings))))
+        return -ENOMEM;
+    node->bookings = grown;
+    node->scratch_capacity = capacity;
+    return 0;
+}
+
+/* By what a meter is divided. */
+static uint64_t weight_of(const struct node_member *member, enum meter_kind kind)
+{
+    return kind == METER_DRAM ? member->memory_bytes : member->cpu_us;
+}
+
+/* What nobody holds of the memory is idle. */
+static uint64_t idle_weight(const struct sample_usage *usage, enum meter_kind kind)
+{
+    return kind == METER_DRAM && usage->memory_bytes > usage->memory_used_bytes
+               ? usage->memory_bytes - usage->memory_used_bytes
+               : 0;
+}
+
+/* The part of a window's energy that the machine draws when it does nothing. */
+static uint64_t idle_energy(struct node_meter *meter, const struct sample_usage *usage,
+                            uint64_t duration_us)
+{
+    struct idle_part idle;
+
+    if (meter->kind != METER_PACKAGE)
+        return 0;
+    if (usage->busy_us <= usage->capacity_us / QUIET_DIVISOR)
+        idle_learn(&meter->idle, false, meter->pending_uj, duration_us);
+    idle = idle_split(&meter->idle, false, meter->pending_uj, duration_us);
+    return idle.floor_uj;
+}
+
+static int settle(struct node *node, struct node_meter *meter, uint64_t now_us,
+                  const struct sample_usage *usage)
+{
+    uint64_t start_us = node->settled_until_us ? node->settled_until_us : now_us;
+    uint64_t idle_uj = idle_energy(meter, usage, now_us - start_us), active_uj;
+    size_t count = 0, booked = 0;
+
+    active_uj = meter->pending_uj - idle_uj;
+    for (uint32_t w = 0; w < node->member_slots; w++)
+        if (node->members[w].present && weight_of(&node->members[w], meter->kind) > 0) {
+            node->bookings[count] = (struct booking){.process = LEDGER_NONE,
+                                                     .to_workload = true,
+                                                     .workload = w,
+                                                     .tier = TIER_ACTIVE,
+                                                     .method = METHOD_SHARED};
+            node->shares[count++].weight = weight_of(&node->members[w], meter->kind);
+        }
+    node->bookings[count] =
+        (struct booking){.process = LEDGER_NONE, .unowned = UNOWNED_IDLE, .energy_uj = idle_uj};
+    node->shares[count].weight = idle_weight(usage, meter->kind);
+    node->bookings[count + 1] = (struct booking){
+        .process = LEDGER_NONE,
+        .unowned = meter->kind == METER_DRAM ? UNOWNED_UNATTRIBUTED : UNOWNED_IDLE};
+    if (share_split(active_uj, node->shares, count + 1) > 0)
+        for (size_t i = 0; i <= count; i++)
+            node->bookings[i].energy_uj += node->shares[i].amount;
+    else /* nobody did anything */
+        node->bookings[count + 1].energy_uj = active_uj;
+    for (size_t i = 0; i < count + 2; i++)
+        if (node->bookings[i].energy_uj > 0)
+            node->bookings[booked++] = node->bookings[i];
+    return ledger_book(node->ledger, meter->meter, meter->pending_uj, start_us, now_us,
+                       node->bookings, booked);
+}
+
+/* What the machine did that no workload did. */
+static int note_system(struct node *node, const struct sample_usage *usage)
+{
+    uint64_t cpu_us = 0, memory_bytes = 0;
+
+    for (size_t w = 0; w < node->member_slots; w++)
+        if (node->members[w].present && node->members[w].round == node->round) {
+            cpu_us += node->members[w].cpu_us;
+            memory_bytes += node->members[w].memory_bytes;
+        }
+    return note_member(node, &system_owner, usage->busy_us - MIN(usage->busy_us, cpu_us),
+                       usage->memory_used_bytes - MIN(usage->memory_used_bytes, memory_bytes));
+}
+
+static int take_usage(struct node *node, uint64_t t_us, const struct sample_usage *usage)
+{
+    int result = 0, r;
+
+    node->round++;
+    for (size_t i = 0; i < usage->count; i++) {
+        const struct sample_workload *workload = &usage->workloads[i];
+
+        r = note_member(node, workload->owner, workload->cpu_us, workload->memory_bytes);
+        result = r < 0 ? r : result;
+    }
+    r = note_system(node, usage);
+    result = r < 0 ? r : result;
+    leave_absent(node);
+    r = reserve_scratch(node);
+    result = r < 0 ? r : result;
+    for (size_t i = 0; i < node->meter_count; i++) {
+        struct node_meter *meter = &node->meters[i];
+
+        if (meter->meter != LEDGER_NONE && meter->pending_uj > 0 && r == 0) {
+            if (usage->is_first) /* nobody can say who used it */
+                ledger_book_gap(node->ledger, meter->meter, meter->pending_uj);
+            else if ((r = settle(node, meter, t_us, usage)) < 0)
+                result = r;
+        }
+        if (r == 0)
+            meter->pending_uj = 0;
+    }
+    node->settled_until_us = t_us;
+    return result;
+}
+
+static void take_power(struct node *node, uint64_t t_us, const struct sample_node_power *reading)
+{
+    size_t i = 0;
+
+    while (i < node->power_count && strcmp(node->powers[i].source, reading->source) != 0)
+        i++;
+    if (i == NODE_POWERS_MAX)
+        return;
+    node->power_count = MAX(node->power_count, i + 1);
+    node->powers[i] = (struct node_power){reading->source, reading->power_mw, t_us};
+}
+
+int node_ingest(struct node *node, const struct sample *sample)
+{
+    switch (sample->kind) {
+    case SAMPLE_METER:
+        return take_meter(node, sample->t_us, &sample->meter);
+    case SAMPLE_USAGE:
+        return take_usage(node, sample->t_us, &sample->usage);
+    case SAMPLE_NODE_POWER:
+        take_power(node, sample->t_us, &sample->node_power);
+        return 0;
+    default: /* of a GPU */
+        return 0;
+    }
+}
+
+void node_finish(struct node *node)
+{
+    for (size_t i = 0; i < node->meter_count; i++) {
+        if (node->meters[i].meter != LEDGER_NONE)
+            ledger_book_gap(node->ledger, node->meters[i].meter, node->meters[i].pending_uj);
+        node->meters[i].pending_uj = 0;
+    }
+}
+
+const struct node_meter *node_meter_of(const struct node *node, uint32_t meter)
+{
+    for (size_t i = 0; i < node->meter_count; i++)
+        if (node->meters[i].meter == meter)
+            return &node->meters[i];
+    return NULL;
+}

@@ -1,0 +1,70 @@
+/*
+ * The node beside its GPUs: readings of its meters and what workloads did in, settled windows out
+ * to the ledger.
+ *
+ * A window lasts from one report of usage to the next. Package energy goes by CPU time, DRAM energy
+ * by the memory that is held; what the machine did outside of any workload is `system`, and the
+ * level that it draws when it does nothing is `idle`. Meters that contain others, or are contained
+ * in them, are only observed. No I/O, no clock.
+ */
+#pragma once
+
+#include "attribution/idle.h"
+#include "attribution/ledger.h"
+#include "attribution/share.h"
+#include "model/sample.h"
+
+enum { NODE_METERS_MAX = 256, NODE_POWERS_MAX = 8 };
+
+struct node_meter {
+    enum meter_kind kind;
+    char *id;
+    bool integrated;
+    uint32_t meter; /* in the ledger; LEDGER_NONE: only observed */
+    uint64_t counter_uj, read_us;
+    uint32_t breaks;
+    uint64_t pending_uj; /* read, but not settled yet */
+    struct idle_levels idle;
+};
+
+/* A workload of the ledger, by its index there. */
+struct node_member {
+    bool present;
+    uint64_t round; /* the last report that named it */
+    uint64_t cpu_us;
+    uint64_t memory_bytes;
+};
+
+struct node_power {
+    const char *source; /* a literal */
+    uint64_t power_mw, read_us;
+};
+
+struct node {
+    struct ledger *ledger;
+    struct node_meter *meters;
+    size_t meter_count;
+    struct node_member *members;
+    size_t member_slots;
+    uint64_t round;
+    uint64_t settled_until_us;
+    struct node_power powers[NODE_POWERS_MAX];
+    size_t power_count;
+
+    /* Scratch, kept so that a steady state allocates nothing. */
+    struct share *shares;
+    struct booking *bookings;
+    size_t scratch_capacity;
+};
+
+void node_init(struct node *node, struct ledger *ledger);
+void node_done(struct node *node);
+
+/* Takes a sample that is of no GPU. 0 or -ENOMEM; then the books still balance. */
+int node_ingest(struct node *node, const struct sample *sample);
+
+/* Books what is pending as a gap: nobody will say who used it. For the end of a run. */
+void node_finish(struct node *node);
+
+/* The meter of the ledger's index, or NULL. */
+const struct node_meter *node_meter_of(const struct node *node, uint32_t meter);

@@ -1,0 +1,299 @@
+/* The node's meters: who pays for package and DRAM energy. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "attribution/pipeline.h"
+#include "core/macros.h"
+#include "random.h"
+
+#define T0     ((uint64_t)1785000000000000)
+#define SECOND USEC_PER_SEC
+#define JOULE  ((uint64_t)1000000)
+#define GIB    ((uint64_t)1 << 30)
+
+static const struct workload_owner alice = {.kind = WORKLOAD_USER, .id = "1000"};
+static const struct workload_owner job = {.kind = WORKLOAD_SLURM, .id = "31"};
+
+static struct pipeline *new_pipeline(void)
+{
+    struct pipeline *pipeline;
+    struct pipeline_options options = {.gpu = {.interval_us = SECOND},
+                                       .max_processes = 16,
+                                       .max_workloads = 64,
+                                       .retention_us = UINT64_MAX};
+
+    assert_int_equal(pipeline_new(&options, &pipeline), 0);
+    return pipeline;
+}
+
+static void take(struct pipeline *pipeline, struct sample sample)
+{
+    assert_int_equal(pipeline_ingest(pipeline, &sample, 1), 0);
+}
+
+static void meter(struct pipeline *pipeline, uint64_t t_us, enum meter_kind kind, const char *id,
+                  uint64_t counter_uj, uint32_t breaks)
+{
+    take(pipeline,
+         (struct sample){
+             .kind = SAMPLE_METER,
+             .t_us = t_us,
+             .meter = {.kind = kind, .id = id, .counter_uj = counter_uj, .breaks = breaks}});
+}
+
+static void usage(struct pipeline *pipeline, uint64_t t_us, struct sample_usage usage)
+{
+    take(pipeline, (struct sample){.kind = SAMPLE_USAGE, .t_us = t_us, .usage = usage});
+}
+
+static uint64_t booked_uj(const struct pipeline *pipeline, const struct workload_owner *owner,
+                          enum meter_kind kind)
+{
+    const struct ledger *ledger = &pipeline->ledger;
+    uint32_t workload;
+    uint64_t sum = 0;
+
+    if (!ledger_find_workload(ledger, owner, &workload))
+        return 0;
+    for (uint32_t a = ledger->workloads[workload].first_account; a != LEDGER_NONE;
+         a = ledger->accounts[a].next)
+        if (ledger->meters[ledger->accounts[a].meter].kind == kind)
+            sum += account_total_uj(&ledger->accounts[a].account);
+    return sum;
+}
+
+static uint64_t system_uj(const struct pipeline *pipeline, enum meter_kind kind)
+{
+    return booked_uj(pipeline, &(struct workload_owner){.kind = WORKLOAD_SYSTEM, .id = "system"},
+                     kind);
+}
+
+static uint64_t unowned_uj(const struct pipeline *pipeline, enum meter_kind kind,
+                           enum unowned unowned)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < pipeline->ledger.meter_count; i++)
+        if (pipeline->ledger.meters[i].kind == kind)
+            sum += pipeline->ledger.meters[i].unowned_uj[unowned];
+    return sum;
+}
+
+static void assert_balanced(const struct pipeline *pipeline)
+{
+    for (uint32_t i = 0; i < pipeline->ledger.meter_count; i++)
+        assert_int_equal(ledger_imbalance_uj(&pipeline->ledger, i), 0);
+}
+
+/* A machine of four CPUs and 100 GiB, with a first report at T0. */
+static struct pipeline *started(void)
+{
+    struct pipeline *pipeline = new_pipeline();
+
+    meter(pipeline, T0, METER_PACKAGE, "0", 0, 0);
+    meter(pipeline, T0, METER_DRAM, "0", 0, 0);
+    usage(pipeline, T0, (struct sample_usage){.is_first = true});
+    return pipeline;
+}
+
+static struct sample_usage report(const struct sample_workload *workloads, size_t count,
+                                  uint64_t busy_us)
+{
+    return (struct sample_usage){
+        .busy_us = busy_us,
+        .capacity_us = 4 * SECOND,
+        .memory_used_bytes = 50 * GIB,
+        .memory_bytes = 100 * GIB,
+        .count = count,
+        .workloads = workloads,
+    };
+}
+
+static void package_energy_goes_by_cpu_time_and_the_rest_of_it_is_the_system(void **state)
+{
+    const struct sample_workload workloads[] = {{&alice, 600000, 0}, {&job, 200000, 0}};
+    struct pipeline *pipeline = started();
+
+    (void)state;
+    meter(pipeline, T0 + SECOND, METER_PACKAGE, "0", 100 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, report(workloads, 2, SECOND));
+    assert_int_equal(booked_uj(pipeline, &alice, METER_PACKAGE), 60 * JOULE);
+    assert_int_equal(booked_uj(pipeline, &job, METER_PACKAGE), 20 * JOULE);
+    assert_int_equal(system_uj(pipeline, METER_PACKAGE), 20 * JOULE);
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
+static void what_a_quiet_machine_draws_is_idle(void **state)
+{
+    const struct sample_workload workloads[] = {{&alice, 2 * SECOND, 0}};
+    struct pipeline *pipeline = started();
+
+    (void)state;
+    for (uint64_t i = 1; i <= 5; i++) {
+        meter(pipeline, T0 + i * SECOND, METER_PACKAGE, "0", i * 40 * JOULE, 0);
+        usage(pipeline, T0 + i * SECOND, report(NULL, 0, 0));
+    }
+    assert_int_equal(unowned_uj(pipeline, METER_PACKAGE, UNOWNED_IDLE), 200 * JOULE);
+    meter(pipeline, T0 + 6 * SECOND, METER_PACKAGE, "0", 340 * JOULE, 0);
+    usage(pipeline, T0 + 6 * SECOND, report(workloads, 1, 2 * SECOND));
+    assert_int_equal(unowned_uj(pipeline, METER_PACKAGE, UNOWNED_IDLE), 240 * JOULE);
+    assert_int_equal(booked_uj(pipeline, &alice, METER_PACKAGE), 100 * JOULE);
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
+static void dram_energy_goes_by_memory_held_and_free_memory_is_idle(void **state)
+{
+    const struct sample_workload workloads[] = {{&alice, 0, 30 * GIB}, {&job, 0, 10 * GIB}};
+    struct pipeline *pipeline = started();
+
+    (void)state;
+    meter(pipeline, T0 + SECOND, METER_DRAM, "0", 10 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, report(workloads, 2, 0));
+    assert_int_equal(booked_uj(pipeline, &alice, METER_DRAM), 3 * JOULE);
+    assert_int_equal(booked_uj(pipeline, &job, METER_DRAM), JOULE);
+    assert_int_equal(system_uj(pipeline, METER_DRAM), JOULE);
+    assert_int_equal(unowned_uj(pipeline, METER_DRAM, UNOWNED_IDLE), 5 * JOULE);
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
+static void cgroups_of_one_workload_pay_together(void **state)
+{
+    const struct sample_workload workloads[] = {{&job, 300000, 0}, {&job, 700000, 0}};
+    struct pipeline *pipeline = started();
+
+    (void)state;
+    meter(pipeline, T0 + SECOND, METER_PACKAGE, "0", 100 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, report(workloads, 2, SECOND));
+    assert_int_equal(booked_uj(pipeline, &job, METER_PACKAGE), 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void energy_before_the_first_report_is_a_gap(void **state)
+{
+    struct pipeline *pipeline = new_pipeline();
+
+    (void)state;
+    meter(pipeline, T0, METER_PACKAGE, "0", 0, 0);
+    meter(pipeline, T0 + SECOND, METER_PACKAGE, "0", 7 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, (struct sample_usage){.is_first = true});
+    assert_int_equal(unowned_uj(pipeline, METER_PACKAGE, UNOWNED_GAP), 7 * JOULE);
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
+static void a_break_in_the_count_invents_no_joule(void **state)
+{
+    struct pipeline *pipeline = started();
+
+    (void)state;
+    meter(pipeline, T0 + SECOND, METER_PACKAGE, "0", 5 * JOULE, 0);
+    meter(pipeline, T0 + 2 * SECOND, METER_PACKAGE, "0", 500 * JOULE, 1);
+    meter(pipeline, T0 + 3 * SECOND, METER_PACKAGE, "0", 504 * JOULE, 1);
+    meter(pipeline, T0 + 4 * SECOND, METER_PACKAGE, "0", 1, 1); /* a source that lies */
+    usage(pipeline, T0 + 4 * SECOND, report(NULL, 0, SECOND));
+    assert_int_equal(system_uj(pipeline, METER_PACKAGE), 9 * JOULE);
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
+static void meters_that_contain_others_are_observed_and_not_booked(void **state)
+{
+    struct pipeline *pipeline = started();
+    struct snapshot snapshot;
+
+    (void)state;
+    meter(pipeline, T0 + SECOND, METER_PSYS, "0", 900 * JOULE, 0);
+    meter(pipeline, T0 + SECOND, METER_CORE, "0", 30 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, report(NULL, 0, SECOND));
+    snapshot_init(&snapshot);
+    assert_int_equal(pipeline_snapshot(pipeline, T0 + SECOND, 10 * SECOND, &snapshot), 0);
+    assert_int_equal(snapshot.meter_count, 2);
+    assert_int_equal(snapshot.observed_count, 2);
+    assert_int_equal(snapshot.observed[0].counter_uj, 900 * JOULE);
+    snapshot_done(&snapshot);
+    snapshot_init(&snapshot); /* what is not read any more is not shown */
+    assert_int_equal(pipeline_snapshot(pipeline, T0 + 60 * SECOND, 10 * SECOND, &snapshot), 0);
+    assert_int_equal(snapshot.observed_count, 0);
+    assert_false(snapshot.meters[0].has_counter);
+    snapshot_done(&snapshot);
+    pipeline_free(pipeline);
+}
+
+static void a_workload_that_ended_keeps_what_it_used(void **state)
+{
+    const struct sample_workload workloads[] = {{&job, SECOND, 0}};
+    struct pipeline *pipeline = started();
+
+    (void)state;
+    meter(pipeline, T0 + SECOND, METER_PACKAGE, "0", 50 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, report(workloads, 1, SECOND));
+    for (uint64_t i = 2; i < 5; i++) {
+        meter(pipeline, T0 + i * SECOND, METER_PACKAGE, "0", i * 50 * JOULE, 0);
+        usage(pipeline, T0 + i * SECOND, report(NULL, 0, SECOND));
+    }
+    assert_int_equal(booked_uj(pipeline, &job, METER_PACKAGE), 50 * JOULE);
+    pipeline_sweep(pipeline, T0 + 3600 * SECOND);
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
+static void an_hour_of_workloads_that_come_and_go_balances_at_every_step(void **state)
+{
+    struct pipeline *pipeline = started();
+    struct random_source random = {.state = 7};
+    uint64_t package_uj = 0, dram_uj = 0, breaks = 0;
+
+    (void)state;
+    for (uint64_t i = 1; i <= 3600; i++) {
+        struct workload_owner owners[8];
+        struct sample_workload workloads[8];
+        size_t count = random_u64(&random) % 8;
+
+        for (size_t w = 0; w < count; w++) {
+            owners[w] = (struct workload_owner){.kind = WORKLOAD_SLURM};
+            snprintf(owners[w].id, sizeof(owners[w].id), "%u",
+                     (unsigned)(random_u64(&random) % 100));
+            workloads[w] = (struct sample_workload){&owners[w], random_u64(&random) % SECOND,
+                                                    random_u64(&random) % (20 * GIB)};
+        }
+        breaks += random_u64(&random) % 200 == 0;
+        package_uj += random_u64(&random) % (300 * JOULE);
+        dram_uj += random_u64(&random) % (20 * JOULE);
+        meter(pipeline, T0 + i * SECOND, METER_PACKAGE, "0", package_uj, (uint32_t)breaks);
+        meter(pipeline, T0 + i * SECOND, METER_DRAM, "0", dram_uj, 0);
+        usage(pipeline, T0 + i * SECOND,
+              report(workloads, count, random_u64(&random) % (4 * SECOND)));
+        assert_balanced(pipeline);
+    }
+    assert_int_equal(pipeline->ledger.meters[1].energy_uj, dram_uj);
+    assert_true(pipeline->ledger.meters[0].energy_uj < package_uj);
+    pipeline_free(pipeline);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(package_energy_goes_by_cpu_time_and_the_rest_of_it_is_the_system),
+        cmocka_unit_test(what_a_quiet_machine_draws_is_idle),
+        cmocka_unit_test(dram_energy_goes_by_memory_held_and_free_memory_is_idle),
+        cmocka_unit_test(cgroups_of_one_workload_pay_together),
+        cmocka_unit_test(energy_before_the_first_report_is_a_gap),
+        cmocka_unit_test(a_break_in_the_count_invents_no_joule),
+        cmocka_unit_test(meters_that_contain_others_are_observed_and_not_booked),
+        cmocka_unit_test(a_workload_that_ended_keeps_what_it_used),
+        cmocka_unit_test(an_hour_of_workloads_that_come_and_go_balances_at_every_step),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
