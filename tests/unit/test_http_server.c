@@ -808,13 +808,20 @@ static struct bench *open_bench_with(struct auth **ret_auth)
     return bench;
 }
 
-/* Until the thread has checked one password. */
-static void wait_for_check(struct bench *bench, const struct auth *auth)
+/* Until the thread has checked the password that is on its way: that may be at once, and then the
+ * server has taken the result already. */
+static void wait_for_check(struct bench *bench, const struct auth *auth, int client_fd)
 {
-    struct pollfd ready = {.fd = auth_fd(auth), .events = POLLIN};
-
-    assert_int_equal(poll(&ready, 1, 10000), 1);
     settle(bench);
+    for (;;) {
+        struct pollfd ready[] = {{.fd = auth_fd(auth), .events = POLLIN},
+                                 {.fd = client_fd, .events = POLLIN}};
+
+        if (bench->fetch_count > 0 || poll(&ready[1], 1, 0) == 1)
+            return;
+        assert_true(poll(ready, ARRAY_SIZE(ready), 10000) > 0);
+        settle(bench);
+    }
 }
 
 static void a_password_is_asked_for_checked_and_remembered(void **state)
@@ -831,12 +838,10 @@ static void a_password_is_asked_for_checked_and_remembered(void **state)
     assert_contains(text, "HTTP/1.1 401 ");
     assert_contains(text, "WWW-Authenticate: Basic realm=\"wattribute\"");
     say(fd, WRONG);
-    settle(bench);
-    wait_for_check(bench, auth);
+    wait_for_check(bench, auth, fd);
     assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 401 ");
     say(fd, RIGHT);
-    settle(bench);
-    wait_for_check(bench, auth);
+    wait_for_check(bench, auth, fd);
     assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 200 OK");
     say(fd, RIGHT);
     settle(bench); /* without the thread */
@@ -859,7 +864,7 @@ static void a_collector_has_its_two_seconds_after_a_check_that_took_longer(void 
     http_server_run(bench->server); /* accepts */
     http_server_run(bench->server); /* reads */
     bench->clock.now_us += 3 * USEC_PER_SEC;
-    wait_for_check(bench, auth);
+    wait_for_check(bench, auth, fd);
     assert_int_equal(bench->fetch_count, 1);
     assert_string_equal(hear(fd, text, sizeof(text)), "");
     deliver(bench, 5, "up 1\n");
