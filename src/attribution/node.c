@@ -40,6 +40,14 @@ static struct node_meter *find_meter(struct node *node, const struct sample_mete
     return NULL;
 }
 
+/* As long as nobody says what workloads do, no meter can be divided: then all are only observed. */
+static int open_books(struct node *node, struct node_meter *meter)
+{
+    if (!is_booked(meter->kind) || meter->meter != LEDGER_NONE || node->round == 0)
+        return 0;
+    return ledger_add_meter(node->ledger, meter->kind, meter->id, 0, &meter->meter);
+}
+
 static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
 {
     struct node_meter meter = {
@@ -51,7 +59,7 @@ static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter
         .read_us = t_us,
     };
     struct node_meter *meters;
-    int r = 0;
+    int r;
 
     if (node->meter_count == NODE_METERS_MAX)
         return 0; /* no machine has so many; a fault in a source must not fill the memory */
@@ -62,8 +70,7 @@ static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter
     meter.id = strdup(reading->id);
     if (!meter.id)
         return -ENOMEM;
-    if (is_booked(meter.kind))
-        r = ledger_add_meter(node->ledger, meter.kind, meter.id, 0, &meter.meter);
+    r = open_books(node, &meter);
     if (r < 0) {
         free(meter.id);
         return r;
@@ -78,7 +85,8 @@ static int take_meter(struct node *node, uint64_t t_us, const struct sample_mete
 
     if (!meter)
         return add_meter(node, t_us, reading);
-    if (reading->breaks == meter->breaks && reading->counter_uj >= meter->counter_uj)
+    if (meter->meter != LEDGER_NONE && reading->breaks == meter->breaks &&
+        reading->counter_uj >= meter->counter_uj)
         meter->pending_uj += reading->counter_uj - meter->counter_uj;
     meter->counter_uj = reading->counter_uj;
     meter->breaks = reading->breaks;
@@ -234,6 +242,9 @@ static int take_usage(struct node *node, uint64_t t_us, const struct sample_usag
     int result = 0, r;
 
     node->round++;
+    for (size_t i = 0; i < node->meter_count; i++)
+        if ((r = open_books(node, &node->meters[i])) < 0)
+            result = r;
     for (size_t i = 0; i < usage->count; i++) {
         const struct sample_workload *workload = &usage->workloads[i];
 

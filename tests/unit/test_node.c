@@ -179,14 +179,27 @@ static void cgroups_of_one_workload_pay_together(void **state)
     pipeline_free(pipeline);
 }
 
-static void energy_before_the_first_report_is_a_gap(void **state)
+static void a_meter_has_no_books_before_somebody_says_what_workloads_do(void **state)
 {
     struct pipeline *pipeline = new_pipeline();
 
     (void)state;
     meter(pipeline, T0, METER_PACKAGE, "0", 0, 0);
     meter(pipeline, T0 + SECOND, METER_PACKAGE, "0", 7 * JOULE, 0);
+    assert_int_equal(pipeline->ledger.meter_count, 0);
     usage(pipeline, T0 + SECOND, (struct sample_usage){.is_first = true});
+    assert_int_equal(pipeline->ledger.meter_count, 1);
+    assert_int_equal(pipeline->ledger.meters[0].energy_uj, 0);
+    pipeline_free(pipeline);
+}
+
+static void energy_before_a_first_report_that_came_late_is_a_gap(void **state)
+{
+    struct pipeline *pipeline = started();
+
+    (void)state;
+    meter(pipeline, T0 + SECOND, METER_PACKAGE, "0", 7 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, (struct sample_usage){.is_first = true}); /* begins anew */
     assert_int_equal(unowned_uj(pipeline, METER_PACKAGE, UNOWNED_GAP), 7 * JOULE);
     assert_balanced(pipeline);
     pipeline_free(pipeline);
@@ -288,7 +301,8 @@ int main(void)
         cmocka_unit_test(what_a_quiet_machine_draws_is_idle),
         cmocka_unit_test(dram_energy_goes_by_memory_held_and_free_memory_is_idle),
         cmocka_unit_test(cgroups_of_one_workload_pay_together),
-        cmocka_unit_test(energy_before_the_first_report_is_a_gap),
+        cmocka_unit_test(a_meter_has_no_books_before_somebody_says_what_workloads_do),
+        cmocka_unit_test(energy_before_a_first_report_that_came_late_is_a_gap),
         cmocka_unit_test(a_break_in_the_count_invents_no_joule),
         cmocka_unit_test(meters_that_contain_others_are_observed_and_not_booked),
         cmocka_unit_test(a_workload_that_ended_keeps_what_it_used),
