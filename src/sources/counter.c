@@ -1,0 +1,54 @@
+#include "sources/counter.h"
+
+#include "core/macros.h"
+
+typedef unsigned __int128 u128;
+
+/* Registers are updated in steps, and the thread may be held up between the clock and the read. */
+static const uint64_t JITTER_US = 100000;
+
+void counter_limit(struct counter *counter, uint64_t range, uint64_t max_per_s)
+{
+    u128 gap_us = (u128)range * USEC_PER_SEC / 2 / MAX(max_per_s, (uint64_t)1);
+
+    counter->range = range;
+    counter->max_per_s = max_per_s;
+    counter->max_gap_us = (uint64_t)MIN(gap_us, (u128)UINT64_MAX);
+}
+
+static bool is_plausible(const struct counter *counter, uint64_t delta, uint64_t elapsed_us)
+{
+    u128 most = (u128)counter->max_per_s * ((u128)elapsed_us + JITTER_US) / USEC_PER_SEC;
+
+    return elapsed_us <= counter->max_gap_us && delta <= most;
+}
+
+bool counter_add(struct counter *counter, uint64_t t_us, uint64_t value)
+{
+    if (value > counter->range) {
+        counter_break(counter);
+        return false;
+    }
+    if (counter->has_last) {
+        uint64_t last = MIN(counter->last, counter->range); /* it may have been another one */
+        uint64_t delta = value >= last ? value - last : counter->range - last + value;
+        uint64_t total;
+
+        if (is_plausible(counter, delta, t_us - counter->last_us) &&
+            !__builtin_add_overflow(counter->total, delta, &total))
+            counter->total = total;
+        else
+            counter->breaks++;
+    }
+    counter->has_last = true;
+    counter->last = value;
+    counter->last_us = t_us;
+    return true;
+}
+
+void counter_break(struct counter *counter)
+{
+    if (counter->has_last)
+        counter->breaks++;
+    counter->has_last = false;
+}
