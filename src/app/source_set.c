@@ -86,6 +86,8 @@ static int open_one(struct source_set *set, size_t index, struct error *err)
 
     if (r < 0)
         return r;
+    if (ops->interval_max_us > 0)
+        unit.interval_us = MIN(unit.interval_us, ops->interval_max_us);
     snprintf(unit.name, sizeof(unit.name), "%s", ops->name);
     r = start(set, &unit, index);
     if (r < 0)

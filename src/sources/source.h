@@ -43,8 +43,9 @@ struct source_context {
 };
 
 struct source_ops {
-    const char *name;  /* the `source` label */
-    bool holds_device; /* SIGUSR1 closes it for a while */
+    const char *name;         /* the `source` label */
+    bool holds_device;        /* SIGUSR1 closes it for a while */
+    uint64_t interval_max_us; /* read at least so often, however long a window is; 0: once in it */
 
     /* Must not block. -ENODEV: not on this machine, or not asked for; silent, and tried again
      * later. Else 0 or -errno with a text. Units have none: they are opened by whoever found them.
