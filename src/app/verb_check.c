@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "app/check_identity.h"
+#include "app/check_rapl.h"
 #include "app/report.h"
 #include "core/macros.h"
 #include "model/host.h"
@@ -156,6 +157,7 @@ int verb_check(const struct cli *cli)
         return EXIT_USAGE;
     }
     check_nvml(report);
+    check_rapl(report, &host);
     check_processes(report, &host);
     check_identity(report, &host, options);
     buffer_init(&text, TEXT_CAP_BYTES);

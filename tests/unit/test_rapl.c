@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/check_rapl.h"
 #include "core/macros.h"
 #include "sources/rapl.h"
 
@@ -1086,6 +1087,44 @@ static void the_source_is_silent_in_a_replay_and_starts_without_permission(void 
     done_rig(&rig);
 }
 
+static const struct finding *find_finding(const struct report *report, const char *what)
+{
+    for (size_t i = 0; i < report->count; i++)
+        if (strcmp(report->findings[i].what, what) == 0)
+            return &report->findings[i];
+    fail_msg("nothing is said of '%s'", what);
+    return NULL;
+}
+
+static void check_tells_the_meters_the_way_and_what_is_missing(void **state)
+{
+    _cleanup_free_ struct report *report = calloc(1, sizeof(*report));
+    struct rig rig;
+
+    (void)state;
+    make_rig(&rig, intel);
+    write_zone(&rig, "intel-rapl:0", "package-0", "5", RANGE);
+    write_zone(&rig, "intel-rapl:0:0", "core", "0", RANGE);
+    check_rapl(report, &rig.host);
+    assert_int_equal(report->count, 4);
+    assert_string_equal(find_finding(report, "rapl")->detail, "2 meters, read by powercap");
+    assert_int_equal(find_finding(report, "rapl: package 0")->verdict, VERDICT_OK);
+    assert_int_equal(find_finding(report, "rapl: core 0")->verdict, VERDICT_MISSING);
+    assert_int_equal(find_finding(report, "rapl: dram")->verdict, VERDICT_LIMITED);
+    remove_tree(&rig, "class/powercap");
+    report->count = 0;
+    check_rapl(report, &rig.host);
+    assert_int_equal(report->count, 1);
+    assert_int_equal(report->findings[0].verdict, VERDICT_MISSING);
+    assert_non_null(strstr(report->findings[0].remedy, "modprobe intel_rapl_msr"));
+    write_file(&rig, "class/powercap/intel-rapl:0/other", "");
+    report->count = 0;
+    check_rapl(report, &rig.host);
+    assert_non_null(strstr(report->findings[0].detail, "the container hides"));
+    assert_non_null(strstr(report->findings[0].remedy, "run as root"));
+    done_rig(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1128,6 +1167,7 @@ int main(void)
         cmocka_unit_test(lists_of_cpus_are_numbers_and_ranges),
         cmocka_unit_test(a_vendor_is_told_by_its_number),
         cmocka_unit_test(the_source_is_silent_in_a_replay_and_starts_without_permission),
+        cmocka_unit_test(check_tells_the_meters_the_way_and_what_is_missing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
