@@ -1,0 +1,114 @@
+/*
+ * Usage: what a workload's cgroup has used and holds, as read; nothing is divided or smoothed.
+ *
+ * Absent is never zero: a value is there only if its bit is set. Counters count from the making of
+ * the cgroup and include all that was ever below it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/workload.h"
+
+enum usage_field {
+    /* Counters. The two halves of the CPU time add up to it. */
+    USAGE_CPU_US,
+    USAGE_CPU_USER_US,
+    USAGE_CPU_SYSTEM_US,
+    USAGE_CPU_PERIODS, /* of the quota, and those in which it was used up */
+    USAGE_CPU_THROTTLED_PERIODS,
+    USAGE_CPU_THROTTLED_US,
+    USAGE_MEMORY_FAILURES, /* how often the limit was hit */
+    USAGE_MEMORY_OOM_KILLS,
+    USAGE_CPU_SOME_US, /* pressure: at least one task waited; none could go on */
+    USAGE_CPU_FULL_US,
+    USAGE_MEMORY_SOME_US,
+    USAGE_MEMORY_FULL_US,
+    USAGE_IO_SOME_US,
+    USAGE_IO_FULL_US,
+
+    /* Gauges, from here on. */
+    USAGE_MEMORY_RSS_BYTES, /* anonymous */
+    USAGE_MEMORY_CACHE_BYTES,
+    USAGE_MEMORY_INACTIVE_FILE_BYTES, /* used less this is the working set */
+    USAGE_MEMORY_USED_BYTES,
+    USAGE_MEMORY_LIMIT_BYTES, /* the tightest on the way to the root; absent: there is none */
+    USAGE_MEMORY_SWAP_BYTES,
+    USAGE_PIDS, /* tasks, not processes */
+    USAGE_FIELDS,
+};
+
+#define USAGE_BIT(field) ((uint32_t)1 << (field))
+#define USAGE_COUNTERS   (USAGE_BIT(USAGE_MEMORY_RSS_BYTES) - 1)
+
+/* No counter gets there and no machine has that much memory: what is larger is "no limit", or a
+ * negative number that was printed as unsigned. */
+#define USAGE_VALUE_MAX (((uint64_t)1 << 62) - 1)
+
+enum usage_io_field {
+    USAGE_IO_READ_BYTES,
+    USAGE_IO_WRITTEN_BYTES,
+    USAGE_IO_READS,
+    USAGE_IO_WRITES,
+    USAGE_IO_FIELDS,
+};
+
+/* A byte may be counted for a disk and for what lies on it (LVM, md): not to be added up. */
+struct usage_io {
+    uint32_t major, minor;
+    uint32_t valid; /* by enum usage_io_field */
+    uint64_t values[USAGE_IO_FIELDS];
+};
+
+enum { USAGE_RDMA_NAME_BYTES = 32 };
+
+struct usage_rdma {
+    char device[USAGE_RDMA_NAME_BYTES];
+    bool has_handles, has_objects;
+    uint64_t handles, objects;
+};
+
+struct usage_hugetlb {
+    uint64_t page_bytes;
+    uint64_t used_bytes;
+};
+
+enum { USAGE_IO_MAX = 16, USAGE_RDMA_MAX = 8, USAGE_HUGETLB_MAX = 4 };
+
+struct usage {
+    uint32_t valid; /* by enum usage_field */
+    uint8_t io_count, rdma_count, hugetlb_count;
+    uint64_t values[USAGE_FIELDS];
+    struct usage_io io[USAGE_IO_MAX];
+    struct usage_rdma rdma[USAGE_RDMA_MAX];
+    struct usage_hugetlb hugetlb[USAGE_HUGETLB_MAX];
+    uint32_t left_out; /* values of devices beyond those caps */
+};
+
+/* The first one stays: nobody has two values of the same kind. */
+static inline void usage_set(struct usage *usage, enum usage_field field, uint64_t value)
+{
+    if (value > USAGE_VALUE_MAX || (usage->valid & USAGE_BIT(field)))
+        return;
+    usage->values[field] = value;
+    usage->valid |= USAGE_BIT(field);
+}
+
+static inline bool usage_has(const struct usage *usage, enum usage_field field)
+{
+    return usage->valid & USAGE_BIT(field);
+}
+
+#define USAGE_AROUND_NONE UINT32_MAX
+
+struct usage_owner {
+    struct workload_owner owner;
+    /* Of this very directory, never used again: one of the same name that is made later is another
+     * one. Two directories may have one owner. */
+    uint64_t id;
+    /* Index of the workload that this one is in, and whose numbers contain these. */
+    uint32_t around;
+    bool ended; /* these are its last numbers, and this is the last time that it is shown */
+    struct usage usage;
+};
