@@ -1,0 +1,166 @@
+#include "sources/cgroup/hierarchy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "core/fs.h"
+#include "core/macros.h"
+
+enum { MOUNTINFO_BYTES = 16 << 20 }; /* nodes with many pods have thousands of mounts */
+
+/* "\040" for a blank, also for tab, newline and backslash. False: it does not fit. */
+static bool unescape(struct span text, char *buffer, size_t size_bytes)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < text.len; i++) {
+        const char *at = text.data + i;
+
+        if (len + 1 >= size_bytes || *at == '\0')
+            return false;
+        if (*at == '\\' && text.len - i > 3 && at[1] >= '0' && at[1] <= '1' && at[2] >= '0' &&
+            at[2] <= '7' && at[3] >= '0' && at[3] <= '7') {
+            buffer[len++] = (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0'));
+            i += 3;
+        } else {
+            buffer[len++] = *at;
+        }
+    }
+    buffer[len] = '\0';
+    return len > 0 && !memchr(buffer, '\0', len);
+}
+
+static uint32_t controller_bit(struct span name)
+{
+    static const char *const names[CONTROLLERS] = {"cpu",  "cpuacct", "memory", "blkio",
+                                                   "pids", "rdma",    "hugetlb"};
+
+    for (size_t i = 0; i < CONTROLLERS; i++)
+        if (span_equals(name, names[i]))
+            return (uint32_t)1 << i;
+    return 0;
+}
+
+/* "/", or "/../.." as it is seen from a cgroup namespace further down. */
+static bool is_whole_tree(struct span root)
+{
+    if (root.len == 0 || root.data[0] != '/')
+        return false;
+    while (root.len > 0) {
+        struct span component = span_cut(&root, '/');
+
+        if (component.len > 0 && !span_equals(component, ".."))
+            return false;
+    }
+    return true;
+}
+
+/* "36 35 0:30 ROOT POINT OPTIONS [OPTIONAL ...] - TYPE SOURCE SUPER-OPTIONS": proc_pid_mountinfo(5)
+ */
+bool hierarchy_parse_mount(struct span line, struct hierarchy_mount *ret_mount)
+{
+    struct span root, point, type, options;
+    uint32_t controllers = 0;
+    bool unified;
+
+    for (int i = 0; i < 3; i++)
+        span_cut(&line, ' ');
+    root = span_cut(&line, ' ');
+    point = span_cut(&line, ' ');
+    while (line.len > 0 && !span_equals(span_cut(&line, ' '), "-"))
+        ;
+    type = span_cut(&line, ' ');
+    span_cut(&line, ' ');
+    options = span_cut(&line, ' ');
+    unified = span_equals(type, "cgroup2");
+    if (!unified && !span_equals(type, "cgroup"))
+        return false;
+    while (!unified && options.len > 0)
+        controllers |= controller_bit(span_cut(&options, ','));
+    if ((!unified && controllers == 0) || !is_whole_tree(root) ||
+        !unescape(point, ret_mount->point, sizeof(ret_mount->point)))
+        return false;
+    ret_mount->unified = unified;
+    ret_mount->controllers = controllers;
+    return true;
+}
+
+/* The node's /sys may be mounted anywhere in our own tree. */
+static int open_point(const struct host *host, const char *point)
+{
+    const char *in_sysfs = strstr(point, "/fs/cgroup");
+    int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+
+    if (in_sysfs)
+        return openat(host->sysfs_fd, in_sysfs + 1, flags);
+    return openat(host->rootfs_fd, point[1] ? point + 1 : ".", flags);
+}
+
+static bool is_wanted(const struct hierarchies *hierarchies, const struct hierarchy_mount *mount)
+{
+    if (mount->unified)
+        return hierarchies->unified == HIERARCHY_NONE;
+    for (size_t i = 0; i < CONTROLLERS; i++)
+        if ((mount->controllers & 1U << i) && hierarchies->homes[i] == HIERARCHY_NONE)
+            return true;
+    return false;
+}
+
+static void add_mount(const struct host *host, struct hierarchies *hierarchies,
+                      const struct hierarchy_mount *mount)
+{
+    int index = (int)hierarchies->count, fd;
+
+    if (hierarchies->count == HIERARCHIES_MAX || mount->point[0] != '/' ||
+        !is_wanted(hierarchies, mount) || (fd = open_point(host, mount->point)) < 0)
+        return;
+    hierarchies->fds[hierarchies->count++] = fd;
+    if (mount->unified)
+        hierarchies->unified = index;
+    for (size_t i = 0; i < CONTROLLERS; i++)
+        if ((mount->controllers & 1U << i) && hierarchies->homes[i] == HIERARCHY_NONE)
+            hierarchies->homes[i] = index;
+}
+
+static void add_mounts(const struct host *host, const char *mountinfo,
+                       struct hierarchies *hierarchies)
+{
+    _cleanup_close_ int fd = openat(host->procfs_fd, mountinfo, O_RDONLY | O_CLOEXEC);
+    _cleanup_free_ char *data = NULL;
+    struct hierarchy_mount mount;
+    struct span text = {NULL, 0};
+
+    if (fd < 0 || fs_read_fd(fd, MOUNTINFO_BYTES, &data, &text.len) < 0)
+        return;
+    text.data = data;
+    while (text.len > 0)
+        if (hierarchy_parse_mount(span_cut(&text, '\n'), &mount))
+            add_mount(host, hierarchies, &mount);
+}
+
+int hierarchies_open(const struct host *host, struct hierarchies *ret_hierarchies)
+{
+    struct hierarchies found = {.unified = HIERARCHY_NONE};
+
+    for (size_t i = 0; i < CONTROLLERS; i++)
+        found.homes[i] = HIERARCHY_NONE;
+    /* The node's own, where our namespace does not tell: a container may have been given /sys only.
+     */
+    add_mounts(host, "self/mountinfo", &found);
+    add_mounts(host, "1/mountinfo", &found);
+    if (found.count == 0)
+        return -ENOENT;
+    for (size_t i = 0; i < CONTROLLERS; i++)
+        if (found.homes[i] == HIERARCHY_NONE)
+            found.homes[i] = found.unified;
+    *ret_hierarchies = found;
+    return 0;
+}
+
+void hierarchies_close(struct hierarchies *hierarchies)
+{
+    for (size_t i = 0; i < hierarchies->count; i++)
+        cleanup_close(&hierarchies->fds[i]);
+    hierarchies->count = 0;
+}
