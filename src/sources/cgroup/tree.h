@@ -1,0 +1,83 @@
+/*
+ * The directories of the cgroup hierarchies that are workloads, kept up to date without walking
+ * through all of them: the kernel says what comes and goes (watch.h). Directories that it does not
+ * watch for us are listed at each update, all others only by a rescan. Not thread-safe.
+ *
+ * A path that is in several hierarchies is one node. Its identity are the path and the inode
+ * numbers: a directory that was removed and made again is another one, and has another inode
+ * (measured on v1 and v2). If it was replaced in one hierarchy, it has ended in all: runtimes
+ * remove all of them before they make new ones.
+ *
+ * Users may make as many cgroups as they like in what is delegated to them. So there are caps, one
+ * of them for what is inside of a workload: whoever makes too many takes nobody else's room.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/map.h"
+#include "model/workload.h"
+#include "sources/cgroup/hierarchy.h"
+#include "sources/cgroup/node.h"
+#include "sources/cgroup/watch.h"
+
+enum {
+    CGROUP_WORKLOADS_MAX = 16384,
+    CGROUP_INNER_MAX = 2048, /* nodes inside of one workload */
+};
+
+enum cgroup_verdict {
+    CGROUP_IS_PASSAGE,  /* no workload, but some may be below */
+    CGROUP_IS_WORKLOAD, /* and all below is part of it */
+    CGROUP_IS_HOLDER,   /* a workload, and below may be others: a unit, a user */
+    CGROUP_IS_NOTHING,  /* neither it nor what is below */
+};
+
+/*
+ * Whose is this path ("/a/b", as in /proc/PID/cgroup)? Writes the owner of workloads and holders. A
+ * directory whose owner is that of the holder around it is part of that one.
+ */
+typedef enum cgroup_verdict cgroup_find_owner(void *context, const char *path,
+                                              struct workload_owner *ret_owner);
+
+/* Called during updates only. */
+struct cgroup_observer {
+    cgroup_find_owner *find_owner;
+    void *owner_context;
+    /* False: there is no room for it. */
+    bool (*appeared)(void *context, struct cgroup_node *node, const struct workload_owner *owner);
+    void (*joined)(void *context, struct cgroup_node *node); /* one more hierarchy, or the first */
+    void (*ended)(void *context, struct cgroup_node *node);  /* the last time that it is valid */
+    void *context;
+};
+
+struct cgroup_tree {
+    const struct hierarchies *hierarchies;
+    struct cgroup_observer observer;
+    struct cgroup_nodes nodes;
+    struct cgroup_node *root;
+    struct watch watch;
+    struct map by_watch; /* to the index of a node */
+    size_t watch_count, watches_max;
+    size_t unwatched_count; /* directories that must be listed */
+    size_t workload_count, workloads_max;
+    uint64_t listings;
+    uint64_t left_out; /* directories beyond the caps, at the last rescan and since */
+};
+
+/* 0 or -ENOMEM. What is passed stays the caller's. The tree is empty before its first rescan. */
+int cgroup_tree_init(struct cgroup_tree *tree, const struct hierarchies *hierarchies,
+                     const struct cgroup_observer *observer);
+void cgroup_tree_done(struct cgroup_tree *tree);
+
+/* Lower caps, for what is to come. */
+void cgroup_tree_set_caps(struct cgroup_tree *tree, size_t workloads, size_t watches);
+
+/* What has come and gone since the last time; with `rescan`, all is looked at. May block as long as
+ * the file system does. */
+void cgroup_tree_update(struct cgroup_tree *tree, bool rescan);
+
+/* A descriptor of its directory in that hierarchy, if it still is the very same one; or -errno. */
+int cgroup_tree_open(const struct cgroup_tree *tree, const struct cgroup_node *node,
+                     size_t hierarchy);
