@@ -1,0 +1,437 @@
+#include "sources/cgroup/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/fs.h"
+#include "core/macros.h"
+#include "sources/cgroup/cpu_stat.h"
+#include "sources/cgroup/files.h"
+#include "sources/cgroup/keyed.h"
+
+enum {
+    BUFFER_BYTES = 64 << 10, /* the longest are memory.stat and io.stat, of a few KiB */
+    FILES_FOR_OTHERS = 1024,
+};
+
+#define NO_LIMIT UINT64_MAX
+_Static_assert(CGROUP_FILES_MAX <= 64, "a bit for each file");
+
+struct workload {
+    struct cgroup_node *node; /* NULL: it has ended */
+    int fds[CGROUP_FILES_MAX];
+    size_t fd_count;
+    uint64_t opened; /* bits of the files that were open at some time */
+    uint32_t first_turn;
+    bool must_open;
+    bool is_read; /* at least once */
+    uint64_t limit_bytes;
+};
+
+struct cgroup_reader {
+    struct hierarchies hierarchies;
+    struct cgroup_files files;
+    struct cgroup_tree tree;
+    struct usage_owner *items;
+    struct workload *workloads; /* of the items */
+    size_t count, capacity;
+    size_t kept_files, kept_files_max;
+    uint64_t last_id;
+    uint32_t turn; /* rescans, from 1 on */
+    struct cgroup_reader_stats stats;
+    char buffer[BUFFER_BYTES];
+};
+
+/* From here on: the descriptors of a workload. */
+
+static void close_files(struct cgroup_reader *reader, struct workload *workload)
+{
+    for (size_t i = 0; i < reader->files.count; i++) {
+        cleanup_close(&workload->fds[i]);
+        workload->fds[i] = -1;
+    }
+    reader->kept_files -= workload->fd_count;
+    workload->fd_count = 0;
+}
+
+/* The directory of a workload in each hierarchy, opened when it is needed. */
+struct directories {
+    int fds[HIERARCHIES_MAX];
+    bool are_tried[HIERARCHIES_MAX];
+};
+
+static int open_directory(const struct cgroup_reader *reader, const struct workload *workload,
+                          int hierarchy, struct directories *directories)
+{
+    if (directories->are_tried[hierarchy])
+        return directories->fds[hierarchy];
+    directories->are_tried[hierarchy] = true;
+    directories->fds[hierarchy] =
+        workload->node->inodes[hierarchy] != 0
+            ? cgroup_tree_open(&reader->tree, workload->node, (size_t)hierarchy)
+            : -ENOENT;
+    return directories->fds[hierarchy];
+}
+
+static void close_directories(struct directories *directories)
+{
+    for (size_t i = 0; i < HIERARCHIES_MAX; i++)
+        if (directories->are_tried[i])
+            cleanup_close(&directories->fds[i]);
+}
+
+static bool is_out_of_files(int error)
+{
+    return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
+}
+
+/* 0 or -errno. */
+static int open_file(struct cgroup_reader *reader, struct workload *workload, size_t index,
+                     struct directories *directories)
+{
+    const struct cgroup_file *file = &reader->files.items[index];
+    int dir_fd = open_directory(reader, workload, file->hierarchy, directories), fd;
+
+    if (dir_fd < 0)
+        return dir_fd;
+    fd = openat(dir_fd, file->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    workload->fds[index] = fd;
+    workload->opened |= (uint64_t)1 << index;
+    workload->fd_count++;
+    reader->kept_files++;
+    return 0;
+}
+
+/* Those that are not open yet. A controller may be enabled later. */
+static void open_files(struct cgroup_reader *reader, struct workload *workload)
+{
+    struct directories directories = {.are_tried = {false}};
+    uint32_t told = 0;
+    int r = 0;
+
+    for (size_t i = 0; i < reader->files.count && !is_out_of_files(r); i++) {
+        const struct cgroup_file *file = &reader->files.items[i];
+
+        if (workload->fds[i] < 0 && cgroup_file_is_wanted(file, told))
+            r = open_file(reader, workload, i, &directories);
+        if (workload->fds[i] >= 0)
+            told |= file->tells;
+    }
+    close_directories(&directories);
+    workload->must_open = is_out_of_files(r);
+    if (!workload->must_open)
+        return;
+    reader->stats.unread++;
+    close_files(reader, workload);
+}
+
+/* Young ones are looked at again soon, others less and less often. */
+static bool is_due(const struct cgroup_reader *reader, const struct workload *workload)
+{
+    uint32_t age = reader->turn - workload->first_turn;
+
+    return (age & (age - 1)) == 0;
+}
+
+/* From here on: limits of cgroup v2. They count for all below, and they hardly ever change. */
+
+static uint64_t read_limit(struct cgroup_reader *reader, const struct cgroup_node *node)
+{
+    int root_fd = reader->hierarchies.fds[reader->hierarchies.unified];
+    char path[CGROUP_PATH_BYTES], name[CGROUP_PATH_BYTES + sizeof("/memory.max")];
+    struct span text = {reader->buffer, 0};
+    uint64_t limit_bytes;
+
+    if (!node->parent || !cgroup_node_path(node, path)) /* the root has none */
+        return NO_LIMIT;
+    snprintf(name, sizeof(name), "%s/memory.max", path + 1);
+    if (fs_read_at(root_fd, name, reader->buffer, sizeof(reader->buffer), &text.len) < 0 ||
+        keyed_parse_number(text, &limit_bytes) < 0)
+        return NO_LIMIT;
+    return limit_bytes;
+}
+
+static uint64_t find_limit(struct cgroup_reader *reader, struct cgroup_node *node)
+{
+    if (node->limit_turn != reader->turn) {
+        uint64_t above = node->parent ? find_limit(reader, node->parent) : NO_LIMIT;
+
+        node->limit_bytes = MIN(read_limit(reader, node), above);
+        node->limit_turn = reader->turn;
+    }
+    return node->limit_bytes;
+}
+
+static bool has_limits(const struct cgroup_reader *reader)
+{
+    int unified = reader->hierarchies.unified;
+
+    return unified != HIERARCHY_NONE && reader->hierarchies.homes[CONTROLLER_MEMORY] == unified;
+}
+
+/* From here on: one cycle. */
+
+static void read_file(struct cgroup_reader *reader, const struct cgroup_file *file, int fd,
+                      const struct usage *last, struct usage *usage)
+{
+    ssize_t len = pread(fd, reader->buffer, sizeof(reader->buffer), 0);
+
+    reader->stats.files_read++;
+    if (len >= 0 && (size_t)len < sizeof(reader->buffer))
+        cgroup_file_parse_usage(file, (struct span){reader->buffer, (size_t)len}, usage);
+    else if (len < 0 && errno == ENODEV)
+        cgroup_file_keep_usage(file, last, usage);
+    else
+        reader->stats.files_failed++;
+}
+
+static void read_files(struct cgroup_reader *reader, struct workload *workload, struct usage *usage)
+{
+    struct usage last = *usage;
+
+    usage->valid = usage->left_out = 0;
+    usage->io_count = usage->rdma_count = usage->hugetlb_count = 0;
+    for (size_t i = 0; i < reader->files.count; i++)
+        if (workload->fds[i] >= 0)
+            read_file(reader, &reader->files.items[i], workload->fds[i], &last, usage);
+        else if (workload->opened & (uint64_t)1 << i)
+            cgroup_file_keep_usage(&reader->files.items[i], &last, usage);
+    cpu_stat_divide(usage, &last);
+    usage_set(usage, USAGE_MEMORY_LIMIT_BYTES, workload->limit_bytes);
+    workload->is_read = true;
+}
+
+/* Totals stay true while nobody can look, what is held now does not. */
+static void forget_gauges(struct usage *usage)
+{
+    usage->valid &= USAGE_COUNTERS;
+    usage->rdma_count = usage->hugetlb_count = 0;
+}
+
+static void read_workload(struct cgroup_reader *reader, size_t index, bool rescan)
+{
+    struct workload *workload = &reader->workloads[index];
+    struct usage *usage = &reader->items[index].usage;
+    bool may_keep =
+        reader->kept_files - workload->fd_count + reader->files.count <= reader->kept_files_max;
+
+    if (workload->must_open || (rescan && is_due(reader, workload)))
+        open_files(reader, workload);
+    if (has_limits(reader))
+        workload->limit_bytes = find_limit(reader, workload->node);
+    if (workload->fd_count > 0)
+        read_files(reader, workload, usage);
+    else
+        forget_gauges(usage);
+    if (may_keep)
+        return;
+    reader->stats.unkept++;
+    close_files(reader, workload);
+    workload->must_open = true;
+}
+
+static void remove_item(struct cgroup_reader *reader, size_t index)
+{
+    size_t last = --reader->count;
+
+    if (index == last)
+        return;
+    reader->items[index] = reader->items[last];
+    reader->workloads[index] = reader->workloads[last];
+    if (reader->workloads[index].node)
+        reader->workloads[index].node->workload = (uint32_t)index;
+}
+
+static bool has_ended(const struct workload *workload)
+{
+    return !workload->node;
+}
+
+/* It came and went between two cycles. */
+static bool was_never_read(const struct workload *workload)
+{
+    return !workload->node && !workload->is_read;
+}
+
+static void remove_items(struct cgroup_reader *reader, bool (*is_meant)(const struct workload *))
+{
+    for (size_t i = reader->count; i-- > 0;)
+        if (is_meant(&reader->workloads[i]))
+            remove_item(reader, i);
+}
+
+static void set_around(struct cgroup_reader *reader)
+{
+    for (size_t i = 0; i < reader->count; i++) {
+        const struct cgroup_node *node = reader->workloads[i].node;
+
+        reader->items[i].around = node && node->around ? node->around->workload : USAGE_AROUND_NONE;
+    }
+}
+
+void cgroup_reader_read(struct cgroup_reader *reader, bool rescan)
+{
+    rescan |= reader->turn == 0;
+    reader->turn += rescan;
+    reader->stats = (struct cgroup_reader_stats){0};
+    remove_items(reader, has_ended);
+    cgroup_tree_update(&reader->tree, rescan);
+    remove_items(reader, was_never_read);
+    for (size_t i = 0; i < reader->count; i++)
+        if (reader->workloads[i].node)
+            read_workload(reader, i, rescan);
+    set_around(reader);
+}
+
+/* From here on: what the tree tells. */
+
+static bool make_room(struct cgroup_reader *reader)
+{
+    size_t capacity = MAX(reader->capacity * 2, (size_t)16);
+    struct usage_owner *items;
+    struct workload *workloads;
+
+    if (reader->count < reader->capacity)
+        return true;
+    items = realloc(reader->items, capacity * sizeof(*items));
+    if (!items)
+        return false;
+    reader->items = items;
+    workloads = realloc(reader->workloads, capacity * sizeof(*workloads));
+    if (!workloads)
+        return false;
+    reader->workloads = workloads;
+    reader->capacity = capacity;
+    return true;
+}
+
+static bool take_appeared(void *context, struct cgroup_node *node,
+                          const struct workload_owner *owner)
+{
+    struct cgroup_reader *reader = context;
+    struct workload *workload;
+
+    if (!make_room(reader))
+        return false;
+    node->workload = (uint32_t)reader->count;
+    workload = &reader->workloads[reader->count];
+    *workload = (struct workload){
+        .node = node, .first_turn = reader->turn, .must_open = true, .limit_bytes = NO_LIMIT};
+    memset(workload->fds, -1, sizeof(workload->fds));
+    reader->items[reader->count++] =
+        (struct usage_owner){.owner = *owner, .id = ++reader->last_id, .around = USAGE_AROUND_NONE};
+    return true;
+}
+
+static void take_joined(void *context, struct cgroup_node *node)
+{
+    struct cgroup_reader *reader = context;
+
+    reader->workloads[node->workload].must_open = true;
+}
+
+static void take_ended(void *context, struct cgroup_node *node)
+{
+    struct cgroup_reader *reader = context;
+    struct workload *workload = &reader->workloads[node->workload];
+
+    close_files(reader, workload);
+    workload->node = NULL;
+    reader->items[node->workload].ended = true;
+}
+
+/* From here on: the reader as a whole. */
+
+static size_t find_files_max(void)
+{
+    struct rlimit limit;
+    size_t files;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 0;
+    files = (size_t)limit.rlim_cur;
+    return MAX(files / 2, files > FILES_FOR_OTHERS ? files - FILES_FOR_OTHERS : 0);
+}
+
+int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner, void *context,
+                      struct cgroup_reader **ret_reader)
+{
+    struct cgroup_reader *reader = calloc(1, sizeof(*reader));
+    const struct cgroup_observer observer = {.find_owner = find_owner,
+                                             .owner_context = context,
+                                             .appeared = take_appeared,
+                                             .joined = take_joined,
+                                             .ended = take_ended,
+                                             .context = reader};
+    int r;
+
+    if (!reader)
+        return -ENOMEM;
+    r = hierarchies_open(host, &reader->hierarchies);
+    if (r < 0) {
+        free(reader);
+        return r;
+    }
+    cgroup_files_choose(&reader->hierarchies, host, &reader->files);
+    reader->kept_files_max = find_files_max();
+    r = cgroup_tree_init(&reader->tree, &reader->hierarchies, &observer);
+    if (r < 0) {
+        hierarchies_close(&reader->hierarchies);
+        free(reader);
+        return r;
+    }
+    *ret_reader = reader;
+    return 0;
+}
+
+void cgroup_reader_free(struct cgroup_reader *reader)
+{
+    if (!reader)
+        return;
+    for (size_t i = 0; i < reader->count; i++)
+        close_files(reader, &reader->workloads[i]);
+    cgroup_tree_done(&reader->tree);
+    hierarchies_close(&reader->hierarchies);
+    free(reader->items);
+    free(reader->workloads);
+    free(reader);
+}
+
+void cgroup_reader_set_caps(struct cgroup_reader *reader, size_t workloads, size_t files,
+                            size_t watches)
+{
+    reader->kept_files_max = MIN(files, reader->kept_files_max);
+    cgroup_tree_set_caps(&reader->tree, workloads, watches);
+}
+
+const struct usage_owner *cgroup_reader_items(const struct cgroup_reader *reader, size_t *ret_count)
+{
+    *ret_count = reader->count;
+    return reader->items;
+}
+
+void cgroup_reader_get_stats(const struct cgroup_reader *reader,
+                             struct cgroup_reader_stats *ret_stats)
+{
+    *ret_stats = reader->stats;
+    ret_stats->workloads = reader->tree.workload_count;
+    ret_stats->left_out = reader->tree.left_out;
+    ret_stats->watched = reader->tree.watch_count;
+    ret_stats->listed = reader->tree.unwatched_count;
+}
+
+void cgroup_reader_for_each_file(const struct cgroup_reader *reader,
+                                 void (*take)(void *context, int fd), void *context)
+{
+    for (size_t i = 0; i < reader->count; i++)
+        for (size_t f = 0; f < reader->files.count; f++)
+            if (reader->workloads[i].fds[f] >= 0)
+                take(context, reader->workloads[i].fds[f]);
+}
