@@ -31,9 +31,10 @@ lint: setup-lint
 	@tools/lint
 
 bench: build
-	@ninja -C $(BUILD) bench/attribution_cost bench/process_scan
+	@ninja -C $(BUILD) bench/attribution_cost bench/cgroup_read bench/process_scan
 	@bench/exporter-cost $(BUILD)/wattribute
 	@$(BUILD)/bench/attribution_cost
+	@$(BUILD)/bench/cgroup_read
 	@$(BUILD)/bench/process_scan
 
 setup-%:
