@@ -1,0 +1,86 @@
+/*
+ * One byte that chooses the parser, then the text of a cgroup file or of mountinfo: any bytes give
+ * values within bounds. To read a text twice changes nothing, as nobody has two values of a kind.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+#include "sources/cgroup/cpu_stat.h"
+#include "sources/cgroup/hierarchy.h"
+#include "sources/cgroup/io_stat.h"
+#include "sources/cgroup/keyed.h"
+#include "sources/cgroup/memory_stat.h"
+#include "sources/cgroup/pressure.h"
+#include "sources/cgroup/rdma.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(const struct usage *usage)
+{
+    if (usage->io_count > USAGE_IO_MAX || usage->rdma_count > USAGE_RDMA_MAX ||
+        usage->valid >> USAGE_FIELDS)
+        abort();
+    for (size_t i = 0; i < USAGE_FIELDS; i++)
+        if (usage_has(usage, (enum usage_field)i) && usage->values[i] > USAGE_VALUE_MAX)
+            abort();
+    for (size_t i = 0; i < usage->io_count; i++)
+        if (usage->io[i].valid == 0)
+            abort();
+    for (size_t i = 0; i < usage->rdma_count; i++)
+        if (!memchr(usage->rdma[i].device, '\0', sizeof(usage->rdma[i].device)))
+            abort();
+}
+
+static void parse_mountinfo(struct span text)
+{
+    struct hierarchy_mount mount;
+
+    while (text.len > 0)
+        if (hierarchy_parse_mount(span_cut(&text, '\n'), &mount) &&
+            (!memchr(mount.point, '\0', sizeof(mount.point)) ||
+             (mount.controllers == 0) != mount.unified))
+            abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static void (*const parsers[])(struct span, struct usage *) = {
+        cpu_stat_parse,
+        cpu_stat_parse_v1,
+        cpu_stat_parse_cpuacct,
+        cpu_stat_parse_cpuacct_usage,
+        memory_stat_parse,
+        memory_stat_parse_v1,
+        memory_stat_parse_events,
+        memory_stat_parse_oom_control,
+        io_stat_parse,
+        io_stat_parse_blkio_bytes,
+        io_stat_parse_blkio_counts,
+        pressure_parse_cpu,
+        rdma_parse,
+    };
+    struct usage usage = {0}, again;
+    struct span text;
+    size_t choice;
+
+    if (size < 2)
+        return 0;
+    text = (struct span){(const char *)data + 1, size - 1};
+    choice = (size_t)(data[0] - 'a') % (ARRAY_SIZE(parsers) + 1);
+    if (choice == ARRAY_SIZE(parsers)) {
+        parse_mountinfo(text);
+        return 0;
+    }
+    parsers[choice](text, &usage);
+    check(&usage);
+    again = usage;
+    parsers[choice](text, &again);
+    again.left_out = usage.left_out; /* counted again */
+    if (memcmp(&usage, &again, sizeof(usage)) != 0)
+        abort();
+    cpu_stat_divide(&usage, &again);
+    check(&usage);
+    return 0;
+}
