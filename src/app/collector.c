@@ -13,6 +13,7 @@
 
 #include "app/attached_set.h"
 #include "app/bodies.h"
+#include "app/cgroup_verdict.h"
 #include "app/channel.h"
 #include "app/runtime_log.h"
 #include "app/self.h"
@@ -553,6 +554,7 @@ int collector_open(const struct collector_options *options, struct collector **r
                         .nvml_library = "libnvidia-ml.so.1",
                         .recall = recall,
                         .recall_context = collector->events,
+                        .judge_cgroup = cgroup_verdict_find,
                     },
                     collector->wake_fd, options->options->process_scan_interval_us);
     if (r == 0)

@@ -110,6 +110,17 @@ static int reserve_members(struct node *node)
     return 0;
 }
 
+/* False: no owner has texts so long. */
+static bool put(char *text, size_t size_bytes, const char *from)
+{
+    size_t len = strlen(from);
+
+    if (len >= size_bytes)
+        return false;
+    memcpy(text, from, len + 1);
+    return true;
+}
+
 static int note_member(struct node *node, const struct workload_owner *owner, uint64_t cpu_us,
                        uint64_t memory_bytes)
 {
@@ -237,6 +248,15 @@ static int note_system(struct node *node, const struct sample_usage *usage)
                        usage->memory_used_bytes - MIN(usage->memory_used_bytes, memory_bytes));
 }
 
+/* Without a meter that is booked nobody needs to know who did what. */
+static bool has_books(const struct node *node)
+{
+    for (size_t i = 0; i < node->meter_count; i++)
+        if (node->meters[i].meter != LEDGER_NONE)
+            return true;
+    return false;
+}
+
 static int take_usage(struct node *node, uint64_t t_us, const struct sample_usage *usage)
 {
     int result = 0, r;
@@ -245,10 +265,17 @@ static int take_usage(struct node *node, uint64_t t_us, const struct sample_usag
     for (size_t i = 0; i < node->meter_count; i++)
         if ((r = open_books(node, &node->meters[i])) < 0)
             result = r;
+    if (!has_books(node))
+        return result;
     for (size_t i = 0; i < usage->count; i++) {
         const struct sample_workload *workload = &usage->workloads[i];
+        struct workload_owner owner = {.kind = workload->kind};
 
-        r = note_member(node, workload->owner, workload->cpu_us, workload->memory_bytes);
+        if (!put(owner.id, sizeof(owner.id), workload->id) ||
+            !put(owner.container_id, sizeof(owner.container_id), workload->container_id) ||
+            !put(owner.pod_uid, sizeof(owner.pod_uid), workload->pod_uid))
+            continue;
+        r = note_member(node, &owner, workload->cpu_us, workload->memory_bytes);
         result = r < 0 ? r : result;
     }
     r = note_system(node, usage);

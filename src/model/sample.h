@@ -126,7 +126,8 @@ struct sample_node_power {
 /* What a workload did since the last sample of its kind. One that has several cgroups comes several
  * times. */
 struct sample_workload {
-    const struct workload_owner *owner;
+    enum workload_kind kind; /* this and the texts: as in struct workload_owner */
+    const char *id, *container_id, *pod_uid;
     uint64_t cpu_us;
     uint64_t memory_bytes; /* that it holds now */
 };

@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "model/batch.h"
+#include "model/cgroup_verdict.h"
 #include "model/host.h"
 
 struct source_ops;
@@ -39,7 +40,8 @@ struct source_context {
     int (*recall)(void *recall_context, uint32_t pid, struct arena *arena,
                   struct sample_process *ret_process);
     void *recall_context;
-    void *owner; /* of add_unit */
+    cgroup_find_owner *judge_cgroup; /* NULL: cgroups are not read */
+    void *owner;                     /* of add_unit */
 };
 
 struct source_ops {

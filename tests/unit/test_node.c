@@ -22,6 +22,14 @@
 static const struct workload_owner alice = {.kind = WORKLOAD_USER, .id = "1000"};
 static const struct workload_owner job = {.kind = WORKLOAD_SLURM, .id = "31"};
 
+#define WORKLOAD(k, i, cpu, memory)                                                                \
+    {                                                                                              \
+        .kind = (k), .id = (i), .container_id = "", .pod_uid = "", .cpu_us = (cpu),                \
+        .memory_bytes = (memory)                                                                   \
+    }
+#define ALICE(cpu, memory) WORKLOAD(WORKLOAD_USER, "1000", cpu, memory)
+#define JOB(cpu, memory)   WORKLOAD(WORKLOAD_SLURM, "31", cpu, memory)
+
 static struct pipeline *new_pipeline(void)
 {
     struct pipeline *pipeline;
@@ -119,7 +127,7 @@ static struct sample_usage report(const struct sample_workload *workloads, size_
 
 static void package_energy_goes_by_cpu_time_and_the_rest_of_it_is_the_system(void **state)
 {
-    const struct sample_workload workloads[] = {{&alice, 600000, 0}, {&job, 200000, 0}};
+    const struct sample_workload workloads[] = {ALICE(600000, 0), JOB(200000, 0)};
     struct pipeline *pipeline = started();
 
     (void)state;
@@ -134,7 +142,7 @@ static void package_energy_goes_by_cpu_time_and_the_rest_of_it_is_the_system(voi
 
 static void what_a_quiet_machine_draws_is_idle(void **state)
 {
-    const struct sample_workload workloads[] = {{&alice, 2 * SECOND, 0}};
+    const struct sample_workload workloads[] = {ALICE(2 * SECOND, 0)};
     struct pipeline *pipeline = started();
 
     (void)state;
@@ -153,7 +161,7 @@ static void what_a_quiet_machine_draws_is_idle(void **state)
 
 static void dram_energy_goes_by_memory_held_and_free_memory_is_idle(void **state)
 {
-    const struct sample_workload workloads[] = {{&alice, 0, 30 * GIB}, {&job, 0, 10 * GIB}};
+    const struct sample_workload workloads[] = {ALICE(0, 30 * GIB), JOB(0, 10 * GIB)};
     struct pipeline *pipeline = started();
 
     (void)state;
@@ -169,7 +177,7 @@ static void dram_energy_goes_by_memory_held_and_free_memory_is_idle(void **state
 
 static void cgroups_of_one_workload_pay_together(void **state)
 {
-    const struct sample_workload workloads[] = {{&job, 300000, 0}, {&job, 700000, 0}};
+    const struct sample_workload workloads[] = {JOB(300000, 0), JOB(700000, 0)};
     struct pipeline *pipeline = started();
 
     (void)state;
@@ -245,7 +253,7 @@ static void meters_that_contain_others_are_observed_and_not_booked(void **state)
 
 static void a_workload_that_ended_keeps_what_it_used(void **state)
 {
-    const struct sample_workload workloads[] = {{&job, SECOND, 0}};
+    const struct sample_workload workloads[] = {JOB(SECOND, 0)};
     struct pipeline *pipeline = started();
 
     (void)state;
@@ -269,16 +277,15 @@ static void an_hour_of_workloads_that_come_and_go_balances_at_every_step(void **
 
     (void)state;
     for (uint64_t i = 1; i <= 3600; i++) {
-        struct workload_owner owners[8];
+        char ids[8][8];
         struct sample_workload workloads[8];
         size_t count = random_u64(&random) % 8;
 
         for (size_t w = 0; w < count; w++) {
-            owners[w] = (struct workload_owner){.kind = WORKLOAD_SLURM};
-            snprintf(owners[w].id, sizeof(owners[w].id), "%u",
-                     (unsigned)(random_u64(&random) % 100));
-            workloads[w] = (struct sample_workload){&owners[w], random_u64(&random) % SECOND,
-                                                    random_u64(&random) % (20 * GIB)};
+            snprintf(ids[w], sizeof(ids[w]), "%u", (unsigned)(random_u64(&random) % 100));
+            workloads[w] = (struct sample_workload)WORKLOAD(WORKLOAD_SLURM, ids[w],
+                                                            random_u64(&random) % SECOND,
+                                                            random_u64(&random) % (20 * GIB));
         }
         breaks += random_u64(&random) % 200 == 0;
         package_uj += random_u64(&random) % (300 * JOULE);

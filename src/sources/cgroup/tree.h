@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "core/map.h"
+#include "model/cgroup_verdict.h"
 #include "model/workload.h"
 #include "sources/cgroup/hierarchy.h"
 #include "sources/cgroup/node.h"
@@ -26,20 +27,6 @@ enum {
     CGROUP_WORKLOADS_MAX = 16384,
     CGROUP_INNER_MAX = 2048, /* nodes inside of one workload */
 };
-
-enum cgroup_verdict {
-    CGROUP_IS_PASSAGE,  /* no workload, but some may be below */
-    CGROUP_IS_WORKLOAD, /* and all below is part of it */
-    CGROUP_IS_HOLDER,   /* a workload, and below may be others: a unit, a user */
-    CGROUP_IS_NOTHING,  /* neither it nor what is below */
-};
-
-/*
- * Whose is this path ("/a/b", as in /proc/PID/cgroup)? Writes the owner of workloads and holders. A
- * directory whose owner is that of the holder around it is part of that one.
- */
-typedef enum cgroup_verdict cgroup_find_owner(void *context, const char *path,
-                                              struct workload_owner *ret_owner);
 
 /* Called during updates only. */
 struct cgroup_observer {
