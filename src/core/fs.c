@@ -43,6 +43,22 @@ int fs_read_at(int dir_fd, const char *path, char *buffer, size_t size_bytes, si
     return 0;
 }
 
+int fs_read_kept(int fd, char *buffer, size_t size_bytes, size_t *ret_len)
+{
+    ssize_t n;
+
+    do
+        n = pread(fd, buffer, size_bytes, 0);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -errno;
+    if ((size_t)n == size_bytes)
+        return -EFBIG;
+    buffer[n] = '\0';
+    *ret_len = (size_t)n;
+    return 0;
+}
+
 int fs_read_fd(int fd, size_t cap_bytes, char **ret_data, size_t *ret_len)
 {
     _cleanup_free_ char *data = NULL;

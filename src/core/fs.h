@@ -9,6 +9,10 @@
  */
 int fs_read_at(int dir_fd, const char *path, char *buffer, size_t size_bytes, size_t *ret_len);
 
+/* The same for a file that stays open: one pread from its start, for which the kernel writes it
+ * anew. */
+int fs_read_kept(int fd, char *buffer, size_t size_bytes, size_t *ret_len);
+
 /* The same for an open descriptor, from where it stands, into malloc'ed memory. -EFBIG when there
  * are more than `cap_bytes`. */
 int fs_read_fd(int fd, size_t cap_bytes, char **ret_data, size_t *ret_len);

@@ -191,6 +191,32 @@ static void a_descriptor_that_cannot_be_read_says_why(void **state)
     close(fd);
 }
 
+static void a_file_that_stays_open_is_read_anew_from_its_start(void **state)
+{
+    int fd = memfd_create("kept", MFD_CLOEXEC), dir = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char text[8] = "";
+    size_t len = UNTOUCHED;
+
+    (void)state;
+    assert_int_equal(pwrite(fd, "1234567", 7, 0), 7);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(fs_read_kept(fd, text, sizeof(text), &len), 0);
+        assert_string_equal(text, "1234567");
+        assert_int_equal(len, 7);
+    }
+    assert_int_equal(pwrite(fd, "9", 1, 0), 1);
+    assert_int_equal(fs_read_kept(fd, text, sizeof(text), &len), 0);
+    assert_string_equal(text, "9234567");
+    assert_int_equal(fs_read_kept(fd, text, sizeof(text) - 1, &len), -EFBIG);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(fs_read_kept(fd, text, sizeof(text), &len), 0);
+    assert_int_equal(len, 0);
+    assert_string_equal(text, "");
+    assert_int_equal(fs_read_kept(dir, text, sizeof(text), &len), -EISDIR);
+    close(dir);
+    close(fd);
+}
+
 static void a_write_that_fails_says_why(void **state)
 {
     int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -214,6 +240,7 @@ int main(void)
         cmocka_unit_test(a_descriptor_is_read_whole_up_to_its_cap),
         cmocka_unit_test(a_descriptor_with_more_than_its_cap_is_refused),
         cmocka_unit_test(a_descriptor_that_cannot_be_read_says_why),
+        cmocka_unit_test(a_file_that_stays_open_is_read_anew_from_its_start),
         cmocka_unit_test(a_write_that_fails_says_why),
     };
 
