@@ -1,0 +1,38 @@
+/* What hwmon's chips and a Cray's controller say: any bytes give a value within its bounds, or
+ * none.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "sources/cray_counters.h"
+#include "sources/hwmon_parse.h"
+#include "sources/plausible.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct span text = {(const char *)data, size};
+    uint64_t value, product;
+    enum hwmon_rail rail;
+    uint32_t socket;
+
+    (void)hwmon_parse_chip(text);
+    (void)hwmon_parse_energy(text, &value);
+    if (hwmon_parse_power(text, &value) == 0 && (value == 0 || value >= PLAUSIBLE_POWER_MAX_UW))
+        abort();
+    if (hwmon_parse_rail(text, &rail, &socket) == 0 && (rail > HWMON_RAIL_UNKNOWN || socket > 255))
+        abort();
+    if (hwmon_parse_socket(text, &socket) == 0 && socket > 255)
+        abort();
+    for (enum cray_file file = 0; file < CRAY_FILES; file++) {
+        struct cray_value said = {0};
+
+        if ((cray_parse(file, text, &said) == 0) != said.valid)
+            abort();
+        if (file >= CRAY_POWER && __builtin_mul_overflow(said.number, 1000000, &product))
+            abort();
+    }
+    return 0;
+}

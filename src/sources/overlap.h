@@ -1,0 +1,16 @@
+/*
+ * Overlap: what another source measures already. Energy that is booked must not be counted by two
+ * meters (power-sources: one per quantity), and RAPL is finer than what other chips say of a CPU.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "model/host.h"
+#include "model/meter.h"
+
+/* RAPL has zones of this kind, METER_PACKAGE or METER_DRAM, and lets us read them. */
+bool overlap_rapl_measures(const struct host *host, enum meter_kind kind);
+
+/* A Cray's controller counts the energy of the CPUs. */
+bool overlap_cray_measures_package(const struct host *host);
