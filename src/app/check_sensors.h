@@ -1,0 +1,11 @@
+/* What `wattribute check` finds about power: hwmon's chips and a Cray's counters. */
+#pragma once
+
+#include "app/report.h"
+#include "model/host.h"
+
+/* Reads each of them once, as long as that takes. */
+void check_hwmon(struct report *report, const struct host *host);
+
+/* Says nothing on a machine that is not a Cray. */
+void check_cray(struct report *report, const struct host *host);
