@@ -1,6 +1,6 @@
 /*
  * Overlap: what another source measures already. Energy that is booked must not be counted by two
- * meters (power-sources: one per quantity), and RAPL is finer than what other chips say of a CPU.
+ * meters, and RAPL is finer than what other chips say of a CPU.
  */
 #pragma once
 
