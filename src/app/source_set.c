@@ -81,7 +81,10 @@ static void start_found(struct source_set *set)
 static int open_one(struct source_set *set, size_t index, struct error *err)
 {
     const struct source_ops *ops = source_table[index];
-    struct source_unit unit = {.ops = ops, .interval_us = set->context.interval_us};
+    struct source_unit unit = {
+        .ops = ops,
+        .interval_us = MAX(ops->interval_us, set->context.interval_us),
+    };
     int r = ops->open(&set->context, &unit.state, err);
 
     if (r < 0)
@@ -138,9 +141,16 @@ static const char *name_of(const struct source_set *set, size_t index)
     return runner_unit(set->runners[index].runner)->name;
 }
 
+/* Some can tell only by a first read whether they are on this machine. */
+static bool may_be_absent(const struct source_set *set, size_t index,
+                          const struct runner_status *status)
+{
+    return set->runners[index].table_index < SOURCE_SET_TABLE_MAX && !status->known;
+}
+
 static void note(struct source_set *set, size_t index, const struct runner_status *status)
 {
-    if (status->up == set->runners[index].was_up)
+    if (status->up == set->runners[index].was_up || may_be_absent(set, index, status))
         return;
     set->runners[index].was_up = status->up;
     if (status->up)
@@ -201,6 +211,7 @@ bool source_set_read(struct source_set *set, uint64_t now_us,
 int source_set_describe(struct source_set *set, struct snapshot *snapshot)
 {
     struct snapshot_source *rows = arena_array(&snapshot->arena, set->runner_count, sizeof(*rows));
+    size_t count = 0;
 
     if (!rows)
         return -ENOMEM;
@@ -209,18 +220,20 @@ int source_set_describe(struct source_set *set, struct snapshot *snapshot)
         const char *name = name_of(set, i);
 
         runner_get_status(set->runners[i].runner, &status);
-        rows[i] = (struct snapshot_source){
+        if (may_be_absent(set, i, &status))
+            continue;
+        rows[count] = (struct snapshot_source){
             .name = arena_copy(&snapshot->arena, name, strlen(name)),
             .up = status.up,
             .age_us = status.age_us,
             .duration_us = status.duration_us,
             .errors = status.errors,
         };
-        if (!rows[i].name)
+        if (!rows[count++].name)
             return -ENOMEM;
     }
     snapshot->sources = rows;
-    snapshot->source_count = set->runner_count;
+    snapshot->source_count = count;
     return 0;
 }
 

@@ -56,7 +56,8 @@ bool source_set_read(struct source_set *set, uint64_t now_us,
 /* Logs sources that went down or came back: once per change. */
 void source_set_note(struct source_set *set);
 
-/* Adds a row for each to the snapshot. */
+/* Adds a row for each to the snapshot, but for those that may turn out not to be on this machine.
+ */
 int source_set_describe(struct source_set *set, struct snapshot *snapshot);
 
 /* Closes all that hold devices; they are looked for again after `pause_us`. Waits at most `wait_us`

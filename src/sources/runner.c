@@ -29,7 +29,7 @@ struct runner {
     bool reading;
     uint64_t read_began_us;
     bool gone;
-    bool last_ok;
+    bool last_ok, known;
     uint64_t last_ok_us, last_duration_us, errors;
     char last_error[256];
 };
@@ -64,6 +64,7 @@ static void keep_result(struct runner *runner, struct batch *batch, int result,
     runner->last_duration_us = now_us - runner->read_began_us;
     runner->last_ok = result >= 0;
     runner->gone = result == -ENODEV;
+    runner->known |= !runner->gone;
     if (result >= 0) {
         runner->last_ok_us = now_us;
         runner->last_error[0] = '\0';
@@ -193,6 +194,7 @@ void runner_get_status(struct runner *runner, struct runner_status *ret_status)
     hangs = runner->reading && now_us - runner->read_began_us > runner->deadline_us;
     *ret_status = (struct runner_status){
         .gone = runner->gone,
+        .known = runner->known || hangs,
         .up = runner->last_ok && !hangs,
         .age_us = now_us - runner->last_ok_us,
         .duration_us = hangs ? now_us - runner->read_began_us : runner->last_duration_us,

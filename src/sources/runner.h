@@ -15,6 +15,7 @@ struct runner;
 
 struct runner_status {
     bool gone;            /* its thread has ended: stop it */
+    bool known;           /* it answered, failed or hangs; not if all it said is that it is gone */
     bool up;              /* the last read succeeded, and none hangs past the deadline */
     uint64_t age_us;      /* since the last success */
     uint64_t duration_us; /* of the last read */

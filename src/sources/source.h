@@ -45,20 +45,23 @@ struct source_context {
 };
 
 struct source_ops {
-    const char *name;         /* the `source` label */
-    bool holds_device;        /* SIGUSR1 closes it for a while */
-    uint64_t interval_max_us; /* read at least so often, however long a window is; 0: once in it */
+    const char *name;  /* the `source` label */
+    bool holds_device; /* SIGUSR1 closes it for a while */
+    /* Between two reads: 0 is a window. The second: at most so long, however long a window is; 0:
+     * as long as that. Not of units. */
+    uint64_t interval_us, interval_max_us;
 
     /* Must not block. -ENODEV: not on this machine, or not asked for; silent, and tried again
-     * later. Else 0 or -errno with a text. Units have none: they are opened by whoever found them.
-     */
+     * later. -ENOTSUP with a text: it is here and cannot be used, which is no reason not to start.
+     * Else 0 or -errno with a text. Units have none: they are opened by whoever found them. */
     int (*open)(const struct source_context *context, void **ret_state, struct error *err);
 
     /*
      * Adds what was seen since the last call. 0, 1 to have the interval counted anew from now (to
      * stay in step with what is read), or -errno with a text: the source is then down until a later
      * call succeeds. -ENODEV: it is gone for good; it is closed, and a source of the table is
-     * opened again later. What was added before an error counts.
+     * opened again later; if it never answered, it is not on this machine, as above. What was
+     * added before an error counts.
      */
     int (*read)(void *state, struct batch *batch, struct error *err);
 

@@ -472,6 +472,34 @@ static void stopping_nothing_does_nothing(void **state)
     runner_stop(NULL, HOUR_US);
 }
 
+static void a_source_is_known_once_it_did_more_than_to_be_gone(void **state)
+{
+    static const struct {
+        int result;
+        bool hangs, is_known;
+    } cases[] = {{0, false, true}, {-EIO, false, true}, {-ENODEV, false, false}, {0, true, true}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct runner_status status;
+        struct rig rig;
+
+        start(&rig, HOUR_US);
+        wait_begun(&rig.fake, 1);
+        runner_get_status(rig.runner, &status);
+        assert_false(status.known);
+        if (cases[i].hangs) {
+            advance(&rig.clock, DEADLINE_US + 1);
+        } else {
+            allow(&rig.fake, 1, cases[i].result, "why");
+            use_up(&rig, 0);
+        }
+        runner_get_status(rig.runner, &status);
+        assert_int_equal(status.known, cases[i].is_known);
+        stop(&rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -488,6 +516,7 @@ int main(void)
         cmocka_unit_test(stopping_leaves_a_source_that_hangs_behind),
         cmocka_unit_test(a_read_that_asks_for_it_counts_as_a_success),
         cmocka_unit_test(a_source_that_is_gone_ends_its_thread_and_says_so),
+        cmocka_unit_test(a_source_is_known_once_it_did_more_than_to_be_gone),
         cmocka_unit_test(stopping_nothing_does_nothing),
     };
 
