@@ -9,6 +9,7 @@
 #include "app/check_identity.h"
 #include "app/check_rapl.h"
 #include "app/check_sensors.h"
+#include "app/check_ipmi.h"
 #include "app/report.h"
 #include "core/macros.h"
 #include "model/host.h"
@@ -161,6 +162,7 @@ int verb_check(const struct cli *cli)
     check_rapl(report, &host);
     check_hwmon(report, &host);
     check_cray(report, &host);
+    check_ipmi(report, &host);
     check_processes(report, &host);
     check_identity(report, &host, options);
     buffer_init(&text, TEXT_CAP_BYTES);
