@@ -89,7 +89,7 @@ class Memory(InferenceTestCase):
         self.docker.run("plain", env=["NVIDIA_VISIBLE_DEVICES=all"])
         with self.exporter(self.scenario((5 * GB, 0), {})) as exporter:
             page = exporter.wait_for_page("memory is compared", lambda page: page.values(
-                "gpu_memory_unknown_bytes"))
+                "gpu_memory_unknown_bytes", gpu="0"))
             self.assertEqual(5 * GB, page.value("gpu_memory_unknown_bytes", gpu="0"))
             self.assertEqual([], page.values(MEMORY))
             self.assertEqual([], page.values(DETECTED))
