@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "app/check_identity.h"
+#include "app/check_ipmi.h"
 #include "app/check_rapl.h"
 #include "app/check_sensors.h"
-#include "app/check_ipmi.h"
 #include "app/report.h"
 #include "core/macros.h"
 #include "model/host.h"

@@ -9,9 +9,17 @@
 #include "attribution/memory.h"
 #include "core/macros.h"
 
+static const uint64_t NODE_STALE_US = 60 * USEC_PER_SEC;
+
 static bool is_fresh(struct gpu_reading reading, uint64_t now_us, uint64_t stale_us)
 {
     return reading.t_us > 0 && reading.t_us + stale_us >= now_us;
+}
+
+/* A BMC is asked every 10 s, and may be late. */
+static bool is_fresh_of_node(uint64_t read_us, uint64_t now_us, uint64_t stale_us)
+{
+    return read_us + MAX(stale_us, NODE_STALE_US) >= now_us;
 }
 
 static const char *copy_text(struct arena *arena, const char *text)
@@ -103,7 +111,7 @@ static int add_meters(const struct pipeline *pipeline, uint64_t now_us, uint64_t
             .resets = gpu ? gpu->resets : 0,
         };
         if (node_meter) {
-            to->has_counter = node_meter->read_us + stale_us >= now_us;
+            to->has_counter = is_fresh_of_node(node_meter->read_us, now_us, stale_us);
             to->counter_uj = node_meter->counter_uj;
             to->pending_uj = node_meter->pending_uj;
             to->resets = node_meter->breaks;
@@ -134,7 +142,7 @@ static int add_observed(const struct pipeline *pipeline, uint64_t now_us, uint64
         const struct node_meter *from = &node->meters[i];
         struct snapshot_observed *to = &observed[snapshot->observed_count];
 
-        if (from->meter != LEDGER_NONE || from->read_us + stale_us < now_us)
+        if (from->meter != LEDGER_NONE || !is_fresh_of_node(from->read_us, now_us, stale_us))
             continue;
         *to = (struct snapshot_observed){from->kind, copy_text(&snapshot->arena, from->id),
                                          from->counter_uj};
@@ -143,7 +151,7 @@ static int add_observed(const struct pipeline *pipeline, uint64_t now_us, uint64
         snapshot->observed_count++;
     }
     for (size_t i = 0; i < node->power_count; i++)
-        if (node->powers[i].read_us + stale_us >= now_us)
+        if (is_fresh_of_node(node->powers[i].read_us, now_us, stale_us))
             powers[snapshot->node_power_count++] =
                 (struct snapshot_node_power){node->powers[i].source, node->powers[i].power_mw};
     snapshot->observed = observed;

@@ -11,7 +11,7 @@
 
 /* Energy is divided by what was done in this time: short enough for a job, long enough to be
  * cheap with thousands of cgroups. */
-static const uint64_t INTERVAL_US = 5 * USEC_PER_SEC;
+#define INTERVAL_US (5 * USEC_PER_SEC)
 /* Directories that no notification told of are found by then. */
 enum { RESCAN_EVERY = 12 };
 
@@ -23,7 +23,6 @@ struct cgroups {
     size_t did_capacity;
     struct machine machine; /* as last read */
     bool is_started;
-    uint64_t due_us;
     unsigned cycle;
 };
 
@@ -137,13 +136,9 @@ static int report(struct cgroups *cgroups, struct batch *batch, const struct mac
 static int cgroups_read(void *state, struct batch *batch, struct error *err)
 {
     struct cgroups *cgroups = state;
-    uint64_t now_us = cgroups->context->clock->monotonic_us(cgroups->context->clock);
     struct machine machine;
     int r;
 
-    if (now_us < cgroups->due_us)
-        return 0;
-    cgroups->due_us = now_us + INTERVAL_US;
     r = machine_read(cgroups->context->host, &machine);
     if (r < 0)
         return error_set(err, r, "/proc/stat and /proc/meminfo: %s", strerror(-r));
@@ -156,6 +151,7 @@ static int cgroups_read(void *state, struct batch *batch, struct error *err)
 
 const struct source_ops cgroups_source = {
     .name = "cgroups",
+    .interval_us = INTERVAL_US,
     .open = cgroups_open,
     .read = cgroups_read,
     .close = cgroups_close,

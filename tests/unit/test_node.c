@@ -244,7 +244,7 @@ static void meters_that_contain_others_are_observed_and_not_booked(void **state)
     assert_int_equal(snapshot.observed[0].counter_uj, 900 * JOULE);
     snapshot_done(&snapshot);
     snapshot_init(&snapshot); /* what is not read any more is not shown */
-    assert_int_equal(pipeline_snapshot(pipeline, T0 + 60 * SECOND, 10 * SECOND, &snapshot), 0);
+    assert_int_equal(pipeline_snapshot(pipeline, T0 + 70 * SECOND, 10 * SECOND, &snapshot), 0);
     assert_int_equal(snapshot.observed_count, 0);
     assert_false(snapshot.meters[0].has_counter);
     snapshot_done(&snapshot);
