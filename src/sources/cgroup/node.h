@@ -28,6 +28,7 @@ struct cgroup_node {
     uint32_t inner_count; /* nodes inside of this workload */
     uint64_t owner_hash;
     uint64_t listing; /* the last one that showed it */
+    uint64_t update;  /* in which it was added */
 
     /* The reader's. */
     uint32_t workload;

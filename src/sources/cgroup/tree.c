@@ -224,6 +224,7 @@ static struct cgroup_node *add_node(struct cgroup_tree *tree, struct cgroup_node
 
     if (node) {
         node->around = around;
+        node->update = tree->updates;
         if (judge(tree, node)) {
             for (; around; around = around->around)
                 around->inner_count++;
@@ -341,17 +342,20 @@ static void list(struct cgroup_tree *tree, struct cgroup_node *node, size_t hier
     closedir(dir);
 }
 
-/* Those that are added meanwhile are listed when they are, and here perhaps once more. */
+/* Those that are new have been listed when they joined. */
+static bool must_list(const struct cgroup_tree *tree, const struct cgroup_node *node,
+                      size_t hierarchy, bool only_unwatched)
+{
+    return node && node->is_open && node->inodes[hierarchy] != 0 && node->update != tree->updates &&
+           (!only_unwatched || node->watches[hierarchy] == CGROUP_UNWATCHED);
+}
+
 static void list_all(struct cgroup_tree *tree, bool only_unwatched)
 {
     for (size_t i = 0; i < tree->nodes.capacity; i++)
-        for (size_t h = 0; h < tree->hierarchies->count; h++) {
-            struct cgroup_node *node = tree->nodes.items[i];
-
-            if (node && node->is_open && node->inodes[h] != 0 &&
-                (!only_unwatched || node->watches[h] == CGROUP_UNWATCHED))
-                list(tree, node, h);
-        }
+        for (size_t h = 0; h < tree->hierarchies->count; h++)
+            if (must_list(tree, tree->nodes.items[i], h, only_unwatched))
+                list(tree, tree->nodes.items[i], h);
 }
 
 static void take_event(void *context, const struct watch_event *event)
@@ -370,8 +374,10 @@ static void take_event(void *context, const struct watch_event *event)
 
 void cgroup_tree_update(struct cgroup_tree *tree, bool rescan)
 {
-    bool is_whole = watch_read(&tree->watch, take_event, tree);
+    bool is_whole;
 
+    tree->updates++;
+    is_whole = watch_read(&tree->watch, take_event, tree);
     if (rescan || !is_whole) {
         tree->left_out = 0;
         list_all(tree, false);

@@ -49,7 +49,7 @@ struct cgroup_tree {
     size_t watch_count, watches_max;
     size_t unwatched_count; /* directories that must be listed */
     size_t workload_count, workloads_max;
-    uint64_t listings;
+    uint64_t listings, updates;
     uint64_t left_out; /* directories beyond the caps, at the last rescan and since */
 };
 
