@@ -1,0 +1,226 @@
+/* sources/cgroup on this machine's own hierarchies. Needs root, and a cgroup file system that may
+ * be written. */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "app/cgroup_verdict.h"
+#include "core/fs.h"
+#include "core/macros.h"
+#include "sources/cgroup/reader.h"
+
+enum { SHORT_PROCESSES = 10000, SHORT_US = 50 };
+
+struct machine {
+    struct host host;
+    struct hierarchies hierarchies;
+    struct cgroup_reader *reader;
+    char name[64]; /* of a cgroup that looks like a unit */
+};
+
+static void make_cgroup(const struct machine *machine)
+{
+    for (size_t i = 0; i < machine->hierarchies.count; i++)
+        assert_int_equal(mkdirat(machine->hierarchies.fds[i], machine->name, 0755), 0);
+}
+
+/* A cgroup may be busy for a moment after its last process was reaped. */
+static void remove_from(const struct machine *machine, size_t hierarchy)
+{
+    int fd = machine->hierarchies.fds[hierarchy];
+
+    while (unlinkat(fd, machine->name, AT_REMOVEDIR) < 0 && errno == EBUSY)
+        sched_yield();
+}
+
+static void remove_cgroup(const struct machine *machine)
+{
+    for (size_t i = 0; i < machine->hierarchies.count; i++)
+        remove_from(machine, i);
+}
+
+static int set_up(void **state)
+{
+    struct machine *machine = calloc(1, sizeof(*machine));
+
+    if (!machine || host_open("/proc", "/sys", "/", &machine->host, NULL) < 0 ||
+        hierarchies_open(&machine->host, &machine->hierarchies) < 0)
+        return -1;
+    snprintf(machine->name, sizeof(machine->name), "wattribute-test-%d.service", getpid());
+    make_cgroup(machine);
+    *state = machine;
+    return cgroup_reader_new(&machine->host, cgroup_verdict_find, NULL, &machine->reader);
+}
+
+static int tear_down(void **state)
+{
+    struct machine *machine = *state;
+
+    remove_cgroup(machine);
+    cgroup_reader_free(machine->reader);
+    hierarchies_close(&machine->hierarchies);
+    host_close(&machine->host);
+    free(machine);
+    return 0;
+}
+
+/* The one that has ended, or the one that has not; NULL: there is none. */
+static const struct usage_owner *find_item(const struct machine *machine, bool ended)
+{
+    size_t count;
+    const struct usage_owner *items = cgroup_reader_items(machine->reader, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(items[i].owner.id, machine->name) == 0 && items[i].ended == ended)
+            return &items[i];
+    return NULL;
+}
+
+static void enter(const struct machine *machine)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/cgroup.procs", machine->name);
+    for (size_t i = 0; i < machine->hierarchies.count; i++) {
+        int fd = openat(machine->hierarchies.fds[i], path, O_WRONLY | O_CLOEXEC);
+
+        if (fd < 0 || fs_write_all(fd, "0", 1) < 0)
+            _exit(1);
+        close(fd);
+    }
+}
+
+static void spin(uint64_t cpu_us)
+{
+    struct timespec now;
+
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000 < cpu_us);
+}
+
+static void run_one(void)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        spin(SHORT_US);
+        _exit(0);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+        _exit(1);
+}
+
+/* In the cgroup. Returns the CPU time by the kernel's other account: that of who waits. */
+static uint64_t run(const struct machine *machine, int processes)
+{
+    pid_t pid = fork();
+    struct rusage usage;
+    int status;
+
+    if (pid == 0) {
+        enter(machine);
+        for (int i = 0; i < processes; i++)
+            run_one();
+        _exit(0);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(wait4(pid, &status, 0, &usage), pid);
+    assert_int_equal(status, 0);
+    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * USEC_PER_SEC +
+           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+static uint64_t value_of(const struct usage_owner *item, enum usage_field field)
+{
+    assert_non_null(item);
+    assert_true(usage_has(&item->usage, field));
+    return item->usage.values[field];
+}
+
+static void short_processes_are_counted_to_one_percent(void **state)
+{
+    struct machine *machine = *state;
+    const struct usage_owner *item;
+    uint64_t expected_us, found_us;
+
+    cgroup_reader_read(machine->reader, false);
+    expected_us = run(machine, SHORT_PROCESSES);
+    cgroup_reader_read(machine->reader, false);
+    item = find_item(machine, false);
+    found_us = value_of(item, USAGE_CPU_US);
+    print_message("CPU time of %d processes: %llu us by wait4, %llu us by cgroup (%+.3f %%)\n",
+                  SHORT_PROCESSES, (unsigned long long)expected_us, (unsigned long long)found_us,
+                  100 * ((double)found_us / (double)expected_us - 1));
+    assert_in_range(found_us, expected_us - expected_us / 100, expected_us + expected_us / 100);
+    assert_int_equal(value_of(item, USAGE_CPU_USER_US) + value_of(item, USAGE_CPU_SYSTEM_US),
+                     found_us);
+}
+
+static void what_has_ended_keeps_its_total_and_the_next_of_its_name_starts_anew(void **state)
+{
+    struct machine *machine = *state;
+    uint64_t id, total_us;
+
+    run(machine, 100);
+    cgroup_reader_read(machine->reader, false);
+    id = find_item(machine, false)->id;
+    total_us = value_of(find_item(machine, false), USAGE_CPU_US);
+    assert_true(total_us >= 100 * SHORT_US);
+
+    /* One hierarchy after the other, as runtimes do. */
+    for (size_t i = 0; i + 1 < machine->hierarchies.count; i++) {
+        remove_from(machine, i);
+        cgroup_reader_read(machine->reader, false);
+        assert_int_equal(find_item(machine, false)->id, id);
+        assert_int_equal(value_of(find_item(machine, false), USAGE_CPU_US), total_us);
+    }
+    remove_from(machine, machine->hierarchies.count - 1);
+    make_cgroup(machine);
+    cgroup_reader_read(machine->reader, false);
+    assert_int_equal(find_item(machine, true)->id, id);
+    assert_int_equal(value_of(find_item(machine, true), USAGE_CPU_US), total_us);
+    assert_true(find_item(machine, false)->id != id);
+    assert_int_equal(value_of(find_item(machine, false), USAGE_CPU_US), 0);
+    cgroup_reader_read(machine->reader, false);
+    assert_null(find_item(machine, true));
+}
+
+static void cgroups_are_found_without_a_rescan(void **state)
+{
+    struct machine *machine = *state;
+    struct cgroup_reader_stats stats;
+
+    remove_cgroup(machine);
+    cgroup_reader_read(machine->reader, false);
+    assert_null(find_item(machine, false));
+    make_cgroup(machine);
+    cgroup_reader_read(machine->reader, false);
+    assert_non_null(find_item(machine, false));
+    cgroup_reader_get_stats(machine->reader, &stats);
+    assert_int_equal(stats.listed, 0);
+    assert_int_equal(stats.files_failed, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(short_processes_are_counted_to_one_percent),
+        TEST(what_has_ended_keeps_its_total_and_the_next_of_its_name_starts_anew),
+        TEST(cgroups_are_found_without_a_rescan),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
