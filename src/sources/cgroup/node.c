@@ -44,13 +44,13 @@ static bool make_room(struct cgroup_nodes *nodes)
         nodes->lowest_free++;
     if (nodes->lowest_free < nodes->capacity)
         return true;
-    grown =
-        nodes->count < CGROUP_NODES_MAX ? realloc(nodes->items, capacity * sizeof(*grown)) : NULL;
+    grown = nodes->count < CGROUP_NODES_MAX ? reallocarray(nodes->items, capacity, sizeof(void *))
+                                            : NULL;
     if (!grown)
         return false;
-    memset(grown + nodes->capacity, 0, (capacity - nodes->capacity) * sizeof(*grown));
+    while (nodes->capacity < capacity)
+        grown[nodes->capacity++] = NULL;
     nodes->items = grown;
-    nodes->capacity = capacity;
     return true;
 }
 

@@ -47,15 +47,15 @@ static uint64_t child_inode(const struct cgroup_tree *tree, const struct cgroup_
                             const char *name, size_t hierarchy)
 {
     char path[CGROUP_PATH_BYTES];
-    size_t len;
+    size_t len, name_len = strlen(name);
 
     if (!cgroup_node_path(parent, path))
         return 0;
     len = strlen(path);
-    if (len + 1 + strlen(name) >= sizeof(path))
+    if (len + 1 + name_len >= sizeof(path))
         return 0;
     path[len] = '/';
-    strcpy(path + len + 1, name);
+    memcpy(path + len + 1, name, name_len + 1);
     return inode_at(tree->hierarchies->fds[hierarchy], path + (len == 1 ? 2 : 1));
 }
 
