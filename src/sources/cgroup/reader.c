@@ -17,6 +17,7 @@
 enum {
     BUFFER_BYTES = 64 << 10, /* the longest are memory.stat and io.stat, of a few KiB */
     FILES_FOR_OTHERS = 1024,
+    FILES_USUAL_MAX = 1024,
 };
 
 #define NO_LIMIT UINT64_MAX
@@ -352,11 +353,10 @@ static void take_ended(void *context, struct cgroup_node *node)
 static size_t find_files_max(void)
 {
     struct rlimit limit;
-    size_t files;
+    size_t files = FILES_USUAL_MAX;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return 0;
-    files = (size_t)limit.rlim_cur;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) /* a system call filter may forbid it */
+        files = (size_t)limit.rlim_cur;
     return MAX(files / 2, files > FILES_FOR_OTHERS ? files - FILES_FOR_OTHERS : 0);
 }
 
