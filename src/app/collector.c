@@ -397,8 +397,8 @@ static void log_books(const struct collector *collector)
 
         snprintf(energy, sizeof(energy), "%llu", (unsigned long long)ledger->meters[i].energy_uj);
         snprintf(imbalance, sizeof(imbalance), "%lld", (long long)ledger_imbalance_uj(ledger, i));
-        log_info("settled", "meter", "gpu", "meter_id", ledger->meters[i].meter_id, "energy_uj",
-                 energy, "imbalance_uj", imbalance);
+        log_info("settled", "meter", meter_words[ledger->meters[i].kind], "meter_id",
+                 ledger->meters[i].meter_id, "energy_uj", energy, "imbalance_uj", imbalance);
     }
 }
 
@@ -440,7 +440,7 @@ static int open_loop(struct collector *collector, struct error *err)
 
 void collector_run(struct collector *collector)
 {
-    if (collector->sources.runner_count == 0)
+    if (!source_set_has_meter(&collector->sources))
         log_warn("no energy meter was found on this node; only the exporter's own metrics are "
                  "served (try --replay FILE)");
     loop(collector);
@@ -559,7 +559,7 @@ int collector_open(const struct collector_options *options, struct collector **r
                     collector->wake_fd, options->options->process_scan_interval_us);
     if (r == 0)
         r = source_set_open_due(&collector->sources, now_us(collector), err);
-    collector->measured = collector->sources.runner_count == 0;
+    collector->measured = !source_set_has_meter(&collector->sources);
     if (r == 0)
         r = start_front(collector, err);
     if (r < 0) {

@@ -126,6 +126,14 @@ int source_set_open_due(struct source_set *set, uint64_t now_us, struct error *e
     return result;
 }
 
+bool source_set_has_meter(const struct source_set *set)
+{
+    for (size_t i = 0; i < set->runner_count; i++)
+        if (!runner_unit(set->runners[i].runner)->ops->is_no_meter)
+            return true;
+    return false;
+}
+
 uint64_t source_set_next_due_us(const struct source_set *set)
 {
     uint64_t due_us = UINT64_MAX;

@@ -42,6 +42,9 @@ struct source_set {
 void source_set_init(struct source_set *set, const struct source_context *context, int wake_fd,
                      uint64_t retry_us);
 
+/* Is anything read that counts energy? */
+bool source_set_has_meter(const struct source_set *set);
+
 /* Opens sources that are due and starts the units that were found. A source that is not on this
  * node is silent, one that cannot be used is logged once. With `err`, as at the start, failures are
  * returned. */

@@ -151,6 +151,7 @@ static int cgroups_read(void *state, struct batch *batch, struct error *err)
 
 const struct source_ops cgroups_source = {
     .name = "cgroups",
+    .is_no_meter = true,
     .interval_us = INTERVAL_US,
     .open = cgroups_open,
     .read = cgroups_read,

@@ -47,6 +47,7 @@ struct source_context {
 struct source_ops {
     const char *name;  /* the `source` label */
     bool holds_device; /* SIGUSR1 closes it for a while */
+    bool is_no_meter;  /* it tells who did what, and counts no energy itself */
     /* Between two reads: 0 is a window. The second: at most so long, however long a window is; 0:
      * as long as that. Not of units. */
     uint64_t interval_us, interval_max_us;
