@@ -1,0 +1,105 @@
+"""The energy of processors: a powercap tree whose counter moves, divided by what real cgroups do."""
+import decimal
+import os
+import subprocess
+import tempfile
+import threading
+
+from harness import Exporter, METER_ENERGY, TestCase, main, wait_until
+from servers import cgroups, unit
+
+HARDWARE = "wattribute_meter_hardware_energy_joules_total"
+WORKLOADS = "wattribute_workload_energy_joules_total"
+RANGE_UJ = 262143328850
+STEP_UJ, STEP_S = 5_000_000, 0.1
+
+
+class Sysfs:
+    """A /sys with one package whose counter moves by 50 W, and the machine's own cgroups."""
+
+    def __enter__(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.path = self.directory.name
+        self.zone = f"{self.path}/class/powercap/intel-rapl:0"
+        os.makedirs(self.zone)
+        os.makedirs(f"{self.path}/fs/cgroup")
+        self.write("name", "package-0")
+        self.write("max_energy_range_uj", RANGE_UJ)
+        self.count_uj = RANGE_UJ - 50_000_000  # it wraps a second after the start
+        self.write("energy_uj", self.count_uj)
+        self.ending = threading.Event()
+        self.thread = threading.Thread(target=self.move)
+        self.thread.start()
+        return self
+
+    def write(self, name, value):
+        """In place: the exporter keeps the file open, as it does in the kernel's file system."""
+        with open(os.open(f"{self.zone}/{name}", os.O_WRONLY | os.O_CREAT, 0o644), "w") as file:
+            file.write(f"{value}\n")
+            file.truncate()
+
+    def move(self):
+        while not self.ending.wait(STEP_S):
+            self.count_uj = (self.count_uj + STEP_UJ) % (RANGE_UJ + 1)
+            self.write("energy_uj", self.count_uj)
+
+    def __exit__(self, *_):
+        self.ending.set()
+        self.thread.join()
+        self.directory.cleanup()
+
+    def wrapper(self):
+        """Runs a command that sees this tree with the real cgroups in it."""
+        return ("unshare", "--mount", "--propagation", "private", "sh", "-c",
+                f'mount --rbind /sys/fs/cgroup "{self.path}/fs/cgroup" && exec "$@"', "sh")
+
+
+def package(page, name, **labels):
+    return sum((value for _, value in page.values(name, meter="package", **labels)), decimal.Decimal(0))
+
+
+class NodeMeters(TestCase):
+    def assert_balanced(self, page):
+        self.assertEqual(package(page, METER_ENERGY),
+                         package(page, WORKLOADS) + package(page, "wattribute_unowned_energy_joules_total"))
+        self.assertEqual(0, package(page, "wattribute_ledger_imbalance_joules"))
+        self.assertGreaterEqual(package(page, HARDWARE), package(page, METER_ENERGY))
+
+    def test_package_energy_is_divided_by_cpu_time_and_balances_over_a_wrap(self):
+        with Sysfs() as sysfs, unit.Unit() as service:
+            busy = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"])
+            try:
+                cgroups.enter(service.cgroup, busy.pid, only_systemd=True)
+                with Exporter(f"--path.sysfs={sysfs.path}", wrapper=sysfs.wrapper()) as exporter:
+                    pages = []
+
+                    def is_paid():
+                        page = exporter.page()
+                        self.assert_balanced(page)
+                        pages.append(page)
+                        return package(page, WORKLOADS, kind="unit", id=service.name) > 100
+                    wait_until("the unit has paid", is_paid, 60)
+                    last = pages[-1]
+                    self.assertEqual(1, last.value("wattribute_source_up", source="rapl"))
+                    self.assertEqual(0, package(last, "wattribute_source_resets_total"))
+                    settled = [package(page, METER_ENERGY) for page in pages]
+                    self.assertEqual(sorted(settled), settled)
+            finally:
+                busy.kill()
+                busy.wait()
+
+    def test_a_counter_that_cannot_be_read_costs_nothing_but_its_series(self):
+        with Sysfs() as sysfs:
+            os.unlink(f"{sysfs.zone}/max_energy_range_uj")
+            sysfs.ending.set()
+            sysfs.thread.join()
+            sysfs.write("energy_uj", "-17")
+            with Exporter(f"--path.sysfs={sysfs.path}", wrapper=sysfs.wrapper()) as exporter:
+                page = exporter.wait_for_page("cgroups are read", lambda page: page.values(
+                    "wattribute_source_up", source="cgroups"))
+                self.assertEqual([], page.values(METER_ENERGY, meter="package"))
+                self.assertEqual(1, page.value("wattribute_source_up", source="cgroups"))
+
+
+if __name__ == "__main__":
+    main()
