@@ -1,12 +1,11 @@
 /* What a GPU learns of its processes for --attribution=intensity, and how that weighs claimants. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "attribution/gpu.h"
 #include "core/macros.h"
 
+/* Quiet for so long, a board shows its idle level. */
 static const uint64_t QUIET_US = 900000;
 
 /* Rounds that find everything from nothing. */
@@ -26,11 +25,9 @@ int gpu_learning_init(struct gpu *gpu)
     return gpu->learning ? 0 : -ENOMEM;
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text)
+static uint64_t hash_with(uint64_t hash, const char *text)
 {
-    for (const char *c = text ? text : ""; *c; c++)
-        hash = (hash ^ (uint8_t)*c) * 0x100000001b3ULL;
-    return (hash ^ 0xff) * 0x100000001b3ULL; /* "ab" + "c" is not "a" + "bc" */
+    return map_hash_u64(hash + map_hash_bytes(span_of(text)));
 }
 
 /*
@@ -40,22 +37,17 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 static uint64_t kind_of(const struct gpu *gpu, const struct ledger_process *process)
 {
     const struct ledger_workload *workload = &gpu->ledger->workloads[process->workload];
-    uint64_t hash = 0xcbf29ce484222325ULL;
-    char uid[16];
+    uint64_t hash;
 
     if (!process->name || process->unseen)
         return 0;
-    hash = hash_text(hash, process->name);
-    if (process->container_id) {
-        if (!process->names.image)
-            return 0;
-        return hash_text(hash, process->names.image);
-    }
+    hash = hash_with(0, process->name);
+    if (process->container_id)
+        return process->names.image ? hash_with(hash, process->names.image) : 0;
     if (process->uid == SAMPLE_UID_UNKNOWN)
         return 0;
-    snprintf(uid, sizeof(uid), "%u", process->uid);
-    hash = hash_text(hash, uid);
-    return workload->kind == WORKLOAD_UNIT ? hash_text(hash, workload->id) : hash;
+    hash = map_hash_u64(hash + process->uid);
+    return workload->kind == WORKLOAD_UNIT ? hash_with(hash, workload->id) : hash;
 }
 
 static void forget(struct gpu_learning *learning, uint32_t tenant)

@@ -35,7 +35,7 @@ struct intensity_shares {
 /* Takes a slot in, and refines what is known once in a while. */
 void intensity_learn(struct intensity *intensity, const struct slot *slot);
 
-/* Finds signatures, watts and shares, from those that were found before. */
+/* Finds signatures, watts and shares, from what the samples say and tenants that are alike. */
 void intensity_refine(struct intensity *intensity, size_t rounds);
 
 /* False if the slot says nothing, or nothing is known yet. */
