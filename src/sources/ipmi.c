@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/node_integral.h"
+#include "sources/integrator.h"
 
 /* KCS without an interrupt is polled by the kernel while a question is open: ask seldom. */
 enum { PERIOD_S = 10 };
@@ -36,7 +36,7 @@ struct ipmi {
     struct dcmi_power last;
     uint64_t moved_us;    /* when it was not as before */
     bool has_time_stamps; /* that move */
-    struct node_integral integral;
+    struct integrator integrator;
 };
 
 int ipmi_ask_power(struct ipmi_device *device, struct dcmi_power *ret_power, struct error *err)
@@ -66,6 +66,7 @@ int ipmi_open_with(const struct source_context *context, const struct ipmi_calls
     ipmi = calloc(1, sizeof(*ipmi));
     if (!ipmi)
         return error_set(err, -ENOMEM, "out of memory");
+    ipmi->integrator.stale_us = HOLD_US;
     ipmi->context = context;
     ipmi_device_init(&ipmi->device, calls, context->clock);
     r = ipmi_device_open(&ipmi->device, context->host, err);
@@ -123,13 +124,13 @@ static int emit(struct ipmi *ipmi, uint64_t power_mw, uint64_t mono_us, struct b
     };
     int r = batch_add(batch, &sample);
 
-    node_integral_add(&ipmi->integral, mono_us, power_mw, HOLD_US);
+    integrator_add(&ipmi->integrator, mono_us, power_mw * 1000);
     sample.kind = SAMPLE_METER;
     sample.meter = (struct sample_meter){
         .kind = METER_NODE,
         .id = "ipmi",
-        .counter_uj = ipmi->integral.counter_uj,
-        .breaks = ipmi->integral.breaks,
+        .counter_uj = ipmi->integrator.energy_uj,
+        .breaks = ipmi->integrator.breaks,
         .integrated = true,
     };
     if (r == 0)

@@ -14,7 +14,6 @@
 
 #include "core/macros.h"
 #include "sources/ipmi.h"
-#include "sources/node_integral.h"
 
 enum { FD = 77, TURNS_MAX = 128, QUEUE_MAX = 80, ROOTFS_FD = 55 };
 
@@ -690,27 +689,6 @@ static void a_clock_that_stops_shows_within_a_minute_that_it_is_old(void **state
     assert_int_equal(read_later(f, 10), -ESTALE);
 }
 
-static void gaps_beyond_the_hold_are_breaks_and_nothing_is_lost_by_rounding(void **state)
-{
-    static const uint64_t hold_us = 30 * USEC_PER_SEC;
-    struct node_integral integral = {0};
-
-    (void)state;
-    node_integral_add(&integral, 5, 1000, hold_us);
-    assert_int_equal(integral.counter_uj, 0);
-    assert_int_equal(integral.breaks, 0);
-    for (uint64_t i = 1; i <= 4000; i++) /* half a nanojoule each time */
-        node_integral_add(&integral, 5 + i, i % 2, hold_us);
-    /* 1001/2 for the first, 1/2 for each of the others, nanojoules */
-    assert_int_equal(integral.counter_uj * 2000 + integral.carry, 1001 + 3999);
-    node_integral_add(&integral, 4005 + hold_us, 65535000, hold_us);
-    assert_int_equal(integral.breaks, 0);
-    assert_int_equal(integral.counter_uj, (UINT64_C(65535000) * hold_us + 5000) / 2000);
-    node_integral_add(&integral, 4005 + 2 * hold_us + 1, 1, hold_us);
-    assert_int_equal(integral.breaks, 1);
-    assert_int_equal(integral.counter_uj, (UINT64_C(65535000) * hold_us + 5000) / 2000);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -741,7 +719,6 @@ int main(void)
         TEST(a_reading_that_stands_still_for_ten_minutes_is_stale),
         TEST(a_clock_that_moves_shows_that_the_reading_is_new),
         TEST(a_clock_that_stops_shows_within_a_minute_that_it_is_old),
-        cmocka_unit_test(gaps_beyond_the_hold_are_breaks_and_nothing_is_lost_by_rounding),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
