@@ -35,22 +35,57 @@ static bool is_booked(enum meter_kind kind)
 static struct node_meter *find_meter(struct node *node, const struct sample_meter *reading)
 {
     for (size_t i = 0; i < node->meter_count; i++)
-        if (node->meters[i].kind == reading->kind && strcmp(node->meters[i].id, reading->id) == 0)
+        if (node->meters[i].kind == reading->kind && strcmp(node->meters[i].id, reading->id) == 0 &&
+            strcmp(node->meters[i].source, reading->source) == 0)
             return &node->meters[i];
     return NULL;
 }
 
-/* As long as nobody says what workloads do, no meter can be divided: then all are only observed. */
-static int open_books(struct node *node, struct node_meter *meter)
+/* Two may know of the same package: who counts in finer steps, and less besides, comes first. */
+static size_t rank_of(const char *source)
 {
-    if (!is_booked(meter->kind) || meter->meter != LEDGER_NONE || node->round == 0)
-        return 0;
-    return ledger_add_meter(node->ledger, meter->kind, meter->id, 0, &meter->meter);
+    static const char *const ranks[] = {"rapl", "cray", "hwmon"};
+    size_t rank = 0;
+
+    while (rank < ARRAY_SIZE(ranks) && strcmp(source, ranks[rank]) != 0)
+        rank++;
+    return rank;
+}
+
+/* Is this meter of the source whose meters of this kind are booked? The first one stays. */
+static bool is_chosen(const struct node *node, const struct node_meter *meter)
+{
+    for (size_t i = 0; i < node->meter_count; i++)
+        if (node->meters[i].kind == meter->kind && node->meters[i].meter != LEDGER_NONE)
+            return strcmp(node->meters[i].source, meter->source) == 0;
+    for (size_t i = 0; i < node->meter_count; i++)
+        if (node->meters[i].kind == meter->kind &&
+            rank_of(node->meters[i].source) < rank_of(meter->source))
+            return false;
+    return true;
+}
+
+/* As long as nobody says what workloads do, no meter can be divided: then all are only observed. */
+static int open_books(struct node *node)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < node->meter_count; i++) {
+        struct node_meter *meter = &node->meters[i];
+        int r;
+
+        if (!is_booked(meter->kind) || meter->meter != LEDGER_NONE || !is_chosen(node, meter))
+            continue;
+        r = ledger_add_meter(node->ledger, meter->kind, meter->id, 0, &meter->meter);
+        result = r < 0 ? r : result;
+    }
+    return result;
 }
 
 static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
 {
     struct node_meter meter = {
+        .source = reading->source,
         .kind = reading->kind,
         .integrated = reading->integrated,
         .meter = LEDGER_NONE,
@@ -59,7 +94,6 @@ static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter
         .read_us = t_us,
     };
     struct node_meter *meters;
-    int r;
 
     if (node->meter_count == NODE_METERS_MAX)
         return 0; /* no machine has so many; a fault in a source must not fill the memory */
@@ -70,11 +104,6 @@ static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter
     meter.id = strdup(reading->id);
     if (!meter.id)
         return -ENOMEM;
-    r = open_books(node, &meter);
-    if (r < 0) {
-        free(meter.id);
-        return r;
-    }
     node->meters[node->meter_count++] = meter;
     return 0;
 }
@@ -85,8 +114,7 @@ static int take_meter(struct node *node, uint64_t t_us, const struct sample_mete
 
     if (!meter)
         return add_meter(node, t_us, reading);
-    if (meter->meter != LEDGER_NONE && reading->breaks == meter->breaks &&
-        reading->counter_uj >= meter->counter_uj)
+    if (reading->breaks == meter->breaks && reading->counter_uj >= meter->counter_uj)
         meter->pending_uj += reading->counter_uj - meter->counter_uj;
     meter->counter_uj = reading->counter_uj;
     meter->breaks = reading->breaks;
@@ -248,6 +276,14 @@ static int note_system(struct node *node, const struct sample_usage *usage)
                        usage->memory_used_bytes - MIN(usage->memory_used_bytes, memory_bytes));
 }
 
+/* Nobody will say who used it, and there are no books to say so. */
+static void forget_pending(struct node *node)
+{
+    for (size_t i = 0; i < node->meter_count; i++)
+        if (node->meters[i].meter == LEDGER_NONE)
+            node->meters[i].pending_uj = 0;
+}
+
 /* Without a meter that is booked nobody needs to know who did what. */
 static bool has_books(const struct node *node)
 {
@@ -262,11 +298,13 @@ static int take_usage(struct node *node, uint64_t t_us, const struct sample_usag
     int result = 0, r;
 
     node->round++;
-    for (size_t i = 0; i < node->meter_count; i++)
-        if ((r = open_books(node, &node->meters[i])) < 0)
-            result = r;
-    if (!has_books(node))
+    if (!usage->is_first)
+        result = open_books(node);
+    if (!has_books(node)) {
+        forget_pending(node);
+        node->settled_until_us = t_us;
         return result;
+    }
     for (size_t i = 0; i < usage->count; i++) {
         const struct sample_workload *workload = &usage->workloads[i];
         struct workload_owner owner = {.kind = workload->kind};
@@ -295,6 +333,7 @@ static int take_usage(struct node *node, uint64_t t_us, const struct sample_usag
         if (r == 0)
             meter->pending_uj = 0;
     }
+    forget_pending(node);
     node->settled_until_us = t_us;
     return result;
 }

@@ -17,13 +17,14 @@
 enum { NODE_METERS_MAX = 256, NODE_POWERS_MAX = 8 };
 
 struct node_meter {
+    const char *source; /* a literal */
     enum meter_kind kind;
     char *id;
     bool integrated;
     uint32_t meter; /* in the ledger; LEDGER_NONE: only observed */
     uint64_t counter_uj, read_us;
     uint32_t breaks;
-    uint64_t pending_uj; /* read, but not settled yet */
+    uint64_t pending_uj; /* read since the last report of usage */
     struct idle_levels idle;
 };
 

@@ -111,6 +111,7 @@ struct sample_gpm {
 };
 
 struct sample_meter {
+    const char *source;   /* a literal: who read it */
     enum meter_kind kind; /* not METER_GPU */
     const char *id;       /* the same after a restart, and once in its kind: "0", "1", "bmc" */
     uint64_t counter_uj;  /* since the source was opened, wrap-around undone; never goes back */

@@ -84,7 +84,8 @@ static int add_meter(struct cray *cray, size_t index, const struct cray_value *v
     tally_add(tally, value->t_us > 0 ? value->t_us : mono_us, value->number * 1000000);
     return batch_add(batch, &(struct sample){.kind = SAMPLE_METER,
                                              .t_us = sample_us(cray, value),
-                                             .meter = {.kind = meters[index].kind,
+                                             .meter = {.source = "cray",
+                                                       .kind = meters[index].kind,
                                                        .id = meters[index].id,
                                                        .counter_uj = tally->energy_uj,
                                                        .breaks = tally->breaks}});

@@ -157,7 +157,8 @@ static int add_samples(const struct meter *meter, uint64_t t_us, uint64_t power_
     struct sample sample = {
         .kind = SAMPLE_METER,
         .t_us = t_us,
-        .meter = {.kind = meter->found.kind,
+        .meter = {.source = "hwmon",
+                  .kind = meter->found.kind,
                   .id = arena_copy(&batch->arena, meter->found.id, strlen(meter->found.id)),
                   .counter_uj = counts ? meter->tally.energy_uj : meter->integrator.energy_uj,
                   .breaks = counts ? meter->tally.breaks : meter->integrator.breaks,

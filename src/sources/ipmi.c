@@ -127,6 +127,7 @@ static int emit(struct ipmi *ipmi, uint64_t power_mw, uint64_t mono_us, struct b
     integrator_add(&ipmi->integrator, mono_us, power_mw * 1000);
     sample.kind = SAMPLE_METER;
     sample.meter = (struct sample_meter){
+        .source = "ipmi",
         .kind = METER_NODE,
         .id = "ipmi",
         .counter_uj = ipmi->integrator.energy_uj,

@@ -152,6 +152,7 @@ static int add_sample(const struct rapl *rapl, const struct rapl_meter *meter, s
         .t_us = rapl->clock->realtime_us(rapl->clock),
         .meter =
             {
+                .source = "rapl",
                 .kind = meter->kind,
                 .id = arena_copy(&batch->arena, meter->id, strlen(meter->id)),
                 .counter_uj = meter->counter.total,

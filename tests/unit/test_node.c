@@ -50,11 +50,13 @@ static void take(struct pipeline *pipeline, struct sample sample)
 static void meter(struct pipeline *pipeline, uint64_t t_us, enum meter_kind kind, const char *id,
                   uint64_t counter_uj, uint32_t breaks)
 {
-    take(pipeline,
-         (struct sample){
-             .kind = SAMPLE_METER,
-             .t_us = t_us,
-             .meter = {.kind = kind, .id = id, .counter_uj = counter_uj, .breaks = breaks}});
+    take(pipeline, (struct sample){.kind = SAMPLE_METER,
+                                   .t_us = t_us,
+                                   .meter = {.source = "rapl",
+                                             .kind = kind,
+                                             .id = id,
+                                             .counter_uj = counter_uj,
+                                             .breaks = breaks}});
 }
 
 static void usage(struct pipeline *pipeline, uint64_t t_us, struct sample_usage usage)
@@ -194,10 +196,37 @@ static void a_meter_has_no_books_before_somebody_says_what_workloads_do(void **s
     (void)state;
     meter(pipeline, T0, METER_PACKAGE, "0", 0, 0);
     meter(pipeline, T0 + SECOND, METER_PACKAGE, "0", 7 * JOULE, 0);
-    assert_int_equal(pipeline->ledger.meter_count, 0);
     usage(pipeline, T0 + SECOND, (struct sample_usage){.is_first = true});
+    assert_int_equal(pipeline->ledger.meter_count, 0);
+    meter(pipeline, T0 + 2 * SECOND, METER_PACKAGE, "0", 9 * JOULE, 0);
+    usage(pipeline, T0 + 2 * SECOND, report(NULL, 0, SECOND));
     assert_int_equal(pipeline->ledger.meter_count, 1);
-    assert_int_equal(pipeline->ledger.meters[0].energy_uj, 0);
+    assert_int_equal(pipeline->ledger.meters[0].energy_uj, 2 * JOULE);
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
+static void a_package_that_two_sources_know_of_is_booked_once(void **state)
+{
+    struct pipeline *pipeline = started();
+    struct sample other = {.kind = SAMPLE_METER,
+                           .t_us = T0,
+                           .meter = {.source = "hwmon", .kind = METER_PACKAGE, .id = "0"}};
+
+    (void)state;
+    take(pipeline, other);
+    meter(pipeline, T0 + SECOND, METER_PACKAGE, "0", 40 * JOULE, 0);
+    other.meter.counter_uj = 41 * JOULE;
+    take(pipeline, other);
+    usage(pipeline, T0 + SECOND, report(NULL, 0, SECOND));
+    assert_int_equal(system_uj(pipeline, METER_PACKAGE), 40 * JOULE);
+    other.meter.source = "cray"; /* comes late, and knows better than nobody */
+    take(pipeline, other);
+    other.meter.counter_uj = 99 * JOULE;
+    take(pipeline, other);
+    usage(pipeline, T0 + 2 * SECOND, report(NULL, 0, SECOND));
+    assert_int_equal(system_uj(pipeline, METER_PACKAGE), 40 * JOULE);
+    assert_balanced(pipeline);
     pipeline_free(pipeline);
 }
 
@@ -206,8 +235,9 @@ static void energy_before_a_first_report_that_came_late_is_a_gap(void **state)
     struct pipeline *pipeline = started();
 
     (void)state;
-    meter(pipeline, T0 + SECOND, METER_PACKAGE, "0", 7 * JOULE, 0);
-    usage(pipeline, T0 + SECOND, (struct sample_usage){.is_first = true}); /* begins anew */
+    usage(pipeline, T0 + SECOND, report(NULL, 0, SECOND));
+    meter(pipeline, T0 + 2 * SECOND, METER_PACKAGE, "0", 7 * JOULE, 0);
+    usage(pipeline, T0 + 2 * SECOND, (struct sample_usage){.is_first = true}); /* begins anew */
     assert_int_equal(unowned_uj(pipeline, METER_PACKAGE, UNOWNED_GAP), 7 * JOULE);
     assert_balanced(pipeline);
     pipeline_free(pipeline);
@@ -309,6 +339,7 @@ int main(void)
         cmocka_unit_test(dram_energy_goes_by_memory_held_and_free_memory_is_idle),
         cmocka_unit_test(cgroups_of_one_workload_pay_together),
         cmocka_unit_test(a_meter_has_no_books_before_somebody_says_what_workloads_do),
+        cmocka_unit_test(a_package_that_two_sources_know_of_is_booked_once),
         cmocka_unit_test(energy_before_a_first_report_that_came_late_is_a_gap),
         cmocka_unit_test(a_break_in_the_count_invents_no_joule),
         cmocka_unit_test(meters_that_contain_others_are_observed_and_not_booked),
