@@ -93,7 +93,7 @@ int machine_read(const struct host *host, struct machine *ret_machine)
     long ticks_per_second = sysconf(_SC_CLK_TCK);
     struct machine machine = {0};
     char buffer[READ_BYTES];
-    struct span text;
+    struct span text = {0};
     int r = read_head(host->procfs_fd, "stat", buffer, &text);
 
     if (r == 0)
