@@ -6,7 +6,7 @@ import tempfile
 import threading
 
 from harness import Exporter, METER_ENERGY, TestCase, main, wait_until
-from servers import cgroups, unit
+from servers import cgroups, require, unit
 
 HARDWARE = "wattribute_meter_hardware_energy_joules_total"
 WORKLOADS = "wattribute_workload_energy_joules_total"
@@ -59,6 +59,10 @@ def package(page, name, **labels):
 
 
 class NodeMeters(TestCase):
+    def setUp(self):
+        require.root()
+        super().setUp()
+
     def assert_balanced(self, page):
         self.assertEqual(package(page, METER_ENERGY),
                          package(page, WORKLOADS) + package(page, "wattribute_unowned_energy_joules_total"))
