@@ -98,7 +98,7 @@ struct ledger_workload {
     char *pod_uid;      /* may be NULL */
     uint64_t opened_us;
     struct ledger_names names;
-    size_t process_count;
+    size_t member_count;    /* see ledger_join_workload */
     uint32_t first_account; /* a list over ledger_account.next */
 };
 

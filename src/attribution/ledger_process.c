@@ -142,7 +142,7 @@ static int open_with(struct ledger *ledger, uint32_t meter, uint32_t pid, uint32
         .opened_us = ledger->latest_us,
     };
     ledger->process_count++;
-    ledger->workloads[workload].process_count++;
+    ledger_join_workload(ledger, workload);
     *ret_process = index;
     return 0;
 }
@@ -183,9 +183,9 @@ static void find_owner(const struct ledger *ledger, const struct sample_process 
 /* A workload that was opened for nobody would never be retired as ended. */
 static void close_if_empty(struct ledger *ledger, uint32_t workload)
 {
-    if (ledger->workloads[workload].process_count > 0)
+    if (ledger->workloads[workload].member_count > 0)
         return;
-    ledger->workloads[workload].process_count++;
+    ledger_join_workload(ledger, workload);
     ledger_leave_workload(ledger, workload);
 }
 
@@ -269,7 +269,7 @@ static int move_to(struct ledger *ledger, uint32_t index, const struct workload_
     if (r < 0 || workload == process->workload)
         return r;
     r = ledger_open_account(ledger, workload, process->meter, &account);
-    ledger->workloads[workload].process_count++;
+    ledger_join_workload(ledger, workload);
     ledger_leave_workload(ledger, r < 0 ? workload : process->workload);
     if (r == 0)
         process->workload = workload;

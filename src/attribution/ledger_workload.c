@@ -129,7 +129,7 @@ static void retire_ended(struct ledger *ledger, uint64_t now_us)
     bool any = false;
 
     for (uint32_t i = 0; i < ledger->workload_slots; i++) {
-        if (!ledger->workloads[i].used || ledger->workloads[i].process_count > 0 ||
+        if (!ledger->workloads[i].used || ledger->workloads[i].member_count > 0 ||
             is_common(ledger->workloads[i].kind))
             continue;
         retire(ledger, i);
@@ -208,12 +208,12 @@ static uint64_t workload_total_uj(const struct ledger *ledger, uint32_t workload
 
 void ledger_join_workload(struct ledger *ledger, uint32_t workload)
 {
-    ledger->workloads[workload].process_count++;
+    ledger->workloads[workload].member_count++;
 }
 
 void ledger_leave_workload(struct ledger *ledger, uint32_t workload)
 {
-    if (--ledger->workloads[workload].process_count == 0 &&
+    if (--ledger->workloads[workload].member_count == 0 &&
         !is_common(ledger->workloads[workload].kind) && workload_total_uj(ledger, workload) == 0)
         retire(ledger, workload);
 }

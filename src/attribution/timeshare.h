@@ -1,5 +1,5 @@
 /*
- * Who pays for a window, by time share. Pure: numbers in, bookings out.
+ * Who pays for a window: the split itself, for either method. Pure: numbers in, bookings out.
  *
  * The idle floor goes by policy, the context step equally over the workloads that hold a context,
  * and what is above goes to the processes by the utilisation samples that they won, or by what was
