@@ -441,8 +441,8 @@ static int open_loop(struct collector *collector, struct error *err)
 void collector_run(struct collector *collector)
 {
     if (!source_set_has_meter(&collector->sources))
-        log_warn("no energy meter was found on this node; only the exporter's own metrics are "
-                 "served (try --replay FILE)");
+        log_warn("no energy meter was found on this node: nobody's joules are served "
+                 "('wattribute check' says what is missing)");
     loop(collector);
     finish(collector);
 }

@@ -9,11 +9,10 @@
 /* Below this part of its capacity a machine teaches what it draws when it does nothing. */
 enum { QUIET_DIVISOR = 50 };
 
-static const struct workload_owner system_owner = {.kind = WORKLOAD_SYSTEM, .id = "system"};
-
 void node_init(struct node *node, struct ledger *ledger)
 {
     *node = (struct node){.ledger = ledger};
+    members_init(&node->members, ledger);
 }
 
 void node_done(struct node *node)
@@ -21,7 +20,7 @@ void node_done(struct node *node)
     for (size_t i = 0; i < node->meter_count; i++)
         free(node->meters[i].id);
     free(node->meters);
-    free(node->members);
+    members_done(&node->members);
     free(node->shares);
     free(node->bookings);
     *node = (struct node){0};
@@ -122,69 +121,9 @@ static int take_meter(struct node *node, uint64_t t_us, const struct sample_mete
     return 0;
 }
 
-static int reserve_members(struct node *node)
-{
-    size_t slots = node->ledger->workload_slots;
-    struct node_member *members;
-
-    if (slots <= node->member_slots)
-        return 0;
-    members = realloc(node->members, slots * sizeof(*members));
-    if (!members)
-        return -ENOMEM;
-    memset(members + node->member_slots, 0, (slots - node->member_slots) * sizeof(*members));
-    node->members = members;
-    node->member_slots = slots;
-    return 0;
-}
-
-/* False: no owner has texts so long. */
-static bool put(char *text, size_t size_bytes, const char *from)
-{
-    size_t len = strlen(from);
-
-    if (len >= size_bytes)
-        return false;
-    memcpy(text, from, len + 1);
-    return true;
-}
-
-static int note_member(struct node *node, const struct workload_owner *owner, uint64_t cpu_us,
-                       uint64_t memory_bytes)
-{
-    struct node_member *member;
-    uint32_t workload;
-    int r = ledger_open_workload(node->ledger, owner, &workload);
-
-    if (r == 0)
-        r = reserve_members(node);
-    if (r < 0)
-        return r;
-    member = &node->members[workload];
-    if (!member->present) {
-        ledger_join_workload(node->ledger, workload);
-        *member = (struct node_member){.present = true};
-    }
-    if (member->round != node->round)
-        *member = (struct node_member){.present = true, .round = node->round};
-    member->cpu_us += cpu_us;
-    member->memory_bytes += memory_bytes;
-    return 0;
-}
-
-static void leave_absent(struct node *node)
-{
-    for (uint32_t w = 0; w < node->member_slots; w++) {
-        if (!node->members[w].present || node->members[w].round == node->round)
-            continue;
-        node->members[w] = (struct node_member){0};
-        ledger_leave_workload(node->ledger, w);
-    }
-}
-
 static int reserve_scratch(struct node *node)
 {
-    size_t capacity = node->member_slots + 2; /* idle, unattributed */
+    size_t capacity = node->members.slots + 2; /* idle, unattributed */
     void *grown;
 
     if (capacity <= node->scratch_capacity)
@@ -200,7 +139,7 @@ static int reserve_scratch(struct node *node)
 }
 
 /* By what a meter is divided. */
-static uint64_t weight_of(const struct node_member *member, enum meter_kind kind)
+static uint64_t weight_of(const struct member *member, enum meter_kind kind)
 {
     return kind == METER_DRAM ? member->memory_bytes : member->cpu_us;
 }
@@ -235,15 +174,19 @@ static int settle(struct node *node, struct node_meter *meter, uint64_t now_us,
     size_t count = 0, booked = 0;
 
     active_uj = meter->pending_uj - idle_uj;
-    for (uint32_t w = 0; w < node->member_slots; w++)
-        if (node->members[w].present && weight_of(&node->members[w], meter->kind) > 0) {
+    for (uint32_t w = 0; w < node->members.slots; w++) {
+        const struct member *member = &node->members.items[w];
+        uint64_t weight = member->is_present ? weight_of(member, meter->kind) : 0;
+
+        if (weight > 0) {
             node->bookings[count] = (struct booking){.process = LEDGER_NONE,
                                                      .to_workload = true,
                                                      .workload = w,
                                                      .tier = TIER_ACTIVE,
                                                      .method = METHOD_SHARED};
-            node->shares[count++].weight = weight_of(&node->members[w], meter->kind);
+            node->shares[count++].weight = weight;
         }
+    }
     node->bookings[count] =
         (struct booking){.process = LEDGER_NONE, .unowned = UNOWNED_IDLE, .energy_uj = idle_uj};
     node->shares[count].weight = idle_weight(usage, meter->kind);
@@ -262,20 +205,6 @@ static int settle(struct node *node, struct node_meter *meter, uint64_t now_us,
                        node->bookings, booked);
 }
 
-/* What the machine did that no workload did. */
-static int note_system(struct node *node, const struct sample_usage *usage)
-{
-    uint64_t cpu_us = 0, memory_bytes = 0;
-
-    for (size_t w = 0; w < node->member_slots; w++)
-        if (node->members[w].present && node->members[w].round == node->round) {
-            cpu_us += node->members[w].cpu_us;
-            memory_bytes += node->members[w].memory_bytes;
-        }
-    return note_member(node, &system_owner, usage->busy_us - MIN(usage->busy_us, cpu_us),
-                       usage->memory_used_bytes - MIN(usage->memory_used_bytes, memory_bytes));
-}
-
 /* Nobody will say who used it, and there are no books to say so. */
 static void forget_pending(struct node *node)
 {
@@ -284,41 +213,28 @@ static void forget_pending(struct node *node)
             node->meters[i].pending_uj = 0;
 }
 
-/* Without a meter that is booked nobody needs to know who did what. */
-static bool has_books(const struct node *node)
+static int note_members(struct node *node, uint64_t t_us, const struct sample_usage *usage)
 {
-    for (size_t i = 0; i < node->meter_count; i++)
-        if (node->meters[i].meter != LEDGER_NONE)
-            return true;
-    return false;
+    int result = 0, r;
+
+    members_begin(&node->members);
+    for (size_t i = 0; i < usage->count; i++)
+        if ((r = members_note(&node->members, t_us, &usage->workloads[i])) < 0)
+            result = r;
+    if ((r = members_note_system(&node->members, t_us, usage)) < 0)
+        result = r;
+    members_end(&node->members, t_us);
+    return result;
 }
 
 static int take_usage(struct node *node, uint64_t t_us, const struct sample_usage *usage)
 {
     int result = 0, r;
 
-    node->round++;
     if (!usage->is_first)
         result = open_books(node);
-    if (!has_books(node)) {
-        forget_pending(node);
-        node->settled_until_us = t_us;
-        return result;
-    }
-    for (size_t i = 0; i < usage->count; i++) {
-        const struct sample_workload *workload = &usage->workloads[i];
-        struct workload_owner owner = {.kind = workload->kind};
-
-        if (!put(owner.id, sizeof(owner.id), workload->id) ||
-            !put(owner.container_id, sizeof(owner.container_id), workload->container_id) ||
-            !put(owner.pod_uid, sizeof(owner.pod_uid), workload->pod_uid))
-            continue;
-        r = note_member(node, &owner, workload->cpu_us, workload->memory_bytes);
-        result = r < 0 ? r : result;
-    }
-    r = note_system(node, usage);
-    result = r < 0 ? r : result;
-    leave_absent(node);
+    if ((r = note_members(node, t_us, usage)) < 0)
+        result = r;
     r = reserve_scratch(node);
     result = r < 0 ? r : result;
     for (size_t i = 0; i < node->meter_count; i++) {

@@ -11,6 +11,7 @@
 
 #include "attribution/idle.h"
 #include "attribution/ledger.h"
+#include "attribution/members.h"
 #include "attribution/share.h"
 #include "model/sample.h"
 
@@ -28,14 +29,6 @@ struct node_meter {
     struct idle_levels idle;
 };
 
-/* A workload of the ledger, by its index there. */
-struct node_member {
-    bool present;
-    uint64_t round; /* the last report that named it */
-    uint64_t cpu_us;
-    uint64_t memory_bytes;
-};
-
 struct node_power {
     const char *source; /* a literal */
     uint64_t power_mw, read_us;
@@ -45,9 +38,7 @@ struct node {
     struct ledger *ledger;
     struct node_meter *meters;
     size_t meter_count;
-    struct node_member *members;
-    size_t member_slots;
-    uint64_t round;
+    struct members members;
     uint64_t settled_until_us;
     struct node_power powers[NODE_POWERS_MAX];
     size_t power_count;

@@ -390,6 +390,68 @@ static int add_workloads(const struct pipeline *pipeline, struct snapshot *snaps
     return r;
 }
 
+static int copy_usage(struct arena *arena, const struct usage *from, bool has_gauges,
+                      struct usage *to)
+{
+    *to = *from;
+    if (!has_gauges)
+        usage_forget_gauges(to);
+    to->io = arena_array(arena, to->io_count, sizeof(*to->io));
+    to->rdma = arena_array(arena, to->rdma_count, sizeof(*to->rdma));
+    to->hugetlb = arena_array(arena, to->hugetlb_count, sizeof(*to->hugetlb));
+    if (!to->io || !to->rdma || !to->hugetlb)
+        return -ENOMEM;
+    if (to->io_count > 0)
+        memcpy(to->io, from->io, to->io_count * sizeof(*to->io));
+    if (to->rdma_count > 0)
+        memcpy(to->rdma, from->rdma, to->rdma_count * sizeof(*to->rdma));
+    if (to->hugetlb_count > 0)
+        memcpy(to->hugetlb, from->hugetlb, to->hugetlb_count * sizeof(*to->hugetlb));
+    return 0;
+}
+
+static int by_kind_and_id(const void *a, const void *b)
+{
+    const struct snapshot_usage *x = a, *y = b;
+
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return strcmp(x->id, y->id);
+}
+
+static int add_usages(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
+                      struct snapshot *snapshot)
+{
+    const struct members *members = &pipeline->node.members;
+    struct snapshot_usage *rows = arena_array(&snapshot->arena, members->slots, sizeof(*rows));
+
+    if (!rows)
+        return -ENOMEM;
+    for (uint32_t w = 0; w < members->slots; w++) {
+        const struct ledger_workload *workload = &pipeline->ledger.workloads[w];
+        const struct member *member = members_find(members, w);
+        struct snapshot_usage *row = &rows[snapshot->usage_count];
+
+        if (!member || workload->kind == WORKLOAD_SYSTEM || is_held(pipeline, &workload->names))
+            continue;
+        *row = (struct snapshot_usage){
+            .kind = workload->kind,
+            .id = copy_text(&snapshot->arena, workload->id),
+            .names = copy_names(&snapshot->arena, &workload->names),
+            .container_id = copy_text(&snapshot->arena, workload->container_id),
+            .pod_uid = copy_text(&snapshot->arena, workload->pod_uid),
+        };
+        if (!row->id || !has_names(row->names) || !row->container_id || !row->pod_uid ||
+            copy_usage(&snapshot->arena, &member->usage,
+                       is_fresh_of_node(member->seen_us, now_us, stale_us), &row->usage) < 0)
+            return -ENOMEM;
+        snapshot->usage_count++;
+    }
+    qsort(rows, snapshot->usage_count, sizeof(*rows), by_kind_and_id);
+    snapshot->usages = rows;
+    return 0;
+}
+
 static int add_containers(const struct pipeline *pipeline, struct snapshot *snapshot,
                           struct snapshot_gpu *gpus)
 {
@@ -416,6 +478,7 @@ int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t
         (r = add_gpus(pipeline, now_us, stale_us, snapshot, &gpus)) < 0 ||
         (r = add_processes(pipeline, now_us, stale_us, snapshot)) < 0 ||
         (r = add_workloads(pipeline, snapshot)) < 0 ||
+        (r = add_usages(pipeline, now_us, stale_us, snapshot)) < 0 ||
         (r = add_containers(pipeline, snapshot, gpus)) < 0)
         return r;
     return 0;

@@ -134,8 +134,14 @@ static void describe_details(struct identity *identity, struct arena *arena,
     pthread_mutex_unlock(&identity->lock);
 }
 
-static struct snapshot_info describe(struct identity *identity,
-                                     const struct snapshot_workload *workload, struct arena *arena)
+/* What the snapshot's rows of a workload have in common. */
+struct shown {
+    enum workload_kind kind;
+    const char *id, *container_id, *pod_uid;
+};
+
+static struct snapshot_info describe(struct identity *identity, const struct shown *workload,
+                                     struct arena *arena)
 {
     struct snapshot_info info = {
         .kind = workload->kind,
@@ -161,28 +167,58 @@ static struct snapshot_info describe(struct identity *identity,
     return info;
 }
 
-static bool has_info(const struct snapshot_workload *workload)
+static int by_kind_and_id(const void *a, const void *b)
 {
-    return workload->kind > WORKLOAD_PROCESS && workload->kind < WORKLOAD_SYSTEM;
+    const struct shown *x = a, *y = b;
+
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return strcmp(x->id, y->id);
 }
 
-/* One row for each workload, whatever meters it is at: the snapshot has them sorted. */
-static int add_infos(struct identity *identity, struct snapshot *snapshot)
+/* Those of which something is to be told; a workload may come several times. */
+static int list_shown(struct snapshot *snapshot, struct shown **ret_shown, size_t *ret_count)
 {
-    struct snapshot_info *infos =
-        arena_array(&snapshot->arena, snapshot->workload_count, sizeof(*infos));
+    struct shown *shown = arena_array(
+        &snapshot->arena, snapshot->workload_count + snapshot->usage_count, sizeof(*shown));
+    size_t count = 0, kept = 0;
 
-    if (!infos)
+    if (!shown)
         return -ENOMEM;
     for (size_t i = 0; i < snapshot->workload_count; i++) {
-        const struct snapshot_workload *workload = &snapshot->workloads[i];
-        const struct snapshot_info *last =
-            snapshot->info_count > 0 ? &infos[snapshot->info_count - 1] : NULL;
+        const struct snapshot_workload *row = &snapshot->workloads[i];
 
-        if (has_info(workload) &&
-            !(last && last->kind == workload->kind && strcmp(last->id, workload->id) == 0))
-            infos[snapshot->info_count++] = describe(identity, workload, &snapshot->arena);
+        shown[count++] = (struct shown){row->kind, row->id, row->container_id, row->pod_uid};
     }
+    for (size_t i = 0; i < snapshot->usage_count; i++) {
+        const struct snapshot_usage *row = &snapshot->usages[i];
+
+        shown[count++] = (struct shown){row->kind, row->id, row->container_id, row->pod_uid};
+    }
+    for (size_t i = 0; i < count; i++)
+        if (shown[i].kind > WORKLOAD_PROCESS && shown[i].kind < WORKLOAD_SYSTEM)
+            shown[kept++] = shown[i];
+    qsort(shown, kept, sizeof(*shown), by_kind_and_id);
+    *ret_shown = shown;
+    *ret_count = kept;
+    return 0;
+}
+
+/* One row for each workload, whatever is shown of it. */
+static int add_infos(struct identity *identity, struct snapshot *snapshot)
+{
+    struct snapshot_info *infos;
+    struct shown *shown;
+    size_t count;
+
+    if (list_shown(snapshot, &shown, &count) < 0)
+        return -ENOMEM;
+    infos = arena_array(&snapshot->arena, count, sizeof(*infos));
+    if (!infos)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || by_kind_and_id(&shown[i - 1], &shown[i]) != 0)
+            infos[snapshot->info_count++] = describe(identity, &shown[i], &snapshot->arena);
     snapshot->infos = infos;
     return 0;
 }

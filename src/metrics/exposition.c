@@ -11,6 +11,7 @@ void exposition_render(const struct snapshot *snapshot, const struct exposition_
     exposition_processes(&text, snapshot, options);
     exposition_meters(&text, snapshot);
     exposition_workloads(&text, snapshot, options->expose);
+    exposition_usage(&text, snapshot, options->expose);
     exposition_gpus(&text, snapshot);
     exposition_self(&text, snapshot, options->version);
     text_end(&text);

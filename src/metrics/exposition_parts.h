@@ -8,9 +8,15 @@ enum { MICRO = 6, MILLI = 3, PERCENT = 2, WHOLE = 0 };
 
 void exposition_meter_labels(struct text *text, const struct snapshot_meter *meter);
 
+/* Is this kind shown with --expose? */
+bool exposition_shows(enum expose expose, enum workload_kind kind);
+void exposition_workload_labels(struct text *text, enum workload_kind kind, const char *id,
+                                const struct workload_names *names);
+
 void exposition_processes(struct text *text, const struct snapshot *snapshot,
                           const struct exposition_options *options);
 void exposition_meters(struct text *text, const struct snapshot *snapshot);
 void exposition_workloads(struct text *text, const struct snapshot *snapshot, enum expose expose);
+void exposition_usage(struct text *text, const struct snapshot *snapshot, enum expose expose);
 void exposition_gpus(struct text *text, const struct snapshot *snapshot);
 void exposition_self(struct text *text, const struct snapshot *snapshot, const char *version);

@@ -5,21 +5,17 @@
 static const char *const tier_words[TIER_COUNT] = {"active", "idle"};
 static const char *const method_words[METHOD_COUNT] = {"measured", "shared", "inferred",
                                                        "modelled"};
-static const char *const kind_words[] = {
-    [WORKLOAD_PROCESS] = "process", [WORKLOAD_POD] = "pod",     [WORKLOAD_CONTAINER] = "container",
-    [WORKLOAD_SLURM] = "slurm",     [WORKLOAD_VM] = "vm",       [WORKLOAD_LXC] = "lxc",
-    [WORKLOAD_NSPAWN] = "nspawn",   [WORKLOAD_UNIT] = "unit",   [WORKLOAD_USER] = "user",
-    [WORKLOAD_SYSTEM] = "system",   [WORKLOAD_OTHER] = "other", [WORKLOAD_RETIRED] = "retired",
-};
-
-static bool is_exposed(enum expose expose, enum workload_kind kind)
+bool exposition_shows(enum expose expose, enum workload_kind kind)
 {
     return expose == EXPOSE_ALL || kind == WORKLOAD_POD ||
            (expose == EXPOSE_CONTAINERS && kind == WORKLOAD_CONTAINER);
 }
 
-static void name_labels(struct text *text, const struct workload_names *names)
+void exposition_workload_labels(struct text *text, enum workload_kind kind, const char *id,
+                                const struct workload_names *names)
 {
+    text_label(text, "kind", workload_words[kind]);
+    text_label(text, "id", id);
     text_label(text, "name", names->name);
     text_label(text, "namespace", names->namespace);
     text_label(text, "pod", names->pod);
@@ -30,9 +26,7 @@ static void workload_labels(struct text *text, const struct snapshot *snapshot,
                             const struct snapshot_workload *workload)
 {
     text_sample(text);
-    text_label(text, "kind", kind_words[workload->kind]);
-    text_label(text, "id", workload->id);
-    name_labels(text, &workload->names);
+    exposition_workload_labels(text, workload->kind, workload->id, &workload->names);
     exposition_meter_labels(text, &snapshot->meters[workload->meter]);
 }
 
@@ -92,7 +86,7 @@ static void workload_books(struct text *text, const struct snapshot *snapshot, e
     for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
         text_family(text, families[f].metric);
         for (size_t i = 0; i < snapshot->workload_count; i++)
-            if (is_exposed(expose, snapshot->workloads[i].kind))
+            if (exposition_shows(expose, snapshot->workloads[i].kind))
                 families[f].row(text, snapshot, &snapshot->workloads[i]);
     }
 }
@@ -103,10 +97,10 @@ static void workload_info(struct text *text, const struct snapshot *snapshot, en
     for (size_t i = 0; i < snapshot->info_count; i++) {
         const struct snapshot_info *info = &snapshot->infos[i];
 
-        if (!is_exposed(expose, info->kind))
+        if (!exposition_shows(expose, info->kind))
             continue;
         text_sample(text);
-        text_label(text, "kind", kind_words[info->kind]);
+        text_label(text, "kind", workload_words[info->kind]);
         text_label(text, "id", info->id);
         text_label(text, "node", snapshot->node);
         text_label(text, "image", info->image);
@@ -129,9 +123,8 @@ static void workload_allocated(struct text *text, const struct snapshot *snapsho
         const struct snapshot_allocation *allocation = &snapshot->allocations[i];
 
         text_sample(text);
-        text_label(text, "kind", kind_words[WORKLOAD_POD]);
-        text_label(text, "id", allocation->container_id);
-        name_labels(text, &allocation->names);
+        exposition_workload_labels(text, WORKLOAD_POD, allocation->container_id,
+                                   &allocation->names);
         text_label_u64(text, "gpu", allocation->gpu);
         text_value(text, 1, WHOLE);
     }

@@ -13,6 +13,7 @@
 
 #include "model/gauge.h"
 #include "model/meter.h"
+#include "model/usage.h"
 #include "model/workload.h"
 
 enum { SAMPLE_GPU_MAX = 64 }; /* gpu < SAMPLE_GPU_MAX, checked by whoever makes a sample */
@@ -131,6 +132,9 @@ struct sample_workload {
     const char *id, *container_id, *pod_uid;
     uint64_t cpu_us;
     uint64_t memory_bytes; /* that it holds now */
+    /* Counters as far as they went since then, or in all if this is the first sample; gauges as
+     * they are now. NULL: not known. */
+    const struct usage *did;
 };
 
 struct sample_usage {

@@ -13,6 +13,7 @@
 #include "model/account.h"
 #include "model/gauge.h"
 #include "model/meter.h"
+#include "model/usage.h"
 #include "model/workload.h"
 
 struct snapshot_meter {
@@ -94,6 +95,15 @@ struct snapshot_workload {
     double power_mw; /* smoothed; < 0: not a power of now (retired) */
 };
 
+/* What a workload uses of the node beside GPUs. */
+struct snapshot_usage {
+    enum workload_kind kind;
+    const char *id;
+    struct workload_names names;
+    const char *container_id, *pod_uid;
+    struct usage usage;
+};
+
 /* A container at a GPU that it uses, or can use. */
 struct snapshot_container {
     uint32_t gpu;
@@ -140,6 +150,8 @@ struct snapshot {
     size_t process_count;
     const struct snapshot_workload *workloads; /* a row for each workload and meter */
     size_t workload_count;
+    const struct snapshot_usage *usages; /* a row for each workload that has a cgroup */
+    size_t usage_count;
     const struct snapshot_container *containers; /* a row for each container and GPU */
     size_t container_count;
     const struct snapshot_container *detected; /* each container once */

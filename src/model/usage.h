@@ -54,17 +54,18 @@ enum usage_io_field {
     USAGE_IO_FIELDS,
 };
 
+enum { USAGE_DEVICE_BYTES = 32 }; /* the kernel's DISK_NAME_LEN, and names of RDMA devices */
+
 /* A byte may be counted for a disk and for what lies on it (LVM, md): not to be added up. */
 struct usage_io {
     uint32_t major, minor;
-    uint32_t valid; /* by enum usage_io_field */
+    uint32_t valid;                  /* by enum usage_io_field */
+    char device[USAGE_DEVICE_BYTES]; /* "": not looked up */
     uint64_t values[USAGE_IO_FIELDS];
 };
 
-enum { USAGE_RDMA_NAME_BYTES = 32 };
-
 struct usage_rdma {
-    char device[USAGE_RDMA_NAME_BYTES];
+    char device[USAGE_DEVICE_BYTES];
     bool has_handles, has_objects;
     uint64_t handles, objects;
 };
@@ -74,17 +75,39 @@ struct usage_hugetlb {
     uint64_t used_bytes;
 };
 
+/* Of each kind, so many are read of one cgroup. */
 enum { USAGE_IO_MAX = 16, USAGE_RDMA_MAX = 8, USAGE_HUGETLB_MAX = 4 };
 
 struct usage {
-    uint32_t valid; /* by enum usage_field */
+    uint32_t valid;    /* by enum usage_field */
+    uint32_t left_out; /* values of devices beyond the caps */
     uint8_t io_count, rdma_count, hugetlb_count;
+    uint8_t io_room, rdma_room, hugetlb_room; /* of the arrays below */
     uint64_t values[USAGE_FIELDS];
+    struct usage_io *io;
+    struct usage_rdma *rdma;
+    struct usage_hugetlb *hugetlb;
+};
+
+/* For the devices of one that is being read or computed. */
+struct usage_room {
     struct usage_io io[USAGE_IO_MAX];
     struct usage_rdma rdma[USAGE_RDMA_MAX];
     struct usage_hugetlb hugetlb[USAGE_HUGETLB_MAX];
-    uint32_t left_out; /* values of devices beyond those caps */
 };
+
+/* Empty, with room for what can be read. */
+static inline struct usage usage_in(struct usage_room *room)
+{
+    return (struct usage){
+        .io_room = USAGE_IO_MAX,
+        .rdma_room = USAGE_RDMA_MAX,
+        .hugetlb_room = USAGE_HUGETLB_MAX,
+        .io = room->io,
+        .rdma = room->rdma,
+        .hugetlb = room->hugetlb,
+    };
+}
 
 /* The first one stays: nobody has two values of the same kind. */
 static inline void usage_set(struct usage *usage, enum usage_field field, uint64_t value)
@@ -100,6 +123,31 @@ static inline bool usage_has(const struct usage *usage, enum usage_field field)
     return usage->valid & USAGE_BIT(field);
 }
 
+/* NULL: it is not there. */
+struct usage_io *usage_find_io(const struct usage *usage, uint32_t major, uint32_t minor);
+
+struct usage_rdma *usage_find_rdma(const struct usage *usage, const char *device);
+struct usage_hugetlb *usage_find_hugetlb(const struct usage *usage, uint64_t page_bytes);
+
+/* As the first, added where it is not there. NULL: there is no room, which is counted. */
+struct usage_io *usage_add_io(struct usage *usage, uint32_t major, uint32_t minor);
+
+/*
+ * From here on, `to` has its devices in memory of its own: zeroed at first, freed by usage_done.
+ * The caps are those of reading. 0 or -ENOMEM; then devices are missing.
+ */
+int usage_copy(struct usage *to, const struct usage *from);
+void usage_done(struct usage *usage);
+
+/* Takes over those counters that `from` has; others stay. */
+int usage_copy_counters(struct usage *to, const struct usage *from);
+
+/* Counters and gauges are added, but limits: the tighter one counts. */
+int usage_add(struct usage *to, const struct usage *from);
+
+/* Totals stay true while nobody can look, what is held now does not. */
+void usage_forget_gauges(struct usage *usage);
+
 #define USAGE_AROUND_NONE UINT32_MAX
 
 struct usage_owner {
@@ -111,4 +159,5 @@ struct usage_owner {
     uint32_t around;
     bool ended; /* these are its last numbers, and this is the last time that it is shown */
     struct usage usage;
+    struct usage before; /* the counters when they were last reported; none: they never were */
 };

@@ -19,6 +19,9 @@ enum workload_kind {
     WORKLOAD_KINDS,
 };
 
+/* The words of the label `kind`. */
+extern const char *const workload_words[WORKLOAD_KINDS];
+
 enum {
     WORKLOAD_ID_BYTES = 512,       /* a scope and a name of at most 255 bytes each */
     WORKLOAD_CONTAINER_BYTES = 65, /* 64 hex digits */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "sources/block_names.h"
 #include "sources/cgroup/reader.h"
 #include "sources/machine.h"
 #include "sources/usage_delta.h"
@@ -18,9 +19,7 @@ enum { RESCAN_EVERY = 12 };
 struct cgroups {
     const struct source_context *context;
     struct cgroup_reader *reader;
-    struct usage_delta delta;
-    struct usage_did *did;
-    size_t did_capacity;
+    struct block_names block_names;
     struct machine machine; /* as last read */
     bool is_started;
     unsigned cycle;
@@ -31,8 +30,6 @@ static void cgroups_close(void *state)
     struct cgroups *cgroups = state;
 
     cgroup_reader_free(cgroups->reader);
-    usage_delta_done(&cgroups->delta);
-    free(cgroups->did);
     free(cgroups);
 }
 
@@ -56,50 +53,48 @@ static int cgroups_open(const struct source_context *context, void **ret_state, 
     return 0;
 }
 
-static int reserve(struct cgroups *cgroups, size_t count)
-{
-    struct usage_did *did;
-
-    if (count <= cgroups->did_capacity)
-        return 0;
-    did = realloc(cgroups->did, count * sizeof(*did));
-    if (!did)
-        return -ENOMEM;
-    cgroups->did = did;
-    cgroups->did_capacity = count;
-    return 0;
-}
-
 static const char *keep(struct batch *batch, const char *text)
 {
     return text[0] ? arena_copy(&batch->arena, text, strlen(text)) : "";
 }
 
+static void name_devices(struct cgroups *cgroups, struct usage *did)
+{
+    for (size_t i = 0; i < did->io_count; i++)
+        block_names_find(&cgroups->block_names, cgroups->context->host, did->io[i].major,
+                         did->io[i].minor, did->io[i].device);
+}
+
 /* The reader's items are gone with its next cycle, the batch may wait. */
 static int describe(struct cgroups *cgroups, struct batch *batch, const struct usage_owner *items,
-                    size_t count, struct sample_workload **ret_workloads)
+                    size_t count, const struct sample_workload **ret_workloads)
 {
     struct sample_workload *workloads = arena_array(&batch->arena, count, sizeof(*workloads));
+    struct usage *did = arena_array(&batch->arena, count, sizeof(*did));
 
-    for (size_t i = 0; workloads && i < count; i++) {
+    if (!workloads || !did || usage_delta_take(items, count, &batch->arena, did) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        name_devices(cgroups, &did[i]);
         workloads[i] = (struct sample_workload){
             .kind = items[i].owner.kind,
             .id = keep(batch, items[i].owner.id),
             .container_id = keep(batch, items[i].owner.container_id),
             .pod_uid = keep(batch, items[i].owner.pod_uid),
-            .cpu_us = cgroups->did[i].cpu_us,
-            .memory_bytes = cgroups->did[i].memory_bytes,
+            .cpu_us = cgroups->is_started ? usage_cpu_us(&did[i]) : 0,
+            .memory_bytes = usage_memory_bytes(&did[i]),
+            .did = &did[i],
         };
         if (!workloads[i].id || !workloads[i].container_id || !workloads[i].pod_uid)
             return -ENOMEM;
     }
     *ret_workloads = workloads;
-    return workloads ? 0 : -ENOMEM;
+    return 0;
 }
 
 static int report(struct cgroups *cgroups, struct batch *batch, const struct machine *machine)
 {
-    struct sample_workload *workloads = NULL;
+    const struct sample_workload *workloads = NULL;
     const struct usage_owner *items;
     struct sample sample = {.kind = SAMPLE_USAGE,
                             .t_us = cgroups->context->clock->realtime_us(cgroups->context->clock)};
@@ -107,11 +102,7 @@ static int report(struct cgroups *cgroups, struct batch *batch, const struct mac
     int r;
 
     items = cgroup_reader_items(cgroups->reader, &count);
-    r = reserve(cgroups, count);
-    if (r == 0)
-        r = usage_delta_take(&cgroups->delta, items, count, cgroups->did);
-    if (r == 0)
-        r = describe(cgroups, batch, items, count, &workloads);
+    r = describe(cgroups, batch, items, count, &workloads);
     if (r < 0)
         return r;
     sample.usage = (struct sample_usage){
@@ -128,9 +119,13 @@ static int report(struct cgroups *cgroups, struct batch *batch, const struct mac
         sample.usage.capacity_us =
             machine->capacity_us - MIN(machine->capacity_us, last->capacity_us);
     }
+    r = batch_add(batch, &sample);
+    if (r < 0)
+        return r;
+    cgroup_reader_set_reported(cgroups->reader);
     cgroups->machine = *machine;
     cgroups->is_started = true;
-    return batch_add(batch, &sample);
+    return 0;
 }
 
 static int cgroups_read(void *state, struct batch *batch, struct error *err)
@@ -142,7 +137,9 @@ static int cgroups_read(void *state, struct batch *batch, struct error *err)
     r = machine_read(cgroups->context->host, &machine);
     if (r < 0)
         return error_set(err, r, "/proc/stat and /proc/meminfo: %s", strerror(-r));
-    cgroup_reader_read(cgroups->reader, cgroups->cycle++ % RESCAN_EVERY == 0);
+    if (cgroups->cycle++ % RESCAN_EVERY == 0)
+        block_names_forget(&cgroups->block_names);
+    cgroup_reader_read(cgroups->reader, cgroups->cycle % RESCAN_EVERY == 1);
     r = report(cgroups, batch, &machine);
     if (r < 0)
         return error_set(err, r, "cgroups: %s", strerror(-r));

@@ -88,7 +88,8 @@ struct row {
 static void assert_rows(parser *parse, const struct row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct usage usage = {0};
+        struct usage_room room;
+        struct usage usage = usage_in(&room);
         char found[1024];
 
         parse(span_of(rows[i].text), &usage);
@@ -277,7 +278,8 @@ static void io_is_told_by_device(void **state)
 
 static void bytes_and_operations_of_v1_meet_at_the_device(void **state)
 {
-    struct usage usage = {0};
+    struct usage_room room;
+    struct usage usage = usage_in(&room);
     char found[256];
 
     (void)state;
@@ -290,7 +292,8 @@ static void bytes_and_operations_of_v1_meet_at_the_device(void **state)
 static void devices_beyond_the_cap_are_counted_not_stored(void **state)
 {
     char text[4096] = "";
-    struct usage usage = {0};
+    struct usage_room room;
+    struct usage usage = usage_in(&room);
 
     (void)state;
     for (int i = 0; i < USAGE_IO_MAX + 3; i++)

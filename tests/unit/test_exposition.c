@@ -214,6 +214,59 @@ static const struct snapshot_info infos[] = {
      .unverified = "account,job_name"},
 };
 
+/* All that can be known of a workload; and a unit that has ended, of which only counters are. */
+#define NAMED                                                                                      \
+    .names = {.name = "train-0", .namespace = "ml", .pod = "train-0", .container = "worker"}
+static struct usage_io usage_ios[] = {
+    {8, 0, 15, "sda", {4096, 8192, 1, 2}},
+    {259, 1, 1U << USAGE_IO_READ_BYTES, HOSTILE, {512}},
+};
+static struct usage_rdma usage_rdmas[] = {{"mlx5_0", true, true, 3, 44},
+                                          {"mlx5_1", true, false, 5, 0}};
+static struct usage_hugetlb usage_hugetlbs[] = {{2097152, 4194304}, {1073741824, 0}};
+static const struct snapshot_usage usages[] = {
+    {.kind = WORKLOAD_POD,
+     .id = CONTAINER,
+     NAMED,
+     .container_id = CONTAINER,
+     .pod_uid = POD_UID,
+     .usage = {.valid = (1U << USAGE_FIELDS) - 1,
+               .io_count = ARRAY_SIZE(usage_ios),
+               .rdma_count = ARRAY_SIZE(usage_rdmas),
+               .hugetlb_count = ARRAY_SIZE(usage_hugetlbs),
+               .values =
+                   {
+                       [USAGE_CPU_US] = 3000003,
+                       [USAGE_CPU_USER_US] = 2000002,
+                       [USAGE_CPU_SYSTEM_US] = 1000001,
+                       [USAGE_CPU_PERIODS] = 100,
+                       [USAGE_CPU_THROTTLED_PERIODS] = 7,
+                       [USAGE_CPU_THROTTLED_US] = 123456,
+                       [USAGE_MEMORY_FAILURES] = 5,
+                       [USAGE_MEMORY_OOM_KILLS] = 1,
+                       [USAGE_CPU_SOME_US] = 11,
+                       [USAGE_CPU_FULL_US] = 12,
+                       [USAGE_MEMORY_SOME_US] = 13,
+                       [USAGE_MEMORY_FULL_US] = 14,
+                       [USAGE_IO_SOME_US] = 15,
+                       [USAGE_IO_FULL_US] = 16,
+                       [USAGE_MEMORY_RSS_BYTES] = 1000,
+                       [USAGE_MEMORY_CACHE_BYTES] = 2000,
+                       [USAGE_MEMORY_INACTIVE_FILE_BYTES] = 500,
+                       [USAGE_MEMORY_USED_BYTES] = 3100,
+                       [USAGE_MEMORY_LIMIT_BYTES] = 4096,
+                       [USAGE_MEMORY_SWAP_BYTES] = 17,
+                       [USAGE_PIDS] = 19,
+                   },
+               .io = usage_ios,
+               .rdma = usage_rdmas,
+               .hugetlb = usage_hugetlbs}},
+    {.kind = WORKLOAD_UNIT,
+     .id = HOSTILE ".service",
+     NAMELESS,
+     .usage = {.valid = USAGE_COUNTERS, .values = {[USAGE_CPU_USER_US] = 1}}},
+};
+
 static const struct snapshot_container containers[] = {
     {.gpu = 0, .container_id = CONTAINER, .name = "worker", .has_bytes = true, .bytes = 600},
     {.gpu = 0,
@@ -245,6 +298,8 @@ static const struct snapshot full = {
     .process_count = ARRAY_SIZE(processes),
     .workloads = workloads,
     .workload_count = ARRAY_SIZE(workloads),
+    .usages = usages,
+    .usage_count = ARRAY_SIZE(usages),
     .containers = containers,
     .container_count = ARRAY_SIZE(containers),
     .detected = containers,

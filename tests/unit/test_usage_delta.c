@@ -1,118 +1,222 @@
 /* What workloads did between two readings of their cgroups. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "core/macros.h"
 #include "sources/usage_delta.h"
 
-static struct usage_owner item(uint64_t id, uint64_t cpu_us, uint64_t rss_bytes, uint32_t around)
-{
-    struct usage_owner item = {.id = id, .around = around};
+enum { ITEMS_MAX = 4 };
 
-    usage_set(&item.usage, USAGE_CPU_US, cpu_us);
-    usage_set(&item.usage, USAGE_MEMORY_RSS_BYTES, rss_bytes);
-    return item;
+/* The cgroups of a machine, and what they did according to the last report. */
+struct machine {
+    struct usage_room rooms[ITEMS_MAX];
+    struct usage_owner items[ITEMS_MAX];
+    size_t count;
+    struct usage did[ITEMS_MAX];
+    struct arena arena;
+};
+
+static int set_up(void **state)
+{
+    struct machine *machine = calloc(1, sizeof(*machine));
+
+    assert_non_null(machine);
+    arena_init(&machine->arena, 1 << 20);
+    *state = machine;
+    return 0;
 }
 
-static void the_first_reading_counts_no_time_but_memory(void **state)
+static int tear_down(void **state)
 {
-    struct usage_delta delta = {0};
-    struct usage_owner items[] = {item(1, 500, 7, USAGE_AROUND_NONE)};
-    struct usage_did did[1];
+    struct machine *machine = *state;
 
-    (void)state;
-    assert_int_equal(usage_delta_take(&delta, items, 1, did), 0);
-    assert_int_equal(did[0].cpu_us, 0);
-    assert_int_equal(did[0].memory_bytes, 7);
-    usage_delta_done(&delta);
+    for (size_t i = 0; i < ITEMS_MAX; i++)
+        usage_done(&machine->items[i].before);
+    arena_done(&machine->arena);
+    free(machine);
+    return 0;
+}
+
+/* Reads a cgroup anew. */
+static struct usage *put(struct machine *machine, size_t index, uint64_t cpu_us, uint64_t rss_bytes,
+                         uint32_t around)
+{
+    struct usage_owner *item = &machine->items[index];
+
+    machine->count = MAX(machine->count, index + 1);
+    item->around = around;
+    item->usage = usage_in(&machine->rooms[index]);
+    usage_set(&item->usage, USAGE_CPU_US, cpu_us);
+    usage_set(&item->usage, USAGE_MEMORY_RSS_BYTES, rss_bytes);
+    return &item->usage;
+}
+
+static void put_io(struct usage *usage, uint32_t minor, uint64_t read_bytes)
+{
+    struct usage_io *io = usage_add_io(usage, 8, minor);
+
+    io->values[USAGE_IO_READ_BYTES] = read_bytes;
+    io->valid = 1U << USAGE_IO_READ_BYTES;
+}
+
+static void report(struct machine *machine)
+{
+    arena_reset(&machine->arena);
+    assert_int_equal(
+        usage_delta_take(machine->items, machine->count, &machine->arena, machine->did), 0);
+    for (size_t i = 0; i < machine->count; i++)
+        assert_int_equal(usage_copy_counters(&machine->items[i].before, &machine->items[i].usage),
+                         0);
+}
+
+static void assert_did(const struct machine *machine, size_t index, uint64_t cpu_us,
+                       uint64_t rss_bytes)
+{
+    assert_int_equal(usage_cpu_us(&machine->did[index]), cpu_us);
+    assert_int_equal(usage_memory_bytes(&machine->did[index]), rss_bytes);
 }
 
 static void what_is_new_counts_from_its_beginning(void **state)
 {
-    struct usage_delta delta = {0};
-    struct usage_owner before[] = {item(5, 100, 0, USAGE_AROUND_NONE)};
-    struct usage_owner after[] = {item(9, 40, 0, USAGE_AROUND_NONE),
-                                  item(5, 130, 0, USAGE_AROUND_NONE)};
-    struct usage_did did[2];
+    struct machine *machine = *state;
 
-    (void)state;
-    assert_int_equal(usage_delta_take(&delta, before, 1, did), 0);
-    assert_int_equal(usage_delta_take(&delta, after, 2, did), 0);
-    assert_int_equal(did[0].cpu_us, 40);
-    assert_int_equal(did[1].cpu_us, 30);
-    usage_delta_done(&delta);
+    put(machine, 0, 100, 7, USAGE_AROUND_NONE);
+    report(machine);
+    assert_did(machine, 0, 100, 7);
+    put(machine, 0, 130, 8, USAGE_AROUND_NONE);
+    put(machine, 1, 40, 9, USAGE_AROUND_NONE);
+    report(machine);
+    assert_did(machine, 0, 30, 8);
+    assert_did(machine, 1, 40, 9);
 }
 
-static void what_has_ended_counts_its_last_time_once(void **state)
+static void what_has_ended_counts_its_last_time_and_holds_nothing(void **state)
 {
-    struct usage_delta delta = {0};
-    struct usage_owner items[] = {item(5, 100, 9, USAGE_AROUND_NONE)};
-    struct usage_did did[1];
+    struct machine *machine = *state;
+    struct usage *usage;
 
-    (void)state;
-    assert_int_equal(usage_delta_take(&delta, items, 1, did), 0);
-    items[0] = item(5, 170, 9, USAGE_AROUND_NONE);
-    items[0].ended = true;
-    assert_int_equal(usage_delta_take(&delta, items, 1, did), 0);
-    assert_int_equal(did[0].cpu_us, 70);
-    assert_int_equal(did[0].memory_bytes, 0);
-    assert_int_equal(usage_delta_take(&delta, items, 0, did), 0);
-    assert_int_equal(delta.count, 0);
-    usage_delta_done(&delta);
+    put(machine, 0, 100, 9, USAGE_AROUND_NONE);
+    report(machine);
+    usage = put(machine, 0, 170, 9, USAGE_AROUND_NONE);
+    usage->hugetlb[usage->hugetlb_count++] = (struct usage_hugetlb){2 << 20, 5};
+    machine->items[0].ended = true;
+    report(machine);
+    assert_did(machine, 0, 70, 0);
+    assert_false(usage_has(&machine->did[0], USAGE_MEMORY_RSS_BYTES));
+    assert_int_equal(machine->did[0].hugetlb_count, 0);
 }
 
 static void what_is_inside_of_another_is_taken_from_it_so_that_the_sum_is_right(void **state)
 {
-    struct usage_delta delta = {0};
-    /* A user's slice with a container in it, and a unit in that container's slice. */
-    struct usage_owner items[] = {item(1, 0, 100, USAGE_AROUND_NONE), item(2, 0, 60, 0),
-                                  item(3, 0, 10, 1)};
-    struct usage_did did[3];
+    struct machine *machine = *state;
 
-    (void)state;
-    assert_int_equal(usage_delta_take(&delta, items, 3, did), 0);
-    items[0] = item(1, 1000, 100, USAGE_AROUND_NONE);
-    items[1] = item(2, 600, 60, 0);
-    items[2] = item(3, 100, 10, 1);
-    assert_int_equal(usage_delta_take(&delta, items, 3, did), 0);
-    assert_int_equal(did[0].cpu_us, 400);
-    assert_int_equal(did[1].cpu_us, 500);
-    assert_int_equal(did[2].cpu_us, 100);
-    assert_int_equal(did[0].memory_bytes, 40);
-    assert_int_equal(did[1].memory_bytes, 50);
-    assert_int_equal(did[2].memory_bytes, 10);
-    usage_delta_done(&delta);
+    /* A user's slice with a container in it, and a unit in that container's slice. */
+    put(machine, 0, 0, 0, USAGE_AROUND_NONE);
+    put(machine, 1, 0, 0, 0);
+    put(machine, 2, 0, 0, 1);
+    report(machine);
+    put_io(put(machine, 0, 1000, 100, USAGE_AROUND_NONE), 0, 70);
+    put_io(put(machine, 1, 600, 60, 0), 0, 30);
+    put_io(put(machine, 2, 100, 10, 1), 1, 30);
+    report(machine);
+    assert_did(machine, 0, 400, 40);
+    assert_did(machine, 1, 500, 50);
+    assert_did(machine, 2, 100, 10);
+    assert_int_equal(machine->did[0].io[0].values[USAGE_IO_READ_BYTES], 40);
+    assert_int_equal(machine->did[1].io[0].values[USAGE_IO_READ_BYTES], 30);
+}
+
+static void what_is_no_sum_stays_that_of_the_whole_cgroup(void **state)
+{
+    struct machine *machine = *state;
+
+    usage_set(put(machine, 0, 0, 0, USAGE_AROUND_NONE), USAGE_MEMORY_SOME_US, 50);
+    usage_set(put(machine, 1, 0, 0, 0), USAGE_MEMORY_SOME_US, 30);
+    usage_set(&machine->items[0].usage, USAGE_MEMORY_LIMIT_BYTES, 9000);
+    usage_set(&machine->items[1].usage, USAGE_MEMORY_LIMIT_BYTES, 4000);
+    report(machine);
+    assert_int_equal(machine->did[0].values[USAGE_MEMORY_SOME_US], 50);
+    assert_int_equal(machine->did[0].values[USAGE_MEMORY_LIMIT_BYTES], 9000);
+}
+
+static void huge_pages_and_rdma_of_what_is_inside_are_taken_out_too(void **state)
+{
+    struct machine *machine = *state;
+    const struct usage_rdma rdma = {"mlx5_0", true, true, 5, 7},
+                            inner = {"mlx5_0", true, true, 2, 3};
+    struct usage *outside = put(machine, 0, 0, 0, USAGE_AROUND_NONE);
+    struct usage *inside = put(machine, 1, 0, 0, 0);
+
+    outside->rdma[outside->rdma_count++] = rdma;
+    inside->rdma[inside->rdma_count++] = inner;
+    outside->hugetlb[outside->hugetlb_count++] = (struct usage_hugetlb){2 << 20, 100};
+    inside->hugetlb[inside->hugetlb_count++] = (struct usage_hugetlb){2 << 20, 60};
+    report(machine);
+    assert_int_equal(machine->did[0].rdma[0].handles, 3);
+    assert_int_equal(machine->did[0].rdma[0].objects, 4);
+    assert_int_equal(machine->did[0].hugetlb[0].used_bytes, 40);
+    assert_int_equal(machine->did[1].hugetlb[0].used_bytes, 60);
 }
 
 static void a_counter_that_goes_back_counts_nothing(void **state)
 {
-    struct usage_delta delta = {0};
-    struct usage_owner items[] = {item(1, 900, 0, USAGE_AROUND_NONE)};
-    struct usage_did did[1];
+    struct machine *machine = *state;
 
-    (void)state;
-    assert_int_equal(usage_delta_take(&delta, items, 1, did), 0);
-    items[0] = item(1, 10, 0, USAGE_AROUND_NONE);
-    assert_int_equal(usage_delta_take(&delta, items, 1, did), 0);
-    assert_int_equal(did[0].cpu_us, 0);
-    items[0] = item(1, 25, 0, USAGE_AROUND_NONE);
-    assert_int_equal(usage_delta_take(&delta, items, 1, did), 0);
-    assert_int_equal(did[0].cpu_us, 15);
-    usage_delta_done(&delta);
+    put(machine, 0, 900, 0, USAGE_AROUND_NONE);
+    report(machine);
+    put(machine, 0, 10, 0, USAGE_AROUND_NONE);
+    report(machine);
+    assert_did(machine, 0, 0, 0);
+    put(machine, 0, 25, 0, USAGE_AROUND_NONE);
+    report(machine);
+    assert_did(machine, 0, 15, 0);
+}
+
+static void a_counter_that_could_not_be_read_goes_on_where_it_was(void **state)
+{
+    struct machine *machine = *state;
+
+    usage_set(put(machine, 0, 900, 0, USAGE_AROUND_NONE), USAGE_MEMORY_OOM_KILLS, 3);
+    report(machine);
+    put(machine, 0, 910, 0, USAGE_AROUND_NONE);
+    report(machine);
+    assert_false(usage_has(&machine->did[0], USAGE_MEMORY_OOM_KILLS));
+    usage_set(put(machine, 0, 920, 0, USAGE_AROUND_NONE), USAGE_MEMORY_OOM_KILLS, 5);
+    report(machine);
+    assert_int_equal(machine->did[0].values[USAGE_MEMORY_OOM_KILLS], 2);
+}
+
+static void devices_are_counted_each_for_itself(void **state)
+{
+    struct machine *machine = *state;
+
+    put_io(put(machine, 0, 0, 0, USAGE_AROUND_NONE), 16, 100);
+    report(machine);
+    put(machine, 0, 0, 0, USAGE_AROUND_NONE);
+    put_io(&machine->items[0].usage, 32, 4);
+    put_io(&machine->items[0].usage, 16, 150);
+    report(machine);
+    assert_int_equal(usage_find_io(&machine->did[0], 8, 32)->values[USAGE_IO_READ_BYTES], 4);
+    assert_int_equal(usage_find_io(&machine->did[0], 8, 16)->values[USAGE_IO_READ_BYTES], 50);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_reading_counts_no_time_but_memory),
-        cmocka_unit_test(what_is_new_counts_from_its_beginning),
-        cmocka_unit_test(what_has_ended_counts_its_last_time_once),
-        cmocka_unit_test(what_is_inside_of_another_is_taken_from_it_so_that_the_sum_is_right),
-        cmocka_unit_test(a_counter_that_goes_back_counts_nothing),
+        cmocka_unit_test_setup_teardown(what_is_new_counts_from_its_beginning, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_has_ended_counts_its_last_time_and_holds_nothing,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            what_is_inside_of_another_is_taken_from_it_so_that_the_sum_is_right, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_no_sum_stays_that_of_the_whole_cgroup, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(huge_pages_and_rdma_of_what_is_inside_are_taken_out_too,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_counter_that_goes_back_counts_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_counter_that_could_not_be_read_goes_on_where_it_was,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(devices_are_counted_each_for_itself, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,7 +173,7 @@ static enum usage_field first_field(uint32_t fields)
 
 static void add_huge_pages(const struct cgroup_file *file, uint64_t used_bytes, struct usage *usage)
 {
-    if (usage->hugetlb_count < USAGE_HUGETLB_MAX)
+    if (usage->hugetlb_count < usage->hugetlb_room)
         usage->hugetlb[usage->hugetlb_count++] =
             (struct usage_hugetlb){file->page_bytes, used_bytes};
 }
@@ -199,8 +199,9 @@ void cgroup_file_keep_usage(const struct cgroup_file *file, const struct usage *
         usage_set(usage, first_field(left), last->values[first_field(left)]);
     io_stat_keep(last, file->tells >> TELLS_IO_SHIFT, usage);
     if (file->tells & TELLS_RDMA) {
-        memcpy(usage->rdma, last->rdma, sizeof(usage->rdma));
-        usage->rdma_count = last->rdma_count;
+        usage->rdma_count = MIN(last->rdma_count, usage->rdma_room);
+        for (size_t i = 0; i < usage->rdma_count; i++)
+            usage->rdma[i] = last->rdma[i];
     }
     for (size_t i = 0; file->page_bytes > 0 && i < last->hugetlb_count; i++)
         if (last->hugetlb[i].page_bytes == file->page_bytes)

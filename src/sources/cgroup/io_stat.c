@@ -23,27 +23,10 @@ static bool parse_device(struct span text, struct device *ret_device)
     return true;
 }
 
-/* NULL: there is no room. */
-static struct usage_io *find_or_add(struct usage *usage, struct device device)
-{
-    struct usage_io *io;
-
-    for (size_t i = 0; i < usage->io_count; i++)
-        if (usage->io[i].major == device.major && usage->io[i].minor == device.minor)
-            return &usage->io[i];
-    if (usage->io_count == USAGE_IO_MAX) {
-        usage->left_out++;
-        return NULL;
-    }
-    io = &usage->io[usage->io_count++];
-    *io = (struct usage_io){.major = device.major, .minor = device.minor};
-    return io;
-}
-
 static void set_value(struct usage *usage, struct device device, enum usage_io_field field,
                       uint64_t value)
 {
-    struct usage_io *io = find_or_add(usage, device);
+    struct usage_io *io = usage_add_io(usage, device.major, device.minor);
 
     if (!io || (io->valid & 1U << field))
         return;

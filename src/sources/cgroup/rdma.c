@@ -37,7 +37,7 @@ void rdma_parse(struct span text, struct usage *usage)
 
         if (device.len == 0 || memchr(device.data, '\0', device.len) || is_known(usage, device))
             continue;
-        if (device.len >= sizeof(rdma.device) || usage->rdma_count == USAGE_RDMA_MAX) {
+        if (device.len >= sizeof(rdma.device) || usage->rdma_count == usage->rdma_room) {
             usage->left_out++;
             continue;
         }

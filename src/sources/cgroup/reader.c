@@ -45,6 +45,7 @@ struct cgroup_reader {
     uint64_t last_id;
     uint32_t turn; /* rescans, from 1 on */
     struct cgroup_reader_stats stats;
+    struct usage_room room;
     char buffer[BUFFER_BYTES];
 };
 
@@ -193,27 +194,20 @@ static void read_file(struct cgroup_reader *reader, const struct cgroup_file *fi
         reader->stats.files_failed++;
 }
 
+/* Without memory some devices are missing until the next cycle. */
 static void read_files(struct cgroup_reader *reader, struct workload *workload, struct usage *usage)
 {
-    struct usage last = *usage;
+    struct usage now = usage_in(&reader->room);
 
-    usage->valid = usage->left_out = 0;
-    usage->io_count = usage->rdma_count = usage->hugetlb_count = 0;
     for (size_t i = 0; i < reader->files.count; i++)
         if (workload->fds[i] >= 0)
-            read_file(reader, &reader->files.items[i], workload->fds[i], &last, usage);
+            read_file(reader, &reader->files.items[i], workload->fds[i], usage, &now);
         else if (workload->opened & (uint64_t)1 << i)
-            cgroup_file_keep_usage(&reader->files.items[i], &last, usage);
-    cpu_stat_divide(usage, &last);
-    usage_set(usage, USAGE_MEMORY_LIMIT_BYTES, workload->limit_bytes);
+            cgroup_file_keep_usage(&reader->files.items[i], usage, &now);
+    cpu_stat_divide(&now, usage);
+    usage_set(&now, USAGE_MEMORY_LIMIT_BYTES, workload->limit_bytes);
+    (void)usage_copy(usage, &now);
     workload->is_read = true;
-}
-
-/* Totals stay true while nobody can look, what is held now does not. */
-static void forget_gauges(struct usage *usage)
-{
-    usage->valid &= USAGE_COUNTERS;
-    usage->rdma_count = usage->hugetlb_count = 0;
 }
 
 static void read_workload(struct cgroup_reader *reader, size_t index, bool rescan)
@@ -230,7 +224,7 @@ static void read_workload(struct cgroup_reader *reader, size_t index, bool resca
     if (workload->fd_count > 0)
         read_files(reader, workload, usage);
     else
-        forget_gauges(usage);
+        usage_forget_gauges(usage);
     if (may_keep)
         return;
     reader->stats.unkept++;
@@ -238,10 +232,17 @@ static void read_workload(struct cgroup_reader *reader, size_t index, bool resca
     workload->must_open = true;
 }
 
+static void free_item(struct usage_owner *item)
+{
+    usage_done(&item->usage);
+    usage_done(&item->before);
+}
+
 static void remove_item(struct cgroup_reader *reader, size_t index)
 {
     size_t last = --reader->count;
 
+    free_item(&reader->items[index]);
     if (index == last)
         return;
     reader->items[index] = reader->items[last];
@@ -395,8 +396,10 @@ void cgroup_reader_free(struct cgroup_reader *reader)
 {
     if (!reader)
         return;
-    for (size_t i = 0; i < reader->count; i++)
+    for (size_t i = 0; i < reader->count; i++) {
         close_files(reader, &reader->workloads[i]);
+        free_item(&reader->items[i]);
+    }
     cgroup_tree_done(&reader->tree);
     hierarchies_close(&reader->hierarchies);
     free(reader->items);
@@ -415,6 +418,12 @@ const struct usage_owner *cgroup_reader_items(const struct cgroup_reader *reader
 {
     *ret_count = reader->count;
     return reader->items;
+}
+
+void cgroup_reader_set_reported(struct cgroup_reader *reader)
+{
+    for (size_t i = 0; i < reader->count; i++)
+        (void)usage_copy_counters(&reader->items[i].before, &reader->items[i].usage);
 }
 
 void cgroup_reader_get_stats(const struct cgroup_reader *reader,

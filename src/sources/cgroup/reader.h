@@ -51,6 +51,9 @@ void cgroup_reader_read(struct cgroup_reader *reader, bool rescan);
 const struct usage_owner *cgroup_reader_items(const struct cgroup_reader *reader,
                                               size_t *ret_count);
 
+/* Says that what was read has been counted: it is what the next cycles are compared with. */
+void cgroup_reader_set_reported(struct cgroup_reader *reader);
+
 void cgroup_reader_get_stats(const struct cgroup_reader *reader,
                              struct cgroup_reader_stats *ret_stats);
 
