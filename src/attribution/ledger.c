@@ -87,6 +87,20 @@ double ledger_power_mw(const struct ledger *ledger, const struct ledger_account 
     return account->power_mw * exp(-(double)(until_us - account->power_us) / POWER_SMOOTHING_US);
 }
 
+void ledger_weigh(struct ledger *ledger, unsigned kinds)
+{
+    for (size_t i = 0; i < ledger->workload_slots; i++)
+        memset(ledger->workloads[i].weight, 0, sizeof(ledger->workloads[i].weight));
+    memset(ledger->unowned_weight, 0, sizeof(ledger->unowned_weight));
+    ledger->weighed = kinds;
+}
+
+/* What these joules of a meter weigh. */
+static uint64_t weight_of(const struct ledger *ledger, uint32_t meter, uint64_t energy_uj)
+{
+    return ledger->weighed & 1U << ledger->meters[meter].kind ? energy_uj : 0;
+}
+
 static int book_one(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint64_t end_us,
                     const struct booking *booking)
 {
@@ -100,6 +114,7 @@ static int book_one(struct ledger *ledger, uint32_t meter, uint64_t start_us, ui
         workload = process->workload;
     } else if (!booking->to_workload) {
         ledger->meters[meter].unowned_uj[booking->unowned] += booking->energy_uj;
+        ledger->unowned_weight[booking->unowned] += weight_of(ledger, meter, booking->energy_uj);
         return 0;
     }
     r = ledger_open_account(ledger, workload, meter, &index);
@@ -108,6 +123,8 @@ static int book_one(struct ledger *ledger, uint32_t meter, uint64_t start_us, ui
     account = &ledger->accounts[index];
     account->account.energy_uj[booking->tier][booking->method] += booking->energy_uj;
     account->account.known_uj += booking->known_uj;
+    ledger->workloads[workload].weight[booking->tier] +=
+        weight_of(ledger, meter, booking->energy_uj);
     smooth_power(account, booking->energy_uj, start_us, end_us);
     if (!process)
         return 0;
@@ -146,6 +163,7 @@ void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj)
 {
     ledger->meters[meter].energy_uj += energy_uj;
     ledger->meters[meter].unowned_uj[UNOWNED_GAP] += energy_uj;
+    ledger->unowned_weight[UNOWNED_GAP] += weight_of(ledger, meter, energy_uj);
 }
 
 int64_t ledger_imbalance_uj(const struct ledger *ledger, uint32_t meter)

@@ -98,8 +98,9 @@ struct ledger_workload {
     char *pod_uid;      /* may be NULL */
     uint64_t opened_us;
     struct ledger_names names;
-    size_t member_count;    /* see ledger_join_workload */
-    uint32_t first_account; /* a list over ledger_account.next */
+    size_t member_count;         /* see ledger_join_workload */
+    uint32_t first_account;      /* a list over ledger_account.next */
+    uint64_t weight[TIER_COUNT]; /* see ledger_weigh */
 };
 
 /* A workload at a meter. */
@@ -127,6 +128,8 @@ struct ledger {
     uint64_t latest_us;     /* the latest time of any sample; 0: none yet */
     uint64_t retired_at_us; /* when workloads were last retired; 0: never */
     uint64_t processes_dropped, workloads_dropped;
+    unsigned weighed; /* see ledger_weigh; so are the weights */
+    uint64_t unowned_weight[UNOWNED_COUNT];
 };
 
 /* Where a part of a window's energy goes: to a process and its workload, to a workload alone (where
@@ -179,6 +182,14 @@ int ledger_book(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint6
 
 /* Joules that nobody watched. */
 void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj);
+
+/*
+ * Sets all weights to 0, and from now on adds to the weight of an owner what is booked to it at
+ * meters of these kinds (bits 1 << kind; 0: nothing). The node's rest is divided by them, and may
+ * add to them itself. A workload with a weight is not retired but to make room; what it weighs is
+ * unattributed then.
+ */
+void ledger_weigh(struct ledger *ledger, unsigned kinds);
 
 /*
  * Forgets processes that ended longer than the retention ago, and retires workloads whose processes

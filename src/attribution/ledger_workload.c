@@ -114,9 +114,20 @@ static void retire(struct ledger *ledger, uint32_t index)
         account->next = ledger->free_account;
         ledger->free_account = at;
     }
+    for (int tier = 0; tier < TIER_COUNT; tier++)
+        ledger->unowned_weight[UNOWNED_UNATTRIBUTED] += workload->weight[tier];
     map_remove(&ledger->workload_map, hash_of(workload->kind, workload->id), index);
     ledger_workload_done(workload);
     ledger->workload_count--;
+}
+
+/* Will a part of what is divided next be its own? */
+static bool has_weight(const struct ledger_workload *workload)
+{
+    for (int tier = 0; tier < TIER_COUNT; tier++)
+        if (workload->weight[tier] > 0)
+            return true;
+    return false;
 }
 
 /*
@@ -124,13 +135,14 @@ static void retire(struct ledger *ledger, uint32_t index)
  * retirement ends the old series and starts new ones at the new total: sums of the values still
  * balance, and sums of increase() do not count those joules a second time. No id may come twice.
  */
-static void retire_ended(struct ledger *ledger, uint64_t now_us)
+static void retire_ended(struct ledger *ledger, uint64_t now_us, bool need_room)
 {
     bool any = false;
 
     for (uint32_t i = 0; i < ledger->workload_slots; i++) {
         if (!ledger->workloads[i].used || ledger->workloads[i].member_count > 0 ||
-            is_common(ledger->workloads[i].kind))
+            is_common(ledger->workloads[i].kind) ||
+            (!need_room && has_weight(&ledger->workloads[i])))
             continue;
         retire(ledger, i);
         any = true;
@@ -154,7 +166,7 @@ int ledger_open_workload(struct ledger *ledger, const struct workload_owner *own
     if (is_common(owner->kind))
         return open_new(ledger, owner, ret_workload);
     if (ledger->workload_count >= ledger->options.max_workloads)
-        retire_ended(ledger, ledger->latest_us);
+        retire_ended(ledger, ledger->latest_us, true);
     if (ledger->workload_count < ledger->options.max_workloads)
         return open_new(ledger, owner, ret_workload);
     ledger->workloads_dropped++;
@@ -214,12 +226,13 @@ void ledger_join_workload(struct ledger *ledger, uint32_t workload)
 void ledger_leave_workload(struct ledger *ledger, uint32_t workload)
 {
     if (--ledger->workloads[workload].member_count == 0 &&
-        !is_common(ledger->workloads[workload].kind) && workload_total_uj(ledger, workload) == 0)
+        !is_common(ledger->workloads[workload].kind) && workload_total_uj(ledger, workload) == 0 &&
+        !has_weight(&ledger->workloads[workload]))
         retire(ledger, workload);
 }
 
 void ledger_retire_workloads(struct ledger *ledger, uint64_t now_us)
 {
     if (now_us >= ledger->retired_at_us + RETIRE_INTERVAL_US)
-        retire_ended(ledger, now_us);
+        retire_ended(ledger, now_us, false);
 }
