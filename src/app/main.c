@@ -65,6 +65,8 @@ struct pipeline_options verb_pipeline_options(const struct options *options, boo
                 .idle_policy = options->idle_policy,
                 .attribution = options->attribution,
                 .patience_us = options->attribution_delay_us},
+        .rest = {.policy = options->rest_policy,
+                 .includes_gpus = options->node_meter_includes_gpus},
         .max_processes = options->max_processes,
         .max_workloads = options->max_workloads,
         .retention_us = keep_everything ? UINT64_MAX : options->metric_retention_us,

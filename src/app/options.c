@@ -27,6 +27,20 @@ static const struct setter_word idle_policies[] = {
     {0},
 };
 
+static const struct setter_word rest_policies[] = {
+    {"proportional", REST_POLICY_PROPORTIONAL},
+    {"equal", REST_POLICY_EQUAL},
+    {"none", REST_POLICY_NONE},
+    {0},
+};
+
+static const struct setter_word includes_gpus[] = {
+    {"auto", INCLUDES_GPUS_AUTO},
+    {"yes", INCLUDES_GPUS_YES},
+    {"no", INCLUDES_GPUS_NO},
+    {0},
+};
+
 static const struct setter_word attribution_methods[] = {
     {"intensity", ATTRIBUTION_INTENSITY},
     {"timeshare", ATTRIBUTION_TIMESHARE},
@@ -56,6 +70,8 @@ static const struct setter_word log_formats[] = {
 
 /* setter_word stores an unsigned into whichever of these enums the table names. */
 static_assert(sizeof(enum idle_policy) == sizeof(unsigned), "words are stored as unsigned");
+static_assert(sizeof(enum rest_policy) == sizeof(unsigned), "words are stored as unsigned");
+static_assert(sizeof(enum includes_gpus) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum attribution_method) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum expose) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum log_level) == sizeof(unsigned), "words are stored as unsigned");
@@ -87,6 +103,18 @@ const struct options_flag options_flags[] = {
      .help = "who pays what an idle GPU draws",
      .group = OPTIONS_BOOKS,
      WORD(idle_policy, idle_policies)},
+    {.names = {"rest-policy"},
+     .placeholder = "POLICY",
+     .fallback = "proportional",
+     .help = "who pays what the node draws beyond processors, memory and GPUs",
+     .group = OPTIONS_BOOKS,
+     WORD(rest_policy, rest_policies)},
+    {.names = {"node-meter.includes-gpus"},
+     .placeholder = "ANSWER",
+     .fallback = "auto",
+     .help = "whether the meter of the whole node measures the GPUs, too",
+     .group = OPTIONS_BOOKS,
+     WORD(node_meter_includes_gpus, includes_gpus)},
     {.names = {"attribution"},
      .placeholder = "METHOD",
      .fallback = "intensity",

@@ -34,6 +34,8 @@ struct options {
     enum log_format log_format;
     const char *procfs_path, *sysfs_path, *rootfs_path;
     enum idle_policy idle_policy;
+    enum rest_policy rest_policy;
+    enum includes_gpus node_meter_includes_gpus;
     enum attribution_method attribution;
     uint64_t attribution_delay_us;
     uint64_t max_processes, max_workloads;

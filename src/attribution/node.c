@@ -115,6 +115,8 @@ static int take_meter(struct node *node, uint64_t t_us, const struct sample_mete
         return add_meter(node, t_us, reading);
     if (reading->breaks == meter->breaks && reading->counter_uj >= meter->counter_uj)
         meter->pending_uj += reading->counter_uj - meter->counter_uj;
+    else
+        meter->lapses++;
     meter->counter_uj = reading->counter_uj;
     meter->breaks = reading->breaks;
     meter->read_us = t_us;

@@ -25,6 +25,7 @@ struct node_meter {
     uint32_t meter; /* in the ledger; LEDGER_NONE: only observed */
     uint64_t counter_uj, read_us;
     uint32_t breaks;
+    uint64_t lapses;     /* times that the count did not go on from the last one */
     uint64_t pending_uj; /* read since the last report of usage */
     struct idle_levels idle;
 };

@@ -35,6 +35,8 @@ int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_p
                                        .find_owner = options->find_owner,
                                    });
     node_init(&pipeline->node, &pipeline->ledger);
+    rest_init(&pipeline->rest, &options->rest, options->gpu.interval_us, &pipeline->node,
+              pipeline->gpus);
     *ret_pipeline = pipeline;
     return 0;
 }
@@ -54,6 +56,7 @@ void pipeline_free(struct pipeline *pipeline)
         return;
     for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
         remove_gpu(pipeline, i);
+    rest_done(&pipeline->rest);
     node_done(&pipeline->node);
     ledger_done(&pipeline->ledger);
     free(pipeline);
@@ -73,6 +76,7 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
 
     if (gpu && strcmp(gpu->uuid, device->uuid) == 0)
         return 0;
+    rest_gpu_changed(&pipeline->rest);
     for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
         if (pipeline->gpus[i] && (i == index || strcmp(pipeline->gpus[i]->uuid, device->uuid) == 0))
             retire_gpu(pipeline, i);
@@ -88,6 +92,13 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
     return 0;
 }
 
+static int ingest_of_node(struct pipeline *pipeline, const struct sample *sample)
+{
+    int node = node_ingest(&pipeline->node, sample), rest = rest_ingest(&pipeline->rest, sample);
+
+    return node < 0 ? node : rest;
+}
+
 int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, size_t count)
 {
     int result = 0;
@@ -98,7 +109,7 @@ int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, siz
         int r = 0;
 
         if (sample->kind >= SAMPLE_METER)
-            r = node_ingest(&pipeline->node, sample);
+            r = ingest_of_node(pipeline, sample);
         else if (sample->kind == SAMPLE_DEVICE)
             r = add_gpu(pipeline, sample->gpu, &sample->device);
         else if (gpu)

@@ -9,11 +9,13 @@
 #include "attribution/gpu.h"
 #include "attribution/ledger.h"
 #include "attribution/node.h"
+#include "attribution/rest.h"
 #include "model/batch.h"
 #include "model/snapshot.h"
 
 struct pipeline_options {
     struct gpu_options gpu;
+    struct rest_options rest;
     size_t max_processes, max_workloads;
     uint64_t retention_us; /* UINT64_MAX: for ever */
 
@@ -29,6 +31,7 @@ struct pipeline {
     struct ledger ledger;
     struct gpu *gpus[SAMPLE_GPU_MAX]; /* NULL: not there */
     struct node node;
+    struct rest rest;
 };
 
 int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_pipeline);

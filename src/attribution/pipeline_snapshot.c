@@ -159,6 +159,13 @@ static int add_observed(const struct pipeline *pipeline, uint64_t now_us, uint64
     return 0;
 }
 
+static void add_rest(const struct rest *rest, struct snapshot *snapshot)
+{
+    snapshot->rest_source = rest->meter != LEDGER_NONE ? rest->total->source : NULL;
+    snapshot->rest_includes_gpus = rest->includes_gpus;
+    snapshot->rest_mismatch = rest->mismatch;
+}
+
 static int add_gpus(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                     struct snapshot *snapshot, struct snapshot_gpu **ret_gpus)
 {
@@ -481,5 +488,6 @@ int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t
         (r = add_usages(pipeline, now_us, stale_us, snapshot)) < 0 ||
         (r = add_containers(pipeline, snapshot, gpus)) < 0)
         return r;
+    add_rest(&pipeline->rest, snapshot);
     return 0;
 }

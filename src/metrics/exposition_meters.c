@@ -9,6 +9,13 @@ void exposition_meter_labels(struct text *text, const struct snapshot_meter *met
     text_label(text, "meter_id", meter->meter_id);
 }
 
+static void rest_value(struct text *text, const struct snapshot *snapshot, bool value)
+{
+    text_sample(text);
+    text_label(text, "source", snapshot->rest_source);
+    text_value(text, value, WHOLE);
+}
+
 void exposition_meters(struct text *text, const struct snapshot *snapshot)
 {
     const struct snapshot_meter *rows = snapshot->meters;
@@ -39,6 +46,12 @@ void exposition_meters(struct text *text, const struct snapshot *snapshot)
         text_label(text, "source", snapshot->node_powers[i].source);
         text_value(text, (int64_t)snapshot->node_powers[i].power_mw, MILLI);
     }
+    text_family(text, METRIC_NODE_METER_INCLUDES_GPUS);
+    if (snapshot->rest_source && snapshot->gpu_count > 0)
+        rest_value(text, snapshot, snapshot->rest_includes_gpus);
+    text_family(text, METRIC_NODE_METER_MISMATCH);
+    if (snapshot->rest_source)
+        rest_value(text, snapshot, snapshot->rest_mismatch);
     text_family(text, METRIC_ENERGY_PENDING);
     for (size_t i = 0; i < snapshot->meter_count; i++) {
         text_sample(text);

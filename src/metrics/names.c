@@ -42,6 +42,14 @@ const struct metric_name metric_names[METRIC_COUNT] = {
                                       "The hardware's own counter, as it was last read."},
     [METRIC_NODE_POWER] = {METRIC_PREFIX_OWN, "node_power_watts", METRIC_GAUGE, "watts",
                            "Power of the whole node, as the named source told it last."},
+    [METRIC_NODE_METER_INCLUDES_GPUS] =
+        {METRIC_PREFIX_OWN, "node_meter_includes_gpus", METRIC_GAUGE, NULL,
+         "1 if the meter of the whole node, from which `rest` is taken, is held to measure its "
+         "GPUs, too."},
+    [METRIC_NODE_METER_MISMATCH] =
+        {METRIC_PREFIX_OWN, "node_meter_mismatch", METRIC_GAUGE, NULL,
+         "1 while the parts of the node use more than its whole: its meter does not measure what "
+         "it is held to."},
     [METRIC_ENERGY_PENDING] = {METRIC_PREFIX_OWN, "energy_pending_joules", METRIC_GAUGE, "joules",
                                "Energy that was read but is not settled yet."},
     [METRIC_UNOWNED_ENERGY] =

@@ -1,4 +1,4 @@
-/* What the operator decides about the bookkeeping; the words of --idle-policy and --attribution. */
+/* What the operator decides about the bookkeeping; the words of the flags. */
 #pragma once
 
 /* Who pays the idle floor of a GPU. */
@@ -7,6 +7,20 @@ enum idle_policy {
     IDLE_POLICY_EQUAL,        /* the workloads that hold a context, equally */
     IDLE_POLICY_RESERVED,     /* the workloads that were given the GPU, equally */
     IDLE_POLICY_NONE,         /* nobody: floor and context step are `idle` */
+};
+
+/* Who pays what the node draws beyond its processors, memory and GPUs. */
+enum rest_policy {
+    REST_POLICY_PROPORTIONAL, /* whoever drew the others' joules, in proportion to them */
+    REST_POLICY_EQUAL,        /* the workloads that are there, equally */
+    REST_POLICY_NONE,         /* nobody: it is `idle` */
+};
+
+/* Does the meter of the whole node measure the GPUs, too? */
+enum includes_gpus {
+    INCLUDES_GPUS_AUTO, /* as its kind is known to, or as steps of their power show */
+    INCLUDES_GPUS_YES,
+    INCLUDES_GPUS_NO,
 };
 
 /* What is shown. All of it is booked, whatever is chosen here. */

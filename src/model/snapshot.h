@@ -144,6 +144,8 @@ struct snapshot {
     size_t observed_count;
     const struct snapshot_node_power *node_powers;
     size_t node_power_count;
+    const char *rest_source; /* whose meter of the whole the rest is taken from; NULL: no rest */
+    bool rest_includes_gpus, rest_mismatch; /* if there is one */
     const struct snapshot_gpu *gpus;
     size_t gpu_count;
     const struct snapshot_process *processes;

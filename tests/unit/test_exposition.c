@@ -34,6 +34,10 @@ static const struct snapshot_meter meters[] = {
      .imbalance_uj = -1,
      .resets = 3},
     {.gpu = 2, .meter_id = "GPU-gone", .energy_uj = 7000000, .unowned_uj = {0, 0, 0, 7000000}},
+    {.kind = METER_REST,
+     .meter_id = "ipmi",
+     .energy_uj = 2400000000,
+     .unowned_uj = {2400000000, 0, 0, 0}},
 };
 
 /* The second is stale: what does not age stays, gauges go. */
@@ -292,6 +296,8 @@ static const struct snapshot_source sources[] = {
 static const struct snapshot full = {
     .meters = meters,
     .meter_count = ARRAY_SIZE(meters),
+    .rest_source = "ipmi",
+    .rest_mismatch = true,
     .gpus = gpus,
     .gpu_count = ARRAY_SIZE(gpus),
     .processes = processes,

@@ -56,6 +56,8 @@ static void the_defaults_are_those_of_the_manual(void **state)
     assert_string_equal(options->sysfs_path, "/sys");
     assert_string_equal(options->rootfs_path, "/");
     assert_int_equal(options->idle_policy, IDLE_POLICY_PROPORTIONAL);
+    assert_int_equal(options->rest_policy, REST_POLICY_PROPORTIONAL);
+    assert_int_equal(options->node_meter_includes_gpus, INCLUDES_GPUS_AUTO);
     assert_int_equal(options->attribution, ATTRIBUTION_INTENSITY);
     assert_true(options->attribution_delay_us == 60000000);
     assert_true(options->max_processes == 4096);
@@ -135,6 +137,12 @@ static void each_flag_takes_what_it_allows_and_refuses_the_rest(void **state)
         {"idle-policy", "equal", 0, NULL},
         {"idle-policy", "none", 0, NULL},
         {"idle-policy", "Equal", -EINVAL, "use proportional, equal, reserved or none"},
+        {"rest-policy", "equal", 0, NULL},
+        {"rest-policy", "none", 0, NULL},
+        {"rest-policy", "reserved", -EINVAL, "use proportional, equal or none"},
+        {"node-meter.includes-gpus", "yes", 0, NULL},
+        {"node-meter.includes-gpus", "no", 0, NULL},
+        {"node-meter.includes-gpus", "true", -EINVAL, "use auto, yes or no"},
         {"attribution", "timeshare", 0, NULL},
         {"attribution", "intensity", 0, NULL},
         {"attribution", "x", -EINVAL, "use intensity or timeshare"},
