@@ -168,7 +168,7 @@ static void begin_with(struct machine *machine, struct rest_options rest, size_t
                                        .rest = rest,
                                        .max_processes = 16,
                                        .max_workloads = max_workloads,
-                                       .retention_us = UINT64_MAX};
+                                       .retention_us = 0};
 
     assert_int_equal(pipeline_new(&options, &machine->pipeline), 0);
     for (uint32_t i = 0; i < MACHINE_GPUS; i++)
