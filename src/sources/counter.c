@@ -13,28 +13,36 @@ void counter_limit(struct counter *counter, uint64_t range, uint64_t max_per_s)
 
     counter->range = range;
     counter->max_per_s = max_per_s;
-    counter->max_gap_us = (uint64_t)MIN(gap_us, (u128)UINT64_MAX);
+    counter->max_gap_us = range > 0 ? (uint64_t)MIN(gap_us, (u128)UINT64_MAX) : UINT64_MAX;
 }
 
-static bool is_plausible(const struct counter *counter, uint64_t delta, uint64_t elapsed_us)
+/* What was counted since the last value. False: nobody knows. */
+static bool find_delta(const struct counter *counter, uint64_t t_us, uint64_t value,
+                       uint64_t *ret_delta)
 {
+    /* The range may have been another one when it was read. */
+    uint64_t last = counter->range > 0 ? MIN(counter->last, counter->range) : counter->last;
+    uint64_t elapsed_us = t_us - counter->last_us;
     u128 most = (u128)counter->max_per_s * ((u128)elapsed_us + JITTER_US) / USEC_PER_SEC;
 
-    return elapsed_us <= counter->max_gap_us && delta <= most;
+    if (t_us < counter->last_us || elapsed_us > counter->max_gap_us)
+        return false;
+    if (value < last && counter->range == 0)
+        return false;
+    *ret_delta = value >= last ? value - last : counter->range - last + value;
+    return *ret_delta <= most;
 }
 
 bool counter_add(struct counter *counter, uint64_t t_us, uint64_t value)
 {
-    if (value > counter->range) {
+    uint64_t delta, total;
+
+    if (counter->range > 0 && value > counter->range) {
         counter_break(counter);
         return false;
     }
     if (counter->has_last) {
-        uint64_t last = MIN(counter->last, counter->range); /* it may have been another one */
-        uint64_t delta = value >= last ? value - last : counter->range - last + value;
-        uint64_t total;
-
-        if (is_plausible(counter, delta, t_us - counter->last_us) &&
+        if (find_delta(counter, t_us, value, &delta) &&
             !__builtin_add_overflow(counter->total, delta, &total))
             counter->total = total;
         else

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "sources/counter.h"
 #include "sources/cray_counters.h"
 #include "sources/overlap.h"
-#include "sources/tally.h"
+#include "sources/plausible.h"
 
 /* How often files that are not there are tried again. */
 static const uint64_t SEARCH_US = 30 * USEC_PER_SEC;
@@ -37,7 +38,7 @@ struct cray {
     struct cray_value startup;
     struct {
         bool elsewhere; /* RAPL measures it */
-        struct tally tally;
+        struct counter counter;
     } meters[ARRAY_SIZE(meters)];
 };
 
@@ -59,9 +60,11 @@ static int cray_open(const struct source_context *context, void **ret_state, str
                    : error_set(err, r, "cannot open cray/pm_counters/energy: %s", strerror(-r));
     }
     cray->context = context;
-    for (size_t i = 0; i < ARRAY_SIZE(meters); i++)
+    for (size_t i = 0; i < ARRAY_SIZE(meters); i++) {
         cray->meters[i].elsewhere =
             meters[i].kind != METER_NODE && overlap_rapl_measures(context->host, meters[i].kind);
+        counter_limit(&cray->meters[i].counter, 0, PLAUSIBLE_POWER_MAX_UW);
+    }
     *ret_state = cray;
     return 0;
 }
@@ -79,16 +82,16 @@ static uint64_t sample_us(const struct cray *cray, const struct cray_value *valu
 static int add_meter(struct cray *cray, size_t index, const struct cray_value *value,
                      uint64_t mono_us, struct batch *batch)
 {
-    struct tally *tally = &cray->meters[index].tally;
+    struct counter *counter = &cray->meters[index].counter;
 
-    tally_add(tally, value->t_us > 0 ? value->t_us : mono_us, value->number * 1000000);
+    counter_add(counter, value->t_us > 0 ? value->t_us : mono_us, value->number * 1000000);
     return batch_add(batch, &(struct sample){.kind = SAMPLE_METER,
                                              .t_us = sample_us(cray, value),
                                              .meter = {.source = "cray",
                                                        .kind = meters[index].kind,
                                                        .id = meters[index].id,
-                                                       .counter_uj = tally->energy_uj,
-                                                       .breaks = tally->breaks}});
+                                                       .counter_uj = counter->total,
+                                                       .breaks = counter->breaks}});
 }
 
 static int add_samples(struct cray *cray, const struct cray_value values[static CRAY_FILES],
@@ -114,7 +117,7 @@ static void note_startup(struct cray *cray, const struct cray_value *startup)
         return;
     if (cray->startup.valid && cray->startup.number != startup->number)
         for (size_t i = 0; i < ARRAY_SIZE(meters); i++)
-            tally_restart(&cray->meters[i].tally);
+            counter_break(&cray->meters[i].counter);
     cray->startup = *startup;
 }
 

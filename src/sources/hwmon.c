@@ -8,10 +8,11 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
+#include "sources/counter.h"
 #include "sources/hwmon_parse.h"
 #include "sources/hwmon_scan.h"
 #include "sources/integrator.h"
-#include "sources/tally.h"
+#include "sources/plausible.h"
 
 /* How often chips that came, went or failed are looked for. */
 static const uint64_t SEARCH_US = 30 * USEC_PER_SEC;
@@ -33,7 +34,7 @@ struct meter {
     int fd;       /* or -errno, why it could not be opened */
     int result;   /* of the last reading */
     struct integrator integrator;
-    struct tally tally;
+    struct counter counter; /* one of the two is used */
     uint64_t still_max_us;
     uint64_t still_value;
     uint64_t still_since_us;
@@ -91,6 +92,7 @@ static void note_found(struct hwmon *hwmon, const struct hwmon_found *found)
         *meter = (struct meter){.found = *found, .fd = -ENODEV};
         meter->integrator.stale_us =
             MAX(STALE_MIN_US, STALE_INTERVALS * hwmon->context->interval_us);
+        counter_limit(&meter->counter, 0, PLAUSIBLE_POWER_MAX_UW);
     }
     /* What was counted and what was integrated cannot go on in each other's place. */
     if (!meter || meter->found.counts != found->counts)
@@ -98,7 +100,7 @@ static void note_found(struct hwmon *hwmon, const struct hwmon_found *found)
     meter->present = true;
     moved = strcmp(meter->found.path, found->path) != 0;
     if (moved)
-        tally_restart(&meter->tally);
+        counter_break(&meter->counter);
     meter->found = *found;
     if (moved || meter->fd < 0 || meter->result < 0)
         open_meter(hwmon, meter);
@@ -160,8 +162,8 @@ static int add_samples(const struct meter *meter, uint64_t t_us, uint64_t power_
         .meter = {.source = "hwmon",
                   .kind = meter->found.kind,
                   .id = arena_copy(&batch->arena, meter->found.id, strlen(meter->found.id)),
-                  .counter_uj = counts ? meter->tally.energy_uj : meter->integrator.energy_uj,
-                  .breaks = counts ? meter->tally.breaks : meter->integrator.breaks,
+                  .counter_uj = counts ? meter->counter.total : meter->integrator.energy_uj,
+                  .breaks = counts ? meter->counter.breaks : meter->integrator.breaks,
                   .integrated = !counts},
     };
     int r = sample.meter.id ? batch_add(batch, &sample) : -ENOMEM;
@@ -200,7 +202,7 @@ static int read_meter(const struct hwmon *hwmon, struct meter *meter, struct bat
     if (stands_still(meter, value, mono_us))
         return -ESTALE;
     if (meter->found.counts)
-        tally_add(&meter->tally, mono_us, value);
+        counter_add(&meter->counter, mono_us, value);
     else
         integrator_add(&meter->integrator, mono_us, value);
     return add_samples(meter, clock->realtime_us(clock), value, batch);

@@ -176,7 +176,7 @@ static int open_event(struct rapl *rapl, const struct pmu *pmu, size_t cpu_index
     meter.fd = rapl->calls->perf_event_open(&attr, (int)pmu->cpus[cpu_index]);
     if (meter.fd < 0)
         return meter.fd;
-    rapl_add(rapl, &meter, UINT64_MAX);
+    rapl_add(rapl, &meter, 0);
     return 0;
 }
 

@@ -28,8 +28,8 @@ static uint64_t read_range(int sysfs_fd, const char *directory)
 
     snprintf(path, sizeof(path), "class/powercap/%s/max_energy_range_uj", directory);
     if (fs_read_at(sysfs_fd, path, text, sizeof(text), &len) < 0 ||
-        parse_uj((struct span){text, len}, &range_uj) < 0 || range_uj == 0)
-        return UINT64_MAX;
+        parse_uj((struct span){text, len}, &range_uj) < 0)
+        return 0;
     return range_uj;
 }
 

@@ -1,18 +1,11 @@
 /* A procfs and a sysfs with cgroup hierarchies made of ordinary files, and a reader over them. */
 #pragma once
 
-#include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
-#include <stdio.h>
+#include "tree_fixture.h"
+
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "app/cgroup_verdict.h"
-#include "core/fs.h"
-#include "core/macros.h"
 #include "sources/cgroup/reader.h"
 
 #define MOUNT(path, type, options)                                                                 \
@@ -24,34 +17,10 @@ struct fixture {
     struct cgroup_reader *reader;
 };
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-    (void)status;
-    (void)type;
-    (void)walk;
-    return remove(path);
-}
-
-static void make_parents(const struct fixture *fixture, char *path)
-{
-    for (char *at = strchr(path + strlen(fixture->path) + 1, '/'); at; at = strchr(at + 1, '/')) {
-        *at = '\0';
-        assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
-        *at = '/';
-    }
-}
-
 /* In the fixture's directory, or below the root of the cgroups. */
 static void put(const struct fixture *fixture, const char *name, const char *text)
 {
-    char path[5000];
-    _cleanup_close_ int fd = -1;
-
-    snprintf(path, sizeof(path), "%s/%s", fixture->path, name);
-    make_parents(fixture, path);
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    assert_true(fd >= 0);
-    assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
+    tree_write(fixture->path, name, text);
 }
 
 static void put_cgroup(const struct fixture *fixture, const char *name, const char *text)
@@ -66,8 +35,8 @@ static void remove_cgroup(const struct fixture *fixture, const char *name)
 {
     char path[5000];
 
-    snprintf(path, sizeof(path), "%s/sys/fs/cgroup/%s", fixture->path, name);
-    assert_int_equal(nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+    snprintf(path, sizeof(path), "sys/fs/cgroup/%s", name);
+    tree_remove(fixture->path, path);
 }
 
 static int set_up(void **state)
@@ -112,7 +81,7 @@ static int tear_down(void **state)
 
     cgroup_reader_free(fixture->reader);
     host_close(&fixture->host);
-    nftw(fixture->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    tree_remove(fixture->path, "");
     free(fixture);
     return 0;
 }

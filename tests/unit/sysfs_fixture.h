@@ -2,17 +2,10 @@
  * that the test moves. */
 #pragma once
 
-#include "unit.h"
+#include "tree_fixture.h"
 
-#include <fcntl.h>
-#include <ftw.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "core/macros.h"
 #include "model/host.h"
 #include "sources/source.h"
 
@@ -49,22 +42,15 @@ static int machine_set_up(void **state)
     return 0;
 }
 
-static int machine_remove_one(const char *path, const struct stat *status, int type,
-                              struct FTW *walk)
+/* As tree_write and tree_remove. */
+static void machine_write(const struct machine *machine, const char *path, const char *text)
 {
-    (void)status;
-    (void)type;
-    (void)walk;
-    return remove(path);
+    tree_write(machine->path, path, text);
 }
 
-/* Removes a file, or a directory with all that is in it. */
 static void machine_remove(const struct machine *machine, const char *path)
 {
-    char whole[256];
-
-    snprintf(whole, sizeof(whole), "%s/%s", machine->path, path);
-    assert_int_equal(nftw(whole, machine_remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+    tree_remove(machine->path, path);
 }
 
 static int machine_tear_down(void **state)
@@ -78,25 +64,6 @@ static int machine_tear_down(void **state)
     close(machine->fd);
     free(machine);
     return 0;
-}
-
-/* Makes the directories around it, too. A file that is there is overwritten, not replaced: a
- * descriptor that is open reads the new text. */
-static void machine_write(const struct machine *machine, const char *path, const char *text)
-{
-    char whole[256];
-    FILE *file;
-
-    snprintf(whole, sizeof(whole), "%s/%s", machine->path, path);
-    for (char *slash = whole + strlen(machine->path) + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        (void)mkdir(whole, 0700);
-        *slash = '/';
-    }
-    file = fopen(whole, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
 }
 
 static int machine_open(struct machine *machine, const struct source_ops *ops)

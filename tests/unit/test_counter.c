@@ -7,6 +7,7 @@
 
 #define SECOND USEC_PER_SEC
 #define WATT   ((uint64_t)1000000) /* microjoules in a second */
+#define JOULE  ((uint64_t)1000000)
 #define RANGE  ((uint64_t)262143328850)
 
 static struct counter make(uint64_t range, uint64_t max_per_s)
@@ -152,6 +153,56 @@ static void a_full_total_breaks_instead_of_going_back(void **state)
     assert_state(&counter, UINT64_MAX, 1);
 }
 
+/* Counters in registers so wide that they are never full, as those of a node's controller. */
+static void what_is_never_full_is_counted_from_its_first_value(void **state)
+{
+    struct counter counter = make(0, 50000 * WATT);
+
+    (void)state;
+    counter_add(&counter, SECOND, 1360621494 * JOULE);
+    assert_state(&counter, 0, 0);
+    counter_add(&counter, 2 * SECOND, 1360622367 * JOULE);
+    counter_add(&counter, 2 * SECOND, 1360622367 * JOULE);
+    assert_state(&counter, 873 * JOULE, 0);
+    counter_add(&counter, 1000000 * SECOND, 1360622368 * JOULE); /* no gap is too long */
+    assert_state(&counter, 874 * JOULE, 0);
+}
+
+static void what_is_never_full_and_goes_back_or_jumps_is_a_break(void **state)
+{
+    struct counter counter = make(0, 50000 * WATT);
+
+    (void)state;
+    counter_add(&counter, SECOND, 1000 * JOULE);
+    counter_add(&counter, 2 * SECOND, 1100 * JOULE);
+    counter_add(&counter, 3 * SECOND, 5 * JOULE); /* restarted */
+    counter_add(&counter, 4 * SECOND, 105 * JOULE);
+    assert_state(&counter, 200 * JOULE, 1);
+    assert_true(counter_add(&counter, 5 * SECOND, UINT64_MAX)); /* nonsense: in, and out again */
+    counter_add(&counter, 6 * SECOND, 305 * JOULE);
+    counter_add(&counter, 7 * SECOND, 405 * JOULE);
+    assert_state(&counter, 300 * JOULE, 3);
+    counter_add(&counter, 8 * SECOND, 55405 * JOULE); /* the most, with what is forgiven */
+    assert_state(&counter, 55300 * JOULE, 3);
+    counter_add(&counter, 9 * SECOND, 110405 * JOULE + 1);
+    assert_state(&counter, 55300 * JOULE, 4);
+    counter_add(&counter, 5 * SECOND, 110505 * JOULE); /* the clock went back */
+    assert_state(&counter, 55300 * JOULE, 5);
+}
+
+static void a_loss_that_is_known_is_a_break_whatever_the_counter_says(void **state)
+{
+    struct counter counter = make(0, 50000 * WATT);
+
+    (void)state;
+    counter_add(&counter, SECOND, 100 * JOULE);
+    counter_break(&counter);
+    counter_add(&counter, 2 * SECOND, 900 * JOULE);
+    assert_state(&counter, 0, 1);
+    counter_add(&counter, 3 * SECOND, 1000 * JOULE);
+    assert_state(&counter, 100 * JOULE, 1);
+}
+
 static void random_increments_survive_random_wraps_exactly(void **state)
 {
     struct random_source random = {0x9e3779b97f4a7c15};
@@ -189,6 +240,9 @@ int main(void)
         cmocka_unit_test(a_time_that_goes_back_is_a_break),
         cmocka_unit_test(another_range_does_not_make_the_old_value_wrong),
         cmocka_unit_test(a_full_total_breaks_instead_of_going_back),
+        cmocka_unit_test(what_is_never_full_is_counted_from_its_first_value),
+        cmocka_unit_test(what_is_never_full_and_goes_back_or_jumps_is_a_break),
+        cmocka_unit_test(a_loss_that_is_known_is_a_break_whatever_the_counter_says),
         cmocka_unit_test(random_increments_survive_random_wraps_exactly),
     };
 

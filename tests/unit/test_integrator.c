@@ -1,9 +1,8 @@
-/* sources/integrator and sources/tally: energy from power, and from counters that restart. */
+/* sources/integrator: energy from power. */
 #include "unit.h"
 
 #include "random.h"
 #include "sources/integrator.h"
-#include "sources/tally.h"
 
 #define SECOND ((uint64_t)1000000)
 #define WATT   ((uint64_t)1000000)
@@ -86,62 +85,6 @@ static void a_clock_that_goes_back_is_a_break(void **state)
     assert_int_equal(integrator.breaks, 1);
 }
 
-static void a_counter_is_counted_from_its_first_value(void **state)
-{
-    struct tally tally = {0};
-
-    (void)state;
-    tally_add(&tally, 1 * SECOND, 1360621494 * JOULE);
-    assert_int_equal(tally.energy_uj, 0);
-    tally_add(&tally, 2 * SECOND, 1360622367 * JOULE);
-    tally_add(&tally, 2 * SECOND, 1360622367 * JOULE);
-    assert_int_equal(tally.energy_uj, 873 * JOULE);
-    assert_int_equal(tally.breaks, 0);
-}
-
-static void a_counter_that_goes_back_or_jumps_is_a_break(void **state)
-{
-    struct tally tally = {0};
-
-    (void)state;
-    tally_add(&tally, 1 * SECOND, 1000 * JOULE);
-    tally_add(&tally, 2 * SECOND, 1100 * JOULE);
-    tally_add(&tally, 3 * SECOND, 5 * JOULE); /* restarted */
-    tally_add(&tally, 4 * SECOND, 105 * JOULE);
-    assert_int_equal(tally.energy_uj, 200 * JOULE);
-    assert_int_equal(tally.breaks, 1);
-    tally_add(&tally, 5 * SECOND, UINT64_MAX); /* nonsense: in, and out again */
-    tally_add(&tally, 6 * SECOND, 305 * JOULE);
-    tally_add(&tally, 7 * SECOND, 405 * JOULE);
-    assert_int_equal(tally.energy_uj, 300 * JOULE);
-    assert_int_equal(tally.breaks, 3);
-    tally_add(&tally, 8 * SECOND, 50405 * JOULE); /* 50 kW is the most */
-    assert_int_equal(tally.energy_uj, 50300 * JOULE);
-    tally_add(&tally, 9 * SECOND, 100405 * JOULE + 1);
-    assert_int_equal(tally.energy_uj, 50300 * JOULE);
-    assert_int_equal(tally.breaks, 4);
-    tally_add(&tally, 5 * SECOND, 100505 * JOULE); /* the clock went back */
-    assert_int_equal(tally.energy_uj, 50300 * JOULE);
-    assert_int_equal(tally.breaks, 5);
-}
-
-static void a_restart_that_is_known_is_a_break_whatever_the_counter_says(void **state)
-{
-    struct tally tally = {0};
-
-    (void)state;
-    tally_restart(&tally); /* nothing was counted yet: nothing is lost */
-    tally_add(&tally, 1 * SECOND, 100 * JOULE);
-    assert_int_equal(tally.breaks, 0);
-    tally_restart(&tally);
-    tally_add(&tally, 2 * SECOND, 900 * JOULE);
-    assert_int_equal(tally.energy_uj, 0);
-    assert_int_equal(tally.breaks, 1);
-    tally_add(&tally, 3 * SECOND, 1000 * JOULE);
-    assert_int_equal(tally.energy_uj, 100 * JOULE);
-    assert_int_equal(tally.breaks, 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,9 +93,6 @@ int main(void)
         cmocka_unit_test(the_largest_power_over_the_longest_gap_does_not_overflow),
         cmocka_unit_test(a_gap_longer_than_the_limit_is_a_break_and_not_integrated),
         cmocka_unit_test(a_clock_that_goes_back_is_a_break),
-        cmocka_unit_test(a_counter_is_counted_from_its_first_value),
-        cmocka_unit_test(a_counter_that_goes_back_or_jumps_is_a_break),
-        cmocka_unit_test(a_restart_that_is_known_is_a_break_whatever_the_counter_says),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,18 +3,12 @@
  * a clock that the test moves. Whatever happens, the books balance, and what was recorded replays
  * to the same ledger.
  */
-#include "unit.h"
+#include "tree_fixture.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../fakes/nvml/fake_nvml.h"
 #include "attribution/pipeline.h"
@@ -65,23 +59,6 @@ static int add_unit(const struct source_context *context, const struct source_un
     return 0;
 }
 
-static void write_file(const struct rig *rig, const char *name, const char *text)
-{
-    char path[256];
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/%s", rig->root, name);
-    for (char *slash = path + strlen(rig->root) + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        mkdir(path, 0755);
-        *slash = '/';
-    }
-    file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 /* A process of the fixture, started so many seconds after boot, which was at the scenario's start.
  */
 static void write_process(const struct rig *rig, uint32_t pid, unsigned start_s, const char *cgroup)
@@ -92,10 +69,10 @@ static void write_process(const struct rig *rig, uint32_t pid, unsigned start_s,
     snprintf(text, sizeof(text),
              "%u (a (b) c) S 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 %ld 0 0 0\n", pid,
              start_s * sysconf(_SC_CLK_TCK));
-    write_file(rig, name, text);
+    tree_write(rig->root, name, text);
     snprintf(name, sizeof(name), "proc/%u/cgroup", pid);
     snprintf(text, sizeof(text), "1:name=systemd:/x\n0::%s\n", cgroup);
-    write_file(rig, name, text);
+    tree_write(rig->root, name, text);
 }
 
 static void open_rig(struct rig *rig, const char *library, const char *scenario)
@@ -125,8 +102,8 @@ static void open_rig(struct rig *rig, const char *library, const char *scenario)
     rig->set_time_us(0);
 
     assert_non_null(mkdtemp(rig->root));
-    write_file(rig, "proc/stat", "cpu 1\nbtime 1800000000\n");
-    write_file(rig, "sys/empty", "");
+    tree_write(rig->root, "proc/stat", "cpu 1\nbtime 1800000000\n");
+    tree_write(rig->root, "sys/empty", "");
     snprintf(path, sizeof(path), "%s/proc", rig->root);
     rig->host.procfs_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     snprintf(path, sizeof(path), "%s/sys", rig->root);
@@ -609,7 +586,7 @@ static void a_suspended_device_is_not_woken(void **state)
 
         snprintf(name, sizeof(name), "sys/bus/pci/devices/0000:%02x:00.0/power/runtime_status",
                  bus);
-        write_file(&rig, name, "suspended\n");
+        tree_write(rig.root, name, "suspended\n");
     }
     play(&rig, 5 * SECOND);
     assert_int_equal(rig.call_count("nvmlDeviceGetUtilizationRates"), calls);

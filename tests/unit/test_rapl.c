@@ -2,19 +2,11 @@
  * sources/rapl, on trees as powercap and perf show them: which meters are counted, under which
  * names, each once; and that one that goes astray takes none of the others with it.
  */
-#include "unit.h"
+#include "tree_fixture.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "app/check_rapl.h"
-#include "core/macros.h"
 #include "sources/rapl.h"
 
 #define START_US   ((uint64_t)1800000000000000)
@@ -100,30 +92,13 @@ static ssize_t fake_pread(int fd, void *buffer, size_t size_bytes, off_t offset)
 static const struct rapl_calls calls = {
     .perf_event_open = fake_perf_event_open, .read = fake_read, .pread = fake_pread};
 
-static void write_file(const struct rig *rig, const char *name, const char *text)
-{
-    char path[256];
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/%s", rig->root, name);
-    for (char *slash = path + strlen(rig->root) + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        mkdir(path, 0755);
-        *slash = '/';
-    }
-    file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 static void write_energy(const struct rig *rig, const char *zone, const char *energy_uj)
 {
     char path[128], text[128];
 
     snprintf(path, sizeof(path), "class/powercap/%s/energy_uj", zone);
     snprintf(text, sizeof(text), "%s\n", energy_uj);
-    write_file(rig, path, text);
+    tree_write(rig->root, path, text);
 }
 
 static void write_zone(const struct rig *rig, const char *zone, const char *name,
@@ -133,28 +108,14 @@ static void write_zone(const struct rig *rig, const char *zone, const char *name
 
     snprintf(path, sizeof(path), "class/powercap/%s/name", zone);
     snprintf(text, sizeof(text), "%s\n", name);
-    write_file(rig, path, text);
+    tree_write(rig->root, path, text);
     if (range_uj) {
         snprintf(path, sizeof(path), "class/powercap/%s/max_energy_range_uj", zone);
         snprintf(text, sizeof(text), "%s\n", range_uj);
-        write_file(rig, path, text);
+        tree_write(rig->root, path, text);
     }
     if (energy_uj)
         write_energy(rig, zone, energy_uj);
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
-{
-    (void)st, (void)type, (void)where;
-    return remove(path);
-}
-
-static void remove_tree(const struct rig *rig, const char *name)
-{
-    char path[256];
-
-    snprintf(path, sizeof(path), "%s/%s", rig->root, name);
-    assert_int_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 static void remove_zone(const struct rig *rig, const char *zone)
@@ -162,7 +123,7 @@ static void remove_zone(const struct rig *rig, const char *zone)
     char path[128];
 
     snprintf(path, sizeof(path), "class/powercap/%s", zone);
-    remove_tree(rig, path);
+    tree_remove(rig->root, path);
 }
 
 static void write_event(const struct rig *rig, const char *name, const char *event,
@@ -171,11 +132,11 @@ static void write_event(const struct rig *rig, const char *name, const char *eve
     char path[128];
 
     snprintf(path, sizeof(path), "bus/event_source/devices/power/events/%s", name);
-    write_file(rig, path, event);
+    tree_write(rig->root, path, event);
     snprintf(path, sizeof(path), "bus/event_source/devices/power/events/%s.scale", name);
-    write_file(rig, path, scale);
+    tree_write(rig->root, path, scale);
     snprintf(path, sizeof(path), "bus/event_source/devices/power/events/%s.unit", name);
-    write_file(rig, path, unit);
+    tree_write(rig->root, path, unit);
 }
 
 static void write_pmu(const struct rig *rig, const char *cpumask)
@@ -183,8 +144,8 @@ static void write_pmu(const struct rig *rig, const char *cpumask)
     static const char *const names[] = {"energy-cores", "energy-pkg", "energy-ram", "energy-gpu",
                                         "energy-psys"};
 
-    write_file(rig, "bus/event_source/devices/power/type", "22\n");
-    write_file(rig, "bus/event_source/devices/power/cpumask", cpumask);
+    tree_write(rig->root, "bus/event_source/devices/power/type", "22\n");
+    tree_write(rig->root, "bus/event_source/devices/power/cpumask", cpumask);
     for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
         char event[32];
 
@@ -198,9 +159,9 @@ static void write_cpu(const struct rig *rig, unsigned cpu, const char *package, 
     char path[128];
 
     snprintf(path, sizeof(path), "devices/system/cpu/cpu%u/topology/physical_package_id", cpu);
-    write_file(rig, path, package);
+    tree_write(rig->root, path, package);
     snprintf(path, sizeof(path), "devices/system/cpu/cpu%u/topology/die_id", cpu);
-    write_file(rig, path, die);
+    tree_write(rig->root, path, die);
 }
 
 static void make_rig(struct rig *rig, const char *modalias)
@@ -211,7 +172,7 @@ static void make_rig(struct rig *rig, const char *modalias)
     pread_errno = 0;
     assert_non_null(mkdtemp(rig->root));
     assert_int_equal(chmod(rig->root, 0755), 0);
-    write_file(rig, "devices/system/cpu/modalias", modalias);
+    tree_write(rig->root, "devices/system/cpu/modalias", modalias);
     rig->host.procfs_fd = rig->host.rootfs_fd = -1;
     rig->host.sysfs_fd = open(rig->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     clock_manual_init(&rig->clock, START_US);
@@ -230,7 +191,7 @@ static void done_rig(struct rig *rig)
     close(rig->host.sysfs_fd);
     for (size_t i = 0; i < perf.count; i++)
         assert_int_equal(fcntl(perf.events[i].fd, F_GETFD), -1); /* closed */
-    assert_int_equal(nftw(rig->root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+    tree_remove(rig->root, "");
 }
 
 /* Moves the clock and reads; "package 0=5" for each sample, "!2" added for 2 breaks. */
@@ -261,7 +222,7 @@ static void assert_read(struct rig *rig, uint64_t seconds, int result, const cha
 
 static void write_two_sockets(const struct rig *rig)
 {
-    write_file(rig, "class/powercap/intel-rapl/enabled", "1\n");
+    tree_write(rig->root, "class/powercap/intel-rapl/enabled", "1\n");
     write_zone(rig, "intel-rapl:0", "package-0", "262143328000", RANGE);
     write_zone(rig, "intel-rapl:0:0", "dram", "12", DRAM_RANGE);
     write_zone(rig, "intel-rapl:1", "package-1", "1000", RANGE);
@@ -408,7 +369,7 @@ static void what_is_not_a_zone_of_rapl_is_left_out(void **state)
     write_zone(&rig, "intel-rapl:5:0", "dram", "1", RANGE); /* its parent is no package */
     write_zone(&rig, "dtpm:0", "package-3", "1", RANGE);
     write_zone(&rig, "intel-rapl:g", "package-4", "1", RANGE);
-    write_file(&rig, "class/powercap/intel-rapl:6/energy_uj", "5\n"); /* no name */
+    tree_write(rig.root, "class/powercap/intel-rapl:6/energy_uj", "5\n"); /* no name */
     assert_int_equal(open_rig(&rig), 0);
     assert_read(&rig, 0, 0, "package 0=0, psys 0=0");
     done_rig(&rig);
@@ -490,7 +451,7 @@ static void a_file_that_is_empty_is_no_count_of_zero(void **state)
     (void)state;
     make_rig(&rig, intel);
     write_zone(&rig, "intel-rapl:0", "package-0", "1000", RANGE);
-    write_file(&rig, "class/powercap/intel-rapl:0/energy_uj", "");
+    tree_write(rig.root, "class/powercap/intel-rapl:0/energy_uj", "");
     assert_int_equal(open_rig(&rig), 0);
     assert_read(&rig, 0, -EIO, "");
     assert_non_null(strstr(rig.err.text, "none of 1 meters answers"));
@@ -563,7 +524,7 @@ static void all_that_vanish_are_an_error_until_one_is_back(void **state)
     make_rig(&rig, intel);
     write_zone(&rig, "intel-rapl:0", "package-0", "1", RANGE);
     assert_int_equal(open_rig(&rig), 0);
-    remove_tree(&rig, "class/powercap");
+    tree_remove(rig.root, "class/powercap");
     assert_read(&rig, 1, -EIO, "");
     assert_read(&rig, 10, -EIO, "");
     write_zone(&rig, "intel-rapl:0", "package-0", "1", RANGE);
@@ -689,7 +650,7 @@ static void zones_that_a_container_hides_are_said_to_be(void **state)
 
     (void)state;
     make_rig(&rig, intel);
-    write_file(&rig, "class/powercap/intel-rapl/enabled", "1\n");
+    tree_write(rig.root, "class/powercap/intel-rapl/enabled", "1\n");
     snprintf(path, sizeof(path), "%s/class/powercap/intel-rapl:0", rig.root);
     assert_int_equal(symlink("../../devices/virtual/powercap/intel-rapl/intel-rapl:0", path), 0);
     assert_int_equal(open_rig(&rig), -EACCES);
@@ -704,7 +665,7 @@ static void a_node_without_rapl_has_none(void **state)
     (void)state;
     make_rig(&rig, intel);
     assert_int_equal(open_rig(&rig), -ENODEV);
-    write_file(&rig, "class/powercap/dtpm/enabled", "1\n");
+    tree_write(rig.root, "class/powercap/dtpm/enabled", "1\n");
     assert_int_equal(open_rig(&rig), -ENODEV);
     assert_non_null(strstr(rig.err.text, "no zone of RAPL"));
     done_rig(&rig);
@@ -814,9 +775,9 @@ static void an_event_whose_cpu_goes_is_opened_again(void **state)
     find_event(2, 24)->count += JOULE;
     assert_read(&rig, 1, 0, "package 0=0, package 1=1000000");
     find_event(2, 24)->len = 0;
-    write_file(&rig, "bus/event_source/devices/power/cpumask", "0\n");
+    tree_write(rig.root, "bus/event_source/devices/power/cpumask", "0\n");
     assert_read(&rig, 1, 0, "package 0=0");
-    write_file(&rig, "bus/event_source/devices/power/cpumask", "0,25\n");
+    tree_write(rig.root, "bus/event_source/devices/power/cpumask", "0,25\n");
     write_cpu(&rig, 25, "1\n", "0\n");
     assert_read(&rig, 10, 0, "package 0=0, package 1=1000000!1");
     find_event(2, 25)->count = 2 * JOULE;
@@ -861,13 +822,13 @@ static void a_pmu_without_packages_is_none(void **state)
     write_event(&rig, "energy-pkg", "event=0x02\n", "nan\n", "Joules\n");
     assert_int_equal(open_rig(&rig), -ENODEV);
     write_event(&rig, "energy-pkg", "event=0x02\n", SCALE "\n", "Joules\n");
-    write_file(&rig, "bus/event_source/devices/power/cpumask", "\n");
+    tree_write(rig.root, "bus/event_source/devices/power/cpumask", "\n");
     assert_int_equal(open_rig(&rig), -ENODEV);
-    write_file(&rig, "bus/event_source/devices/power/cpumask", "1\n"); /* a CPU of no package */
+    tree_write(rig.root, "bus/event_source/devices/power/cpumask", "1\n"); /* a CPU of no package */
     assert_int_equal(open_rig(&rig), -ENODEV);
-    write_file(&rig, "bus/event_source/devices/power/cpumask", "0-100000\n");
+    tree_write(rig.root, "bus/event_source/devices/power/cpumask", "0-100000\n");
     assert_int_equal(open_rig(&rig), -ENODEV);
-    write_file(&rig, "bus/event_source/devices/power/cpumask", "0\n");
+    tree_write(rig.root, "bus/event_source/devices/power/cpumask", "0\n");
     perf.refused_event = 2;
     assert_int_equal(open_rig(&rig), -ENODEV);
     assert_int_equal(perf.count, 0);
@@ -1073,7 +1034,7 @@ static void the_source_is_silent_in_a_replay_and_starts_without_permission(void 
     make_rig(&rig, intel);
     context = (struct source_context){.host = &rig.host, .clock = &rig.clock.clock};
     assert_int_equal(rapl_source.open(&context, &source, &rig.err), -ENODEV);
-    write_file(&rig, "class/powercap/intel-rapl:0/other", "");
+    tree_write(rig.root, "class/powercap/intel-rapl:0/other", "");
     assert_int_equal(rapl_source.open(&context, &source, &rig.err), -ENOTSUP); /* hidden */
     write_zone(&rig, "intel-rapl:0", "package-0", "1", RANGE);
     context.replay_path = "a.trace";
@@ -1111,13 +1072,13 @@ static void check_tells_the_meters_the_way_and_what_is_missing(void **state)
     assert_int_equal(find_finding(report, "rapl: package 0")->verdict, VERDICT_OK);
     assert_int_equal(find_finding(report, "rapl: core 0")->verdict, VERDICT_MISSING);
     assert_int_equal(find_finding(report, "rapl: dram")->verdict, VERDICT_LIMITED);
-    remove_tree(&rig, "class/powercap");
+    tree_remove(rig.root, "class/powercap");
     report->count = 0;
     check_rapl(report, &rig.host);
     assert_int_equal(report->count, 1);
     assert_int_equal(report->findings[0].verdict, VERDICT_MISSING);
     assert_non_null(strstr(report->findings[0].remedy, "modprobe intel_rapl_msr"));
-    write_file(&rig, "class/powercap/intel-rapl:0/other", "");
+    tree_write(rig.root, "class/powercap/intel-rapl:0/other", "");
     report->count = 0;
     check_rapl(report, &rig.host);
     assert_non_null(strstr(report->findings[0].detail, "the container hides"));

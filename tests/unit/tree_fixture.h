@@ -1,0 +1,52 @@
+/* Trees of ordinary files below a directory of the test's own: what sysfs, procfs and cgroups are
+ * for code under test. */
+#pragma once
+
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/fs.h"
+#include "core/macros.h"
+
+/* Makes the directories around it, too. A file that is there is overwritten, not replaced: a
+ * descriptor that is open reads the new text. */
+static void tree_write(const char *root, const char *name, const char *text)
+{
+    _cleanup_close_ int fd = -1;
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof(path), "%s/%s", root, name);
+    for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
+        *slash = '/';
+    }
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    assert_true(fd >= 0);
+    assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
+}
+
+static int tree_remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+    (void)status;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+/* Removes a file, or a directory with all that is in it; "" is the root itself. */
+static void tree_remove(const char *root, const char *name)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof(path), "%s/%s", root, name);
+    assert_int_equal(nftw(path, tree_remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
