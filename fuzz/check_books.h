@@ -18,11 +18,14 @@ static void check_books(const struct pipeline *pipeline)
 
         energy_uj += meter->energy_uj;
         for (int i = 0; i < UNOWNED_COUNT; i++)
-            if (i != UNOWNED_SYSTEM) /* that is processes, too */
+            if (i != UNOWNED_SYSTEM || meter->kind != METER_GPU) /* there, it is processes, too */
                 booked_uj += meter->unowned_uj[i];
         if (meter->imbalance_uj != 0 || meter->pending_uj != 0)
             abort();
     }
+    for (size_t w = 0; w < snapshot.workload_count; w++)
+        if (snapshot.meters[snapshot.workloads[w].meter].kind != METER_GPU)
+            booked_uj += account_total_uj(&snapshot.workloads[w].account);
     for (size_t p = 0; p < snapshot.process_count; p++)
         booked_uj += snapshot.processes[p].active_uj + snapshot.processes[p].idle_uj;
     if (booked_uj != energy_uj)

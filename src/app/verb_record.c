@@ -14,6 +14,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "app/cgroup_verdict.h"
 #include "app/source_set.h"
 #include "attribution/pipeline.h"
 #include "core/gzip.h"
@@ -32,7 +33,7 @@ struct recording {
     struct pipeline *pipeline;
     struct trace_writer lines;
     struct buffer buffer; /* of one batch */
-    uint64_t samples;
+    bool has_readings;    /* what workloads do is of no use without a meter */
     int result;
 };
 
@@ -42,15 +43,16 @@ static void take_batch(void *context, const struct batch *batch)
     struct buffer *buffer = &recording->buffer;
 
     buffer->len = 0;
-    for (size_t i = 0; i < batch->count; i++)
+    for (size_t i = 0; i < batch->count; i++) {
         trace_write_sample(&recording->lines, &batch->samples[i], buffer);
+        recording->has_readings |= batch->samples[i].kind != SAMPLE_USAGE;
+    }
     if (recording->result == 0)
         recording->result = buffer_failed(buffer)
                                 ? -ENOMEM
                                 : gzip_writer_write(recording->gzip, buffer->data, buffer->len);
     if (pipeline_ingest(recording->pipeline, batch->samples, batch->count) < 0)
         recording->result = -ENOMEM;
-    recording->samples += batch->count;
 }
 
 /* Reads until a signal, the end of the duration (0: none), or an error. */
@@ -76,7 +78,7 @@ static int record(struct source_set *sources, struct recording *recording, int w
             (void)source_set_open_due(sources, now_us, NULL);
         if (duration_us > 0 && now_us - began_us >= duration_us)
             return 0;
-        if (recording->samples == 0 && now_us - began_us > FIRST_SAMPLE_US)
+        if (!recording->has_readings && now_us - began_us > FIRST_SAMPLE_US)
             return error_set(err, -ENODEV,
                              "nothing to record: no source of this node gives samples; see "
                              "'wattribute check'");
@@ -149,6 +151,7 @@ int verb_record(const struct cli *cli)
                         .clock = &clock_system,
                         .interval_us = options->sample_interval_us,
                         .nvml_library = "libnvidia-ml.so.1",
+                        .judge_cgroup = cgroup_verdict_find,
                     },
                     wake_fd, options->process_scan_interval_us);
     if (r == 0)
@@ -164,8 +167,8 @@ int verb_record(const struct cli *cli)
         status = verb_print_ledger(recording.pipeline);
     else
         verb_complain(&err);
-    /* A trace without a record could not be replayed. */
-    if (recording.gzip && recording.samples == 0)
+    /* Nobody could do anything with it. */
+    if (recording.gzip && !recording.has_readings)
         unlink(options->output_path);
     buffer_done(&recording.buffer);
     pipeline_free(recording.pipeline);

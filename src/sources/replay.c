@@ -118,6 +118,14 @@ static void shift(const struct replay *replay, struct sample *sample)
         sample->process.start_us += replay->shift_us;
 }
 
+/* In the trace's time: what is before it is due. 0: this round has not begun. */
+static uint64_t end_of_due(const struct replay *replay, uint64_t now_us)
+{
+    uint64_t at_us = now_us - replay->shift_us;
+
+    return (int64_t)at_us < (int64_t)replay->first_us ? 0 : at_us + 1;
+}
+
 static int replay_read(void *state, struct batch *batch, struct error *err)
 {
     struct replay *replay = state;
@@ -127,8 +135,10 @@ static int replay_read(void *state, struct batch *batch, struct error *err)
 
     for (;;) {
         struct sample *sample;
-        int r = trace_reader_next(replay->reader, batch, err);
+        int r = trace_reader_next_before(replay->reader, end_of_due(replay, now_us), batch, err);
 
+        if (r == -EAGAIN)
+            return 0;
         if (r == 0) {
             replay->described = true;
             r = next_round(replay, err);
@@ -138,14 +148,10 @@ static int replay_read(void *state, struct batch *batch, struct error *err)
         if (r < 0)
             return r;
         sample = &batch->samples[batch->count - 1];
-        if (sample->kind == SAMPLE_DEVICE && replay->described) {
+        if (sample->kind == SAMPLE_DEVICE && replay->described)
             batch->count--;
-        } else if (sample->kind != SAMPLE_DEVICE && sample->t_us + replay->shift_us > now_us) {
-            trace_reader_unread(replay->reader, batch);
-            return 0;
-        } else {
+        else
             shift(replay, sample);
-        }
     }
 }
 

@@ -5,52 +5,16 @@
 
 #include "core/macros.h"
 #include "core/parse.h"
+#include "sources/trace_fields.h"
+#include "sources/trace_node.h"
 
-/* Bounds of what a board can say; beyond them a number is corruption, and sums could overflow. */
-static const uint64_t TIME_MAX_US = 1ULL << 60;
-static const uint64_t COUNTER_MAX_MJ = 1ULL << 50; /* 700 W for 51 years */
-static const uint64_t POWER_MAX_MW = 100000000;    /* 100 kW */
-enum { LISTED_MAX = 65536, PERCENT_FIELD_MAX = 65535 };
-
-/* Takes the next blank-separated word as a number of at most `max`. */
-static int take_u64(struct span *rest, uint64_t max, const char *what, uint64_t *ret_value,
-                    struct error *err)
-{
-    struct span word = span_cut(rest, ' ');
-
-    if (parse_u64_max(word, max, ret_value) < 0)
-        return error_set(err, -EBADMSG, "%s: expected a number of at most %llu, got '%.*s'", what,
-                         (unsigned long long)max, (int)MIN(word.len, (size_t)40), word.data);
-    return 0;
-}
-
-static int take_u32(struct span *rest, uint32_t max, const char *what, uint32_t *ret_value,
-                    struct error *err)
-{
-    uint64_t value;
-    int r = take_u64(rest, max, what, &value, err);
-
-    if (r == 0)
-        *ret_value = (uint32_t)value;
-    return r;
-}
-
-static int take_u16(struct span *rest, uint16_t max, const char *what, uint16_t *ret_value,
-                    struct error *err)
-{
-    uint64_t value;
-    int r = take_u64(rest, max, what, &value, err);
-
-    if (r == 0)
-        *ret_value = (uint16_t)value;
-    return r;
-}
+enum { PERCENT_FIELD_MAX = 65535 };
 
 static int parse_energy(struct span *rest, struct batch *batch, struct sample *sample,
                         struct error *err)
 {
     uint64_t counter_mj;
-    int r = take_u64(rest, COUNTER_MAX_MJ, "energy counter", &counter_mj, err);
+    int r = trace_take_u64(rest, TRACE_COUNTER_MAX_MJ, "energy counter", &counter_mj, err);
 
     (void)batch;
     if (r < 0)
@@ -65,7 +29,8 @@ static int parse_integral(struct span *rest, struct batch *batch, struct sample 
 {
     (void)batch;
     sample->kind = SAMPLE_INTEGRAL;
-    return take_u64(rest, COUNTER_MAX_MJ * 1000, "integrated energy", &sample->counter_uj, err);
+    return trace_take_u64(rest, TRACE_COUNTER_MAX_MJ * 1000, "integrated energy",
+                          &sample->counter_uj, err);
 }
 
 static int parse_loss(struct span *rest, struct batch *batch, struct sample *sample,
@@ -85,9 +50,9 @@ static int parse_power(struct span *rest, struct batch *batch, struct sample *sa
     int r;
 
     (void)batch;
-    if ((r = take_u64(rest, POWER_MAX_MW, "power", &sample->power_mw, err)) < 0 ||
-        (r = take_u64(rest, POWER_MAX_MW, "average power", &average_mw, err)) < 0 ||
-        (r = take_u64(rest, POWER_MAX_MW, "instant power", &instant_mw, err)) < 0)
+    if ((r = trace_take_u64(rest, TRACE_POWER_MAX_MW, "power", &sample->power_mw, err)) < 0 ||
+        (r = trace_take_u64(rest, TRACE_POWER_MAX_MW, "average power", &average_mw, err)) < 0 ||
+        (r = trace_take_u64(rest, TRACE_POWER_MAX_MW, "instant power", &instant_mw, err)) < 0)
         return r;
     sample->kind = SAMPLE_POWER;
     return 0;
@@ -101,10 +66,10 @@ static int parse_utilisation(struct span *rest, struct batch *batch, struct samp
     int r;
 
     (void)batch;
-    if ((r = take_u16(rest, 100, "utilisation", &gpu_percent, err)) < 0 ||
-        (r = take_u16(rest, 100, "memory utilisation", &memory_percent, err)) < 0 ||
-        (r = take_u32(rest, 1000000, "SM clock", &clock_mhz, err)) < 0 ||
-        (r = take_u32(rest, 1000, "temperature", &temperature_c, err)) < 0)
+    if ((r = trace_take_u16(rest, 100, "utilisation", &gpu_percent, err)) < 0 ||
+        (r = trace_take_u16(rest, 100, "memory utilisation", &memory_percent, err)) < 0 ||
+        (r = trace_take_u32(rest, 1000000, "SM clock", &clock_mhz, err)) < 0 ||
+        (r = trace_take_u32(rest, 1000, "temperature", &temperature_c, err)) < 0)
         return r;
     sample->kind = SAMPLE_UTILISATION;
     sample->utilisation = (struct sample_utilisation){(uint8_t)gpu_percent, (uint8_t)memory_percent,
@@ -121,17 +86,14 @@ static int parse_label(struct span *rest, struct batch *batch, struct sample *sa
     (void)batch;
     /* Drivers are known to answer garbage above 100 %: it is passed on, and attribution drops it.
      */
-    if ((r = take_u32(rest, INT32_MAX, "pid", &label.pid, err)) < 0 ||
-        (r = take_u64(rest, TIME_MAX_US, "sample time", &label.at_us, err)) < 0 ||
-        (r = take_u16(rest, PERCENT_FIELD_MAX, "sm", &label.sm_percent, err)) < 0 ||
-        (r = take_u16(rest, PERCENT_FIELD_MAX, "mem", &label.memory_percent, err)) < 0 ||
-        (r = take_u16(rest, PERCENT_FIELD_MAX, "enc", &label.encoder_percent, err)) < 0 ||
-        (r = take_u16(rest, PERCENT_FIELD_MAX, "dec", &label.decoder_percent, err)) < 0)
+    if ((r = trace_take_u32(rest, INT32_MAX, "pid", &label.pid, err)) < 0 ||
+        (r = trace_take_u64(rest, TRACE_TIME_MAX_US, "sample time", &label.at_us, err)) < 0 ||
+        (r = trace_take_u16(rest, PERCENT_FIELD_MAX, "sm", &label.sm_percent, err)) < 0 ||
+        (r = trace_take_u16(rest, PERCENT_FIELD_MAX, "mem", &label.memory_percent, err)) < 0 ||
+        (r = trace_take_u16(rest, PERCENT_FIELD_MAX, "enc", &label.encoder_percent, err)) < 0 ||
+        (r = trace_take_u16(rest, PERCENT_FIELD_MAX, "dec", &label.decoder_percent, err)) < 0)
         return r;
-    if (span_equals(*rest, "p")) { /* optional: /proc had the pid */
-        label.in_proc = true;
-        *rest = (struct span){rest->data + rest->len, 0};
-    }
+    label.in_proc = trace_take_flag(rest, "p"); /* /proc had the pid */
     sample->kind = SAMPLE_LABEL;
     sample->label = label;
     return 0;
@@ -150,7 +112,7 @@ static int parse_list(struct span *rest, struct batch *batch, struct sample *sam
     if (!kind)
         return error_set(err, -EBADMSG, "list: expected c, m or g, got '%.*s'",
                          (int)MIN(word.len, (size_t)40), word.data);
-    r = take_u64(rest, LISTED_MAX, "list length", &count, err);
+    r = trace_take_u64(rest, TRACE_LISTED_MAX, "list length", &count, err);
     if (r < 0)
         return r;
     /* An entry has at least "1:0" and a blank: a count that the line cannot hold allocates nothing.
@@ -223,61 +185,18 @@ static int parse_gpm(struct span *rest, struct batch *batch, struct sample *samp
     return 0;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-/* A word in which blanks, % and control bytes are written %XX; "-" is the empty text. */
-static int take_text(struct span *rest, struct batch *batch, const char *what,
-                     const char **ret_text, struct error *err)
-{
-    struct span word = span_cut(rest, ' ');
-    char *text = arena_copy(&batch->arena, word.data, word.len);
-    size_t len = 0;
-
-    if (!text)
-        return -ENOMEM;
-    if (word.len == 0)
-        return error_set(err, -EBADMSG, "%s is missing", what);
-    for (size_t i = 0; i < word.len; i++) {
-        int high, low;
-
-        if (word.data[i] != '%') {
-            text[len++] = word.data[i];
-            continue;
-        }
-        high = i + 2 < word.len ? hex_digit(word.data[i + 1]) : -1;
-        low = i + 2 < word.len ? hex_digit(word.data[i + 2]) : -1;
-        if (high < 0 || low < 0 || high + low == 0)
-            return error_set(err, -EBADMSG, "%s: expected %%XX with two hexadecimal digits, not 00",
-                             what);
-        text[len++] = (char)(high << 4 | low);
-        i += 2;
-    }
-    text[len] = '\0';
-    *ret_text = span_equals(word, "-") ? "" : text; /* a process named so is written %2D */
-    return 0;
-}
-
 static int parse_process(struct span *rest, struct batch *batch, struct sample *sample,
                          struct error *err)
 {
     struct sample_process process = {.uid = SAMPLE_UID_UNKNOWN};
     int r;
 
-    if ((r = take_u32(rest, INT32_MAX, "pid", &process.pid, err)) < 0 ||
-        (r = take_u64(rest, TIME_MAX_US, "start time", &process.start_us, err)) < 0 ||
-        (r = take_text(rest, batch, "cgroup", &process.cgroup, err)) < 0 ||
-        (r = take_text(rest, batch, "process name", &process.name, err)) < 0 ||
+    if ((r = trace_take_u32(rest, INT32_MAX, "pid", &process.pid, err)) < 0 ||
+        (r = trace_take_u64(rest, TRACE_TIME_MAX_US, "start time", &process.start_us, err)) < 0 ||
+        (r = trace_take_text(rest, batch, "cgroup", &process.cgroup, err)) < 0 ||
+        (r = trace_take_text(rest, batch, "process name", &process.name, err)) < 0 ||
         (rest->len > 0 &&
-         (r = take_u32(rest, SAMPLE_UID_UNKNOWN - 1, "user id", &process.uid, err)) < 0))
+         (r = trace_take_u32(rest, SAMPLE_UID_UNKNOWN - 1, "user id", &process.uid, err)) < 0))
         return r;
     sample->kind = SAMPLE_PROCESS;
     sample->process = process;
@@ -299,7 +218,7 @@ static int parse_device(struct span *rest, struct batch *batch, struct sample *s
                         struct error *err)
 {
     struct sample_device device = {.uuid = "", .name = "", .driver = ""};
-    int r = take_u32(rest, SAMPLE_GPU_MAX - 1, "gpu index", &sample->gpu, err);
+    int r = trace_take_u32(rest, SAMPLE_GPU_MAX - 1, "gpu index", &sample->gpu, err);
 
     if (r < 0)
         return r;
@@ -321,7 +240,7 @@ static int parse_device(struct span *rest, struct batch *batch, struct sample *s
                                  key.data);
             if (key.data[0] == 'm')
                 device.memory_bytes = number;
-            else if (number <= POWER_MAX_MW)
+            else if (number <= TRACE_POWER_MAX_MW)
                 device.power_limit_mw = number;
             else
                 return error_set(err, -EBADMSG, "gpu: a power limit above 100 kW");
@@ -336,14 +255,35 @@ static int parse_device(struct span *rest, struct batch *batch, struct sample *s
     return 0;
 }
 
+/* As the parsers of trace_node.h, which have no GPU before their fields. */
 static const struct {
     char letter;
+    bool is_of_node;
     int (*parse)(struct span *rest, struct batch *batch, struct sample *sample, struct error *err);
 } kinds[] = {
-    {'E', parse_energy},      {'I', parse_integral}, {'P', parse_power},
-    {'U', parse_utilisation}, {'S', parse_label},    {'R', parse_list},
-    {'N', parse_process},     {'L', parse_loss},     {'G', parse_gpm},
+    {'E', false, parse_energy},      {'I', false, parse_integral},   {'P', false, parse_power},
+    {'U', false, parse_utilisation}, {'S', false, parse_label},      {'R', false, parse_list},
+    {'N', false, parse_process},     {'L', false, parse_loss},       {'G', false, parse_gpm},
+    {'J', true, trace_parse_meter},  {'W', true, trace_parse_power}, {'C', true, trace_parse_usage},
 };
+
+static int parse_record(size_t kind, struct span line, struct span rest, struct batch *batch,
+                        struct sample *sample, struct error *err)
+{
+    int r = 0;
+
+    if (!kinds[kind].is_of_node)
+        r = trace_take_u32(&rest, SAMPLE_GPU_MAX - 1, "gpu index", &sample->gpu, err);
+    if (r == 0)
+        r = kinds[kind].parse(&rest, batch, sample, err);
+    if (r != 0)
+        return r == -ENOTSUP ? 0 : r;
+    if (rest.len > 0 || line.data[line.len - 1] == ' ')
+        return error_set(err, -EBADMSG, "more fields than a record of kind %c has",
+                         kinds[kind].letter);
+    r = batch_add(batch, sample);
+    return r < 0 ? r : 1;
+}
 
 int trace_parse_line(struct span line, struct batch *batch, struct error *err)
 {
@@ -360,24 +300,16 @@ int trace_parse_line(struct span line, struct batch *batch, struct error *err)
             r = batch_add(batch, &sample);
         return r < 0 ? r : 1;
     }
-    if (parse_u64_max(first, TIME_MAX_US, &sample.t_us) < 0)
+    if (parse_u64_max(first, TRACE_TIME_MAX_US, &sample.t_us) < 0)
         return error_set(err, -EBADMSG, "expected a time in microseconds or 'gpu', got '%.*s'",
                          (int)MIN(first.len, (size_t)40), first.data);
     word = span_cut(&rest, ' ');
     if (word.len == 0)
         return error_set(err, -EBADMSG, "the kind of the record is missing");
-    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-        if (word.len != 1 || word.data[0] != kinds[i].letter)
-            continue;
-        r = take_u32(&rest, SAMPLE_GPU_MAX - 1, "gpu index", &sample.gpu, err);
-        if (r == 0)
-            r = kinds[i].parse(&rest, batch, &sample, err);
-        if (r == 0 && (rest.len > 0 || line.data[line.len - 1] == ' '))
-            r = error_set(err, -EBADMSG, "more fields than a record of kind %c has",
-                          kinds[i].letter);
-        if (r == 0)
-            r = batch_add(batch, &sample);
-        return r < 0 ? r : 1;
-    }
+    if (span_equals(word, "D"))
+        return error_set(err, -EBADMSG, "a workload that belongs to no report (kind C)");
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+        if (word.len == 1 && word.data[0] == kinds[i].letter)
+            return parse_record(i, line, rest, batch, &sample, err);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "core/macros.h"
 #include "core/map.h"
 #include "sources/trace.h"
+#include "sources/trace_node.h"
 
 /* A list of the 950 pids that the driver keeps at most is 25 KB long. */
 enum { LINE_MAX_BYTES = 256 * 1024 };
@@ -176,7 +177,9 @@ static int check_order(struct trace_reader *reader, const struct sample *sample,
 
     if (sample->kind == SAMPLE_DEVICE)
         return check_device(reader, sample, err);
-    if (reader->uuid_hashes[sample->gpu] == 0)
+    if (sample->kind == SAMPLE_METER || sample->kind == SAMPLE_NODE_POWER)
+        return 0; /* their sources have clocks of their own */
+    if (sample->kind != SAMPLE_USAGE && reader->uuid_hashes[sample->gpu] == 0)
         return at_line(reader, err, -EBADMSG, "no 'gpu' line describes this gpu");
     stream = sample->kind == SAMPLE_LIST ? SAMPLE_KINDS + (size_t)sample->list.kind
                                          : (size_t)sample->kind;
@@ -187,7 +190,54 @@ static int check_order(struct trace_reader *reader, const struct sample *sample,
     return 0;
 }
 
-int trace_reader_next(struct trace_reader *reader, struct batch *batch, struct error *err)
+static int fail_at_line(const struct trace_reader *reader, struct error *err, int code,
+                        const struct error *why)
+{
+    return at_line(reader, err, code, code == -EBADMSG ? why->text : strerror(-code));
+}
+
+/* Reads the workloads of a report, of which the batch has the head. */
+static int read_workloads(struct trace_reader *reader, struct batch *batch, struct error *err)
+{
+    struct sample *sample = &batch->samples[batch->count - 1];
+    struct sample_workload *workloads =
+        arena_array(&batch->arena, sample->usage.count, sizeof(*workloads));
+    struct error why = {""};
+
+    if (!workloads)
+        return fail_at_line(reader, err, -ENOMEM, &why);
+    for (size_t i = 0; i < sample->usage.count; i++) {
+        struct span line;
+        int r = next_line(reader, &line, err);
+
+        if (r < 0)
+            return r;
+        if (r == 0)
+            return at_line(reader, err, -EBADMSG, "the report of usage is cut short");
+        r = trace_parse_workload(line, sample->t_us, batch, &workloads[i], &why);
+        if (r < 0)
+            return fail_at_line(reader, err, r, &why);
+    }
+    sample->usage.workloads = workloads;
+    return 0;
+}
+
+/* Of the sample that was parsed last: what its line alone does not tell. Takes it back if it is no
+ * good. */
+static int finish_sample(struct trace_reader *reader, struct batch *batch, struct error *err)
+{
+    const struct sample *sample = &batch->samples[batch->count - 1];
+    int r = check_order(reader, sample, err);
+
+    if (r == 0 && sample->kind == SAMPLE_USAGE)
+        r = read_workloads(reader, batch, err);
+    if (r < 0)
+        batch->count--;
+    return r;
+}
+
+int trace_reader_next_before(struct trace_reader *reader, uint64_t before_us, struct batch *batch,
+                             struct error *err)
 {
     while (!reader->ended) {
         struct error why;
@@ -201,14 +251,18 @@ int trace_reader_next(struct trace_reader *reader, struct batch *batch, struct e
             break;
         }
         r = trace_parse_line(line, batch, &why);
-        if (r == -EBADMSG)
-            return at_line(reader, err, r, why.text);
         if (r < 0)
-            return at_line(reader, err, r, strerror(-r));
+            return fail_at_line(reader, err, r, &why);
+        if (r > 0 && batch->samples[batch->count - 1].t_us >= before_us) {
+            batch->count--;
+            reader->begin = reader->line_begin;
+            reader->line_number--;
+            return -EAGAIN;
+        }
         reader->record_count++;
         if (r == 0)
             continue;
-        r = check_order(reader, &batch->samples[batch->count - 1], err);
+        r = finish_sample(reader, batch, err);
         return r < 0 ? r : 1;
     }
     if (reader->record_count == 0)
@@ -216,13 +270,7 @@ int trace_reader_next(struct trace_reader *reader, struct batch *batch, struct e
     return 0;
 }
 
-void trace_reader_unread(struct trace_reader *reader, struct batch *batch)
+int trace_reader_next(struct trace_reader *reader, struct batch *batch, struct error *err)
 {
-    const struct sample *sample = &batch->samples[--batch->count];
-
-    if (sample->kind == SAMPLE_DEVICE)
-        reader->uuid_hashes[sample->gpu] = 0;
-    reader->begin = reader->line_begin;
-    reader->line_number--;
-    reader->record_count--;
+    return trace_reader_next_before(reader, UINT64_MAX, batch, err);
 }

@@ -4,7 +4,8 @@
  *
  * Checked beyond the form of each line: the header; that a GPU is described once and before it is
  * used; that time does not go back within one GPU and kind of record (between kinds it may, by what
- * the calls of one poll took); that the last line is whole.
+ * the calls of one poll took), nor within reports of usage; that these are whole; that the last
+ * line is.
  */
 #pragma once
 
@@ -24,5 +25,6 @@ int trace_reader_rewind(struct trace_reader *reader, struct error *err);
  * -EFBIG and the like with the line number in `err`. */
 int trace_reader_next(struct trace_reader *reader, struct batch *batch, struct error *err);
 
-/* Puts the record that trace_reader_next has just returned back, once: it comes again. */
-void trace_reader_unread(struct trace_reader *reader, struct batch *batch);
+/* The same, but -EAGAIN if the next record is not before `before_us`: it comes again. */
+int trace_reader_next_before(struct trace_reader *reader, uint64_t before_us, struct batch *batch,
+                             struct error *err);

@@ -102,6 +102,41 @@ static void put_gpm(struct buffer *out, const struct sample_gpm *gpm)
     }
 }
 
+static void put_meter(struct buffer *out, const struct sample_meter *meter)
+{
+    put_text(out, meter->source);
+    put_text(out, meter_words[meter->kind]);
+    put_text(out, meter->id);
+    put_number(out, meter->counter_uj);
+    put_number(out, meter->breaks);
+    if (meter->integrated)
+        buffer_str(out, " i");
+}
+
+static void put_usage(struct buffer *out, const struct sample_usage *usage)
+{
+    put_number(out, usage->busy_us);
+    put_number(out, usage->capacity_us);
+    put_number(out, usage->memory_used_bytes);
+    put_number(out, usage->memory_bytes);
+    put_number(out, usage->count);
+    if (usage->is_first)
+        buffer_str(out, " f");
+}
+
+static void put_workload(struct buffer *out, uint64_t t_us, const struct sample_workload *workload)
+{
+    buffer_u64(out, t_us);
+    buffer_str(out, " D");
+    put_text(out, workload_words[workload->kind]);
+    put_text(out, workload->id);
+    put_text(out, workload->container_id);
+    put_text(out, workload->pod_uid);
+    put_number(out, workload->cpu_us);
+    put_number(out, workload->memory_bytes);
+    buffer_char(out, '\n');
+}
+
 /* The letter of a kind, or 0: not in a trace. */
 static char letter_of(enum sample_kind kind)
 {
@@ -124,12 +159,15 @@ static char letter_of(enum sample_kind kind)
         return 'G';
     case SAMPLE_LOST:
         return 'L';
+    case SAMPLE_METER:
+        return 'J';
+    case SAMPLE_NODE_POWER:
+        return 'W';
+    case SAMPLE_USAGE:
+        return 'C';
     case SAMPLE_DEVICE:
     case SAMPLE_GAUGE:
     case SAMPLE_XID:
-    case SAMPLE_METER:
-    case SAMPLE_NODE_POWER:
-    case SAMPLE_USAGE:
     case SAMPLE_KINDS:
         break;
     }
@@ -172,35 +210,60 @@ static void put_fields(struct buffer *out, const struct sample *sample)
     case SAMPLE_GPM:
         put_gpm(out, &sample->gpm);
         break;
+    case SAMPLE_METER:
+        put_meter(out, &sample->meter);
+        break;
+    case SAMPLE_NODE_POWER:
+        put_text(out, sample->node_power.source);
+        put_number(out, sample->node_power.power_mw);
+        break;
+    case SAMPLE_USAGE:
+        put_usage(out, &sample->usage);
+        break;
     case SAMPLE_LOST:
     case SAMPLE_DEVICE:
     case SAMPLE_GAUGE:
     case SAMPLE_XID:
-    case SAMPLE_METER:
-    case SAMPLE_NODE_POWER:
-    case SAMPLE_USAGE:
     case SAMPLE_KINDS:
         break;
     }
 }
 
+static void put_record(struct buffer *out, uint64_t t_us, const struct sample *sample)
+{
+    buffer_u64(out, t_us);
+    buffer_char(out, ' ');
+    buffer_char(out, letter_of(sample->kind));
+    if (sample->kind < SAMPLE_METER)
+        put_number(out, sample->gpu);
+    put_fields(out, sample);
+    buffer_char(out, '\n');
+    for (size_t i = 0; sample->kind == SAMPLE_USAGE && i < sample->usage.count; i++)
+        put_workload(out, t_us, &sample->usage.workloads[i]);
+}
+
+static uint64_t keep_order(uint64_t *last_us, uint64_t t_us)
+{
+    *last_us = MAX(*last_us, t_us);
+    return *last_us;
+}
+
 void trace_write_sample(struct trace_writer *writer, const struct sample *sample,
                         struct buffer *out)
 {
-    char letter = letter_of(sample->kind);
-    uint64_t *last_us = &writer->last_us[sample->gpu];
+    writer->has_meter |= sample->kind == SAMPLE_METER;
+    if (sample->kind == SAMPLE_METER || sample->kind == SAMPLE_NODE_POWER) {
+        put_record(out, sample->t_us, sample); /* their sources have clocks of their own */
+    } else if (sample->kind == SAMPLE_USAGE) {
+        struct sample report = *sample;
 
-    if (sample->kind == SAMPLE_DEVICE && !writer->described[sample->gpu]) {
+        if (!writer->has_meter) /* then nobody needs to know who did what */
+            report.usage.count = 0;
+        put_record(out, keep_order(&writer->last_usage_us, sample->t_us), &report);
+    } else if (sample->kind == SAMPLE_DEVICE && !writer->described[sample->gpu]) {
         put_device(out, sample->gpu, &sample->device);
         writer->described[sample->gpu] = true;
+    } else if (letter_of(sample->kind) && writer->described[sample->gpu]) {
+        put_record(out, keep_order(&writer->last_us[sample->gpu], sample->t_us), sample);
     }
-    if (!letter || !writer->described[sample->gpu])
-        return;
-    *last_us = MAX(*last_us, sample->t_us);
-    buffer_u64(out, *last_us);
-    buffer_char(out, ' ');
-    buffer_char(out, letter);
-    put_number(out, sample->gpu);
-    put_fields(out, sample);
-    buffer_char(out, '\n');
 }

@@ -8,12 +8,15 @@
 struct trace_writer {
     bool described[SAMPLE_GPU_MAX];
     uint64_t last_us[SAMPLE_GPU_MAX];
+    uint64_t last_usage_us;
+    bool has_meter; /* of the node */
 };
 
 /* The first line. */
 void trace_write_header(struct buffer *out);
 
-/* Appends the sample's line; nothing for kinds that a trace does not hold. Times are kept in order
- * even if the wall clock was set back. */
+/* Appends the sample's lines; nothing for kinds that a trace does not hold, and no workloads as
+ * long as there is no meter of the node to be divided among them. Times are kept in order even if
+ * the wall clock was set back. */
 void trace_write_sample(struct trace_writer *writer, const struct sample *sample,
                         struct buffer *out);

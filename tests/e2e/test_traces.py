@@ -4,9 +4,10 @@ import itertools
 import json
 import os
 import subprocess
+import threading
 import unittest
 
-from harness import H200_TRACE, TestCase, Trace, binary, run
+from harness import H200_TRACE, SOURCE_ROOT, TestCase, Trace, binary, run
 
 HEADER = b"wattribute-trace 1\n"
 GPU = b"gpu 0 uuid=GPU-0 name=x driver=1 power_limit_mw=700000\n"
@@ -130,6 +131,12 @@ class Refusals(TestCase):
         self.refuse("time.trace", HEADER + GPU + b"yesterday E 0 1\n", 3, "time in microseconds")
         self.refuse("time.trace", HEADER + GPU + b"18446744073709551615 E 0 1\n", 3,
                     "time in microseconds")
+
+    def test_a_report_of_usage_that_is_not_whole_is_refused(self):
+        head, workload = b"%d C 1 2 3 4 2\n" % BEGIN_US, b"%d D user 1 - - 0 0\n" % BEGIN_US
+        self.refuse("cut.trace", HEADER + head + workload, 4, "cut short")
+        self.refuse("mixed.trace", HEADER + head + workload + head, 4, "next workload")
+        self.refuse("more.trace", HEADER + head + workload * 3, 5, "no report")
 
     def test_a_nul_byte_is_refused(self):
         self.refuse("nul.trace", HEADER + GPU + energy(0, 1) + b"%d E 0 1\x00\n" % BEGIN_US, 4,
@@ -312,12 +319,104 @@ class Ledgers(TestCase):
         self.assertEqual(1, meter["resets"])
         self.assertEqual((19 + 19) * 7_000_000, meter["energy_uj"])
 
+    def test_the_examples_of_the_documentation_are_right(self):
+        with open(os.path.join(SOURCE_ROOT, "docs/trace-format.md"), encoding="utf-8") as file:
+            blocks = [block.removeprefix("\n") for block in file.read().split("```")[1::2]]
+        examples = [(trace, ledger) for trace, ledger in zip(blocks, blocks[1:]) if trace.startswith("wattribute-trace")]
+        self.assertEqual(2, len(examples))
+        for trace, ledger in examples:
+            done = run("replay", "--attribution=timeshare", self.write("example.trace", trace.encode()))
+            self.assertEqual(ledger, done.stdout.decode())
+
+    def test_the_meters_of_a_node_are_booked_to_the_microjoule(self):
+        lines, counter_uj = [], 0
+        for second in range(0, 100, 5):
+            t_us = BEGIN_US + second * 1_000_000
+            lines += [f"{t_us} J rapl package 0 {counter_uj} 0",
+                      f"{t_us} C {2_000_000 + second} 40000000 0 0 2" + (" f" if second == 0 else ""),
+                      f"{t_us} D unit a.service - - 1000000 0", f"{t_us} D user 1000 - - {second} 0"]
+            counter_uj += 123_456_789 + second
+        ledger = self.ledger(self.write("node.trace", HEADER + "\n".join(lines).encode() + b"\n"))
+        meter, = ledger["meters"]
+        owned = sum(workload["energy_uj"] for workload in ledger["workloads"])
+        unowned = sum(meter[name] for name in ("idle_uj", "system_uj", "unattributed_uj", "gap_uj"))
+        self.assertEqual(meter["energy_uj"], owned + unowned)
+        self.assertEqual(counter_uj - 123_456_789 - 95, meter["energy_uj"])
+        self.assertEqual({"unit", "user"}, {workload["kind"] for workload in ledger["workloads"]})
+
     def test_records_of_unknown_kinds_change_nothing(self):
         trace = good_trace()
         before = run("replay", trace.write(self.path("known.trace"))).stdout
         for t in range(20):
             trace.add(t + 0.05, "Z", 0, b"what ever a=b")
         self.assertEqual(before, run("replay", trace.write(self.path("unknown.trace"))).stdout)
+
+
+class Node:
+    """A procfs and a sysfs with one package and one unit, both of which move."""
+
+    def __init__(self, path):
+        self.path, self.steps, self.ending = path, 0, threading.Event()
+        self.put("proc/self/mountinfo", "33 31 0:30 / /sys/fs/cgroup rw,nosuid - cgroup2 x rw")
+        self.put("proc/meminfo", "MemTotal: 1024 kB\nMemFree: 1 kB\nMemAvailable: 512 kB")
+        self.put("sys/class/powercap/intel-rapl:0/name", "package-0")
+        self.put("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850")
+        self.step()
+        self.thread = threading.Thread(target=self.run)
+
+    def put(self, name, text):
+        path = os.path.join(self.path, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o644), "w", encoding="ascii") as file:
+            file.write(f"{text}\n")
+            file.truncate()
+
+    def step(self):
+        self.steps += 1
+        self.put("proc/stat", f"cpu {self.steps * 10} 0 0 {self.steps * 10} 0 0 0 0 0 0")
+        self.put("sys/class/powercap/intel-rapl:0/energy_uj", 262143000000 + self.steps * 200
+                 if self.steps < 20 else self.steps * 200)
+        self.put("sys/fs/cgroup/system.slice/a.service/cpu.stat", f"usage_usec {self.steps * 50000}")
+
+    def run(self):
+        while not self.ending.wait(0.1):
+            self.step()
+
+    def __enter__(self):
+        self.thread.start()
+        return [f"--path.procfs={self.path}/proc", f"--path.sysfs={self.path}/sys", f"--path.rootfs={self.path}"]
+
+    def __exit__(self, *_):
+        self.ending.set()
+        self.thread.join()
+
+
+class Recordings(TestCase):
+    def test_what_a_node_did_replays_to_the_ledger_that_was_booked_live(self):
+        trace = self.path("node.trace.gz")
+        with Node(self.path("node")) as paths:
+            done = run("record", "-o", trace, "--duration=8s", *paths, env={"SECRET": "do-not-record-this"})
+        self.assertEqual((0, b""), (done.returncode, done.stderr), done)
+        ledger = json.loads(done.stdout)
+        meter, = ledger["meters"]
+        self.assertEqual(("package", "0"), (meter["meter"], meter["meter_id"]))
+        workload, = ledger["workloads"]
+        self.assertEqual(("unit", "a.service"), (workload["kind"], workload["id"]))
+        self.assertGreater(workload["energy_uj"], 0)
+        self.assertEqual(done.stdout, run("replay", trace).stdout)
+        with gzip.open(trace, "rb") as file:
+            text = file.read()
+        self.assertEqual({b"J", b"C", b"D"}, {line.split()[1] for line in text.splitlines()[1:]})
+        self.assertNotIn(b"do-not-record-this", text)
+
+    def test_without_a_meter_there_is_nothing_to_record(self):
+        node = Node(self.path("node"))
+        os.remove(os.path.join(node.path, "sys/class/powercap/intel-rapl:0/name"))
+        with node as paths:
+            done = run("record", "-o", self.path("none.trace.gz"), *paths)
+        self.assertEqual(1, done.returncode, done)
+        self.assertIn(b"nothing to record", done.stderr)
+        self.assertFalse(os.path.exists(self.path("none.trace.gz")))
 
 
 if __name__ == "__main__":

@@ -70,6 +70,46 @@ static void the_ledger_is_that_of_the_golden_file(void **state)
     buffer_done(&json);
 }
 
+static void a_node_with_meters_of_its_own_shows_workloads_and_what_is_only_observed(void **state)
+{
+    static const struct snapshot_meter node[] = {
+        {.kind = METER_PACKAGE, .meter_id = "0", .energy_uj = 100, .unowned_uj = {1, 20, 3, 4}},
+    };
+    static const struct snapshot_workload workloads[] = {
+        {.kind = WORKLOAD_SLURM, .id = "31", .account = {.energy_uj = {{0, 60}, {0, 2}}}},
+        {.kind = WORKLOAD_USER, .id = "\"1000\"", .account = {.energy_uj = {{0, 10}}}},
+    };
+    static const struct snapshot_observed observed[] = {{METER_PSYS, "0", 7}};
+    static const struct snapshot snapshot = {
+        .meters = node,
+        .meter_count = 1,
+        .workloads = workloads,
+        .workload_count = ARRAY_SIZE(workloads),
+        .observed = observed,
+        .observed_count = 1,
+    };
+    struct buffer json;
+
+    (void)state;
+    buffer_init(&json, CAP_BYTES);
+    ledger_json(&snapshot, &json);
+    buffer_char(&json, '\0');
+    assert_string_equal(
+        json.data,
+        "{\"meters\":[\n"
+        " {\"meter\":\"package\",\"meter_id\":\"0\",\"energy_uj\":100,\"idle_uj\":1,"
+        "\"system_uj\":20,\"unattributed_uj\":3,\"gap_uj\":4,\"resets\":0}],\n"
+        "\"processes\":[],\n"
+        "\"workloads\":[\n"
+        " {\"kind\":\"slurm\",\"id\":\"31\",\"meter\":\"package\",\"meter_id\":\"0\","
+        "\"energy_uj\":62},\n"
+        " {\"kind\":\"user\",\"id\":\"\\\"1000\\\"\",\"meter\":\"package\",\"meter_id\":\"0\","
+        "\"energy_uj\":10}],\n"
+        "\"observed\":[\n"
+        " {\"meter\":\"psys\",\"meter_id\":\"0\",\"counter_uj\":7}]}\n");
+    buffer_done(&json);
+}
+
 static void an_empty_ledger_is_an_object_of_empty_lists(void **state)
 {
     static const struct snapshot snapshot;
@@ -109,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_ledger_is_that_of_the_golden_file),
+        cmocka_unit_test(a_node_with_meters_of_its_own_shows_workloads_and_what_is_only_observed),
         cmocka_unit_test(an_empty_ledger_is_an_object_of_empty_lists),
         cmocka_unit_test(confidence_is_the_known_part_in_millionths),
     };

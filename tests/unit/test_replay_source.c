@@ -394,6 +394,41 @@ static void a_file_that_breaks_while_it_plays_is_an_error_that_keeps_what_came_b
     end(&player);
 }
 
+static void the_nodes_own_records_are_played_too_and_a_report_as_a_whole(void **state)
+{
+    static const char trace[] = HEADER "1000000000 J rapl package 0 5 0\n"
+                                       "1000000000 C 0 0 0 0 1 f\n"
+                                       "1000000000 D user 1 - - 0 0\n"
+                                       "1000100000 W ipmi 300\n"
+                                       "1000200000 J rapl package 0 25 0\n"
+                                       "1000200000 C 9 10 0 0 2\n"
+                                       "1000200000 D user 1 - - 7 0\n"
+                                       "1000200000 D user 2 - - 1 0\n";
+    struct clock_manual manual;
+    struct player player;
+
+    (void)state;
+    clock_manual_init(&manual, BEGIN_US);
+    player = play(trace, &manual.clock);
+    assert_int_equal(read_due(&player), 2);
+    assert_int_equal(player.batch.samples[1].usage.count, 1);
+    manual.now_us += 199999;
+    assert_int_equal(read_due(&player), 1);
+    assert_int_equal(player.batch.samples[0].t_us, BEGIN_US + 100000);
+    manual.now_us += 1;
+    for (int round = 0; round < 3; round++) {
+        const struct sample *samples = player.batch.samples;
+
+        assert_int_equal(read_due(&player), round == 0 ? 2 : 5);
+        samples += player.batch.count - 2;
+        assert_int_equal(samples[0].meter.counter_uj, 25); /* as if the source were opened again */
+        assert_int_equal(samples[1].t_us, manual.now_us);
+        assert_int_equal(samples[1].usage.workloads[1].cpu_us, 1);
+        manual.now_us += 300000;
+    }
+    end(&player);
+}
+
 static void a_trace_that_begins_at_time_zero_keeps_its_seam(void **state)
 {
     static const char trace[] = HEADER GPU0 "0 E 0 100\n100000 E 0 110\n";
@@ -424,6 +459,7 @@ int main(void)
         cmocka_unit_test(a_file_that_is_missing_is_an_error_and_none_given_is_not),
         cmocka_unit_test(a_file_that_breaks_while_it_plays_is_an_error_that_keeps_what_came_before),
         cmocka_unit_test(a_trace_that_begins_at_time_zero_keeps_its_seam),
+        cmocka_unit_test(the_nodes_own_records_are_played_too_and_a_report_as_a_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

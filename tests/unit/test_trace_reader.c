@@ -215,7 +215,7 @@ static void a_line_may_be_as_long_as_the_limit_and_no_longer(void **state)
     }
 }
 
-static void what_was_unread_comes_again(void **state)
+static void what_is_not_before_the_time_comes_again(void **state)
 {
     static const char text[] = HEADER GPU0 "5 E 0 1\n5 M 0 x\n6 R 0 c 1 7:8\n7 E 0 2\n8 E 0 x\n";
     struct file file = make_file(text, strlen(text));
@@ -228,13 +228,10 @@ static void what_was_unread_comes_again(void **state)
     assert_int_equal(trace_reader_open(file.path, &reader, &err), 0);
     assert_int_equal(trace_reader_next(reader, &batch, &err), 1);
     for (uint64_t t_us = 5; t_us <= 7; t_us++) {
-        for (int again = 0; again < 3; again++) {
-            assert_int_equal(trace_reader_next(reader, &batch, &err), 1);
-            assert_int_equal(batch.samples[batch.count - 1].t_us, t_us);
-            trace_reader_unread(reader, &batch);
-        }
+        for (int again = 0; again < 3; again++)
+            assert_int_equal(trace_reader_next_before(reader, t_us, &batch, &err), -EAGAIN);
         assert_int_equal(batch.count, t_us - 4);
-        assert_int_equal(trace_reader_next(reader, &batch, &err), 1);
+        assert_int_equal(trace_reader_next_before(reader, t_us + 1, &batch, &err), 1);
         assert_int_equal(batch.samples[batch.count - 1].t_us, t_us);
     }
     assert_int_equal(batch.samples[2].list.entries[0].pid, 7);
@@ -327,14 +324,11 @@ static void a_trace_of_many_lines_loses_none(void **state)
     assert_int_equal(trace_reader_next(reader, &batch, &err), 1);
     for (uint64_t i = 0; i < RECORDS; i++) {
         batch_reset(&batch);
+        if (i % 1000 == 0)
+            assert_int_equal(trace_reader_next_before(reader, 1000 + i, &batch, &err), -EAGAIN);
         if (trace_reader_next(reader, &batch, &err) != 1 || batch.samples[0].t_us != 1000 + i ||
             batch.samples[0].counter_uj != i * i % 999983 * 1000)
             fail_msg("record %ju: %s", (uintmax_t)i, err.text);
-        if (i % 1000 == 0) {
-            trace_reader_unread(reader, &batch);
-            assert_int_equal(trace_reader_next(reader, &batch, &err), 1);
-            assert_int_equal(batch.samples[0].t_us, 1000 + i);
-        }
     }
     assert_int_equal(trace_reader_next(reader, &batch, &err), 0);
     trace_reader_close(reader);
@@ -408,7 +402,7 @@ static void a_pipe_can_be_read_once(void **state)
     rmdir(path);
 }
 
-static void a_gpu_line_that_was_unread_comes_again(void **state)
+static void a_gpu_line_that_is_before_no_time_comes_again(void **state)
 {
     static const char text[] = HEADER GPU0 "5 E 0 1\n";
     struct file file = make_file(text, strlen(text));
@@ -419,8 +413,7 @@ static void a_gpu_line_that_was_unread_comes_again(void **state)
     (void)state;
     batch_init(&batch);
     assert_int_equal(trace_reader_open(file.path, &reader, &err), 0);
-    assert_int_equal(trace_reader_next(reader, &batch, &err), 1);
-    trace_reader_unread(reader, &batch);
+    assert_int_equal(trace_reader_next_before(reader, 0, &batch, &err), -EAGAIN);
     assert_int_equal(trace_reader_next(reader, &batch, &err), 1);
     assert_int_equal(batch.samples[0].kind, SAMPLE_DEVICE);
     trace_reader_close(reader);
@@ -439,13 +432,13 @@ int main(void)
         cmocka_unit_test(a_gpu_may_be_described_where_it_is_first_used),
         cmocka_unit_test(a_trace_of_skipped_records_only_is_good_and_gives_nothing),
         cmocka_unit_test(a_line_may_be_as_long_as_the_limit_and_no_longer),
-        cmocka_unit_test(what_was_unread_comes_again),
+        cmocka_unit_test(what_is_not_before_the_time_comes_again),
         cmocka_unit_test(a_rewind_forgets_times_and_gpus_and_starts_behind_the_header),
         cmocka_unit_test(a_compressed_trace_reads_as_the_plain_one_does),
         cmocka_unit_test(a_trace_of_many_lines_loses_none),
         cmocka_unit_test(what_cannot_be_opened_is_named_with_the_reason),
         cmocka_unit_test(a_pipe_can_be_read_once),
-        cmocka_unit_test(a_gpu_line_that_was_unread_comes_again),
+        cmocka_unit_test(a_gpu_line_that_is_before_no_time_comes_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
