@@ -81,7 +81,7 @@ static int describe(struct cgroups *cgroups, struct batch *batch, const struct u
             .id = keep(batch, items[i].owner.id),
             .container_id = keep(batch, items[i].owner.container_id),
             .pod_uid = keep(batch, items[i].owner.pod_uid),
-            .cpu_us = cgroups->is_started ? usage_cpu_us(&did[i]) : 0,
+            .cpu_us = cgroups->is_started ? usage_delta_cpu_us(&items[i], &did[i]) : 0,
             .memory_bytes = usage_memory_bytes(&did[i]),
             .did = &did[i],
         };

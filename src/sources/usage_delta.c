@@ -11,12 +11,26 @@
      USAGE_BIT(USAGE_MEMORY_INACTIVE_FILE_BYTES) | USAGE_BIT(USAGE_MEMORY_USED_BYTES) |            \
      USAGE_BIT(USAGE_MEMORY_SWAP_BYTES) | USAGE_BIT(USAGE_PIDS))
 
-uint64_t usage_cpu_us(const struct usage *usage)
+static bool has_cpu(const struct usage *usage)
+{
+    return usage->valid & (USAGE_BIT(USAGE_CPU_US) | USAGE_BIT(USAGE_CPU_USER_US) |
+                           USAGE_BIT(USAGE_CPU_SYSTEM_US));
+}
+
+static uint64_t usage_cpu_us(const struct usage *usage)
 {
     if (usage_has(usage, USAGE_CPU_US))
         return usage->values[USAGE_CPU_US];
     return (usage_has(usage, USAGE_CPU_USER_US) ? usage->values[USAGE_CPU_USER_US] : 0) +
            (usage_has(usage, USAGE_CPU_SYSTEM_US) ? usage->values[USAGE_CPU_SYSTEM_US] : 0);
+}
+
+uint64_t usage_delta_cpu_us(const struct usage_owner *item, const struct usage *did)
+{
+    /* It was there, and could not be read: since when it used all that, nobody knows. */
+    if (item->is_reported && !has_cpu(&item->before))
+        return 0;
+    return usage_cpu_us(did);
 }
 
 uint64_t usage_memory_bytes(const struct usage *usage)

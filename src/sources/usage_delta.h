@@ -21,7 +21,7 @@
 int usage_delta_take(const struct usage_owner *items, size_t item_count, struct arena *arena,
                      struct usage *did);
 
-/* By what energy is divided: CPU time, and the memory that is held: resident, or all if that is not
- * known. */
-uint64_t usage_cpu_us(const struct usage *usage);
+/* By what energy is divided: CPU time since the last report, and the memory that is held: resident,
+ * or all if that is not known. */
+uint64_t usage_delta_cpu_us(const struct usage_owner *item, const struct usage *did);
 uint64_t usage_memory_bytes(const struct usage *usage);

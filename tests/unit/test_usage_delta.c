@@ -14,6 +14,7 @@ struct machine {
     struct usage_owner items[ITEMS_MAX];
     size_t count;
     struct usage did[ITEMS_MAX];
+    uint64_t cpu_us[ITEMS_MAX]; /* by which energy is divided */
     struct arena arena;
 };
 
@@ -65,15 +66,18 @@ static void report(struct machine *machine)
     arena_reset(&machine->arena);
     assert_int_equal(
         usage_delta_take(machine->items, machine->count, &machine->arena, machine->did), 0);
-    for (size_t i = 0; i < machine->count; i++)
+    for (size_t i = 0; i < machine->count; i++) {
+        machine->cpu_us[i] = usage_delta_cpu_us(&machine->items[i], &machine->did[i]);
         assert_int_equal(usage_copy_counters(&machine->items[i].before, &machine->items[i].usage),
                          0);
+        machine->items[i].is_reported = true;
+    }
 }
 
 static void assert_did(const struct machine *machine, size_t index, uint64_t cpu_us,
                        uint64_t rss_bytes)
 {
-    assert_int_equal(usage_cpu_us(&machine->did[index]), cpu_us);
+    assert_int_equal(machine->cpu_us[index], cpu_us);
     assert_int_equal(usage_memory_bytes(&machine->did[index]), rss_bytes);
 }
 
@@ -187,6 +191,25 @@ static void a_counter_that_could_not_be_read_goes_on_where_it_was(void **state)
     assert_int_equal(machine->did[0].values[USAGE_MEMORY_OOM_KILLS], 2);
 }
 
+static void what_cannot_be_read_at_first_counts_from_when_it_can(void **state)
+{
+    struct machine *machine = *state;
+
+    put(machine, 0, 0, 0, USAGE_AROUND_NONE)->valid = 0;
+    report(machine);
+    assert_did(machine, 0, 0, 0);
+    put(machine, 0, 900, 0, USAGE_AROUND_NONE);
+    report(machine);
+    assert_did(machine, 0, 0, 0);
+    assert_int_equal(machine->did[0].values[USAGE_CPU_US], 900);
+    put(machine, 0, 930, 0, USAGE_AROUND_NONE)->valid = 0;
+    report(machine);
+    assert_did(machine, 0, 0, 0);
+    put(machine, 0, 960, 0, USAGE_AROUND_NONE);
+    report(machine);
+    assert_did(machine, 0, 60, 0);
+}
+
 static void devices_are_counted_each_for_itself(void **state)
 {
     struct machine *machine = *state;
@@ -215,6 +238,8 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_counter_that_goes_back_counts_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_counter_that_could_not_be_read_goes_on_where_it_was,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_cannot_be_read_at_first_counts_from_when_it_can,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(devices_are_counted_each_for_itself, set_up, tear_down),
     };

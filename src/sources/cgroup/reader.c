@@ -422,8 +422,10 @@ const struct usage_owner *cgroup_reader_items(const struct cgroup_reader *reader
 
 void cgroup_reader_set_reported(struct cgroup_reader *reader)
 {
-    for (size_t i = 0; i < reader->count; i++)
+    for (size_t i = 0; i < reader->count; i++) {
         (void)usage_copy_counters(&reader->items[i].before, &reader->items[i].usage);
+        reader->items[i].is_reported = true;
+    }
 }
 
 void cgroup_reader_get_stats(const struct cgroup_reader *reader,
