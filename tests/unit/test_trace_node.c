@@ -62,12 +62,18 @@ static void close_trace(struct trace *trace)
     close(trace->fd);
 }
 
+#define WORKLOAD(k, i, container, pod, cpu, memory)                                                \
+    {                                                                                              \
+        .kind = (k), .id = (i), .container_id = (container), .pod_uid = (pod), .cpu_us = (cpu),    \
+        .memory_bytes = (memory)                                                                   \
+    }
+
 static const struct sample_workload workloads[] = {
-    {WORKLOAD_POD, CONTAINER, CONTAINER, POD, 5, 6},
-    {WORKLOAD_SLURM, "31", "", "", UINT64_MAX, UINT64_MAX},
-    {WORKLOAD_UNIT, "a b%\n\x7f\xff.service", "", "", 0, 0},
-    {WORKLOAD_USER, "-", "", "", 1, 0},
-    {WORKLOAD_SYSTEM, "", "", "", 1, 0},
+    WORKLOAD(WORKLOAD_POD, CONTAINER, CONTAINER, POD, 5, 6),
+    WORKLOAD(WORKLOAD_SLURM, "31", "", "", UINT64_MAX, UINT64_MAX),
+    WORKLOAD(WORKLOAD_UNIT, "a b%\n\x7f\xff.service", "", "", 0, 0),
+    WORKLOAD(WORKLOAD_USER, "-", "", "", 1, 0),
+    WORKLOAD(WORKLOAD_SYSTEM, "", "", "", 1, 0),
 };
 
 static const struct sample samples[] = {
@@ -296,7 +302,7 @@ static void an_id_is_as_long_as_the_books_can_hold_and_no_longer(void **state)
     (void)state;
     for (size_t len = WORKLOAD_ID_BYTES - 1; len <= WORKLOAD_ID_BYTES; len++) {
         char id[WORKLOAD_ID_BYTES + 1] = "";
-        const struct sample_workload workload = {WORKLOAD_UNIT, id, "", "", 1, 1};
+        const struct sample_workload workload = WORKLOAD(WORKLOAD_UNIT, id, "", "", 1, 1);
         struct sample report = samples[6];
         struct trace_writer writer = {.has_meter = true};
         struct buffer text;
