@@ -159,6 +159,6 @@ struct usage_owner {
     uint32_t around;
     bool ended; /* these are its last numbers, and this is the last time that it is shown */
     struct usage usage;
-    bool is_reported;    /* at least once */
+    bool is_older;       /* than the first report: what it did before is not known */
     struct usage before; /* the counters when they were last reported; none: they never were */
 };

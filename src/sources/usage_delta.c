@@ -27,8 +27,8 @@ static uint64_t usage_cpu_us(const struct usage *usage)
 
 uint64_t usage_delta_cpu_us(const struct usage_owner *item, const struct usage *did)
 {
-    /* It was there, and could not be read: since when it used all that, nobody knows. */
-    if (item->is_reported && !has_cpu(&item->before))
+    /* It could not be read until now: when it used all that, nobody knows. */
+    if (item->is_older && !has_cpu(&item->before))
         return 0;
     return usage_cpu_us(did);
 }

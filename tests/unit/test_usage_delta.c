@@ -16,6 +16,7 @@ struct machine {
     struct usage did[ITEMS_MAX];
     uint64_t cpu_us[ITEMS_MAX]; /* by which energy is divided */
     struct arena arena;
+    bool has_reported;
 };
 
 static int set_up(void **state)
@@ -70,8 +71,9 @@ static void report(struct machine *machine)
         machine->cpu_us[i] = usage_delta_cpu_us(&machine->items[i], &machine->did[i]);
         assert_int_equal(usage_copy_counters(&machine->items[i].before, &machine->items[i].usage),
                          0);
-        machine->items[i].is_reported = true;
+        machine->items[i].is_older |= !machine->has_reported;
     }
+    machine->has_reported = true;
 }
 
 static void assert_did(const struct machine *machine, size_t index, uint64_t cpu_us,
@@ -191,7 +193,7 @@ static void a_counter_that_could_not_be_read_goes_on_where_it_was(void **state)
     assert_int_equal(machine->did[0].values[USAGE_MEMORY_OOM_KILLS], 2);
 }
 
-static void what_cannot_be_read_at_first_counts_from_when_it_can(void **state)
+static void what_cannot_be_read_at_first_counts_from_when_it_can_or_from_its_beginning(void **state)
 {
     struct machine *machine = *state;
 
@@ -208,6 +210,11 @@ static void what_cannot_be_read_at_first_counts_from_when_it_can(void **state)
     put(machine, 0, 960, 0, USAGE_AROUND_NONE);
     report(machine);
     assert_did(machine, 0, 60, 0);
+    put(machine, 1, 0, 0, USAGE_AROUND_NONE)->valid = 0;
+    report(machine);
+    put(machine, 1, 40, 0, USAGE_AROUND_NONE);
+    report(machine);
+    assert_did(machine, 1, 40, 0);
 }
 
 static void devices_are_counted_each_for_itself(void **state)
@@ -239,8 +246,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_counter_that_goes_back_counts_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_counter_that_could_not_be_read_goes_on_where_it_was,
                                         set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_cannot_be_read_at_first_counts_from_when_it_can,
-                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            what_cannot_be_read_at_first_counts_from_when_it_can_or_from_its_beginning, set_up,
+            tear_down),
         cmocka_unit_test_setup_teardown(devices_are_counted_each_for_itself, set_up, tear_down),
     };
 

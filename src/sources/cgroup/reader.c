@@ -43,6 +43,7 @@ struct cgroup_reader {
     size_t count, capacity;
     size_t kept_files, kept_files_max;
     uint64_t last_id;
+    bool has_reported;
     uint32_t turn; /* rescans, from 1 on */
     struct cgroup_reader_stats stats;
     struct usage_room room;
@@ -424,8 +425,9 @@ void cgroup_reader_set_reported(struct cgroup_reader *reader)
 {
     for (size_t i = 0; i < reader->count; i++) {
         (void)usage_copy_counters(&reader->items[i].before, &reader->items[i].usage);
-        reader->items[i].is_reported = true;
+        reader->items[i].is_older |= !reader->has_reported;
     }
+    reader->has_reported = true;
 }
 
 void cgroup_reader_get_stats(const struct cgroup_reader *reader,
