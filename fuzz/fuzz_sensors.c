@@ -1,6 +1,5 @@
-/* What hwmon's chips and a Cray's controller say: any bytes give a value within its bounds, or
- * none.
- */
+/* What hwmon's chips, a Cray's controller and resctrl say: any bytes give a value within its
+ * bounds, or none. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -8,8 +7,23 @@
 #include "sources/cray_counters.h"
 #include "sources/hwmon_parse.h"
 #include "sources/plausible.h"
+#include "sources/resctrl_parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void parse_resctrl(struct span text)
+{
+    char id[WORKLOAD_CONTAINER_BYTES];
+    uint64_t bytes;
+    uint32_t domain;
+
+    (void)resctrl_parse_bytes(text, &bytes);
+    if (resctrl_parse_domain(text, &domain) == 0 && domain > RESCTRL_DOMAIN_MAX)
+        abort();
+    if (resctrl_parse_container(text, id) &&
+        (strnlen(id, sizeof(id)) != sizeof(id) - 1 || !span_strip_suffix(&text, id)))
+        abort();
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -18,6 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum hwmon_rail rail;
     uint32_t socket;
 
+    parse_resctrl(text);
     (void)hwmon_parse_chip(text);
     (void)hwmon_parse_energy(text, &value);
     if (hwmon_parse_power(text, &value) == 0 && (value == 0 || value >= PLAUSIBLE_POWER_MAX_UW))

@@ -11,6 +11,7 @@
 #include "sources/hwmon_parse.h"
 #include "sources/hwmon_scan.h"
 #include "sources/overlap.h"
+#include "sources/resctrl.h"
 
 static void check_meter(struct report *report, const struct host *host,
                         const struct hwmon_found *found)
@@ -96,4 +97,25 @@ void check_cray(struct report *report, const struct host *host)
                   overlap_rapl_measures(host, METER_PACKAGE));
     check_counter(report, CRAY_MEMORY_ENERGY, &values[CRAY_MEMORY_ENERGY],
                   overlap_rapl_measures(host, METER_DRAM));
+}
+
+void check_resctrl(struct report *report, const struct host *host)
+{
+    struct resctrl *resctrl;
+    size_t count;
+
+    if (resctrl_new(host, &resctrl) < 0)
+        return;
+    (void)resctrl_read(resctrl, 0);
+    if (resctrl_read(resctrl, USEC_PER_SEC)) { /* what is counted can only be seen twice */
+        count = resctrl_container_count(resctrl);
+        if (count > 0)
+            report_add(report, "memory traffic", VERDICT_OK, NULL,
+                       "fs/resctrl has groups of containers: %zu", count);
+        else
+            report_add(report, "memory traffic", VERDICT_LIMITED,
+                       "let the container runtime make them: docs/power.md",
+                       "fs/resctrl counts, but has no groups of containers");
+    }
+    resctrl_free(resctrl);
 }

@@ -1,4 +1,5 @@
-/* What `wattribute check` finds about power: hwmon's chips and a Cray's counters. */
+/* What `wattribute check` finds about power: hwmon's chips and a Cray's counters; and about memory
+ * traffic, by which the energy of memory is divided. */
 #pragma once
 
 #include "app/report.h"
@@ -9,3 +10,6 @@ void check_hwmon(struct report *report, const struct host *host);
 
 /* Says nothing on a machine that is not a Cray. */
 void check_cray(struct report *report, const struct host *host);
+
+/* Says nothing on a machine where resctrl is not mounted, or cannot count. */
+void check_resctrl(struct report *report, const struct host *host);

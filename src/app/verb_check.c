@@ -162,6 +162,7 @@ int verb_check(const struct cli *cli)
     check_rapl(report, &host);
     check_hwmon(report, &host);
     check_cray(report, &host);
+    check_resctrl(report, &host);
     check_ipmi(report, &host);
     check_processes(report, &host);
     check_identity(report, &host, options);

@@ -1,0 +1,492 @@
+/* sources/resctrl: whose memory traffic the groups of others' making count. */
+#include "sysfs_fixture.h"
+
+#include <errno.h>
+
+#include "sources/resctrl.h"
+#include "sources/resctrl_counter.h"
+#include "sources/resctrl_parse.h"
+
+#define SECOND USEC_PER_SEC
+#define A      "a3f0c1d2e4b5968778695a4b3c2d1e0f00112233445566778899aabbccddeeff"
+#define B      "b00112233445566778899aabbccddeeffa3f0c1d2e4b5968778695a4b3c2d1e0"
+
+/* A machine with two L3 caches, and a reader of it. */
+struct node {
+    struct machine *machine;
+    struct resctrl *resctrl;
+    uint64_t now_us;
+};
+
+static int set_up(void **state)
+{
+    struct node *node = calloc(1, sizeof(*node));
+    void *machine;
+
+    if (!node || machine_set_up(&machine) < 0)
+        return -1;
+    node->machine = machine;
+    assert_int_equal(resctrl_new(&node->machine->host, &node->resctrl), 0);
+    *state = node;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct node *node = *state;
+    void *machine = node->machine;
+
+    resctrl_free(node->resctrl);
+    free(node);
+    return machine_tear_down(&machine);
+}
+
+/* `group` is "" or ends with a slash. */
+static void say_in(const struct node *node, const char *group, unsigned domain, const char *text)
+{
+    char path[200];
+
+    snprintf(path, sizeof(path), "fs/resctrl/%smon_data/mon_L3_%02u/mbm_total_bytes", group,
+             domain);
+    machine_write(node->machine, path, text);
+}
+
+/* All of it in one cache, nothing in the other. */
+static void say(const struct node *node, const char *group, uint64_t bytes)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%llu\n", (unsigned long long)bytes);
+    say_in(node, group, 0, text);
+    say_in(node, group, 1, "0\n");
+}
+
+static void take_away(const struct node *node, const char *group)
+{
+    char path[200];
+
+    snprintf(path, sizeof(path), "fs/resctrl/%s", group);
+    machine_remove(node->machine, path);
+}
+
+static bool read_after(struct node *node, uint64_t us)
+{
+    node->now_us += us;
+    return resctrl_read(node->resctrl, node->now_us);
+}
+
+static bool read_next(struct node *node)
+{
+    return read_after(node, 5 * SECOND);
+}
+
+static void assert_traffic(const struct node *node, const char *container_id, uint64_t bytes)
+{
+    uint64_t found = UINT64_MAX;
+
+    assert_true(resctrl_find(node->resctrl, container_id, &found));
+    assert_int_equal(found, bytes);
+}
+
+static void assert_none(const struct node *node, const char *container_id)
+{
+    uint64_t found;
+
+    assert_false(resctrl_find(node->resctrl, container_id, &found));
+}
+
+static void a_count_is_a_number_or_a_word_that_says_why_not(void **state)
+{
+    static const struct {
+        const char *text;
+        int r;
+        uint64_t bytes;
+    } cases[] = {
+        {"0\n", 0, 0},
+        {"1073741824\n", 0, 1073741824},
+        {"18446744073709551615", 0, UINT64_MAX},
+        {"18446744073709551616\n", -EINVAL, 0},
+        {"Unavailable\n", -ENODATA, 0},
+        {"Unassigned\n", -ENODATA, 0},
+        {"Error\n", -ENODATA, 0},
+        {"error\n", -EINVAL, 0},
+        {"", -EINVAL, 0},
+        {"\n", -EINVAL, 0},
+        {"-1\n", -EINVAL, 0},
+        {"1 \n", -EINVAL, 0},
+        {"1\n2\n", -EINVAL, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        uint64_t bytes = 0;
+
+        assert_int_equal(resctrl_parse_bytes(span_of(cases[i].text), &bytes), cases[i].r);
+        assert_int_equal(bytes, cases[i].bytes);
+    }
+}
+
+static void domains_are_those_of_l3_caches(void **state)
+{
+    static const struct {
+        const char *name;
+        int r;
+        uint32_t id;
+    } cases[] = {
+        {"mon_L3_00", 0, 0},       {"mon_L3_07", 0, 7},           {"mon_L3_31", 0, 31},
+        {"mon_L3_128", 0, 128},    {"mon_L3_99999", 0, 99999},    {"mon_L3_100000", -EINVAL, 0},
+        {"mon_L3_1", -EINVAL, 0},  {"mon_L3_007", -EINVAL, 0},    {"mon_L3_", -EINVAL, 0},
+        {"mon_L3_0x", -EINVAL, 0}, {"mon_sub_L3_00", -EINVAL, 0}, {"mon_PERF_PKG_00", -EINVAL, 0},
+        {"mon_L2_00", -EINVAL, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        uint32_t id = 0;
+
+        assert_int_equal(resctrl_parse_domain(span_of(cases[i].name), &id), cases[i].r);
+        assert_int_equal(id, cases[i].id);
+    }
+}
+
+static void a_group_is_a_containers_if_its_name_ends_with_the_id(void **state)
+{
+    static const struct {
+        const char *name;
+        bool is_container;
+    } cases[] = {
+        {A, true},
+        {"goresctrl." A, true},
+        {"container-" A, true},
+        {"crio_" A, true},
+        {"0" A, false},
+        {A "0", false},
+        {"x" A, false},
+        {"", false},
+        {"guaranteed", false},
+        {A ".service", false},
+        {"A3F0c1d2e4b5968778695a4b3c2d1e0f00112233445566778899aabbccddeeff", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char id[WORKLOAD_CONTAINER_BYTES] = "";
+
+        assert_int_equal(resctrl_parse_container(span_of(cases[i].name), id),
+                         cases[i].is_container);
+        assert_string_equal(id, cases[i].is_container ? A : "");
+    }
+}
+
+static void a_lower_value_is_believed_when_it_is_seen_twice(void **state)
+{
+    struct resctrl_counter counter = {0};
+    uint64_t bytes = 0;
+
+    (void)state;
+    assert_int_equal(resctrl_counter_take(&counter, 0, 1000, &bytes), RESCTRL_FIRST);
+    assert_int_equal(resctrl_counter_take(&counter, SECOND, 1300, &bytes), RESCTRL_KNOWN);
+    assert_int_equal(bytes, 300);
+    assert_int_equal(resctrl_counter_take(&counter, 2 * SECOND, 5, &bytes), RESCTRL_LOWER);
+    assert_int_equal(resctrl_counter_take(&counter, 3 * SECOND, 1400, &bytes), RESCTRL_KNOWN);
+    assert_int_equal(bytes, 100); /* since the last that was believed */
+    assert_int_equal(resctrl_counter_take(&counter, 4 * SECOND, 20, &bytes), RESCTRL_LOWER);
+    assert_int_equal(resctrl_counter_take(&counter, 5 * SECOND, 50, &bytes), RESCTRL_LOWER);
+    assert_int_equal(resctrl_counter_take(&counter, 6 * SECOND, 57, &bytes), RESCTRL_KNOWN);
+    assert_int_equal(bytes, 7);
+}
+
+static void more_than_a_memory_can_move_is_no_traffic(void **state)
+{
+    struct resctrl_counter counter = {0};
+    uint64_t bytes = 17, most = (uint64_t)8000000000000;
+
+    (void)state;
+    assert_int_equal(resctrl_counter_take(&counter, SECOND, 0, &bytes), RESCTRL_FIRST);
+    assert_int_equal(resctrl_counter_take(&counter, 2 * SECOND, most + 1, &bytes), RESCTRL_ABSURD);
+    assert_int_equal(bytes, 17);
+    assert_int_equal(resctrl_counter_take(&counter, 3 * SECOND, 2 * most + 1, &bytes),
+                     RESCTRL_KNOWN);
+    assert_int_equal(bytes, most);
+    assert_int_equal(resctrl_counter_take(&counter, 3 * SECOND, UINT64_MAX, &bytes),
+                     RESCTRL_ABSURD);
+    assert_int_equal(resctrl_counter_take(&counter, UINT64_MAX, UINT64_MAX, &bytes), RESCTRL_KNOWN);
+    assert_int_equal(bytes, 0);
+}
+
+static void a_container_with_a_class_of_its_own_is_told_from_the_default_class(void **state)
+{
+    struct node *node = *state;
+
+    say(node, "", 1000);
+    say(node, A "/", 500);
+    machine_write(node->machine, "fs/resctrl/info/L3_MON/mon_features", "mbm_total_bytes\n");
+    assert_false(read_next(node)); /* the first time */
+    say(node, "", 1070);
+    say(node, A "/", 530);
+    assert_true(read_next(node));
+    assert_traffic(node, A, 30);
+    assert_none(node, B);
+    assert_none(node, "");
+    assert_int_equal(resctrl_total_bytes(node->resctrl), 100);
+    assert_int_equal(resctrl_container_count(node->resctrl), 1);
+}
+
+static void what_groups_in_a_class_moved_is_not_counted_twice(void **state)
+{
+    struct node *node = *state;
+
+    say(node, "", 1000); /* 900 of its own */
+    say(node, "mon_groups/container-" B "/", 100);
+    say(node, "guaranteed/", 5000); /* 2000 of its own */
+    say(node, "guaranteed/mon_groups/" A "/", 3000);
+    (void)read_next(node);
+    say(node, "", 1050);
+    say(node, "mon_groups/container-" B "/", 140);
+    say(node, "guaranteed/", 5600);
+    say(node, "guaranteed/mon_groups/" A "/", 3400);
+    assert_true(read_next(node));
+    assert_traffic(node, A, 400);
+    assert_traffic(node, B, 40);
+    assert_int_equal(resctrl_total_bytes(node->resctrl), 50 + 600);
+}
+
+static void groups_inside_of_a_containers_class_are_the_containers(void **state)
+{
+    struct node *node = *state;
+
+    say(node, "", 0);
+    say(node, A "/", 30);
+    say(node, A "/mon_groups/workers/", 10);
+    say(node, A "/mon_groups/" A "/", 10);
+    (void)read_next(node);
+    say(node, A "/", 630);
+    say(node, A "/mon_groups/workers/", 110);
+    say(node, A "/mon_groups/" A "/", 210);
+    assert_true(read_next(node));
+    assert_traffic(node, A, 600);
+}
+
+static void caches_are_added_up_and_one_without_a_count_is_left_out(void **state)
+{
+    struct node *node = *state;
+
+    say_in(node, "", 0, "100\n");
+    say_in(node, "", 1, "100\n");
+    say_in(node, A "/", 0, "7\n");
+    say_in(node, A "/", 1, "Unavailable\n");
+    (void)read_next(node);
+    say_in(node, "", 0, "110\n");
+    say_in(node, "", 1, "103\n");
+    say_in(node, A "/", 0, "9\n");
+    say_in(node, A "/", 1, "1000\n"); /* from where on it was counted is not known */
+    assert_true(read_next(node));
+    assert_traffic(node, A, 2);
+    assert_int_equal(resctrl_total_bytes(node->resctrl), 15);
+    say_in(node, A "/", 1, "1001\n");
+    assert_true(read_next(node));
+    assert_traffic(node, A, 1);
+}
+
+static void a_group_without_a_count_has_no_traffic_and_not_none(void **state)
+{
+    struct node *node = *state;
+
+    say(node, "", 0);
+    say(node, A "/", 0);
+    (void)read_next(node);
+    say_in(node, A "/", 0, "Error\n");
+    say_in(node, A "/", 1, "Unassigned\n");
+    assert_true(read_next(node));
+    assert_none(node, A);
+    say(node, A "/", 900);
+    assert_true(read_next(node));
+    assert_none(node, A); /* it begins anew */
+    assert_true(read_next(node));
+    assert_traffic(node, A, 0);
+}
+
+static void a_group_that_ends_takes_its_count_with_it(void **state)
+{
+    struct node *node = *state;
+
+    say(node, "", 0);
+    say(node, "batch/", 100 + 70000);
+    say(node, "batch/mon_groups/" A "/", 70000);
+    (void)read_next(node);
+    take_away(node, "batch/mon_groups/" A);
+    say(node, "batch/", 130);
+    assert_true(read_next(node));
+    assert_none(node, A);
+    assert_int_equal(resctrl_total_bytes(node->resctrl), 30);
+    take_away(node, "batch");
+    assert_true(read_next(node));
+    assert_int_equal(resctrl_total_bytes(node->resctrl), 0);
+}
+
+static void a_group_that_comes_counts_from_its_second_reading_on(void **state)
+{
+    struct node *node = *state;
+
+    say(node, "", 100);
+    (void)read_next(node);
+    say(node, "", 40000 + 107);
+    say(node, "mon_groups/" A "/", 40000);
+    assert_true(read_next(node));
+    assert_none(node, A);
+    assert_int_equal(resctrl_total_bytes(node->resctrl), 7);
+    say(node, "", 40002 + 108);
+    say(node, "mon_groups/" A "/", 40002);
+    assert_true(read_next(node));
+    assert_traffic(node, A, 2);
+    assert_int_equal(resctrl_total_bytes(node->resctrl), 3);
+}
+
+static void a_counter_that_begins_anew_invents_no_traffic(void **state)
+{
+    struct node *node = *state;
+
+    say(node, "", 0);
+    say(node, A "/", UINT64_MAX - 5);
+    (void)read_next(node);
+    say(node, A "/", 40);
+    assert_true(read_next(node));
+    assert_none(node, A);
+    say(node, A "/", 50);
+    assert_true(read_next(node));
+    assert_none(node, A);
+    say(node, A "/", 65);
+    assert_true(read_next(node));
+    assert_traffic(node, A, 15);
+}
+
+/* The class is read after the groups in it: they may have moved something meanwhile. */
+static void a_class_that_seems_to_go_back_a_little_did_nothing(void **state)
+{
+    struct node *node = *state;
+
+    say(node, "", 1010);
+    say(node, "mon_groups/" A "/", 1000);
+    (void)read_next(node);
+    for (uint64_t i = 1; i < 10; i++) {
+        say(node, "", 1000 * i + 1010 - i);
+        say(node, "mon_groups/" A "/", 1000 * i + 1000);
+        assert_true(read_next(node));
+        assert_traffic(node, A, 1000);
+        assert_int_equal(resctrl_total_bytes(node->resctrl), 1000);
+    }
+}
+
+static void a_group_that_ends_while_it_is_read_does_not_look_like_its_class(void **state)
+{
+    struct node *node = *state;
+
+    say(node, "", 70100);
+    say(node, "mon_groups/" A "/", 70000);
+    (void)read_next(node);
+    say(node, "", 130); /* without the group, which was still there a moment ago */
+    say(node, "mon_groups/" A "/", 70020);
+    assert_true(read_next(node));
+    assert_int_equal(resctrl_total_bytes(node->resctrl), 20);
+    take_away(node, "mon_groups/" A);
+    say(node, "", 140);
+    assert_true(read_next(node));
+    assert_int_equal(resctrl_total_bytes(node->resctrl), 40);
+}
+
+static void without_a_mount_or_without_counters_there_is_nothing(void **state)
+{
+    struct node *node = *state;
+
+    assert_false(read_next(node));
+    machine_write(node->machine, "fs/resctrl/schemata", "L3:0=ff\n");
+    machine_write(node->machine, "fs/resctrl/mon_data/mon_L3_00/llc_occupancy", "12\n");
+    machine_write(node->machine, "fs/resctrl/" A "/mon_data/mon_L3_00/llc_occupancy", "12\n");
+    assert_false(read_next(node));
+    assert_false(read_next(node));
+    assert_none(node, A);
+    say(node, "", 0); /* counting begins */
+    assert_false(read_next(node));
+    assert_true(read_next(node));
+    take_away(node, "");
+    assert_false(read_next(node));
+    assert_int_equal(resctrl_total_bytes(node->resctrl), 0);
+}
+
+static void a_cache_that_comes_or_goes_begins_all_counts_anew(void **state)
+{
+    struct node *node = *state;
+
+    say(node, "", 10);
+    say(node, A "/", 10);
+    (void)read_next(node);
+    say_in(node, "", 2, "5000\n");
+    assert_false(read_next(node));
+    assert_true(read_next(node));
+    assert_traffic(node, A, 0);
+    take_away(node, "mon_data/mon_L3_02");
+    assert_false(read_next(node));
+    assert_true(read_next(node));
+}
+
+static void with_too_many_groups_nobody_is_told_anything(void **state)
+{
+    struct node *node = *state;
+
+    say(node, "", 0);
+    say(node, A "/", 0);
+    (void)read_next(node);
+    for (unsigned i = 0; i < RESCTRL_GROUPS_MAX - 1; i++) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "fs/resctrl/mon_groups/%u/tasks", i);
+        machine_write(node->machine, path, "");
+    }
+    assert_false(read_next(node));
+    assert_none(node, A);
+    take_away(node, "mon_groups/0");
+    assert_false(read_next(node));
+    assert_true(read_next(node));
+    assert_traffic(node, A, 0);
+}
+
+static void with_too_many_caches_nobody_is_told_anything(void **state)
+{
+    struct node *node = *state;
+
+    for (unsigned i = 0; i < RESCTRL_DOMAINS_MAX; i++)
+        say_in(node, "", i, "1\n");
+    assert_false(read_next(node));
+    assert_true(read_next(node));
+    say_in(node, "", RESCTRL_DOMAINS_MAX, "1\n");
+    assert_false(read_next(node));
+    assert_false(read_next(node));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_count_is_a_number_or_a_word_that_says_why_not),
+        cmocka_unit_test(domains_are_those_of_l3_caches),
+        cmocka_unit_test(a_group_is_a_containers_if_its_name_ends_with_the_id),
+        cmocka_unit_test(a_lower_value_is_believed_when_it_is_seen_twice),
+        cmocka_unit_test(more_than_a_memory_can_move_is_no_traffic),
+        TEST(a_container_with_a_class_of_its_own_is_told_from_the_default_class),
+        TEST(what_groups_in_a_class_moved_is_not_counted_twice),
+        TEST(groups_inside_of_a_containers_class_are_the_containers),
+        TEST(caches_are_added_up_and_one_without_a_count_is_left_out),
+        TEST(a_group_without_a_count_has_no_traffic_and_not_none),
+        TEST(a_group_that_ends_takes_its_count_with_it),
+        TEST(a_group_that_comes_counts_from_its_second_reading_on),
+        TEST(a_counter_that_begins_anew_invents_no_traffic),
+        TEST(a_class_that_seems_to_go_back_a_little_did_nothing),
+        TEST(a_group_that_ends_while_it_is_read_does_not_look_like_its_class),
+        TEST(without_a_mount_or_without_counters_there_is_nothing),
+        TEST(a_cache_that_comes_or_goes_begins_all_counts_anew),
+        TEST(with_too_many_groups_nobody_is_told_anything),
+        TEST(with_too_many_caches_nobody_is_told_anything),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
