@@ -47,6 +47,7 @@ static void begin_round(struct member *member, uint64_t round)
     member->is_present = true;
     member->round = round;
     member->cpu_us = member->memory_bytes = 0;
+    member->traffic_bytes = member->uncounted_bytes = 0;
     usage_forget_gauges(&member->usage);
 }
 
@@ -98,12 +99,16 @@ int members_note(struct members *members, uint64_t now_us, const struct sample_w
         return r;
     member->cpu_us += workload->cpu_us;
     member->memory_bytes += workload->memory_bytes;
+    if (workload->has_traffic)
+        member->traffic_bytes += workload->traffic_bytes;
+    else
+        member->uncounted_bytes += workload->memory_bytes;
     return workload->did ? usage_add(&member->usage, workload->did) : 0;
 }
 
 int members_note_system(struct members *members, uint64_t now_us, const struct sample_usage *usage)
 {
-    uint64_t cpu_us = 0, memory_bytes = 0;
+    uint64_t cpu_us = 0, memory_bytes = 0, rest_bytes;
     struct member *member;
     int r;
 
@@ -116,7 +121,9 @@ int members_note_system(struct members *members, uint64_t now_us, const struct s
     if (r < 0)
         return r;
     member->cpu_us += usage->busy_us - MIN(usage->busy_us, cpu_us);
-    member->memory_bytes += usage->memory_used_bytes - MIN(usage->memory_used_bytes, memory_bytes);
+    rest_bytes = usage->memory_used_bytes - MIN(usage->memory_used_bytes, memory_bytes);
+    member->memory_bytes += rest_bytes;
+    member->uncounted_bytes += rest_bytes;
     return 0;
 }
 

@@ -20,9 +20,11 @@ struct member {
     bool is_present; /* the last report named it */
     uint64_t round;  /* the last report that did */
     uint64_t seen_us;
-    uint64_t cpu_us;       /* in the time of the report */
-    uint64_t memory_bytes; /* that it holds */
-    struct usage usage;    /* counters: all that was counted */
+    uint64_t cpu_us;          /* in the time of the report */
+    uint64_t memory_bytes;    /* that it holds */
+    uint64_t traffic_bytes;   /* that are known to be moved */
+    uint64_t uncounted_bytes; /* of the memory: nobody counts what moves to and from it */
+    struct usage usage;       /* counters: all that was counted */
 };
 
 struct members {

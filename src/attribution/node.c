@@ -140,18 +140,27 @@ static int reserve_scratch(struct node *node)
     return 0;
 }
 
-/* By what a meter is divided. */
-static uint64_t weight_of(const struct member *member, enum meter_kind kind)
+/* By what energy is divided. */
+typedef uint64_t member_weight(const struct member *member);
+
+static uint64_t by_cpu_time(const struct member *member)
 {
-    return kind == METER_DRAM ? member->memory_bytes : member->cpu_us;
+    return member->cpu_us;
 }
 
-/* What nobody holds of the memory is idle. */
-static uint64_t idle_weight(const struct sample_usage *usage, enum meter_kind kind)
+static uint64_t by_memory(const struct member *member)
 {
-    return kind == METER_DRAM && usage->memory_bytes > usage->memory_used_bytes
-               ? usage->memory_bytes - usage->memory_used_bytes
-               : 0;
+    return member->memory_bytes;
+}
+
+static uint64_t by_traffic(const struct member *member)
+{
+    return member->traffic_bytes;
+}
+
+static uint64_t by_uncounted_memory(const struct member *member)
+{
+    return member->uncounted_bytes;
 }
 
 /* The part of a window's energy that the machine draws when it does nothing. */
@@ -160,46 +169,76 @@ static uint64_t idle_energy(struct node_meter *meter, const struct sample_usage 
 {
     struct idle_part idle;
 
-    if (meter->kind != METER_PACKAGE)
-        return 0;
+    if (meter->kind == METER_DRAM && !usage->has_traffic)
+        return 0; /* free memory tells it */
     if (usage->busy_us <= usage->capacity_us / QUIET_DIVISOR)
         idle_learn(&meter->idle, false, meter->pending_uj, duration_us);
     idle = idle_split(&meter->idle, false, meter->pending_uj, duration_us);
     return idle.floor_uj;
 }
 
+static size_t list_members(struct node *node)
+{
+    size_t count = 0;
+
+    for (uint32_t w = 0; w < node->members.slots; w++)
+        if (node->members.items[w].is_present)
+            node->bookings[count++] = (struct booking){.process = LEDGER_NONE,
+                                                       .to_workload = true,
+                                                       .workload = w,
+                                                       .tier = TIER_ACTIVE,
+                                                       .method = METHOD_SHARED};
+    return count;
+}
+
+/* Divides energy among the members listed, and what weighs `rest` beside them. Returns what nobody
+ * of them got: the part of the rest, or all if nothing weighs anything. */
+static uint64_t divide(struct node *node, size_t count, uint64_t energy_uj, member_weight *weight,
+                       uint64_t rest)
+{
+    for (size_t i = 0; i < count; i++)
+        node->shares[i].weight = weight(&node->members.items[node->bookings[i].workload]);
+    node->shares[count].weight = rest;
+    if (share_split(energy_uj, node->shares, count + 1) == 0)
+        return energy_uj;
+    for (size_t i = 0; i < count; i++)
+        node->bookings[i].energy_uj += node->shares[i].amount;
+    return node->shares[count].amount;
+}
+
+/* The same by what this kind of meter goes by. What is left is of the owner written. */
+static uint64_t divide_as(struct node *node, size_t count, const struct node_meter *meter,
+                          const struct sample_usage *usage, uint64_t energy_uj,
+                          enum unowned *ret_owner)
+{
+    uint64_t free_bytes = usage->memory_bytes - MIN(usage->memory_bytes, usage->memory_used_bytes);
+
+    *ret_owner = UNOWNED_IDLE;
+    if (meter->kind != METER_DRAM)
+        return divide(node, count, energy_uj, by_cpu_time, 0);
+    if (!usage->has_traffic && free_bytes > 0)
+        return divide(node, count, energy_uj, by_memory, free_bytes);
+    *ret_owner = UNOWNED_UNATTRIBUTED;
+    if (!usage->has_traffic)
+        return divide(node, count, energy_uj, by_memory, 0);
+    /* Those whose traffic nobody counts share what all of them moved by the memory they hold. */
+    energy_uj = divide(node, count, energy_uj, by_traffic, usage->other_traffic_bytes);
+    return divide(node, count, energy_uj, by_uncounted_memory, 0);
+}
+
 static int settle(struct node *node, struct node_meter *meter, uint64_t now_us,
                   const struct sample_usage *usage)
 {
     uint64_t start_us = node->settled_until_us ? node->settled_until_us : now_us;
-    uint64_t idle_uj = idle_energy(meter, usage, now_us - start_us), active_uj;
-    size_t count = 0, booked = 0;
+    uint64_t idle_uj = idle_energy(meter, usage, now_us - start_us), left_uj;
+    size_t count = list_members(node), booked = 0;
+    enum unowned owner;
 
-    active_uj = meter->pending_uj - idle_uj;
-    for (uint32_t w = 0; w < node->members.slots; w++) {
-        const struct member *member = &node->members.items[w];
-        uint64_t weight = member->is_present ? weight_of(member, meter->kind) : 0;
-
-        if (weight > 0) {
-            node->bookings[count] = (struct booking){.process = LEDGER_NONE,
-                                                     .to_workload = true,
-                                                     .workload = w,
-                                                     .tier = TIER_ACTIVE,
-                                                     .method = METHOD_SHARED};
-            node->shares[count++].weight = weight;
-        }
-    }
+    left_uj = divide_as(node, count, meter, usage, meter->pending_uj - idle_uj, &owner);
     node->bookings[count] =
         (struct booking){.process = LEDGER_NONE, .unowned = UNOWNED_IDLE, .energy_uj = idle_uj};
-    node->shares[count].weight = idle_weight(usage, meter->kind);
-    node->bookings[count + 1] = (struct booking){
-        .process = LEDGER_NONE,
-        .unowned = meter->kind == METER_DRAM ? UNOWNED_UNATTRIBUTED : UNOWNED_IDLE};
-    if (share_split(active_uj, node->shares, count + 1) > 0)
-        for (size_t i = 0; i <= count; i++)
-            node->bookings[i].energy_uj += node->shares[i].amount;
-    else /* nobody did anything */
-        node->bookings[count + 1].energy_uj = active_uj;
+    node->bookings[count + 1] =
+        (struct booking){.process = LEDGER_NONE, .unowned = owner, .energy_uj = left_uj};
     for (size_t i = 0; i < count + 2; i++)
         if (node->bookings[i].energy_uj > 0)
             node->bookings[booked++] = node->bookings[i];

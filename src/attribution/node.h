@@ -3,9 +3,9 @@
  * to the ledger.
  *
  * A window lasts from one report of usage to the next. Package energy goes by CPU time, DRAM energy
- * by the memory that is held; what the machine did outside of any workload is `system`, and the
- * level that it draws when it does nothing is `idle`. Meters that contain others, or are contained
- * in them, are only observed. No I/O, no clock.
+ * by memory traffic where that is counted, else by the memory that is held; what the machine did
+ * outside of any workload is `system`, and the level that it draws when it does nothing is `idle`.
+ * Meters that contain others, or are contained in them, are only observed. No I/O, no clock.
  */
 #pragma once
 

@@ -132,6 +132,8 @@ struct sample_workload {
     const char *id, *container_id, *pod_uid;
     uint64_t cpu_us;
     uint64_t memory_bytes; /* that it holds now */
+    bool has_traffic;      /* what it moved from and to memory is counted */
+    uint64_t traffic_bytes;
     /* Counters as far as they went since then, or in all if this is the first sample; gauges as
      * they are now. NULL: not known. */
     const struct usage *did;
@@ -141,6 +143,8 @@ struct sample_usage {
     bool is_first;                            /* there was none before: only the present counts */
     uint64_t busy_us, capacity_us;            /* of all CPUs, since the last sample */
     uint64_t memory_used_bytes, memory_bytes; /* of the machine; 0: unknown */
+    bool has_traffic;                         /* of at least one workload */
+    uint64_t other_traffic_bytes;             /* of the machine, less that of these workloads */
     size_t count;
     const struct sample_workload *workloads;
 };

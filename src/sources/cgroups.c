@@ -8,7 +8,9 @@
 #include "sources/block_names.h"
 #include "sources/cgroup/reader.h"
 #include "sources/machine.h"
+#include "sources/resctrl.h"
 #include "sources/usage_delta.h"
+#include "sources/usage_traffic.h"
 
 /* Energy is divided by what was done in this time: short enough for a job, long enough to be
  * cheap with thousands of cgroups. */
@@ -19,6 +21,8 @@ enum { RESCAN_EVERY = 12 };
 struct cgroups {
     const struct source_context *context;
     struct cgroup_reader *reader;
+    struct resctrl *resctrl;
+    bool has_traffic; /* since the last reading */
     struct block_names block_names;
     struct machine machine; /* as last read */
     bool is_started;
@@ -30,6 +34,7 @@ static void cgroups_close(void *state)
     struct cgroups *cgroups = state;
 
     cgroup_reader_free(cgroups->reader);
+    resctrl_free(cgroups->resctrl);
     free(cgroups);
 }
 
@@ -44,9 +49,11 @@ static int cgroups_open(const struct source_context *context, void **ret_state, 
     if (!cgroups)
         return error_set(err, -ENOMEM, "out of memory");
     cgroups->context = context;
-    r = cgroup_reader_new(context->host, context->judge_cgroup, NULL, &cgroups->reader);
+    r = resctrl_new(context->host, &cgroups->resctrl);
+    if (r == 0)
+        r = cgroup_reader_new(context->host, context->judge_cgroup, NULL, &cgroups->reader);
     if (r < 0) {
-        free(cgroups);
+        cgroups_close(cgroups);
         return r == -ENOENT ? -ENODEV : error_set(err, r, "cgroups: %s", strerror(-r));
     }
     *ret_state = cgroups;
@@ -67,7 +74,7 @@ static void name_devices(struct cgroups *cgroups, struct usage *did)
 
 /* The reader's items are gone with its next cycle, the batch may wait. */
 static int describe(struct cgroups *cgroups, struct batch *batch, const struct usage_owner *items,
-                    size_t count, const struct sample_workload **ret_workloads)
+                    size_t count, struct sample_workload **ret_workloads)
 {
     struct sample_workload *workloads = arena_array(&batch->arena, count, sizeof(*workloads));
     struct usage *did = arena_array(&batch->arena, count, sizeof(*did));
@@ -94,7 +101,7 @@ static int describe(struct cgroups *cgroups, struct batch *batch, const struct u
 
 static int report(struct cgroups *cgroups, struct batch *batch, const struct machine *machine)
 {
-    const struct sample_workload *workloads = NULL;
+    struct sample_workload *workloads = NULL;
     const struct usage_owner *items;
     struct sample sample = {.kind = SAMPLE_USAGE,
                             .t_us = cgroups->context->clock->realtime_us(cgroups->context->clock)};
@@ -112,6 +119,8 @@ static int report(struct cgroups *cgroups, struct batch *batch, const struct mac
         .count = count,
         .workloads = workloads,
     };
+    if (cgroups->has_traffic)
+        usage_traffic_take(cgroups->resctrl, items, workloads, &sample.usage);
     if (cgroups->is_started) {
         const struct machine *last = &cgroups->machine;
 
@@ -140,6 +149,8 @@ static int cgroups_read(void *state, struct batch *batch, struct error *err)
     if (cgroups->cycle++ % RESCAN_EVERY == 0)
         block_names_forget(&cgroups->block_names);
     cgroup_reader_read(cgroups->reader, cgroups->cycle % RESCAN_EVERY == 1);
+    cgroups->has_traffic = resctrl_read(
+        cgroups->resctrl, cgroups->context->clock->monotonic_us(cgroups->context->clock));
     r = report(cgroups, batch, &machine);
     if (r < 0)
         return error_set(err, r, "cgroups: %s", strerror(-r));

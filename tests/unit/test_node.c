@@ -27,6 +27,12 @@ static const struct workload_owner job = {.kind = WORKLOAD_SLURM, .id = "31"};
         .kind = (k), .id = (i), .container_id = "", .pod_uid = "", .cpu_us = (cpu),                \
         .memory_bytes = (memory)                                                                   \
     }
+/* As the last, of one that has a group whose traffic is counted. */
+#define COUNTED(k, i, memory, traffic)                                                             \
+    {                                                                                              \
+        .kind = (k), .id = (i), .container_id = "", .pod_uid = "", .memory_bytes = (memory),       \
+        .has_traffic = true, .traffic_bytes = (traffic)                                            \
+    }
 #define ALICE(cpu, memory) WORKLOAD(WORKLOAD_USER, "1000", cpu, memory)
 #define JOB(cpu, memory)   WORKLOAD(WORKLOAD_SLURM, "31", cpu, memory)
 
@@ -177,6 +183,152 @@ static void dram_energy_goes_by_memory_held_and_free_memory_is_idle(void **state
     pipeline_free(pipeline);
 }
 
+/* A report of a busy machine, in which others than the counted moved so much. */
+static struct sample_usage traffic(const struct sample_workload *workloads, size_t count,
+                                   uint64_t other_bytes)
+{
+    struct sample_usage usage = report(workloads, count, SECOND);
+
+    usage.has_traffic = true;
+    usage.other_traffic_bytes = other_bytes;
+    return usage;
+}
+
+static void dram_energy_goes_by_traffic_and_what_others_moved_by_the_memory_they_hold(void **state)
+{
+    /* 12 J: a third was moved by Alice, two thirds by others, who hold 15 GiB: the job 10, the
+     * system what is left of 50. Alice's own memory, and what is free, pay nothing. */
+    const struct sample_workload workloads[] = {COUNTED(WORKLOAD_USER, "1000", 35 * GIB, 2 * GIB),
+                                                JOB(0, 10 * GIB)};
+    struct pipeline *pipeline = started();
+
+    (void)state;
+    meter(pipeline, T0 + SECOND, METER_DRAM, "0", 12 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, traffic(workloads, 2, 4 * GIB));
+    assert_int_equal(booked_uj(pipeline, &alice, METER_DRAM), 4 * JOULE);
+    assert_int_equal(booked_uj(pipeline, &job, METER_DRAM), 5333333);
+    assert_int_equal(system_uj(pipeline, METER_DRAM), 2666667);
+    assert_int_equal(unowned_uj(pipeline, METER_DRAM, UNOWNED_IDLE), 0);
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
+static void a_workload_of_which_a_part_is_counted_pays_for_both(void **state)
+{
+    /* 10 J: 6 for what its container moved, and of the others' 4 a quarter: 10 of 40 GiB. */
+    const struct sample_workload workloads[] = {COUNTED(WORKLOAD_SLURM, "31", 10 * GIB, 6 * GIB),
+                                                JOB(0, 10 * GIB)};
+    struct pipeline *pipeline = started();
+
+    (void)state;
+    meter(pipeline, T0 + SECOND, METER_DRAM, "0", 10 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, traffic(workloads, 2, 4 * GIB));
+    assert_int_equal(booked_uj(pipeline, &job, METER_DRAM), 7 * JOULE);
+    assert_int_equal(system_uj(pipeline, METER_DRAM), 3 * JOULE);
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
+static void memory_that_refreshes_itself_on_a_quiet_machine_is_idle_where_traffic_counts(
+    void **state)
+{
+    const struct sample_workload quiet[] = {COUNTED(WORKLOAD_USER, "1000", 0, 0)};
+    const struct sample_workload busy[] = {COUNTED(WORKLOAD_USER, "1000", 0, 3 * GIB)};
+    struct pipeline *pipeline = started();
+    struct sample_usage nothing = traffic(quiet, 1, 0);
+
+    (void)state;
+    nothing.busy_us = 0;
+    meter(pipeline, T0 + SECOND, METER_DRAM, "0", 6 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, nothing);
+    assert_int_equal(unowned_uj(pipeline, METER_DRAM, UNOWNED_IDLE), 6 * JOULE);
+    meter(pipeline, T0 + 2 * SECOND, METER_DRAM, "0", 20 * JOULE, 0);
+    usage(pipeline, T0 + 2 * SECOND, traffic(busy, 1, GIB)); /* 14 J, 8 of them moved something */
+    assert_int_equal(unowned_uj(pipeline, METER_DRAM, UNOWNED_IDLE), 12 * JOULE);
+    assert_int_equal(booked_uj(pipeline, &alice, METER_DRAM), 6 * JOULE);
+    assert_int_equal(system_uj(pipeline, METER_DRAM), 2 * JOULE);
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
+static void where_nothing_was_moved_or_nobody_holds_memory_no_joule_is_lost(void **state)
+{
+    const struct sample_workload still[] = {COUNTED(WORKLOAD_USER, "1000", 20 * GIB, 0),
+                                            JOB(0, 30 * GIB)};
+    const struct sample_workload all[] = {COUNTED(WORKLOAD_USER, "1000", 50 * GIB, GIB)};
+    struct pipeline *pipeline = started();
+
+    (void)state;
+    meter(pipeline, T0 + SECOND, METER_DRAM, "0", 3 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, traffic(still, 2, 0));
+    assert_int_equal(booked_uj(pipeline, &job, METER_DRAM), 3 * JOULE);
+    meter(pipeline, T0 + 2 * SECOND, METER_DRAM, "0", 7 * JOULE, 0);
+    usage(pipeline, T0 + 2 * SECOND, traffic(all, 1, GIB));
+    assert_int_equal(booked_uj(pipeline, &alice, METER_DRAM), 2 * JOULE);
+    assert_int_equal(unowned_uj(pipeline, METER_DRAM, UNOWNED_UNATTRIBUTED), 2 * JOULE);
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
+static void traffic_is_of_one_window_and_without_it_memory_counts_again(void **state)
+{
+    const struct sample_workload counted[] = {COUNTED(WORKLOAD_USER, "1000", 30 * GIB, GIB)};
+    const struct sample_workload plain[] = {ALICE(0, 30 * GIB)};
+    struct pipeline *pipeline = started();
+
+    (void)state;
+    meter(pipeline, T0 + SECOND, METER_DRAM, "0", 10 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, traffic(counted, 1, 0));
+    assert_int_equal(booked_uj(pipeline, &alice, METER_DRAM), 10 * JOULE);
+    meter(pipeline, T0 + 2 * SECOND, METER_DRAM, "0", 20 * JOULE, 0);
+    usage(pipeline, T0 + 2 * SECOND, report(plain, 1, SECOND));
+    assert_int_equal(booked_uj(pipeline, &alice, METER_DRAM), 13 * JOULE);
+    assert_int_equal(system_uj(pipeline, METER_DRAM), 2 * JOULE);
+    assert_int_equal(unowned_uj(pipeline, METER_DRAM, UNOWNED_IDLE), 5 * JOULE);
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
+static void a_group_that_comes_later_changes_who_is_counted_from_then_on(void **state)
+{
+    const struct sample_workload before[] = {COUNTED(WORKLOAD_USER, "1000", 50 * GIB, GIB),
+                                             JOB(0, 0)};
+    const struct sample_workload after[] = {ALICE(0, 50 * GIB),
+                                            COUNTED(WORKLOAD_SLURM, "31", 0, 3 * GIB)};
+    const struct sample_workload again[] = {COUNTED(WORKLOAD_USER, "1000", 40 * GIB, GIB),
+                                            JOB(0, 10 * GIB)};
+    struct pipeline *pipeline = started();
+
+    (void)state;
+    meter(pipeline, T0 + SECOND, METER_DRAM, "0", 4 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, traffic(before, 2, 0));
+    assert_int_equal(booked_uj(pipeline, &alice, METER_DRAM), 4 * JOULE);
+    meter(pipeline, T0 + 2 * SECOND, METER_DRAM, "0", 8 * JOULE, 0);
+    usage(pipeline, T0 + 2 * SECOND, traffic(after, 2, GIB));
+    assert_int_equal(booked_uj(pipeline, &alice, METER_DRAM), 5 * JOULE);
+    assert_int_equal(booked_uj(pipeline, &job, METER_DRAM), 3 * JOULE);
+    meter(pipeline, T0 + 3 * SECOND, METER_DRAM, "0", 12 * JOULE, 0);
+    usage(pipeline, T0 + 3 * SECOND, traffic(again, 2, 3 * GIB));
+    assert_int_equal(booked_uj(pipeline, &alice, METER_DRAM), 6 * JOULE);
+    assert_int_equal(booked_uj(pipeline, &job, METER_DRAM), 6 * JOULE);
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
+static void package_energy_does_not_care_for_traffic(void **state)
+{
+    const struct sample_workload workloads[] = {COUNTED(WORKLOAD_USER, "1000", 0, 9 * GIB),
+                                                JOB(SECOND, 0)};
+    struct pipeline *pipeline = started();
+
+    (void)state;
+    meter(pipeline, T0 + SECOND, METER_PACKAGE, "0", 5 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, traffic(workloads, 2, GIB));
+    assert_int_equal(booked_uj(pipeline, &job, METER_PACKAGE), 5 * JOULE);
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
 static void cgroups_of_one_workload_pay_together(void **state)
 {
     const struct sample_workload workloads[] = {JOB(300000, 0), JOB(700000, 0)};
@@ -309,6 +461,7 @@ static void an_hour_of_workloads_that_come_and_go_balances_at_every_step(void **
     for (uint64_t i = 1; i <= 3600; i++) {
         char ids[8][8];
         struct sample_workload workloads[8];
+        struct sample_usage did;
         size_t count = random_u64(&random) % 8;
 
         for (size_t w = 0; w < count; w++) {
@@ -316,14 +469,18 @@ static void an_hour_of_workloads_that_come_and_go_balances_at_every_step(void **
             workloads[w] = (struct sample_workload)WORKLOAD(WORKLOAD_SLURM, ids[w],
                                                             random_u64(&random) % SECOND,
                                                             random_u64(&random) % (20 * GIB));
+            workloads[w].has_traffic = random_u64(&random) % 2 == 0;
+            workloads[w].traffic_bytes = random_u64(&random) % (50 * GIB);
         }
         breaks += random_u64(&random) % 200 == 0;
         package_uj += random_u64(&random) % (300 * JOULE);
         dram_uj += random_u64(&random) % (20 * JOULE);
         meter(pipeline, T0 + i * SECOND, METER_PACKAGE, "0", package_uj, (uint32_t)breaks);
         meter(pipeline, T0 + i * SECOND, METER_DRAM, "0", dram_uj, 0);
-        usage(pipeline, T0 + i * SECOND,
-              report(workloads, count, random_u64(&random) % (4 * SECOND)));
+        did = report(workloads, count, random_u64(&random) % (4 * SECOND));
+        did.has_traffic = random_u64(&random) % 4 > 0;
+        did.other_traffic_bytes = random_u64(&random) % (50 * GIB);
+        usage(pipeline, T0 + i * SECOND, did);
         assert_balanced(pipeline);
     }
     assert_int_equal(pipeline->ledger.meters[1].energy_uj, dram_uj);
@@ -337,6 +494,14 @@ int main(void)
         cmocka_unit_test(package_energy_goes_by_cpu_time_and_the_rest_of_it_is_the_system),
         cmocka_unit_test(what_a_quiet_machine_draws_is_idle),
         cmocka_unit_test(dram_energy_goes_by_memory_held_and_free_memory_is_idle),
+        cmocka_unit_test(dram_energy_goes_by_traffic_and_what_others_moved_by_the_memory_they_hold),
+        cmocka_unit_test(a_workload_of_which_a_part_is_counted_pays_for_both),
+        cmocka_unit_test(
+            memory_that_refreshes_itself_on_a_quiet_machine_is_idle_where_traffic_counts),
+        cmocka_unit_test(where_nothing_was_moved_or_nobody_holds_memory_no_joule_is_lost),
+        cmocka_unit_test(traffic_is_of_one_window_and_without_it_memory_counts_again),
+        cmocka_unit_test(a_group_that_comes_later_changes_who_is_counted_from_then_on),
+        cmocka_unit_test(package_energy_does_not_care_for_traffic),
         cmocka_unit_test(cgroups_of_one_workload_pay_together),
         cmocka_unit_test(a_meter_has_no_books_before_somebody_says_what_workloads_do),
         cmocka_unit_test(a_package_that_two_sources_know_of_is_booked_once),
