@@ -85,7 +85,12 @@ static const struct sample samples[] = {
     {.kind = SAMPLE_USAGE, .t_us = 10, .usage = {.is_first = true, .memory_bytes = 5}},
     {.kind = SAMPLE_USAGE,
      .t_us = 10,
-     .usage = {false, 1, 2, 3, UINT64_MAX, ARRAY_SIZE(workloads), workloads}},
+     .usage = {.busy_us = 1,
+               .capacity_us = 2,
+               .memory_used_bytes = 3,
+               .memory_bytes = UINT64_MAX,
+               .count = ARRAY_SIZE(workloads),
+               .workloads = workloads}},
     {.kind = SAMPLE_METER, .t_us = 11, .meter = {"rapl", METER_DRAM, "", 5, 0}},
 };
 
