@@ -52,7 +52,8 @@ static void check_place(const struct cgroup_place *place)
     check_text(place->parent, sizeof(place->parent));
     check_text(place->scope, sizeof(place->scope));
     check((place->holder == CGROUP_POD) <= (place->pod_uid[0] != '\0'));
-    check((place->holder == CGROUP_SLURM) <= (place->job[0] != '\0'));
+    check((place->holder >= CGROUP_LSF && place->holder <= CGROUP_SLURM) <=
+          (place->job[0] != '\0'));
     check((place->holder == CGROUP_VM) <= (place->machine[0] != '\0'));
     check((place->kind == CGROUP_UNIT) <= (place->unit[0] != '\0'));
     check(!strchr(place->machine, '/') && !strchr(place->scope, '/'));
@@ -123,19 +124,21 @@ static void check_below(struct span path, const char *point, enum workload_kind 
 }
 
 /* On one line, in a user's part of one hierarchy, it does not take the process out of its job. */
-static void check_beside_job(struct span path)
+static void check_beside_job(struct span path, const char *job_path, enum workload_kind kind,
+                             const char *id)
 {
     struct workload_owner owner;
     char text[8192];
     int len = snprintf(text, sizeof(text),
-                       "2:memory:/slurm/uid_1000/job_7/step_0\n"
-                       "1:name=systemd:/user.slice/user-1000.slice/user@1000.service/");
+                       "2:memory:%s\n"
+                       "1:name=systemd:/user.slice/user-1000.slice/user@1000.service/",
+                       job_path);
 
     if (path.len > sizeof(text) - (size_t)len || (path.len && memchr(path.data, '\n', path.len)))
         return;
     memcpy(text + len, path.data, path.len);
     owner_of_cgroup_file((struct span){text, (size_t)len + path.len}, 0, &owner);
-    check(owner.kind == WORKLOAD_SLURM && strcmp(owner.id, "7") == 0);
+    check(owner.kind == kind && strcmp(owner.id, id) == 0);
     check(owner.container_id[0] == '\0' && owner.pod_uid[0] == '\0');
 }
 
@@ -154,6 +157,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_below(text, "/machine.slice/machine-web.scope/payload", WORKLOAD_NSPAWN, "web",
                 "nspawn:web");
     check_below(text, "/slurm/uid_1000/job_7/step_0", WORKLOAD_SLURM, "7", "slurm:7");
-    check_beside_job(text);
+    check_below(text, "/lsf/c/job.7.1.2", WORKLOAD_LSF, "7", "lsf:7");
+    check_below(text, "/pbs_jobs.service/jobs/7[3].s", WORKLOAD_PBS, "7[3].s", "pbs:7[3].s");
+    check_beside_job(text, "/slurm/uid_1000/job_7/step_0", WORKLOAD_SLURM, "7");
+    check_beside_job(text, "/lsf/c/job.7.1.2", WORKLOAD_LSF, "7");
+    check_beside_job(text, "/pbs_jobs.service/jobs/7[3].s", WORKLOAD_PBS, "7[3].s");
     return 0;
 }

@@ -16,6 +16,8 @@ enum cgroup_verdict cgroup_verdict_find(void *context, const char *path,
         return place.pod_container_id[0] != '\0' ? CGROUP_IS_WORKLOAD : CGROUP_IS_PASSAGE;
     case WORKLOAD_CONTAINER:
     case WORKLOAD_SLURM:
+    case WORKLOAD_LSF:
+    case WORKLOAD_PBS:
     case WORKLOAD_VM:
     case WORKLOAD_LXC:
     case WORKLOAD_NSPAWN:

@@ -218,6 +218,53 @@ static bool copy_unescaped(struct span text, char *name)
     return true;
 }
 
+/* "12345" or, of an array, "12345[7]". */
+static bool is_job_number(struct span id)
+{
+    struct span index = id, number = span_cut(&index, '[');
+
+    return component_is_decimal(number) &&
+           (number.len == id.len ||
+            (span_strip_suffix(&index, "]") && component_is_decimal(index)));
+}
+
+bool component_is_lsf_job(struct span component, struct span *ret_job)
+{
+    struct span job, pid;
+
+    if (!span_strip_prefix(&component, "job."))
+        return false;
+    job = span_cut(&component, '.');
+    pid = span_cut(&component, '.');
+    if (!is_job_number(job) || !component_is_decimal(pid) || !component_is_decimal(component))
+        return false;
+    *ret_job = job;
+    return true;
+}
+
+bool component_is_pbs_service(struct span component)
+{
+    return span_strip_suffix(&component, ".service") &&
+           (span_equals(component, "pbs_jobs") || span_equals(component, "pbspro") ||
+            span_equals(component, "pbs"));
+}
+
+static bool is_host_name(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
+           c == '-' || c == '_';
+}
+
+bool component_is_pbs_job(struct span component, char *job)
+{
+    struct span server;
+
+    if (!copy_unescaped(component, job))
+        return false;
+    server = span_of(job);
+    return is_job_number(span_cut(&server, '.')) && all(server, is_host_name);
+}
+
 /* The running number in front of a domain's name. */
 static bool strip_number(struct span *text, const char *behind)
 {

@@ -1,5 +1,5 @@
 /*
- * The shapes of single components of a cgroup path: units, users, Slurm, machines. Pure. What
+ * The shapes of single components of a cgroup path: units, users, batch jobs, machines. Pure. What
  * stands around a component is cgroup_walk.c's business, containers are cgroup_container.h's.
  */
 #pragma once
@@ -32,6 +32,14 @@ bool component_is_slurm_uid(struct span component, uint32_t *ret_uid);
 bool component_is_slurm_job(struct span component, struct span *ret_job); /* or a SLUID */
 bool component_is_slurm_step(struct span component, struct span *ret_step);
 bool component_is_slurm_task(struct span component, struct span *ret_task);
+
+/* "job.1009249[3].35464.1775318445": the id, the index in an array, a pid and a time. */
+bool component_is_lsf_job(struct span component, struct span *ret_job);
+
+bool component_is_pbs_service(struct span component); /* "pbs_jobs.service" and older names */
+/* "12345[7].server", maybe escaped: the name of the server is part of the id. `job` holds
+ * CGROUP_NAME_BYTES, and is unescaped. */
+bool component_is_pbs_job(struct span component, char *job);
 
 /* `name` holds CGROUP_NAME_BYTES, and is unescaped. */
 bool component_is_libvirt(struct span component, char *name);       /* both forms, see the .c */

@@ -42,6 +42,11 @@ static void choose(struct choice *choice, const struct cgroup_walk *walk)
     choice->made = true;
 }
 
+static bool is_job(enum cgroup_kind kind)
+{
+    return kind == CGROUP_SLURM || kind == CGROUP_LSF || kind == CGROUP_PBS;
+}
+
 struct choices {
     struct choice best;
     struct choice trusted; /* the best of those that only the node's own services can have named */
@@ -55,7 +60,7 @@ static void choose_line(struct choices *choices, const struct cgroup_walk *walk)
     choose(&choices->best, walk);
     if (is_trusted)
         choose(&choices->trusted, walk);
-    if (is_trusted && walk->place.kind == CGROUP_SLURM)
+    if (is_trusted && is_job(walk->place.kind))
         choose(&choices->job, walk);
 }
 
@@ -67,7 +72,7 @@ static void put_into_job(struct cgroup_place *container, const struct cgroup_pla
     memcpy(container->task, job->task, sizeof(container->task));
     container->has_uid = job->has_uid;
     container->uid = job->uid;
-    container->holder = CGROUP_SLURM;
+    container->holder = job->holder;
 }
 
 /*

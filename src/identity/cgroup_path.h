@@ -21,6 +21,8 @@ enum cgroup_kind {
     CGROUP_NSPAWN,
     CGROUP_LXC,
     CGROUP_VM,
+    CGROUP_LSF,
+    CGROUP_PBS,
     CGROUP_SLURM,
     CGROUP_CONTAINER,
     CGROUP_POD,
@@ -33,7 +35,10 @@ enum cgroup_qos {
     CGROUP_QOS_BESTEFFORT
 };
 
-enum { CGROUP_NAME_BYTES = 256 }; /* NAME_MAX and a NUL */
+enum {
+    CGROUP_NAME_BYTES = 256, /* NAME_MAX and a NUL */
+    CGROUP_JOB_BYTES = 248,  /* of PBS, with the server's name; its scope is a name, too */
+};
 
 /* Texts are "" where there is none. */
 struct cgroup_place {
@@ -45,15 +50,16 @@ struct cgroup_place {
     char trusted_container_id[WORKLOAD_CONTAINER_BYTES]; /* the outermost, if its scope is "" */
     char pod_uid[WORKLOAD_POD_UID_BYTES];
     enum cgroup_qos qos;
-    char job[32], step[32], task[32]; /* Slurm */
-    char machine[CGROUP_NAME_BYTES];  /* VM, LXC or nspawn, unescaped */
+    char job[CGROUP_JOB_BYTES];      /* of Slurm, LSF or PBS, as the scheduler prints it */
+    char step[32], task[32];         /* Slurm */
+    char machine[CGROUP_NAME_BYTES]; /* VM, LXC or nspawn, unescaped */
     char unit[CGROUP_NAME_BYTES];
     char parent[CGROUP_NAME_BYTES]; /* containerd's namespace, or a custom cgroup parent */
     bool has_uid;                   /* the path itself names a user */
     uint32_t uid;
 
-    /* Which of pod, Slurm job and VM is the innermost: CGROUP_POD, _SLURM or _VM. It owns what is
-     * in it. CGROUP_ROOT: there is none. */
+    /* Which of pod, batch job and VM is the innermost: CGROUP_POD, _SLURM, _LSF, _PBS or _VM. It
+     * owns what is in it. CGROUP_ROOT: there is none. */
     enum cgroup_kind holder;
 
     /*
@@ -65,6 +71,7 @@ struct cgroup_place {
      *   the container's id        whoever is root in a container
      *   "lxc:NAME", "nspawn:NAME" likewise
      *   "slurm:JOB"               Slurm's cgroup/v1 gives a step's cgroup to the user of the job
+     *   "lsf:JOB", "pbs:JOB"      of these it is not known, so they are not trusted
      * No two kinds look alike, and none holds a '/'.
      */
     char scope[CGROUP_NAME_BYTES];

@@ -201,8 +201,14 @@ static void take_component(struct cgroup_walk *walk, struct span component)
     /* The first that matches has it. Machines go before what their names might look like: root in
      * an LXC that is called "slurm" must not start jobs. */
     static bool (*const matches[])(struct cgroup_walk *, struct span) = {
-        match_user,   cgroup_walk_match_machine, match_pod, match_container,
-        match_conmon, cgroup_walk_match_slurm,
+        match_user,
+        cgroup_walk_match_machine,
+        match_pod,
+        match_container,
+        match_conmon,
+        cgroup_walk_match_slurm,
+        cgroup_walk_match_lsf,
+        cgroup_walk_match_pbs,
     };
 
     component = component_unescape_unit(component);

@@ -18,6 +18,11 @@ enum cgroup_level {
     LEVEL_SLURM_JOB,
     LEVEL_SLURM_STEP,
     LEVEL_SLURM_STEP_USER, /* "user", between the step and its tasks */
+    LEVEL_LSF,
+    LEVEL_LSF_CLUSTER,
+    LEVEL_PBS_SERVICE,
+    LEVEL_PBS_SLICE,
+    LEVEL_PBS_JOBS, /* right below are the jobs */
 };
 
 struct cgroup_walk {
@@ -39,6 +44,8 @@ void cgroup_walk(struct span path, struct cgroup_walk *ret_walk);
 /* For the matchers, which say whether the component was theirs. */
 bool cgroup_walk_match_machine(struct cgroup_walk *walk, struct span component);
 bool cgroup_walk_match_slurm(struct cgroup_walk *walk, struct span component);
+bool cgroup_walk_match_lsf(struct cgroup_walk *walk, struct span component);
+bool cgroup_walk_match_pbs(struct cgroup_walk *walk, struct span component);
 
 /* What is entered takes its scope first, and may then be a boundary for what is below. */
 void cgroup_walk_enter_scope(struct cgroup_walk *walk);

@@ -2,13 +2,15 @@
 #include "identity/cgroup_component.h"
 #include "identity/cgroup_walk.h"
 
+enum { SLURM_JOB_BYTES = 32 };
+
 static bool match_job(struct cgroup_walk *walk, struct span component, bool is_v1)
 {
     struct cgroup_place *place = &walk->place;
     struct span job;
 
     if (!component_is_slurm_job(component, &job) ||
-        !component_copy(job, place->job, sizeof(place->job)))
+        !component_copy(job, place->job, SLURM_JOB_BYTES))
         return false;
     place->step[0] = place->task[0] = '\0';
     cgroup_walk_enter_holder(walk, CGROUP_SLURM, "slurm");

@@ -9,9 +9,9 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
+#include "identity/job.h"
 #include "identity/owner.h"
 #include "identity/passwd.h"
-#include "identity/slurm.h"
 #include "identity/vm.h"
 #include "model/proc.h"
 
@@ -165,21 +165,31 @@ static char *user_name(const struct host *host, uint32_t uid)
     return strdup(name);
 }
 
+/* Whether the id is what people call the job: not a SLUID, nor one that the job itself chose. */
+static bool is_job_id(const struct details *details)
+{
+    uint64_t number;
+
+    if (details->kind == WORKLOAD_SLURM)
+        return parse_u64(span_of(details->id), &number) == 0;
+    return !strchr(details->id, '/');
+}
+
 static void read_job(const struct host *host, int process_fd, struct details *details)
 {
     _cleanup_free_ char *buffer = malloc(ENVIRON_BYTES);
     uint32_t uid = proc_read_uid(process_fd);
-    struct slurm_job job;
-    uint64_t number;
+    struct job job;
 
     if (!buffer)
         return;
-    slurm_parse_environ(read_front(process_fd, "environ", buffer, ENVIRON_BYTES), &job);
+    job_parse_environ(details->kind, read_front(process_fd, "environ", buffer, ENVIRON_BYTES),
+                      &job);
     details->job_name = copy_unless_empty(job.name);
     details->account = copy_unless_empty(job.account);
-    details->complete = job.name[0] != '\0'; /* in a container, Slurm's variables are not there */
-    /* From Slurm 26.05 on the cgroup has another id than the number that people know. */
-    details->job_id_unverified = parse_u64(span_of(details->id), &number) < 0;
+    details->complete =
+        job.name[0] != '\0'; /* in a container, the scheduler's variables are not there */
+    details->job_id_unverified = !is_job_id(details);
     details->job_id = details->job_id_unverified ? copy_unless_empty(job.id) : strdup(details->id);
     if (uid != SAMPLE_UID_UNKNOWN)
         details->user = user_name(host, uid);
@@ -211,7 +221,7 @@ int details_read(const struct host *host, uint32_t pid, const struct workload_ow
     struct details details = {.kind = owner->kind};
     _cleanup_close_ int fd = -1;
 
-    if (owner->kind != WORKLOAD_SLURM && owner->kind != WORKLOAD_VM && owner->kind != WORKLOAD_USER)
+    if (!workload_is_job(owner->kind) && owner->kind != WORKLOAD_VM && owner->kind != WORKLOAD_USER)
         return -ENODATA;
     details.id = strdup(owner->id);
     if (!details.id)

@@ -94,6 +94,8 @@ bool identity_find_names(void *context, const struct workload_owner *owner,
         known &= find_detail(identity, owner, pick_vm_name, &names.name);
         break;
     case WORKLOAD_SLURM:
+    case WORKLOAD_LSF:
+    case WORKLOAD_PBS:
     case WORKLOAD_LXC:
     case WORKLOAD_NSPAWN:
     case WORKLOAD_UNIT:
@@ -126,7 +128,7 @@ static void describe_details(struct identity *identity, struct arena *arena,
         info->job_id = copy(arena, details->job_id);
         info->job_name = copy(arena, details->job_name);
         info->uuid = copy(arena, details->uuid);
-        if (details->kind == WORKLOAD_SLURM)
+        if (workload_is_job(details->kind))
             unverified =
                 details->job_id_unverified ? "account,job_id,job_name" : "account,job_name";
     }

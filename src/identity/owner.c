@@ -67,7 +67,7 @@ static void own_by_holder(const struct cgroup_place *place, enum workload_kind k
 {
     set_owner(owner, kind, place->scope, id);
     set_container(owner, place->trusted_container_id);
-    if (kind != WORKLOAD_SLURM || place->scope[0] != '\0' || owner->container_id[0] != '\0')
+    if (!workload_is_job(kind) || place->scope[0] != '\0' || owner->container_id[0] != '\0')
         return;
     set_container(owner,
                   place->outer_container_id[0] ? place->outer_container_id : place->container_id);
@@ -83,6 +83,10 @@ void owner_find(const struct cgroup_place *place, uint32_t uid, struct workload_
         own_by_pod(place, ret_owner);
     } else if (place->holder == CGROUP_SLURM) {
         own_by_holder(place, WORKLOAD_SLURM, place->job, ret_owner);
+    } else if (place->holder == CGROUP_LSF) {
+        own_by_holder(place, WORKLOAD_LSF, place->job, ret_owner);
+    } else if (place->holder == CGROUP_PBS) {
+        own_by_holder(place, WORKLOAD_PBS, place->job, ret_owner);
     } else if (place->holder == CGROUP_VM) {
         own_by_holder(place, WORKLOAD_VM, place->machine, ret_owner);
     } else if (place->kind == CGROUP_CONTAINER) {

@@ -169,14 +169,15 @@ static void find_owner(struct process_table *table, int process_fd, struct span 
     process->text->outside = process->outside;
 }
 
-/* A job's user is nowhere else. Root is not believed at once: it may be Slurm's own process. */
+/* A job's user is nowhere else. Root is not believed at once: it may be the scheduler's own
+ * process. */
 static void find_user_of_job(struct process_table *table, int process_fd,
                              const struct process *process)
 {
     struct process_table_owner *job = &process->owner->view;
     uint32_t uid;
 
-    if (job->owner.kind != WORKLOAD_SLURM || (job->uid != OWNER_UID_UNKNOWN && job->uid != 0))
+    if (!workload_is_job(job->owner.kind) || (job->uid != OWNER_UID_UNKNOWN && job->uid != 0))
         return;
     uid = read_uid(table, process_fd);
     if (uid == OWNER_UID_UNKNOWN)

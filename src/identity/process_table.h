@@ -24,7 +24,7 @@ struct process_table;
 struct process_table_owner {
     struct workload_owner owner; /* container and pod as its first process had them */
     uint32_t pid;                /* of one of its processes */
-    uint32_t uid;                /* of a Slurm job's processes; UINT32_MAX: not read */
+    uint32_t uid;                /* of a batch job's processes; UINT32_MAX: not read */
     uint32_t count;              /* processes */
 };
 

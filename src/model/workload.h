@@ -7,7 +7,9 @@ enum workload_kind {
     WORKLOAD_PROCESS,   /* nothing is known but the pid */
     WORKLOAD_POD,       /* a container of a Kubernetes pod */
     WORKLOAD_CONTAINER, /* a container that belongs to no pod and no job */
-    WORKLOAD_SLURM,     /* a job, on this node */
+    WORKLOAD_SLURM,     /* a job, on this node; likewise of the next two */
+    WORKLOAD_LSF,
+    WORKLOAD_PBS,
     WORKLOAD_VM,
     WORKLOAD_LXC,
     WORKLOAD_NSPAWN,
@@ -21,6 +23,12 @@ enum workload_kind {
 
 /* The words of the label `kind`. */
 extern const char *const workload_words[WORKLOAD_KINDS];
+
+/* Of a batch scheduler. */
+static inline bool workload_is_job(enum workload_kind kind)
+{
+    return kind == WORKLOAD_SLURM || kind == WORKLOAD_LSF || kind == WORKLOAD_PBS;
+}
 
 enum {
     WORKLOAD_ID_BYTES = 512,       /* a scope and a name of at most 255 bytes each */

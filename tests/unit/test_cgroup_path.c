@@ -73,6 +73,57 @@ static const struct cgroup_row forged_rows[] = {
      "container docker cid=" C1 " job=7 step=0 uid=1000 holder=slurm"},
     {65, "/system.slice/slurmstepd.scope/job_7/step_0/user/task_1/docker/" C1,
      "container docker cid=" C1 " job=7 step=0 task=1 unit=slurmstepd.scope holder=slurm"},
+
+    /* Of LSF and PBS it is not known what a job may make. */
+    {66, "/lsf/c1/job.7.35464.1775318445/pbs_jobs.service/jobs/8.s", "pbs pbs job=8.s scope=lsf:7"},
+    {67, "/lsf/c1/job.7.35464.1775318445/job.8.1.2", "lsf lsf job=7"},
+    {68, "/pbs_jobs.service/jobid/7.s/lsf/c1/job.8.1.2",
+     "lsf lsf job=8 unit=pbs_jobs.service scope=pbs:7.s"},
+    {69, "/pbs_jobs.service/jobid/7.s/docker/" C1,
+     "container docker cid=" C1 " job=7.s unit=pbs_jobs.service holder=pbs"},
+    {70, USER_1000 "/pbs_jobs.service/jobid/123.server",
+     "pbs pbs job=123.server unit=user@1000.service uid=1000 scope=1000"},
+    {71, USER_1000 "/jobid/123.server", "user unit=user@1000.service uid=1000"},
+    {72, "/docker/" C1 "/lsf/c1/job.7.1.2", "lsf lsf cid=" C1 " job=7 scope=" C1},
+    {73, "/lxc/pbspro/7.s", "lxc lxc machine=pbspro"},
+    {74, "/lxc/lsf/c1/job.7.1.2", "lxc lxc machine=lsf"},
+};
+
+/* The schedulers whose paths are not in the reference. */
+static const struct cgroup_row scheduler_rows[] = {
+    {1, "/lsf/cluster1/job.1009249.35464.1775318445", "lsf lsf job=1009249"},
+    {2, "/lsf/cluster1/job.1009249[3].35464.1775318445/inner", "lsf lsf job=1009249[3]"},
+    {3, "/lsf/cluster1", "other"},
+    {4, "/lsf/job.7.1.2", "other"}, /* the cluster is missing */
+    {5, "/lsf/c1/x/job.7.1.2", "other"},
+    {6, "/c1/job.7.1.2", "other"},
+    {7, "/lsf/c1/job.7", "other"},
+    {8, "/lsf/c1/job.7.1", "other"},
+    {9, "/lsf/c1/job.7.1.2.3", "other"},
+    {10, "/lsf/c1/job.7x.1.2", "other"},
+    {11, "/lsf/c1/job.7[].1.2", "other"},
+    {12, "/lsf/c1/job.7[1.1.2", "other"},
+    {13, "/lsf/c1/job.[1].1.2", "other"},
+
+    {20, "/pbs_jobs.service/jobid/12345.gadi-pbs",
+     "pbs pbs job=12345.gadi-pbs unit=pbs_jobs.service"},
+    {21, "/pbs_jobs.service/jobs/12345[7].pbs.example.org/inner",
+     "pbs pbs job=12345[7].pbs.example.org unit=pbs_jobs.service"},
+    {22, "/pbs.service/jobid/7.s", "pbs pbs job=7.s unit=pbs.service"},
+    {23, "/pbspro.service/jobid/7.s", "pbs pbs job=7.s unit=pbspro.service"},
+    {24, "/pbspro/7.s", "pbs pbs job=7.s"},
+    {25, "/pbspro.slice/pbspro-7\\x5b3\\x5d.my\\x2dserver.slice", "pbs pbs job=7[3].my-server"},
+    {26, "/pbs_jobs.service/jobid", "unit unit=pbs_jobs.service"},
+    {27, "/pbs_jobs.service/other/7.s", "unit unit=pbs_jobs.service"},
+    {28, "/pbs_jobs.service/7.s", "unit unit=pbs_jobs.service"},
+    {29, "/web.service/jobid/7.s", "unit unit=web.service"},
+    {30, "/pbs_jobs.service/jobid/7", "unit unit=pbs_jobs.service"},
+    {31, "/pbs_jobs.service/jobid/7.", "unit unit=pbs_jobs.service"},
+    {32, "/pbs_jobs.service/jobid/7[].s", "unit unit=pbs_jobs.service"},
+    {33, "/pbs_jobs.service/jobid/x.s", "unit unit=pbs_jobs.service"},
+    {34, "/pbs_jobs.service/jobid/7.s s", "unit unit=pbs_jobs.service"},
+    {35, "/pbspro.slice/pbspro-7.s", "other"},
+    {36, "/pbspro.slice/7.s", "other"},
 };
 
 static const struct cgroup_row almost_rows[] = {
@@ -130,6 +181,8 @@ static const char *const kinds[] = {
     [CGROUP_NSPAWN] = "nspawn",
     [CGROUP_LXC] = "lxc",
     [CGROUP_VM] = "vm",
+    [CGROUP_LSF] = "lsf",
+    [CGROUP_PBS] = "pbs",
     [CGROUP_SLURM] = "slurm",
     [CGROUP_CONTAINER] = "container",
     [CGROUP_POD] = "pod",
@@ -146,8 +199,7 @@ static const char *describe(const struct cgroup_place *place, char text[2048])
         {"job", place->job},         {"step", place->step}, {"task", place->task},
         {"machine", place->machine}, {"unit", place->unit}, {"parent", place->parent},
     };
-    bool holds = place->kind == CGROUP_POD || place->kind == CGROUP_SLURM ||
-                 place->kind == CGROUP_VM || place->kind == CGROUP_MONITOR;
+    bool holds = place->kind == place->holder || place->kind == CGROUP_MONITOR;
     FILE *out = fmemopen(text, 2048, "w");
 
     assert_non_null(out);
@@ -192,6 +244,28 @@ static void every_path_of_the_reference_is_read(void **state)
     (void)state;
     assert_int_equal(ARRAY_SIZE(cgroup_rows), 90);
     check_rows(cgroup_rows, ARRAY_SIZE(cgroup_rows));
+}
+
+static void the_jobs_of_lsf_and_pbs_are_where_these_put_them(void **state)
+{
+    (void)state;
+    check_rows(scheduler_rows, ARRAY_SIZE(scheduler_rows));
+}
+
+static void a_server_whose_name_is_too_long_is_not_cut_to_another(void **state)
+{
+    char path[512] = "/pbs_jobs.service/jobid/7.";
+    struct cgroup_place place;
+    size_t len = strlen(path);
+
+    (void)state;
+    memset(path + len, 's', CGROUP_JOB_BYTES - 3); /* "7." and a NUL take the rest */
+    cgroup_path_parse(span_of(path), &place);
+    assert_int_equal(place.kind, CGROUP_PBS);
+    assert_string_equal(place.job, path + len - strlen("7."));
+    path[strlen(path)] = 's';
+    cgroup_path_parse(span_of(path), &place);
+    assert_int_equal(place.kind, CGROUP_UNIT);
 }
 
 static void what_strangers_name_is_in_their_own_scope(void **state)
@@ -276,6 +350,7 @@ static void every_line_is_read_and_the_best_one_counts(void **state)
 
 static void a_job_on_one_line_holds_the_container_on_another(void **state)
 {
+    static const char pbs[] = "3:memory:/docker/" C1 "\n2:cpu:/pbs_jobs.service/jobid/7.s\n";
     static const char file[] = "3:memory:/docker/" C1 "\n"
                                "2:cpu:/slurm/uid_1000/job_7/step_0\n"
                                "1:freezer:/slurm/uid_1000/job_7\n";
@@ -283,6 +358,7 @@ static void a_job_on_one_line_holds_the_container_on_another(void **state)
     (void)state;
     check_file(file, sizeof(file) - 1,
                "container docker cid=" C1 " job=7 step=0 uid=1000 holder=slurm", 0);
+    check_file(pbs, sizeof(pbs) - 1, "container docker cid=" C1 " job=7.s holder=pbs", 0);
 }
 
 static void a_line_that_strangers_name_does_not_count_against_a_trusted_one(void **state)
@@ -293,6 +369,11 @@ static void a_line_that_strangers_name_does_not_count_against_a_trusted_one(void
         /* A user who was given a part of one hierarchy would leave the job. */
         {"2:memory:/slurm/uid_1000/job_7\n1:name=systemd:" USER_1000 "/kubepods/pod" U1 "/" C2 "\n",
          "slurm slurm job=7 uid=1000"},
+        {"4:freezer:/lsf/c1/job.7[2].1.2\n2:memory:/lsf/c1/job.7[2].1.2\n1:name=systemd:" USER_1000
+         "/slurm/uid_0/job_8\n",
+         "lsf lsf job=7[2]"},
+        {"2:memory:/pbs_jobs.service/jobid/7.s\n1:name=systemd:" USER_1000 "/docker/" C2 "\n0::/\n",
+         "pbs pbs job=7.s unit=pbs_jobs.service"},
         {"2:memory:/docker/" C1 "\n1:name=systemd:" USER_1000 "/kubepods/pod" U1 "/" C2 "\n",
          "container docker cid=" C1},
         {"2:memory:/lxc.payload.a\n1:name=systemd:" USER_1000 "/docker/" C2 "\n",
@@ -387,6 +468,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_path_of_the_reference_is_read),
+        cmocka_unit_test(the_jobs_of_lsf_and_pbs_are_where_these_put_them),
+        cmocka_unit_test(a_server_whose_name_is_too_long_is_not_cut_to_another),
         cmocka_unit_test(what_strangers_name_is_in_their_own_scope),
         cmocka_unit_test(what_is_almost_an_id_is_none),
         cmocka_unit_test(every_line_is_read_and_the_best_one_counts),

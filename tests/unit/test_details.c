@@ -12,8 +12,8 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "identity/details.h"
+#include "identity/job.h"
 #include "identity/passwd.h"
-#include "identity/slurm.h"
 #include "identity/vm.h"
 
 #define UUID "c5b0a1de-0000-4000-8000-00000000beef"
@@ -38,21 +38,38 @@ static void a_job_is_described_by_its_environment(void **state)
         {{"", 0}, "", "", ""},
     };
     static char longest[300] = "SLURM_JOB_NAME=";
-    struct slurm_job job;
+    struct job job;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        slurm_parse_environ(cases[i].environment, &job);
+        job_parse_environ(WORKLOAD_SLURM, cases[i].environment, &job);
         assert_string_equal(job.id, cases[i].id);
         assert_string_equal(job.name, cases[i].name);
         assert_string_equal(job.account, cases[i].account);
     }
     memset(longest + strlen(longest), 'x', 256); /* one byte too many: none, not a shorter one */
-    slurm_parse_environ(span_of(longest), &job);
+    job_parse_environ(WORKLOAD_SLURM, span_of(longest), &job);
     assert_string_equal(job.name, "");
     longest[strlen(longest) - 1] = '\0';
-    slurm_parse_environ(span_of(longest), &job);
+    job_parse_environ(WORKLOAD_SLURM, span_of(longest), &job);
     assert_int_equal(strlen(job.name), 255);
+}
+
+static void a_job_is_described_by_the_variables_of_its_own_scheduler(void **state)
+{
+    static const char environment[] = "LSB_JOBID=7\0LSB_JOBNAME=a[1-9]\0LSB_PROJECT_NAME=p\0"
+                                      "PBS_JOBID=8.s\0PBS_JOBNAME=b\0PBS_ACCOUNT=q\0SLURM_JOB_ID=9";
+    struct job job;
+
+    (void)state;
+    job_parse_environ(WORKLOAD_LSF, BYTES(environment), &job);
+    assert_string_equal(job.id, ""); /* the cgroup has it */
+    assert_string_equal(job.name, "a[1-9]");
+    assert_string_equal(job.account, "p");
+    job_parse_environ(WORKLOAD_PBS, BYTES(environment), &job);
+    assert_string_equal(job.id, "");
+    assert_string_equal(job.name, "b");
+    assert_string_equal(job.account, "q");
 }
 
 static void a_virtual_machine_is_described_by_its_command_line(void **state)
@@ -192,6 +209,31 @@ static void a_job_that_slurm_calls_otherwise_has_its_number_from_the_environment
     remove_machine(&machine);
 }
 
+static void a_job_of_pbs_has_its_id_from_the_cgroup_alone(void **state)
+{
+    static const char environment[] = "PBS_JOBID=999.s\0PBS_JOBNAME=train\0PBS_ACCOUNT=a";
+    struct machine machine = new_machine("0::/pbs_jobs.service/jobs/7[3].s\n");
+    struct workload_owner owner = {.kind = WORKLOAD_PBS, .id = "7[3].s"};
+    struct details details;
+
+    (void)state;
+    put(&machine, "7/environ", environment, sizeof(environment));
+    assert_int_equal(details_read(&machine.host, 7, &owner, &details), 0);
+    assert_string_equal(details.user, "alice");
+    assert_string_equal(details.job_id, "7[3].s");
+    assert_false(details.job_id_unverified);
+    assert_string_equal(details.job_name, "train");
+    assert_string_equal(details.account, "a");
+    details_done(&details);
+
+    put(&machine, "7/cgroup", "0::/lxc.payload.a/pbs_jobs.service/jobs/8.s\n", 44);
+    owner = (struct workload_owner){.kind = WORKLOAD_PBS, .id = "lxc:a/8.s"};
+    assert_int_equal(details_read(&machine.host, 7, &owner, &details), 0);
+    assert_null(details.job_id); /* who named it is in that machine */
+    details_done(&details);
+    remove_machine(&machine);
+}
+
 static void a_process_that_belongs_to_another_by_now_is_not_read(void **state)
 {
     struct machine machine = new_machine("4:memory:/slurm/uid_1000/job_212/step_0\n0::/\n");
@@ -264,10 +306,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_is_described_by_its_environment),
+        cmocka_unit_test(a_job_is_described_by_the_variables_of_its_own_scheduler),
         cmocka_unit_test(a_virtual_machine_is_described_by_its_command_line),
         cmocka_unit_test(users_have_the_names_of_the_passwd_file),
         cmocka_unit_test(a_job_has_its_user_by_uid_and_the_rest_from_its_environment),
         cmocka_unit_test(a_job_that_slurm_calls_otherwise_has_its_number_from_the_environment),
+        cmocka_unit_test(a_job_of_pbs_has_its_id_from_the_cgroup_alone),
         cmocka_unit_test(a_process_that_belongs_to_another_by_now_is_not_read),
         cmocka_unit_test(a_vm_has_its_uuid_and_a_user_its_name),
         cmocka_unit_test(the_store_keeps_what_came_first_until_nobody_uses_it),

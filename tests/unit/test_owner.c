@@ -18,6 +18,8 @@ static const char *describe(const struct workload_owner *owner, char *text, size
         [WORKLOAD_POD] = "pod",
         [WORKLOAD_CONTAINER] = "container",
         [WORKLOAD_SLURM] = "slurm",
+        [WORKLOAD_LSF] = "lsf",
+        [WORKLOAD_PBS] = "pbs",
         [WORKLOAD_VM] = "vm",
         [WORKLOAD_LXC] = "lxc",
         [WORKLOAD_NSPAWN] = "nspawn",
@@ -52,6 +54,8 @@ static void the_innermost_pod_job_or_vm_pays_else_the_container_else_what_the_ho
         {"/slurm/uid_1000/job_211/step_0/task_3", 1000, "slurm 211"},
         {"/system.slice/slurmstepd.scope/s09NKSR4923V05/step_0/user/task_0", 1000,
          "slurm s09NKSR4923V05"},
+        {"/lsf/cluster1/job.1009249[3].35464.1775318445", 1000, "lsf 1009249[3]"},
+        {"/pbs_jobs.service/jobid/12345[7].server", 1000, "pbs 12345[7].server"},
         {"/qemu.slice/100.scope", 0, "vm 100"},
         {"/lxc.payload.web01/system.slice/nginx.service", 0, "lxc web01"},
         {"/machine.slice/machine-web.scope/payload", 0, "nspawn web"},
@@ -65,6 +69,7 @@ static void the_innermost_pod_job_or_vm_pays_else_the_container_else_what_the_ho
         {SLURM_STEP "/user/task_0/docker/" C1, 1000, "slurm 211 container=" C1},
         {SLURM_STEP "/user/task_0/docker/" C1 "/docker/" C2, 1000, "slurm 211 container=" C1},
         {"/slurm/uid_1000/job_7/step_0/docker/" C1, 1000, "slurm 7 claim=" C1},
+        {"/lsf/c1/job.7.1.2/docker/" C1, 1000, "lsf 7 claim=" C1},
         {"/qemu.slice/100.scope/docker/" C1, 0, "vm 100 container=" C1},
         {"2:memory:/docker/" C1 "\n1:cpu:/slurm/uid_1000/job_7\n", 0, "slurm 7 container=" C1},
 
@@ -86,6 +91,8 @@ static void the_innermost_pod_job_or_vm_pays_else_the_container_else_what_the_ho
         {USER_1000 "/user.slice/libpod-" C3 ".scope/container", 1000, "container 1000/" C3},
         {USER_1000 "/slurm/uid_0/job_7/step_0/task_0", 1000, "slurm 1000/7"},
         {USER_1000 "/machine.slice/machine-qemu\\x2d2\\x2dweb.scope", 1000, "vm 1000/web"},
+        {USER_1000 "/pbs_jobs.service/jobid/123.server", 1000, "pbs 1000/123.server"},
+        {"/pbs_jobs.service/jobid/7.s/pbs_jobs.service/jobid/8.s", 1000, "pbs pbs:7.s/8.s"},
         {USER_1000 "/lxc.payload.web", 1000, "lxc 1000/web"},
         {USER_1000 "/machine.slice/machine-web.scope", 1000, "nspawn 1000/web"},
 
@@ -143,6 +150,8 @@ static void nothing_gets_out_of_a_scope_whatever_it_is_named(void **state)
         {"/lxc/slurm", WORKLOAD_LXC, "slurm", "lxc:slurm/"},
         {"/machine.slice/machine-web.scope/payload", WORKLOAD_NSPAWN, "web", "nspawn:web/"},
         {"/slurm/uid_1000/job_7/step_0", WORKLOAD_SLURM, "7", "slurm:7/"},
+        {"/lsf/c1/job.7.1.2", WORKLOAD_LSF, "7", "lsf:7/"},
+        {"/pbs_jobs.service/jobs/7.s", WORKLOAD_PBS, "7.s", "pbs:7.s/"},
     };
 
     (void)state;
