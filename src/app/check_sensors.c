@@ -37,11 +37,12 @@ static void check_meter(struct report *report, const struct host *host,
                    r == -EACCES ? strerror(-r) : "no usable value");
 }
 
-void check_hwmon(struct report *report, const struct host *host)
+void check_hwmon(struct report *report, const struct host *host,
+                 const struct source_switches *switches)
 {
     struct hwmon_scan scan;
 
-    hwmon_scan(host, &scan);
+    hwmon_scan(host, switches, &scan);
     for (size_t i = 0; i < scan.count; i++)
         check_meter(report, host, &scan.found[i]);
     if (scan.repeated > 0)
@@ -74,7 +75,8 @@ static void check_counter(struct report *report, enum cray_file file,
                    file == CRAY_POWER ? "W" : "J");
 }
 
-void check_cray(struct report *report, const struct host *host)
+void check_cray(struct report *report, const struct host *host,
+                const struct source_switches *switches)
 {
     struct cray_counters counters;
     struct cray_value values[CRAY_FILES] = {0};
@@ -94,9 +96,9 @@ void check_cray(struct report *report, const struct host *host)
     check_counter(report, CRAY_POWER, &values[CRAY_POWER], false);
     check_counter(report, CRAY_ENERGY, &values[CRAY_ENERGY], false);
     check_counter(report, CRAY_CPU_ENERGY, &values[CRAY_CPU_ENERGY],
-                  overlap_rapl_measures(host, METER_PACKAGE));
+                  overlap_rapl_measures(host, switches, METER_PACKAGE));
     check_counter(report, CRAY_MEMORY_ENERGY, &values[CRAY_MEMORY_ENERGY],
-                  overlap_rapl_measures(host, METER_DRAM));
+                  overlap_rapl_measures(host, switches, METER_DRAM));
 }
 
 void check_resctrl(struct report *report, const struct host *host)

@@ -4,12 +4,15 @@
 
 #include "app/report.h"
 #include "model/host.h"
+#include "sources/switches.h"
 
 /* Reads each of them once, as long as that takes. */
-void check_hwmon(struct report *report, const struct host *host);
+void check_hwmon(struct report *report, const struct host *host,
+                 const struct source_switches *switches);
 
 /* Says nothing on a machine that is not a Cray. */
-void check_cray(struct report *report, const struct host *host);
+void check_cray(struct report *report, const struct host *host,
+                const struct source_switches *switches);
 
 /* Says nothing on a machine where resctrl is not mounted, or cannot count. */
 void check_resctrl(struct report *report, const struct host *host);

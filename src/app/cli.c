@@ -9,8 +9,9 @@
 #include "core/macros.h"
 
 enum {
-    SERVE_GROUPS = 1 << OPTIONS_BOOKS | 1 << OPTIONS_NODE | 1 << OPTIONS_METRICS |
-                   1 << OPTIONS_SERVING | 1 << OPTIONS_LOGGING | 1 << OPTIONS_GENERAL,
+    SERVE_GROUPS = 1 << OPTIONS_BOOKS | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
+                   1 << OPTIONS_METRICS | 1 << OPTIONS_SERVING | 1 << OPTIONS_LOGGING |
+                   1 << OPTIONS_GENERAL,
 };
 
 const struct cli_command cli_commands[] = {
@@ -35,14 +36,15 @@ const struct cli_command cli_commands[] = {
      .help = "record what this node's meters show, for replay",
      .examples = "  wattribute record -o node.trace.gz\n"
                  "  wattribute record -o node.trace.gz --duration=10m\n",
-     .groups =
-         1 << OPTIONS_RECORDING | 1 << OPTIONS_NODE | 1 << OPTIONS_LOGGING | 1 << OPTIONS_GENERAL},
+     .groups = 1 << OPTIONS_RECORDING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
+               1 << OPTIONS_LOGGING | 1 << OPTIONS_GENERAL},
     {.verb = CLI_CHECK,
      .name = "check",
      .help = "what this node offers, what is missing and how to enable it",
      .examples = "  wattribute check\n"
                  "  wattribute check --json\n",
-     .groups = 1 << OPTIONS_CHECKING | 1 << OPTIONS_NODE | 1 << OPTIONS_GENERAL},
+     .groups =
+         1 << OPTIONS_CHECKING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES | 1 << OPTIONS_GENERAL},
     {.verb = CLI_FRONT, .name = "front", .hidden = true},
 };
 const size_t cli_command_count = ARRAY_SIZE(cli_commands);
@@ -62,11 +64,21 @@ struct argument {
 
 static int unknown_flag(const struct cli_command *command, struct span name, struct error *err)
 {
-    const char *near = options_suggest(name, command->groups);
+    struct span positive = name;
+    const char *no = span_strip_prefix(&positive, "no-") ? "no-" : "";
+    const char *near = options_suggest(positive, command->groups);
 
-    return error_set(err, -EINVAL, "unknown flag --%.*s%s%s%s; see 'wattribute %s --help'",
+    return error_set(err, -EINVAL, "unknown flag --%.*s%s%s%s%s; see 'wattribute %s --help'",
                      (int)MIN(name.len, (size_t)80), name.data, near ? " (did you mean --" : "",
-                     near ? near : "", near ? "?)" : "", command->name);
+                     near ? no : "", near ? near : "", near ? "?)" : "", command->name);
+}
+
+/* "no-collector.rapl": the switch that it turns off, or NULL. */
+static const struct options_flag *find_negated(struct span name)
+{
+    const struct options_flag *flag = span_strip_prefix(&name, "no-") ? options_find(name) : NULL;
+
+    return flag && !flag->placeholder ? flag : NULL;
 }
 
 static int read_flag(struct arguments *arguments, const char *text, struct argument *ret,
@@ -77,15 +89,25 @@ static int read_flag(struct arguments *arguments, const char *text, struct argum
     struct span rest = span_of(text + (text[1] == '-' ? 2 : 1));
     bool has_value = memchr(rest.data, '=', rest.len) != NULL;
     struct argument argument = {.name = span_cut(&rest, '=')};
+    bool negated = false;
 
     argument.flag = options_find(argument.name);
+    if (!argument.flag) {
+        argument.flag = find_negated(argument.name);
+        negated = argument.flag != NULL;
+    }
     if (!argument.flag)
         return unknown_flag(command, argument.name, err);
     if (!(command->groups & 1U << argument.flag->group))
         return error_set(err, -EINVAL,
                          "--%s does not concern '%s': leave it out; see 'wattribute %s --help'",
                          argument.flag->names[0], command->name, command->name);
-    if (has_value)
+    if (negated && has_value)
+        return error_set(err, -EINVAL, "--%.*s takes no value: leave it out, or write --%s=true",
+                         (int)argument.name.len, argument.name.data, argument.flag->names[0]);
+    if (negated)
+        argument.value = "false";
+    else if (has_value)
         argument.value = rest.data;
     else if (!argument.flag->placeholder)
         argument.value = "true";

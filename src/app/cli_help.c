@@ -9,6 +9,7 @@ static const char *const group_titles[OPTIONS_GROUP_COUNT] = {
     [OPTIONS_METRICS] = "Metrics",     [OPTIONS_SERVING] = "Serving",
     [OPTIONS_LOGGING] = "Logging",     [OPTIONS_GENERAL] = "General",
     [OPTIONS_RECORDING] = "Recording", [OPTIONS_CHECKING] = "Checking",
+    [OPTIONS_SOURCES] = "Sources",
 };
 
 static void put_blanks(struct buffer *out, size_t count)
@@ -160,7 +161,8 @@ void cli_help(enum cli_verb verb, struct buffer *out)
         put_usage(out, command);
         groups |= command->groups;
     }
-    buffer_str(out, "\nDurations are written as in Go: 250ms, 10s, 1h30m.\n");
+    buffer_str(out, "\nDurations are written as in Go: 250ms, 10s, 1h30m. "
+                    "Switches are set by --switch, --switch=false\nor --no-switch.\n");
     put_flags(out, groups);
     put_environment(out, groups);
     buffer_str(out, "\nExamples:\n");

@@ -15,6 +15,7 @@
 #include "app/bodies.h"
 #include "app/cgroup_verdict.h"
 #include "app/channel.h"
+#include "app/collectors.h"
 #include "app/runtime_log.h"
 #include "app/self.h"
 #include "app/source_set.h"
@@ -44,6 +45,7 @@ struct collector {
     const struct host *host;
     const struct clock *clock;
     int epoll_fd, signal_fd, wake_fd;
+    struct source_switches switches;
     struct source_set sources;
     struct process_events *events; /* NULL: not permitted, or not wanted */
     struct identity *identity;     /* NULL in a replay: its processes are not of this node */
@@ -440,9 +442,12 @@ static int open_loop(struct collector *collector, struct error *err)
 
 void collector_run(struct collector *collector)
 {
+    char off[256];
+
     if (!source_set_has_meter(&collector->sources))
         log_warn("no energy meter was found on this node: nobody's joules are served "
-                 "('wattribute check' says what is missing)");
+                 "('wattribute check' says what is missing)",
+                 "switched_off", collectors_list_off(&collector->switches, off, sizeof(off)));
     loop(collector);
     finish(collector);
 }
@@ -545,6 +550,7 @@ int collector_open(const struct collector_options *options, struct collector **r
         r = pipeline_new(&pipeline_options, &collector->pipeline);
     if (r == -ENOMEM)
         error_format(err, "out of memory");
+    collectors_read(options->options, &collector->switches);
     source_set_init(&collector->sources,
                     &(struct source_context){
                         .host = options->host,
@@ -552,6 +558,7 @@ int collector_open(const struct collector_options *options, struct collector **r
                         .interval_us = options->options->sample_interval_us,
                         .replay_path = options->options->replay_path,
                         .nvml_library = "libnvidia-ml.so.1",
+                        .switches = &collector->switches,
                         .recall = recall,
                         .recall_context = collector->events,
                         .judge_cgroup = cgroup_verdict_find,

@@ -88,6 +88,11 @@ static_assert(sizeof(enum log_format) == sizeof(unsigned), "words are stored as 
     .set = setter_word, .describe = setter_describe_words, AT(field), .words = (list)
 #define PATH(field)   .set = setter_text, AT(field), .max = PATH_MAX - 1
 #define SWITCH(field) .set = setter_switch, AT(field)
+#define COLLECTOR(source, what)                                                                    \
+    {                                                                                              \
+        .names = {"collector." #source}, .fallback = "true", .help = "read " what,                 \
+        .group = OPTIONS_SOURCES, SWITCH(collectors.source)                                        \
+    }
 #define SOCKET(field) .set = setter_socket_path, AT(field), .max = SETTER_SOCKET_PATH_MAX
 
 const struct options_flag options_flags[] = {
@@ -210,6 +215,13 @@ const struct options_flag options_flags[] = {
      .help = "serve a recorded trace in real time, looped, instead of this node",
      .group = OPTIONS_SERVING,
      PATH(replay_path)},
+
+    COLLECTOR(nvml, "NVIDIA's GPUs"),
+    COLLECTOR(rapl, "the energy counters of processors"),
+    COLLECTOR(hwmon, "the power sensors of the board, and of NVIDIA Grace"),
+    COLLECTOR(cray, "the counters of a Cray's blade"),
+    COLLECTOR(ipmi, "the node's power from its BMC"),
+    COLLECTOR(cgroups, "what workloads do; without it only GPUs' energy has owners"),
 
     {.names = {"metric-prefix"},
      .placeholder = "PREFIX",

@@ -16,10 +16,15 @@
 #include "core/span.h"
 #include "model/policy.h"
 
-enum { OPTIONS_LISTEN_MAX = 16, OPTIONS_FLAG_MAX = 48 };
+enum { OPTIONS_LISTEN_MAX = 16, OPTIONS_FLAG_MAX = 64 };
 
 /* Where a value came from, lowest precedence first. */
 enum options_source { OPTIONS_DEFAULT, OPTIONS_ENVIRONMENT, OPTIONS_CONFIG, OPTIONS_COMMAND_LINE };
+
+/* What may be read: a switch for each source, by its name. */
+struct options_collectors {
+    bool nvml, rapl, hwmon, cray, ipmi, cgroups;
+};
 
 struct options {
     uint64_t sample_interval_us;
@@ -32,6 +37,7 @@ struct options {
     const char *web_config_path; /* NULL: plain HTTP, and everybody may ask */
     enum log_level log_level;
     enum log_format log_format;
+    struct options_collectors collectors;
     const char *procfs_path, *sysfs_path, *rootfs_path;
     enum idle_policy idle_policy;
     enum rest_policy rest_policy;
@@ -62,6 +68,7 @@ struct options {
 enum options_group {
     OPTIONS_BOOKS,
     OPTIONS_NODE,
+    OPTIONS_SOURCES,
     OPTIONS_METRICS,
     OPTIONS_SERVING,
     OPTIONS_LOGGING,

@@ -34,6 +34,8 @@ void source_set_init(struct source_set *set, const struct source_context *contex
     *set = (struct source_set){.context = *context, .wake_fd = wake_fd, .retry_us = retry_us};
     set->context.add_unit = add_unit;
     set->context.owner = set;
+    for (size_t i = 0; i < SOURCE_SET_TABLE_MAX && source_table[i]; i++)
+        set->table[i].off = source_is_off(context->switches, source_table[i]->name);
     pthread_mutex_init(&set->lock, NULL);
 }
 
@@ -108,7 +110,7 @@ int source_set_open_due(struct source_set *set, uint64_t now_us, struct error *e
         struct error why = {""};
         int r;
 
-        if (set->table[i].opened || now_us < set->table[i].due_us)
+        if (set->table[i].off || set->table[i].opened || now_us < set->table[i].due_us)
             continue;
         set->table[i].due_us = now_us + set->retry_us;
         r = open_one(set, i, &why);
@@ -139,7 +141,7 @@ uint64_t source_set_next_due_us(const struct source_set *set)
     uint64_t due_us = UINT64_MAX;
 
     for (size_t i = 0; i < SOURCE_SET_TABLE_MAX && source_table[i]; i++)
-        if (!set->table[i].opened)
+        if (!set->table[i].off && !set->table[i].opened)
             due_us = MIN(due_us, set->table[i].due_us);
     return due_us;
 }

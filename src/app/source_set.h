@@ -28,6 +28,7 @@ struct source_set {
     } runners[SOURCE_SET_RUNNERS_MAX];
     size_t runner_count;
     struct {
+        bool off; /* by the user */
         bool opened;
         bool complained;
         uint64_t due_us; /* when to look for it again */
@@ -38,7 +39,7 @@ struct source_set {
     size_t found_count;
 };
 
-/* The context's strings and host must outlive it. Batches wake `wake_fd`. */
+/* The context's strings, switches and host must outlive it. Batches wake `wake_fd`. */
 void source_set_init(struct source_set *set, const struct source_context *context, int wake_fd,
                      uint64_t retry_us);
 

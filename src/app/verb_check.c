@@ -10,6 +10,7 @@
 #include "app/check_ipmi.h"
 #include "app/check_rapl.h"
 #include "app/check_sensors.h"
+#include "app/collectors.h"
 #include "app/report.h"
 #include "core/macros.h"
 #include "model/host.h"
@@ -144,11 +145,40 @@ static void check_processes(struct report *report, const struct host *host)
     arena_done(&arena);
 }
 
+static bool is_on(struct report *report, const struct source_switches *switches, const char *source)
+{
+    bool is_off = source_is_off(switches, source);
+
+    if (is_off)
+        report_add(report, source, VERDICT_LIMITED,
+                   "to read it, leave out --collector.NAME=false and --no-collector.NAME",
+                   "switched off by --collector.%s", source);
+    return !is_off;
+}
+
+static void check_sources(struct report *report, const struct host *host,
+                          const struct source_switches *switches)
+{
+    if (is_on(report, switches, "nvml"))
+        check_nvml(report);
+    if (is_on(report, switches, "rapl"))
+        check_rapl(report, host);
+    if (is_on(report, switches, "hwmon"))
+        check_hwmon(report, host, switches);
+    if (is_on(report, switches, "cray"))
+        check_cray(report, host, switches);
+    if (is_on(report, switches, "ipmi"))
+        check_ipmi(report, host);
+    if (is_on(report, switches, "cgroups"))
+        check_resctrl(report, host);
+}
+
 int verb_check(const struct cli *cli)
 {
     const struct options *options = &cli->options;
     _cleanup_free_ struct report *report = calloc(1, sizeof(*report));
     struct host host = {-1, -1, -1, NULL};
+    struct source_switches switches;
     struct error err = {"out of memory"};
     struct buffer text;
     int status;
@@ -158,12 +188,8 @@ int verb_check(const struct cli *cli)
         verb_complain(&err);
         return EXIT_USAGE;
     }
-    check_nvml(report);
-    check_rapl(report, &host);
-    check_hwmon(report, &host);
-    check_cray(report, &host);
-    check_resctrl(report, &host);
-    check_ipmi(report, &host);
+    collectors_read(options, &switches);
+    check_sources(report, &host, &switches);
     check_processes(report, &host);
     check_identity(report, &host, options);
     buffer_init(&text, TEXT_CAP_BYTES);

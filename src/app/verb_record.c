@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "app/cgroup_verdict.h"
+#include "app/collectors.h"
 #include "app/source_set.h"
 #include "attribution/pipeline.h"
 #include "core/gzip.h"
@@ -129,6 +130,7 @@ int verb_record(const struct cli *cli)
     const struct options *options = &cli->options;
     const struct pipeline_options books = verb_pipeline_options(options, true);
     struct recording recording = {0};
+    struct source_switches switches;
     struct source_set sources;
     struct host host = {-1, -1, -1, NULL};
     _cleanup_close_ int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -145,6 +147,7 @@ int verb_record(const struct cli *cli)
         r = pipeline_new(&books, &recording.pipeline);
     if (r == 0)
         r = open_output(options->output_path, &recording, &err);
+    collectors_read(options, &switches);
     source_set_init(&sources,
                     &(struct source_context){
                         .host = &host,
@@ -152,6 +155,7 @@ int verb_record(const struct cli *cli)
                         .interval_us = options->sample_interval_us,
                         .nvml_library = "libnvidia-ml.so.1",
                         .judge_cgroup = cgroup_verdict_find,
+                        .switches = &switches,
                     },
                     wake_fd, options->process_scan_interval_us);
     if (r == 0)

@@ -62,7 +62,8 @@ static int cray_open(const struct source_context *context, void **ret_state, str
     cray->context = context;
     for (size_t i = 0; i < ARRAY_SIZE(meters); i++) {
         cray->meters[i].elsewhere =
-            meters[i].kind != METER_NODE && overlap_rapl_measures(context->host, meters[i].kind);
+            meters[i].kind != METER_NODE &&
+            overlap_rapl_measures(context->host, context->switches, meters[i].kind);
         counter_limit(&cray->meters[i].counter, 0, PLAUSIBLE_POWER_MAX_UW);
     }
     *ret_state = cray;

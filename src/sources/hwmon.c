@@ -110,7 +110,7 @@ static void search(struct hwmon *hwmon)
 {
     struct hwmon_scan scan;
 
-    hwmon_scan(hwmon->context->host, &scan);
+    hwmon_scan(hwmon->context->host, hwmon->context->switches, &scan);
     for (size_t i = 0; i < hwmon->count; i++)
         hwmon->meters[i].present = false;
     for (size_t i = 0; i < scan.count; i++)
@@ -129,7 +129,7 @@ static int hwmon_open(const struct source_context *context, void **ret_state, st
 
     if (context->replay_path)
         return -ENODEV;
-    hwmon_scan(context->host, &scan);
+    hwmon_scan(context->host, context->switches, &scan);
     if (scan.count == 0)
         return -ENODEV;
     hwmon = calloc(1, sizeof(*hwmon));

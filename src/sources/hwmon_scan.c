@@ -245,11 +245,13 @@ static void promote_cores(struct hwmon_scan *scan)
             scan->found[i].kind = METER_PACKAGE;
 }
 
-static void leave_to_others(struct hwmon_scan *scan, const struct host *host)
+static void leave_to_others(struct hwmon_scan *scan, const struct host *host,
+                            const struct source_switches *switches)
 {
     size_t kept = 0;
 
-    if (!overlap_rapl_measures(host, METER_PACKAGE) && !overlap_cray_measures_package(host))
+    if (!overlap_rapl_measures(host, switches, METER_PACKAGE) &&
+        !overlap_cray_measures_package(host, switches))
         return;
     for (size_t i = 0; i < scan->count; i++)
         if (scan->found[i].kind != METER_PACKAGE)
@@ -258,7 +260,8 @@ static void leave_to_others(struct hwmon_scan *scan, const struct host *host)
     scan->count = kept;
 }
 
-void hwmon_scan(const struct host *host, struct hwmon_scan *ret_scan)
+void hwmon_scan(const struct host *host, const struct source_switches *switches,
+                struct hwmon_scan *ret_scan)
 {
     struct scanner scanner = {.host = host, .scan = ret_scan};
 
@@ -266,5 +269,5 @@ void hwmon_scan(const struct host *host, struct hwmon_scan *ret_scan)
     list_chips(&scanner);
     add_chips(&scanner);
     promote_cores(ret_scan);
-    leave_to_others(ret_scan, host);
+    leave_to_others(ret_scan, host, switches);
 }

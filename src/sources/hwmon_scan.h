@@ -13,6 +13,7 @@
 
 #include "model/host.h"
 #include "model/meter.h"
+#include "sources/switches.h"
 
 enum { HWMON_METERS_MAX = 64, HWMON_PATH_BYTES = 64 };
 
@@ -32,4 +33,6 @@ struct hwmon_scan {
     size_t elsewhere; /* left out because another source has finer meters of it */
 };
 
-void hwmon_scan(const struct host *host, struct hwmon_scan *ret_scan);
+/* What others measure is left to them, unless they are off; `switches` may be NULL. */
+void hwmon_scan(const struct host *host, const struct source_switches *switches,
+                struct hwmon_scan *ret_scan);

@@ -30,9 +30,12 @@ static bool is_zone_of(int powercap_fd, const char *zone, enum meter_kind kind)
     return can_open(powercap_fd, path);
 }
 
-bool overlap_rapl_measures(const struct host *host, enum meter_kind kind)
+bool overlap_rapl_measures(const struct host *host, const struct source_switches *switches,
+                           enum meter_kind kind)
 {
-    int fd = openat(host->sysfs_fd, "class/powercap", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = source_is_off(switches, "rapl")
+                 ? -1
+                 : openat(host->sysfs_fd, "class/powercap", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
     const struct dirent *entry;
     bool found = false;
@@ -51,7 +54,8 @@ bool overlap_rapl_measures(const struct host *host, enum meter_kind kind)
     return found;
 }
 
-bool overlap_cray_measures_package(const struct host *host)
+bool overlap_cray_measures_package(const struct host *host, const struct source_switches *switches)
 {
-    return can_open(host->sysfs_fd, "cray/pm_counters/cpu_energy");
+    return !source_is_off(switches, "cray") &&
+           can_open(host->sysfs_fd, "cray/pm_counters/cpu_energy");
 }

@@ -8,9 +8,12 @@
 
 #include "model/host.h"
 #include "model/meter.h"
+#include "sources/switches.h"
 
-/* RAPL has zones of this kind, METER_PACKAGE or METER_DRAM, and lets us read them. */
-bool overlap_rapl_measures(const struct host *host, enum meter_kind kind);
+/* RAPL has zones of this kind, METER_PACKAGE or METER_DRAM, and lets us read them. What is switched
+ * off measures nothing. */
+bool overlap_rapl_measures(const struct host *host, const struct source_switches *switches,
+                           enum meter_kind kind);
 
 /* A Cray's controller counts the energy of the CPUs. */
-bool overlap_cray_measures_package(const struct host *host);
+bool overlap_cray_measures_package(const struct host *host, const struct source_switches *switches);

@@ -14,6 +14,7 @@
 #include "model/batch.h"
 #include "model/cgroup_verdict.h"
 #include "model/host.h"
+#include "sources/switches.h"
 
 struct source_ops;
 
@@ -31,6 +32,8 @@ struct source_context {
     uint64_t interval_us;     /* length of a window */
     const char *replay_path;  /* NULL: live */
     const char *nvml_library; /* what to load */
+    /* What is never opened; NULL: nothing. */
+    const struct source_switches *switches;
 
     /* Hands over a unit that was found, from any thread. 0 or -errno; then it stays the caller's.
      */

@@ -36,6 +36,12 @@ class Refusals(TestCase):
                                                  "--help"])
         self.refuse("--frobnicate", words=["--frobnicate", "--help"])
 
+    def test_an_unknown_switch_of_a_source_is_refused_with_the_one_that_was_meant(self):
+        self.refuse("--no-collector.rpal", words=["--no-collector.rpal",
+                                                  "did you mean --no-collector.rapl"])
+        path = self.write("w.yaml", b"collector.rpal: false\n")
+        self.refuse(f"--config.file={path}", words=[f"{path}:1:1", "did you mean 'collector.rapl'"])
+
     def test_an_unknown_command_is_refused(self):
         self.refuse("repaly", words=["repaly", "replay", "--help"])
 
@@ -261,6 +267,26 @@ class Serving(TestCase):
             self.assertEqual(0, page.value("wattribute_replay_active"))
             self.assertEqual(1, page.value("wattribute_build_info"))
             self.assertFalse(page.values("wattribute_meter_energy_joules_total"))
+
+    def test_sources_that_are_switched_off_have_no_series_and_are_named_where_no_meter_is_left(self):
+        path = self.write("w.yaml", b"collector.hwmon: false\n")
+        flags = ("--no-collector.nvml", "--collector.rapl=false", "--no-collector.cray",
+                 "--no-collector.ipmi", "--no-collector.cgroups", f"--config.file={path}")
+        with Exporter(*flags) as exporter:
+            warnings = [line for line in exporter.log() if line.get("level") == "warn"]
+            self.assertEqual(["nvml, rapl, hwmon, cray, ipmi, cgroups"],
+                             [line["switched_off"] for line in warnings])
+            page = exporter.page()
+            for source in ("nvml", "rapl", "hwmon", "cray", "ipmi", "cgroups"):
+                self.assertEqual([], page.values("wattribute_source_up", source=source))
+
+    def test_check_says_what_is_switched_off(self):
+        done = run("check", "--json", "--no-collector.nvml", "--no-collector.cgroups")
+        findings = {finding["what"]: finding for finding in json.loads(done.stdout)["findings"]}
+        for source in ("nvml", "cgroups"):
+            self.assertEqual(f"switched off by --collector.{source}", findings[source]["detail"])
+        self.assertNotIn("nvidia library", findings)
+        self.assertNotIn("switched off", findings["ipmi"]["detail"])
 
     def silent(self, *flags):
         """The log of a start and end, where the log cannot tell the address."""

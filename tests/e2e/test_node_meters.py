@@ -104,6 +104,16 @@ class NodeMeters(TestCase):
                 self.assertEqual([], page.values(METER_ENERGY, meter="package"))
                 self.assertEqual(1, page.value("wattribute_source_up", source="cgroups"))
 
+    def test_a_source_that_is_switched_off_is_not_read(self):
+        with Sysfs() as sysfs, Exporter(f"--path.sysfs={sysfs.path}", "--no-collector.rapl",
+                                        wrapper=sysfs.wrapper()) as exporter:
+            page = exporter.wait_for_page("cgroups are read", lambda page: page.values(
+                "wattribute_source_up", source="cgroups"))
+            self.assertEqual([], page.values("wattribute_source_up", source="rapl"))
+            self.assertEqual([], page.values(HARDWARE, meter="package"))
+            warnings = [line for line in exporter.log() if line.get("level") == "warn"]
+            self.assertEqual(["rapl"], [line["switched_off"] for line in warnings])
+
 
 if __name__ == "__main__":
     main()

@@ -12,8 +12,10 @@
 #include <cmocka.h>
 
 #include "app/cli.h"
+#include "app/collectors.h"
 #include "core/fs.h"
 #include "core/macros.h"
+#include "sources/source.h"
 
 enum { WORDS_MAX = 16 };
 
@@ -126,6 +128,61 @@ static void both_names_of_the_sample_interval_are_one_flag(void **state)
     cli_done(&cli);
 }
 
+static void switches_are_turned_off_by_false_or_by_no_and_the_last_counts(void **state)
+{
+    static const struct {
+        const char *line;
+        bool is_on;
+    } cases[] = {
+        {"wattribute", true},
+        {"wattribute --collector.rapl", true},
+        {"wattribute --collector.rapl=false", false},
+        {"wattribute --no-collector.rapl", false},
+        {"wattribute -no-collector.rapl", false},
+        {"wattribute --no-collector.rapl --collector.rapl", true},
+        {"wattribute --collector.rapl --no-collector.rapl", false},
+        {"wattribute record -o x --no-collector.rapl", false},
+        {"wattribute check --no-collector.rapl", false},
+    };
+    struct cli cli;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        assert_int_equal(parse(cases[i].line, NULL, &cli, NULL), 0);
+        assert_int_equal(cli.options.collectors.rapl, cases[i].is_on);
+        assert_true(cli.options.collectors.hwmon);
+        cli_done(&cli);
+    }
+    assert_int_equal(parse("wattribute --no-process-events", NULL, &cli, NULL), 0);
+    assert_false(cli.options.process_events);
+    cli_done(&cli);
+}
+
+static void every_source_has_a_switch_and_those_that_are_off_are_listed(void **state)
+{
+    struct source_switches switches;
+    struct cli cli;
+    char text[64];
+
+    (void)state;
+    assert_int_equal(parse("wattribute", NULL, &cli, NULL), 0);
+    collectors_read(&cli.options, &switches);
+    assert_int_equal(switches.off_count, 0);
+    assert_null(collectors_list_off(&switches, text, sizeof(text)));
+    memset(&cli.options.collectors, 0, sizeof(cli.options.collectors));
+    collectors_read(&cli.options, &switches);
+    for (size_t i = 0; source_table[i]; i++) /* a replay is asked for by its file */
+        assert_int_equal(source_is_off(&switches, source_table[i]->name),
+                         strcmp(source_table[i]->name, "replay") != 0);
+    cli_done(&cli);
+    assert_int_equal(parse("wattribute --no-collector.ipmi --no-collector.rapl", NULL, &cli, NULL),
+                     0);
+    collectors_read(&cli.options, &switches);
+    assert_string_equal(collectors_list_off(&switches, text, sizeof(text)), "rapl, ipmi");
+    assert_false(source_is_off(NULL, "rapl"));
+    cli_done(&cli);
+}
+
 static void given_listen_addresses_replace_the_default(void **state)
 {
     struct cli cli;
@@ -194,6 +251,14 @@ static void what_is_wrong_is_said_with_what_to_do(void **state)
         {"wattribute -x", "unknown flag --x; see"},
         {"wattribute --=x", "unknown flag --; see"},
         {"wattribute ---help", "did you mean --help?"},
+        {"wattribute --collector.rpal=false", "did you mean --collector.rapl?"},
+        {"wattribute --no-collector.rpal", "did you mean --no-collector.rapl?"},
+        {"wattribute --no-collector.rapl=true",
+         "--no-collector.rapl takes no value: leave it out, or write --collector.rapl=true"},
+        {"wattribute --no-idle-policy", "unknown flag --no-idle-policy (did you mean"},
+        {"wattribute --no-", "unknown flag --no-; see"},
+        {"wattribute --collector.rapl=maybe", "--collector.rapl: 'maybe' is not known; use true"},
+        {"wattribute replay --no-collector.rapl a", "--collector.rapl does not concern 'replay'"},
         {"wattribute --idle-policy", "--idle-policy needs a value: write --idle-policy=POLICY"},
         {"wattribute -log-level", "--log-level needs a value"},
         {"wattribute --idle-policy=", "--idle-policy: '' is not known"},
@@ -371,6 +436,8 @@ int main(void)
         cmocka_unit_test(a_flag_is_written_with_one_dash_or_two_and_with_or_without_equals),
         cmocka_unit_test(a_value_may_hold_equals_and_begin_with_a_dash),
         cmocka_unit_test(both_names_of_the_sample_interval_are_one_flag),
+        cmocka_unit_test(switches_are_turned_off_by_false_or_by_no_and_the_last_counts),
+        cmocka_unit_test(every_source_has_a_switch_and_those_that_are_off_are_listed),
         cmocka_unit_test(given_listen_addresses_replace_the_default),
         cmocka_unit_test(replay_takes_a_trace_and_the_flags_of_the_books),
         cmocka_unit_test(the_front_gets_its_arguments_as_they_came),

@@ -159,18 +159,18 @@ static void a_counter_is_preferred_to_a_mean_and_a_mean_to_an_instant(void **sta
     struct hwmon_scan scan;
 
     write_chip(machine, 0, "power_meter\n", "power1_input", "1\n");
-    hwmon_scan(&machine->host, &scan);
+    hwmon_scan(&machine->host, NULL, &scan);
     assert_string_equal(scan.found[0].path, "class/hwmon/hwmon0/power1_input");
     write_chip(machine, 0, "power_meter\n", "power1_average", "1\n");
-    hwmon_scan(&machine->host, &scan);
+    hwmon_scan(&machine->host, NULL, &scan);
     assert_string_equal(scan.found[0].path, "class/hwmon/hwmon0/power1_average");
     assert_false(scan.found[0].counts);
     write_chip(machine, 0, "power_meter\n", "energy1_input", "1\n");
-    hwmon_scan(&machine->host, &scan);
+    hwmon_scan(&machine->host, NULL, &scan);
     assert_string_equal(scan.found[0].path, "class/hwmon/hwmon0/energy1_input");
     assert_true(scan.found[0].counts);
     write_chip(machine, 0, "power_meter\n", "energy1_enable", "0\n"); /* answers ENODATA */
-    hwmon_scan(&machine->host, &scan);
+    hwmon_scan(&machine->host, NULL, &scan);
     assert_string_equal(scan.found[0].path, "class/hwmon/hwmon0/power1_average");
     assert_int_equal(scan.count, 1);
 }
@@ -184,7 +184,7 @@ static void of_two_meters_of_a_node_the_first_device_counts(void **state)
     write_chip(machine, 7, "power_meter\n", "power1_average", "200000000\n");
     set_device(machine, 2, "../../../ACPI000D:01");
     set_device(machine, 7, "../../../ACPI000D:00");
-    hwmon_scan(&machine->host, &scan);
+    hwmon_scan(&machine->host, NULL, &scan);
     assert_int_equal(scan.count, 1);
     assert_int_equal(scan.repeated, 1);
     assert_string_equal(scan.found[0].path, "class/hwmon/hwmon7/power1_average");
@@ -277,7 +277,7 @@ static void one_rail_is_listed_once(void **state)
 
     write_rail(machine, 1, "Grace Power Socket 0\n", "1\n");
     write_rail(machine, 2, "Grace Power Socket 0\n", "2\n");
-    hwmon_scan(&machine->host, &scan);
+    hwmon_scan(&machine->host, NULL, &scan);
     assert_int_equal(scan.count, 1);
     assert_int_equal(scan.repeated, 1);
 }
@@ -290,6 +290,7 @@ static void cpus_that_have_finer_meters_are_left_to_them(void **state)
         {"class/powercap/intel-rapl:0/name", "package-0\n"},
         {"cray/pm_counters/cpu_energy", "1 J 1 us\n"},
     };
+    static const struct source_switches switches = {{"rapl", "cray"}, 2};
     struct machine *machine = *state;
     struct hwmon_scan scan;
 
@@ -297,15 +298,17 @@ static void cpus_that_have_finer_meters_are_left_to_them(void **state)
     machine_write(machine, "class/powercap/intel-rapl:0/energy_uj", "1\n");
     machine_write(machine, "class/powercap/intel-rapl-mmio:0/name", "package-0\n");
     machine_write(machine, "class/powercap/intel-rapl-mmio:0/energy_uj", "1\n");
-    hwmon_scan(&machine->host, &scan);
+    hwmon_scan(&machine->host, NULL, &scan);
     assert_int_equal(scan.count, 6);
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
         machine_write(machine, others[i].path, others[i].text);
-        hwmon_scan(&machine->host, &scan);
+        hwmon_scan(&machine->host, NULL, &scan);
         assert_int_equal(scan.count, 4);
         assert_int_equal(scan.elsewhere, 2);
         for (size_t k = 0; k < scan.count; k++)
             assert_int_not_equal(scan.found[k].kind, METER_PACKAGE);
+        hwmon_scan(&machine->host, &switches, &scan); /* unless nobody reads those */
+        assert_int_equal(scan.count, 6);
         machine_remove(machine, others[i].path);
     }
 }
@@ -341,7 +344,7 @@ static void each_socket_has_a_chip_where_only_power_is_known(void **state)
     write_chip(machine, 1, "fam15h_power\n", "power1_input", "90000000\n");
     set_device(machine, 0, "../../../0000:00:19.4");
     set_device(machine, 1, "../../../0000:00:18.4");
-    hwmon_scan(&machine->host, &scan);
+    hwmon_scan(&machine->host, NULL, &scan);
     assert_int_equal(scan.count, 2);
     assert_string_equal(scan.found[0].id, "0");
     assert_string_equal(scan.found[0].path, "class/hwmon/hwmon1/power1_input");
@@ -563,7 +566,7 @@ static void a_counter_of_a_later_chip_replaces_power_of_an_earlier(void **state)
     write_chip(machine, 0, "amd_hsmp_hwmon\n", "power1_input", "90000000\n");
     write_chip(machine, 1, "amd_energy\n", "energy1_label", "Esocket0\n");
     write_chip(machine, 1, "amd_energy\n", "energy1_input", "5000000000\n");
-    hwmon_scan(&machine->host, &scan);
+    hwmon_scan(&machine->host, NULL, &scan);
     assert_int_equal(scan.count, 1);
     assert_true(scan.found[0].counts);
 }
