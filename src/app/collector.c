@@ -514,6 +514,8 @@ int collector_open(const struct collector_options *options, struct collector **r
         .process_prefix = options->options->metric_prefix,
         .compat_my_gpu_exporter = options->options->compat_my_gpu_exporter,
         .expose = options->options->expose,
+        .pue_millionths =
+            options_is_given(options->options, "pue") ? options->options->pue_millionths : 0,
         .version = WATTRIBUTE_VERSION,
     };
     struct collector *collector = malloc(sizeof(*collector));

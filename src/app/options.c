@@ -19,6 +19,8 @@ enum { STRINGS_CAP_BYTES = 8 << 20 };
 #define SEC  USEC_PER_SEC
 #define HOUR (3600 * SEC)
 
+#define MILLION ((uint64_t)1000000)
+
 static const struct setter_word idle_policies[] = {
     {"proportional", IDLE_POLICY_PROPORTIONAL},
     {"equal", IDLE_POLICY_EQUAL},
@@ -84,6 +86,9 @@ static_assert(sizeof(enum log_format) == sizeof(unsigned), "words are stored as 
 #define COUNT(field, least, most)                                                                  \
     .set = setter_count, .describe = setter_describe_counts, AT(field), .min = (least),            \
     .max = (most)
+#define DECIMAL(field, least, most)                                                                \
+    .set = setter_decimal, .describe = setter_describe_decimals, AT(field),                        \
+    .min = (least)*MILLION, .max = (most)*MILLION
 #define WORD(field, list)                                                                          \
     .set = setter_word, .describe = setter_describe_words, AT(field), .words = (list)
 #define PATH(field)   .set = setter_text, AT(field), .max = PATH_MAX - 1
@@ -243,6 +248,12 @@ const struct options_flag options_flags[] = {
      .help = "how long a process that ended keeps its series",
      .group = OPTIONS_METRICS,
      DURATION(metric_retention_us, 0, 8760 * HOUR)},
+    {.names = {"pue"},
+     .placeholder = "RATIO",
+     .fallback = "1",
+     .help = "energy of the site per energy of its machines, shown beside the meters",
+     .group = OPTIONS_METRICS,
+     DECIMAL(pue_millionths, 1, 10)},
     {.names = {"compat"},
      .placeholder = "NAME",
      .help = "also use another exporter's names where the meaning is the same: my-gpu-exporter",
@@ -393,6 +404,13 @@ enum options_source options_source_of(const struct options *options,
                                       const struct options_flag *flag)
 {
     return options->sources[flag - options_flags];
+}
+
+bool options_is_given(const struct options *options, const char *name)
+{
+    const struct options_flag *flag = options_find(span_of(name));
+
+    return flag && options_source_of(options, flag) != OPTIONS_DEFAULT;
 }
 
 static const char *find_variable(char *const *env, const char *name)

@@ -48,6 +48,7 @@ struct options {
     const char *replay_path; /* NULL: live */
     bool compat_my_gpu_exporter;
     enum expose expose;
+    uint64_t pue_millionths; /* what the site uses for each joule of its machines, at least 1 */
     bool kubernetes_enabled, kubernetes_api, process_events;
     const char *kubernetes_service_account_dir;
     /* Where runtimes listen; NULL: looked for where they usually do, "": not asked. */
@@ -139,6 +140,9 @@ int options_set(struct options *options, const struct options_flag *flag, const 
 
 enum options_source options_source_of(const struct options *options,
                                       const struct options_flag *flag);
+
+/* Whether it was said by anybody, or is the default. */
+bool options_is_given(const struct options *options, const char *name);
 
 /* Applies those variables of `env` (like environ; may be NULL) whose flag is in `groups`. */
 int options_read_environment(struct options *options, char *const *env, unsigned groups,

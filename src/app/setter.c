@@ -84,6 +84,31 @@ void setter_describe_counts(const struct options_flag *flag, char *text, size_t 
     snprintf(text, size_bytes, "%" PRIu64 " to %" PRIu64, flag->min, flag->max);
 }
 
+int setter_decimal(struct options *options, const struct options_flag *flag,
+                   const struct options_value *value, struct error *err)
+{
+    uint64_t millionths;
+
+    if (parse_millionths(span_of(value->text), &millionths) < 0 || millionths < flag->min ||
+        millionths > flag->max) {
+        char allowed[64];
+
+        options_describe(flag, allowed, sizeof(allowed));
+        return error_set(err, -EINVAL,
+                         "%s: " VALUE " is not a number in range; use %s, with at most six digits "
+                         "behind a point, for example 1.25",
+                         value->where, value->text, allowed);
+    }
+    *(uint64_t *)member(options, flag) = millionths;
+    return 0;
+}
+
+/* Limits are whole numbers. */
+void setter_describe_decimals(const struct options_flag *flag, char *text, size_t size_bytes)
+{
+    snprintf(text, size_bytes, "%" PRIu64 " to %" PRIu64, flag->min / 1000000, flag->max / 1000000);
+}
+
 int setter_word(struct options *options, const struct options_flag *flag,
                 const struct options_value *value, struct error *err)
 {

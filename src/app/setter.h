@@ -19,6 +19,7 @@ struct setter_word {
 
 options_setter setter_duration;
 options_setter setter_count;
+options_setter setter_decimal; /* in millionths, as are its limits */
 options_setter setter_word;
 options_setter setter_switch;
 options_setter setter_text;
@@ -31,4 +32,5 @@ options_setter setter_compat;
 /* What the setter of that kind allows, for people. */
 options_describer setter_describe_durations;
 options_describer setter_describe_counts;
+options_describer setter_describe_decimals;
 options_describer setter_describe_words;

@@ -50,6 +50,27 @@ int parse_bool(struct span text, bool *ret_value)
     return 0;
 }
 
+int parse_millionths(struct span text, uint64_t *ret_millionths)
+{
+    enum { DIGITS = 6, ONE = 1000000 };
+    bool has_point = text.len > 0 && memchr(text.data, '.', text.len);
+    struct span whole_text = span_cut(&text, '.');
+    uint64_t whole, fraction = 0;
+    int r = parse_u64(whole_text, &whole);
+
+    if (r == 0 && has_point)
+        r = text.len <= DIGITS ? parse_u64(text, &fraction) : -EINVAL;
+    if (r < 0)
+        return r;
+    for (size_t i = text.len; i < DIGITS; i++)
+        fraction *= 10;
+    if (__builtin_mul_overflow(whole, (uint64_t)ONE, &whole) ||
+        __builtin_add_overflow(whole, fraction, &whole))
+        return -ERANGE;
+    *ret_millionths = whole;
+    return 0;
+}
+
 /* One "12.5s" of a duration; advances `text`. */
 static int duration_term(struct span *text, uint64_t *ret_us)
 {

@@ -13,5 +13,8 @@ int parse_u64(struct span text, uint64_t *ret_value);
 int parse_u64_max(struct span text, uint64_t max, uint64_t *ret_value);
 int parse_bool(struct span text, bool *ret_value); /* true, false */
 
+/* "1.25" in millionths, exactly: with more than six digits behind the point it is -EINVAL. */
+int parse_millionths(struct span text, uint64_t *ret_millionths);
+
 /* Go durations, "1h30m", "1.5s", "250ms", "10us"; the bare "0" too. Signs are refused. */
 int parse_duration_us(struct span text, uint64_t *ret_us);

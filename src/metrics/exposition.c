@@ -13,6 +13,6 @@ void exposition_render(const struct snapshot *snapshot, const struct exposition_
     exposition_workloads(&text, snapshot, options->expose);
     exposition_usage(&text, snapshot, options->expose);
     exposition_gpus(&text, snapshot);
-    exposition_self(&text, snapshot, options->version);
+    exposition_self(&text, snapshot, options);
     text_end(&text);
 }

@@ -13,6 +13,7 @@ struct exposition_options {
     const char *process_prefix; /* --metric-prefix */
     bool compat_my_gpu_exporter;
     enum expose expose;
+    uint64_t pue_millionths; /* 0: not given */
     const char *version;
 };
 

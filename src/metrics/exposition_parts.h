@@ -19,4 +19,5 @@ void exposition_meters(struct text *text, const struct snapshot *snapshot);
 void exposition_workloads(struct text *text, const struct snapshot *snapshot, enum expose expose);
 void exposition_usage(struct text *text, const struct snapshot *snapshot, enum expose expose);
 void exposition_gpus(struct text *text, const struct snapshot *snapshot);
-void exposition_self(struct text *text, const struct snapshot *snapshot, const char *version);
+void exposition_self(struct text *text, const struct snapshot *snapshot,
+                     const struct exposition_options *options);

@@ -91,8 +91,11 @@ static void one_value(struct text *text, enum metric metric, uint64_t value, uns
     text_value(text, (int64_t)value, digits);
 }
 
-static void program(struct text *text, const struct snapshot *snapshot, const char *version)
+static void program(struct text *text, const struct snapshot *snapshot,
+                    const struct exposition_options *options)
 {
+    if (options->pue_millionths > 0)
+        one_value(text, METRIC_PUE, options->pue_millionths, MICRO);
     if (snapshot->processes_scanned) {
         one_value(text, METRIC_NODE_PROCESSES, snapshot->node_processes, WHOLE);
         one_value(text, METRIC_NODE_PROCESSES_OUTSIDE, snapshot->node_processes_outside, WHOLE);
@@ -101,7 +104,7 @@ static void program(struct text *text, const struct snapshot *snapshot, const ch
     one_value(text, METRIC_FRONT_STARTS, snapshot->front_starts, WHOLE);
     text_family(text, METRIC_BUILD_INFO);
     text_sample(text);
-    text_label(text, "version", version);
+    text_label(text, "version", options->version);
     text_value(text, 1, WHOLE);
     one_value(text, METRIC_SELF_CPU, snapshot->self_cpu_us, MICRO);
     if (snapshot->self_rss_bytes > 0)
@@ -109,10 +112,11 @@ static void program(struct text *text, const struct snapshot *snapshot, const ch
     one_value(text, METRIC_SELF_START_TIME, snapshot->start_us, MICRO);
 }
 
-void exposition_self(struct text *text, const struct snapshot *snapshot, const char *version)
+void exposition_self(struct text *text, const struct snapshot *snapshot,
+                     const struct exposition_options *options)
 {
     ledger_health(text, snapshot);
     sources(text, snapshot);
     dropped(text, snapshot);
-    program(text, snapshot, version);
+    program(text, snapshot, options);
 }

@@ -233,6 +233,10 @@ const struct metric_name metric_names[METRIC_COUNT] = {
         {METRIC_PREFIX_OWN, "node_processes_outside", METRIC_GAUGE, NULL,
          "Processes whose owner cannot be told, because the exporter runs in a cgroup namespace "
          "of its own. Above 0: run it in the host's."},
+    [METRIC_PUE] =
+        {METRIC_PREFIX_OWN, "pue_ratio", METRIC_GAUGE, "ratio",
+         "What the site uses for each joule of its machines (--pue). Meters and books are "
+         "without it."},
     [METRIC_REPLAY_ACTIVE] =
         {METRIC_PREFIX_OWN, "replay_active", METRIC_GAUGE, NULL,
          "1 if a recorded trace is played and nothing of this node is measured."},

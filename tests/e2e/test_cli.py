@@ -71,6 +71,9 @@ class Refusals(TestCase):
                             ("--metrics-path=metrics", ["metrics", "begin with '/'"]),
                             ("--metrics-path=/-/ready", ["/-/ready", "another path"]),
                             ("--compat=dcgm", ["dcgm", "my-gpu-exporter"]),
+                            ("--pue=0.99", ["0.99", "1 to 10"]),
+                            ("--pue=1,2", ["1,2", "1 to 10", "1.25"]),
+                            ("--pue=1.2345678", ["1.2345678", "six digits"]),
                             ("--listen-address=localhost", ["localhost", "HOST:PORT"]),
                             ("--listen-address=:70000", ["70000", "0 to 65535"]),
                             ("--listen-address=unix:relative", ["unix:relative", "absolute"])):
@@ -287,6 +290,15 @@ class Serving(TestCase):
             self.assertEqual(f"switched off by --collector.{source}", findings[source]["detail"])
         self.assertNotIn("nvidia library", findings)
         self.assertNotIn("switched off", findings["ipmi"]["detail"])
+
+    def test_pue_is_shown_exactly_if_it_was_given(self):
+        with Exporter("--pue=1.230001") as exporter:
+            self.assertEqual("1.230001", str(exporter.page().value("wattribute_pue_ratio")))
+        path = self.write("w.yaml", b"pue: 1\n")
+        with Exporter(f"--config.file={path}") as exporter:
+            self.assertEqual(1, exporter.page().value("wattribute_pue_ratio"))
+        with Exporter() as exporter:
+            self.assertEqual([], exporter.page().values("wattribute_pue_ratio"))
 
     def silent(self, *flags):
         """The log of a start and end, where the log cannot tell the address."""

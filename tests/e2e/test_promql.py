@@ -200,7 +200,7 @@ class Scraped(TestCase):
         cls.addClassCleanup(stack.close)
         directory = stack.enter_context(tempfile.TemporaryDirectory())
         flags, env = cls.populate(stack, directory)
-        exporters = [stack.enter_context(Exporter(*flags, env=env)) for _ in range(EXPORTERS)]
+        exporters = [stack.enter_context(Exporter("--pue=1.25", *flags, env=env)) for _ in range(EXPORTERS)]
         for exporter in exporters:
             exporter.wait_for_page("the pod, the container and the job have names, and memory is inferred",
                                    cls.is_complete, 30)

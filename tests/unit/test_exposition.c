@@ -337,6 +337,7 @@ static struct buffer render(const struct snapshot *snapshot, enum text_format fo
         .format = format,
         .process_prefix = "my_gpu_process",
         .compat_my_gpu_exporter = compat,
+        .pue_millionths = snapshot == &full ? 1250000 : 0,
         .version = "1.2.3",
     };
     struct buffer page;

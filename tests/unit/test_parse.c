@@ -46,6 +46,40 @@ static void whole_numbers_are_read_strictly(void **state)
     }
 }
 
+static void decimals_are_read_exactly_in_millionths(void **state)
+{
+    static const struct {
+        const char *text;
+        int r;
+        uint64_t value;
+    } cases[] = {
+        {"1", 0, 1000000},
+        {"1.25", 0, 1250000},
+        {"0.000001", 0, 1},
+        {"1.100000", 0, 1100000},
+        {"18446744073709.551615", 0, UINT64_MAX},
+        {"18446744073709.551616", -ERANGE, UNTOUCHED},
+        {"18446744073710", -ERANGE, UNTOUCHED},
+        {"1.0000001", -EINVAL, UNTOUCHED},
+        {"1.", -EINVAL, UNTOUCHED},
+        {".5", -EINVAL, UNTOUCHED},
+        {"1,5", -EINVAL, UNTOUCHED},
+        {"1.2.3", -EINVAL, UNTOUCHED},
+        {"1e1", -EINVAL, UNTOUCHED},
+        {"-1", -EINVAL, UNTOUCHED},
+        {"", -EINVAL, UNTOUCHED},
+        {".", -EINVAL, UNTOUCHED},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        uint64_t value = UNTOUCHED;
+
+        assert_int_equal(parse_millionths(span_of(cases[i].text), &value), cases[i].r);
+        assert_true(value == cases[i].value);
+    }
+}
+
 static void a_limit_is_the_largest_number_allowed(void **state)
 {
     uint64_t value = UNTOUCHED;
@@ -172,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_numbers_are_read_strictly),
+        cmocka_unit_test(decimals_are_read_exactly_in_millionths),
         cmocka_unit_test(a_limit_is_the_largest_number_allowed),
         cmocka_unit_test(booleans_are_true_or_false_and_nothing_else),
         cmocka_unit_test(durations_are_read_as_go_writes_them),
