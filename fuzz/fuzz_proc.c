@@ -1,15 +1,32 @@
-/* What /proc says of a process: any bytes give a command within them and a user, or nothing. */
+/* What /proc says of a process and of the CPUs: any bytes give a command within them and a user, a
+ * processor whose full power is not below its idle power, or nothing. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "model/proc.h"
+#include "sources/cpu_power.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_within(struct span part, struct span whole)
 {
     if (part.len > 0 && (part.data < whole.data || part.data + part.len > whole.data + whole.len))
+        abort();
+}
+
+/* The text as /proc/cpuinfo, and as the table, too. */
+static void check_cpus(struct span text)
+{
+    struct cpu_identity cpu;
+    struct cpu_power power;
+
+    if (cpu_power_parse_cpuinfo(text, &cpu) < 0)
+        cpu = (struct cpu_identity){.vendor = "V", .family = 6, .model = 85, .cpus = 65536};
+    if (cpu.cpus == 0 || !memchr(cpu.vendor, '\0', sizeof(cpu.vendor)) ||
+        !memchr(cpu.name, '\0', sizeof(cpu.name)))
+        abort();
+    if (cpu_power_find(text, &cpu, &power) == 0 && power.idle_uw > power.full_uw)
         abort();
 }
 
@@ -24,5 +41,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (proc_parse_stat(text, &command, &ticks) == 0)
         check_within(command, text);
     (void)proc_parse_uid(text, &uid);
+    check_cpus(text);
     return 0;
 }

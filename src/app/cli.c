@@ -209,7 +209,8 @@ static int read_options(struct arguments arguments, char *const *env, struct cli
         if (r < 0)
             return r;
     }
-    return apply_flags(arguments, /* general= */ false, options, err);
+    r = apply_flags(arguments, /* general= */ false, options, err);
+    return r < 0 ? r : options_check(options, err);
 }
 
 static const struct cli_command *find_command(const char *name)

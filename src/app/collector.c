@@ -46,6 +46,7 @@ struct collector {
     const struct clock *clock;
     int epoll_fd, signal_fd, wake_fd;
     struct source_switches switches;
+    struct source_model model;
     struct source_set sources;
     struct process_events *events; /* NULL: not permitted, or not wanted */
     struct identity *identity;     /* NULL in a replay: its processes are not of this node */
@@ -91,10 +92,23 @@ static void note_processes(struct identity *identity, const struct batch *batch)
     }
 }
 
+/* The model ends with the first reading of a real meter. */
+static void note_meters(struct source_model *model, const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct sample *sample = &batch->samples[i];
+
+        if (sample->kind == SAMPLE_METER && sample->meter.kind == METER_PACKAGE &&
+            !sample->meter.modelled)
+            atomic_store(&model->gives_way, true);
+    }
+}
+
 static void take_batch(void *context, const struct batch *batch)
 {
     struct collector *collector = context;
 
+    note_meters(&collector->model, batch);
     if (collector->identity)
         note_processes(collector->identity, batch);
     if (pipeline_ingest(collector->pipeline, batch->samples, batch->count) < 0)
@@ -553,6 +567,7 @@ int collector_open(const struct collector_options *options, struct collector **r
     if (r == -ENOMEM)
         error_format(err, "out of memory");
     collectors_read(options->options, &collector->switches);
+    collectors_read_model(options->options, &collector->model);
     source_set_init(&collector->sources,
                     &(struct source_context){
                         .host = options->host,
@@ -561,6 +576,7 @@ int collector_open(const struct collector_options *options, struct collector **r
                         .replay_path = options->options->replay_path,
                         .nvml_library = "libnvidia-ml.so.1",
                         .switches = &collector->switches,
+                        .model = &collector->model,
                         .recall = recall,
                         .recall_context = collector->events,
                         .judge_cgroup = cgroup_verdict_find,

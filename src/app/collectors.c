@@ -23,6 +23,17 @@ void collectors_read(const struct options *options, struct source_switches *ret_
             ret_switches->off[ret_switches->off_count++] = source_table[i]->name;
 }
 
+void collectors_read_model(const struct options *options, struct source_model *ret_model)
+{
+    bool is_given = options->model_full_uw > 0;
+
+    ret_model->is_on = is_given || options->model_cpu == OPTIONS_MODEL_AUTO;
+    ret_model->by_table = !is_given;
+    ret_model->idle_uw = options->model_idle_uw;
+    ret_model->full_uw = options->model_full_uw;
+    atomic_init(&ret_model->gives_way, false);
+}
+
 const char *collectors_list_off(const struct source_switches *switches, char *text,
                                 size_t size_bytes)
 {

@@ -56,6 +56,12 @@ static const struct setter_word exposures[] = {
     {0},
 };
 
+static const struct setter_word models[] = {
+    {"off", OPTIONS_MODEL_OFF},
+    {"auto", OPTIONS_MODEL_AUTO},
+    {0},
+};
+
 static const struct setter_word log_levels[] = {
     {"debug", LOG_LEVEL_DEBUG},
     {"info", LOG_LEVEL_INFO},
@@ -76,6 +82,7 @@ static_assert(sizeof(enum rest_policy) == sizeof(unsigned), "words are stored as
 static_assert(sizeof(enum includes_gpus) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum attribution_method) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum expose) == sizeof(unsigned), "words are stored as unsigned");
+static_assert(sizeof(enum options_model) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum log_level) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum log_format) == sizeof(unsigned), "words are stored as unsigned");
 
@@ -227,6 +234,23 @@ const struct options_flag options_flags[] = {
     COLLECTOR(cray, "the counters of a Cray's blade"),
     COLLECTOR(ipmi, "the node's power from its BMC"),
     COLLECTOR(cgroups, "what workloads do; without it only GPUs' energy has owners"),
+
+    {.names = {"model.cpu"},
+     .placeholder = "HOW",
+     .fallback = "off",
+     .help = "model the machine's power by its processor, where no meter measures that",
+     .group = OPTIONS_SOURCES,
+     WORD(model_cpu, models)},
+    {.names = {"model.idle-watts"},
+     .placeholder = "WATTS",
+     .help = "model it by these: of the whole machine when it does nothing",
+     .group = OPTIONS_SOURCES,
+     DECIMAL(model_idle_uw, 0, 100000)},
+    {.names = {"model.full-watts"},
+     .placeholder = "WATTS",
+     .help = "and when all of its CPUs are busy",
+     .group = OPTIONS_SOURCES,
+     DECIMAL(model_full_uw, 1, 100000)},
 
     {.names = {"metric-prefix"},
      .placeholder = "PREFIX",
@@ -404,6 +428,23 @@ enum options_source options_source_of(const struct options *options,
                                       const struct options_flag *flag)
 {
     return options->sources[flag - options_flags];
+}
+
+int options_check(const struct options *options, struct error *err)
+{
+    bool has_idle = options_is_given(options, "model.idle-watts");
+    bool has_full = options_is_given(options, "model.full-watts");
+
+    if (has_idle != has_full)
+        return error_set(err, -EINVAL,
+                         "--model.%s-watts is missing: give both of --model.idle-watts "
+                         "and --model.full-watts, or neither",
+                         has_idle ? "full" : "idle");
+    if (has_idle && options->model_idle_uw > options->model_full_uw)
+        return error_set(err, -EINVAL,
+                         "--model.idle-watts is more than --model.full-watts: a busy "
+                         "machine draws more than one that does nothing");
+    return 0;
 }
 
 bool options_is_given(const struct options *options, const char *name)

@@ -26,6 +26,8 @@ struct options_collectors {
     bool nvml, rapl, hwmon, cray, ipmi, cgroups;
 };
 
+enum options_model { OPTIONS_MODEL_OFF, OPTIONS_MODEL_AUTO };
+
 struct options {
     uint64_t sample_interval_us;
     uint64_t process_scan_interval_us;
@@ -38,6 +40,8 @@ struct options {
     enum log_level log_level;
     enum log_format log_format;
     struct options_collectors collectors;
+    enum options_model model_cpu;
+    uint64_t model_idle_uw, model_full_uw; /* both given, or neither: the second is 0 */
     const char *procfs_path, *sysfs_path, *rootfs_path;
     enum idle_policy idle_policy;
     enum rest_policy rest_policy;
@@ -140,6 +144,9 @@ int options_set(struct options *options, const struct options_flag *flag, const 
 
 enum options_source options_source_of(const struct options *options,
                                       const struct options_flag *flag);
+
+/* What no single value can tell: do they go together? */
+int options_check(const struct options *options, struct error *err);
 
 /* Whether it was said by anybody, or is the default. */
 bool options_is_given(const struct options *options, const char *name);

@@ -8,6 +8,7 @@
 
 #include "app/check_identity.h"
 #include "app/check_ipmi.h"
+#include "app/check_model.h"
 #include "app/check_rapl.h"
 #include "app/check_sensors.h"
 #include "app/collectors.h"
@@ -190,6 +191,7 @@ int verb_check(const struct cli *cli)
     }
     collectors_read(options, &switches);
     check_sources(report, &host, &switches);
+    check_model(report, &host, options);
     check_processes(report, &host);
     check_identity(report, &host, options);
     buffer_init(&text, TEXT_CAP_BYTES);

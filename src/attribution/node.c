@@ -51,14 +51,30 @@ static size_t rank_of(const char *source)
     return rank;
 }
 
+static bool is_real(const struct node_meter *meter, enum meter_kind kind)
+{
+    return meter->kind == kind && !meter->modelled;
+}
+
+/* A model gives way to whatever measures the same, for good: it would be booked twice. */
+static bool gives_way(const struct node *node, const struct node_meter *model)
+{
+    for (size_t i = 0; i < node->meter_count; i++)
+        if (is_real(&node->meters[i], model->kind))
+            return true;
+    return false;
+}
+
 /* Is this meter of the source whose meters of this kind are booked? The first one stays. */
 static bool is_chosen(const struct node *node, const struct node_meter *meter)
 {
+    if (meter->modelled)
+        return !gives_way(node, meter);
     for (size_t i = 0; i < node->meter_count; i++)
-        if (node->meters[i].kind == meter->kind && node->meters[i].meter != LEDGER_NONE)
+        if (is_real(&node->meters[i], meter->kind) && node->meters[i].meter != LEDGER_NONE)
             return strcmp(node->meters[i].source, meter->source) == 0;
     for (size_t i = 0; i < node->meter_count; i++)
-        if (node->meters[i].kind == meter->kind &&
+        if (is_real(&node->meters[i], meter->kind) &&
             rank_of(node->meters[i].source) < rank_of(meter->source))
             return false;
     return true;
@@ -87,6 +103,8 @@ static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter
         .source = reading->source,
         .kind = reading->kind,
         .integrated = reading->integrated,
+        .modelled = reading->modelled,
+        .idle_uj = reading->idle_uj,
         .meter = LEDGER_NONE,
         .counter_uj = reading->counter_uj,
         .breaks = reading->breaks,
@@ -113,10 +131,15 @@ static int take_meter(struct node *node, uint64_t t_us, const struct sample_mete
 
     if (!meter)
         return add_meter(node, t_us, reading);
-    if (reading->breaks == meter->breaks && reading->counter_uj >= meter->counter_uj)
+    if (meter->modelled && gives_way(node, meter))
+        return 0; /* from here on the other one counts; what is pending is still booked */
+    if (reading->breaks == meter->breaks && reading->counter_uj >= meter->counter_uj) {
         meter->pending_uj += reading->counter_uj - meter->counter_uj;
-    else
+        meter->pending_idle_uj += reading->idle_uj - MIN(reading->idle_uj, meter->idle_uj);
+    } else {
         meter->lapses++;
+    }
+    meter->idle_uj = reading->idle_uj;
     meter->counter_uj = reading->counter_uj;
     meter->breaks = reading->breaks;
     meter->read_us = t_us;
@@ -171,13 +194,15 @@ static uint64_t idle_energy(struct node_meter *meter, const struct sample_usage 
 
     if (meter->kind == METER_DRAM && !usage->has_traffic)
         return 0; /* free memory tells it */
+    if (meter->modelled)
+        return MIN(meter->pending_idle_uj, meter->pending_uj);
     if (usage->busy_us <= usage->capacity_us / QUIET_DIVISOR)
         idle_learn(&meter->idle, false, meter->pending_uj, duration_us);
     idle = idle_split(&meter->idle, false, meter->pending_uj, duration_us);
     return idle.floor_uj;
 }
 
-static size_t list_members(struct node *node)
+static size_t list_members(struct node *node, enum method method)
 {
     size_t count = 0;
 
@@ -187,7 +212,7 @@ static size_t list_members(struct node *node)
                                                        .to_workload = true,
                                                        .workload = w,
                                                        .tier = TIER_ACTIVE,
-                                                       .method = METHOD_SHARED};
+                                                       .method = method};
     return count;
 }
 
@@ -231,7 +256,8 @@ static int settle(struct node *node, struct node_meter *meter, uint64_t now_us,
 {
     uint64_t start_us = node->settled_until_us ? node->settled_until_us : now_us;
     uint64_t idle_uj = idle_energy(meter, usage, now_us - start_us), left_uj;
-    size_t count = list_members(node), booked = 0;
+    size_t count = list_members(node, meter->modelled ? METHOD_MODELLED : METHOD_SHARED);
+    size_t booked = 0;
     enum unowned owner;
 
     left_uj = divide_as(node, count, meter, usage, meter->pending_uj - idle_uj, &owner);
@@ -251,7 +277,7 @@ static void forget_pending(struct node *node)
 {
     for (size_t i = 0; i < node->meter_count; i++)
         if (node->meters[i].meter == LEDGER_NONE)
-            node->meters[i].pending_uj = 0;
+            node->meters[i].pending_uj = node->meters[i].pending_idle_uj = 0;
 }
 
 static int note_members(struct node *node, uint64_t t_us, const struct sample_usage *usage)
@@ -288,7 +314,7 @@ static int take_usage(struct node *node, uint64_t t_us, const struct sample_usag
                 result = r;
         }
         if (r == 0)
-            meter->pending_uj = 0;
+            meter->pending_uj = meter->pending_idle_uj = 0;
     }
     forget_pending(node);
     node->settled_until_us = t_us;

@@ -5,7 +5,9 @@
  * A window lasts from one report of usage to the next. Package energy goes by CPU time, DRAM energy
  * by memory traffic where that is counted, else by the memory that is held; what the machine did
  * outside of any workload is `system`, and the level that it draws when it does nothing is `idle`.
- * Meters that contain others, or are contained in them, are only observed. No I/O, no clock.
+ * Meters that contain others, or are contained in them, are only observed. A model stands in for
+ * meters of the packages as long as there are none; it tells itself what of its energy is idle. No
+ * I/O, no clock.
  */
 #pragma once
 
@@ -21,12 +23,13 @@ struct node_meter {
     const char *source; /* a literal */
     enum meter_kind kind;
     char *id;
-    bool integrated;
+    bool integrated, modelled;
     uint32_t meter; /* in the ledger; LEDGER_NONE: only observed */
     uint64_t counter_uj, read_us;
     uint32_t breaks;
-    uint64_t lapses;     /* times that the count did not go on from the last one */
-    uint64_t pending_uj; /* read since the last report of usage */
+    uint64_t lapses;                   /* times that the count did not go on from the last one */
+    uint64_t pending_uj;               /* read since the last report of usage */
+    uint64_t idle_uj, pending_idle_uj; /* of a model: the idle part of the counter and of pending */
     struct idle_levels idle;
 };
 

@@ -111,7 +111,8 @@ static int add_meters(const struct pipeline *pipeline, uint64_t now_us, uint64_t
             .resets = gpu ? gpu->resets : 0,
         };
         if (node_meter) {
-            to->has_counter = is_fresh_of_node(node_meter->read_us, now_us, stale_us);
+            to->has_counter =
+                !node_meter->modelled && is_fresh_of_node(node_meter->read_us, now_us, stale_us);
             to->counter_uj = node_meter->counter_uj;
             to->pending_uj = node_meter->pending_uj;
             to->resets = node_meter->breaks;
@@ -142,7 +143,8 @@ static int add_observed(const struct pipeline *pipeline, uint64_t now_us, uint64
         const struct node_meter *from = &node->meters[i];
         struct snapshot_observed *to = &observed[snapshot->observed_count];
 
-        if (from->meter != LEDGER_NONE || !is_fresh_of_node(from->read_us, now_us, stale_us))
+        if (from->meter != LEDGER_NONE || from->modelled ||
+            !is_fresh_of_node(from->read_us, now_us, stale_us))
             continue;
         *to = (struct snapshot_observed){from->kind, copy_text(&snapshot->arena, from->id),
                                          from->counter_uj};

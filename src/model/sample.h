@@ -118,6 +118,8 @@ struct sample_meter {
     uint64_t counter_uj;  /* since the source was opened, wrap-around undone; never goes back */
     uint32_t breaks;      /* how often the count was lost since then: it begins anew after each */
     bool integrated;      /* from power and time, there is no counter */
+    bool modelled;        /* no meter: a model of one */
+    uint64_t idle_uj;     /* of a model: that part of the counter which nobody's work caused */
 };
 
 struct sample_node_power {

@@ -16,6 +16,7 @@
 #include "model/host.h"
 #include "sources/switches.h"
 
+struct source_model;
 struct source_ops;
 
 /* A part of a source that is read on a thread of its own: a GPU, say. */
@@ -29,9 +30,10 @@ struct source_unit {
 struct source_context {
     const struct host *host;
     const struct clock *clock;
-    uint64_t interval_us;     /* length of a window */
-    const char *replay_path;  /* NULL: live */
-    const char *nvml_library; /* what to load */
+    uint64_t interval_us;             /* length of a window */
+    const char *replay_path;          /* NULL: live */
+    const char *nvml_library;         /* what to load */
+    const struct source_model *model; /* NULL: nothing is modelled */
     /* What is never opened; NULL: nothing. */
     const struct source_switches *switches;
 

@@ -17,20 +17,29 @@ STEP_UJ, STEP_S = 5_000_000, 0.1
 class Sysfs:
     """A /sys with one package whose counter moves by 50 W, and the machine's own cgroups."""
 
+    def __init__(self, has_driver=True):
+        self.has_driver = has_driver
+
     def __enter__(self):
         self.directory = tempfile.TemporaryDirectory()
         self.path = self.directory.name
-        self.zone = f"{self.path}/class/powercap/intel-rapl:0"
+        self.zone = f"{self.path}/devices/virtual/powercap/intel-rapl:0"
         os.makedirs(self.zone)
+        os.makedirs(f"{self.path}/class/powercap")
         os.makedirs(f"{self.path}/fs/cgroup")
         self.write("name", "package-0")
         self.write("max_energy_range_uj", RANGE_UJ)
         self.count_uj = RANGE_UJ - 50_000_000  # it wraps a second after the start
         self.write("energy_uj", self.count_uj)
+        if self.has_driver:
+            self.load_driver()
         self.ending = threading.Event()
         self.thread = threading.Thread(target=self.move)
         self.thread.start()
         return self
+
+    def load_driver(self):
+        os.symlink(self.zone, f"{self.path}/class/powercap/intel-rapl:0")
 
     def write(self, name, value):
         """In place: the exporter keeps the file open, as it does in the kernel's file system."""
@@ -103,6 +112,44 @@ class NodeMeters(TestCase):
                     "wattribute_source_up", source="cgroups"))
                 self.assertEqual([], page.values(METER_ENERGY, meter="package"))
                 self.assertEqual(1, page.value("wattribute_source_up", source="cgroups"))
+
+    def test_a_model_is_booked_as_such_and_ends_when_a_meter_is_there(self):
+        model = ("--model.idle-watts=20", "--model.full-watts=100.5")
+        with Sysfs(has_driver=False) as sysfs, Exporter(
+                f"--path.sysfs={sysfs.path}", "--process-scan-interval=1s", *model,
+                wrapper=sysfs.wrapper()) as exporter:
+            page = exporter.wait_for_page("the system has paid", lambda page: page.values(
+                WORKLOADS, method="modelled"), 30)
+            self.assert_balanced_model(page)
+            self.assertEqual(1, page.value("wattribute_source_up", source="model"))
+            self.assertEqual([], page.values(HARDWARE))
+            self.assertGreater(page.value("wattribute_unowned_energy_joules_total",
+                                          meter_id="model", owner="idle"), 0)
+            sysfs.load_driver()
+            page = exporter.wait_for_page("the meter is booked", lambda page: package(
+                page, METER_ENERGY, meter_id="0") > 0, 30)
+            self.assertEqual([], page.values("wattribute_source_up", source="model"))
+            ended = page.value(METER_ENERGY, meter_id="model")
+            before = page.value(METER_ENERGY, meter_id="0")
+            page = exporter.wait_for_page("the meter is booked again", lambda page: page.value(
+                METER_ENERGY, meter_id="0") > before, 30)
+            self.assertEqual(ended, page.value(METER_ENERGY, meter_id="model"))
+            self.assert_balanced_model(page)
+
+    def assert_balanced_model(self, page):
+        for meter_id in {labels["meter_id"] for labels, _ in page.values(METER_ENERGY)}:
+            self.assertEqual(package(page, METER_ENERGY, meter_id=meter_id),
+                             package(page, WORKLOADS, meter_id=meter_id) +
+                             package(page, "wattribute_unowned_energy_joules_total", meter_id=meter_id))
+            self.assertEqual(0, package(page, "wattribute_ledger_imbalance_joules", meter_id=meter_id))
+
+    def test_nothing_is_modelled_unless_it_is_asked_for(self):
+        with Sysfs(has_driver=False) as sysfs, Exporter(f"--path.sysfs={sysfs.path}",
+                                                        wrapper=sysfs.wrapper()) as exporter:
+            page = exporter.wait_for_page("cgroups are read", lambda page: page.values(
+                "wattribute_source_up", source="cgroups"))
+            self.assertEqual([], page.values("wattribute_source_up", source="model"))
+            self.assertEqual([], page.values(METER_ENERGY))
 
     def test_a_source_that_is_switched_off_is_not_read(self):
         with Sysfs() as sysfs, Exporter(f"--path.sysfs={sysfs.path}", "--no-collector.rapl",

@@ -30,6 +30,9 @@ RESERVED = 644939776  # what the fake driver keeps for itself
 POD, CONTAINER, JOB = 100, 101, 102  # pids of the trace
 JOB_ID = "4711"
 EXPORTERS, SCRAPES = 2, 12
+# A model, also where this machine has a meter.
+OF_THE_SITE = ["--pue=1.25", "--model.idle-watts=5", "--model.full-watts=50",
+               *(f"--no-collector.{source}" for source in ("rapl", "hwmon", "cray"))]
 METRIC = r"\b(?:wattribute|my_gpu_process|gpu|container_gpu)_\w+"
 
 
@@ -200,7 +203,7 @@ class Scraped(TestCase):
         cls.addClassCleanup(stack.close)
         directory = stack.enter_context(tempfile.TemporaryDirectory())
         flags, env = cls.populate(stack, directory)
-        exporters = [stack.enter_context(Exporter("--pue=1.25", *flags, env=env)) for _ in range(EXPORTERS)]
+        exporters = [stack.enter_context(Exporter(*OF_THE_SITE, *flags, env=env)) for _ in range(EXPORTERS)]
         for exporter in exporters:
             exporter.wait_for_page("the pod, the container and the job have names, and memory is inferred",
                                    cls.is_complete, 30)

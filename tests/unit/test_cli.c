@@ -171,9 +171,12 @@ static void every_source_has_a_switch_and_those_that_are_off_are_listed(void **s
     assert_null(collectors_list_off(&switches, text, sizeof(text)));
     memset(&cli.options.collectors, 0, sizeof(cli.options.collectors));
     collectors_read(&cli.options, &switches);
-    for (size_t i = 0; source_table[i]; i++) /* a replay is asked for by its file */
-        assert_int_equal(source_is_off(&switches, source_table[i]->name),
-                         strcmp(source_table[i]->name, "replay") != 0);
+    for (size_t i = 0; source_table[i]; i++) {
+        const char *name = source_table[i]->name;
+        bool has_flags_of_its_own = strcmp(name, "replay") == 0 || strcmp(name, "model") == 0;
+
+        assert_int_equal(source_is_off(&switches, name), !has_flags_of_its_own);
+    }
     cli_done(&cli);
     assert_int_equal(parse("wattribute --no-collector.ipmi --no-collector.rapl", NULL, &cli, NULL),
                      0);
@@ -181,6 +184,34 @@ static void every_source_has_a_switch_and_those_that_are_off_are_listed(void **s
     assert_string_equal(collectors_list_off(&switches, text, sizeof(text)), "rapl, ipmi");
     assert_false(source_is_off(NULL, "rapl"));
     cli_done(&cli);
+}
+
+static void the_model_is_off_unless_watts_or_the_table_are_asked_for(void **state)
+{
+    static const struct {
+        const char *line;
+        bool is_on, by_table;
+        uint64_t idle_uw, full_uw;
+    } cases[] = {
+        {"wattribute", false, true, 0, 0},
+        {"wattribute --model.cpu=auto", true, true, 0, 0},
+        {"wattribute --model.idle-watts=0 --model.full-watts=1", true, false, 0, 1000000},
+        {"wattribute --model.cpu=auto --model.idle-watts=7.5 --model.full-watts=90", true, false,
+         7500000, 90000000},
+    };
+    struct source_model model;
+    struct cli cli;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        assert_int_equal(parse(cases[i].line, NULL, &cli, NULL), 0);
+        collectors_read_model(&cli.options, &model);
+        assert_int_equal(model.is_on, cases[i].is_on);
+        assert_int_equal(model.by_table, cases[i].by_table);
+        assert_true(model.idle_uw == cases[i].idle_uw && model.full_uw == cases[i].full_uw);
+        assert_false(model.gives_way);
+        cli_done(&cli);
+    }
 }
 
 static void given_listen_addresses_replace_the_default(void **state)
@@ -259,6 +290,11 @@ static void what_is_wrong_is_said_with_what_to_do(void **state)
         {"wattribute --no-", "unknown flag --no-; see"},
         {"wattribute --collector.rapl=maybe", "--collector.rapl: 'maybe' is not known; use true"},
         {"wattribute replay --no-collector.rapl a", "--collector.rapl does not concern 'replay'"},
+        {"wattribute --model.idle-watts=1", "--model.full-watts is missing: give both"},
+        {"wattribute --model.full-watts=1", "--model.idle-watts is missing: give both"},
+        {"wattribute --model.idle-watts=2 --model.full-watts=1.5", "is more than"},
+        {"wattribute --model.full-watts=0.5 --model.idle-watts=0", "use 1 to 100000"},
+        {"wattribute --model.cpu=on", "'on' is not known; use off or auto"},
         {"wattribute --idle-policy", "--idle-policy needs a value: write --idle-policy=POLICY"},
         {"wattribute -log-level", "--log-level needs a value"},
         {"wattribute --idle-policy=", "--idle-policy: '' is not known"},
@@ -438,6 +474,7 @@ int main(void)
         cmocka_unit_test(both_names_of_the_sample_interval_are_one_flag),
         cmocka_unit_test(switches_are_turned_off_by_false_or_by_no_and_the_last_counts),
         cmocka_unit_test(every_source_has_a_switch_and_those_that_are_off_are_listed),
+        cmocka_unit_test(the_model_is_off_unless_watts_or_the_table_are_asked_for),
         cmocka_unit_test(given_listen_addresses_replace_the_default),
         cmocka_unit_test(replay_takes_a_trace_and_the_flags_of_the_books),
         cmocka_unit_test(the_front_gets_its_arguments_as_they_came),

@@ -382,6 +382,103 @@ static void a_package_that_two_sources_know_of_is_booked_once(void **state)
     pipeline_free(pipeline);
 }
 
+static void model(struct pipeline *pipeline, uint64_t t_us, uint64_t counter_uj, uint64_t idle_uj)
+{
+    take(pipeline, (struct sample){.kind = SAMPLE_METER,
+                                   .t_us = t_us,
+                                   .meter = {.source = "model",
+                                             .kind = METER_PACKAGE,
+                                             .id = "model",
+                                             .counter_uj = counter_uj,
+                                             .integrated = true,
+                                             .modelled = true,
+                                             .idle_uj = idle_uj}});
+}
+
+static struct pipeline *started_with_model(void)
+{
+    struct pipeline *pipeline = new_pipeline();
+
+    model(pipeline, T0, 0, 0);
+    usage(pipeline, T0, (struct sample_usage){.is_first = true});
+    return pipeline;
+}
+
+static void a_model_is_booked_as_such_and_tells_itself_what_is_idle(void **state)
+{
+    const struct sample_workload workloads[] = {ALICE(600000, 0), JOB(200000, 0)};
+    struct pipeline *pipeline = started_with_model();
+    struct snapshot snapshot;
+    const struct ledger *ledger = &pipeline->ledger;
+    uint32_t workload, account;
+
+    (void)state;
+    model(pipeline, T0 + SECOND / 2, 30 * JOULE, 10 * JOULE);
+    model(pipeline, T0 + SECOND, 120 * JOULE, 20 * JOULE);
+    usage(pipeline, T0 + SECOND, report(workloads, 2, SECOND));
+    assert_int_equal(unowned_uj(pipeline, METER_PACKAGE, UNOWNED_IDLE), 20 * JOULE);
+    assert_int_equal(booked_uj(pipeline, &alice, METER_PACKAGE), 60 * JOULE);
+    assert_int_equal(booked_uj(pipeline, &job, METER_PACKAGE), 20 * JOULE);
+    assert_int_equal(system_uj(pipeline, METER_PACKAGE), 20 * JOULE);
+    assert_true(ledger_find_workload(ledger, &alice, &workload));
+    account = ledger->workloads[workload].first_account;
+    assert_int_equal(ledger->accounts[account].account.energy_uj[TIER_ACTIVE][METHOD_MODELLED],
+                     60 * JOULE);
+    assert_balanced(pipeline);
+    snapshot_init(&snapshot);
+    assert_int_equal(pipeline_snapshot(pipeline, T0 + SECOND, 10 * SECOND, &snapshot), 0);
+    assert_int_equal(snapshot.meter_count, 1);
+    assert_false(snapshot.meters[0].has_counter); /* it is no hardware */
+    snapshot_done(&snapshot);
+    pipeline_free(pipeline);
+}
+
+static void a_model_is_never_booked_beside_a_meter(void **state)
+{
+    struct pipeline *pipeline = started_with_model(); /* and the meter comes a moment later */
+    struct snapshot snapshot;
+
+    (void)state;
+    meter(pipeline, T0, METER_PACKAGE, "0", 0, 0);
+    model(pipeline, T0 + SECOND, 80 * JOULE, 20 * JOULE);
+    meter(pipeline, T0 + SECOND, METER_PACKAGE, "0", 50 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, report(NULL, 0, SECOND));
+    assert_int_equal(pipeline->ledger.meter_count, 1);
+    assert_int_equal(system_uj(pipeline, METER_PACKAGE), 50 * JOULE);
+    snapshot_init(&snapshot);
+    assert_int_equal(pipeline_snapshot(pipeline, T0 + SECOND, 10 * SECOND, &snapshot), 0);
+    assert_int_equal(snapshot.observed_count, 0);
+    snapshot_done(&snapshot);
+    pipeline_free(pipeline);
+}
+
+static void a_model_gives_way_to_a_meter_that_comes_later(void **state)
+{
+    struct pipeline *pipeline = started_with_model();
+
+    (void)state;
+    model(pipeline, T0 + SECOND, 80 * JOULE, 20 * JOULE);
+    usage(pipeline, T0 + SECOND, report(NULL, 0, SECOND));
+    assert_int_equal(system_uj(pipeline, METER_PACKAGE), 60 * JOULE);
+    model(pipeline, T0 + SECOND + SECOND / 4, 100 * JOULE, 25 * JOULE);
+    meter(pipeline, T0 + SECOND + SECOND / 2, METER_PACKAGE, "0", 1000 * JOULE, 0);
+    model(pipeline, T0 + 2 * SECOND, 160 * JOULE, 40 * JOULE); /* is not asked any more */
+    meter(pipeline, T0 + 2 * SECOND, METER_PACKAGE, "0", 1025 * JOULE, 0);
+    usage(pipeline, T0 + 2 * SECOND, report(NULL, 0, SECOND));
+    assert_int_equal(pipeline->ledger.meter_count, 2);
+    assert_int_equal(pipeline->ledger.meters[0].energy_uj, 100 * JOULE); /* until the meter came */
+    assert_int_equal(pipeline->ledger.meters[1].energy_uj, 25 * JOULE);
+    for (uint64_t i = 3; i < 6; i++) {
+        model(pipeline, T0 + i * SECOND, i * 80 * JOULE, i * 20 * JOULE);
+        meter(pipeline, T0 + i * SECOND, METER_PACKAGE, "0", (1000 + i * 25) * JOULE, 0);
+        usage(pipeline, T0 + i * SECOND, report(NULL, 0, SECOND));
+    }
+    assert_int_equal(pipeline->ledger.meters[0].energy_uj, 100 * JOULE);
+    assert_int_equal(pipeline->ledger.meters[1].energy_uj, 125 * JOULE);
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
 static void energy_before_a_first_report_that_came_late_is_a_gap(void **state)
 {
     struct pipeline *pipeline = started();
@@ -505,6 +602,9 @@ int main(void)
         cmocka_unit_test(cgroups_of_one_workload_pay_together),
         cmocka_unit_test(a_meter_has_no_books_before_somebody_says_what_workloads_do),
         cmocka_unit_test(a_package_that_two_sources_know_of_is_booked_once),
+        cmocka_unit_test(a_model_is_booked_as_such_and_tells_itself_what_is_idle),
+        cmocka_unit_test(a_model_is_never_booked_beside_a_meter),
+        cmocka_unit_test(a_model_gives_way_to_a_meter_that_comes_later),
         cmocka_unit_test(energy_before_a_first_report_that_came_late_is_a_gap),
         cmocka_unit_test(a_break_in_the_count_invents_no_joule),
         cmocka_unit_test(meters_that_contain_others_are_observed_and_not_booked),
