@@ -7,13 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/macros.h"
+
+enum { TREE_PATH_BYTES = 8192 };
 
 /* Overwrites, and cuts afterwards: a file that is cut to nothing first is flushed to the disk by
  * some file systems, which takes milliseconds. */
@@ -30,7 +31,7 @@ static void tree_write_fd(int fd, const char *text)
 static void tree_write(const char *root, const char *name, const char *text)
 {
     _cleanup_close_ int fd = -1;
-    char path[PATH_MAX];
+    char path[TREE_PATH_BYTES];
 
     snprintf(path, sizeof(path), "%s/%s", root, name);
     for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
@@ -54,7 +55,7 @@ static int tree_remove_one(const char *path, const struct stat *status, int type
 /* Removes a file, or a directory with all that is in it; "" is the root itself. */
 static void tree_remove(const char *root, const char *name)
 {
-    char path[PATH_MAX];
+    char path[TREE_PATH_BYTES];
 
     snprintf(path, sizeof(path), "%s/%s", root, name);
     assert_int_equal(nftw(path, tree_remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
