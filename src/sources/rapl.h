@@ -75,7 +75,7 @@ void rapl_free(struct rapl *rapl);
 int rapl_read(struct rapl *rapl, struct batch *batch, struct error *err);
 
 /* For the ways. Whether the meter is open; and that it is now: takes the descriptor, also when
- * there is no room. `found` has the kind, the id, the descriptor and the scale; the range is as in struct
- * counter. */
+ * there is no room. `found` has the kind, the id, the descriptor and the scale; the range is as in
+ * struct counter. */
 bool rapl_is_open(const struct rapl *rapl, enum meter_kind kind, const char *id);
 void rapl_add(struct rapl *rapl, const struct rapl_meter *found, uint64_t range_uj);

@@ -322,7 +322,8 @@ class Ledgers(TestCase):
     def test_the_examples_of_the_documentation_are_right(self):
         with open(os.path.join(SOURCE_ROOT, "docs/trace-format.md"), encoding="utf-8") as file:
             blocks = [block.removeprefix("\n") for block in file.read().split("```")[1::2]]
-        examples = [(trace, ledger) for trace, ledger in zip(blocks, blocks[1:]) if trace.startswith("wattribute-trace")]
+        examples = [(trace, ledger) for trace, ledger in zip(blocks, blocks[1:])
+                    if trace.startswith("wattribute-trace")]
         self.assertEqual(2, len(examples))
         for trace, ledger in examples:
             done = run("replay", "--attribution=timeshare", self.write("example.trace", trace.encode()))

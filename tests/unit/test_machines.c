@@ -127,10 +127,10 @@ static const struct machine_plan intel_by_perf = {
     .is_as_nobody = true,
     .meters =
         {
-            {SIM_EVENT, METER_PACKAGE, "0", 250},
-            {SIM_EVENT, METER_DRAM, "0", 30},
-            {SIM_EVENT, METER_PACKAGE, "1", 250},
-            {SIM_EVENT, METER_DRAM, "1", 30},
+            {SIM_EVENT, METER_PACKAGE, "0", .watts = 250},
+            {SIM_EVENT, METER_DRAM, "0", .watts = 30},
+            {SIM_EVENT, METER_PACKAGE, "1", .watts = 250},
+            {SIM_EVENT, METER_DRAM, "1", .watts = 30},
             {SIM_ZONE, METER_UNCORE, "0", 1, 262143328850, ZONE("intel-rapl:0"), true},
         },
     .files = {INTEL,
@@ -232,7 +232,7 @@ static const struct machine_plan server_with_bmc = {
         {
             {SIM_ZONE, METER_PACKAGE, "0", 200, 262143328850, ZONE("intel-rapl:0")},
             {SIM_POWER, METER_NODE, "hwmon", 500, RAIL("hwmon0")},
-            {SIM_BMC, METER_NODE, "ipmi", 500},
+            {SIM_BMC, METER_NODE, "ipmi", .watts = 500},
         },
     .files = {INTEL,
               ZONE_FILES("intel-rapl:0", "package-0", "262143328850"),
