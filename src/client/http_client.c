@@ -1,9 +1,7 @@
 #include "client/http_client.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "client/curl_library.h"
 #include "core/clock.h"
 #include "core/macros.h"
 
@@ -23,13 +22,16 @@ enum {
 };
 
 struct http_client {
-    CURLM *multi; /* keeps connections from one request to the next */
+    struct curl_library curl;
+    struct error no_library; /* why it is missing */
+    CURLM *multi; /* keeps connections from one request to the next; NULL: there is no library */
     atomic_bool cancelled;
 };
 
 /* One request under way. */
 struct transfer {
     struct http_client *client;
+    const struct curl_library *curl; /* the client's */
     const struct http_request *request;
     struct http_reply *reply;
     struct error *err;
@@ -153,7 +155,7 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
 #define SET(t, option, value)                                                                      \
     do {                                                                                           \
         if ((t)->set_up_code == CURLE_OK)                                                          \
-            (t)->set_up_code = curl_easy_setopt((t)->easy, option, value);                         \
+            (t)->set_up_code = (t)->curl->easy_setopt((t)->easy, option, value);                   \
     } while (0)
 
 static void set_peer(struct transfer *t)
@@ -220,9 +222,9 @@ static void set_limits(struct transfer *t)
     SET(t, CURLOPT_QUICK_EXIT, 1L);
 }
 
-static bool append(struct curl_slist **list, const char *text)
+static bool append(const struct transfer *t, struct curl_slist **list, const char *text)
 {
-    struct curl_slist *longer = curl_slist_append(*list, text);
+    struct curl_slist *longer = t->curl->slist_append(*list, text);
 
     if (longer)
         *list = longer;
@@ -233,15 +235,15 @@ static int make_lists(struct transfer *t)
 {
     const char *const *headers = t->request->headers;
     /* No waiting for "100 Continue", which none of our peers sends. */
-    bool ok = append(&t->headers, "Expect:");
+    bool ok = append(t, &t->headers, "Expect:");
 
     for (size_t i = 0; ok && headers && headers[i]; i++) {
         if (strpbrk(headers[i], "\r\n"))
             return fail(t, -EINVAL, "a header of the request has a line break in it");
-        ok = append(&t->headers, headers[i]);
+        ok = append(t, &t->headers, headers[i]);
     }
     if (ok && t->request->resolve)
-        ok = append(&t->resolve, t->request->resolve);
+        ok = append(t, &t->resolve, t->request->resolve);
     return ok ? 0 : fail(t, -ENOMEM, "out of memory");
 }
 
@@ -262,7 +264,7 @@ static int judge_connect(const struct transfer *t)
 {
     long os_errno = 0;
 
-    curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os_errno);
+    t->curl->easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os_errno);
     if (os_errno == 0 && t->socket_error < 0)
         return fail(t, t->socket_error, "no socket: %s", strerror(-t->socket_error));
     switch (os_errno) {
@@ -289,7 +291,7 @@ static int judge_memory(const struct transfer *t)
 {
     curl_off_t sent_us = 0;
 
-    curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_us);
+    t->curl->easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_us);
     if (sent_us > 0)
         return fail(t, -EPROTO, "a line of its header is too long, or memory is short");
     return fail(t, -ENOMEM, "out of memory");
@@ -298,7 +300,7 @@ static int judge_memory(const struct transfer *t)
 /* What curl's failure means to our callers. */
 static int judge(const struct transfer *t, CURLcode failure)
 {
-    const char *text = t->curl_text[0] ? t->curl_text : curl_easy_strerror(failure);
+    const char *text = t->curl_text[0] ? t->curl_text : t->curl->easy_strerror(failure);
 
     switch (failure) {
     case CURLE_COULDNT_CONNECT:
@@ -337,8 +339,8 @@ static void find_header(const struct transfer *t)
     struct http_reply *reply = t->reply;
     struct curl_header *header;
 
-    if (!name || curl_easy_header(t->easy, name, 0, origins, -1, &header) != CURLHE_OK ||
-        curl_easy_header(t->easy, name, header->amount - 1, origins, -1, &header) != CURLHE_OK)
+    if (!name || t->curl->easy_header(t->easy, name, 0, origins, -1, &header) != CURLHE_OK ||
+        t->curl->easy_header(t->easy, name, header->amount - 1, origins, -1, &header) != CURLHE_OK)
         return;
     snprintf(reply->header, sizeof(reply->header), "%s", header->value);
     reply->has_header = true;
@@ -349,7 +351,7 @@ static int read_reply(const struct transfer *t)
 {
     long status = 0;
 
-    curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+    t->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
     if (!t->header_is_whole || status < 200)
         return fail(t, -EPROTO, "its answer broke off in the header");
     t->reply->status = (int)status;
@@ -377,20 +379,20 @@ static int run(struct transfer *t)
         r = must_end(t, now_us());
         if (r < 0)
             return r;
-        code = curl_multi_perform(multi, &running);
+        code = t->curl->multi_perform(multi, &running);
         if (code == CURLM_OK && running == 0)
             break;
         /* http_client_cancel wakes this up, also if it comes just before. */
         if (code == CURLM_OK)
-            code = curl_multi_poll(multi, NULL, 0, wait_ms(t, now_us()), &ready);
+            code = t->curl->multi_poll(multi, NULL, 0, wait_ms(t, now_us()), &ready);
         if (code != CURLM_OK)
-            return fail(t, -ENOMEM, "%s", curl_multi_strerror(code));
+            return fail(t, -ENOMEM, "%s", t->curl->multi_strerror(code));
         if (ready > 0)
             t->heard_us = now_us();
     }
     if (t->verdict != 0)
         return t->verdict;
-    message = curl_multi_info_read(multi, &left);
+    message = t->curl->multi_info_read(multi, &left);
     if (!message)
         return fail(t, -ENOMEM, "out of memory");
     return message->data.result == CURLE_OK ? read_reply(t) : judge(t, message->data.result);
@@ -404,7 +406,7 @@ static int set_up(struct transfer *t)
         r = make_lists(t);
     if (r < 0)
         return r;
-    t->easy = curl_easy_init();
+    t->easy = t->curl->easy_init();
     if (!t->easy)
         return fail(t, -ENOMEM, "out of memory");
     set_limits(t);
@@ -415,20 +417,20 @@ static int set_up(struct transfer *t)
 
 static void clean_up(struct transfer *t)
 {
-    curl_easy_cleanup(t->easy);
-    curl_slist_free_all(t->headers);
-    curl_slist_free_all(t->resolve);
+    t->curl->easy_cleanup(t->easy);
+    t->curl->slist_free_all(t->headers);
+    t->curl->slist_free_all(t->resolve);
 }
 
 static int perform(struct transfer *t)
 {
-    CURLMcode code = curl_multi_add_handle(t->client->multi, t->easy);
+    CURLMcode code = t->curl->multi_add_handle(t->client->multi, t->easy);
     int r;
 
     if (code != CURLM_OK)
-        return fail(t, -ENOMEM, "%s", curl_multi_strerror(code));
+        return fail(t, -ENOMEM, "%s", t->curl->multi_strerror(code));
     r = run(t);
-    curl_multi_remove_handle(t->client->multi, t->easy);
+    t->curl->multi_remove_handle(t->client->multi, t->easy);
     return r;
 }
 
@@ -449,6 +451,7 @@ int http_client_do(struct http_client *client, const struct http_request *reques
     uint64_t now = now_us();
     struct transfer t = {
         .client = client,
+        .curl = &client->curl,
         .request = request,
         .reply = ret_reply,
         .err = err,
@@ -458,6 +461,8 @@ int http_client_do(struct http_client *client, const struct http_request *reques
     int r;
 
     empty_reply(ret_reply, request->max_bytes);
+    if (!client->multi)
+        return fail(&t, -ELIBACC, "%s", client->no_library.text);
     r = set_up(&t);
     if (r == 0)
         r = perform(&t);
@@ -467,27 +472,20 @@ int http_client_do(struct http_client *client, const struct http_request *reques
     return r;
 }
 
-static void init_curl(void)
-{
-    (void)curl_global_init(CURL_GLOBAL_DEFAULT); /* if it fails, so will curl_easy_init */
-}
-
 int http_client_new(struct http_client **ret_client)
 {
-    /* curl's state is the process', hence this is too. Not every libcurl guards itself against two
-     * threads that are first (CURL_VERSION_THREADSAFE). */
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct http_client *client = calloc(1, sizeof(*client));
 
     if (!client)
         return -ENOMEM;
-    pthread_once(&once, init_curl);
-    client->multi = curl_multi_init();
-    if (!client->multi) {
-        free(client);
-        return -ENOMEM;
+    if (curl_library_open(&client->curl, &client->no_library) == 0) {
+        client->multi = client->curl.multi_init();
+        if (!client->multi) {
+            free(client);
+            return -ENOMEM;
+        }
+        client->curl.multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_KEPT);
     }
-    curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_KEPT);
     *ret_client = client;
     return 0;
 }
@@ -496,14 +494,16 @@ void http_client_free(struct http_client *client)
 {
     if (!client)
         return;
-    curl_multi_cleanup(client->multi);
+    if (client->multi)
+        client->curl.multi_cleanup(client->multi);
     free(client);
 }
 
 void http_client_cancel(struct http_client *client)
 {
     atomic_store(&client->cancelled, true);
-    curl_multi_wakeup(client->multi);
+    if (client->multi)
+        client->curl.multi_wakeup(client->multi);
 }
 
 void http_reply_init(struct http_reply *reply)

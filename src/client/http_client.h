@@ -44,6 +44,7 @@ struct http_reply {
     char header[64]; /* the value of wanted_header, or its first bytes */
 };
 
+/* Loads libcurl if nobody has: not before there is somebody to ask. 0 or -ENOMEM. */
 int http_client_new(struct http_client **ret_client);
 void http_client_free(struct http_client *client);
 
@@ -58,6 +59,7 @@ void http_client_free(struct http_client *client);
  * -EKEYREJECTED            TLS: the peer is not who it should be, or ca_path cannot be read
  * -ECANCELED               http_client_cancel was called
  * -EINVAL, -ENAMETOOLONG   no such request can be made
+ * -ELIBACC                 there is no libcurl
  * -ENOMEM, -EMFILE, ...    the system has no room for it
  *
  * with a text that says what was tried and why it failed, without the URL's query and password.

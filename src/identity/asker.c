@@ -19,7 +19,8 @@ static const uint64_t PAUSE_MIN_US = USEC_PER_SEC, PAUSE_MAX_US = 60 * USEC_PER_
 struct asker {
     struct asker_options options;
     char *name, *socket_path;
-    struct http_client *client;
+    struct http_client
+        *client; /* NULL before the thread starts: a node without runtimes needs none */
     pthread_t thread;
     bool started;
     atomic_bool stop;
@@ -36,7 +37,6 @@ struct asker {
 int asker_new(const struct asker_options *options, struct asker **ret_asker)
 {
     struct asker *asker = calloc(1, sizeof(*asker));
-    int r;
 
     if (!asker)
         return -ENOMEM;
@@ -44,10 +44,9 @@ int asker_new(const struct asker_options *options, struct asker **ret_asker)
     pthread_mutex_init(&asker->lock, NULL);
     asker->name = strdup(options->name);
     asker->socket_path = strdup(options->socket_path);
-    r = asker->name && asker->socket_path ? http_client_new(&asker->client) : -ENOMEM;
-    if (r < 0) {
+    if (!asker->name || !asker->socket_path) {
         asker_free(asker);
-        return r;
+        return -ENOMEM;
     }
     *ret_asker = asker;
     return 0;
@@ -188,6 +187,13 @@ static void *run(void *argument)
     return NULL;
 }
 
+static int start_thread(struct asker *asker)
+{
+    int r = asker->client ? 0 : http_client_new(&asker->client);
+
+    return r < 0 ? r : -pthread_create(&asker->thread, NULL, run, asker);
+}
+
 void asker_look(struct asker *asker)
 {
     ino_t inode = socket_inode(asker);
@@ -199,7 +205,7 @@ void asker_look(struct asker *asker)
     start = present && !asker->started;
     asker->started |= start;
     pthread_mutex_unlock(&asker->lock);
-    if (start && pthread_create(&asker->thread, NULL, run, asker) != 0) {
+    if (start && start_thread(asker) < 0) {
         asker->started = false; /* tried again at the next look */
         present = false;
     }

@@ -17,7 +17,7 @@ static const uint64_t STALE_US = 120 * USEC_PER_SEC;
 struct kubelet {
     char *socket_path;
     const struct clock *clock;
-    struct http_client *client;
+    struct http_client *client; /* NULL before the thread starts */
     pthread_t thread;
     bool started;
 
@@ -32,7 +32,6 @@ struct kubelet {
 int kubelet_new(const char *socket_path, const struct clock *clock, struct kubelet **ret_kubelet)
 {
     struct kubelet *kubelet = calloc(1, sizeof(*kubelet));
-    int r;
 
     if (!kubelet)
         return -ENOMEM;
@@ -41,10 +40,9 @@ int kubelet_new(const char *socket_path, const struct clock *clock, struct kubel
     pthread_mutex_init(&kubelet->lock, NULL);
     pthread_cond_init(&kubelet->asked, NULL);
     kubelet->socket_path = strdup(socket_path);
-    r = kubelet->socket_path ? http_client_new(&kubelet->client) : -ENOMEM;
-    if (r < 0) {
+    if (!kubelet->socket_path) {
         kubelet_free(kubelet);
-        return r;
+        return -ENOMEM;
     }
     *ret_kubelet = kubelet;
     return 0;
@@ -95,13 +93,19 @@ static void *run(void *argument)
     return NULL;
 }
 
+static bool start_thread(struct kubelet *kubelet)
+{
+    return (kubelet->client || http_client_new(&kubelet->client) == 0) &&
+           pthread_create(&kubelet->thread, NULL, run, kubelet) == 0;
+}
+
 void kubelet_ask(struct kubelet *kubelet)
 {
     struct stat st;
     bool present = stat(kubelet->socket_path, &st) == 0 && S_ISSOCK(st.st_mode);
 
     if (present && !kubelet->started)
-        kubelet->started = pthread_create(&kubelet->thread, NULL, run, kubelet) == 0;
+        kubelet->started = start_thread(kubelet);
     pthread_mutex_lock(&kubelet->lock);
     kubelet->present = present;
     kubelet->wanted = present;
