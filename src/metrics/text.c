@@ -69,29 +69,56 @@ static void put_escaped_byte(struct text *text, unsigned char c)
     buffer_char(text->out, hex[c & 15]);
 }
 
+static bool is_plain(char c)
+{
+    return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* Nearly every byte of nearly every page: they are copied at once. */
+static size_t plain_len(struct span value)
+{
+    size_t len = 0;
+
+    while (len < value.len && is_plain(value.data[len]))
+        len++;
+    return len;
+}
+
+/* One that is not plain, or a byte that is none. Returns its length. */
+static size_t put_character(struct text *text, struct span rest)
+{
+    unsigned char c = (unsigned char)rest.data[0];
+    size_t len = utf8_char_len(rest);
+
+    /* U+FFFD itself is escaped as bytes: in the output it always announces one. */
+    if (len == 3 && memcmp(rest.data, UTF8_REPLACEMENT, len) == 0)
+        len = 0;
+    if (c == '\n') {
+        buffer_str(text->out, "\\n");
+    } else if (c == '\\' || c == '"') {
+        buffer_char(text->out, '\\');
+        buffer_char(text->out, (char)c);
+    } else if (len == 0 || c < 0x20 || c == 0x7f) {
+        put_escaped_byte(text, c);
+        return 1;
+    } else {
+        buffer_bytes(text->out, rest.data, len);
+    }
+    return len;
+}
+
 void text_label(struct text *text, const char *name, const char *value)
 {
     struct span rest = span_of(value);
 
     begin_label(text, name);
     while (rest.len > 0) {
-        unsigned char c = (unsigned char)rest.data[0];
-        size_t len = utf8_char_len(rest);
+        size_t len = plain_len(rest);
 
-        /* U+FFFD itself is escaped as bytes: in the output it always announces one. */
-        if (len == 3 && memcmp(rest.data, UTF8_REPLACEMENT, len) == 0)
-            len = 0;
-        if (c == '\n') {
-            buffer_str(text->out, "\\n");
-        } else if (c == '\\' || c == '"') {
-            buffer_char(text->out, '\\');
-            buffer_char(text->out, (char)c);
-        } else if (len == 0 || c < 0x20 || c == 0x7f) {
-            put_escaped_byte(text, c);
-            len = 1;
-        } else {
+        if (len > 0)
             buffer_bytes(text->out, rest.data, len);
-        }
+        else
+            len = put_character(text, rest);
         rest.data += len;
         rest.len -= len;
     }
