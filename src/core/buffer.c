@@ -51,6 +51,14 @@ void buffer_bytes(struct buffer *buffer, const char *bytes, size_t len)
     buffer->len += len;
 }
 
+void buffer_repeat(struct buffer *buffer, size_t offset, size_t len)
+{
+    if (len == 0 || !reserve(buffer, len))
+        return;
+    memcpy(buffer->data + buffer->len, buffer->data + offset, len);
+    buffer->len += len;
+}
+
 void buffer_str(struct buffer *buffer, const char *text)
 {
     buffer_bytes(buffer, text, strlen(text));

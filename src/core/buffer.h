@@ -24,6 +24,8 @@ bool buffer_failed(const struct buffer *buffer);
 
 void buffer_bytes(struct buffer *buffer, const char *bytes, size_t len);
 void buffer_str(struct buffer *buffer, const char *text);
+/* Once more what it holds from `offset` on. */
+void buffer_repeat(struct buffer *buffer, size_t offset, size_t len);
 void buffer_char(struct buffer *buffer, char c);
 void buffer_u64(struct buffer *buffer, uint64_t value);
 void buffer_i64(struct buffer *buffer, int64_t value);

@@ -1,4 +1,6 @@
 /* Who owns the joules. */
+#include <stdlib.h>
+
 #include "metrics/confidence.h"
 #include "metrics/exposition_parts.h"
 
@@ -22,12 +24,33 @@ void exposition_workload_labels(struct text *text, enum workload_kind kind, cons
     text_label(text, "container", names->container);
 }
 
-static void workload_labels(struct text *text, const struct snapshot *snapshot,
-                            const struct snapshot_workload *workload)
+/* The rows of one family after the other; a workload has the same labels in all of them. */
+struct rows {
+    struct text *text;
+    const struct snapshot *snapshot;
+    struct text_labels *labels; /* of each workload, once written; NULL: no memory */
+};
+
+static void write_labels(struct text *text, const struct snapshot *snapshot,
+                         const struct snapshot_workload *workload)
 {
-    text_sample(text);
     exposition_workload_labels(text, workload->kind, workload->id, &workload->names);
     exposition_meter_labels(text, &snapshot->meters[workload->meter]);
+}
+
+static void begin_row(const struct rows *rows, const struct snapshot_workload *workload)
+{
+    struct text_labels *labels =
+        rows->labels ? &rows->labels[workload - rows->snapshot->workloads] : NULL;
+
+    text_sample(rows->text);
+    if (labels && labels->len > 0) {
+        text_repeat_labels(rows->text, *labels);
+        return;
+    }
+    write_labels(rows->text, rows->snapshot, workload);
+    if (labels)
+        *labels = text_labels_so_far(rows->text);
 }
 
 /* Methods that a GPU meter always has start at 0, so that rate() sees their first joule. */
@@ -38,56 +61,57 @@ static bool is_shown(const struct account *account, int method)
     return account->energy_uj[TIER_ACTIVE][method] + account->energy_uj[TIER_IDLE][method] > 0;
 }
 
-static void workload_energy(struct text *text, const struct snapshot *snapshot,
-                            const struct snapshot_workload *workload)
+static void workload_energy(const struct rows *rows, const struct snapshot_workload *workload)
 {
     for (int tier = 0; tier < TIER_COUNT; tier++)
         for (int method = 0; method < METHOD_COUNT; method++) {
             if (!is_shown(&workload->account, method))
                 continue;
-            workload_labels(text, snapshot, workload);
-            text_label(text, "tier", tier_words[tier]);
-            text_label(text, "method", method_words[method]);
-            text_value(text, (int64_t)workload->account.energy_uj[tier][method], MICRO);
+            begin_row(rows, workload);
+            text_label(rows->text, "tier", tier_words[tier]);
+            text_label(rows->text, "method", method_words[method]);
+            text_value(rows->text, (int64_t)workload->account.energy_uj[tier][method], MICRO);
         }
 }
 
-static void workload_power(struct text *text, const struct snapshot *snapshot,
-                           const struct snapshot_workload *workload)
+static void workload_power(const struct rows *rows, const struct snapshot_workload *workload)
 {
     if (workload->power_mw < 0)
         return;
-    workload_labels(text, snapshot, workload);
-    text_value(text, (int64_t)(workload->power_mw + 0.5), MILLI);
+    begin_row(rows, workload);
+    text_value(rows->text, (int64_t)(workload->power_mw + 0.5), MILLI);
 }
 
-static void workload_confidence(struct text *text, const struct snapshot *snapshot,
-                                const struct snapshot_workload *workload)
+static void workload_confidence(const struct rows *rows, const struct snapshot_workload *workload)
 {
     const struct account *account = &workload->account;
 
     if (account_total_uj(account) == 0)
         return;
-    workload_labels(text, snapshot, workload);
-    text_value(text, confidence_millionths(account->known_uj, account_total_uj(account)), MICRO);
+    begin_row(rows, workload);
+    text_value(rows->text, confidence_millionths(account->known_uj, account_total_uj(account)),
+               MICRO);
 }
 
 static void workload_books(struct text *text, const struct snapshot *snapshot, enum expose expose)
 {
     static const struct {
         enum metric metric;
-        void (*row)(struct text *, const struct snapshot *, const struct snapshot_workload *);
+        void (*write)(const struct rows *rows, const struct snapshot_workload *workload);
     } families[] = {
         {METRIC_WORKLOAD_ENERGY, workload_energy},
         {METRIC_WORKLOAD_POWER, workload_power},
         {METRIC_WORKLOAD_CONFIDENCE, workload_confidence},
     };
+    _cleanup_free_ struct text_labels *labels =
+        calloc(MAX(snapshot->workload_count, (size_t)1), sizeof(*labels));
+    const struct rows rows = {text, snapshot, labels};
 
     for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
         text_family(text, families[f].metric);
         for (size_t i = 0; i < snapshot->workload_count; i++)
             if (exposition_shows(expose, snapshot->workloads[i].kind))
-                families[f].row(text, snapshot, &snapshot->workloads[i]);
+                families[f].write(&rows, &snapshot->workloads[i]);
     }
 }
 

@@ -50,6 +50,7 @@ void text_sample(struct text *text)
     }
     put_name(text, true);
     text->has_labels = false;
+    text->labels_offset = text->out->len;
 }
 
 static void begin_label(struct text *text, const char *name)
@@ -130,6 +131,17 @@ void text_label_u64(struct text *text, const char *name, uint64_t value)
     begin_label(text, name);
     buffer_u64(text->out, value);
     buffer_char(text->out, '"');
+}
+
+struct text_labels text_labels_so_far(const struct text *text)
+{
+    return (struct text_labels){text->labels_offset, text->out->len - text->labels_offset};
+}
+
+void text_repeat_labels(struct text *text, struct text_labels labels)
+{
+    buffer_repeat(text->out, labels.offset, labels.len);
+    text->has_labels |= labels.len > 0;
 }
 
 void text_value(struct text *text, int64_t value, unsigned digits)

@@ -24,6 +24,12 @@ struct text {
     const struct metric_name *family;
     bool header_written;
     bool has_labels;
+    size_t labels_offset; /* of the sample's labels */
+};
+
+/* Where labels are in the output, to be repeated; nowhere, if all is 0. */
+struct text_labels {
+    size_t offset, len;
 };
 
 void text_begin(struct text *text, struct buffer *out, enum text_format format,
@@ -38,6 +44,11 @@ void text_sample(struct text *text);
  */
 void text_label(struct text *text, const char *name, const char *value);
 void text_label_u64(struct text *text, const char *name, uint64_t value);
+
+/* Those that the sample has so far, and the same for another one, before it has any: a workload has
+ * some twenty samples with the same labels, of which only the first is escaped. */
+struct text_labels text_labels_so_far(const struct text *text);
+void text_repeat_labels(struct text *text, struct text_labels labels);
 
 /* value / 10^digits, and the end of the sample. */
 void text_value(struct text *text, int64_t value, unsigned digits);

@@ -111,6 +111,26 @@ static void bytes_of_any_value_are_appended_in_order(void **state)
     buffer_done(&buffer);
 }
 
+/* Whether or not the repetition moves them. */
+static void bytes_are_repeated_from_anywhere(void **state)
+{
+    struct buffer buffer;
+
+    (void)state;
+    buffer_init(&buffer, CAP_BYTES);
+    buffer_str(&buffer, "abc");
+    buffer_repeat(&buffer, 1, 2);
+    buffer_repeat(&buffer, 0, 0);
+    assert_holds(&buffer, "abcbc");
+    while (buffer.len < CAP_BYTES / 2)
+        buffer_repeat(&buffer, 0, buffer.len);
+    for (size_t i = 0; i < buffer.len; i++)
+        assert_int_equal(buffer.data[i], "abcbc"[i % 5]);
+    buffer_repeat(&buffer, 0, buffer.len);
+    assert_true(buffer_failed(&buffer));
+    buffer_done(&buffer);
+}
+
 static void a_buffer_can_be_filled_to_its_cap_and_not_beyond(void **state)
 {
     struct buffer buffer;
@@ -167,6 +187,7 @@ int main(void)
         cmocka_unit_test(decimals_are_exact_and_have_no_trailing_zeros),
         cmocka_unit_test(whole_numbers_are_written_to_their_limits),
         cmocka_unit_test(bytes_of_any_value_are_appended_in_order),
+        cmocka_unit_test(bytes_are_repeated_from_anywhere),
         cmocka_unit_test(a_buffer_can_be_filled_to_its_cap_and_not_beyond),
         cmocka_unit_test(after_a_failure_even_what_would_fit_is_dropped),
         cmocka_unit_test(a_buffer_that_is_done_with_starts_empty_under_the_same_cap),

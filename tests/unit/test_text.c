@@ -164,6 +164,36 @@ static void a_label_holds_any_bytes_as_valid_utf8_on_one_line(void **state)
     }
 }
 
+static void labels_are_repeated_as_they_were_escaped_and_others_may_follow(void **state)
+{
+    struct text_labels labels;
+    struct buffer page;
+    struct text text;
+
+    (void)state;
+    buffer_init(&page, CAP_BYTES);
+    text_begin(&text, &page, TEXT_PROMETHEUS, "my_gpu_process");
+    text_family(&text, METRIC_SOURCE_UP);
+    text_sample(&text);
+    text_label(&text, "source", "a\"b");
+    labels = text_labels_so_far(&text);
+    text_label(&text, "first", "1");
+    text_value(&text, 1, 0);
+    text_sample(&text);
+    text_repeat_labels(&text, labels);
+    text_label(&text, "second", "2");
+    text_value(&text, 2, 0);
+    text_sample(&text);
+    text_repeat_labels(&text, (struct text_labels){0});
+    text_value(&text, 3, 0);
+    assert_page(&page, "# HELP wattribute_source_up 1 if the source's last read succeeded and none "
+                       "hangs.\n"
+                       "# TYPE wattribute_source_up gauge\n"
+                       "wattribute_source_up{source=\"a\\\"b\",first=\"1\"} 1\n"
+                       "wattribute_source_up{source=\"a\\\"b\",second=\"2\"} 2\n"
+                       "wattribute_source_up 3\n");
+}
+
 static void an_empty_page_is_empty_or_only_its_end(void **state)
 {
     struct buffer page;
@@ -276,6 +306,7 @@ int main(void)
         cmocka_unit_test(openmetrics_names_the_family_without_total_and_gives_units_and_an_end),
         cmocka_unit_test(only_the_process_families_carry_the_operators_prefix),
         cmocka_unit_test(a_label_holds_any_bytes_as_valid_utf8_on_one_line),
+        cmocka_unit_test(labels_are_repeated_as_they_were_escaped_and_others_may_follow),
         cmocka_unit_test(an_empty_page_is_empty_or_only_its_end),
         cmocka_unit_test(every_metric_has_a_well_formed_name_without_total),
         cmocka_unit_test(the_unit_is_the_last_word_of_the_name),
