@@ -1,15 +1,12 @@
 /*
- * Bodies: the newest snapshot, rendered at most once per format and compressed at most once, when
- * it is first asked for. Every scraper of a snapshot gets the same bytes; nobody asks, nothing is
- * rendered.
+ * Bodies: the newest snapshot, rendered at most once per format and encoding, when it is first
+ * asked for. Every scraper of a snapshot gets the same bytes; nobody asks, nothing is rendered.
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/buffer.h"
 #include "metrics/exposition.h"
 #include "model/snapshot.h"
 #include "net/routes.h"
@@ -18,8 +15,6 @@ struct bodies {
     struct exposition_options exposition;
     uint64_t generation; /* 0: no snapshot yet */
     struct snapshot snapshot;
-    struct buffer texts[ROUTE_FORMAT_COUNT];
-    bool rendered[ROUTE_FORMAT_COUNT];
     int fds[ROUTE_FORMAT_COUNT][ROUTE_ENCODING_COUNT]; /* sealed memfds, or -1 */
     size_t sizes[ROUTE_FORMAT_COUNT][ROUTE_ENCODING_COUNT];
 };
