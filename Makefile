@@ -3,7 +3,7 @@
 BUILD ?= build
 CONFIGURE ?=
 
-.PHONY: all build run test sanitize fuzz lint bench clean
+.PHONY: all build run test sanitize fuzz lint bench compare clean
 
 all: build
 
@@ -36,6 +36,10 @@ bench: build
 	@$(BUILD)/bench/attribution_cost
 	@$(BUILD)/bench/cgroup_read
 	@$(BUILD)/bench/process_scan
+
+# Beside Debian's node-exporter, as root; `tools/setup servers` installs it.
+compare: build
+	@bench/node-exporter $(BUILD)/wattribute
 
 setup-%:
 	@tools/setup $*
