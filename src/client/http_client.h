@@ -16,24 +16,30 @@
 #include "core/span.h"
 
 struct http_client;
+struct http_trust;
 
 struct http_request {
-    const char *url;            /* "http://localhost/..." for unix sockets */
-    const char *socket_path;    /* NULL: TCP */
-    const char *const *headers; /* "Name: value", ended by NULL; may be NULL */
-    struct span body;           /* POST if it has data (also of length 0), else GET */
-    bool http2;                 /* with prior knowledge, as gRPC wants it */
-    const char *ca_path;        /* https: the PEM file that the peer must be signed by */
-    const char *resolve;        /* "HOST:PORT:ADDRESS": no look-up, from now on; may be NULL */
-    uint64_t timeout_us;        /* for all of it */
-    uint64_t stall_us;          /* the longest silence of the peer; 0: none but timeout_us */
-    size_t max_bytes;           /* of the reply's body */
-    const char *wanted_header;  /* a header or trailer to return, the last one; may be NULL */
+    const char *url;                /* "http://localhost/..." for unix sockets */
+    const char *socket_path;        /* NULL: TCP */
+    const char *const *headers;     /* "Name: value", ended by NULL; may be NULL */
+    struct span body;               /* POST if it has data (also of length 0), else GET */
+    const char *method;             /* another than these; may be NULL */
+    bool http2;                     /* with prior knowledge, as gRPC wants it */
+    const char *ca_path;            /* https: the PEM file that the peer must be signed by */
+    const struct http_trust *trust; /* who the peer must be, instead of by ca_path; may be NULL */
+    const char *resolve;            /* "HOST:PORT:ADDRESS": no look-up, from now on; may be NULL */
+    uint64_t timeout_us;            /* for all of it */
+    uint64_t stall_us;              /* the longest silence of the peer; 0: none but timeout_us */
+    size_t max_bytes;               /* of the reply's body */
+    const char *wanted_header;      /* a header or trailer to return, the last one; may be NULL */
 
     /* If not NULL, the body is handed over as it comes and not kept, whatever the status. Not 0
      * (a negative errno) ends the request with that and without a text. max_bytes does not
      * apply. */
     int (*on_data)(void *context, struct span data);
+
+    /* If not NULL: called with each header of the final reply, when all of it has come. */
+    void (*on_header)(void *context, const char *name, const char *value);
     void *context;
 };
 
@@ -72,6 +78,9 @@ int http_client_do(struct http_client *client, const struct http_request *reques
 /* From any thread, while the client lives: the request in progress, and every later one, ends with
  * -ECANCELED at once. */
 void http_client_cancel(struct http_client *client);
+
+/* By the client's own thread: requests can be made again. */
+void http_client_resume(struct http_client *client);
 
 void http_reply_init(struct http_reply *reply);
 void http_reply_done(struct http_reply *reply);

@@ -66,6 +66,16 @@ void json_free(struct json *value)
     json_decref((json_t *)value);
 }
 
+int json_seed(void)
+{
+    struct json *first;
+    int r = json_read(span_of("{}"), &first);
+
+    if (r == 0)
+        json_free(first);
+    return r;
+}
+
 const struct json *json_get(const struct json *object, const char *key)
 {
     return (const struct json *)json_object_get(tree(object), key);
@@ -91,6 +101,14 @@ bool json_int64(const struct json *value, int64_t *ret_number)
     if (!json_is_integer(tree(value)))
         return false;
     *ret_number = json_integer_value(tree(value));
+    return true;
+}
+
+bool json_double(const struct json *value, double *ret_number)
+{
+    if (!json_is_number(tree(value)))
+        return false;
+    *ret_number = json_number_value(tree(value));
     return true;
 }
 

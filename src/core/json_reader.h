@@ -22,6 +22,10 @@ struct json;
 int json_read(struct span text, struct json **ret_value);
 void json_free(struct json *value);
 
+/* Reads the random numbers now that guard against keys which collide: for who can open no file when
+ * the first object comes. 0 or -errno of json_read. */
+int json_seed(void);
+
 const struct json *json_get(const struct json *object, const char *key);
 size_t json_length(const struct json *array);
 const struct json *json_at(const struct json *array, size_t index);
@@ -29,4 +33,5 @@ const struct json *json_at(const struct json *array, size_t index);
 /* Valid UTF-8 without NUL, owned by the tree; NULL if it is not a text. */
 const char *json_text(const struct json *value);
 bool json_int64(const struct json *value, int64_t *ret_number);
+bool json_double(const struct json *value, double *ret_number); /* of integers, too; finite */
 bool json_is_true(const struct json *value);

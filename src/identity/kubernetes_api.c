@@ -3,13 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
+#include "client/stoppable.h"
 #include "core/fs.h"
 #include "core/json_reader.h"
 #include "core/lines.h"
@@ -43,30 +42,13 @@ struct kubernetes_api {
     bool watch_fails;                       /* so that a list alone proves nothing */
     bool told;
     int how; /* what was last told */
-
-    pthread_mutex_t lock; /* for what is below */
-    pthread_cond_t wake;
-    bool stop;
-    struct http_client *client; /* NULL once the run has ended */
+    struct stoppable thread;
 };
-
-/* The first object makes jansson read /dev/urandom for its hash tables. Where it cannot, a server
- * could guess which keys collide. */
-static int seed_json(void)
-{
-    struct json *first;
-    int r = json_read(span_of("{}"), &first);
-
-    if (r == 0)
-        json_free(first);
-    return r;
-}
 
 int kubernetes_api_new(const struct kubernetes_api_options *options,
                        struct kubernetes_api **ret_api)
 {
     struct kubernetes_api *api;
-    pthread_condattr_t attributes;
     int r;
 
     if (strncmp(options->url, "https://", 8) != 0)
@@ -76,14 +58,9 @@ int kubernetes_api_new(const struct kubernetes_api_options *options,
         return -ENOMEM;
     api->options = *options;
     api->pause_us = PAUSE_MIN_US;
-    pthread_mutex_init(&api->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&api->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-    r = seed_json();
+    r = stoppable_init(&api->thread);
     if (r == 0)
-        r = http_client_new(&api->client);
+        r = json_seed();
     if (r < 0) {
         kubernetes_api_free(api);
         return r;
@@ -210,7 +187,7 @@ static int ask(struct kubernetes_api *api, struct buffer *url, struct http_reque
         request->headers = headers;
         request->resolve = api->options.resolve;
         request->ca_path = api->options.ca_path;
-        r = http_client_do(api->client, request, reply, err);
+        r = http_client_do(api->thread.client, request, reply, err);
     }
     if (r == 0)
         r = judge(reply, err);
@@ -352,25 +329,12 @@ static uint64_t with_jitter(uint64_t pause_us)
     return pause_us / 2 + random % (pause_us / 2);
 }
 
-static void pause_for(struct kubernetes_api *api, uint64_t pause_us)
-{
-    uint64_t until_us = now_us(api) + pause_us;
-    struct timespec until = {.tv_sec = (time_t)(until_us / USEC_PER_SEC),
-                             .tv_nsec = (long)(until_us % USEC_PER_SEC) * 1000};
-    int r = 0;
-
-    pthread_mutex_lock(&api->lock);
-    while (!api->stop && r != ETIMEDOUT)
-        r = pthread_cond_timedwait(&api->wake, &api->lock, &until);
-    pthread_mutex_unlock(&api->lock);
-}
-
 static void back_off(struct kubernetes_api *api, int r)
 {
     /* Who refuses us now will do so in a second, too. */
     if (r == -EACCES)
         api->pause_us = PAUSE_MAX_US;
-    pause_for(api, with_jitter(api->pause_us));
+    stoppable_pause(&api->thread, now_us(api) + with_jitter(api->pause_us));
     api->pause_us = MIN(api->pause_us * 2, PAUSE_MAX_US);
 }
 
@@ -420,53 +384,26 @@ static void watch_on(struct kubernetes_api *api)
     back_off(api, r);
 }
 
-static bool is_stopped(struct kubernetes_api *api)
-{
-    bool stop;
-
-    pthread_mutex_lock(&api->lock);
-    stop = api->stop;
-    pthread_mutex_unlock(&api->lock);
-    return stop;
-}
-
-static void close_client(struct kubernetes_api *api)
-{
-    struct http_client *client;
-
-    pthread_mutex_lock(&api->lock);
-    client = TAKE_PTR(api->client);
-    pthread_mutex_unlock(&api->lock);
-    http_client_free(client);
-}
-
 void kubernetes_api_run(struct kubernetes_api *api)
 {
-    while (!is_stopped(api)) {
+    while (!stoppable_is_stopped(&api->thread)) {
         if (api->version[0] == '\0')
             list_anew(api);
         else
             watch_on(api);
     }
-    close_client(api);
+    stoppable_close(&api->thread);
 }
 
 void kubernetes_api_stop(struct kubernetes_api *api)
 {
-    pthread_mutex_lock(&api->lock);
-    api->stop = true;
-    if (api->client)
-        http_client_cancel(api->client);
-    pthread_cond_signal(&api->wake);
-    pthread_mutex_unlock(&api->lock);
+    stoppable_stop(&api->thread);
 }
 
 void kubernetes_api_free(struct kubernetes_api *api)
 {
     if (!api)
         return;
-    http_client_free(api->client);
-    pthread_cond_destroy(&api->wake);
-    pthread_mutex_destroy(&api->lock);
+    stoppable_done(&api->thread);
     free(api);
 }
