@@ -1,28 +1,10 @@
 #include "app/api_config.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "app/lookup.h"
 #include "core/parse.h"
-
-enum { NAME_MAX_BYTES = 253 }; /* of a host or node: a DNS name */
-
-static bool is_dns_name(const char *text)
-{
-    size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
-
-    return len > 0 && len <= NAME_MAX_BYTES && text[len] == '\0';
-}
-
-static bool is_host(const char *text)
-{
-    struct in6_addr ignored;
-
-    return is_dns_name(text) || inet_pton(AF_INET6, text, &ignored) == 1;
-}
 
 static const char *read_variable(const char *name)
 {
@@ -41,7 +23,7 @@ int api_config_read(const struct options *options, struct api_config *ret_config
     };
     uint64_t port;
 
-    if (!is_host(config.host))
+    if (!lookup_is_host(config.host))
         return error_set(err, -EINVAL,
                          "--kubernetes.api: KUBERNETES_SERVICE_HOST is '%.80s', not a host; "
                          "Kubernetes sets it in every pod, elsewhere give the API server's address",
@@ -51,7 +33,7 @@ int api_config_read(const struct options *options, struct api_config *ret_config
                          "--kubernetes.api: KUBERNETES_SERVICE_PORT is '%.80s', not a port; "
                          "Kubernetes sets it in every pod, elsewhere give the API server's port",
                          config.port);
-    if (!is_dns_name(config.node))
+    if (!lookup_is_dns_name(config.node))
         return error_set(err, -EINVAL,
                          "--kubernetes.api: NODE_NAME is '%.80s', not a node; set it in the pod's "
                          "spec by the downward API, from the field spec.nodeName",

@@ -9,6 +9,7 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
+#include "sources/plausible.h"
 
 enum { BODY_CAP_BYTES = 256 * 1024 * 1024 };
 
@@ -155,6 +156,26 @@ int channel_receive_container(int fd, struct channel_container *ret_container)
         strspn(container.id, "0123456789abcdef") != sizeof(container.id) - 1)
         return -EPROTO;
     *ret_container = container;
+    return 0;
+}
+
+int channel_send_node_power(int fd, const struct channel_node_power *power)
+{
+    return send_record(fd, power, sizeof(*power), -1);
+}
+
+int channel_receive_node_power(int fd, struct channel_node_power *ret_power)
+{
+    struct channel_node_power power = {0};
+    int r = receive_record(fd, &power, sizeof(power), NULL);
+
+    if (r < 0)
+        return r;
+    if (!IS_TERMINATED(power.why) || power.pad != 0 || power.result > 0 ||
+        (power.result == 0) != (power.power_mw > 0) ||
+        power.power_mw >= PLAUSIBLE_POWER_MAX_UW / 1000)
+        return -EPROTO;
+    *ret_power = power;
     return 0;
 }
 

@@ -13,6 +13,10 @@
  *
  *   front -> collector   channel_container: how the API server calls this container
  *
+ * and with --redfish.url another one:
+ *
+ *   front -> collector   channel_node_power: what the BMC says that the node draws
+ *
  * Neither side blocks: both ends are non-blocking and sit in their owner's event loop.
  */
 #pragma once
@@ -60,6 +64,16 @@ struct channel_container {
     char image[256];
 };
 
+/* A front that was taken over can at worst lie about the node's power, as far as a node can draw
+ * it; no workload pays by it. */
+struct channel_node_power {
+    uint64_t power_mw; /* 0 if there is none */
+    uint64_t taken_us; /* by the monotonic clock */
+    int32_t result;    /* 0 or -errno */
+    char why[232];     /* ends with NUL */
+    uint32_t pad;
+};
+
 /* Both ends non-blocking and close-on-exec. */
 int channel_open(int *ret_collector_fd, int *ret_front_fd);
 
@@ -73,6 +87,9 @@ int channel_send_reply(int fd, const struct channel_reply *reply, int body_fd /*
 
 int channel_send_container(int fd, const struct channel_container *container);
 int channel_receive_container(int fd, struct channel_container *ret_container);
+
+int channel_send_node_power(int fd, const struct channel_node_power *power);
+int channel_receive_node_power(int fd, struct channel_node_power *ret_power);
 
 /* With CHANNEL_BODY or CHANNEL_CONFIG *ret_body_fd is a descriptor that the caller owns: sealed
  * against writing, shrinking and growing, and exactly body_bytes long (all checked), so mapping it

@@ -25,11 +25,15 @@
 #include "core/macros.h"
 #include "identity/identity.h"
 #include "identity/process_events.h"
+#include "sources/redfish.h"
 
 enum { REQUESTS_PER_WAKE = 64 };
 
 /* Ending takes less than a second, whatever hangs. */
 static const uint64_t STOP_SOURCE_US = 200000, STOP_FRONT_US = 500000;
+
+/* But logging out of a BMC may take longer: a session that is left behind may lock out others. */
+static const uint64_t STOP_FRONT_LOGOUT_US = 3 * USEC_PER_SEC;
 
 /* How long SIGUSR1 keeps devices closed. */
 static const uint64_t RELEASE_US = 60 * USEC_PER_SEC;
@@ -38,7 +42,7 @@ static const uint64_t RELEASE_US = 60 * USEC_PER_SEC;
 static const uint64_t STALE_US = 5 * USEC_PER_SEC;
 
 /* What an event of the loop is about. */
-enum watched { WATCH_SIGNALS, WATCH_SOURCES, WATCH_FRONT, WATCH_NAMES };
+enum watched { WATCH_SIGNALS, WATCH_SOURCES, WATCH_FRONT, WATCH_NAMES, WATCH_POWER };
 
 struct collector {
     const struct options *options;
@@ -59,6 +63,7 @@ struct collector {
     struct bodies bodies;
     uint64_t snapshot_us;
     struct front_process front;
+    struct redfish_mailbox redfish;
     struct web_watch *web;  /* NULL: none */
     bool web_config_is_new; /* the front does not have it yet */
     uint64_t start_us;
@@ -250,6 +255,28 @@ static void take_names(struct collector *collector)
     }
 }
 
+static void take_power(struct collector *collector)
+{
+    for (int i = 0; i < REQUESTS_PER_WAKE; i++) {
+        struct channel_node_power record;
+        struct redfish_reading reading;
+        int r = channel_receive_node_power(collector->front.power_fd, &record);
+
+        if (r == -EAGAIN)
+            return;
+        if (r < 0) {
+            if (r != -ENOTCONN)
+                replace_front(collector, r);
+            front_process_close_power(&collector->front);
+            return;
+        }
+        reading = (struct redfish_reading){
+            .result = record.result, .power_mw = record.power_mw, .taken_us = record.taken_us};
+        snprintf(reading.why, sizeof(reading.why), "%s", record.why);
+        redfish_mailbox_post(&collector->redfish, &reading);
+    }
+}
+
 /* Where its queue is full, the next wake tries again; one that is dying needs none. */
 static void send_web_config(struct collector *collector)
 {
@@ -291,6 +318,8 @@ static int start_front(struct collector *collector, struct error *err)
         r = watch(collector, collector->front.names_fd, WATCH_NAMES);
         identity_expect_names(collector->identity, true);
     }
+    if (r == 0 && collector->front.power_fd >= 0)
+        r = watch(collector, collector->front.power_fd, WATCH_POWER);
     return r;
 }
 
@@ -398,6 +427,10 @@ static void loop(struct collector *collector)
                 if (collector->front.names_fd >= 0)
                     take_names(collector);
                 break;
+            case WATCH_POWER:
+                if (collector->front.power_fd >= 0)
+                    take_power(collector);
+                break;
             }
         }
         do_what_is_due(collector);
@@ -425,7 +458,8 @@ static void finish(struct collector *collector)
     if (pipeline_finish(collector->pipeline) < 0)
         log_error("out of memory: some energy stays unattributed");
     log_books(collector);
-    front_process_stop(&collector->front, STOP_FRONT_US);
+    front_process_stop(&collector->front,
+                       collector->front.options.redfish ? STOP_FRONT_LOGOUT_US : STOP_FRONT_US);
     source_set_stop(&collector->sources, STOP_SOURCE_US);
 }
 
@@ -549,6 +583,7 @@ int collector_open(const struct collector_options *options, struct collector **r
     };
     collector->sweep_us = now_us(collector) + options->options->process_scan_interval_us;
     front_process_init(&collector->front, &options->front);
+    redfish_mailbox_init(&collector->redfish);
     bodies_init(&collector->bodies, &exposition);
     find_node_name(collector);
     attached_set_init(&collector->attached, options->host);
@@ -580,6 +615,7 @@ int collector_open(const struct collector_options *options, struct collector **r
                         .recall = recall,
                         .recall_context = collector->events,
                         .judge_cgroup = cgroup_verdict_find,
+                        .redfish = options->front.redfish ? &collector->redfish : NULL,
                     },
                     collector->wake_fd, options->options->process_scan_interval_us);
     if (r == 0)

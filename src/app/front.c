@@ -1,6 +1,7 @@
 #include "app/front.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -9,6 +10,7 @@
 
 #include "app/channel.h"
 #include "app/front_api.h"
+#include "app/front_redfish.h"
 #include "app/front_web.h"
 #include "app/sandbox.h"
 #include "core/clock.h"
@@ -32,7 +34,8 @@ struct front {
     int channel_fd;
     int epoll_fd;
     struct http_server *server;
-    struct front_api *api; /* NULL: none is asked */
+    struct front_api *api;         /* NULL: none is asked */
+    struct front_redfish *redfish; /* likewise */
     bool has_web;
     struct front_web web;
 };
@@ -209,26 +212,56 @@ static void open_api(struct front *front, const struct front_options *options)
         log_no_api(&err);
 }
 
+static void log_no_redfish(const struct error *err)
+{
+    log_warn("readings of the BMC are missing; all else is served", "error", err->text);
+}
+
+/* So is this. It comes before the API, with which the root changes. */
+static void open_redfish(struct front *front, const struct front_options *options)
+{
+    struct error err;
+
+    if (options->redfish && front_redfish_open(options->redfish, options->redfish_delay_us,
+                                               options->power_fd, &front->redfish, &err) < 0)
+        log_no_redfish(&err);
+}
+
+static void start_clients(struct front *front)
+{
+    struct error err;
+
+    /* Heaps of their own for the threads are memory for nothing, and to shrink one, glibc reads a
+     * file of /proc. */
+    if (front->api || front->redfish)
+        mallopt(M_ARENA_MAX, 1);
+    if (front->api && front_api_start(front->api, &err) < 0) {
+        log_no_api(&err);
+        front_api_close(front->api);
+        front->api = NULL;
+    }
+    if (front->redfish && front_redfish_start(front->redfish, &err) < 0) {
+        log_no_redfish(&err);
+        front_redfish_close(front->redfish);
+        front->redfish = NULL;
+    }
+}
+
 static int enter_sandbox(struct front *front, struct error *err)
 {
-    struct error api_err;
     int r;
 
-    if (!front->api && !front->has_web)
+    if (!front->api && !front->redfish && !front->has_web)
         return sandbox_enter_front(err);
     r = sandbox_drop_privileges(front->api ? front_api_user(front->api) : SANDBOX_NOBODY, err);
     if (r == 0 && front->has_web)
         r = front_web_start(&front->web, front->server, err);
     if (r < 0)
         return r;
-    if (front->api && front_api_start(front->api, &api_err) < 0) {
-        log_no_api(&api_err);
-        front_api_close(front->api);
-        front->api = NULL;
-    }
-    return sandbox_filter_calls(front->has_web ? SANDBOX_TLS_SERVER
-                                : front->api   ? SANDBOX_THREADED_SERVER
-                                               : SANDBOX_SERVER,
+    start_clients(front);
+    return sandbox_filter_calls(front->has_web                 ? SANDBOX_TLS_SERVER
+                                : front->api || front->redfish ? SANDBOX_THREADED_SERVER
+                                                               : SANDBOX_SERVER,
                                 err);
 }
 
@@ -259,6 +292,7 @@ int front_run(const struct front_options *options)
     if (r < 0) {
         log_error("cannot start the HTTP server", "error", strerror(-r));
     } else {
+        open_redfish(&front, options);
         open_api(&front, options);
         r = enter_sandbox(&front, &err);
         if (r < 0)
@@ -270,9 +304,11 @@ int front_run(const struct front_options *options)
             r = 0;
         else
             log_error("the channel to the collector is broken", "error", strerror(-r));
+        front_redfish_stop(front.redfish); /* it logs out meanwhile */
         drain(&front);
     }
     front_api_close(front.api);
+    front_redfish_close(front.redfish);
     http_server_close(front.server);
     front_web_close(&front.web);
     if (front.epoll_fd >= 0)

@@ -1,7 +1,7 @@
 /*
  * Front: the process that talks to strangers. The collector starts it from its own executable with
  * the listeners and one end of a channel, and starts another when it dies. It knows nothing but
- * bodies, and with --kubernetes.api, names.
+ * bodies, and with --kubernetes.api, names, with --redfish.url, the node's power.
  */
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "app/api_config.h"
+#include "app/redfish_config.h"
 
 struct front_options {
     int channel_fd;
@@ -16,9 +17,12 @@ struct front_options {
     size_t listener_count;
     const char *metrics_path;
     const char *version;
-    bool has_web_config;          /* wait for it before serving */
-    const struct api_config *api; /* NULL: no API is asked */
-    int names_fd;                 /* with an API: where names go to */
+    bool has_web_config;                 /* wait for it before serving */
+    const struct api_config *api;        /* NULL: no API is asked */
+    int names_fd;                        /* with an API: where names go to */
+    const struct redfish_flags *redfish; /* NULL: no BMC is asked */
+    uint64_t redfish_delay_us;           /* before it is asked first */
+    int power_fd;                        /* with a BMC: where its readings go to */
 };
 
 /*

@@ -1,9 +1,6 @@
 #include "app/front_api.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <malloc.h>
-#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -14,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "app/channel.h"
+#include "app/lookup.h"
 #include "app/sandbox.h"
 #include "core/clock.h"
 #include "core/log.h"
@@ -21,13 +19,11 @@
 #include "core/utf8.h"
 #include "identity/kubernetes_api.h"
 
-enum { ADDRESSES_MAX = 4 };
-
 struct front_api {
     int names_fd;
     struct api_config config;
     char url[320];
-    char resolve[640]; /* "": the host is an address */
+    char resolve[LOOKUP_TEXT_BYTES]; /* "": the host is an address */
     uid_t user;
     struct kubernetes_api *client;
     pthread_t thread;
@@ -82,51 +78,6 @@ static void log_change(void *context, int how, const char *why)
                  "error", why);
 }
 
-static bool is_address(const char *host)
-{
-    struct in6_addr ignored;
-
-    return inet_pton(AF_INET, host, &ignored) == 1 || inet_pton(AF_INET6, host, &ignored) == 1;
-}
-
-/* In the form of curl's: HOST:PORT:ADDRESS,[ADDRESS]... */
-static void put_addresses(struct front_api *api, const struct addrinfo *found)
-{
-    int len =
-        snprintf(api->resolve, sizeof(api->resolve), "%s:%s:", api->config.host, api->config.port);
-
-    for (int i = 0; i < ADDRESSES_MAX && found; i++, found = found->ai_next) {
-        bool is_v6 = found->ai_family == AF_INET6;
-        char address[INET6_ADDRSTRLEN];
-
-        if (getnameinfo(found->ai_addr, found->ai_addrlen, address, sizeof(address), NULL, 0,
-                        NI_NUMERICHOST) == 0)
-            len += snprintf(api->resolve + len, sizeof(api->resolve) - (size_t)len, "%s%s%s%s",
-                            i > 0 ? "," : "", is_v6 ? "[" : "", address, is_v6 ? "]" : "");
-    }
-}
-
-/* Now, as no look-up can be made in the sandbox. */
-static int look_up(struct front_api *api, struct error *err)
-{
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    const char *host = api->config.host;
-    struct addrinfo *found;
-    int code;
-
-    if (is_address(host))
-        return 0;
-    code = getaddrinfo(host, api->config.port, &hints, &found);
-    if (code != 0)
-        return error_set(err, -ENOENT,
-                         "cannot look up the API server's host %.253s: %s; start again when it has "
-                         "an address, or give the address",
-                         host, gai_strerror(code));
-    put_addresses(api, found);
-    freeaddrinfo(found);
-    return 0;
-}
-
 /* The token is readable for all, unless the pod names the user that its containers run as: then the
  * kubelet makes it that user's alone. */
 static uid_t find_user(const char *directory)
@@ -142,7 +93,7 @@ static int open_client(struct front_api *api, struct error *err)
 {
     const char *host = api->config.host;
     bool is_v6 = strchr(host, ':') != NULL;
-    int r = look_up(api, err);
+    int r = lookup_host("the API server's host", host, api->config.port, api->resolve, err);
 
     if (r < 0)
         return r;
@@ -207,12 +158,7 @@ static void *run(void *argument)
 
 int front_api_start(struct front_api *api, struct error *err)
 {
-    int r;
-
-    /* A heap of its own for the thread is memory for nothing, and to shrink one, glibc reads a file
-     * of /proc. */
-    mallopt(M_ARENA_MAX, 1);
-    r = -pthread_create(&api->thread, NULL, run, api);
+    int r = -pthread_create(&api->thread, NULL, run, api);
 
     if (r < 0)
         return error_set(err, r, "cannot start its thread: %s", strerror(-r));

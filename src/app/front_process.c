@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -20,8 +21,14 @@ static const uint64_t BACKOFF_MIN_US = 100000, BACKOFF_MAX_US = 5 * USEC_PER_SEC
 static const uint64_t HEALTHY_US = 10 * USEC_PER_SEC; /* who lives this long has no back-off */
 enum { KILLED_MS = 1000 }; /* what the kernel may take to end one that was killed */
 
+/* Each start is a login at the BMC, and a front that died could not log out: one that dies again
+ * and again must not use up the BMC's sessions. */
+static const uint64_t LOGIN_PAUSE_US = 60 * USEC_PER_SEC;
+
+enum { ARGUMENTS_MAX = 32 };
+
 /* Above every number that the front's descriptors get, so that placing one never closes another. */
-enum { FDS_MAX = 1 + OPTIONS_LISTEN_MAX + 1, HIGH_FD = VERB_FRONT_CHANNEL_FD + FDS_MAX };
+enum { FDS_MAX = 1 + OPTIONS_LISTEN_MAX + 2, HIGH_FD = VERB_FRONT_CHANNEL_FD + FDS_MAX };
 
 void front_process_init(struct front_process *front, const struct front_process_options *options)
 {
@@ -29,22 +36,41 @@ void front_process_init(struct front_process *front, const struct front_process_
         .options = *options,
         .channel_fd = -1,
         .names_fd = -1,
+        .power_fd = -1,
         .backoff_us = BACKOFF_MIN_US,
     };
 }
 
-/* The descriptors that VERB_FRONT expects: the channel, the listeners, and where names go to. */
-static int place_fds(const struct front_process_options *options, int channel_fd, int names_fd,
+/* The front's ends of the channels; -1: none. */
+struct channel_ends {
+    int channel, names, power;
+};
+
+/* The descriptors that VERB_FRONT expects: the channel, the listeners, and where names and readings
+ * go to. */
+static size_t list_fds(const struct front_process_options *options, const struct channel_ends *ends,
+                       int *fds)
+{
+    size_t count = 0;
+
+    fds[count++] = ends->channel;
+    for (size_t i = 0; i < options->listener_count; i++)
+        fds[count++] = options->listener_fds[i];
+    if (ends->names >= 0)
+        fds[count++] = ends->names;
+    if (ends->power >= 0)
+        fds[count++] = ends->power;
+    return count;
+}
+
+static int place_fds(const struct front_process_options *options, const struct channel_ends *ends,
                      posix_spawn_file_actions_t *actions, int *high_fds)
 {
-    size_t count = 1 + options->listener_count + (names_fd >= 0);
+    int fds[FDS_MAX];
+    size_t count = list_fds(options, ends, fds);
 
     for (size_t i = 0; i < count; i++) {
-        int fd = i == 0                         ? channel_fd
-                 : i <= options->listener_count ? options->listener_fds[i - 1]
-                                                : names_fd;
-
-        high_fds[i] = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+        high_fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, HIGH_FD);
         if (high_fds[i] < 0)
             return -errno;
         if (posix_spawn_file_actions_adddup2(actions, high_fds[i], VERB_FRONT_CHANNEL_FD + (int)i))
@@ -65,23 +91,66 @@ static bool keep_variable(const char *name, char *text, size_t size_bytes)
     return len > 0 && (size_t)len < size_bytes;
 }
 
-static int spawn(const struct front_process_options *options, int channel_fd, int names_fd,
-                 pid_t *ret_pid)
+/* What of the command line is numbers, as text. */
+struct numbers {
+    char listeners[16], level[16], format[16], interval[24], delay[24];
+};
+
+static void write_numbers(const struct front_process *front, struct numbers *numbers)
 {
-    const struct api_config no_api = {0}, *api = options->api ? options->api : &no_api;
-    char listeners[16], level[16], format[16];
-    char *argv[] = {"wattribute",
-                    "front",
-                    listeners,
-                    (char *)options->metrics_path,
-                    level,
-                    format,
-                    options->has_web_config ? "web-config" : "plain",
-                    (char *)api->host, /* here it ends if no API is asked */
-                    (char *)api->port,
-                    (char *)api->node,
-                    (char *)api->directory,
-                    NULL};
+    const struct front_process_options *options = &front->options;
+
+    snprintf(numbers->listeners, sizeof(numbers->listeners), "%zu", options->listener_count);
+    snprintf(numbers->level, sizeof(numbers->level), "%d", (int)options->log_level);
+    snprintf(numbers->format, sizeof(numbers->format), "%d", (int)options->log_format);
+    if (!options->redfish)
+        return;
+    snprintf(numbers->interval, sizeof(numbers->interval), "%" PRIu64,
+             options->redfish->interval_us);
+    snprintf(numbers->delay, sizeof(numbers->delay), "%" PRIu64,
+             front->starts > 0 ? LOGIN_PAUSE_US : 0);
+}
+
+/* As verb_front reads it. */
+static void write_arguments(const struct front_process_options *options, struct numbers *numbers,
+                            char *argv[ARGUMENTS_MAX])
+{
+    const struct api_config *api = options->api;
+    const struct redfish_flags *redfish = options->redfish;
+    size_t count = 0;
+
+    argv[count++] = "wattribute";
+    argv[count++] = "front";
+    argv[count++] = numbers->listeners;
+    argv[count++] = (char *)options->metrics_path;
+    argv[count++] = numbers->level;
+    argv[count++] = numbers->format;
+    argv[count++] = options->has_web_config ? "web-config" : "plain";
+    if (api) {
+        argv[count++] = "api";
+        argv[count++] = (char *)api->host;
+        argv[count++] = (char *)api->port;
+        argv[count++] = (char *)api->node;
+        argv[count++] = (char *)api->directory;
+    }
+    if (redfish) {
+        argv[count++] = "redfish";
+        argv[count++] = (char *)redfish->url;
+        argv[count++] = (char *)redfish->credentials_path;
+        argv[count++] = (char *)redfish->ca_path;
+        argv[count++] = (char *)redfish->certificate_sha256;
+        argv[count++] = redfish->insecure ? "insecure" : "checked";
+        argv[count++] = numbers->interval;
+        argv[count++] = numbers->delay;
+    }
+    argv[count] = NULL;
+}
+
+static int spawn(const struct front_process *front, const struct channel_ends *ends, pid_t *ret_pid)
+{
+    const struct front_process_options *options = &front->options;
+    struct numbers numbers;
+    char *argv[ARGUMENTS_MAX];
     char library_path[4096];
     char *env[] = {NULL, NULL};
     int high_fds[FDS_MAX];
@@ -93,9 +162,8 @@ static int spawn(const struct front_process_options *options, int channel_fd, in
     /* What else the environment holds is none of its business. */
     if (keep_variable("LD_LIBRARY_PATH", library_path, sizeof(library_path)))
         env[0] = library_path;
-    snprintf(listeners, sizeof(listeners), "%zu", options->listener_count);
-    snprintf(level, sizeof(level), "%d", (int)options->log_level);
-    snprintf(format, sizeof(format), "%d", (int)options->log_format);
+    write_numbers(front, &numbers);
+    write_arguments(options, &numbers, argv);
     for (size_t i = 0; i < ARRAY_SIZE(high_fds); i++)
         high_fds[i] = -1;
     posix_spawn_file_actions_init(&actions);
@@ -106,7 +174,7 @@ static int spawn(const struct front_process_options *options, int channel_fd, in
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    r = place_fds(options, channel_fd, names_fd, &actions, high_fds);
+    r = place_fds(options, ends, &actions, high_fds);
     if (r == 0)
         r = -posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, argv, env);
     for (size_t i = 0; i < ARRAY_SIZE(high_fds); i++)
@@ -125,12 +193,15 @@ static void back_off(struct front_process *front, uint64_t now_us)
 int front_process_start(struct front_process *front, uint64_t now_us, struct error *err)
 {
     _cleanup_close_ int ours = -1, theirs = -1, our_names = -1, their_names = -1;
+    _cleanup_close_ int our_power = -1, their_power = -1;
     int r = channel_open(&ours, &theirs);
 
     if (r == 0 && front->options.api)
         r = channel_open(&our_names, &their_names);
+    if (r == 0 && front->options.redfish)
+        r = channel_open(&our_power, &their_power);
     if (r == 0)
-        r = spawn(&front->options, theirs, their_names, &front->pid);
+        r = spawn(front, &(struct channel_ends){theirs, their_names, their_power}, &front->pid);
     if (r < 0) {
         front->pid = 0;
         back_off(front, now_us);
@@ -139,6 +210,7 @@ int front_process_start(struct front_process *front, uint64_t now_us, struct err
     }
     front->channel_fd = TAKE_FD(ours);
     front->names_fd = TAKE_FD(our_names);
+    front->power_fd = TAKE_FD(our_power);
     front->started_us = now_us;
     front->restart_us = 0;
     front->starts++;
@@ -150,12 +222,19 @@ static void close_channels(struct front_process *front)
     cleanup_close(&front->channel_fd);
     front->channel_fd = -1;
     front_process_close_names(front);
+    front_process_close_power(front);
 }
 
 void front_process_close_names(struct front_process *front)
 {
     cleanup_close(&front->names_fd);
     front->names_fd = -1;
+}
+
+void front_process_close_power(struct front_process *front)
+{
+    cleanup_close(&front->power_fd);
+    front->power_fd = -1;
 }
 
 bool front_process_reap(struct front_process *front, uint64_t now_us, int *ret_status)

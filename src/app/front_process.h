@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "app/api_config.h"
+#include "app/redfish_config.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -21,6 +22,7 @@ struct front_process_options {
     enum log_format log_format;
     bool has_web_config;          /* it waits for one before it serves */
     const struct api_config *api; /* NULL: no API is asked; else it must outlive the process */
+    const struct redfish_flags *redfish; /* NULL: no BMC is asked; likewise */
 };
 
 struct front_process {
@@ -28,6 +30,7 @@ struct front_process {
     pid_t pid;      /* 0: none runs */
     int channel_fd; /* our end; -1: none */
     int names_fd;   /* with an API: our end of the second channel; -1: none */
+    int power_fd;   /* with a BMC: our end of that channel; -1: none */
     uint64_t starts;
     uint64_t started_us;
     uint64_t backoff_us;
@@ -45,8 +48,9 @@ int front_process_start(struct front_process *front, uint64_t now_us, struct err
  */
 bool front_process_reap(struct front_process *front, uint64_t now_us, int *ret_status);
 
-/* It has no names to tell. */
+/* It has no names, or no readings, to tell. */
 void front_process_close_names(struct front_process *front);
+void front_process_close_power(struct front_process *front);
 
 /* Ends it by force: it broke the protocol. SIGCHLD follows. */
 void front_process_kill(struct front_process *front);

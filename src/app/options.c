@@ -98,8 +98,9 @@ static_assert(sizeof(enum log_format) == sizeof(unsigned), "words are stored as 
     .min = (least)*MILLION, .max = (most)*MILLION
 #define WORD(field, list)                                                                          \
     .set = setter_word, .describe = setter_describe_words, AT(field), .words = (list)
-#define PATH(field)   .set = setter_text, AT(field), .max = PATH_MAX - 1
-#define SWITCH(field) .set = setter_switch, AT(field)
+#define PATH(field)          .set = setter_text, AT(field), .max = PATH_MAX - 1
+#define TEXT(field, longest) .set = setter_text, AT(field), .max = (longest)
+#define SWITCH(field)        .set = setter_switch, AT(field)
 #define COLLECTOR(source, what)                                                                    \
     {                                                                                              \
         .names = {"collector." #source}, .fallback = "true", .help = "read " what,                 \
@@ -204,6 +205,38 @@ const struct options_flag options_flags[] = {
      .help = "socket of Podman's API; '' not to ask it",
      .group = OPTIONS_NODE,
      SOCKET(podman_socket)},
+    {.names = {"redfish.url"},
+     .placeholder = "URL",
+     .help = "ask the BMC at https://HOST[:PORT]/ for the node's power; by default none",
+     .group = OPTIONS_NODE,
+     TEXT(redfish_url, 300)},
+    {.names = {"redfish.credentials-file"},
+     .placeholder = "FILE",
+     .help = "the BMC's user: a file, readable for its owner alone, with the lines 'username: ...' "
+             "and 'password: ...'",
+     .group = OPTIONS_NODE,
+     PATH(redfish_credentials_path)},
+    {.names = {"redfish.ca-file"},
+     .placeholder = "FILE",
+     .help = "who signed the BMC's certificate, or that itself; by default the system's",
+     .group = OPTIONS_NODE,
+     PATH(redfish_ca_path)},
+    {.names = {"redfish.certificate-sha256"},
+     .placeholder = "HEX",
+     .help = "fingerprint of the BMC's certificate, instead of who signed it",
+     .group = OPTIONS_NODE,
+     TEXT(redfish_certificate_sha256, 200)},
+    {.names = {"redfish.insecure"},
+     .fallback = "false",
+     .help = "believe whoever answers as the BMC, and give them the password; also over http",
+     .group = OPTIONS_NODE,
+     SWITCH(redfish_insecure)},
+    {.names = {"redfish.interval"},
+     .placeholder = "DURATION",
+     .fallback = "10s",
+     .help = "time between two readings of the BMC",
+     .group = OPTIONS_NODE,
+     DURATION(redfish_interval_us, SEC, 20 * SEC)},
     {.names = {"path.procfs"},
      .placeholder = "DIR",
      .fallback = "/proc",
@@ -233,6 +266,7 @@ const struct options_flag options_flags[] = {
     COLLECTOR(hwmon, "the power sensors of the board, and of NVIDIA Grace"),
     COLLECTOR(cray, "the counters of a Cray's blade"),
     COLLECTOR(ipmi, "the node's power from its BMC"),
+    COLLECTOR(redfish, "its power over Redfish, if --redfish.url is given"),
     COLLECTOR(cgroups, "what workloads do; without it only GPUs' energy has owners"),
 
     {.names = {"model.cpu"},

@@ -23,7 +23,7 @@ enum options_source { OPTIONS_DEFAULT, OPTIONS_ENVIRONMENT, OPTIONS_CONFIG, OPTI
 
 /* What may be read: a switch for each source, by its name. */
 struct options_collectors {
-    bool nvml, rapl, hwmon, cray, ipmi, cgroups;
+    bool nvml, rapl, hwmon, cray, ipmi, redfish, cgroups;
 };
 
 enum options_model { OPTIONS_MODEL_OFF, OPTIONS_MODEL_AUTO };
@@ -57,6 +57,11 @@ struct options {
     const char *kubernetes_service_account_dir;
     /* Where runtimes listen; NULL: looked for where they usually do, "": not asked. */
     const char *pod_resources_socket, *cri_socket, *docker_socket, *podman_socket;
+    /* The BMC over the network: NULL where not given. */
+    const char *redfish_url, *redfish_credentials_path, *redfish_ca_path;
+    const char *redfish_certificate_sha256;
+    bool redfish_insecure;
+    uint64_t redfish_interval_us;
     const char *output_path; /* of `record`; NULL: none */
     uint64_t duration_us;    /* of `record`; 0: until it is stopped */
     bool json;               /* of `check` */

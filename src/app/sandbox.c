@@ -242,12 +242,18 @@ static void allow_all(struct program *program, const uint32_t *calls, size_t cou
         allow_if(program, calls[i]);
 }
 
+static bool is_client(enum sandbox_role role)
+{
+    return role == SANDBOX_CLIENT || role == SANDBOX_FILELESS_CLIENT;
+}
+
 static void allow_role(struct program *program, enum sandbox_role role)
 {
-    if (role == SANDBOX_CLIENT) {
+    if (is_client(role)) {
         allow_all(program, client_calls, ARRAY_SIZE(client_calls));
         allow_internet_sockets(program);
-        allow_without(program, SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC); /* read only */
+        if (role == SANDBOX_CLIENT)
+            allow_without(program, SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC); /* read only */
     } else if (role == SANDBOX_WORKER) {
         allow_all(program, worker_calls, ARRAY_SIZE(worker_calls));
     } else {
@@ -264,7 +270,7 @@ static int install_filter(enum sandbox_role role)
     /* Another version of the client's libraries may want a call more: that may cost its answers,
      * but not the server beside it. */
     struct program program = {
-        .refusal = role == SANDBOX_CLIENT ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_KILL_PROCESS,
+        .refusal = is_client(role) ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_KILL_PROCESS,
     };
     struct sock_fprog bpf;
 

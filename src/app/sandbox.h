@@ -6,7 +6,7 @@
  * With TLS and passwords it may also draw random numbers, and has a thread that does nothing but
  * compute. Where the front also asks an API, one thread of it may do what that takes, and no more:
  * make connections, and read the files of one directory, which is the root of the process by then.
- * Its other calls fail with EPERM.
+ * One that asks a BMC may make connections only. Their other calls fail with EPERM.
  */
 #pragma once
 
@@ -23,6 +23,7 @@ enum sandbox_role {
     SANDBOX_TLS_SERVER,      /* that, and with random numbers */
     SANDBOX_WORKER,          /* one that computes for a server: memory, locks, and one socket */
     SANDBOX_CLIENT,          /* one that asks servers over TLS: sockets, and reading files */
+    SANDBOX_FILELESS_CLIENT, /* that, without files */
 };
 
 /*

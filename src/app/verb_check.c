@@ -10,6 +10,7 @@
 #include "app/check_ipmi.h"
 #include "app/check_model.h"
 #include "app/check_rapl.h"
+#include "app/check_redfish.h"
 #include "app/check_sensors.h"
 #include "app/collectors.h"
 #include "app/report.h"
@@ -158,7 +159,7 @@ static bool is_on(struct report *report, const struct source_switches *switches,
 }
 
 static void check_sources(struct report *report, const struct host *host,
-                          const struct source_switches *switches)
+                          const struct options *options, const struct source_switches *switches)
 {
     if (is_on(report, switches, "nvml"))
         check_nvml(report);
@@ -170,6 +171,8 @@ static void check_sources(struct report *report, const struct host *host,
         check_cray(report, host, switches);
     if (is_on(report, switches, "ipmi"))
         check_ipmi(report, host);
+    if (is_on(report, switches, "redfish"))
+        check_redfish(report, options);
     if (is_on(report, switches, "cgroups"))
         check_resctrl(report, host);
 }
@@ -190,7 +193,7 @@ int verb_check(const struct cli *cli)
         return EXIT_USAGE;
     }
     collectors_read(options, &switches);
-    check_sources(report, &host, &switches);
+    check_sources(report, &host, options, &switches);
     check_model(report, &host, options);
     check_processes(report, &host);
     check_identity(report, &host, options);

@@ -33,10 +33,29 @@ static void keep_memory_low(void)
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 }
 
+/* For its errors: it is the front that uses it, and reads it for itself. */
+static int check_redfish_config(const struct redfish_flags *flags, struct error *err)
+{
+    struct redfish_config config;
+    int r = redfish_config_load(flags, &config, err);
+
+    if (r < 0)
+        return r;
+    if (flags->insecure)
+        log_warn(
+            "--redfish.insecure: whoever answers as the BMC is believed, and told its password",
+            "url", config.url);
+    redfish_config_done(&config);
+    return 0;
+}
+
 int verb_serve(const struct cli *cli)
 {
     const struct options *options = &cli->options;
     bool with_api = options->kubernetes_api && !options->replay_path;
+    bool with_redfish =
+        options->redfish_url && options->collectors.redfish && !options->replay_path;
+    const struct redfish_flags redfish = redfish_flags_of(options);
     struct collector *collector = NULL;
     struct api_config api;
     struct host host = {-1, -1, -1, NULL};
@@ -51,6 +70,8 @@ int verb_serve(const struct cli *cli)
     r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
     if (r == 0 && with_api)
         r = api_config_read(options, &api, &err);
+    if (r == 0 && with_redfish)
+        r = check_redfish_config(&redfish, &err);
     if (r == 0 && options->web_config_path)
         r = web_watch_open(&web, options->web_config_path, clock_system.monotonic_us(&clock_system),
                            &err);
@@ -67,7 +88,8 @@ int verb_serve(const struct cli *cli)
                           .log_level = options->log_level,
                           .log_format = options->log_format,
                           .has_web_config = options->web_config_path != NULL,
-                          .api = with_api ? &api : NULL},
+                          .api = with_api ? &api : NULL,
+                          .redfish = with_redfish ? &redfish : NULL},
                 .web = options->web_config_path ? &web : NULL,
             },
             &collector, &err);

@@ -16,6 +16,7 @@
 #include "model/host.h"
 #include "sources/switches.h"
 
+struct redfish_mailbox;
 struct source_model;
 struct source_ops;
 
@@ -46,6 +47,7 @@ struct source_context {
                   struct sample_process *ret_process);
     void *recall_context;
     cgroup_find_owner *judge_cgroup; /* NULL: cgroups are not read */
+    struct redfish_mailbox *redfish; /* NULL: no BMC is asked */
     void *owner;                     /* of add_unit */
 };
 

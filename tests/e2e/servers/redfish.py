@@ -1,0 +1,213 @@
+"""A BMC's Redfish service, as far as the node's power needs it: sessions, one chassis that is the node and one that is a
+GPU, over TLS. Resources are plain dicts by path and may be changed at any time; `faults` replaces the answer of one."""
+import contextlib
+import copy
+import http.server
+import json
+import ssl
+import threading
+import time
+from base64 import b64encode
+
+ROOT = "/redfish/v1"
+SESSIONS = f"{ROOT}/SessionService/Sessions"
+NODE, GPU = f"{ROOT}/Chassis/Self", f"{ROOT}/Chassis/GPU_0"
+SYSTEM = f"{ROOT}/Systems/1"
+USER, PASSWORD = "monitor", 'p"ss: wörd #1'
+
+
+def link(path):
+    return {"@odata.id": path}
+
+
+def collection(*paths):
+    return {"Members": [link(path) for path in paths], "Members@odata.count": len(paths)}
+
+
+class Redfish:
+    """For a with statement. Without a certificate it speaks plain HTTP."""
+
+    def __init__(self, certificate=None):
+        self.requests = []  # (method, path) of each that came
+        self.served = []  # (seconds, watts) of each reading that was told
+        self.tokens, self.logins, self.deleted = {}, 0, []
+        self.faults = {}  # path: function of the request
+        self.connections = 0
+        self.watts = (600 + 7.25 * i for i in range(100000))  # a new value with each reading
+        self.resources = {
+            ROOT: {"RedfishVersion": "1.15.0", "Chassis": link(f"{ROOT}/Chassis"), "Links": {"Sessions": link(SESSIONS)}},
+            f"{ROOT}/Chassis": collection(GPU, NODE),
+            GPU: {"Id": "GPU_0", "ChassisType": "Module", "EnvironmentMetrics": link(f"{GPU}/EnvironmentMetrics")},
+            f"{GPU}/EnvironmentMetrics": {"PowerWatts": {"Reading": 72.5}},
+            NODE: {"Id": "Self", "ChassisType": "RackMount", "Status": {"State": "Enabled"},
+                   "EnvironmentMetrics": link(f"{NODE}/EnvironmentMetrics"),
+                   "Links": {"ComputerSystems": [link(SYSTEM)]}},
+            f"{NODE}/EnvironmentMetrics": lambda: {"PowerWatts": {"Reading": self.read()},
+                                                   "EnergykWh": {"Reading": 10412.7}},
+        }
+        self.context = None
+        if certificate:
+            self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.context.load_cert_chain(certificate)
+        self.server = Listener(self)
+        self.port = self.server.server_address[1]
+        self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}/"
+        self.stopped = threading.Event()
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05})
+        self.thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stopped.set()
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+    def read(self):
+        watts = next(self.watts)
+        self.served.append((time.monotonic(), watts))
+        return watts
+
+    def with_supplies(self, *supplies):
+        """Instead of EnvironmentMetrics: each is (state, a function or the watts)."""
+        del self.resources[NODE]["EnvironmentMetrics"]
+        base = f"{NODE}/PowerSubsystem"
+        paths = [f"{base}/PowerSupplies/{i}" for i in range(len(supplies))]
+        self.resources[NODE]["PowerSubsystem"] = link(base)
+        self.resources[base] = {"PowerSupplies": link(f"{base}/PowerSupplies")}
+        self.resources[f"{base}/PowerSupplies"] = collection(*paths)
+        for path, (state, watts) in zip(paths, supplies):
+            self.resources[path] = {"Status": {"State": state}, "Metrics": link(f"{path}/Metrics")}
+            self.resources[f"{path}/Metrics"] = lambda watts=watts: {
+                "InputPowerWatts": {"Reading": watts() if callable(watts) else watts}}
+
+    def with_power(self, *controls, **more):
+        """Instead of EnvironmentMetrics: the deprecated Power."""
+        self.resources[NODE].pop("EnvironmentMetrics", None)
+        self.resources[NODE]["Power"] = link(f"{NODE}/Power")
+        self.resources[f"{NODE}/Power"] = lambda: {"PowerControl": [
+            {key: value() if callable(value) else value for key, value in control.items()} for control in controls],
+            **more}
+
+    def asked(self, method, path=None):
+        return [each for each in list(self.requests) if each[0] == method and path in (None, each[1])]
+
+    def is_allowed(self, headers):
+        basic = "Basic " + b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+        return headers["X-Auth-Token"] in self.tokens or headers["Authorization"] == basic
+
+
+class Listener(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, bmc):
+        super().__init__(("127.0.0.1", 0), Request)
+        self.bmc = bmc
+
+    def handle_error(self, request, client_address):
+        pass  # clients that hang up are what some tests are about
+
+
+class Request(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def setup(self):
+        self.bmc = self.server.bmc
+        self.bmc.connections += 1
+        if self.bmc.context:
+            self.request = self.bmc.context.wrap_socket(self.request, server_side=True)
+        super().setup()
+
+    def finish(self):
+        super().finish()
+        self.request.close()
+
+    def log_message(self, *_):
+        pass
+
+    def handle_any(self):
+        self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.resource = self.path.rstrip("/")
+        self.bmc.requests.append((self.command, self.resource))
+        with contextlib.suppress(OSError):
+            if self.resource in self.bmc.faults:
+                self.bmc.faults[self.resource](self)
+            else:
+                self.answer()
+
+    do_GET = do_POST = do_DELETE = handle_any
+
+    def answer(self):
+        if self.command == "POST" and self.resource == SESSIONS:
+            self.log_in()
+        elif self.resource != ROOT and not self.bmc.is_allowed(self.headers):
+            self.refuse(401, "no valid session")
+        elif self.command == "DELETE" and self.resource.startswith(SESSIONS + "/"):
+            self.bmc.deleted.append(self.resource)
+            self.bmc.tokens = {token: path for token, path in self.bmc.tokens.items() if path != self.resource}
+            self.reply(b"", 204)
+        elif self.command != "GET" or self.resource not in self.bmc.resources:
+            self.refuse(404, f"no {self.resource}")
+        else:
+            self.tell(self.resource)
+
+    def tell(self, resource):
+        found = self.bmc.resources[resource]
+        found = found() if callable(found) else found
+        self.reply(json.dumps({"@odata.id": resource, **copy.deepcopy(found)}).encode())
+
+    def log_in(self):
+        self.bmc.logins += 1
+        if json.loads(self.body) != {"UserName": USER, "Password": PASSWORD}:
+            return self.refuse(401, "wrong user or password")
+        token, path = f"token-{self.bmc.logins}", f"{SESSIONS}/{self.bmc.logins}"
+        self.bmc.tokens[token] = path
+        self.reply(json.dumps({"@odata.id": path}).encode(), 201, {"X-Auth-Token": token, "Location": path})
+
+    def refuse(self, status, message):
+        self.reply(json.dumps({"error": {"code": "Base.1.0.GeneralError", "message": "see @Message.ExtendedInfo",
+                                         "@Message.ExtendedInfo": [{"Message": message}]}}).encode(), status)
+
+    def reply(self, body, status=200, headers=None, length=None):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.send_header("Content-Type", "application/json")
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    # --- faults ---
+
+    def hang(self):
+        """Never answers."""
+        self.bmc.stopped.wait(60)
+
+    def drip(self):
+        """Answers, one byte in a while, for ever."""
+        self.send_response(200)
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        while not self.bmc.stopped.wait(0.2):
+            self.wfile.write(b" ")
+            self.wfile.flush()
+
+    def truncate(self):
+        self.close_connection = True
+        self.reply(b'{"PowerWatts": {"Rea', length=1000)
+
+    def flood(self):
+        self.reply(b'{"PowerWatts": {"Reading": 600}, "x": "' + b"x" * (10 << 20) + b'"}')
+
+    def redirect(self):
+        """To the same with a slash at its end."""
+        if self.path.endswith("/"):
+            self.answer()
+        else:
+            self.reply(b"", 308, {"Location": self.path + "/"})
+
+    def busy(self):
+        self.refuse(503, "the service is starting")
