@@ -121,7 +121,12 @@ static int parse_pin(const char *text, struct redfish_config *config, struct err
     return 0;
 }
 
-/* Nothing of the file is in a message: it may be a password in the wrong place. */
+/* The reader's own messages quote what it does not take, such as *alias: that may be a password. */
+static int hide(int r)
+{
+    return r < 0 ? -EBADMSG : 0;
+}
+
 static int store(const struct yaml_reader *reader, const struct yaml_reader_node *node, char *to,
                  size_t size_bytes)
 {
@@ -152,7 +157,7 @@ static int read_pair(struct yaml_reader *reader, const struct yaml_reader_node *
     if (!is_user && !is_password)
         return yaml_reader_fail(reader, key,
                                 "not a key of this file: it has username and password");
-    r = yaml_reader_next(reader, is_user ? "username" : "password", &value);
+    r = hide(yaml_reader_next(reader, is_user ? "username" : "password", &value));
     if (r < 0)
         return r;
     return is_user ? store(reader, &value, config->user, sizeof(config->user))
@@ -162,18 +167,18 @@ static int read_pair(struct yaml_reader *reader, const struct yaml_reader_node *
 static int read_pairs(struct yaml_reader *reader, struct redfish_config *config)
 {
     struct yaml_reader_node node;
-    int r = yaml_reader_root(reader, &node);
+    int r = hide(yaml_reader_root(reader, &node));
 
     if (r < 0)
         return r;
     if (node.kind != YAML_READER_MAPPING)
         return yaml_reader_fail(reader, &node, "write two lines: username: ... and password: ...");
     for (;;) {
-        r = yaml_reader_next(reader, "the key", &node);
+        r = hide(yaml_reader_next(reader, "the key", &node));
         if (r < 0)
             return r;
         if (node.kind == YAML_READER_END)
-            return yaml_reader_finish(reader);
+            return hide(yaml_reader_finish(reader));
         r = read_pair(reader, &node, config);
         if (r < 0)
             return r;
@@ -191,6 +196,11 @@ int redfish_config_parse_credentials(struct span text, const char *path,
     if (r == 0)
         r = read_pairs(reader, config);
     yaml_reader_close(reader);
+    if (r == -EBADMSG)
+        r = error_set(err, -EINVAL,
+                      "%.300s: cannot be read as YAML; write two lines, username: '...' and "
+                      "password: '...', with a quote in them doubled",
+                      path);
     if (r == 0 && (config->user[0] == '\0' || config->password[0] == '\0'))
         r = error_set(err, -EINVAL, "%.300s: must have both username and password", path);
     return r;

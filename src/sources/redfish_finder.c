@@ -8,7 +8,10 @@
 #include "sources/plausible.h"
 
 /* More than one system behind one BMC is rare, and then it is two or three. */
-enum { CANDIDATES_MAX = 8 };
+enum {
+    CANDIDATES_MAX = 8,
+    QUESTIONS_MAX = 512, /* of a search, besides readings */
+};
 
 const char *const redfish_kind_words[] = {
     [REDFISH_ENVIRONMENT] = "EnvironmentMetrics",
@@ -23,6 +26,7 @@ struct search {
     struct redfish_chassis candidates[CANDIDATES_MAX];
     size_t candidate_count;
     struct redfish_members supplies;
+    unsigned questions;
     struct error why; /* of the last failure */
 };
 
@@ -80,6 +84,15 @@ int redfish_read(struct redfish_session *session, const struct redfish_place *pl
     return 0;
 }
 
+static int fetch(struct search *search, const char *path, struct span *ret_text)
+{
+    if (search->questions++ == QUESTIONS_MAX)
+        return error_set(&search->why, -E2BIG,
+                         "the BMC's resources have no end: the node's power was not found in %d",
+                         QUESTIONS_MAX);
+    return redfish_session_get(search->session, path, ret_text, &search->why);
+}
+
 static int try_path(struct search *search, enum redfish_kind kind, const struct redfish_path *path,
                     const struct redfish_path *system, struct redfish_place *place,
                     uint64_t *ret_power_mw)
@@ -97,7 +110,7 @@ static int add_supply(struct search *search, const char *path, struct redfish_pl
 {
     struct redfish_supply supply;
     struct span text;
-    int r = redfish_session_get(search->session, path, &text, &search->why);
+    int r = fetch(search, path, &text);
 
     if (r == 0)
         r = redfish_parse_supply(text, &supply);
@@ -113,18 +126,17 @@ static int add_supply(struct search *search, const char *path, struct redfish_pl
 static int try_supplies(struct search *search, const struct redfish_path *subsystem,
                         struct redfish_place *place, uint64_t *ret_power_mw)
 {
-    struct redfish_session *session = search->session;
     struct redfish_path list = {""};
     struct span text;
     int r;
 
     if (subsystem->text[0] == '\0')
         return -ENODATA;
-    r = redfish_session_get(session, subsystem->text, &text, &search->why);
+    r = fetch(search, subsystem->text, &text);
     if (r == 0)
         r = redfish_parse_subsystem(text, &list);
     if (r == 0)
-        r = list.text[0] ? redfish_session_get(session, list.text, &text, &search->why) : -ENODATA;
+        r = list.text[0] ? fetch(search, list.text, &text) : -ENODATA;
     if (r == 0)
         r = redfish_parse_members(text, &search->supplies);
     place->kind = REDFISH_SUPPLIES;
@@ -133,7 +145,7 @@ static int try_supplies(struct search *search, const struct redfish_path *subsys
         r = add_supply(search, search->supplies.paths[i].text, place);
     if (r == 0 && place->count == 0)
         r = -ENODATA;
-    return r < 0 ? r : redfish_read(session, place, ret_power_mw, &search->why);
+    return r < 0 ? r : redfish_read(search->session, place, ret_power_mw, &search->why);
 }
 
 static int try_chassis(struct search *search, const struct redfish_chassis *chassis,
@@ -156,7 +168,7 @@ static int look_at(struct search *search, const char *path, struct redfish_place
 {
     struct redfish_chassis *chassis = &search->candidates[search->candidate_count];
     struct span text;
-    int r = redfish_session_get(search->session, path, &text, &search->why);
+    int r = fetch(search, path, &text);
 
     if (r == 0)
         r = redfish_parse_chassis(text, chassis);
@@ -222,7 +234,7 @@ int redfish_find(struct redfish_session *session, struct redfish_place *ret_plac
                          search->members.count, search->why.text[0] ? "; the last failure: " : "",
                          search->why.text);
     if (r < 0)
-        return error_set(err, r, "%s", search->why.text);
+        return error_set(err, r, "%s", search->why.text[0] ? search->why.text : strerror(-r));
     *ret_place = place;
     return 0;
 }

@@ -21,7 +21,8 @@ struct redfish_place {
 /* For people: what stands there. */
 extern const char *const redfish_kind_words[];
 
-/* Looks for it, and reads it. 0 or -errno of redfish_session_get; -ENODATA: there is none. */
+/* Looks for it, and reads it. 0 or -errno of redfish_session_get; -ENODATA: there is none, -E2BIG:
+ * it would take too many questions to know. */
 int redfish_find(struct redfish_session *session, struct redfish_place *ret_place,
                  uint64_t *ret_power_mw, struct error *err);
 

@@ -318,6 +318,43 @@ static void names_of_the_wrong_form_are_refused(void **state)
     close_ends(ends);
 }
 
+static void a_reading_of_the_node_is_checked_when_it_comes(void **state)
+{
+    static const struct channel_node_power good[] = {
+        {.power_mw = 1, .taken_us = 7},
+        {.power_mw = 49999999, .taken_us = UINT64_MAX},
+        {.result = -EACCES, .why = "no"},
+    };
+    struct channel_node_power bad[] = {
+        {.power_mw = 0},
+        {.power_mw = 50000000},
+        {.power_mw = 600000, .result = -EIO},
+        {.power_mw = 600000, .result = 1},
+        {.power_mw = 600000, .pad = 1},
+        {.power_mw = 600000},
+    };
+    struct ends ends = open_ends();
+    struct channel_node_power got;
+
+    (void)state;
+    memset(bad[5].why, 'a', sizeof(bad[5].why));
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        assert_int_equal(channel_send_node_power(ends.front_fd, &good[i]), 0);
+        assert_int_equal(channel_receive_node_power(ends.collector_fd, &got), 0);
+        assert_memory_equal(&got, &good[i], sizeof(got));
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        assert_int_equal(channel_send_node_power(ends.front_fd, &bad[i]), 0);
+        if (channel_receive_node_power(ends.collector_fd, &got) != -EPROTO)
+            fail_msg("case %zu is believed", i);
+    }
+    send_raw(ends.front_fd, &good[0], sizeof(good[0]) - 1, NULL, 0);
+    assert_int_equal(channel_receive_node_power(ends.collector_fd, &got), -EPROTO);
+    close(ends.front_fd);
+    assert_int_equal(channel_receive_node_power(ends.collector_fd, &got), -ENOTCONN);
+    close(ends.collector_fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +369,7 @@ int main(void)
         cmocka_unit_test(a_body_over_the_cap_is_refused),
         cmocka_unit_test(names_arrive_as_they_were_sent),
         cmocka_unit_test(names_of_the_wrong_form_are_refused),
+        cmocka_unit_test(a_reading_of_the_node_is_checked_when_it_comes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
 /* client/http_client: what is sent, every reply, and every failure by its name. */
+#include "client/http_trust.h"
 #include "http_client_fixture.h"
 
 #include <errno.h>
@@ -507,6 +508,92 @@ static void a_peer_without_tls_is_not_trusted(void **state)
     close_bench(bench);
 }
 
+static void a_peer_without_tls_is_not_who_it_must_be(void **state)
+{
+    static const uint8_t digest[HTTP_TRUST_SHA256_BYTES] = {0};
+    struct bench *bench = open_tcp_bench(well_behaved);
+    struct http_trust *trust;
+
+    (void)state;
+    assert_int_equal(http_trust_new(&(struct http_trust_options){.host = "127.0.0.1",
+                                                                 .certificate_sha256 = digest},
+                                    &trust, NULL),
+                     0);
+    bench->request.trust = trust;
+    assert_fails(bench, -EKEYREJECTED, "not one of TLS");
+    http_trust_free(trust);
+    assert_int_equal(
+        http_trust_new(&(struct http_trust_options){.host = "127.0.0.1", .anybody = true}, &trust,
+                       NULL),
+        0);
+    bench->request.trust = trust;
+    assert_int_equal(ask(bench), 0);
+    http_trust_free(trust);
+    peer_stop(bench->peer);
+    assert_int_equal(bench->peer->requests, 1); /* the other was never sent */
+    close_bench(bench);
+}
+
+static void authorities_that_cannot_be_read_are_an_error(void **state)
+{
+    struct http_trust *trust;
+    struct error err = {""};
+
+    (void)state;
+    assert_int_equal(http_trust_new(&(struct http_trust_options){.host = "bmc",
+                                                                 .ca_path = "/nonexistent/ca.crt"},
+                                    &trust, &err),
+                     -EINVAL);
+    assert_contains(err.text, "/nonexistent/ca.crt");
+}
+
+static void another_method_can_be_asked_for(void **state)
+{
+    struct bench *bench = open_bench(well_behaved);
+    char *text;
+
+    (void)state;
+    bench->request.method = "DELETE";
+    assert_int_equal(ask(bench), 0);
+    text = heard(bench);
+    assert_contains(text, "DELETE / HTTP/1.1\r\n");
+    free(text);
+    close_bench(bench);
+}
+
+static void note_header(void *context, const char *name, const char *value)
+{
+    char *seen = context;
+    size_t len = strlen(seen);
+
+    snprintf(seen + len, 256 - len, "%s=%s ", name, value);
+}
+
+static void every_header_can_be_had(void **state)
+{
+    struct bench *bench = open_bench(well_behaved);
+    char seen[256] = "";
+
+    (void)state;
+    bench->request.on_header = note_header;
+    bench->request.context = seen;
+    assert_int_equal(ask(bench), 0);
+    assert_string_equal(seen, "Content-Length=5 Api-Version=1.41 ");
+    close_bench(bench);
+}
+
+static void a_client_that_was_cancelled_can_be_resumed(void **state)
+{
+    struct bench *bench = open_bench(well_behaved);
+
+    (void)state;
+    http_client_cancel(bench->client);
+    assert_int_equal(ask(bench), -ECANCELED);
+    http_client_resume(bench->client);
+    assert_int_equal(ask(bench), 0);
+    close_bench(bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -536,6 +623,11 @@ int main(void)
         cmocka_unit_test(an_error_shows_no_secrets),
         cmocka_unit_test(a_request_that_makes_no_sense_is_refused),
         cmocka_unit_test(a_peer_without_tls_is_not_trusted),
+        cmocka_unit_test(a_peer_without_tls_is_not_who_it_must_be),
+        cmocka_unit_test(authorities_that_cannot_be_read_are_an_error),
+        cmocka_unit_test(another_method_can_be_asked_for),
+        cmocka_unit_test(every_header_can_be_had),
+        cmocka_unit_test(a_client_that_was_cancelled_can_be_resumed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

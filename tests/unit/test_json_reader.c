@@ -59,10 +59,13 @@ static void every_getter_answers_for_every_type(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct json *value = read_text(cases[i].text);
         int64_t number = 77;
+        double real;
 
         assert_int_equal(json_text(value) != NULL, cases[i].is_text);
         assert_int_equal(json_int64(value, &number), cases[i].is_integer);
         assert_int_equal(number, cases[i].is_integer ? 1 : 77);
+        assert_int_equal(json_double(value, &real),
+                         cases[i].text[0] == '1'); /* reals and integers */
         assert_int_equal(json_is_true(value), cases[i].is_true);
         assert_int_equal(json_length(value), cases[i].length);
         assert_int_equal(json_at(value, 0) != NULL, cases[i].length > 0);
@@ -81,6 +84,7 @@ static void nothing_is_nothing_to_every_getter(void **state)
     assert_int_equal(json_length(NULL), 0);
     assert_false(json_is_true(NULL));
     assert_false(json_int64(NULL, &number));
+    assert_false(json_double(NULL, &(double){0}));
     assert_int_equal(number, 77);
     json_free(NULL);
 }

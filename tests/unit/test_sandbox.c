@@ -397,6 +397,27 @@ static void a_client_may_connect_and_read_files(void **state)
     assert_int_equal(run_child(SANDBOX_CLIENT, use_memory), 0);
 }
 
+static void a_client_without_files_may_connect_and_open_none(void **state)
+{
+    static child_body *const bodies[] = {
+        make_local_socket, make_netlink_socket, take_address, take_connection, run_program,
+        map_code,          remove_file,
+#ifndef SANITIZED
+        open_file,         write_file,
+#endif
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+        refused_body = bodies[i];
+        if (run_child(SANDBOX_FILELESS_CLIENT, is_refused) != 0)
+            fail_msg("case %zu is permitted", i);
+    }
+    assert_int_equal(run_child(SANDBOX_FILELESS_CLIENT, make_socket_and_connect), 0);
+    assert_int_equal(run_child(SANDBOX_FILELESS_CLIENT, wait_for_lock), 0);
+    assert_int_equal(run_child(SANDBOX_FILELESS_CLIENT, use_memory), 0);
+}
+
 static void memory_can_be_had_inside(void **state)
 {
     (void)state;
@@ -618,6 +639,7 @@ int main(void)
         cmocka_unit_test(a_worker_may_compute_and_tell_its_result_and_no_more),
         cmocka_unit_test(a_client_may_not_write_files_listen_or_use_local_sockets),
         cmocka_unit_test(a_client_may_connect_and_read_files),
+        cmocka_unit_test(a_client_without_files_may_connect_and_open_none),
         cmocka_unit_test(with_another_root_only_what_is_below_it_can_be_opened),
         cmocka_unit_test(a_root_that_is_not_there_is_an_error_that_names_it),
         cmocka_unit_test(memory_can_be_had_inside),

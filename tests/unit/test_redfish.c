@@ -1,0 +1,239 @@
+/* sources/redfish: what becomes of readings that somebody else has made. */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+#include "sources/redfish.h"
+
+#define SECOND USEC_PER_SEC
+
+struct fixture {
+    struct clock_manual clock;
+    struct redfish_mailbox mailbox;
+    struct source_context context;
+    void *source;
+    struct batch batch;
+    struct error err;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+
+    assert_non_null(f);
+    clock_manual_init(&f->clock, 1000 * SECOND);
+    redfish_mailbox_init(&f->mailbox);
+    f->context = (struct source_context){.clock = &f->clock.clock, .redfish = &f->mailbox};
+    batch_init(&f->batch);
+    assert_int_equal(redfish_source.open(&f->context, &f->source, &f->err), 0);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    redfish_source.close(f->source);
+    batch_done(&f->batch);
+    free(f);
+    return 0;
+}
+
+static int read_source(struct fixture *f)
+{
+    batch_reset(&f->batch);
+    f->err.text[0] = '\0';
+    return redfish_source.read(f->source, &f->batch, &f->err);
+}
+
+static void post_at(struct fixture *f, uint64_t power_mw, uint64_t taken_us)
+{
+    redfish_mailbox_post(&f->mailbox,
+                         &(struct redfish_reading){.power_mw = power_mw, .taken_us = taken_us});
+}
+
+static void post_failure(struct fixture *f, int result, const char *why)
+{
+    struct redfish_reading reading = {.result = result, .taken_us = f->clock.now_us};
+
+    snprintf(reading.why, sizeof(reading.why), "%s", why);
+    redfish_mailbox_post(&f->mailbox, &reading);
+}
+
+/* A reading that is made and taken now. */
+static int hear(struct fixture *f, uint64_t power_mw)
+{
+    post_at(f, power_mw, f->clock.now_us);
+    return read_source(f);
+}
+
+static const struct sample_meter *meter(const struct fixture *f)
+{
+    const struct sample *last = &f->batch.samples[f->batch.count - 1];
+
+    assert_true(f->batch.count >= 2);
+    assert_int_equal(last->kind, SAMPLE_METER);
+    return &last->meter;
+}
+
+static void a_reading_is_the_nodes_power_and_a_step_of_its_meter(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(hear(f, 600000), 0);
+    f->clock.now_us += 10 * SECOND;
+    post_at(f, 700000, f->clock.now_us);
+    f->clock.now_us += SECOND / 2; /* it is taken a little later than it was read */
+    assert_int_equal(read_source(f), 0);
+    assert_int_equal(f->batch.count, 2);
+    assert_int_equal(f->batch.samples[0].kind, SAMPLE_NODE_POWER);
+    assert_int_equal(f->batch.samples[0].t_us, f->clock.now_us - SECOND / 2);
+    assert_string_equal(f->batch.samples[0].node_power.source, "redfish");
+    assert_int_equal(f->batch.samples[0].node_power.power_mw, 700000);
+    assert_string_equal(meter(f)->source, "redfish");
+    assert_string_equal(meter(f)->id, "redfish");
+    assert_int_equal(meter(f)->kind, METER_NODE);
+    assert_true(meter(f)->integrated);
+    assert_int_equal(meter(f)->counter_uj, 6500 * (uint64_t)1000000);
+    assert_int_equal(meter(f)->breaks, 0);
+}
+
+static void between_readings_nothing_is_said_and_nothing_is_wrong(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(read_source(f), 0);
+    assert_int_equal(f->batch.count, 0);
+    assert_int_equal(hear(f, 600000), 0);
+    f->clock.now_us += 20 * SECOND;
+    assert_int_equal(read_source(f), 0);
+    assert_int_equal(f->batch.count, 0);
+}
+
+static void silence_for_half_a_minute_is_a_failure_and_a_break(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(hear(f, 600000), 0);
+    f->clock.now_us += 31 * SECOND;
+    assert_int_equal(read_source(f), -ETIMEDOUT);
+    assert_non_null(strstr(f->err.text, "nothing was heard"));
+    assert_int_equal(hear(f, 700000), 0);
+    assert_int_equal(meter(f)->counter_uj, 0);
+    assert_int_equal(meter(f)->breaks, 1);
+}
+
+static void a_failure_is_told_until_the_next_word(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(hear(f, 600000), 0);
+    post_failure(f, -EACCES, "the BMC refuses us");
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(read_source(f), -EACCES);
+        assert_string_equal(f->err.text, "the BMC refuses us");
+        assert_int_equal(f->batch.count, 0);
+        f->clock.now_us += 100 * SECOND;
+    }
+    assert_int_equal(hear(f, 600000), 0);
+}
+
+/* -ENODEV would close the source for good. */
+static void no_failure_is_the_end_of_the_source(void **state)
+{
+    struct fixture *f = *state;
+
+    post_failure(f, -ENODEV, "gone");
+    assert_int_equal(read_source(f), -EIO);
+    assert_string_equal(f->err.text, "gone");
+}
+
+static void what_no_node_draws_or_no_clock_says_is_not_believed(void **state)
+{
+    struct fixture *f = *state;
+    const struct {
+        uint64_t power_mw, taken_us;
+    } cases[] = {
+        {0, f->clock.now_us},
+        {50000000, f->clock.now_us},
+        {UINT64_MAX, f->clock.now_us},
+        {600000, f->clock.now_us + 1},
+        {600000, UINT64_MAX},
+        {600000, f->clock.now_us - 31 * SECOND},
+        {600000, 0},
+        {600000, f->clock.now_us - SECOND}, /* the one before */
+    };
+
+    post_at(f, 600000, f->clock.now_us - SECOND);
+    assert_int_equal(read_source(f), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        post_at(f, cases[i].power_mw, cases[i].taken_us);
+        if (read_source(f) != -EBADMSG || f->batch.count != 0)
+            fail_msg("case %zu is believed", i);
+    }
+    assert_int_equal(hear(f, 49999999), 0);
+}
+
+static void power_that_does_not_move_for_ten_minutes_is_not_believed(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 60; i++) {
+        assert_int_equal(hear(f, 600500), 0);
+        f->clock.now_us += 10 * SECOND;
+    }
+    assert_int_equal(hear(f, 600500), -ESTALE);
+    assert_non_null(strstr(f->err.text, "600.500 W for 600 s"));
+    f->clock.now_us += 100 * SECOND;
+    assert_int_equal(hear(f, 600500), -ESTALE);
+    f->clock.now_us += 10 * SECOND;
+    assert_int_equal(hear(f, 600501), 0);
+    assert_int_equal(meter(f)->breaks, 1);
+    assert_int_equal(meter(f)->counter_uj, (uint64_t)6005 * 59 * 1000000);
+}
+
+static void of_more_readings_than_there_is_room_for_the_oldest_go(void **state)
+{
+    struct fixture *f = *state;
+
+    f->clock.now_us += 20 * SECOND;
+    for (uint64_t i = 0; i < REDFISH_QUEUE_MAX + 3; i++)
+        post_at(f, 600000 + i, f->clock.now_us - 20 * SECOND + i);
+    assert_int_equal(read_source(f), 0);
+    assert_int_equal(f->batch.count, 2 * REDFISH_QUEUE_MAX);
+    assert_int_equal(f->batch.samples[0].node_power.power_mw, 600003);
+}
+
+static void where_no_bmc_is_asked_there_is_no_source(void **state)
+{
+    struct source_context none = {.clock = &clock_system};
+    struct source_context replay = ((struct fixture *)*state)->context;
+    void *source;
+
+    assert_int_equal(redfish_source.open(&none, &source, NULL), -ENODEV);
+    replay.replay_path = "a.trace";
+    assert_int_equal(redfish_source.open(&replay, &source, NULL), -ENODEV);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_reading_is_the_nodes_power_and_a_step_of_its_meter),
+        TEST(between_readings_nothing_is_said_and_nothing_is_wrong),
+        TEST(silence_for_half_a_minute_is_a_failure_and_a_break),
+        TEST(a_failure_is_told_until_the_next_word),
+        TEST(no_failure_is_the_end_of_the_source),
+        TEST(what_no_node_draws_or_no_clock_says_is_not_believed),
+        TEST(power_that_does_not_move_for_ten_minutes_is_not_believed),
+        TEST(of_more_readings_than_there_is_room_for_the_oldest_go),
+        TEST(where_no_bmc_is_asked_there_is_no_source),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

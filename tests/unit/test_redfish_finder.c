@@ -1,0 +1,438 @@
+/* sources/redfish_finder and redfish_session: what is asked after which answer, of a BMC whose
+ * resources are laid out before. */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+#include "sources/redfish_finder.h"
+
+#define URL       "https://bmc:443"
+#define R         "/redfish/v1/"
+#define LINK(to)  "{\"@odata.id\":\"" R to "\"}"
+#define SYSTEMS   "\"Links\":{\"ComputerSystems\":[" LINK("Systems/1") "]}"
+#define ROOT      "{\"Chassis\":" LINK("Chassis") ",\"Links\":{\"Sessions\":" LINK("Sessions") "}}"
+#define NODE(...) "{\"ChassisType\":\"RackMount\"," __VA_ARGS__ "," SYSTEMS "}"
+#define WATTS(n)  "{\"PowerWatts\":{\"Reading\":" #n "}}"
+#define INPUT(n)  "{\"InputPowerWatts\":{\"Reading\":" #n "}}"
+
+/* One answer, to the first question for it, or to each if `times` is 0. */
+struct answer {
+    const char *question; /* "GET /redfish/v1/" */
+    const char *body;
+    int status; /* 0: 200 */
+    int r;
+    const char *token, *location;
+    unsigned times;
+};
+
+static struct {
+    struct answer answers[24];
+    size_t count;
+    struct redfish_session session;
+    struct error err;
+    char asked[4096];        /* questions, each with a newline */
+    char authorization[256]; /* of the last */
+    char body[256];
+} test;
+
+static const char *find_header(const struct http_request *request, const char *name)
+{
+    for (const char *const *header = request->headers; *header; header++)
+        if (strncmp(*header, name, strlen(name)) == 0)
+            return *header + strlen(name);
+    return NULL;
+}
+
+static void note(const struct http_request *request, const char *question)
+{
+    const char *token = find_header(request, "X-Auth-Token: ");
+    const char *basic = find_header(request, "Authorization: ");
+    size_t len = strlen(test.asked);
+
+    assert_non_null(find_header(request, "OData-Version: 4.0"));
+    snprintf(test.asked + len, sizeof(test.asked) - len, "%s\n", question);
+    snprintf(test.authorization, sizeof(test.authorization), "%s",
+             token   ? token
+             : basic ? basic
+                     : "");
+    if (request->body.data)
+        snprintf(test.body, sizeof(test.body), "%.*s", (int)request->body.len, request->body.data);
+}
+
+static int fake_send(void *context, const struct http_request *request,
+                     struct http_reply *ret_reply, struct error *err)
+{
+    const char *method = request->method ? request->method : request->body.data ? "POST" : "GET";
+    char question[512];
+
+    assert_ptr_equal(context, &test);
+    assert_memory_equal(request->url, URL, strlen(URL));
+    snprintf(question, sizeof(question), "%s %s", method, request->url + strlen(URL));
+    note(request, question);
+    ret_reply->body.len = 0;
+    ret_reply->body.cap_bytes = request->max_bytes;
+    for (size_t i = 0; i < test.count; i++) {
+        struct answer *answer = &test.answers[i];
+
+        if (strcmp(answer->question, question) != 0 || answer->times == UINT32_MAX)
+            continue;
+        if (answer->times > 0 && --answer->times == 0)
+            answer->times = UINT32_MAX;
+        if (answer->r < 0)
+            return error_set(err, answer->r, "%s", strerror(-answer->r));
+        ret_reply->status = answer->status ? answer->status : 200;
+        if (answer->body)
+            buffer_str(&ret_reply->body, answer->body);
+        if (answer->token)
+            request->on_header(request->context, "x-auth-token", answer->token);
+        if (answer->location)
+            request->on_header(request->context, "Location", answer->location);
+        return 0;
+    }
+    ret_reply->status = 404;
+    return 0;
+}
+
+static void add(struct answer answer)
+{
+    assert_true(test.count < ARRAY_SIZE(test.answers));
+    test.answers[test.count++] = answer;
+}
+
+static void add_resource(const char *question, const char *body)
+{
+    add((struct answer){.question = question, .body = body});
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&test, 0, sizeof(test));
+    redfish_session_init(&test.session, &(struct redfish_session_options){
+                                            .url = URL,
+                                            .user = "me",
+                                            .password = "a\"b",
+                                            .send = fake_send,
+                                            .context = &test,
+                                        });
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    redfish_session_done(&test.session);
+    return 0;
+}
+
+static void add_bmc(const char *members)
+{
+    add_resource("GET " R, ROOT);
+    add((struct answer){.question = "POST " R "Sessions",
+                        .status = 201,
+                        .token = "secret",
+                        .location = R "Sessions/7"});
+    add_resource("GET " R "Chassis", members);
+}
+
+static struct redfish_place find(uint64_t power_w)
+{
+    struct redfish_place place = {0};
+    uint64_t power_mw = 0;
+    int r = redfish_find(&test.session, &place, &power_mw, &test.err);
+
+    if (r < 0)
+        fail_msg("%d: %s\n%s", r, test.err.text, test.asked);
+    assert_int_equal(power_mw, power_w * 1000);
+    return place;
+}
+
+static void assert_not_found(int code, const char *says)
+{
+    struct redfish_place place;
+    uint64_t power_mw = 77;
+    int r = redfish_find(&test.session, &place, &power_mw, &test.err);
+
+    if (r != code || !strstr(test.err.text, says))
+        fail_msg("%d: %s\n%s", r, test.err.text, test.asked);
+}
+
+static void the_node_is_found_and_then_asked_with_one_question(void **state)
+{
+    struct redfish_place place;
+    uint64_t power_mw;
+
+    (void)state;
+    add_bmc("{\"Members\":[" LINK("Chassis/GPU") "," LINK("Chassis/1") "," LINK("Chassis/2") "]}");
+    add_resource("GET " R "Chassis/GPU", "{\"EnvironmentMetrics\":" LINK("E/GPU") "}");
+    add_resource("GET " R "Chassis/1", NODE("\"EnvironmentMetrics\":" LINK("E/1")));
+    add_resource("GET " R "E/1", WATTS(612));
+    place = find(612);
+    assert_int_equal(place.kind, REDFISH_ENVIRONMENT);
+    assert_string_equal(place.paths[0].text, R "E/1");
+    assert_string_equal(test.body, "{\"UserName\":\"me\",\"Password\":\"a\\\"b\"}");
+    assert_string_equal(test.authorization, "secret");
+    assert_string_equal(test.asked, "GET " R "\nPOST " R "Sessions\nGET " R "Chassis\nGET " R
+                                    "Chassis/GPU\nGET " R "Chassis/1\nGET " R "E/1\n");
+    test.asked[0] = '\0';
+    assert_int_equal(redfish_read(&test.session, &place, &power_mw, &test.err), 0);
+    assert_int_equal(power_mw, 612000);
+    redfish_session_close(&test.session, 1);
+    assert_string_equal(test.asked, "GET " R "E/1\nDELETE " R "Sessions/7\n");
+    test.asked[0] = '\0';
+    redfish_session_close(&test.session, 1);
+    assert_string_equal(test.asked, "");
+}
+
+static void what_is_a_node_comes_before_what_may_be_one_and_parts_of_it(void **state)
+{
+    (void)state;
+    add_bmc("{\"Members\":[" LINK("Chassis/HGX") "," LINK("Chassis/X") "," LINK("Chassis/1") "]}");
+    add_resource("GET " R "Chassis/HGX", "{\"ChassisType\":\"Module\",\"EnvironmentMetrics\":" LINK(
+                                             "E/HGX") "," SYSTEMS "}");
+    add_resource("GET " R "E/HGX", WATTS(4000));
+    add_resource("GET " R "Chassis/X", "{\"EnvironmentMetrics\":" LINK("E/X") "," SYSTEMS "}");
+    add_resource("GET " R "E/X", WATTS(5000));
+    add((struct answer){.question = "GET " R "Chassis/1",
+                        .body = NODE("\"EnvironmentMetrics\":" LINK("E/1")),
+                        .times = 1});
+    add_resource("GET " R "E/1", WATTS(6000));
+    find(6000);
+    find(5000); /* the third is gone now */
+}
+
+static void without_metrics_the_inputs_of_all_supplies_are_summed(void **state)
+{
+    struct redfish_place place;
+    uint64_t power_mw;
+
+    (void)state;
+    add_bmc("{\"Members\":[" LINK("Chassis/1") "]}");
+    add_resource("GET " R "Chassis/1",
+                 NODE("\"EnvironmentMetrics\":" LINK("E/1") ",\"PowerSubsystem\":" LINK("S")));
+    add_resource("GET " R "E/1", WATTS(null));
+    add_resource("GET " R "S", "{\"PowerSupplies\":" LINK("S/P") "}");
+    add_resource("GET " R "S/P",
+                 "{\"Members\":[" LINK("S/P/1") "," LINK("S/P/2") "," LINK("S/P/3") "]}");
+    add_resource("GET " R "S/P/1", "{\"Metrics\":" LINK("M/1") "}");
+    add_resource("GET " R "S/P/2",
+                 "{\"Status\":{\"State\":\"Absent\"},\"Metrics\":" LINK("M/2") "}");
+    add_resource("GET " R "S/P/3", "{\"Metrics\":" LINK("M/3") "}");
+    add((struct answer){.question = "GET " R "M/1", .body = INPUT(311.5), .times = 1});
+    add((struct answer){.question = "GET " R "M/1", .body = INPUT(null)});
+    add_resource("GET " R "M/3", INPUT(300.5));
+    place = find(612);
+    assert_int_equal(place.kind, REDFISH_SUPPLIES);
+    assert_int_equal(place.count, 2);
+    /* What is left would pass for the whole. */
+    assert_int_equal(redfish_read(&test.session, &place, &power_mw, &test.err), -ENODATA);
+}
+
+static void a_search_that_does_not_end_is_ended(void **state)
+{
+    static char members[16 << 10] = "{\"Members\":[";
+    size_t len = strlen(members);
+
+    (void)state;
+    for (unsigned i = 0; i < 128; i++)
+        len += (size_t)snprintf(members + len, sizeof(members) - len,
+                                "%s{\"@odata.id\":\"" R "Chassis/1\"}", i ? "," : "");
+    snprintf(members + len, sizeof(members) - len, "]}");
+    add_bmc(members);
+    add_resource("GET " R "Chassis/1", NODE("\"PowerSubsystem\":" LINK("S")));
+    add_resource("GET " R "S", "{\"PowerSupplies\":" LINK("S/P") "}");
+    add_resource("GET " R "S/P", "{\"Members\":[" LINK("A") "," LINK("A") "," LINK("A") "]}");
+    add_resource("GET " R "A", "{\"Status\":{\"State\":\"Absent\"}}");
+    assert_not_found(-E2BIG, "have no end");
+}
+
+static void the_deprecated_power_is_the_last_resort(void **state)
+{
+    struct redfish_place place;
+
+    (void)state;
+    add_bmc("{\"Members\":[" LINK("Chassis/1") "]}");
+    add_resource("GET " R "Chassis/1", NODE("\"Power\":" LINK("P") ",\"EnvironmentMetrics\":" LINK(
+                                           "E/1") ",\"PowerSubsystem\":" LINK("S")));
+    add((struct answer){.question = "GET " R "E/1", .status = 403});
+    add((struct answer){.question = "GET " R "S", .r = -EFBIG});
+    add_resource("GET " R "P",
+                 "{\"PowerControl\":[{\"PowerConsumedWatts\":90},{"
+                 "\"PowerConsumedWatts\":611,\"RelatedItem\":[" LINK("Systems/1") "]}]}");
+    place = find(611);
+    assert_int_equal(place.kind, REDFISH_POWER);
+}
+
+static void where_the_bmc_itself_fails_the_search_ends(void **state)
+{
+    (void)state;
+    add_bmc("{\"Members\":[" LINK("Chassis/1") "," LINK("Chassis/2") "]}");
+    add((struct answer){.question = "GET " R "Chassis/1", .r = -ETIMEDOUT});
+    assert_not_found(-ETIMEDOUT, strerror(ETIMEDOUT));
+    assert_null(strstr(test.asked, "Chassis/2"));
+}
+
+static void a_bmc_without_a_node_says_so(void **state)
+{
+    (void)state;
+    add_bmc("{\"Members\":[" LINK("Chassis/1") "]}");
+    add_resource("GET " R "Chassis/1", "{\"ChassisType\":\"RackMount\"}");
+    assert_not_found(-ENODATA, "none of the BMC's 1 chassis");
+}
+
+static void a_session_that_is_not_known_any_longer_is_opened_once_more(void **state)
+{
+    struct span text;
+
+    (void)state;
+    add_bmc("{}");
+    add((struct answer){.question = "GET " R "x", .status = 401, .times = 1});
+    add((struct answer){.question = "GET " R "x", .body = "here", .times = 1});
+    add((struct answer){.question = "GET " R "x", .status = 401});
+    assert_int_equal(redfish_session_get(&test.session, R "x", &text, &test.err), 0);
+    assert_true(span_equals(text, "here"));
+    assert_int_equal(test.session.logins, 2);
+    /* A second refusal in a row is one of us, and not of the session. */
+    assert_int_equal(redfish_session_get(&test.session, R "x", &text, &test.err), -EACCES);
+    assert_int_equal(test.session.logins, 3);
+}
+
+static void where_there_are_no_sessions_the_password_goes_along(void **state)
+{
+    static const struct {
+        struct answer login;
+        const char *root;
+    } cases[] = {
+        {{.status = 201, .location = R "Sessions/1"}, ROOT}, /* without a token */
+        {{.status = 404}, ROOT},
+        {{.status = 405}, ROOT},
+        {{.status = 201, .token = "a b"}, ROOT}, /* no token that fits into a header */
+        {{.status = 500}, "{\"Chassis\":" LINK("Chassis") "}"},
+    };
+    struct span text;
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct answer login = cases[i].login;
+
+        set_up(state);
+        login.question = "POST " R "Sessions";
+        add_resource("GET " R, cases[i].root);
+        add(login);
+        add_resource("GET " R "x", "here");
+        if (redfish_session_get(&test.session, R "x", &text, &test.err) != 0)
+            fail_msg("case %zu: %s", i, test.err.text);
+        assert_string_equal(test.authorization, "Basic bWU6YSJi"); /* me:a"b */
+        redfish_session_close(&test.session, 1);
+        assert_null(strstr(test.asked, "DELETE"));
+        tear_down(state);
+    }
+    set_up(state);
+}
+
+static void a_login_that_is_refused_or_fails_says_why_and_tells_no_password(void **state)
+{
+    static const struct {
+        struct answer login;
+        int r;
+    } cases[] = {
+        {{.status = 401, .body = "{\"error\":{\"message\":\"wrong\"}}"}, -EACCES},
+        {{.status = 400}, -EACCES}, /* iLO */
+        {{.status = 403}, -EACCES},
+        {{.status = 503}, -EBUSY}, /* no session is left */
+        {{.status = 500}, -EREMOTEIO},
+        {{.r = -ETIMEDOUT}, -ETIMEDOUT},
+    };
+    struct span text;
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct answer login = cases[i].login;
+        int r;
+
+        set_up(state);
+        login.question = "POST " R "Sessions";
+        add_resource("GET " R, ROOT);
+        add(login);
+        r = redfish_session_get(&test.session, R "x", &text, &test.err);
+        if (r != cases[i].r || test.err.text[0] == '\0' || strstr(test.err.text, "a\"b"))
+            fail_msg("case %zu: %d, %s", i, r, test.err.text);
+        assert_null(strstr(test.asked, R "x"));
+        tear_down(state);
+    }
+    set_up(state);
+}
+
+static void redirects_are_followed_on_the_same_server_and_not_for_ever(void **state)
+{
+    static const struct {
+        const char *location;
+        int r;
+    } cases[] = {
+        {R "x/", 0},
+        {URL R "x/", 0},
+        {R "x", -EREMOTEIO}, /* round in circles */
+        {"https://other" R "x/", -EREMOTEIO},
+        {"https://bmc:443.other" R "x/", -EREMOTEIO},
+        {"//other" R "x/", -EREMOTEIO},
+        {"http://bmc:443" R "x/", -EREMOTEIO},
+        {"/elsewhere", -EREMOTEIO},
+        {NULL, -EREMOTEIO},
+    };
+    struct span text;
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        int r;
+
+        set_up(state);
+        add_bmc("{}");
+        add((struct answer){
+            .question = "GET " R "x", .status = 308, .location = cases[i].location});
+        add_resource("GET " R "x/", "here");
+        r = redfish_session_get(&test.session, R "x", &text, &test.err);
+        if (r != cases[i].r || (r == 0 && !span_equals(text, "here")))
+            fail_msg("case %zu: %d, %s", i, r, test.err.text);
+        tear_down(state);
+    }
+    set_up(state);
+}
+
+static void a_session_is_deleted_where_its_answer_says_that_it_is(void **state)
+{
+    struct span text;
+
+    (void)state;
+    add_resource("GET " R, ROOT);
+    add((struct answer){.question = "POST " R "Sessions",
+                        .status = 200,
+                        .token = "secret",
+                        .location = "https://other" R "Sessions/1",
+                        .body = "{\"@odata.id\":\"" R "Sessions/2\"}"});
+    add_resource("GET " R "x", "here");
+    assert_int_equal(redfish_session_get(&test.session, R "x", &text, &test.err), 0);
+    redfish_session_close(&test.session, 1);
+    assert_non_null(strstr(test.asked, "DELETE " R "Sessions/2\n"));
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(the_node_is_found_and_then_asked_with_one_question),
+        TEST(what_is_a_node_comes_before_what_may_be_one_and_parts_of_it),
+        TEST(without_metrics_the_inputs_of_all_supplies_are_summed),
+        TEST(a_search_that_does_not_end_is_ended),
+        TEST(the_deprecated_power_is_the_last_resort),
+        TEST(where_the_bmc_itself_fails_the_search_ends),
+        TEST(a_bmc_without_a_node_says_so),
+        TEST(a_session_that_is_not_known_any_longer_is_opened_once_more),
+        TEST(where_there_are_no_sessions_the_password_goes_along),
+        TEST(a_login_that_is_refused_or_fails_says_why_and_tells_no_password),
+        TEST(redirects_are_followed_on_the_same_server_and_not_for_ever),
+        TEST(a_session_is_deleted_where_its_answer_says_that_it_is),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
