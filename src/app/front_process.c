@@ -149,7 +149,7 @@ static void write_arguments(const struct front_process_options *options, struct 
 static int spawn(const struct front_process *front, const struct channel_ends *ends, pid_t *ret_pid)
 {
     const struct front_process_options *options = &front->options;
-    struct numbers numbers;
+    struct numbers numbers = {0};
     char *argv[ARGUMENTS_MAX];
     char library_path[4096];
     char *env[] = {NULL, NULL};

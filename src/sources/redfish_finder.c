@@ -108,7 +108,7 @@ static int try_path(struct search *search, enum redfish_kind kind, const struct 
 
 static int add_supply(struct search *search, const char *path, struct redfish_place *place)
 {
-    struct redfish_supply supply;
+    struct redfish_supply supply = {0};
     struct span text;
     int r = fetch(search, path, &text);
 

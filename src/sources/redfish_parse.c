@@ -8,7 +8,7 @@
 #include "core/macros.h"
 #include "sources/plausible.h"
 
-static const double MILLIWATTS_MAX = (double)(PLAUSIBLE_POWER_MAX_UW / 1000);
+static const double MILLIWATTS_MAX = (double)PLAUSIBLE_POWER_MAX_UW / 1000;
 
 bool redfish_is_path(const char *text)
 {

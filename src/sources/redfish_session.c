@@ -11,6 +11,7 @@
 enum {
     REPLY_MAX = 4 << 20, /* Power with many voltages has hundreds of kilobytes */
     CREDENTIALS_MAX = 4096,
+    HEADER_MAX = 8192,
     HOPS_MAX = 3, /* the slash at the end of a path is what BMCs redirect for */
 };
 
@@ -68,8 +69,11 @@ static void put_base64(struct buffer *out, struct span bytes)
 
         for (size_t k = 0; k < 3; k++)
             group = group << 8 | (i + k < bytes.len ? (uint8_t)bytes.data[i + k] : 0U);
-        for (size_t k = 0; k < 4; k++)
-            buffer_char(out, i + k > bytes.len ? '=' : digits[group >> (18 - 6 * k) & 63]);
+        for (size_t k = 0; k < 4; k++) {
+            const char *digit = i + k > bytes.len ? "=" : &digits[group >> (18 - 6 * k) & 63];
+
+            buffer_char(out, *digit);
+        }
     }
 }
 
@@ -114,7 +118,7 @@ static int send_once(struct redfish_session *session, const struct question *que
 
     session->seen_token[0] = session->seen_location[0] = '\0';
     buffer_init(&url, CREDENTIALS_MAX);
-    buffer_init(&authorization, 2 * CREDENTIALS_MAX);
+    buffer_init(&authorization, HEADER_MAX);
     buffer_str(&url, session->options.url);
     buffer_str(&url, path);
     buffer_char(&url, '\0');
