@@ -18,13 +18,13 @@ static const struct {
     {                                                                                              \
         offsetof(struct curl_library, name), "curl_" #name                                         \
     }
-    SYMBOL(global_init),      SYMBOL(slist_append),        SYMBOL(slist_free_all),
-    SYMBOL(easy_init),        SYMBOL(easy_cleanup),        SYMBOL(easy_setopt),
-    SYMBOL(easy_getinfo),     SYMBOL(easy_header),         SYMBOL(easy_strerror),
-    SYMBOL(multi_init),       SYMBOL(multi_cleanup),       SYMBOL(multi_setopt),
-    SYMBOL(multi_add_handle), SYMBOL(multi_remove_handle), SYMBOL(multi_perform),
-    SYMBOL(multi_poll),       SYMBOL(multi_wakeup),        SYMBOL(multi_info_read),
-    SYMBOL(multi_strerror),
+    SYMBOL(global_init),     SYMBOL(slist_append),     SYMBOL(slist_free_all),
+    SYMBOL(easy_init),       SYMBOL(easy_cleanup),     SYMBOL(easy_setopt),
+    SYMBOL(easy_getinfo),    SYMBOL(easy_header),      SYMBOL(easy_nextheader),
+    SYMBOL(easy_strerror),   SYMBOL(multi_init),       SYMBOL(multi_cleanup),
+    SYMBOL(multi_setopt),    SYMBOL(multi_add_handle), SYMBOL(multi_remove_handle),
+    SYMBOL(multi_perform),   SYMBOL(multi_poll),       SYMBOL(multi_wakeup),
+    SYMBOL(multi_info_read), SYMBOL(multi_strerror),
 #undef SYMBOL
 };
 _Static_assert(sizeof(struct curl_library) == ARRAY_SIZE(symbols) * sizeof(void *),

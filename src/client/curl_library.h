@@ -18,6 +18,7 @@ struct curl_library {
     __typeof__((curl_easy_setopt)) *easy_setopt;
     __typeof__((curl_easy_getinfo)) *easy_getinfo;
     __typeof__(curl_easy_header) *easy_header;
+    __typeof__(curl_easy_nextheader) *easy_nextheader;
     __typeof__(curl_easy_strerror) *easy_strerror;
 
     __typeof__(curl_multi_init) *multi_init;

@@ -162,7 +162,7 @@ static int check_peer(void *context, char *peer_address, char *own_address, int 
     struct error why = {""};
 
     (void)peer_address, (void)own_address, (void)peer_port, (void)own_port;
-    curl_easy_getinfo(t->easy, CURLINFO_TLS_SSL_PTR, &tls);
+    t->curl->easy_getinfo(t->easy, CURLINFO_TLS_SSL_PTR, &tls);
     if (http_trust_check(t->request->trust,
                          tls && tls->backend == CURLSSLBACKEND_GNUTLS ? tls->internals : NULL,
                          &why) == 0)
@@ -386,7 +386,7 @@ static void tell_headers(const struct transfer *t)
 {
     struct curl_header *header = NULL;
 
-    while ((header = curl_easy_nextheader(t->easy, CURLH_HEADER, -1, header)))
+    while ((header = t->curl->easy_nextheader(t->easy, CURLH_HEADER, -1, header)))
         t->request->on_header(t->request->context, header->name, header->value);
 }
 

@@ -19,6 +19,11 @@ bool buffer_failed(const struct buffer *buffer)
     return buffer->failed;
 }
 
+void buffer_fail(struct buffer *buffer)
+{
+    buffer->failed = true;
+}
+
 static bool reserve(struct buffer *buffer, size_t more)
 {
     size_t need, capacity;

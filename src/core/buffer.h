@@ -21,6 +21,8 @@ struct buffer {
 void buffer_init(struct buffer *buffer, size_t cap_bytes);
 void buffer_done(struct buffer *buffer);
 bool buffer_failed(const struct buffer *buffer);
+/* As if an append had failed: for what goes wrong beside it. */
+void buffer_fail(struct buffer *buffer);
 
 void buffer_bytes(struct buffer *buffer, const char *bytes, size_t len);
 void buffer_str(struct buffer *buffer, const char *text);

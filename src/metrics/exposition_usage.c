@@ -1,4 +1,6 @@
 /* What workloads use of the node beside GPUs: CPU, memory, IO. */
+#include <stdlib.h>
+
 #include "core/macros.h"
 #include "metrics/exposition_parts.h"
 
@@ -45,34 +47,48 @@ static const enum metric io_metrics[USAGE_IO_FIELDS] = {
     [USAGE_IO_WRITES] = METRIC_WORKLOAD_IO_WRITES,
 };
 
-typedef void write_row(struct text *text, const struct snapshot_usage *row, int which);
+/* The labels that a workload has in all of its rows; escaped only once. */
+struct labelled {
+    const struct snapshot_usage *row;
+    struct text_labels labels; /* once written */
+};
 
-static void begin(struct text *text, const struct snapshot_usage *row)
+typedef void write_row(struct text *text, struct labelled *labelled, int which);
+
+static void begin(struct text *text, struct labelled *labelled)
 {
+    const struct snapshot_usage *row = labelled->row;
+
     text_sample(text);
+    if (labelled->labels.len > 0) {
+        text_repeat_labels(text, labelled->labels);
+        return;
+    }
     exposition_workload_labels(text, row->kind, row->id, &row->names);
+    labelled->labels = text_labels_so_far(text);
 }
 
-static void field_row(struct text *text, const struct snapshot_usage *row, int which)
+static void field_row(struct text *text, struct labelled *labelled, int which)
 {
-    if (!usage_has(&row->usage, families[which].field))
+    if (!usage_has(&labelled->row->usage, families[which].field))
         return;
-    begin(text, row);
+    begin(text, labelled);
     for (size_t i = 0; i < ARRAY_SIZE(families[which].labels) && families[which].labels[i].name;
          i++)
         text_label(text, families[which].labels[i].name, families[which].labels[i].value);
-    text_value(text, (int64_t)row->usage.values[families[which].field], families[which].digits);
+    text_value(text, (int64_t)labelled->row->usage.values[families[which].field],
+               families[which].digits);
 }
 
-static void working_set_row(struct text *text, const struct snapshot_usage *row, int which)
+static void working_set_row(struct text *text, struct labelled *labelled, int which)
 {
-    const uint64_t *values = row->usage.values;
+    const uint64_t *values = labelled->row->usage.values;
 
     (void)which;
-    if (!usage_has(&row->usage, USAGE_MEMORY_USED_BYTES) ||
-        !usage_has(&row->usage, USAGE_MEMORY_INACTIVE_FILE_BYTES))
+    if (!usage_has(&labelled->row->usage, USAGE_MEMORY_USED_BYTES) ||
+        !usage_has(&labelled->row->usage, USAGE_MEMORY_INACTIVE_FILE_BYTES))
         return;
-    begin(text, row);
+    begin(text, labelled);
     text_value(
         text,
         (int64_t)(values[USAGE_MEMORY_USED_BYTES] -
@@ -80,67 +96,86 @@ static void working_set_row(struct text *text, const struct snapshot_usage *row,
         WHOLE);
 }
 
-static void io_rows(struct text *text, const struct snapshot_usage *row, int field)
+static void io_rows(struct text *text, struct labelled *labelled, int field)
 {
-    for (size_t i = 0; i < row->usage.io_count; i++) {
-        const struct usage_io *io = &row->usage.io[i];
+    for (size_t i = 0; i < labelled->row->usage.io_count; i++) {
+        const struct usage_io *io = &labelled->row->usage.io[i];
 
         if (!(io->valid & 1U << field))
             continue;
-        begin(text, row);
+        begin(text, labelled);
         text_label(text, "device", io->device);
         text_value(text, (int64_t)io->values[field], WHOLE);
     }
 }
 
-static void rdma_rows(struct text *text, const struct snapshot_usage *row, int objects)
+static void rdma_rows(struct text *text, struct labelled *labelled, int objects)
 {
-    for (size_t i = 0; i < row->usage.rdma_count; i++) {
-        const struct usage_rdma *rdma = &row->usage.rdma[i];
+    for (size_t i = 0; i < labelled->row->usage.rdma_count; i++) {
+        const struct usage_rdma *rdma = &labelled->row->usage.rdma[i];
 
         if (!(objects ? rdma->has_objects : rdma->has_handles))
             continue;
-        begin(text, row);
+        begin(text, labelled);
         text_label(text, "device", rdma->device);
         text_value(text, (int64_t)(objects ? rdma->objects : rdma->handles), WHOLE);
     }
 }
 
-static void hugetlb_rows(struct text *text, const struct snapshot_usage *row, int which)
+static void hugetlb_rows(struct text *text, struct labelled *labelled, int which)
 {
     (void)which;
-    for (size_t i = 0; i < row->usage.hugetlb_count; i++) {
-        begin(text, row);
-        text_label_u64(text, "page_bytes", row->usage.hugetlb[i].page_bytes);
-        text_value(text, (int64_t)row->usage.hugetlb[i].used_bytes, WHOLE);
+    for (size_t i = 0; i < labelled->row->usage.hugetlb_count; i++) {
+        begin(text, labelled);
+        text_label_u64(text, "page_bytes", labelled->row->usage.hugetlb[i].page_bytes);
+        text_value(text, (int64_t)labelled->row->usage.hugetlb[i].used_bytes, WHOLE);
     }
 }
 
-static void write_rows(struct text *text, const struct snapshot *snapshot, enum expose expose,
-                       write_row *write, int which)
+struct rows {
+    struct labelled *items;
+    size_t count;
+};
+
+static void write_rows(struct text *text, const struct rows *rows, write_row *write, int which)
 {
-    for (size_t i = 0; i < snapshot->usage_count; i++)
-        if (exposition_shows(expose, snapshot->usages[i].kind))
-            write(text, &snapshot->usages[i], which);
+    for (size_t i = 0; i < rows->count; i++)
+        write(text, &rows->items[i], which);
 }
 
-void exposition_usage(struct text *text, const struct snapshot *snapshot, enum expose expose)
+static void write_families(struct text *text, const struct rows *rows)
 {
     for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
         if (i == 0 || families[i].metric != families[i - 1].metric)
             text_family(text, families[i].metric);
-        write_rows(text, snapshot, expose, field_row, (int)i);
+        write_rows(text, rows, field_row, (int)i);
     }
     text_family(text, METRIC_WORKLOAD_MEMORY_WORKING_SET);
-    write_rows(text, snapshot, expose, working_set_row, 0);
+    write_rows(text, rows, working_set_row, 0);
     for (int f = 0; f < USAGE_IO_FIELDS; f++) {
         text_family(text, io_metrics[f]);
-        write_rows(text, snapshot, expose, io_rows, f);
+        write_rows(text, rows, io_rows, f);
     }
     text_family(text, METRIC_WORKLOAD_RDMA_HANDLES);
-    write_rows(text, snapshot, expose, rdma_rows, false);
+    write_rows(text, rows, rdma_rows, false);
     text_family(text, METRIC_WORKLOAD_RDMA_OBJECTS);
-    write_rows(text, snapshot, expose, rdma_rows, true);
+    write_rows(text, rows, rdma_rows, true);
     text_family(text, METRIC_WORKLOAD_HUGETLB);
-    write_rows(text, snapshot, expose, hugetlb_rows, 0);
+    write_rows(text, rows, hugetlb_rows, 0);
+}
+
+void exposition_usage(struct text *text, const struct snapshot *snapshot, enum expose expose)
+{
+    _cleanup_free_ struct labelled *items =
+        calloc(MAX(snapshot->usage_count, (size_t)1), sizeof(*items));
+    struct rows rows = {.items = items};
+
+    if (!items) {
+        buffer_fail(text->out);
+        return;
+    }
+    for (size_t i = 0; i < snapshot->usage_count; i++)
+        if (exposition_shows(expose, snapshot->usages[i].kind))
+            items[rows.count++].row = &snapshot->usages[i];
+    write_families(text, &rows);
 }
