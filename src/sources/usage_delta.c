@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "sources/cgroup/cpu_stat.h"
 
 #define SUMS                                                                                       \
     (USAGE_BIT(USAGE_CPU_US) | USAGE_BIT(USAGE_CPU_USER_US) | USAGE_BIT(USAGE_CPU_SYSTEM_US) |     \
@@ -116,6 +117,17 @@ static void take_out_inner(const struct usage_owner *item, struct usage *did)
     take_out_devices(&inner, did);
 }
 
+/*
+ * The halves of the CPU time are divided anew in each cgroup, in ticks: one of them is often too
+ * large to be taken out of the other cgroup's. What is left of the whole is right.
+ */
+static void divide_rest(struct usage *did)
+{
+    static const struct usage none = {0};
+
+    cpu_stat_divide(did, &none);
+}
+
 static int make_room(const struct usage *now, struct arena *arena, struct usage *did)
 {
     *did = (struct usage){
@@ -141,5 +153,8 @@ int usage_delta_take(const struct usage_owner *items, size_t item_count, struct 
     for (size_t i = 0; i < item_count; i++)
         if (items[i].around < item_count)
             take_out_inner(&items[i], &did[items[i].around]);
+    for (size_t i = 0; i < item_count; i++)
+        if (items[i].around < item_count)
+            divide_rest(&did[items[i].around]);
     return 0;
 }

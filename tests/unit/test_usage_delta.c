@@ -133,6 +133,39 @@ static void what_is_inside_of_another_is_taken_from_it_so_that_the_sum_is_right(
     assert_int_equal(machine->did[1].io[0].values[USAGE_IO_READ_BYTES], 30);
 }
 
+static void put_halves(struct machine *machine, size_t index, uint64_t user_us, uint64_t system_us,
+                       uint32_t around)
+{
+    struct usage *usage = put(machine, index, user_us + system_us, 0, around);
+
+    usage_set(usage, USAGE_CPU_USER_US, user_us);
+    usage_set(usage, USAGE_CPU_SYSTEM_US, system_us);
+}
+
+static void halves_that_differ_between_cgroups_add_no_time_to_the_one_around(void **state)
+{
+    struct machine *machine = *state;
+    const uint64_t *rest;
+
+    /* Nobody else is in it: only the kernel's halves are not the same. */
+    put_halves(machine, 0, 900, 100, USAGE_AROUND_NONE);
+    put_halves(machine, 1, 920, 80, 0);
+    report(machine);
+    rest = machine->did[0].values;
+    assert_did(machine, 0, 0, 0);
+    assert_int_equal(rest[USAGE_CPU_USER_US] + rest[USAGE_CPU_SYSTEM_US], 0);
+
+    /* By halves 60 us of user mode are left, and none of system mode. */
+    put_halves(machine, 0, 1900, 150, USAGE_AROUND_NONE);
+    put_halves(machine, 1, 1860, 140, 0);
+    report(machine);
+    assert_did(machine, 0, 50, 0);
+    assert_int_equal(rest[USAGE_CPU_USER_US], 50);
+    assert_int_equal(rest[USAGE_CPU_SYSTEM_US], 0);
+    assert_int_equal(machine->did[1].values[USAGE_CPU_USER_US], 940);
+    assert_int_equal(machine->did[1].values[USAGE_CPU_SYSTEM_US], 60);
+}
+
 static void what_is_no_sum_stays_that_of_the_whole_cgroup(void **state)
 {
     struct machine *machine = *state;
@@ -239,6 +272,8 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             what_is_inside_of_another_is_taken_from_it_so_that_the_sum_is_right, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            halves_that_differ_between_cgroups_add_no_time_to_the_one_around, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_no_sum_stays_that_of_the_whole_cgroup, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(huge_pages_and_rdma_of_what_is_inside_are_taken_out_too,
