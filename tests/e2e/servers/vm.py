@@ -52,7 +52,7 @@ def module_paths(names):
     return [paths[0] for paths in found]
 
 
-def root(script, modules):
+def root(script, modules, programs):
     """The files of the machine; its init runs the lines of `script` with the modules loaded, then it ends."""
     load = "".join(f"insmod /{os.path.basename(path)}\n" for path in modules)
     files = {name: (stat.S_IFDIR | 0o755, b"") for name in DIRECTORIES}
@@ -60,6 +60,7 @@ def root(script, modules):
     files["init"] = (stat.S_IFREG | 0o755, INIT.format(script=load + script).encode())
     sources = {f"/{os.path.basename(path)}": path for path in modules}
     sources.update({"/bin/busybox": require.command("busybox"), "/bin/wattribute": harness.binary()})
+    sources.update({f"/bin/{name}": path for name, path in programs.items()})
     sources.update({path: path for path in libraries(harness.binary())})
     for name, path in sources.items():
         for parent in reversed([part for part in parents(name) if part not in files]):
@@ -74,17 +75,20 @@ def parents(name):
         yield name[1:]
 
 
-def run(test, script, modules, devices):
-    """All that the machine wrote to its console, by the time it switched itself off."""
+def run(test, script, modules, devices=(), programs=None, parameters=""):
+    """All that the machine wrote to its console, by the time it switched itself off.
+
+    `programs` (name: path) are linked statically, and `parameters` are the kernel's.
+    """
     if platform.machine() != "x86_64":
         require.missing("the machine that is emulated is an x86_64")
     qemu = require.command("qemu-system-x86_64")
     kernel = glob.glob(os.path.join(require.cached("kernel"), "boot", "vmlinuz-*"))[0]
-    image = test.write("initramfs", cpio(root(script, module_paths(modules))))
+    image = test.write("initramfs", cpio(root(script, module_paths(modules), programs or {})))
     done = subprocess.run(
         [qemu, "-accel", "tcg", "-machine", "pc", "-m", "384", "-nodefaults", "-no-user-config", "-display", "none",
          "-net", "none", "-no-reboot", "-serial", "stdio", "-kernel", kernel, "-initrd", image,
-         "-append", "console=ttyS0 quiet panic=-1", *devices],
+         "-append", f"console=ttyS0 quiet panic=-1 {parameters}", *devices],
         stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
     console = done.stdout.decode(errors="replace").replace("\r\n", "\n")
     test.assertEqual(0, done.returncode, f"{console}\n{done.stderr.decode(errors='replace')}")
