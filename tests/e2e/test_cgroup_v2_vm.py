@@ -29,8 +29,8 @@ OWNERS = {"container": ("container", CONTAINER), "pod": ("pod", POD), "job": ("s
           "inner": ("container", f"1000/{INNER}"), "bare": ("unit", "bare.service")}
 FILES = ("cpu.stat", "cpu.pressure", "memory.stat", "memory.current", "memory.swap.current", "memory.events",
          "memory.pressure", "io.stat", "io.pressure", "pids.current", "hugetlb.2MB.current", "rdma.current")
-# The bare one is made last, where no controller is: when it is on the page, all others have been read after they had
-# done their work.
+# The bare one is made last, where no controller is: when it is on the page, all have been read after they had done
+# their work. The user takes longer: his name is asked for.
 SCRIPT = """
 dmesg -n 1
 cd /sys/fs/cgroup
@@ -56,11 +56,14 @@ wait_for() {
 page() { wget -q -O - http://127.0.0.1:9400/metrics 2>/dev/null; }
 is_up() { page >/dev/null; }
 is_done() { for name in container pod job user inner; do [ -s /tmp/$name.used ] || return 1; done; }
-is_read() { page | grep -q 'id="bare.service"'; }
+is_read() {
+    page >/tmp/page
+    for ident in @idents@; do grep -q "^wattribute_workload_cpu_seconds.*,id=.$ident\\"" /tmp/page || return 1; done
+}
 container=@container@ pod=@pod@ job=@job@ user=@user@ inner=@inner@ bare=@bare@
 
 wattribute serve --listen-address=127.0.0.1:9400 --cri-socket= --docker-socket= --podman-socket= \\
-    --pod-resources-socket= >/tmp/log 2>&1 &
+    --pod-resources-socket= --process-scan-interval=1s >/tmp/log 2>&1 &
 exporter=$!
 wait_for is_up
 echo 8 >/proc/sys/vm/nr_hugepages
@@ -77,7 +80,6 @@ start inner $inner memory_mib 24 cpu_ms 600
 wait_for is_done
 start bare $bare cpu_ms 1
 wait_for is_read
-page >/tmp/page
 echo; echo '=== controllers'; cat cgroup.controllers
 for name in container pod job user inner bare; do
     eval group=\\$$name
@@ -118,7 +120,8 @@ class CgroupV2(TestCase):
         cls.sections, cls.page = machine.sections, machine.page
 
     def boot(self):
-        script = fill(SCRIPT, {**GROUPS, "files": " ".join(FILES)})
+        idents = " ".join(ident for _, ident in OWNERS.values())
+        script = fill(SCRIPT, {**GROUPS, "files": " ".join(FILES), "idents": idents})
         console = vm.run(self, script, ["brd"], programs={"load": load.program()}, parameters="psi=1")
         self.sections = dict(re.findall(r"(?ms)^=== ([\w. ]+)\n(.*?)(?=^=== |\Z)", console))
         self.assertIn("end", self.sections, console)
