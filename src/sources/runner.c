@@ -1,28 +1,38 @@
 #include "sources/runner.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "core/allowance.h"
 #include "core/macros.h"
 
 /* If the owner does not take batches for this long, reading pauses: memory stays bounded. */
 enum { QUEUE_MAX = 64 };
+
+/* Of a CPU, what attending to a source may take: tenants can cause as much of it as they like. Each
+ * time counts as this much more, for the wake-up. */
+enum { ATTEND_PERCENT = 2, ATTEND_BURST_US = 100000, WAKE_UP_US = 10 };
 
 struct runner {
     struct source_unit unit;
     const struct clock *clock;
     uint64_t deadline_us;
     int wake_fd;
+    int stop_fd; /* an eventfd: readable once it is to stop */
     pthread_t thread;
 
-    pthread_mutex_t lock; /* everything below */
-    pthread_cond_t stop_changed;
-    bool stop;
+    int event_fd; /* the source's, -1: none */
+    uint64_t attend_us;
+    struct allowance allowance;
+
+    pthread_mutex_t lock;              /* everything below */
     struct batch *queue, **queue_tail; /* oldest first */
     size_t queued;
     struct batch *spare; /* used batches, so that a steady state allocates nothing */
@@ -34,6 +44,13 @@ struct runner {
     char last_error[256];
 };
 
+/* Under the lock. */
+static void set_reading(struct runner *runner)
+{
+    runner->reading = true;
+    runner->read_began_us = runner->clock->monotonic_us(runner->clock);
+}
+
 static struct batch *obtain_batch(struct runner *runner)
 {
     struct batch *batch;
@@ -44,10 +61,8 @@ static struct batch *obtain_batch(struct runner *runner)
         runner->spare = batch->next;
     else if (runner->queued < QUEUE_MAX && (batch = malloc(sizeof(*batch))))
         batch_init(batch);
-    if (batch) {
-        runner->reading = true;
-        runner->read_began_us = runner->clock->monotonic_us(runner->clock);
-    }
+    if (batch)
+        set_reading(runner);
     pthread_mutex_unlock(&runner->lock);
     return batch;
 }
@@ -81,34 +96,86 @@ static void keep_result(struct runner *runner, struct batch *batch, int result,
     (void)!write(runner->wake_fd, &one, sizeof(one));
 }
 
-/* Sleeps until the next multiple of the interval. False when asked to stop. */
-static bool wait_for_next(struct runner *runner, struct timespec *due)
-{
-    struct timespec now;
-    bool go_on;
+/* From here on: waiting. It is done by the system's time, whatever the clock says. */
 
-    due->tv_nsec += (long)(runner->unit.interval_us % USEC_PER_SEC * 1000);
-    due->tv_sec += (time_t)(runner->unit.interval_us / USEC_PER_SEC) + due->tv_nsec / 1000000000;
-    due->tv_nsec %= 1000000000;
-    /* After a hang, go on from now instead of catching up on every missed round. */
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec > due->tv_sec || (now.tv_sec == due->tv_sec && now.tv_nsec > due->tv_nsec))
-        *due = now;
+static uint64_t real_us(void)
+{
+    return clock_system.monotonic_us(&clock_system);
+}
+
+static uint64_t cpu_us(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * USEC_PER_SEC + (uint64_t)used.tv_nsec / 1000;
+}
+
+/* To hang in it is to hang. */
+static void attend(struct runner *runner)
+{
+    uint64_t began_us = cpu_us(), wanted_us;
+
     pthread_mutex_lock(&runner->lock);
-    while (!runner->stop &&
-           pthread_cond_timedwait(&runner->stop_changed, &runner->lock, due) != ETIMEDOUT)
-        ;
-    go_on = !runner->stop;
+    set_reading(runner);
     pthread_mutex_unlock(&runner->lock);
-    return go_on;
+    wanted_us = runner->unit.ops->attend(runner->unit.state);
+    pthread_mutex_lock(&runner->lock);
+    runner->reading = false;
+    pthread_mutex_unlock(&runner->lock);
+    runner->attend_us = wanted_us == SOURCE_NEVER ? SOURCE_NEVER : real_us() + wanted_us;
+    allowance_use(&runner->allowance, cpu_us() - began_us + WAKE_UP_US, real_us());
+}
+
+/* Sleeps until then, or until one of the source's events. False when asked to stop. */
+static bool sleep_until(const struct runner *runner, uint64_t until_us, int event_fd,
+                        bool *ret_event)
+{
+    struct pollfd fds[] = {{.fd = runner->stop_fd, .events = POLLIN},
+                           {.fd = event_fd, .events = POLLIN}};
+    uint64_t now_us = real_us(), left_us = until_us - MIN(until_us, now_us);
+    struct timespec left = {.tv_sec = (time_t)(left_us / USEC_PER_SEC),
+                            .tv_nsec = (long)(left_us % USEC_PER_SEC * 1000)};
+    bool is_ready = ppoll(fds, ARRAY_SIZE(fds), &left, NULL) > 0;
+
+    *ret_event = is_ready && fds[1].revents;
+    return !is_ready || !fds[0].revents;
+}
+
+static bool wait_until(struct runner *runner, uint64_t due_us)
+{
+    do {
+        uint64_t free_us = allowance_when(&runner->allowance);
+        bool may_attend = free_us <= real_us(), has_event;
+        uint64_t next_us = may_attend ? runner->attend_us : free_us;
+
+        if (!sleep_until(runner, MIN(due_us, next_us), may_attend ? runner->event_fd : -1,
+                         &has_event))
+            return false;
+        if (may_attend && (has_event || runner->attend_us <= real_us()))
+            attend(runner);
+    } while (real_us() < due_us);
+    return true;
+}
+
+/* Sleeps until the next multiple of the interval, and attends to the source meanwhile. False when
+ * asked to stop. */
+static bool wait_for_next(struct runner *runner, uint64_t *due_us)
+{
+    uint64_t now_us = real_us();
+
+    /* After a hang, go on from now instead of catching up on every missed round. */
+    *due_us = MAX(*due_us + runner->unit.interval_us, now_us);
+    if (runner->unit.ops->attend)
+        runner->attend_us = 0;
+    return wait_until(runner, *due_us);
 }
 
 static void *run(void *arg)
 {
     struct runner *runner = arg;
-    struct timespec due;
+    uint64_t due_us = real_us();
 
-    clock_gettime(CLOCK_MONOTONIC, &due);
     do {
         struct batch *batch = obtain_batch(runner);
         struct error err = {""};
@@ -121,8 +188,8 @@ static void *run(void *arg)
         if (r == -ENODEV)
             break;
         if (r > 0)
-            clock_gettime(CLOCK_MONOTONIC, &due);
-    } while (wait_for_next(runner, &due));
+            due_us = real_us();
+    } while (wait_for_next(runner, &due_us));
     return NULL;
 }
 
@@ -130,7 +197,7 @@ int runner_start(const struct source_unit *unit, const struct clock *clock, uint
                  int wake_fd, struct runner **ret_runner)
 {
     struct runner *runner = calloc(1, sizeof(*runner));
-    pthread_condattr_t monotonic;
+    const struct source_ops *ops = unit->ops;
     int r;
 
     if (!runner)
@@ -140,19 +207,20 @@ int runner_start(const struct source_unit *unit, const struct clock *clock, uint
         .clock = clock,
         .deadline_us = deadline_us,
         .wake_fd = wake_fd,
+        .stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+        .event_fd = ops->event_fd ? ops->event_fd(unit->state) : -1,
+        .attend_us = SOURCE_NEVER,
+        .allowance = {.percent = ATTEND_PERCENT, .burst_us = ATTEND_BURST_US},
         .last_ok_us = clock->monotonic_us(clock),
         .last_ok = true,
     };
     runner->queue_tail = &runner->queue;
     pthread_mutex_init(&runner->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&runner->stop_changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    r = pthread_create(&runner->thread, NULL, run, runner);
-    if (r != 0) {
+    r = runner->stop_fd >= 0 ? -pthread_create(&runner->thread, NULL, run, runner) : -errno;
+    if (r < 0) {
+        cleanup_close(&runner->stop_fd);
         free(runner);
-        return -r;
+        return r;
     }
     *ret_runner = runner;
     return 0;
@@ -223,10 +291,9 @@ static void free_batches(struct batch *batch)
 
 void runner_request_stop(struct runner *runner)
 {
-    pthread_mutex_lock(&runner->lock);
-    runner->stop = true;
-    pthread_cond_signal(&runner->stop_changed);
-    pthread_mutex_unlock(&runner->lock);
+    static const uint64_t one = 1;
+
+    (void)!write(runner->stop_fd, &one, sizeof(one));
 }
 
 void runner_stop(struct runner *runner, uint64_t wait_us)
@@ -248,7 +315,7 @@ void runner_stop(struct runner *runner, uint64_t wait_us)
     runner->unit.ops->close(runner->unit.state);
     free_batches(runner->queue);
     free_batches(runner->spare);
-    pthread_cond_destroy(&runner->stop_changed);
+    cleanup_close(&runner->stop_fd);
     pthread_mutex_destroy(&runner->lock);
     free(runner);
 }

@@ -73,8 +73,20 @@ struct source_ops {
      */
     int (*read)(void *state, struct batch *batch, struct error *err);
 
+    /*
+     * What cannot wait for the next read; both or none. While the runner waits it calls `attend`,
+     * once after each read, whenever the descriptor is readable, and so many microseconds after the
+     * last call as that returned (SOURCE_NEVER: not before the next event). It may block as `read`
+     * may; if it takes more than a small share of a CPU, it is called later. A descriptor of -1 is
+     * never readable.
+     */
+    int (*event_fd)(void *state);
+    uint64_t (*attend)(void *state);
+
     void (*close)(void *state);
 };
+
+#define SOURCE_NEVER UINT64_MAX
 
 /* Every source there is, ended by NULL. */
 extern const struct source_ops *const source_table[];

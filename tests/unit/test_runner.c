@@ -10,13 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/clock.h"
 #include "core/macros.h"
 #include "sources/runner.h"
 
-enum { INTERVAL_US = 1, DEADLINE_US = 3000000, UNLIMITED = INT32_MAX };
+enum { INTERVAL_US = 1, DEADLINE_US = 3000000, UNLIMITED = INT32_MAX, ATTEND_CPU_US = 10000 };
 
 /* The runner does not wait longer than this for a thread that ends at once. */
 static const uint64_t STOP_US = 60 * USEC_PER_SEC;
@@ -52,6 +53,11 @@ struct fake {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     unsigned allowed, begun, finished, closed;
+    int event_fd;
+    unsigned attends_begun, attends;
+    bool attending_hangs;
+    bool is_noisy; /* its event is never over, and takes CPU_US to attend to */
+    unsigned asks; /* so often it asks to be attended to again */
     bool began_with_samples;
     int result;
     const char *text;
@@ -85,7 +91,51 @@ static void fake_close(void *state)
     pthread_mutex_unlock(&fake->lock);
 }
 
+static int fake_event_fd(void *state)
+{
+    const struct fake *fake = state;
+
+    return fake->event_fd;
+}
+
+static void spin(uint64_t cpu_us)
+{
+    struct timespec now, began;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &began);
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((uint64_t)(now.tv_sec - began.tv_sec) * 1000000000 + (uint64_t)now.tv_nsec <
+           (uint64_t)began.tv_nsec + cpu_us * 1000);
+}
+
+static uint64_t fake_attend(void *state)
+{
+    struct fake *fake = state;
+    uint64_t count;
+    bool asks;
+
+    pthread_mutex_lock(&fake->lock);
+    fake->attends_begun++;
+    pthread_cond_broadcast(&fake->changed);
+    while (fake->attending_hangs)
+        pthread_cond_wait(&fake->changed, &fake->lock);
+    if (fake->is_noisy)
+        spin(ATTEND_CPU_US);
+    else
+        (void)!read(fake->event_fd, &count, sizeof(count));
+    asks = fake->attends++ < fake->asks;
+    pthread_cond_broadcast(&fake->changed);
+    pthread_mutex_unlock(&fake->lock);
+    return asks ? 1 : SOURCE_NEVER;
+}
+
 static const struct source_ops fake_ops = {.name = "fake", .read = fake_read, .close = fake_close};
+static const struct source_ops watchful_ops = {.name = "fake",
+                                               .read = fake_read,
+                                               .event_fd = fake_event_fd,
+                                               .attend = fake_attend,
+                                               .close = fake_close};
 
 static void allow(struct fake *fake, unsigned reads, int result, const char *text)
 {
@@ -114,6 +164,22 @@ static void wait_finished(struct fake *fake, unsigned reads)
     pthread_mutex_unlock(&fake->lock);
 }
 
+static void wait_attends_begun(struct fake *fake, unsigned attends)
+{
+    pthread_mutex_lock(&fake->lock);
+    while (fake->attends_begun < attends)
+        pthread_cond_wait(&fake->changed, &fake->lock);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+static void wait_attends(struct fake *fake, unsigned attends)
+{
+    pthread_mutex_lock(&fake->lock);
+    while (fake->attends < attends)
+        pthread_cond_wait(&fake->changed, &fake->lock);
+    pthread_mutex_unlock(&fake->lock);
+}
+
 static unsigned count_finished(struct fake *fake)
 {
     unsigned finished;
@@ -131,20 +197,27 @@ struct rig {
     struct runner *runner;
 };
 
-static void start(struct rig *rig, uint64_t interval_us)
+static void start_with(struct rig *rig, uint64_t interval_us, const struct source_ops *ops)
 {
     *rig = (struct rig){
         .clock = {{read_shared, read_shared}, PTHREAD_MUTEX_INITIALIZER, 1000000},
-        .fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER},
+        .fake = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                 .changed = PTHREAD_COND_INITIALIZER,
+                 .event_fd = ops->attend ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1},
         .wake_fd = eventfd(0, EFD_CLOEXEC), /* blocks: the test waits by reading it */
     };
     assert_true(rig->wake_fd >= 0);
-    assert_int_equal(runner_start(&(struct source_unit){.ops = &fake_ops,
+    assert_int_equal(runner_start(&(struct source_unit){.ops = ops,
                                                         .state = &rig->fake,
                                                         .name = "fake",
                                                         .interval_us = interval_us},
                                   &rig->clock.clock, DEADLINE_US, rig->wake_fd, &rig->runner),
                      0);
+}
+
+static void start(struct rig *rig, uint64_t interval_us)
+{
+    start_with(rig, interval_us, &fake_ops);
 }
 
 static void stop(struct rig *rig)
@@ -153,6 +226,8 @@ static void stop(struct rig *rig)
     runner_stop(rig->runner, STOP_US);
     assert_int_equal(rig->fake.closed, 1);
     close(rig->wake_fd);
+    if (rig->fake.event_fd >= 0)
+        close(rig->fake.event_fd);
 }
 
 /* Waits for the next batch and takes it. */
@@ -500,6 +575,112 @@ static void a_source_is_known_once_it_did_more_than_to_be_gone(void **state)
     }
 }
 
+/* Makes the source's descriptor readable. */
+static void raise_event(struct rig *rig)
+{
+    static const uint64_t one = 1;
+
+    assert_int_equal(write(rig->fake.event_fd, &one, sizeof(one)), sizeof(one));
+}
+
+/* Its one read is done, and it has been attended to after that. */
+static void start_watchful(struct rig *rig)
+{
+    start_with(rig, HOUR_US, &watchful_ops);
+    allow(&rig->fake, 1, 0, NULL);
+    use_up(rig, 0);
+    wait_attends(&rig->fake, 1);
+}
+
+static void an_event_is_attended_to_between_two_reads(void **state)
+{
+    struct rig rig;
+
+    (void)state;
+    start_watchful(&rig);
+    for (unsigned i = 2; i < 20; i++) {
+        raise_event(&rig);
+        wait_attends(&rig.fake, i);
+    }
+    assert_null(runner_take(rig.runner));
+    stop(&rig);
+    assert_int_equal(rig.fake.finished, 1);
+    assert_int_equal(rig.fake.attends, 19);
+}
+
+static void a_source_is_attended_to_again_when_it_asked_for_it(void **state)
+{
+    struct rig rig;
+
+    (void)state;
+    start_with(&rig, HOUR_US, &watchful_ops);
+    rig.fake.asks = 5; /* nobody looks before the first read is allowed */
+    allow(&rig.fake, 1, 0, NULL);
+    wait_attends(&rig.fake, 6);
+    raise_event(&rig); /* and then it sleeps */
+    wait_attends(&rig.fake, 7);
+    stop(&rig);
+    assert_int_equal(rig.fake.attends, 7);
+}
+
+/* 2 % of the time, and before that once 100 ms. */
+static void attending_takes_no_more_than_a_small_share_of_a_cpu(void **state)
+{
+    uint64_t began_us;
+    struct rig rig;
+
+    (void)state;
+    start_with(&rig, HOUR_US, &watchful_ops);
+    rig.fake.is_noisy = true;
+    raise_event(&rig);
+    allow(&rig.fake, 1, 0, NULL);
+    wait_attends(&rig.fake, 12);
+    began_us = real_us();
+    wait_attends(&rig.fake, 14);
+    assert_true(real_us() - began_us >= 45 * ATTEND_CPU_US);
+    stop(&rig); /* also while it has to wait */
+}
+
+static void a_read_is_due_however_much_there_is_to_attend_to(void **state)
+{
+    struct rig rig;
+
+    (void)state;
+    start_with(&rig, INTERVAL_US, &watchful_ops);
+    rig.fake.is_noisy = true;
+    raise_event(&rig);
+    allow(&rig.fake, UNLIMITED, 0, NULL);
+    for (uint64_t i = 0; i < 100; i++)
+        use_up(&rig, i);
+    stop(&rig);
+}
+
+static void attending_that_hangs_is_down_after_the_deadline_and_back_when_it_returns(void **state)
+{
+    struct runner_status status;
+    struct rig rig;
+
+    (void)state;
+    start_watchful(&rig);
+    pthread_mutex_lock(&rig.fake.lock);
+    rig.fake.attending_hangs = true;
+    pthread_mutex_unlock(&rig.fake.lock);
+    raise_event(&rig);
+    wait_attends_begun(&rig.fake, 2);
+    advance(&rig.clock, DEADLINE_US + 1);
+    runner_get_status(rig.runner, &status);
+    assert_false(status.up);
+    assert_string_equal(status.error, "does not answer within its deadline");
+    pthread_mutex_lock(&rig.fake.lock);
+    rig.fake.attending_hangs = false;
+    pthread_cond_broadcast(&rig.fake.changed);
+    pthread_mutex_unlock(&rig.fake.lock);
+    do
+        runner_get_status(rig.runner, &status);
+    while (!status.up);
+    stop(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -518,6 +699,11 @@ int main(void)
         cmocka_unit_test(a_source_that_is_gone_ends_its_thread_and_says_so),
         cmocka_unit_test(a_source_is_known_once_it_did_more_than_to_be_gone),
         cmocka_unit_test(stopping_nothing_does_nothing),
+        cmocka_unit_test(an_event_is_attended_to_between_two_reads),
+        cmocka_unit_test(a_source_is_attended_to_again_when_it_asked_for_it),
+        cmocka_unit_test(attending_takes_no_more_than_a_small_share_of_a_cpu),
+        cmocka_unit_test(a_read_is_due_however_much_there_is_to_attend_to),
+        cmocka_unit_test(attending_that_hangs_is_down_after_the_deadline_and_back_when_it_returns),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
