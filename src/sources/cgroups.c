@@ -157,11 +157,30 @@ static int cgroups_read(void *state, struct batch *batch, struct error *err)
     return 0;
 }
 
+static int cgroups_event_fd(void *state)
+{
+    struct cgroups *cgroups = state;
+
+    return cgroup_reader_event_fd(cgroups->reader);
+}
+
+static uint64_t cgroups_attend(void *state)
+{
+    struct cgroups *cgroups = state;
+    const struct clock *clock = cgroups->context->clock;
+    uint64_t now_us = clock->monotonic_us(clock);
+    uint64_t next_us = cgroup_reader_attend(cgroups->reader, now_us);
+
+    return next_us == CGROUP_READER_NEVER ? SOURCE_NEVER : next_us - MIN(now_us, next_us);
+}
+
 const struct source_ops cgroups_source = {
     .name = "cgroups",
     .is_no_meter = true,
     .interval_us = INTERVAL_US,
     .open = cgroups_open,
     .read = cgroups_read,
+    .event_fd = cgroups_event_fd,
+    .attend = cgroups_attend,
     .close = cgroups_close,
 };

@@ -75,6 +75,13 @@ static void start_reader(struct fixture *fixture, const char *mountinfo)
                      0);
 }
 
+/* A cycle after a report of the one before. */
+static void read_next(struct fixture *fixture, bool rescan)
+{
+    cgroup_reader_set_reported(fixture->reader);
+    cgroup_reader_read(fixture->reader, rescan);
+}
+
 static int tear_down(void **state)
 {
     struct fixture *fixture = *state;

@@ -12,7 +12,7 @@
 
 static void read_once(struct fixture *fixture)
 {
-    cgroup_reader_read(fixture->reader, false);
+    read_next(fixture, false);
 }
 
 static void put_v1_memory(const struct fixture *fixture)
@@ -212,7 +212,7 @@ static void the_limit_is_the_tightest_on_the_way_up(void **state)
     assert_absent(fixture, "cron.service", USAGE_MEMORY_LIMIT_BYTES);
     /* It is a setting, and looked at as rarely as everything is. */
     put_cgroup(fixture, "docker/memory.max", "400\n");
-    cgroup_reader_read(fixture->reader, true);
+    read_next(fixture, true);
     assert_value(fixture, A, USAGE_MEMORY_LIMIT_BYTES, 400);
     assert_value(fixture, B, USAGE_MEMORY_LIMIT_BYTES, 400);
 }
@@ -254,7 +254,7 @@ static void a_file_that_comes_later_is_found_by_a_rescan(void **state)
     read_once(fixture);
     assert_absent(fixture, A, USAGE_PIDS);
     put_cgroup(fixture, "docker/" A "/pids.current", "4\n");
-    cgroup_reader_read(fixture->reader, true);
+    read_next(fixture, true);
     assert_value(fixture, A, USAGE_PIDS, 4);
 }
 

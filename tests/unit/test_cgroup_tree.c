@@ -21,7 +21,7 @@ static void put_usage(const struct fixture *fixture, const char *cgroup, unsigne
 
 static void read_once(struct fixture *fixture)
 {
-    cgroup_reader_read(fixture->reader, false);
+    read_next(fixture, false);
 }
 
 static void a_pods_containers_are_workloads_but_not_the_pod_nor_what_is_in_them(void **state)
@@ -85,28 +85,28 @@ static void come_and_go(struct fixture *fixture, size_t watches, bool rescan)
 
     put_usage(fixture, "docker/" A, 1);
     put_usage(fixture, "machine.slice/docker-" B ".scope", 2);
-    cgroup_reader_read(fixture->reader, rescan);
+    read_next(fixture, rescan);
     assert_int_equal(count_items(fixture), 2);
     assert_value(fixture, A, USAGE_CPU_US, 1);
     assert_value(fixture, B, USAGE_CPU_US, 2);
     id = get_item(fixture, A)->id;
 
     put_usage(fixture, "docker/" A, 7);
-    cgroup_reader_read(fixture->reader, rescan);
+    read_next(fixture, rescan);
     remove_cgroup(fixture, "docker/" A);
-    cgroup_reader_read(fixture->reader, rescan);
+    read_next(fixture, rescan);
     assert_int_equal(count_items(fixture), 2);
     assert_true(get_item(fixture, A)->ended);
     assert_int_equal(get_item(fixture, A)->id, id);
     assert_value(fixture, A, USAGE_CPU_US, 7);
     assert_false(get_item(fixture, B)->ended);
 
-    cgroup_reader_read(fixture->reader, rescan);
+    read_next(fixture, rescan);
     assert_int_equal(count_items(fixture), 1);
     remove_cgroup(fixture, "machine.slice");
-    cgroup_reader_read(fixture->reader, rescan);
+    read_next(fixture, rescan);
     assert_true(get_item(fixture, B)->ended);
-    cgroup_reader_read(fixture->reader, rescan);
+    read_next(fixture, rescan);
     assert_int_equal(count_items(fixture), 0);
 }
 
@@ -199,7 +199,7 @@ static void workloads_beyond_the_cap_are_counted_and_come_in_when_there_is_room(
     assert_null(find_item(fixture, B));
     remove_cgroup(fixture, "docker/" A);
     read_once(fixture);
-    cgroup_reader_read(fixture->reader, true);
+    read_next(fixture, true);
     assert_value(fixture, B, USAGE_CPU_US, 2);
     cgroup_reader_get_stats(fixture->reader, &stats);
     assert_int_equal(stats.left_out, 0);

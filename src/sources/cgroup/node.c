@@ -72,6 +72,7 @@ static struct cgroup_node *new_node(struct cgroup_node *parent, const char *name
     node->depth = parent ? (uint8_t)(parent->depth + 1) : 0;
     for (size_t i = 0; i < HIERARCHIES_MAX; i++)
         node->watches[i] = CGROUP_UNWATCHED;
+    node->events_watch = CGROUP_UNWATCHED;
     if (node->name)
         return node;
     free_node(node);

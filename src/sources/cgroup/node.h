@@ -21,8 +21,10 @@ struct cgroup_node {
     char *name;
     uint64_t inodes[HIERARCHIES_MAX]; /* 0: it is not in that hierarchy */
     int watches[HIERARCHIES_MAX];
+    int events_watch; /* of its cgroup.events, which only v2 has */
     bool is_workload;
-    bool is_open; /* others may be below */
+    bool is_open;    /* others may be below */
+    bool is_leaving; /* one hierarchy has lost it, and all will */
     uint8_t depth;
     uint32_t index;
     uint32_t inner_count; /* nodes inside of this workload */

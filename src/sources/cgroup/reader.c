@@ -13,11 +13,16 @@
 #include "sources/cgroup/cpu_stat.h"
 #include "sources/cgroup/files.h"
 #include "sources/cgroup/keyed.h"
+#include "sources/cgroup/young.h"
 
 enum {
     BUFFER_BYTES = 64 << 10, /* the longest are memory.stat and io.stat, of a few KiB */
     FILES_FOR_OTHERS = 1024,
     FILES_USUAL_MAX = 1024,
+    ENDED_MAX = 4096, /* that wait to be reported; more find no room until then */
+    /* Watches are counted by user, and root's are not only ours. */
+    WATCHES_SHARE = 8,
+    WATCHES_USUAL_MAX = 8192,
 };
 
 #define NO_LIMIT UINT64_MAX
@@ -32,19 +37,23 @@ struct workload {
     bool must_open;
     bool is_read; /* at least once */
     uint64_t limit_bytes;
+    uint64_t around_id; /* once it has ended: of the item that it was in, or 0 */
 };
 
 struct cgroup_reader {
     struct hierarchies hierarchies;
     struct cgroup_files files;
     struct cgroup_tree tree;
-    struct usage_owner *items;
+    struct usage_owner *items;  /* by id */
     struct workload *workloads; /* of the items */
     size_t count, capacity;
     size_t kept_files, kept_files_max;
     uint64_t last_id;
     bool has_reported;
     uint32_t turn; /* rescans, from 1 on */
+    struct youngs youngs;
+    bool is_started; /* what appears from now on has just begun */
+    bool is_attending;
     struct cgroup_reader_stats stats;
     struct usage_room room;
     char buffer[BUFFER_BYTES];
@@ -239,19 +248,6 @@ static void free_item(struct usage_owner *item)
     usage_done(&item->before);
 }
 
-static void remove_item(struct cgroup_reader *reader, size_t index)
-{
-    size_t last = --reader->count;
-
-    free_item(&reader->items[index]);
-    if (index == last)
-        return;
-    reader->items[index] = reader->items[last];
-    reader->workloads[index] = reader->workloads[last];
-    if (reader->workloads[index].node)
-        reader->workloads[index].node->workload = (uint32_t)index;
-}
-
 static bool has_ended(const struct workload *workload)
 {
     return !workload->node;
@@ -263,20 +259,46 @@ static bool was_never_read(const struct workload *workload)
     return !workload->node && !workload->is_read;
 }
 
-static void remove_items(struct cgroup_reader *reader, bool (*is_meant)(const struct workload *))
+static void move_item(struct cgroup_reader *reader, size_t from, size_t to)
 {
-    for (size_t i = reader->count; i-- > 0;)
-        if (is_meant(&reader->workloads[i]))
-            remove_item(reader, i);
+    reader->items[to] = reader->items[from];
+    reader->workloads[to] = reader->workloads[from];
+    if (reader->workloads[to].node)
+        reader->workloads[to].node->workload = (uint32_t)to;
 }
 
-static void set_around(struct cgroup_reader *reader)
+static void remove_items(struct cgroup_reader *reader, bool (*is_meant)(const struct workload *))
 {
-    for (size_t i = 0; i < reader->count; i++) {
-        const struct cgroup_node *node = reader->workloads[i].node;
+    size_t kept = 0;
 
-        reader->items[i].around = node && node->around ? node->around->workload : USAGE_AROUND_NONE;
+    for (size_t i = 0; i < reader->count; i++)
+        if (is_meant(&reader->workloads[i]))
+            free_item(&reader->items[i]);
+        else if (kept++ != i)
+            move_item(reader, i, kept - 1);
+    reader->count = kept;
+}
+
+static uint32_t find_index(const struct cgroup_reader *reader, uint64_t id)
+{
+    size_t low = 0, high = reader->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (reader->items[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
     }
+    return low < reader->count && reader->items[low].id == id ? (uint32_t)low : USAGE_AROUND_NONE;
+}
+
+static uint32_t find_around(const struct cgroup_reader *reader, const struct workload *workload)
+{
+    if (!workload->node)
+        return find_index(reader, workload->around_id);
+    return workload->node->around ? workload->node->around->workload : USAGE_AROUND_NONE;
 }
 
 void cgroup_reader_read(struct cgroup_reader *reader, bool rescan)
@@ -284,13 +306,39 @@ void cgroup_reader_read(struct cgroup_reader *reader, bool rescan)
     rescan |= reader->turn == 0;
     reader->turn += rescan;
     reader->stats = (struct cgroup_reader_stats){0};
-    remove_items(reader, has_ended);
     cgroup_tree_update(&reader->tree, rescan);
     remove_items(reader, was_never_read);
     for (size_t i = 0; i < reader->count; i++)
         if (reader->workloads[i].node)
             read_workload(reader, i, rescan);
-    set_around(reader);
+    for (size_t i = 0; i < reader->count; i++)
+        reader->items[i].around = find_around(reader, &reader->workloads[i]);
+    reader->is_started = true;
+}
+
+/* From here on: between two cycles. */
+
+static void read_young(void *context, const struct cgroup_node *node)
+{
+    read_workload(context, node->workload, false);
+}
+
+uint64_t cgroup_reader_attend(struct cgroup_reader *reader, uint64_t now_us)
+{
+    uint64_t next_us;
+
+    if (!reader->is_started)
+        return CGROUP_READER_NEVER;
+    reader->is_attending = true;
+    cgroup_tree_attend(&reader->tree);
+    next_us = youngs_read(&reader->youngs, now_us, read_young, reader);
+    reader->is_attending = false;
+    return next_us;
+}
+
+int cgroup_reader_event_fd(const struct cgroup_reader *reader)
+{
+    return reader->tree.watch.fd;
 }
 
 /* From here on: what the tree tells. */
@@ -321,8 +369,10 @@ static bool take_appeared(void *context, struct cgroup_node *node,
     struct cgroup_reader *reader = context;
     struct workload *workload;
 
-    if (!make_room(reader))
+    if (reader->count >= reader->tree.workloads_max + ENDED_MAX || !make_room(reader))
         return false;
+    if (reader->is_started)
+        youngs_add(&reader->youngs, node);
     node->workload = (uint32_t)reader->count;
     workload = &reader->workloads[reader->count];
     *workload = (struct workload){
@@ -340,13 +390,24 @@ static void take_joined(void *context, struct cgroup_node *node)
     reader->workloads[node->workload].must_open = true;
 }
 
+/* A cycle reads all of them anyway. */
+static void take_stirred(void *context, struct cgroup_node *node)
+{
+    struct cgroup_reader *reader = context;
+
+    if (reader->is_attending)
+        read_workload(reader, node->workload, false);
+}
+
 static void take_ended(void *context, struct cgroup_node *node)
 {
     struct cgroup_reader *reader = context;
     struct workload *workload = &reader->workloads[node->workload];
 
     close_files(reader, workload);
+    youngs_remove(&reader->youngs, node);
     workload->node = NULL;
+    workload->around_id = node->around ? reader->items[node->around->workload].id : 0;
     reader->items[node->workload].ended = true;
 }
 
@@ -362,6 +423,19 @@ static size_t find_files_max(void)
     return MAX(files / 2, files > FILES_FOR_OTHERS ? files - FILES_FOR_OTHERS : 0);
 }
 
+static size_t find_watches_max(const struct host *host)
+{
+    uint64_t watches;
+    char text[32];
+    size_t len;
+    int r;
+
+    r = fs_read_at(host->procfs_fd, "sys/fs/inotify/max_user_watches", text, sizeof(text), &len);
+    if (r < 0 || keyed_parse_number((struct span){text, len}, &watches) < 0)
+        watches = WATCHES_USUAL_MAX;
+    return (size_t)watches / WATCHES_SHARE;
+}
+
 int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner, void *context,
                       struct cgroup_reader **ret_reader)
 {
@@ -370,6 +444,7 @@ int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner, vo
                                              .owner_context = context,
                                              .appeared = take_appeared,
                                              .joined = take_joined,
+                                             .stirred = take_stirred,
                                              .ended = take_ended,
                                              .context = reader};
     int r;
@@ -389,6 +464,7 @@ int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner, vo
         free(reader);
         return r;
     }
+    cgroup_tree_set_events_cap(&reader->tree, find_watches_max(host));
     *ret_reader = reader;
     return 0;
 }
@@ -428,6 +504,7 @@ void cgroup_reader_set_reported(struct cgroup_reader *reader)
         reader->items[i].is_older |= !reader->has_reported;
     }
     reader->has_reported = true;
+    remove_items(reader, has_ended);
 }
 
 void cgroup_reader_get_stats(const struct cgroup_reader *reader,
@@ -438,6 +515,7 @@ void cgroup_reader_get_stats(const struct cgroup_reader *reader,
     ret_stats->left_out = reader->tree.left_out;
     ret_stats->watched = reader->tree.watch_count;
     ret_stats->listed = reader->tree.unwatched_count;
+    ret_stats->told = reader->tree.events_watch_count;
 }
 
 void cgroup_reader_for_each_file(const struct cgroup_reader *reader,

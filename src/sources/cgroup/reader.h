@@ -2,6 +2,9 @@
  * Reads what the cgroups of all workloads have used. Files stay open, and each is read once a
  * cycle, from its beginning and at once: a descriptor that is kept can never show another cgroup,
  * also if one of the same name is made (measured: ENODEV). Not thread-safe.
+ *
+ * What ends takes its counters with it. So that short workloads and the last seconds of long ones
+ * are seen, there is something to do between two cycles: cgroup_reader_attend.
  */
 #pragma once
 
@@ -24,7 +27,10 @@ struct cgroup_reader_stats {
     uint64_t unread;       /* workloads whose files could not be opened, for lack of descriptors */
     uint64_t left_out;     /* directories beyond the caps */
     uint64_t watched, listed; /* directories that may get workloads: watched, or listed each time */
+    uint64_t told;            /* workloads of which the kernel says when their last process ends */
 };
+
+#define CGROUP_READER_NEVER UINT64_MAX
 
 /*
  * The host stays the caller's. Keeps descriptors up to the soft RLIMIT_NOFILE, less some for
@@ -46,12 +52,23 @@ void cgroup_reader_set_caps(struct cgroup_reader *reader, size_t workloads, size
  */
 void cgroup_reader_read(struct cgroup_reader *reader, bool rescan);
 
-/* What was read, and those that have ended since the cycle before, with what was read of them last.
- * Valid until the next cycle; no order is kept. */
+/*
+ * Between two cycles, whenever the descriptor is readable and when the time has come that the last
+ * call returned (CGROUP_READER_NEVER: nothing is to be done before the next event): finds what has
+ * come and gone, and reads what has begun, or may be about to end. Does nothing before the first
+ * cycle. Costs as much as happens; whoever calls it must keep that in bounds. The descriptor may be
+ * -1: there are no events.
+ */
+uint64_t cgroup_reader_attend(struct cgroup_reader *reader, uint64_t now_us);
+int cgroup_reader_event_fd(const struct cgroup_reader *reader);
+
+/* What was read, and those that have ended since the last report, with what was read of them last.
+ * Valid until anything else is called; in the order in which they appeared. */
 const struct usage_owner *cgroup_reader_items(const struct cgroup_reader *reader,
                                               size_t *ret_count);
 
-/* Says that what was read has been counted: it is what the next cycles are compared with. */
+/* Says that what was read has been counted: it is what the next cycles are compared with, and those
+ * that have ended are forgotten. */
 void cgroup_reader_set_reported(struct cgroup_reader *reader);
 
 void cgroup_reader_get_stats(const struct cgroup_reader *reader,

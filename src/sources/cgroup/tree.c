@@ -70,23 +70,41 @@ static bool is_same_watch(const void *context, uint32_t value, const void *key)
     for (size_t i = 0; i < tree->hierarchies->count; i++)
         if (tree->nodes.items[value]->watches[i] == number)
             return true;
+    return tree->nodes.items[value]->events_watch == number;
+}
+
+static struct cgroup_node *find_watched(const struct cgroup_tree *tree, int number)
+{
+    uint32_t index;
+
+    return map_find(&tree->by_watch, map_hash_u64((uint64_t)number), is_same_watch, tree, &number,
+                    &index)
+               ? tree->nodes.items[index]
+               : NULL;
+}
+
+/* False: it has none of that number. */
+static bool find_hierarchy(const struct cgroup_tree *tree, const struct cgroup_node *node,
+                           int number, size_t *ret_hierarchy)
+{
+    for (size_t i = 0; i < tree->hierarchies->count; i++)
+        if (node->watches[i] == number) {
+            *ret_hierarchy = i;
+            return true;
+        }
     return false;
 }
 
-static struct cgroup_node *find_watched(const struct cgroup_tree *tree, int number,
-                                        size_t *ret_hierarchy)
+/* True: `number` leads to the node from now on. */
+static bool keep_watch(struct cgroup_tree *tree, const struct cgroup_node *node, int number)
 {
-    struct cgroup_node *node;
-    uint32_t index;
-
-    if (!map_find(&tree->by_watch, map_hash_u64((uint64_t)number), is_same_watch, tree, &number,
-                  &index))
-        return NULL;
-    node = tree->nodes.items[index];
-    for (size_t i = 0; i < tree->hierarchies->count; i++)
-        if (node->watches[i] == number)
-            *ret_hierarchy = i;
-    return node;
+    /* The kernel has one watch for a directory, also where we see it twice. */
+    if (number < 0 || find_watched(tree, number))
+        return false;
+    if (map_insert(&tree->by_watch, map_hash_u64((uint64_t)number), node->index) == 0)
+        return true;
+    watch_remove(&tree->watch, number);
+    return false;
 }
 
 static void forget_watch(struct cgroup_tree *tree, struct cgroup_node *node, size_t hierarchy)
@@ -102,22 +120,48 @@ static void forget_watch(struct cgroup_tree *tree, struct cgroup_node *node, siz
 static void try_watch(struct cgroup_tree *tree, struct cgroup_node *node, size_t hierarchy,
                       int dir_fd)
 {
-    size_t other;
     int number;
 
-    if (node->watches[hierarchy] != CGROUP_UNWATCHED || tree->watch_count >= tree->watches_max)
+    if (node->watches[hierarchy] != CGROUP_UNWATCHED ||
+        tree->watch_count + tree->events_watch_count >= tree->watches_max)
         return;
     number = watch_add(&tree->watch, dir_fd);
-    /* The kernel has one watch for a directory, also where we see it twice. */
-    if (number < 0 || find_watched(tree, number, &other))
+    if (!keep_watch(tree, node, number))
         return;
-    if (map_insert(&tree->by_watch, map_hash_u64((uint64_t)number), node->index) < 0) {
-        watch_remove(&tree->watch, number);
-        return;
-    }
     node->watches[hierarchy] = number;
     tree->watch_count++;
     tree->unwatched_count--;
+}
+
+static void try_watch_events(struct cgroup_tree *tree, struct cgroup_node *node, size_t hierarchy)
+{
+    char path[CGROUP_PATH_BYTES], name[CGROUP_PATH_BYTES + sizeof("/cgroup.events")];
+    int number;
+
+    if ((int)hierarchy != tree->hierarchies->unified ||
+        tree->events_watch_count >= tree->events_watches_max ||
+        tree->watch_count + tree->events_watch_count >= tree->watches_max ||
+        !cgroup_node_path(node, path))
+        return;
+    snprintf(name, sizeof(name), "%s/cgroup.events", path + 1);
+    number = watch_add_file(&tree->watch, tree->hierarchies->fds[hierarchy], name);
+    if (!keep_watch(tree, node, number))
+        return;
+    node->events_watch = number;
+    tree->events_watch_count++;
+}
+
+/* The kernel does not end it by itself: the file lives as long as the watch. */
+static void stop_watching_events(struct cgroup_tree *tree, struct cgroup_node *node)
+{
+    int number = node->events_watch;
+
+    if (number == CGROUP_UNWATCHED)
+        return;
+    map_remove(&tree->by_watch, map_hash_u64((uint64_t)number), node->index);
+    node->events_watch = CGROUP_UNWATCHED;
+    tree->events_watch_count--;
+    watch_remove(&tree->watch, number);
 }
 
 /* From here on: nodes that come and go. */
@@ -132,6 +176,14 @@ static void stop_watching(struct cgroup_tree *tree, struct cgroup_node *node, si
     if (number != CGROUP_UNWATCHED)
         watch_remove(&tree->watch, number);
     tree->unwatched_count--; /* nobody has to list it either */
+}
+
+/* On v2 the kernel has said so before (cgroup.events). */
+static void tell_leaving(struct cgroup_tree *tree, struct cgroup_node *node)
+{
+    if (node->is_workload && !node->is_leaving && node->events_watch == CGROUP_UNWATCHED)
+        tree->observer.stirred(tree->observer.context, node);
+    node->is_leaving = true;
 }
 
 /* May remove the node. */
@@ -149,8 +201,10 @@ static void leave(struct cgroup_tree *tree, struct cgroup_node *node, size_t hie
     if (node->is_open)
         stop_watching(tree, node, hierarchy);
     for (size_t i = 0; i < tree->hierarchies->count; i++)
-        if (node->inodes[i] != 0)
+        if (node->inodes[i] != 0) {
+            tell_leaving(tree, node);
             return;
+        }
     remove_node(tree, node);
 }
 
@@ -159,6 +213,7 @@ static void remove_node(struct cgroup_tree *tree, struct cgroup_node *node)
 {
     for (struct cgroup_node *outer = node->around; outer; outer = outer->around)
         outer->inner_count--;
+    stop_watching_events(tree, node);
     if (node->is_workload) {
         tree->workload_count--;
         tree->observer.ended(tree->observer.context, node);
@@ -242,8 +297,11 @@ static void join(struct cgroup_tree *tree, struct cgroup_node *node, size_t hier
                  uint64_t inode)
 {
     node->inodes[hierarchy] = inode;
-    if (node->is_workload)
+    node->is_leaving = false;
+    if (node->is_workload) {
+        try_watch_events(tree, node, hierarchy);
         tree->observer.joined(tree->observer.context, node);
+    }
     if (!node->is_open)
         return;
     tree->unwatched_count++;
@@ -361,35 +419,46 @@ static void list_all(struct cgroup_tree *tree, bool only_unwatched)
 static void take_event(void *context, const struct watch_event *event)
 {
     struct cgroup_tree *tree = context;
-    size_t hierarchy = 0;
-    struct cgroup_node *node = find_watched(tree, event->number, &hierarchy);
+    struct cgroup_node *node = find_watched(tree, event->number);
+    size_t hierarchy;
 
     if (!node)
         return;
-    if (event->is_over)
+    if (event->number == node->events_watch) {
+        if (!event->is_over)
+            tree->observer.stirred(tree->observer.context, node);
+    } else if (!find_hierarchy(tree, node, event->number, &hierarchy)) {
+        return;
+    } else if (event->is_over) {
         forget_watch(tree, node, hierarchy);
-    else
+    } else if (event->name) {
         see(tree, node, event->name, hierarchy, child_inode(tree, node, event->name, hierarchy));
+    }
 }
 
 void cgroup_tree_update(struct cgroup_tree *tree, bool rescan)
 {
-    bool is_whole;
-
     tree->updates++;
-    is_whole = watch_read(&tree->watch, take_event, tree);
-    if (rescan || !is_whole) {
+    tree->is_behind |= watch_read(&tree->watch, WATCH_READS_MAX, take_event, tree) != WATCH_DONE;
+    if (rescan || tree->is_behind) {
         tree->left_out = 0;
+        tree->is_behind = false;
         list_all(tree, false);
     } else if (tree->unwatched_count > 0) {
         list_all(tree, true);
     }
 }
 
+void cgroup_tree_attend(struct cgroup_tree *tree)
+{
+    tree->is_behind |= watch_read(&tree->watch, 1, take_event, tree) == WATCH_LOST;
+}
+
 int cgroup_tree_init(struct cgroup_tree *tree, const struct hierarchies *hierarchies,
                      const struct cgroup_observer *observer)
 {
-    *tree = (struct cgroup_tree){.hierarchies = hierarchies, .observer = *observer};
+    *tree = (struct cgroup_tree){
+        .hierarchies = hierarchies, .observer = *observer, .events_watches_max = SIZE_MAX};
     cgroup_tree_set_caps(tree, CGROUP_WORKLOADS_MAX, SIZE_MAX);
     watch_init(&tree->watch);
     tree->root = cgroup_nodes_add(&tree->nodes, NULL, "");
@@ -415,4 +484,10 @@ void cgroup_tree_set_caps(struct cgroup_tree *tree, size_t workloads, size_t wat
 {
     tree->workloads_max = MIN(workloads, (size_t)CGROUP_WORKLOADS_MAX);
     tree->watches_max = watches;
+    cgroup_tree_set_events_cap(tree, watches / 2);
+}
+
+void cgroup_tree_set_events_cap(struct cgroup_tree *tree, size_t watches)
+{
+    tree->events_watches_max = MIN(watches, tree->events_watches_max);
 }

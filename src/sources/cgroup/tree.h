@@ -8,6 +8,9 @@
  * (measured on v1 and v2). If it was replaced in one hierarchy, it has ended in all: runtimes
  * remove all of them before they make new ones.
  *
+ * The kernel also says when the last process of a workload has ended, on v2: the observer is told,
+ * so that it can look once more while there is something to see.
+ *
  * Users may make as many cgroups as they like in what is delegated to them. So there are caps, one
  * of them for what is inside of a workload: whoever makes too many takes nobody else's room.
  */
@@ -35,7 +38,10 @@ struct cgroup_observer {
     /* False: there is no room for it. */
     bool (*appeared)(void *context, struct cgroup_node *node, const struct workload_owner *owner);
     void (*joined)(void *context, struct cgroup_node *node); /* one more hierarchy, or the first */
-    void (*ended)(void *context, struct cgroup_node *node);  /* the last time that it is valid */
+    /* Its first process came or its last one went, or (v1) a first hierarchy has lost it: it may be
+     * about to end. */
+    void (*stirred)(void *context, struct cgroup_node *node);
+    void (*ended)(void *context, struct cgroup_node *node); /* the last time that it is valid */
     void *context;
 };
 
@@ -45,8 +51,12 @@ struct cgroup_tree {
     struct cgroup_nodes nodes;
     struct cgroup_node *root;
     struct watch watch;
-    struct map by_watch; /* to the index of a node */
-    size_t watch_count, watches_max;
+    struct map by_watch;             /* to the index of a node */
+    size_t watch_count, watches_max; /* of directories; and of all */
+    /* Of cgroup.events. Without one, what a workload does last goes unseen, and nothing else: so
+     * directories come first. */
+    size_t events_watch_count, events_watches_max;
+    bool is_behind;         /* something got lost: the next update is a rescan */
     size_t unwatched_count; /* directories that must be listed */
     size_t workload_count, workloads_max;
     uint64_t listings, updates;
@@ -58,12 +68,19 @@ int cgroup_tree_init(struct cgroup_tree *tree, const struct hierarchies *hierarc
                      const struct cgroup_observer *observer);
 void cgroup_tree_done(struct cgroup_tree *tree);
 
-/* Lower caps, for what is to come. */
+/* Lower caps, for what is to come. Half of the watches may be on cgroup.events. */
 void cgroup_tree_set_caps(struct cgroup_tree *tree, size_t workloads, size_t watches);
+
+/* A lower cap of watches on cgroup.events. */
+void cgroup_tree_set_events_cap(struct cgroup_tree *tree, size_t watches);
 
 /* What has come and gone since the last time; with `rescan`, all is looked at. May block as long as
  * the file system does. */
 void cgroup_tree_update(struct cgroup_tree *tree, bool rescan);
+
+/* What the kernel has told since the last time, or some hundred events of it: nothing is listed but
+ * what is new, so that it can be called often. To be called when tree.watch.fd is readable. */
+void cgroup_tree_attend(struct cgroup_tree *tree);
 
 /* A descriptor of its directory in that hierarchy, if it still is the very same one; or -errno. */
 int cgroup_tree_open(const struct cgroup_tree *tree, const struct cgroup_node *node,

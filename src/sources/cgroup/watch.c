@@ -1,15 +1,16 @@
 #include "sources/cgroup/watch.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdalign.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
 #include "core/macros.h"
 
-/* The kernel's queue holds 16384 events by default (max_queued_events); these are more. */
-enum { BUFFER_BYTES = 32 << 10, READS_MAX = 256 };
+enum { BUFFER_BYTES = 32 << 10 };
 
 void watch_init(struct watch *watch)
 {
@@ -22,17 +23,32 @@ void watch_done(struct watch *watch)
     watch->fd = -1;
 }
 
-int watch_add(struct watch *watch, int dir_fd)
+static int add(struct watch *watch, const char *path, uint32_t mask)
 {
-    char path[32];
     int number;
 
     if (watch->fd < 0)
         return -ENOSYS;
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", dir_fd);
-    number = inotify_add_watch(watch->fd, path,
-                               IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR);
+    number = inotify_add_watch(watch->fd, path, mask);
     return number >= 0 ? number : -errno;
+}
+
+int watch_add(struct watch *watch, int dir_fd)
+{
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", dir_fd);
+    return add(watch, path, IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR);
+}
+
+int watch_add_file(struct watch *watch, int dir_fd, const char *path)
+{
+    char whole[PATH_MAX];
+    int len = snprintf(whole, sizeof(whole), "/proc/self/fd/%d/%s", dir_fd, path);
+
+    if (len < 0 || (size_t)len >= sizeof(whole))
+        return -ENAMETOOLONG;
+    return add(watch, whole, IN_MODIFY | IN_DONT_FOLLOW);
 }
 
 void watch_remove(struct watch *watch, int number)
@@ -50,20 +66,25 @@ static bool take_event(const struct inotify_event *event,
         take(context, &(struct watch_event){.number = event->wd, .is_over = true});
     else if ((event->mask & IN_ISDIR) && event->len > 0)
         take(context, &(struct watch_event){.number = event->wd, .name = event->name});
+    else if (event->mask & IN_MODIFY)
+        take(context, &(struct watch_event){.number = event->wd});
     return true;
 }
 
-bool watch_read(struct watch *watch, void (*take)(void *context, const struct watch_event *event),
-                void *context)
+enum watch_result watch_read(struct watch *watch, unsigned reads_max,
+                             void (*take)(void *context, const struct watch_event *event),
+                             void *context)
 {
     alignas(struct inotify_event) char buffer[BUFFER_BYTES];
     bool is_whole = true;
 
-    for (int i = 0; watch->fd >= 0 && i < READS_MAX; i++) {
+    if (watch->fd < 0)
+        return WATCH_DONE;
+    for (unsigned i = 0; i < reads_max; i++) {
         ssize_t len = read(watch->fd, buffer, sizeof(buffer));
 
         if (len <= 0)
-            return is_whole && (len == 0 || errno == EAGAIN);
+            return is_whole && (len == 0 || errno == EAGAIN) ? WATCH_DONE : WATCH_LOST;
         for (const char *at = buffer; at < buffer + len;) {
             const struct inotify_event *event = (const struct inotify_event *)at;
 
@@ -71,5 +92,5 @@ bool watch_read(struct watch *watch, void (*take)(void *context, const struct wa
             at += sizeof(*event) + event->len;
         }
     }
-    return watch->fd < 0 && is_whole;
+    return is_whole ? WATCH_MORE : WATCH_LOST;
 }

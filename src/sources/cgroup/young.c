@@ -1,0 +1,61 @@
+#include "sources/cgroup/young.h"
+
+#include "core/macros.h"
+
+/* Times are multiples of this, so that all are read by the same wake-up. */
+#define STEP_US (USEC_PER_SEC / 20)
+/* A cycle comes as soon. */
+#define STEP_MAX_US (5 * USEC_PER_SEC)
+
+/* Where the kernel says when it ends, only a race with whoever removes it can be lost: these reads
+ * keep that cheap. */
+enum { PARTS = 8, PARTS_WHERE_TOLD = 2 };
+
+void youngs_add(struct youngs *youngs, struct cgroup_node *node)
+{
+    if (youngs->count < YOUNG_MAX)
+        youngs->items[youngs->count++] = (struct young){.node = node};
+}
+
+void youngs_remove(struct youngs *youngs, const struct cgroup_node *node)
+{
+    for (size_t i = 0; i < youngs->count; i++)
+        if (youngs->items[i].node == node) {
+            youngs->items[i] = youngs->items[--youngs->count];
+            return;
+        }
+}
+
+/* False: it is old. */
+static bool set_due(struct young *young, uint64_t now_us)
+{
+    bool is_told = young->node->events_watch != CGROUP_UNWATCHED;
+    uint64_t age_us, step_us;
+
+    if (young->born_us == 0)
+        young->born_us = now_us;
+    age_us = now_us - MIN(young->born_us, now_us);
+    step_us = age_us / (is_told ? PARTS_WHERE_TOLD : PARTS);
+    young->due_us = (now_us + MAX(step_us, STEP_US)) / STEP_US * STEP_US;
+    return step_us < STEP_MAX_US;
+}
+
+uint64_t youngs_read(struct youngs *youngs, uint64_t now_us,
+                     void (*read)(void *context, const struct cgroup_node *node), void *context)
+{
+    uint64_t next_us = YOUNG_NEVER;
+
+    for (size_t i = youngs->count; i-- > 0;) {
+        struct young *young = &youngs->items[i];
+
+        if (young->due_us <= now_us) {
+            read(context, young->node);
+            if (!set_due(young, now_us)) {
+                *young = youngs->items[--youngs->count];
+                continue;
+            }
+        }
+        next_us = MIN(next_us, young->due_us);
+    }
+    return next_us;
+}

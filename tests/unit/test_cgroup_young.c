@@ -1,0 +1,122 @@
+/* sources/cgroup/young: what has just begun is read often, and that has an end. */
+#include "unit.h"
+
+#include "core/macros.h"
+#include "sources/cgroup/young.h"
+
+enum { READS_MAX = 200 };
+
+static const uint64_t BORN_US = 1000 * USEC_PER_SEC + 1234;
+
+struct log {
+    uint64_t now_us;
+    uint64_t reads_us[READS_MAX];
+    size_t count;
+};
+
+static void take_read(void *context, const struct cgroup_node *node)
+{
+    struct log *log = context;
+
+    (void)node;
+    assert_true(log->count < READS_MAX);
+    log->reads_us[log->count++] = log->now_us;
+}
+
+/* Lives until nobody looks any more, on a clock that jumps from one time to the next. */
+static void live(struct youngs *youngs, struct log *log)
+{
+    uint64_t next_us = BORN_US;
+
+    while (next_us != YOUNG_NEVER) {
+        log->now_us = next_us;
+        next_us = youngs_read(youngs, log->now_us, take_read, log);
+        assert_true(next_us > log->now_us);
+    }
+    assert_int_equal(youngs->count, 0);
+}
+
+static void assert_steps(const struct log *log, uint64_t parts)
+{
+    assert_int_equal(log->reads_us[0], BORN_US);
+    for (size_t i = 1; i < log->count; i++) {
+        uint64_t age_us = log->reads_us[i - 1] - BORN_US;
+
+        assert_true(log->reads_us[i] - log->reads_us[i - 1] <= MAX(age_us / parts, 50000));
+    }
+}
+
+static void without_word_from_the_kernel_it_is_read_at_each_eighth_of_its_life(void **state)
+{
+    struct cgroup_node node = {.events_watch = CGROUP_UNWATCHED};
+    struct youngs youngs = {.count = 0};
+    struct log log = {.count = 0};
+
+    (void)state;
+    youngs_add(&youngs, &node);
+    live(&youngs, &log);
+    assert_steps(&log, 8);
+    assert_in_range(log.count, 40, 60);
+    assert_true(log.now_us - BORN_US >= 40 * USEC_PER_SEC); /* an eighth is a cycle */
+}
+
+static void with_word_from_the_kernel_it_is_read_less_often(void **state)
+{
+    struct cgroup_node node = {.events_watch = 7};
+    struct youngs youngs = {.count = 0};
+    struct log log = {.count = 0};
+
+    (void)state;
+    youngs_add(&youngs, &node);
+    live(&youngs, &log);
+    assert_steps(&log, 2);
+    assert_in_range(log.count, 8, 20);
+}
+
+static void those_that_are_read_soon_are_read_together(void **state)
+{
+    struct cgroup_node nodes[3] = {{.events_watch = 1}, {.events_watch = 2}, {.events_watch = 3}};
+    struct youngs youngs = {.count = 0};
+    struct log log = {.count = 0};
+    uint64_t next_us = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < 3; i++) {
+        youngs_add(&youngs, &nodes[i]);
+        next_us = youngs_read(&youngs, BORN_US + i * 10000, take_read, &log);
+    }
+    assert_int_equal(log.count, 3);
+    youngs_read(&youngs, next_us, take_read, &log);
+    assert_int_equal(log.count, 6);
+}
+
+static void too_many_are_left_to_the_cycles_and_one_that_ends_makes_room(void **state)
+{
+    static struct cgroup_node nodes[YOUNG_MAX + 2];
+    static struct youngs youngs;
+    struct log log = {.count = 0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(nodes); i++)
+        youngs_add(&youngs, &nodes[i]);
+    assert_int_equal(youngs.count, YOUNG_MAX);
+    youngs_remove(&youngs, &nodes[YOUNG_MAX + 1]); /* was never in it */
+    assert_int_equal(youngs.count, YOUNG_MAX);
+    while (youngs.count > 1)
+        youngs_remove(&youngs, youngs.items[0].node);
+    youngs_add(&youngs, &nodes[YOUNG_MAX]);
+    youngs_read(&youngs, BORN_US, take_read, &log);
+    assert_int_equal(log.count, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_word_from_the_kernel_it_is_read_at_each_eighth_of_its_life),
+        cmocka_unit_test(with_word_from_the_kernel_it_is_read_less_often),
+        cmocka_unit_test(those_that_are_read_soon_are_read_together),
+        cmocka_unit_test(too_many_are_left_to_the_cycles_and_one_that_ends_makes_room),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
