@@ -72,39 +72,35 @@ const struct metric_name metric_names[METRIC_COUNT] = {
     [METRIC_WORKLOAD_GPU_ALLOCATED] =
         {METRIC_PREFIX_OWN, "workload_gpu_allocated", METRIC_GAUGE, NULL,
          "1 for each GPU that the kubelet has given to a container, used or not."},
-    [METRIC_WORKLOAD_CPU] =
-        {METRIC_PREFIX_OWN, "workload_cpu_seconds", METRIC_COUNTER, "seconds",
-         "CPU time of a workload, by mode."},
-    [METRIC_WORKLOAD_CPU_PERIODS] =
-        {METRIC_PREFIX_OWN, "workload_cpu_periods", METRIC_COUNTER, NULL,
-         "Periods of the CPU quota in which a workload had work."},
+    [METRIC_WORKLOAD_CPU] = {METRIC_PREFIX_OWN, "workload_cpu_seconds", METRIC_COUNTER, "seconds",
+                             "CPU time of a workload, by mode."},
+    [METRIC_WORKLOAD_CPU_PERIODS] = {METRIC_PREFIX_OWN, "workload_cpu_periods", METRIC_COUNTER,
+                                     NULL,
+                                     "Periods of the CPU quota in which a workload had work."},
     [METRIC_WORKLOAD_CPU_THROTTLED_PERIODS] =
         {METRIC_PREFIX_OWN, "workload_cpu_throttled_periods", METRIC_COUNTER, NULL,
          "Periods of the CPU quota in which a workload used it up and had to wait."},
     [METRIC_WORKLOAD_CPU_THROTTLED] =
         {METRIC_PREFIX_OWN, "workload_cpu_throttled_seconds", METRIC_COUNTER, "seconds",
          "Time that a workload had to wait for its CPU quota, over all CPUs."},
-    [METRIC_WORKLOAD_MEMORY_RSS] =
-        {METRIC_PREFIX_OWN, "workload_memory_rss_bytes", METRIC_GAUGE, "bytes",
-         "Anonymous memory of a workload."},
-    [METRIC_WORKLOAD_MEMORY_CACHE] =
-        {METRIC_PREFIX_OWN, "workload_memory_cache_bytes", METRIC_GAUGE, "bytes",
-         "Page cache of a workload, with shared memory."},
-    [METRIC_WORKLOAD_MEMORY_USED] =
-        {METRIC_PREFIX_OWN, "workload_memory_used_bytes", METRIC_GAUGE, "bytes",
-         "All memory that the kernel charges to a workload."},
+    [METRIC_WORKLOAD_MEMORY_RSS] = {METRIC_PREFIX_OWN, "workload_memory_rss_bytes", METRIC_GAUGE,
+                                    "bytes", "Anonymous memory of a workload."},
+    [METRIC_WORKLOAD_MEMORY_CACHE] = {METRIC_PREFIX_OWN, "workload_memory_cache_bytes",
+                                      METRIC_GAUGE, "bytes",
+                                      "Page cache of a workload, with shared memory."},
+    [METRIC_WORKLOAD_MEMORY_USED] = {METRIC_PREFIX_OWN, "workload_memory_used_bytes", METRIC_GAUGE,
+                                     "bytes", "All memory that the kernel charges to a workload."},
     [METRIC_WORKLOAD_MEMORY_WORKING_SET] =
         {METRIC_PREFIX_OWN, "workload_memory_working_set_bytes", METRIC_GAUGE, "bytes",
          "Memory charged to a workload, without page cache that was not used for long."},
-    [METRIC_WORKLOAD_MEMORY_SWAP] =
-        {METRIC_PREFIX_OWN, "workload_memory_swap_bytes", METRIC_GAUGE, "bytes",
-         "Memory of a workload that is swapped out."},
+    [METRIC_WORKLOAD_MEMORY_SWAP] = {METRIC_PREFIX_OWN, "workload_memory_swap_bytes", METRIC_GAUGE,
+                                     "bytes", "Memory of a workload that is swapped out."},
     [METRIC_WORKLOAD_MEMORY_LIMIT] =
         {METRIC_PREFIX_OWN, "workload_memory_limit_bytes", METRIC_GAUGE, "bytes",
          "The tightest limit on the memory of a workload; absent if there is none."},
-    [METRIC_WORKLOAD_MEMORY_FAILURES] =
-        {METRIC_PREFIX_OWN, "workload_memory_failures", METRIC_COUNTER, NULL,
-         "Times that a workload hit its memory limit."},
+    [METRIC_WORKLOAD_MEMORY_FAILURES] = {METRIC_PREFIX_OWN, "workload_memory_failures",
+                                         METRIC_COUNTER, NULL,
+                                         "Times that a workload hit its memory limit."},
     [METRIC_WORKLOAD_MEMORY_OOM_KILLS] =
         {METRIC_PREFIX_OWN, "workload_memory_oom_kills", METRIC_COUNTER, NULL,
          "Processes of a workload that were killed for lack of memory."},
@@ -115,28 +111,22 @@ const struct metric_name metric_names[METRIC_COUNT] = {
     [METRIC_WORKLOAD_IO_WRITTEN] =
         {METRIC_PREFIX_OWN, "workload_io_written_bytes", METRIC_COUNTER, "bytes",
          "Bytes that a workload wrote to a block device. Do not add up devices, as for those read."},
-    [METRIC_WORKLOAD_IO_READS] =
-        {METRIC_PREFIX_OWN, "workload_io_reads", METRIC_COUNTER, NULL,
-         "Read operations of a workload on a block device."},
-    [METRIC_WORKLOAD_IO_WRITES] =
-        {METRIC_PREFIX_OWN, "workload_io_writes", METRIC_COUNTER, NULL,
-         "Write operations of a workload on a block device."},
+    [METRIC_WORKLOAD_IO_READS] = {METRIC_PREFIX_OWN, "workload_io_reads", METRIC_COUNTER, NULL,
+                                  "Read operations of a workload on a block device."},
+    [METRIC_WORKLOAD_IO_WRITES] = {METRIC_PREFIX_OWN, "workload_io_writes", METRIC_COUNTER, NULL,
+                                   "Write operations of a workload on a block device."},
     [METRIC_WORKLOAD_PRESSURE] =
         {METRIC_PREFIX_OWN, "workload_pressure_seconds", METRIC_COUNTER, "seconds",
          "Time in which tasks of a workload waited for a resource: some of them, or all "
          "(full) so that nothing was done."},
-    [METRIC_WORKLOAD_PIDS] =
-        {METRIC_PREFIX_OWN, "workload_pids", METRIC_GAUGE, NULL,
-         "Tasks (threads) of a workload."},
-    [METRIC_WORKLOAD_RDMA_HANDLES] =
-        {METRIC_PREFIX_OWN, "workload_rdma_handles", METRIC_GAUGE, NULL,
-         "Handles of an RDMA device that a workload holds."},
-    [METRIC_WORKLOAD_RDMA_OBJECTS] =
-        {METRIC_PREFIX_OWN, "workload_rdma_objects", METRIC_GAUGE, NULL,
-         "Objects of an RDMA device that a workload holds."},
-    [METRIC_WORKLOAD_HUGETLB] =
-        {METRIC_PREFIX_OWN, "workload_hugetlb_bytes", METRIC_GAUGE, "bytes",
-         "Huge pages of a workload, by the size of a page."},
+    [METRIC_WORKLOAD_PIDS] = {METRIC_PREFIX_OWN, "workload_pids", METRIC_GAUGE, NULL,
+                              "Tasks (threads) of a workload."},
+    [METRIC_WORKLOAD_RDMA_HANDLES] = {METRIC_PREFIX_OWN, "workload_rdma_handles", METRIC_GAUGE,
+                                      NULL, "Handles of an RDMA device that a workload holds."},
+    [METRIC_WORKLOAD_RDMA_OBJECTS] = {METRIC_PREFIX_OWN, "workload_rdma_objects", METRIC_GAUGE,
+                                      NULL, "Objects of an RDMA device that a workload holds."},
+    [METRIC_WORKLOAD_HUGETLB] = {METRIC_PREFIX_OWN, "workload_hugetlb_bytes", METRIC_GAUGE, "bytes",
+                                 "Huge pages of a workload, by the size of a page."},
     [METRIC_GPU_INFO] = {METRIC_PREFIX_OWN, "gpu_info", METRIC_GAUGE, NULL,
                          "What a GPU is; always 1."},
     [METRIC_GPU_POWER] = {METRIC_PREFIX_OWN, "gpu_power_watts", METRIC_GAUGE, "watts",
