@@ -80,6 +80,13 @@ int trace_take_text(struct span *rest, struct batch *batch, const char *what, co
     return 0;
 }
 
+int trace_take_named(struct span *rest, const char *name, const char *what, bool *ret_has,
+                     uint64_t *ret_value, struct error *err)
+{
+    *ret_has = span_strip_prefix(rest, name);
+    return *ret_has ? trace_take_u64(rest, UINT64_MAX, what, ret_value, err) : 0;
+}
+
 bool trace_take_flag(struct span *rest, const char *letter)
 {
     bool is_there = span_equals(*rest, letter);

@@ -29,5 +29,9 @@ int trace_take_u16(struct span *rest, uint16_t max, const char *what, uint16_t *
 int trace_take_text(struct span *rest, struct batch *batch, const char *what, const char **ret_text,
                     struct error *err);
 
+/* A number that is there or not, behind a name with its "=". */
+int trace_take_named(struct span *rest, const char *name, const char *what, bool *ret_has,
+                     uint64_t *ret_value, struct error *err);
+
 /* A letter that is there or not, at the end of the line. */
 bool trace_take_flag(struct span *rest, const char *letter);

@@ -52,7 +52,9 @@ int trace_parse_meter(struct span *rest, struct batch *batch, struct sample *sam
     if ((r = take_short_text(rest, batch, METER_ID_BYTES, "meter", &meter.id, err)) < 0 ||
         (r = trace_take_u64(rest, TRACE_COUNTER_MAX_MJ * 1000, "energy", &meter.counter_uj, err)) <
             0 ||
-        (r = trace_take_u32(rest, UINT32_MAX, "breaks", &meter.breaks, err)) < 0)
+        (r = trace_take_u32(rest, UINT32_MAX, "breaks", &meter.breaks, err)) < 0 ||
+        (r = trace_take_named(rest, "m=", "idle part of the model", &meter.modelled, &meter.idle_uj,
+                              err)) < 0)
         return r;
     meter.integrated = trace_take_flag(rest, "i");
     sample->kind = SAMPLE_METER;
@@ -85,7 +87,9 @@ int trace_parse_usage(struct span *rest, struct batch *batch, struct sample *sam
         (r = trace_take_u64(rest, UINT64_MAX, "capacity", &usage.capacity_us, err)) < 0 ||
         (r = trace_take_u64(rest, UINT64_MAX, "memory used", &usage.memory_used_bytes, err)) < 0 ||
         (r = trace_take_u64(rest, UINT64_MAX, "memory", &usage.memory_bytes, err)) < 0 ||
-        (r = trace_take_u32(rest, TRACE_LISTED_MAX, "number of workloads", &count, err)) < 0)
+        (r = trace_take_u32(rest, TRACE_LISTED_MAX, "number of workloads", &count, err)) < 0 ||
+        (r = trace_take_named(rest, "t=", "memory traffic", &usage.has_traffic,
+                              &usage.other_traffic_bytes, err)) < 0)
         return r;
     usage.count = count;
     usage.is_first = trace_take_flag(rest, "f");
@@ -125,7 +129,9 @@ int trace_parse_workload(struct span line, uint64_t t_us, struct batch *batch,
         (r = take_short_text(&rest, batch, WORKLOAD_POD_UID_BYTES, "pod", &workload.pod_uid, err)) <
             0 ||
         (r = trace_take_u64(&rest, UINT64_MAX, "CPU time", &workload.cpu_us, err)) < 0 ||
-        (r = trace_take_u64(&rest, UINT64_MAX, "memory", &workload.memory_bytes, err)) < 0)
+        (r = trace_take_u64(&rest, UINT64_MAX, "memory", &workload.memory_bytes, err)) < 0 ||
+        (r = trace_take_named(&rest, "t=", "memory traffic", &workload.has_traffic,
+                              &workload.traffic_bytes, err)) < 0)
         return r;
     if (rest.len > 0 || line.data[line.len - 1] == ' ')
         return error_set(err, -EBADMSG, "more fields than a record of kind D has");

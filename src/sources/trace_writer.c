@@ -102,6 +102,12 @@ static void put_gpm(struct buffer *out, const struct sample_gpm *gpm)
     }
 }
 
+static void put_named(struct buffer *out, const char *name, uint64_t value)
+{
+    buffer_str(out, name);
+    buffer_u64(out, value);
+}
+
 static void put_meter(struct buffer *out, const struct sample_meter *meter)
 {
     put_text(out, meter->source);
@@ -109,6 +115,8 @@ static void put_meter(struct buffer *out, const struct sample_meter *meter)
     put_text(out, meter->id);
     put_number(out, meter->counter_uj);
     put_number(out, meter->breaks);
+    if (meter->modelled)
+        put_named(out, " m=", meter->idle_uj);
     if (meter->integrated)
         buffer_str(out, " i");
 }
@@ -120,6 +128,8 @@ static void put_usage(struct buffer *out, const struct sample_usage *usage)
     put_number(out, usage->memory_used_bytes);
     put_number(out, usage->memory_bytes);
     put_number(out, usage->count);
+    if (usage->has_traffic)
+        put_named(out, " t=", usage->other_traffic_bytes);
     if (usage->is_first)
         buffer_str(out, " f");
 }
@@ -134,6 +144,8 @@ static void put_workload(struct buffer *out, uint64_t t_us, const struct sample_
     put_text(out, workload->pod_uid);
     put_number(out, workload->cpu_us);
     put_number(out, workload->memory_bytes);
+    if (workload->has_traffic)
+        put_named(out, " t=", workload->traffic_bytes);
     buffer_char(out, '\n');
 }
 

@@ -74,6 +74,12 @@ static const struct sample_workload workloads[] = {
     WORKLOAD(WORKLOAD_UNIT, "a b%\n\x7f\xff.service", "", "", 0, 0),
     WORKLOAD(WORKLOAD_USER, "-", "", "", 1, 0),
     WORKLOAD(WORKLOAD_SYSTEM, "", "", "", 1, 0),
+    {.kind = WORKLOAD_LSF,
+     .id = "7[2]",
+     .container_id = "",
+     .pod_uid = "",
+     .has_traffic = true,
+     .traffic_bytes = UINT64_MAX},
 };
 
 static const struct sample samples[] = {
@@ -89,9 +95,20 @@ static const struct sample samples[] = {
                .capacity_us = 2,
                .memory_used_bytes = 3,
                .memory_bytes = UINT64_MAX,
+               .has_traffic = true,
+               .other_traffic_bytes = 77,
                .count = ARRAY_SIZE(workloads),
                .workloads = workloads}},
     {.kind = SAMPLE_METER, .t_us = 11, .meter = {"rapl", METER_DRAM, "", 5, 0}},
+    {.kind = SAMPLE_METER,
+     .t_us = 12,
+     .meter = {.source = "model",
+               .kind = METER_PACKAGE,
+               .id = "model",
+               .counter_uj = 9,
+               .integrated = true,
+               .modelled = true,
+               .idle_uj = 4}},
 };
 
 static void assert_same_usage(const struct sample_usage *a, const struct sample_usage *b)
@@ -101,6 +118,8 @@ static void assert_same_usage(const struct sample_usage *a, const struct sample_
     assert_int_equal(a->capacity_us, b->capacity_us);
     assert_int_equal(a->memory_used_bytes, b->memory_used_bytes);
     assert_int_equal(a->memory_bytes, b->memory_bytes);
+    assert_int_equal(a->has_traffic, b->has_traffic);
+    assert_int_equal(a->other_traffic_bytes, b->other_traffic_bytes);
     assert_int_equal(a->count, b->count);
     for (size_t i = 0; i < a->count; i++) {
         assert_int_equal(a->workloads[i].kind, b->workloads[i].kind);
@@ -109,6 +128,8 @@ static void assert_same_usage(const struct sample_usage *a, const struct sample_
         assert_string_equal(a->workloads[i].pod_uid, b->workloads[i].pod_uid);
         assert_int_equal(a->workloads[i].cpu_us, b->workloads[i].cpu_us);
         assert_int_equal(a->workloads[i].memory_bytes, b->workloads[i].memory_bytes);
+        assert_int_equal(a->workloads[i].has_traffic, b->workloads[i].has_traffic);
+        assert_int_equal(a->workloads[i].traffic_bytes, b->workloads[i].traffic_bytes);
     }
 }
 
@@ -124,6 +145,8 @@ static void assert_same(const struct sample *a, const struct sample *b)
         assert_int_equal(a->meter.counter_uj, b->meter.counter_uj);
         assert_int_equal(a->meter.breaks, b->meter.breaks);
         assert_int_equal(a->meter.integrated, b->meter.integrated);
+        assert_int_equal(a->meter.modelled, b->meter.modelled);
+        assert_int_equal(a->meter.idle_uj, b->meter.idle_uj);
     } else if (a->kind == SAMPLE_NODE_POWER) {
         assert_string_equal(a->node_power.source, b->node_power.source);
         assert_int_equal(a->node_power.power_mw, b->node_power.power_mw);
@@ -163,7 +186,7 @@ static void workloads_are_written_only_where_a_meter_is_divided_among_them(void 
     buffer_init(&text, CAP_BYTES);
     trace_write_sample(&writer, &samples[6], &text);
     buffer_char(&text, '\0');
-    assert_string_equal(text.data, "10 C 1 2 3 18446744073709551615 0\n");
+    assert_string_equal(text.data, "10 C 1 2 3 18446744073709551615 0 t=77\n");
     buffer_done(&text);
 }
 
