@@ -194,6 +194,11 @@ def write_scenario(path):
         file.write(trace.body().replace(b" X 0 loop", b" X * loop"))
 
 
+def cut(query):
+    """With its range cut to what was scraped: rate() divides by the whole of it."""
+    return query.replace("[5m]", f"[{SCRAPES - 2}s]")
+
+
 class Scraped(TestCase):
     @classmethod
     def setUpClass(cls):
@@ -245,11 +250,10 @@ class Scraped(TestCase):
                 and page.values("container_gpu_memory_bytes", method="inference"))
 
     def total(self, begin):
-        """The sum over the rows of the one query of promql.md that begins like this. Its range is cut to what was
-        scraped: rate() divides by the whole of it."""
+        """The sum over the rows of the one query of promql.md that begins like this."""
         found = [query for _, query in queries(f"{SOURCE_ROOT}/docs/promql.md") if query.startswith(begin)]
         self.assertEqual(1, len(found), begin)
-        return sum(value for _, value in self.prometheus.rows(found[0].replace("[5m]", f"[{SCRAPES - 2}s]")))
+        return sum(value for _, value in self.prometheus.rows(cut(found[0])))
 
     def test_there_are_queries(self):
         self.assertGreater(len([1 for _, query in all_queries() if is_alert(query)]), 5)
@@ -267,7 +271,7 @@ class Scraped(TestCase):
         for where, query in all_queries():
             if is_alert(query):
                 with self.subTest(where):
-                    self.assertEqual([], self.prometheus.rows(query))
+                    self.assertEqual([], self.prometheus.rows(cut(query)))
 
     def test_every_alert_looks_at_something(self):
         for where, query in all_queries():
