@@ -87,6 +87,23 @@ static void one_that_lives_between_two_cycles_is_shown_once_with_its_last_number
     assert_int_equal(count_items(fixture), 0); /* read_next has reported it */
 }
 
+static void a_limit_that_is_set_after_the_first_look_is_seen(void **state)
+{
+    struct fixture *fixture = *state;
+
+    start(fixture, V2);
+    put_cgroup(fixture, "docker/" A "/memory.max", "max\n");
+    put_usage(fixture, "docker/" A, 1);
+    attend(fixture);
+    assert_absent(fixture, A, USAGE_MEMORY_LIMIT_BYTES);
+    put_cgroup(fixture, "docker/" A "/memory.max", "4096\n");
+    read_next(fixture, false);
+    assert_value(fixture, A, USAGE_MEMORY_LIMIT_BYTES, 4096);
+    put_cgroup(fixture, "docker/memory.max", "2048\n");
+    read_next(fixture, false);
+    assert_value(fixture, A, USAGE_MEMORY_LIMIT_BYTES, 2048);
+}
+
 static void what_has_ended_waits_until_it_was_reported(void **state)
 {
     struct fixture *fixture = *state;
@@ -290,6 +307,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(one_that_lives_between_two_cycles_is_shown_once_with_its_last_numbers),
+        TEST(a_limit_that_is_set_after_the_first_look_is_seen),
         TEST(what_has_ended_waits_until_it_was_reported),
         TEST(the_last_numbers_of_one_that_was_reported_count_from_there),
         TEST(without_the_kernels_word_it_is_read_as_time_passes),

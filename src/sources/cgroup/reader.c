@@ -36,6 +36,7 @@ struct workload {
     uint32_t first_turn;
     bool must_open;
     bool is_read; /* at least once */
+    bool is_late; /* it appeared after the first cycle */
     uint64_t limit_bytes;
     uint64_t around_id; /* once it has ended: of the item that it was in, or 0 */
 };
@@ -181,6 +182,13 @@ static uint64_t find_limit(struct cgroup_reader *reader, struct cgroup_node *nod
     return node->limit_bytes;
 }
 
+/* Whoever made it may still be about to limit it, or what it is in. */
+static void forget_limits(struct cgroup_node *node)
+{
+    for (; node; node = node->parent)
+        node->limit_turn = 0;
+}
+
 static bool has_limits(const struct cgroup_reader *reader)
 {
     int unified = reader->hierarchies.unified;
@@ -229,6 +237,8 @@ static void read_workload(struct cgroup_reader *reader, size_t index, bool resca
 
     if (workload->must_open || (rescan && is_due(reader, workload)))
         open_files(reader, workload);
+    if (workload->is_late && workload->first_turn == reader->turn)
+        forget_limits(workload->node);
     if (has_limits(reader))
         workload->limit_bytes = find_limit(reader, workload->node);
     if (workload->fd_count > 0)
@@ -375,8 +385,11 @@ static bool take_appeared(void *context, struct cgroup_node *node,
         youngs_add(&reader->youngs, node);
     node->workload = (uint32_t)reader->count;
     workload = &reader->workloads[reader->count];
-    *workload = (struct workload){
-        .node = node, .first_turn = reader->turn, .must_open = true, .limit_bytes = NO_LIMIT};
+    *workload = (struct workload){.node = node,
+                                  .first_turn = reader->turn,
+                                  .must_open = true,
+                                  .limit_bytes = NO_LIMIT,
+                                  .is_late = reader->is_started};
     memset(workload->fds, -1, sizeof(workload->fds));
     reader->items[reader->count++] =
         (struct usage_owner){.owner = *owner, .id = ++reader->last_id, .around = USAGE_AROUND_NONE};
