@@ -11,8 +11,6 @@
 #include "core/macros.h"
 #include "sources/plausible.h"
 
-enum { BODY_CAP_BYTES = 256 * 1024 * 1024 };
-
 static const int body_seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
 
 int channel_open(int *ret_collector_fd, int *ret_front_fd)

@@ -35,6 +35,8 @@ enum channel_status {
     CHANNEL_STATUS_COUNT,
 };
 
+enum { BODY_CAP_BYTES = 256 << 20 }; /* no page is larger */
+
 struct channel_request {
     uint32_t format;          /* enum route_format */
     uint32_t encoding;        /* enum route_encoding */

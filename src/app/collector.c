@@ -122,9 +122,34 @@ static void take_batch(void *context, const struct batch *batch)
     collector->books_moved = true;
 }
 
+static uint64_t stale_us(const struct collector *collector)
+{
+    return MAX(STALE_US, 3 * collector->options->sample_interval_us);
+}
+
+/* Without memory the page is made when it is asked for. */
+static void prepare_usage(struct collector *collector)
+{
+    uint64_t real_us = collector->clock->realtime_us(collector->clock);
+    uint64_t version = pipeline_usage_version(collector->pipeline);
+    struct bodies *bodies = &collector->bodies;
+    struct snapshot snapshot;
+
+    if (!usage_page_is_wanted(&bodies->usage, version, now_us(collector)))
+        return;
+    snapshot_init(&snapshot);
+    pipeline_fix_names(collector->pipeline, real_us);
+    version = pipeline_usage_version(collector->pipeline);
+    if (pipeline_snapshot_usages(collector->pipeline, real_us, stale_us(collector), &snapshot) == 0)
+        (void)usage_page_make(&bodies->usage, &snapshot, &bodies->exposition, version,
+                              now_us(collector));
+    snapshot_done(&snapshot);
+}
+
 static void read_sources(struct collector *collector)
 {
     source_set_read(&collector->sources, now_us(collector), take_batch, collector);
+    prepare_usage(collector);
 }
 
 /* A new snapshot when the books moved, or when the old one is a window old: gauges must age. */
@@ -140,7 +165,7 @@ static int refresh_snapshot(struct collector *collector)
         return 0;
     bodies_renew(&collector->bodies);
     pipeline_fix_names(collector->pipeline, real_us);
-    r = pipeline_snapshot(collector->pipeline, real_us, MAX(STALE_US, 3 * interval_us), snapshot);
+    r = pipeline_snapshot(collector->pipeline, real_us, stale_us(collector), snapshot);
     if (r == 0)
         r = source_set_describe(&collector->sources, snapshot);
     if (r == 0 && collector->identity)
@@ -175,7 +200,9 @@ static int answer(struct collector *collector, const struct channel_request *req
         } else if (request->have_generation == collector->bodies.generation) {
             reply.status = CHANNEL_UNCHANGED;
         } else if (bodies_get(&collector->bodies, (enum route_format)request->format,
-                              (enum route_encoding)request->encoding, &fd, &size) < 0) {
+                              (enum route_encoding)request->encoding,
+                              pipeline_usage_version(collector->pipeline), now_us(collector), &fd,
+                              &size) < 0) {
             log_error("cannot render the metrics page");
         } else {
             reply.status = CHANNEL_BODY;

@@ -97,6 +97,7 @@ int ledger_fix_names(struct ledger *ledger, uint64_t now_us, ledger_find_names *
             continue;
         owner = owner_of(workload, workload->container_id, workload->pod_uid);
         r = fix_when_due(&workload->names, &workload->opened_us, now_us, &owner, find, context);
+        ledger->names_fixed += workload->names.fixed;
         if (r < 0)
             result = r;
     }

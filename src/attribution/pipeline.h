@@ -63,5 +63,11 @@ void pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us);
 int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                       struct snapshot *snapshot);
 
+/* The part of it that tells what workloads use, alone; and a number that changes with it, but for
+ * the age of what it tells. */
+int pipeline_snapshot_usages(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
+                             struct snapshot *snapshot);
+uint64_t pipeline_usage_version(const struct pipeline *pipeline);
+
 /* The GPU whose meter this is, or NULL if it is gone. */
 const struct gpu *pipeline_gpu_of_meter(const struct pipeline *pipeline, uint32_t meter);

@@ -428,8 +428,8 @@ static int by_kind_and_id(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
-static int add_usages(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
-                      struct snapshot *snapshot)
+int pipeline_snapshot_usages(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
+                             struct snapshot *snapshot)
 {
     const struct members *members = &pipeline->node.members;
     struct snapshot_usage *rows = arena_array(&snapshot->arena, members->slots, sizeof(*rows));
@@ -461,6 +461,11 @@ static int add_usages(const struct pipeline *pipeline, uint64_t now_us, uint64_t
     return 0;
 }
 
+uint64_t pipeline_usage_version(const struct pipeline *pipeline)
+{
+    return pipeline->node.members.round + pipeline->ledger.names_fixed; /* neither goes back */
+}
+
 static int add_containers(const struct pipeline *pipeline, struct snapshot *snapshot,
                           struct snapshot_gpu *gpus)
 {
@@ -487,7 +492,7 @@ int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t
         (r = add_gpus(pipeline, now_us, stale_us, snapshot, &gpus)) < 0 ||
         (r = add_processes(pipeline, now_us, stale_us, snapshot)) < 0 ||
         (r = add_workloads(pipeline, snapshot)) < 0 ||
-        (r = add_usages(pipeline, now_us, stale_us, snapshot)) < 0 ||
+        (r = pipeline_snapshot_usages(pipeline, now_us, stale_us, snapshot)) < 0 ||
         (r = add_containers(pipeline, snapshot, gpus)) < 0)
         return r;
     add_rest(&pipeline->rest, snapshot);

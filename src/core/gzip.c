@@ -10,33 +10,79 @@
 #include "core/macros.h"
 
 enum {
-    WINDOW_BITS_GZIP = 15 + 16, /* zlib: 16 more asks for a gzip header */
+    WINDOW_BITS_RAW = -15, /* zlib: without a header of its own */
     READ_BUFFER_BYTES = 64 * 1024,
     BOMB_RATIO = 200,
 };
 static const uint64_t BOMB_FREE_BYTES = 16 << 20; /* small files may compress as they like */
 
-int gzip_compress(const char *data, size_t len, struct buffer *out)
+int gzip_part_make(struct gzip_part *part, const char *data, size_t len, size_t cap_bytes)
 {
     unsigned char block[16 * 1024];
     z_stream stream = {0};
     int r;
 
+    *part = (struct gzip_part){.len = len};
+    buffer_init(&part->packed, cap_bytes);
     if (len > UINT32_MAX)
         return -EFBIG;
-    if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, WINDOW_BITS_GZIP, 8, Z_DEFAULT_STRATEGY) !=
+    part->crc = (uint32_t)crc32_z(0, (const unsigned char *)data, len);
+    if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, WINDOW_BITS_RAW, 8, Z_DEFAULT_STRATEGY) !=
         Z_OK)
         return -ENOMEM;
     stream.next_in = (const unsigned char *)data;
     stream.avail_in = (unsigned)len;
-    do {
+    do { /* a full flush ends at a byte, and what comes next does not refer to what was before */
         stream.next_out = block;
         stream.avail_out = sizeof(block);
-        r = deflate(&stream, Z_FINISH);
-        buffer_bytes(out, (const char *)block, sizeof(block) - stream.avail_out);
-    } while (r == Z_OK);
+        r = deflate(&stream, Z_FULL_FLUSH);
+        buffer_bytes(&part->packed, (const char *)block, sizeof(block) - stream.avail_out);
+    } while (r == Z_OK && stream.avail_out == 0);
     deflateEnd(&stream);
-    return r != Z_STREAM_END || buffer_failed(out) ? -ENOMEM : 0;
+    return (r != Z_OK && r != Z_BUF_ERROR) || buffer_failed(&part->packed) ? -ENOMEM : 0;
+}
+
+void gzip_part_done(struct gzip_part *part)
+{
+    buffer_done(&part->packed);
+    *part = (struct gzip_part){0};
+}
+
+static void put_u32(struct buffer *out, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        buffer_char(out, (char)(value >> 8 * i));
+}
+
+int gzip_join(const struct gzip_part *const *parts, size_t count, struct buffer *out)
+{
+    /* RFC 1952: deflate, no name, no time, fastest, Unix; RFC 1951: the last block, empty. */
+    static const char header[10] = {0x1f, (char)0x8b, 8, 0, 0, 0, 0, 0, 4, 3}, last[] = {3, 0};
+    uint32_t crc = 0;
+    size_t len = 0;
+
+    buffer_bytes(out, header, sizeof(header));
+    for (size_t i = 0; i < count; i++) {
+        buffer_bytes(out, parts[i]->packed.data, parts[i]->packed.len);
+        crc = (uint32_t)crc32_combine(crc, parts[i]->crc, (z_off_t)parts[i]->len);
+        len += parts[i]->len;
+    }
+    buffer_bytes(out, last, sizeof(last));
+    put_u32(out, crc);
+    put_u32(out, (uint32_t)len);
+    return buffer_failed(out) ? -ENOMEM : 0;
+}
+
+int gzip_compress(const char *data, size_t len, struct buffer *out)
+{
+    struct gzip_part part;
+    const struct gzip_part *parts[] = {&part};
+    int r = gzip_part_make(&part, data, len, out->cap_bytes);
+
+    if (r == 0)
+        r = gzip_join(parts, 1, out);
+    gzip_part_done(&part);
+    return r;
 }
 
 struct gzip_reader {

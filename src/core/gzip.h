@@ -10,6 +10,22 @@
 /* Appends `data` to `out` as one gzip member, fast (level 1). 0 or -errno. */
 int gzip_compress(const char *data, size_t len, struct buffer *out);
 
+/* A text that was compressed for itself, to stand in a gzip member with others. */
+struct gzip_part {
+    struct buffer packed;
+    uint32_t crc;
+    size_t len; /* of the text */
+};
+
+/* Makes a part that is freed by gzip_part_done, also on failure. 0 or -errno. */
+int gzip_part_make(struct gzip_part *part, const char *data, size_t len, size_t cap_bytes);
+
+/* Accepts a zeroed one. */
+void gzip_part_done(struct gzip_part *part);
+
+/* Appends one gzip member with the texts of all parts. 0 or -errno. */
+int gzip_join(const struct gzip_part *const *parts, size_t count, struct buffer *out);
+
 struct gzip_reader;
 
 /* Reads the file of `fd` (plain text is read as it is) from where it stands. Owns `fd` on success.

@@ -20,3 +20,10 @@ struct exposition_options {
 /* Appends the page; check buffer_failed. */
 void exposition_render(const struct snapshot *snapshot, const struct exposition_options *options,
                        struct buffer *out);
+
+/* The page in three parts, in this order. */
+void exposition_render_books(const struct snapshot *snapshot,
+                             const struct exposition_options *options, struct buffer *out);
+void exposition_render_usage(const struct snapshot *snapshot,
+                             const struct exposition_options *options, struct buffer *out);
+void exposition_render_end(const struct exposition_options *options, struct buffer *out);

@@ -136,6 +136,38 @@ static void members_in_a_row_are_one_text(void **state)
     buffer_done(&back);
 }
 
+static void parts_join_to_one_member_with_the_text_of_all(void **state)
+{
+    static const size_t sizes[] = {100000, 0, 3, 200000};
+    struct gzip_part made[ARRAY_SIZE(sizes)];
+    const struct gzip_part *parts[ARRAY_SIZE(sizes)];
+    struct buffer whole, packed, back;
+    struct gzip_reader *reader;
+
+    (void)state;
+    buffer_init(&whole, CAP_BYTES);
+    buffer_init(&packed, CAP_BYTES);
+    buffer_init(&back, CAP_BYTES);
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+        struct buffer text = make_text(sizes[i]);
+
+        assert_int_equal(gzip_part_make(&made[i], text.data, text.len, CAP_BYTES), 0);
+        parts[i] = &made[i];
+        buffer_bytes(&whole, text.data, text.len);
+        buffer_done(&text);
+    }
+    assert_int_equal(gzip_join(parts, ARRAY_SIZE(parts), &packed), 0);
+    reader = open_bytes(packed.data, packed.len);
+    assert_int_equal(read_all(reader, 4096, CAP_BYTES, &back, NULL), 0);
+    assert_same(&back, &whole);
+    gzip_reader_close(reader);
+    for (size_t i = 0; i < ARRAY_SIZE(made); i++)
+        gzip_part_done(&made[i]);
+    buffer_done(&whole);
+    buffer_done(&packed);
+    buffer_done(&back);
+}
+
 static void output_that_does_not_fit_its_buffer_is_an_error(void **state)
 {
     struct buffer text = make_text(TEXT_BYTES), out;
@@ -354,6 +386,7 @@ int main(void)
         cmocka_unit_test(what_was_compressed_is_read_back),
         cmocka_unit_test(nothing_compresses_to_a_member_of_nothing),
         cmocka_unit_test(members_in_a_row_are_one_text),
+        cmocka_unit_test(parts_join_to_one_member_with_the_text_of_all),
         cmocka_unit_test(output_that_does_not_fit_its_buffer_is_an_error),
         cmocka_unit_test(plain_text_passes_through),
         cmocka_unit_test(a_file_that_is_cut_anywhere_is_an_error_behind_what_it_held),
