@@ -129,7 +129,7 @@ struct ledger {
     uint64_t retired_at_us; /* when workloads were last retired; 0: never */
     uint64_t processes_dropped, workloads_dropped;
     uint64_t names_fixed; /* how often, of workloads */
-    unsigned weighed; /* see ledger_weigh; so are the weights */
+    unsigned weighed;     /* see ledger_weigh; so are the weights */
     uint64_t unowned_weight[UNOWNED_COUNT];
 };
 

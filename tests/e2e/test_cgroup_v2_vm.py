@@ -13,8 +13,9 @@ PREFIX = "wattribute_workload_"
 MIB = 1 << 20
 # memory.stat is brought up to date when many pages have changed, or every 2 s.
 STALE_BYTES = MIB
-# A process cannot count what it does after it has said what it did, and the host may have stopped the machine then.
-STOLEN_S = Decimal("0.1")
+# A process cannot count what it does after it has said what it did. The host may stop the machine just then, and the
+# machine takes that for work: 66 ms where 14 programs wanted two processors.
+STOLEN_S = Decimal("0.5")
 CONTAINER, POD, INNER = "1" * 64, "2" * 64, "3" * 64
 GROUPS = {
     "container": f"system.slice/docker-{CONTAINER}.scope",
@@ -158,7 +159,7 @@ class CgroupV2(TestCase):
                 shown_s, used_s = self.cpu_s(group), self.used_s(group)
                 print(f"{group}: {shown_s} s, {used_s} s by its processes")
                 self.assertEqual(Decimal(self.cpu_stat(group)["usage_usec"]) / 10**6, shown_s)
-                self.assertAlmostEqual(used_s, shown_s, delta=STOLEN_S)
+                self.assertTrue(used_s <= shown_s <= used_s + STOLEN_S, (used_s, shown_s))
 
     def test_what_is_inside_of_another_workload_is_taken_from_it(self):
         whole_s, inner_s = (Decimal(self.cpu_stat(group)["usage_usec"]) / 10**6 for group in ("user", "inner"))
