@@ -116,6 +116,7 @@ static int add_meters(const struct pipeline *pipeline, uint64_t now_us, uint64_t
             to->counter_uj = node_meter->counter_uj;
             to->pending_uj = node_meter->pending_uj;
             to->resets = node_meter->breaks;
+            to->modelled = node_meter->modelled;
         }
         memcpy(to->unowned_uj, from->unowned_uj, sizeof(to->unowned_uj));
         if (!to->meter_id)

@@ -53,19 +53,30 @@ static void begin_row(const struct rows *rows, const struct snapshot_workload *w
         *labels = text_labels_so_far(rows->text);
 }
 
-/* Methods that a GPU meter always has start at 0, so that rate() sees their first joule. */
-static bool is_shown(const struct account *account, int method)
+/* What a meter usually is booked as starts at 0, so that rate() sees its first joule. */
+static bool is_usual(const struct snapshot_meter *meter, int tier, int method)
 {
-    if (method == METHOD_MEASURED || method == METHOD_SHARED)
+    if (meter->kind == METER_GPU)
+        return method == METHOD_MEASURED || method == METHOD_SHARED;
+    return (tier == TIER_ACTIVE || meter->kind == METER_REST) &&
+           method == (meter->modelled ? METHOD_MODELLED : METHOD_SHARED);
+}
+
+static bool is_shown(const struct snapshot_meter *meter, const struct account *account, int tier,
+                     int method)
+{
+    if (meter->kind == METER_GPU && /* both tiers of what is there at all */
+        account->energy_uj[TIER_ACTIVE][method] + account->energy_uj[TIER_IDLE][method] > 0)
         return true;
-    return account->energy_uj[TIER_ACTIVE][method] + account->energy_uj[TIER_IDLE][method] > 0;
+    return is_usual(meter, tier, method) || account->energy_uj[tier][method] > 0;
 }
 
 static void workload_energy(const struct rows *rows, const struct snapshot_workload *workload)
 {
     for (int tier = 0; tier < TIER_COUNT; tier++)
         for (int method = 0; method < METHOD_COUNT; method++) {
-            if (!is_shown(&workload->account, method))
+            if (!is_shown(&rows->snapshot->meters[workload->meter], &workload->account, tier,
+                          method))
                 continue;
             begin_row(rows, workload);
             text_label(rows->text, "tier", tier_words[tier]);

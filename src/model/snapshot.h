@@ -21,6 +21,7 @@ struct snapshot_meter {
     uint32_t gpu; /* of a GPU; else 0 */
     const char *meter_id;
     bool replaced; /* another board has this gpu index now */
+    bool modelled; /* no meter: a model of one */
     bool has_counter;
     uint64_t counter_uj; /* the hardware's own count, if has_counter */
     uint64_t energy_uj;  /* settled, and shown with its owner */

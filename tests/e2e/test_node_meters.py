@@ -1,4 +1,5 @@
 """The energy of processors: a powercap tree whose counter moves, divided by what real cgroups do."""
+import contextlib
 import decimal
 import os
 import subprocess
@@ -67,6 +68,19 @@ def package(page, name, **labels):
     return sum((value for _, value in page.values(name, meter="package", **labels)), decimal.Decimal(0))
 
 
+@contextlib.contextmanager
+def busy_unit():
+    """A unit whose only process never rests."""
+    with unit.Unit() as service:
+        busy = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"])
+        try:
+            cgroups.enter(service.cgroup, busy.pid, only_systemd=True)
+            yield service
+        finally:
+            busy.kill()
+            busy.wait()
+
+
 class NodeMeters(TestCase):
     def setUp(self):
         require.root()
@@ -79,27 +93,21 @@ class NodeMeters(TestCase):
         self.assertGreaterEqual(package(page, HARDWARE), package(page, METER_ENERGY))
 
     def test_package_energy_is_divided_by_cpu_time_and_balances_over_a_wrap(self):
-        with Sysfs() as sysfs, unit.Unit() as service:
-            busy = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"])
-            try:
-                cgroups.enter(service.cgroup, busy.pid, only_systemd=True)
-                with Exporter(f"--path.sysfs={sysfs.path}", wrapper=sysfs.wrapper()) as exporter:
-                    pages = []
+        with Sysfs() as sysfs, busy_unit() as service, Exporter(
+                f"--path.sysfs={sysfs.path}", wrapper=sysfs.wrapper()) as exporter:
+            pages = []
 
-                    def is_paid():
-                        page = exporter.page()
-                        self.assert_balanced(page)
-                        pages.append(page)
-                        return package(page, WORKLOADS, kind="unit", id=service.name) > 100
-                    wait_until("the unit has paid", is_paid, 60)
-                    last = pages[-1]
-                    self.assertEqual(1, last.value("wattribute_source_up", source="rapl"))
-                    self.assertEqual(0, package(last, "wattribute_source_resets_total"))
-                    settled = [package(page, METER_ENERGY) for page in pages]
-                    self.assertEqual(sorted(settled), settled)
-            finally:
-                busy.kill()
-                busy.wait()
+            def is_paid():
+                page = exporter.page()
+                self.assert_balanced(page)
+                pages.append(page)
+                return package(page, WORKLOADS, kind="unit", id=service.name) > 100
+            wait_until("the unit has paid", is_paid, 60)
+            last = pages[-1]
+            self.assertEqual(1, last.value("wattribute_source_up", source="rapl"))
+            self.assertEqual(0, package(last, "wattribute_source_resets_total"))
+            settled = [package(page, METER_ENERGY) for page in pages]
+            self.assertEqual(sorted(settled), settled)
 
     def test_a_counter_that_cannot_be_read_costs_nothing_but_its_series(self):
         with Sysfs() as sysfs:
@@ -115,11 +123,11 @@ class NodeMeters(TestCase):
 
     def test_a_model_is_booked_as_such_and_ends_when_a_meter_is_there(self):
         model = ("--model.idle-watts=20", "--model.full-watts=100.5")
-        with Sysfs(has_driver=False) as sysfs, Exporter(
+        with Sysfs(has_driver=False) as sysfs, busy_unit() as service, Exporter(
                 f"--path.sysfs={sysfs.path}", "--process-scan-interval=1s", *model,
                 wrapper=sysfs.wrapper()) as exporter:
-            page = exporter.wait_for_page("the system has paid", lambda page: page.values(
-                WORKLOADS, method="modelled"), 30)
+            page = exporter.wait_for_page("the unit has paid", lambda page: package(
+                page, WORKLOADS, kind="unit", id=service.name, method="modelled") > 0, 30)
             self.assert_balanced_model(page)
             self.assertEqual(1, page.value("wattribute_source_up", source="model"))
             self.assertEqual([], page.values(HARDWARE))

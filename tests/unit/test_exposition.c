@@ -482,6 +482,45 @@ static void what_is_exposed_can_be_narrowed(void **state)
     }
 }
 
+static size_t count_of(const char *text, const char *wanted)
+{
+    size_t count = 0;
+
+    for (const char *at = text; (at = strstr(at, wanted)); at++)
+        count++;
+    return count;
+}
+
+static void a_meter_that_is_no_gpu_shows_only_what_it_is_booked_as(void **state)
+{
+    static const struct snapshot_meter node_meters[] = {
+        {.kind = METER_PACKAGE, .meter_id = "0"},
+        {.kind = METER_REST, .meter_id = "ipmi"},
+        {.kind = METER_PACKAGE, .meter_id = "model", .modelled = true},
+    };
+    static const struct snapshot_workload paying[] = {
+        {.kind = WORKLOAD_USER, .id = "1000", NAMELESS, .meter = 0},
+        {.kind = WORKLOAD_USER, .id = "1000", NAMELESS, .meter = 1},
+        {.kind = WORKLOAD_USER, .id = "1000", NAMELESS, .meter = 2},
+    };
+    const struct snapshot snapshot = {.meters = node_meters,
+                                      .meter_count = ARRAY_SIZE(node_meters),
+                                      .workloads = paying,
+                                      .workload_count = ARRAY_SIZE(paying)};
+    struct buffer page = render(&snapshot, TEXT_PROMETHEUS, false);
+
+    (void)state;
+    buffer_char(&page, '\0');
+#define ROW(meter, id, tier, method)                                                               \
+    "meter=\"" meter "\",meter_id=\"" id "\",tier=\"" tier "\",method=\"" method "\"} 0\n"
+    assert_int_equal(count_of(page.data, "\nwattribute_workload_energy_joules_total{"), 4);
+    assert_non_null(strstr(page.data, ROW("package", "0", "active", "shared")));
+    assert_non_null(strstr(page.data, ROW("rest", "ipmi", "active", "shared")));
+    assert_non_null(strstr(page.data, ROW("rest", "ipmi", "idle", "shared")));
+    assert_non_null(strstr(page.data, ROW("package", "model", "active", "modelled")));
+    buffer_done(&page);
+}
+
 static void a_memory_use_that_is_unknown_has_no_series(void **state)
 {
     struct buffer page = render(&nothing, TEXT_PROMETHEUS, false);
@@ -606,6 +645,7 @@ int main(void)
         cmocka_unit_test(pages_are_those_of_the_golden_files),
         cmocka_unit_test(a_page_shows_what_is_known_and_nothing_else),
         cmocka_unit_test(what_is_exposed_can_be_narrowed),
+        cmocka_unit_test(a_meter_that_is_no_gpu_shows_only_what_it_is_booked_as),
         cmocka_unit_test(a_memory_use_that_is_unknown_has_no_series),
         cmocka_unit_test(families_stand_together_and_are_opened_once),
         cmocka_unit_test(no_series_is_there_twice),
