@@ -15,6 +15,8 @@ enum { INTERVAL_MAX_US = 5000000 };
 
 /* How often meters that went or came with their CPUs are looked for. */
 static const uint64_t SEARCH_US = 10 * USEC_PER_SEC;
+/* A counter of a machine that runs moves a thousand times a second. */
+static const uint64_t STILL_US = 60 * USEC_PER_SEC;
 
 /* No package draws this. Not a multiple of the thermal design power: mobile parts take four times
  * that in short turns, and what is taken for a reset is lost. */
@@ -141,8 +143,18 @@ static bool read_meter(struct rapl *rapl, struct rapl_meter *meter)
     }
     if (r < 0 || !counter_add(&meter->counter, mono_us, uj))
         return false;
+    if (!meter->has_counted || uj != meter->raw_uj)
+        meter->still_since_us = mono_us;
     meter->has_counted |= uj > 0;
+    meter->raw_uj = uj;
     return true;
+}
+
+/* Virtual machines have meters that stand at 0, or at what the host counted once: those are none,
+ * and no measurement of nothing. */
+static bool is_trusted(const struct rapl_meter *meter, uint64_t mono_us)
+{
+    return meter->has_counted && mono_us - MIN(mono_us, meter->still_since_us) < STILL_US;
 }
 
 static int add_sample(const struct rapl *rapl, const struct rapl_meter *meter, struct batch *batch)
@@ -178,8 +190,7 @@ int rapl_read(struct rapl *rapl, struct batch *batch, struct error *err)
         if (meter->fd < 0 || !read_meter(rapl, meter))
             continue;
         answers++;
-        /* Virtual machines have meters that stand at 0: that is none, not a measurement. */
-        if (meter->has_counted && add_sample(rapl, meter, batch) < 0)
+        if (is_trusted(meter, mono_us) && add_sample(rapl, meter, batch) < 0)
             return error_set(err, -ENOMEM, "RAPL: out of memory");
     }
     if (answers == 0)

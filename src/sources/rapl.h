@@ -37,6 +37,8 @@ struct rapl_meter {
     struct rapl_scale scale; /* of perf's counts */
     struct counter counter;  /* in microjoules */
     bool has_counted;        /* was read as anything but 0 */
+    uint64_t raw_uj;         /* as last read, and since when it is that */
+    uint64_t still_since_us;
 };
 
 struct rapl;

@@ -407,6 +407,25 @@ static void a_meter_that_stands_at_zero_is_none(void **state)
     done_rig(&rig);
 }
 
+static void a_meter_that_stands_still_for_a_minute_is_none_until_it_moves(void **state)
+{
+    struct rig rig;
+
+    (void)state;
+    make_rig(&rig, intel);
+    write_zone(&rig, "intel-rapl:0", "package-0", "5", RANGE);
+    write_zone(&rig, "intel-rapl:1", "package-1", "7", RANGE);
+    assert_int_equal(open_rig(&rig), 0);
+    assert_read(&rig, 0, 0, "package 0=0, package 1=0");
+    write_energy(&rig, "intel-rapl:1", "8");
+    assert_read(&rig, 30, 0, "package 0=0, package 1=1");
+    assert_read(&rig, 30, 0, "package 1=1");
+    assert_read(&rig, 30, 0, "");
+    write_energy(&rig, "intel-rapl:0", "25");
+    assert_read(&rig, 1, 0, "package 0=20");
+    done_rig(&rig);
+}
+
 static void an_answer_that_is_no_count_costs_that_meter_a_break(void **state)
 {
     static const char *const answers[] = {
@@ -1100,6 +1119,7 @@ int main(void)
         cmocka_unit_test(what_is_not_a_zone_of_rapl_is_left_out),
         cmocka_unit_test(without_a_range_what_goes_back_is_a_break),
         cmocka_unit_test(a_meter_that_stands_at_zero_is_none),
+        cmocka_unit_test(a_meter_that_stands_still_for_a_minute_is_none_until_it_moves),
         cmocka_unit_test(an_answer_that_is_no_count_costs_that_meter_a_break),
         cmocka_unit_test(a_file_that_is_empty_is_no_count_of_zero),
         cmocka_unit_test(an_error_that_passes_loses_nothing),
