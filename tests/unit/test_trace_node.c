@@ -82,10 +82,22 @@ static const struct sample_workload workloads[] = {
      .traffic_bytes = UINT64_MAX},
 };
 
+#define READING(t, s, k, i, uj, lost, is_integrated)                                               \
+    {                                                                                              \
+        .kind = SAMPLE_METER, .t_us = (t), .meter = {                                              \
+            .source = (s),                                                                         \
+            .kind = (k),                                                                           \
+            .id = (i),                                                                             \
+            .counter_uj = (uj),                                                                    \
+            .breaks = (lost),                                                                      \
+            .integrated = (is_integrated)                                                          \
+        }                                                                                          \
+    }
+
 static const struct sample samples[] = {
-    {.kind = SAMPLE_METER, .t_us = 9, .meter = {"rapl", METER_PACKAGE, "0-die-1", 123456789, 7}},
-    {.kind = SAMPLE_METER, .t_us = 8, .meter = {"cray", METER_NODE, "cray", 0, 0}},
-    {.kind = SAMPLE_METER, .t_us = 9, .meter = {"hwmon", METER_MODULE, "a b", 1, UINT32_MAX, true}},
+    READING(9, "rapl", METER_PACKAGE, "0-die-1", 123456789, 7, false),
+    READING(8, "cray", METER_NODE, "cray", 0, 0, false),
+    READING(9, "hwmon", METER_MODULE, "a b", 1, UINT32_MAX, true),
     {.kind = SAMPLE_NODE_POWER, .t_us = 9, .node_power = {"ipmi", 350000}},
     {.kind = SAMPLE_NODE_POWER, .t_us = 2, .node_power = {"cray", 100000000}},
     {.kind = SAMPLE_USAGE, .t_us = 10, .usage = {.is_first = true, .memory_bytes = 5}},
@@ -99,7 +111,7 @@ static const struct sample samples[] = {
                .other_traffic_bytes = 77,
                .count = ARRAY_SIZE(workloads),
                .workloads = workloads}},
-    {.kind = SAMPLE_METER, .t_us = 11, .meter = {"rapl", METER_DRAM, "", 5, 0}},
+    READING(11, "rapl", METER_DRAM, "", 5, 0, false),
     {.kind = SAMPLE_METER,
      .t_us = 12,
      .meter = {.source = "model",
