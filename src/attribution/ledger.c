@@ -101,8 +101,15 @@ static uint64_t weight_of(const struct ledger *ledger, uint32_t meter, uint64_t 
     return ledger->weighed & 1U << ledger->meters[meter].kind ? energy_uj : 0;
 }
 
+static void book_unowned(struct ledger_meter *meter, enum unowned owner, uint64_t energy_uj,
+                         struct price_rate rate)
+{
+    meter->unowned_uj[owner] += energy_uj;
+    bill_add_energy(&meter->unowned_bill[owner], energy_uj, rate);
+}
+
 static int book_one(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint64_t end_us,
-                    const struct booking *booking)
+                    struct price_rate rate, const struct booking *booking)
 {
     struct ledger_process *process = NULL;
     struct ledger_account *account;
@@ -113,7 +120,7 @@ static int book_one(struct ledger *ledger, uint32_t meter, uint64_t start_us, ui
         process = &ledger->processes[booking->process];
         workload = process->workload;
     } else if (!booking->to_workload) {
-        ledger->meters[meter].unowned_uj[booking->unowned] += booking->energy_uj;
+        book_unowned(&ledger->meters[meter], booking->unowned, booking->energy_uj, rate);
         ledger->unowned_weight[booking->unowned] += weight_of(ledger, meter, booking->energy_uj);
         return 0;
     }
@@ -123,6 +130,7 @@ static int book_one(struct ledger *ledger, uint32_t meter, uint64_t start_us, ui
     account = &ledger->accounts[index];
     account->account.energy_uj[booking->tier][booking->method] += booking->energy_uj;
     account->account.known_uj += booking->known_uj;
+    bill_add_energy(&account->account.bill, booking->energy_uj, rate);
     ledger->workloads[workload].weight[booking->tier] +=
         weight_of(ledger, meter, booking->energy_uj);
     smooth_power(account, booking->energy_uj, start_us, end_us);
@@ -143,16 +151,18 @@ static int book_one(struct ledger *ledger, uint32_t meter, uint64_t start_us, ui
 int ledger_book(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint64_t start_us,
                 uint64_t end_us, const struct booking *bookings, size_t count)
 {
+    const struct price_rate rate = ledger_rate_at(ledger, end_us);
     int result = 0;
 
     ledger->meters[meter].energy_uj += energy_uj;
+    bill_add_energy(&ledger->meters[meter].bill, energy_uj, rate);
     ledger->meters[meter].settled_until_us = end_us;
     for (size_t i = 0; i < count; i++) {
-        int r = book_one(ledger, meter, start_us, end_us, &bookings[i]);
+        int r = book_one(ledger, meter, start_us, end_us, rate, &bookings[i]);
 
         if (r < 0) {
             /* Out of memory for an account: the joules are real and are kept, without an owner. */
-            ledger->meters[meter].unowned_uj[UNOWNED_UNATTRIBUTED] += bookings[i].energy_uj;
+            book_unowned(&ledger->meters[meter], UNOWNED_UNATTRIBUTED, bookings[i].energy_uj, rate);
             result = r;
         }
     }
@@ -161,8 +171,11 @@ int ledger_book(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint6
 
 void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj)
 {
+    const struct price_rate rate = ledger_rate_at(ledger, ledger->latest_us);
+
     ledger->meters[meter].energy_uj += energy_uj;
-    ledger->meters[meter].unowned_uj[UNOWNED_GAP] += energy_uj;
+    bill_add_energy(&ledger->meters[meter].bill, energy_uj, rate);
+    book_unowned(&ledger->meters[meter], UNOWNED_GAP, energy_uj, rate);
     ledger->unowned_weight[UNOWNED_GAP] += weight_of(ledger, meter, energy_uj);
 }
 

@@ -3,7 +3,8 @@
  *
  * For every meter, at every time: energy = sum of its unowned joules + sum over workloads, and for
  * a GPU the sum over workloads = the sum over processes. It books what it is told and nothing is
- * ever taken back; ledger_imbalance_uj recomputes both sums from the accounts. No I/O, no clock.
+ * ever taken back; ledger_imbalance_uj recomputes both sums from the accounts. Bills sum up as the
+ * joules do. No I/O, no clock.
  */
 #pragma once
 
@@ -14,10 +15,14 @@
 #include "core/map.h"
 #include "model/account.h"
 #include "model/meter.h"
+#include "model/price.h"
 #include "model/sample.h"
 #include "model/workload.h"
 
 #define LEDGER_NONE UINT32_MAX
+
+/* Prices change every few minutes, and shared energy is booked up to a minute late. */
+enum { LEDGER_PRICES = 8 };
 
 struct ledger_process;
 
@@ -52,6 +57,8 @@ struct ledger_meter {
     uint64_t swept_uj; /* of processes that have no account any more */
     uint32_t overflow; /* the process account of those cut by max_processes; LEDGER_NONE at first */
     struct account retired; /* of workloads that have no account any more */
+    struct bill bill;       /* of energy_uj */
+    struct bill unowned_bill[UNOWNED_COUNT];
 };
 
 /* When and where the driver showed a process. Kept by gpu.c; the ledger only clears it. */
@@ -112,6 +119,11 @@ struct ledger_account {
     uint64_t power_us;
 };
 
+struct ledger_price {
+    uint64_t from_us;
+    struct price_rate rate;
+};
+
 struct ledger {
     struct ledger_options options;
     struct ledger_meter *meters;
@@ -125,6 +137,8 @@ struct ledger {
     struct ledger_account *accounts; /* likewise */
     size_t account_slots;
     uint32_t free_account;
+    struct ledger_price prices[LEDGER_PRICES]; /* by time; the first holds before it, too */
+    size_t price_count;
     uint64_t latest_us;     /* the latest time of any sample; 0: none yet */
     uint64_t retired_at_us; /* when workloads were last retired; 0: never */
     uint64_t processes_dropped, workloads_dropped;
@@ -176,12 +190,16 @@ int ledger_open_unseen(struct ledger *ledger, uint32_t meter, const struct workl
 bool ledger_find_workload(const struct ledger *ledger, const struct workload_owner *owner,
                           uint32_t *ret_workload);
 
+/* From `from_us` on energy has this price. Before the first call it has none: nothing is billed. */
+void ledger_set_price(struct ledger *ledger, const struct price *price, uint64_t from_us);
+struct price_rate ledger_rate_at(const struct ledger *ledger, uint64_t t_us);
+
 /* Settles a window: `energy_uj` of the meter from `start_us` to `end_us`, divided as the bookings
- * say. */
+ * say. All of it has the price of the window's end, however late it is booked. */
 int ledger_book(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint64_t start_us,
                 uint64_t end_us, const struct booking *bookings, size_t count);
 
-/* Joules that nobody watched. */
+/* Joules that nobody watched, at the latest price. */
 void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj);
 
 /*
@@ -238,3 +256,6 @@ void ledger_names_done(struct ledger_names *names);
 /* Meter minus everything booked, and workloads minus processes; the worse of the two. 0, or a bug.
  */
 int64_t ledger_imbalance_uj(const struct ledger *ledger, uint32_t meter);
+
+/* Bill of the meter minus all bills of its owners. 0, or a bug. */
+struct bill ledger_bill_imbalance(const struct ledger *ledger, uint32_t meter);

@@ -110,6 +110,7 @@ static void retire(struct ledger *ledger, uint32_t index)
             for (int method = 0; method < METHOD_COUNT; method++)
                 retired->energy_uj[tier][method] += account->account.energy_uj[tier][method];
         retired->known_uj += account->account.known_uj;
+        bill_add(&retired->bill, &account->account.bill);
         workload->first_account = account->next;
         account->next = ledger->free_account;
         ledger->free_account = at;

@@ -34,6 +34,8 @@ int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_p
                                        .context = pipeline,
                                        .find_owner = options->find_owner,
                                    });
+    pipeline->price = options->price;
+    ledger_set_price(&pipeline->ledger, &pipeline->price, 0);
     node_init(&pipeline->node, &pipeline->ledger);
     rest_init(&pipeline->rest, &options->rest, options->gpu.interval_us, &pipeline->node,
               pipeline->gpus);
@@ -135,6 +137,18 @@ void pipeline_lose_devices(struct pipeline *pipeline, uint64_t now_us)
         if (pipeline->gpus[i])
             (void)gpu_ingest(pipeline->gpus[i],
                              &(struct sample){.kind = SAMPLE_LOST, .gpu = i, .t_us = now_us});
+}
+
+void pipeline_set_price(struct pipeline *pipeline, const struct price *price, uint64_t from_us)
+{
+    struct price *now = &pipeline->price;
+
+    if (now->factor.known && price->factor.known)
+        now->factor = price->factor;
+    if (now->cost.known && price->cost.known)
+        now->cost = price->cost;
+    now->pue_millionths = price->pue_millionths;
+    ledger_set_price(&pipeline->ledger, now, from_us);
 }
 
 int pipeline_finish(struct pipeline *pipeline)

@@ -11,6 +11,7 @@
 #include "attribution/node.h"
 #include "attribution/rest.h"
 #include "model/batch.h"
+#include "model/price.h"
 #include "model/snapshot.h"
 
 struct pipeline_options {
@@ -18,6 +19,7 @@ struct pipeline_options {
     struct rest_options rest;
     size_t max_processes, max_workloads;
     uint64_t retention_us; /* UINT64_MAX: for ever */
+    struct price price;    /* from the start on; what it does not know is never billed */
 
     /* As in ledger_options. */
     void (*find_owner)(const struct sample_process *who, struct workload_owner *ret_owner);
@@ -32,6 +34,7 @@ struct pipeline {
     struct gpu *gpus[SAMPLE_GPU_MAX]; /* NULL: not there */
     struct node node;
     struct rest rest;
+    struct price price; /* the latest */
 };
 
 int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_pipeline);
@@ -47,6 +50,13 @@ void pipeline_set_attached(struct pipeline *pipeline, uint32_t gpu, struct attac
 
 /* Says that no device is read any more: nobody is listed until the lists are read again. */
 void pipeline_lose_devices(struct pipeline *pipeline, uint64_t now_us);
+
+/*
+ * From `from_us` on energy has this price; windows that ended before have the price of their time.
+ * Whether there are emissions and cost at all was said at the start: one that is not known any more
+ * goes on as it was, because no joule is free.
+ */
+void pipeline_set_price(struct pipeline *pipeline, const struct price *price, uint64_t from_us);
 
 /* Settles everything that is pending. */
 int pipeline_finish(struct pipeline *pipeline);

@@ -71,13 +71,16 @@ static void fold_accounts(const struct pipeline *pipeline, struct snapshot_meter
             continue;
         for (uint32_t a = workload->first_account; a != LEDGER_NONE; a = ledger->accounts[a].next) {
             struct snapshot_meter *meter = &meters[ledger->accounts[a].meter];
-            uint64_t energy_uj = account_total_uj(&ledger->accounts[a].account);
+            const struct account *account = &ledger->accounts[a].account;
+            uint64_t energy_uj = account_total_uj(account);
 
             if (workload->kind == WORKLOAD_SYSTEM) {
                 meter->unowned_uj[UNOWNED_SYSTEM] += energy_uj;
+                bill_add(&meter->unowned_bill[UNOWNED_SYSTEM], &account->bill);
             } else if (is_held(pipeline, &workload->names)) {
                 meter->energy_uj -= energy_uj;
                 meter->pending_uj += energy_uj;
+                bill_subtract(&meter->bill, &account->bill);
             }
         }
     }
@@ -106,6 +109,7 @@ static int add_meters(const struct pipeline *pipeline, uint64_t now_us, uint64_t
             .has_counter = gpu && gpu->counter_seen,
             .counter_uj = gpu ? gpu->counter_uj : 0,
             .energy_uj = from->energy_uj,
+            .bill = from->bill,
             .pending_uj = gpu ? gpu_pending_uj(gpu) : 0,
             .imbalance_uj = ledger_imbalance_uj(ledger, i),
             .resets = gpu ? gpu->resets : 0,
@@ -119,6 +123,7 @@ static int add_meters(const struct pipeline *pipeline, uint64_t now_us, uint64_t
             to->modelled = node_meter->modelled;
         }
         memcpy(to->unowned_uj, from->unowned_uj, sizeof(to->unowned_uj));
+        memcpy(to->unowned_bill, from->unowned_bill, sizeof(to->unowned_bill));
         if (!to->meter_id)
             return -ENOMEM;
     }
@@ -488,6 +493,7 @@ int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t
 
     snapshot->processes_dropped = pipeline->ledger.processes_dropped;
     snapshot->workloads_dropped = pipeline->ledger.workloads_dropped;
+    snapshot->price = pipeline->price;
     if ((r = add_meters(pipeline, now_us, stale_us, snapshot)) < 0 ||
         (r = add_observed(pipeline, now_us, stale_us, snapshot)) < 0 ||
         (r = add_gpus(pipeline, now_us, stale_us, snapshot, &gpus)) < 0 ||

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "model/price.h"
+
 /* Joules that no workload owns, by name. */
 enum unowned { UNOWNED_IDLE, UNOWNED_SYSTEM, UNOWNED_UNATTRIBUTED, UNOWNED_GAP, UNOWNED_COUNT };
 
@@ -23,10 +25,11 @@ enum method {
 /* A confidence of 1: determined by data. 0 is the time share and nothing more. */
 enum { CONFIDENCE_ONE = 1000000 };
 
-/* Energy of one workload at one meter. */
+/* Energy of one workload at one meter, and what it emitted and cost. */
 struct account {
     uint64_t energy_uj[TIER_COUNT][METHOD_COUNT];
     uint64_t known_uj; /* all of it, each joule times the confidence that it was booked with */
+    struct bill bill;
 };
 
 static inline uint64_t account_total_uj(const struct account *account)

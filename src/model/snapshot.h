@@ -13,6 +13,7 @@
 #include "model/account.h"
 #include "model/gauge.h"
 #include "model/meter.h"
+#include "model/price.h"
 #include "model/usage.h"
 #include "model/workload.h"
 
@@ -27,6 +28,8 @@ struct snapshot_meter {
     uint64_t energy_uj;  /* settled, and shown with its owner */
     uint64_t pending_uj;
     uint64_t unowned_uj[UNOWNED_COUNT];
+    struct bill bill; /* of energy_uj */
+    struct bill unowned_bill[UNOWNED_COUNT];
     int64_t imbalance_uj;
     uint64_t resets;
 };
@@ -160,6 +163,7 @@ struct snapshot {
     const struct snapshot_container *detected; /* each container once */
     size_t detected_count;
     uint64_t processes_dropped, workloads_dropped;
+    struct price price; /* the latest; what it does not know was never billed */
     const struct snapshot_info *infos;
     size_t info_count;
     const struct snapshot_allocation *allocations;

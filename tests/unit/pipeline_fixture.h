@@ -29,6 +29,9 @@ static struct pipeline_options default_options(void)
         .max_processes = 4096,
         .max_workloads = 16384,
         .retention_us = 300 * SECOND,
+        .price = {.factor = {.known = true, .ug_per_kwh = 473007000},
+                  .cost = {.known = true, .micro_per_kwh = 250000, .currency = "EUR"},
+                  .pue_millionths = 1200000},
         .find_owner = own_by_cgroup,
     };
 }
@@ -135,13 +138,20 @@ static struct snapshot *books(const struct pipeline *pipeline)
     for (uint32_t m = 0; m < snapshot->meter_count; m++) {
         const struct snapshot_meter *meter = &snapshot->meters[m];
         uint64_t unowned = 0, workloads = 0;
+        struct bill bill = meter->bill, imbalance = ledger_bill_imbalance(&pipeline->ledger, m);
 
-        for (int i = 0; i < UNOWNED_COUNT; i++)
+        for (int i = 0; i < UNOWNED_COUNT; i++) {
             unowned += meter->unowned_uj[i];
+            bill_subtract(&bill, &meter->unowned_bill[i]);
+        }
         for (size_t i = 0; i < snapshot->workload_count; i++)
-            if (snapshot->workloads[i].meter == m)
+            if (snapshot->workloads[i].meter == m) {
                 workloads += account_total_uj(&snapshot->workloads[i].account);
+                bill_subtract(&bill, &snapshot->workloads[i].account.bill);
+            }
         assert_int_equal(meter->imbalance_uj, 0);
+        assert_true(bill.emission == 0 && bill.cost == 0);
+        assert_true(imbalance.emission == 0 && imbalance.cost == 0);
         assert_int_equal(meter->energy_uj, unowned + workloads);
     }
     return snapshot;

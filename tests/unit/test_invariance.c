@@ -15,16 +15,16 @@ static const struct load FLOATS = {320, {0.95, 0.6, 0.2, 0, 0.1, 0, 0.85, 0}};
 enum { PIDS_MAX = 16 };
 
 /* What each process paid, by its pid. */
-struct bill {
+struct shares {
     uint32_t pids[PIDS_MAX];
     uint64_t active_uj[PIDS_MAX], idle_uj[PIDS_MAX];
     size_t count;
 };
 
 /* Settles, and reads the books; that they balance is checked by whoever opens them. */
-static struct bill close_pipeline(struct pipeline *pipeline)
+static struct shares close_pipeline(struct pipeline *pipeline)
 {
-    struct bill bill = {0};
+    struct shares bill = {0};
     struct snapshot *snapshot;
 
     assert_int_equal(pipeline_finish(pipeline), 0);
@@ -40,7 +40,7 @@ static struct bill close_pipeline(struct pipeline *pipeline)
     return bill;
 }
 
-static size_t find_pid(const struct bill *bill, uint32_t pid)
+static size_t find_pid(const struct shares *bill, uint32_t pid)
 {
     for (size_t i = 0; i < bill->count; i++)
         if (bill->pids[i] == pid)
@@ -49,12 +49,12 @@ static size_t find_pid(const struct bill *bill, uint32_t pid)
     return SIZE_MAX;
 }
 
-static uint64_t active_uj(const struct bill *bill, uint32_t pid)
+static uint64_t active_uj(const struct shares *bill, uint32_t pid)
 {
     return bill->active_uj[find_pid(bill, pid)];
 }
 
-static double share(const struct bill *bill, uint32_t pid)
+static double share(const struct shares *bill, uint32_t pid)
 {
     double total = 0;
 
@@ -64,14 +64,14 @@ static double share(const struct bill *bill, uint32_t pid)
 }
 
 /* Pays with `pid`: what its half paid is its own. */
-static void join(struct bill *bill, uint32_t half, uint32_t pid)
+static void join(struct shares *bill, uint32_t half, uint32_t pid)
 {
     bill->active_uj[find_pid(bill, pid)] += active_uj(bill, half);
     bill->active_uj[find_pid(bill, half)] = 0;
 }
 
 /* Half of what another paid, as a part of all. Every pid of `a` is in `b`. */
-static double distance(const struct bill *a, const struct bill *b)
+static double distance(const struct shares *a, const struct shares *b)
 {
     double sum = 0;
 
@@ -80,7 +80,7 @@ static double distance(const struct bill *a, const struct bill *b)
     return sum;
 }
 
-static void assert_swapped(const struct bill *bill, const struct bill *swapped, uint32_t one,
+static void assert_swapped(const struct shares *bill, const struct shares *swapped, uint32_t one,
                            uint32_t other)
 {
     assert_int_equal(bill->count, swapped->count);
@@ -97,7 +97,7 @@ static void assert_swapped(const struct bill *bill, const struct bill *swapped, 
  * Four minutes of three processes that pause and work in changing company. With `halves`, the first
  * is two processes, 11 and 19.
  */
-static struct bill simulate(struct pipeline_options options, const uint32_t pids[4], bool halves)
+static struct shares simulate(struct pipeline_options options, const uint32_t pids[4], bool halves)
 {
     struct simulation simulation = {
         .gpu = {.idle_watts = 100,
@@ -141,7 +141,8 @@ static struct sample as_it_is(struct batch *batch, struct sample sample, const u
     return sample;
 }
 
-static struct bill replay(struct pipeline_options options, rewrite *change, const uint32_t pids[2])
+static struct shares replay(struct pipeline_options options, rewrite *change,
+                            const uint32_t pids[2])
 {
     struct trace_reader *reader;
     struct pipeline *pipeline;
@@ -231,8 +232,8 @@ static struct sample add_idler(struct batch *batch, struct sample sample, const 
 
 static void swapped_pids_swap_what_is_paid(void **state)
 {
-    struct bill bill = simulate(intensity_options(), PIDS(11, 12, 13), false);
-    struct bill swapped = simulate(intensity_options(), PIDS(12, 11, 13), false);
+    struct shares bill = simulate(intensity_options(), PIDS(11, 12, 13), false);
+    struct shares swapped = simulate(intensity_options(), PIDS(12, 11, 13), false);
 
     (void)state;
     assert_swapped(&bill, &swapped, 11, 12);
@@ -240,8 +241,8 @@ static void swapped_pids_swap_what_is_paid(void **state)
 
 static void swapped_pids_of_a_recording_swap_what_is_paid(void **state)
 {
-    struct bill bill = replay(intensity_options(), as_it_is, NULL);
-    struct bill swapped = replay(intensity_options(), swap, (const uint32_t[]){541, 544});
+    struct shares bill = replay(intensity_options(), as_it_is, NULL);
+    struct shares swapped = replay(intensity_options(), swap, (const uint32_t[]){541, 544});
 
     (void)state;
     assert_true(active_uj(&bill, 541) != active_uj(&bill, 544));
@@ -250,8 +251,8 @@ static void swapped_pids_of_a_recording_swap_what_is_paid(void **state)
 
 static void a_process_split_in_two_pays_the_same(void **state)
 {
-    struct bill bill = simulate(intensity_options(), PIDS(11, 12, 13), false);
-    struct bill halves = simulate(intensity_options(), PIDS(11, 12, 13), true);
+    struct shares bill = simulate(intensity_options(), PIDS(11, 12, 13), false);
+    struct shares halves = simulate(intensity_options(), PIDS(11, 12, 13), true);
 
     (void)state;
     assert_true(share(&halves, 19) > 0.1 && share(&halves, 11) > 0.1);
@@ -261,8 +262,8 @@ static void a_process_split_in_two_pays_the_same(void **state)
 
 static void a_process_split_in_two_in_a_recording_pays_the_same(void **state)
 {
-    struct bill bill = replay(intensity_options(), as_it_is, NULL);
-    struct bill halves = replay(intensity_options(), halve, (const uint32_t[]){541, 999});
+    struct shares bill = replay(intensity_options(), as_it_is, NULL);
+    struct shares halves = replay(intensity_options(), halve, (const uint32_t[]){541, 999});
 
     (void)state;
     assert_true(share(&halves, 999) > 0.1 && share(&halves, 541) > 0.1);
@@ -272,8 +273,8 @@ static void a_process_split_in_two_in_a_recording_pays_the_same(void **state)
 
 static void who_does_nothing_pays_nothing_active(void **state)
 {
-    struct bill bill = simulate(intensity_options(), PIDS(11, 12, 13), false);
-    struct bill with_idler = simulate(intensity_options(), PIDS(11, 12, 13, 14), false);
+    struct shares bill = simulate(intensity_options(), PIDS(11, 12, 13), false);
+    struct shares with_idler = simulate(intensity_options(), PIDS(11, 12, 13, 14), false);
 
     (void)state;
     assert_int_equal(active_uj(&with_idler, 14), 0);
@@ -282,8 +283,8 @@ static void who_does_nothing_pays_nothing_active(void **state)
 
 static void who_does_nothing_in_a_recording_pays_nothing_active(void **state)
 {
-    struct bill bill = replay(intensity_options(), as_it_is, NULL);
-    struct bill with_idler = replay(intensity_options(), add_idler, (const uint32_t[]){0, 999});
+    struct shares bill = replay(intensity_options(), as_it_is, NULL);
+    struct shares with_idler = replay(intensity_options(), add_idler, (const uint32_t[]){0, 999});
 
     (void)state;
     assert_int_equal(active_uj(&bill, 546), 0); /* it was there, too */
@@ -294,7 +295,7 @@ static void who_does_nothing_in_a_recording_pays_nothing_active(void **state)
 static void windows_of_two_seconds_give_the_same_as_those_of_one(void **state)
 {
     struct pipeline_options joined = intensity_options();
-    struct bill bill, long_bill;
+    struct shares bill, long_bill;
 
     (void)state;
     joined.gpu.interval_us = 2 * SECOND;
@@ -309,7 +310,7 @@ static void windows_of_two_seconds_give_the_same_as_those_of_one(void **state)
 static void the_time_share_is_as_it_was(void **state)
 {
     struct pipeline_options options = default_options();
-    struct bill bill;
+    struct shares bill;
 
     (void)state;
     options.gpu.patience_us = 60 * SECOND; /* is of no concern to it */
