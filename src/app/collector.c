@@ -16,6 +16,7 @@
 #include "app/cgroup_verdict.h"
 #include "app/channel.h"
 #include "app/collectors.h"
+#include "app/price_config.h"
 #include "app/runtime_log.h"
 #include "app/self.h"
 #include "app/source_set.h"
@@ -614,7 +615,9 @@ int collector_open(const struct collector_options *options, struct collector **r
     bodies_init(&collector->bodies, &exposition);
     find_node_name(collector);
     attached_set_init(&collector->attached, options->host);
-    r = open_loop(collector, err); /* it blocks signals, before any thread starts */
+    r = price_config_read(options->options, &pipeline_options.price, err);
+    if (r == 0)
+        r = open_loop(collector, err); /* it blocks signals, before any thread starts */
     if (r == 0 && !options->options->replay_path)
         r = open_identity(collector, err);
     if (r == 0 && !options->options->replay_path && options->options->process_events &&

@@ -11,6 +11,7 @@
 #include "app/suggest.h"
 #include "core/macros.h"
 #include "core/parse.h"
+#include "model/price.h"
 
 /* More than a command line (ARG_MAX) and a config file can hold together. */
 enum { STRINGS_CAP_BYTES = 8 << 20 };
@@ -309,9 +310,36 @@ const struct options_flag options_flags[] = {
     {.names = {"pue"},
      .placeholder = "RATIO",
      .fallback = "1",
-     .help = "energy of the site per energy of its machines, shown beside the meters",
+     .help = "energy of the site per energy of its machines; emissions and cost are with it",
      .group = OPTIONS_METRICS,
      DECIMAL(pue_millionths, 1, 10)},
+    {.names = {"emissions-enabled"},
+     .fallback = "true",
+     .help = "show the CO2 that workloads emit",
+     .group = OPTIONS_METRICS,
+     SWITCH(emissions_enabled)},
+    {.names = {"emissions.factor"},
+     .placeholder = "GRAMS",
+     .help = "grams of CO2 equivalent per kWh; by default the world's average",
+     .group = OPTIONS_METRICS,
+     DECIMAL(emissions_factor_ug, 0, PRICE_FACTOR_MAX_G)},
+    {.names = {"emissions.zone"},
+     .placeholder = "ZONE",
+     .help = "where the electricity is from, as it is shown with --emissions.factor",
+     .group = OPTIONS_METRICS,
+     TEXT(emissions_zone, 63)},
+    {.names = {"cost.price"},
+     .placeholder = "PRICE",
+     .help = "what a kWh costs; by default no cost is shown",
+     .group = OPTIONS_METRICS,
+     DECIMAL(cost_price_micro, 0, PRICE_COST_MAX)},
+    {.names = {"cost.currency"},
+     .placeholder = "CODE",
+     .help = "in which currency, for example EUR",
+     .group = OPTIONS_METRICS,
+     .set = setter_currency,
+     AT(cost_currency),
+     .max = 3},
     {.names = {"compat"},
      .placeholder = "NAME",
      .help = "also use another exporter's names where the meaning is the same: my-gpu-exporter",
@@ -478,6 +506,11 @@ int options_check(const struct options *options, struct error *err)
         return error_set(err, -EINVAL,
                          "--model.idle-watts is more than --model.full-watts: a busy "
                          "machine draws more than one that does nothing");
+    if (options_is_given(options, "cost.price") != options_is_given(options, "cost.currency"))
+        return error_set(err, -EINVAL,
+                         "--cost.%s is missing: give both of --cost.price and --cost.currency, or "
+                         "neither",
+                         options_is_given(options, "cost.price") ? "currency" : "price");
     return 0;
 }
 

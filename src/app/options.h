@@ -53,6 +53,11 @@ struct options {
     bool compat_my_gpu_exporter;
     enum expose expose;
     uint64_t pue_millionths; /* what the site uses for each joule of its machines, at least 1 */
+    bool emissions_enabled;
+    uint64_t emissions_factor_ug; /* per kWh, if given */
+    const char *emissions_zone;   /* NULL: not given */
+    uint64_t cost_price_micro;    /* per kWh, if given; then the currency is, too */
+    const char *cost_currency;
     bool kubernetes_enabled, kubernetes_api, process_events;
     const char *kubernetes_service_account_dir;
     /* Where runtimes listen; NULL: looked for where they usually do, "": not asked. */

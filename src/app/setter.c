@@ -283,3 +283,16 @@ int setter_compat(struct options *options, const struct options_flag *flag,
     options->compat_my_gpu_exporter = true;
     return 0;
 }
+
+int setter_currency(struct options *options, const struct options_flag *flag,
+                    const struct options_value *value, struct error *err)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+    if (strlen(value->text) != 3 || strspn(value->text, letters) != 3)
+        return error_set(err, -EINVAL,
+                         "%s: " VALUE " is not the code of a currency; use three capital letters, "
+                         "for example EUR",
+                         value->where, value->text);
+    return setter_text(options, flag, value, err);
+}

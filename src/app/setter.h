@@ -28,6 +28,7 @@ options_setter setter_listen_address;
 options_setter setter_metric_prefix;
 options_setter setter_metrics_path;
 options_setter setter_compat;
+options_setter setter_currency;
 
 /* What the setter of that kind allows, for people. */
 options_describer setter_describe_durations;

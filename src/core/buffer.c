@@ -91,16 +91,30 @@ void buffer_i64(struct buffer *buffer, int64_t value)
     buffer_u64(buffer, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-void buffer_fixed(struct buffer *buffer, int64_t value, unsigned digits)
+static uint64_t power_of_ten(unsigned digits)
 {
-    uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value, scale = 1, fraction;
+    uint64_t power = 1;
 
     for (unsigned i = 0; i < digits; i++)
-        scale *= 10;
+        power *= 10;
+    return power;
+}
+
+void buffer_fixed(struct buffer *buffer, int64_t value, unsigned digits)
+{
+    uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    uint64_t scale = power_of_ten(digits);
+
     if (value < 0)
         buffer_char(buffer, '-');
-    buffer_u64(buffer, magnitude / scale);
-    fraction = magnitude % scale;
+    buffer_decimal(buffer, magnitude / scale, magnitude % scale, digits);
+}
+
+void buffer_decimal(struct buffer *buffer, uint64_t whole, uint64_t fraction, unsigned digits)
+{
+    uint64_t scale = power_of_ten(digits);
+
+    buffer_u64(buffer, whole);
     if (fraction == 0)
         return;
     buffer_char(buffer, '.');

@@ -34,3 +34,5 @@ void buffer_i64(struct buffer *buffer, int64_t value);
 
 /* value / 10^digits as an exact decimal, without trailing zeros: (1500000, 6) is "1.5". */
 void buffer_fixed(struct buffer *buffer, int64_t value, unsigned digits);
+/* whole + fraction / 10^digits, likewise. The fraction is less than 1. */
+void buffer_decimal(struct buffer *buffer, uint64_t whole, uint64_t fraction, unsigned digits);

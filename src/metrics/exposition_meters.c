@@ -1,7 +1,7 @@
 /* Meters, and what nobody owns of them. */
 #include "metrics/exposition_parts.h"
 
-static const char *const unowned_words[UNOWNED_COUNT] = {"idle", "system", "unattributed", "gap"};
+const char *const exposition_owner_words[UNOWNED_COUNT] = {"idle", "system", "unattributed", "gap"};
 
 void exposition_meter_labels(struct text *text, const struct snapshot_meter *meter)
 {
@@ -63,7 +63,7 @@ void exposition_meters(struct text *text, const struct snapshot *snapshot)
         for (int owner = 0; owner < UNOWNED_COUNT; owner++) {
             text_sample(text);
             exposition_meter_labels(text, &rows[i]);
-            text_label(text, "owner", unowned_words[owner]);
+            text_label(text, "owner", exposition_owner_words[owner]);
             text_value(text, (int64_t)rows[i].unowned_uj[owner], MICRO);
         }
 }

@@ -4,9 +4,14 @@
 #include "metrics/exposition.h"
 
 /* Decimal places between what the model counts in and the base unit. */
-enum { MICRO = 6, MILLI = 3, PERCENT = 2, WHOLE = 0 };
+enum { NANO = 9, MICRO = 6, MILLI = 3, PERCENT = 2, WHOLE = 0 };
+
+extern const char *const exposition_owner_words[UNOWNED_COUNT];
 
 void exposition_meter_labels(struct text *text, const struct snapshot_meter *meter);
+
+/* A part of a bill, in grams or in the currency, rounded to billionths. */
+void exposition_bill_value(struct text *text, unsigned __int128 value);
 
 /* Is this kind shown with --expose? */
 bool exposition_shows(enum expose expose, enum workload_kind kind);
@@ -16,6 +21,7 @@ void exposition_workload_labels(struct text *text, enum workload_kind kind, cons
 void exposition_processes(struct text *text, const struct snapshot *snapshot,
                           const struct exposition_options *options);
 void exposition_meters(struct text *text, const struct snapshot *snapshot);
+void exposition_bills(struct text *text, const struct snapshot *snapshot);
 void exposition_workloads(struct text *text, const struct snapshot *snapshot, enum expose expose);
 void exposition_usage(struct text *text, const struct snapshot *snapshot, enum expose expose);
 void exposition_gpus(struct text *text, const struct snapshot *snapshot);

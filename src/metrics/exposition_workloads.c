@@ -104,6 +104,25 @@ static void workload_confidence(const struct rows *rows, const struct snapshot_w
                MICRO);
 }
 
+static void workload_emissions(const struct rows *rows, const struct snapshot_workload *workload)
+{
+    if (!rows->snapshot->price.factor.known)
+        return;
+    begin_row(rows, workload);
+    exposition_bill_value(rows->text, workload->account.bill.emission);
+}
+
+static void workload_cost(const struct rows *rows, const struct snapshot_workload *workload)
+{
+    const struct price_cost *cost = &rows->snapshot->price.cost;
+
+    if (!cost->known)
+        return;
+    begin_row(rows, workload);
+    text_label(rows->text, "currency", cost->currency);
+    exposition_bill_value(rows->text, workload->account.bill.cost);
+}
+
 static void workload_books(struct text *text, const struct snapshot *snapshot, enum expose expose)
 {
     static const struct {
@@ -113,6 +132,8 @@ static void workload_books(struct text *text, const struct snapshot *snapshot, e
         {METRIC_WORKLOAD_ENERGY, workload_energy},
         {METRIC_WORKLOAD_POWER, workload_power},
         {METRIC_WORKLOAD_CONFIDENCE, workload_confidence},
+        {METRIC_WORKLOAD_EMISSIONS, workload_emissions},
+        {METRIC_WORKLOAD_COST, workload_cost},
     };
     _cleanup_free_ struct text_labels *labels =
         calloc(MAX(snapshot->workload_count, (size_t)1), sizeof(*labels));

@@ -56,6 +56,20 @@ const struct metric_name metric_names[METRIC_COUNT] = {
         {METRIC_PREFIX_OWN, "unowned_energy_joules", METRIC_COUNTER, "joules",
          "Energy that no workload owns: idle, system, unattributed (used, but by whom is "
          "unknown) or gap (nobody watched)."},
+    [METRIC_EMISSION_FACTOR] =
+        {METRIC_PREFIX_OWN, "emission_factor_grams_per_kwh", METRIC_GAUGE, NULL,
+         "CO2 equivalent per kWh that energy is billed with now, and who says so."},
+    [METRIC_METER_EMISSIONS] =
+        {METRIC_PREFIX_OWN, "meter_emissions_grams", METRIC_COUNTER, "grams",
+         "CO2 equivalent of a meter's settled energy, with PUE, each window by the factor of its "
+         "time."},
+    [METRIC_UNOWNED_EMISSIONS] = {METRIC_PREFIX_OWN, "unowned_emissions_grams", METRIC_COUNTER,
+                                  "grams", "CO2 equivalent of energy that no workload owns."},
+    [METRIC_METER_COST] =
+        {METRIC_PREFIX_OWN, "meter_cost", METRIC_COUNTER, NULL,
+         "What a meter's settled energy cost, with PUE, in the currency of the label."},
+    [METRIC_UNOWNED_COST] = {METRIC_PREFIX_OWN, "unowned_cost", METRIC_COUNTER, NULL,
+                             "What energy that no workload owns cost."},
     [METRIC_WORKLOAD_ENERGY] =
         {METRIC_PREFIX_OWN, "workload_energy_joules", METRIC_COUNTER, "joules",
          "Energy of a workload at a meter. tier: active, or its share of the idle level; "
@@ -65,6 +79,13 @@ const struct metric_name metric_names[METRIC_COUNT] = {
     [METRIC_WORKLOAD_CONFIDENCE] =
         {METRIC_PREFIX_OWN, "workload_energy_confidence_ratio", METRIC_GAUGE, "ratio",
          "How far the workload's energy is determined by data: 0 by time share only, 1 fully."},
+    [METRIC_WORKLOAD_EMISSIONS] =
+        {METRIC_PREFIX_OWN, "workload_emissions_grams", METRIC_COUNTER, "grams",
+         "CO2 equivalent of a workload's energy at a meter, with PUE, each window by the factor of "
+         "its time."},
+    [METRIC_WORKLOAD_COST] =
+        {METRIC_PREFIX_OWN, "workload_cost", METRIC_COUNTER, NULL,
+         "What a workload's energy at a meter cost, with PUE, in the currency of the label."},
     [METRIC_WORKLOAD_INFO] =
         {METRIC_PREFIX_OWN, "workload_info", METRIC_GAUGE, NULL,
          "What is known of a workload; always 1. `unverified` names the labels that the workload "
@@ -225,8 +246,8 @@ const struct metric_name metric_names[METRIC_COUNT] = {
          "of its own. Above 0: run it in the host's."},
     [METRIC_PUE] =
         {METRIC_PREFIX_OWN, "pue_ratio", METRIC_GAUGE, "ratio",
-         "What the site uses for each joule of its machines (--pue). Meters and books are "
-         "without it."},
+         "What the site uses for each joule of its machines (--pue). Joules are without it, "
+         "emissions and cost with it."},
     [METRIC_REPLAY_ACTIVE] =
         {METRIC_PREFIX_OWN, "replay_active", METRIC_GAUGE, NULL,
          "1 if a recorded trace is played and nothing of this node is measured."},

@@ -151,6 +151,13 @@ void text_value(struct text *text, int64_t value, unsigned digits)
     buffer_char(text->out, '\n');
 }
 
+void text_decimal(struct text *text, uint64_t whole, uint64_t fraction, unsigned digits)
+{
+    buffer_str(text->out, text->has_labels ? "} " : " ");
+    buffer_decimal(text->out, whole, fraction, digits);
+    buffer_char(text->out, '\n');
+}
+
 void text_end(struct text *text)
 {
     if (text->format == TEXT_OPENMETRICS)

@@ -52,4 +52,6 @@ void text_repeat_labels(struct text *text, struct text_labels labels);
 
 /* value / 10^digits, and the end of the sample. */
 void text_value(struct text *text, int64_t value, unsigned digits);
+/* whole + fraction / 10^digits, likewise. */
+void text_decimal(struct text *text, uint64_t whole, uint64_t fraction, unsigned digits);
 void text_end(struct text *text);

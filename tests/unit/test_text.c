@@ -238,7 +238,7 @@ static void every_metric_has_a_well_formed_name_without_total(void **state)
 static void the_unit_is_the_last_word_of_the_name(void **state)
 {
     static const char *const units[] = {"joules", "watts",   "seconds", "bytes",
-                                        "ratio",  "celsius", "hertz"};
+                                        "ratio",  "celsius", "hertz",   "grams"};
 
     (void)state;
     for (int metric = 0; metric < METRIC_COUNT; metric++) {
