@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import unittest
+from decimal import Decimal
 
 import exposition
 
@@ -28,6 +29,7 @@ METER_ENERGY = "wattribute_meter_energy_joules_total"
 HARDWARE_ENERGY = "wattribute_meter_hardware_energy_joules_total"
 UNOWNED_ENERGY = "wattribute_unowned_energy_joules_total"
 WORKLOAD_ENERGY = "wattribute_workload_energy_joules_total"
+WORLD_FACTOR = Decimal("473.007")  # grams per kWh, if nothing else is said
 PROCESS_ENERGY = "my_gpu_process_energy_joules_total"
 
 POLL_S = 0.02
@@ -380,6 +382,16 @@ class TestCase(unittest.TestCase):
                              page.sum(WORKLOAD_ENERGY, meter_id=meter) +
                              page.sum(UNOWNED_ENERGY, meter_id=meter), meter)
             self.assertEqual(0, page.value("wattribute_ledger_imbalance_joules", meter_id=meter))
+            self.assert_grams_balanced(page, meter)
+
+    def assert_grams_balanced(self, page, meter):
+        """Each row is rounded to a nanogram."""
+        rows = [value for kind in ("workload", "unowned")
+                for _, value in page.values(f"wattribute_{kind}_emissions_grams_total", meter_id=meter)]
+        grams = page.value("wattribute_meter_emissions_grams_total", meter_id=meter)
+        self.assertLessEqual(abs(grams - sum(rows)), (len(rows) + 1) * Decimal("0.5e-9"), meter)
+        self.assertLessEqual(abs(page.value(METER_ENERGY, meter_id=meter) * WORLD_FACTOR / 3600000 - grams),
+                             Decimal("0.5e-9"), meter)
 
     def assert_processes_sum_to_workloads(self, page):
         """As long as no process was forgotten. Those of the system have no workload."""

@@ -74,6 +74,10 @@ class Refusals(TestCase):
                             ("--pue=0.99", ["0.99", "1 to 10"]),
                             ("--pue=1,2", ["1,2", "1 to 10", "1.25"]),
                             ("--pue=1.2345678", ["1.2345678", "six digits"]),
+                            ("--emissions.factor=5001", ["5001", "0 to 5000"]),
+                            ("--emissions.zone=Atlantis", ["Atlantis", "--emissions.factor"]),
+                            ("--cost.currency=euro", ["euro", "three capital letters"]),
+                            ("--cost.price=0.3", ["--cost.currency", "both"]),
                             ("--listen-address=localhost", ["localhost", "HOST:PORT"]),
                             ("--listen-address=:70000", ["70000", "0 to 65535"]),
                             ("--listen-address=unix:relative", ["unix:relative", "absolute"])):

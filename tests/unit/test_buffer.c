@@ -66,6 +66,21 @@ static void decimals_are_exact_and_have_no_trailing_zeros(void **state)
     }
 }
 
+static void a_decimal_may_be_more_than_a_number_of_its_last_digits(void **state)
+{
+    struct buffer buffer;
+
+    (void)state;
+    buffer_init(&buffer, CAP_BYTES);
+    buffer_decimal(&buffer, UINT64_MAX, 999999999, 9);
+    buffer_char(&buffer, ' ');
+    buffer_decimal(&buffer, 7, 20, 9);
+    buffer_char(&buffer, ' ');
+    buffer_decimal(&buffer, 0, 0, 9);
+    assert_holds(&buffer, "18446744073709551615.999999999 7.00000002 0");
+    buffer_done(&buffer);
+}
+
 static void whole_numbers_are_written_to_their_limits(void **state)
 {
     struct buffer buffer;
@@ -185,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decimals_are_exact_and_have_no_trailing_zeros),
+        cmocka_unit_test(a_decimal_may_be_more_than_a_number_of_its_last_digits),
         cmocka_unit_test(whole_numbers_are_written_to_their_limits),
         cmocka_unit_test(bytes_of_any_value_are_appended_in_order),
         cmocka_unit_test(bytes_are_repeated_from_anywhere),

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "app/price_config.h"
+#include "core/macros.h"
 
 static int read_price(const char *const *flags, struct price *ret_price)
 {
@@ -76,6 +77,21 @@ static void emissions_can_be_switched_off(void **state)
     assert_false(price.factor.known);
 }
 
+static void a_currency_has_three_capital_letters(void **state)
+{
+    static const char *const wrong[] = {"", "EU", "eur", "EURO", "E R", "\xe2\x82\xac"};
+    struct options options;
+    struct error err = {""};
+
+    (void)state;
+    assert_int_equal(options_init(&options, &err), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+        assert_int_equal(options_set(&options, options_find(span_of("cost.currency")), wrong[i],
+                                     OPTIONS_COMMAND_LINE, "--cost.currency", &err),
+                         -EINVAL);
+    options_done(&options);
+}
+
 static void what_is_half_told_is_refused(void **state)
 {
     struct price price;
@@ -93,6 +109,7 @@ int main(void)
         cmocka_unit_test(flags_give_the_price_of_the_site),
         cmocka_unit_test(a_factor_of_zero_is_believed_if_it_is_given),
         cmocka_unit_test(emissions_can_be_switched_off),
+        cmocka_unit_test(a_currency_has_three_capital_letters),
         cmocka_unit_test(what_is_half_told_is_refused),
     };
 
