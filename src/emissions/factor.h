@@ -1,0 +1,66 @@
+/*
+ * Emission factor: what a kilowatt hour emits, and what kind of figure that is. Factors of another
+ * provider, zone, signal or basis are not comparable, so these are labels and never lost.
+ *
+ * Milligrams of CO2 equivalent per kWh, as integers: rounded once, half up, where the figure comes
+ * in, and exact from there on.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "core/span.h"
+
+enum {
+    FACTOR_ZONE_BYTES = 32,
+    FACTOR_MAX_MG = 5000000,     /* per kWh: no grid emits more */
+    FACTOR_UNUSUAL_MG = 1500000, /* above it somebody should be told; a few islands are close */
+};
+
+enum factor_signal {
+    FACTOR_AVERAGE,  /* of all that is generated: for footprints */
+    FACTOR_MARGINAL, /* of the plant that the next kWh comes from: for when and where to run */
+};
+
+enum factor_basis {
+    FACTOR_LIFECYCLE, /* building plants and getting the fuel included */
+    FACTOR_DIRECT,    /* what burning the fuel emits */
+};
+
+struct emission_factor {
+    const char *provider; /* a literal */
+    char zone[FACTOR_ZONE_BYTES];
+    enum factor_signal signal;
+    enum factor_basis basis;
+    uint64_t mg_per_kwh;
+    uint64_t time_us; /* what the value is for, since the epoch; 0: a table's, which does not age */
+    bool is_estimated; /* or forecast: the provider may correct it */
+};
+
+/* The values of labels and flags: "average", "marginal"; "lifecycle", "direct". -EINVAL. */
+const char *factor_signal_word(enum factor_signal signal);
+const char *factor_basis_word(enum factor_basis basis);
+int factor_parse_signal(struct span word, enum factor_signal *ret_signal);
+int factor_parse_basis(struct span word, enum factor_basis *ret_basis);
+
+bool factor_is_plausible(const struct emission_factor *factor);
+
+/* A name of a zone as every provider has them: 1 to 31 of A-Z a-z 0-9 and -_. */
+bool factor_is_zone(const char *text);
+
+/* From grams per kWh and from pounds per MWh. What was a decimal of up to nine digits behind the
+ * point is taken as that decimal. 0 or -ERANGE: negative, or more than FACTOR_MAX_MG. */
+int factor_from_grams(double grams_per_kwh, uint64_t *ret_mg);
+int factor_from_pounds(double pounds_per_mwh, uint64_t *ret_mg);
+
+/* "473.007", grams per kWh, at most six digits behind the point. 0, -EINVAL or -ERANGE. */
+int factor_parse_grams(struct span text, uint64_t *ret_mg);
+
+/* The world's average (Ember and Energy Institute by OWID, 2024, lifecycle). */
+struct emission_factor factor_world(void);
+
+/* A figure that the site knows of itself, and must say what kind it is. 0, -EINVAL or -ERANGE. */
+int factor_of_site(struct span grams, const char *zone, enum factor_signal signal,
+                   enum factor_basis basis, struct emission_factor *ret_factor, struct error *err);

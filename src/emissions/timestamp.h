@@ -1,0 +1,20 @@
+/* Time stamps of the services that publish emission factors, without the C library's calendar: that
+ * one knows locales and time zones, which these texts do not have. Pure. */
+#pragma once
+
+#include <stdint.h>
+
+#include "core/span.h"
+
+/*
+ * RFC 3339 with an offset or "Z", and the form of ISO 8601 without seconds: "2026-01-15T09:30Z".
+ * Nothing else: no date alone, no local time, no small letters, no leap second. Digits behind the
+ * sixth of a fraction are cut. 0, -EINVAL, or -ERANGE: before 1970.
+ */
+int timestamp_parse(struct span text, uint64_t *ret_us);
+
+struct civil_minute {
+    unsigned year, month, day, hour, minute; /* UTC */
+};
+
+struct civil_minute timestamp_minute(uint64_t t_us);
