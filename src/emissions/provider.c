@@ -1,0 +1,50 @@
+#include "emissions/provider.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/macros.h"
+
+/* Clocks differ, and a half hour is published before it begins. One that lies further ahead would
+ * never get old. */
+static const uint64_t AHEAD_MAX_US = 3600 * USEC_PER_SEC;
+
+static const struct provider *const providers[] = {
+    &electricity_maps_provider,    &entsoe_provider,   &rte_provider,
+    &uk_carbon_intensity_provider, &watttime_provider,
+};
+
+const struct provider *provider_at(size_t index)
+{
+    return index < ARRAY_SIZE(providers) ? providers[index] : NULL;
+}
+
+const struct provider *provider_find(struct span name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(providers); i++)
+        if (span_equals(name, providers[i]->name))
+            return providers[i];
+    return NULL;
+}
+
+int provider_parse(const struct provider *provider, struct span body,
+                   const struct provider_question *question, struct emission_factor *ret_factor,
+                   struct error *err)
+{
+    struct emission_factor factor = {.provider = provider->name};
+    int r;
+
+    if (!factor_is_zone(question->zone))
+        return error_set(err, -EINVAL, "%s: '%.40s' is no zone", provider->name, question->zone);
+    memcpy(factor.zone, question->zone, strlen(question->zone) + 1);
+    r = provider->parse(body, question, &factor, err);
+    if (r < 0)
+        return r;
+    if (!factor_is_plausible(&factor))
+        return error_set(err, -ERANGE, "%s: more than 5000 g/kWh is no grid's", provider->name);
+    if (factor.time_us > question->now_us + AHEAD_MAX_US)
+        return error_set(err, -ERANGE, "%s: the value is of the future; is the clock right?",
+                         provider->name);
+    *ret_factor = factor;
+    return 0;
+}

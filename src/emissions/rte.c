@@ -1,0 +1,77 @@
+/* RTE eCO2mix: what France without Corsica generates, by the quarter hour; direct emissions,
+ * without imports. The rows of the whole day exist from midnight on, with null for what is to come.
+ */
+#include <errno.h>
+
+#include "emissions/provider.h"
+#include "emissions/reply.h"
+
+#define NAME "rte"
+
+static int write_path(const struct provider_question *question, struct buffer *path,
+                      struct error *err)
+{
+    if (!span_equals(span_of(question->zone), "FR"))
+        return error_set(err, -EINVAL, NAME ": '%.40s' is no zone of it, only FR is",
+                         question->zone);
+    buffer_str(path, "/api/explore/v2.1/catalog/datasets/eco2mix-national-tr/records");
+    reply_ask(path, "select", "taux_co2,date_heure");
+    reply_ask(path, "where", "taux_co2 is not null");
+    reply_ask(path, "order_by", "date_heure desc");
+    reply_ask(path, "limit", "1");
+    reply_ask(path, "timezone", "Europe/Paris");
+    reply_ask(path, "include_links", "false");
+    reply_ask(path, "include_app_metas", "false");
+    return 0;
+}
+
+static int read_newest(const struct json *results, struct emission_factor *factor)
+{
+    int found = -ENODATA;
+
+    for (size_t i = 0; i < json_length(results); i++) {
+        const struct json *row = json_at(results, i);
+        uint64_t mg, time_us;
+        int r = reply_grams(json_get(row, "taux_co2"), &mg);
+
+        if (r == -ENODATA || !reply_time(json_get(row, "date_heure"), &time_us))
+            continue;
+        if (r < 0)
+            return r;
+        if (found == 0 && time_us <= factor->time_us)
+            continue;
+        factor->mg_per_kwh = mg;
+        factor->time_us = time_us;
+        found = 0;
+    }
+    return found;
+}
+
+static int parse(struct span body, const struct provider_question *question,
+                 struct emission_factor *ret_factor, struct error *err)
+{
+    struct json *root;
+    int r = reply_read(body, NAME, &root, err);
+
+    (void)question;
+    if (r < 0)
+        return r;
+    ret_factor->signal = FACTOR_AVERAGE;
+    ret_factor->basis = FACTOR_DIRECT;
+    r = read_newest(json_get(root, "results"), ret_factor);
+    json_free(root);
+    if (r < 0)
+        return error_set(err, r, NAME ": the answer has no %s",
+                         r == -ENODATA ? "value yet" : "value from 0 to 5000 g/kWh");
+    return 0;
+}
+
+const struct provider rte_provider = {
+    .name = NAME,
+    .host = "odre.opendatasoft.com",
+    .refresh_s = 15 * 60,
+    .timeout_s = 10,
+    .body_bytes_max = 1 << 20,
+    .write_path = write_path,
+    .parse = parse,
+};

@@ -1,0 +1,144 @@
+/*
+ * UK Carbon Intensity (NESO): what is consumed in Great Britain, by the half hour; direct
+ * emissions, imports at the foreign grid's factor. A zone is GB, the number of a region (1 to 17),
+ * or the outward part of a postcode (RG10); regions have forecasts only.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/parse.h"
+#include "emissions/provider.h"
+#include "emissions/reply.h"
+
+#define NAME "uk_carbon_intensity"
+
+enum { REGIONS = 17 };
+
+enum area { AREA_NATION, AREA_REGION, AREA_POSTCODE, AREA_NONE };
+
+static enum area tell_area(const char *zone)
+{
+    static const char outward[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    size_t len = strlen(zone);
+    uint64_t region;
+
+    if (strcmp(zone, "GB") == 0)
+        return AREA_NATION;
+    if (parse_u64_max(span_of(zone), REGIONS, &region) == 0)
+        return region > 0 && zone[0] != '0' ? AREA_REGION : AREA_NONE;
+    if (len >= 2 && len <= 4 && zone[0] >= 'A' && strspn(zone, outward) == len)
+        return AREA_POSTCODE;
+    return AREA_NONE;
+}
+
+static int write_path(const struct provider_question *question, struct buffer *path,
+                      struct error *err)
+{
+    static const char *const paths[] = {
+        [AREA_NATION] = "/intensity",
+        [AREA_REGION] = "/regional/regionid/",
+        [AREA_POSTCODE] = "/regional/postcode/",
+    };
+    enum area area = tell_area(question->zone);
+
+    if (area == AREA_NONE)
+        return error_set(err, -EINVAL,
+                         NAME ": '%.40s' is no zone: GB, a region from 1 to 17, or the outward "
+                              "part of a postcode, as RG10",
+                         question->zone);
+    buffer_str(path, paths[area]);
+    if (area != AREA_NATION)
+        buffer_str(path, question->zone);
+    return 0;
+}
+
+/* `actual` is null until the half hour is settled. */
+static int read_intensity(const struct json *intensity, uint64_t *ret_mg, bool *ret_is_forecast)
+{
+    int r = reply_grams(json_get(intensity, "actual"), ret_mg);
+
+    *ret_is_forecast = r == -ENODATA;
+    return r == -ENODATA ? reply_grams(json_get(intensity, "forecast"), ret_mg) : r;
+}
+
+static int read_newest(const struct json *halves, struct emission_factor *factor)
+{
+    int found = -ENODATA;
+
+    for (size_t i = 0; i < json_length(halves); i++) {
+        const struct json *half = json_at(halves, i);
+        uint64_t mg, time_us;
+        bool is_forecast;
+        int r = read_intensity(json_get(half, "intensity"), &mg, &is_forecast);
+
+        if (r == -ENODATA || !reply_time(json_get(half, "from"), &time_us))
+            continue;
+        if (r < 0)
+            return r;
+        if (found == 0 && time_us <= factor->time_us)
+            continue;
+        factor->mg_per_kwh = mg;
+        factor->time_us = time_us;
+        factor->is_estimated = is_forecast;
+        found = 0;
+    }
+    return found;
+}
+
+static bool is_of_zone(const struct json *region, enum area area, const char *zone)
+{
+    const struct json *postcode = json_get(region, "postcode");
+    uint64_t asked = 0;
+    int64_t answered;
+
+    if (area == AREA_POSTCODE)
+        return region && (!postcode || reply_says(postcode, zone));
+    return parse_u64(span_of(zone), &asked) == 0 &&
+           json_int64(json_get(region, "regionid"), &answered) && answered == (int64_t)asked;
+}
+
+static int read_root(const struct json *root, const struct provider_question *question,
+                     struct emission_factor *factor, struct error *err)
+{
+    enum area area = tell_area(question->zone);
+    const struct json *data = json_get(root, "data");
+    int r;
+
+    if (area != AREA_NATION) {
+        if (!is_of_zone(json_at(data, 0), area, question->zone))
+            return error_set(err, -EBADMSG, NAME ": the answer is not of zone %s", question->zone);
+        data = json_get(json_at(data, 0), "data");
+    }
+    r = read_newest(data, factor);
+    if (r == -ENODATA)
+        return error_set(err, r, NAME ": zone %s has no value yet", question->zone);
+    if (r < 0)
+        return error_set(err, r, NAME ": the value is not from 0 to 5000 g/kWh");
+    return 0;
+}
+
+static int parse(struct span body, const struct provider_question *question,
+                 struct emission_factor *ret_factor, struct error *err)
+{
+    struct json *root;
+    int r = reply_read(body, NAME, &root, err);
+
+    if (r < 0)
+        return r;
+    ret_factor->signal = FACTOR_AVERAGE;
+    ret_factor->basis = FACTOR_DIRECT;
+    r = read_root(root, question, ret_factor, err);
+    json_free(root);
+    return r;
+}
+
+const struct provider uk_carbon_intensity_provider = {
+    .name = NAME,
+    .host = "api.carbonintensity.org.uk",
+    .refresh_s = 15 * 60,
+    .timeout_s = 10,
+    .body_bytes_max = 1 << 20,
+    .write_path = write_path,
+    .parse = parse,
+};

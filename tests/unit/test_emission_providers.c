@@ -1,0 +1,399 @@
+/* emissions: what the services are asked, and what they answer in JSON. All answers are invented.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/macros.h"
+#include "emissions/provider.h"
+#include "emissions/reply.h"
+#include "emissions/watttime.h"
+
+#define NOW_US     UINT64_C(1768473600000000) /* 2026-01-15T10:40Z */
+#define AT_0900_US UINT64_C(1768467600000000)
+#define AT_0905_US UINT64_C(1768467900000000)
+#define AT_0915_US UINT64_C(1768468500000000)
+#define AT_0930_US UINT64_C(1768469400000000)
+
+struct answer {
+    const char *body;
+    int r;
+    uint64_t mg, time_us;
+    bool is_estimated;
+};
+
+static struct provider_question ask(const char *zone)
+{
+    return (struct provider_question){.zone = zone, .now_us = NOW_US, .token = "t"};
+}
+
+static void check_answers(const struct provider *provider, const char *zone,
+                          const struct answer *answers, size_t count)
+{
+    struct provider_question question = ask(zone);
+
+    for (size_t i = 0; i < count; i++) {
+        struct emission_factor factor = {.mg_per_kwh = 7};
+        struct error err = {""};
+        int r = provider_parse(provider, span_of(answers[i].body), &question, &factor, &err);
+
+        if (r != answers[i].r || (r < 0) != (err.text[0] != '\0'))
+            fail_msg("%s: %d '%s'", answers[i].body, r, err.text);
+        if (r < 0) {
+            assert_int_equal(factor.mg_per_kwh, 7);
+            continue;
+        }
+        if (factor.mg_per_kwh != answers[i].mg || factor.time_us != answers[i].time_us ||
+            factor.is_estimated != answers[i].is_estimated)
+            fail_msg("%s: %ju at %ju", answers[i].body, (uintmax_t)factor.mg_per_kwh,
+                     (uintmax_t)factor.time_us);
+        assert_string_equal(factor.provider, provider->name);
+        assert_string_equal(factor.zone, zone);
+    }
+}
+
+static void check_path(const struct provider *provider, struct provider_question question,
+                       const char *expected)
+{
+    struct error err = {""};
+    struct buffer path;
+    int r;
+
+    buffer_init(&path, 4096);
+    r = provider->write_path(&question, &path, &err);
+    if (!expected) {
+        assert_int_equal(r, -EINVAL);
+        assert_true(err.text[0] && path.len == 0);
+    } else {
+        assert_int_equal(r, 0);
+        assert_false(buffer_failed(&path));
+        buffer_char(&path, '\0');
+        assert_string_equal(path.data, expected);
+    }
+    buffer_done(&path);
+}
+
+static void all_are_in_the_table_and_found_by_name(void **state)
+{
+    size_t count = 0;
+
+    (void)state;
+    for (; provider_at(count); count++) {
+        const struct provider *provider = provider_at(count);
+
+        assert_ptr_equal(provider_find(span_of(provider->name)), provider);
+        assert_true(provider->refresh_s >= 300 && provider->timeout_s <= 30);
+        assert_true(provider->body_bytes_max > 0 && provider->write_path && provider->parse);
+    }
+    assert_int_equal(count, 5);
+    assert_null(provider_find(span_of("")));
+    assert_null(provider_find(span_of("nobody")));
+}
+
+static void only_of_entsoe_the_path_is_a_secret(void **state)
+{
+    (void)state;
+    for (size_t i = 0; provider_at(i); i++)
+        assert_int_equal(provider_at(i)->key == PROVIDER_KEY_IN_PATH,
+                         provider_at(i) == &entsoe_provider);
+}
+
+static void what_is_asked_is_escaped(void **state)
+{
+    struct buffer path;
+
+    (void)state;
+    buffer_init(&path, 256);
+    buffer_str(&path, "/a");
+    reply_ask(&path, "x", "a b+c&d=e/\xc3\xa9%~");
+    reply_ask(&path, "y", "");
+    buffer_char(&path, '\0');
+    assert_string_equal(path.data, "/a?x=a%20b%2Bc%26d%3De%2F%C3%A9%25~&y=");
+    buffer_done(&path);
+}
+
+static void rte_is_asked_for_the_newest_row_with_a_value(void **state)
+{
+    (void)state;
+    check_path(&rte_provider, ask("FR"),
+               "/api/explore/v2.1/catalog/datasets/eco2mix-national-tr/records"
+               "?select=taux_co2%2Cdate_heure&where=taux_co2%20is%20not%20null"
+               "&order_by=date_heure%20desc&limit=1&timezone=Europe%2FParis"
+               "&include_links=false&include_app_metas=false");
+    check_path(&rte_provider, ask("DE"), NULL);
+}
+
+static void rte_answers_with_rows_that_may_be_empty(void **state)
+{
+#define ROW(value, time) "{\"taux_co2\":" value ",\"date_heure\":\"" time "\"}"
+#define TIME_0915        "2026-01-15T10:15:00+01:00"
+    static const struct answer answers[] = {
+        {"{\"total_count\":41,\"results\":[" ROW("23", TIME_0915) "]}", 0, 23000, AT_0915_US,
+         false},
+        {"{\"results\":[" ROW("23.5", TIME_0915) "]}", 0, 23500, AT_0915_US, false},
+        {"{\"results\":[" ROW("0", TIME_0915) "]}", 0, 0, AT_0915_US, false},
+        {"{\"results\":[" ROW("null", "2026-01-15T11:00:00+01:00") "," ROW(
+             "20", "2026-01-15T10:00:00+01:00") "," ROW("23", TIME_0915) "]}",
+         0, 23000, AT_0915_US, false},
+        {"{\"total_count\":0,\"results\":[]}", -ENODATA, 0, 0, false},
+        {"{\"results\":[" ROW("null", TIME_0915) "]}", -ENODATA, 0, 0, false},
+        {"{\"results\":[" ROW("\"23\"", TIME_0915) "]}", -ENODATA, 0, 0, false},
+        {"{\"results\":[" ROW("23", "yesterday") "]}", -ENODATA, 0, 0, false},
+        {"{\"results\":[{\"taux_co2\":23}]}", -ENODATA, 0, 0, false},
+        {"{\"results\":[" ROW("-1", TIME_0915) "]}", -ERANGE, 0, 0, false},
+        {"{\"results\":[" ROW("5000.5", TIME_0915) "]}", -ERANGE, 0, 0, false},
+        {"{\"results\":[" ROW("23", "2026-01-15T13:00:00+01:00") "]}", -ERANGE, 0, 0, false},
+        {"[]", -ENODATA, 0, 0, false},
+        {"{\"error_code\":\"ODSQLError\",\"message\":\"bad query\"}", -EBADMSG, 0, 0, false},
+        {"<html><body>429</body></html>", -EBADMSG, 0, 0, false},
+        {"", -EBADMSG, 0, 0, false},
+    };
+
+    (void)state;
+    check_answers(&rte_provider, "FR", answers, ARRAY_SIZE(answers));
+#undef ROW
+}
+
+static void electricity_maps_is_not_to_guess_the_zone(void **state)
+{
+    struct provider_question direct = ask("US-CAL-CISO");
+
+    (void)state;
+    direct.basis = FACTOR_DIRECT;
+    check_path(&electricity_maps_provider, ask("FR"),
+               "/v3/carbon-intensity/latest?zone=FR&emissionFactorType=lifecycle"
+               "&shouldUseFallbackCallerLookup=false");
+    check_path(&electricity_maps_provider, direct,
+               "/v3/carbon-intensity/latest?zone=US-CAL-CISO&emissionFactorType=direct"
+               "&shouldUseFallbackCallerLookup=false");
+    check_path(&electricity_maps_provider, ask("FR&zone=DE"), NULL);
+    check_path(&electricity_maps_provider, ask(""), NULL);
+}
+
+static void electricity_maps_answers_for_the_zone_that_was_asked(void **state)
+{
+#define EMAPS(zone, value, rest)                                                                   \
+    "{\"zone\":\"" zone "\",\"carbonIntensity\":" value                                            \
+    ",\"datetime\":\"2026-01-15T09:00:00.000Z\"" rest "}"
+    static const struct answer answers[] = {
+        {EMAPS("FR", "41", ",\"emissionFactorType\":\"lifecycle\",\"isEstimated\":true"), 0, 41000,
+         AT_0900_US, true},
+        {EMAPS("FR", "41", ",\"isEstimated\":false"), 0, 41000, AT_0900_US, false},
+        {EMAPS("FR", "41.5", ""), 0, 41500, AT_0900_US, false},
+        {EMAPS("FR", "41.0005", ""), 0, 41001, AT_0900_US, false},
+        {EMAPS("FR", "null", ""), -ENODATA, 0, 0, false},
+        {EMAPS("DE", "41", ""), -EBADMSG, 0, 0, false},
+        {EMAPS("FR2", "41", ""), -EBADMSG, 0, 0, false},
+        {EMAPS("FR", "41", ",\"emissionFactorType\":\"direct\""), -EBADMSG, 0, 0, false},
+        {EMAPS("FR", "6000", ""), -ERANGE, 0, 0, false},
+        {EMAPS("FR", "1e400", ""), -EBADMSG, 0, 0, false},
+        {"{\"carbonIntensity\":41,\"datetime\":\"2026-01-15T09:00Z\"}", -EBADMSG, 0, 0, false},
+        {"{\"zone\":\"FR\",\"carbonIntensity\":41}", -EBADMSG, 0, 0, false},
+        {"{\"error\":\"Invalid auth-token\"}", -EBADMSG, 0, 0, false},
+        {"{\"status\":\"error\",\"message\":\"no\"}", -EBADMSG, 0, 0, false},
+    };
+
+    (void)state;
+    check_answers(&electricity_maps_provider, "FR", answers, ARRAY_SIZE(answers));
+#undef EMAPS
+}
+
+/* Whether it is too old is for who holds it. */
+static void an_old_value_comes_with_its_time(void **state)
+{
+    static const struct answer answers[] = {
+        {"{\"zone\":\"FR\",\"carbonIntensity\":41,\"datetime\":\"2026-01-15T04:00:00.000Z\"}", 0,
+         41000, 1768449600000000, false},
+    };
+
+    (void)state;
+    check_answers(&electricity_maps_provider, "FR", answers, 1);
+}
+
+static void watttime_is_asked_for_the_last_twenty_minutes(void **state)
+{
+    struct provider_question early = ask("CAISO_NORTH");
+
+    (void)state;
+    early.now_us = 60000000;
+    check_path(&watttime_provider, ask("CAISO_NORTH"),
+               "/v3/historical?region=CAISO_NORTH&start=2026-01-15T10%3A20Z"
+               "&end=2026-01-15T10%3A40Z&signal_type=co2_moer");
+    check_path(&watttime_provider, early,
+               "/v3/historical?region=CAISO_NORTH&start=1970-01-01T00%3A00Z"
+               "&end=1970-01-01T00%3A01Z&signal_type=co2_moer");
+    check_path(&watttime_provider, ask("CAISO NORTH"), NULL);
+}
+
+static void watttime_answers_in_pounds_and_in_no_order(void **state)
+{
+#define META(region, signal, units)                                                                \
+    "\"meta\":{\"region\":\"" region "\",\"signal_type\":\"" signal "\",\"units\":\"" units "\"}"
+#define POINT(time, value) "{\"point_time\":\"2026-01-15T" time ":00+00:00\",\"value\":" value "}"
+#define GOOD               META("CAISO_NORTH", "co2_moer", "lbs_co2_per_mwh")
+    static const struct answer answers[] = {
+        {"{\"data\":[" POINT("09:00", "912.4") "]," GOOD "}", 0, 413858, AT_0900_US, false},
+        {"{\"data\":[" POINT("09:00", "912.4") "," POINT("09:05", "905.1") "," POINT(
+             "08:55", "1") "]," GOOD "}",
+         0, 410546, AT_0905_US, false},
+        {"{\"data\":[" POINT("09:05", "null") "," POINT("09:00", "1000") "]," GOOD "}", 0, 453592,
+         AT_0900_US, false},
+        {"{\"data\":[]," GOOD "}", -ENODATA, 0, 0, false},
+        {"{" GOOD "}", -ENODATA, 0, 0, false},
+        {"{\"data\":[" POINT("09:00", "1") "]}", -EBADMSG, 0, 0, false},
+        {"{\"data\":[" POINT("09:00", "1") "]," META("CAISO_NORTH", "co2_moer", "percentile") "}",
+         -EBADMSG, 0, 0, false},
+        {"{\"data\":[" POINT("09:00", "1") "]," META("CAISO_NORTH", "health_damage",
+                                                     "lbs_co2_per_mwh") "}",
+         -EBADMSG, 0, 0, false},
+        {"{\"data\":[" POINT("09:00", "1") "]," META("PJM", "co2_moer", "lbs_co2_per_mwh") "}",
+         -EBADMSG, 0, 0, false},
+        {"{\"data\":[" POINT("09:00", "20000") "]," GOOD "}", -ERANGE, 0, 0, false},
+        {"{\"error\":\"Forbidden\",\"message\":\"no access to region\"}", -EBADMSG, 0, 0, false},
+    };
+    struct provider_question question = ask("CAISO_NORTH");
+    struct emission_factor factor;
+
+    (void)state;
+    check_answers(&watttime_provider, "CAISO_NORTH", answers, ARRAY_SIZE(answers));
+    assert_int_equal(
+        provider_parse(&watttime_provider, span_of(answers[0].body), &question, &factor, NULL), 0);
+    assert_int_equal(factor.signal, FACTOR_MARGINAL);
+    assert_int_equal(factor.basis, FACTOR_DIRECT);
+}
+
+static void watttime_hands_out_a_token_that_fits_a_header(void **state)
+{
+    static const char *const bad[] = {
+        "{}",
+        "{\"token\":\"\"}",
+        "{\"token\":7}",
+        "{\"token\":\"a\\r\\nX: y\"}",
+        "{\"token\":\"a b\"}",
+        "{\"token\":\"0123456789abcdef\"}",
+        "{\"error\":\"Unauthorized\"}",
+        "Unauthorized",
+    };
+    char token[16] = "old";
+    struct error err;
+
+    (void)state;
+    assert_int_equal(
+        watttime_parse_token(span_of("{\"token\":\"eyJ0.e_-30\"}"), token, sizeof(token), &err), 0);
+    assert_string_equal(token, "eyJ0.e_-30");
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        if (watttime_parse_token(span_of(bad[i]), token, sizeof(token), &err) != -EBADMSG)
+            fail_msg("%s", bad[i]);
+    assert_string_equal(token, "eyJ0.e_-30");
+}
+
+static void the_uk_has_the_nation_regions_and_postcodes(void **state)
+{
+    static const char *const none[] = {"", "0", "18", "013", "RG10 9NY", "RG109", "uk", "/", "1A"};
+
+    (void)state;
+    check_path(&uk_carbon_intensity_provider, ask("GB"), "/intensity");
+    check_path(&uk_carbon_intensity_provider, ask("13"), "/regional/regionid/13");
+    check_path(&uk_carbon_intensity_provider, ask("RG10"), "/regional/postcode/RG10");
+    for (size_t i = 0; i < ARRAY_SIZE(none); i++)
+        check_path(&uk_carbon_intensity_provider, ask(none[i]), NULL);
+}
+
+#define HALF(time, intensity) "{\"from\":\"" time "\",\"to\":\"x\",\"intensity\":" intensity "}"
+#define TIME_0930             "2026-01-15T09:30Z"
+
+static void the_uk_answers_with_what_was_else_with_what_was_forecast(void **state)
+{
+    static const struct answer answers[] = {
+        {"{\"data\":[" HALF(TIME_0930, "{\"forecast\":187,\"actual\":181}") "]}", 0, 181000,
+         AT_0930_US, false},
+        {"{\"data\":[" HALF(TIME_0930, "{\"forecast\":187,\"actual\":null}") "]}", 0, 187000,
+         AT_0930_US, true},
+        {"{\"data\":[" HALF(TIME_0930, "{\"forecast\":null,\"actual\":null}") "]}", -ENODATA, 0, 0,
+         false},
+        {"{\"data\":[" HALF("09:30", "{\"forecast\":187}") "]}", -ENODATA, 0, 0, false},
+        {"{\"data\":[" HALF(TIME_0930, "{\"forecast\":187,\"actual\":-5}") "]}", -ERANGE, 0, 0,
+         false},
+        {"{\"data\":[]}", -ENODATA, 0, 0, false},
+        {"{\"data\":[],\"error\":null}", -ENODATA, 0, 0, false},
+        {"{\"error\":{\"code\":\"400 Bad Request\",\"message\":\"bad\"}}", -EBADMSG, 0, 0, false},
+    };
+
+    (void)state;
+    check_answers(&uk_carbon_intensity_provider, "GB", answers, ARRAY_SIZE(answers));
+}
+
+#define REGION(id, rest)                                                                           \
+    "{\"data\":[{\"regionid\":" id rest                                                            \
+    ",\"data\":[" HALF(TIME_0930, "{\"forecast\":142,\"index\":\"moderate\"}") "]}]}"
+
+static void a_region_of_the_uk_answers_one_level_deeper(void **state)
+{
+    static const struct answer region[] = {
+        {REGION("13", ""), 0, 142000, AT_0930_US, true},
+        {REGION("12", ""), -EBADMSG, 0, 0, false},
+        {REGION("\"13\"", ""), -EBADMSG, 0, 0, false},
+        {"{\"data\":[]}", -EBADMSG, 0, 0, false},
+        {"{\"data\":[{\"regionid\":13}]}", -ENODATA, 0, 0, false},
+    };
+    static const struct answer postcode[] = {
+        {REGION("12", ",\"postcode\":\"RG10\""), 0, 142000, AT_0930_US, true},
+        {REGION("12", ""), 0, 142000, AT_0930_US, true},
+        {REGION("12", ",\"postcode\":\"RG1\""), -EBADMSG, 0, 0, false},
+        {"{\"data\":[]}", -EBADMSG, 0, 0, false},
+    };
+
+    (void)state;
+    check_answers(&uk_carbon_intensity_provider, "13", region, ARRAY_SIZE(region));
+    check_answers(&uk_carbon_intensity_provider, "RG10", postcode, ARRAY_SIZE(postcode));
+}
+
+static void what_a_service_says_of_its_errors_is_printable(void **state)
+{
+    static const struct {
+        const char *body, *why;
+    } cases[] = {
+        {"{\"error\":\"Invalid auth-token\"}", "Invalid auth-tok"},
+        {"{\"error\":{\"code\":\"400\",\"message\":\"bad\"}}", "bad"},
+        {"{\"error\":{\"code\":\"400\"}}", "400"},
+        {"{\"error\":\"E\",\"message\":\"why\"}", "why"},
+        {"{\"error_code\":\"X\",\"message\":\"a\\nb\\u001b[0m\"}", "a?b?[0m"},
+        {"{\"status\":\"error\"}", "error"},
+        {"{\"message\":\"hello\"}", ""},
+        {"{\"error\":null}", ""},
+        {"<html>", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char why[17];
+
+        reply_refusal(span_of(cases[i].body), why, sizeof(why));
+        assert_string_equal(why, cases[i].why);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_are_in_the_table_and_found_by_name),
+        cmocka_unit_test(only_of_entsoe_the_path_is_a_secret),
+        cmocka_unit_test(what_is_asked_is_escaped),
+        cmocka_unit_test(rte_is_asked_for_the_newest_row_with_a_value),
+        cmocka_unit_test(rte_answers_with_rows_that_may_be_empty),
+        cmocka_unit_test(electricity_maps_is_not_to_guess_the_zone),
+        cmocka_unit_test(electricity_maps_answers_for_the_zone_that_was_asked),
+        cmocka_unit_test(an_old_value_comes_with_its_time),
+        cmocka_unit_test(watttime_is_asked_for_the_last_twenty_minutes),
+        cmocka_unit_test(watttime_answers_in_pounds_and_in_no_order),
+        cmocka_unit_test(watttime_hands_out_a_token_that_fits_a_header),
+        cmocka_unit_test(the_uk_has_the_nation_regions_and_postcodes),
+        cmocka_unit_test(the_uk_answers_with_what_was_else_with_what_was_forecast),
+        cmocka_unit_test(a_region_of_the_uk_answers_one_level_deeper),
+        cmocka_unit_test(what_a_service_says_of_its_errors_is_printable),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
