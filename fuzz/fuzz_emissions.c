@@ -1,0 +1,112 @@
+/* What services of emission factors answer, and the tables that are like such answers. Every reader
+ * gets the text. Any bytes are an error that says why, or a figure that a grid can have, of the
+ * zone that was asked for and not of the future. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emissions/entsoe_factors.h"
+#include "emissions/owid.h"
+#include "emissions/provider.h"
+#include "emissions/reply.h"
+#include "emissions/timestamp.h"
+#include "emissions/watttime.h"
+#include "emissions/xml.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const uint64_t NOW_US = 1768473600000000, HOUR_US = 3600000000; /* 2026-01-15T10:40Z */
+
+static void check(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static void check_provider(struct span text, const struct provider *provider, const char *zone)
+{
+    struct provider_question question = {.zone = zone, .now_us = NOW_US};
+    struct emission_factor factor;
+    struct error err = {""};
+    int r = provider_parse(provider, text, &question, &factor, &err);
+
+    check(r == 0 || r == -EBADMSG || r == -ENODATA || r == -ERANGE);
+    if (r < 0) {
+        check(err.text[0] != '\0');
+        return;
+    }
+    check(factor_is_plausible(&factor) && factor.time_us <= NOW_US + HOUR_US);
+    check(factor.provider == provider->name && strcmp(factor.zone, zone) == 0);
+    check(factor_signal_word(factor.signal) && factor_basis_word(factor.basis));
+}
+
+static void check_tables(struct span text)
+{
+    struct entsoe_factors factors;
+    uint64_t mg;
+
+    if (owid_find(text, "FRA", &mg) == 0)
+        check(mg <= FACTOR_MAX_MG);
+    if (factor_parse_grams(text, &mg) == 0)
+        check(mg <= FACTOR_MAX_MG);
+    if (entsoe_factors_parse(text, &factors) < 0)
+        return;
+    check(factors.count > 0 && factors.count <= ENTSOE_KINDS_MAX && factors.name[0]);
+    for (size_t i = 0; i < factors.count; i++)
+        check(factors.kinds[i].mg_per_kwh <= FACTOR_MAX_MG &&
+              entsoe_factors_find(&factors, span_of(factors.kinds[i].psr_type)) == (int)i);
+}
+
+/* What opens closes, and nothing is made up: no more events than bytes, but for empty elements. */
+static void check_xml(struct span text)
+{
+    size_t events = 0, depth = 0;
+    struct xml_scanner xml;
+    struct xml_event event;
+
+    xml_init(&xml, text);
+    while (xml_next(&xml, &event) == 0) {
+        if (event.kind == XML_END) {
+            check(depth == 0);
+            break;
+        }
+        check(events++ <= 2 * text.len);
+        check(event.kind != XML_TEXT || (event.text.len > 0 && depth > 0));
+        depth += event.kind == XML_OPEN;
+        depth -= event.kind == XML_CLOSE;
+        check(depth <= XML_DEPTH_MAX);
+    }
+}
+
+static void check_texts(struct span text)
+{
+    char token[32] = "", why[32];
+    struct error err;
+    uint64_t t_us;
+
+    if (timestamp_parse(text, &t_us) == 0)
+        check(timestamp_minute(t_us).year <= 10000);
+    if (watttime_parse_token(text, token, sizeof(token), &err) == 0)
+        check(token[0] && strlen(token) < sizeof(token) && !strpbrk(token, "\r\n "));
+    reply_refusal(text, why, sizeof(why));
+    check(strlen(why) < sizeof(why));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct span text = {(const char *)data, size};
+
+    check_provider(text, &rte_provider, "FR");
+    check_provider(text, &electricity_maps_provider, "FR");
+    check_provider(text, &watttime_provider, "CAISO_NORTH");
+    check_provider(text, &uk_carbon_intensity_provider, "GB");
+    check_provider(text, &uk_carbon_intensity_provider, "13");
+    check_provider(text, &uk_carbon_intensity_provider, "RG10");
+    check_provider(text, &entsoe_provider, "FR");
+    check_tables(text);
+    check_xml(text);
+    check_texts(text);
+    return 0;
+}
