@@ -325,7 +325,7 @@ const struct options_flag options_flags[] = {
      DECIMAL(emissions_factor_ug, 0, PRICE_FACTOR_MAX_G)},
     {.names = {"emissions.zone"},
      .placeholder = "ZONE",
-     .help = "where the electricity is from, as it is shown with --emissions.factor",
+     .help = "the country whose average emission factor counts: FR, FRA",
      .group = OPTIONS_METRICS,
      TEXT(emissions_zone, 63)},
     {.names = {"cost.price"},

@@ -3,20 +3,31 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* All countries in 2024: Ember and the Energy Institute, processed by Our World in Data. */
-static const struct price_factor world = {
-    .known = true,
-    .ug_per_kwh = 473007000,
-    .provider = "global",
-    .zone = "world",
-    .signal = PRICE_AVERAGE,
-    .basis = PRICE_LIFECYCLE,
-};
+#include "emissions/factor.h"
+#include "emissions/owid.h"
+
+enum { UG_PER_MG = 1000 };
+
+static struct price_factor price_of(const struct emission_factor *factor)
+{
+    struct price_factor price = {
+        .known = true,
+        .ug_per_kwh = factor->mg_per_kwh * UG_PER_MG,
+        .signal = factor->signal == FACTOR_MARGINAL ? PRICE_MARGINAL : PRICE_AVERAGE,
+        .basis = factor->basis == FACTOR_DIRECT ? PRICE_DIRECT : PRICE_LIFECYCLE,
+    };
+
+    snprintf(price.provider, sizeof(price.provider), "%s", factor->provider);
+    snprintf(price.zone, sizeof(price.zone), "%s", factor->zone);
+    return price;
+}
 
 static int read_factor(const struct options *options, struct price_factor *ret_factor,
                        struct error *err)
 {
     const char *zone = options->emissions_zone ? options->emissions_zone : "";
+    struct emission_factor factor = factor_world();
+    struct error why;
 
     if (options_is_given(options, "emissions.factor")) {
         *ret_factor = (struct price_factor){
@@ -27,12 +38,14 @@ static int read_factor(const struct options *options, struct price_factor *ret_f
         snprintf(ret_factor->zone, sizeof(ret_factor->zone), "%s", zone);
         return 0;
     }
-    if (zone[0])
-        return error_set(err, -EINVAL,
-                         "--emissions.zone: no factor is known for '%.80s'; give it with "
-                         "--emissions.factor, or leave both out for the world's average",
-                         zone);
-    *ret_factor = world;
+    if (zone[0] && owid_of_country(zone, &factor, &why) < 0)
+        return error_set(
+            err, -EINVAL,
+            "--emissions.zone: no factor is known for '%.80s'; give a country as FR or "
+            "FRA, or the factor itself with --emissions.factor, or neither for the "
+            "world's average",
+            zone);
+    *ret_factor = price_of(&factor);
     return 0;
 }
 

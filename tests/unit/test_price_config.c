@@ -40,6 +40,22 @@ static void by_default_energy_has_the_factor_of_the_world_and_no_cost(void **sta
     assert_int_equal(price.pue_millionths, PRICE_PUE_ONE);
 }
 
+static void a_country_has_the_factor_of_the_table(void **state)
+{
+    static const char *const names[] = {"FR", "FRA"};
+    struct price price;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        assert_int_equal(READ(&price, "emissions.zone", names[i]), 0);
+        assert_int_equal(price.factor.ug_per_kwh, 44179000);
+        assert_string_equal(price.factor.provider, "owid");
+        assert_string_equal(price.factor.zone, "FRA");
+        assert_int_equal(price.factor.signal, PRICE_AVERAGE);
+        assert_int_equal(price.factor.basis, PRICE_LIFECYCLE);
+    }
+}
+
 static void flags_give_the_price_of_the_site(void **state)
 {
     struct price price;
@@ -106,6 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_default_energy_has_the_factor_of_the_world_and_no_cost),
+        cmocka_unit_test(a_country_has_the_factor_of_the_table),
         cmocka_unit_test(flags_give_the_price_of_the_site),
         cmocka_unit_test(a_factor_of_zero_is_believed_if_it_is_given),
         cmocka_unit_test(emissions_can_be_switched_off),
