@@ -278,7 +278,9 @@ static void take_back_unfounded(struct fit *fit)
 
             intensity->signatures[t][f] = mean + part * (intensity->signatures[t][f] - mean);
         }
-        intensity->watts[t] = fit->mean_watts + part * (intensity->watts[t] - fit->mean_watts);
+        /* The mean is 0 where the idle level is above all that was measured. */
+        intensity->watts[t] =
+            MAX(fit->mean_watts + part * (intensity->watts[t] - fit->mean_watts), WATTS_MIN);
         intensity->watts_error[t][t] += doubt * doubt;
     }
     for (size_t s = 0; s < intensity->states.count; s++)
