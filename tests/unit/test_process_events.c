@@ -235,6 +235,20 @@ static bool await(struct fixture *fixture, pid_t pid, struct sample_process *ret
     return true;
 }
 
+/* Between its two events it has the name of who forked it. */
+static bool await_named(struct fixture *fixture, pid_t pid, const char *name,
+                        struct sample_process *ret_process)
+{
+    uint64_t until_us = deadline();
+
+    while (await(fixture, pid, ret_process))
+        if (strcmp(ret_process->name, name) == 0)
+            return true;
+        else if (is_over(until_us))
+            return false;
+    return false;
+}
+
 static pid_t start_true(void)
 {
     char *const argv[] = {(char[]){"true"}, NULL};
@@ -274,7 +288,7 @@ static bool every_one_of_a_hundred_is_known(struct fixture *fixture)
         pids[i] = start_true();
     /* They are not reaped before: there must be something left to be read. */
     for (size_t i = 0; i < ARRAY_SIZE(pids) && all; i++)
-        all = await(fixture, pids[i], &process);
+        all = await_named(fixture, pids[i], "true", &process);
     for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
         assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
     process_events_get_stats(fixture->events, &stats);
