@@ -13,22 +13,7 @@
 
 static const char *describe(const struct workload_owner *owner, char *text, size_t size)
 {
-    static const char *const kinds[WORKLOAD_KINDS] = {
-        [WORKLOAD_PROCESS] = "process",
-        [WORKLOAD_POD] = "pod",
-        [WORKLOAD_CONTAINER] = "container",
-        [WORKLOAD_SLURM] = "slurm",
-        [WORKLOAD_LSF] = "lsf",
-        [WORKLOAD_PBS] = "pbs",
-        [WORKLOAD_VM] = "vm",
-        [WORKLOAD_LXC] = "lxc",
-        [WORKLOAD_NSPAWN] = "nspawn",
-        [WORKLOAD_UNIT] = "unit",
-        [WORKLOAD_USER] = "user",
-        [WORKLOAD_SYSTEM] = "system",
-    };
-
-    snprintf(text, size, "%s %s%s%s%s%s", kinds[owner->kind], owner->id,
+    snprintf(text, size, "%s %s%s%s%s%s", workload_words[owner->kind], owner->id,
              owner->container_is_claim ? " claim="
              : owner->container_id[0]  ? " container="
                                        : "",
