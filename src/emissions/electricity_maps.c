@@ -40,22 +40,8 @@ static int read_root(const struct json *root, const struct provider_question *qu
     if (!reply_time(json_get(root, "datetime"), &factor->time_us))
         return error_set(err, -EBADMSG, NAME ": the answer does not say what time it is of");
     factor->is_estimated = json_is_true(json_get(root, "isEstimated"));
+    factor->basis = question->basis;
     return 0;
-}
-
-static int parse(struct span body, const struct provider_question *question,
-                 struct emission_factor *ret_factor, struct error *err)
-{
-    struct json *root;
-    int r = reply_read(body, NAME, &root, err);
-
-    if (r < 0)
-        return r;
-    ret_factor->signal = FACTOR_AVERAGE;
-    ret_factor->basis = question->basis;
-    r = read_root(root, question, ret_factor, err);
-    json_free(root);
-    return r;
 }
 
 const struct provider electricity_maps_provider = {
@@ -65,6 +51,8 @@ const struct provider electricity_maps_provider = {
     .refresh_s = 15 * 60,
     .timeout_s = 10,
     .body_bytes_max = 1 << 20,
+    .signal = FACTOR_AVERAGE,
+    .basis = FACTOR_LIFECYCLE, /* or as asked */
     .write_path = write_path,
-    .parse = parse,
+    .read = read_root,
 };

@@ -73,7 +73,7 @@ static int write_path(const struct provider_question *question, struct buffer *p
 }
 
 static int parse(struct span body, const struct provider_question *question,
-                 struct emission_factor *ret_factor, struct error *err)
+                 struct emission_factor *factor, struct error *err)
 {
     _cleanup_free_ struct entsoe_mix *mix = malloc(sizeof(*mix));
     const char *eic = find_eic(question->zone);
@@ -89,9 +89,7 @@ static int parse(struct span body, const struct provider_question *question,
     r = entsoe_document_read(body, eic, &factors, mix, err);
     if (r < 0)
         return r;
-    ret_factor->signal = FACTOR_AVERAGE;
-    ret_factor->basis = FACTOR_LIFECYCLE;
-    r = entsoe_mix_newest(mix, &factors, &ret_factor->time_us, &ret_factor->mg_per_kwh);
+    r = entsoe_mix_newest(mix, &factors, &factor->time_us, &factor->mg_per_kwh);
     if (r < 0)
         return error_set(err, r, NAME ": zone %s has no whole hour of generation yet",
                          question->zone);
@@ -105,6 +103,8 @@ const struct provider entsoe_provider = {
     .refresh_s = 30 * 60,
     .timeout_s = 30,
     .body_bytes_max = 16 << 20,
+    .signal = FACTOR_AVERAGE,
+    .basis = FACTOR_LIFECYCLE,
     .write_path = write_path,
     .parse = parse,
 };

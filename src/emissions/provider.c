@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "emissions/reply.h"
 
 /* Clocks differ, and a half hour is published before it begins. One that lies further ahead would
  * never get old. */
@@ -27,17 +28,35 @@ const struct provider *provider_find(struct span name)
     return NULL;
 }
 
+static int read_body(const struct provider *provider, struct span body,
+                     const struct provider_question *question, struct emission_factor *factor,
+                     struct error *err)
+{
+    struct json *root;
+    int r;
+
+    if (provider->parse)
+        return provider->parse(body, question, factor, err);
+    r = reply_read(body, provider->name, &root, err);
+    if (r < 0)
+        return r;
+    r = provider->read(root, question, factor, err);
+    json_free(root);
+    return r;
+}
+
 int provider_parse(const struct provider *provider, struct span body,
                    const struct provider_question *question, struct emission_factor *ret_factor,
                    struct error *err)
 {
-    struct emission_factor factor = {.provider = provider->name};
+    struct emission_factor factor = {
+        .provider = provider->name, .signal = provider->signal, .basis = provider->basis};
     int r;
 
     if (!factor_is_zone(question->zone))
         return error_set(err, -EINVAL, "%s: '%.40s' is no zone", provider->name, question->zone);
     memcpy(factor.zone, question->zone, strlen(question->zone) + 1);
-    r = provider->parse(body, question, &factor, err);
+    r = read_body(provider, body, question, &factor, err);
     if (r < 0)
         return r;
     if (!factor_is_plausible(&factor))

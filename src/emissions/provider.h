@@ -9,6 +9,7 @@
 
 #include "core/buffer.h"
 #include "core/error.h"
+#include "core/json_reader.h"
 #include "core/span.h"
 #include "emissions/factor.h"
 
@@ -32,14 +33,19 @@ struct provider {
     enum provider_key key;
     unsigned refresh_s, timeout_s;
     size_t body_bytes_max;
+    enum factor_signal signal;
+    enum factor_basis basis;
 
     /* Appends the path with the query: what follows the host. 0, or -EINVAL: no such zone. */
     int (*write_path)(const struct provider_question *question, struct buffer *path,
                       struct error *err);
 
-    /* Not called by itself, but by provider_parse. */
+    /* What the answer says: of its JSON, or of one that is none. One of the two, and called by
+     * provider_parse only; the factor has the signal and basis above already. */
+    int (*read)(const struct json *root, const struct provider_question *question,
+                struct emission_factor *factor, struct error *err);
     int (*parse)(struct span body, const struct provider_question *question,
-                 struct emission_factor *ret_factor, struct error *err);
+                 struct emission_factor *factor, struct error *err);
 };
 
 extern const struct provider rte_provider, electricity_maps_provider, watttime_provider,

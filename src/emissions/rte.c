@@ -47,19 +47,12 @@ static int read_newest(const struct json *results, struct emission_factor *facto
     return found;
 }
 
-static int parse(struct span body, const struct provider_question *question,
-                 struct emission_factor *ret_factor, struct error *err)
+static int read_root(const struct json *root, const struct provider_question *question,
+                     struct emission_factor *factor, struct error *err)
 {
-    struct json *root;
-    int r = reply_read(body, NAME, &root, err);
+    int r = read_newest(json_get(root, "results"), factor);
 
     (void)question;
-    if (r < 0)
-        return r;
-    ret_factor->signal = FACTOR_AVERAGE;
-    ret_factor->basis = FACTOR_DIRECT;
-    r = read_newest(json_get(root, "results"), ret_factor);
-    json_free(root);
     if (r < 0)
         return error_set(err, r, NAME ": the answer has no %s",
                          r == -ENODATA ? "value yet" : "value from 0 to 5000 g/kWh");
@@ -72,6 +65,8 @@ const struct provider rte_provider = {
     .refresh_s = 15 * 60,
     .timeout_s = 10,
     .body_bytes_max = 1 << 20,
+    .signal = FACTOR_AVERAGE,
+    .basis = FACTOR_DIRECT,
     .write_path = write_path,
-    .parse = parse,
+    .read = read_root,
 };

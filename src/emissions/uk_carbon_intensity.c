@@ -118,27 +118,14 @@ static int read_root(const struct json *root, const struct provider_question *qu
     return 0;
 }
 
-static int parse(struct span body, const struct provider_question *question,
-                 struct emission_factor *ret_factor, struct error *err)
-{
-    struct json *root;
-    int r = reply_read(body, NAME, &root, err);
-
-    if (r < 0)
-        return r;
-    ret_factor->signal = FACTOR_AVERAGE;
-    ret_factor->basis = FACTOR_DIRECT;
-    r = read_root(root, question, ret_factor, err);
-    json_free(root);
-    return r;
-}
-
 const struct provider uk_carbon_intensity_provider = {
     .name = NAME,
     .host = "api.carbonintensity.org.uk",
     .refresh_s = 15 * 60,
     .timeout_s = 10,
     .body_bytes_max = 1 << 20,
+    .signal = FACTOR_AVERAGE,
+    .basis = FACTOR_DIRECT,
     .write_path = write_path,
-    .parse = parse,
+    .read = read_root,
 };

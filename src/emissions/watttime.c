@@ -113,21 +113,6 @@ static int read_root(const struct json *root, const struct provider_question *qu
     return 0;
 }
 
-static int parse(struct span body, const struct provider_question *question,
-                 struct emission_factor *ret_factor, struct error *err)
-{
-    struct json *root;
-    int r = reply_read(body, NAME, &root, err);
-
-    if (r < 0)
-        return r;
-    ret_factor->signal = FACTOR_MARGINAL;
-    ret_factor->basis = FACTOR_DIRECT;
-    r = read_root(root, question, ret_factor, err);
-    json_free(root);
-    return r;
-}
-
 const struct provider watttime_provider = {
     .name = NAME,
     .host = "api.watttime.org",
@@ -135,6 +120,8 @@ const struct provider watttime_provider = {
     .refresh_s = 5 * 60,
     .timeout_s = 10,
     .body_bytes_max = 1 << 20,
+    .signal = FACTOR_MARGINAL,
+    .basis = FACTOR_DIRECT,
     .write_path = write_path,
-    .parse = parse,
+    .read = read_root,
 };
