@@ -39,7 +39,7 @@ static void check_provider(struct span text, const struct provider *provider, co
     }
     check(factor_is_plausible(&factor) && factor.time_us <= NOW_US + HOUR_US);
     check(factor.provider == provider->name && strcmp(factor.zone, zone) == 0);
-    check(factor_signal_word(factor.signal) && factor_basis_word(factor.basis));
+    check(price_signal_words[factor.signal] && price_basis_words[factor.basis]);
 }
 
 static void check_tables(struct span text)

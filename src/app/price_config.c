@@ -13,8 +13,8 @@ static struct price_factor price_of(const struct emission_factor *factor)
     struct price_factor price = {
         .known = true,
         .ug_per_kwh = factor->mg_per_kwh * UG_PER_MG,
-        .signal = factor->signal == FACTOR_MARGINAL ? PRICE_MARGINAL : PRICE_AVERAGE,
-        .basis = factor->basis == FACTOR_DIRECT ? PRICE_DIRECT : PRICE_LIFECYCLE,
+        .signal = factor->signal,
+        .basis = factor->basis,
     };
 
     snprintf(price.provider, sizeof(price.provider), "%s", factor->provider);

@@ -7,6 +7,12 @@
 
 #define NAME "electricity_maps"
 
+/* Lifecycle unless asked otherwise. */
+static enum price_basis basis_of(const struct provider_question *question)
+{
+    return question->basis == PRICE_DIRECT ? PRICE_DIRECT : PRICE_LIFECYCLE;
+}
+
 static int write_path(const struct provider_question *question, struct buffer *path,
                       struct error *err)
 {
@@ -15,7 +21,7 @@ static int write_path(const struct provider_question *question, struct buffer *p
                          question->zone);
     buffer_str(path, "/v3/carbon-intensity/latest");
     reply_ask(path, "zone", question->zone);
-    reply_ask(path, "emissionFactorType", factor_basis_word(question->basis));
+    reply_ask(path, "emissionFactorType", price_basis_words[basis_of(question)]);
     /* Else a zone that it does not know becomes the one of the caller's address. */
     reply_ask(path, "shouldUseFallbackCallerLookup", "false");
     return 0;
@@ -29,9 +35,9 @@ static int read_root(const struct json *root, const struct provider_question *qu
 
     if (!reply_says(json_get(root, "zone"), question->zone))
         return error_set(err, -EBADMSG, NAME ": the answer is not of zone %s", question->zone);
-    if (basis && !span_equals(span_of(basis), factor_basis_word(question->basis)))
+    if (basis && !span_equals(span_of(basis), price_basis_words[basis_of(question)]))
         return error_set(err, -EBADMSG, NAME ": the answer is not of %s emissions",
-                         factor_basis_word(question->basis));
+                         price_basis_words[basis_of(question)]);
     r = reply_grams(json_get(root, "carbonIntensity"), &factor->mg_per_kwh);
     if (r == -ENODATA)
         return error_set(err, r, NAME ": zone %s has no value yet", question->zone);
@@ -40,7 +46,7 @@ static int read_root(const struct json *root, const struct provider_question *qu
     if (!reply_time(json_get(root, "datetime"), &factor->time_us))
         return error_set(err, -EBADMSG, NAME ": the answer does not say what time it is of");
     factor->is_estimated = json_is_true(json_get(root, "isEstimated"));
-    factor->basis = question->basis;
+    factor->basis = basis_of(question);
     return 0;
 }
 
@@ -51,8 +57,8 @@ const struct provider electricity_maps_provider = {
     .refresh_s = 15 * 60,
     .timeout_s = 10,
     .body_bytes_max = 1 << 20,
-    .signal = FACTOR_AVERAGE,
-    .basis = FACTOR_LIFECYCLE, /* or as asked */
+    .signal = PRICE_AVERAGE,
+    .basis = PRICE_LIFECYCLE, /* or as asked */
     .write_path = write_path,
     .read = read_root,
 };

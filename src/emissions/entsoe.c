@@ -102,9 +102,10 @@ const struct provider entsoe_provider = {
     .key = PROVIDER_KEY_IN_PATH,
     .refresh_s = 30 * 60,
     .timeout_s = 30,
+    .lag_s = 6 * 3600,
     .body_bytes_max = 16 << 20,
-    .signal = FACTOR_AVERAGE,
-    .basis = FACTOR_LIFECYCLE,
+    .signal = PRICE_AVERAGE,
+    .basis = PRICE_LIFECYCLE,
     .write_path = write_path,
     .parse = parse,
 };

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/span.h"
+#include "model/price.h"
 
 enum {
     FACTOR_ZONE_BYTES = 32,
@@ -19,31 +20,15 @@ enum {
     FACTOR_UNUSUAL_MG = 1500000, /* above it somebody should be told; a few islands are close */
 };
 
-enum factor_signal {
-    FACTOR_AVERAGE,  /* of all that is generated: for footprints */
-    FACTOR_MARGINAL, /* of the plant that the next kWh comes from: for when and where to run */
-};
-
-enum factor_basis {
-    FACTOR_LIFECYCLE, /* building plants and getting the fuel included */
-    FACTOR_DIRECT,    /* what burning the fuel emits */
-};
-
 struct emission_factor {
     const char *provider; /* a literal */
     char zone[FACTOR_ZONE_BYTES];
-    enum factor_signal signal;
-    enum factor_basis basis;
+    enum price_signal signal;
+    enum price_basis basis;
     uint64_t mg_per_kwh;
     uint64_t time_us; /* what the value is for, since the epoch; 0: a table's, which does not age */
     bool is_estimated; /* or forecast: the provider may correct it */
 };
-
-/* The values of labels and flags: "average", "marginal"; "lifecycle", "direct". -EINVAL. */
-const char *factor_signal_word(enum factor_signal signal);
-const char *factor_basis_word(enum factor_basis basis);
-int factor_parse_signal(struct span word, enum factor_signal *ret_signal);
-int factor_parse_basis(struct span word, enum factor_basis *ret_basis);
 
 bool factor_is_plausible(const struct emission_factor *factor);
 
@@ -60,7 +45,3 @@ int factor_parse_grams(struct span text, uint64_t *ret_mg);
 
 /* The world's average (Ember and Energy Institute by OWID, 2024, lifecycle). */
 struct emission_factor factor_world(void);
-
-/* A figure that the site knows of itself, and must say what kind it is. 0, -EINVAL or -ERANGE. */
-int factor_of_site(struct span grams, const char *zone, enum factor_signal signal,
-                   enum factor_basis basis, struct emission_factor *ret_factor, struct error *err);

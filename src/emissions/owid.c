@@ -83,7 +83,7 @@ int owid_of_country(const char *country, struct emission_factor *ret_factor, str
     struct span csv = {emission_factors_owid_csv, emission_factors_owid_csv_len};
     struct span code = find_code(country);
     struct emission_factor factor = {
-        .provider = "owid", .signal = FACTOR_AVERAGE, .basis = FACTOR_LIFECYCLE};
+        .provider = "owid", .signal = PRICE_AVERAGE, .basis = PRICE_LIFECYCLE};
 
     if (code.len > 0 && code.len < sizeof(factor.zone))
         memcpy(factor.zone, code.data, code.len);

@@ -14,10 +14,10 @@
 #include "emissions/factor.h"
 
 struct provider_question {
-    const char *zone;        /* as the provider names it */
-    enum factor_basis basis; /* for the one that offers both */
-    uint64_t now_us;         /* since the epoch */
-    const char *token;       /* only for PROVIDER_KEY_IN_PATH */
+    const char *zone;       /* as the provider names it */
+    enum price_basis basis; /* for the one that offers both */
+    uint64_t now_us;        /* since the epoch */
+    const char *token;      /* only for PROVIDER_KEY_IN_PATH */
 };
 
 enum provider_key {
@@ -31,10 +31,12 @@ struct provider {
     const char *name; /* of the label and the flag */
     const char *host;
     enum provider_key key;
+    const char *country; /* the one that it is about, as FR; NULL: its zones say */
     unsigned refresh_s, timeout_s;
+    unsigned lag_s; /* how old its newest value usually is, where that is hours */
     size_t body_bytes_max;
-    enum factor_signal signal;
-    enum factor_basis basis;
+    enum price_signal signal;
+    enum price_basis basis;
 
     /* Appends the path with the query: what follows the host. 0, or -EINVAL: no such zone. */
     int (*write_path)(const struct provider_question *question, struct buffer *path,

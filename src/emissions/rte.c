@@ -62,11 +62,12 @@ static int read_root(const struct json *root, const struct provider_question *qu
 const struct provider rte_provider = {
     .name = NAME,
     .host = "odre.opendatasoft.com",
+    .country = "FR",
     .refresh_s = 15 * 60,
     .timeout_s = 10,
     .body_bytes_max = 1 << 20,
-    .signal = FACTOR_AVERAGE,
-    .basis = FACTOR_DIRECT,
+    .signal = PRICE_AVERAGE,
+    .basis = PRICE_DIRECT,
     .write_path = write_path,
     .read = read_root,
 };

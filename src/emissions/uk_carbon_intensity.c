@@ -121,11 +121,12 @@ static int read_root(const struct json *root, const struct provider_question *qu
 const struct provider uk_carbon_intensity_provider = {
     .name = NAME,
     .host = "api.carbonintensity.org.uk",
+    .country = "GB",
     .refresh_s = 15 * 60,
     .timeout_s = 10,
     .body_bytes_max = 1 << 20,
-    .signal = FACTOR_AVERAGE,
-    .basis = FACTOR_DIRECT,
+    .signal = PRICE_AVERAGE,
+    .basis = PRICE_DIRECT,
     .write_path = write_path,
     .read = read_root,
 };

@@ -120,8 +120,8 @@ const struct provider watttime_provider = {
     .refresh_s = 5 * 60,
     .timeout_s = 10,
     .body_bytes_max = 1 << 20,
-    .signal = FACTOR_MARGINAL,
-    .basis = FACTOR_DIRECT,
+    .signal = PRICE_MARGINAL,
+    .basis = PRICE_DIRECT,
     .write_path = write_path,
     .read = read_root,
 };

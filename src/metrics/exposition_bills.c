@@ -1,9 +1,6 @@
 /* What the joules emitted and cost: meters, and what nobody owns of them. */
 #include "metrics/exposition_parts.h"
 
-static const char *const signal_words[PRICE_SIGNALS] = {"unstated", "average", "marginal"};
-static const char *const basis_words[PRICE_BASES] = {"unstated", "lifecycle", "direct"};
-
 enum { BILLION = 1000000000 };
 
 void exposition_bill_value(struct text *text, unsigned __int128 value)
@@ -20,8 +17,8 @@ static void factor(struct text *text, const struct price_factor *factor)
     text_sample(text);
     text_label(text, "provider", factor->provider);
     text_label(text, "zone", factor->zone);
-    text_label(text, "signal", signal_words[factor->signal]);
-    text_label(text, "basis", basis_words[factor->basis]);
+    text_label(text, "signal", price_signal_words[factor->signal]);
+    text_label(text, "basis", price_basis_words[factor->basis]);
     text_value(text, (int64_t)factor->ug_per_kwh, MICRO);
 }
 

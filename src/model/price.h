@@ -18,6 +18,10 @@ enum price_signal { PRICE_SIGNAL_UNSTATED, PRICE_AVERAGE, PRICE_MARGINAL, PRICE_
 /* Of all that it took to make the kWh, or of the burnt fuel alone. */
 enum price_basis { PRICE_BASIS_UNSTATED, PRICE_LIFECYCLE, PRICE_DIRECT, PRICE_BASES };
 
+/* The values of labels: "average", "lifecycle". */
+extern const char *const price_signal_words[PRICE_SIGNALS];
+extern const char *const price_basis_words[PRICE_BASES];
+
 struct price_factor {
     bool known;
     uint64_t ug_per_kwh; /* at most PRICE_FACTOR_MAX_G */

@@ -162,7 +162,7 @@ static void electricity_maps_is_not_to_guess_the_zone(void **state)
     struct provider_question direct = ask("US-CAL-CISO");
 
     (void)state;
-    direct.basis = FACTOR_DIRECT;
+    direct.basis = PRICE_DIRECT;
     check_path(&electricity_maps_provider, ask("FR"),
                "/v3/carbon-intensity/latest?zone=FR&emissionFactorType=lifecycle"
                "&shouldUseFallbackCallerLookup=false");
@@ -261,8 +261,8 @@ static void watttime_answers_in_pounds_and_in_no_order(void **state)
     check_answers(&watttime_provider, "CAISO_NORTH", answers, ARRAY_SIZE(answers));
     assert_int_equal(
         provider_parse(&watttime_provider, span_of(answers[0].body), &question, &factor, NULL), 0);
-    assert_int_equal(factor.signal, FACTOR_MARGINAL);
-    assert_int_equal(factor.basis, FACTOR_DIRECT);
+    assert_int_equal(factor.signal, PRICE_MARGINAL);
+    assert_int_equal(factor.basis, PRICE_DIRECT);
 }
 
 static void watttime_hands_out_a_token_that_fits_a_header(void **state)

@@ -53,8 +53,8 @@ static void check(const char *document, uint64_t mg, uint64_t time_us)
         fail_msg("%d '%s': %ju at %ju of %s", r, err.text, (uintmax_t)factor.mg_per_kwh,
                  (uintmax_t)factor.time_us, document);
     assert_string_equal(factor.zone, "FR");
-    assert_int_equal(factor.basis, FACTOR_LIFECYCLE);
-    assert_int_equal(factor.signal, FACTOR_AVERAGE);
+    assert_int_equal(factor.basis, PRICE_LIFECYCLE);
+    assert_int_equal(factor.signal, PRICE_AVERAGE);
 }
 
 static void check_refused(const char *document, int expected)

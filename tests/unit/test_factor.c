@@ -8,22 +8,6 @@
 #include "core/macros.h"
 #include "emissions/factor.h"
 
-static void labels_have_words_and_words_have_labels(void **state)
-{
-    enum factor_signal signal = FACTOR_AVERAGE;
-    enum factor_basis basis = FACTOR_LIFECYCLE;
-
-    (void)state;
-    assert_string_equal(factor_signal_word(FACTOR_AVERAGE), "average");
-    assert_string_equal(factor_basis_word(FACTOR_LIFECYCLE), "lifecycle");
-    assert_int_equal(factor_parse_signal(span_of("marginal"), &signal), 0);
-    assert_int_equal(signal, FACTOR_MARGINAL);
-    assert_int_equal(factor_parse_basis(span_of("direct"), &basis), 0);
-    assert_int_equal(basis, FACTOR_DIRECT);
-    assert_int_equal(factor_parse_signal(span_of("direct"), &signal), -EINVAL);
-    assert_int_equal(factor_parse_basis(span_of(""), &basis), -EINVAL);
-}
-
 static void numbers_become_milligrams_rounded_once_half_up(void **state)
 {
     static const struct {
@@ -136,47 +120,21 @@ static void a_kilowatt_hour_of_the_world_emits_473_007_grams(void **state)
     (void)state;
     assert_string_equal(world.provider, "global");
     assert_string_equal(world.zone, "world");
-    assert_int_equal(world.basis, FACTOR_LIFECYCLE);
-    assert_int_equal(world.signal, FACTOR_AVERAGE);
+    assert_int_equal(world.basis, PRICE_LIFECYCLE);
+    assert_int_equal(world.signal, PRICE_AVERAGE);
     /* 3600000 J in uJ times mg/kWh by 3.6e6 is ng. */
     assert_int_equal((unsigned __int128)3600000000000 * world.mg_per_kwh / 3600000, 473007000000);
-}
-
-static void a_site_says_what_kind_its_own_figure_is(void **state)
-{
-    struct emission_factor factor = {.mg_per_kwh = 7};
-    struct error err = {""};
-
-    (void)state;
-    assert_int_equal(
-        factor_of_site(span_of("56.2"), "hall-3", FACTOR_AVERAGE, FACTOR_DIRECT, &factor, &err), 0);
-    assert_string_equal(factor.provider, "constant");
-    assert_string_equal(factor.zone, "hall-3");
-    assert_int_equal(factor.basis, FACTOR_DIRECT);
-    assert_int_equal(factor.mg_per_kwh, 56200);
-    assert_int_equal(factor.time_us, 0);
-    assert_int_equal(
-        factor_of_site(span_of("56g"), "x", FACTOR_AVERAGE, FACTOR_DIRECT, &factor, &err), -EINVAL);
-    assert_non_null(strstr(err.text, "'56g'"));
-    assert_int_equal(
-        factor_of_site(span_of("5001"), "x", FACTOR_AVERAGE, FACTOR_DIRECT, &factor, &err),
-        -ERANGE);
-    assert_int_equal(
-        factor_of_site(span_of("5"), "a b", FACTOR_AVERAGE, FACTOR_DIRECT, &factor, &err), -EINVAL);
-    assert_int_equal(factor.mg_per_kwh, 56200);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_have_words_and_words_have_labels),
         cmocka_unit_test(numbers_become_milligrams_rounded_once_half_up),
         cmocka_unit_test(pounds_are_converted_by_their_definition),
         cmocka_unit_test(decimals_are_taken_digit_by_digit),
         cmocka_unit_test(no_grid_emits_more_than_five_kilograms),
         cmocka_unit_test(a_zone_is_a_short_word),
         cmocka_unit_test(a_kilowatt_hour_of_the_world_emits_473_007_grams),
-        cmocka_unit_test(a_site_says_what_kind_its_own_figure_is),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

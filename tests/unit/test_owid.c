@@ -31,7 +31,7 @@ static void countries_are_found_by_either_code_of_theirs(void **state)
             factor.mg_per_kwh != cases[i].mg || strcmp(factor.zone, cases[i].zone) != 0)
             fail_msg("%s: %s, %ju", cases[i].country, factor.zone, (uintmax_t)factor.mg_per_kwh);
         assert_string_equal(factor.provider, "owid");
-        assert_int_equal(factor.basis, FACTOR_LIFECYCLE);
+        assert_int_equal(factor.basis, PRICE_LIFECYCLE);
         assert_int_equal(factor.time_us, 0);
     }
 }
