@@ -16,6 +16,7 @@
 #include "app/cgroup_verdict.h"
 #include "app/channel.h"
 #include "app/collectors.h"
+#include "app/emissions.h"
 #include "app/price_config.h"
 #include "app/runtime_log.h"
 #include "app/self.h"
@@ -58,6 +59,8 @@ struct collector {
     struct runtime_log runtime_log;
     struct attached_set attached;
     char node[256];
+    struct emissions emissions;
+    struct price price;
     struct pipeline *pipeline;
     bool measured;    /* something was read, or there is nothing to read */
     bool books_moved; /* since the last snapshot */
@@ -171,6 +174,8 @@ static int refresh_snapshot(struct collector *collector)
         r = source_set_describe(&collector->sources, snapshot);
     if (r == 0 && collector->identity)
         r = identity_describe(collector->identity, snapshot);
+    if (r == 0)
+        r = emissions_describe(&collector->emissions, snapshot);
     if (r < 0)
         return r;
     snapshot->node = collector->node;
@@ -396,6 +401,17 @@ static void note_identity(struct collector *collector)
     collector->books_moved = true;
 }
 
+/* Factors get old also if nobody says anything. */
+static void renew_price(struct collector *collector)
+{
+    if (!emissions_refresh(&collector->emissions))
+        return;
+    collector->price.factor = collector->emissions.in_force;
+    pipeline_set_price(collector->pipeline, &collector->price,
+                       collector->clock->realtime_us(collector->clock));
+    collector->books_moved = true;
+}
+
 static void do_what_is_due(struct collector *collector)
 {
     uint64_t now = now_us(collector);
@@ -408,6 +424,7 @@ static void do_what_is_due(struct collector *collector)
         pipeline_sweep(collector->pipeline, collector->clock->realtime_us(collector->clock));
         collector->sweep_us = now + collector->options->process_scan_interval_us;
         source_set_note(&collector->sources); /* a source that hangs wakes nobody */
+        renew_price(collector);
         if (collector->identity)
             note_identity(collector);
     }
@@ -615,7 +632,10 @@ int collector_open(const struct collector_options *options, struct collector **r
     bodies_init(&collector->bodies, &exposition);
     find_node_name(collector);
     attached_set_init(&collector->attached, options->host);
-    r = price_config_read(options->options, &pipeline_options.price, err);
+    price_config_read(options->options, &collector->price);
+    r = emissions_init(&collector->emissions, options->options, collector->clock, err);
+    collector->price.factor = collector->emissions.in_force;
+    pipeline_options.price = collector->price;
     if (r == 0)
         r = open_loop(collector, err); /* it blocks signals, before any thread starts */
     if (r == 0 && !options->options->replay_path)

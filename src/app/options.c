@@ -63,6 +63,18 @@ static const struct setter_word models[] = {
     {0},
 };
 
+static const struct setter_word signals[] = {
+    {"average", PRICE_AVERAGE},
+    {"marginal", PRICE_MARGINAL},
+    {0},
+};
+
+static const struct setter_word bases[] = {
+    {"lifecycle", PRICE_LIFECYCLE},
+    {"direct", PRICE_DIRECT},
+    {0},
+};
+
 static const struct setter_word log_levels[] = {
     {"debug", LOG_LEVEL_DEBUG},
     {"info", LOG_LEVEL_INFO},
@@ -84,6 +96,8 @@ static_assert(sizeof(enum includes_gpus) == sizeof(unsigned), "words are stored 
 static_assert(sizeof(enum attribution_method) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum expose) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum options_model) == sizeof(unsigned), "words are stored as unsigned");
+static_assert(sizeof(enum price_signal) == sizeof(unsigned), "words are stored as unsigned");
+static_assert(sizeof(enum price_basis) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum log_level) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum log_format) == sizeof(unsigned), "words are stored as unsigned");
 
@@ -101,6 +115,7 @@ static_assert(sizeof(enum log_format) == sizeof(unsigned), "words are stored as 
     .set = setter_word, .describe = setter_describe_words, AT(field), .words = (list)
 #define PATH(field)          .set = setter_text, AT(field), .max = PATH_MAX - 1
 #define TEXT(field, longest) .set = setter_text, AT(field), .max = (longest)
+#define LIST(field)          .set = setter_list, AT(field), .max = 300, .repeatable = true
 #define SWITCH(field)        .set = setter_switch, AT(field)
 #define COLLECTOR(source, what)                                                                    \
     {                                                                                              \
@@ -320,14 +335,60 @@ const struct options_flag options_flags[] = {
      SWITCH(emissions_enabled)},
     {.names = {"emissions.factor"},
      .placeholder = "GRAMS",
-     .help = "grams of CO2 equivalent per kWh; by default the world's average",
+     .help = "grams of CO2 equivalent per kWh, where nobody is asked or answers; by default the "
+             "country's or the world's average",
      .group = OPTIONS_METRICS,
      DECIMAL(emissions_factor_ug, 0, PRICE_FACTOR_MAX_G)},
     {.names = {"emissions.zone"},
      .placeholder = "ZONE",
-     .help = "the country whose average emission factor counts: FR, FRA",
+     .help = "the country or zone of the grid: FR, FRA, US-CAL-CISO",
      .group = OPTIONS_METRICS,
      TEXT(emissions_zone, 63)},
+    {.names = {"emissions.providers"},
+     .placeholder = "NAME[:ZONE],...",
+     .help = "who tells the emission factor, in the order of preference: rte, electricity_maps, "
+             "watttime, uk_carbon_intensity, entsoe (these are asked over the network), owid, "
+             "global, constant",
+     .group = OPTIONS_METRICS,
+     LIST(emissions_providers)},
+    {.names = {"emissions.primary"},
+     .placeholder = "NAME",
+     .help = "the one of them that counts, if it is not the first; the others stand in for it",
+     .group = OPTIONS_METRICS,
+     TEXT(emissions_primary, 32)},
+    {.names = {"emissions.signal"},
+     .placeholder = "KIND",
+     .help = "what --emissions.factor is",
+     .group = OPTIONS_METRICS,
+     WORD(emissions_signal, signals)},
+    {.names = {"emissions.basis"},
+     .placeholder = "KIND",
+     .help = "what it counts, and electricity_maps is asked for",
+     .group = OPTIONS_METRICS,
+     WORD(emissions_basis, bases)},
+    {.names = {"emissions.keys-file"},
+     .placeholder = "FILE",
+     .help = "the providers' keys: a YAML file, readable for its owner alone, with "
+             "'electricity_maps: ...', 'entsoe: ...', 'watttime_username: ...', "
+             "'watttime_password: ...'",
+     .group = OPTIONS_METRICS,
+     PATH(emissions_keys_path)},
+    {.names = {"emissions.ca-file"},
+     .placeholder = "FILE",
+     .help = "who signed the providers' certificates; by default the system's authorities",
+     .group = OPTIONS_METRICS,
+     PATH(emissions_ca_path)},
+    {.names = {"emissions.url"},
+     .placeholder = "NAME=URL",
+     .help = "ask a mirror at https://HOST[:PORT] instead of that provider",
+     .group = OPTIONS_METRICS,
+     LIST(emissions_urls)},
+    {.names = {"emissions.interval"},
+     .placeholder = "DURATION",
+     .fallback = "0s",
+     .help = "time between two questions to a provider; 0s as often as it has news",
+     .group = OPTIONS_METRICS,
+     DURATION(emissions_interval_us, 0, 24 * HOUR)},
     {.names = {"cost.price"},
      .placeholder = "PRICE",
      .help = "what a kWh costs; by default no cost is shown",
@@ -511,6 +572,8 @@ int options_check(const struct options *options, struct error *err)
                          "--cost.%s is missing: give both of --cost.price and --cost.currency, or "
                          "neither",
                          options_is_given(options, "cost.price") ? "currency" : "price");
+    if (options->emissions_interval_us > 0 && options->emissions_interval_us < SEC)
+        return error_set(err, -EINVAL, "--emissions.interval: less than 1s is too often");
     return 0;
 }
 

@@ -15,8 +15,9 @@
 #include "core/log.h"
 #include "core/span.h"
 #include "model/policy.h"
+#include "model/price.h"
 
-enum { OPTIONS_LISTEN_MAX = 16, OPTIONS_FLAG_MAX = 64 };
+enum { OPTIONS_LISTEN_MAX = 16, OPTIONS_FLAG_MAX = 96, OPTIONS_LIST_MAX = 16 };
 
 /* Where a value came from, lowest precedence first. */
 enum options_source { OPTIONS_DEFAULT, OPTIONS_ENVIRONMENT, OPTIONS_CONFIG, OPTIONS_COMMAND_LINE };
@@ -27,6 +28,12 @@ struct options_collectors {
 };
 
 enum options_model { OPTIONS_MODEL_OFF, OPTIONS_MODEL_AUTO };
+
+/* Values of a repeatable flag, which may also be given at once with commas in between. */
+struct options_list {
+    const char *items[OPTIONS_LIST_MAX];
+    size_t count;
+};
 
 struct options {
     uint64_t sample_interval_us;
@@ -56,7 +63,12 @@ struct options {
     bool emissions_enabled;
     uint64_t emissions_factor_ug; /* per kWh, if given */
     const char *emissions_zone;   /* NULL: not given */
-    uint64_t cost_price_micro;    /* per kWh, if given; then the currency is, too */
+    struct options_list emissions_providers, emissions_urls;
+    const char *emissions_primary, *emissions_keys_path, *emissions_ca_path; /* likewise */
+    uint64_t emissions_interval_us;                                          /* 0: their own */
+    enum price_signal emissions_signal; /* of emissions_factor_ug */
+    enum price_basis emissions_basis;
+    uint64_t cost_price_micro; /* per kWh, if given; then the currency is, too */
     const char *cost_currency;
     bool kubernetes_enabled, kubernetes_api, process_events;
     const char *kubernetes_service_account_dir;

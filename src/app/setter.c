@@ -207,6 +207,32 @@ int setter_listen_address(struct options *options, const struct options_flag *fl
     return 0;
 }
 
+int setter_list(struct options *options, const struct options_flag *flag,
+                const struct options_value *value, struct error *err)
+{
+    struct options_list *list = member(options, flag);
+    const char *rest;
+    int r = copy_text(options, flag, value, &rest, err);
+
+    if (r < 0)
+        return r;
+    if (value->first)
+        list->count = 0;
+    for (char *item = (char *)rest, *comma; item; item = comma) {
+        comma = strchr(item, ',');
+        if (comma)
+            *comma++ = '\0';
+        if (*item == '\0')
+            return error_set(err, -EINVAL, "%s: " VALUE " has nothing between two commas",
+                             value->where, value->text);
+        if (list->count == OPTIONS_LIST_MAX)
+            return error_set(err, -E2BIG, "%s: " VALUE " is one too many; give at most %d",
+                             value->where, item, OPTIONS_LIST_MAX);
+        list->items[list->count++] = item;
+    }
+    return 0;
+}
+
 static bool is_name_start(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';

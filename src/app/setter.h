@@ -25,6 +25,7 @@ options_setter setter_switch;
 options_setter setter_text;
 options_setter setter_socket_path;
 options_setter setter_listen_address;
+options_setter setter_list; /* a struct options_list */
 options_setter setter_metric_prefix;
 options_setter setter_metrics_path;
 options_setter setter_compat;

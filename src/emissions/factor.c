@@ -1,10 +1,13 @@
 #include "emissions/factor.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/macros.h"
 #include "core/parse.h"
+
+enum { UG_PER_MG = 1000 };
 
 static const uint64_t BILLION = 1000000000;
 
@@ -63,6 +66,25 @@ int factor_parse_grams(struct span text, uint64_t *ret_mg)
         return -ERANGE;
     *ret_mg = (millionths + 500) / 1000;
     return 0;
+}
+
+uint64_t factor_ug(const struct emission_factor *factor)
+{
+    return factor->mg_per_kwh * UG_PER_MG;
+}
+
+struct price_factor factor_price(const struct emission_factor *factor)
+{
+    struct price_factor price = {
+        .known = true,
+        .ug_per_kwh = factor_ug(factor),
+        .signal = factor->signal,
+        .basis = factor->basis,
+    };
+
+    snprintf(price.provider, sizeof(price.provider), "%s", factor->provider);
+    snprintf(price.zone, sizeof(price.zone), "%s", factor->zone);
+    return price;
 }
 
 struct emission_factor factor_world(void)

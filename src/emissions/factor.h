@@ -43,5 +43,9 @@ int factor_from_pounds(double pounds_per_mwh, uint64_t *ret_mg);
 /* "473.007", grams per kWh, at most six digits behind the point. 0, -EINVAL or -ERANGE. */
 int factor_parse_grams(struct span text, uint64_t *ret_mg);
 
+/* As prices are written. */
+uint64_t factor_ug(const struct emission_factor *factor);
+struct price_factor factor_price(const struct emission_factor *factor);
+
 /* The world's average (Ember and Energy Institute by OWID, 2024, lifecycle). */
 struct emission_factor factor_world(void);

@@ -78,6 +78,22 @@ static struct span find_code(const char *country)
     return span_of(country);
 }
 
+bool owid_alpha2(const char *alpha3, char code[3])
+{
+    struct span codes = {country_codes_tsv, country_codes_tsv_len};
+
+    while (codes.len > 0) {
+        struct span line = span_cut(&codes, '\n'), alpha2 = span_cut(&line, '\t');
+
+        if (!span_equals(line, alpha3) || alpha2.len != 2)
+            continue;
+        memcpy(code, alpha2.data, alpha2.len);
+        code[2] = '\0';
+        return true;
+    }
+    return false;
+}
+
 int owid_of_country(const char *country, struct emission_factor *ret_factor, struct error *err)
 {
     struct span csv = {emission_factors_owid_csv, emission_factors_owid_csv_len};

@@ -2,6 +2,8 @@
  * without imports. Built into the program, so that there is always one to fall back on. Pure. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "core/error.h"
 #include "core/span.h"
 #include "emissions/factor.h"
@@ -16,6 +18,9 @@
  * whichever was asked for. 0, or -ENOENT: unknown country, and nothing stands in for it.
  */
 int owid_of_country(const char *country, struct emission_factor *ret_factor, struct error *err);
+
+/* "FR" for "FRA". False: no such country. */
+bool owid_alpha2(const char *alpha3, char code[3]);
 
 /* The row of a code in such a CSV; of several the newest year. A row without a code (continents),
  * or that is not as it should be, is passed over. 0 or -ENOENT. */

@@ -17,6 +17,7 @@ void exposition_render_books(const struct snapshot *snapshot,
 
     exposition_processes(&text, snapshot, options);
     exposition_meters(&text, snapshot);
+    exposition_factors(&text, snapshot);
     exposition_bills(&text, snapshot);
     exposition_workloads(&text, snapshot, options->expose);
     exposition_gpus(&text, snapshot);

@@ -11,17 +11,6 @@ void exposition_bill_value(struct text *text, unsigned __int128 value)
     text_decimal(text, (uint64_t)(billionths / BILLION), (uint64_t)(billionths % BILLION), NANO);
 }
 
-static void factor(struct text *text, const struct price_factor *factor)
-{
-    text_family(text, METRIC_EMISSION_FACTOR);
-    text_sample(text);
-    text_label(text, "provider", factor->provider);
-    text_label(text, "zone", factor->zone);
-    text_label(text, "signal", price_signal_words[factor->signal]);
-    text_label(text, "basis", price_basis_words[factor->basis]);
-    text_value(text, (int64_t)factor->ug_per_kwh, MICRO);
-}
-
 /* Both kinds of bills have the same rows; those of money say which. */
 struct bills {
     struct text *text;
@@ -62,11 +51,9 @@ void exposition_bills(struct text *text, const struct snapshot *snapshot)
 
     if (snapshot->meter_count == 0)
         return;
-    if (price->factor.known) {
-        factor(text, &price->factor);
+    if (price->factor.known)
         of_meters(&(struct bills){text, NULL}, snapshot, METRIC_METER_EMISSIONS,
                   METRIC_UNOWNED_EMISSIONS);
-    }
     if (price->cost.known)
         of_meters(&(struct bills){text, price->cost.currency}, snapshot, METRIC_METER_COST,
                   METRIC_UNOWNED_COST);

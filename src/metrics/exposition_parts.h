@@ -21,6 +21,7 @@ void exposition_workload_labels(struct text *text, enum workload_kind kind, cons
 void exposition_processes(struct text *text, const struct snapshot *snapshot,
                           const struct exposition_options *options);
 void exposition_meters(struct text *text, const struct snapshot *snapshot);
+void exposition_factors(struct text *text, const struct snapshot *snapshot);
 void exposition_bills(struct text *text, const struct snapshot *snapshot);
 void exposition_workloads(struct text *text, const struct snapshot *snapshot, enum expose expose);
 void exposition_usage(struct text *text, const struct snapshot *snapshot, enum expose expose);

@@ -58,7 +58,25 @@ const struct metric_name metric_names[METRIC_COUNT] = {
          "unknown) or gap (nobody watched)."},
     [METRIC_EMISSION_FACTOR] =
         {METRIC_PREFIX_OWN, "emission_factor_grams_per_kwh", METRIC_GAUGE, NULL,
-         "CO2 equivalent per kWh that energy is billed with now, and who says so."},
+         "CO2 equivalent per kWh, and who says so. What energy is billed with is the one in force."},
+    [METRIC_EMISSION_FACTOR_IN_FORCE] =
+        {METRIC_PREFIX_OWN, "emission_factor_in_force", METRIC_GAUGE, NULL,
+         "1 for the emission factor that energy is billed with now, 0 for the others."},
+    [METRIC_EMISSION_FACTOR_STALE] =
+        {METRIC_PREFIX_OWN, "emission_factor_stale", METRIC_GAUGE, NULL,
+         "1 if the factor is older than its provider's usually are. After a day it is not used."},
+    [METRIC_EMISSION_FACTOR_ESTIMATED] =
+        {METRIC_PREFIX_OWN, "emission_factor_estimated", METRIC_GAUGE, NULL,
+         "1 if the provider calls the factor an estimate or a forecast."},
+    [METRIC_EMISSION_FACTOR_AGE] =
+        {METRIC_PREFIX_OWN, "emission_factor_age_seconds", METRIC_GAUGE, "seconds",
+         "Time since what the factor is for began, or since it was told, whichever is longer."},
+    [METRIC_EMISSION_PROVIDER_UP] =
+        {METRIC_PREFIX_OWN, "emission_provider_up", METRIC_GAUGE, NULL,
+         "1 if the last question to a provider of emission factors had a good answer."},
+    [METRIC_EMISSION_PROVIDER_ERRORS] =
+        {METRIC_PREFIX_OWN, "emission_provider_errors", METRIC_COUNTER, NULL,
+         "Questions to a provider of emission factors that had no good answer."},
     [METRIC_METER_EMISSIONS] =
         {METRIC_PREFIX_OWN, "meter_emissions_grams", METRIC_COUNTER, "grams",
          "CO2 equivalent of a meter's settled energy, with PUE, each window by the factor of its "

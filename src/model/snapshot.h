@@ -133,6 +133,15 @@ struct snapshot_allocation {
     uint32_t gpu;
 };
 
+/* An emission factor that counts, or would. */
+struct snapshot_factor {
+    struct price_factor factor; /* not known: nobody tells it at present */
+    bool in_force;
+    bool is_live; /* asked for; only then: */
+    bool is_stale, is_estimated, is_up;
+    uint64_t age_us, errors;
+};
+
 struct snapshot_source {
     const char *name;
     bool up;
@@ -173,6 +182,8 @@ struct snapshot {
     uint64_t node_processes, node_processes_outside; /* if they were */
 
     /* What the application adds. */
+    const struct snapshot_factor *factors;
+    size_t factor_count;
     const struct snapshot_source *sources;
     size_t source_count;
     bool replay_active;

@@ -19,41 +19,21 @@ static int read_price(const char *const *flags, struct price *ret_price)
                          0);
     r = options_check(&options, &err);
     if (r == 0)
-        r = price_config_read(&options, ret_price, &err);
+        price_config_read(&options, ret_price);
     options_done(&options);
     return r;
 }
 
 #define READ(price, ...) read_price((const char *const[]){__VA_ARGS__, NULL}, price)
 
-static void by_default_energy_has_the_factor_of_the_world_and_no_cost(void **state)
+static void by_default_energy_has_no_cost(void **state)
 {
     struct price price;
 
     (void)state;
     assert_int_equal(READ(&price, NULL), 0);
-    assert_true(price.factor.known);
-    assert_int_equal(price.factor.ug_per_kwh, 473007000);
-    assert_string_equal(price.factor.provider, "global");
-    assert_string_equal(price.factor.zone, "world");
     assert_false(price.cost.known);
     assert_int_equal(price.pue_millionths, PRICE_PUE_ONE);
-}
-
-static void a_country_has_the_factor_of_the_table(void **state)
-{
-    static const char *const names[] = {"FR", "FRA"};
-    struct price price;
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        assert_int_equal(READ(&price, "emissions.zone", names[i]), 0);
-        assert_int_equal(price.factor.ug_per_kwh, 44179000);
-        assert_string_equal(price.factor.provider, "owid");
-        assert_string_equal(price.factor.zone, "FRA");
-        assert_int_equal(price.factor.signal, PRICE_AVERAGE);
-        assert_int_equal(price.factor.basis, PRICE_LIFECYCLE);
-    }
 }
 
 static void flags_give_the_price_of_the_site(void **state)
@@ -61,36 +41,11 @@ static void flags_give_the_price_of_the_site(void **state)
     struct price price;
 
     (void)state;
-    assert_int_equal(READ(&price, "emissions.factor", "44.179", "emissions.zone", "FRA",
-                          "cost.price", "0.2516", "cost.currency", "EUR", "pue", "1.2"),
-                     0);
-    assert_int_equal(price.factor.ug_per_kwh, 44179000);
-    assert_string_equal(price.factor.provider, "constant");
-    assert_string_equal(price.factor.zone, "FRA");
-    assert_int_equal(price.factor.basis, PRICE_BASIS_UNSTATED);
+    assert_int_equal(READ(&price, "cost.price", "0.2516", "cost.currency", "EUR", "pue", "1.2"), 0);
     assert_true(price.cost.known);
     assert_int_equal(price.cost.micro_per_kwh, 251600);
     assert_string_equal(price.cost.currency, "EUR");
     assert_int_equal(price.pue_millionths, 1200000);
-}
-
-static void a_factor_of_zero_is_believed_if_it_is_given(void **state)
-{
-    struct price price;
-
-    (void)state;
-    assert_int_equal(READ(&price, "emissions.factor", "0"), 0);
-    assert_true(price.factor.known);
-    assert_int_equal(price.factor.ug_per_kwh, 0);
-}
-
-static void emissions_can_be_switched_off(void **state)
-{
-    struct price price;
-
-    (void)state;
-    assert_int_equal(READ(&price, "emissions-enabled", "false", "emissions.factor", "44"), 0);
-    assert_false(price.factor.known);
 }
 
 static void a_currency_has_three_capital_letters(void **state)
@@ -115,17 +70,13 @@ static void what_is_half_told_is_refused(void **state)
     (void)state;
     assert_int_equal(READ(&price, "cost.price", "0.3"), -EINVAL);
     assert_int_equal(READ(&price, "cost.currency", "EUR"), -EINVAL);
-    assert_int_equal(READ(&price, "emissions.zone", "Atlantis"), -EINVAL);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_default_energy_has_the_factor_of_the_world_and_no_cost),
-        cmocka_unit_test(a_country_has_the_factor_of_the_table),
+        cmocka_unit_test(by_default_energy_has_no_cost),
         cmocka_unit_test(flags_give_the_price_of_the_site),
-        cmocka_unit_test(a_factor_of_zero_is_believed_if_it_is_given),
-        cmocka_unit_test(emissions_can_be_switched_off),
         cmocka_unit_test(a_currency_has_three_capital_letters),
         cmocka_unit_test(what_is_half_told_is_refused),
     };

@@ -1,0 +1,110 @@
+#include "emissions/choice.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "core/macros.h"
+
+#define HOUR_US (3600 * USEC_PER_SEC)
+
+static const uint64_t STALE_US = 2 * HOUR_US, EXPIRED_US = 24 * HOUR_US;
+enum { STALE_INTERVALS = 3 };
+
+static struct choice_line *add(struct choice *choice)
+{
+    return choice->count < CHOICE_MAX ? &choice->lines[choice->count++] : NULL;
+}
+
+void choice_add_fixed(struct choice *choice, const struct price_factor *factor)
+{
+    struct choice_line *line = add(choice);
+
+    if (line)
+        *line = (struct choice_line){.factor = *factor, .may_count = true};
+}
+
+void choice_add_live(struct choice *choice, const struct provider *provider, const char *zone,
+                     enum price_basis basis, uint64_t interval_us)
+{
+    struct choice_line *line = add(choice);
+
+    if (!line)
+        return;
+    *line = (struct choice_line){
+        .factor = {.signal = provider->signal, .basis = basis},
+        .is_live = true,
+        .may_count = true,
+        .stale_us = MAX(STALE_INTERVALS * interval_us, STALE_US) + provider->lag_s * USEC_PER_SEC,
+    };
+    snprintf(line->factor.provider, sizeof(line->factor.provider), "%s", provider->name);
+    snprintf(line->factor.zone, sizeof(line->factor.zone), "%s", zone);
+}
+
+int choice_find(const struct choice *choice, struct span provider)
+{
+    for (size_t i = 0; i < choice->count; i++)
+        if (span_equals(provider, choice->lines[i].factor.provider))
+            return (int)i;
+    return -ENOENT;
+}
+
+void choice_prefer(struct choice *choice, size_t index)
+{
+    struct choice_line preferred = choice->lines[index];
+
+    for (; index > 0; index--)
+        choice->lines[index] = choice->lines[index - 1];
+    preferred.may_count = true;
+    choice->lines[0] = preferred;
+    for (size_t i = 1; i < choice->count; i++)
+        choice->lines[i].may_count =
+            !choice->lines[i].is_live || choice->lines[i].factor.signal == preferred.factor.signal;
+}
+
+void choice_take(struct choice_line *line, const struct emission_factor *factor, uint64_t taken_us)
+{
+    line->factor.known = true;
+    line->factor.ug_per_kwh = factor_ug(factor);
+    line->time_us = factor->time_us;
+    line->taken_us = taken_us;
+    line->is_estimated = factor->is_estimated;
+    line->is_up = true;
+}
+
+void choice_miss(struct choice_line *line)
+{
+    line->is_up = false;
+    line->errors++;
+}
+
+static uint64_t since(uint64_t then_us, uint64_t now_us)
+{
+    return now_us - MIN(then_us, now_us);
+}
+
+uint64_t choice_age_us(const struct choice_line *line, struct choice_now now)
+{
+    if (!line->is_live)
+        return 0;
+    return MAX(since(line->time_us, now.real_us), since(line->taken_us, now.monotonic_us));
+}
+
+bool choice_is_stale(const struct choice_line *line, struct choice_now now)
+{
+    return line->is_live && choice_age_us(line, now) >= line->stale_us;
+}
+
+bool choice_is_usable(const struct choice_line *line, struct choice_now now)
+{
+    return line->factor.known && choice_age_us(line, now) < EXPIRED_US;
+}
+
+size_t choice_in_force(const struct choice *choice, struct choice_now now)
+{
+    size_t i = 0;
+
+    while (i + 1 < choice->count &&
+           !(choice->lines[i].may_count && choice_is_usable(&choice->lines[i], now)))
+        i++;
+    return i;
+}

@@ -1,0 +1,237 @@
+/* emissions/choice: which factor counts, and when it is too old to. */
+#include "unit.h"
+
+#include <errno.h>
+
+#include "core/macros.h"
+#include "emissions/choice.h"
+
+#define HOUR (3600 * USEC_PER_SEC)
+
+static const uint64_t NOON_US = UINT64_C(1768478400000000), UP_US = 50 * USEC_PER_SEC;
+
+enum { MAPS, MARGINAL, FRENCH, MIX, COUNTRY, WORLD, LINES };
+
+static struct choice make(void)
+{
+    const struct price_factor country = {.known = true,
+                                         .ug_per_kwh = 44179000,
+                                         .provider = "owid",
+                                         .zone = "FRA",
+                                         .signal = PRICE_AVERAGE,
+                                         .basis = PRICE_LIFECYCLE};
+    const struct emission_factor world = factor_world();
+    const struct price_factor global = factor_price(&world);
+    struct choice choice = {0};
+
+    choice_add_live(&choice, &electricity_maps_provider, "FR", PRICE_LIFECYCLE, HOUR / 4);
+    choice_add_live(&choice, &watttime_provider, "FR", PRICE_DIRECT, HOUR / 12);
+    choice_add_live(&choice, &rte_provider, "FR", PRICE_DIRECT, HOUR);
+    choice_add_live(&choice, &entsoe_provider, "FR", PRICE_LIFECYCLE, HOUR / 2);
+    choice_add_fixed(&choice, &country);
+    choice_add_fixed(&choice, &global);
+    assert_int_equal(choice.count, LINES);
+    choice_prefer(&choice, MAPS);
+    return choice;
+}
+
+static struct choice_now after(uint64_t us)
+{
+    return (struct choice_now){NOON_US + us, UP_US + us};
+}
+
+static struct choice_now noon(void)
+{
+    return after(0);
+}
+
+/* A value of this age, told now. */
+static void tell(struct choice_line *line, uint64_t mg, uint64_t age_us)
+{
+    choice_take(line, &(struct emission_factor){.mg_per_kwh = mg, .time_us = NOON_US - age_us},
+                UP_US);
+}
+
+static void before_anybody_has_answered_the_table_of_the_country_counts(void **state)
+{
+    struct choice choice = make();
+
+    (void)state;
+    assert_int_equal(choice_in_force(&choice, noon()), COUNTRY);
+    assert_false(choice_is_usable(&choice.lines[MAPS], noon()));
+    assert_string_equal(choice.lines[MAPS].factor.provider, "electricity_maps");
+    assert_string_equal(choice.lines[MAPS].factor.zone, "FR");
+    assert_int_equal(choice.lines[MARGINAL].factor.signal, PRICE_MARGINAL);
+}
+
+static void the_first_in_order_that_is_known_counts(void **state)
+{
+    struct choice choice = make();
+
+    (void)state;
+    tell(&choice.lines[MIX], 60000, HOUR);
+    assert_int_equal(choice_in_force(&choice, noon()), MIX);
+    tell(&choice.lines[FRENCH], 23000, 0);
+    assert_int_equal(choice_in_force(&choice, noon()), FRENCH);
+    tell(&choice.lines[MAPS], 41500, 0);
+    assert_int_equal(choice_in_force(&choice, noon()), MAPS);
+    assert_int_equal(choice.lines[MAPS].factor.ug_per_kwh, 41500000);
+}
+
+static void a_marginal_figure_never_stands_in_for_an_average_one(void **state)
+{
+    struct choice choice = make();
+
+    (void)state;
+    tell(&choice.lines[MARGINAL], 413858, 0);
+    assert_int_equal(choice_in_force(&choice, noon()), COUNTRY);
+    assert_true(choice_is_usable(&choice.lines[MARGINAL], noon()));
+}
+
+static void the_marginal_one_counts_if_it_is_preferred_and_then_only_tables_stand_in(void **state)
+{
+    struct choice choice = make();
+
+    (void)state;
+    choice_prefer(&choice, MARGINAL);
+    assert_string_equal(choice.lines[0].factor.provider, "watttime");
+    assert_string_equal(choice.lines[1].factor.provider, "electricity_maps");
+    assert_string_equal(choice.lines[2].factor.provider, "rte");
+    tell(&choice.lines[1], 41000, 0);
+    assert_int_equal(choice_in_force(&choice, noon()), COUNTRY);
+    tell(&choice.lines[0], 413858, 0);
+    assert_int_equal(choice_in_force(&choice, noon()), 0);
+    /* And back: who was left out may count again. */
+    choice_prefer(&choice, 1);
+    assert_int_equal(choice_in_force(&choice, noon()), 0);
+    assert_string_equal(choice.lines[0].factor.provider, "electricity_maps");
+}
+
+static void an_answer_that_fails_keeps_the_last_good_figure(void **state)
+{
+    struct choice choice = make();
+    struct choice_line *maps = &choice.lines[MAPS];
+
+    (void)state;
+    choice_miss(maps);
+    assert_int_equal(maps->errors, 1);
+    assert_false(maps->is_up);
+    tell(maps, 41000, 0);
+    assert_true(maps->is_up);
+    choice_miss(maps);
+    assert_int_equal(maps->errors, 2);
+    assert_false(maps->is_up);
+    assert_int_equal(choice_in_force(&choice, noon()), MAPS);
+    assert_int_equal(maps->factor.ug_per_kwh, 41000000);
+}
+
+static void a_figure_is_stale_after_two_hours_or_three_intervals_and_unused_after_a_day(
+    void **state)
+{
+    static const struct {
+        int line;
+        uint64_t stale_us;
+    } cases[] = {
+        {MAPS, 2 * HOUR},
+        {MARGINAL, 2 * HOUR},
+        {FRENCH, 3 * HOUR}, /* asked every hour */
+        {MIX, 8 * HOUR},    /* its newest hour is hours old at best */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct choice choice = make();
+        const struct choice_line *line = &choice.lines[cases[i].line];
+
+        tell(&choice.lines[cases[i].line], 41000, 0);
+        assert_false(choice_is_stale(line, after(cases[i].stale_us - 1)));
+        assert_true(choice_is_stale(line, after(cases[i].stale_us)));
+        assert_true(choice_is_usable(line, after(24 * HOUR - 1)));
+        assert_false(choice_is_usable(line, after(24 * HOUR)));
+        assert_int_equal(choice_age_us(line, after(5)), 5);
+    }
+}
+
+static void the_next_one_stands_in_when_the_first_is_too_old(void **state)
+{
+    struct choice choice = make();
+
+    (void)state;
+    tell(&choice.lines[MAPS], 41000, 0);
+    choice_take(&choice.lines[FRENCH],
+                &(struct emission_factor){.mg_per_kwh = 23000, .time_us = NOON_US + 23 * HOUR},
+                UP_US + 23 * HOUR);
+    assert_int_equal(choice_in_force(&choice, after(24 * HOUR - 1)), MAPS);
+    assert_int_equal(choice_in_force(&choice, after(24 * HOUR)), FRENCH);
+    assert_int_equal(choice_in_force(&choice, after(47 * HOUR)), COUNTRY);
+}
+
+static void a_fresh_answer_with_an_old_value_is_as_old_as_the_value(void **state)
+{
+    struct choice choice = make();
+
+    (void)state;
+    tell(&choice.lines[MAPS], 41000, 5 * HOUR);
+    assert_int_equal(choice_age_us(&choice.lines[MAPS], noon()), 5 * HOUR);
+    assert_true(choice_is_stale(&choice.lines[MAPS], noon()));
+    tell(&choice.lines[MAPS], 41000, 25 * HOUR);
+    assert_int_equal(choice_in_force(&choice, noon()), COUNTRY);
+}
+
+static void an_old_answer_with_a_value_of_the_future_is_as_old_as_the_answer(void **state)
+{
+    struct choice choice = make();
+
+    (void)state;
+    choice_take(&choice.lines[MAPS],
+                &(struct emission_factor){.mg_per_kwh = 41000, .time_us = NOON_US + HOUR}, UP_US);
+    assert_int_equal(choice_age_us(&choice.lines[MAPS], noon()), 0);
+    /* The clock of the world was set back, the other one goes on. */
+    assert_int_equal(
+        choice_age_us(&choice.lines[MAPS], (struct choice_now){NOON_US - HOUR, UP_US + 3 * HOUR}),
+        3 * HOUR);
+}
+
+static void tables_never_age(void **state)
+{
+    struct choice choice = make();
+
+    (void)state;
+    assert_int_equal(choice_age_us(&choice.lines[COUNTRY], after(1000 * 24 * HOUR)), 0);
+    assert_false(choice_is_stale(&choice.lines[COUNTRY], after(1000 * 24 * HOUR)));
+    assert_int_equal(choice_in_force(&choice, after(1000 * 24 * HOUR)), COUNTRY);
+}
+
+static void what_does_not_fit_is_left_out(void **state)
+{
+    struct choice choice = {0};
+
+    (void)state;
+    for (int i = 0; i < CHOICE_MAX + 3; i++)
+        choice_add_live(&choice, &rte_provider, "FR", PRICE_DIRECT, HOUR);
+    assert_int_equal(choice.count, CHOICE_MAX);
+    choice_add_fixed(&choice, &(struct price_factor){.known = true});
+    assert_int_equal(choice.count, CHOICE_MAX);
+    assert_int_equal(choice_find(&choice, span_of("rte")), 0);
+    assert_int_equal(choice_find(&choice, span_of("rt")), -ENOENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(before_anybody_has_answered_the_table_of_the_country_counts),
+        cmocka_unit_test(the_first_in_order_that_is_known_counts),
+        cmocka_unit_test(a_marginal_figure_never_stands_in_for_an_average_one),
+        cmocka_unit_test(the_marginal_one_counts_if_it_is_preferred_and_then_only_tables_stand_in),
+        cmocka_unit_test(an_answer_that_fails_keeps_the_last_good_figure),
+        cmocka_unit_test(
+            a_figure_is_stale_after_two_hours_or_three_intervals_and_unused_after_a_day),
+        cmocka_unit_test(the_next_one_stands_in_when_the_first_is_too_old),
+        cmocka_unit_test(a_fresh_answer_with_an_old_value_is_as_old_as_the_value),
+        cmocka_unit_test(an_old_answer_with_a_value_of_the_future_is_as_old_as_the_answer),
+        cmocka_unit_test(tables_never_age),
+        cmocka_unit_test(what_does_not_fit_is_left_out),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
