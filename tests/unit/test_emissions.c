@@ -1,0 +1,173 @@
+/* app/emissions: the answers of those who are asked, as the collector takes them. */
+#include "unit.h"
+
+#include "app/emissions.h"
+#include "core/macros.h"
+
+#define HOUR (3600 * USEC_PER_SEC)
+
+static const uint64_t NOON_US = UINT64_C(1768478400000000);
+
+enum { MAPS, FRENCH }; /* the inquiries */
+
+struct fixture {
+    struct options options;
+    struct clock_manual clock;
+    struct emissions emissions;
+    struct snapshot snapshot;
+};
+
+static void set(struct fixture *f, const char *flag, const char *value)
+{
+    struct error err = {""};
+
+    assert_int_equal(options_set(&f->options, options_find(span_of(flag)), value,
+                                 OPTIONS_COMMAND_LINE, flag, &err),
+                     0);
+}
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+    struct error err = {""};
+
+    assert_int_equal(options_init(&f.options, &err), 0);
+    set(&f, "emissions.providers", "electricity_maps,rte");
+    set(&f, "emissions.zone", "FR");
+    clock_manual_init(&f.clock, NOON_US);
+    assert_int_equal(emissions_init(&f.emissions, &f.options, &f.clock.clock, &err), 0);
+    snapshot_init(&f.snapshot);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    snapshot_done(&f->snapshot);
+    options_done(&f->options);
+    return 0;
+}
+
+static void tell(struct fixture *f, size_t inquiry, uint64_t mg)
+{
+    const struct clock *clock = &f->clock.clock;
+
+    emissions_take(
+        &f->emissions, inquiry,
+        &(struct emission_factor){.mg_per_kwh = mg, .time_us = clock->realtime_us(clock)},
+        clock->monotonic_us(clock));
+}
+
+static const struct snapshot_factor *describe(struct fixture *f)
+{
+    snapshot_done(&f->snapshot);
+    snapshot_init(&f->snapshot);
+    assert_int_equal(emissions_describe(&f->emissions, &f->snapshot), 0);
+    return f->snapshot.factors;
+}
+
+static void the_country_is_in_force_until_somebody_answers(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_string_equal(f->emissions.in_force.provider, "owid");
+    assert_int_equal(f->emissions.in_force.ug_per_kwh, 44179000);
+    assert_false(emissions_refresh(&f->emissions));
+    tell(f, FRENCH, 23000);
+    assert_true(emissions_refresh(&f->emissions));
+    assert_string_equal(f->emissions.in_force.provider, "rte");
+    assert_int_equal(f->emissions.in_force.ug_per_kwh, 23000000);
+    assert_int_equal(f->emissions.in_force.basis, PRICE_DIRECT);
+    assert_false(emissions_refresh(&f->emissions));
+}
+
+static void another_figure_of_the_same_provider_is_a_change(void **state)
+{
+    struct fixture *f = *state;
+
+    tell(f, MAPS, 41000);
+    assert_true(emissions_refresh(&f->emissions));
+    tell(f, MAPS, 41000);
+    assert_false(emissions_refresh(&f->emissions));
+    tell(f, MAPS, 40999);
+    assert_true(emissions_refresh(&f->emissions));
+    assert_int_equal(f->emissions.in_force.ug_per_kwh, 40999000);
+}
+
+static void silence_alone_puts_the_next_one_in_force_after_a_day(void **state)
+{
+    struct fixture *f = *state;
+
+    tell(f, MAPS, 41000);
+    assert_true(emissions_refresh(&f->emissions));
+    f->clock.now_us += 24 * HOUR - 1;
+    assert_false(emissions_refresh(&f->emissions));
+    f->clock.now_us += 1;
+    assert_true(emissions_refresh(&f->emissions));
+    assert_string_equal(f->emissions.in_force.provider, "owid");
+}
+
+static void the_page_shows_each_factor_and_what_became_of_the_questions(void **state)
+{
+    struct fixture *f = *state;
+    const struct snapshot_factor *rows;
+
+    tell(f, FRENCH, 23000);
+    emissions_miss(&f->emissions, FRENCH);
+    emissions_miss(&f->emissions, MAPS);
+    emissions_miss(&f->emissions, MAPS);
+    assert_true(emissions_refresh(&f->emissions));
+    f->clock.now_us += 2 * HOUR;
+    rows = describe(f);
+    assert_int_equal(f->snapshot.factor_count, 4);
+
+    assert_string_equal(rows[0].factor.provider, "electricity_maps");
+    assert_false(rows[0].factor.known);
+    assert_true(rows[0].is_live);
+    assert_false(rows[0].is_up);
+    assert_int_equal(rows[0].errors, 2);
+
+    assert_string_equal(rows[1].factor.provider, "rte");
+    assert_true(rows[1].factor.known);
+    assert_true(rows[1].in_force);
+    assert_true(rows[1].is_stale);
+    assert_false(rows[1].is_up);
+    assert_int_equal(rows[1].age_us, 2 * HOUR);
+    assert_int_equal(rows[1].errors, 1);
+
+    assert_string_equal(rows[2].factor.zone, "FRA");
+    assert_string_equal(rows[3].factor.provider, "global");
+    assert_false(rows[3].is_live);
+    for (size_t i = 0; i < f->snapshot.factor_count; i++)
+        assert_int_equal(rows[i].in_force, i == 1);
+}
+
+static void what_is_too_old_is_not_shown_as_known(void **state)
+{
+    struct fixture *f = *state;
+
+    tell(f, MAPS, 41000);
+    assert_true(emissions_refresh(&f->emissions));
+    f->clock.now_us += 24 * HOUR;
+    assert_true(emissions_refresh(&f->emissions));
+    assert_false(describe(f)[0].factor.known);
+    assert_true(f->snapshot.factors[0].is_up); /* the last word was an answer */
+    assert_true(f->snapshot.factors[2].in_force);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_country_is_in_force_until_somebody_answers),
+        TEST(another_figure_of_the_same_provider_is_a_change),
+        TEST(silence_alone_puts_the_next_one_in_force_after_a_day),
+        TEST(the_page_shows_each_factor_and_what_became_of_the_questions),
+        TEST(what_is_too_old_is_not_shown_as_known),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
