@@ -10,8 +10,8 @@
 
 enum {
     SERVE_GROUPS = 1 << OPTIONS_BOOKS | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
-                   1 << OPTIONS_METRICS | 1 << OPTIONS_SERVING | 1 << OPTIONS_LOGGING |
-                   1 << OPTIONS_GENERAL,
+                   1 << OPTIONS_METRICS | 1 << OPTIONS_PRICES | 1 << OPTIONS_SERVING |
+                   1 << OPTIONS_LOGGING | 1 << OPTIONS_GENERAL,
 };
 
 const struct cli_command cli_commands[] = {
@@ -42,9 +42,10 @@ const struct cli_command cli_commands[] = {
      .name = "check",
      .help = "what this node offers, what is missing and how to enable it",
      .examples = "  wattribute check\n"
-                 "  wattribute check --json\n",
-     .groups =
-         1 << OPTIONS_CHECKING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES | 1 << OPTIONS_GENERAL},
+                 "  wattribute check --json\n"
+                 "  wattribute check --emissions.providers=rte\n",
+     .groups = 1 << OPTIONS_CHECKING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
+               1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
     {.verb = CLI_FRONT, .name = "front", .hidden = true},
 };
 const size_t cli_command_count = ARRAY_SIZE(cli_commands);

@@ -9,7 +9,7 @@ static const char *const group_titles[OPTIONS_GROUP_COUNT] = {
     [OPTIONS_METRICS] = "Metrics",     [OPTIONS_SERVING] = "Serving",
     [OPTIONS_LOGGING] = "Logging",     [OPTIONS_GENERAL] = "General",
     [OPTIONS_RECORDING] = "Recording", [OPTIONS_CHECKING] = "Checking",
-    [OPTIONS_SOURCES] = "Sources",
+    [OPTIONS_SOURCES] = "Sources",     [OPTIONS_PRICES] = "Emissions and cost",
 };
 
 static void put_blanks(struct buffer *out, size_t count)

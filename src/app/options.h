@@ -97,6 +97,7 @@ enum options_group {
     OPTIONS_NODE,
     OPTIONS_SOURCES,
     OPTIONS_METRICS,
+    OPTIONS_PRICES,
     OPTIONS_SERVING,
     OPTIONS_LOGGING,
     OPTIONS_RECORDING, /* of `record` alone */

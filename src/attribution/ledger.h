@@ -21,8 +21,9 @@
 
 #define LEDGER_NONE UINT32_MAX
 
-/* Prices change every few minutes, and shared energy is booked up to a minute late. */
-enum { LEDGER_PRICES = 8 };
+/* Shared energy is booked up to a minute late. Prices change every few minutes, but who asks a
+ * mirror may be told another one each second. */
+enum { LEDGER_PRICES = 128 };
 
 struct ledger_process;
 

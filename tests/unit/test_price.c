@@ -146,14 +146,14 @@ static void of_many_prices_the_latest_are_kept(void **state)
 
     (void)state;
     open_ledger(&ledger);
-    for (uint64_t i = 1; i <= 20; i++) {
+    for (uint64_t i = 1; i <= 200; i++) {
         const struct price price = price_of(i, 0, 1);
 
         ledger_set_price(&ledger, &price, T0 + i * SECOND);
     }
-    assert_int_equal(ledger_rate_at(&ledger, T0 + 99 * SECOND).emission, 20);
-    assert_int_equal(ledger_rate_at(&ledger, T0 + 15 * SECOND).emission, 15);
-    assert_int_equal(ledger_rate_at(&ledger, T0).emission, 20 - LEDGER_PRICES + 1);
+    assert_int_equal(ledger_rate_at(&ledger, T0 + 999 * SECOND).emission, 200);
+    assert_int_equal(ledger_rate_at(&ledger, T0 + 150 * SECOND).emission, 150);
+    assert_int_equal(ledger_rate_at(&ledger, T0).emission, 200 - LEDGER_PRICES + 1);
     ledger_done(&ledger);
 }
 
