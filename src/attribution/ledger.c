@@ -179,22 +179,30 @@ void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj)
     ledger->unowned_weight[UNOWNED_GAP] += weight_of(ledger, meter, energy_uj);
 }
 
-int64_t ledger_imbalance_uj(const struct ledger *ledger, uint32_t meter)
+struct account ledger_owned(const struct ledger *ledger, uint32_t meter)
 {
-    const struct ledger_meter *m = &ledger->meters[meter];
-    uint64_t unowned = 0, workloads = account_total_uj(&m->retired), processes = m->swept_uj;
-    int64_t books, split;
+    struct account owned = ledger->meters[meter].retired;
 
-    for (size_t i = 0; i < UNOWNED_COUNT; i++)
-        unowned += m->unowned_uj[i];
     for (size_t w = 0; w < ledger->workload_slots; w++) {
         if (!ledger->workloads[w].used)
             continue;
         for (uint32_t a = ledger->workloads[w].first_account; a != LEDGER_NONE;
              a = ledger->accounts[a].next)
             if (ledger->accounts[a].meter == meter)
-                workloads += account_total_uj(&ledger->accounts[a].account);
+                account_add(&owned, &ledger->accounts[a].account);
     }
+    return owned;
+}
+
+int64_t ledger_imbalance_uj(const struct ledger *ledger, uint32_t meter)
+{
+    const struct ledger_meter *m = &ledger->meters[meter];
+    const struct account owned = ledger_owned(ledger, meter);
+    uint64_t unowned = 0, workloads = account_total_uj(&owned), processes = m->swept_uj;
+    int64_t books, split;
+
+    for (size_t i = 0; i < UNOWNED_COUNT; i++)
+        unowned += m->unowned_uj[i];
     for (size_t p = 0; p < ledger->process_slots; p++)
         if (ledger->processes[p].used && ledger->processes[p].meter == meter)
             processes += ledger->processes[p].active_uj + ledger->processes[p].idle_uj;

@@ -254,6 +254,9 @@ void ledger_process_done(struct ledger_process *process);
 void ledger_workload_done(struct ledger_workload *workload);
 void ledger_names_done(struct ledger_names *names);
 
+/* The sum of a meter's accounts, of workloads that are there and of the retired. */
+struct account ledger_owned(const struct ledger *ledger, uint32_t meter);
+
 /* Meter minus everything booked, and workloads minus processes; the worse of the two. 0, or a bug.
  */
 int64_t ledger_imbalance_uj(const struct ledger *ledger, uint32_t meter);

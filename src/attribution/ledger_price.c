@@ -31,18 +31,11 @@ struct price_rate ledger_rate_at(const struct ledger *ledger, uint64_t t_us)
 struct bill ledger_bill_imbalance(const struct ledger *ledger, uint32_t meter)
 {
     const struct ledger_meter *m = &ledger->meters[meter];
+    const struct account owned = ledger_owned(ledger, meter);
     struct bill rest = m->bill;
 
-    bill_subtract(&rest, &m->retired.bill);
+    bill_subtract(&rest, &owned.bill);
     for (size_t i = 0; i < UNOWNED_COUNT; i++)
         bill_subtract(&rest, &m->unowned_bill[i]);
-    for (size_t w = 0; w < ledger->workload_slots; w++) {
-        if (!ledger->workloads[w].used)
-            continue;
-        for (uint32_t a = ledger->workloads[w].first_account; a != LEDGER_NONE;
-             a = ledger->accounts[a].next)
-            if (ledger->accounts[a].meter == meter)
-                bill_subtract(&rest, &ledger->accounts[a].account.bill);
-    }
     return rest;
 }

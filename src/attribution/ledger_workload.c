@@ -104,13 +104,8 @@ static void retire(struct ledger *ledger, uint32_t index)
     while (workload->first_account != LEDGER_NONE) {
         uint32_t at = workload->first_account;
         struct ledger_account *account = &ledger->accounts[at];
-        struct account *retired = &ledger->meters[account->meter].retired;
 
-        for (int tier = 0; tier < TIER_COUNT; tier++)
-            for (int method = 0; method < METHOD_COUNT; method++)
-                retired->energy_uj[tier][method] += account->account.energy_uj[tier][method];
-        retired->known_uj += account->account.known_uj;
-        bill_add(&retired->bill, &account->account.bill);
+        account_add(&ledger->meters[account->meter].retired, &account->account);
         workload->first_account = account->next;
         account->next = ledger->free_account;
         ledger->free_account = at;

@@ -32,6 +32,15 @@ struct account {
     struct bill bill;
 };
 
+static inline void account_add(struct account *account, const struct account *other)
+{
+    for (int tier = 0; tier < TIER_COUNT; tier++)
+        for (int method = 0; method < METHOD_COUNT; method++)
+            account->energy_uj[tier][method] += other->energy_uj[tier][method];
+    account->known_uj += other->known_uj;
+    bill_add(&account->bill, &other->bill);
+}
+
 static inline uint64_t account_total_uj(const struct account *account)
 {
     uint64_t total = 0;
