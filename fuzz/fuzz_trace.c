@@ -1,6 +1,6 @@
 /*
  * The trace reader and everything behind it: any bytes are an error with a text, or a ledger that
- * balances to the microjoule.
+ * balances to the microjoule, and in the time of devices to the microsecond.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -27,6 +27,8 @@ static void play(struct trace_reader *reader, enum attribution_method method)
         .max_processes = 8, /* small, so that the caps are reached */
         .max_workloads = 4,
         .retention_us = UINT64_MAX,
+        .embodied =
+            {{[METER_GPU] = {true, 1}, [METER_PACKAGE] = {true, 1}, [METER_REST] = {true, 1}}},
         .find_owner = identity_find_owner,
     };
     struct pipeline *pipeline;

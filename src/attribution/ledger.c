@@ -166,6 +166,7 @@ int ledger_book(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint6
             result = r;
         }
     }
+    ledger_book_time(ledger, meter, start_us, end_us, bookings, count);
     return result;
 }
 

@@ -3,8 +3,8 @@
  *
  * For every meter, at every time: energy = sum of its unowned joules + sum over workloads, and for
  * a GPU the sum over workloads = the sum over processes. It books what it is told and nothing is
- * ever taken back; ledger_imbalance_uj recomputes both sums from the accounts. Bills sum up as the
- * joules do. No I/O, no clock.
+ * ever taken back; ledger_imbalance_uj recomputes both sums from the accounts. Bills, and the time
+ * of devices, sum up as the joules do. No I/O, no clock.
  */
 #pragma once
 
@@ -14,6 +14,7 @@
 
 #include "core/map.h"
 #include "model/account.h"
+#include "model/embodied.h"
 #include "model/meter.h"
 #include "model/price.h"
 #include "model/sample.h"
@@ -31,6 +32,7 @@ struct ledger_options {
     size_t max_processes;
     size_t max_workloads;
     uint64_t retention_us; /* UINT64_MAX: for ever */
+    struct embodied_rates embodied;
 
     /* Does the process still run, or is energy of it still to be settled? Then it is not forgotten.
      */
@@ -48,6 +50,14 @@ struct ledger_names {
     char *image;                              /* not shown with them */
 };
 
+/* Whose the time of a meter's device was; all 0 if it has no rate of embodied carbon. */
+struct ledger_device {
+    uint64_t total_us; /* that has an owner */
+    uint64_t unowned_us[UNOWNED_COUNT];
+    uint64_t undivided_us; /* of windows without a joule: it goes with the next that has one */
+    uint64_t until_us;     /* how far it is counted; 0: it has not begun */
+};
+
 struct ledger_meter {
     enum meter_kind kind;
     char *meter_id;
@@ -60,6 +70,7 @@ struct ledger_meter {
     struct account retired; /* of workloads that have no account any more */
     struct bill bill;       /* of energy_uj */
     struct bill unowned_bill[UNOWNED_COUNT];
+    struct ledger_device device;
 };
 
 /* When and where the driver showed a process. Kept by gpu.c; the ledger only clears it. */
@@ -200,7 +211,13 @@ struct price_rate ledger_rate_at(const struct ledger *ledger, uint64_t t_us);
 int ledger_book(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint64_t start_us,
                 uint64_t end_us, const struct booking *bookings, size_t count);
 
-/* Joules that nobody watched, at the latest price. */
+/* Divides the time of a window as its joules are, which ledger_book has done; for one that is not
+ * booked because it has none, it is to be said alone. */
+void ledger_book_time(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint64_t end_us,
+                      const struct booking *bookings, size_t count);
+
+/* Joules that nobody watched, at the latest price. The time in which they were used is told by the
+ * next window. */
 void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj);
 
 /*
@@ -263,3 +280,6 @@ int64_t ledger_imbalance_uj(const struct ledger *ledger, uint32_t meter);
 
 /* Bill of the meter minus all bills of its owners. 0, or a bug. */
 struct bill ledger_bill_imbalance(const struct ledger *ledger, uint32_t meter);
+
+/* The device's time minus that of all its owners. 0, or a bug. */
+int64_t ledger_time_imbalance_us(const struct ledger *ledger, uint32_t meter);

@@ -251,6 +251,16 @@ static uint64_t divide_as(struct node *node, size_t count, const struct node_met
     return divide(node, count, energy_uj, by_uncounted_memory, 0);
 }
 
+/* A meter that is read about as often as windows end has none of its joules in one of them, and
+ * twice as many in the next. One that is gone has none, either, but no time. */
+static void pass_window(struct node *node, const struct node_meter *meter, uint64_t now_us)
+{
+    uint64_t start_us = node->settled_until_us ? MIN(node->settled_until_us, now_us) : now_us;
+
+    if (now_us - MIN(meter->read_us, now_us) <= 2 * (now_us - start_us))
+        ledger_book_time(node->ledger, meter->meter, start_us, now_us, NULL, 0);
+}
+
 static int settle(struct node *node, struct node_meter *meter, uint64_t now_us,
                   const struct sample_usage *usage)
 {
@@ -308,9 +318,11 @@ static int take_usage(struct node *node, uint64_t t_us, const struct sample_usag
     for (size_t i = 0; i < node->meter_count; i++) {
         struct node_meter *meter = &node->meters[i];
 
-        if (meter->meter != LEDGER_NONE && meter->pending_uj > 0 && r == 0) {
+        if (meter->meter != LEDGER_NONE && r == 0) {
             if (usage->is_first) /* nobody can say who used it */
                 ledger_book_gap(node->ledger, meter->meter, meter->pending_uj);
+            else if (meter->pending_uj == 0)
+                pass_window(node, meter, t_us);
             else if ((r = settle(node, meter, t_us, usage)) < 0)
                 result = r;
         }

@@ -30,6 +30,7 @@ int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_p
                                        .max_processes = options->max_processes,
                                        .max_workloads = options->max_workloads,
                                        .retention_us = options->retention_us,
+                                       .embodied = options->embodied,
                                        .is_live = is_live,
                                        .context = pipeline,
                                        .find_owner = options->find_owner,

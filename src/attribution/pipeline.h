@@ -20,6 +20,7 @@ struct pipeline_options {
     size_t max_processes, max_workloads;
     uint64_t retention_us; /* UINT64_MAX: for ever */
     struct price price;    /* from the start on; what it does not know is never billed */
+    struct embodied_rates embodied;
 
     /* As in ledger_options. */
     void (*find_owner)(const struct sample_process *who, struct workload_owner *ret_owner);

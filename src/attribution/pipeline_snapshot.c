@@ -76,10 +76,12 @@ static void fold_accounts(const struct pipeline *pipeline, struct snapshot_meter
 
             if (workload->kind == WORKLOAD_SYSTEM) {
                 meter->unowned_uj[UNOWNED_SYSTEM] += energy_uj;
+                meter->unowned_device_us[UNOWNED_SYSTEM] += account->device_us;
                 bill_add(&meter->unowned_bill[UNOWNED_SYSTEM], &account->bill);
             } else if (is_held(pipeline, &workload->names)) {
                 meter->energy_uj -= energy_uj;
                 meter->pending_uj += energy_uj;
+                meter->device_us -= account->device_us;
                 bill_subtract(&meter->bill, &account->bill);
             }
         }
@@ -110,6 +112,7 @@ static int add_meters(const struct pipeline *pipeline, uint64_t now_us, uint64_t
             .counter_uj = gpu ? gpu->counter_uj : 0,
             .energy_uj = from->energy_uj,
             .bill = from->bill,
+            .device_us = from->device.total_us,
             .pending_uj = gpu ? gpu_pending_uj(gpu) : 0,
             .imbalance_uj = ledger_imbalance_uj(ledger, i),
             .resets = gpu ? gpu->resets : 0,
@@ -124,6 +127,7 @@ static int add_meters(const struct pipeline *pipeline, uint64_t now_us, uint64_t
         }
         memcpy(to->unowned_uj, from->unowned_uj, sizeof(to->unowned_uj));
         memcpy(to->unowned_bill, from->unowned_bill, sizeof(to->unowned_bill));
+        memcpy(to->unowned_device_us, from->device.unowned_us, sizeof(to->unowned_device_us));
         if (!to->meter_id)
             return -ENOMEM;
     }
@@ -494,6 +498,7 @@ int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t
     snapshot->processes_dropped = pipeline->ledger.processes_dropped;
     snapshot->workloads_dropped = pipeline->ledger.workloads_dropped;
     snapshot->price = pipeline->price;
+    snapshot->embodied = pipeline->options.embodied;
     if ((r = add_meters(pipeline, now_us, stale_us, snapshot)) < 0 ||
         (r = add_observed(pipeline, now_us, stale_us, snapshot)) < 0 ||
         (r = add_gpus(pipeline, now_us, stale_us, snapshot, &gpus)) < 0 ||

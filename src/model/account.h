@@ -28,7 +28,8 @@ enum { CONFIDENCE_ONE = 1000000 };
 /* Energy of one workload at one meter, and what it emitted and cost. */
 struct account {
     uint64_t energy_uj[TIER_COUNT][METHOD_COUNT];
-    uint64_t known_uj; /* all of it, each joule times the confidence that it was booked with */
+    uint64_t known_uj;  /* all of it, each joule times the confidence that it was booked with */
+    uint64_t device_us; /* of the device's time, if that has a rate of embodied carbon */
     struct bill bill;
 };
 
@@ -38,6 +39,7 @@ static inline void account_add(struct account *account, const struct account *ot
         for (int method = 0; method < METHOD_COUNT; method++)
             account->energy_uj[tier][method] += other->energy_uj[tier][method];
     account->known_uj += other->known_uj;
+    account->device_us += other->device_us;
     bill_add(&account->bill, &other->bill);
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/arena.h"
 #include "model/account.h"
+#include "model/embodied.h"
 #include "model/gauge.h"
 #include "model/meter.h"
 #include "model/price.h"
@@ -30,6 +31,8 @@ struct snapshot_meter {
     uint64_t unowned_uj[UNOWNED_COUNT];
     struct bill bill; /* of energy_uj */
     struct bill unowned_bill[UNOWNED_COUNT];
+    uint64_t device_us; /* whose owners are shown; 0 if it has no rate of embodied carbon */
+    uint64_t unowned_device_us[UNOWNED_COUNT];
     int64_t imbalance_uj;
     uint64_t resets;
 };
@@ -173,6 +176,7 @@ struct snapshot {
     size_t detected_count;
     uint64_t processes_dropped, workloads_dropped;
     struct price price; /* the latest; what it does not know was never billed */
+    struct embodied_rates embodied;
     const struct snapshot_info *infos;
     size_t info_count;
     const struct snapshot_allocation *allocations;

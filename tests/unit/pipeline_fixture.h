@@ -32,6 +32,7 @@ static struct pipeline_options default_options(void)
         .price = {.factor = {.known = true, .ug_per_kwh = 473007000},
                   .cost = {.known = true, .micro_per_kwh = 250000, .currency = "EUR"},
                   .pue_millionths = 1200000},
+        .embodied = {{[METER_GPU] = {true, 28500000}}},
         .find_owner = own_by_cgroup,
     };
 }
@@ -137,21 +138,25 @@ static struct snapshot *books(const struct pipeline *pipeline)
     assert_int_equal(pipeline_snapshot(pipeline, T0, SECOND, snapshot), 0);
     for (uint32_t m = 0; m < snapshot->meter_count; m++) {
         const struct snapshot_meter *meter = &snapshot->meters[m];
-        uint64_t unowned = 0, workloads = 0;
+        uint64_t unowned = 0, workloads = 0, device_us = meter->device_us;
         struct bill bill = meter->bill, imbalance = ledger_bill_imbalance(&pipeline->ledger, m);
 
         for (int i = 0; i < UNOWNED_COUNT; i++) {
             unowned += meter->unowned_uj[i];
+            device_us -= meter->unowned_device_us[i];
             bill_subtract(&bill, &meter->unowned_bill[i]);
         }
         for (size_t i = 0; i < snapshot->workload_count; i++)
             if (snapshot->workloads[i].meter == m) {
                 workloads += account_total_uj(&snapshot->workloads[i].account);
+                device_us -= snapshot->workloads[i].account.device_us;
                 bill_subtract(&bill, &snapshot->workloads[i].account.bill);
             }
         assert_int_equal(meter->imbalance_uj, 0);
         assert_true(bill.emission == 0 && bill.cost == 0);
         assert_true(imbalance.emission == 0 && imbalance.cost == 0);
+        assert_int_equal(device_us, 0);
+        assert_int_equal(ledger_time_imbalance_us(&pipeline->ledger, m), 0);
         assert_int_equal(meter->energy_uj, unowned + workloads);
     }
     return snapshot;

@@ -127,8 +127,10 @@ static void describe_gpu(struct machine *machine, uint32_t gpu)
 
 static void assert_balanced(const struct machine *machine)
 {
-    for (uint32_t i = 0; i < machine->pipeline->ledger.meter_count; i++)
+    for (uint32_t i = 0; i < machine->pipeline->ledger.meter_count; i++) {
         assert_int_equal(ledger_imbalance_uj(&machine->pipeline->ledger, i), 0);
+        assert_int_equal(ledger_time_imbalance_us(&machine->pipeline->ledger, i), 0);
+    }
 }
 
 /* Reads everything that is due now. */
@@ -168,7 +170,10 @@ static void begin_with(struct machine *machine, struct rest_options rest, size_t
                                        .rest = rest,
                                        .max_processes = 16,
                                        .max_workloads = max_workloads,
-                                       .retention_us = 0};
+                                       .retention_us = 0,
+                                       .embodied = {{[METER_GPU] = {true, 28500000},
+                                                     [METER_PACKAGE] = {true, 2000000},
+                                                     [METER_REST] = {true, 30000000}}}};
 
     assert_int_equal(pipeline_new(&options, &machine->pipeline), 0);
     for (uint32_t i = 0; i < MACHINE_GPUS; i++)
