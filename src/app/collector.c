@@ -632,6 +632,7 @@ int collector_open(const struct collector_options *options, struct collector **r
     bodies_init(&collector->bodies, &exposition);
     find_node_name(collector);
     attached_set_init(&collector->attached, options->host);
+    pipeline_options.embodied = price_config_embodied(options->options);
     price_config_read(options->options, &collector->price);
     r = emissions_init(&collector->emissions, options->options, collector->clock, err);
     collector->price.factor = collector->emissions.in_force;

@@ -11,6 +11,7 @@
 #include "app/suggest.h"
 #include "core/macros.h"
 #include "core/parse.h"
+#include "model/embodied.h"
 #include "model/price.h"
 
 /* More than a command line (ARG_MAX) and a config file can hold together. */
@@ -55,6 +56,11 @@ static const struct setter_word exposures[] = {
     {"containers", EXPOSE_CONTAINERS},
     {"pods", EXPOSE_PODS},
     {0},
+};
+
+/* Those of meter_words that are booked. */
+static const struct setter_word booked_meters[] = {
+    {"gpu", METER_GPU}, {"package", METER_PACKAGE}, {"dram", METER_DRAM}, {"rest", METER_REST}, {0},
 };
 
 static const struct setter_word models[] = {
@@ -396,6 +402,16 @@ const struct options_flag options_flags[] = {
      .help = "time between two questions to a provider; 0s as often as it has news",
      .group = OPTIONS_PRICES,
      DURATION(emissions_interval_us, 0, 24 * HOUR)},
+    {.names = {"emissions.embodied"},
+     .placeholder = "METER=GRAMS",
+     .help = "grams of CO2 equivalent that making a device takes for each hour of its life, for "
+             "example gpu=28.5; by default none are shown. METER is one of",
+     .group = OPTIONS_PRICES,
+     .repeatable = true,
+     .set = setter_embodied,
+     .describe = setter_describe_words,
+     .words = booked_meters,
+     .max = EMBODIED_MAX_G * MILLION},
     {.names = {"cost.price"},
      .placeholder = "PRICE",
      .help = "what a kWh costs; by default no cost is shown",

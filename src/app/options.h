@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/span.h"
+#include "model/embodied.h"
 #include "model/policy.h"
 #include "model/price.h"
 
@@ -68,6 +69,7 @@ struct options {
     uint64_t emissions_interval_us;                                          /* 0: their own */
     enum price_signal emissions_signal; /* of emissions_factor_ug */
     enum price_basis emissions_basis;
+    struct embodied_rates emissions_embodied;
     uint64_t cost_price_micro; /* per kWh, if given; then the currency is, too */
     const char *cost_currency;
     bool kubernetes_enabled, kubernetes_api, process_events;

@@ -12,3 +12,8 @@ void price_config_read(const struct options *options, struct price *ret_price)
     }
     *ret_price = price;
 }
+
+struct embodied_rates price_config_embodied(const struct options *options)
+{
+    return options->emissions_enabled ? options->emissions_embodied : (struct embodied_rates){0};
+}

@@ -3,6 +3,10 @@
 #pragma once
 
 #include "app/options.h"
+#include "model/embodied.h"
 #include "model/price.h"
 
 void price_config_read(const struct options *options, struct price *ret_price);
+
+/* --emissions.embodied; without emissions none are known. */
+struct embodied_rates price_config_embodied(const struct options *options);

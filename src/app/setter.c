@@ -322,3 +322,30 @@ int setter_currency(struct options *options, const struct options_flag *flag,
                          value->where, value->text);
     return setter_text(options, flag, value, err);
 }
+
+int setter_embodied(struct options *options, const struct options_flag *flag,
+                    const struct options_value *value, struct error *err)
+{
+    struct embodied_rates rates = {0};
+    struct span grams = span_of(value->text), meter = span_cut(&grams, '=');
+    const struct setter_word *word = flag->words;
+    uint64_t ug;
+
+    if (!value->first)
+        rates = options->emissions_embodied;
+    while (word->text && !span_equals(meter, word->text))
+        word++;
+    if (!word->text || parse_millionths(grams, &ug) < 0 || ug > flag->max) {
+        char allowed[64];
+
+        options_describe(flag, allowed, sizeof(allowed));
+        return error_set(err, -EINVAL,
+                         "%s: " VALUE
+                         " is not a meter and its grams per hour; use %s, '=' and 0 to "
+                         "%" PRIu64 " with at most six digits behind a point, for example gpu=28.5",
+                         value->where, value->text, allowed, flag->max / 1000000);
+    }
+    rates.of[word->value] = (struct embodied_rate){.known = true, .ug_per_hour = ug};
+    options->emissions_embodied = rates;
+    return 0;
+}

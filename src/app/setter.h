@@ -30,6 +30,7 @@ options_setter setter_metric_prefix;
 options_setter setter_metrics_path;
 options_setter setter_compat;
 options_setter setter_currency;
+options_setter setter_embodied; /* METER=GRAMS, in millionths as `max` is */
 
 /* What the setter of that kind allows, for people. */
 options_describer setter_describe_durations;

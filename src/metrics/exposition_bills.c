@@ -1,4 +1,5 @@
-/* What the joules emitted and cost: meters, and what nobody owns of them. */
+/* What the joules emitted and cost, and what it took to make the devices: meters, and what nobody
+ * owns of them. */
 #include "metrics/exposition_parts.h"
 
 enum { BILLION = 1000000000 };
@@ -45,6 +46,31 @@ static void of_meters(const struct bills *bills, const struct snapshot *snapshot
         }
 }
 
+/* Only of devices whose rate was given. */
+static void of_devices(struct text *text, const struct snapshot *snapshot)
+{
+    const struct embodied_rate *rates = snapshot->embodied.of;
+    const struct snapshot_meter *rows = snapshot->meters;
+
+    text_family(text, METRIC_METER_EMBODIED);
+    for (size_t i = 0; i < snapshot->meter_count; i++) {
+        if (!rates[rows[i].kind].known)
+            continue;
+        text_sample(text);
+        exposition_meter_labels(text, &rows[i]);
+        exposition_bill_value(text, embodied_bill(rates[rows[i].kind], rows[i].device_us));
+    }
+    text_family(text, METRIC_UNOWNED_EMBODIED);
+    for (size_t i = 0; i < snapshot->meter_count; i++)
+        for (int owner = 0; rates[rows[i].kind].known && owner < UNOWNED_COUNT; owner++) {
+            text_sample(text);
+            exposition_meter_labels(text, &rows[i]);
+            text_label(text, "owner", exposition_owner_words[owner]);
+            exposition_bill_value(
+                text, embodied_bill(rates[rows[i].kind], rows[i].unowned_device_us[owner]));
+        }
+}
+
 void exposition_bills(struct text *text, const struct snapshot *snapshot)
 {
     const struct price *price = &snapshot->price;
@@ -54,6 +80,7 @@ void exposition_bills(struct text *text, const struct snapshot *snapshot)
     if (price->factor.known)
         of_meters(&(struct bills){text, NULL}, snapshot, METRIC_METER_EMISSIONS,
                   METRIC_UNOWNED_EMISSIONS);
+    of_devices(text, snapshot);
     if (price->cost.known)
         of_meters(&(struct bills){text, price->cost.currency}, snapshot, METRIC_METER_COST,
                   METRIC_UNOWNED_COST);

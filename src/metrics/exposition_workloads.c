@@ -112,6 +112,17 @@ static void workload_emissions(const struct rows *rows, const struct snapshot_wo
     exposition_bill_value(rows->text, workload->account.bill.emission);
 }
 
+static void workload_embodied(const struct rows *rows, const struct snapshot_workload *workload)
+{
+    enum meter_kind kind = rows->snapshot->meters[workload->meter].kind;
+    struct embodied_rate rate = rows->snapshot->embodied.of[kind];
+
+    if (!rate.known)
+        return;
+    begin_row(rows, workload);
+    exposition_bill_value(rows->text, embodied_bill(rate, workload->account.device_us));
+}
+
 static void workload_cost(const struct rows *rows, const struct snapshot_workload *workload)
 {
     const struct price_cost *cost = &rows->snapshot->price.cost;
@@ -133,6 +144,7 @@ static void workload_books(struct text *text, const struct snapshot *snapshot, e
         {METRIC_WORKLOAD_POWER, workload_power},
         {METRIC_WORKLOAD_CONFIDENCE, workload_confidence},
         {METRIC_WORKLOAD_EMISSIONS, workload_emissions},
+        {METRIC_WORKLOAD_EMBODIED, workload_embodied},
         {METRIC_WORKLOAD_COST, workload_cost},
     };
     _cleanup_free_ struct text_labels *labels =

@@ -83,6 +83,13 @@ const struct metric_name metric_names[METRIC_COUNT] = {
          "time."},
     [METRIC_UNOWNED_EMISSIONS] = {METRIC_PREFIX_OWN, "unowned_emissions_grams", METRIC_COUNTER,
                                   "grams", "CO2 equivalent of energy that no workload owns."},
+    [METRIC_METER_EMBODIED] =
+        {METRIC_PREFIX_OWN, "meter_embodied_grams", METRIC_COUNTER, "grams",
+         "CO2 equivalent of making a meter's device, for the time that was settled. Equals the sum "
+         "over workloads and unowned."},
+    [METRIC_UNOWNED_EMBODIED] =
+        {METRIC_PREFIX_OWN, "unowned_embodied_grams", METRIC_COUNTER, "grams",
+         "CO2 equivalent of making a device, for its time that no workload owns."},
     [METRIC_METER_COST] =
         {METRIC_PREFIX_OWN, "meter_cost", METRIC_COUNTER, NULL,
          "What a meter's settled energy cost, with PUE, in the currency of the label."},
@@ -101,6 +108,10 @@ const struct metric_name metric_names[METRIC_COUNT] = {
         {METRIC_PREFIX_OWN, "workload_emissions_grams", METRIC_COUNTER, "grams",
          "CO2 equivalent of a workload's energy at a meter, with PUE, each window by the factor of "
          "its time."},
+    [METRIC_WORKLOAD_EMBODIED] =
+        {METRIC_PREFIX_OWN, "workload_embodied_grams", METRIC_COUNTER, "grams",
+         "CO2 equivalent of making a meter's device, for a workload's part of its time: as its "
+         "part of the joules."},
     [METRIC_WORKLOAD_COST] =
         {METRIC_PREFIX_OWN, "workload_cost", METRIC_COUNTER, NULL,
          "What a workload's energy at a meter cost, with PUE, in the currency of the label."},

@@ -76,6 +76,7 @@ class Refusals(TestCase):
                             ("--pue=1.2345678", ["1.2345678", "six digits"]),
                             ("--emissions.factor=5001", ["5001", "0 to 5000"]),
                             ("--emissions.zone=Atlantis", ["Atlantis", "--emissions.factor"]),
+                            ("--emissions.embodied=cpu=1", ["cpu=1", "gpu, package, dram or rest", "gpu=28.5"]),
                             ("--cost.currency=euro", ["euro", "three capital letters"]),
                             ("--cost.price=0.3", ["--cost.currency", "both"]),
                             ("--listen-address=localhost", ["localhost", "HOST:PORT"]),

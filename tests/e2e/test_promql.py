@@ -31,7 +31,7 @@ POD, CONTAINER, JOB = 100, 101, 102  # pids of the trace
 JOB_ID = "4711"
 EXPORTERS, SCRAPES = 2, 12
 # A model, also where this machine has a meter.
-OF_THE_SITE = ["--pue=1.25", "--model.idle-watts=5", "--model.full-watts=50",
+OF_THE_SITE = ["--pue=1.25", "--emissions.embodied=gpu=28.5", "--model.idle-watts=5", "--model.full-watts=50",
                *(f"--no-collector.{source}" for source in ("rapl", "hwmon", "cray"))]
 METRIC = r"\b(?:wattribute|my_gpu_process|gpu|container_gpu)_\w+"
 

@@ -72,6 +72,10 @@ static void a_repeatable_flag_takes_one_value_or_a_list(void **state)
     assert_int_equal(
         config_parse(span_of("listen-address:\n  - ':1'\n  - ':2'\n"), "w", options, NULL), 0);
     assert_int_equal(options->listen_count, 2);
+    assert_int_equal(
+        config_parse(span_of("emissions.embodied: [gpu=28.5, rest=3]\n"), "w", options, NULL), 0);
+    assert_int_equal(options->emissions_embodied.of[METER_GPU].ug_per_hour, 28500000);
+    assert_int_equal(options->emissions_embodied.of[METER_REST].ug_per_hour, 3000000);
 }
 
 static void a_file_that_says_nothing_is_fine(void **state)

@@ -28,7 +28,9 @@ static const struct snapshot_meter meters[] = {
      /* 12.345678901|5: rounded up; money of which 64 bits of billionths could not tell */
      .bill = {BILL_ONE / 10000000000 * 123456789015, BILL_ONE * 9876543210987},
      /* just less than half of a billionth, and half */
-     .unowned_bill = {{BILL_ONE / 2000000000 - 1, BILL_ONE / 2000000000}, {BILL_ONE, 0}}},
+     .unowned_bill = {{BILL_ONE / 2000000000 - 1, BILL_ONE / 2000000000}, {BILL_ONE, 0}},
+     .device_us = 3600000000, /* an hour, of which a GPU has 28.5 g */
+     .unowned_device_us = {1800000000, 0, 0, 1}},
     {.gpu = 1,
      .meter_id = HOSTILE,
      .has_counter = true,
@@ -158,6 +160,7 @@ static const struct snapshot_workload workloads[] = {
      .meter = 0,
      .account = {{[TIER_ACTIVE] = {1000000, 2000000, 0, 0}, [TIER_IDLE] = {0, 1, 0, 0}},
                  .known_uj = 1000000,
+                 .device_us = 900000000,
                  .bill = {BILL_ONE / 1000 * 1500, BILL_ONE / 1000 * 25}},
      .power_mw = 61499.5},
     {.kind = WORKLOAD_POD,
@@ -193,7 +196,9 @@ static const struct snapshot_workload workloads[] = {
      .id = "1785000100.000042",
      NAMELESS,
      .meter = 0,
-     .account = {.energy_uj = {[TIER_ACTIVE] = {2000000, 1000000, 0, 0}}, .known_uj = 2500000},
+     .account = {.energy_uj = {[TIER_ACTIVE] = {2000000, 1000000, 0, 0}},
+                 .known_uj = 2500000,
+                 .device_us = 899999999},
      .power_mw = -1},
     {.kind = WORKLOAD_RETIRED, .id = "1785000100.000042", NAMELESS, .meter = 1, .power_mw = -1},
 };
@@ -368,6 +373,7 @@ static const struct snapshot full = {
                          .basis = PRICE_LIFECYCLE},
               .cost = {.known = true, .micro_per_kwh = 250000, .currency = "EUR"},
               .pue_millionths = 1250000},
+    .embodied = {{[METER_GPU] = {true, 28500000}}},
     .processes_dropped = 11,
     .workloads_dropped = 12,
     .factors = factors,
@@ -484,6 +490,17 @@ static void a_page_shows_what_is_known_and_nothing_else(void **state)
         {"a workload without energy has no confidence",
          "\nwattribute_workload_energy_confidence_ratio{kind=\"retired\",id=\"1785000100.000042\","
          "name=\"\",namespace=\"\",pod=\"\",container=\"\",meter=\"gpu\",meter_id=\"a\\\"b",
+         false},
+        {"an hour of a device is its rate, without PUE",
+         "\nwattribute_meter_embodied_grams_total{meter=\"gpu\",meter_id=\"GPU-79185bc1-0000-4000-"
+         "8000-000000000000\"} 28.5\n",
+         true},
+        {"a quarter of its time is a quarter of it",
+         "\nwattribute_workload_embodied_grams_total{kind=\"process\",id=\"101@1785000000\",name="
+         "\"\",namespace=\"\",pod=\"\",container=\"\",meter=\"gpu\",meter_id=\"GPU-79185bc1-0000-"
+         "4000-8000-000000000000\"} 7.125\n",
+         true},
+        {"a device whose rate was not given has none", "embodied_grams_total{meter=\"rest\"",
          false},
         {"compatibility names are not there unasked", "process_gpu_energy_joules", false},
         {"hostile bytes are escaped or replaced",

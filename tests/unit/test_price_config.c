@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "app/price_config.h"
+#include "app/setter.h"
 #include "core/macros.h"
 
 static int read_price(const char *const *flags, struct price *ret_price)
@@ -48,6 +49,50 @@ static void flags_give_the_price_of_the_site(void **state)
     assert_int_equal(price.pue_millionths, 1200000);
 }
 
+static void set_embodied(struct options *options, const char *value, enum options_source source)
+{
+    assert_int_equal(
+        options_set(options, options_find(span_of("emissions.embodied")), value, source, "x", NULL),
+        0);
+}
+
+static void devices_have_the_embodied_carbon_that_was_given_and_no_other(void **state)
+{
+    struct embodied_rates rates;
+    struct options options;
+
+    (void)state;
+    assert_int_equal(options_init(&options, NULL), 0);
+    rates = price_config_embodied(&options);
+    for (int kind = 0; kind < METER_KINDS; kind++)
+        assert_false(rates.of[kind].known);
+    set_embodied(&options, "package=1", OPTIONS_CONFIG);
+    set_embodied(&options, "dram=0.25", OPTIONS_CONFIG);
+    rates = price_config_embodied(&options);
+    assert_int_equal(rates.of[METER_PACKAGE].ug_per_hour, 1000000);
+    assert_int_equal(rates.of[METER_DRAM].ug_per_hour, 250000);
+    /* Those of a higher source replace them all; of each meter the last counts. */
+    set_embodied(&options, "gpu=7", OPTIONS_COMMAND_LINE);
+    set_embodied(&options, "rest=0", OPTIONS_COMMAND_LINE);
+    set_embodied(&options, "gpu=28.5", OPTIONS_COMMAND_LINE);
+    rates = price_config_embodied(&options);
+    assert_true(rates.of[METER_GPU].known && rates.of[METER_REST].known);
+    assert_false(rates.of[METER_PACKAGE].known || rates.of[METER_DRAM].known);
+    assert_int_equal(rates.of[METER_GPU].ug_per_hour, 28500000);
+    assert_int_equal(rates.of[METER_REST].ug_per_hour, 0);
+    options.emissions_enabled = false;
+    assert_false(price_config_embodied(&options).of[METER_GPU].known);
+    options_done(&options);
+}
+
+static void embodied_carbon_is_of_meters_by_the_words_of_their_label(void **state)
+{
+    (void)state;
+    for (const struct setter_word *word = options_find(span_of("emissions.embodied"))->words;
+         word->text; word++)
+        assert_string_equal(word->text, meter_words[word->value]);
+}
+
 static void a_currency_has_three_capital_letters(void **state)
 {
     static const char *const wrong[] = {"", "EU", "eur", "EURO", "E R", "\xe2\x82\xac"};
@@ -77,6 +122,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_default_energy_has_no_cost),
         cmocka_unit_test(flags_give_the_price_of_the_site),
+        cmocka_unit_test(devices_have_the_embodied_carbon_that_was_given_and_no_other),
+        cmocka_unit_test(embodied_carbon_is_of_meters_by_the_words_of_their_label),
         cmocka_unit_test(a_currency_has_three_capital_letters),
         cmocka_unit_test(what_is_half_told_is_refused),
     };
