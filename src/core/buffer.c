@@ -14,6 +14,13 @@ void buffer_done(struct buffer *buffer)
     *buffer = (struct buffer){.cap_bytes = buffer->cap_bytes};
 }
 
+void buffer_wipe(struct buffer *buffer)
+{
+    if (buffer->data)
+        explicit_bzero(buffer->data, buffer->capacity);
+    buffer_done(buffer);
+}
+
 bool buffer_failed(const struct buffer *buffer)
 {
     return buffer->failed;

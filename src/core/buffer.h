@@ -20,6 +20,8 @@ struct buffer {
 
 void buffer_init(struct buffer *buffer, size_t cap_bytes);
 void buffer_done(struct buffer *buffer);
+/* For what holds a secret: overwrites it, then as buffer_done. */
+void buffer_wipe(struct buffer *buffer);
 bool buffer_failed(const struct buffer *buffer);
 /* As if an append had failed: for what goes wrong beside it. */
 void buffer_fail(struct buffer *buffer);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base64.h"
 #include "core/json.h"
 #include "core/macros.h"
 
@@ -60,23 +61,6 @@ static void take_header(void *context, const char *name, const char *value)
         memcpy(session->seen_location, value, strlen(value) + 1);
 }
 
-static void put_base64(struct buffer *out, struct span bytes)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    for (size_t i = 0; i < bytes.len; i += 3) {
-        uint32_t group = 0;
-
-        for (size_t k = 0; k < 3; k++)
-            group = group << 8 | (i + k < bytes.len ? (uint8_t)bytes.data[i + k] : 0U);
-        for (size_t k = 0; k < 4; k++) {
-            const char *digit = i + k > bytes.len ? "=" : &digits[group >> (18 - 6 * k) & 63];
-
-            buffer_char(out, *digit);
-        }
-    }
-}
-
 static void put_authorization(const struct redfish_session *session, struct buffer *out)
 {
     struct buffer pair;
@@ -91,10 +75,8 @@ static void put_authorization(const struct redfish_session *session, struct buff
     buffer_char(&pair, ':');
     buffer_str(&pair, session->options.password);
     buffer_str(out, "Authorization: Basic ");
-    put_base64(out, (struct span){pair.data, pair.len});
-    if (pair.data)
-        explicit_bzero(pair.data, pair.len);
-    buffer_done(&pair);
+    base64_write(out, (struct span){pair.data, pair.len});
+    buffer_wipe(&pair);
 }
 
 static int send_once(struct redfish_session *session, const struct question *question,
@@ -134,9 +116,7 @@ static int send_once(struct redfish_session *session, const struct question *que
         error_format(err, "out of memory");
     else
         r = session->options.send(session->options.context, &request, &session->reply, err);
-    if (authorization.data)
-        explicit_bzero(authorization.data, authorization.len);
-    buffer_done(&authorization);
+    buffer_wipe(&authorization);
     buffer_done(&url);
     return r;
 }
@@ -251,9 +231,7 @@ static int post_login(struct redfish_session *session, struct error *err)
     question.body = (struct span){body.data, body.len};
     r = buffer_failed(&body) ? error_set(err, -ENOMEM, "out of memory")
                              : ask(session, &question, err);
-    if (body.data)
-        explicit_bzero(body.data, body.len);
-    buffer_done(&body);
+    buffer_wipe(&body);
     return r;
 }
 

@@ -196,6 +196,21 @@ static void a_buffer_that_is_done_with_starts_empty_under_the_same_cap(void **st
     buffer_done(&buffer);
 }
 
+static void a_buffer_that_is_wiped_starts_empty_too(void **state)
+{
+    struct buffer buffer;
+
+    (void)state;
+    buffer_init(&buffer, 2);
+    buffer_wipe(&buffer);
+    buffer_str(&buffer, "ab");
+    buffer_wipe(&buffer);
+    assert_null(buffer.data);
+    buffer_str(&buffer, "cd");
+    assert_holds(&buffer, "cd");
+    buffer_wipe(&buffer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +222,7 @@ int main(void)
         cmocka_unit_test(a_buffer_can_be_filled_to_its_cap_and_not_beyond),
         cmocka_unit_test(after_a_failure_even_what_would_fit_is_dropped),
         cmocka_unit_test(a_buffer_that_is_done_with_starts_empty_under_the_same_cap),
+        cmocka_unit_test(a_buffer_that_is_wiped_starts_empty_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
