@@ -46,19 +46,23 @@ static int64_t days_before(unsigned year)
     return past * 365 + past / 4 - past / 100 + past / 400 - 719162;
 }
 
-static bool cut_date(struct span *text, int64_t *ret_days)
+static bool count_days(unsigned year, unsigned month, unsigned day, int64_t *ret_days)
 {
-    unsigned year, month, day;
-
-    if (!cut_digits(text, 4, &year) || !span_strip_prefix(text, "-") ||
-        !cut_digits(text, 2, &month) || !span_strip_prefix(text, "-") || !cut_digits(text, 2, &day))
-        return false;
     if (year == 0 || month < 1 || month > 12 || day < 1 || day > days_in(year, month))
         return false;
     *ret_days = days_before(year) + day - 1;
     for (unsigned m = 1; m < month; m++)
         *ret_days += days_in(year, m);
     return true;
+}
+
+static bool cut_date(struct span *text, int64_t *ret_days)
+{
+    unsigned year, month, day;
+
+    return cut_digits(text, 4, &year) && span_strip_prefix(text, "-") &&
+           cut_digits(text, 2, &month) && span_strip_prefix(text, "-") &&
+           cut_digits(text, 2, &day) && count_days(year, month, day, ret_days);
 }
 
 static bool cut_hour_and_minute(struct span *text, int64_t *ret_s)
@@ -124,6 +128,45 @@ int timestamp_parse(struct span text, uint64_t *ret_us)
     if (t_s < 0)
         return -ERANGE;
     *ret_us = (uint64_t)t_s * USEC_PER_SEC + us;
+    return 0;
+}
+
+static bool cut_name(struct span *text, const char *const *names, unsigned count,
+                     unsigned *ret_index)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (span_strip_prefix(text, names[i])) {
+            *ret_index = i;
+            return true;
+        }
+    return false;
+}
+
+static bool cut_http_date(struct span *text, int64_t *ret_days)
+{
+    static const char *const weekdays[] = {"Mon, ", "Tue, ", "Wed, ", "Thu, ",
+                                           "Fri, ", "Sat, ", "Sun, "};
+    static const char *const months[] = {" Jan ", " Feb ", " Mar ", " Apr ", " May ", " Jun ",
+                                         " Jul ", " Aug ", " Sep ", " Oct ", " Nov ", " Dec "};
+    unsigned weekday, year, month, day;
+
+    return cut_name(text, weekdays, ARRAY_SIZE(weekdays), &weekday) && cut_digits(text, 2, &day) &&
+           cut_name(text, months, ARRAY_SIZE(months), &month) && cut_digits(text, 4, &year) &&
+           count_days(year, month + 1, day, ret_days);
+}
+
+int timestamp_parse_http(struct span text, uint64_t *ret_us)
+{
+    int64_t days, of_day_s;
+    unsigned second;
+
+    if (!cut_http_date(&text, &days) || !span_strip_prefix(&text, " ") ||
+        !cut_hour_and_minute(&text, &of_day_s) || !span_strip_prefix(&text, ":") ||
+        !cut_digits(&text, 2, &second) || second > 59 || !span_equals(text, " GMT"))
+        return -EINVAL;
+    if (days < 0)
+        return -ERANGE;
+    *ret_us = (uint64_t)(days * DAY_S + of_day_s + second) * USEC_PER_SEC;
     return 0;
 }
 

@@ -13,6 +13,10 @@
  */
 int timestamp_parse(struct span text, uint64_t *ret_us);
 
+/* As HTTP has them: "Thu, 15 Jan 2026 09:30:00 GMT", and none of the older forms. The day of the
+ * week is not compared with the date. 0, -EINVAL or -ERANGE. */
+int timestamp_parse_http(struct span text, uint64_t *ret_us);
+
 struct civil_minute {
     unsigned year, month, day, hour, minute; /* UTC */
 };

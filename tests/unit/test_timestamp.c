@@ -116,6 +116,42 @@ static void before_the_epoch_there_is_no_time(void **state)
     assert_int_equal(us, 1800000000);
 }
 
+static void the_times_of_http_are_read(void **state)
+{
+    static const struct {
+        const char *text;
+        int r;
+        uint64_t us;
+    } cases[] = {
+        {"Thu, 15 Jan 2026 09:30:00 GMT", 0, 1768469400000000},
+        {"Sun, 06 Nov 1994 08:49:37 GMT", 0, 784111777000000}, /* of RFC 9110 */
+        {"Thu, 29 Feb 2024 00:00:00 GMT", 0, 1709164800000000},
+        {"Thu, 01 Jan 1970 00:00:00 GMT", 0, 0},
+        {"Fri, 31 Dec 9999 23:59:59 GMT", 0, 253402300799000000},
+        {"Wed, 31 Dec 1969 23:59:59 GMT", -ERANGE, 7},
+        {"Sat, 29 Feb 2025 00:00:00 GMT", -EINVAL, 7},
+        {"Thu, 15 Jan 2026 09:30:00 UTC", -EINVAL, 7},
+        {"Thu, 15 Jan 2026 09:30:00 GMT ", -EINVAL, 7},
+        {"Thu, 15 Jan 2026 09:30 GMT", -EINVAL, 7},
+        {"Thu, 15 Jan 2026 09:30:60 GMT", -EINVAL, 7},
+        {"Thu, 15 Jan 2026 24:00:00 GMT", -EINVAL, 7},
+        {"Thu, 15 jan 2026 09:30:00 GMT", -EINVAL, 7},
+        {"Thu, 5 Jan 2026 09:30:00 GMT", -EINVAL, 7},
+        {"Thursday, 15-Jan-26 09:30:00 GMT", -EINVAL, 7},
+        {"Thu Jan 15 09:30:00 2026", -EINVAL, 7},
+        {"15 Jan 2026 09:30:00 GMT", -EINVAL, 7},
+        {"", -EINVAL, 7},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        uint64_t us = 7;
+
+        if (timestamp_parse_http(span_of(cases[i].text), &us) != cases[i].r || us != cases[i].us)
+            fail_msg("'%s' is %ju", cases[i].text, (uintmax_t)us);
+    }
+}
+
 static void every_day_of_four_centuries_comes_back_as_it_went(void **state)
 {
     static const uint64_t day_us = 86400000000;
@@ -140,6 +176,7 @@ int main(void)
         cmocka_unit_test(leap_years_are_those_of_the_calendar),
         cmocka_unit_test(what_is_not_of_this_form_is_refused),
         cmocka_unit_test(before_the_epoch_there_is_no_time),
+        cmocka_unit_test(the_times_of_http_are_read),
         cmocka_unit_test(every_day_of_four_centuries_comes_back_as_it_went),
     };
 
