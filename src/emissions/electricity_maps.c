@@ -54,6 +54,7 @@ const struct provider electricity_maps_provider = {
     .name = NAME,
     .host = "api.electricitymaps.com",
     .key = PROVIDER_KEY_IN_HEADER,
+    .says_401_when_busy = true,
     .refresh_s = 15 * 60,
     .timeout_s = 10,
     .body_bytes_max = 1 << 20,

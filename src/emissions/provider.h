@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,7 +32,8 @@ struct provider {
     const char *name; /* of the label and the flag */
     const char *host;
     enum provider_key key;
-    const char *country; /* the one that it is about, as FR; NULL: its zones say */
+    bool says_401_when_busy; /* so that one alone does not mean the key */
+    const char *country;     /* the one that it is about, as FR; NULL: its zones say */
     unsigned refresh_s, timeout_s;
     unsigned lag_s; /* how old its newest value usually is, where that is hours */
     size_t body_bytes_max;

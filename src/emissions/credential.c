@@ -1,0 +1,80 @@
+#include "emissions/credential.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base64.h"
+
+enum { SECRET_BYTES_MAX = 1024 }; /* those of the services have less than a hundred */
+
+static bool has_control_character(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            return true;
+    return false;
+}
+
+static int check_text(const struct provider *provider, const char *what, const char *text,
+                      struct error *err)
+{
+    if (!text || !text[0])
+        return error_set(err, -EINVAL, "%s: it answers nobody without a %s", provider->name, what);
+    if (strlen(text) > SECRET_BYTES_MAX)
+        return error_set(err, -EINVAL, "%s: the %s is longer than %d bytes", provider->name, what,
+                         SECRET_BYTES_MAX);
+    if (has_control_character(text))
+        return error_set(err, -EINVAL, "%s: the %s has a line break or a control character in it",
+                         provider->name, what);
+    return 0;
+}
+
+int credential_check(const struct provider *provider, const char *user, const char *key,
+                     struct error *err)
+{
+    int r;
+
+    if (provider->key == PROVIDER_KEY_NONE)
+        return 0;
+    if (provider->key != PROVIDER_KEY_LOGIN)
+        return check_text(provider, "token", key, err);
+    r = check_text(provider, "user", user, err);
+    if (r == 0 && strchr(user, ':'))
+        r = error_set(err, -EINVAL, "%s: the user has a ':' in it, where the password would begin",
+                      provider->name);
+    return r < 0 ? r : check_text(provider, "password", key, err);
+}
+
+static void write_basic(const char *user, const char *password, struct buffer *header)
+{
+    struct buffer pair;
+
+    buffer_init(&pair, CREDENTIAL_BYTES_MAX);
+    buffer_str(&pair, user);
+    buffer_char(&pair, ':');
+    buffer_str(&pair, password);
+    if (buffer_failed(&pair))
+        buffer_fail(header);
+    buffer_str(header, "Authorization: Basic ");
+    base64_write(header, (struct span){pair.data, pair.len});
+    buffer_wipe(&pair);
+}
+
+void credential_write(const struct provider *provider, const char *user, const char *key,
+                      struct buffer *header)
+{
+    switch (provider->key) {
+    case PROVIDER_KEY_NONE:
+    case PROVIDER_KEY_IN_PATH:
+        return;
+    case PROVIDER_KEY_IN_HEADER:
+        buffer_str(header, "auth-token: ");
+        buffer_str(header, key);
+        break;
+    case PROVIDER_KEY_LOGIN:
+        write_basic(user, key, header);
+        break;
+    }
+    buffer_char(header, '\0');
+}

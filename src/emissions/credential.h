@@ -1,0 +1,17 @@
+/* What a service wants to see before it answers: whether that can be sent, and how it is. */
+#pragma once
+
+#include "core/buffer.h"
+#include "core/error.h"
+#include "emissions/provider.h"
+
+enum { CREDENTIAL_BYTES_MAX = 4096 }; /* of the header */
+
+/* 0, or -EINVAL with a text that does not show it: it is missing, too long, or has characters in it
+ * that no header can have. */
+int credential_check(const struct provider *provider, const char *user, const char *key,
+                     struct error *err);
+
+/* Appends the header that has the key in it, ended by NUL; nothing if it belongs elsewhere. */
+void credential_write(const struct provider *provider, const char *user, const char *key,
+                      struct buffer *header);
