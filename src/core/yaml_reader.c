@@ -148,7 +148,7 @@ int yaml_reader_next(struct yaml_reader *reader, const char *what,
 
 int yaml_reader_root(struct yaml_reader *reader, struct yaml_reader_node *ret_node)
 {
-    struct yaml_reader_node node = {.kind = YAML_READER_END};
+    struct yaml_reader_node node = {.kind = YAML_READER_END, .line = 1, .column = 1};
     int r;
 
     if (reader->text.len > 0) {
