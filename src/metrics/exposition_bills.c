@@ -12,6 +12,14 @@ void exposition_bill_value(struct text *text, unsigned __int128 value)
     text_decimal(text, (uint64_t)(billionths / BILLION), (uint64_t)(billionths % BILLION), NANO);
 }
 
+static void price_now(struct text *text, const struct price_cost *cost)
+{
+    text_family(text, METRIC_PRICE);
+    text_sample(text);
+    text_label(text, "currency", cost->currency);
+    text_value(text, (int64_t)cost->micro_per_kwh, MICRO);
+}
+
 /* Both kinds of bills have the same rows; those of money say which. */
 struct bills {
     struct text *text;
@@ -81,7 +89,9 @@ void exposition_bills(struct text *text, const struct snapshot *snapshot)
         of_meters(&(struct bills){text, NULL}, snapshot, METRIC_METER_EMISSIONS,
                   METRIC_UNOWNED_EMISSIONS);
     of_devices(text, snapshot);
-    if (price->cost.known)
+    if (price->cost.known) {
+        price_now(text, &price->cost);
         of_meters(&(struct bills){text, price->cost.currency}, snapshot, METRIC_METER_COST,
                   METRIC_UNOWNED_COST);
+    }
 }

@@ -90,6 +90,8 @@ const struct metric_name metric_names[METRIC_COUNT] = {
     [METRIC_UNOWNED_EMBODIED] =
         {METRIC_PREFIX_OWN, "unowned_embodied_grams", METRIC_COUNTER, "grams",
          "CO2 equivalent of making a device, for its time that no workload owns."},
+    [METRIC_PRICE] = {METRIC_PREFIX_OWN, "price_per_kwh", METRIC_GAUGE, NULL,
+                      "What a kWh costs now, without PUE, in the currency of the label."},
     [METRIC_METER_COST] =
         {METRIC_PREFIX_OWN, "meter_cost", METRIC_COUNTER, NULL,
          "What a meter's settled energy cost, with PUE, in the currency of the label."},

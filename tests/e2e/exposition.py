@@ -20,7 +20,7 @@ ESCAPES = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}
 
 BASE_UNITS = frozenset(
     "joules watts seconds bytes ratio celsius hertz grams volts amperes meters".split())
-GRID_UNIT = ["grams", "per", "kwh"]  # of emission factors, as every grid operator tells them
+GRID_UNIT = ["per", "kwh"]  # of emission factors and prices, as every grid operator tells them
 # What people write instead. The last word of a name (before _total) must not be one of these.
 OTHER_UNITS = frozenset(
     "joule millijoules microjoules nanojoules kilojoules megajoules mj uj nj kj wh kwh mwh "
@@ -70,7 +70,7 @@ def refuse_other_unit(name):
     words = name.split("_")
     if words[-1] == "total":
         words.pop()
-    if words[-1] in OTHER_UNITS and words[-3:] != GRID_UNIT:
+    if words[-1] in OTHER_UNITS and words[-2:] != GRID_UNIT:
         raise Refused(f"{name}: '{words[-1]}' is not a base unit")
 
 
