@@ -7,6 +7,7 @@
 
 #include "core/macros.h"
 #include "core/parse.h"
+#include "model/price.h"
 
 /* Values in messages are cut: the advice at the end must survive a value of any length. */
 #define VALUE "'%.80s'"
@@ -313,9 +314,7 @@ int setter_compat(struct options *options, const struct options_flag *flag,
 int setter_currency(struct options *options, const struct options_flag *flag,
                     const struct options_value *value, struct error *err)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-
-    if (strlen(value->text) != 3 || strspn(value->text, letters) != 3)
+    if (!price_is_currency(value->text))
         return error_set(err, -EINVAL,
                          "%s: " VALUE " is not the code of a currency; use three capital letters, "
                          "for example EUR",

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { PRICE_PUE_ONE = 1000000, PRICE_FACTOR_MAX_G = 5000, PRICE_COST_MAX = 100000 };
 
@@ -36,6 +37,11 @@ struct price_cost {
     uint64_t micro_per_kwh; /* millionths of the currency; at most PRICE_COST_MAX of it */
     char currency[4];       /* ISO 4217 */
 };
+
+static inline bool price_is_currency(const char *code)
+{
+    return strlen(code) == 3 && strspn(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 3;
+}
 
 struct price {
     struct price_factor factor;

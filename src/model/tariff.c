@@ -1,0 +1,39 @@
+#include "model/tariff.h"
+
+#include <stdbool.h>
+
+static bool is_on(const struct tariff_period *period, int month, int weekday)
+{
+    return period->months >> month & 1 && period->days >> weekday & 1;
+}
+
+static bool began_today(const struct tariff_period *period, const struct tm *local)
+{
+    return is_on(period, local->tm_mon, local->tm_wday);
+}
+
+static bool began_yesterday(const struct tariff_period *period, const struct tm *local)
+{
+    int month = local->tm_mday > 1 ? local->tm_mon : (local->tm_mon + 11) % 12;
+
+    return is_on(period, month, (local->tm_wday + 6) % 7);
+}
+
+static bool holds(const struct tariff_period *period, const struct tm *local)
+{
+    unsigned minute = (unsigned)(local->tm_hour * 60 + local->tm_min);
+
+    if (period->from_minute < period->to_minute)
+        return minute >= period->from_minute && minute < period->to_minute &&
+               began_today(period, local);
+    return (minute >= period->from_minute && began_today(period, local)) ||
+           (minute < period->to_minute && began_yesterday(period, local));
+}
+
+uint64_t tariff_price_at(const struct tariff *tariff, const struct tm *local)
+{
+    for (size_t i = 0; i < tariff->period_count; i++)
+        if (holds(&tariff->periods[i], local))
+            return tariff->periods[i].micro_per_kwh;
+    return tariff->micro_per_kwh;
+}
