@@ -21,6 +21,7 @@
 #include "app/runtime_log.h"
 #include "app/self.h"
 #include "app/source_set.h"
+#include "app/tariff_clock.h"
 #include "app/verbs.h"
 #include "attribution/pipeline.h"
 #include "core/clock.h"
@@ -61,6 +62,7 @@ struct collector {
     char node[256];
     struct emissions emissions;
     struct price price;
+    struct tariff_clock *tariff; /* NULL: no --cost.tariff-file */
     struct pipeline *pipeline;
     bool measured;    /* something was read, or there is nothing to read */
     bool books_moved; /* since the last snapshot */
@@ -113,10 +115,19 @@ static void note_meters(struct source_model *model, const struct batch *batch)
     }
 }
 
+static void follow_tariff(struct collector *collector)
+{
+    if (collector->tariff &&
+        tariff_clock_follow(collector->tariff, collector->clock->realtime_us(collector->clock),
+                            collector->pipeline))
+        collector->books_moved = true;
+}
+
 static void take_batch(void *context, const struct batch *batch)
 {
     struct collector *collector = context;
 
+    follow_tariff(collector); /* up to now, which is later than all that was read */
     note_meters(&collector->model, batch);
     if (collector->identity)
         note_processes(collector->identity, batch);
@@ -443,6 +454,9 @@ static int timeout_ms(const struct collector *collector)
         due = MIN(due, collector->front.restart_us);
     if (collector->web)
         due = MIN(due, collector->web->next_us);
+    if (collector->tariff)
+        due = MIN(due, now + tariff_clock_wait_us(collector->tariff,
+                                                  collector->clock->realtime_us(collector->clock)));
     return due <= now ? 0 : (int)MIN((due - now + 999) / 1000, (uint64_t)3600000);
 }
 
@@ -453,6 +467,7 @@ static void loop(struct collector *collector)
         int count =
             epoll_wait(collector->epoll_fd, events, ARRAY_SIZE(events), timeout_ms(collector));
 
+        follow_tariff(collector);
         for (int i = 0; i < count; i++) {
             uint64_t ignored;
 
@@ -555,6 +570,7 @@ void collector_close(struct collector *collector)
     process_events_stop(collector->events);
     bodies_done(&collector->bodies);
     pipeline_free(collector->pipeline);
+    tariff_clock_close(collector->tariff);
     cleanup_close(&collector->epoll_fd);
     cleanup_close(&collector->signal_fd);
     cleanup_close(&collector->wake_fd);
@@ -599,6 +615,20 @@ static int open_identity(struct collector *collector, struct error *err)
         &collector->identity, err);
 }
 
+/* It sets the time zone, before any thread starts. */
+static int open_tariff(struct collector *collector, struct error *err)
+{
+    const char *path = collector->options->cost_tariff_path;
+    char price[TARIFF_CLOCK_TEXT_BYTES];
+    int r = tariff_clock_open(path, collector->start_us, &collector->tariff, err);
+
+    if (r < 0)
+        return r;
+    tariff_clock_describe(collector->tariff, price);
+    log_info("a tariff tells what energy costs", "file", path, "price", price);
+    return 0;
+}
+
 int collector_open(const struct collector_options *options, struct collector **ret_collector,
                    struct error *err)
 {
@@ -637,6 +667,10 @@ int collector_open(const struct collector_options *options, struct collector **r
     r = emissions_init(&collector->emissions, options->options, collector->clock, err);
     collector->price.factor = collector->emissions.in_force;
     pipeline_options.price = collector->price;
+    if (r == 0 && options->options->cost_tariff_path)
+        r = open_tariff(collector, err);
+    if (collector->tariff) /* not in collector->price, which is told again with each factor */
+        pipeline_options.price.cost = collector->tariff->cost;
     if (r == 0)
         r = open_loop(collector, err); /* it blocks signals, before any thread starts */
     if (r == 0 && !options->options->replay_path)

@@ -424,6 +424,11 @@ const struct options_flag options_flags[] = {
      .set = setter_currency,
      AT(cost_currency),
      .max = 3},
+    {.names = {"cost.tariff-file"},
+     .placeholder = "FILE",
+     .help = "a YAML file: what a kWh costs by hour, day and month",
+     .group = OPTIONS_PRICES,
+     PATH(cost_tariff_path)},
 
     {.names = {"listen-address"},
      .placeholder = "ADDRESS",
@@ -575,6 +580,8 @@ int options_check(const struct options *options, struct error *err)
 {
     bool has_idle = options_is_given(options, "model.idle-watts");
     bool has_full = options_is_given(options, "model.full-watts");
+    bool has_price = options_is_given(options, "cost.price");
+    bool has_currency = options_is_given(options, "cost.currency");
 
     if (has_idle != has_full)
         return error_set(err, -EINVAL,
@@ -585,11 +592,16 @@ int options_check(const struct options *options, struct error *err)
         return error_set(err, -EINVAL,
                          "--model.idle-watts is more than --model.full-watts: a busy "
                          "machine draws more than one that does nothing");
-    if (options_is_given(options, "cost.price") != options_is_given(options, "cost.currency"))
+    if (options->cost_tariff_path && (has_price || has_currency))
+        return error_set(err, -EINVAL,
+                         "--cost.tariff-file has its own prices and currency: leave out "
+                         "--cost.%s, or the file",
+                         has_price ? "price" : "currency");
+    if (has_price != has_currency)
         return error_set(err, -EINVAL,
                          "--cost.%s is missing: give both of --cost.price and --cost.currency, or "
                          "neither",
-                         options_is_given(options, "cost.price") ? "currency" : "price");
+                         has_price ? "currency" : "price");
     if (options->emissions_interval_us > 0 && options->emissions_interval_us < SEC)
         return error_set(err, -EINVAL, "--emissions.interval: less than 1s is too often");
     return 0;

@@ -72,6 +72,7 @@ struct options {
     struct embodied_rates emissions_embodied;
     uint64_t cost_price_micro; /* per kWh, if given; then the currency is, too */
     const char *cost_currency;
+    const char *cost_tariff_path; /* NULL: none; else neither of them is given */
     bool kubernetes_enabled, kubernetes_api, process_events;
     const char *kubernetes_service_account_dir;
     /* Where runtimes listen; NULL: looked for where they usually do, "": not asked. */

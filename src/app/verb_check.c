@@ -12,6 +12,7 @@
 #include "app/check_rapl.h"
 #include "app/check_redfish.h"
 #include "app/check_sensors.h"
+#include "app/check_tariff.h"
 #include "app/collectors.h"
 #include "app/report.h"
 #include "core/macros.h"
@@ -195,6 +196,7 @@ int verb_check(const struct cli *cli)
     collectors_read(options, &switches);
     check_sources(report, &host, options, &switches);
     check_model(report, &host, options);
+    check_tariff(report, options);
     check_processes(report, &host);
     check_identity(report, &host, options);
     buffer_init(&text, TEXT_CAP_BYTES);

@@ -79,6 +79,7 @@ class Refusals(TestCase):
                             ("--emissions.embodied=cpu=1", ["cpu=1", "gpu, package, dram or rest", "gpu=28.5"]),
                             ("--cost.currency=euro", ["euro", "three capital letters"]),
                             ("--cost.price=0.3", ["--cost.currency", "both"]),
+                            ("--cost.tariff-file=", ["--cost.tariff-file", "empty"]),
                             ("--listen-address=localhost", ["localhost", "HOST:PORT"]),
                             ("--listen-address=:70000", ["70000", "0 to 65535"]),
                             ("--listen-address=unix:relative", ["unix:relative", "absolute"])):

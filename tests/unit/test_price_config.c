@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "app/price_config.h"
 #include "app/setter.h"
@@ -117,6 +118,36 @@ static void what_is_half_told_is_refused(void **state)
     assert_int_equal(READ(&price, "cost.currency", "EUR"), -EINVAL);
 }
 
+static void a_tariff_excludes_the_price_that_never_changes(void **state)
+{
+    static const struct {
+        const char *flag, *value, *says;
+    } cases[] = {
+        {"cost.price", "0.3", "leave out --cost.price, or the file"},
+        {"cost.currency", "EUR", "leave out --cost.currency, or the file"},
+    };
+    const struct options_flag *tariff = options_find(span_of("cost.tariff-file"));
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct options options;
+        struct error err = {""};
+
+        assert_int_equal(options_init(&options, &err), 0);
+        assert_int_equal(options_set(&options, tariff, "t.yaml", OPTIONS_COMMAND_LINE,
+                                     "--cost.tariff-file", &err),
+                         0);
+        assert_int_equal(options_check(&options, &err), 0);
+        assert_string_equal(options.cost_tariff_path, "t.yaml");
+        assert_int_equal(options_set(&options, options_find(span_of(cases[i].flag)), cases[i].value,
+                                     OPTIONS_CONFIG, cases[i].flag, &err),
+                         0);
+        assert_int_equal(options_check(&options, &err), -EINVAL);
+        assert_non_null(strstr(err.text, cases[i].says));
+        options_done(&options);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +157,7 @@ int main(void)
         cmocka_unit_test(embodied_carbon_is_of_meters_by_the_words_of_their_label),
         cmocka_unit_test(a_currency_has_three_capital_letters),
         cmocka_unit_test(what_is_half_told_is_refused),
+        cmocka_unit_test(a_tariff_excludes_the_price_that_never_changes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
