@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <malloc.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "app/channel.h"
+#include "app/child.h"
 #include "app/front_api.h"
 #include "app/front_redfish.h"
 #include "app/front_web.h"
@@ -265,14 +265,6 @@ static int enter_sandbox(struct front *front, struct error *err)
                                 err);
 }
 
-static void ignore_signals(void)
-{
-    /* When to stop is the collector's decision; Ctrl-C reaches the whole process group. */
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
-}
-
 int front_run(const struct front_options *options)
 {
     struct front front = {
@@ -280,7 +272,7 @@ int front_run(const struct front_options *options)
     struct error err;
     int r = 0;
 
-    ignore_signals();
+    child_ignore_signals();
     if (front.has_web)
         r = front_web_open(&front.web, front.channel_fd, &err);
     if (r < 0) {

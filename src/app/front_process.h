@@ -1,15 +1,12 @@
-/*
- * The front as the collector sees it: a child that is started, asked to end, and started again when
- * it dies, never more often than its back-off allows.
- */
+/* The front as the collector sees it: a child with its arguments, and our ends of its channels. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "app/api_config.h"
+#include "app/child.h"
 #include "app/redfish_config.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -27,13 +24,11 @@ struct front_process_options {
 
 struct front_process {
     struct front_process_options options;
-    pid_t pid;      /* 0: none runs */
+    struct child child;
     int channel_fd; /* our end; -1: none */
     int names_fd;   /* with an API: our end of the second channel; -1: none */
     int power_fd;   /* with a BMC: our end of that channel; -1: none */
     uint64_t starts;
-    uint64_t started_us;
-    uint64_t backoff_us;
     uint64_t restart_us; /* when the next start is due; 0: none is */
 };
 

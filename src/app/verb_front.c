@@ -4,10 +4,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "app/child.h"
 #include "app/front.h"
 #include "core/parse.h"
 
 /*
+ * Its descriptors: the channel, the listeners, the channels for names and readings. Its arguments:
+ *
  * front LISTENERS METRICS-PATH LOG-LEVEL LOG-FORMAT plain|web-config
  *       [api HOST PORT NODE SERVICE-ACCOUNT-DIR]
  *       [redfish URL CREDENTIALS-FILE CA-FILE SHA256 checked|insecure INTERVAL-US DELAY-US]
@@ -52,10 +55,10 @@ int verb_front(const struct cli *cli)
         return EXIT_USAGE;
     prctl(PR_SET_NAME, "wattribute"); /* it was started as /proc/self/exe */
     log_configure((enum log_level)level, (enum log_format)format);
-    names_fd = VERB_FRONT_CHANNEL_FD + 1 + (int)listeners;
+    names_fd = CHILD_CHANNEL_FD + 1 + (int)listeners;
     return front_run(&(struct front_options){
-        .channel_fd = VERB_FRONT_CHANNEL_FD,
-        .first_listener_fd = VERB_FRONT_CHANNEL_FD + 1,
+        .channel_fd = CHILD_CHANNEL_FD,
+        .first_listener_fd = CHILD_CHANNEL_FD + 1,
         .listener_count = listeners,
         .metrics_path = cli->raw_argv[1],
         .version = WATTRIBUTE_VERSION,

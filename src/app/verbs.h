@@ -7,10 +7,6 @@
  */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-/* Where the front finds its end of the channel; its listeners follow, then the channel for names.
- */
-enum { VERB_FRONT_CHANNEL_FD = 3 };
-
 int verb_serve(const struct cli *cli);
 int verb_replay(const struct cli *cli);
 int verb_record(const struct cli *cli);

@@ -1,0 +1,223 @@
+/* app/child: what a child of ours gets, when the next one may start, and how it ends. This test is
+ * its own child: "show" tells what it got, "hang" stays until it is killed. */
+#include "unit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "app/child.h"
+#include "core/fs.h"
+#include "core/macros.h"
+
+static const uint64_t second = USEC_PER_SEC;
+
+static int show(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    int count = -1; /* without the directory's own */
+    sigset_t blocked;
+    char text[512];
+
+    while ((entry = readdir(directory)))
+        count += entry->d_name[0] != '.';
+    closedir(directory);
+    sigprocmask(SIG_SETMASK, NULL, &blocked);
+    snprintf(text, sizeof(text), "fds=%d env=%s,%s mask=%d term=%d", count,
+             environ[0] ? environ[0] : "", environ[0] && environ[1] ? "more" : "",
+             sigismember(&blocked, SIGUSR1), signal(SIGTERM, SIG_DFL) == SIG_DFL);
+    fs_write_all(CHILD_CHANNEL_FD + 1, text, strlen(text));
+    return 7;
+}
+
+static int hang(bool until_closed)
+{
+    struct pollfd channel = {.fd = CHILD_CHANNEL_FD};
+
+    fs_write_all(CHILD_CHANNEL_FD, "x", 1);
+    return poll(&channel, until_closed, -1) == 1 ? 0 : 1;
+}
+
+/* Starts `verb` with one end of a socketpair, twice; our end is the caller's. */
+static int start(struct child *child, const char *verb, uint64_t now_us, uint64_t *restart_us)
+{
+    char *const argv[] = {"wattribute", (char *)verb, NULL};
+    char *const env[] = {child_variable("KEPT"), NULL};
+    int fds[2];
+    struct error err;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    assert_int_equal(
+        child_start(child,
+                    &(struct child_program){
+                        .argv = argv, .env = env, .fds = (int[]){fds[1], fds[1]}, .fd_count = 2},
+                    now_us, restart_us, &err),
+        0);
+    close(fds[1]);
+    return fds[0];
+}
+
+/* Until the other end is closed. */
+static void read_all(int fd, char *text, size_t size_bytes)
+{
+    size_t len = 0;
+    ssize_t n;
+
+    while ((n = read(fd, text + len, size_bytes - 1 - len)) > 0)
+        len += (size_t)n;
+    text[len] = '\0';
+}
+
+/* SIGCHLD has come: waits for it without taking it. */
+static void wait_for_end(const struct child *child)
+{
+    siginfo_t info;
+
+    assert_int_equal(waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOWAIT), 0);
+}
+
+static void a_child_gets_what_it_is_given_and_nothing_else(void **state)
+{
+    struct child child;
+    uint64_t restart_us = 1;
+    char text[512];
+    sigset_t signals;
+    int ours, stray = dup(STDERR_FILENO), status;
+
+    (void)state;
+    setenv("KEPT", "this", 1);
+    setenv("SECRET", "hunter2", 1);
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGTERM, SIG_IGN);
+    child_init(&child);
+    ours = start(&child, "show", second, &restart_us);
+    assert_int_equal(restart_us, 0);
+    read_all(ours, text, sizeof(text));
+    assert_string_equal(text, "fds=5 env=KEPT=this, mask=0 term=1");
+    wait_for_end(&child);
+    assert_true(child_reap(&child, second, &restart_us, &status));
+    assert_int_equal(WEXITSTATUS(status), 7);
+    assert_false(child_reap(&child, second, &restart_us, &status));
+    sigprocmask(SIG_UNBLOCK, &signals, NULL);
+    signal(SIGTERM, SIG_DFL);
+    assert_null(child_variable("ABSENT"));
+    close(stray);
+    close(ours);
+}
+
+static uint64_t pause_after(struct child *child, uint64_t lived_us)
+{
+    uint64_t restart_us, began_us = 100 * second;
+    char text[512];
+    int ours = start(child, "show", began_us, &restart_us), status;
+
+    read_all(ours, text, sizeof(text));
+    close(ours);
+    wait_for_end(child);
+    assert_true(child_reap(child, began_us + lived_us, &restart_us, &status));
+    return restart_us - began_us - lived_us;
+}
+
+static void one_that_dies_young_is_started_again_after_ever_longer_pauses(void **state)
+{
+    static const uint64_t pauses_ms[] = {100, 200, 400, 800, 1600, 3200, 5000, 5000};
+    struct child child;
+
+    (void)state;
+    child_init(&child);
+    for (size_t i = 0; i < ARRAY_SIZE(pauses_ms); i++)
+        assert_int_equal(pause_after(&child, 10 * second - 1), pauses_ms[i] * 1000);
+    assert_int_equal(pause_after(&child, 10 * second), 0);
+    assert_int_equal(pause_after(&child, 0), 100000);
+}
+
+static void one_that_cannot_start_is_tried_again_after_a_pause(void **state)
+{
+    char *const argv[] = {"wattribute", "show", NULL};
+    struct child child;
+    uint64_t restart_us;
+    struct error err;
+
+    (void)state;
+    child_init(&child);
+    assert_int_equal(
+        child_start(&child,
+                    &(struct child_program){
+                        .argv = argv, .env = (char *[]){NULL}, .fds = (int[]){-1}, .fd_count = 1},
+                    second, &restart_us, &err),
+        -EBADF);
+    assert_int_equal(restart_us, second + 100000);
+    assert_string_equal(err.text,
+                        "cannot start the show process from /proc/self/exe: Bad file descriptor");
+    assert_int_equal(child.pid, 0);
+}
+
+static void one_that_is_killed_says_so(void **state)
+{
+    struct child child;
+    uint64_t restart_us;
+    char byte;
+    int ours, status;
+
+    (void)state;
+    child_init(&child);
+    child_kill(&child); /* none runs: nothing happens */
+    ours = start(&child, "hang", 0, &restart_us);
+    assert_int_equal(read(ours, &byte, 1), 1);
+    assert_false(child_reap(&child, 0, &restart_us, &status));
+    child_kill(&child);
+    wait_for_end(&child);
+    assert_true(child_reap(&child, 0, &restart_us, &status));
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    close(ours);
+}
+
+static void a_stop_waits_for_one_that_ends_and_ends_one_that_does_not(void **state)
+{
+    static const char *const verbs[] = {"listen", "hang"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+        struct child child;
+        uint64_t restart_us;
+        char byte;
+        pid_t pid;
+        int ours;
+
+        child_init(&child);
+        ours = start(&child, verbs[i], 0, &restart_us);
+        pid = child.pid;
+        assert_int_equal(read(ours, &byte, 1), 1);
+        close(ours);
+        child_stop(&child, i == 0 ? 60 * second : 0);
+        assert_int_equal(child.pid, 0);
+        assert_int_equal(kill(pid, 0), -1);
+        assert_int_equal(errno, ESRCH);
+        child_stop(&child, 0); /* none runs */
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_child_gets_what_it_is_given_and_nothing_else),
+        cmocka_unit_test(one_that_dies_young_is_started_again_after_ever_longer_pauses),
+        cmocka_unit_test(one_that_cannot_start_is_tried_again_after_a_pause),
+        cmocka_unit_test(one_that_is_killed_says_so),
+        cmocka_unit_test(a_stop_waits_for_one_that_ends_and_ends_one_that_does_not),
+    };
+
+    if (argc > 1)
+        return strcmp(argv[1], "show") == 0 ? show() : hang(strcmp(argv[1], "listen") == 0);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
