@@ -1,17 +1,12 @@
 #include "app/redfish_config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "core/fs.h"
+#include "app/secret_file.h"
 #include "core/macros.h"
 #include "core/parse.h"
-#include "core/yaml_reader.h"
-
-enum { CREDENTIALS_MAX = 4096 };
 
 static const char *or_empty(const char *text)
 {
@@ -121,135 +116,54 @@ static int parse_pin(const char *text, struct redfish_config *config, struct err
     return 0;
 }
 
-/* The reader's own messages quote what it does not take, such as *alias: that may be a password. */
-static int hide(int r)
+static const struct secret_file_form credentials_form = {
+    .flag = "--redfish.credentials-file",
+    .contents = "a password",
+    .keys = "username and password",
+    .example = "two lines: username: ... and password: ...",
+    .quoted = "two lines, username: '...' and password: '...'",
+};
+
+enum { CREDENTIALS = 2 };
+
+static void list_credentials(struct redfish_config *config,
+                             struct secret_file_entry entries[CREDENTIALS])
 {
-    return r < 0 ? -EBADMSG : 0;
+    entries[0] = (struct secret_file_entry){"username", config->user, sizeof(config->user)};
+    entries[1] = (struct secret_file_entry){"password", config->password, sizeof(config->password)};
 }
 
-static int store(const struct yaml_reader *reader, const struct yaml_reader_node *node, char *to,
-                 size_t size_bytes)
+static int check_credentials(const struct redfish_config *config, const char *path,
+                             struct error *err)
 {
-    size_t len;
-
-    if (node->kind != YAML_READER_TEXT)
-        return yaml_reader_fail(reader, node, "must be a text");
-    len = strlen(node->text);
-    if (to[0])
-        return yaml_reader_fail(reader, node, "is given twice");
-    if (len == 0 || len >= size_bytes)
-        return yaml_reader_fail(reader, node, "must have 1 to %zu bytes", size_bytes - 1);
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)node->text[i] < ' ' || node->text[i] == 127)
-            return yaml_reader_fail(reader, node, "must not have control characters in it");
-    memcpy(to, node->text, len + 1);
+    if (config->user[0] == '\0' || config->password[0] == '\0')
+        return error_set(err, -EINVAL, "%.300s: must have both username and password", path);
     return 0;
-}
-
-static int read_pair(struct yaml_reader *reader, const struct yaml_reader_node *key,
-                     struct redfish_config *config)
-{
-    bool is_user = key->kind == YAML_READER_TEXT && strcmp(key->text, "username") == 0;
-    bool is_password = key->kind == YAML_READER_TEXT && strcmp(key->text, "password") == 0;
-    struct yaml_reader_node value;
-    int r;
-
-    if (!is_user && !is_password)
-        return yaml_reader_fail(reader, key,
-                                "not a key of this file: it has username and password");
-    r = hide(yaml_reader_next(reader, is_user ? "username" : "password", &value));
-    if (r < 0)
-        return r;
-    return is_user ? store(reader, &value, config->user, sizeof(config->user))
-                   : store(reader, &value, config->password, sizeof(config->password));
-}
-
-static int read_pairs(struct yaml_reader *reader, struct redfish_config *config)
-{
-    struct yaml_reader_node node;
-    int r = hide(yaml_reader_root(reader, &node));
-
-    if (r < 0)
-        return r;
-    if (node.kind != YAML_READER_MAPPING)
-        return yaml_reader_fail(reader, &node, "write two lines: username: ... and password: ...");
-    for (;;) {
-        r = hide(yaml_reader_next(reader, "the key", &node));
-        if (r < 0)
-            return r;
-        if (node.kind == YAML_READER_END)
-            return hide(yaml_reader_finish(reader));
-        r = read_pair(reader, &node, config);
-        if (r < 0)
-            return r;
-    }
 }
 
 int redfish_config_parse_credentials(struct span text, const char *path,
                                      struct redfish_config *config, struct error *err)
 {
-    struct yaml_reader *reader = NULL;
+    struct secret_file_entry entries[CREDENTIALS];
     int r;
 
-    config->user[0] = config->password[0] = '\0';
-    r = yaml_reader_open(text, path, err, &reader);
-    if (r == 0)
-        r = read_pairs(reader, config);
-    yaml_reader_close(reader);
-    if (r == -EBADMSG)
-        r = error_set(err, -EINVAL,
-                      "%.300s: cannot be read as YAML; write two lines, username: '...' and "
-                      "password: '...', with a quote in them doubled",
-                      path);
-    if (r == 0 && (config->user[0] == '\0' || config->password[0] == '\0'))
-        r = error_set(err, -EINVAL, "%.300s: must have both username and password", path);
-    return r;
-}
-
-static int check_mode(int fd, const char *path, struct error *err)
-{
-    struct stat st;
-
-    if (fstat(fd, &st) < 0)
-        return error_set(err, -errno, "--redfish.credentials-file %.300s: %s", path,
-                         strerror(errno));
-    if (st.st_mode & 077)
-        return error_set(
-            err, -EACCES,
-            "--redfish.credentials-file %.300s: others than its owner may use it (mode "
-            "%04o), and it has a password in it; chmod 600 it (in a pod: defaultMode: "
-            "0400)",
-            path, (unsigned)(st.st_mode & 07777));
-    return 0;
+    list_credentials(config, entries);
+    r = secret_file_parse(&credentials_form, text, path, entries, CREDENTIALS, err);
+    return r < 0 ? r : check_credentials(config, path, err);
 }
 
 static int read_credentials(const char *path, struct redfish_config *config, struct error *err)
 {
-    _cleanup_close_ int fd = -1;
-    _cleanup_free_ char *data = NULL;
-    size_t len = 0;
+    struct secret_file_entry entries[CREDENTIALS];
     int r;
 
     if (path[0] == '\0')
         return error_set(err, -EINVAL,
                          "--redfish.url: needs --redfish.credentials-file, a file with the lines "
                          "username: ... and password: ...");
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    r = fd < 0 ? -errno : 0;
-    if (r == 0)
-        r = check_mode(fd, path, err);
-    else
-        error_format(err, "--redfish.credentials-file %.300s: cannot be opened: %s", path,
-                     strerror(-r));
-    if (r < 0)
-        return r;
-    r = fs_read_fd(fd, CREDENTIALS_MAX, &data, &len);
-    if (r < 0)
-        return error_set(err, r, "--redfish.credentials-file %.300s: cannot be read: %s", path,
-                         strerror(-r));
-    r = redfish_config_parse_credentials((struct span){data, len}, path, config, err);
-    explicit_bzero(data, len);
-    return r;
+    list_credentials(config, entries);
+    r = secret_file_read(&credentials_form, path, entries, CREDENTIALS, err);
+    return r < 0 ? r : check_credentials(config, path, err);
 }
 
 static int load_trust(const struct redfish_flags *flags, struct redfish_config *config,
