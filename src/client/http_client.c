@@ -198,7 +198,10 @@ static void set_peer(struct transfer *t)
     SET(t, CURLOPT_PROTOCOLS_STR, "http,https");
     SET(t, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     SET(t, CURLOPT_OPENSOCKETDATA, t);
-    SET(t, CURLOPT_PROXY, ""); /* whatever the environment says */
+    if (request->proxy_by_environment)
+        SET(t, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* what a proxy says is not the peer's word */
+    else
+        SET(t, CURLOPT_PROXY, "");
     if (request->socket_path)
         SET(t, CURLOPT_UNIX_SOCKET_PATH, request->socket_path);
     if (request->resolve)
@@ -239,9 +242,14 @@ static void set_question(struct transfer *t)
     SET(t, CURLOPT_FORBID_REUSE, 1L);
 }
 
+/* As curl takes it. */
+static long milliseconds(uint64_t limit_us)
+{
+    return (long)MIN(limit_us / 1000 + 1, (uint64_t)INT_MAX);
+}
+
 static void set_limits(struct transfer *t)
 {
-    uint64_t timeout_ms = t->request->timeout_us / 1000 + 1;
     uint64_t max_bytes = t->request->on_data ? INT64_MAX : t->request->max_bytes;
 
     SET(t, CURLOPT_NOSIGNAL, 1L);
@@ -253,7 +261,9 @@ static void set_limits(struct transfer *t)
     /* What says that it is too long is not even begun; take_body() counts what comes. */
     SET(t, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)MIN(MAX(max_bytes, 1), INT64_MAX));
     /* run() keeps the deadline; curl divides the time among a host's addresses by this. */
-    SET(t, CURLOPT_TIMEOUT_MS, (long)MIN(timeout_ms, (uint64_t)INT_MAX));
+    SET(t, CURLOPT_TIMEOUT_MS, milliseconds(t->request->timeout_us));
+    if (t->request->connect_timeout_us > 0)
+        SET(t, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(t->request->connect_timeout_us));
     /* A look-up that hangs is left to its thread instead of waited for. */
     SET(t, CURLOPT_QUICK_EXIT, 1L);
 }
@@ -322,29 +332,93 @@ static int judge_connect(const struct transfer *t)
     }
 }
 
-/* Before 8.6, curl also says "out of memory" of a header line beyond its own limit of 100 KB. */
-static int judge_memory(const struct transfer *t)
+static bool is_sent(const struct transfer *t)
 {
     curl_off_t sent_us = 0;
 
     t->curl->easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_us);
-    if (sent_us > 0)
+    return sent_us > 0;
+}
+
+/* Before 8.6, curl also says "out of memory" of a header line beyond its own limit of 100 KB. */
+static int judge_memory(const struct transfer *t)
+{
+    if (is_sent(t))
         return fail(t, -EPROTO, "a line of its header is too long, or memory is short");
     return fail(t, -ENOMEM, "out of memory");
+}
+
+/* Whether the environment names a proxy. no_proxy may still except this peer, which curl tells from
+ * 8.7 on only. */
+static bool has_proxy(const struct transfer *t)
+{
+    static const char *const names[] = {"https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy",
+                                        "ALL_PROXY"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        const char *value = getenv(names[i]);
+
+        if (value && value[0])
+            return t->request->proxy_by_environment;
+    }
+    return false;
+}
+
+/* No connection: it may be the proxy's. */
+static int blame_proxy(const struct transfer *t, int code)
+{
+    struct error why;
+
+    if (!t->err || !has_proxy(t))
+        return code;
+    why = *t->err;
+    return error_set(t->err, code,
+                     "%.700s; the environment names a proxy: is it there, and written as "
+                     "http://HOST:PORT?",
+                     why.text);
+}
+
+static int judge_time(const struct transfer *t)
+{
+    if (t->request->connect_timeout_us == 0 || is_sent(t))
+        return fail_late(t);
+    return blame_proxy(t, fail(t, -ETIMEDOUT, "no connection within %.3g s",
+                               (double)t->request->connect_timeout_us / USEC_PER_SEC));
+}
+
+/* What the proxy said instead of connecting us. */
+static int judge_refusal(const struct transfer *t, long status)
+{
+    if (status == 407)
+        return fail(t, -ECONNREFUSED,
+                    "the proxy that the environment names wants to know who we are (407); write "
+                    "it as http://USER:PASSWORD@HOST:PORT");
+    return fail(t, -ECONNREFUSED,
+                "the proxy that the environment names answers with %ld; let it connect us, or "
+                "except the host in no_proxy",
+                status);
 }
 
 /* What curl's failure means to our callers. */
 static int judge(const struct transfer *t, CURLcode failure)
 {
     const char *text = t->curl_text[0] ? t->curl_text : t->curl->easy_strerror(failure);
+    long proxy_status = 0;
 
+    t->curl->easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
+    if (proxy_status >= 300)
+        return judge_refusal(t, proxy_status);
     switch (failure) {
     case CURLE_COULDNT_CONNECT:
-        return judge_connect(t);
+        return blame_proxy(t, judge_connect(t));
+    case CURLE_COULDNT_RESOLVE_PROXY: /* curl's text may have its password */
+        return blame_proxy(t, fail(t, -ENOENT, "no address of a proxy"));
+    case CURLE_PROXY:
+        return blame_proxy(t, fail(t, -ECONNREFUSED, "a proxy does not connect us"));
     case CURLE_COULDNT_RESOLVE_HOST:
         return fail(t, -ENOENT, "its name has no address");
     case CURLE_OPERATION_TIMEDOUT:
-        return fail_late(t);
+        return judge_time(t);
     case CURLE_OUT_OF_MEMORY:
         return judge_memory(t);
     case CURLE_FILESIZE_EXCEEDED:

@@ -28,7 +28,9 @@ struct http_request {
     const char *ca_path;            /* https: the PEM file that the peer must be signed by */
     const struct http_trust *trust; /* who the peer must be, instead of by ca_path; may be NULL */
     const char *resolve;            /* "HOST:PORT:ADDRESS": no look-up, from now on; may be NULL */
+    bool proxy_by_environment;      /* as https_proxy, all_proxy and no_proxy say; else by none */
     uint64_t timeout_us;            /* for all of it */
+    uint64_t connect_timeout_us;    /* up to the end of TLS' handshake; 0: none but timeout_us */
     uint64_t stall_us;              /* the longest silence of the peer; 0: none but timeout_us */
     size_t max_bytes;               /* of the reply's body */
     const char *wanted_header;      /* a header or trailer to return, the last one; may be NULL */
@@ -57,10 +59,10 @@ void http_client_free(struct http_client *client);
 /*
  * Blocks. 0: there was a reply, whatever its status; redirects are not followed. Else one of
  *
- * -ENOENT, -ECONNREFUSED   nobody is there
+ * -ENOENT, -ECONNREFUSED   nobody is there, or the proxy does not let us
  * -EACCES                  not allowed to connect
  * -EPROTO                  somebody is there, but that is not HTTP, or it broke off
- * -ETIMEDOUT               timeout_us or stall_us is over, wherever it was
+ * -ETIMEDOUT               a limit of time is over, wherever it was
  * -EFBIG                   the body is longer than max_bytes, or says that it will be
  * -EKEYREJECTED            TLS: the peer is not who it should be, or ca_path cannot be read
  * -ECANCELED               http_client_cancel was called
@@ -68,7 +70,8 @@ void http_client_free(struct http_client *client);
  * -ELIBACC                 there is no libcurl
  * -ENOMEM, -EMFILE, ...    the system has no room for it
  *
- * with a text that says what was tried and why it failed, without the URL's query and password.
+ * with a text that says what was tried and why it failed, without the URL's query and password and
+ * the proxy's.
  * `ret_reply` is initialised by the caller (http_reply_init) and may be used again; after a failure
  * it is empty.
  */
