@@ -9,18 +9,19 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
+#include "emissions/factor.h"
 #include "sources/plausible.h"
 
 static const int body_seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
 
-int channel_open(int *ret_collector_fd, int *ret_front_fd)
+int channel_open(int *ret_collector_fd, int *ret_child_fd)
 {
     int fds[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) < 0)
         return -errno;
     *ret_collector_fd = fds[0];
-    *ret_front_fd = fds[1];
+    *ret_child_fd = fds[1];
     return 0;
 }
 
@@ -174,6 +175,43 @@ int channel_receive_node_power(int fd, struct channel_node_power *ret_power)
         power.power_mw >= PLAUSIBLE_POWER_MAX_UW / 1000)
         return -EPROTO;
     *ret_power = power;
+    return 0;
+}
+
+int channel_send_factor(int fd, const struct channel_factor *factor)
+{
+    return send_record(fd, factor, sizeof(*factor), -1);
+}
+
+/* A text that nothing can come of in a log or on a terminal. */
+static bool is_printable(const char *text)
+{
+    while (*text >= ' ' && *text <= '~')
+        text++;
+    return *text == '\0';
+}
+
+/* There is a value, or there is a reason for none. */
+static bool is_whole(const struct channel_factor *factor)
+{
+    if (factor->result == 0)
+        return factor->mg_per_kwh <= FACTOR_MAX_MG && factor->why[0] == '\0';
+    return factor->result < 0 && factor->mg_per_kwh == 0 && factor->time_us == 0 &&
+           factor->is_estimated == 0 && factor->why[0] != '\0';
+}
+
+int channel_receive_factor(int fd, struct channel_factor *ret_factor)
+{
+    struct channel_factor factor = {0};
+    int r = receive_record(fd, &factor, sizeof(factor), NULL);
+
+    if (r < 0)
+        return r;
+    if (factor.index >= ASKER_INQUIRIES_MAX || factor.is_estimated > 1 ||
+        factor.basis >= PRICE_BASES || !IS_TERMINATED(factor.why) || !is_printable(factor.why) ||
+        !is_whole(&factor))
+        return -EPROTO;
+    *ret_factor = factor;
     return 0;
 }
 

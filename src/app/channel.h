@@ -1,6 +1,7 @@
 /*
- * Channel: how the front gets bodies from the collector. A SOCK_SEQPACKET socketpair; each message
- * is one fixed-size record, bodies travel as sealed memfds beside it.
+ * Channel: how the front gets bodies from the collector, and the collector records from its other
+ * processes. A SOCK_SEQPACKET socketpair; each message is one fixed-size record, bodies travel as
+ * sealed memfds beside it.
  *
  *   front -> collector   channel_request: the newest body of this variant, unless I have it
  *   collector -> front   channel_reply:   it (one descriptor), or "you have it", or "not yet"
@@ -17,6 +18,10 @@
  *
  *   front -> collector   channel_node_power: what the BMC says that the node draws
  *
+ * The asker has one, on which it is never told anything:
+ *
+ *   asker -> collector   channel_factor: what a provider says that a kWh emits
+ *
  * Neither side blocks: both ends are non-blocking and sit in their owner's event loop.
  */
 #pragma once
@@ -24,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "app/asker_flags.h"
 #include "net/routes.h"
 
 enum channel_status {
@@ -76,8 +82,21 @@ struct channel_node_power {
     uint32_t pad;
 };
 
+/* An asker that was taken over can at worst lie about factors, as far as a grid can have them: no
+ * joule depends on it. */
+struct channel_factor {
+    uint32_t index; /* of the inquiry, as the asker was given them */
+    int32_t result; /* 0, or -errno as of inquiry_ask; -ENOKEY: it has no key and will not ask */
+    uint64_t mg_per_kwh;
+    uint64_t time_us;      /* what the value is for, since the epoch; 0: none */
+    uint64_t taken_us;     /* by the monotonic clock */
+    uint32_t is_estimated; /* 0 or 1 */
+    uint32_t basis;        /* enum price_basis */
+    char why[232];         /* of a failure only: printable ASCII, ends with NUL */
+};
+
 /* Both ends non-blocking and close-on-exec. */
-int channel_open(int *ret_collector_fd, int *ret_front_fd);
+int channel_open(int *ret_collector_fd, int *ret_child_fd);
 
 /*
  * One message each. 0, -EAGAIN (nothing there, or the peer's queue is full), -ENOTCONN (the peer is
@@ -92,6 +111,9 @@ int channel_receive_container(int fd, struct channel_container *ret_container);
 
 int channel_send_node_power(int fd, const struct channel_node_power *power);
 int channel_receive_node_power(int fd, struct channel_node_power *ret_power);
+
+int channel_send_factor(int fd, const struct channel_factor *factor);
+int channel_receive_factor(int fd, struct channel_factor *ret_factor);
 
 /* With CHANNEL_BODY or CHANNEL_CONFIG *ret_body_fd is a descriptor that the caller owns: sealed
  * against writing, shrinking and growing, and exactly body_bytes long (all checked), so mapping it

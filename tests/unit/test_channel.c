@@ -355,6 +355,54 @@ static void a_reading_of_the_node_is_checked_when_it_comes(void **state)
     close(ends.collector_fd);
 }
 
+static void a_factor_is_checked_when_it_comes(void **state)
+{
+    static const struct channel_factor good[] = {
+        {.mg_per_kwh = 0},
+        {.index = 7, .mg_per_kwh = 5000000, .time_us = 1, .taken_us = UINT64_MAX, .basis = 2},
+        {.mg_per_kwh = 50, .is_estimated = 1},
+        {.index = 1, .result = -EACCES, .taken_us = 9, .basis = 1, .why = "no ~ \"key\""},
+    };
+    struct channel_factor bad[] = {
+        {.index = 8},
+        {.mg_per_kwh = 5000001},
+        {.mg_per_kwh = UINT64_MAX},
+        {.is_estimated = 2},
+        {.basis = PRICE_BASES},
+        {.result = 1, .why = "no"},
+        {.result = -EIO},
+        {.result = 0, .why = "no"},
+        {.result = -EIO, .why = "no", .mg_per_kwh = 1},
+        {.result = -EIO, .why = "no", .time_us = 1},
+        {.result = -EIO, .why = "no", .is_estimated = 1},
+        {.result = -EIO, .why = "two\nlines"},
+        {.result = -EIO, .why = "\x1b[31m"},
+        {.result = -EIO, .why = "\x7f"},
+        {.result = -EIO, .why = "\xc3\xa9"},
+        {.result = -EIO},
+    };
+    struct ends ends = open_ends();
+    struct channel_factor got;
+
+    (void)state;
+    memset(bad[ARRAY_SIZE(bad) - 1].why, 'a', sizeof(got.why));
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        assert_int_equal(channel_send_factor(ends.front_fd, &good[i]), 0);
+        assert_int_equal(channel_receive_factor(ends.collector_fd, &got), 0);
+        assert_memory_equal(&got, &good[i], sizeof(got));
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        assert_int_equal(channel_send_factor(ends.front_fd, &bad[i]), 0);
+        if (channel_receive_factor(ends.collector_fd, &got) != -EPROTO)
+            fail_msg("case %zu is believed", i);
+    }
+    send_raw(ends.front_fd, &good[0], sizeof(good[0]) - 1, NULL, 0);
+    assert_int_equal(channel_receive_factor(ends.collector_fd, &got), -EPROTO);
+    close(ends.front_fd);
+    assert_int_equal(channel_receive_factor(ends.collector_fd, &got), -ENOTCONN);
+    close(ends.collector_fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +418,7 @@ int main(void)
         cmocka_unit_test(names_arrive_as_they_were_sent),
         cmocka_unit_test(names_of_the_wrong_form_are_refused),
         cmocka_unit_test(a_reading_of_the_node_is_checked_when_it_comes),
+        cmocka_unit_test(a_factor_is_checked_when_it_comes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,21 @@
+/* What the asker is told: whom to ask for emission factors, and where its files are. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/price.h"
+
+enum { ASKER_INQUIRIES_MAX = 8 };
+
+/* As given; "" for what was not. All texts must outlive the asker. */
+struct asker_flags {
+    const char *keys_path, *ca_path;
+    uint64_t interval_us;   /* 0: as often as each provider has news */
+    enum price_basis basis; /* for the provider that offers both */
+    struct {
+        const char *provider, *zone;
+        const char *url; /* instead of the provider's own: https://HOST[:PORT] */
+    } inquiries[ASKER_INQUIRIES_MAX];
+    size_t count;
+};
