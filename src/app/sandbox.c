@@ -7,11 +7,13 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -132,6 +134,20 @@ static const uint32_t client_calls[] = {
     SYS_exit_group,
 };
 
+/* On top of these: a thread of libcurl's in which glibc looks up a name. */
+static const uint32_t look_up_calls[] = {
+    /* the thread, and how it says that it is done, also in other versions of libcurl */
+    SYS_set_robust_list,
+    SYS_rseq,
+    SYS_pipe2,
+    SYS_eventfd2,
+    /* questions over UDP and, where an answer is long, TCP */
+    SYS_sendmmsg,
+    SYS_writev,
+    /* the domain to look in */
+    SYS_uname,
+};
+
 #ifdef SANITIZED
 /* What a report and the check for leaks at exit need on top. This is no sandbox any more, and no
  * package is built like this; but a system call missing above is still found. */
@@ -176,7 +192,7 @@ static const uint32_t sanitizer_calls[] = {
 };
 #endif
 
-enum { FILTER_MAX = 512 };
+enum { FILTER_MAX = 512, SOCKET_TYPES = 15 };
 
 /* A filter under construction; `len` past FILTER_MAX means that it did not fit. */
 struct program {
@@ -215,14 +231,21 @@ static void load_argument(struct program *program, unsigned index)
     load(program, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t));
 }
 
-/* Allows the call, if none of these bits is set in the argument. */
-static void allow_without(struct program *program, uint32_t call, unsigned index, uint32_t bits)
+/* Allows the call, if the test of its argument (BPF_JEQ, BPF_JSET) ends as is `wanted`. */
+static void allow_tested(struct program *program, uint32_t call, unsigned index, uint16_t test,
+                         uint32_t value, bool wanted)
 {
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4));
     load_argument(program, index);
-    emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1));
+    emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, wanted, !wanted));
     give(program, program->refusal);
     give(program, SECCOMP_RET_ALLOW);
+}
+
+/* Allows the call, if none of these bits is set in the argument. */
+static void allow_without(struct program *program, uint32_t call, unsigned index, uint32_t bits)
+{
+    allow_tested(program, call, index, BPF_JSET, bits, false);
 }
 
 /* To the outside only: a path of a unix socket may end at the root, an abstract name does not. */
@@ -242,9 +265,21 @@ static void allow_all(struct program *program, const uint32_t *calls, size_t cou
         allow_if(program, calls[i]);
 }
 
+/* Threads, and no processes: the flags of clone3 cannot be seen, but glibc takes clone instead. */
+static void allow_look_ups(struct program *program)
+{
+    allow_all(program, look_up_calls, ARRAY_SIZE(look_up_calls));
+    allow_tested(program, SYS_clone, 0, BPF_JSET, CLONE_THREAD, true);
+    emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1));
+    give(program, SECCOMP_RET_ERRNO | ENOSYS);
+    allow_tested(program, SYS_ioctl, 1, BPF_JEQ, FIONREAD, true);
+    /* Two of SOCK_DGRAM, which is 2, could be connected to any other local socket. */
+    allow_without(program, SYS_socketpair, 1, SOCKET_TYPES & ~SOCK_STREAM);
+}
+
 static bool is_client(enum sandbox_role role)
 {
-    return role == SANDBOX_CLIENT || role == SANDBOX_FILELESS_CLIENT;
+    return role == SANDBOX_CLIENT || role == SANDBOX_FILELESS_CLIENT || role == SANDBOX_ASKER;
 }
 
 static void allow_role(struct program *program, enum sandbox_role role)
@@ -252,8 +287,10 @@ static void allow_role(struct program *program, enum sandbox_role role)
     if (is_client(role)) {
         allow_all(program, client_calls, ARRAY_SIZE(client_calls));
         allow_internet_sockets(program);
-        if (role == SANDBOX_CLIENT)
+        if (role != SANDBOX_FILELESS_CLIENT)
             allow_without(program, SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC); /* read only */
+        if (role == SANDBOX_ASKER)
+            allow_look_ups(program);
     } else if (role == SANDBOX_WORKER) {
         allow_all(program, worker_calls, ARRAY_SIZE(worker_calls));
     } else {
@@ -336,7 +373,9 @@ static int drop_capabilities(void)
 
 static int fail(struct error *err, int code, const char *what)
 {
-    return error_set(err, code, "cannot sandbox the HTTP front: %s: %s; it does not serve without",
+    return error_set(err, code,
+                     "cannot put a process that talks to the network into its sandbox: %s: %s; it "
+                     "does not go on without",
                      what, strerror(-code));
 }
 
@@ -386,7 +425,7 @@ int sandbox_drop_privileges(uid_t user, struct error *err)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return fail(err, -errno, "setting no_new_privs failed");
     /* After the change of user, which clears it. A parent that died before this has closed the
-     * channel, so the front ends all the same. */
+     * channel, so the child ends all the same. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         return fail(err, -errno, "asking to die with the collector failed");
     return 0;

@@ -1,5 +1,5 @@
 /*
- * Sandbox: what the front gives up before it talks to strangers. After it a process is nobody, has
+ * Sandbox: what a process gives up before it talks to strangers. After it a process is nobody, has
  * no capabilities, can gain none, dies with its parent, and is killed (SIGSYS) at the first system
  * call that serving does not need: no file can be opened, no socket made, no program run.
  *
@@ -7,6 +7,9 @@
  * compute. Where the front also asks an API, one thread of it may do what that takes, and no more:
  * make connections, and read the files of one directory, which is the root of the process by then.
  * One that asks a BMC may make connections only. Their other calls fail with EPERM.
+ *
+ * The asker is a process of its own, all of which may do that, and what looking up names takes:
+ * threads, and reading any file that nobody may read.
  */
 #pragma once
 
@@ -24,6 +27,7 @@ enum sandbox_role {
     SANDBOX_WORKER,          /* one that computes for a server: memory, locks, and one socket */
     SANDBOX_CLIENT,          /* one that asks servers over TLS: sockets, and reading files */
     SANDBOX_FILELESS_CLIENT, /* that, without files */
+    SANDBOX_ASKER,           /* that, with files, and with look-ups in threads of libcurl's */
 };
 
 /*

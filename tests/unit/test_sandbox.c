@@ -9,11 +9,14 @@
 #include <linux/capability.h>
 #include <linux/futex.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -418,6 +421,87 @@ static void a_client_without_files_may_connect_and_open_none(void **state)
     assert_int_equal(run_child(SANDBOX_FILELESS_CLIENT, use_memory), 0);
 }
 
+static int make_datagram_pair(int fd)
+{
+    int fds[2];
+
+    (void)fd;
+    return socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, fds);
+}
+
+#ifndef SANITIZED
+static int control_terminal(int fd)
+{
+    char byte = '\n';
+
+    return ioctl(fd, TIOCSTI, &byte);
+}
+#endif
+
+static void an_asker_may_not_do_what_a_client_may_not(void **state)
+{
+    static child_body *const bodies[] = {
+        make_local_socket, make_netlink_socket, take_address, take_connection,    run_program,
+        map_code,          make_code,           remove_file,  make_datagram_pair,
+#ifndef SANITIZED
+        write_file,        make_file,           cut_file,     make_process,       signal_self,
+        control_terminal,
+#endif
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+        refused_body = bodies[i];
+        if (run_child(SANDBOX_ASKER, is_refused) != 0)
+            fail_msg("case %zu is permitted", i);
+    }
+#ifdef __x86_64__
+    assert_int_equal(WTERMSIG(run_child(SANDBOX_ASKER, call_x32)), SIGSYS);
+#endif
+}
+
+static void *add_one(void *number)
+{
+    ++*(int *)number;
+    return NULL;
+}
+
+static int use_thread(int fd)
+{
+    pthread_t thread;
+    int number = 41;
+
+    (void)fd;
+    return pthread_create(&thread, NULL, add_one, &number) == 0 &&
+                   pthread_join(thread, NULL) == 0 && number == 42
+               ? 0
+               : 1;
+}
+
+/* How libcurl hears of the end of a look-up. */
+static int make_ways_to_wake(int fd)
+{
+    int fds[2];
+
+    (void)fd;
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0 &&
+                   pipe2(fds, O_CLOEXEC) == 0 && eventfd(0, EFD_CLOEXEC) >= 0
+               ? 0
+               : 1;
+}
+
+static void an_asker_may_connect_read_files_and_start_threads(void **state)
+{
+    static child_body *const bodies[] = {
+        make_socket_and_connect, read_file,   wait_for_lock, use_memory, use_thread,
+        make_ways_to_wake,       draw_numbers};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(bodies); i++)
+        if (run_child(SANDBOX_ASKER, bodies[i]) != 0)
+            fail_msg("case %zu failed", i);
+}
+
 static void memory_can_be_had_inside(void **state)
 {
     (void)state;
@@ -640,6 +724,8 @@ int main(void)
         cmocka_unit_test(a_client_may_not_write_files_listen_or_use_local_sockets),
         cmocka_unit_test(a_client_may_connect_and_read_files),
         cmocka_unit_test(a_client_without_files_may_connect_and_open_none),
+        cmocka_unit_test(an_asker_may_not_do_what_a_client_may_not),
+        cmocka_unit_test(an_asker_may_connect_read_files_and_start_threads),
         cmocka_unit_test(with_another_root_only_what_is_below_it_can_be_opened),
         cmocka_unit_test(a_root_that_is_not_there_is_an_error_that_names_it),
         cmocka_unit_test(memory_can_be_had_inside),
