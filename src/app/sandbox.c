@@ -134,8 +134,8 @@ static const uint32_t client_calls[] = {
     SYS_exit_group,
 };
 
-/* On top of these: a thread of libcurl's in which glibc looks up a name. */
-static const uint32_t look_up_calls[] = {
+/* On top of these, for the asker: a thread of libcurl's in which glibc looks up a name. */
+static const uint32_t asker_calls[] = {
     /* the thread, and how it says that it is done, also in other versions of libcurl */
     SYS_set_robust_list,
     SYS_rseq,
@@ -146,6 +146,8 @@ static const uint32_t look_up_calls[] = {
     SYS_writev,
     /* the domain to look in */
     SYS_uname,
+    /* and the system's authorities, which are a directory */
+    SYS_getdents64,
 };
 
 #ifdef SANITIZED
@@ -266,9 +268,9 @@ static void allow_all(struct program *program, const uint32_t *calls, size_t cou
 }
 
 /* Threads, and no processes: the flags of clone3 cannot be seen, but glibc takes clone instead. */
-static void allow_look_ups(struct program *program)
+static void allow_asker(struct program *program)
 {
-    allow_all(program, look_up_calls, ARRAY_SIZE(look_up_calls));
+    allow_all(program, asker_calls, ARRAY_SIZE(asker_calls));
     allow_tested(program, SYS_clone, 0, BPF_JSET, CLONE_THREAD, true);
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1));
     give(program, SECCOMP_RET_ERRNO | ENOSYS);
@@ -290,7 +292,7 @@ static void allow_role(struct program *program, enum sandbox_role role)
         if (role != SANDBOX_FILELESS_CLIENT)
             allow_without(program, SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC); /* read only */
         if (role == SANDBOX_ASKER)
-            allow_look_ups(program);
+            allow_asker(program);
     } else if (role == SANDBOX_WORKER) {
         allow_all(program, worker_calls, ARRAY_SIZE(worker_calls));
     } else {

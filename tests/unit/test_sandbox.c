@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -488,6 +489,14 @@ static int make_ways_to_wake(int fd)
                    pipe2(fds, O_CLOEXEC) == 0 && eventfd(0, EFD_CLOEXEC) >= 0
                ? 0
                : 1;
+}
+
+static int list_directory(int fd)
+{
+    DIR *directory = opendir("/");
+
+    (void)fd;
+    return directory && readdir(directory) ? 0 : 1;
 }
 
 static void an_asker_may_connect_read_files_and_start_threads(void **state)
