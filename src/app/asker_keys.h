@@ -1,0 +1,40 @@
+/*
+ * The keys to services that publish emission factors, from --emissions.keys-file and from the
+ * environment; the file wins. They are the asker's alone.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "core/error.h"
+
+enum { ASKER_KEYS = 4, ASKER_KEY_BYTES = 512 };
+
+struct asker_key {
+    const char *provider;
+    const char *name;     /* in the file */
+    const char *variable; /* of the environment */
+    bool is_user;         /* who has the key, rather than the key itself */
+};
+
+extern const struct asker_key asker_keys_table[ASKER_KEYS];
+
+/* In the order of the table; "": there is none. */
+struct asker_keys {
+    char values[ASKER_KEYS][ASKER_KEY_BYTES];
+};
+
+/* Reads the file; without a path ("") there are none. 0, or -errno with what to do: then there are
+ * none, too. */
+int asker_keys_read(const char *path, struct asker_keys *ret_keys, struct error *err);
+
+/* Adds what the environment has and the file had not, and wipes all of them there: whoever may read
+ * /proc/PID/environ finds nothing. */
+void asker_keys_take_environment(struct asker_keys *keys);
+
+/* What a provider wants: NULL where it wants nothing. 0, or -ENOKEY with a text that says what to
+ * give. */
+int asker_keys_find(const struct asker_keys *keys, const char *provider, const char **ret_user,
+                    const char **ret_key, struct error *err);
+
+void asker_keys_wipe(struct asker_keys *keys);

@@ -1,0 +1,189 @@
+/* app/asker_keys: where keys come from, and that nothing of them is left elsewhere. */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/asker_keys.h"
+#include "core/fs.h"
+#include "core/macros.h"
+
+static char path[32];
+
+/* A file for read_keys(), removed by it. */
+static void write_file(const char *text, mode_t mode)
+{
+    int fd;
+
+    memcpy(path, "/tmp/wattribute-test-XXXXXX", 28);
+    fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
+    assert_int_equal(fchmod(fd, mode), 0);
+    close(fd);
+}
+
+static int read_keys(const char *text, mode_t mode, struct asker_keys *keys, struct error *err)
+{
+    int r;
+
+    write_file(text, mode);
+    r = asker_keys_read(path, keys, err);
+    unlink(path);
+    return r;
+}
+
+static void assert_has(const struct asker_keys *keys, const char *provider, const char *user,
+                       const char *key)
+{
+    const char *got_user = "", *got_key = "";
+    struct error err = {""};
+
+    if (asker_keys_find(keys, provider, &got_user, &got_key, &err) < 0)
+        fail_msg("%s", err.text);
+    if (user)
+        assert_string_equal(got_user, user);
+    else
+        assert_null(got_user);
+    if (key)
+        assert_string_equal(got_key, key);
+    else
+        assert_null(got_key);
+}
+
+static void assert_lacks_key(const struct asker_keys *keys, const char *provider, const char *says)
+{
+    const char *user, *key;
+    struct error err = {""};
+
+    assert_int_equal(asker_keys_find(keys, provider, &user, &key, &err), -ENOKEY);
+    if (!strstr(err.text, says))
+        fail_msg("no \"%s\" in: %s", says, err.text);
+}
+
+static void every_provider_finds_its_own_keys(void **state)
+{
+    struct asker_keys keys;
+    struct error err;
+
+    (void)state;
+    assert_int_equal(read_keys("electricity_maps: em\nentsoe: 'e e'\nwatttime_username: me\n"
+                               "watttime_password: \"it's\"\n",
+                               0600, &keys, &err),
+                     0);
+    assert_has(&keys, "electricity_maps", NULL, "em");
+    assert_has(&keys, "entsoe", NULL, "e e");
+    assert_has(&keys, "watttime", "me", "it's");
+    assert_has(&keys, "rte", NULL, NULL);
+    assert_has(&keys, "uk_carbon_intensity", NULL, NULL);
+    asker_keys_wipe(&keys);
+    for (size_t i = 0; i < sizeof(keys); i++)
+        assert_int_equal(((const char *)&keys)[i], 0);
+}
+
+static void a_key_that_is_missing_is_named_as_it_can_be_given(void **state)
+{
+    struct asker_keys keys;
+    struct error err;
+
+    (void)state;
+    assert_int_equal(asker_keys_read("", &keys, &err), 0);
+    assert_lacks_key(&keys, "electricity_maps",
+                     "set ELECTRICITY_MAPS_TOKEN in the environment, or electricity_maps in a file "
+                     "for --emissions.keys-file");
+    assert_lacks_key(&keys, "entsoe", "set ENTSOE_TOKEN in the environment, or entsoe in");
+    assert_lacks_key(&keys, "watttime", "set WATTTIME_USERNAME");
+    assert_int_equal(read_keys("watttime_username: me\n", 0400, &keys, &err), 0);
+    assert_lacks_key(&keys, "watttime",
+                     "set WATTTIME_PASSWORD in the environment, or "
+                     "watttime_password in");
+    asker_keys_wipe(&keys);
+}
+
+static void the_file_wins_over_the_environment_where_nothing_is_left(void **state)
+{
+    struct asker_keys keys;
+    char *kept, long_key[ASKER_KEY_BYTES + 1];
+    struct error err;
+
+    (void)state;
+    memset(long_key, 'k', sizeof(long_key) - 1);
+    long_key[sizeof(long_key) - 1] = '\0';
+    setenv("ELECTRICITY_MAPS_TOKEN", "of the environment", 1);
+    setenv("ENTSOE_TOKEN", "secret", 1);
+    setenv("WATTTIME_USERNAME", "", 1);
+    setenv("WATTTIME_PASSWORD", long_key, 1);
+    kept = getenv("ENTSOE_TOKEN");
+    assert_int_equal(read_keys("electricity_maps: of the file\n", 0600, &keys, &err), 0);
+    asker_keys_take_environment(&keys);
+    assert_has(&keys, "electricity_maps", NULL, "of the file");
+    assert_has(&keys, "entsoe", NULL, "secret");
+    assert_lacks_key(&keys, "watttime", "WATTTIME_USERNAME");
+    strcpy(keys.values[2], "me");
+    assert_lacks_key(&keys, "watttime",
+                     "watttime_password in a file for --emissions.keys-file "
+                     "(1 to 511 bytes)");
+    for (size_t i = 0; i < ASKER_KEYS; i++)
+        assert_null(getenv(asker_keys_table[i].variable));
+    assert_memory_equal(kept, "\0\0\0\0\0\0", 6); /* where /proc/PID/environ shows it */
+    asker_keys_wipe(&keys);
+}
+
+static void a_file_that_cannot_be_used_gives_no_key_and_shows_none(void **state)
+{
+    static const struct {
+        const char *text;
+        mode_t mode;
+        const char *says;
+    } cases[] = {
+        {"entsoe: secret\n", 0640, "chmod 600"},
+        {"entsoe: secret\n", 0604, "it has keys in it"},
+        {"entsoe: secret\nsecret: x\n", 0600, "not a key of this file: it has electricity_maps, "},
+        {"entsoe: secret\nentsoe: secret\n", 0600, "is given twice"},
+        {"entsoe: secret\nwatttime_password: [secret]\n", 0600, "must be a text"},
+        {"entsoe: secret\nwatttime_password: *secret\n", 0600, "as entsoe: '...'"},
+        {"secret\n", 0600, "write a line for each key, as entsoe: ..."},
+        {"", 0600, "write a line for each key"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        static const struct asker_keys none;
+        struct error err = {""};
+        struct asker_keys keys;
+
+        if (read_keys(cases[i].text, cases[i].mode, &keys, &err) >= 0 ||
+            !strstr(err.text, cases[i].says))
+            fail_msg("case %zu: '%s'", i, err.text);
+        assert_null(strstr(err.text, "secret"));
+        assert_memory_equal(&keys, &none, sizeof(keys));
+    }
+}
+
+static void a_file_that_is_not_there_says_which_flag_names_it(void **state)
+{
+    struct asker_keys keys;
+    struct error err;
+
+    (void)state;
+    assert_int_equal(asker_keys_read("/nonexistent/keys.yaml", &keys, &err), -ENOENT);
+    assert_string_equal(err.text, "--emissions.keys-file /nonexistent/keys.yaml: cannot be opened: "
+                                  "No such file or directory");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_provider_finds_its_own_keys),
+        cmocka_unit_test(a_key_that_is_missing_is_named_as_it_can_be_given),
+        cmocka_unit_test(the_file_wins_over_the_environment_where_nothing_is_left),
+        cmocka_unit_test(a_file_that_cannot_be_used_gives_no_key_and_shows_none),
+        cmocka_unit_test(a_file_that_is_not_there_says_which_flag_names_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
