@@ -47,6 +47,7 @@ const struct cli_command cli_commands[] = {
      .groups = 1 << OPTIONS_CHECKING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
                1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
     {.verb = CLI_FRONT, .name = "front", .hidden = true},
+    {.verb = CLI_ASKER, .name = "asker", .hidden = true},
 };
 const size_t cli_command_count = ARRAY_SIZE(cli_commands);
 
@@ -248,7 +249,7 @@ int cli_parse(int argc, char **argv, char *const *env, struct cli *ret, struct e
     r = options_init(&cli.options, err);
     if (r < 0)
         return r;
-    if (command->verb == CLI_FRONT) {
+    if (command->hidden) {
         cli.raw_argc = argc - skip;
         cli.raw_argv = argv + skip;
         *ret = cli;

@@ -15,6 +15,7 @@ enum cli_verb {
     CLI_RECORD,
     CLI_CHECK,
     CLI_FRONT, /* internal: how the exporter starts its front process */
+    CLI_ASKER, /* likewise, the one that asks for emission factors */
     CLI_HELP,
     CLI_VERSION,
 };
@@ -27,7 +28,7 @@ struct cli_command {
     const char *help;
     const char *examples; /* lines */
     unsigned groups;      /* of flags that it accepts: bits 1 << enum options_group */
-    bool hidden;          /* from --help */
+    bool hidden;          /* from --help: internal, and its arguments are no flags */
 };
 
 extern const struct cli_command cli_commands[];
@@ -38,7 +39,7 @@ struct cli {
     struct options options;
     enum cli_verb help_verb; /* with CLI_HELP: about what */
     const char *trace_path;  /* with CLI_REPLAY; points into argv */
-    int raw_argc;            /* with CLI_FRONT: what follows the verb, as it came; raw_argv is */
+    int raw_argc;            /* of a hidden verb: what follows it, as it came; raw_argv is */
     char **raw_argv;         /* the tail of argv, with its NULL at the end */
 };
 

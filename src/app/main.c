@@ -119,6 +119,8 @@ static int run(const struct cli *cli)
         return verb_check(cli);
     case CLI_FRONT:
         return verb_front(cli);
+    case CLI_ASKER:
+        return verb_asker(cli);
     case CLI_HELP:
     case CLI_VERSION:
     case CLI_ANY:

@@ -12,6 +12,7 @@ int verb_replay(const struct cli *cli);
 int verb_record(const struct cli *cli);
 int verb_check(const struct cli *cli);
 int verb_front(const struct cli *cli);
+int verb_asker(const struct cli *cli);
 
 /* The pipeline as the options want it, with everything kept (`replay`) or with retention (`serve`).
  */

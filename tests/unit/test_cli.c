@@ -43,6 +43,7 @@ static void the_verb_is_serve_unless_another_is_named(void **state)
         {"wattribute --", CLI_SERVE, 0},
         {"wattribute replay a.trace.gz", CLI_REPLAY, 0},
         {"wattribute front", CLI_FRONT, 0},
+        {"wattribute asker", CLI_ASKER, 0},
         {"wattribute --help", CLI_HELP, CLI_ANY},
         {"wattribute -h", CLI_HELP, CLI_ANY},
         {"wattribute -help", CLI_HELP, CLI_ANY},
@@ -250,18 +251,25 @@ static void replay_takes_a_trace_and_the_flags_of_the_books(void **state)
     cli_done(&cli);
 }
 
-static void the_front_gets_its_arguments_as_they_came(void **state)
+static void an_internal_verb_gets_its_arguments_as_they_came(void **state)
 {
-    char *argv[] = {"wattribute", "front", "--unknown", "3", "--help", NULL};
+    static const struct {
+        char *name;
+        enum cli_verb verb;
+    } cases[] = {{"front", CLI_FRONT}, {"asker", CLI_ASKER}};
     char *const env[] = {"EXPORTER_PORT=wrong", NULL};
-    struct cli cli;
 
     (void)state;
-    assert_int_equal(cli_parse(5, argv, env, &cli, NULL), 0);
-    assert_int_equal(cli.verb, CLI_FRONT);
-    assert_int_equal(cli.raw_argc, 3);
-    assert_ptr_equal(cli.raw_argv, argv + 2);
-    cli_done(&cli);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char *argv[] = {"wattribute", cases[i].name, "--unknown", "3", "--help", NULL};
+        struct cli cli;
+
+        assert_int_equal(cli_parse(5, argv, env, &cli, NULL), 0);
+        assert_int_equal(cli.verb, cases[i].verb);
+        assert_int_equal(cli.raw_argc, 3);
+        assert_ptr_equal(cli.raw_argv, argv + 2);
+        cli_done(&cli);
+    }
 }
 
 static void what_is_wrong_is_said_with_what_to_do(void **state)
@@ -442,12 +450,13 @@ static void help_shows_every_flag_that_the_verb_takes_and_no_other(void **state)
     assert_null(strstr(replay, " serve"));
 }
 
-static void the_internal_verb_is_not_in_the_help(void **state)
+static void internal_verbs_are_not_in_the_help(void **state)
 {
     _cleanup_free_ char *help = help_text(CLI_ANY);
 
     (void)state;
     assert_null(strstr(help, "front"));
+    assert_null(strstr(help, "asker"));
 }
 
 static void the_version_is_one_line(void **state)
@@ -477,14 +486,14 @@ int main(void)
         cmocka_unit_test(the_model_is_off_unless_watts_or_the_table_are_asked_for),
         cmocka_unit_test(given_listen_addresses_replace_the_default),
         cmocka_unit_test(replay_takes_a_trace_and_the_flags_of_the_books),
-        cmocka_unit_test(the_front_gets_its_arguments_as_they_came),
+        cmocka_unit_test(an_internal_verb_gets_its_arguments_as_they_came),
         cmocka_unit_test(what_is_wrong_is_said_with_what_to_do),
         cmocka_unit_test(a_bad_variable_stops_serve_but_does_not_concern_replay),
         cmocka_unit_test(a_flag_wins_over_the_file_and_the_file_over_the_environment),
         cmocka_unit_test(replay_accepts_the_file_that_serve_uses),
         cmocka_unit_test(help_fits_a_hundred_columns_and_ends_in_examples),
         cmocka_unit_test(help_shows_every_flag_that_the_verb_takes_and_no_other),
-        cmocka_unit_test(the_internal_verb_is_not_in_the_help),
+        cmocka_unit_test(internal_verbs_are_not_in_the_help),
         cmocka_unit_test(the_version_is_one_line),
     };
 

@@ -1,0 +1,263 @@
+"""The process that asks for emission factors: what it says on its channel, what it may do, and that nobody but the
+service is told the key. It is started as the collector starts it."""
+import errno
+import os
+import signal
+import socket
+import struct
+import tempfile
+import unittest
+
+import harness
+from certificates import Authority
+from harness import is_running, process_status, wait_until
+from servers.emission_services import KEY, PASSWORD, EmissionServices, Proxy
+
+CHANNEL_FD = 3
+RECORD = struct.Struct("=IiQQQII232s")  # channel_factor
+LIFECYCLE, DIRECT = 1, 2
+SECOND_US, HOUR_US = 1000000, 3600000000
+FIRST, FAILS, BACK = ("emission factors are read", "a provider of emission factors fails",
+                      "a provider of emission factors is back")
+LEFT_OUT = "a provider of emission factors is not asked"
+
+
+class Factor:
+    def __init__(self, record):
+        (self.index, self.result, self.mg_per_kwh, self.time_us, self.taken_us, self.is_estimated, self.basis,
+         why) = RECORD.unpack(record)
+        self.why = why.rstrip(b"\0").decode()
+
+
+class Asker:
+    """`wattribute asker` with the other end of its channel, for a with statement."""
+
+    log = harness.Exporter.log
+    log_text = harness.Exporter.log_text
+
+    def __init__(self, *inquiries, keys="", ca="", interval_us=SECOND_US, env=None):
+        self.directory = tempfile.TemporaryDirectory()
+        self.log_path = os.path.join(self.directory.name, "log")
+        self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        arguments = [str(word) for inquiry in inquiries for word in inquiry]
+        with theirs, open(self.log_path, "wb") as log:
+            self.pid = os.posix_spawn(
+                harness.binary(), ["wattribute", "asker", "1", "0", str(interval_us), "0", keys, ca, *arguments],
+                {"RES_OPTIONS": "timeout:2 attempts:2", **(env or {})},
+                file_actions=[(os.POSIX_SPAWN_DUP2, log.fileno(), 2),
+                              (os.POSIX_SPAWN_DUP2, theirs.fileno(), CHANNEL_FD)])
+        self.status = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, error_type, error, traceback):
+        try:
+            if error_type is None:
+                self.stop()
+                self.check_log()
+        finally:
+            if self.status is None:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+            if error_type is not None:
+                print(f"--- log of the asker\n{self.log_text()}---")
+            self.channel.close()
+            self.directory.cleanup()
+
+    def check_log(self):
+        text = self.log_text()
+        for trouble in ("Sanitizer", "runtime error:", "level=error", KEY, PASSWORD):
+            if trouble in text:
+                raise AssertionError(f"the log has '{trouble}':\n{text}")
+
+    def next(self, seconds=20):
+        """Its next record."""
+        self.channel.settimeout(seconds)
+        record = self.channel.recv(RECORD.size + 1)
+        if len(record) != RECORD.size:
+            raise AssertionError(f"a record of {len(record)} bytes")
+        return Factor(record)
+
+    def wait_for(self, what, condition):
+        return wait_until(what, lambda: (lambda factor: condition(factor) and factor)(self.next()), 20)
+
+    def stop(self):
+        """As the collector asks it to end."""
+        if self.status is None:
+            self.channel.close()
+            wait_until("the end of the asker", self.has_ended)
+        if self.status != 0:
+            raise AssertionError(f"status {self.status}")
+
+    def has_ended(self):
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        if pid:
+            self.status = status
+        return pid != 0
+
+
+class AskerTestCase(harness.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="wattribute-ca-"))
+        os.chmod(directory, 0o755)  # nobody reads the authority
+        cls.authority = Authority(directory)
+        cls.certificate = cls.authority.certify("server", "IP:127.0.0.1", "DNS:api.test")
+
+    def setUp(self):
+        super().setUp()
+        self.services = EmissionServices(self.certificate)
+        self.addCleanup(self.services.__exit__)
+        self.url = f"https://127.0.0.1:{self.services.port}"
+        self.keys = self.write("keys.yaml", f"electricity_maps: {KEY}\n".encode())
+        os.chmod(self.keys, 0o600)
+
+    def asker(self, *inquiries, **options):
+        return Asker(*inquiries, ca=self.authority.crt, **options)
+
+    def electricity_maps(self):
+        return "electricity_maps", "FR", self.url
+
+    def rte(self):
+        return "rte", "FR", self.url
+
+
+class Records(AskerTestCase):
+    def test_what_each_provider_says_comes_with_its_number(self):
+        with self.asker(self.electricity_maps(), self.rte(), keys=self.keys) as asker:
+            found = {}
+            wait_until("a record of each", lambda: found.update({(f := asker.next()).index: f}) or len(found) == 2)
+            for index, (estimated, basis) in enumerate(((1, LIFECYCLE), (0, DIRECT))):
+                factor = found[index]
+                self.assertEqual((0, 56250, estimated, basis, ""),
+                                 (factor.result, factor.mg_per_kwh, factor.is_estimated, factor.basis, factor.why))
+                self.assertEqual(0, factor.time_us % HOUR_US)
+                self.assertGreater(factor.taken_us, 0)
+            self.services.grams = 61.5
+            asker.wait_for("the new value", lambda factor: factor.mg_per_kwh == 61500)
+            self.assertEqual({("electricity_maps", "FR"), ("rte", "FR")},
+                             {(line["provider"], line["zone"]) for line in asker.log(FIRST)})
+            self.assertEqual(2, len(asker.log()))
+
+    def test_a_failure_and_its_end_are_said_once(self):
+        self.services.status = 500
+        with self.asker(self.rte()) as asker:
+            for _ in range(3):
+                factor = asker.next()
+                self.assertEqual((-errno.EREMOTEIO, 0), (factor.result, factor.mg_per_kwh))
+                self.assertIn("status 500", factor.why)
+            self.services.status = 200
+            asker.wait_for("an answer", lambda factor: factor.result == 0)
+            self.services.status = 503
+            asker.wait_for("a failure", lambda factor: factor.result < 0)
+            self.services.status = 200
+            asker.wait_for("an answer", lambda factor: factor.result == 0)
+            asker.stop()
+            self.assertEqual([FAILS, FIRST, FAILS, BACK], [line["msg"] for line in asker.log()])
+            self.assertEqual(["warn", "info", "warn", "info"], [line["level"] for line in asker.log()])
+
+    def test_a_service_that_somebody_else_certified_is_not_believed(self):
+        with Asker(self.electricity_maps(), keys=self.keys) as asker:
+            factor = asker.next()
+            self.assertEqual(-errno.EKEYREJECTED, factor.result)
+            self.assertIn("verification failed", factor.why)  # by the system's authorities: they were read
+        self.assertEqual([], self.services.hosts)
+
+
+class Keys(AskerTestCase):
+    def test_a_provider_without_a_key_is_left_out_and_the_others_are_asked(self):
+        with self.asker(self.electricity_maps(), self.rte(), env={"ENTSOE_TOKEN": "other"}) as asker:
+            first = asker.next()
+            self.assertEqual((0, -errno.ENOKEY), (first.index, first.result))
+            self.assertIn("set ELECTRICITY_MAPS_TOKEN in the environment, or electricity_maps in a file for "
+                          "--emissions.keys-file", first.why)
+            for _ in range(2):
+                factor = asker.next()
+                self.assertEqual((1, 0), (factor.index, factor.result))
+            self.assertEqual([("electricity_maps", first.why)],
+                             [(line["provider"], line["error"]) for line in asker.log(LEFT_OUT)])
+
+    def test_with_nobody_left_to_ask_it_stays(self):
+        with self.asker(self.electricity_maps(), ("entsoe", "FR", ""), ("rte", "DE", "")) as asker:
+            self.assertEqual([-errno.ENOKEY, -errno.ENOKEY, -errno.EINVAL], [asker.next().result for _ in range(3)])
+            self.assertEqual(3, len(asker.log(LEFT_OUT)))
+            self.assertTrue(is_running(asker.pid))
+
+    def test_keys_of_the_environment_are_used_and_wiped_there(self):
+        with self.asker(self.electricity_maps(), env={"ELECTRICITY_MAPS_TOKEN": KEY}) as asker:
+            self.assertEqual(0, asker.next().result)
+            for name in ("environ", "cmdline"):
+                with open(f"/proc/{asker.pid}/{name}", "rb") as file:
+                    self.assertNotIn(KEY.encode(), file.read(), name)
+
+    def test_the_file_wins(self):
+        with self.asker(self.electricity_maps(), keys=self.keys, env={"ELECTRICITY_MAPS_TOKEN": "wrong"}) as asker:
+            self.assertEqual(0, asker.next().result)
+
+    def test_a_file_for_all_to_read_is_not_used(self):
+        os.chmod(self.keys, 0o644)
+        with self.asker(self.electricity_maps(), keys=self.keys) as asker:
+            self.assertEqual(-errno.ENOKEY, asker.next().result)
+            line = asker.log("the keys of emission factors cannot be read")[0]
+            self.assertIn("--emissions.keys-file", line["error"])
+            self.assertIn("chmod 600", line["error"])
+
+    def test_a_key_that_is_repeated_by_the_service_is_not_shown(self):
+        with self.asker(self.electricity_maps(), env={"ELECTRICITY_MAPS_TOKEN": "hunter2-wrong"}) as asker:
+            factor = asker.next()
+            self.assertEqual(-errno.EACCES, factor.result)
+            self.assertNotIn("hunter2", factor.why)
+            self.assertNotIn("hunter2", asker.log_text())
+
+
+class Proxies(AskerTestCase):
+    def setUp(self):
+        super().setUp()
+        self.proxy = Proxy(self.services.port)
+        self.addCleanup(self.proxy.__exit__)
+
+    def test_by_a_proxy_a_service_is_asked_that_is_nowhere_else(self):
+        with self.asker(("electricity_maps", "FR", "https://api.test"), keys=self.keys,
+                        env={"https_proxy": self.proxy.url()}) as asker:
+            factor = asker.next()
+            self.assertEqual((0, 56250, ""), (factor.result, factor.mg_per_kwh, factor.why))
+        self.assertEqual(["api.test:443"], self.proxy.tunnels)
+
+    def test_a_host_that_no_proxy_names_is_asked_directly(self):
+        with self.asker(self.rte(), env={"https_proxy": self.proxy.url(), "no_proxy": "127.0.0.1"}) as asker:
+            self.assertEqual(0, asker.next().result)
+        self.assertEqual([], self.proxy.tunnels)
+
+    def test_a_proxy_that_does_not_know_us_is_named_without_the_password(self):
+        with self.asker(("rte", "FR", "https://api.test"), env={"ALL_PROXY": self.proxy.url("hunter2-wrong")}) as asker:
+            factor = asker.next()
+            self.assertEqual(-errno.ECONNREFUSED, factor.result)
+            self.assertIn("(407)", factor.why)
+            self.assertNotIn("hunter2", factor.why + asker.log_text())
+        self.assertEqual([], self.services.hosts)
+
+
+class Confinement(AskerTestCase):
+    def test_it_has_no_capabilities_no_new_privileges_and_a_system_call_filter(self):
+        with self.asker(self.rte()) as asker:
+            asker.next()
+            ours, its = process_status("self"), process_status(asker.pid)
+            for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+                self.assertEqual(0, int(its[name], 16), name)
+            self.assertEqual(("1", "2"), (its["NoNewPrivs"], its["Seccomp"]))
+            if ours["Uid"].split()[1] == "0" and int(ours["CapEff"], 16) >> 7 & 1:
+                self.assertEqual(["65534"] * 4, its["Uid"].split())
+                self.assertEqual([], its["Groups"].split())
+
+    def test_it_ends_with_the_channel_and_not_by_a_signal_to_all(self):
+        with self.asker(self.rte(), interval_us=HOUR_US) as asker:
+            wait_until("it is past its start", lambda: process_status(asker.pid)["Seccomp"] == "2")
+            for number in (signal.SIGINT, signal.SIGTERM):
+                os.kill(asker.pid, number)
+            self.assertTrue(is_running(asker.pid))
+            asker.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
