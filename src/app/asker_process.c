@@ -113,7 +113,7 @@ int asker_process_start(struct asker_process *asker, uint64_t now_us, struct err
     return r;
 }
 
-static void close_channel(struct asker_process *asker)
+void asker_process_close(struct asker_process *asker)
 {
     cleanup_close(&asker->fd);
     asker->fd = -1;
@@ -123,7 +123,7 @@ bool asker_process_reap(struct asker_process *asker, uint64_t now_us, int *ret_s
 {
     if (!child_reap(&asker->child, now_us, &asker->restart_us, ret_status))
         return false;
-    close_channel(asker);
+    asker_process_close(asker);
     return true;
 }
 
@@ -134,6 +134,6 @@ void asker_process_kill(struct asker_process *asker)
 
 void asker_process_stop(struct asker_process *asker, uint64_t wait_us)
 {
-    close_channel(asker);
+    asker_process_close(asker);
     child_stop(&asker->child, wait_us);
 }

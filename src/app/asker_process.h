@@ -33,6 +33,9 @@ int asker_process_start(struct asker_process *asker, uint64_t now_us, struct err
  */
 bool asker_process_reap(struct asker_process *asker, uint64_t now_us, int *ret_status);
 
+/* It says nothing any more, or nothing that makes sense. */
+void asker_process_close(struct asker_process *asker);
+
 /* Ends it by force: it broke the protocol. SIGCHLD follows. */
 void asker_process_kill(struct asker_process *asker);
 

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -120,6 +121,15 @@ bool child_reap(struct child *child, uint64_t now_us, uint64_t *ret_restart_us, 
         *ret_restart_us = back_off(child, now_us);
     }
     return true;
+}
+
+const char *child_describe_end(int status, char *text, size_t size_bytes)
+{
+    if (WIFSIGNALED(status))
+        snprintf(text, size_bytes, "signal %d", WTERMSIG(status));
+    else
+        snprintf(text, size_bytes, "exit status %d", WEXITSTATUS(status));
+    return text;
 }
 
 void child_kill(struct child *child)

@@ -47,6 +47,9 @@ int child_fail(struct child *child, const char *verb, int code, uint64_t now_us,
  */
 bool child_reap(struct child *child, uint64_t now_us, uint64_t *ret_restart_us, int *ret_status);
 
+/* "signal 9" or "exit status 1". */
+const char *child_describe_end(int status, char *text, size_t size_bytes);
+
 /* Ends it by force. SIGCHLD follows. */
 void child_kill(struct child *child);
 

@@ -33,7 +33,7 @@
 enum { REQUESTS_PER_WAKE = 64 };
 
 /* Ending takes less than a second, whatever hangs. */
-static const uint64_t STOP_SOURCE_US = 200000, STOP_FRONT_US = 500000;
+static const uint64_t STOP_SOURCE_US = 200000, STOP_FRONT_US = 500000, STOP_ASKER_US = 100000;
 
 /* But logging out of a BMC may take longer: a session that is left behind may lock out others. */
 static const uint64_t STOP_FRONT_LOGOUT_US = 3 * USEC_PER_SEC;
@@ -45,7 +45,7 @@ static const uint64_t RELEASE_US = 60 * USEC_PER_SEC;
 static const uint64_t STALE_US = 5 * USEC_PER_SEC;
 
 /* What an event of the loop is about. */
-enum watched { WATCH_SIGNALS, WATCH_SOURCES, WATCH_FRONT, WATCH_NAMES, WATCH_POWER };
+enum watched { WATCH_SIGNALS, WATCH_SOURCES, WATCH_FRONT, WATCH_NAMES, WATCH_POWER, WATCH_FACTORS };
 
 struct collector {
     const struct options *options;
@@ -367,6 +367,19 @@ static int start_front(struct collector *collector, struct error *err)
     return r;
 }
 
+static uint64_t asker_restart_us(const struct collector *collector)
+{
+    return collector->emissions.asker.restart_us;
+}
+
+static int start_asker(struct collector *collector, struct error *err)
+{
+    const struct asker_process *asker = &collector->emissions.asker;
+    int r = emissions_start(&collector->emissions, err);
+
+    return r == 0 && asker->fd >= 0 ? watch(collector, asker->fd, WATCH_FACTORS) : r;
+}
+
 static void reap_front(struct collector *collector)
 {
     char how[64];
@@ -374,11 +387,8 @@ static void reap_front(struct collector *collector)
 
     if (!front_process_reap(&collector->front, now_us(collector), &status))
         return;
-    if (WIFSIGNALED(status))
-        snprintf(how, sizeof(how), "signal %d", WTERMSIG(status));
-    else
-        snprintf(how, sizeof(how), "exit status %d", WEXITSTATUS(status));
-    log_warn("the front process ended and is started again; no energy is lost", "how", how);
+    log_warn("the front process ended and is started again; no energy is lost", "how",
+             child_describe_end(status, how, sizeof(how)));
 }
 
 /* So that an administrator can reset or repartition a GPU. What it uses meanwhile is a gap. */
@@ -396,9 +406,10 @@ static void take_signals(struct collector *collector)
     struct signalfd_siginfo info;
 
     while (read(collector->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-        if (info.ssi_signo == SIGCHLD)
+        if (info.ssi_signo == SIGCHLD) {
             reap_front(collector);
-        else if (info.ssi_signo == SIGUSR1)
+            emissions_reap(&collector->emissions);
+        } else if (info.ssi_signo == SIGUSR1)
             release_devices(collector);
         else
             collector->stopping = true;
@@ -431,6 +442,10 @@ static void do_what_is_due(struct collector *collector)
     if (collector->front.restart_us > 0 && now >= collector->front.restart_us &&
         start_front(collector, &err) < 0)
         log_error("cannot start the front process; trying again", "error", err.text);
+    if (asker_restart_us(collector) > 0 && now >= asker_restart_us(collector) &&
+        start_asker(collector, &err) < 0)
+        log_error("cannot start the process that asks for emission factors; trying again", "error",
+                  err.text);
     if (now >= collector->sweep_us) {
         pipeline_sweep(collector->pipeline, collector->clock->realtime_us(collector->clock));
         collector->sweep_us = now + collector->options->process_scan_interval_us;
@@ -452,6 +467,8 @@ static int timeout_ms(const struct collector *collector)
 
     if (collector->front.restart_us > 0)
         due = MIN(due, collector->front.restart_us);
+    if (asker_restart_us(collector) > 0)
+        due = MIN(due, asker_restart_us(collector));
     if (collector->web)
         due = MIN(due, collector->web->next_us);
     if (collector->tariff)
@@ -491,6 +508,11 @@ static void loop(struct collector *collector)
                 if (collector->front.power_fd >= 0)
                     take_power(collector);
                 break;
+            case WATCH_FACTORS:
+                if (collector->emissions.asker.fd >= 0)
+                    emissions_read(&collector->emissions);
+                renew_price(collector);
+                break;
             }
         }
         do_what_is_due(collector);
@@ -520,6 +542,7 @@ static void finish(struct collector *collector)
     log_books(collector);
     front_process_stop(&collector->front,
                        collector->front.options.redfish ? STOP_FRONT_LOGOUT_US : STOP_FRONT_US);
+    emissions_stop(&collector->emissions, STOP_ASKER_US);
     source_set_stop(&collector->sources, STOP_SOURCE_US);
 }
 
@@ -566,6 +589,7 @@ void collector_close(struct collector *collector)
         return;
     source_set_stop(&collector->sources, STOP_SOURCE_US);
     front_process_stop(&collector->front, 0);
+    emissions_stop(&collector->emissions, 0);
     identity_close(collector->identity);
     process_events_stop(collector->events);
     bodies_done(&collector->bodies);
@@ -708,6 +732,8 @@ int collector_open(const struct collector_options *options, struct collector **r
     collector->measured = !source_set_has_meter(&collector->sources);
     if (r == 0)
         r = start_front(collector, err);
+    if (r == 0)
+        r = start_asker(collector, err);
     if (r < 0) {
         collector_close(collector);
         return r;

@@ -5,14 +5,55 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/asker_keys.h"
+#include "app/channel.h"
 #include "core/log.h"
 #include "core/macros.h"
+
+enum { RECORDS_PER_WAKE = 64 };
 
 static struct choice_now now(const struct emissions *emissions)
 {
     const struct clock *clock = emissions->clock;
 
     return (struct choice_now){clock->realtime_us(clock), clock->monotonic_us(clock)};
+}
+
+static uint64_t monotonic_us(const struct emissions *emissions)
+{
+    return emissions->clock->monotonic_us(emissions->clock);
+}
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+static void write_flags(const struct options *options, const struct emissions_config *config,
+                        struct asker_flags *flags)
+{
+    *flags = (struct asker_flags){
+        .keys_path = or_empty(options->emissions_keys_path),
+        .ca_path = or_empty(options->emissions_ca_path),
+        .interval_us = options->emissions_interval_us,
+        .basis = options->emissions_basis,
+        .count = config->inquiry_count,
+    };
+    for (size_t i = 0; i < flags->count; i++) {
+        flags->inquiries[i].provider = config->inquiries[i].provider->name;
+        flags->inquiries[i].zone = config->inquiries[i].zone;
+        flags->inquiries[i].url = or_empty(config->inquiries[i].url);
+    }
+}
+
+/* For its errors: it is the asker that uses it, and reads it for itself. */
+static int check_keys_file(const char *path, struct error *err)
+{
+    struct asker_keys keys;
+    int r = asker_keys_read(path, &keys, err);
+
+    asker_keys_wipe(&keys);
+    return r;
 }
 
 int emissions_init(struct emissions *emissions, const struct options *options,
@@ -22,9 +63,75 @@ int emissions_init(struct emissions *emissions, const struct options *options,
 
     *emissions = (struct emissions){.clock = clock};
     r = emissions_config_read(options, &emissions->config, err);
+    write_flags(options, &emissions->config, &emissions->flags);
+    asker_process_init(&emissions->asker,
+                       &(struct asker_process_options){.flags = &emissions->flags,
+                                                       .log_level = options->log_level,
+                                                       .log_format = options->log_format});
+    if (r == 0 && emissions->flags.count > 0)
+        r = check_keys_file(emissions->flags.keys_path, err);
     if (r == 0)
         (void)emissions_refresh(emissions);
     return r;
+}
+
+int emissions_start(struct emissions *emissions, struct error *err)
+{
+    if (emissions->flags.count == 0 || emissions->asker.fd >= 0)
+        return 0;
+    return asker_process_start(&emissions->asker, monotonic_us(emissions), err);
+}
+
+static void take(struct emissions *emissions, const struct channel_factor *record)
+{
+    const struct emission_factor factor = {
+        .mg_per_kwh = record->mg_per_kwh,
+        .time_us = record->time_us,
+        .is_estimated = record->is_estimated,
+    };
+
+    if (record->index >= emissions->config.inquiry_count)
+        return;
+    if (record->result == 0)
+        emissions_take(emissions, record->index, &factor,
+                       MIN(record->taken_us, monotonic_us(emissions)));
+    else
+        emissions_miss(emissions, record->index);
+}
+
+void emissions_read(struct emissions *emissions)
+{
+    struct channel_factor record;
+    int r = 0;
+
+    for (int i = 0; i < RECORDS_PER_WAKE && r == 0; i++) {
+        r = channel_receive_factor(emissions->asker.fd, &record);
+        if (r == 0)
+            take(emissions, &record);
+    }
+    if (r == 0 || r == -EAGAIN)
+        return;
+    if (r != -ENOTCONN)
+        log_error("the asker broke the protocol and is replaced", "error", strerror(-r));
+    /* Either it is dying, or it must: SIGCHLD brings the next one. */
+    asker_process_kill(&emissions->asker);
+    asker_process_close(&emissions->asker);
+}
+
+void emissions_reap(struct emissions *emissions)
+{
+    char how[64];
+    int status;
+
+    if (asker_process_reap(&emissions->asker, monotonic_us(emissions), &status))
+        log_warn("the process that asks for emission factors ended and is started again; the last "
+                 "factors stay",
+                 "how", child_describe_end(status, how, sizeof(how)));
+}
+
+void emissions_stop(struct emissions *emissions, uint64_t wait_us)
+{
+    asker_process_stop(&emissions->asker, wait_us);
 }
 
 static const char *grams_text(const struct price_factor *factor, char *text, size_t size_bytes)

@@ -1,8 +1,10 @@
-/* The emission factors of the collector: what is known of each, and which is in force. */
+/* The emission factors of the collector: what is known of each, which is in force, and the asker
+ * that tells them, if anybody is asked. */
 #pragma once
 
 #include <stdbool.h>
 
+#include "app/asker_process.h"
 #include "app/emissions_config.h"
 #include "core/clock.h"
 #include "model/snapshot.h"
@@ -11,10 +13,24 @@ struct emissions {
     struct emissions_config config;
     const struct clock *clock;
     struct price_factor in_force; /* not known: no emissions are wanted */
+    struct asker_flags flags;
+    struct asker_process asker;
 };
 
+/* It must stay where it is, and the options must outlive it. */
 int emissions_init(struct emissions *emissions, const struct options *options,
                    const struct clock *clock, struct error *err);
+
+/* Starts the asker if there is somebody to ask and none runs. Its channel, asker.fd, is -1 or to be
+ * watched; emissions_read takes what it says. On failure it is due again at asker.restart_us. */
+int emissions_start(struct emissions *emissions, struct error *err);
+void emissions_read(struct emissions *emissions);
+
+/* After SIGCHLD. */
+void emissions_reap(struct emissions *emissions);
+
+/* Ends the asker, after `wait_us` by force. */
+void emissions_stop(struct emissions *emissions, uint64_t wait_us);
 
 /* The answer to an inquiry (its index in the config), and that there was none. The factor's
  * provider, zone and kind are not looked at: they are the inquiry's. */
