@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
+#include "app/asker_inquiry.h"
 #include "app/asker_keys.h"
 #include "app/channel.h"
 #include "app/child.h"
@@ -18,9 +18,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/macros.h"
-#include "emissions/inquiry.h"
 
-static const uint64_t CONNECT_US = 5 * USEC_PER_SEC;
 static const uint64_t IDLE_US = 3600 * USEC_PER_SEC; /* that nothing is due, if nobody is asked */
 
 /* A provider that is asked, and what was said of it last. */
@@ -41,11 +39,6 @@ struct desk {
 static uint64_t now_us(void)
 {
     return clock_system.monotonic_us(&clock_system);
-}
-
-static const char *or_null(const char *text)
-{
-    return text[0] ? text : NULL;
 }
 
 static void put_printable(char *to, size_t size_bytes, const char *from)
@@ -101,63 +94,22 @@ static void ask(struct desk *desk, struct subject *subject)
     send_result(desk, (size_t)(subject - desk->subjects), r, &factor, err.text);
 }
 
-static uint64_t draw(void *context, uint64_t below)
-{
-    uint64_t random = 0;
-
-    (void)context;
-    (void)!getrandom(&random, sizeof(random), GRND_NONBLOCK);
-    return below > 0 ? random % below : 0;
-}
-
-static int send_question(void *context, const struct http_request *request,
-                         struct http_reply *ret_reply, struct error *err)
-{
-    const struct desk *desk = context;
-    struct http_request whole = *request;
-
-    whole.proxy_by_environment = true;
-    whole.connect_timeout_us = CONNECT_US;
-    return http_client_do(desk->client, &whole, ret_reply, err);
-}
-
-static int open_inquiry(struct desk *desk, const struct asker_flags *flags, size_t index,
-                        struct error *err)
-{
-    struct subject *subject = &desk->subjects[index];
-    struct inquiry_options options = {
-        .provider = provider_find(span_of(flags->inquiries[index].provider)),
-        .zone = or_null(flags->inquiries[index].zone),
-        .basis = flags->basis,
-        .url = or_null(flags->inquiries[index].url),
-        .ca_path = or_null(flags->ca_path),
-        .interval_us = flags->interval_us,
-        .clock = &clock_system,
-        .draw = draw,
-        .send = send_question,
-        .context = desk,
-    };
-    int r;
-
-    subject->provider = flags->inquiries[index].provider;
-    subject->zone = flags->inquiries[index].zone;
-    if (!options.provider)
-        return error_set(err, -EINVAL, "no such provider");
-    r = asker_keys_find(&desk->keys, subject->provider, &options.user, &options.key, err);
-    return r < 0 ? r : inquiry_new(&options, &subject->inquiry, err);
-}
-
 static void open_inquiries(struct desk *desk, const struct asker_flags *flags)
 {
     struct error err;
     int r;
 
     for (desk->count = 0; desk->count < flags->count; desk->count++) {
-        r = open_inquiry(desk, flags, desk->count, &err);
+        struct subject *subject = &desk->subjects[desk->count];
+
+        subject->provider = flags->inquiries[desk->count].provider;
+        subject->zone = flags->inquiries[desk->count].zone;
+        r = asker_inquiry_open(flags, desk->count, &desk->keys, desk->client, &subject->inquiry,
+                               &err);
         if (r == 0)
             continue;
-        log_warn("a provider of emission factors is not asked", "provider",
-                 desk->subjects[desk->count].provider, "error", err.text);
+        log_warn("a provider of emission factors is not asked", "provider", subject->provider,
+                 "error", err.text);
         send_result(desk, desk->count, r, NULL, err.text);
     }
 }

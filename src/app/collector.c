@@ -428,6 +428,7 @@ static void renew_price(struct collector *collector)
 {
     if (!emissions_refresh(&collector->emissions))
         return;
+    emissions_announce(&collector->emissions);
     collector->price.factor = collector->emissions.in_force;
     pipeline_set_price(collector->pipeline, &collector->price,
                        collector->clock->realtime_us(collector->clock));
@@ -734,6 +735,7 @@ int collector_open(const struct collector_options *options, struct collector **r
         r = start_front(collector, err);
     if (r == 0)
         r = start_asker(collector, err);
+    emissions_announce(&collector->emissions);
     if (r < 0) {
         collector_close(collector);
         return r;

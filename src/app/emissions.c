@@ -184,19 +184,26 @@ bool emissions_refresh(struct emissions *emissions)
     const struct choice *choice = &emissions->config.choice;
     struct price_factor *in_force = &emissions->in_force;
     const struct price_factor *chosen;
-    bool is_other, has_changed;
-    char grams[32];
+    bool has_changed;
 
     if (choice->count == 0)
         return false;
     chosen = &choice->lines[choice_in_force(choice, now(emissions))].factor;
-    is_other = !is_same_source(in_force, chosen);
-    has_changed = is_other || in_force->ug_per_kwh != chosen->ug_per_kwh;
+    has_changed = !is_same_source(in_force, chosen) || in_force->ug_per_kwh != chosen->ug_per_kwh;
     *in_force = *chosen;
-    if (is_other && emissions->config.inquiry_count > 0)
-        log_info("an emission factor is in force", "provider", chosen->provider, "zone",
-                 chosen->zone, "grams_per_kwh", grams_text(chosen, grams, sizeof(grams)));
     return has_changed;
+}
+
+void emissions_announce(struct emissions *emissions)
+{
+    const struct price_factor *factor = &emissions->in_force;
+    char grams[32];
+
+    if (emissions->flags.count == 0 || strcmp(emissions->announced, factor->provider) == 0)
+        return;
+    snprintf(emissions->announced, sizeof(emissions->announced), "%s", factor->provider);
+    log_info("an emission factor is in force", "provider", factor->provider, "zone", factor->zone,
+             "grams_per_kwh", grams_text(factor, grams, sizeof(grams)));
 }
 
 int emissions_describe(const struct emissions *emissions, struct snapshot *snapshot)

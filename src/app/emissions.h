@@ -13,6 +13,7 @@ struct emissions {
     struct emissions_config config;
     const struct clock *clock;
     struct price_factor in_force; /* not known: no emissions are wanted */
+    char announced[24];           /* the provider that was logged last */
     struct asker_flags flags;
     struct asker_process asker;
 };
@@ -40,6 +41,9 @@ void emissions_miss(struct emissions *emissions, size_t inquiry);
 
 /* Looks which is in force now. True: another one, or another figure, than before. */
 bool emissions_refresh(struct emissions *emissions);
+
+/* Logs whose factor is in force, if that is another's than before and anybody is asked. */
+void emissions_announce(struct emissions *emissions);
 
 /* Adds the factors to the snapshot. 0 or -ENOMEM. */
 int emissions_describe(const struct emissions *emissions, struct snapshot *snapshot);

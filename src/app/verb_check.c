@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/check_emissions.h"
 #include "app/check_identity.h"
 #include "app/check_ipmi.h"
 #include "app/check_model.h"
@@ -196,6 +197,7 @@ int verb_check(const struct cli *cli)
     collectors_read(options, &switches);
     check_sources(report, &host, options, &switches);
     check_model(report, &host, options);
+    check_emissions(report, options);
     check_tariff(report, options);
     check_processes(report, &host);
     check_identity(report, &host, options);

@@ -1,0 +1,57 @@
+#include "app/asker_inquiry.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+#include "core/clock.h"
+#include "core/macros.h"
+
+static const uint64_t CONNECT_US = 5 * USEC_PER_SEC;
+
+static const char *or_null(const char *text)
+{
+    return text[0] ? text : NULL;
+}
+
+static uint64_t draw(void *context, uint64_t below)
+{
+    uint64_t random = 0;
+
+    (void)context;
+    (void)!getrandom(&random, sizeof(random), GRND_NONBLOCK);
+    return below > 0 ? random % below : 0;
+}
+
+static int send_question(void *context, const struct http_request *request,
+                         struct http_reply *ret_reply, struct error *err)
+{
+    struct http_request whole = *request;
+
+    whole.proxy_by_environment = true;
+    whole.connect_timeout_us = CONNECT_US;
+    return http_client_do(context, &whole, ret_reply, err);
+}
+
+int asker_inquiry_open(const struct asker_flags *flags, size_t index, const struct asker_keys *keys,
+                       struct http_client *client, struct inquiry **ret_inquiry, struct error *err)
+{
+    const char *name = flags->inquiries[index].provider;
+    struct inquiry_options options = {
+        .provider = provider_find(span_of(name)),
+        .zone = or_null(flags->inquiries[index].zone),
+        .basis = flags->basis,
+        .url = or_null(flags->inquiries[index].url),
+        .ca_path = or_null(flags->ca_path),
+        .interval_us = flags->interval_us,
+        .clock = &clock_system,
+        .draw = draw,
+        .send = send_question,
+        .context = client,
+    };
+    int r;
+
+    if (!options.provider)
+        return error_set(err, -EINVAL, "no such provider");
+    r = asker_keys_find(keys, name, &options.user, &options.key, err);
+    return r < 0 ? r : inquiry_new(&options, ret_inquiry, err);
+}
