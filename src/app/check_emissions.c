@@ -53,7 +53,7 @@ static void ask_all(struct report *report, struct emissions *emissions, struct h
                     const struct asker_keys *keys)
 {
     for (size_t i = 0; i < emissions->flags.count; i++) {
-        struct emission_factor factor;
+        struct emission_factor factor = {0};
         struct error err = {""};
         char what[64];
         int r = ask(emissions, i, keys, client, &factor, &err);
