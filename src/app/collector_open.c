@@ -1,0 +1,199 @@
+/* How the collector begins and ends. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "app/cgroup_verdict.h"
+#include "app/collector_parts.h"
+#include "app/collectors.h"
+#include "app/price_config.h"
+#include "app/verbs.h"
+
+static int open_loop(struct collector *collector, struct error *err)
+{
+    sigset_t signals;
+    int r = 0;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGUSR1);
+    /* Before any thread starts, so that all of them leave the signals to the loop. */
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    collector->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    collector->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (collector->epoll_fd < 0 || collector->signal_fd < 0 || collector->wake_fd < 0)
+        r = -errno;
+    if (r == 0)
+        r = collector_watch(collector, collector->signal_fd, WATCH_SIGNALS);
+    if (r == 0)
+        r = collector_watch(collector, collector->wake_fd, WATCH_SOURCES);
+    return r < 0 ? error_set(err, r, "cannot set up the event loop: %s", strerror(-r)) : 0;
+}
+
+void collector_close(struct collector *collector)
+{
+    if (!collector)
+        return;
+    source_set_stop(&collector->sources, COLLECTOR_STOP_SOURCE_US);
+    front_process_stop(&collector->front, 0);
+    emissions_stop(&collector->emissions, 0);
+    identity_close(collector->identity);
+    process_events_stop(collector->events);
+    bodies_done(&collector->bodies);
+    pipeline_free(collector->pipeline);
+    tariff_clock_close(collector->tariff);
+    cleanup_close(&collector->epoll_fd);
+    cleanup_close(&collector->signal_fd);
+    cleanup_close(&collector->wake_fd);
+    free(collector);
+}
+
+/* The downward API's name where a pod was given it: it is what the cluster calls the node. */
+static void find_node_name(struct collector *collector)
+{
+    const char *name = secure_getenv("NODE_NAME");
+
+    if (name && name[0])
+        snprintf(collector->node, sizeof(collector->node), "%.255s", name);
+    else if (gethostname(collector->node, sizeof(collector->node) - 1) < 0)
+        collector->node[0] = '\0';
+}
+
+static int recall(void *context, uint32_t pid, struct arena *arena,
+                  struct sample_process *ret_process)
+{
+    return process_events_find(context, pid, ret_process, arena);
+}
+
+static int open_identity(struct collector *collector, struct error *err)
+{
+    const struct options *options = collector->options;
+
+    return identity_open(
+        &(struct identity_options){
+            .host = collector->host,
+            .rootfs_path = options->rootfs_path,
+            .clock = collector->clock,
+            .scan_interval_us = options->process_scan_interval_us,
+            .kubernetes = options->kubernetes_enabled,
+            .attachments = true,
+            .names_from_elsewhere = collector->front.options.api != NULL,
+            .cri_socket = options->cri_socket,
+            .docker_socket = options->docker_socket,
+            .podman_socket = options->podman_socket,
+            .pod_resources_socket = options->pod_resources_socket,
+        },
+        &collector->identity, err);
+}
+
+/* It sets the time zone, before any thread starts. */
+static int open_tariff(struct collector *collector, struct error *err)
+{
+    const char *path = collector->options->cost_tariff_path;
+    char price[TARIFF_CLOCK_TEXT_BYTES];
+    int r = tariff_clock_open(path, collector->start_us, &collector->tariff, err);
+
+    if (r < 0)
+        return r;
+    tariff_clock_describe(collector->tariff, price);
+    log_info("a tariff tells what energy costs", "file", path, "price", price);
+    return 0;
+}
+
+int collector_open(const struct collector_options *options, struct collector **ret_collector,
+                   struct error *err)
+{
+    struct pipeline_options pipeline_options = verb_pipeline_options(options->options, false);
+    const struct exposition_options exposition = {
+        .process_prefix = options->options->metric_prefix,
+        .compat_my_gpu_exporter = options->options->compat_my_gpu_exporter,
+        .expose = options->options->expose,
+        .pue_millionths =
+            options_is_given(options->options, "pue") ? options->options->pue_millionths : 0,
+        .version = WATTRIBUTE_VERSION,
+    };
+    struct collector *collector = malloc(sizeof(*collector));
+    int r;
+
+    if (!collector)
+        return error_set(err, -ENOMEM, "out of memory");
+    *collector = (struct collector){
+        .options = options->options,
+        .host = options->host,
+        .web = options->web,
+        .clock = &clock_system,
+        .epoll_fd = -1,
+        .signal_fd = -1,
+        .wake_fd = -1,
+        .start_us = clock_system.realtime_us(&clock_system),
+    };
+    collector->sweep_us = collector_now_us(collector) + options->options->process_scan_interval_us;
+    front_process_init(&collector->front, &options->front);
+    redfish_mailbox_init(&collector->redfish);
+    bodies_init(&collector->bodies, &exposition);
+    find_node_name(collector);
+    attached_set_init(&collector->attached, options->host);
+    pipeline_options.embodied = price_config_embodied(options->options);
+    price_config_read(options->options, &collector->price);
+    r = emissions_init(&collector->emissions, options->options, collector->clock, err);
+    collector->price.factor = collector->emissions.in_force;
+    pipeline_options.price = collector->price;
+    if (r == 0 && options->options->cost_tariff_path)
+        r = open_tariff(collector, err);
+    if (collector->tariff) /* not in collector->price, which is told again with each factor */
+        pipeline_options.price.cost = collector->tariff->cost;
+    if (r == 0)
+        r = open_loop(collector, err); /* it blocks signals, before any thread starts */
+    if (r == 0 && !options->options->replay_path)
+        r = open_identity(collector, err);
+    if (r == 0 && !options->options->replay_path && options->options->process_events &&
+        process_events_start(options->host, collector->clock, &collector->events) < 0)
+        collector->events = NULL; /* `check` says what it would need */
+    if (collector->identity) {
+        pipeline_options.find_names = identity_find_names;
+        pipeline_options.names_context = collector->identity;
+    }
+    if (r == 0)
+        r = pipeline_new(&pipeline_options, &collector->pipeline);
+    if (r == -ENOMEM)
+        error_format(err, "out of memory");
+    collectors_read(options->options, &collector->switches);
+    collectors_read_model(options->options, &collector->model);
+    source_set_init(&collector->sources,
+                    &(struct source_context){
+                        .host = options->host,
+                        .clock = collector->clock,
+                        .interval_us = options->options->sample_interval_us,
+                        .replay_path = options->options->replay_path,
+                        .nvml_library = "libnvidia-ml.so.1",
+                        .switches = &collector->switches,
+                        .model = &collector->model,
+                        .recall = recall,
+                        .recall_context = collector->events,
+                        .judge_cgroup = cgroup_verdict_find,
+                        .redfish = options->front.redfish ? &collector->redfish : NULL,
+                    },
+                    collector->wake_fd, options->options->process_scan_interval_us);
+    if (r == 0)
+        r = source_set_open_due(&collector->sources, collector_now_us(collector), err);
+    collector->measured = !source_set_has_meter(&collector->sources);
+    if (r == 0)
+        r = collector_start_front(collector, err);
+    if (r == 0)
+        r = collector_start_asker(collector, err);
+    emissions_announce(&collector->emissions);
+    if (r < 0) {
+        collector_close(collector);
+        return r;
+    }
+    *ret_collector = collector;
+    return 0;
+}

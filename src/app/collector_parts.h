@@ -1,0 +1,87 @@
+/* The collector from inside: what its files share. */
+#pragma once
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+#include "app/attached_set.h"
+#include "app/bodies.h"
+#include "app/collector.h"
+#include "app/emissions.h"
+#include "app/runtime_log.h"
+#include "app/source_set.h"
+#include "app/tariff_clock.h"
+#include "attribution/pipeline.h"
+#include "core/clock.h"
+#include "core/macros.h"
+#include "identity/identity.h"
+#include "identity/process_events.h"
+#include "sources/model.h"
+#include "sources/redfish.h"
+
+/* What a source may take to end. */
+#define COLLECTOR_STOP_SOURCE_US ((uint64_t)200000)
+
+/* What an event of the loop is about. */
+enum watched { WATCH_SIGNALS, WATCH_SOURCES, WATCH_FRONT, WATCH_NAMES, WATCH_POWER, WATCH_FACTORS };
+
+struct collector {
+    const struct options *options;
+    const struct host *host;
+    const struct clock *clock;
+    int epoll_fd, signal_fd, wake_fd;
+    struct source_switches switches;
+    struct source_model model;
+    struct source_set sources;
+    struct process_events *events; /* NULL: not permitted, or not wanted */
+    struct identity *identity;     /* NULL in a replay: its processes are not of this node */
+    struct runtime_log runtime_log;
+    struct attached_set attached;
+    char node[256];
+    struct emissions emissions;
+    struct price price;
+    struct tariff_clock *tariff; /* NULL: no --cost.tariff-file */
+    struct pipeline *pipeline;
+    bool measured;    /* something was read, or there is nothing to read */
+    bool books_moved; /* since the last snapshot */
+    struct bodies bodies;
+    uint64_t snapshot_us;
+    struct front_process front;
+    struct redfish_mailbox redfish;
+    struct web_watch *web;  /* NULL: none */
+    bool web_config_is_new; /* the front does not have it yet */
+    uint64_t start_us;
+    uint64_t sweep_us; /* when the next sweep is due */
+    bool stopping;
+};
+
+static inline int collector_watch(const struct collector *collector, int fd, enum watched what)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = what};
+
+    return epoll_ctl(collector->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static inline uint64_t collector_now_us(const struct collector *collector)
+{
+    return collector->clock->monotonic_us(collector->clock);
+}
+
+/* For how long a gauge is shown. */
+static inline uint64_t collector_stale_us(const struct collector *collector)
+{
+    return MAX(5 * USEC_PER_SEC, 3 * collector->options->sample_interval_us);
+}
+
+/* Of collector.c: the loop's own. */
+int collector_start_asker(struct collector *collector, struct error *err);
+
+/* Of collector_front.c: what the front asks for, and what it tells. */
+int collector_start_front(struct collector *collector, struct error *err);
+void collector_reap_front(struct collector *collector);
+void collector_serve_front(struct collector *collector);
+void collector_take_names(struct collector *collector);
+void collector_take_power(struct collector *collector);
+void collector_look_at_web_config(struct collector *collector);
