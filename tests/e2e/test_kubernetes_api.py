@@ -331,7 +331,7 @@ class Lies(ApiTestCase):
             request.send_response(200)
             request.send_header("Content-Length", "100000")
             request.end_headers()
-            while not api.stopped:
+            while not api.stopped.is_set():
                 request.wfile.write(b" ")
                 time.sleep(0.1)
         api.answer = trickle

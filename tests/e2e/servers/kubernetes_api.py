@@ -1,12 +1,11 @@
 """The Kubernetes API server, as far as names need it: list and watch of pods, over TLS, for a bearer token."""
-import contextlib
-import http.server
 import json
 import os
-import ssl
 import threading
 import time
 import urllib.parse
+
+from servers import https
 
 
 class ServiceAccount:
@@ -44,41 +43,23 @@ def pod(namespace, name, uid, containers, **metadata):
             for container, ident in containers.items()]}}
 
 
-class KubernetesApi:
+class KubernetesApi(https.Service):
     """For a with statement. What is set here may change any time; `answer(request)` replaces all of it."""
 
     def __init__(self, certificate, token="first", node="node-a", listening=True):
         self.token, self.node, self.page_size, self.answer = token, node, None, None
         self.requests = []  # (seconds, query) of each that came
-        self.connections = 0
         self.version, self.oldest, self.epoch = 100, 0, 0
         self.sent = 0  # the version of the last event that a watch was told
         self.pods, self.events = {}, []
         self.changed = threading.Condition()
-        self.stopped = False
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.load_cert_chain(certificate)
-        self.server = Listener(self)
-        self.port = self.server.server_address[1]
-        if listening:
-            self.listen()
-
-    def listen(self):
-        """Until then, connections are refused."""
-        self.server.server_activate()
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05})
-        self.thread.start()
-
-    def __enter__(self):
-        return self
+        super().__init__(Request, certificate, listening=listening)
 
     def __exit__(self, *_):
         with self.changed:
-            self.stopped = True
+            self.stopped.set()
             self.changed.notify_all()
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
+        super().__exit__()
 
     def put(self, each, how="ADDED"):
         """A pod is new, or has changed."""
@@ -114,57 +95,22 @@ class KubernetesApi:
                 if all(query.get(name) == value for name, value in wanted.items())]
 
 
-class Listener(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-
-    def __init__(self, api):
-        super().__init__(("127.0.0.1", 0), Request, bind_and_activate=False)
-        self.api = api
-        self.server_bind()
-
-    def handle_error(self, request, client_address):
-        pass  # clients that hang up are what some tests are about
-
-
-class Request(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def setup(self):
-        self.api = self.server.api
-        self.api.connections += 1
-        self.request = self.api.context.wrap_socket(self.request, server_side=True)
-        super().setup()
-
-    def finish(self):
-        super().finish()
-        self.request.close()
-
-    def log_message(self, *_):
-        pass
-
-    def do_GET(self):
+class Request(https.Request):
+    def handle_any(self):
+        self.api = self.service
         path, _, query = self.path.partition("?")
         self.query = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
         self.api.requests.append((time.monotonic(), self.query))
-        with contextlib.suppress(OSError):
-            if self.api.answer:
-                self.api.answer(self)
-            elif self.headers["Authorization"] != f"Bearer {self.api.token}":
-                self.refuse(401, "Unauthorized")
-            elif path != "/api/v1/pods" or self.query.get("fieldSelector") != f"spec.nodeName={self.api.node}":
-                self.refuse(400, "not what this node may ask for")
-            elif "watch" in self.query:
-                self.watch(int(self.query["resourceVersion"]))
-            else:
-                self.list()
-
-    def reply(self, body, status=200):
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(body)
+        if self.api.answer:
+            self.api.answer(self)
+        elif self.headers["Authorization"] != f"Bearer {self.api.token}":
+            self.refuse(401, "Unauthorized")
+        elif path != "/api/v1/pods" or self.query.get("fieldSelector") != f"spec.nodeName={self.api.node}":
+            self.refuse(400, "not what this node may ask for")
+        elif "watch" in self.query:
+            self.watch(int(self.query["resourceVersion"]))
+        else:
+            self.list()
 
     def refuse(self, status, message):
         self.reply(json.dumps({"kind": "Status", "status": "Failure", "message": message, "code": status}).encode(),
@@ -181,15 +127,6 @@ class Request(http.server.BaseHTTPRequestHandler):
         self.reply(json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": metadata,
                                "items": items[first:last]}).encode())
 
-    def begin_stream(self):
-        self.send_response(200)
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-
-    def chunk(self, data):
-        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
-        self.wfile.flush()
-
     def event(self, how, what):
         self.chunk(json.dumps({"type": how, "object": what}).encode() + b"\n")
 
@@ -198,9 +135,9 @@ class Request(http.server.BaseHTTPRequestHandler):
         self.begin_stream()
         while True:
             with self.api.changed:
-                self.api.changed.wait_for(lambda: self.api.stopped or self.api.epoch != epoch or
+                self.api.changed.wait_for(lambda: self.api.stopped.is_set() or self.api.epoch != epoch or
                                           version < self.api.oldest or self.next_event(version))
-                if self.api.stopped or self.api.epoch != epoch:
+                if self.api.stopped.is_set() or self.api.epoch != epoch:
                     break
                 gone, found = version < self.api.oldest, self.next_event(version)
             if gone:

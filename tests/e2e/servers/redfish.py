@@ -1,13 +1,11 @@
 """A BMC's Redfish service, as far as the node's power needs it: sessions, one chassis that is the node and one that is a
 GPU, over TLS. Resources are plain dicts by path and may be changed at any time; `faults` replaces the answer of one."""
-import contextlib
 import copy
-import http.server
 import json
-import ssl
-import threading
 import time
 from base64 import b64encode
+
+from servers import https
 
 ROOT = "/redfish/v1"
 SESSIONS = f"{ROOT}/SessionService/Sessions"
@@ -24,15 +22,12 @@ def collection(*paths):
     return {"Members": [link(path) for path in paths], "Members@odata.count": len(paths)}
 
 
-class Redfish:
-    """For a with statement. Without a certificate it speaks plain HTTP."""
-
+class Redfish(https.Service):
     def __init__(self, certificate=None):
         self.requests = []  # (method, path) of each that came
         self.served = []  # (seconds, watts) of each reading that was told
         self.tokens, self.logins, self.deleted = {}, 0, []
         self.faults = {}  # path: function of the request
-        self.connections = 0
         self.watts = (600 + 7.25 * i for i in range(100000))  # a new value with each reading
         self.resources = {
             ROOT: {"RedfishVersion": "1.15.0", "Chassis": link(f"{ROOT}/Chassis"), "Links": {"Sessions": link(SESSIONS)}},
@@ -45,25 +40,7 @@ class Redfish:
             f"{NODE}/EnvironmentMetrics": lambda: {"PowerWatts": {"Reading": self.read()},
                                                    "EnergykWh": {"Reading": 10412.7}},
         }
-        self.context = None
-        if certificate:
-            self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            self.context.load_cert_chain(certificate)
-        self.server = Listener(self)
-        self.port = self.server.server_address[1]
-        self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}/"
-        self.stopped = threading.Event()
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05})
-        self.thread.start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.stopped.set()
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
+        super().__init__(Request, certificate)
 
     def read(self):
         watts = next(self.watts)
@@ -99,46 +76,14 @@ class Redfish:
         return headers["X-Auth-Token"] in self.tokens or headers["Authorization"] == basic
 
 
-class Listener(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-
-    def __init__(self, bmc):
-        super().__init__(("127.0.0.1", 0), Request)
-        self.bmc = bmc
-
-    def handle_error(self, request, client_address):
-        pass  # clients that hang up are what some tests are about
-
-
-class Request(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def setup(self):
-        self.bmc = self.server.bmc
-        self.bmc.connections += 1
-        if self.bmc.context:
-            self.request = self.bmc.context.wrap_socket(self.request, server_side=True)
-        super().setup()
-
-    def finish(self):
-        super().finish()
-        self.request.close()
-
-    def log_message(self, *_):
-        pass
-
+class Request(https.Request):
     def handle_any(self):
-        self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.resource = self.path.rstrip("/")
+        self.bmc, self.resource = self.service, self.path.rstrip("/")
         self.bmc.requests.append((self.command, self.resource))
-        with contextlib.suppress(OSError):
-            if self.resource in self.bmc.faults:
-                self.bmc.faults[self.resource](self)
-            else:
-                self.answer()
-
-    do_GET = do_POST = do_DELETE = handle_any
+        if self.resource in self.bmc.faults:
+            self.bmc.faults[self.resource](self)
+        else:
+            self.answer()
 
     def answer(self):
         if self.command == "POST" and self.resource == SESSIONS:
@@ -171,33 +116,10 @@ class Request(http.server.BaseHTTPRequestHandler):
         self.reply(json.dumps({"error": {"code": "Base.1.0.GeneralError", "message": "see @Message.ExtendedInfo",
                                          "@Message.ExtendedInfo": [{"Message": message}]}}).encode(), status)
 
-    def reply(self, body, status=200, headers=None, length=None):
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        self.send_header("Content-Type", "application/json")
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
     # --- faults ---
 
-    def hang(self):
-        """Never answers."""
-        self.bmc.stopped.wait(60)
-
-    def drip(self):
-        """Answers, one byte in a while, for ever."""
-        self.send_response(200)
-        self.send_header("Content-Length", "1000000")
-        self.end_headers()
-        while not self.bmc.stopped.wait(0.2):
-            self.wfile.write(b" ")
-            self.wfile.flush()
-
     def truncate(self):
-        self.close_connection = True
-        self.reply(b'{"PowerWatts": {"Rea', length=1000)
+        self.break_off(b'{"PowerWatts": {"Rea')
 
     def flood(self):
         self.reply(b'{"PowerWatts": {"Reading": 600}, "x": "' + b"x" * (10 << 20) + b'"}')
