@@ -15,7 +15,6 @@ from decimal import ROUND_HALF_UP, Decimal
 from servers import https
 
 HOUR_S = 3600
-MEGABYTES = 10
 GRAMS_PER_POUND = Decimal("453.59237")
 MILLIGRAM = Decimal("0.001")
 SECRET_HEADERS = ("auth-token", "authorization", "cookie", "proxy-authorization", "x-api-key")
@@ -43,6 +42,7 @@ class Provider(https.Service):
     period_s, lag_s = 900, 0
     estimated = False
     secrets = ()
+    flood_bytes = 10 << 20  # more than anybody should take
 
     def __init__(self, certificate, value="50", zone=None, **options):
         self.value, self.zone, self.age_s = Decimal(value), zone or self.zone, 0
@@ -111,7 +111,7 @@ class Provider(https.Service):
         return None
 
     def respond(self, request):
-        request.at = time.monotonic()
+        request.at = time.time()
         self.requests.append(request)
         complaint = self.complaint(request)
         if complaint:
@@ -156,7 +156,7 @@ class Request(https.Request):
         self.break_off(body[:len(body) // 2])
 
     def flood(self):
-        self.reply(self.service.body() + b" " * (MEGABYTES << 20))
+        self.reply(self.service.body() + b" " * self.service.flood_bytes)
 
     def flood_in_chunks(self):
         """Without saying how much it will be; one that is not stopped never ends."""
@@ -298,10 +298,14 @@ class WattTime(Provider):
 
 
 class UkCarbonIntensity(Provider):
-    """Not `estimated`: the half hour is settled, as never in a region."""
+    """Not `estimated`: the half hour is settled, which those of a region never are."""
 
     name, host, zone = "uk_carbon_intensity", "api.carbonintensity.org.uk", "GB"
     period_s = 1800
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.estimated = self.zone != "GB"
 
     def is_asked_for(self, request):
         if self.zone == "GB":
@@ -329,6 +333,7 @@ class Entsoe(Provider):
     name, host, zone = "entsoe", "web-api.tp.entsoe.eu", "FR"
     basis = "lifecycle"
     media_type = "text/xml"
+    flood_bytes = 20 << 20
     period_s, lag_s = HOUR_S, 2 * HOUR_S
     TOKEN = "entsoe-7c2e-secret"
     secrets = (TOKEN,)

@@ -1,6 +1,7 @@
 """What doubles of HTTPS services share: a server on loopback, and the ways in which a peer can behave badly."""
 import contextlib
 import http.server
+import socket
 import ssl
 import threading
 
@@ -13,7 +14,7 @@ class Service:
     garbage = False
 
     def __init__(self, request_class, certificate=None, address=("127.0.0.1", 0), listening=True):
-        self.connections = 0
+        self.connections, self.open = 0, set()
         self.stopped = threading.Event()
         self.context = None
         self.present(certificate)
@@ -36,6 +37,12 @@ class Service:
         self.server.server_activate()
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05})
         self.thread.start()
+
+    def hang_up(self):
+        """On everybody who kept a connection."""
+        for connection in list(self.open):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self):
         return self
@@ -79,9 +86,11 @@ class Request(http.server.BaseHTTPRequestHandler):
             raise ConnectionAbortedError
         if self.service.context:
             self.request = self.service.context.wrap_socket(self.request, server_side=True)
+        self.service.open.add(self.request)
         super().setup()
 
     def finish(self):
+        self.service.open.discard(self.request)
         super().finish()
         self.request.close()
 
