@@ -169,6 +169,14 @@ class Variations(DoubleTestCase):
             headers["If-None-Match"] = answer.headers["ETag"]
         self.assertEqual(1, uk.unchanged)
 
+    def test_one_that_hangs_up_needs_a_connection_for_each_question(self):
+        uk = self.start(UkCarbonIntensity)
+        connection, headers = self.connect(uk), {"User-Agent": "wattribute/0", "Accept": uk.media_type}
+        for uk.hangs_up, connections in ((False, 1), (True, 1), (True, 2)):
+            connection.request("GET", UK_PATH, headers=headers)
+            connection.getresponse().read()
+            self.assertEqual(connections, uk.connections)
+
     def test_another_certificate_is_presented_from_now_on(self):
         uk = self.start(UkCarbonIntensity)
         self.assertEqual(200, self.ask(uk, UK_PATH)[0])

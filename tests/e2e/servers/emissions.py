@@ -48,7 +48,7 @@ class Provider(https.Service):
         self.value, self.zone, self.age_s = Decimal(value), zone or self.zone, 0
         self.answer = None
         self.has_etags, self.unchanged = False, 0
-        self.requests = []  # those that came, with .at, .resource and .query
+        self.requests = []  # (seconds since the epoch, headers) of each that came
         self.complaints = []
         self.server_names = []  # those that clients asked for in TLS
         super().__init__(Request, certificate, **options)
@@ -111,8 +111,7 @@ class Provider(https.Service):
         return None
 
     def respond(self, request):
-        request.at = time.time()
-        self.requests.append(request)
+        self.requests.append((time.time(), request.headers))
         complaint = self.complaint(request)
         if complaint:
             self.complaints.append(complaint)
@@ -249,7 +248,7 @@ class WattTime(Provider):
     secrets = (PASSWORD, b64encode(f"{USER}:{PASSWORD}".encode()).decode(), "wt-token-")
 
     def __init__(self, *arguments, **options):
-        self.login, self.logins, self.tokens = None, [], set()
+        self.login, self.logins, self.tokens = None, 0, set()
         super().__init__(*arguments, **options)
 
     @property
@@ -274,22 +273,23 @@ class WattTime(Provider):
         if request.resource != "/login" or self.complaint(request):
             super().respond(request)
             return
-        self.logins.append(request)
+        self.logins += 1
         if not self.is_allowed(request):
             request.refuse(401, "wrong user or password")
         elif self.login:
             self.login(request)
         else:
-            self.tokens.add(f"wt-token-{len(self.logins)}")
-            request.reply(json.dumps({"token": f"wt-token-{len(self.logins)}"}).encode())
+            self.tokens.add(f"wt-token-{self.logins}")
+            request.reply(json.dumps({"token": f"wt-token-{self.logins}"}).encode())
 
     def document(self, value, zone, at):
-        """Not in the order of time."""
+        """Not in the order of time. What is no number is so at all times: else an older one would count."""
+        older = 1 if re.fullmatch(r"[\d.]+", value) else RAW
         return raw_json({
-            "data": [{"point_time": utc(at - 300, "%Y-%m-%dT%H:%M:%S+00:00"), "value": 1},
+            "data": [{"point_time": utc(at - 300, "%Y-%m-%dT%H:%M:%S+00:00"), "value": older},
                      {"point_time": utc(at, "%Y-%m-%dT%H:%M:%S+00:00"), "value": RAW,
                       "last_updated": utc(at + 72, "%Y-%m-%dT%H:%M:%S+00:00")},
-                     {"point_time": utc(at - 600, "%Y-%m-%dT%H:%M:%S+00:00"), "value": 2}],
+                     {"point_time": utc(at - 600, "%Y-%m-%dT%H:%M:%S+00:00"), "value": older}],
             "meta": {"region": zone, "signal_type": "co2_moer", "units": "lbs_co2_per_mwh",
                      "data_point_period_seconds": 300, "warnings": [], "model": {"date": "2025-06-01"}}}, value)
 

@@ -1,7 +1,6 @@
 """What doubles of HTTPS services share: a server on loopback, and the ways in which a peer can behave badly."""
 import contextlib
 import http.server
-import socket
 import ssl
 import threading
 
@@ -9,12 +8,13 @@ DRIP_S = 0.1
 
 
 class Service:
-    """For a with statement. Without a certificate it speaks plain HTTP; with `garbage` nothing that is known."""
+    """For a with statement. Without a certificate it speaks plain HTTP; with `garbage` nothing that is known. If it
+    `hangs_up`, each request needs a connection of its own."""
 
-    garbage = False
+    garbage = hangs_up = False
 
     def __init__(self, request_class, certificate=None, address=("127.0.0.1", 0), listening=True):
-        self.connections, self.open = 0, set()
+        self.connections = 0
         self.stopped = threading.Event()
         self.context = None
         self.present(certificate)
@@ -37,12 +37,6 @@ class Service:
         self.server.server_activate()
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05})
         self.thread.start()
-
-    def hang_up(self):
-        """On everybody who kept a connection."""
-        for connection in list(self.open):
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self):
         return self
@@ -86,11 +80,9 @@ class Request(http.server.BaseHTTPRequestHandler):
             raise ConnectionAbortedError
         if self.service.context:
             self.request = self.service.context.wrap_socket(self.request, server_side=True)
-        self.service.open.add(self.request)
         super().setup()
 
     def finish(self):
-        self.service.open.discard(self.request)
         super().finish()
         self.request.close()
 
@@ -107,6 +99,8 @@ class Request(http.server.BaseHTTPRequestHandler):
     def reply(self, body, status=200, headers=None, length=None):
         self.send_response(status)
         self.send_header("Content-Length", str(len(body) if length is None else length))
+        if self.service.hangs_up:
+            self.send_header("Connection", "close")
         for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
             self.send_header(name, value)
         self.end_headers()
