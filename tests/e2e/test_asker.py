@@ -7,12 +7,16 @@ import socket
 import struct
 import tempfile
 import unittest
+from decimal import Decimal
 
 import harness
 from certificates import Authority
 from harness import is_running, process_status, wait_until
-from servers.emission_services import KEY, PASSWORD, EmissionServices, Proxy
+from servers.emissions import ElectricityMaps, Rte, refusing
+from servers.proxy import Proxy
 
+KEY = ElectricityMaps.TOKEN
+USER, PASSWORD = "someone", "hunter2-proxy"
 CHANNEL_FD = 3
 RECORD = struct.Struct("=IiQQQII232s")  # channel_factor
 LIFECYCLE, DIRECT = 1, 2
@@ -107,9 +111,10 @@ class AskerTestCase(harness.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.services = EmissionServices(self.certificate)
-        self.addCleanup(self.services.__exit__)
-        self.url = f"https://127.0.0.1:{self.services.port}"
+        self.maps, self.grid = ElectricityMaps(self.certificate, "56.25"), Rte(self.certificate, "56.25")
+        self.maps.estimated = True
+        for service in (self.maps, self.grid):
+            self.addCleanup(service.__exit__)
         self.keys = self.write("keys.yaml", f"electricity_maps: {KEY}\n".encode())
         os.chmod(self.keys, 0o600)
 
@@ -117,10 +122,10 @@ class AskerTestCase(harness.TestCase):
         return Asker(*inquiries, ca=self.authority.crt, **options)
 
     def electricity_maps(self):
-        return "electricity_maps", "FR", self.url
+        return "electricity_maps", "FR", self.maps.url
 
     def rte(self):
-        return "rte", "FR", self.url
+        return "rte", "FR", self.grid.url
 
 
 class Records(AskerTestCase):
@@ -132,26 +137,26 @@ class Records(AskerTestCase):
                 factor = found[index]
                 self.assertEqual((0, 56250, estimated, basis, ""),
                                  (factor.result, factor.mg_per_kwh, factor.is_estimated, factor.basis, factor.why))
-                self.assertEqual(0, factor.time_us % HOUR_US)
+                self.assertEqual(0, factor.time_us % (HOUR_US // 4))
                 self.assertGreater(factor.taken_us, 0)
-            self.services.grams = 61.5
+            self.maps.value = self.grid.value = Decimal("61.5")
             asker.wait_for("the new value", lambda factor: factor.mg_per_kwh == 61500)
             self.assertEqual({("electricity_maps", "FR"), ("rte", "FR")},
                              {(line["provider"], line["zone"]) for line in asker.log(FIRST)})
             self.assertEqual(2, len(asker.log()))
 
     def test_a_failure_and_its_end_are_said_once(self):
-        self.services.status = 500
+        self.grid.answer = refusing(500, "not now")
         with self.asker(self.rte()) as asker:
             for _ in range(3):
                 factor = asker.next()
                 self.assertEqual((-errno.EREMOTEIO, 0), (factor.result, factor.mg_per_kwh))
                 self.assertIn("status 500", factor.why)
-            self.services.status = 200
+            self.grid.answer = None
             asker.wait_for("an answer", lambda factor: factor.result == 0)
-            self.services.status = 503
+            self.grid.answer = refusing(503, "not now")
             asker.wait_for("a failure", lambda factor: factor.result < 0)
-            self.services.status = 200
+            self.grid.answer = None
             asker.wait_for("an answer", lambda factor: factor.result == 0)
             asker.stop()
             self.assertEqual([FAILS, FIRST, FAILS, BACK], [line["msg"] for line in asker.log()])
@@ -162,7 +167,7 @@ class Records(AskerTestCase):
             factor = asker.next()
             self.assertEqual(-errno.EKEYREJECTED, factor.result)
             self.assertIn("verification failed", factor.why)  # by the system's authorities: they were read
-        self.assertEqual([], self.services.hosts)
+        self.assertEqual([], self.maps.requests)
 
 
 class Keys(AskerTestCase):
@@ -204,38 +209,41 @@ class Keys(AskerTestCase):
             self.assertIn("chmod 600", line["error"])
 
     def test_a_key_that_is_repeated_by_the_service_is_not_shown(self):
+        self.maps.is_allowed = lambda request: True
+        self.maps.answer = lambda request: request.refuse(401, f"no such key: {request.headers['auth-token']}")
         with self.asker(self.electricity_maps(), env={"ELECTRICITY_MAPS_TOKEN": "hunter2-wrong"}) as asker:
             factor = asker.next()
             self.assertEqual(-errno.EACCES, factor.result)
-            self.assertNotIn("hunter2", factor.why)
+            self.assertIn("no such key: ***", factor.why)
             self.assertNotIn("hunter2", asker.log_text())
 
 
 class Proxies(AskerTestCase):
     def setUp(self):
         super().setUp()
-        self.proxy = Proxy(self.services.port)
+        self.proxy = Proxy({"api.test:443": ("127.0.0.1", self.maps.port)}, f"{USER}:{PASSWORD}")
         self.addCleanup(self.proxy.__exit__)
+        self.proxy_url = self.proxy.url_for(f"{USER}:{PASSWORD}")
 
     def test_by_a_proxy_a_service_is_asked_that_is_nowhere_else(self):
         with self.asker(("electricity_maps", "FR", "https://api.test"), keys=self.keys,
-                        env={"https_proxy": self.proxy.url()}) as asker:
+                        env={"https_proxy": self.proxy_url}) as asker:
             factor = asker.next()
             self.assertEqual((0, 56250, ""), (factor.result, factor.mg_per_kwh, factor.why))
-        self.assertEqual(["api.test:443"], self.proxy.tunnels)
+        self.assertEqual(["api.test:443"], self.proxy.asked)
 
     def test_a_host_that_no_proxy_names_is_asked_directly(self):
-        with self.asker(self.rte(), env={"https_proxy": self.proxy.url(), "no_proxy": "127.0.0.1"}) as asker:
+        with self.asker(self.rte(), env={"https_proxy": self.proxy_url, "no_proxy": "127.0.0.1"}) as asker:
             self.assertEqual(0, asker.next().result)
-        self.assertEqual([], self.proxy.tunnels)
+        self.assertEqual([], self.proxy.asked)
 
     def test_a_proxy_that_does_not_know_us_is_named_without_the_password(self):
-        with self.asker(("rte", "FR", "https://api.test"), env={"ALL_PROXY": self.proxy.url("hunter2-wrong")}) as asker:
+        with self.asker(("rte", "FR", "https://api.test"), env={"ALL_PROXY": self.proxy.url_for(f"{USER}:hunter2-wrong")}) as asker:
             factor = asker.next()
             self.assertEqual(-errno.ECONNREFUSED, factor.result)
             self.assertIn("(407)", factor.why)
             self.assertNotIn("hunter2", factor.why + asker.log_text())
-        self.assertEqual([], self.services.hosts)
+        self.assertEqual([], self.maps.requests)
 
 
 class Confinement(AskerTestCase):

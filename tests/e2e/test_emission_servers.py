@@ -187,7 +187,7 @@ class Variations(DoubleTestCase):
 
 class Tunnels(DoubleTestCase):
     def through(self, proxy, **headers):
-        connection = http.client.HTTPSConnection(*proxy.address.split(":"), timeout=5, context=self.trust)
+        connection = http.client.HTTPSConnection("127.0.0.1", proxy.port, timeout=5, context=self.trust)
         connection.set_tunnel(UkCarbonIntensity.host, 443, headers)
         self.addCleanup(connection.close)
         connection.request("GET", UK_PATH, headers={"User-Agent": "wattribute/0", "Accept": "application/json"})
@@ -212,7 +212,7 @@ class Tunnels(DoubleTestCase):
             self.assertEqual(200, self.through(proxy, **{"Proxy-Authorization": "Basic bWU6c2VjcmV0"}))
 
     def test_and_nothing_else(self):
-        with Proxy({}) as proxy, socket.create_connection(proxy.address.split(":"), 5) as connection:
+        with Proxy({}) as proxy, socket.create_connection(("127.0.0.1", proxy.port), 5) as connection:
             connection.sendall(b"GET http://elsewhere.example/ HTTP/1.1\r\n\r\n")
             self.assertIn(b" 405 ", connection.recv(1000))
 

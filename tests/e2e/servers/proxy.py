@@ -1,76 +1,51 @@
 """A proxy for HTTPS: it makes tunnels to hosts that it alone knows."""
 import select
 import socket
-import socketserver
-import threading
 from base64 import b64encode
 
+from servers import https
 
-class Proxy:
-    """For a with statement. `routes` are (address, port) by "HOST:PORT"; all other hosts are refused."""
+
+class Proxy(https.Service):
+    """`routes` are (address, port) by "HOST:PORT"; all other hosts are refused. So is who has not these credentials,
+    if there are any: "USER:PASSWORD"."""
 
     def __init__(self, routes, credentials=None):
         self.routes, self.credentials = routes, credentials
         self.asked = []  # "HOST:PORT" of each that came
-        self.server = Listener(self)
-        self.address = f"127.0.0.1:{self.server.server_address[1]}"
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05})
+        super().__init__(Tunnel)
 
-    def __enter__(self):
-        self.thread.start()
-        return self
+    def url_for(self, credentials):
+        return f"http://{credentials}@127.0.0.1:{self.port}"
 
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
-
-    def is_allowed(self, head):
+    def is_allowed(self, headers):
         basic = "Basic " + b64encode((self.credentials or "").encode()).decode()
-        return self.credentials is None or f"proxy-authorization: {basic}".lower() in head.lower()
+        return not self.credentials or headers["Proxy-Authorization"] == basic
 
 
-class Listener(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    block_on_close = False
+class Tunnel(https.Request):
+    def handle_any(self):
+        self.reply(b"", 405)
 
-    def __init__(self, proxy):
-        super().__init__(("127.0.0.1", 0), Tunnel)
-        self.proxy = proxy
-
-    def handle_error(self, request, client_address):
-        pass  # either side may hang up
-
-
-class Tunnel(socketserver.StreamRequestHandler):
-    def handle(self):
-        proxy, head = self.server.proxy, "".join(iter(self.read_line, ""))
-        method, target, _ = head.split(" ", 2)
-        proxy.asked.append(target)
-        if method != "CONNECT":
-            self.refuse("405 Method Not Allowed")
-        elif not proxy.is_allowed(head):
-            self.refuse("407 Proxy Authentication Required")
-        elif target not in proxy.routes:
-            self.refuse("502 Bad Gateway")
-        else:
-            with socket.create_connection(proxy.routes[target], 10) as other:
-                self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                self.carry(other)
-
-    def read_line(self):
-        """"": the head ends."""
-        line = self.rfile.readline().decode("latin-1")
-        return line if line.strip() else ""
-
-    def refuse(self, status):
-        self.wfile.write(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+    def do_CONNECT(self):
+        proxy = self.service
+        if not proxy.is_allowed(self.headers):
+            self.reply(b"", 407, {"Proxy-Authenticate": 'Basic realm="site"'})
+            return
+        proxy.asked.append(self.path)
+        if self.path not in proxy.routes:
+            self.reply(b"", 502)
+            return
+        with socket.create_connection(proxy.routes[self.path], 10) as other:
+            self.send_response(200)
+            self.end_headers()
+            self.carry(other)
+        self.close_connection = True
 
     def carry(self, other):
-        """Nobody speaks before the answer, so nothing waits in our buffer."""
         peers = {self.connection: other, other: self.connection}
-        while True:
-            for ready in select.select(list(peers), [], [])[0]:
+        while not self.service.stopped.is_set():
+            for ready in select.select(list(peers), [], [], 0.05)[0]:
                 data = ready.recv(65536)
                 if not data:
                     return
