@@ -346,7 +346,7 @@ class Entsoe(Provider):
                  if name not in ("periodStart", "periodEnd", "securityToken")}
         return (request.resource == "/api" and "securityToken" in request.query and fixed == {
             "documentType": "A75", "processType": "A16", "in_Domain": self.AREAS[self.zone]}
-            and None not in (start, end) and end - start == 12 * HOUR_S and 0 <= time.time() - end < HOUR_S)
+            and None not in (start, end) and end - start == 12 * HOUR_S and 0 <= time.time() - end < HOUR_S + 60)
 
     def is_allowed(self, request):
         return request.query["securityToken"] == self.TOKEN
