@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,24 +15,28 @@
 #include "app/channel.h"
 #include "app/child.h"
 #include "app/sandbox.h"
-#include "client/http_client.h"
+#include "client/stoppable.h"
 #include "core/clock.h"
+#include "core/json_reader.h"
 #include "core/log.h"
 #include "core/macros.h"
 
-static const uint64_t IDLE_US = 3600 * USEC_PER_SEC; /* that nothing is due, if nobody is asked */
-
-/* A provider that is asked, and what was said of it last. */
+/* A provider that is asked, by a thread of its own so that one that hangs holds up nobody, and what
+ * was said of it last. */
 struct subject {
-    struct inquiry *inquiry; /* NULL: it cannot be asked */
+    size_t index; /* of the flags */
     const char *provider, *zone;
+    int channel_fd;
+    struct stoppable asking;
+    struct inquiry *inquiry; /* NULL: it cannot be asked */
     bool has_answered, is_failing;
+    pthread_t thread;
+    bool is_started;
 };
 
 struct desk {
     int channel_fd;
     struct asker_keys keys;
-    struct http_client *client;
     struct subject subjects[ASKER_INQUIRIES_MAX];
     size_t count;
 };
@@ -50,11 +55,11 @@ static void put_printable(char *to, size_t size_bytes, const char *from)
 }
 
 /* If the collector is so far behind that there is no room, it has factors enough. */
-static void send_result(const struct desk *desk, size_t index, int result,
+static void send_result(const struct subject *subject, int result,
                         const struct emission_factor *factor, const char *why)
 {
     struct channel_factor record = {
-        .index = (uint32_t)index, .result = result, .taken_us = now_us()};
+        .index = (uint32_t)subject->index, .result = result, .taken_us = now_us()};
 
     if (result == 0) {
         record.mg_per_kwh = factor->mg_per_kwh;
@@ -64,7 +69,7 @@ static void send_result(const struct desk *desk, size_t index, int result,
     } else {
         put_printable(record.why, sizeof(record.why), why[0] ? why : strerror(-result));
     }
-    (void)channel_send_factor(desk->channel_fd, &record);
+    (void)channel_send_factor(subject->channel_fd, &record);
 }
 
 /* Once per change. */
@@ -84,33 +89,53 @@ static void note(struct subject *subject, int result, const char *why)
     subject->is_failing = is_failing;
 }
 
-static void ask(struct desk *desk, struct subject *subject)
+static void *ask_again_and_again(void *argument)
 {
-    struct emission_factor factor;
-    struct error err = {""};
-    int r = inquiry_ask(subject->inquiry, &factor, &err);
+    struct subject *subject = argument;
 
-    note(subject, r, err.text);
-    send_result(desk, (size_t)(subject - desk->subjects), r, &factor, err.text);
+    for (;;) {
+        struct emission_factor factor;
+        struct error err = {""};
+        int r;
+
+        stoppable_pause(&subject->asking, inquiry_due_us(subject->inquiry));
+        if (stoppable_is_stopped(&subject->asking))
+            return NULL;
+        r = inquiry_ask(subject->inquiry, &factor, &err);
+        if (r == -ECANCELED)
+            return NULL;
+        note(subject, r, err.text);
+        send_result(subject, r, &factor, err.text);
+    }
 }
 
-static void open_inquiries(struct desk *desk, const struct asker_flags *flags)
+static int start(const struct desk *desk, const struct asker_flags *flags, struct subject *subject,
+                 struct error *err)
 {
-    struct error err;
-    int r;
+    int r = asker_inquiry_open(flags, subject->index, &desk->keys, subject->asking.client,
+                               &subject->inquiry, err);
 
-    for (desk->count = 0; desk->count < flags->count; desk->count++) {
-        struct subject *subject = &desk->subjects[desk->count];
+    if (r < 0)
+        return r;
+    r = -pthread_create(&subject->thread, NULL, ask_again_and_again, subject);
+    if (r < 0)
+        return error_set(err, r, "cannot start its thread: %s", strerror(-r));
+    subject->is_started = true;
+    return 0;
+}
 
-        subject->provider = flags->inquiries[desk->count].provider;
-        subject->zone = flags->inquiries[desk->count].zone;
-        r = asker_inquiry_open(flags, desk->count, &desk->keys, desk->client, &subject->inquiry,
-                               &err);
+static void start_all(struct desk *desk, const struct asker_flags *flags)
+{
+    for (size_t i = 0; i < desk->count; i++) {
+        struct subject *subject = &desk->subjects[i];
+        struct error err;
+        int r = start(desk, flags, subject, &err);
+
         if (r == 0)
             continue;
         log_warn("a provider of emission factors is not asked", "provider", subject->provider,
                  "error", err.text);
-        send_result(desk, desk->count, r, NULL, err.text);
+        send_result(subject, r, NULL, err.text);
     }
 }
 
@@ -134,6 +159,27 @@ static void load_resolver(void)
         freeaddrinfo(found);
 }
 
+/* With libcurl, which can be loaded only outside of the sandbox. */
+static int open_subjects(struct desk *desk, const struct asker_flags *flags, struct error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < flags->count && r == 0; i++) {
+        struct subject *subject = &desk->subjects[desk->count++];
+
+        *subject = (struct subject){
+            .index = i,
+            .provider = flags->inquiries[i].provider,
+            .zone = flags->inquiries[i].zone,
+            .channel_fd = desk->channel_fd,
+        };
+        r = stoppable_init(&subject->asking);
+    }
+    if (r == 0)
+        r = json_seed();
+    return r < 0 ? error_set(err, r, "out of memory") : 0;
+}
+
 static int open_desk(struct desk *desk, const struct asker_flags *flags, struct error *err)
 {
     int r;
@@ -141,60 +187,40 @@ static int open_desk(struct desk *desk, const struct asker_flags *flags, struct 
     read_keys(desk, flags);
     /* Its threads need no heaps of their own: to shrink one, glibc reads a file of /proc. */
     mallopt(M_ARENA_MAX, 1);
-    r = http_client_new(&desk->client);
-    if (r < 0)
-        return error_set(err, r, "out of memory");
-    r = sandbox_drop_privileges(SANDBOX_NOBODY, err);
+    r = open_subjects(desk, flags, err);
+    if (r == 0)
+        r = sandbox_drop_privileges(SANDBOX_NOBODY, err);
     if (r < 0)
         return r;
     load_resolver();
     r = sandbox_filter_calls(SANDBOX_ASKER, err);
-    if (r < 0)
-        return r;
-    open_inquiries(desk, flags);
-    return 0;
-}
-
-static struct subject *find_next(struct desk *desk)
-{
-    struct subject *next = NULL;
-
-    for (size_t i = 0; i < desk->count; i++) {
-        struct subject *subject = &desk->subjects[i];
-
-        if (subject->inquiry &&
-            (!next || inquiry_due_us(subject->inquiry) < inquiry_due_us(next->inquiry)))
-            next = subject;
-    }
-    return next;
-}
-
-/* False: the channel is at its end. */
-static bool wait_until(const struct desk *desk, uint64_t due_us)
-{
-    struct pollfd channel = {.fd = desk->channel_fd}; /* its end is told unasked */
-    uint64_t now;
-
-    while ((now = now_us()) < due_us) {
-        int n = poll(&channel, 1, (int)((MIN(due_us - now, IDLE_US) + 999) / 1000));
-
-        if (n > 0 || (n < 0 && errno != EINTR))
-            return false;
-    }
-    return true;
+    if (r == 0)
+        start_all(desk, flags);
+    return r;
 }
 
 /* Stays also if there is nobody to ask: else it would be started again and again. */
-static void serve(struct desk *desk)
+static void wait_for_end(const struct desk *desk)
 {
-    for (;;) {
-        struct subject *next = find_next(desk);
+    struct pollfd channel = {.fd = desk->channel_fd}; /* its end is told unasked */
 
-        if (!wait_until(desk, next ? inquiry_due_us(next->inquiry) : now_us() + IDLE_US))
-            return;
-        if (next)
-            ask(desk, next);
+    while (poll(&channel, 1, -1) < 0 && errno == EINTR)
+        ;
+}
+
+static void close_desk(struct desk *desk)
+{
+    for (size_t i = 0; i < desk->count; i++)
+        stoppable_stop(&desk->subjects[i].asking);
+    for (size_t i = 0; i < desk->count; i++) {
+        struct subject *subject = &desk->subjects[i];
+
+        if (subject->is_started)
+            pthread_join(subject->thread, NULL);
+        inquiry_free(subject->inquiry);
+        stoppable_done(&subject->asking);
     }
+    asker_keys_wipe(&desk->keys);
 }
 
 int asker_run(const struct asker_flags *flags, int channel_fd)
@@ -206,12 +232,9 @@ int asker_run(const struct asker_flags *flags, int channel_fd)
     child_ignore_signals();
     r = open_desk(&desk, flags, &err);
     if (r == 0)
-        serve(&desk);
+        wait_for_end(&desk);
     else
         log_error(err.text);
-    for (size_t i = 0; i < desk.count; i++)
-        inquiry_free(desk.subjects[i].inquiry);
-    http_client_free(desk.client);
-    asker_keys_wipe(&desk.keys);
+    close_desk(&desk);
     return r < 0 ? 1 : 0;
 }

@@ -26,10 +26,19 @@ static int send_question(void *context, const struct http_request *request,
                          struct http_reply *ret_reply, struct error *err)
 {
     struct http_request whole = *request;
+    struct error why = {""};
+    int r;
 
     whole.proxy_by_environment = true;
     whole.connect_timeout_us = CONNECT_US;
-    return http_client_do(context, &whole, ret_reply, err);
+    r = http_client_do(context, &whole, ret_reply, &why);
+    return r < 0 ? error_set(err, r, "%.400s%s", why.text,
+                             r == -EKEYREJECTED
+                                 ? "; if that is a proxy's or mirror's, give who signed "
+                                   "it with --emissions.ca-file, a file that everybody "
+                                   "may read"
+                                 : "")
+                 : 0;
 }
 
 int asker_inquiry_open(const struct asker_flags *flags, size_t index, const struct asker_keys *keys,
