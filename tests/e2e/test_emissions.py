@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import datetime
+import json
 import os
 import shlex
 import signal
@@ -606,6 +607,44 @@ class Processes(EmissionsTestCase):
             exporter.process.kill()
             exporter.process.wait()
             wait_until("its end", lambda: not is_running(asker), 2)
+
+
+class Check(EmissionsTestCase):
+    """`wattribute check` asks each once, as the daemon would."""
+
+    def check(self, *services, keys=True, env=None):
+        done = harness.run("check", "--json", *self.site.flags(*services, keys=keys), env={**NO_PROXY, **(env or {})})
+        for secret in (secret for service in services for secret in service.secrets):
+            self.assertNotIn(secret.encode(), done.stdout + done.stderr)
+        self.assertEqual(b"", done.stderr)
+        findings = json.loads(done.stdout)["findings"]
+        return {finding["what"]: finding for finding in findings if finding["what"].startswith("emissions")}
+
+    def test_what_each_says_and_which_is_in_force(self):
+        services = self.start_all()
+        found = self.check(*services)
+        for service in services:
+            finding = found[f"emissions: {service.name}"]
+            self.assertEqual("ok", finding["verdict"], finding)
+            self.assertIn(f"it says {service.grams:.3f} g/kWh", finding["detail"])
+        self.assertEqual("in force: 23.500 g/kWh, rte, zone FR, average, direct", found["emissions"]["detail"])
+
+    def test_what_is_wrong_and_what_to_do(self):
+        maps, entsoe, rte = self.start(ElectricityMaps), self.start(Entsoe), self.start(Rte)
+        maps.answer = refusing(403, "zone not in plan")
+        found = self.check(maps, keys=False, env={"ELECTRICITY_MAPS_TOKEN": maps.secrets[0]})
+        self.assertIn("zone not in plan", found["emissions: electricity_maps"]["detail"])
+        self.assertIn("look at the key", found["emissions: electricity_maps"]["remedy"])
+        found = self.check(entsoe, rte, keys=False)
+        self.assertIn("entsoe wants a key: set ENTSOE_TOKEN", found["emissions: entsoe"]["detail"])
+        self.assertEqual("ok", found["emissions: rte"]["verdict"])
+        self.assertEqual([], entsoe.requests)
+
+    def test_without_a_flag_the_world_counts_and_nobody_is_asked(self):
+        findings = json.loads(harness.run("check", "--json").stdout)["findings"]
+        found = [finding for finding in findings if finding["what"].startswith("emissions")]
+        self.assertEqual(["the world's average, 473.007 g/kWh, is nobody's own"],
+                         [finding["detail"] for finding in found])
 
 
 if __name__ == "__main__":
