@@ -70,7 +70,7 @@ static void check_request(const struct http_request *request)
 {
     check(strncmp(request->url, "https://", 8) == 0 && !strpbrk(request->url, "\r\n "));
     check(request->timeout_us > 0 && request->timeout_us <= 30 * USEC_PER_SEC);
-    check(request->max_bytes > 0 && request->max_bytes <= 16 << 20);
+    check(request->max_bytes > 0 && request->max_bytes <= 4 << 20);
     for (size_t i = 0; request->headers[i]; i++)
         check(strchr(request->headers[i], ':') && !strpbrk(request->headers[i], "\r\n"));
 }

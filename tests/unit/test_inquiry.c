@@ -130,7 +130,7 @@ static int fake_send(void *context, const struct http_request *request,
     assert_true(f->asked < f->answer_count);
     assert_null(request->body.data);
     assert_null(request->method);
-    assert_true(f->asked > 0 || !ret_reply->body.data); /* nothing is kept of 16 MiB */
+    assert_true(f->asked > 0 || !ret_reply->body.data); /* nothing is kept of a long answer */
     note(&f->asked_for[f->asked++], request);
     f->clock.now_us += answer->takes_us;
     ret_reply->status = 0;
@@ -268,7 +268,7 @@ static void each_provider_is_asked_in_its_way(void **state)
          "https://web-api.tp.entsoe.eu/api?documentType=A75&processType=A16"
          "&in_Domain=10YFR-RTE------C&periodStart=202601142200&periodEnd=202601151000"
          "&securityToken=" KEY_ESCAPED,
-         "Accept: application/xml, text/xml\n", 30 * SECOND, 16 << 20, 12000, AT_0900_US,
+         "Accept: application/xml, text/xml\n", 30 * SECOND, 4 << 20, 12000, AT_0900_US,
          30 * MINUTE},
     };
     struct fixture *f = *state;

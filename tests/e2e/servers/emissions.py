@@ -333,7 +333,6 @@ class Entsoe(Provider):
     name, host, zone = "entsoe", "web-api.tp.entsoe.eu", "FR"
     basis = "lifecycle"
     media_type = "text/xml"
-    flood_bytes = 20 << 20
     period_s, lag_s = HOUR_S, 2 * HOUR_S
     TOKEN = "entsoe-7c2e-secret"
     secrets = (TOKEN,)
