@@ -136,15 +136,19 @@ static void note_identity(struct collector *collector)
     collector->books_moved = true;
 }
 
-/* Factors get old also if nobody says anything. */
-static void renew_price(struct collector *collector)
+/* Factors get old also if nobody says anything. To a clock that was set back, the one in force is
+ * told again: else those of the time before would hold until it is there once more. */
+static void renew_factor(struct collector *collector)
 {
-    if (!emissions_refresh(&collector->emissions))
+    uint64_t now = collector->clock->realtime_us(collector->clock);
+    struct price price = {.pue_millionths = collector->options->pue_millionths};
+
+    if (!emissions_refresh(&collector->emissions) && now >= collector->factor_us)
         return;
     emissions_announce(&collector->emissions);
-    collector->price.factor = collector->emissions.in_force;
-    pipeline_set_price(collector->pipeline, &collector->price,
-                       collector->clock->realtime_us(collector->clock));
+    price.factor = collector->emissions.in_force;
+    pipeline_set_price(collector->pipeline, &price, now);
+    collector->factor_us = now;
     collector->books_moved = true;
 }
 
@@ -164,7 +168,7 @@ static void do_what_is_due(struct collector *collector)
         pipeline_sweep(collector->pipeline, collector->clock->realtime_us(collector->clock));
         collector->sweep_us = now + collector->options->process_scan_interval_us;
         source_set_note(&collector->sources); /* a source that hangs wakes nobody */
-        renew_price(collector);
+        renew_factor(collector);
         if (collector->identity)
             note_identity(collector);
     }
@@ -225,7 +229,7 @@ static void loop(struct collector *collector)
             case WATCH_FACTORS:
                 if (collector->emissions.asker.fd >= 0)
                     emissions_read(&collector->emissions);
-                renew_price(collector);
+                renew_factor(collector);
                 break;
             }
         }

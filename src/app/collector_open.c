@@ -142,13 +142,12 @@ int collector_open(const struct collector_options *options, struct collector **r
     find_node_name(collector);
     attached_set_init(&collector->attached, options->host);
     pipeline_options.embodied = price_config_embodied(options->options);
-    price_config_read(options->options, &collector->price);
+    price_config_read(options->options, &pipeline_options.price);
     r = emissions_init(&collector->emissions, options->options, collector->clock, err);
-    collector->price.factor = collector->emissions.in_force;
-    pipeline_options.price = collector->price;
+    pipeline_options.price.factor = collector->emissions.in_force;
     if (r == 0 && options->options->cost_tariff_path)
         r = open_tariff(collector, err);
-    if (collector->tariff) /* not in collector->price, which is told again with each factor */
+    if (collector->tariff)
         pipeline_options.price.cost = collector->tariff->cost;
     if (r == 0)
         r = open_loop(collector, err); /* it blocks signals, before any thread starts */

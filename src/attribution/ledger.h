@@ -131,9 +131,14 @@ struct ledger_account {
     uint64_t power_us;
 };
 
-struct ledger_price {
-    uint64_t from_us;
-    struct price_rate rate;
+struct ledger_rate {
+    uint64_t from_us, rate;
+};
+
+/* By time; the first holds before it, too. */
+struct ledger_rates {
+    struct ledger_rate of[LEDGER_PRICES];
+    size_t count;
 };
 
 struct ledger {
@@ -149,10 +154,9 @@ struct ledger {
     struct ledger_account *accounts; /* likewise */
     size_t account_slots;
     uint32_t free_account;
-    struct ledger_price prices[LEDGER_PRICES]; /* by time; the first holds before it, too */
-    size_t price_count;
-    uint64_t latest_us;     /* the latest time of any sample; 0: none yet */
-    uint64_t retired_at_us; /* when workloads were last retired; 0: never */
+    struct ledger_rates emission_rates, cost_rates; /* each changes at its own times */
+    uint64_t latest_us;                             /* the latest time of any sample; 0: none yet */
+    uint64_t retired_at_us;                         /* when workloads were last retired; 0: never */
     uint64_t processes_dropped, workloads_dropped;
     uint64_t names_fixed; /* how often, of workloads */
     unsigned weighed;     /* see ledger_weigh; so are the weights */
@@ -202,7 +206,8 @@ int ledger_open_unseen(struct ledger *ledger, uint32_t meter, const struct workl
 bool ledger_find_workload(const struct ledger *ledger, const struct workload_owner *owner,
                           uint32_t *ret_workload);
 
-/* From `from_us` on energy has this price. Before the first call it has none: nothing is billed. */
+/* From `from_us` on energy has this price; of what it does not know, the factor or the cost, the
+ * one before. Without any nothing is billed. */
 void ledger_set_price(struct ledger *ledger, const struct price *price, uint64_t from_us);
 struct price_rate ledger_rate_at(const struct ledger *ledger, uint64_t t_us);
 

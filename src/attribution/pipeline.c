@@ -142,14 +142,16 @@ void pipeline_lose_devices(struct pipeline *pipeline, uint64_t now_us)
 
 void pipeline_set_price(struct pipeline *pipeline, const struct price *price, uint64_t from_us)
 {
-    struct price *now = &pipeline->price;
+    struct price *now = &pipeline->price, news = *price;
 
-    if (now->factor.known && price->factor.known)
-        now->factor = price->factor;
-    if (now->cost.known && price->cost.known)
-        now->cost = price->cost;
-    now->pue_millionths = price->pue_millionths;
-    ledger_set_price(&pipeline->ledger, now, from_us);
+    news.factor.known = now->factor.known && price->factor.known;
+    news.cost.known = now->cost.known && price->cost.known;
+    if (news.factor.known)
+        now->factor = news.factor;
+    if (news.cost.known)
+        now->cost = news.cost;
+    now->pue_millionths = news.pue_millionths;
+    ledger_set_price(&pipeline->ledger, &news, from_us);
 }
 
 int pipeline_finish(struct pipeline *pipeline)

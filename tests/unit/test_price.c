@@ -332,15 +332,36 @@ static void energy_that_waits_is_billed_at_the_price_of_its_time(void **state)
 static void a_factor_that_is_not_known_any_more_goes_on(void **state)
 {
     struct pipeline_options options = default_options();
-    const struct price neither = {.pue_millionths = 1};
+    const struct price neither = {.pue_millionths = 2};
     struct pipeline *pipeline;
 
     (void)state;
     options.price = price_of(10, 1, 2);
     pipeline = pipeline_with(options);
     pipeline_set_price(pipeline, &neither, T0);
-    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0).emission, 10);
-    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0).cost, 1);
+    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0).emission, 20);
+    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0).cost, 2);
+    pipeline_free(pipeline);
+}
+
+/* As a tariff does, that is looked at a moment after its minute. */
+static void a_cost_that_is_told_late_leaves_the_factors_since_then_alone(void **state)
+{
+    struct pipeline_options options = default_options();
+    struct price factor = price_of(30, 0, 1), cost = price_of(0, 5, 1);
+    struct pipeline *pipeline;
+
+    (void)state;
+    factor.cost.known = cost.factor.known = false;
+    options.price = price_of(10, 1, 1);
+    pipeline = pipeline_with(options);
+    pipeline_set_price(pipeline, &factor, T0 + 60 * SECOND);
+    pipeline_set_price(pipeline, &cost, T0 + 30 * SECOND);
+    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0 + 45 * SECOND).emission, 10);
+    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0 + 45 * SECOND).cost, 5);
+    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0 + 60 * SECOND).emission, 30);
+    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0 + 60 * SECOND).cost, 5);
+    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0 + 29 * SECOND).cost, 1);
     pipeline_free(pipeline);
 }
 
@@ -373,6 +394,7 @@ int main(void)
         cmocka_unit_test(in_any_history_bills_balance_and_are_the_integral_of_price_and_energy),
         cmocka_unit_test(energy_that_waits_is_billed_at_the_price_of_its_time),
         cmocka_unit_test(a_factor_that_is_not_known_any_more_goes_on),
+        cmocka_unit_test(a_cost_that_is_told_late_leaves_the_factors_since_then_alone),
         cmocka_unit_test(what_is_not_billed_from_the_start_on_never_is),
     };
 
