@@ -70,7 +70,7 @@ static int unknown(const char *where, const char *name, struct error *err)
 }
 
 /* TZ may also hold rules, as "CET-1CEST,M3.5.0,M10.5.0/3", and the path of a file. A '/' before
- * any rule is of a name. */
+ * any rule is of a name, and so is all that has no digit: a rule says how far it is from UTC. */
 static int check_environment(struct error *err)
 {
     const char *tz = secure_getenv("TZ");
@@ -78,7 +78,9 @@ static int check_environment(struct error *err)
     if (!tz)
         return 0;
     tz += tz[0] == ':';
-    if (is_file_name(tz) && strchr(tz, '/') && !is_zone_file(tz))
+    if (strcmp(tz, "UTC") == 0 || strcmp(tz, "GMT") == 0)
+        return 0;
+    if (is_file_name(tz) && (strchr(tz, '/') || !strpbrk(tz, "0123456789")) && !is_zone_file(tz))
         return unknown("environment variable TZ", tz, err);
     return 0;
 }

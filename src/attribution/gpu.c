@@ -229,6 +229,7 @@ static int renew_quiet_window(struct gpu *gpu)
 
     if (window->energy_uj > 0 || gpu->latest_us < window->start_us + gap_us(gpu))
         return 0;
+    ledger_book_time(gpu->ledger, gpu->meter, window->start_us, gpu->latest_us, NULL, 0);
     gpu->settled_until_us = gpu->latest_us;
     return begin_window(gpu, window, window, gpu->latest_us);
 }
@@ -243,6 +244,44 @@ static bool is_plausible(const struct gpu *gpu, uint64_t energy_uj, uint64_t ela
            (unsigned __int128)limit_mw * 3 * (elapsed_us + TICK_US);
 }
 
+/* What lies in the future now would be believed for as long as that is one. */
+static void forget_future(struct gpu *gpu, uint64_t now_us)
+{
+    struct ledger *ledger = gpu->ledger;
+
+    gpu->latest_us = gpu->settled_until_us = ledger->latest_us = now_us;
+    labels_clear(&gpu->labels);
+    for (size_t i = 0; i < ledger->process_slots; i++) {
+        struct ledger_process *process = &ledger->processes[i];
+
+        if (!process->used || process->meter != gpu->meter)
+            continue;
+        process->last_booked_us = MIN(process->last_booked_us, now_us);
+        process->seen.last_us = MIN(process->seen.last_us, now_us);
+        process->seen.last_listed_us = MIN(process->seen.last_listed_us, now_us);
+        process->seen.first_listed_us = MIN(process->seen.first_listed_us, now_us);
+    }
+}
+
+/* The clock was set back: all before it is settled, and how long the last joules took is unknown.
+ */
+static int begin_anew(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
+{
+    int settled = gpu_finish(gpu), begun;
+
+    forget_future(gpu, t_us);
+    if (counter_uj >= gpu->counter_uj &&
+        is_plausible(gpu, counter_uj - gpu->counter_uj, gap_us(gpu)))
+        ledger_book_gap(gpu->ledger, gpu->meter, counter_uj - gpu->counter_uj);
+    else
+        gpu->resets++;
+    begun = next_window(gpu, t_us);
+    gpu_learn_restart(gpu, t_us);
+    gpu->counter_uj = counter_uj;
+    gpu->tick_us = t_us;
+    return begun < 0 ? begun : settled;
+}
+
 static int take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
 {
     struct window *window = open_window(gpu);
@@ -255,6 +294,8 @@ static int take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
         gpu->counter_seen = true;
         goto restart;
     }
+    if (t_us + TICK_US < gpu->tick_us)
+        return begin_anew(gpu, t_us, counter_uj);
     if (t_us <= gpu->tick_us || counter_uj == gpu->counter_uj)
         return 0; /* not a tick */
     if (counter_uj < gpu->counter_uj || !is_plausible(gpu, delta_uj, elapsed_us)) {

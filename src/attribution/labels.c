@@ -60,3 +60,8 @@ void labels_prune(struct labels *labels, uint64_t now_us)
            labels_at(labels, 0)->at_us + LABELS_RATIO_US < now_us)
         drop_first(labels);
 }
+
+void labels_clear(struct labels *labels)
+{
+    labels->first = labels->count = 0;
+}

@@ -44,3 +44,6 @@ const struct label *labels_peek(const struct labels *labels, size_t index);
 
 /* Drops what is counted and older than the ratios need. */
 void labels_prune(struct labels *labels, uint64_t now_us);
+
+/* Drops all of them. */
+void labels_clear(struct labels *labels);

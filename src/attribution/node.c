@@ -264,7 +264,7 @@ static void pass_window(struct node *node, const struct node_meter *meter, uint6
 static int settle(struct node *node, struct node_meter *meter, uint64_t now_us,
                   const struct sample_usage *usage)
 {
-    uint64_t start_us = node->settled_until_us ? node->settled_until_us : now_us;
+    uint64_t start_us = node->settled_until_us ? MIN(node->settled_until_us, now_us) : now_us;
     uint64_t idle_uj = idle_energy(meter, usage, now_us - start_us), left_uj;
     size_t count = list_members(node, meter->modelled ? METHOD_MODELLED : METHOD_SHARED);
     size_t booked = 0;
@@ -306,28 +306,27 @@ static int note_members(struct node *node, uint64_t t_us, const struct sample_us
 
 static int take_usage(struct node *node, uint64_t t_us, const struct sample_usage *usage)
 {
-    int result = 0, r;
+    int result = 0, reserved, r;
 
     node->ledger->latest_us = MAX(node->ledger->latest_us, t_us);
     if (!usage->is_first)
         result = open_books(node);
     if ((r = note_members(node, t_us, usage)) < 0)
         result = r;
-    r = reserve_scratch(node);
-    result = r < 0 ? r : result;
-    for (size_t i = 0; i < node->meter_count; i++) {
+    reserved = reserve_scratch(node);
+    result = reserved < 0 ? reserved : result;
+    for (size_t i = 0; i < node->meter_count && reserved == 0; i++) {
         struct node_meter *meter = &node->meters[i];
 
-        if (meter->meter != LEDGER_NONE && r == 0) {
+        if (meter->meter != LEDGER_NONE) {
             if (usage->is_first) /* nobody can say who used it */
                 ledger_book_gap(node->ledger, meter->meter, meter->pending_uj);
             else if (meter->pending_uj == 0)
                 pass_window(node, meter, t_us);
             else if ((r = settle(node, meter, t_us, usage)) < 0)
-                result = r;
+                result = r; /* it is booked all the same, without an owner */
         }
-        if (r == 0)
-            meter->pending_uj = meter->pending_idle_uj = 0;
+        meter->pending_uj = meter->pending_idle_uj = 0;
     }
     forget_pending(node);
     node->settled_until_us = t_us;

@@ -77,7 +77,7 @@ static uint64_t sample_us(const struct cray *cray, const struct cray_value *valu
     uint64_t now_us = clock->realtime_us(clock);
     uint64_t skew_us = MAX(now_us, value->t_us) - MIN(now_us, value->t_us);
 
-    return skew_us <= CLOCK_SKEW_MAX_US ? value->t_us : now_us;
+    return skew_us <= CLOCK_SKEW_MAX_US ? MIN(value->t_us, now_us) : now_us;
 }
 
 static int add_meter(struct cray *cray, size_t index, const struct cray_value *value,

@@ -46,6 +46,7 @@ void slots_restart(struct slots *slots, uint64_t tick_us)
     if (slots->count > 0)
         slots->count--;
     open_slot(slots, tick_us - COUNTER_LAG_US);
+    slots->latest_us = tick_us; /* also if the clock was set back */
 }
 
 void slots_take_energy(struct slots *slots, uint64_t tick_us, uint64_t energy_uj)
