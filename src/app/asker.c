@@ -29,7 +29,8 @@ struct subject {
     int channel_fd;
     struct stoppable asking;
     struct inquiry *inquiry; /* NULL: it cannot be asked */
-    bool has_answered, is_failing;
+    bool has_answered;
+    int last_result;
     pthread_t thread;
     bool is_started;
 };
@@ -72,21 +73,19 @@ static void send_result(const struct subject *subject, int result,
     (void)channel_send_factor(subject->channel_fd, &record);
 }
 
-/* Once per change. */
+/* Once per change, also of the kind of failure. */
 static void note(struct subject *subject, int result, const char *why)
 {
-    bool is_failing = result < 0;
-
-    if (is_failing && !subject->is_failing)
+    if (result < 0 && result != subject->last_result)
         log_warn("a provider of emission factors fails", "provider", subject->provider, "zone",
                  subject->zone, "error", why);
-    else if (!is_failing && !subject->has_answered)
+    else if (result == 0 && !subject->has_answered)
         log_info("emission factors are read", "provider", subject->provider, "zone", subject->zone);
-    else if (!is_failing && subject->is_failing)
+    else if (result == 0 && subject->last_result < 0)
         log_info("a provider of emission factors is back", "provider", subject->provider, "zone",
                  subject->zone);
-    subject->has_answered = subject->has_answered || !is_failing;
-    subject->is_failing = is_failing;
+    subject->has_answered = subject->has_answered || result == 0;
+    subject->last_result = result;
 }
 
 static void *ask_again_and_again(void *argument)

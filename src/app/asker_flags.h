@@ -1,6 +1,7 @@
 /* What the asker is told: whom to ask for emission factors, and where its files are. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +13,7 @@ enum { ASKER_INQUIRIES_MAX = 8 };
 struct asker_flags {
     const char *keys_path, *ca_path;
     uint64_t interval_us;   /* 0: as often as each provider has news */
+    bool is_again;          /* an asker died before this one */
     enum price_basis basis; /* for the provider that offers both */
     struct {
         const char *provider, *zone;

@@ -52,6 +52,7 @@ int asker_inquiry_open(const struct asker_flags *flags, size_t index, const stru
         .url = or_null(flags->inquiries[index].url),
         .ca_path = or_null(flags->ca_path),
         .interval_us = flags->interval_us,
+        .is_again = flags->is_again,
         .clock = &clock_system,
         .draw = draw,
         .send = send_question,

@@ -41,7 +41,8 @@ int asker_keys_read(const char *path, struct asker_keys *ret_keys, struct error 
 void asker_keys_take_environment(struct asker_keys *keys)
 {
     for (size_t i = 0; i < ASKER_KEYS; i++) {
-        char *value = secure_getenv(asker_keys_table[i].variable);
+        /* Not secure_getenv: who starts a program with capabilities may have keys, too. */
+        char *value = getenv(asker_keys_table[i].variable);
         size_t len = value ? strlen(value) : 0;
 
         if (!value)

@@ -18,7 +18,7 @@ static const char *const variables[] = {"https_proxy", "HTTPS_PROXY", "all_proxy
 
 enum {
     ENVIRONMENT_MAX = ARRAY_SIZE(variables) + ASKER_KEYS + 2,
-    ARGUMENTS_MAX = 2 + 6 + 3 * ASKER_INQUIRIES_MAX + 1,
+    ARGUMENTS_MAX = 2 + 7 + 3 * ASKER_INQUIRIES_MAX + 1,
 };
 
 void asker_process_init(struct asker_process *asker, const struct asker_process_options *options)
@@ -71,7 +71,7 @@ static void write_numbers(const struct asker_process_options *options, struct nu
 }
 
 /* As verb_asker reads it. */
-static void write_arguments(const struct asker_flags *flags, struct numbers *numbers,
+static void write_arguments(const struct asker_flags *flags, bool is_again, struct numbers *numbers,
                             char *argv[ARGUMENTS_MAX])
 {
     size_t count = 0;
@@ -80,6 +80,7 @@ static void write_arguments(const struct asker_flags *flags, struct numbers *num
     argv[count++] = "asker";
     argv[count++] = numbers->level;
     argv[count++] = numbers->format;
+    argv[count++] = is_again ? "again" : "first";
     argv[count++] = numbers->interval;
     argv[count++] = numbers->basis;
     argv[count++] = (char *)flags->keys_path;
@@ -102,14 +103,16 @@ int asker_process_start(struct asker_process *asker, uint64_t now_us, struct err
     if (r < 0)
         return child_fail(&asker->child, "asker", r, now_us, &asker->restart_us, err);
     write_numbers(&asker->options, &numbers);
-    write_arguments(asker->options.flags, &numbers, argv);
+    write_arguments(asker->options.flags, asker->has_run, &numbers, argv);
     write_environment(asker->options.flags, env);
     r = child_start(
         &asker->child,
         &(struct child_program){.argv = argv, .env = env, .fds = &theirs, .fd_count = 1}, now_us,
         &asker->restart_us, err);
-    if (r == 0)
+    if (r == 0) {
         asker->fd = TAKE_FD(ours);
+        asker->has_run = true;
+    }
     return r;
 }
 

@@ -19,6 +19,7 @@ struct asker_process {
     struct asker_process_options options;
     struct child child;
     int fd;              /* our end of the channel; -1: none */
+    bool has_run;        /* the next one asks again what this one did */
     uint64_t restart_us; /* when the next start is due; 0: none is */
 };
 

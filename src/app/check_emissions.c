@@ -15,12 +15,16 @@ static const char *remedy_for(int error)
     case -ENOKEY:
         return "give its key, see docs/emissions.md";
     case -EACCES:
-        return "look at the key, and whether its plan has this zone";
+        return "look at the key, whether its plan has this zone, and at firewalls";
     case -EKEYREJECTED:
         return "give who signed its certificate with --emissions.ca-file; a proxy may have put in "
                "its own";
     case -ENODATA:
         return "none: it has no value now, and may have one later";
+    case -EBADMSG:
+    case -ERANGE:
+    case -EREMOTEIO:
+        return "none here, if it is not a proxy's answer: it is asked again later";
     case -EBUSY:
         return "wait: it was asked too often";
     default:

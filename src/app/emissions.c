@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "app/asker_keys.h"
 #include "app/channel.h"
@@ -56,6 +57,23 @@ static int check_keys_file(const char *path, struct error *err)
     return r;
 }
 
+/* Likewise; but who asks is nobody. */
+static int check_ca_file(const char *path, struct error *err)
+{
+    struct stat st;
+
+    if (path[0] == '\0')
+        return 0;
+    if (stat(path, &st) < 0)
+        return error_set(err, -errno, "--emissions.ca-file %.300s: %s", path, strerror(errno));
+    if (!(st.st_mode & S_IROTH))
+        return error_set(err, -EACCES,
+                         "--emissions.ca-file %.300s: everybody must be able to read it, since who "
+                         "asks has no privileges; chmod a+r it",
+                         path);
+    return 0;
+}
+
 int emissions_init(struct emissions *emissions, const struct options *options,
                    const struct clock *clock, struct error *err)
 {
@@ -70,6 +88,8 @@ int emissions_init(struct emissions *emissions, const struct options *options,
                                                        .log_format = options->log_format});
     if (r == 0 && emissions->flags.count > 0)
         r = check_keys_file(emissions->flags.keys_path, err);
+    if (r == 0 && emissions->flags.count > 0)
+        r = check_ca_file(emissions->flags.ca_path, err);
     if (r == 0)
         (void)emissions_refresh(emissions);
     return r;
@@ -166,7 +186,9 @@ void emissions_take(struct emissions *emissions, size_t inquiry,
     struct choice_line *line = line_of(emissions, inquiry);
 
     look_at(line, factor);
-    choice_take(line, factor, taken_us);
+    if (!choice_take(line, factor, taken_us))
+        log_warn("a provider of emission factors went back in time: the later figure stays",
+                 "provider", line->factor.provider, "zone", line->factor.zone);
 }
 
 void emissions_miss(struct emissions *emissions, size_t inquiry)

@@ -215,10 +215,14 @@ static int add_country(const struct options *options, struct emissions_config *c
 {
     const char *zone = zone_option(options), *asked = country_asked(config);
     struct emission_factor ignored;
+    struct error why;
 
+    /* What only begins like a country may be a postcode of another: CH1 is in Chester. */
+    if (asked[0] && owid_of_country(zone, &ignored, &why) < 0)
+        return add_owid(options, asked, config, err);
     if (find_country(zone, &ignored) == 0 || (zone[0] && config->choice.count == 0))
         return add_owid(options, "", config, err);
-    return asked[0] ? add_owid(options, asked, config, err) : 0;
+    return 0;
 }
 
 /* Behind what the user wrote, these always stand in. */
@@ -297,6 +301,26 @@ static int read_url(const char *text, struct emissions_config *config, struct er
                      (int)MIN(name.len, (size_t)40), name.data);
 }
 
+/* Else they would be believed to do something. */
+static int check_effect(const struct options *options, const struct emissions_config *config,
+                        struct error *err)
+{
+    static const char *const of_asking[] = {"emissions.keys-file", "emissions.ca-file",
+                                            "emissions.interval"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(of_asking) && config->inquiry_count == 0; i++)
+        if (options_is_given(options, of_asking[i]))
+            return error_set(err, -EINVAL,
+                             "--%s: nobody is asked; name who should be in --emissions.providers, "
+                             "or leave it out",
+                             of_asking[i]);
+    if (options_is_given(options, "emissions.signal") &&
+        !options_is_given(options, "emissions.factor"))
+        return error_set(err, -EINVAL,
+                         "--emissions.signal: says what --emissions.factor is; give both");
+    return 0;
+}
+
 static int check_interval(const struct options *options, const struct emissions_config *config,
                           struct error *err)
 {
@@ -328,6 +352,8 @@ int emissions_config_read(const struct options *options, struct emissions_config
             r = read_url(options->emissions_urls.items[i], &config, err);
         if (r == 0)
             r = check_interval(options, &config, err);
+        if (r == 0)
+            r = check_effect(options, &config, err);
     }
     if (r == 0)
         *ret_config = config;

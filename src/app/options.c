@@ -401,7 +401,7 @@ const struct options_flag options_flags[] = {
      .fallback = "0s",
      .help = "time between two questions to a provider; 0s as often as it has news",
      .group = OPTIONS_PRICES,
-     DURATION(emissions_interval_us, 0, 24 * HOUR)},
+     DURATION(emissions_interval_us, 0, 6 * HOUR)},
     {.names = {"emissions.embodied"},
      .placeholder = "METER=GRAMS",
      .help = "grams of CO2 equivalent that making a device takes for each hour of its life, for "

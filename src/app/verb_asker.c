@@ -1,14 +1,16 @@
 /* The hidden verb `asker`: how the collector starts the asker process (asker_process.c). */
 #include "app/verbs.h"
 
+#include <string.h>
 #include <sys/prctl.h>
 
 #include "app/asker.h"
 #include "app/child.h"
 #include "core/parse.h"
 
-/* asker LOG-LEVEL LOG-FORMAT INTERVAL-US BASIS KEYS-FILE CA-FILE [PROVIDER ZONE URL ...] */
-enum { ARGUMENTS = 6, INQUIRY_ARGUMENTS = 3 };
+/* asker LOG-LEVEL LOG-FORMAT first|again INTERVAL-US BASIS KEYS-FILE CA-FILE [PROVIDER ZONE URL
+ * ...] */
+enum { ARGUMENTS = 7, INQUIRY_ARGUMENTS = 3 };
 
 int verb_asker(const struct cli *cli)
 {
@@ -21,12 +23,13 @@ int verb_asker(const struct cli *cli)
         more / INQUIRY_ARGUMENTS > ASKER_INQUIRIES_MAX ||
         parse_u64_max(span_of(argv[0]), LOG_LEVEL_ERROR, &level) < 0 ||
         parse_u64_max(span_of(argv[1]), LOG_FORMAT_JSON, &format) < 0 ||
-        parse_u64(span_of(argv[2]), &flags.interval_us) < 0 ||
-        parse_u64_max(span_of(argv[3]), PRICE_BASES - 1, &basis) < 0)
+        parse_u64(span_of(argv[3]), &flags.interval_us) < 0 ||
+        parse_u64_max(span_of(argv[4]), PRICE_BASES - 1, &basis) < 0)
         return EXIT_USAGE;
+    flags.is_again = strcmp(argv[2], "again") == 0;
     flags.basis = (enum price_basis)basis;
-    flags.keys_path = argv[4];
-    flags.ca_path = argv[5];
+    flags.keys_path = argv[5];
+    flags.ca_path = argv[6];
     for (argv += ARGUMENTS; *argv; argv += INQUIRY_ARGUMENTS) {
         flags.inquiries[flags.count].provider = argv[0];
         flags.inquiries[flags.count].zone = argv[1];

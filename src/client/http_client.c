@@ -212,6 +212,8 @@ static void set_peer(struct transfer *t)
     if (request->ca_path) {
         SET(t, CURLOPT_CAINFO, request->ca_path);
         SET(t, CURLOPT_CAPATH, NULL); /* else the system's authorities count as well */
+        SET(t, CURLOPT_PROXY_CAINFO, request->ca_path);
+        SET(t, CURLOPT_PROXY_CAPATH, NULL);
     }
     if (request->trust)
         set_trust(t);
@@ -380,10 +382,16 @@ static int blame_proxy(const struct transfer *t, int code)
 
 static int judge_time(const struct transfer *t)
 {
+    curl_off_t found_us = 0;
+
     if (t->request->connect_timeout_us == 0 || is_sent(t))
         return fail_late(t);
-    return blame_proxy(t, fail(t, -ETIMEDOUT, "no connection within %.3g s",
-                               (double)t->request->connect_timeout_us / USEC_PER_SEC));
+    t->curl->easy_getinfo(t->easy, CURLINFO_NAMELOOKUP_TIME_T, &found_us);
+    return blame_proxy(
+        t, fail(t, -ETIMEDOUT,
+                found_us == 0 ? "its name could not be looked up within %.3g s; does DNS answer?"
+                              : "no connection within %.3g s",
+                (double)t->request->connect_timeout_us / USEC_PER_SEC));
 }
 
 /* What the proxy said instead of connecting us. */

@@ -7,7 +7,7 @@
 
 #define HOUR_US (3600 * USEC_PER_SEC)
 
-static const uint64_t STALE_US = 2 * HOUR_US, EXPIRED_US = 24 * HOUR_US;
+static const uint64_t STALE_US = 2 * HOUR_US, EXPIRED_US = 24 * HOUR_US, STEP_BACK_US = HOUR_US;
 enum { STALE_INTERVALS = 3 };
 
 static struct choice_line *add(struct choice *choice)
@@ -61,14 +61,21 @@ void choice_prefer(struct choice *choice, size_t index)
             !choice->lines[i].is_live || choice->lines[i].factor.signal == preferred.factor.signal;
 }
 
-void choice_take(struct choice_line *line, const struct emission_factor *factor, uint64_t taken_us)
+bool choice_take(struct choice_line *line, const struct emission_factor *factor, uint64_t taken_us)
 {
+    bool is_recent = taken_us - MIN(line->taken_us, taken_us) < EXPIRED_US;
+
+    if (line->factor.known && is_recent && factor->time_us + STEP_BACK_US < line->time_us) {
+        choice_miss(line);
+        return false;
+    }
     line->factor.known = true;
     line->factor.ug_per_kwh = factor_ug(factor);
     line->time_us = factor->time_us;
     line->taken_us = taken_us;
     line->is_estimated = factor->is_estimated;
     line->is_up = true;
+    return true;
 }
 
 void choice_miss(struct choice_line *line)

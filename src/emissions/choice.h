@@ -53,8 +53,9 @@ int choice_find(const struct choice *choice, struct span provider);
  * of both would mean nothing. */
 void choice_prefer(struct choice *choice, size_t index);
 
-/* The answer to a question, and that there was none. */
-void choice_take(struct choice_line *line, const struct emission_factor *factor, uint64_t taken_us);
+/* The answer to a question, and that there was none. A value that is older by an hour than the last
+ * one is no answer: somewhere behind the service something stands still. Then false. */
+bool choice_take(struct choice_line *line, const struct emission_factor *factor, uint64_t taken_us);
 void choice_miss(struct choice_line *line);
 
 /* Of a line that is known: the older of the value and the answer; 0 of those that do not age. */

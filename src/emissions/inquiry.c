@@ -407,7 +407,8 @@ int inquiry_new(const struct inquiry_options *options, struct inquiry **ret_inqu
     }
     if (interval_us == 0)
         interval_us = options->provider->refresh_s * USEC_PER_SEC;
-    pace_init(&inquiry->pace, interval_us, options->draw, options->context, now_us(inquiry));
+    pace_init(&inquiry->pace, interval_us, options->draw, options->context, options->is_again,
+              now_us(inquiry));
     *ret_inquiry = inquiry;
     return 0;
 }

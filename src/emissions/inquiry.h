@@ -23,6 +23,7 @@ struct inquiry_options {
     const char *user;       /* for PROVIDER_KEY_LOGIN */
     const char *key;        /* the token or password; NULL for PROVIDER_KEY_NONE */
     uint64_t interval_us;   /* between two answers; 0: as often as the provider has news */
+    bool is_again;          /* somebody asked before, who died: there is no hurry */
 
     const struct clock *clock;
     uint64_t (*draw)(void *context, uint64_t below); /* a random number */

@@ -13,14 +13,16 @@ static uint64_t first_step_us(const struct pace *pace)
 }
 
 void pace_init(struct pace *pace, uint64_t interval_us,
-               uint64_t (*draw)(void *context, uint64_t below), void *context, uint64_t now_us)
+               uint64_t (*draw)(void *context, uint64_t below), void *context, bool is_again,
+               uint64_t now_us)
 {
     *pace = (struct pace){
         .interval_us = MIN(interval_us, UINT64_MAX / 4), /* sums with it do not overflow */
         .draw = draw,
         .context = context,
     };
-    pace->due_us = now_us + draw(context, first_step_us(pace));
+    pace->due_us = is_again ? now_us + pace->interval_us / 2 + draw(context, pace->interval_us)
+                            : now_us + draw(context, first_step_us(pace));
 }
 
 void pace_succeed(struct pace *pace, uint64_t now_us)

@@ -16,9 +16,11 @@ struct pace {
     unsigned failures; /* in a row */
 };
 
-/* The first time is within a minute or the interval, whichever is less. `interval_us` is not 0. */
+/* The first time is within a minute or the interval, whichever is less; `is_again`, of who asked
+ * before and died, in half to one and a half intervals. `interval_us` is not 0. */
 void pace_init(struct pace *pace, uint64_t interval_us,
-               uint64_t (*draw)(void *context, uint64_t below), void *context, uint64_t now_us);
+               uint64_t (*draw)(void *context, uint64_t below), void *context, bool is_again,
+               uint64_t now_us);
 
 /* In 0.9 to 1.1 intervals. */
 void pace_succeed(struct pace *pace, uint64_t now_us);

@@ -35,7 +35,8 @@ struct provider {
     bool says_401_when_busy; /* so that one alone does not mean the key */
     const char *country;     /* the one that it is about, as FR; NULL: its zones say */
     unsigned refresh_s, timeout_s;
-    unsigned lag_s; /* how old its newest value usually is, where that is hours */
+    bool is_never_zero; /* though it counts only what is burned */
+    unsigned lag_s;     /* how old its newest value usually is, where that is hours */
     size_t body_bytes_max;
     enum price_signal signal;
     enum price_basis basis;

@@ -63,6 +63,7 @@ const struct provider rte_provider = {
     .name = NAME,
     .host = "odre.opendatasoft.com",
     .country = "FR",
+    .is_never_zero = true, /* the gas and waste of so large a country */
     .refresh_s = 15 * 60,
     .timeout_s = 10,
     .body_bytes_max = 1 << 20,

@@ -283,12 +283,12 @@ class Bills(EmissionsTestCase):
         with self.exporter(rte, more=self.replay(60)) as exporter:
             self.watch(exporter, pages, "some joules", lambda page: page.value(METER_ENERGY) > 70)
             rte.answer = None
-            for value in ("350.5", "20", "0", "1499.999"):
+            for value in ("350.5", "20", "1", "1499.999"):
                 rte.value = Decimal(value)
                 self.watch(exporter, pages, f"{value} is in force", lambda page: self.factor(page) == rte.value)
                 energy = pages[-1].value(METER_ENERGY)
                 self.watch(exporter, pages, "some joules", lambda page: page.value(METER_ENERGY) > energy + 140)
-        self.factors = [FRANCE, Decimal("350.5"), Decimal(20), Decimal(0), Decimal("1499.999")]
+        self.factors = [FRANCE, Decimal("350.5"), Decimal(20), Decimal(1), Decimal("1499.999")]
         shown = [self.factor(page) for page in pages]
         self.assertEqual(self.factors, sorted(set(shown), key=shown.index))
         factors = list(self.factors)
@@ -469,20 +469,38 @@ class Slowness(EmissionsTestCase):
 class Choice(EmissionsTestCase):
     DAY_S = 25 * HOUR_S
 
-    def test_an_old_value_is_stale_and_one_of_yesterday_is_not_used(self):
+    def test_an_old_value_is_stale_and_one_of_yesterday_is_no_answer(self):
         rte = self.start(Rte)
         rte.age_s = 3 * HOUR_S
         with self.exporter(rte) as exporter:
             page = self.wait_for(exporter, rte)
             self.assertEqual((1, "rte"), (page.value(STALE, **rte.labels), self.in_force(page)))
             self.assertGreater(page.value(AGE, **rte.labels), 3 * HOUR_S)
-            rte.age_s = self.DAY_S
+            kept = page.value(FACTOR, provider="rte")
+            rte.age_s, rte.value = self.DAY_S, rte.value + 1
+            page = exporter.wait_for_page("it fails", lambda page: page.value(UP, provider="rte") == 0)
+            self.assertIn("a day old or more", exporter.wait_for_log(DOWN, 5)["error"])
+            self.assertEqual((kept, "rte"), (page.value(FACTOR, provider="rte"), self.in_force(page)))
+            rte.age_s = 0
+            page = exporter.wait_for_page("it is back", lambda page: page.value(UP, provider="rte") == 1)
+            self.assertEqual(rte.value, page.value(FACTOR, provider="rte"))
+            self.assertEqual(0, page.value(STALE, **rte.labels))
+
+    def test_of_one_that_only_knows_yesterday_nothing_is_believed(self):
+        rte = self.start(Rte)
+        rte.age_s = self.DAY_S
+        with self.exporter(rte) as exporter:
+            exporter.wait_for_page("it fails", lambda page: page.value(ERRORS, provider="rte") >= 1)
             page = self.wait_in_force(exporter, "owid")
             self.assertEqual([], page.values(FACTOR, provider="rte"))
-            self.assertEqual(1, page.value(UP, provider="rte"))
-            rte.age_s = 0
-            page = self.wait_in_force(exporter, "rte")
-            self.assert_shown(page, rte)
+
+    def test_a_value_that_goes_back_in_time_does_not_replace_the_later_one(self):
+        rte = self.start(Rte)
+        with self.exporter(rte) as exporter:
+            kept = self.wait_for(exporter, rte).value(FACTOR, provider="rte")
+            rte.age_s, rte.value = 2 * HOUR_S, rte.value + 7
+            page = exporter.wait_for_page("that is no answer", lambda page: page.value(ERRORS, provider="rte") >= 1)
+            self.assertEqual((kept, 0), (page.value(FACTOR, provider="rte"), page.value(UP, provider="rte")))
 
     def test_the_next_in_the_list_stands_in_but_none_of_another_kind(self):
         rte, watttime, emaps, uk = chain = [self.start(each) for each in (Rte, WattTime, ElectricityMaps, UkCarbonIntensity)]
@@ -494,19 +512,18 @@ class Choice(EmissionsTestCase):
             self.wait_in_force(exporter, "electricity_maps")
             rte.answer = None
             self.wait_in_force(exporter, "rte")
-            for service, stands_in in ((emaps, "rte"), (rte, "uk_carbon_intensity"), (uk, "constant")):
-                service.age_s = self.DAY_S
-                exporter.wait_for_page(f"{service.name} is too old",
-                                       lambda page: not page.values(FACTOR, provider=service.name))
-                self.wait_in_force(exporter, stands_in)
-            self.wait_for(exporter, watttime)
+        watttime.answer = refusing(500, "out of order")
         with self.exporter(rte, watttime, more=("--emissions.primary=watttime",)) as exporter:
-            watttime.age_s = self.DAY_S
-            rte.age_s = 0
-            page = self.wait_in_force(exporter, "owid")
-            self.assertEqual(FRANCE, page.value(FACTOR, provider="owid"))
+            page = self.wait_for(exporter, rte)
+            self.assertEqual(("owid", FRANCE), (self.in_force(page), page.value(FACTOR, provider="owid")))
+            watttime.answer = None
+            self.wait_in_force(exporter, "watttime")
+        watttime.answer = refusing(500, "out of order")
+        with self.exporter(watttime, more=("--emissions.factor=123",)) as exporter:
+            exporter.wait_for_page("it fails", lambda page: page.value(ERRORS, provider="watttime") >= 1)
+            self.wait_in_force(exporter, "constant")
         with self.exporter(watttime) as exporter:
-            wait_until("it is asked", lambda: watttime.requests)
+            exporter.wait_for_page("it fails", lambda page: page.value(ERRORS, provider="watttime") >= 1)
             self.wait_in_force(exporter, "global")
 
 

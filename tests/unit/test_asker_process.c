@@ -90,7 +90,7 @@ static void it_is_given_its_flags_and_the_keys_of_whom_it_asks(void **state)
     (void)state;
     set_environment();
     start(&asker, &two, text);
-    assert_string_equal(text, "wattribute\nasker\n2\n1\n900000000\n2\n/etc/keys.yaml\n\n"
+    assert_string_equal(text, "wattribute\nasker\n2\n1\nfirst\n900000000\n2\n/etc/keys.yaml\n\n"
                               "watttime\nCAISO_NORTH\n\nrte\nFR\nhttps://127.0.0.1:1\n"
                               "--\nRES_OPTIONS=timeout:2 attempts:2\n"
                               "https_proxy=https_proxy\nHTTPS_PROXY=HTTPS_PROXY\n"

@@ -174,8 +174,28 @@ static void a_fresh_answer_with_an_old_value_is_as_old_as_the_value(void **state
     tell(&choice.lines[MAPS], 41000, 5 * HOUR);
     assert_int_equal(choice_age_us(&choice.lines[MAPS], noon()), 5 * HOUR);
     assert_true(choice_is_stale(&choice.lines[MAPS], noon()));
-    tell(&choice.lines[MAPS], 41000, 25 * HOUR);
-    assert_int_equal(choice_in_force(&choice, noon()), COUNTRY);
+}
+
+static void a_value_that_goes_back_in_time_is_no_answer(void **state)
+{
+    struct choice choice = make();
+    struct choice_line *maps = &choice.lines[MAPS];
+
+    (void)state;
+    tell(maps, 41000, 0);
+    tell(maps, 42000, HOUR); /* what was corrected may be a little older */
+    assert_int_equal(maps->factor.ug_per_kwh, 42000000);
+    tell(maps, 41000, 0);
+    tell(maps, 99000, HOUR + 1);
+    assert_int_equal(maps->factor.ug_per_kwh, 41000000);
+    assert_int_equal(maps->time_us, NOON_US);
+    assert_int_equal(maps->errors, 1);
+    assert_false(maps->is_up);
+    /* After a day of that, anything is better than nothing. */
+    assert_false(choice_take(maps, &(struct emission_factor){.mg_per_kwh = 99000, .time_us = 1},
+                             UP_US + 24 * HOUR - 1));
+    assert_true(choice_take(maps, &(struct emission_factor){.mg_per_kwh = 99000, .time_us = 1},
+                            UP_US + 24 * HOUR));
 }
 
 static void an_old_answer_with_a_value_of_the_future_is_as_old_as_the_answer(void **state)
@@ -228,6 +248,7 @@ int main(void)
             a_figure_is_stale_after_two_hours_or_three_intervals_and_unused_after_a_day),
         cmocka_unit_test(the_next_one_stands_in_when_the_first_is_too_old),
         cmocka_unit_test(a_fresh_answer_with_an_old_value_is_as_old_as_the_value),
+        cmocka_unit_test(a_value_that_goes_back_in_time_is_no_answer),
         cmocka_unit_test(an_old_answer_with_a_value_of_the_future_is_as_old_as_the_answer),
         cmocka_unit_test(tables_never_age),
         cmocka_unit_test(what_does_not_fit_is_left_out),

@@ -134,7 +134,10 @@ static void rte_answers_with_rows_that_may_be_empty(void **state)
         {"{\"total_count\":41,\"results\":[" ROW("23", TIME_0915) "]}", 0, 23000, AT_0915_US,
          false},
         {"{\"results\":[" ROW("23.5", TIME_0915) "]}", 0, 23500, AT_0915_US, false},
-        {"{\"results\":[" ROW("0", TIME_0915) "]}", 0, 0, AT_0915_US, false},
+        {"{\"results\":[" ROW("1", TIME_0915) "]}", 0, 1000, AT_0915_US, false},
+        {"{\"results\":[" ROW("0.999", TIME_0915) "]}", -ERANGE, 0, 0, false},
+        {"{\"results\":[" ROW("0", TIME_0915) "]}", -ERANGE, 0, 0, false},
+        {"{\"results\":[" ROW("23", "2026-01-14T10:00:00+01:00") "]}", -ERANGE, 0, 0, false},
         {"{\"results\":[" ROW("null", "2026-01-15T11:00:00+01:00") "," ROW(
              "20", "2026-01-15T10:00:00+01:00") "," ROW("23", TIME_0915) "]}",
          0, 23000, AT_0915_US, false},

@@ -171,6 +171,14 @@ static void a_country_of_three_letters_is_asked_for_by_its_two(void **state)
                         "rte:FR electricity_maps:FR entsoe:FR owid:FRA global:world");
 }
 
+static void a_postcode_is_no_country(void **state)
+{
+    (void)state;
+    assert_int_equal(READ("emissions.providers", "uk_carbon_intensity", "emissions.zone", "CH1"),
+                     0);
+    assert_string_equal(choice_text(), "uk_carbon_intensity:CH1 owid:GBR global:world");
+}
+
 static void electricity_maps_is_asked_for_the_basis_that_is_wanted(void **state)
 {
     (void)state;
@@ -249,6 +257,11 @@ static void what_cannot_be_meant_is_refused_with_what_to_write(void **state)
           "0123456789012345678901234567890123456789"},
          "is no zone of electricity_maps"},
         {{"emissions.url", "rte=https://127.0.0.1:1"}, "'rte' is not asked"},
+        {{"emissions.keys-file", "/k"}, "--emissions.keys-file: nobody is asked"},
+        {{"emissions.ca-file", "/c", "emissions.zone", "FR"},
+         "--emissions.ca-file: nobody is asked"},
+        {{"emissions.interval", "5m"}, "--emissions.interval: nobody is asked"},
+        {{"emissions.signal", "average"}, "says what --emissions.factor is"},
         {{"emissions.providers", "rte", "emissions.url", "rte=https://u:p@host"},
          "not the place of a provider"},
         {{"emissions.providers", "rte", "emissions.url", "rte=https://"},
@@ -275,6 +288,7 @@ int main(void)
         cmocka_unit_test(the_primary_counts_first_and_other_signals_do_not_count),
         cmocka_unit_test(the_country_that_stands_in_is_the_one_of_who_is_asked),
         cmocka_unit_test(a_country_of_three_letters_is_asked_for_by_its_two),
+        cmocka_unit_test(a_postcode_is_no_country),
         cmocka_unit_test(electricity_maps_is_asked_for_the_basis_that_is_wanted),
         cmocka_unit_test(a_mirror_is_asked_in_the_place_of_a_provider),
         cmocka_unit_test(only_a_mirror_is_asked_more_than_once_a_minute),

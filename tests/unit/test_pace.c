@@ -36,14 +36,25 @@ static void the_first_time_is_within_a_minute_or_the_interval(void **state)
     struct pace pace;
 
     (void)state;
-    pace_init(&pace, 15 * MINUTE, draw_least, NULL, NOW);
+    pace_init(&pace, 15 * MINUTE, draw_least, NULL, false, NOW);
     assert_int_equal(pace.due_us, NOW);
-    pace_init(&pace, 15 * MINUTE, draw_most, NULL, NOW);
+    pace_init(&pace, 15 * MINUTE, draw_most, NULL, false, NOW);
     assert_int_equal(pace.due_us, NOW + MINUTE - 1);
-    pace_init(&pace, 10 * SECOND, draw_most, NULL, NOW);
+    pace_init(&pace, 10 * SECOND, draw_most, NULL, false, NOW);
     assert_int_equal(pace.due_us, NOW + 10 * SECOND - 1);
-    pace_init(&pace, 1, draw_most, NULL, NOW);
+    pace_init(&pace, 1, draw_most, NULL, false, NOW);
     assert_int_equal(pace.due_us, NOW);
+}
+
+static void who_died_is_in_no_hurry_to_ask_again(void **state)
+{
+    struct pace pace;
+
+    (void)state;
+    pace_init(&pace, 10 * MINUTE, draw_least, NULL, true, NOW);
+    assert_int_equal(pace.due_us, NOW + 5 * MINUTE);
+    pace_init(&pace, 10 * MINUTE, draw_most, NULL, true, NOW);
+    assert_int_equal(pace.due_us, NOW + 15 * MINUTE - 1);
 }
 
 static void after_an_answer_it_is_the_interval_by_a_tenth_more_or_less(void **state)
@@ -51,7 +62,7 @@ static void after_an_answer_it_is_the_interval_by_a_tenth_more_or_less(void **st
     struct pace pace;
 
     (void)state;
-    pace_init(&pace, 15 * MINUTE, draw_least, NULL, NOW);
+    pace_init(&pace, 15 * MINUTE, draw_least, NULL, false, NOW);
     pace_succeed(&pace, NOW);
     assert_int_equal(pace.due_us, NOW + 810 * SECOND);
     pace.draw = draw_most;
@@ -65,8 +76,8 @@ static void after_failures_the_step_doubles_from_a_minute_to_an_hour(void **stat
     struct pace least, most;
 
     (void)state;
-    pace_init(&least, 15 * MINUTE, draw_least, NULL, NOW);
-    pace_init(&most, 15 * MINUTE, draw_most, NULL, NOW);
+    pace_init(&least, 15 * MINUTE, draw_least, NULL, false, NOW);
+    pace_init(&most, 15 * MINUTE, draw_most, NULL, false, NOW);
     for (size_t i = 0; i < ARRAY_SIZE(minutes); i++) {
         pace_fail(&least, NOW, false, 0);
         pace_fail(&most, NOW, false, 0);
@@ -83,12 +94,12 @@ static void a_short_interval_is_the_first_step_and_an_hour_still_the_last(void *
     struct pace pace;
 
     (void)state;
-    pace_init(&pace, 10 * SECOND, draw_most, NULL, NOW);
+    pace_init(&pace, 10 * SECOND, draw_most, NULL, false, NOW);
     pace_fail(&pace, NOW, false, 0);
     assert_int_equal(pace.due_us, NOW + 10 * SECOND);
     pace_fail(&pace, NOW, false, 0);
     assert_int_equal(pace.due_us, NOW + 20 * SECOND);
-    pace_init(&pace, 1, draw_most, NULL, NOW);
+    pace_init(&pace, 1, draw_most, NULL, false, NOW);
     for (int i = 0; i < 1000; i++)
         pace_fail(&pace, NOW, false, 0);
     assert_int_equal(pace.due_us, NOW + HOUR);
@@ -99,7 +110,7 @@ static void a_failure_that_lasts_has_the_longest_step_at_once(void **state)
     struct pace pace;
 
     (void)state;
-    pace_init(&pace, 15 * MINUTE, draw_least, NULL, NOW);
+    pace_init(&pace, 15 * MINUTE, draw_least, NULL, false, NOW);
     pace_fail(&pace, NOW, true, 0);
     assert_int_equal(pace.due_us, NOW + HOUR / 2);
     pace.draw = draw_most;
@@ -127,10 +138,10 @@ static void who_wants_to_be_left_alone_is_and_not_by_all_until_the_same_moment(v
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct pace pace;
 
-        pace_init(&pace, 15 * MINUTE, draw_least, NULL, NOW);
+        pace_init(&pace, 15 * MINUTE, draw_least, NULL, false, NOW);
         pace_fail(&pace, NOW, false, cases[i].wait_us);
         assert_int_equal(pace.due_us, NOW + cases[i].least_us);
-        pace_init(&pace, 15 * MINUTE, draw_most, NULL, NOW);
+        pace_init(&pace, 15 * MINUTE, draw_most, NULL, false, NOW);
         pace_fail(&pace, NOW, false, cases[i].wait_us);
         assert_int_equal(pace.due_us, NOW + cases[i].most_us);
     }
@@ -141,7 +152,7 @@ static void a_wait_does_not_shorten_the_step(void **state)
     struct pace pace;
 
     (void)state;
-    pace_init(&pace, 15 * MINUTE, draw_least, NULL, NOW);
+    pace_init(&pace, 15 * MINUTE, draw_least, NULL, false, NOW);
     pace_fail(&pace, NOW, true, 10 * MINUTE);
     assert_int_equal(pace.due_us, NOW + HOUR / 2);
 }
@@ -151,7 +162,7 @@ static void an_interval_without_end_does_not_overflow(void **state)
     struct pace pace;
 
     (void)state;
-    pace_init(&pace, UINT64_MAX, draw_most, NULL, NOW);
+    pace_init(&pace, UINT64_MAX, draw_most, NULL, false, NOW);
     assert_int_equal(pace.due_us, NOW + MINUTE - 1);
     pace_succeed(&pace, NOW);
     assert_true(pace.due_us > UINT64_MAX / 4);
@@ -167,7 +178,7 @@ static void draws_are_spread_over_the_whole_range(void **state)
     struct pace pace;
 
     (void)state;
-    pace_init(&pace, 300 * SECOND, draw_any, &source, NOW);
+    pace_init(&pace, 300 * SECOND, draw_any, &source, false, NOW);
     for (int i = 0; i < 10000; i++) {
         pace_succeed(&pace, NOW);
         least_us = MIN(least_us, pace.due_us - NOW);
@@ -185,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_time_is_within_a_minute_or_the_interval),
+        cmocka_unit_test(who_died_is_in_no_hurry_to_ask_again),
         cmocka_unit_test(after_an_answer_it_is_the_interval_by_a_tenth_more_or_less),
         cmocka_unit_test(after_failures_the_step_doubles_from_a_minute_to_an_hour),
         cmocka_unit_test(a_short_interval_is_the_first_step_and_an_hour_still_the_last),

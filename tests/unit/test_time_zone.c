@@ -125,7 +125,7 @@ static void without_a_name_the_zone_is_that_of_the_machine(void **state)
 
 static void a_machine_whose_zone_is_not_here_is_refused(void **state)
 {
-    static const char *const names[] = {"Europe/Paris", ":Europe/Paris"};
+    static const char *const names[] = {"Europe/Paris", ":Europe/Paris", "CET", ":Japan"};
     struct error err = {""};
 
     (void)state;
@@ -133,8 +133,10 @@ static void a_machine_whose_zone_is_not_here_is_refused(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         setenv("TZ", names[i], 1);
         assert_int_equal(time_zone_use("", &err), -ENOENT);
-        assert_non_null(strstr(err.text, "environment variable TZ: there is no time zone 'Europe"));
+        assert_non_null(strstr(err.text, "environment variable TZ: there is no time zone '"));
     }
+    setenv("TZ", "UTC", 1);
+    use("");
     use("+01:00"); /* what is named wins */
     assert_string_equal(local(WINTER), "13:00");
 }

@@ -144,6 +144,48 @@ static void what_was_used_while_nobody_read_is_a_gap(void **state)
     pipeline_free(pipeline);
 }
 
+static void a_clock_that_is_set_back_loses_no_joule(void **state)
+{
+    static const uint64_t steps_us[] = {SECOND / 2, 5 * SECOND, 7200 * SECOND};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(steps_us); i++) {
+        struct pipeline *pipeline = pipeline_with(default_options());
+        uint64_t back_us = T0 + 60 * SECOND - steps_us[i], counter_uj;
+
+        LIST(pipeline, T0, 1);
+        energy(pipeline, 0, T0, 0);
+        counter_uj = ticks(pipeline, 0, T0, T0 + 60 * SECOND, 0, 600);
+        energy(pipeline, 0, back_us, counter_uj + 60 * JOULE);
+        LIST(pipeline, back_us, 1);
+        ticks(pipeline, 0, back_us, back_us + 60 * SECOND, counter_uj + 60 * JOULE, 600);
+        pipeline_finish(pipeline);
+        assert_int_equal(meter_uj(pipeline, 0), counter_uj + (60 + 36000) * JOULE);
+        assert_int_equal(unowned_uj(pipeline, UNOWNED_GAP), 60 * JOULE);
+        assert_int_equal(pipeline->gpus[0]->resets, 0);
+        pipeline_free(pipeline);
+    }
+}
+
+static void samples_after_the_clock_was_set_back_count(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    uint64_t back_us = T0 - 3600 * SECOND;
+
+    (void)state;
+    LIST(pipeline, T0, 1, 2);
+    energy(pipeline, 0, T0, 0);
+    ticks(pipeline, 0, T0, T0 + 10 * SECOND, 0, 70);
+    energy(pipeline, 0, back_us, 700 * JOULE);
+    LIST(pipeline, back_us, 1, 2);
+    labels_80_to_20(pipeline, back_us, back_us + 10 * SECOND);
+    ticks(pipeline, 0, back_us, back_us + 10 * SECOND, 700 * JOULE, 70);
+    pipeline_finish(pipeline);
+    assert_int_equal(pipeline->gpus[0]->labels.late, 0);
+    assert_true(process_uj(pipeline, 1) > process_uj(pipeline, 2));
+    pipeline_free(pipeline);
+}
+
 static void without_context_and_utilisation_everything_is_idle(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
@@ -493,6 +535,8 @@ int main(void)
         cmocka_unit_test(a_value_after_a_reset_that_the_board_cannot_have_used_is_not_believed),
         cmocka_unit_test(a_jump_of_more_than_the_board_can_use_is_not_believed),
         cmocka_unit_test(what_was_used_while_nobody_read_is_a_gap),
+        cmocka_unit_test(a_clock_that_is_set_back_loses_no_joule),
+        cmocka_unit_test(samples_after_the_clock_was_set_back_count),
         cmocka_unit_test(without_context_and_utilisation_everything_is_idle),
         cmocka_unit_test(the_context_step_is_shared_equally_over_workloads_and_not_over_pids),
         cmocka_unit_test(what_lies_above_the_learned_level_is_active),
