@@ -46,7 +46,7 @@ class Asker:
         arguments = [str(word) for inquiry in inquiries for word in inquiry]
         with theirs, open(self.log_path, "wb") as log:
             self.pid = os.posix_spawn(
-                harness.binary(), ["wattribute", "asker", "1", "0", str(interval_us), "0", keys, ca, *arguments],
+                harness.binary(), ["wattribute", "asker", "1", "0", "first", str(interval_us), "0", keys, ca, *arguments],
                 {"RES_OPTIONS": "timeout:2 attempts:2", **(env or {})},
                 file_actions=[(os.POSIX_SPAWN_DUP2, log.fileno(), 2),
                               (os.POSIX_SPAWN_DUP2, theirs.fileno(), CHANNEL_FD)])
