@@ -507,6 +507,32 @@ static void who_reserved_an_idle_board_has_its_time(void **state)
     pipeline_free(pipeline);
 }
 
+/* A counter that stands still, as of a board that sleeps. */
+static void a_board_that_is_read_and_uses_nothing_for_hours_has_its_time(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+    uint64_t end_us = T0 + 60 * SECOND + 2 * HOUR, counter_uj;
+    struct snapshot *snapshot;
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    counter_uj = ticks(pipeline, 0, T0, T0 + 60 * SECOND, 0, 100);
+    for (uint64_t t = T0 + 61 * SECOND; t <= end_us; t += SECOND) {
+        energy(pipeline, 0, t, counter_uj);
+        utilisation(pipeline, 0, t, 0);
+    }
+    ticks(pipeline, 0, end_us, end_us + 60 * SECOND, counter_uj, 100);
+    assert_int_equal(pipeline_finish(pipeline), 0);
+    snapshot = books(pipeline);
+    assert_in_range(snapshot->meters[0].device_us, 2 * HOUR + 118 * SECOND,
+                    2 * HOUR + 120 * SECOND);
+    assert_in_range(snapshot->meters[0].unowned_device_us[UNOWNED_IDLE], 2 * HOUR,
+                    2 * HOUR + 120 * SECOND);
+    assert_in_range(snapshot->meters[0].unowned_device_us[UNOWNED_GAP], 0, 10 * SECOND);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
 static void own_as_system(const struct sample_process *who, struct workload_owner *ret_owner)
 {
     (void)who;
@@ -681,6 +707,7 @@ int main(void)
         cmocka_unit_test(in_any_history_the_owners_time_is_the_devices),
         cmocka_unit_test(of_a_board_the_time_that_was_settled_counts_and_the_rest_is_a_gap),
         cmocka_unit_test(who_reserved_an_idle_board_has_its_time),
+        cmocka_unit_test(a_board_that_is_read_and_uses_nothing_for_hours_has_its_time),
         cmocka_unit_test(the_time_of_the_system_is_shown_as_that_of_nobody),
         cmocka_unit_test(time_of_who_is_held_back_is_not_shown_yet),
         cmocka_unit_test(of_a_package_that_is_read_late_the_time_goes_with_its_joules),
