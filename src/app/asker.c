@@ -1,6 +1,7 @@
 #include "app/asker.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <malloc.h>
 #include <netdb.h>
 #include <poll.h>
@@ -8,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "app/asker_inquiry.h"
@@ -15,6 +17,7 @@
 #include "app/channel.h"
 #include "app/child.h"
 #include "app/sandbox.h"
+#include "app/sandbox_files.h"
 #include "client/stoppable.h"
 #include "core/clock.h"
 #include "core/json_reader.h"
@@ -158,6 +161,49 @@ static void load_resolver(void)
         freeaddrinfo(found);
 }
 
+/* Not where that is the root, which would be no limit. */
+static void put_directory(char *to, size_t size_bytes, const char *path)
+{
+    const char *end = strrchr(path, '/');
+
+    snprintf(to, size_bytes, "%.*s", end ? (int)(end - path) : 0, path);
+}
+
+/*
+ * Whole directories, for months: who replaces a file there by a new one, as writers of resolv.conf
+ * and of authorities do, must not end the look-ups. That this opens all of /etc is no loss for who
+ * is nobody; for one that had to stay root, /etc is that of its container, and the keys there are
+ * its own.
+ */
+static int limit_files(const struct asker_flags *flags, struct error *err)
+{
+    char ca_directory[PATH_MAX];
+    const char *const paths[] = {
+        "/etc",
+        "/usr",       /* authorities, to which /etc/ssl/certs links, and policies of TLS */
+        "/nix/store", /* where all of /etc may be links to */
+        "/var/lib/ca-certificates",
+        /* where resolv.conf may be, and wherever it is now */
+        "/run/systemd/resolve",
+        "/run/resolvconf",
+        "/run/NetworkManager",
+        "/run/netconfig",
+        "/etc/resolv.conf",
+        flags->ca_path,
+        ca_directory,
+        NULL,
+    };
+
+    put_directory(ca_directory, sizeof(ca_directory), flags->ca_path);
+    return sandbox_limit_files(paths, err);
+}
+
+/* A crash must not write the keys to a file. A change of user resets this. */
+static void forbid_core(void)
+{
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
 /* With libcurl, which can be loaded only outside of the sandbox. */
 static int open_subjects(struct desk *desk, const struct asker_flags *flags, struct error *err)
 {
@@ -183,6 +229,7 @@ static int open_desk(struct desk *desk, const struct asker_flags *flags, struct 
 {
     int r;
 
+    forbid_core();
     read_keys(desk, flags);
     /* Its threads need no heaps of their own: to shrink one, glibc reads a file of /proc. */
     mallopt(M_ARENA_MAX, 1);
@@ -191,8 +238,11 @@ static int open_desk(struct desk *desk, const struct asker_flags *flags, struct 
         r = sandbox_drop_privileges(SANDBOX_NOBODY, err);
     if (r < 0)
         return r;
+    forbid_core();
     load_resolver();
-    r = sandbox_filter_calls(SANDBOX_ASKER, err);
+    r = limit_files(flags, err);
+    if (r == 0)
+        r = sandbox_filter_calls(SANDBOX_ASKER, err);
     if (r == 0)
         start_all(desk, flags);
     return r;

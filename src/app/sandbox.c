@@ -21,15 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "app/sanitized.h"
 #include "core/macros.h"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#endif
 
 #ifdef SANITIZED
 #include <sanitizer/lsan_interface.h>

@@ -9,7 +9,7 @@
  * One that asks a BMC may make connections only. Their other calls fail with EPERM.
  *
  * The asker is a process of its own, all of which may do that, and what looking up names takes:
- * threads, and reading any file that nobody may read.
+ * threads, and reading any file that nobody may read, unless sandbox_files.h limits these.
  */
 #pragma once
 

@@ -86,6 +86,15 @@ def process_status(pid):
         return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
 
 
+def environment_of(pid):
+    """Empty where only root may read it, as of one that leaves no core."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read()
+    except PermissionError:
+        return b""
+
+
 def arguments_of(pid):
     """Empty of one that has ended."""
     try:

@@ -1,7 +1,9 @@
 """The process that asks for emission factors: what it says on its channel, what it may do, and that nobody but the
 service is told the key. It is started as the collector starts it."""
+import ctypes
 import errno
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -11,7 +13,7 @@ from decimal import Decimal
 
 import harness
 from certificates import Authority
-from harness import is_running, process_status, wait_until
+from harness import arguments_of, environment_of, is_running, process_status, wait_until
 from servers.emissions import ElectricityMaps, Rte, refusing
 from servers.proxy import Proxy
 
@@ -23,7 +25,12 @@ LIFECYCLE, DIRECT = 1, 2
 SECOND_US, HOUR_US = 1000000, 3600000000
 FIRST, FAILS, BACK = ("emission factors are read", "a provider of emission factors fails",
                       "a provider of emission factors is back")
+LANDLOCK_CREATE_RULESET, LANDLOCK_VERSION = 444, 1  # a system call, and its flag that asks for the version
 LEFT_OUT = "a provider of emission factors is not asked"
+
+
+def kernel_has_landlock():
+    return ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, LANDLOCK_VERSION) > 0
 
 
 class Factor:
@@ -192,9 +199,8 @@ class Keys(AskerTestCase):
     def test_keys_of_the_environment_are_used_and_wiped_there(self):
         with self.asker(self.electricity_maps(), env={"ELECTRICITY_MAPS_TOKEN": KEY}) as asker:
             self.assertEqual(0, asker.next().result)
-            for name in ("environ", "cmdline"):
-                with open(f"/proc/{asker.pid}/{name}", "rb") as file:
-                    self.assertNotIn(KEY.encode(), file.read(), name)
+            self.assertNotIn(KEY.encode(), environment_of(asker.pid))
+            self.assertNotIn(KEY, " ".join(arguments_of(asker.pid)))
 
     def test_the_file_wins(self):
         with self.asker(self.electricity_maps(), keys=self.keys, env={"ELECTRICITY_MAPS_TOKEN": "wrong"}) as asker:
@@ -257,6 +263,29 @@ class Confinement(AskerTestCase):
             if ours["Uid"].split()[1] == "0" and int(ours["CapEff"], 16) >> 7 & 1:
                 self.assertEqual(["65534"] * 4, its["Uid"].split())
                 self.assertEqual([], its["Groups"].split())
+
+    def test_an_authority_that_is_replaced_is_read_but_no_file_elsewhere(self):
+        directory, elsewhere = (self.enterContext(tempfile.TemporaryDirectory(prefix="wattribute-ca-")) for _ in range(2))
+        for path in (directory, elsewhere):
+            os.chmod(path, 0o755)
+        ca, new = os.path.join(directory, "ca.crt"), os.path.join(directory, "new.crt")
+        shutil.copy(Authority(elsewhere).crt, ca)
+        with Asker(self.rte(), ca=ca) as asker:
+            self.assertEqual(-errno.EKEYREJECTED, asker.next().result)
+            os.symlink(self.authority.crt, new)
+            os.replace(new, ca)
+            if kernel_has_landlock():
+                unread = asker.wait_for("another record", lambda factor: "verification failed" not in factor.why)
+                self.assertIn("no certificates can be read", unread.why)
+            shutil.copy(self.authority.crt, new)
+            os.replace(new, ca)
+            asker.wait_for("an answer", lambda factor: factor.result == 0)
+
+    def test_a_crash_leaves_no_core_with_the_keys(self):
+        with self.asker(self.rte()) as asker:
+            asker.next()
+            # The files of one that may be dumped are its user's, of any other root's.
+            self.assertEqual(0, os.stat(f"/proc/{asker.pid}/environ").st_uid)
 
     def test_it_ends_with_the_channel_and_not_by_a_signal_to_all(self):
         with self.asker(self.rte(), interval_us=HOUR_US) as asker:

@@ -16,7 +16,7 @@ from decimal import Decimal
 
 import harness
 from certificates import Authority
-from harness import (HARDWARE_ENERGY, METER_ENERGY, METER_GRAMS, Exporter, Trace, arguments_of, children, is_running,
+from harness import (HARDWARE_ENERGY, METER_ENERGY, METER_GRAMS, Exporter, Trace, arguments_of, children, environment_of, is_running,
                      process_status, run, wait_until)
 from servers import require
 from servers.emissions import (HOUR_S, PROVIDERS, ElectricityMaps, Entsoe, Request, Rte, UkCarbonIntensity, WattTime,
@@ -156,8 +156,7 @@ class EmissionsTestCase(harness.TestCase):
         places = {"log": exporter.log_text(), "page": exporter.ask().body.decode(),
                   **{f"arguments of {pid}": " ".join(arguments_of(pid)) for pid in pids}}
         for pid in pids[1:]:
-            with open(f"/proc/{pid}/environ", errors="replace") as file:
-                places[f"environment of {pid}"] = file.read()
+            places[f"environment of {pid}"] = environment_of(pid).decode(errors="replace")
         for place, text in places.items():
             for secret in SECRETS:
                 self.assertNotIn(secret, text, place)
@@ -619,8 +618,7 @@ class Processes(EmissionsTestCase):
             for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
                 self.assertEqual(0, int(status[name], 16), name)
             self.assertEqual(("1", "2"), (status["NoNewPrivs"], status["Seccomp"]))
-            with open(f"/proc/{asker}/environ", "rb") as file:
-                self.assertNotIn(b"hunter2", file.read())
+            self.assertNotIn(b"hunter2", environment_of(asker))
             exporter.process.kill()
             exporter.process.wait()
             wait_until("its end", lambda: not is_running(asker), 2)

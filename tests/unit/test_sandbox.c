@@ -27,16 +27,9 @@
 #include <unistd.h>
 
 #include "app/sandbox.h"
+#include "app/sanitized.h"
 #include "core/log.h"
 #include "core/macros.h"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#endif
 
 /* What the sandboxed child does; `fd` is its end of a socketpair. Its result is the exit status. */
 typedef int child_body(int fd);
