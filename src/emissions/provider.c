@@ -11,7 +11,7 @@
 static const uint64_t AHEAD_MAX_US = 3600 * USEC_PER_SEC;
 
 /* Yesterday's value says nothing of today. */
-static const uint64_t BEHIND_MAX_US = 24 * 3600 * USEC_PER_SEC;
+static const uint64_t BEHIND_MAX_US = USEC_PER_SEC * 3600 * 24;
 
 enum { LEAST_MG = 1000 }; /* per kWh, of what cannot be 0 */
 
