@@ -28,9 +28,9 @@ void stoppable_done(struct stoppable *stoppable)
 void stoppable_stop(struct stoppable *stoppable)
 {
     pthread_mutex_lock(&stoppable->lock);
-    stoppable->stop = true;
-    if (stoppable->client)
+    if (!stoppable->stop && stoppable->client)
         http_client_cancel(stoppable->client);
+    stoppable->stop = true;
     pthread_cond_signal(&stoppable->wake);
     pthread_mutex_unlock(&stoppable->lock);
 }

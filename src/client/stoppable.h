@@ -23,7 +23,8 @@ struct stoppable {
 int stoppable_init(struct stoppable *stoppable);
 void stoppable_done(struct stoppable *stoppable);
 
-/* From any thread. */
+/* From any thread. Only the first time counts: what its thread does to take its leave, after
+ * http_client_resume, is not cut short by a second. */
 void stoppable_stop(struct stoppable *stoppable);
 
 /* By its own thread. The pause is until then by the monotonic clock. */

@@ -129,6 +129,23 @@ def connect(address, timeout=10):
     return socket.create_connection((host.strip("[]"), int(port)), timeout)
 
 
+def fill(client):
+    """Asks for so much over this connection, and reads nothing, that the exporter waits for us."""
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    client.setblocking(False)
+
+    def is_full():
+        """Nothing was taken since the last time."""
+        sent = 0
+        try:
+            while True:
+                sent += client.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
+        except BlockingIOError:
+            return sent == 0
+    wait_until("the exporter waits for a client that does not read", is_full)
+
+
 class Connection(http.client.HTTPConnection):
     """Kept open between requests, to TCP and unix sockets alike."""
 

@@ -2,12 +2,11 @@
 import json
 import os
 import signal
-import socket
 import unittest
 from decimal import Decimal
 
 from harness import (HARDWARE_ENERGY, METER_ENERGY, PROCESS_ENERGY, Exporter, TestCase, Trace,
-                     connect, is_running, process_status, run, wait_until)
+                     connect, fill, is_running, process_status, run, wait_until)
 
 FAST = ("--sample-interval=100ms",)
 CAP_SETUID, CAP_SETPCAP = 7, 8
@@ -151,19 +150,7 @@ class End(TestCase):
         for client in (silent, half, deaf):
             self.addCleanup(client.close)
         half.sendall(b"GET /metrics HTTP/1.1\r\nHost:")
-        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-        deaf.setblocking(False)
-
-        def is_full():
-            """Nothing was taken since the last time."""
-            sent = 0
-            try:
-                while True:
-                    sent += deaf.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
-            except BlockingIOError:
-                return sent == 0
-        wait_until("the front waits for a client that does not read", is_full)
+        fill(deaf)
 
     def end(self, signal_number, stuck):
         trace = three_seconds_of_work().write(self.path("work.trace.gz"))

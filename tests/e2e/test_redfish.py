@@ -7,7 +7,7 @@ import tempfile
 
 import harness
 from certificates import Authority
-from harness import HARDWARE_ENERGY, Exporter, run, wait_until
+from harness import HARDWARE_ENERGY, Exporter, connect, fill, run, wait_until
 from servers import require
 from servers.kubernetes_api import KubernetesApi, ServiceAccount
 from servers.redfish import (GPU, NODE, PASSWORD, ROOT, SESSIONS, SYSTEM, USER, Redfish, Request, collection, link)
@@ -135,6 +135,16 @@ class Readings(RedfishTestCase):
             self.assertEqual(2, bmc.logins)
             self.assertEqual([], exporter.log(DOWN))
         self.assertEqual([f"{SESSIONS}/2"], bmc.deleted)
+
+    def test_a_slow_logout_is_waited_for(self):
+        bmc = self.bmc()
+        bmc.faults[f"{SESSIONS}/1"] = Request.take_time
+        with self.exporter(bmc) as exporter:
+            self.wait_for_power(exporter)
+            with connect(exporter.address) as client:
+                fill(client)  # the front waits for it while the logout is under way
+                exporter.stop()
+        self.assertEqual([f"{SESSIONS}/1"], bmc.deleted)
 
     def test_without_sessions_user_and_password_go_along(self):
         bmc = self.bmc()

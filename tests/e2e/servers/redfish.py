@@ -1,5 +1,6 @@
 """A BMC's Redfish service, as far as the node's power needs it: sessions, one chassis that is the node and one that is a
 GPU, over TLS. Resources are plain dicts by path and may be changed at any time; `faults` replaces the answer of one."""
+import contextlib
 import copy
 import json
 import time
@@ -130,6 +131,14 @@ class Request(https.Request):
             self.answer()
         else:
             self.reply(b"", 308, {"Location": self.path + "/"})
+
+    def take_time(self):
+        """Answers if it was waited for; otherwise the client has hung up, and it is as if nobody had asked."""
+        self.connection.settimeout(0.7)  # longer than the front drains its clients
+        with contextlib.suppress(TimeoutError):
+            self.rfile.read(1)
+            return
+        self.answer()
 
     def busy(self):
         self.refuse(503, "the service is starting")
