@@ -3,179 +3,79 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "app/suggest.h"
 #include "app/time_zone.h"
+#include "app/yaml_fields.h"
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
-#include "core/yaml_reader.h"
 #include "model/price.h"
 
 enum { FILE_CAP_BYTES = 64 << 10 };
 
 static const uint64_t MAX_MICRO = (uint64_t)PRICE_COST_MAX * 1000000;
 
-struct reader {
-    struct yaml_reader *yaml;
-    struct tariff *tariff;
-    struct tariff_period *period; /* the latest */
-};
-
-struct field;
-typedef int setter(struct reader *reader, const struct field *field,
-                   const struct yaml_reader_node *value);
-
-/* A key of a mapping, and what takes its value. */
-struct field {
-    const char *name;
-    setter *set;
-    bool is_needed;
-};
-
-#define fail(reader, ...) yaml_reader_fail((reader)->yaml, __VA_ARGS__)
-
-static int check_text(const struct reader *reader, const char *name,
-                      const struct yaml_reader_node *node)
-{
-    return node->kind == YAML_READER_TEXT
-               ? 0
-               : fail(reader, node, "%s is a %s; give one text", name,
-                      node->kind == YAML_READER_LIST ? "list" : "mapping");
-}
-
-static int find_field(const struct reader *reader, const struct yaml_reader_node *key,
-                      const struct field *fields, size_t count, size_t *ret_index)
-{
-    struct suggestion near = {0};
-    int r = check_text(reader, "the key", key);
-
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(key->text, fields[i].name) == 0) {
-            *ret_index = i;
-            return 0;
-        }
-        suggest_consider(&near, span_of(key->text), fields[i].name);
-    }
-    return fail(reader, key, "unknown key '%.80s'%s%s%s; docs/emissions.md lists them", key->text,
-                near.name ? " (did you mean '" : "", near.name ? near.name : "",
-                near.name ? "'?)" : "");
-}
-
-/* Of a mapping that begins at `start`. */
-static int read_fields(struct reader *reader, const struct yaml_reader_node *start,
-                       const struct field *fields, size_t count)
-{
-    unsigned seen = 0;
-
-    for (;;) {
-        struct yaml_reader_node node;
-        size_t index;
-        int r = yaml_reader_next(reader->yaml, "the key", &node);
-
-        if (r < 0)
-            return r;
-        if (node.kind == YAML_READER_END)
-            break;
-        r = find_field(reader, &node, fields, count, &index);
-        if (r < 0)
-            return r;
-        if (seen & 1U << index)
-            return fail(reader, &node, "%s is given twice; keep one", fields[index].name);
-        seen |= 1U << index;
-        r = yaml_reader_next(reader->yaml, fields[index].name, &node);
-        if (r == 0)
-            r = fields[index].set(reader, &fields[index], &node);
-        if (r < 0)
-            return r;
-    }
-    for (size_t i = 0; i < count; i++)
-        if (fields[i].is_needed && !(seen & 1U << i))
-            return fail(reader, start, "%s is missing; add it", fields[i].name);
-    return 0;
-}
-
-static int set_currency(struct reader *reader, const struct field *field,
+static int set_currency(const struct yaml_fields *yaml, const struct yaml_field *field,
                         const struct yaml_reader_node *value)
 {
-    int r = check_text(reader, field->name, value);
+    struct tariff *tariff = yaml->target;
 
-    if (r < 0)
-        return r;
     if (!price_is_currency(value->text))
-        return fail(reader, value,
-                    "%s: '%.80s' is not the code of a currency; use three capital letters, for "
-                    "example EUR",
-                    field->name, value->text);
-    memcpy(reader->tariff->currency, value->text, sizeof(reader->tariff->currency));
+        return yaml_fields_wrong(yaml, field, value,
+                                 "is not the code of a currency; use three capital letters, for "
+                                 "example EUR");
+    memcpy(tariff->currency, value->text, sizeof(tariff->currency));
     return 0;
 }
 
-static int set_zone(struct reader *reader, const struct field *field,
+static int set_zone(const struct yaml_fields *yaml, const struct yaml_field *field,
                     const struct yaml_reader_node *value)
 {
-    int r = check_text(reader, field->name, value);
+    struct tariff *tariff = yaml->target;
 
-    if (r < 0)
-        return r;
-    if (!time_zone_is_name(value->text) || strlen(value->text) >= sizeof(reader->tariff->zone))
-        return fail(reader, value,
-                    "%s: '%.80s' is not a time zone; use a name such as Europe/Paris, UTC, or an "
-                    "offset such as \"+01:00\"",
-                    field->name, value->text);
-    snprintf(reader->tariff->zone, sizeof(reader->tariff->zone), "%s", value->text);
+    if (!time_zone_is_name(value->text) || strlen(value->text) >= sizeof(tariff->zone))
+        return yaml_fields_wrong(yaml, field, value,
+                                 "is not a time zone; use a name such as Europe/Paris, UTC, or an "
+                                 "offset such as \"+01:00\"");
+    snprintf(tariff->zone, sizeof(tariff->zone), "%s", value->text);
     return 0;
 }
 
-static int read_price(const struct reader *reader, const struct field *field,
-                      const struct yaml_reader_node *value, uint64_t *ret_micro)
-{
-    uint64_t micro;
-    int r = check_text(reader, field->name, value);
-
-    if (r < 0)
-        return r;
-    if (value->text[0] == '-')
-        return fail(reader, value,
-                    "%s: '%.80s' is negative, but cost is a counter and cannot fall; use 0 or more",
-                    field->name, value->text);
-    if (parse_millionths(span_of(value->text), &micro) < 0 || micro > MAX_MICRO)
-        return fail(reader, value,
-                    "%s: '%.80s' is not a number in range; use 0 to %d, with at most six digits "
-                    "behind a point, for example 0.2516",
-                    field->name, value->text, PRICE_COST_MAX);
-    *ret_micro = micro;
-    return 0;
-}
-
-static int set_price(struct reader *reader, const struct field *field,
+static int set_price(const struct yaml_fields *yaml, const struct yaml_field *field,
                      const struct yaml_reader_node *value)
 {
-    return read_price(reader, field, value, &reader->tariff->micro_per_kwh);
-}
+    uint64_t *micro = yaml_fields_member(yaml, field);
 
-static int set_period_price(struct reader *reader, const struct field *field,
-                            const struct yaml_reader_node *value)
-{
-    return read_price(reader, field, value, &reader->period->micro_per_kwh);
+    if (value->text[0] == '-')
+        return yaml_fields_wrong(
+            yaml, field, value,
+            "is negative, but cost is a counter and cannot fall; use 0 or more");
+    if (parse_millionths(span_of(value->text), micro) < 0 || *micro > MAX_MICRO)
+        return yaml_fields_wrong(yaml, field, value,
+                                 "is not a number in range; use 0 to %d, with at most six digits "
+                                 "behind a point, for example 0.2516",
+                                 PRICE_COST_MAX);
+    return 0;
 }
 
 /* What struct tm counts, by name. */
 struct calendar {
     const char *const *names;
     unsigned count;
+    const char *usage;
 };
 
 static const char *const month_names[] = {"jan", "feb", "mar", "apr", "may", "jun",
                                           "jul", "aug", "sep", "oct", "nov", "dec"};
 static const char *const day_names[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
-static const struct calendar months = {month_names, ARRAY_SIZE(month_names)};
-static const struct calendar days = {day_names, ARRAY_SIZE(day_names)};
+static const struct calendar months = {month_names, ARRAY_SIZE(month_names),
+                                       "jan to dec, as nov-mar or jan,apr-jun"};
+static const struct calendar days = {day_names, ARRAY_SIZE(day_names),
+                                     "mon to sun, as mon-fri or sat,sun"};
 
 static unsigned all_of(const struct calendar *calendar)
 {
@@ -231,28 +131,14 @@ static bool parse_ranges(const struct calendar *calendar, struct span rest, unsi
     return true;
 }
 
-static int set_months(struct reader *reader, const struct field *field,
+static int set_ranges(const struct yaml_fields *yaml, const struct yaml_field *field,
                       const struct yaml_reader_node *value)
 {
-    int r = check_text(reader, field->name, value);
+    const struct calendar *calendar = field->details;
 
-    if (r == 0 && !parse_ranges(&months, span_of(value->text), &reader->period->months))
-        r = fail(reader, value,
-                 "%s: '%.80s' is not understood; use jan to dec, as nov-mar or jan,apr-jun",
-                 field->name, value->text);
-    return r;
-}
-
-static int set_days(struct reader *reader, const struct field *field,
-                    const struct yaml_reader_node *value)
-{
-    int r = check_text(reader, field->name, value);
-
-    if (r == 0 && !parse_ranges(&days, span_of(value->text), &reader->period->days))
-        r = fail(reader, value,
-                 "%s: '%.80s' is not understood; use mon to sun, as mon-fri or sat,sun",
-                 field->name, value->text);
-    return r;
+    if (!parse_ranges(calendar, span_of(value->text), yaml_fields_member(yaml, field)))
+        return yaml_fields_wrong(yaml, field, value, "is not understood; use %s", calendar->usage);
+    return 0;
 }
 
 /* "07:00" */
@@ -268,110 +154,99 @@ static bool parse_time(struct span text, unsigned max_minute, unsigned *ret_minu
     return true;
 }
 
-static int set_from(struct reader *reader, const struct field *field,
+static int set_time(const struct yaml_fields *yaml, const struct yaml_field *field,
                     const struct yaml_reader_node *value)
 {
-    int r = check_text(reader, field->name, value);
+    const unsigned *max_minute = field->details;
 
-    if (r == 0 &&
-        !parse_time(span_of(value->text), TARIFF_DAY_MINUTES - 1, &reader->period->from_minute))
-        r = fail(reader, value, "%s: '%.80s' is not a time; use \"00:00\" to \"23:59\"",
-                 field->name, value->text);
-    return r;
+    if (!parse_time(span_of(value->text), *max_minute, yaml_fields_member(yaml, field)))
+        return yaml_fields_wrong(yaml, field, value,
+                                 "is not a time; use \"00:00\" to \"%02u:%02u\"", *max_minute / 60,
+                                 *max_minute % 60);
+    return 0;
 }
 
-static int set_to(struct reader *reader, const struct field *field,
-                  const struct yaml_reader_node *value)
-{
-    int r = check_text(reader, field->name, value);
+static const unsigned from_max_minute = TARIFF_DAY_MINUTES - 1, to_max_minute = TARIFF_DAY_MINUTES;
 
-    if (r == 0 && !parse_time(span_of(value->text), TARIFF_DAY_MINUTES, &reader->period->to_minute))
-        r = fail(reader, value, "%s: '%.80s' is not a time; use \"00:00\" to \"24:00\"",
-                 field->name, value->text);
-    return r;
-}
+#define AT(type, member) .offset = offsetof(struct type, member)
 
-static const struct field period_fields[] = {
-    {.name = "price", .set = set_period_price, .is_needed = true},
-    {.name = "months", .set = set_months},
-    {.name = "days", .set = set_days},
-    {.name = "from", .set = set_from},
-    {.name = "to", .set = set_to},
+static const struct yaml_field period_fields[] = {
+    {.name = "price", .set = set_price, .is_needed = true, AT(tariff_period, micro_per_kwh)},
+    {.name = "months", .set = set_ranges, AT(tariff_period, months), .details = &months},
+    {.name = "days", .set = set_ranges, AT(tariff_period, days), .details = &days},
+    {.name = "from", .set = set_time, AT(tariff_period, from_minute), .details = &from_max_minute},
+    {.name = "to", .set = set_time, AT(tariff_period, to_minute), .details = &to_max_minute},
 };
 
-static int read_period(struct reader *reader, const struct yaml_reader_node *start)
+static int take_period(const struct yaml_fields *yaml, const struct yaml_field *field,
+                       const struct yaml_reader_node *start)
 {
-    struct tariff *tariff = reader->tariff;
-    struct tariff_period *period;
+    struct tariff *tariff = yaml->target;
+    struct tariff_period period = {
+        .months = all_of(&months), .days = all_of(&days), .to_minute = TARIFF_DAY_MINUTES};
+    struct yaml_fields inner = {yaml->reader, yaml->manual, &period};
     int r;
 
+    (void)field;
     if (start->kind != YAML_READER_MAPPING)
-        return fail(reader, start, "not a period; write '- price: ...' with the others below it");
+        return yaml_fields_fail(yaml, start,
+                                "not a period; write '- price: ...' with the others below it");
     if (tariff->period_count == TARIFF_PERIODS_MAX)
-        return fail(reader, start,
-                    "more than %d periods; join some: months and days take lists and ranges",
-                    TARIFF_PERIODS_MAX);
-    period = reader->period = &tariff->periods[tariff->period_count++];
-    *period = (struct tariff_period){
-        .months = all_of(&months), .days = all_of(&days), .to_minute = TARIFF_DAY_MINUTES};
-    r = read_fields(reader, start, period_fields, ARRAY_SIZE(period_fields));
-    if (r == 0 && period->from_minute == period->to_minute)
-        r = fail(reader, start, "from and to are the same; for the whole day leave both out");
-    return r;
+        return yaml_fields_fail(
+            yaml, start, "more than %d periods; join some: months and days take lists and ranges",
+            TARIFF_PERIODS_MAX);
+    r = yaml_fields_read(&inner, start, period_fields, ARRAY_SIZE(period_fields));
+    if (r < 0)
+        return r;
+    if (period.from_minute == period.to_minute)
+        return yaml_fields_fail(yaml, start,
+                                "from and to are the same; for the whole day leave both out");
+    tariff->periods[tariff->period_count++] = period;
+    return 0;
 }
 
-static int set_periods(struct reader *reader, const struct field *field,
+static int set_periods(const struct yaml_fields *yaml, const struct yaml_field *field,
                        const struct yaml_reader_node *value)
 {
-    int r = 0;
-
     if (value->kind != YAML_READER_LIST)
-        return fail(reader, value,
-                    "%s is not a list; write '- price: ...' for each, or leave it out",
-                    field->name);
-    while (r == 0) {
-        struct yaml_reader_node item;
-
-        r = yaml_reader_next(reader->yaml, field->name, &item);
-        if (r < 0 || item.kind == YAML_READER_END)
-            break;
-        r = read_period(reader, &item);
-    }
-    return r;
+        return yaml_fields_fail(yaml, value,
+                                "%s is not a list; write '- price: ...' for each, or leave it out",
+                                field->name);
+    return yaml_fields_each(yaml, field, field->name, take_period);
 }
 
-static const struct field root_fields[] = {
+static const struct yaml_field root_fields[] = {
     {.name = "currency", .set = set_currency, .is_needed = true},
     {.name = "timezone", .set = set_zone},
-    {.name = "price", .set = set_price, .is_needed = true},
-    {.name = "periods", .set = set_periods},
+    {.name = "price", .set = set_price, .is_needed = true, AT(tariff, micro_per_kwh)},
+    {.name = "periods", .set = set_periods, .takes_any = true},
 };
 
-static int read_document(struct reader *reader)
+static int read_document(const struct yaml_fields *yaml)
 {
     struct yaml_reader_node root;
-    int r = yaml_reader_root(reader->yaml, &root);
+    int r = yaml_reader_root(yaml->reader, &root);
 
     if (r < 0)
         return r;
     if (root.kind != YAML_READER_MAPPING)
-        return fail(reader, &root,
-                    "not a tariff; write at least two lines, currency: EUR and price: 0.2516");
-    return read_fields(reader, &root, root_fields, ARRAY_SIZE(root_fields));
+        return yaml_fields_fail(
+            yaml, &root, "not a tariff; write at least two lines, currency: EUR and price: 0.2516");
+    return yaml_fields_read(yaml, &root, root_fields, ARRAY_SIZE(root_fields));
 }
 
 int tariff_config_parse(struct span text, const char *file_name, struct tariff *ret_tariff,
                         struct error *err)
 {
     struct tariff tariff = {0};
-    struct reader reader = {.tariff = &tariff};
-    int r = yaml_reader_open(text, file_name, err, &reader.yaml);
+    struct yaml_fields yaml = {.manual = "docs/emissions.md", .target = &tariff};
+    int r = yaml_reader_open(text, file_name, err, &yaml.reader);
 
     if (r == 0)
-        r = read_document(&reader);
-    if (r == 0)
-        r = yaml_reader_finish(reader.yaml);
-    yaml_reader_close(reader.yaml);
+        r = read_document(&yaml);
+    if (r >= 0)
+        r = yaml_reader_finish(yaml.reader);
+    yaml_reader_close(yaml.reader);
     if (r == 0)
         *ret_tariff = tariff;
     return r;

@@ -15,6 +15,18 @@ struct yaml_reader {
     struct error *err;
 };
 
+/* The core schema of YAML 1.2.2, chapter 10.3.2. */
+bool yaml_reader_is_null(const struct yaml_reader_node *node)
+{
+    static const char *const names[] = {"", "~", "null", "Null", "NULL"};
+
+    for (size_t i = 0; node->kind == YAML_READER_TEXT && node->is_plain && i < ARRAY_SIZE(names);
+         i++)
+        if (strcmp(node->text, names[i]) == 0)
+            return true;
+    return false;
+}
+
 void yaml_reader_place(const struct yaml_reader *reader, const struct yaml_reader_node *node,
                        char *place, size_t size_bytes)
 {

@@ -28,6 +28,9 @@ struct yaml_reader_node {
     size_t line, column;
 };
 
+/* Does it say "nothing"? */
+bool yaml_reader_is_null(const struct yaml_reader_node *node);
+
 /* The text and the name stay the caller's and must outlive the reader, as must `err`. */
 int yaml_reader_open(struct span text, const char *file_name, struct error *err,
                      struct yaml_reader **ret_reader);
