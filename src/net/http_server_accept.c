@@ -1,0 +1,157 @@
+/* Connections that come and go: how they are accepted, set up, cut and forgotten. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "core/macros.h"
+#include "net/http_server_private.h"
+
+enum {
+    /* Of a connection in the kernel, which would let it grow to 4 MiB for each client that does not
+     * read. The kernel doubles it; that is 5 MB/s at 100 ms. */
+    SEND_BUFFER_BYTES = 256 * 1024,
+    ACCEPTS_PER_RUN = 64,
+};
+
+/* How long we do not accept after accept(2) failed. */
+static const uint64_t accept_pause_us = USEC_PER_SEC / 10;
+
+int http_server_listen(struct http_server *server, int listener_fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = listener_fd};
+    const int size_bytes = SEND_BUFFER_BYTES;
+
+    if (server->listener_count == HTTP_SERVER_LISTENERS_MAX)
+        return -ENOSPC;
+    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, listener_fd, &event) < 0)
+        return -errno;
+    /* What it accepts inherits this. */
+    if (setsockopt(listener_fd, SOL_SOCKET, SO_SNDBUF, &size_bytes, sizeof(size_bytes)) < 0)
+        return -errno;
+    server->listener_fds[server->listener_count++] = listener_fd;
+    return 0;
+}
+
+static void arm_listeners(struct http_server *server, bool armed)
+{
+    for (size_t i = 0; i < server->listener_count; i++) {
+        struct epoll_event event = {.events = armed ? EPOLLIN : 0,
+                                    .data.fd = server->listener_fds[i]};
+
+        epoll_ctl(server->epoll_fd, EPOLL_CTL_MOD, server->listener_fds[i], &event);
+    }
+    server->accept_again_us = armed ? 0 : http_server_now_us(server) + accept_pause_us;
+}
+
+void http_server_stop_accepting(struct http_server *server)
+{
+    arm_listeners(server, false);
+    server->accept_again_us = 0;
+}
+
+void http_server_cut(struct http_server *server, struct connection_state *state)
+{
+    connections_cut(&server->connections, state);
+    http_handshakes_unpark(&server->handshakes, http_connection_of(state));
+}
+
+static bool is_full(const struct http_server *server)
+{
+    return server->connections.count >= server->options.connections_max;
+}
+
+static void accept_from(struct http_server *server, int listener_fd)
+{
+    for (size_t i = 0; i < ACCEPTS_PER_RUN; i++) {
+        struct sockaddr_storage address;
+        socklen_t address_len = sizeof(address);
+        struct connection_state *victim = NULL;
+        int fd;
+
+        /* Closes who was cut before, and reads the requests that are there: who sent one by now is
+         * not waiting any more. */
+        if (is_full(server))
+            MHD_run(server->daemon);
+        if (is_full(server)) {
+            victim = connections_victim(&server->connections);
+            if (!victim) {
+                arm_listeners(server, false);
+                return;
+            }
+        }
+        fd = accept4(listener_fd, (struct sockaddr *)&address, &address_len,
+                     SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            if (victim)
+                http_server_cut(server, victim);
+            /* Closes the descriptor itself where it fails. */
+            (void)MHD_add_connection(server->daemon, fd, (struct sockaddr *)&address, address_len);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            /* The listener stays readable: to ask again at once would spin. */
+            victim = connections_victim(&server->connections);
+            if (victim)
+                http_server_cut(server, victim);
+            arm_listeners(server, false);
+            return;
+        } else if (errno == EAGAIN) {
+            return;
+        }
+        /* Any other error is about one connection that is gone already. */
+    }
+}
+
+void http_server_accept(struct http_server *server)
+{
+    struct epoll_event events[HTTP_SERVER_LISTENERS_MAX + 1];
+    int n;
+
+    if (server->draining)
+        return;
+    if (server->accept_again_us != 0 && http_server_now_us(server) >= server->accept_again_us)
+        arm_listeners(server, true);
+    n = epoll_wait(server->epoll_fd, events, ARRAY_SIZE(events), 0);
+    for (int i = 0; i < n && server->accept_again_us == 0; i++)
+        if (events[i].data.fd >= 0)
+            accept_from(server, events[i].data.fd);
+}
+
+static int set_up_session(struct http_server *server, struct http_connection *c)
+{
+    const union MHD_ConnectionInfo *info;
+
+    if (!server->tls)
+        return 0;
+    info = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (!info)
+        return -EIO;
+    return tls_session_init(&c->tls, server->tls, info->tls_session);
+}
+
+void http_server_on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
+                               enum MHD_ConnectionNotificationCode code)
+{
+    struct http_server *server = cls;
+    struct http_connection *c = *socket_context;
+
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+        c = calloc(1, sizeof(*c));
+        if (!c) {
+            shutdown(info->connect_fd, SHUT_RDWR);
+            return;
+        }
+        c->mhd = mhd;
+        connections_add(&server->connections, &c->state, info->connect_fd);
+        *socket_context = c;
+        if (set_up_session(server, c) < 0)
+            connections_cut(&server->connections, &c->state);
+    } else if (c) {
+        http_connection_stop_waiting(c);
+        connections_remove(&server->connections, &c->state);
+        tls_session_done(&c->tls);
+        free(c);
+    }
+}
