@@ -152,6 +152,13 @@ static void renew_factor(struct collector *collector)
     collector->books_moved = true;
 }
 
+static void look_at_files(struct collector *collector)
+{
+    if (collector->web)
+        collector_look_at_web_config(collector);
+    collector->look_us = collector_now_us(collector) + COLLECTOR_LOOK_US;
+}
+
 static void do_what_is_due(struct collector *collector)
 {
     uint64_t now = collector_now_us(collector);
@@ -172,8 +179,10 @@ static void do_what_is_due(struct collector *collector)
         if (collector->identity)
             note_identity(collector);
     }
-    if (collector->web)
-        collector_look_at_web_config(collector);
+    if (now >= collector->look_us)
+        look_at_files(collector);
+    if (collector->web_config_is_new)
+        collector_send_web_config(collector);
     if (now >= source_set_next_due_us(&collector->sources))
         (void)source_set_open_due(&collector->sources, now, NULL); /* it logs */
 }
@@ -187,8 +196,7 @@ static int timeout_ms(const struct collector *collector)
         due = MIN(due, collector->front.restart_us);
     if (asker_restart_us(collector) > 0)
         due = MIN(due, asker_restart_us(collector));
-    if (collector->web)
-        due = MIN(due, collector->web->next_us);
+    due = MIN(due, collector->look_us);
     if (collector->tariff)
         due = MIN(due, now + tariff_clock_wait_us(collector->tariff,
                                                   collector->clock->realtime_us(collector->clock)));

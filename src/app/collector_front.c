@@ -164,7 +164,7 @@ void collector_take_power(struct collector *collector)
 }
 
 /* Where its queue is full, the next wake tries again; one that is dying needs none. */
-static void send_web_config(struct collector *collector)
+void collector_send_web_config(struct collector *collector)
 {
     const struct channel_reply message = {.status = CHANNEL_CONFIG,
                                           .body_bytes = collector->web->config_bytes};
@@ -177,7 +177,7 @@ static void send_web_config(struct collector *collector)
 void collector_look_at_web_config(struct collector *collector)
 {
     struct error err;
-    int r = web_watch_look(collector->web, collector_now_us(collector), &err);
+    int r = web_watch_look(collector->web, &err);
 
     if (r < 0) {
         log_error("the web config has changed and cannot be used; the one before stays", "error",
@@ -187,8 +187,6 @@ void collector_look_at_web_config(struct collector *collector)
                  collector->web->path);
         collector->web_config_is_new = true;
     }
-    if (collector->web_config_is_new)
-        send_web_config(collector);
 }
 
 int collector_start_front(struct collector *collector, struct error *err)
@@ -196,7 +194,7 @@ int collector_start_front(struct collector *collector, struct error *err)
     int r = front_process_start(&collector->front, collector_now_us(collector), err);
 
     if (r == 0 && collector->web)
-        send_web_config(collector);
+        collector_send_web_config(collector);
 
     if (r == 0)
         r = collector_watch(collector, collector->front.channel_fd, WATCH_FRONT);

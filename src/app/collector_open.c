@@ -108,6 +108,11 @@ static int open_tariff(struct collector *collector, struct error *err)
     return 0;
 }
 
+static bool watches_files(const struct options *options)
+{
+    return options->web_config_path;
+}
+
 int collector_open(const struct collector_options *options, struct collector **ret_collector,
                    struct error *err)
 {
@@ -134,7 +139,10 @@ int collector_open(const struct collector_options *options, struct collector **r
         .signal_fd = -1,
         .wake_fd = -1,
         .start_us = clock_system.realtime_us(&clock_system),
+        .look_us = UINT64_MAX,
     };
+    if (watches_files(options->options))
+        collector->look_us = collector_now_us(collector) + COLLECTOR_LOOK_US;
     collector->sweep_us = collector_now_us(collector) + options->options->process_scan_interval_us;
     front_process_init(&collector->front, &options->front);
     redfish_mailbox_init(&collector->redfish);

@@ -24,6 +24,9 @@
 /* What a source may take to end. */
 #define COLLECTOR_STOP_SOURCE_US ((uint64_t)200000)
 
+/* How often files that may change are looked at. */
+#define COLLECTOR_LOOK_US (5 * USEC_PER_SEC)
+
 /* What an event of the loop is about. */
 enum watched { WATCH_SIGNALS, WATCH_SOURCES, WATCH_FRONT, WATCH_NAMES, WATCH_POWER, WATCH_FACTORS };
 
@@ -55,6 +58,7 @@ struct collector {
     bool web_config_is_new; /* the front does not have it yet */
     uint64_t start_us;
     uint64_t sweep_us; /* when the next sweep is due */
+    uint64_t look_us;  /* when files that may change are looked at next; UINT64_MAX: never */
     bool stopping;
 };
 
@@ -86,3 +90,4 @@ void collector_serve_front(struct collector *collector);
 void collector_take_names(struct collector *collector);
 void collector_take_power(struct collector *collector);
 void collector_look_at_web_config(struct collector *collector);
+void collector_send_web_config(struct collector *collector);

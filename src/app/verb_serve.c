@@ -73,8 +73,7 @@ int verb_serve(const struct cli *cli)
     if (r == 0 && with_redfish)
         r = check_redfish_config(&redfish, &err);
     if (r == 0 && options->web_config_path)
-        r = web_watch_open(&web, options->web_config_path, clock_system.monotonic_us(&clock_system),
-                           &err);
+        r = web_watch_open(&web, options->web_config_path, &err);
     if (r == 0)
         r = listen_open(options->listen_addresses, options->listen_count, fds, &fd_count, &err);
     if (r == 0)

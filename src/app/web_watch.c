@@ -3,43 +3,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "app/channel.h"
 #include "app/web_config.h"
 #include "core/macros.h"
 
-static const uint64_t LOOK_INTERVAL_US = 5 * USEC_PER_SEC;
-
-static struct web_watch_mark mark_of(const char *path)
-{
-    struct stat st;
-
-    if (!path)
-        return (struct web_watch_mark){0};
-    if (stat(path, &st) < 0)
-        return (struct web_watch_mark){.error = errno};
-    /* ctime: it also moves where a tool sets mtime back, and with permissions. */
-    return (struct web_watch_mark){
-        .inode = st.st_ino, .size_bytes = (uint64_t)st.st_size, .changed = st.st_ctim};
-}
-
-static bool marks_equal(const struct web_watch_mark *a, const struct web_watch_mark *b)
-{
-    return a->inode == b->inode && a->size_bytes == b->size_bytes && a->error == b->error &&
-           a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
-}
-
 static bool update_marks(struct web_watch *watch)
 {
     bool moved = false;
 
-    for (size_t i = 0; i < WEB_WATCH_FILES; i++) {
-        struct web_watch_mark mark = mark_of(watch->files[i]);
-
-        moved |= !marks_equal(&mark, &watch->marks[i]);
-        watch->marks[i] = mark;
-    }
+    for (size_t i = 0; i < WEB_WATCH_FILES; i++)
+        moved |= file_mark_renew(&watch->marks[i], watch->files[i]);
     return moved;
 }
 
@@ -99,8 +73,7 @@ static int read_once(struct web_watch *watch, bool *ret_others, struct error *er
     return r;
 }
 
-/* Marks are taken before a file is read, so that what changes meanwhile is found at the next look;
- * so a config that names other files is read twice. */
+/* A mark is taken before its file is read, so a config that names other files is read twice. */
 static int read_all(struct web_watch *watch, struct error *err)
 {
     bool others;
@@ -112,18 +85,14 @@ static int read_all(struct web_watch *watch, struct error *err)
     return read_once(watch, &others, err);
 }
 
-int web_watch_open(struct web_watch *watch, const char *path, uint64_t now_us, struct error *err)
+int web_watch_open(struct web_watch *watch, const char *path, struct error *err)
 {
-    int r;
-
     *watch = (struct web_watch){.path = path, .config_fd = -1};
     watch->files[0] = strdup(path);
     if (!watch->files[0])
         return error_set(err, -ENOMEM, "out of memory");
     update_marks(watch);
-    r = read_all(watch, err);
-    watch->next_us = now_us + LOOK_INTERVAL_US;
-    return r;
+    return read_all(watch, err);
 }
 
 void web_watch_close(struct web_watch *watch)
@@ -133,13 +102,10 @@ void web_watch_close(struct web_watch *watch)
     cleanup_close(&watch->config_fd);
 }
 
-int web_watch_look(struct web_watch *watch, uint64_t now_us, struct error *err)
+int web_watch_look(struct web_watch *watch, struct error *err)
 {
     int r;
 
-    if (now_us < watch->next_us)
-        return 0;
-    watch->next_us = now_us + LOOK_INTERVAL_US;
     if (!update_marks(watch))
         return 0;
     r = read_all(watch, err);
