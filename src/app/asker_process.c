@@ -127,7 +127,15 @@ bool asker_process_reap(struct asker_process *asker, uint64_t now_us, int *ret_s
     if (!child_reap(&asker->child, now_us, &asker->restart_us, ret_status))
         return false;
     asker_process_close(asker);
+    asker->is_ending = false;
     return true;
+}
+
+void asker_process_replace(struct asker_process *asker)
+{
+    asker_process_close(asker);
+    asker->has_run = false;
+    asker->is_ending = asker->child.pid > 0;
 }
 
 void asker_process_kill(struct asker_process *asker)

@@ -20,6 +20,7 @@ struct asker_process {
     struct child child;
     int fd;              /* our end of the channel; -1: none */
     bool has_run;        /* the next one asks again what this one did */
+    bool is_ending;      /* it was asked to; another one follows */
     uint64_t restart_us; /* when the next start is due; 0: none is */
 };
 
@@ -37,9 +38,16 @@ bool asker_process_reap(struct asker_process *asker, uint64_t now_us, int *ret_s
 /* It says nothing any more, or nothing that makes sense. */
 void asker_process_close(struct asker_process *asker);
 
+/*
+ * Closes the channel, which is how an asker is asked to end, and does not wait: SIGCHLD follows.
+ * The next one asks as soon as the first did, at random within a minute or the interval; so however
+ * often this is called, nobody is asked much more often than that.
+ */
+void asker_process_replace(struct asker_process *asker);
+
 /* Ends it by force: it broke the protocol. SIGCHLD follows. */
 void asker_process_kill(struct asker_process *asker);
 
-/* Closes the channel, which is how an asker is asked to end, and waits; after `wait_us` by force:
+/* Closes the channel and waits; after `wait_us` by force:
  * one that waits for an answer does not notice. */
 void asker_process_stop(struct asker_process *asker, uint64_t wait_us);

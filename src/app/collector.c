@@ -152,10 +152,12 @@ static void renew_factor(struct collector *collector)
     collector->books_moved = true;
 }
 
+/* All at once, so that they cost one wake-up. */
 static void look_at_files(struct collector *collector)
 {
     if (collector->web)
         collector_look_at_web_config(collector);
+    emissions_look_at_keys(&collector->emissions);
     collector->look_us = collector_now_us(collector) + COLLECTOR_LOOK_US;
 }
 

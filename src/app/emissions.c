@@ -86,6 +86,7 @@ int emissions_init(struct emissions *emissions, const struct options *options,
                        &(struct asker_process_options){.flags = &emissions->flags,
                                                        .log_level = options->log_level,
                                                        .log_format = options->log_format});
+    (void)file_mark_renew(&emissions->keys_mark, emissions->flags.keys_path);
     if (r == 0 && emissions->flags.count > 0)
         r = check_keys_file(emissions->flags.keys_path, err);
     if (r == 0 && emissions->flags.count > 0)
@@ -138,12 +139,33 @@ void emissions_read(struct emissions *emissions)
     asker_process_close(&emissions->asker);
 }
 
+void emissions_look_at_keys(struct emissions *emissions)
+{
+    const char *path = emissions->flags.keys_path;
+    struct error err;
+
+    if (emissions->flags.count == 0)
+        return;
+    if (emissions->asker.is_ending) /* since the last look: it is held up */
+        asker_process_kill(&emissions->asker);
+    if (!file_mark_renew(&emissions->keys_mark, path))
+        return;
+    if (check_keys_file(path, &err) < 0) {
+        log_error("the keys of emission factors have changed and cannot be used; those before stay",
+                  "error", err.text);
+        return;
+    }
+    log_info("the keys of emission factors have changed and are used from now on", "file", path);
+    asker_process_replace(&emissions->asker);
+}
+
 void emissions_reap(struct emissions *emissions)
 {
+    bool was_asked_to = emissions->asker.is_ending;
     char how[64];
     int status;
 
-    if (asker_process_reap(&emissions->asker, monotonic_us(emissions), &status))
+    if (asker_process_reap(&emissions->asker, monotonic_us(emissions), &status) && !was_asked_to)
         log_warn("the process that asks for emission factors ended and is started again; the last "
                  "factors stay",
                  "how", child_describe_end(status, how, sizeof(how)));

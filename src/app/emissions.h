@@ -6,6 +6,7 @@
 
 #include "app/asker_process.h"
 #include "app/emissions_config.h"
+#include "app/file_mark.h"
 #include "core/clock.h"
 #include "model/snapshot.h"
 
@@ -15,6 +16,7 @@ struct emissions {
     struct price_factor in_force; /* not known: no emissions are wanted */
     char announced[24];           /* the provider that was logged last */
     struct asker_flags flags;
+    struct file_mark keys_mark;
     struct asker_process asker;
 };
 
@@ -26,6 +28,10 @@ int emissions_init(struct emissions *emissions, const struct options *options,
  * watched; emissions_read takes what it says. On failure it is due again at asker.restart_us. */
 int emissions_start(struct emissions *emissions, struct error *err);
 void emissions_read(struct emissions *emissions);
+
+/* Looks whether the keys' file has changed, and logs it. If it is good, another asker follows, soon
+ * and with the new keys; else this one goes on with the old ones. */
+void emissions_look_at_keys(struct emissions *emissions);
 
 /* After SIGCHLD. */
 void emissions_reap(struct emissions *emissions);

@@ -51,22 +51,27 @@ static const struct asker_flags two = {
 };
 
 /* What it says. */
+static void hear(const struct asker_process *asker, char *text)
+{
+    struct pollfd channel = {.fd = asker->fd, .events = POLLIN};
+    ssize_t n;
+
+    assert_int_equal(poll(&channel, 1, -1), 1);
+    n = recv(asker->fd, text, TEXT_BYTES - 1, 0);
+    assert_true(n > 0);
+    text[n] = '\0';
+}
+
 static void start(struct asker_process *asker, const struct asker_flags *flags, char *text)
 {
-    struct pollfd channel = {.events = POLLIN};
     struct error err;
-    ssize_t n;
 
     asker_process_init(asker,
                        &(struct asker_process_options){flags, LOG_LEVEL_WARN, LOG_FORMAT_JSON});
     assert_int_equal(asker->fd, -1);
     assert_int_equal(asker_process_start(asker, 7, &err), 0);
     assert_int_equal(asker->restart_us, 0);
-    channel.fd = asker->fd;
-    assert_int_equal(poll(&channel, 1, -1), 1);
-    n = recv(asker->fd, text, TEXT_BYTES - 1, 0);
-    assert_true(n > 0);
-    text[n] = '\0';
+    hear(asker, text);
 }
 
 static void set_environment(void)
@@ -147,12 +152,58 @@ static void one_that_dies_is_due_again(void **state)
     assert_int_equal(asker.restart_us, 8 + 100000);
 }
 
+static void one_that_is_replaced_ends_by_itself_and_the_next_asks_as_soon_as_the_first(void **state)
+{
+    struct asker_process asker;
+    char text[TEXT_BYTES];
+    struct error err;
+    siginfo_t info;
+    int status;
+
+    (void)state;
+    start(&asker, &two, text);
+    assert_true(asker.has_run);
+    asker_process_replace(&asker);
+    assert_int_equal(asker.fd, -1);
+    assert_true(asker.is_ending);
+    assert_int_equal(waitid(P_PID, (id_t)asker.child.pid, &info, WEXITED | WNOWAIT), 0);
+    assert_true(asker_process_reap(&asker, 20 * USEC_PER_SEC, &status));
+    assert_int_equal(status, 0);
+    assert_false(asker.is_ending);
+    assert_int_equal(asker.restart_us, 20 * USEC_PER_SEC);
+    assert_int_equal(asker_process_start(&asker, 20 * USEC_PER_SEC, &err), 0);
+    hear(&asker, text);
+    assert_non_null(strstr(text, "\nfirst\n"));
+    /* But one that dies is followed by one that takes its time. */
+    asker_process_kill(&asker);
+    assert_int_equal(waitid(P_PID, (id_t)asker.child.pid, &info, WEXITED | WNOWAIT), 0);
+    assert_true(asker_process_reap(&asker, 40 * USEC_PER_SEC, &status));
+    assert_int_equal(asker_process_start(&asker, 40 * USEC_PER_SEC, &err), 0);
+    hear(&asker, text);
+    assert_non_null(strstr(text, "\nagain\n"));
+    asker_process_stop(&asker, 60 * USEC_PER_SEC);
+}
+
+static void where_none_runs_there_is_nothing_to_end(void **state)
+{
+    struct asker_process asker;
+
+    (void)state;
+    asker_process_init(&asker,
+                       &(struct asker_process_options){&two, LOG_LEVEL_WARN, LOG_FORMAT_JSON});
+    asker_process_replace(&asker);
+    assert_false(asker.is_ending);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_given_its_flags_and_the_keys_of_whom_it_asks),
         cmocka_unit_test(as_many_as_it_may_ask_fit),
         cmocka_unit_test(one_that_dies_is_due_again),
+        cmocka_unit_test(
+            one_that_is_replaced_ends_by_itself_and_the_next_asks_as_soon_as_the_first),
+        cmocka_unit_test(where_none_runs_there_is_nothing_to_end),
     };
 
     if (argc > 1)

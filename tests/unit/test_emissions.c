@@ -1,5 +1,11 @@
-/* app/emissions: the answers of those who are asked, as the collector takes them. */
-#include "unit.h"
+/* app/emissions: the answers of those who are asked, as the collector takes them, and the asker
+ * that is replaced when its keys are. This test is its own asker, which waits for its end. */
+#include "tree_fixture.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
 
 #include "app/emissions.h"
 #include "core/macros.h"
@@ -157,9 +163,104 @@ static void what_is_too_old_is_not_shown_as_known(void **state)
     assert_true(f->snapshot.factors[2].in_force);
 }
 
+/* A file of keys, and an asker that has read it. */
+static void start_with_keys(struct fixture *f, char directory[], const char *text)
+{
+    char path[64];
+    struct error err = {""};
+
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/keys.yaml", directory);
+    tree_write(directory, "keys.yaml", text);
+    assert_int_equal(chmod(path, 0600), 0);
+    set(f, "emissions.keys-file", path);
+    assert_int_equal(emissions_init(&f->emissions, &f->options, &f->clock.clock, &err), 0);
+    assert_int_equal(emissions_start(&f->emissions, &err), 0);
+    f->clock.now_us += HOUR;
+}
+
+static void other_keys_have_another_asker_at_once_and_the_factor_stays(void **state)
+{
+    struct fixture *f = *state;
+    struct asker_process *asker = &f->emissions.asker;
+    char directory[] = "/tmp/wattribute-keys-XXXXXX";
+    struct error err = {""};
+    siginfo_t info;
+    pid_t first;
+
+    start_with_keys(f, directory, "electricity_maps: wrong\n");
+    tell(f, FRENCH, 23000);
+    assert_true(emissions_refresh(&f->emissions));
+    emissions_look_at_keys(&f->emissions);
+    assert_false(asker->is_ending);
+    tree_write(directory, "keys.yaml", "electricity_maps: the right one\n");
+    emissions_look_at_keys(&f->emissions);
+    assert_true(asker->is_ending);
+    first = asker->child.pid;
+    assert_int_equal(waitid(P_PID, (id_t)first, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(info.si_status, 0); /* by itself */
+    emissions_reap(&f->emissions);
+    assert_int_equal(asker->restart_us, f->clock.clock.monotonic_us(&f->clock.clock));
+    assert_int_equal(emissions_start(&f->emissions, &err), 0);
+    assert_int_not_equal(asker->child.pid, first);
+    emissions_look_at_keys(&f->emissions);
+    assert_false(asker->is_ending);
+    assert_false(emissions_refresh(&f->emissions));
+    assert_int_equal(f->emissions.in_force.ug_per_kwh, 23000000);
+    emissions_stop(&f->emissions, 60 * USEC_PER_SEC);
+    tree_remove(directory, "");
+}
+
+static void keys_that_cannot_be_used_leave_the_asker_alone(void **state)
+{
+    struct fixture *f = *state;
+    const struct asker_process *asker = &f->emissions.asker;
+    char directory[] = "/tmp/wattribute-keys-XXXXXX";
+    pid_t first;
+
+    start_with_keys(f, directory, "electricity_maps: right\n");
+    first = asker->child.pid;
+    tree_write(directory, "keys.yaml", "electricity_mops: no such service\n");
+    emissions_look_at_keys(&f->emissions);
+    tree_remove(directory, "keys.yaml");
+    emissions_look_at_keys(&f->emissions);
+    assert_false(asker->is_ending);
+    assert_true(asker->fd >= 0);
+    assert_int_equal(asker->child.pid, first);
+    emissions_stop(&f->emissions, 60 * USEC_PER_SEC);
+    tree_remove(directory, "");
+}
+
+static void an_asker_that_does_not_end_is_killed_at_the_next_look(void **state)
+{
+    struct fixture *f = *state;
+    struct asker_process *asker = &f->emissions.asker;
+    char directory[] = "/tmp/wattribute-keys-XXXXXX";
+    siginfo_t info;
+
+    start_with_keys(f, directory, "electricity_maps: right\n");
+    assert_int_equal(kill(asker->child.pid, SIGSTOP), 0);
+    tree_write(directory, "keys.yaml", "electricity_maps: another\n");
+    emissions_look_at_keys(&f->emissions);
+    assert_true(asker->is_ending);
+    emissions_look_at_keys(&f->emissions);
+    assert_int_equal(waitid(P_PID, (id_t)asker->child.pid, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(info.si_status, SIGKILL);
+    emissions_reap(&f->emissions);
+    assert_false(asker->is_ending);
+    tree_remove(directory, "");
+}
+
+static int be_asker(void)
+{
+    struct pollfd channel = {.fd = CHILD_CHANNEL_FD};
+
+    return poll(&channel, 1, -1) == 1 ? 0 : 2;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_country_is_in_force_until_somebody_answers),
@@ -167,7 +268,13 @@ int main(void)
         TEST(silence_alone_puts_the_next_one_in_force_after_a_day),
         TEST(the_page_shows_each_factor_and_what_became_of_the_questions),
         TEST(what_is_too_old_is_not_shown_as_known),
+        TEST(other_keys_have_another_asker_at_once_and_the_factor_stays),
+        TEST(keys_that_cannot_be_used_leave_the_asker_alone),
+        TEST(an_asker_that_does_not_end_is_killed_at_the_next_look),
     };
 
+    (void)argv;
+    if (argc > 1)
+        return be_asker();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

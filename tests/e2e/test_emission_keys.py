@@ -1,0 +1,108 @@
+"""Keys that are changed while the exporter runs, as a Secret of a pod is: another asker uses them, and nothing else
+begins anew."""
+import os
+import tempfile
+from decimal import Decimal
+
+import harness
+from certificates import Authority
+from harness import METER_ENERGY, Exporter, Trace, wait_until
+from servers.emissions import ElectricityMaps
+
+FACTOR, IN_FORCE = "wattribute_emission_factor_grams_per_kwh", "wattribute_emission_factor_in_force"
+REFUSED = "a provider of emission factors fails"
+CHANGED = "the keys of emission factors have changed and are used from now on"
+UNUSABLE = "the keys of emission factors have changed and cannot be used; those before stay"
+DIED = "the process that asks for emission factors ended and is started again; the last factors stay"
+RIGHT, WRONG = f"electricity_maps: '{ElectricityMaps.TOKEN}'\n", "electricity_maps: 'one of yesterday'\n"
+# What the machine has of these is not what is tested.
+NO_PROXY = dict.fromkeys(("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"), "")
+
+
+class EmissionKeys(harness.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="wattribute-ca-"))
+        os.chmod(directory, 0o755)  # who asks is nobody
+        cls.authority = Authority(directory)
+        cls.certificate = cls.authority.certify("server", "IP:127.0.0.1")
+
+    def setUp(self):
+        super().setUp()
+        self.versions = 0
+        self.service = ElectricityMaps(self.certificate, "41.5")
+        self.addCleanup(lambda: self.assertEqual([], self.service.complaints))
+        self.addCleanup(self.service.__exit__)
+
+    def put(self, text, mode=0o400):
+        """As a kubelet does: the file is a link through one that is swapped. Returns its path."""
+        self.versions += 1
+        os.mkdir(self.path(f"..{self.versions}"))
+        os.chmod(self.write(f"..{self.versions}/keys.yaml", text.encode()), mode)
+        os.symlink(f"..{self.versions}", self.path("..new"))
+        os.rename(self.path("..new"), self.path("..data"))
+        if self.versions == 1:
+            os.symlink("..data/keys.yaml", self.path("keys.yaml"))
+        return self.path("keys.yaml")
+
+    def exporter(self, keys):
+        trace = Trace()
+        trace.gpu(0)
+        trace.work(0, [17, 18], 60)
+        return Exporter(f"--replay={trace.write(self.path('work.trace.gz'))}",
+                        "--emissions.providers=electricity_maps:FR", "--emissions.interval=1s",
+                        f"--emissions.url=electricity_maps={self.service.url}",
+                        f"--emissions.ca-file={self.authority.crt}", f"--emissions.keys-file={keys}", env=NO_PROXY)
+
+    def wait_for_value(self, exporter):
+        """It is shown, and in force."""
+        return exporter.wait_for_page("what it says", lambda page: [self.service.value] == [
+            value for labels, value in page.values(FACTOR, **self.service.labels)
+            if page.value(IN_FORCE, **labels) == 1], 20)
+
+    def assert_no_secret(self, exporter):
+        for secret in (ElectricityMaps.TOKEN, "one of yesterday"):
+            self.assertNotIn(secret, exporter.log_text())
+
+    def test_a_key_that_was_refused_is_replaced_and_nothing_else_begins_anew(self):
+        with self.exporter(self.put(WRONG)) as exporter:
+            self.assertIn("status 401", exporter.wait_for_log(REFUSED)["error"])
+            before = exporter.wait_for_page("some joules", lambda page: page.sum(METER_ENERGY) > 70)
+            self.assertEqual(1, before.value(IN_FORCE, provider="owid"))
+            pid, front, asker = exporter.pid, exporter.front(), exporter.child("asker")
+            path = self.put(RIGHT)
+            after = self.wait_for_value(exporter)
+            self.assert_counters_grow(before, after)
+            self.assertGreater(after.sum(METER_ENERGY), before.sum(METER_ENERGY))
+            self.assertEqual((pid, front), (exporter.pid, exporter.front()))
+            self.assertNotIn(exporter.child("asker"), (None, asker))
+            self.assertEqual([path], [line["file"] for line in exporter.log(CHANGED)])
+            self.assertEqual([], exporter.log(DIED))
+            self.assert_no_secret(exporter)
+
+    def test_one_that_cannot_be_used_is_said_once_and_those_before_stay(self):
+        exporter = self.exporter(self.put(RIGHT))
+        exporter.check_log = lambda: None  # it must have errors in this test
+        with exporter:
+            self.wait_for_value(exporter)
+            asker = exporter.child("asker")
+            self.put(RIGHT, 0o644)
+            self.assertIn("chmod 600", exporter.wait_for_log(UNUSABLE, 15)["error"])
+            os.unlink(self.path("..data"))
+            wait_until("that it is gone is said", lambda: len(exporter.log(UNUSABLE)) == 2, 15)
+            self.assertIn("No such file", exporter.log(UNUSABLE)[1]["error"])
+            self.assertEqual(asker, exporter.child("asker"))
+            self.service.value += Decimal(7)
+            self.wait_for_value(exporter)
+            self.put(RIGHT)
+            exporter.wait_for_log(CHANGED, 15)
+            wait_until("another asker", lambda: exporter.child("asker") not in (None, asker))
+            self.service.value += Decimal(7)
+            self.wait_for_value(exporter)
+            self.assertEqual(2, len(exporter.log(UNUSABLE)))
+            self.assertEqual([], exporter.log(DIED))
+            self.assert_no_secret(exporter)
+
+
+if __name__ == "__main__":
+    harness.main()
