@@ -152,11 +152,31 @@ static void renew_factor(struct collector *collector)
     collector->books_moved = true;
 }
 
+static void look_at_tariff(struct collector *collector)
+{
+    char price[TARIFF_CLOCK_TEXT_BYTES];
+    struct error err;
+    int r = tariff_clock_look(collector->tariff, collector->clock->realtime_us(collector->clock),
+                              collector->pipeline, &err);
+
+    if (r < 0)
+        log_error("the tariff has changed and cannot be used; the one before stays", "error",
+                  err.text);
+    if (r <= 0)
+        return;
+    tariff_clock_describe(collector->tariff, price);
+    log_info("the tariff has changed and is used from now on", "file", collector->tariff->path,
+             "price", price);
+    collector->books_moved = true;
+}
+
 /* All at once, so that they cost one wake-up. */
 static void look_at_files(struct collector *collector)
 {
     if (collector->web)
         collector_look_at_web_config(collector);
+    if (collector->tariff)
+        look_at_tariff(collector);
     emissions_look_at_keys(&collector->emissions);
     collector->look_us = collector_now_us(collector) + COLLECTOR_LOOK_US;
 }

@@ -110,7 +110,7 @@ static int open_tariff(struct collector *collector, struct error *err)
 
 static bool watches_files(const struct options *options)
 {
-    return options->web_config_path || options->emissions_keys_path;
+    return options->web_config_path || options->cost_tariff_path || options->emissions_keys_path;
 }
 
 int collector_open(const struct collector_options *options, struct collector **ret_collector,

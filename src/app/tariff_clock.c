@@ -59,11 +59,14 @@ void tariff_clock_start(struct tariff_clock *clock, const struct tariff *tariff,
 int tariff_clock_open(const char *path, uint64_t now_us, struct tariff_clock **ret_clock,
                       struct error *err)
 {
+    struct file_mark mark = {0};
     struct tariff_clock *clock;
     struct tariff tariff;
     struct error why;
-    int r = tariff_config_load(path, &tariff, err);
+    int r;
 
+    (void)file_mark_renew(&mark, path);
+    r = tariff_config_load(path, &tariff, err);
     if (r < 0)
         return r;
     r = time_zone_use(tariff.zone, &why);
@@ -73,6 +76,8 @@ int tariff_clock_open(const char *path, uint64_t now_us, struct tariff_clock **r
     if (!clock)
         return error_set(err, -ENOMEM, "out of memory");
     tariff_clock_start(clock, &tariff, now_us);
+    clock->path = path;
+    clock->mark = mark;
     *ret_clock = clock;
     return 0;
 }
@@ -125,6 +130,51 @@ bool tariff_clock_follow(struct tariff_clock *clock, uint64_t now_us, struct pip
         is_new = true;
     }
     return is_new;
+}
+
+static const char *zone_text(const struct tariff *tariff)
+{
+    return tariff->zone[0] ? tariff->zone : "the machine's own";
+}
+
+/* What was settled at the start: a currency is a label of counters that go on, and who sets a time
+ * zone must be alone. */
+static int check_same(const struct tariff_clock *clock, const struct tariff *news,
+                      struct error *err)
+{
+    const struct tariff *old = &clock->tariff;
+
+    if (strcmp(news->currency, old->currency) != 0)
+        return error_set(err, -EINVAL,
+                         "%.300s: the currency cannot be changed from %s to %s while the exporter "
+                         "runs; restart it, or give the prices in %s",
+                         clock->path, old->currency, news->currency, old->currency);
+    if (strcmp(news->zone, old->zone) != 0)
+        return error_set(err, -EINVAL,
+                         "%.300s: timezone cannot be changed from %s to %s while the exporter "
+                         "runs; restart it",
+                         clock->path, zone_text(old), zone_text(news));
+    return 0;
+}
+
+int tariff_clock_look(struct tariff_clock *clock, uint64_t now_us, struct pipeline *pipeline,
+                      struct error *err)
+{
+    struct tariff tariff;
+    int r;
+
+    if (!file_mark_renew(&clock->mark, clock->path))
+        return 0;
+    r = tariff_config_load(clock->path, &tariff, err);
+    if (r == 0)
+        r = check_same(clock, &tariff, err);
+    if (r < 0)
+        return r;
+    (void)tariff_clock_follow(clock, now_us, pipeline); /* what came before is the old one's */
+    clock->tariff = tariff;
+    enter(clock, now_us);
+    tell(clock, pipeline);
+    return 1;
 }
 
 uint64_t tariff_clock_wait_us(const struct tariff_clock *clock, uint64_t now_us)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "app/file_mark.h"
 #include "attribution/pipeline.h"
 #include "core/error.h"
 #include "model/tariff.h"
@@ -18,9 +19,12 @@ struct tariff_clock {
     struct tariff tariff;
     struct price_cost cost;     /* the one in force */
     uint64_t from_us, until_us; /* in which it is; all times are real ones */
+    const char *path;           /* of its file, which may change; NULL: there is none */
+    struct file_mark mark;
 };
 
-/* Reads the file, and makes its time zone that of the process: before any thread starts. */
+/* Reads the file, and makes its time zone that of the process: before any thread starts. The path
+ * must outlive the clock. */
 int tariff_clock_open(const char *path, uint64_t now_us, struct tariff_clock **ret_clock,
                       struct error *err);
 
@@ -40,6 +44,14 @@ void tariff_clock_start(struct tariff_clock *clock, const struct tariff *tariff,
  * end at `now_us` or before can be booked then.
  */
 bool tariff_clock_follow(struct tariff_clock *clock, uint64_t now_us, struct pipeline *pipeline);
+
+/*
+ * Looks whether the file has changed. 1: it tells the price from `now_us` on, and the pipeline was
+ * told; 0: nothing new; negative errno: it has changed and is bad, or has another currency or time
+ * zone, `err` says why; the tariff before stays. That is said once for each change.
+ */
+int tariff_clock_look(struct tariff_clock *clock, uint64_t now_us, struct pipeline *pipeline,
+                      struct error *err);
 
 /* How long there is nothing to follow, unless the clock is set. */
 uint64_t tariff_clock_wait_us(const struct tariff_clock *clock, uint64_t now_us);

@@ -5,10 +5,12 @@ import re
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 
-from harness import Exporter, METER_ENERGY, SOURCE_ROOT, TestCase, Trace, main, run
+from harness import HARDWARE_ENERGY, Exporter, METER_ENERGY, SOURCE_ROOT, TestCase, Trace, main, run, wait_until
 
 COST = "wattribute_meter_cost_total"
 PRICE = "wattribute_price_per_kwh"
+CHANGED = "the tariff has changed and is used from now on"
+UNUSABLE = "the tariff has changed and cannot be used; the one before stays"
 
 
 class Tariff(TestCase):
@@ -18,10 +20,10 @@ class Tariff(TestCase):
         for word in words:
             self.assertIn(word, result.stderr.decode())
 
-    def replay(self):
+    def replay(self, seconds=5):
         trace = Trace()
         trace.gpu(0)
-        trace.work(0, [17, 18], 5)
+        trace.work(0, [17, 18], seconds)
         return f"--replay={trace.write(self.path('work.trace'))}"
 
     def assert_costs(self, page, price, pue=1):
@@ -29,11 +31,16 @@ class Tariff(TestCase):
         self.assertEqual(price, page.value(PRICE, currency="EUR"))
         for meter in self.meters(page):
             cost = page.value(COST, meter_id=meter, currency="EUR")
-            rows = [value for kind in ("workload", "unowned")
-                    for _, value in page.values(f"wattribute_{kind}_cost_total", meter_id=meter)]
             self.assertLessEqual(
                 abs(page.value(METER_ENERGY, meter_id=meter) * price * pue / 3600000 - cost), Decimal("0.5e-9"))
-            self.assertLessEqual(abs(sum(rows) - cost), (len(rows) + 1) * Decimal("0.5e-9"))
+            self.assert_cost_conserved(page, meter)
+
+    def assert_cost_conserved(self, page, meter):
+        """Whatever the price."""
+        rows = [value for kind in ("workload", "unowned")
+                for _, value in page.values(f"wattribute_{kind}_cost_total", meter_id=meter)]
+        self.assertLessEqual(abs(sum(rows) - page.value(COST, meter_id=meter, currency="EUR")),
+                             (len(rows) + 1) * Decimal("0.5e-9"))
 
     def wait_for_energy(self, exporter):
         return exporter.wait_for_page("energy is booked", lambda page: page.sum(METER_ENERGY) > 0)
@@ -73,6 +80,59 @@ class Tariff(TestCase):
         path = self.write("tariff.yaml", b"currency: EUR\nprice: 0.2\nperiods:\n  - {price: 1, days: weekend}\n")
         self.refuse(path, f"{path}:4:22: days: 'weekend'", "sat,sun")
         self.refuse(self.path("missing.yaml"), self.path("missing.yaml"), "No such file", "check the path")
+
+    def replace(self, text):
+        """By a rename, as editors and kubelets do."""
+        os.rename(self.write("new.yaml", text), self.path("tariff.yaml"))
+
+    def watch(self, exporter, pages, what, condition, seconds=20):
+        """Every page on the way is sound, and none of its counters is less than before."""
+        def find():
+            page = exporter.page()
+            self.assert_balanced(page)
+            for meter in self.meters(page):
+                self.assert_cost_conserved(page, meter)
+            if pages:
+                self.assert_counters_grow(pages[-1], page)
+            pages.append(page)
+            return condition(page)
+        wait_until(what, find, seconds)
+        return pages[-1]
+
+    def test_a_file_that_changes_is_the_price_from_then_on(self):
+        path, pages = self.write("tariff.yaml", b"currency: EUR\nprice: 0.2\n"), []
+        with Exporter(self.replay(60), f"--cost.tariff-file={path}") as exporter:
+            self.watch(exporter, pages, "some joules", lambda page: page.sum(METER_ENERGY) > 70)
+            self.replace(b"currency: EUR\nprice: 0.05\n")
+            first = self.watch(exporter, pages, "the new price", lambda page: page.value(PRICE) == Decimal("0.05"))
+            for page in pages[:-1]:
+                self.assert_costs(page, Decimal("0.2"))
+            said, = exporter.log(CHANGED)
+            self.assertEqual(path, said["file"])
+            self.assertTrue(said["price"].startswith("0.050000 EUR per kWh at "), said)
+            # All that was read by now, settled or not, may have the old price. What follows has the new one.
+            read_j = first.value(HARDWARE_ENERGY) - 5000
+            begin = self.watch(exporter, pages, "that is settled", lambda page: page.value(METER_ENERGY) > read_j)
+            end = self.watch(exporter, pages, "some more joules", lambda page: page.value(METER_ENERGY) > read_j + 140)
+            joules = end.value(METER_ENERGY) - begin.value(METER_ENERGY)
+            self.assertLessEqual(abs(end.value(COST) - begin.value(COST) - joules * Decimal("0.05") / 3600000),
+                                 Decimal("1e-9"))
+
+    def test_a_change_that_cannot_be_used_is_said_once_and_the_tariff_before_stays(self):
+        path = self.write("tariff.yaml", b"currency: EUR\nprice: 0.2\n")
+        exporter = Exporter(self.replay(60), f"--cost.tariff-file={path}")
+        exporter.check_log = lambda: None  # it must have errors in this test
+        with exporter:
+            self.replace(b"currency: USD\nprice: 0.1\n")
+            self.assertIn("from EUR to USD while the exporter runs; restart it",
+                          exporter.wait_for_log(UNUSABLE, 15)["error"])
+            os.unlink(path)
+            wait_until("that it is gone is said", lambda: len(exporter.log(UNUSABLE)) == 2, 15)
+            self.assertIn("No such file", exporter.log(UNUSABLE)[1]["error"])
+            self.assert_costs(self.wait_for_energy(exporter), Decimal("0.2"))
+            self.replace(b"currency: EUR\nprice: 0.3\n")
+            exporter.wait_for_page("the new price", lambda page: page.value(PRICE) == Decimal("0.3"))
+            self.assertEqual((2, 1), (len(exporter.log(UNUSABLE)), len(exporter.log(CHANGED))))
 
     def check(self, path):
         result = run("check", "--json", f"--cost.tariff-file={path}")

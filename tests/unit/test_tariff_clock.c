@@ -375,6 +375,147 @@ static void a_file_is_opened_with_its_zone(void **state)
     tariff_clock_close(NULL);
 }
 
+/* A file that a rig's clock was read from. */
+struct file {
+    char path[32];
+};
+
+static struct file open_file(const char *text)
+{
+    struct file file = {"/tmp/wattribute-tariff-XXXXXX"};
+    _cleanup_close_ int fd = mkstemp(file.path);
+
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    return file;
+}
+
+/* By a rename, so that it is another file however alike. */
+static void replace(const struct file *file, const char *text)
+{
+    const struct file news = open_file(text);
+
+    assert_int_equal(rename(news.path, file->path), 0);
+}
+
+static struct rig open_rig_of(const struct file *file, uint64_t now_us)
+{
+    struct pipeline_options options = default_options();
+    struct tariff_clock *clock;
+    struct error err = {""};
+    struct rig rig;
+
+    if (tariff_clock_open(file->path, now_us, &clock, &err) < 0)
+        fail_msg("%s", err.text);
+    rig.clock = *clock;
+    tariff_clock_close(clock);
+    options.price.cost = rig.clock.cost;
+    options.price.pue_millionths = 2;
+    rig.pipeline = pipeline_with(options);
+    return rig;
+}
+
+static int look(struct rig *rig, uint64_t now_us)
+{
+    struct error err = {""};
+
+    return tariff_clock_look(&rig->clock, now_us, rig->pipeline, &err);
+}
+
+/* 20 s of a board at 100 W, in windows of a second that end at half seconds. */
+static void a_file_that_changes_bills_what_ends_after_it_was_noticed(void **state)
+{
+    uint64_t from = utc(2026, 11, 16, 9, 0) + SECOND / 2, noticed = from + 7 * SECOND + SECOND / 2;
+    const struct file file = open_file("currency: EUR\nprice: 0.1828\n");
+    struct rig rig = open_rig_of(&file, from);
+    struct snapshot *snapshot;
+    uint64_t counter_uj;
+
+    (void)state;
+    energy(rig.pipeline, 0, from, 0);
+    assert_int_equal(look(&rig, from), 0);
+    replace(&file, "currency: EUR\nprice: 0.2516\n");
+    counter_uj = ticks(rig.pipeline, 0, from, from + 5 * SECOND, 0, 100);
+    assert_int_equal(look(&rig, noticed), 1);
+    assert_int_equal(look(&rig, noticed), 0);
+    assert_int_equal(micro_at(&rig, noticed - 1), LOW);
+    assert_int_equal(micro_at(&rig, noticed), HIGH);
+    assert_int_equal(rig.pipeline->price.cost.micro_per_kwh, HIGH);
+    /* Two windows that had ended by then are booked only now. */
+    ticks(rig.pipeline, 0, from + 5 * SECOND, from + 20 * SECOND, counter_uj, 100);
+    assert_int_equal(pipeline_finish(rig.pipeline), 0);
+    snapshot = books(rig.pipeline);
+    assert_int_equal(snapshot->meters[0].energy_uj, 2000 * JOULE);
+    assert_true(snapshot->meters[0].bill.cost ==
+                (unsigned __int128)JOULE * 2 * (700 * LOW + 1300 * HIGH));
+    close_books(snapshot);
+    pipeline_free(rig.pipeline);
+    unlink(file.path);
+}
+
+static void the_periods_of_a_new_tariff_hold_and_those_of_the_old_one_no_more(void **state)
+{
+    uint64_t seven = utc(2026, 11, 16, 6, 0);
+    const struct file file = open_file(WORKING_HOURS);
+    struct rig rig = open_rig_of(&file, seven - HOUR);
+
+    (void)state;
+    replace(&file, HEAD "  - {price: 0.5, from: '08:00', to: '09:00'}\n");
+    /* It is noticed late, after a change of the old tariff that nobody has followed yet. */
+    assert_int_equal(look(&rig, seven + MINUTE + 1), 1);
+    assert_int_equal(micro_at(&rig, seven - 1), LOW);
+    assert_int_equal(micro_at(&rig, seven), HIGH);
+    assert_int_equal(micro_at(&rig, seven + MINUTE), HIGH);
+    assert_int_equal(micro_at(&rig, seven + MINUTE + 1), LOW);
+    assert_int_equal(tariff_clock_wait_us(&rig.clock, seven + MINUTE + 1), HOUR - MINUTE - 1);
+    assert_true(follow(&rig, seven + 3 * HOUR));
+    assert_int_equal(micro_at(&rig, seven + HOUR - 1), LOW);
+    assert_int_equal(micro_at(&rig, seven + HOUR), 500000);
+    assert_int_equal(micro_at(&rig, seven + 2 * HOUR), LOW);
+    pipeline_free(rig.pipeline);
+    unlink(file.path);
+}
+
+static void assert_refused(struct rig *rig, uint64_t now_us, int code, const char *words)
+{
+    struct error err = {""};
+
+    assert_int_equal(tariff_clock_look(&rig->clock, now_us, rig->pipeline, &err), code);
+    if (!strstr(err.text, rig->clock.path) || !strstr(err.text, words))
+        fail_msg("%s", err.text);
+    assert_int_equal(look(rig, now_us), 0); /* once */
+    assert_int_equal(rig->clock.cost.micro_per_kwh, LOW);
+    assert_int_equal(micro_at(rig, now_us), LOW);
+}
+
+static void what_cannot_be_used_is_said_once_and_the_tariff_before_stays(void **state)
+{
+    uint64_t now = utc(2026, 11, 16, 9, 0);
+    const struct file file = open_file("currency: EUR\nprice: 0.1828\ntimezone: Europe/Paris\n");
+    struct rig rig = open_rig_of(&file, now);
+
+    (void)state;
+    replace(&file, "currency: EUR\nprice: -1\ntimezone: Europe/Paris\n");
+    assert_refused(&rig, now += SECOND, -EINVAL, ":2:8: price: '-1' is negative");
+    replace(&file, "currency: USD\nprice: 1\ntimezone: Europe/Paris\n");
+    assert_refused(&rig, now += SECOND, -EINVAL,
+                   "currency cannot be changed from EUR to USD while the exporter runs; restart "
+                   "it, or give the prices in EUR");
+    replace(&file, "currency: EUR\nprice: 1\ntimezone: Asia/Tokyo\n");
+    assert_refused(&rig, now += SECOND, -EINVAL,
+                   "timezone cannot be changed from Europe/Paris to Asia/Tokyo while the exporter "
+                   "runs; restart it");
+    replace(&file, "currency: EUR\nprice: 1\n");
+    assert_refused(&rig, now += SECOND, -EINVAL, "from Europe/Paris to the machine's own");
+    assert_int_equal(unlink(file.path), 0);
+    assert_refused(&rig, now += SECOND, -ENOENT, "cannot be read");
+    replace(&file, "currency: EUR\nprice: 0.2516\ntimezone: Europe/Paris\n");
+    assert_int_equal(look(&rig, now += SECOND), 1);
+    assert_int_equal(micro_at(&rig, now - 1), LOW);
+    assert_int_equal(micro_at(&rig, now), HIGH);
+    pipeline_free(rig.pipeline);
+    unlink(file.path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +537,11 @@ int main(void)
         cmocka_unit_test_setup(each_window_costs_the_price_of_its_end, in_paris),
         cmocka_unit_test_setup(a_week_costs_what_its_minutes_cost, in_paris),
         cmocka_unit_test_setup(a_file_is_opened_with_its_zone, in_paris),
+        cmocka_unit_test_setup(a_file_that_changes_bills_what_ends_after_it_was_noticed, in_paris),
+        cmocka_unit_test_setup(the_periods_of_a_new_tariff_hold_and_those_of_the_old_one_no_more,
+                               in_paris),
+        cmocka_unit_test_setup(what_cannot_be_used_is_said_once_and_the_tariff_before_stays,
+                               in_paris),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
