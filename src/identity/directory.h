@@ -2,8 +2,8 @@
  * The directory: what the runtimes say of containers, by container id.
  *
  * Ids are wanted as soon as a process is seen in a container, runtimes are asked on threads of
- * their own (asker.h), and what they say is kept for as long as somebody uses it. Thread-safe; no
- * call blocks for longer than a map takes.
+ * their own (runtime_asker.h), and what they say is kept for as long as somebody uses it.
+ * Thread-safe; no call blocks for longer than a map takes.
  */
 #pragma once
 

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "core/macros.h"
-#include "identity/asker.h"
 #include "identity/details.h"
 #include "identity/device_nodes.h"
 #include "identity/directory.h"
@@ -16,6 +15,7 @@
 #include "identity/kubelet.h"
 #include "identity/owner.h"
 #include "identity/process_table.h"
+#include "identity/runtime_asker.h"
 
 /* What nobody has used for this long is forgotten. */
 static const uint64_t EXPIRE_US = 600 * USEC_PER_SEC;
@@ -142,8 +142,8 @@ static void scan(struct identity *identity)
 
 static void look_for_runtimes(struct identity *identity)
 {
-    for (size_t i = 0; i < identity->asker_count; i++)
-        asker_look(identity->askers[i]);
+    for (size_t i = 0; i < identity->runtime_asker_count; i++)
+        runtime_asker_look(identity->runtime_askers[i]);
     if (identity->kubelet)
         kubelet_ask(identity->kubelet);
 }
@@ -194,33 +194,33 @@ void identity_note(struct identity *identity, uint32_t pid, const struct workloa
 
 void identity_learn(struct identity *identity, const struct container_list *list)
 {
-    directory_hint(identity->directory, IDENTITY_ASKERS_MAX, list, now_us(identity));
+    directory_hint(identity->directory, IDENTITY_RUNTIMES_MAX, list, now_us(identity));
 }
 
 void identity_expect_names(struct identity *identity, bool expected)
 {
-    directory_set_present(identity->directory, IDENTITY_ASKERS_MAX, expected);
+    directory_set_present(identity->directory, IDENTITY_RUNTIMES_MAX, expected);
 }
 
-static int add_asker(struct identity *identity, const struct runtime_ops *runtime, const char *name,
-                     const char *socket_path)
+static int add_runtime_asker(struct identity *identity, const struct runtime_ops *runtime,
+                             const char *name, const char *socket_path)
 {
-    struct asker_options options = {
+    struct runtime_asker_options options = {
         .runtime = runtime,
         .name = name,
         .socket_path = socket_path,
-        .number = (unsigned)identity->asker_count,
+        .number = (unsigned)identity->runtime_asker_count,
         .directory = identity->directory,
         .attachments = identity->attachments,
         .clock = identity->options.clock,
     };
     int r;
 
-    if (identity->asker_count == IDENTITY_ASKERS_MAX)
+    if (identity->runtime_asker_count == IDENTITY_RUNTIMES_MAX)
         return -ENOSPC;
-    r = asker_new(&options, &identity->askers[identity->asker_count]);
+    r = runtime_asker_new(&options, &identity->runtime_askers[identity->runtime_asker_count]);
     if (r == 0)
-        identity->asker_count++;
+        identity->runtime_asker_count++;
     return r;
 }
 
@@ -241,14 +241,14 @@ static int add_runtime(struct identity *identity, const struct runtime_ops *runt
     int r = 0;
 
     if (given_path)
-        return given_path[0] ? add_asker(identity, runtime, runtime->name, given_path) : 0;
+        return given_path[0] ? add_runtime_asker(identity, runtime, runtime->name, given_path) : 0;
     for (const char *const *socket = runtime->sockets; *socket && r == 0; socket++) {
         /* Several may be here at once, containerd's own and k3s', say: they are several sources. */
         snprintf(name, sizeof(name), "%s%s%s", runtime->name, socket == runtime->sockets ? "" : ":",
                  socket == runtime->sockets ? "" : *socket);
         r = below_rootfs(identity, *socket, path, sizeof(path));
         if (r == 0)
-            r = add_asker(identity, runtime, name, path);
+            r = add_runtime_asker(identity, runtime, name, path);
     }
     return r;
 }
@@ -329,8 +329,8 @@ void identity_close(struct identity *identity)
         pthread_mutex_unlock(&identity->lock);
         pthread_join(identity->thread, NULL);
     }
-    for (size_t i = 0; i < identity->asker_count; i++)
-        asker_free(identity->askers[i]);
+    for (size_t i = 0; i < identity->runtime_asker_count; i++)
+        runtime_asker_free(identity->runtime_askers[i]);
     kubelet_free(identity->kubelet);
     process_table_free(identity->processes);
     directory_free(identity->directory);

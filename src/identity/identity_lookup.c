@@ -403,11 +403,11 @@ static bool kubelet_status(struct identity *identity, struct identity_status *re
     return status.present;
 }
 
-static bool asker_status(struct identity *identity, size_t index,
-                         struct identity_status *ret_status)
+static bool runtime_status(struct identity *identity, size_t index,
+                           struct identity_status *ret_status)
 {
-    struct asker_status status;
-    bool present = asker_get_status(identity->askers[index], &status);
+    struct runtime_asker_status status;
+    bool present = runtime_asker_get_status(identity->runtime_askers[index], &status);
 
     *ret_status = (struct identity_status){
         .asked = status.asked,
@@ -426,10 +426,10 @@ bool identity_get_status(struct identity *identity, size_t index,
 {
     size_t present = 0;
 
-    for (size_t i = 0; i < identity->asker_count + 2; i++) {
+    for (size_t i = 0; i < identity->runtime_asker_count + 2; i++) {
         bool here = i == 0   ? scan_status(identity, ret_status)
                     : i == 1 ? kubelet_status(identity, ret_status)
-                             : asker_status(identity, i - 2, ret_status);
+                             : runtime_status(identity, i - 2, ret_status);
 
         if (here && present++ == index)
             return true;
@@ -440,7 +440,7 @@ bool identity_get_status(struct identity *identity, size_t index,
 /* Behind the sources that the snapshot has already. */
 static int add_statuses(struct identity *identity, struct snapshot *snapshot)
 {
-    size_t most = snapshot->source_count + identity->asker_count + 2;
+    size_t most = snapshot->source_count + identity->runtime_asker_count + 2;
     struct snapshot_source *rows = arena_array(&snapshot->arena, most, sizeof(*rows));
     size_t count = snapshot->source_count;
     struct identity_status status;

@@ -4,17 +4,17 @@
 #include <pthread.h>
 
 #include "core/arena.h"
-#include "identity/asker.h"
 #include "identity/attachments.h"
 #include "identity/details.h"
 #include "identity/directory.h"
 #include "identity/identity.h"
 #include "identity/kubelet.h"
 #include "identity/process_table.h"
+#include "identity/runtime_asker.h"
 
 enum {
-    IDENTITY_ASKERS_MAX = DIRECTORY_RUNTIMES_MAX - 1, /* the last is for names from elsewhere */
-    IDENTITY_HOST_SOURCE = IDENTITY_ASKERS_MAX,       /* of attachments: behind the askers */
+    IDENTITY_RUNTIMES_MAX = DIRECTORY_RUNTIMES_MAX - 1, /* the last is for names from elsewhere */
+    IDENTITY_HOST_SOURCE = IDENTITY_RUNTIMES_MAX,       /* of attachments: behind the runtimes */
     IDENTITY_NOTED_MAX = 256,
     IDENTITY_FOUND_CAP_BYTES = 1 << 20,
 };
@@ -27,8 +27,8 @@ struct identity_noted {
 struct identity {
     struct identity_options options;
     struct directory *directory;
-    struct asker *askers[IDENTITY_ASKERS_MAX];
-    size_t asker_count;
+    struct runtime_asker *runtime_askers[IDENTITY_RUNTIMES_MAX];
+    size_t runtime_asker_count;
     struct kubelet *kubelet;         /* NULL: not asked */
     struct attachments *attachments; /* NULL: not wanted */
     struct process_table *processes; /* of the thread alone */

@@ -25,7 +25,7 @@
 #define MIG  "MIG-11111111-2222-3333-4444-555555555555"
 #define UUID "GPU-8dea0b1f-4c4e-7a1b-9d3c-0123456789ab"
 
-/* What Docker does: set by the test, read by the asker's thread. */
+/* What Docker does: set by the test, read by the runtime asker's thread. */
 static atomic_bool docker_runs_it, docker_hangs;
 static atomic_int asked;
 

@@ -1,6 +1,6 @@
 /*
- * Asker: one runtime behind one socket, asked on a thread of its own when names are missing, or, if
- * GPUs are wanted, at every look.
+ * Runtime asker: one runtime behind one socket, asked on a thread of its own when names are
+ * missing, or, if GPUs are wanted, at every look.
  *
  * Whatever the runtime does, it costs names and GPUs only: a call ends at its deadline, is repeated
  * with back-off, and nobody waits for it.
@@ -12,9 +12,9 @@
 #include "identity/directory.h"
 #include "identity/runtime.h"
 
-struct asker;
+struct runtime_asker;
 
-struct asker_options {
+struct runtime_asker_options {
     const struct runtime_ops *runtime;
     const char *name; /* the `source` label; both texts are copied */
     const char *socket_path;
@@ -24,7 +24,7 @@ struct asker_options {
     const struct clock *clock;
 };
 
-struct asker_status {
+struct runtime_asker_status {
     const char *name;
     bool asked; /* at least once */
     bool up;    /* the last answer was good */
@@ -32,16 +32,17 @@ struct asker_status {
     char error[256]; /* why it is down; "" if it is up */
 };
 
-int asker_new(const struct asker_options *options, struct asker **ret_asker);
+int runtime_asker_new(const struct runtime_asker_options *options,
+                      struct runtime_asker **ret_asker);
 
 /* How many containers are looked into after a list; the others are after the next. */
-enum { ASKER_INSPECTS_MAX = 64 };
+enum { RUNTIME_ASKER_INSPECTS_MAX = 64 };
 
 /* Is there a socket? Starts the thread when it is first seen. To be called now and then. */
-void asker_look(struct asker *asker);
+void runtime_asker_look(struct runtime_asker *asker);
 
 /* False if there is no such runtime here. */
-bool asker_get_status(struct asker *asker, struct asker_status *ret_status);
+bool runtime_asker_get_status(struct runtime_asker *asker, struct runtime_asker_status *ret_status);
 
 /* Ends the call in progress and the thread. Accepts NULL. */
-void asker_free(struct asker *asker);
+void runtime_asker_free(struct runtime_asker *asker);

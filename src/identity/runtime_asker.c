@@ -1,4 +1,4 @@
-#include "identity/asker.h"
+#include "identity/runtime_asker.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,8 +16,8 @@ static const uint64_t TIMEOUT_US = 3 * USEC_PER_SEC;
 /* Never more often than this, and less often the longer it fails. */
 static const uint64_t PAUSE_MIN_US = USEC_PER_SEC, PAUSE_MAX_US = 60 * USEC_PER_SEC;
 
-struct asker {
-    struct asker_options options;
+struct runtime_asker {
+    struct runtime_asker_options options;
     char *name, *socket_path;
     struct http_client
         *client; /* NULL before the thread starts: a node without runtimes needs none */
@@ -34,9 +34,9 @@ struct asker {
     char error[256];
 };
 
-int asker_new(const struct asker_options *options, struct asker **ret_asker)
+int runtime_asker_new(const struct runtime_asker_options *options, struct runtime_asker **ret_asker)
 {
-    struct asker *asker = calloc(1, sizeof(*asker));
+    struct runtime_asker *asker = calloc(1, sizeof(*asker));
 
     if (!asker)
         return -ENOMEM;
@@ -45,26 +45,27 @@ int asker_new(const struct asker_options *options, struct asker **ret_asker)
     asker->name = strdup(options->name);
     asker->socket_path = strdup(options->socket_path);
     if (!asker->name || !asker->socket_path) {
-        asker_free(asker);
+        runtime_asker_free(asker);
         return -ENOMEM;
     }
     *ret_asker = asker;
     return 0;
 }
 
-static uint64_t now_us(const struct asker *asker)
+static uint64_t now_us(const struct runtime_asker *asker)
 {
     return asker->options.clock->monotonic_us(asker->options.clock);
 }
 
-static ino_t socket_inode(const struct asker *asker)
+static ino_t socket_inode(const struct runtime_asker *asker)
 {
     struct stat st;
 
     return stat(asker->socket_path, &st) == 0 && S_ISSOCK(st.st_mode) ? st.st_ino : 0;
 }
 
-static void note_result(struct asker *asker, int r, uint64_t began_us, const struct error *err)
+static void note_result(struct runtime_asker *asker, int r, uint64_t began_us,
+                        const struct error *err)
 {
     uint64_t ended_us = now_us(asker);
 
@@ -81,13 +82,13 @@ static void note_result(struct asker *asker, int r, uint64_t began_us, const str
     snprintf(asker->error, sizeof(asker->error), "%s", r == 0 ? "" : err->text);
     pthread_mutex_unlock(&asker->lock);
     if (r == -EOPNOTSUPP)
-        asker_look(asker);
+        runtime_asker_look(asker);
 }
 
 /* False: there is no point in looking into another one. */
-static bool inspect(struct asker *asker, const char *container_id)
+static bool inspect(struct runtime_asker *asker, const char *container_id)
 {
-    const struct asker_options *options = &asker->options;
+    const struct runtime_asker_options *options = &asker->options;
     struct gpu_access_list gpus = {.count = 0};
     struct error err = {""};
     int r = options->runtime->inspect(asker->client, asker->socket_path, TIMEOUT_US, container_id,
@@ -108,14 +109,14 @@ static bool inspect(struct asker *asker, const char *container_id)
 
 /* What runs, and the GPUs of what is new in it. The time is that of one call or a little more,
  * because the next list may be waiting. */
-static void update_attachments(struct asker *asker, const struct container_list *list)
+static void update_attachments(struct runtime_asker *asker, const struct container_list *list)
 {
-    const struct asker_options *options = &asker->options;
+    const struct runtime_asker_options *options = &asker->options;
     uint64_t until_us = now_us(asker) + TIMEOUT_US;
     size_t asked = 0;
 
     attachments_list(options->attachments, options->number, list, now_us(asker));
-    for (size_t i = 0; i < list->count && asked < ASKER_INSPECTS_MAX; i++) {
+    for (size_t i = 0; i < list->count && asked < RUNTIME_ASKER_INSPECTS_MAX; i++) {
         if (!attachments_is_due(options->attachments, options->number, list->items[i].id,
                                 UINT64_MAX, now_us(asker)))
             continue;
@@ -125,7 +126,7 @@ static void update_attachments(struct asker *asker, const struct container_list 
     }
 }
 
-static int ask(struct asker *asker)
+static int ask(struct runtime_asker *asker)
 {
     uint64_t began_us = now_us(asker);
     struct error err = {""};
@@ -150,7 +151,7 @@ static int ask(struct asker *asker)
 }
 
 /* When there is something to ask for; UINT64_MAX: nothing is known of. */
-static uint64_t next_ask_us(struct asker *asker)
+static uint64_t next_ask_us(struct runtime_asker *asker)
 {
     bool present, list_wanted;
 
@@ -165,7 +166,7 @@ static uint64_t next_ask_us(struct asker *asker)
 
 static void *run(void *argument)
 {
-    struct asker *asker = argument;
+    struct runtime_asker *asker = argument;
     struct directory *directory = asker->options.directory;
     uint64_t pause_us = PAUSE_MIN_US, earliest_us = 0;
 
@@ -187,14 +188,14 @@ static void *run(void *argument)
     return NULL;
 }
 
-static int start_thread(struct asker *asker)
+static int start_thread(struct runtime_asker *asker)
 {
     int r = asker->client ? 0 : http_client_new(&asker->client);
 
     return r < 0 ? r : -pthread_create(&asker->thread, NULL, run, asker);
 }
 
-void asker_look(struct asker *asker)
+void runtime_asker_look(struct runtime_asker *asker)
 {
     ino_t inode = socket_inode(asker);
     bool present, start;
@@ -214,14 +215,14 @@ void asker_look(struct asker *asker)
         directory_wake(asker->options.directory);
 }
 
-bool asker_get_status(struct asker *asker, struct asker_status *ret_status)
+bool runtime_asker_get_status(struct runtime_asker *asker, struct runtime_asker_status *ret_status)
 {
     uint64_t now = now_us(asker);
     bool present;
 
     pthread_mutex_lock(&asker->lock);
     present = asker->present;
-    *ret_status = (struct asker_status){
+    *ret_status = (struct runtime_asker_status){
         .name = asker->name,
         .asked = asker->asked,
         .up = asker->up,
@@ -234,7 +235,7 @@ bool asker_get_status(struct asker *asker, struct asker_status *ret_status)
     return present;
 }
 
-void asker_free(struct asker *asker)
+void runtime_asker_free(struct runtime_asker *asker)
 {
     if (!asker)
         return;

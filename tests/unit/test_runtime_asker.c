@@ -1,4 +1,4 @@
-/* identity/asker: a runtime is asked when names are missing, and costs nothing else. */
+/* identity/runtime_asker: a runtime is asked when names are missing, and costs nothing else. */
 #include "unit.h"
 
 #include <errno.h>
@@ -13,13 +13,13 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "identity/asker.h"
 #include "identity/gpu_access.h"
+#include "identity/runtime_asker.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
-/* What the runtime of these tests answers; it is asked from the asker's thread. */
+/* What the runtime of these tests answers; it is asked from the runtime asker's thread. */
 static atomic_int calls, result;
 static const char *_Atomic knows;
 
@@ -107,7 +107,7 @@ struct rig {
     int listener_fd;
     struct directory *directory;
     struct attachments *attachments; /* NULL: not wanted */
-    struct asker *asker;
+    struct runtime_asker *asker;
 };
 
 static void open_socket(struct rig *rig)
@@ -140,14 +140,15 @@ static struct rig new_rig_with(const struct runtime_ops *runtime, bool attachmen
     assert_non_null(mkdtemp(rig.directory_path));
     snprintf(rig.path, sizeof(rig.path), "%s/socket", rig.directory_path);
     assert_int_equal(directory_new(&rig.directory), 0);
-    assert_int_equal(asker_new(&(struct asker_options){.runtime = runtime,
-                                                       .name = runtime->name,
-                                                       .socket_path = rig.path,
-                                                       .directory = rig.directory,
-                                                       .attachments = rig.attachments,
-                                                       .clock = &clock_system},
-                               &rig.asker),
-                     0);
+    assert_int_equal(
+        runtime_asker_new(&(struct runtime_asker_options){.runtime = runtime,
+                                                          .name = runtime->name,
+                                                          .socket_path = rig.path,
+                                                          .directory = rig.directory,
+                                                          .attachments = rig.attachments,
+                                                          .clock = &clock_system},
+                          &rig.asker),
+        0);
     return rig;
 }
 
@@ -158,7 +159,7 @@ static struct rig new_rig(const struct runtime_ops *runtime)
 
 static void end_rig(struct rig *rig)
 {
-    asker_free(rig->asker);
+    runtime_asker_free(rig->asker);
     attachments_free(rig->attachments);
     directory_free(rig->directory);
     unlink(rig->path);
@@ -170,16 +171,16 @@ static uint64_t now_us(void)
     return clock_system.monotonic_us(&clock_system);
 }
 
-/* Until the asker's thread has made the condition true; 10 s are for ever. */
+/* Until the runtime asker's thread has made the condition true; 10 s are for ever. */
 #define WAIT_FOR(condition)                                                                        \
     for (uint64_t until_us_ = now_us() + 10 * USEC_PER_SEC; !(condition); poll(NULL, 0, 1))        \
     assert_true(now_us() < until_us_)
 
 static bool is_up(struct rig *rig)
 {
-    struct asker_status status;
+    struct runtime_asker_status status;
 
-    return asker_get_status(rig->asker, &status) && status.asked && status.up;
+    return runtime_asker_get_status(rig->asker, &status) && status.asked && status.up;
 }
 
 static bool knows_name(struct rig *rig, const char *id)
@@ -201,7 +202,7 @@ static void a_runtime_is_asked_once_for_each_name_that_is_missing(void **state)
     (void)state;
     open_socket(&rig);
     atomic_store(&knows, A);
-    asker_look(rig.asker);
+    runtime_asker_look(rig.asker);
     assert_int_equal(atomic_load(&calls), 0); /* nobody wants anything */
     directory_want(rig.directory, A, false, now_us());
     WAIT_FOR(knows_name(&rig, A));
@@ -219,27 +220,27 @@ static void a_runtime_is_asked_once_for_each_name_that_is_missing(void **state)
 static void a_runtime_that_is_absent_is_neither_asked_nor_waited_for(void **state)
 {
     struct rig rig = new_rig(&scripted);
-    struct asker_status status;
+    struct runtime_asker_status status;
 
     (void)state;
     directory_want(rig.directory, A, false, now_us());
-    asker_look(rig.asker);
-    assert_false(asker_get_status(rig.asker, &status));
+    runtime_asker_look(rig.asker);
+    assert_false(runtime_asker_get_status(rig.asker, &status));
     assert_false(directory_may_learn(rig.directory, A));
     open_socket(&rig); /* it is started later */
     atomic_store(&knows, A);
-    asker_look(rig.asker);
+    runtime_asker_look(rig.asker);
     WAIT_FOR(knows_name(&rig, A));
     close_socket(&rig);
-    asker_look(rig.asker);
-    assert_false(asker_get_status(rig.asker, &status));
+    runtime_asker_look(rig.asker);
+    assert_false(runtime_asker_get_status(rig.asker, &status));
     end_rig(&rig);
 }
 
 static void a_failure_is_told_and_what_came_before_it_counts(void **state)
 {
     struct rig rig = new_rig(&scripted);
-    struct asker_status status;
+    struct runtime_asker_status status;
 
     (void)state;
     open_socket(&rig);
@@ -247,8 +248,8 @@ static void a_failure_is_told_and_what_came_before_it_counts(void **state)
     atomic_store(&knows, A);
     directory_want(rig.directory, A, false, now_us());
     directory_want(rig.directory, B, false, now_us());
-    asker_look(rig.asker);
-    WAIT_FOR(asker_get_status(rig.asker, &status) && status.errors > 0);
+    runtime_asker_look(rig.asker);
+    WAIT_FOR(runtime_asker_get_status(rig.asker, &status) && status.errors > 0);
     assert_false(status.up);
     assert_non_null(strstr(status.error, rig.path));
     assert_true(knows_name(&rig, A));
@@ -260,17 +261,17 @@ static void a_failure_is_told_and_what_came_before_it_counts(void **state)
 static void a_socket_of_something_else_counts_as_absent(void **state)
 {
     struct rig rig = new_rig(&scripted);
-    struct asker_status status;
+    struct runtime_asker_status status;
 
     (void)state;
     open_socket(&rig);
     atomic_store(&result, -EOPNOTSUPP);
     directory_want(rig.directory, A, false, now_us());
-    asker_look(rig.asker);
-    WAIT_FOR(!asker_get_status(rig.asker, &status));
+    runtime_asker_look(rig.asker);
+    WAIT_FOR(!runtime_asker_get_status(rig.asker, &status));
     assert_int_equal(status.errors, 0);
-    asker_look(rig.asker); /* it is still the same socket */
-    assert_false(asker_get_status(rig.asker, &status));
+    runtime_asker_look(rig.asker); /* it is still the same socket */
+    assert_false(runtime_asker_get_status(rig.asker, &status));
     assert_false(directory_may_learn(rig.directory, A));
     close_socket(&rig);
     end_rig(&rig);
@@ -284,11 +285,11 @@ static void one_that_hangs_is_left_at_once(void **state)
     (void)state;
     open_socket(&rig);
     directory_want(rig.directory, A, false, now_us());
-    asker_look(rig.asker);
+    runtime_asker_look(rig.asker);
     WAIT_FOR(atomic_load(&calls) == 1);
     assert_true(directory_may_learn(rig.directory, A)); /* no call waits for it */
     began_us = now_us();
-    asker_free(rig.asker);
+    runtime_asker_free(rig.asker);
     rig.asker = NULL;
     assert_true(now_us() - began_us < 10 * USEC_PER_SEC); /* its deadline is a minute */
     close_socket(&rig);
@@ -313,7 +314,7 @@ static size_t attached(struct rig *rig, uint64_t since_us)
 /* A second passes between two lists; the test does not wait for longer. */
 static void look_and_wait(struct rig *rig, int lists)
 {
-    asker_look(rig->asker);
+    runtime_asker_look(rig->asker);
     WAIT_FOR(atomic_load(&calls) >= lists);
 }
 
@@ -349,7 +350,7 @@ static void one_that_vanishes_costs_one_question(void **state)
     WAIT_FOR(atomic_load(&inspects) == 1);
     atomic_store(&inspect_result, 0);
     look_and_wait(&rig, 2);
-    asker_free(rig.asker); /* what it did last is done */
+    runtime_asker_free(rig.asker); /* what it did last is done */
     rig.asker = NULL;
     assert_int_equal(atomic_load(&inspects), 1);
     assert_int_equal(attached(&rig, 0), 0);
@@ -360,18 +361,18 @@ static void one_that_vanishes_costs_one_question(void **state)
 static void an_inspection_that_fails_is_an_error_and_repeated(void **state)
 {
     struct rig rig = new_rig_with(&scripted, true);
-    struct asker_status status;
+    struct runtime_asker_status status;
 
     (void)state;
     open_socket(&rig);
     atomic_store(&knows, A);
     atomic_store(&inspect_result, -EACCES);
     look_and_wait(&rig, 1);
-    WAIT_FOR(asker_get_status(rig.asker, &status) && status.errors == 1);
+    WAIT_FOR(runtime_asker_get_status(rig.asker, &status) && status.errors == 1);
     assert_true(status.up); /* names come */
     atomic_store(&inspect_result, 0);
     for (; attached(&rig, 0) == 0; poll(NULL, 0, 10))
-        asker_look(rig.asker);
+        runtime_asker_look(rig.asker);
     assert_int_equal(atomic_load(&inspects), 2);
     close_socket(&rig);
     end_rig(&rig);
@@ -385,8 +386,8 @@ static void of_many_containers_64_are_inspected_after_each_list(void **state)
     open_socket(&rig);
     for (int lists = 1; lists <= 3; lists++) {
         look_and_wait(&rig, lists);
-        WAIT_FOR(attached(&rig, 0) == (size_t)MIN(lists * ASKER_INSPECTS_MAX, MANY));
-        assert_int_equal(atomic_load(&inspects), MIN(lists * ASKER_INSPECTS_MAX, MANY));
+        WAIT_FOR(attached(&rig, 0) == (size_t)MIN(lists * RUNTIME_ASKER_INSPECTS_MAX, MANY));
+        assert_int_equal(atomic_load(&inspects), MIN(lists * RUNTIME_ASKER_INSPECTS_MAX, MANY));
     }
     close_socket(&rig);
     end_rig(&rig);
@@ -395,17 +396,17 @@ static void of_many_containers_64_are_inspected_after_each_list(void **state)
 static void inspections_that_time_out_end_the_round(void **state)
 {
     struct rig rig = new_rig_with(&crowded, true);
-    struct asker_status status;
+    struct runtime_asker_status status;
 
     (void)state;
     open_socket(&rig);
     atomic_store(&inspect_result, -ETIMEDOUT);
     look_and_wait(&rig, 1);
-    WAIT_FOR(asker_get_status(rig.asker, &status) && status.errors == 1);
+    WAIT_FOR(runtime_asker_get_status(rig.asker, &status) && status.errors == 1);
     atomic_store(&inspect_result, 0); /* the one that hung is not the first of the next round */
     look_and_wait(&rig, 2);
-    WAIT_FOR(attached(&rig, 0) == ASKER_INSPECTS_MAX);
-    assert_int_equal(atomic_load(&inspects), 1 + ASKER_INSPECTS_MAX);
+    WAIT_FOR(attached(&rig, 0) == RUNTIME_ASKER_INSPECTS_MAX);
+    assert_int_equal(atomic_load(&inspects), 1 + RUNTIME_ASKER_INSPECTS_MAX);
     close_socket(&rig);
     end_rig(&rig);
 }
@@ -413,7 +414,7 @@ static void inspections_that_time_out_end_the_round(void **state)
 static void a_list_that_fails_changes_nothing_but_grows_old(void **state)
 {
     struct rig rig = new_rig_with(&scripted, true);
-    struct asker_status status;
+    struct runtime_asker_status status;
     uint64_t since_us;
 
     (void)state;
@@ -425,7 +426,7 @@ static void a_list_that_fails_changes_nothing_but_grows_old(void **state)
     atomic_store(&knows, NULL);
     atomic_store(&result, -ETIMEDOUT);
     look_and_wait(&rig, 2);
-    WAIT_FOR(asker_get_status(rig.asker, &status) && status.errors == 1);
+    WAIT_FOR(runtime_asker_get_status(rig.asker, &status) && status.errors == 1);
     assert_int_equal(attached(&rig, 0), 1);
     assert_int_equal(attached(&rig, since_us), 0);
     close_socket(&rig);
