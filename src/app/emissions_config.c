@@ -1,12 +1,11 @@
 #include "app/emissions_config.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/macros.h"
-#include "emissions/owid.h"
+#include "emissions/zone.h"
 
 #define NAMES                                                                                      \
     "rte, electricity_maps, watttime, uk_carbon_intensity, entsoe, owid, global or constant"
@@ -18,83 +17,6 @@ static const char *zone_option(const struct options *options)
     return options->emissions_zone ? options->emissions_zone : "";
 }
 
-/* The table's figure of a zone that is a country, or begins with the code of one: US-CAL-CISO, SE3.
- */
-static int find_country(const char *zone, struct emission_factor *ret_factor)
-{
-    char code[3] = "";
-    struct error ignored;
-
-    if (zone[0] == '\0')
-        return -ENOENT;
-    if (owid_of_country(zone, ret_factor, &ignored) == 0)
-        return 0;
-    if (strlen(zone) < 3 || (zone[2] != '-' && !isdigit((unsigned char)zone[2])))
-        return -ENOENT;
-    memcpy(code, zone, 2);
-    return owid_of_country(code, ret_factor, &ignored);
-}
-
-static int fail_zone(const char *name, struct error *err)
-{
-    return error_set(err, -EINVAL,
-                     "--emissions.providers: %s needs a zone; give --emissions.zone, or write "
-                     "%s:ZONE",
-                     name, name);
-}
-
-/* --emissions.zone is for all; a provider that knows one country only must not take the code of
- * another for a zone of its own. */
-static int adopt_zone(const struct provider *provider, const char *common,
-                      char zone[FACTOR_ZONE_BYTES], struct error *err)
-{
-    struct emission_factor theirs, asked;
-    struct error ignored;
-    char code[3];
-
-    if (strlen(common) >= FACTOR_ZONE_BYTES)
-        return error_set(err, -EINVAL, "--emissions.zone: '%.40s...' is no zone of %s", common,
-                         provider->name);
-    snprintf(zone, FACTOR_ZONE_BYTES, "%s", owid_alpha2(common, code) ? code : common);
-    if (!provider->country || owid_of_country(common, &asked, &ignored) < 0 ||
-        owid_of_country(provider->country, &theirs, &ignored) < 0 ||
-        strcmp(asked.zone, theirs.zone) == 0)
-        return 0;
-    return error_set(err, -EINVAL,
-                     "--emissions.providers: %s is about %s, and --emissions.zone is '%.40s'; "
-                     "write %s:%s if it is wanted all the same",
-                     provider->name, provider->country, common, provider->name, provider->country);
-}
-
-static int choose_zone(const struct provider *provider, const char *own, const char *common,
-                       char zone[FACTOR_ZONE_BYTES], struct error *err)
-{
-    if (!own[0] && common[0])
-        return adopt_zone(provider, common, zone, err);
-    if (!own[0])
-        own = provider->country;
-    if (!own)
-        return fail_zone(provider->name, err);
-    snprintf(zone, FACTOR_ZONE_BYTES, "%s", own);
-    return 0;
-}
-
-/* By writing a question that is not sent. */
-static int check_zone(const struct provider *provider, const char *zone, struct error *err)
-{
-    const struct provider_question question = {.zone = zone, .token = "x"};
-    struct error why = {""};
-    struct buffer path;
-    int r;
-
-    buffer_init(&path, 4096);
-    r = provider->write_path(&question, &path, &why);
-    buffer_done(&path);
-    if (r == 0 && !factor_is_zone(zone))
-        r = error_set(&why, -EINVAL, "%s: '%.40s' is no zone", provider->name, zone);
-    return r < 0 ? error_set(err, r, "--emissions.providers: %s", why.text) : 0;
-}
-
 static int add_live(const struct options *options, const struct provider *provider, const char *own,
                     struct emissions_config *config, struct error *err)
 {
@@ -104,10 +26,7 @@ static int add_live(const struct options *options, const struct provider *provid
     int r;
 
     *inquiry = (struct emissions_inquiry){.provider = provider, .line = config->choice.count};
-    r = choose_zone(provider, own, zone_option(options), inquiry->zone, err);
-
-    if (r == 0)
-        r = check_zone(provider, inquiry->zone, err);
+    r = zone_choose(provider, own, zone_option(options), inquiry->zone, err);
     if (r < 0)
         return r;
     if (provider == &electricity_maps_provider && options->emissions_basis == PRICE_DIRECT)
@@ -142,17 +61,12 @@ static int add_constant(const struct options *options, const char *own,
 static int add_owid(const struct options *options, const char *own, struct emissions_config *config,
                     struct error *err)
 {
-    const char *zone = own[0] ? own : zone_option(options);
     struct emission_factor factor;
     struct price_factor price;
+    int r = zone_yearly(own, zone_option(options), &factor, err);
 
-    if (!zone[0])
-        return fail_zone("owid", err);
-    if (find_country(zone, &factor) < 0)
-        return error_set(err, -EINVAL,
-                         "--emissions.%s: no yearly factor is known for '%.80s'; give a country as "
-                         "FR or FRA, or the factor itself with --emissions.factor",
-                         own[0] ? "providers" : "zone", zone);
+    if (r < 0)
+        return r;
     price = factor_price(&factor);
     choice_add_fixed(&config->choice, &price);
     return 0;
@@ -194,12 +108,10 @@ static const char *country_asked(const struct emissions_config *config)
 {
     for (size_t i = 0; i < config->inquiry_count; i++) {
         const struct emissions_inquiry *inquiry = &config->inquiries[i];
-        struct emission_factor ignored;
+        const char *country = zone_country(inquiry->provider, inquiry->zone);
 
-        if (inquiry->provider->country)
-            return inquiry->provider->country;
-        if (find_country(inquiry->zone, &ignored) == 0)
-            return inquiry->zone;
+        if (country[0])
+            return country;
     }
     return "";
 }
@@ -213,15 +125,11 @@ static bool is_there(const struct emissions_config *config, const char *name)
 static int add_country(const struct options *options, struct emissions_config *config,
                        struct error *err)
 {
-    const char *zone = zone_option(options), *asked = country_asked(config);
-    struct emission_factor ignored;
-    struct error why;
+    const char *zone = zone_option(options);
+    const char *country = zone_stand_in(zone, country_asked(config));
 
-    /* What only begins like a country may be a postcode of another: CH1 is in Chester. */
-    if (asked[0] && owid_of_country(zone, &ignored, &why) < 0)
-        return add_owid(options, asked, config, err);
-    if (find_country(zone, &ignored) == 0 || (zone[0] && config->choice.count == 0))
-        return add_owid(options, "", config, err);
+    if (country[0] || (zone[0] && config->choice.count == 0))
+        return add_owid(options, country, config, err);
     return 0;
 }
 
