@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "emissions/factor.h"
 #include "emissions/timestamp.h"
 
 enum { WHY_BYTES = 160 };
@@ -95,6 +94,26 @@ bool reply_says(const struct json *value, const char *text)
     const char *said = json_text(value);
 
     return said && strcmp(said, text) == 0;
+}
+
+int reply_newest(const struct json *rows,
+                 int (*read_row)(const struct json *row, struct emission_factor *factor),
+                 struct emission_factor *factor)
+{
+    int found = -ENODATA;
+
+    for (size_t i = 0; i < json_length(rows); i++) {
+        struct emission_factor each = *factor;
+        int r = read_row(json_at(rows, i), &each);
+
+        if (r == -ENODATA || (r == 0 && found == 0 && each.time_us <= factor->time_us))
+            continue;
+        if (r < 0)
+            return r;
+        *factor = each;
+        found = 0;
+    }
+    return found;
 }
 
 void reply_ask(struct buffer *path, const char *name, const char *value)

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/json_reader.h"
 #include "core/span.h"
+#include "emissions/factor.h"
 
 /* The tree of an answer, to be freed with json_free. An object that reports an error is none, with
  * whatever status it came. 0, -ENOMEM or -EBADMSG. */
@@ -18,6 +19,12 @@ int reply_read(struct span body, const char *provider, struct json **ret_root, s
 int reply_grams(const struct json *value, uint64_t *ret_mg);
 bool reply_time(const struct json *value, uint64_t *ret_us);
 bool reply_says(const struct json *value, const char *text);
+
+/* The newest of a list's rows with a value. `read_row` gives value and time of one, or -ENODATA;
+ * any other error of it ends the search. 0, -ENODATA (no row has one) or what read_row returned. */
+int reply_newest(const struct json *rows,
+                 int (*read_row)(const struct json *row, struct emission_factor *factor),
+                 struct emission_factor *factor);
 
 /* What an error says for people, from any of the shapes that these services use, of printable ASCII
  * and cut to the size; "" if nothing. */

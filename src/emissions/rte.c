@@ -25,32 +25,17 @@ static int write_path(const struct provider_question *question, struct buffer *p
     return 0;
 }
 
-static int read_newest(const struct json *results, struct emission_factor *factor)
+static int read_row(const struct json *row, struct emission_factor *factor)
 {
-    int found = -ENODATA;
-
-    for (size_t i = 0; i < json_length(results); i++) {
-        const struct json *row = json_at(results, i);
-        uint64_t mg, time_us;
-        int r = reply_grams(json_get(row, "taux_co2"), &mg);
-
-        if (r == -ENODATA || !reply_time(json_get(row, "date_heure"), &time_us))
-            continue;
-        if (r < 0)
-            return r;
-        if (found == 0 && time_us <= factor->time_us)
-            continue;
-        factor->mg_per_kwh = mg;
-        factor->time_us = time_us;
-        found = 0;
-    }
-    return found;
+    if (!reply_time(json_get(row, "date_heure"), &factor->time_us))
+        return -ENODATA;
+    return reply_grams(json_get(row, "taux_co2"), &factor->mg_per_kwh);
 }
 
 static int read_root(const struct json *root, const struct provider_question *question,
                      struct emission_factor *factor, struct error *err)
 {
-    int r = read_newest(json_get(root, "results"), factor);
+    int r = reply_newest(json_get(root, "results"), read_row, factor);
 
     (void)question;
     if (r < 0)

@@ -54,36 +54,16 @@ static int write_path(const struct provider_question *question, struct buffer *p
 }
 
 /* `actual` is null until the half hour is settled. */
-static int read_intensity(const struct json *intensity, uint64_t *ret_mg, bool *ret_is_forecast)
+static int read_half(const struct json *half, struct emission_factor *factor)
 {
-    int r = reply_grams(json_get(intensity, "actual"), ret_mg);
+    const struct json *intensity = json_get(half, "intensity");
+    int r;
 
-    *ret_is_forecast = r == -ENODATA;
-    return r == -ENODATA ? reply_grams(json_get(intensity, "forecast"), ret_mg) : r;
-}
-
-static int read_newest(const struct json *halves, struct emission_factor *factor)
-{
-    int found = -ENODATA;
-
-    for (size_t i = 0; i < json_length(halves); i++) {
-        const struct json *half = json_at(halves, i);
-        uint64_t mg, time_us;
-        bool is_forecast;
-        int r = read_intensity(json_get(half, "intensity"), &mg, &is_forecast);
-
-        if (r == -ENODATA || !reply_time(json_get(half, "from"), &time_us))
-            continue;
-        if (r < 0)
-            return r;
-        if (found == 0 && time_us <= factor->time_us)
-            continue;
-        factor->mg_per_kwh = mg;
-        factor->time_us = time_us;
-        factor->is_estimated = is_forecast;
-        found = 0;
-    }
-    return found;
+    if (!reply_time(json_get(half, "from"), &factor->time_us))
+        return -ENODATA;
+    r = reply_grams(json_get(intensity, "actual"), &factor->mg_per_kwh);
+    factor->is_estimated = r == -ENODATA;
+    return r == -ENODATA ? reply_grams(json_get(intensity, "forecast"), &factor->mg_per_kwh) : r;
 }
 
 static bool is_of_zone(const struct json *region, enum area area, const char *zone)
@@ -110,7 +90,7 @@ static int read_root(const struct json *root, const struct provider_question *qu
             return error_set(err, -EBADMSG, NAME ": the answer is not of zone %s", question->zone);
         data = json_get(json_at(data, 0), "data");
     }
-    r = read_newest(data, factor);
+    r = reply_newest(data, read_half, factor);
     if (r == -ENODATA)
         return error_set(err, r, NAME ": zone %s has no value yet", question->zone);
     if (r < 0)

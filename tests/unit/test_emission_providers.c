@@ -141,6 +141,14 @@ static void rte_answers_with_rows_that_may_be_empty(void **state)
         {"{\"results\":[" ROW("null", "2026-01-15T11:00:00+01:00") "," ROW(
              "20", "2026-01-15T10:00:00+01:00") "," ROW("23", TIME_0915) "]}",
          0, 23000, AT_0915_US, false},
+        {"{\"results\":[" ROW("23", TIME_0915) "," ROW("20", "2026-01-15T10:00:00+01:00") "]}", 0,
+         23000, AT_0915_US, false},
+        {"{\"results\":[" ROW("23", TIME_0915) "," ROW("20", TIME_0915) "]}", 0, 23000, AT_0915_US,
+         false},
+        {"{\"results\":[" ROW("23", TIME_0915) "," ROW("-1", "2026-01-15T10:00:00+01:00") "]}",
+         -ERANGE, 0, 0, false},
+        {"{\"results\":[" ROW("-1", "yesterday") "," ROW("23", TIME_0915) "]}", 0, 23000,
+         AT_0915_US, false},
         {"{\"total_count\":0,\"results\":[]}", -ENODATA, 0, 0, false},
         {"{\"results\":[" ROW("null", TIME_0915) "]}", -ENODATA, 0, 0, false},
         {"{\"results\":[" ROW("\"23\"", TIME_0915) "]}", -ENODATA, 0, 0, false},
@@ -315,6 +323,12 @@ static void the_uk_answers_with_what_was_else_with_what_was_forecast(void **stat
          AT_0930_US, false},
         {"{\"data\":[" HALF(TIME_0930, "{\"forecast\":187,\"actual\":null}") "]}", 0, 187000,
          AT_0930_US, true},
+        {"{\"data\":[" HALF(TIME_0930, "{\"forecast\":187}") "," HALF(
+             "2026-01-15T09:00Z", "{\"forecast\":190,\"actual\":181}") "]}",
+         0, 187000, AT_0930_US, true},
+        {"{\"data\":[" HALF("2026-01-15T09:00Z", "{\"forecast\":187}") "," HALF(
+             TIME_0930, "{\"forecast\":190,\"actual\":181}") "]}",
+         0, 181000, AT_0930_US, false},
         {"{\"data\":[" HALF(TIME_0930, "{\"forecast\":null,\"actual\":null}") "]}", -ENODATA, 0, 0,
          false},
         {"{\"data\":[" HALF("09:30", "{\"forecast\":187}") "]}", -ENODATA, 0, 0, false},
