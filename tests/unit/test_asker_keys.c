@@ -1,5 +1,5 @@
 /* app/asker_keys: where keys come from, and that nothing of them is left elsewhere. */
-#include "unit.h"
+#include "file_fixture.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,29 +9,14 @@
 #include <unistd.h>
 
 #include "app/asker_keys.h"
-#include "core/fs.h"
 #include "core/macros.h"
-
-static char path[32];
-
-/* A file for read_keys(), removed by it. */
-static void write_file(const char *text, mode_t mode)
-{
-    int fd;
-
-    memcpy(path, "/tmp/wattribute-test-XXXXXX", 28);
-    fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
-    assert_int_equal(fchmod(fd, mode), 0);
-    close(fd);
-}
 
 static int read_keys(const char *text, mode_t mode, struct asker_keys *keys, struct error *err)
 {
+    char path[FILE_PATH_BYTES];
     int r;
 
-    write_file(text, mode);
+    file_make(path, text, mode);
     r = asker_keys_read(path, keys, err);
     unlink(path);
     return r;

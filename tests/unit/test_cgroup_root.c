@@ -1,16 +1,14 @@
 /* model/cgroup_root: the node's cgroup paths, read in a cgroup namespace of our own. */
-#include "unit.h"
+#include "tree_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/fs.h"
 #include "core/macros.h"
 #include "model/cgroup_root.h"
 
@@ -74,18 +72,7 @@ struct fixture {
 
 static void put(const struct fixture *fixture, const char *name, const char *text)
 {
-    char path[256];
-    _cleanup_close_ int fd = -1;
-
-    snprintf(path, sizeof(path), "%s/%s", fixture->path, name);
-    for (char *at = strchr(path + strlen(fixture->path) + 1, '/'); at; at = strchr(at + 1, '/')) {
-        *at = '\0';
-        assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
-        *at = '/';
-    }
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    assert_true(fd >= 0);
-    assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
+    tree_write(fixture->path, name, text);
 }
 
 static int set_up(void **state)
@@ -106,20 +93,12 @@ static int set_up(void **state)
     return symlinkat("77", fd, "self");
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-    (void)status;
-    (void)type;
-    (void)walk;
-    return remove(path);
-}
-
 static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
 
     close(fixture->host.procfs_fd);
-    nftw(fixture->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    tree_remove(fixture->path, "");
     free(fixture);
     return 0;
 }

@@ -1,19 +1,14 @@
 /* app/cli: verbs, flags, precedence, and the generated help. */
+#include "file_fixture.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "app/cli.h"
 #include "app/collectors.h"
-#include "core/fs.h"
 #include "core/macros.h"
 #include "sources/source.h"
 
@@ -359,17 +354,14 @@ static void a_flag_wins_over_the_file_and_the_file_over_the_environment(void **s
         {"", " --listen-address=:9700 --process-scan-interval=5s", ":9700", 5000000},
     };
     char *const env[] = {"EXPORTER_PORT=9500", "SCRAPE_INTERVAL=40", NULL};
-    char path[] = "/tmp/wattribute-cli-XXXXXX", line[512];
-    int fd = mkostemp(path, O_CLOEXEC);
+    char path[FILE_PATH_BYTES], line[512];
 
     (void)state;
-    assert_true(fd >= 0);
+    file_make(path, "", 0600);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct cli cli;
 
-        assert_int_equal(ftruncate(fd, 0), 0);
-        assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-        assert_int_equal(fs_write_all(fd, cases[i].file, strlen(cases[i].file)), 0);
+        file_write_at(AT_FDCWD, path, cases[i].file, strlen(cases[i].file));
         /* The flags stand before the file: their order must not matter. */
         snprintf(line, sizeof(line), "wattribute%s --config.file=%s", cases[i].flags, path);
         assert_int_equal(parse(line, env, &cli, NULL), 0);
@@ -378,25 +370,21 @@ static void a_flag_wins_over_the_file_and_the_file_over_the_environment(void **s
         assert_true(cli.options.process_scan_interval_us == cases[i].scan_us);
         cli_done(&cli);
     }
-    close(fd);
     unlink(path);
 }
 
 static void replay_accepts_the_file_that_serve_uses(void **state)
 {
     static const char text[] = "listen-address: ':9600'\nidle-policy: none\n";
-    char path[] = "/tmp/wattribute-cli-XXXXXX", line[512];
-    int fd = mkostemp(path, O_CLOEXEC);
+    char path[FILE_PATH_BYTES], line[512];
     struct cli cli;
 
     (void)state;
-    assert_true(fd >= 0);
-    assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
+    file_make(path, text, 0600);
     snprintf(line, sizeof(line), "wattribute replay --config.file %s a.trace.gz", path);
     assert_int_equal(parse(line, NULL, &cli, NULL), 0);
     assert_int_equal(cli.options.idle_policy, IDLE_POLICY_NONE);
     cli_done(&cli);
-    close(fd);
     unlink(path);
 }
 

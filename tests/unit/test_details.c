@@ -1,5 +1,5 @@
 /* identity/details and its parsers: jobs, virtual machines and users. */
-#include "unit.h"
+#include "file_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/fs.h"
 #include "core/macros.h"
 #include "identity/details.h"
 #include "identity/job.h"
@@ -130,13 +129,7 @@ struct machine {
 
 static void put(const struct machine *machine, const char *name, const char *data, size_t len)
 {
-    int root_fd = open(machine->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int fd = openat(root_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-    assert_true(fd >= 0);
-    assert_int_equal(fs_write_all(fd, data, len), 0);
-    close(fd);
-    close(root_fd);
+    file_write_at(machine->host.procfs_fd, name, data, len);
 }
 
 static struct machine new_machine(const char *cgroup)

@@ -1,11 +1,7 @@
 /* core/fs: whole files or an error, never a part that looks whole. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "file_fixture.h"
 
-#include <cmocka.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,15 +45,6 @@ static int remove_tree(void **state)
     return 0;
 }
 
-static void put_file(const struct tree *tree, const char *data, size_t len)
-{
-    int fd = openat(tree->fd, "file", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-    assert_true(fd >= 0);
-    assert_int_equal(fs_write_all(fd, data, len), 0);
-    close(fd);
-}
-
 static void a_file_is_read_whole_and_ends_with_a_nul(void **state)
 {
     const struct tree *tree = *state;
@@ -65,11 +52,11 @@ static void a_file_is_read_whole_and_ends_with_a_nul(void **state)
     size_t len = UNTOUCHED;
 
     memset(buffer, 'x', sizeof(buffer));
-    put_file(tree, "ab\0cd\n", 6);
+    file_write_at(tree->fd, "file", "ab\0cd\n", 6);
     assert_int_equal(fs_read_at(tree->fd, "file", buffer, sizeof(buffer), &len), 0);
     assert_int_equal(len, 6);
     assert_memory_equal(buffer, "ab\0cd\n", 7);
-    put_file(tree, "", 0);
+    file_write_at(tree->fd, "file", "", 0);
     assert_int_equal(fs_read_at(tree->fd, "file", buffer, sizeof(buffer), &len), 0);
     assert_int_equal(len, 0);
     assert_string_equal(buffer, "");
@@ -81,12 +68,12 @@ static void a_file_that_does_not_fit_with_its_nul_is_refused(void **state)
     char buffer[8];
     size_t len = UNTOUCHED;
 
-    put_file(tree, "12345678", 8);
+    file_write_at(tree->fd, "file", "12345678", 8);
     assert_int_equal(fs_read_at(tree->fd, "file", buffer, sizeof(buffer), &len), -EFBIG);
-    put_file(tree, "123456789", 9);
+    file_write_at(tree->fd, "file", "123456789", 9);
     assert_int_equal(fs_read_at(tree->fd, "file", buffer, sizeof(buffer), &len), -EFBIG);
     assert_int_equal(len, UNTOUCHED);
-    put_file(tree, "1234567", 7);
+    file_write_at(tree->fd, "file", "1234567", 7);
     assert_int_equal(fs_read_at(tree->fd, "file", buffer, sizeof(buffer), &len), 0);
     assert_int_equal(len, 7);
     assert_string_equal(buffer, "1234567");
@@ -99,7 +86,7 @@ static void what_cannot_be_read_says_why(void **state)
     size_t len = UNTOUCHED;
 
     assert_int_equal(mkdirat(tree->fd, "directory", 0700), 0);
-    put_file(tree, "x", 1);
+    file_write_at(tree->fd, "file", "x", 1);
     assert_int_equal(fs_read_at(tree->fd, "missing", buffer, sizeof(buffer), &len), -ENOENT);
     assert_int_equal(fs_read_at(tree->fd, "file/x", buffer, sizeof(buffer), &len), -ENOTDIR);
     assert_int_equal(fs_read_at(tree->fd, "directory", buffer, sizeof(buffer), &len), -EISDIR);

@@ -1,5 +1,5 @@
 /* identity: the names of owners, and what is known beyond them. */
-#include "unit.h"
+#include "tree_fixture.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/fs.h"
 #include "core/macros.h"
 #include "identity/identity.h"
 
@@ -24,15 +23,6 @@ struct rig {
     struct identity *identity;
 };
 
-static void put(const struct rig *rig, const char *name, const char *text)
-{
-    int fd = openat(rig->host.rootfs_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-
-    assert_true(fd >= 0);
-    assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
-    close(fd);
-}
-
 static struct rig new_rig(bool names_from_elsewhere)
 {
     struct rig rig = {.path = "/tmp/wattribute-XXXXXX"};
@@ -43,7 +33,7 @@ static struct rig new_rig(bool names_from_elsewhere)
     fd = open(rig.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     rig.host = (struct host){fd, -1, fd, NULL};
     assert_int_equal(mkdirat(fd, "etc", 0755), 0);
-    put(&rig, "etc/passwd", "alice:x:1000:1000::/home/alice:/bin/sh\n");
+    tree_write(rig.path, "etc/passwd", "alice:x:1000:1000::/home/alice:/bin/sh\n");
     assert_int_equal(
         identity_open(&(struct identity_options){.host = &rig.host,
                                                  .rootfs_path = rig.path,

@@ -1,6 +1,6 @@
 /* identity/kubernetes_api: what it asks after which answer, on a client whose answers are laid out
  * before. The clock stands still, so that pauses take no time. */
-#include "unit.h"
+#include "file_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/fs.h"
 #include "core/macros.h"
 #include "identity/kubernetes_api.h"
 
@@ -153,11 +152,7 @@ static void changed(void *context, int how, const char *why)
 
 static void write_token(const char *text, size_t len)
 {
-    int fd = open(test.token_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-    assert_true(fd >= 0);
-    assert_int_equal(fs_write_all(fd, text, len), 0);
-    close(fd);
+    file_write_at(AT_FDCWD, test.token_path, text, len);
 }
 
 static int setup(void **state)

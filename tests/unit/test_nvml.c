@@ -3,6 +3,7 @@
  * a clock that the test moves. Whatever happens, the books balance, and what was recorded replays
  * to the same ledger.
  */
+#include "file_fixture.h"
 #include "tree_fixture.h"
 
 #include <dlfcn.h>
@@ -457,11 +458,10 @@ static void a_driver_that_is_reloaded_is_picked_up(void **state)
         "1800000020000000 E 0 3200000\n1800000025000000 E 0 3700000\n"
         "1800000030000000 E 0 4200000\n";
     struct rig rig;
-    char path[] = "/tmp/scenarioXXXXXX";
-    int fd = mkstemp(path);
+    char path[FILE_PATH_BYTES];
 
     (void)state;
-    assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
+    file_make(path, text, 0600);
     open_rig(&rig, FAKE_NVML, path);
     play(&rig, 5 * SECOND);
     assert_int_equal(rig.unit_count, 0);
@@ -470,7 +470,6 @@ static void a_driver_that_is_reloaded_is_picked_up(void **state)
     assert_int_equal(rig.unit_count, 1);
     assert_int_equal(rig.pipeline->ledger.meter_count, 1);
     close_rig(&rig);
-    close(fd);
     unlink(path);
 }
 
@@ -629,11 +628,10 @@ static void accounting_tells_of_a_process_that_no_list_and_no_sample_showed(void
         "1800000006000000 E 0 601000\n1800000007000000 E 0 681000\n";
     struct snapshot *snapshot;
     struct rig rig;
-    char path[] = "/tmp/scenarioXXXXXX";
-    int fd = mkstemp(path);
+    char path[FILE_PATH_BYTES];
 
     (void)state;
-    assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
+    file_make(path, text, 0600);
     open_rig(&rig, FAKE_NVML, path);
     play(&rig, 8 * SECOND);
     pipeline_finish(rig.pipeline);
@@ -644,7 +642,6 @@ static void accounting_tells_of_a_process_that_no_list_and_no_sample_showed(void
     assert_true(snapshot->processes[0].active_uj + snapshot->processes[0].idle_uj > 0);
     close_books(snapshot);
     close_rig(&rig);
-    close(fd);
     unlink(path);
 }
 

@@ -1,5 +1,5 @@
 /* identity/process_table: who owns each process, read as seldom as that can be known. */
-#include "unit.h"
+#include "file_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/fs.h"
 #include "core/macros.h"
 #include "identity/process_table.h"
 #include "model/proc.h"
@@ -69,13 +68,9 @@ static void put(const struct fixture *fixture, const char *name, const char *fil
                 size_t len)
 {
     char path[64];
-    int fd;
 
     snprintf(path, sizeof(path), "%s/%s", name, file);
-    fd = openat(fixture->host.procfs_fd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(fs_write_all(fd, text, len), 0);
-    close(fd);
+    file_write_at(fixture->host.procfs_fd, path, text, len);
 }
 
 static void put_cgroup(const struct fixture *fixture, uint32_t pid, const char *cgroup)

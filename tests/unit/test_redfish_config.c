@@ -1,5 +1,5 @@
 /* app/redfish_config: what --redfish.* may say, and what its files. */
-#include "unit.h"
+#include "file_fixture.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "app/redfish_config.h"
-#include "core/fs.h"
 #include "core/macros.h"
 
 static void a_url_is_a_host_and_perhaps_a_port(void **state)
@@ -124,19 +123,6 @@ static void a_password_longer_than_its_place_is_refused(void **state)
     assert_true(redfish_config_parse_credentials(span_of(text), "f", &config, &err) < 0);
 }
 
-/* A file with this mode, removed by the caller. */
-static void write_file(char *path, const char *text, mode_t mode)
-{
-    int fd;
-
-    memcpy(path, "/tmp/wattribute-test-XXXXXX", 28);
-    fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
-    assert_int_equal(fchmod(fd, mode), 0);
-    close(fd);
-}
-
 static void credentials_that_others_may_use_are_refused(void **state)
 {
     static const mode_t modes[] = {0600, 0400, 0640, 0604, 0620, 0601, 0660, 0666};
@@ -145,10 +131,10 @@ static void credentials_that_others_may_use_are_refused(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
         struct redfish_config config;
         struct error err = {""};
-        char path[32];
+        char path[FILE_PATH_BYTES];
         int r;
 
-        write_file(path, "username: me\npassword: secret\n", modes[i]);
+        file_make(path, "username: me\npassword: secret\n", modes[i]);
         r = redfish_config_load(&(struct redfish_flags){.url = "bmc",
                                                         .credentials_path = path,
                                                         .ca_path = "",
@@ -181,10 +167,10 @@ static void a_fingerprint_has_64_digits_with_or_without_colons(void **state)
         {"::", false},
     };
 #undef HEX8
-    char path[32];
+    char path[FILE_PATH_BYTES];
 
     (void)state;
-    write_file(path, "username: me\npassword: secret\n", 0600);
+    file_make(path, "username: me\npassword: secret\n", 0600);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct redfish_config config = {0};
         struct error err = {""};

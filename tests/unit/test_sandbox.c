@@ -1,9 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "file_fixture.h"
 
-#include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -687,17 +683,13 @@ static int enter_directory(const char *directory)
 static void with_another_root_only_what_is_below_it_can_be_opened(void **state)
 {
     char directory[] = "/tmp/wattribute-sandbox-XXXXXX", path[64];
-    FILE *file;
     pid_t pid;
 
     (void)state;
     assert_non_null(mkdtemp(directory));
     assert_int_equal(chmod(directory, 0755), 0);
     snprintf(path, sizeof(path), "%s/token", directory);
-    file = fopen(path, "we");
-    assert_non_null(file);
-    fputs("token", file);
-    fclose(file);
+    file_write_at(AT_FDCWD, path, "token", 5);
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0)

@@ -1,6 +1,6 @@
 /* app/sandbox_files: which files can be opened afterwards, with the kernel's Landlock; and that all
  * can where it has none. */
-#include "unit.h"
+#include "file_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,15 +24,6 @@ enum { COULD_NOT_ENTER = 255 };
 
 static const char *const names[] = {"inside", "inside/file", "outside", "outside/file", "alone"};
 
-static void make_file(const char *path)
-{
-    FILE *file = fopen(path, "we");
-
-    assert_non_null(file);
-    fputs("x", file);
-    fclose(file);
-}
-
 /* Into a directory of their own, which is the working directory then. */
 static int make_files(void **state)
 {
@@ -43,9 +34,9 @@ static int make_files(void **state)
         return -1;
     if (mkdir("inside", 0755) < 0 || mkdir("outside", 0755) < 0)
         return -1;
-    make_file("inside/file");
-    make_file("outside/file");
-    make_file("alone");
+    file_write_at(AT_FDCWD, "inside/file", "x", 1);
+    file_write_at(AT_FDCWD, "outside/file", "x", 1);
+    file_write_at(AT_FDCWD, "alone", "x", 1);
     return symlink("../outside/file", "inside/link");
 }
 
