@@ -6,17 +6,14 @@ from decimal import Decimal
 
 import harness
 from certificates import Authority
+from emissions_harness import DOWN, FACTOR, IN_FORCE, NO_PROXY
 from harness import METER_ENERGY, Exporter, Trace, wait_until
 from servers.emissions import ElectricityMaps
 
-FACTOR, IN_FORCE = "wattribute_emission_factor_grams_per_kwh", "wattribute_emission_factor_in_force"
-REFUSED = "a provider of emission factors fails"
 CHANGED = "the keys of emission factors have changed and are used from now on"
 UNUSABLE = "the keys of emission factors have changed and cannot be used; those before stay"
 DIED = "the process that asks for emission factors ended and is started again; the last factors stay"
 RIGHT, WRONG = f"electricity_maps: '{ElectricityMaps.TOKEN}'\n", "electricity_maps: 'one of yesterday'\n"
-# What the machine has of these is not what is tested.
-NO_PROXY = dict.fromkeys(("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"), "")
 
 
 class EmissionKeys(harness.TestCase):
@@ -66,7 +63,7 @@ class EmissionKeys(harness.TestCase):
 
     def test_a_key_that_was_refused_is_replaced_and_nothing_else_begins_anew(self):
         with self.exporter(self.put(WRONG)) as exporter:
-            self.assertIn("status 401", exporter.wait_for_log(REFUSED)["error"])
+            self.assertIn("status 401", exporter.wait_for_log(DOWN)["error"])
             before = exporter.wait_for_page("some joules", lambda page: page.sum(METER_ENERGY) > 70)
             self.assertEqual(1, before.value(IN_FORCE, provider="owid"))
             pid, front, asker = exporter.pid, exporter.front(), exporter.child("asker")
