@@ -103,17 +103,23 @@ static int add(const struct options *options, struct span name, const char *own,
     return 0;
 }
 
-/* The country of what is asked, where --emissions.zone tells none. */
-static const char *country_asked(const struct emissions_config *config)
+/* The country of who is asked, where --emissions.zone tells none: of the primary, or else of the
+ * first that has one. */
+static const char *country_asked(const struct options *options,
+                                 const struct emissions_config *config)
 {
+    const char *primary = options->emissions_primary, *first = "";
+
     for (size_t i = 0; i < config->inquiry_count; i++) {
         const struct emissions_inquiry *inquiry = &config->inquiries[i];
         const char *country = zone_country(inquiry->provider, inquiry->zone);
 
-        if (country[0])
+        if (country[0] && primary && strcmp(inquiry->provider->name, primary) == 0)
             return country;
+        if (!first[0])
+            first = country;
     }
-    return "";
+    return first;
 }
 
 static bool is_there(const struct emissions_config *config, const char *name)
@@ -126,7 +132,7 @@ static int add_country(const struct options *options, struct emissions_config *c
                        struct error *err)
 {
     const char *zone = zone_option(options);
-    const char *country = zone_stand_in(zone, country_asked(config));
+    const char *country = zone_stand_in(zone, country_asked(options, config));
 
     if (country[0] || (zone[0] && config->choice.count == 0))
         return add_owid(options, country, config, err);

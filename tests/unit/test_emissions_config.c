@@ -162,6 +162,24 @@ static void the_country_that_stands_in_is_the_one_of_who_is_asked(void **state)
     }
 }
 
+static void of_several_countries_the_primarys_stands_in(void **state)
+{
+    static const char providers[] = "electricity_maps:DE,rte:FR,uk_carbon_intensity:GB";
+
+    (void)state;
+    assert_int_equal(READ("emissions.providers", providers), 0);
+    assert_string_equal(choice_text(),
+                        "electricity_maps:DE rte:FR uk_carbon_intensity:GB owid:DEU global:world");
+    assert_int_equal(READ("emissions.providers", providers, "emissions.primary", "rte"), 0);
+    assert_string_equal(choice_text(),
+                        "rte:FR electricity_maps:DE uk_carbon_intensity:GB owid:FRA global:world");
+    /* One that is of no country leaves it to the others. */
+    assert_int_equal(
+        READ("emissions.providers", "rte:FR,watttime:CAISO_NORTH", "emissions.primary", "watttime"),
+        0);
+    assert_string_equal(choice_text(), "watttime:CAISO_NORTH rte:FR* owid:FRA global:world");
+}
+
 static void a_country_of_three_letters_is_asked_for_by_its_two(void **state)
 {
     (void)state;
@@ -287,6 +305,7 @@ int main(void)
         cmocka_unit_test(providers_count_in_the_order_in_which_they_are_named),
         cmocka_unit_test(the_primary_counts_first_and_other_signals_do_not_count),
         cmocka_unit_test(the_country_that_stands_in_is_the_one_of_who_is_asked),
+        cmocka_unit_test(of_several_countries_the_primarys_stands_in),
         cmocka_unit_test(a_country_of_three_letters_is_asked_for_by_its_two),
         cmocka_unit_test(a_postcode_is_no_country),
         cmocka_unit_test(electricity_maps_is_asked_for_the_basis_that_is_wanted),
