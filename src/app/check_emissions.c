@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "app/asker_inquiry.h"
 #include "app/emissions.h"
@@ -110,7 +111,7 @@ void check_emissions(struct report *report, const struct options *options)
         check_providers(report, &emissions);
     (void)emissions_refresh(&emissions);
     if (options_is_given(options, "emissions.zone") || emissions.flags.count > 0 ||
-        options_is_given(options, "emissions.factor"))
+        strcmp(emissions.in_force.provider, "global") != 0)
         put_factor(report, "emissions", &emissions.in_force, "in force: ");
     else
         report_add(report, "emissions", VERDICT_LIMITED,
