@@ -36,6 +36,7 @@ static struct span cut_field(struct span *line)
     return field;
 }
 
+/* No grid emits nothing over the lives of its plants: a 0 is a hole in the table. */
 static bool read_row(struct span line, const char *code, uint64_t *ret_year, uint64_t *ret_mg)
 {
     struct span fields[COLUMNS];
@@ -44,7 +45,7 @@ static bool read_row(struct span line, const char *code, uint64_t *ret_year, uin
     for (size_t i = 0; i < COLUMNS; i++)
         fields[i] = cut_field(&line);
     return span_equals(fields[CODE], code) && parse_u64_max(fields[YEAR], 9999, ret_year) == 0 &&
-           factor_parse_grams(fields[GRAMS], ret_mg) == 0;
+           factor_parse_grams(fields[GRAMS], ret_mg) == 0 && *ret_mg > 0;
 }
 
 int owid_find(struct span csv, const char *code, uint64_t *ret_mg)

@@ -27,7 +27,8 @@ static enum area tell_area(const char *zone)
         return AREA_NATION;
     if (parse_u64_max(span_of(zone), REGIONS, &region) == 0)
         return region > 0 && zone[0] != '0' ? AREA_REGION : AREA_NONE;
-    if (len >= 2 && len <= 4 && zone[0] >= 'A' && strspn(zone, outward) == len)
+    if (len >= 2 && len <= 4 && zone[0] >= 'A' && strspn(zone, outward) == len &&
+        strpbrk(zone, "0123456789"))
         return AREA_POSTCODE;
     return AREA_NONE;
 }
@@ -95,6 +96,9 @@ static int read_root(const struct json *root, const struct provider_question *qu
         return error_set(err, r, NAME ": zone %s has no value yet", question->zone);
     if (r < 0)
         return error_set(err, r, NAME ": the value is not from 0 to 5000 g/kWh");
+    /* A region of wind or uranium may well have 0. */
+    if (area == AREA_NATION && factor->mg_per_kwh == 0)
+        return error_set(err, -ERANGE, NAME ": 0 g/kWh cannot be of all Great Britain");
     return 0;
 }
 

@@ -200,6 +200,9 @@ static void electricity_maps_answers_for_the_zone_that_was_asked(void **state)
         {EMAPS("FR2", "41", ""), -EBADMSG, 0, 0, false},
         {EMAPS("FR", "41", ",\"emissionFactorType\":\"direct\""), -EBADMSG, 0, 0, false},
         {EMAPS("FR", "6000", ""), -ERANGE, 0, 0, false},
+        {EMAPS("FR", "1", ""), 0, 1000, AT_0900_US, false},
+        {EMAPS("FR", "0.999", ""), -ERANGE, 0, 0, false}, /* no lifecycle is without emissions */
+        {EMAPS("FR", "0", ""), -ERANGE, 0, 0, false},
         {EMAPS("FR", "1e400", ""), -EBADMSG, 0, 0, false},
         {"{\"carbonIntensity\":41,\"datetime\":\"2026-01-15T09:00Z\"}", -EBADMSG, 0, 0, false},
         {"{\"zone\":\"FR\",\"carbonIntensity\":41}", -EBADMSG, 0, 0, false},
@@ -210,6 +213,23 @@ static void electricity_maps_answers_for_the_zone_that_was_asked(void **state)
     (void)state;
     check_answers(&electricity_maps_provider, "FR", answers, ARRAY_SIZE(answers));
 #undef EMAPS
+}
+
+static void what_is_emitted_directly_may_be_nothing(void **state)
+{
+    struct provider_question question = ask("NO");
+    struct emission_factor factor = {.mg_per_kwh = 7};
+
+    (void)state;
+    question.basis = PRICE_DIRECT;
+    assert_int_equal(provider_parse(&electricity_maps_provider,
+                                    span_of("{\"zone\":\"NO\",\"carbonIntensity\":0,"
+                                            "\"emissionFactorType\":\"direct\","
+                                            "\"datetime\":\"2026-01-15T09:00:00.000Z\"}"),
+                                    &question, &factor, NULL),
+                     0);
+    assert_int_equal(factor.mg_per_kwh, 0);
+    assert_int_equal(factor.basis, PRICE_DIRECT);
 }
 
 /* Whether it is too old is for who holds it. */
@@ -303,7 +323,8 @@ static void watttime_hands_out_a_token_that_fits_a_header(void **state)
 
 static void the_uk_has_the_nation_regions_and_postcodes(void **state)
 {
-    static const char *const none[] = {"", "0", "18", "013", "RG10 9NY", "RG109", "uk", "/", "1A"};
+    static const char *const none[] = {"",   "0", "18", "013", "RG10 9NY", "RG109",
+                                       "uk", "/", "1A", "UK",  "RG"};
 
     (void)state;
     check_path(&uk_carbon_intensity_provider, ask("GB"), "/intensity");
@@ -334,6 +355,8 @@ static void the_uk_answers_with_what_was_else_with_what_was_forecast(void **stat
         {"{\"data\":[" HALF("09:30", "{\"forecast\":187}") "]}", -ENODATA, 0, 0, false},
         {"{\"data\":[" HALF(TIME_0930, "{\"forecast\":187,\"actual\":-5}") "]}", -ERANGE, 0, 0,
          false},
+        {"{\"data\":[" HALF(TIME_0930, "{\"forecast\":187,\"actual\":0}") "]}", -ERANGE, 0, 0,
+         false},
         {"{\"data\":[]}", -ENODATA, 0, 0, false},
         {"{\"data\":[],\"error\":null}", -ENODATA, 0, 0, false},
         {"{\"error\":{\"code\":\"400 Bad Request\",\"message\":\"bad\"}}", -EBADMSG, 0, 0, false},
@@ -351,6 +374,8 @@ static void a_region_of_the_uk_answers_one_level_deeper(void **state)
 {
     static const struct answer region[] = {
         {REGION("13", ""), 0, 142000, AT_0930_US, true},
+        {"{\"data\":[{\"regionid\":13,\"data\":[" HALF(TIME_0930, "{\"forecast\":0}") "]}]}", 0, 0,
+         AT_0930_US, true},
         {REGION("12", ""), -EBADMSG, 0, 0, false},
         {REGION("\"13\"", ""), -EBADMSG, 0, 0, false},
         {"{\"data\":[]}", -EBADMSG, 0, 0, false},
@@ -403,6 +428,7 @@ int main(void)
         cmocka_unit_test(rte_answers_with_rows_that_may_be_empty),
         cmocka_unit_test(electricity_maps_is_not_to_guess_the_zone),
         cmocka_unit_test(electricity_maps_answers_for_the_zone_that_was_asked),
+        cmocka_unit_test(what_is_emitted_directly_may_be_nothing),
         cmocka_unit_test(an_old_value_comes_with_its_time),
         cmocka_unit_test(watttime_is_asked_for_the_last_twenty_minutes),
         cmocka_unit_test(watttime_answers_in_pounds_and_in_no_order),

@@ -16,11 +16,11 @@ static void countries_are_found_by_either_code_of_theirs(void **state)
         const char *country, *zone;
         uint64_t mg;
     } cases[] = {
-        {"FRA", "FRA", 44179},  {"FR", "FRA", 44179},       {"DE", "DEU", 344140},
-        {"USA", "USA", 383549}, {"GB", "GBR", 210891},      {"NO", "NOR", 30746},
-        {"SE", "SWE", 35824},   {"PL", "POL", 614982},      {"CN", "CHN", 559552},
-        {"IN", "IND", 708322},  {"TM", "TKM", 1306304},     {"XK", "OWID_KOS", 958716},
-        {"CF", "CAF", 0},       {"world", "world", 473007},
+        {"FRA", "FRA", 44179},      {"FR", "FRA", 44179},   {"DE", "DEU", 344140},
+        {"USA", "USA", 383549},     {"GB", "GBR", 210891},  {"NO", "NOR", 30746},
+        {"SE", "SWE", 35824},       {"PL", "POL", 614982},  {"CN", "CHN", 559552},
+        {"IN", "IND", 708322},      {"TM", "TKM", 1306304}, {"XK", "OWID_KOS", 958716},
+        {"world", "world", 473007},
     };
 
     (void)state;
@@ -38,10 +38,13 @@ static void countries_are_found_by_either_code_of_theirs(void **state)
 
 static void nothing_stands_in_for_an_unknown_country(void **state)
 {
+    /* The table has a 0 for CAF. */
     static const char *const unknown[] = {
         "",
         "ZZ",
         "AQ",
+        "CF",
+        "CAF",
         "XXX",
         "fr",
         "France",
@@ -88,7 +91,7 @@ static void every_row_of_the_table_is_found_and_none_twice(void **state)
 
         assert_in_range(code.len, 3, sizeof(text) - 1);
         memcpy(text, code.data, code.len);
-        assert_int_equal(owid_find(whole, text, &mg), 0);
+        assert_int_equal(owid_find(whole, text, &mg), strcmp(text, "CAF") == 0 ? -ENOENT : 0);
         /* Sorted, those without an ISO code last: so the same one twice would be neighbours. */
         assert_false(span_equals(previous, text));
         previous = code;
@@ -108,14 +111,14 @@ static void every_alpha_2_code_leads_to_a_row(void **state)
         struct emission_factor factor;
         char text[3] = "";
 
-        if (code.len != 2)
+        if (code.len != 2 || span_equals(code, "CF"))
             continue;
         memcpy(text, code.data, 2);
         assert_int_equal(owid_of_country(text, &factor, NULL), 0);
         assert_true(span_equals(line, factor.zone));
         count++;
     }
-    assert_int_equal(count, 214); /* all but the world */
+    assert_int_equal(count, 213); /* all but the world, and one without a figure */
 }
 
 static uint64_t find(const char *csv, const char *code)
