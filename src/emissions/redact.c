@@ -15,12 +15,14 @@ static bool is_printable(char c)
 static size_t match_char(const char *text, char c)
 {
     char upper[4], lower[4];
+    size_t len;
 
     if (*text == c || (*text == '?' && !is_printable(c)) || (*text == '+' && c == ' '))
         return 1;
     snprintf(upper, sizeof(upper), "%%%02X", (unsigned char)c);
     snprintf(lower, sizeof(lower), "%%%02x", (unsigned char)c);
-    return strncmp(text, upper, 3) == 0 || strncmp(text, lower, 3) == 0 ? 3 : 0;
+    len = strnlen(text, 3); /* less: the text is cut within it */
+    return len > 0 && (strncmp(text, upper, len) == 0 || strncmp(text, lower, len) == 0) ? len : 0;
 }
 
 /* How long the text for a secret is; 0: it begins with something else. */

@@ -30,6 +30,9 @@ static void the_secret_becomes_stars(void **state)
         {"it says: s3cre", "s3cret", "it says: ***"},
         {"it says: s3cr", "s3cret", "it says: ***"},
         {"it says: s3c", "s3cret", "it says: s3c"},
+        {"it says: s3cr%2", "s3cr/et", "it says: ***"},
+        {"it says: s3cr%", "s3cr/et", "it says: ***"},
+        {"it says: s3cr%4", "s3cr/et", "it says: s3cr%4"},
         {"s3cr in the middle", "s3cret", "s3cr in the middle"},
     };
 
