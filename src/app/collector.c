@@ -136,19 +136,16 @@ static void note_identity(struct collector *collector)
     collector->books_moved = true;
 }
 
-/* Factors get old also if nobody says anything. To a clock that was set back, the one in force is
- * told again: else those of the time before would hold until it is there once more. */
+/* Factors get old also if nobody says anything. */
 static void renew_factor(struct collector *collector)
 {
-    uint64_t now = collector->clock->realtime_us(collector->clock);
     struct price price = {.pue_millionths = collector->options->pue_millionths};
 
-    if (!emissions_refresh(&collector->emissions) && now >= collector->factor_us)
+    if (!emissions_refresh(&collector->emissions))
         return;
     emissions_announce(&collector->emissions);
     price.factor = collector->emissions.in_force;
-    pipeline_set_price(collector->pipeline, &price, now);
-    collector->factor_us = now;
+    pipeline_set_price(collector->pipeline, &price, collector->emissions.since_us);
     collector->books_moved = true;
 }
 

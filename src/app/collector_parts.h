@@ -45,7 +45,6 @@ struct collector {
     char node[256];
     struct emissions emissions;
     struct price price;          /* as it was at the start */
-    uint64_t factor_us;          /* since when the factor is in force, in real time */
     struct tariff_clock *tariff; /* NULL: no --cost.tariff-file */
     struct pipeline *pipeline;
     bool measured;    /* something was read, or there is nothing to read */

@@ -206,9 +206,10 @@ void emissions_take(struct emissions *emissions, size_t inquiry,
                     const struct emission_factor *factor, uint64_t taken_us)
 {
     struct choice_line *line = line_of(emissions, inquiry);
+    bool was_up = line->is_up;
 
     look_at(line, factor);
-    if (!choice_take(line, factor, taken_us))
+    if (!choice_take(line, factor, taken_us) && was_up)
         log_warn("a provider of emission factors went back in time: the later figure stays",
                  "provider", line->factor.provider, "zone", line->factor.zone);
 }
@@ -227,14 +228,18 @@ bool emissions_refresh(struct emissions *emissions)
 {
     const struct choice *choice = &emissions->config.choice;
     struct price_factor *in_force = &emissions->in_force;
+    const struct choice_now time = now(emissions);
     const struct price_factor *chosen;
     bool has_changed;
 
     if (choice->count == 0)
         return false;
-    chosen = &choice->lines[choice_in_force(choice, now(emissions))].factor;
-    has_changed = !is_same_source(in_force, chosen) || in_force->ug_per_kwh != chosen->ug_per_kwh;
+    chosen = &choice->lines[choice_in_force(choice, time)].factor;
+    has_changed = !is_same_source(in_force, chosen) || in_force->ug_per_kwh != chosen->ug_per_kwh ||
+                  time.real_us < emissions->since_us;
     *in_force = *chosen;
+    if (has_changed)
+        emissions->since_us = time.real_us;
     return has_changed;
 }
 

@@ -14,6 +14,7 @@ struct emissions {
     struct emissions_config config;
     const struct clock *clock;
     struct price_factor in_force; /* not known: no emissions are wanted */
+    uint64_t since_us;            /* in real time */
     char announced[24];           /* the provider that was logged last */
     struct asker_flags flags;
     struct file_mark keys_mark;
@@ -45,7 +46,8 @@ void emissions_take(struct emissions *emissions, size_t inquiry,
                     const struct emission_factor *factor, uint64_t taken_us);
 void emissions_miss(struct emissions *emissions, size_t inquiry);
 
-/* Looks which is in force now. True: another one, or another figure, than before. */
+/* Looks which is in force now. True: another one, or another figure, than before; or the clock was
+ * set back behind its beginning, and those of the time before must not hold once more. */
 bool emissions_refresh(struct emissions *emissions);
 
 /* Logs whose factor is in force, if that is another's than before and anybody is asked. */

@@ -102,6 +102,23 @@ static void another_figure_of_the_same_provider_is_a_change(void **state)
     assert_int_equal(f->emissions.in_force.ug_per_kwh, 40999000);
 }
 
+static void a_clock_that_was_set_back_has_the_factor_told_once_more(void **state)
+{
+    struct fixture *f = *state;
+
+    tell(f, MAPS, 41000);
+    assert_true(emissions_refresh(&f->emissions));
+    f->clock.now_us += HOUR;
+    assert_false(emissions_refresh(&f->emissions));
+    f->clock.now_us -= HOUR; /* not behind its beginning */
+    assert_false(emissions_refresh(&f->emissions));
+    f->clock.now_us -= 1;
+    assert_true(emissions_refresh(&f->emissions));
+    assert_int_equal(f->emissions.since_us, f->clock.now_us);
+    assert_int_equal(f->emissions.in_force.ug_per_kwh, 41000000);
+    assert_false(emissions_refresh(&f->emissions));
+}
+
 static void silence_alone_puts_the_next_one_in_force_after_a_day(void **state)
 {
     struct fixture *f = *state;
@@ -265,6 +282,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(the_country_is_in_force_until_somebody_answers),
         TEST(another_figure_of_the_same_provider_is_a_change),
+        TEST(a_clock_that_was_set_back_has_the_factor_told_once_more),
         TEST(silence_alone_puts_the_next_one_in_force_after_a_day),
         TEST(the_page_shows_each_factor_and_what_became_of_the_questions),
         TEST(what_is_too_old_is_not_shown_as_known),
