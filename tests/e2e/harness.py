@@ -59,6 +59,10 @@ def run(*arguments, env=None, wrapper=(), pass_fds=(), timeout=20):
                           timeout=timeout)
 
 
+# What ends or comes at once, on a machine that is busy. What hangs takes longer by far.
+SOON_S = 4
+
+
 def wait_until(what, condition, seconds=10):
     """Polls until the condition gives something true, and returns that."""
     end = time.monotonic() + seconds

@@ -13,7 +13,7 @@ import harness
 from certificates import Authority
 from emissions_harness import (DOWN, ERRORS, FACTOR, FIRST_J, NO_PROXY, UP, BillsTestCase, EmissionsTestCase,
                                set_up_site, write_keys)
-from harness import HARDWARE_ENERGY, METER_ENERGY, Exporter, is_running, run, wait_until
+from harness import HARDWARE_ENERGY, METER_ENERGY, SOON_S, Exporter, is_running, run, wait_until
 from servers.emissions import (HOUR_S, PROVIDERS, ElectricityMaps, Entsoe, Request, Rte, UkCarbonIntensity, WattTime,
                                of_time, of_zone, redirecting, refusing, saying, utc)
 
@@ -84,7 +84,7 @@ class Faults(EmissionsTestCase):
             for service in affected:
                 Fault("nothing", certificate=self.site.certificate).befall(service)
                 service.value += 7
-            self.wait_for(exporter, *affected, seconds=30)
+            self.wait_for(exporter, *affected, seconds=60)
             self.assertEqual(len(affected), len(exporter.log(DOWN)), "it is said once")
             self.assert_no_secret(exporter)
 
@@ -128,7 +128,7 @@ class Faults(EmissionsTestCase):
         emaps.answer, entsoe.answer = refusing(401, "no such token"), refusing(403, "not for you")
         watttime.login = refusing(401, "wrong user or password")
         with self.exporter(*services) as exporter:
-            wait_until("the two are asked again", lambda: min(len(rte.requests), len(uk.requests)) >= 2)
+            wait_until("the two are asked again", lambda: min(len(rte.requests), len(uk.requests)) >= 2, 30)
             for service in (rte, uk):
                 self.assertGreaterEqual(service.requests[1][0] - service.requests[0][0], 3.9, service.name)
             # The second 401 is believed: the first may be meant for others who ask with the same token.
@@ -159,7 +159,8 @@ class Slowness(EmissionsTestCase):
             limit_s = 30 if service.name == "entsoe" else 10
             self.assertIn("no complete answer within", line["error"])
             ended = datetime.datetime.fromisoformat(line["ts"]).timestamp()
-            self.assertLess(abs(ended - service.requests[0][0] - limit_s), 2, service.name)
+            # The time begins before the request, with the connection and perhaps a login.
+            self.assertLess(abs(ended - service.requests[0][0] - limit_s), SOON_S, service.name)
             meanwhile = [request for request in list(other.requests) if request[0] < ended]
             self.assertGreaterEqual(len(meanwhile), 3, f"{service.name} holds up {other.name}")
             page = self.wait_for(exporter, other)
@@ -174,7 +175,7 @@ class Slowness(EmissionsTestCase):
         with self.exporter(rte) as exporter:
             wait_until("it is asked", lambda: rte.requests)
             asker = exporter.child("asker")
-            self.assertLess(exporter.stop(), 4)
+            self.assertLess(exporter.stop(), SOON_S)
             self.assertFalse(is_running(asker))
 
 

@@ -32,7 +32,7 @@ class DoubleTestCase(harness.TestCase):
         return service
 
     def connect(self, service):
-        connection = http.client.HTTPSConnection("127.0.0.1", service.port, timeout=5, context=self.trust)
+        connection = http.client.HTTPSConnection("127.0.0.1", service.port, timeout=20, context=self.trust)
         self.addCleanup(connection.close)
         return connection
 
@@ -187,7 +187,7 @@ class Variations(DoubleTestCase):
 
 class Tunnels(DoubleTestCase):
     def through(self, proxy, **headers):
-        connection = http.client.HTTPSConnection("127.0.0.1", proxy.port, timeout=5, context=self.trust)
+        connection = http.client.HTTPSConnection("127.0.0.1", proxy.port, timeout=20, context=self.trust)
         connection.set_tunnel(UkCarbonIntensity.host, 443, headers)
         self.addCleanup(connection.close)
         connection.request("GET", UK_PATH, headers={"User-Agent": "wattribute/0", "Accept": "application/json"})

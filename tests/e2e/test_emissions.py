@@ -15,6 +15,7 @@ from servers.emissions import HOUR_S, PROVIDERS, ElectricityMaps, Entsoe, Rte, U
 from servers.proxy import Proxy
 
 READ = "emission factors are read"
+BACK_IN_TIME = "a provider of emission factors went back in time: the later figure stays"
 FRANCE = Decimal("44.179")  # of the table, per kWh
 TICK_J = 8  # of a trace: the most that comes in 100 ms
 
@@ -27,7 +28,9 @@ def setUpModule():
 
 def start_real(site):
     """All of them where they really are, as far as a daemon can see that has an /etc/hosts of its own."""
-    services = [site.stack.enter_context(provider(site.named, address=(f"127.83.0.{i}", 443)))
+    pid = os.getpid()  # other runs on this machine have other addresses
+    network = f"127.{64 + pid % 128}.{pid // 128 % 256}"
+    services = [site.stack.enter_context(provider(site.named, address=(f"{network}.{i}", 443)))
                 for i, provider in enumerate(PROVIDERS, 1)]
     with open(site.path("hosts"), "w") as hosts:
         hosts.writelines(f"{each.server.server_address[0]} {each.host}\n" for each in services)
@@ -125,7 +128,7 @@ class Bills(BillsTestCase):
             first = shown.index(new)
             # Of what is read, not of what is settled, which is a second behind.
             self.assertGreaterEqual(border, pages[first - 1].value(HARDWARE_ENERGY) - FIRST_J - TICK_J)
-            self.assertLessEqual(border, pages[first].value(HARDWARE_ENERGY) - FIRST_J)
+            self.assertLessEqual(border, pages[first].value(HARDWARE_ENERGY) - FIRST_J + TICK_J)
         # And by hand: all joules of all pages.
         ends = [*borders, pages[-1].value(METER_ENERGY)]
         begins = [Decimal(0), *borders]
@@ -146,7 +149,7 @@ class Choice(EmissionsTestCase):
             kept = page.value(FACTOR, provider="rte")
             rte.age_s, rte.value = self.DAY_S, rte.value + 1
             page = exporter.wait_for_page("it fails", lambda page: page.value(UP, provider="rte") == 0)
-            self.assertIn("a day old or more", exporter.wait_for_log(DOWN, 5)["error"])
+            self.assertIn("a day old or more", exporter.wait_for_log(DOWN)["error"])
             self.assertEqual((kept, "rte"), (page.value(FACTOR, provider="rte"), self.in_force(page)))
             rte.age_s = 0
             page = exporter.wait_for_page("it is back", lambda page: page.value(UP, provider="rte") == 1)
@@ -166,8 +169,9 @@ class Choice(EmissionsTestCase):
         with self.exporter(rte) as exporter:
             kept = self.wait_for(exporter, rte).value(FACTOR, provider="rte")
             rte.age_s, rte.value = 2 * HOUR_S, rte.value + 7
-            page = exporter.wait_for_page("that is no answer", lambda page: page.value(ERRORS, provider="rte") >= 1)
+            page = exporter.wait_for_page("that is no answer", lambda page: page.value(ERRORS, provider="rte") >= 3)
             self.assertEqual((kept, 0), (page.value(FACTOR, provider="rte"), page.value(UP, provider="rte")))
+            self.assertEqual(1, len(exporter.log(BACK_IN_TIME)), "it is said once")
 
     def test_the_next_in_the_list_stands_in_but_none_of_another_kind(self):
         rte, watttime, emaps, uk = chain = [self.start(each) for each in (Rte, WattTime, ElectricityMaps, UkCarbonIntensity)]
@@ -222,7 +226,8 @@ class Network(EmissionsTestCase):
             self.assertEqual([], service.complaints)
             self.assertEqual({service.host}, set(service.server_names))
             self.assertEqual({service.host}, {headers["Host"] for _, headers in service.requests})
-            self.assertEqual(1, len(service.requests), "as seldom as it has news")
+            if service.name != "watttime":  # which has news every five minutes
+                self.assertEqual(1, len(service.requests), "as seldom as it has news")
         self.assertEqual("rte", self.in_force(page))
         self.assert_no_secret(exporter)
 
@@ -251,7 +256,7 @@ class Processes(EmissionsTestCase):
             self.assertNotIn(b"hunter2", environment_of(asker))
             exporter.process.kill()
             exporter.process.wait()
-            wait_until("its end", lambda: not is_running(asker), 2)
+            wait_until("its end", lambda: not is_running(asker))
 
 
 class Check(EmissionsTestCase):
@@ -284,6 +289,13 @@ class Check(EmissionsTestCase):
         self.assertIn("entsoe wants a key: set ENTSOE_TOKEN", found["emissions: entsoe"]["detail"])
         self.assertEqual("ok", found["emissions: rte"]["verdict"])
         self.assertEqual([], entsoe.requests)
+
+    def test_a_table_alone_is_in_force_too(self):
+        for flag, detail in (("--emissions.providers=owid:FR", "in force: 44.179 g/kWh, owid, zone FRA, average, lifecycle"),
+                             ("--emissions.zone=FR", "in force: 44.179 g/kWh, owid, zone FRA, average, lifecycle"),
+                             ("--emissions.factor=12", "in force: 12.000 g/kWh, constant, average, lifecycle")):
+            findings = json.loads(harness.run("check", "--json", flag).stdout)["findings"]
+            self.assertEqual([detail], [each["detail"] for each in findings if each["what"].startswith("emissions")])
 
     def test_without_a_flag_the_world_counts_and_nobody_is_asked(self):
         findings = json.loads(harness.run("check", "--json").stdout)["findings"]

@@ -9,7 +9,7 @@ import subprocess
 import threading
 
 import harness
-from harness import (METER_ENERGY, PROCESS_ENERGY, UNOWNED_ENERGY, WORKLOAD_ENERGY, Exporter, TestCase, Trace,
+from harness import (METER_ENERGY, PROCESS_ENERGY, SOON_S, UNOWNED_ENERGY, WORKLOAD_ENERGY, Exporter, TestCase, Trace,
                      wait_until)
 from servers import cgroups
 from servers.containerd import Containerd
@@ -341,7 +341,7 @@ class Lies(IdentityTestCase):
             # Under sanitizers what was freed stays for a while.
             self.assertLess(page.value("process_resident_memory_bytes"), 600e6)
             self.assertLess(runtime.calls, 12)
-            self.assertLess(exporter.stop(), 2)
+            self.assertLess(exporter.stop(), SOON_S)
 
     def test_one_that_never_answers(self):
         self.assert_served_without_names(silent, is_up=0)

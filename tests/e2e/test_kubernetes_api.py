@@ -12,7 +12,7 @@ from base64 import b64encode
 
 import harness
 from certificates import Authority
-from harness import PROCESS_ENERGY, Exporter, children, process_status, run, wait_until
+from harness import PROCESS_ENERGY, SOON_S, Exporter, children, process_status, run, wait_until
 from servers import cgroups, require
 from servers.kubernetes_api import KubernetesApi, ServiceAccount, pod
 from test_identity import NO_RUNTIMES, IdentityTestCase, Runtime, reply
@@ -83,7 +83,7 @@ class Names(ApiTestCase):
                               {"fieldSelector": "spec.nodeName=node-a", "watch": "1", "resourceVersion": "101",
                                "allowWatchBookmarks": "true", "timeoutSeconds": "300"}], api.asked())
             self.assertEqual(1, len(exporter.log(UP)))
-            self.assertLess(exporter.stop(), 1)
+            self.assertLess(exporter.stop(), SOON_S)
 
     def test_a_pod_that_comes_later_is_named_by_the_watch(self):
         _, pid, each = self.container()
@@ -143,7 +143,7 @@ class Names(ApiTestCase):
                 slowest = max(slowest, time.monotonic() - began)
                 return self.shows(pid)(page)
             wait_until("it is shown", scrape, 25)
-            self.assertLess(slowest, 1)
+            self.assertLess(slowest, SOON_S)
             self.assert_named(exporter, pid, each)
 
 
@@ -171,7 +171,7 @@ class Resumption(ApiTestCase):
             wait_until("the watch", lambda: api.asked(watch="1"))
             api.put(each)
             api.expire()  # the watch may not even have seen the pod
-            wait_until("the second list", lambda: len(api.asked(watch=None)) == 2)
+            wait_until("the second list", lambda: len(api.asked(watch=None)) >= 2)
             self.assert_named(exporter, pid, each)
             wait_until("it goes on", lambda: api.asked(watch="1", resourceVersion="102"))
             self.assertEqual([], exporter.log(DOWN))
@@ -184,7 +184,7 @@ class Resumption(ApiTestCase):
             self.account.write("second", self.authority)
             api.token = "second"
             api.end_watches()
-            wait_until("it goes on", lambda: len(api.asked(watch="1")) == 2)
+            wait_until("it goes on", lambda: len(api.asked(watch="1")) >= 2)
             api.put(each)
             self.assert_named(exporter, pid, each)
             self.assertEqual([], exporter.log(DENIED))
@@ -204,7 +204,7 @@ class Resumption(ApiTestCase):
             wait_until("the watch", lambda: api.asked(watch="1"))
             os.kill(exporter.front(), signal.SIGKILL)
             exporter.front_deaths = 1
-            wait_until("the second list", lambda: len(api.asked(watch=None)) == 2)
+            wait_until("the second list", lambda: len(api.asked(watch=None)) >= 2)
             wait_until("the front answers", exporter.is_ready)
             api.put(each)
             self.assert_named(exporter, pid, each)
@@ -285,7 +285,7 @@ class Refusals(ApiTestCase):
             began = time.monotonic()
             wait_until("three seconds pass", lambda: time.monotonic() - began > 3)
             self.assertEqual(1, len(api.requests))
-            self.assertLess(exporter.stop(), 1)
+            self.assertLess(exporter.stop(), SOON_S)
 
     def test_without_a_token_nothing_is_asked(self):
         api = self.api()
@@ -312,11 +312,11 @@ class Lies(ApiTestCase):
         api.put(each)
         api.answer = lambda request: request.refuse(500, "etcd is sad")
         with self.exporter(api, pid) as exporter:
-            wait_until("four tries", lambda: len(api.requests) == 4, 20)
-            times = [when for when, _ in api.requests]
+            wait_until("four tries", lambda: len(api.requests) >= 4, 20)
+            times = [when for when, _ in api.requests[:4]]
             pauses = [after - before for before, after in zip(times, times[1:])]
             for pause, most in zip(pauses, (1, 2, 4)):
-                self.assertTrue(most / 2 <= pause < most + 1, pauses)
+                self.assertTrue(most / 2 <= pause < most + SOON_S, pauses)
             self.assertIn("etcd is sad", exporter.log(DOWN)[0]["error"])
             api.answer = None
             self.assert_named(exporter, pid, each)
@@ -338,8 +338,8 @@ class Lies(ApiTestCase):
         with self.exporter(api, pid) as exporter:
             self.assertIn("no complete answer", exporter.wait_for_log(DOWN, 20)["error"])
             exporter.page()
-            wait_until("the next try", lambda: len(api.requests) == 2)
-            self.assertLess(exporter.stop(), 1)
+            wait_until("the next try", lambda: len(api.requests) >= 2)
+            self.assertLess(exporter.stop(), SOON_S)
 
     def lie_in_watch(self, lie):
         _, pid, each = self.container()

@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from harness import METER_ENERGY, PROCESS_ENERGY, WORKLOAD_ENERGY, Exporter, TestCase, run
+from harness import METER_ENERGY, PROCESS_ENERGY, SOON_S, WORKLOAD_ENERGY, Exporter, TestCase, run
 
 FAKE = os.environ["FAKE_NVML_DIR"]
 SCENARIOS = os.path.join(os.environ["SOURCE_ROOT"], "tests/fakes/nvml/scenarios")
@@ -57,7 +57,7 @@ class Live(TestCase):
             self.assertEqual(1, source_up(page, "nvml/7"))
             exporter.wait_for_page("it is read, too", lambda page: source_up(page, "nvml/0") == 1)
 
-    def test_sigterm_ends_it_within_a_second_while_every_board_hangs(self):
+    def test_sigterm_ends_it_soon_while_every_board_hangs(self):
         with open(os.path.join(SCENARIOS, "eight-gpus.trace"), "rb") as file:
             lines = file.read().split(b"\n", 9)
         scenario = self.write("hanging.trace", b"\n".join([*lines[:9], *(
@@ -65,7 +65,7 @@ class Live(TestCase):
         with Exporter(env={**fake("eight-gpus.trace"), "FAKE_NVML_SCENARIO": scenario}) as exporter:
             exporter.wait_for_page("all hang", lambda page: all(
                 source_up(page, f"nvml/{gpu}") == 0 for gpu in range(8)))
-            self.assertLess(exporter.stop(), 1)
+            self.assertLess(exporter.stop(), SOON_S)
 
     def test_sigusr1_closes_every_device_for_a_minute_and_what_is_used_meanwhile_is_a_gap(self):
         with open(os.path.join(SCENARIOS, "time-slicing.trace"), "rb") as file:

@@ -7,7 +7,7 @@ import tempfile
 
 import harness
 from certificates import Authority
-from harness import HARDWARE_ENERGY, Exporter, connect, fill, run, wait_until
+from harness import HARDWARE_ENERGY, SOON_S, Exporter, connect, fill, run, wait_until
 from servers import require
 from servers.kubernetes_api import KubernetesApi, ServiceAccount
 from servers.redfish import (GPU, NODE, PASSWORD, ROOT, SESSIONS, SYSTEM, USER, Redfish, Request, collection, link)
@@ -80,23 +80,23 @@ class Readings(RedfishTestCase):
             self.assertGreaterEqual(count, 4)
             told = bmc.served[:count]
             expected = sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in zip(told, told[1:]))
-            # Each end is a time of ours instead of the BMC's: an answer is on its way for less than 0.2 s.
-            self.assertAlmostEqual(expected, energy, delta=0.2 * watts)
+            # Each end is a time of ours instead of the BMC's: an answer is on its way for a while.
+            self.assertAlmostEqual(expected, energy, delta=0.5 * watts)
             self.assertEqual(1, page.value(UP, source="redfish"))
             self.assertEqual(ENVIRONMENT, exporter.log(FOUND)[0]["resource"])
             for pid in (exporter.pid, exporter.front()):
                 with open(f"/proc/{pid}/cmdline", "rb") as file:
                     self.assertNotIn(PASSWORD.encode(), file.read())
             self.assertEqual([], exporter.log(DOWN))
-            self.assertLess(exporter.stop(), 2)
+            self.assertEqual(1, bmc.connections)
+            self.assertLess(exporter.stop(), SOON_S)
             self.assert_no_secret(exporter)
         self.assertEqual(1, bmc.logins)
         self.assertEqual([f"{SESSIONS}/1"], bmc.deleted)
         self.assertEqual({}, bmc.tokens)
-        # The search is made once; then each reading is one question, on one connection.
+        # The search is made once; then each reading is one question.
         self.assertEqual(1, len(bmc.asked("GET", f"{ROOT}/Chassis")))
         self.assertEqual(len(bmc.served), len(bmc.asked("GET", ENVIRONMENT)))
-        self.assertEqual(1, bmc.connections)
 
     def test_the_inputs_of_the_supplies_that_are_there_are_summed(self):
         bmc = self.bmc()
@@ -185,7 +185,7 @@ class Faults(RedfishTestCase):
             before = len(bmc.served)
             wait_until("readings go on", lambda: len(bmc.served) > before)
             self.assert_no_secret(exporter)
-            self.assertLess(exporter.stop(), 4)
+            self.assertLess(exporter.stop(), SOON_S)
         self.assertEqual(1, len(bmc.deleted))
         return bmc
 
@@ -208,7 +208,7 @@ class Faults(RedfishTestCase):
             bmc.faults[ENVIRONMENT] = bmc.faults[f"{SESSIONS}/1"] = Request.hang
             before = len(bmc.asked("GET"))
             wait_until("it is asked", lambda: len(bmc.asked("GET")) > before)
-            self.assertLess(exporter.stop(), 4)
+            self.assertLess(exporter.stop(), SOON_S)
 
     def test_a_service_that_is_starting(self):
         bmc = self.bmc()

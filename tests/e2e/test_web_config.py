@@ -14,7 +14,7 @@ import unittest
 
 import harness
 from certificates import Authority
-from harness import Connection, Exporter, TestCase, connect, exchange, prometheus_tool, run, wait_until
+from harness import SOON_S, Connection, Exporter, TestCase, connect, exchange, prometheus_tool, run, wait_until
 from prometheus import Prometheus
 
 PASSWORD = "hunter2"
@@ -229,20 +229,20 @@ class Passwords(WebConfigCase):
             self.assertEqual(200, len(statuses))
             self.assertEqual({(401, None), (503, "1")}, set(statuses))
             self.assertGreater(len(delays), 3)
-            self.assertLess(max(delays), 1)
+            self.assertLess(max(delays), SOON_S)
             # The sanitizer keeps what is freed, 256 MiB of it.
             limit_mib = 320 if is_sanitized() else 8
             self.assertLess(rss_kib(front) - before, limit_mib * 1024)
             self.assertEqual(front, exporter.front())
 
-    def test_it_ends_within_a_second_while_passwords_are_being_checked(self):
+    def test_it_ends_soon_while_passwords_are_being_checked(self):
         with self.secure(self.config(self.users(USUAL))) as exporter:
             for number in range(9):
                 sock = exporter.dial()
                 self.addCleanup(sock.close)
                 sock.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: %b\r\n\r\n"
                              % basic("alice", str(number)).encode())
-            self.assertLess(exporter.stop(), 1)
+            self.assertLess(exporter.stop(), SOON_S)
 
 
 class Certificates(WebConfigCase):
@@ -413,7 +413,7 @@ class Handshakes(WebConfigCase):
                 exporter.ask("/-/healthy")
             self.assertIsNotNone(ended, "a dripping handshake lives on")
             self.assertGreater(ended, 3)
-            self.assertLess(ended, 8)
+            self.assertLess(ended, 15)
             self.assertLess(cpu_s(exporter.front()) - cpu_before, ended / 2, "it spins")
             for sock in (silent, half):
                 sock.settimeout(8)
