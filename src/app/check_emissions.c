@@ -37,9 +37,10 @@ static void put_factor(struct report *report, const char *what, const struct pri
                        const char *joint)
 {
     report_add(report, what, VERDICT_OK, NULL,
-               "%s%" PRIu64 ".%03" PRIu64 " g/kWh, %s, zone %s, %s, %s", joint,
+               "%s%" PRIu64 ".%03" PRIu64 " g/kWh, %s%s%s, signal %s, basis %s", joint,
                factor->ug_per_kwh / 1000000, factor->ug_per_kwh / 1000 % 1000, factor->provider,
-               factor->zone, price_signal_words[factor->signal], price_basis_words[factor->basis]);
+               factor->zone[0] ? ", zone " : "", factor->zone, price_signal_words[factor->signal],
+               price_basis_words[factor->basis]);
 }
 
 static int ask(const struct emissions *emissions, size_t index, const struct asker_keys *keys,

@@ -277,7 +277,7 @@ class Check(EmissionsTestCase):
             finding = found[f"emissions: {service.name}"]
             self.assertEqual("ok", finding["verdict"], finding)
             self.assertIn(f"it says {service.grams:.3f} g/kWh", finding["detail"])
-        self.assertEqual("in force: 23.500 g/kWh, rte, zone FR, average, direct", found["emissions"]["detail"])
+        self.assertEqual("in force: 23.500 g/kWh, rte, zone FR, signal average, basis direct", found["emissions"]["detail"])
 
     def test_what_is_wrong_and_what_to_do(self):
         maps, entsoe, rte = self.start(ElectricityMaps), self.start(Entsoe), self.start(Rte)
@@ -291,11 +291,12 @@ class Check(EmissionsTestCase):
         self.assertEqual([], entsoe.requests)
 
     def test_a_table_alone_is_in_force_too(self):
-        for flag, detail in (("--emissions.providers=owid:FR", "in force: 44.179 g/kWh, owid, zone FRA, average, lifecycle"),
-                             ("--emissions.zone=FR", "in force: 44.179 g/kWh, owid, zone FRA, average, lifecycle"),
-                             ("--emissions.factor=12", "in force: 12.000 g/kWh, constant, average, lifecycle")):
+        france = "44.179 g/kWh, owid, zone FRA, signal average, basis lifecycle"
+        for flag, factor in (("--emissions.providers=owid:FR", france), ("--emissions.zone=FR", france),
+                             ("--emissions.factor=12", "12.000 g/kWh, constant, signal unstated, basis unstated")):
             findings = json.loads(harness.run("check", "--json", flag).stdout)["findings"]
-            self.assertEqual([detail], [each["detail"] for each in findings if each["what"].startswith("emissions")])
+            self.assertEqual([f"in force: {factor}"],
+                             [each["detail"] for each in findings if each["what"].startswith("emissions")])
 
     def test_without_a_flag_the_world_counts_and_nobody_is_asked(self):
         findings = json.loads(harness.run("check", "--json").stdout)["findings"]
