@@ -141,14 +141,13 @@ static void start_all(struct desk *desk, const struct asker_flags *flags)
     }
 }
 
-/* Without the keys of its file it may still have those of the environment, or need none. */
-static void read_keys(struct desk *desk, const struct asker_flags *flags)
+static int take_keys(struct desk *desk, int keys_fd, struct error *err)
 {
-    struct error err;
+    int r = asker_keys_unseal(keys_fd, &desk->keys);
 
-    if (asker_keys_read(flags->keys_path, &desk->keys, &err) < 0)
-        log_warn("the keys of emission factors cannot be read", "error", err.text);
+    close(keys_fd);
     asker_keys_take_environment(&desk->keys);
+    return r < 0 ? error_set(err, r, "no keys from the collector: %s", strerror(-r)) : 0;
 }
 
 /* So that glibc loads what it looks up names with, which it cannot inside the sandbox. That name is
@@ -225,15 +224,17 @@ static int open_subjects(struct desk *desk, const struct asker_flags *flags, str
     return r < 0 ? error_set(err, r, "out of memory") : 0;
 }
 
-static int open_desk(struct desk *desk, const struct asker_flags *flags, struct error *err)
+static int open_desk(struct desk *desk, const struct asker_flags *flags, int keys_fd,
+                     struct error *err)
 {
     int r;
 
     forbid_core();
-    read_keys(desk, flags);
     /* Its threads need no heaps of their own: to shrink one, glibc reads a file of /proc. */
     mallopt(M_ARENA_MAX, 1);
-    r = open_subjects(desk, flags, err);
+    r = take_keys(desk, keys_fd, err);
+    if (r == 0)
+        r = open_subjects(desk, flags, err);
     if (r == 0)
         r = sandbox_drop_privileges(SANDBOX_NOBODY, err);
     if (r < 0)
@@ -272,14 +273,14 @@ static void close_desk(struct desk *desk)
     asker_keys_wipe(&desk->keys);
 }
 
-int asker_run(const struct asker_flags *flags, int channel_fd)
+int asker_run(const struct asker_flags *flags, int channel_fd, int keys_fd)
 {
     struct desk desk = {.channel_fd = channel_fd};
     struct error err;
     int r;
 
     child_ignore_signals();
-    r = open_desk(&desk, flags, &err);
+    r = open_desk(&desk, flags, keys_fd, &err);
     if (r == 0)
         wait_for_end(&desk);
     else

@@ -1,4 +1,4 @@
-/* What the asker is told: whom to ask for emission factors, and where its files are. */
+/* What the asker is told: whom to ask for emission factors, and how. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@ enum { ASKER_INQUIRIES_MAX = 8 };
 
 /* As given; "" for what was not. All texts must outlive the asker. */
 struct asker_flags {
-    const char *keys_path, *ca_path;
+    const char *ca_path;
     uint64_t interval_us;   /* 0: as often as each provider has news */
     bool is_again;          /* an asker died before this one */
     enum price_basis basis; /* for the provider that offers both */

@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "app/channel.h"
 #include "app/secret_file.h"
 
 const struct asker_key asker_keys_table[ASKER_KEYS] = {
@@ -36,6 +38,21 @@ int asker_keys_read(const char *path, struct asker_keys *ret_keys, struct error 
     if (r < 0)
         asker_keys_wipe(ret_keys);
     return r;
+}
+
+int asker_keys_seal(const struct asker_keys *keys, int *ret_fd)
+{
+    return channel_seal_body((const char *)keys, sizeof(*keys), ret_fd);
+}
+
+int asker_keys_unseal(int fd, struct asker_keys *ret_keys)
+{
+    ssize_t n = pread(fd, ret_keys, sizeof(*ret_keys), 0);
+
+    if (n == (ssize_t)sizeof(*ret_keys))
+        return 0;
+    asker_keys_wipe(ret_keys);
+    return n < 0 ? -errno : -EPROTO;
 }
 
 void asker_keys_take_environment(struct asker_keys *keys)

@@ -1,6 +1,7 @@
 /*
  * The keys to services that publish emission factors, from --emissions.keys-file and from the
- * environment; the file wins. They are the asker's alone.
+ * environment; the file wins. The collector reads the file and keeps what is good of it sealed, for
+ * each asker that it starts; who asks adds the environment's.
  */
 #pragma once
 
@@ -27,6 +28,10 @@ struct asker_keys {
 /* Reads the file; without a path ("") there are none. 0, or -errno with what to do: then there are
  * none, too. */
 int asker_keys_read(const char *path, struct asker_keys *ret_keys, struct error *err);
+
+/* As a sealed descriptor, so that they are written to memory only; and back. 0 or -errno. */
+int asker_keys_seal(const struct asker_keys *keys, int *ret_fd);
+int asker_keys_unseal(int fd, struct asker_keys *ret_keys);
 
 /* Adds what the environment has and the file had not, and wipes all of them there: whoever may read
  * /proc/PID/environ finds nothing. */

@@ -18,7 +18,7 @@ static const char *const variables[] = {"https_proxy", "HTTPS_PROXY", "all_proxy
 
 enum {
     ENVIRONMENT_MAX = ARRAY_SIZE(variables) + ASKER_KEYS + 2,
-    ARGUMENTS_MAX = 2 + 7 + 3 * ASKER_INQUIRIES_MAX + 1,
+    ARGUMENTS_MAX = 2 + 6 + 3 * ASKER_INQUIRIES_MAX + 1,
 };
 
 void asker_process_init(struct asker_process *asker, const struct asker_process_options *options)
@@ -83,7 +83,6 @@ static void write_arguments(const struct asker_flags *flags, bool is_again, stru
     argv[count++] = is_again ? "again" : "first";
     argv[count++] = numbers->interval;
     argv[count++] = numbers->basis;
-    argv[count++] = (char *)flags->keys_path;
     argv[count++] = (char *)flags->ca_path;
     for (size_t i = 0; i < flags->count; i++) {
         argv[count++] = (char *)flags->inquiries[i].provider;
@@ -93,7 +92,8 @@ static void write_arguments(const struct asker_flags *flags, bool is_again, stru
     argv[count] = NULL;
 }
 
-int asker_process_start(struct asker_process *asker, uint64_t now_us, struct error *err)
+int asker_process_start(struct asker_process *asker, int keys_fd, uint64_t now_us,
+                        struct error *err)
 {
     _cleanup_close_ int ours = -1, theirs = -1;
     struct numbers numbers = {0};
@@ -107,8 +107,9 @@ int asker_process_start(struct asker_process *asker, uint64_t now_us, struct err
     write_environment(asker->options.flags, env);
     r = child_start(
         &asker->child,
-        &(struct child_program){.argv = argv, .env = env, .fds = &theirs, .fd_count = 1}, now_us,
-        &asker->restart_us, err);
+        &(struct child_program){
+            .argv = argv, .env = env, .fds = (const int[]){theirs, keys_fd}, .fd_count = 2},
+        now_us, &asker->restart_us, err);
     if (r == 0) {
         asker->fd = TAKE_FD(ours);
         asker->has_run = true;

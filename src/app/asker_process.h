@@ -26,8 +26,10 @@ struct asker_process {
 
 void asker_process_init(struct asker_process *asker, const struct asker_process_options *options);
 
-/* Starts it. On failure it is due again after the back-off. */
-int asker_process_start(struct asker_process *asker, uint64_t now_us, struct error *err);
+/* Starts it with these keys (asker_keys_seal), which stay the caller's. On failure it is due again
+ * after the back-off. */
+int asker_process_start(struct asker_process *asker, int keys_fd, uint64_t now_us,
+                        struct error *err);
 
 /*
  * After SIGCHLD: true if the asker has ended; *ret_status is what waitpid said. A new start is then

@@ -81,7 +81,7 @@ static void check_providers(struct report *report, struct emissions *emissions)
     struct http_client *client = NULL;
     struct asker_keys keys = {0};
     struct error err = {"out of memory"};
-    int r = asker_keys_read(emissions->flags.keys_path, &keys, &err);
+    int r = asker_keys_unseal(emissions->keys_fd, &keys);
 
     asker_keys_take_environment(&keys);
     if (r == 0)

@@ -34,7 +34,6 @@ static void write_flags(const struct options *options, const struct emissions_co
                         struct asker_flags *flags)
 {
     *flags = (struct asker_flags){
-        .keys_path = or_empty(options->emissions_keys_path),
         .ca_path = or_empty(options->emissions_ca_path),
         .interval_us = options->emissions_interval_us,
         .basis = options->emissions_basis,
@@ -47,17 +46,37 @@ static void write_flags(const struct options *options, const struct emissions_co
     }
 }
 
-/* For its errors: it is the asker that uses it, and reads it for itself. */
-static int check_keys_file(const char *path, struct error *err)
+static bool has_keys(const struct emissions *emissions, const struct asker_keys *keys)
+{
+    struct asker_keys ours = {0};
+    bool are_same = emissions->keys_fd >= 0 && asker_keys_unseal(emissions->keys_fd, &ours) == 0 &&
+                    memcmp(&ours, keys, sizeof(ours)) == 0;
+
+    asker_keys_wipe(&ours);
+    return are_same;
+}
+
+/* 1: the file has other keys than before, which the askers to come will have; 0: the same. */
+static int read_keys(struct emissions *emissions, struct error *err)
 {
     struct asker_keys keys;
-    int r = asker_keys_read(path, &keys, err);
+    int fd, r = asker_keys_read(emissions->keys_path, &keys, err);
 
+    if (r == 0 && !has_keys(emissions, &keys)) {
+        r = asker_keys_seal(&keys, &fd);
+        if (r < 0) {
+            error_format(err, "cannot keep the keys of emission factors: %s", strerror(-r));
+        } else {
+            cleanup_close(&emissions->keys_fd);
+            emissions->keys_fd = fd;
+            r = 1;
+        }
+    }
     asker_keys_wipe(&keys);
     return r;
 }
 
-/* Likewise; but who asks is nobody. */
+/* For its errors: it is the asker that reads it, who is nobody. */
 static int check_ca_file(const char *path, struct error *err)
 {
     struct stat st;
@@ -79,28 +98,29 @@ int emissions_init(struct emissions *emissions, const struct options *options,
 {
     int r;
 
-    *emissions = (struct emissions){.clock = clock};
+    *emissions = (struct emissions){
+        .clock = clock, .keys_path = or_empty(options->emissions_keys_path), .keys_fd = -1};
     r = emissions_config_read(options, &emissions->config, err);
     write_flags(options, &emissions->config, &emissions->flags);
     asker_process_init(&emissions->asker,
                        &(struct asker_process_options){.flags = &emissions->flags,
                                                        .log_level = options->log_level,
                                                        .log_format = options->log_format});
-    (void)file_mark_renew(&emissions->keys_mark, emissions->flags.keys_path);
+    (void)file_mark_renew(&emissions->keys_mark, emissions->keys_path);
     if (r == 0 && emissions->flags.count > 0)
-        r = check_keys_file(emissions->flags.keys_path, err);
-    if (r == 0 && emissions->flags.count > 0)
+        r = read_keys(emissions, err);
+    if (r >= 0 && emissions->flags.count > 0)
         r = check_ca_file(emissions->flags.ca_path, err);
-    if (r == 0)
+    if (r >= 0)
         (void)emissions_refresh(emissions);
-    return r;
+    return MIN(r, 0);
 }
 
 int emissions_start(struct emissions *emissions, struct error *err)
 {
     if (emissions->flags.count == 0 || emissions->asker.fd >= 0)
         return 0;
-    return asker_process_start(&emissions->asker, monotonic_us(emissions), err);
+    return asker_process_start(&emissions->asker, emissions->keys_fd, monotonic_us(emissions), err);
 }
 
 static void take(struct emissions *emissions, const struct channel_factor *record)
@@ -141,21 +161,23 @@ void emissions_read(struct emissions *emissions)
 
 void emissions_look_at_keys(struct emissions *emissions)
 {
-    const char *path = emissions->flags.keys_path;
     struct error err;
+    int r;
 
     if (emissions->flags.count == 0)
         return;
     if (emissions->asker.is_ending) /* since the last look: it is held up */
         asker_process_kill(&emissions->asker);
-    if (!file_mark_renew(&emissions->keys_mark, path))
+    if (!file_mark_renew(&emissions->keys_mark, emissions->keys_path))
         return;
-    if (check_keys_file(path, &err) < 0) {
+    r = read_keys(emissions, &err);
+    if (r < 0)
         log_error("the keys of emission factors have changed and cannot be used; those before stay",
                   "error", err.text);
+    if (r <= 0)
         return;
-    }
-    log_info("the keys of emission factors have changed and are used from now on", "file", path);
+    log_info("the keys of emission factors have changed and are used from now on", "file",
+             emissions->keys_path);
     asker_process_replace(&emissions->asker);
 }
 
@@ -174,6 +196,8 @@ void emissions_reap(struct emissions *emissions)
 void emissions_stop(struct emissions *emissions, uint64_t wait_us)
 {
     asker_process_stop(&emissions->asker, wait_us);
+    cleanup_close(&emissions->keys_fd);
+    emissions->keys_fd = -1;
 }
 
 static const char *grams_text(const struct price_factor *factor, char *text, size_t size_bytes)

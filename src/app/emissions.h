@@ -17,7 +17,9 @@ struct emissions {
     uint64_t since_us;            /* in real time */
     char announced[24];           /* the provider that was logged last */
     struct asker_flags flags;
+    const char *keys_path; /* "": there is none */
     struct file_mark keys_mark;
+    int keys_fd; /* the newest that are good, sealed; -1: nobody is asked */
     struct asker_process asker;
 };
 
@@ -37,7 +39,7 @@ void emissions_look_at_keys(struct emissions *emissions);
 /* After SIGCHLD. */
 void emissions_reap(struct emissions *emissions);
 
-/* Ends the asker, after `wait_us` by force. */
+/* Ends the asker, after `wait_us` by force, and forgets the keys. */
 void emissions_stop(struct emissions *emissions, uint64_t wait_us);
 
 /* The answer to an inquiry (its index in the config), and that there was none. The factor's

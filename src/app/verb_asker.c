@@ -8,9 +8,8 @@
 #include "app/child.h"
 #include "core/parse.h"
 
-/* asker LOG-LEVEL LOG-FORMAT first|again INTERVAL-US BASIS KEYS-FILE CA-FILE [PROVIDER ZONE URL
- * ...] */
-enum { ARGUMENTS = 7, INQUIRY_ARGUMENTS = 3 };
+/* asker LOG-LEVEL LOG-FORMAT first|again INTERVAL-US BASIS CA-FILE [PROVIDER ZONE URL ...] */
+enum { ARGUMENTS = 6, INQUIRY_ARGUMENTS = 3 };
 
 int verb_asker(const struct cli *cli)
 {
@@ -28,8 +27,7 @@ int verb_asker(const struct cli *cli)
         return EXIT_USAGE;
     flags.is_again = strcmp(argv[2], "again") == 0;
     flags.basis = (enum price_basis)basis;
-    flags.keys_path = argv[5];
-    flags.ca_path = argv[6];
+    flags.ca_path = argv[5];
     for (argv += ARGUMENTS; *argv; argv += INQUIRY_ARGUMENTS) {
         flags.inquiries[flags.count].provider = argv[0];
         flags.inquiries[flags.count].zone = argv[1];
@@ -37,5 +35,5 @@ int verb_asker(const struct cli *cli)
     }
     prctl(PR_SET_NAME, "wattribute"); /* it was started as /proc/self/exe */
     log_configure((enum log_level)level, (enum log_format)format);
-    return asker_run(&flags, CHILD_CHANNEL_FD);
+    return asker_run(&flags, CHILD_CHANNEL_FD, ASKER_KEYS_FD);
 }

@@ -2,6 +2,7 @@
 service is told the key. It is started as the collector starts it."""
 import ctypes
 import errno
+import fcntl
 import os
 import shutil
 import signal
@@ -19,7 +20,8 @@ from servers.proxy import Proxy
 
 KEY = ElectricityMaps.TOKEN
 USER, PASSWORD = "someone", "hunter2-proxy"
-CHANNEL_FD = 3
+CHANNEL_FD, KEYS_FD = 3, 4
+KEYS = struct.Struct("512s1536x")  # asker_keys: the first is Electricity Maps'
 RECORD = struct.Struct("=IiQQQII232s")  # channel_factor
 LIFECYCLE, DIRECT = 1, 2
 SECOND_US, HOUR_US = 1000000, 3600000000
@@ -46,17 +48,21 @@ class Asker:
     log = harness.Exporter.log
     log_text = harness.Exporter.log_text
 
-    def __init__(self, *inquiries, keys="", ca="", interval_us=SECOND_US, env=None):
+    def __init__(self, *inquiries, key="", ca="", interval_us=SECOND_US, env=None, keys_bytes=KEYS.size):
         self.directory = tempfile.TemporaryDirectory()
         self.log_path = os.path.join(self.directory.name, "log")
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         arguments = [str(word) for inquiry in inquiries for word in inquiry]
-        with theirs, open(self.log_path, "wb") as log:
+        with theirs, open(self.log_path, "wb") as log, tempfile.TemporaryFile(buffering=0) as keys:
+            keys.write(KEYS.pack(key.encode())[:keys_bytes])
+            # Beyond those that they become.
+            given = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 10) for each in (log, theirs, keys)]
             self.pid = os.posix_spawn(
-                harness.binary(), ["wattribute", "asker", "1", "0", "first", str(interval_us), "0", keys, ca, *arguments],
+                harness.binary(), ["wattribute", "asker", "1", "0", "first", str(interval_us), "0", ca, *arguments],
                 {"RES_OPTIONS": "timeout:2 attempts:2", **(env or {})},
-                file_actions=[(os.POSIX_SPAWN_DUP2, log.fileno(), 2),
-                              (os.POSIX_SPAWN_DUP2, theirs.fileno(), CHANNEL_FD)])
+                file_actions=[(os.POSIX_SPAWN_DUP2, *pair) for pair in zip(given, (2, CHANNEL_FD, KEYS_FD))])
+            for fd in given:
+                os.close(fd)
         self.status = None
 
     def __enter__(self):
@@ -122,8 +128,6 @@ class AskerTestCase(harness.TestCase):
         self.maps.estimated = True
         for service in (self.maps, self.grid):
             self.addCleanup(service.__exit__)
-        self.keys = self.write("keys.yaml", f"electricity_maps: {KEY}\n".encode())
-        os.chmod(self.keys, 0o600)
 
     def asker(self, *inquiries, **options):
         return Asker(*inquiries, ca=self.authority.crt, **options)
@@ -137,7 +141,7 @@ class AskerTestCase(harness.TestCase):
 
 class Records(AskerTestCase):
     def test_what_each_provider_says_comes_with_its_number(self):
-        with self.asker(self.electricity_maps(), self.rte(), keys=self.keys) as asker:
+        with self.asker(self.electricity_maps(), self.rte(), key=KEY) as asker:
             found = {}
             wait_until("a record of each", lambda: found.update({(f := asker.next()).index: f}) or len(found) == 2)
             for index, (estimated, basis) in enumerate(((1, LIFECYCLE), (0, DIRECT))):
@@ -170,7 +174,7 @@ class Records(AskerTestCase):
             self.assertEqual(["warn", "info", "warn", "info"], [line["level"] for line in asker.log()])
 
     def test_a_service_that_somebody_else_certified_is_not_believed(self):
-        with Asker(self.electricity_maps(), keys=self.keys) as asker:
+        with Asker(self.electricity_maps(), key=KEY) as asker:
             factor = asker.next()
             self.assertEqual(-errno.EKEYREJECTED, factor.result)
             self.assertIn("verification failed", factor.why)  # by the system's authorities: they were read
@@ -202,17 +206,17 @@ class Keys(AskerTestCase):
             self.assertNotIn(KEY.encode(), environment_of(asker.pid))
             self.assertNotIn(KEY, " ".join(arguments_of(asker.pid)))
 
-    def test_the_file_wins(self):
-        with self.asker(self.electricity_maps(), keys=self.keys, env={"ELECTRICITY_MAPS_TOKEN": "wrong"}) as asker:
+    def test_those_of_the_file_win(self):
+        with self.asker(self.electricity_maps(), key=KEY, env={"ELECTRICITY_MAPS_TOKEN": "wrong"}) as asker:
             self.assertEqual(0, asker.next().result)
 
-    def test_a_file_for_all_to_read_is_not_used(self):
-        os.chmod(self.keys, 0o644)
-        with self.asker(self.electricity_maps(), keys=self.keys) as asker:
-            self.assertEqual(-errno.ENOKEY, asker.next().result)
-            line = asker.log("the keys of emission factors cannot be read")[0]
-            self.assertIn("--emissions.keys-file", line["error"])
-            self.assertIn("chmod 600", line["error"])
+    def test_without_what_the_collector_hands_over_it_does_not_start(self):
+        asker = self.asker(self.rte(), keys_bytes=1)
+        asker.check_log = asker.stop = lambda: None  # it must have an error in this test
+        with asker:
+            wait_until("its end", asker.has_ended)
+            self.assertEqual(1, os.waitstatus_to_exitcode(asker.status))
+            self.assertIn("no keys from the collector", asker.log_text())
 
     def test_a_key_that_is_repeated_by_the_service_is_not_shown(self):
         self.maps.is_allowed = lambda request: True
@@ -232,7 +236,7 @@ class Proxies(AskerTestCase):
         self.proxy_url = self.proxy.url_for(f"{USER}:{PASSWORD}")
 
     def test_by_a_proxy_a_service_is_asked_that_is_nowhere_else(self):
-        with self.asker(("electricity_maps", "FR", "https://api.test"), keys=self.keys,
+        with self.asker(("electricity_maps", "FR", "https://api.test"), key=KEY,
                         env={"https_proxy": self.proxy_url}) as asker:
             factor = asker.next()
             self.assertEqual((0, 56250, ""), (factor.result, factor.mg_per_kwh, factor.why))

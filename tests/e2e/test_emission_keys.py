@@ -1,6 +1,7 @@
 """Keys that are changed while the exporter runs, as a Secret of a pod is: another asker uses them, and nothing else
 begins anew."""
 import os
+import signal
 import tempfile
 from decimal import Decimal
 
@@ -14,6 +15,7 @@ CHANGED = "the keys of emission factors have changed and are used from now on"
 UNUSABLE = "the keys of emission factors have changed and cannot be used; those before stay"
 DIED = "the process that asks for emission factors ended and is started again; the last factors stay"
 RIGHT, WRONG = f"electricity_maps: '{ElectricityMaps.TOKEN}'\n", "electricity_maps: 'one of yesterday'\n"
+MORE = RIGHT + "entsoe: 'who is not asked'\n"
 
 
 class EmissionKeys(harness.TestCase):
@@ -89,16 +91,28 @@ class EmissionKeys(harness.TestCase):
             wait_until("that it is gone is said", lambda: len(exporter.log(UNUSABLE)) == 2, 15)
             self.assertIn("No such file", exporter.log(UNUSABLE)[1]["error"])
             self.assertEqual(asker, exporter.child("asker"))
+            os.kill(asker, signal.SIGKILL)
             self.service.value += Decimal(7)
-            self.wait_for_value(exporter)
-            self.put(RIGHT)
+            self.wait_for_value(exporter)  # of the next one, which has them too
+            asker = exporter.child("asker")
+            self.put(MORE)
             exporter.wait_for_log(CHANGED, 15)
             wait_until("another asker", lambda: exporter.child("asker") not in (None, asker))
             self.service.value += Decimal(7)
             self.wait_for_value(exporter)
-            self.assertEqual(2, len(exporter.log(UNUSABLE)))
-            self.assertEqual([], exporter.log(DIED))
+            self.assertEqual((2, 1), (len(exporter.log(UNUSABLE)), len(exporter.log(DIED))))
             self.assert_no_secret(exporter)
+
+    def test_the_same_keys_in_another_file_are_no_news(self):
+        with self.exporter(self.put(RIGHT)) as exporter:
+            self.wait_for_value(exporter)
+            asker = exporter.child("asker")
+            self.put("# of today\n" + RIGHT, 0o600)
+            before = len(self.service.requests)
+            # It is looked at every five seconds, and asked every second.
+            wait_until("it is asked for longer", lambda: len(self.service.requests) > before + 8, 30)
+            self.assertEqual(asker, exporter.child("asker"))
+            self.assertEqual([], exporter.log(CHANGED))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/asker.h"
+#include "app/asker_keys.h"
 #include "app/asker_process.h"
 #include "core/buffer.h"
 #include "core/macros.h"
@@ -29,12 +31,17 @@ static void put_all(struct buffer *text, char *const *words)
 static int be_asker(char *const *argv)
 {
     struct pollfd channel = {.fd = CHILD_CHANNEL_FD};
+    struct asker_keys keys;
     struct buffer text;
 
     buffer_init(&text, TEXT_BYTES);
     put_all(&text, argv);
     buffer_str(&text, "--\n");
     put_all(&text, environ);
+    if (asker_keys_unseal(ASKER_KEYS_FD, &keys) < 0)
+        return 3;
+    buffer_str(&text, "--\n");
+    buffer_str(&text, keys.values[1]);
     if (send(CHILD_CHANNEL_FD, text.data, text.len, 0) < 0)
         return 1;
     buffer_done(&text);
@@ -42,7 +49,6 @@ static int be_asker(char *const *argv)
 }
 
 static const struct asker_flags two = {
-    .keys_path = "/etc/keys.yaml",
     .ca_path = "",
     .interval_us = 900000000,
     .basis = PRICE_DIRECT,
@@ -62,14 +68,25 @@ static void hear(const struct asker_process *asker, char *text)
     text[n] = '\0';
 }
 
+/* The keys, for the asker and for nobody else. */
+static int start_at(struct asker_process *asker, uint64_t now_us)
+{
+    const struct asker_keys keys = {.values = {"", "entsoe's"}};
+    struct error err;
+    int fd, r;
+
+    assert_int_equal(asker_keys_seal(&keys, &fd), 0);
+    r = asker_process_start(asker, fd, now_us, &err);
+    close(fd);
+    return r;
+}
+
 static void start(struct asker_process *asker, const struct asker_flags *flags, char *text)
 {
-    struct error err;
-
     asker_process_init(asker,
                        &(struct asker_process_options){flags, LOG_LEVEL_WARN, LOG_FORMAT_JSON});
     assert_int_equal(asker->fd, -1);
-    assert_int_equal(asker_process_start(asker, 7, &err), 0);
+    assert_int_equal(start_at(asker, 7), 0);
     assert_int_equal(asker->restart_us, 0);
     hear(asker, text);
 }
@@ -95,14 +112,14 @@ static void it_is_given_its_flags_and_the_keys_of_whom_it_asks(void **state)
     (void)state;
     set_environment();
     start(&asker, &two, text);
-    assert_string_equal(text, "wattribute\nasker\n2\n1\nfirst\n900000000\n2\n/etc/keys.yaml\n\n"
+    assert_string_equal(text, "wattribute\nasker\n2\n1\nfirst\n900000000\n2\n\n"
                               "watttime\nCAISO_NORTH\n\nrte\nFR\nhttps://127.0.0.1:1\n"
                               "--\nRES_OPTIONS=timeout:2 attempts:2\n"
                               "https_proxy=https_proxy\nHTTPS_PROXY=HTTPS_PROXY\n"
                               "all_proxy=all_proxy\nALL_PROXY=ALL_PROXY\n"
                               "no_proxy=no_proxy\nNO_PROXY=NO_PROXY\n"
                               "WATTTIME_USERNAME=WATTTIME_USERNAME\n"
-                              "WATTTIME_PASSWORD=WATTTIME_PASSWORD\n");
+                              "WATTTIME_PASSWORD=WATTTIME_PASSWORD\n--\nentsoe's");
     asker_process_stop(&asker, 60 * USEC_PER_SEC);
     assert_int_equal(asker.fd, -1);
     assert_int_equal(asker.child.pid, 0);
@@ -110,7 +127,7 @@ static void it_is_given_its_flags_and_the_keys_of_whom_it_asks(void **state)
 
 static void as_many_as_it_may_ask_fit(void **state)
 {
-    struct asker_flags all = {.keys_path = "", .ca_path = "ca.pem", .count = ASKER_INQUIRIES_MAX};
+    struct asker_flags all = {.ca_path = "ca.pem", .count = ASKER_INQUIRIES_MAX};
     struct asker_process asker;
     char text[TEXT_BYTES], *at = text;
 
@@ -156,7 +173,6 @@ static void one_that_is_replaced_ends_by_itself_and_the_next_asks_as_soon_as_the
 {
     struct asker_process asker;
     char text[TEXT_BYTES];
-    struct error err;
     siginfo_t info;
     int status;
 
@@ -171,14 +187,14 @@ static void one_that_is_replaced_ends_by_itself_and_the_next_asks_as_soon_as_the
     assert_int_equal(status, 0);
     assert_false(asker.is_ending);
     assert_int_equal(asker.restart_us, 20 * USEC_PER_SEC);
-    assert_int_equal(asker_process_start(&asker, 20 * USEC_PER_SEC, &err), 0);
+    assert_int_equal(start_at(&asker, 20 * USEC_PER_SEC), 0);
     hear(&asker, text);
     assert_non_null(strstr(text, "\nfirst\n"));
     /* But one that dies is followed by one that takes its time. */
     asker_process_kill(&asker);
     assert_int_equal(waitid(P_PID, (id_t)asker.child.pid, &info, WEXITED | WNOWAIT), 0);
     assert_true(asker_process_reap(&asker, 40 * USEC_PER_SEC, &status));
-    assert_int_equal(asker_process_start(&asker, 40 * USEC_PER_SEC, &err), 0);
+    assert_int_equal(start_at(&asker, 40 * USEC_PER_SEC), 0);
     hear(&asker, text);
     assert_non_null(strstr(text, "\nagain\n"));
     asker_process_stop(&asker, 60 * USEC_PER_SEC);

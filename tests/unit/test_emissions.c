@@ -1,12 +1,16 @@
 /* app/emissions: the answers of those who are asked, as the collector takes them, and the asker
- * that is replaced when its keys are. This test is its own asker, which waits for its end. */
+ * that is replaced when its keys are. This test is its own asker, which says what its key is, and
+ * waits for its end. */
 #include "tree_fixture.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "app/asker.h"
+#include "app/asker_keys.h"
 #include "app/emissions.h"
 #include "core/macros.h"
 
@@ -196,6 +200,29 @@ static void start_with_keys(struct fixture *f, char directory[], const char *tex
     f->clock.now_us += HOUR;
 }
 
+static void assert_key(const struct fixture *f, const char *key)
+{
+    int fd = f->emissions.asker.fd;
+    struct pollfd channel = {.fd = fd, .events = POLLIN};
+    char text[64] = "";
+
+    assert_int_equal(poll(&channel, 1, -1), 1);
+    assert_true(recv(fd, text, sizeof(text) - 1, 0) > 0);
+    assert_string_equal(text, key);
+}
+
+/* Until the asker has ended; then there is another one. */
+static void await_next(struct fixture *f)
+{
+    struct error err = {""};
+    siginfo_t info;
+
+    assert_int_equal(waitid(P_PID, (id_t)f->emissions.asker.child.pid, &info, WEXITED | WNOWAIT),
+                     0);
+    emissions_reap(&f->emissions);
+    assert_int_equal(emissions_start(&f->emissions, &err), 0);
+}
+
 static void other_keys_have_another_asker_at_once_and_the_factor_stays(void **state)
 {
     struct fixture *f = *state;
@@ -206,6 +233,7 @@ static void other_keys_have_another_asker_at_once_and_the_factor_stays(void **st
     pid_t first;
 
     start_with_keys(f, directory, "electricity_maps: wrong\n");
+    assert_key(f, "wrong");
     tell(f, FRENCH, 23000);
     assert_true(emissions_refresh(&f->emissions));
     emissions_look_at_keys(&f->emissions);
@@ -220,10 +248,47 @@ static void other_keys_have_another_asker_at_once_and_the_factor_stays(void **st
     assert_int_equal(asker->restart_us, f->clock.clock.monotonic_us(&f->clock.clock));
     assert_int_equal(emissions_start(&f->emissions, &err), 0);
     assert_int_not_equal(asker->child.pid, first);
+    assert_key(f, "the right one");
     emissions_look_at_keys(&f->emissions);
     assert_false(asker->is_ending);
     assert_false(emissions_refresh(&f->emissions));
     assert_int_equal(f->emissions.in_force.ug_per_kwh, 23000000);
+    emissions_stop(&f->emissions, 60 * USEC_PER_SEC);
+    tree_remove(directory, "");
+}
+
+static void the_same_keys_in_a_new_file_leave_the_asker_alone(void **state)
+{
+    struct fixture *f = *state;
+    char directory[] = "/tmp/wattribute-keys-XXXXXX";
+
+    start_with_keys(f, directory, "electricity_maps: right\n");
+    tree_write(directory, "keys.yaml", "# of today\nelectricity_maps: 'right'\n");
+    emissions_look_at_keys(&f->emissions);
+    assert_false(f->emissions.asker.is_ending);
+    assert_true(f->emissions.asker.fd >= 0);
+    emissions_stop(&f->emissions, 60 * USEC_PER_SEC);
+    tree_remove(directory, "");
+}
+
+static void the_next_asker_has_the_last_good_keys_also_if_the_file_is_bad(void **state)
+{
+    struct fixture *f = *state;
+    char directory[] = "/tmp/wattribute-keys-XXXXXX";
+
+    start_with_keys(f, directory, "electricity_maps: right\n");
+    assert_key(f, "right");
+    tree_write(directory, "keys.yaml", "electricity_maps: another\n");
+    emissions_look_at_keys(&f->emissions);
+    tree_write(directory, "keys.yaml", "nonsense\n"); /* before another one is there */
+    await_next(f);
+    assert_key(f, "another");
+    emissions_look_at_keys(&f->emissions);
+    tree_remove(directory, "keys.yaml");
+    emissions_look_at_keys(&f->emissions);
+    assert_int_equal(kill(f->emissions.asker.child.pid, SIGKILL), 0);
+    await_next(f);
+    assert_key(f, "another");
     emissions_stop(&f->emissions, 60 * USEC_PER_SEC);
     tree_remove(directory, "");
 }
@@ -271,7 +336,11 @@ static void an_asker_that_does_not_end_is_killed_at_the_next_look(void **state)
 static int be_asker(void)
 {
     struct pollfd channel = {.fd = CHILD_CHANNEL_FD};
+    struct asker_keys keys;
 
+    if (asker_keys_unseal(ASKER_KEYS_FD, &keys) < 0 ||
+        send(CHILD_CHANNEL_FD, keys.values[0], strlen(keys.values[0]), 0) < 0)
+        return 1;
     return poll(&channel, 1, -1) == 1 ? 0 : 2;
 }
 
@@ -287,6 +356,8 @@ int main(int argc, char **argv)
         TEST(the_page_shows_each_factor_and_what_became_of_the_questions),
         TEST(what_is_too_old_is_not_shown_as_known),
         TEST(other_keys_have_another_asker_at_once_and_the_factor_stays),
+        TEST(the_same_keys_in_a_new_file_leave_the_asker_alone),
+        TEST(the_next_asker_has_the_last_good_keys_also_if_the_file_is_bad),
         TEST(keys_that_cannot_be_used_leave_the_asker_alone),
         TEST(an_asker_that_does_not_end_is_killed_at_the_next_look),
     };
