@@ -112,12 +112,20 @@ static bool was_set(const struct tariff_clock *clock, uint64_t now_us)
     return now_us < clock->from_us || now_us - clock->from_us > 2 * DAY_US;
 }
 
+/* The tariff is told of the time that may still be booked, but of none in which another one held.
+ */
+static void begin_anew(struct tariff_clock *clock, uint64_t now_us)
+{
+    clock->since_us = MIN(clock->since_us, now_us);
+    enter(clock, MAX(now_us - MIN(now_us, LATE_US), clock->since_us));
+}
+
 bool tariff_clock_follow(struct tariff_clock *clock, uint64_t now_us, struct pipeline *pipeline)
 {
     bool is_new = was_set(clock, now_us);
 
     if (is_new) {
-        enter(clock, now_us - MIN(now_us, LATE_US));
+        begin_anew(clock, now_us);
         tell(clock, pipeline);
     }
     while (now_us >= clock->until_us) {
@@ -172,6 +180,7 @@ int tariff_clock_look(struct tariff_clock *clock, uint64_t now_us, struct pipeli
         return r;
     (void)tariff_clock_follow(clock, now_us, pipeline); /* what came before is the old one's */
     clock->tariff = tariff;
+    clock->since_us = now_us;
     enter(clock, now_us);
     tell(clock, pipeline);
     return 1;

@@ -19,6 +19,7 @@ struct tariff_clock {
     struct tariff tariff;
     struct price_cost cost;     /* the one in force */
     uint64_t from_us, until_us; /* in which it is; all times are real ones */
+    uint64_t since_us;          /* when this tariff was read; 0: at the start */
     const char *path;           /* of its file, which may change; NULL: there is none */
     struct file_mark mark;
 };

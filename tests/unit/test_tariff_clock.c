@@ -475,6 +475,25 @@ static void the_periods_of_a_new_tariff_hold_and_those_of_the_old_one_no_more(vo
     unlink(file.path);
 }
 
+static void a_clock_set_back_behind_a_new_tariff_leaves_the_old_one_its_windows(void **state)
+{
+    uint64_t noticed = utc(2026, 11, 16, 9, 0);
+    const struct file file = open_file("currency: EUR\nprice: 0.1828\n");
+    struct rig rig = open_rig_of(&file, noticed - HOUR);
+
+    (void)state;
+    replace(&file, "currency: EUR\nprice: 0.2516\n");
+    assert_int_equal(look(&rig, noticed), 1);
+    assert_true(tariff_clock_follow(&rig.clock, noticed - SECOND, rig.pipeline));
+    assert_int_equal(micro_at(&rig, noticed - SECOND - 1), LOW);
+    assert_int_equal(micro_at(&rig, noticed - SECOND), HIGH);
+    assert_true(tariff_clock_follow(&rig.clock, noticed - HOUR / 2, rig.pipeline));
+    assert_int_equal(micro_at(&rig, noticed - HOUR / 2 - 1), LOW);
+    assert_int_equal(micro_at(&rig, noticed - HOUR / 2), HIGH);
+    pipeline_free(rig.pipeline);
+    unlink(file.path);
+}
+
 static void assert_refused(struct rig *rig, uint64_t now_us, int code, const char *words)
 {
     struct error err = {""};
@@ -539,6 +558,8 @@ int main(void)
         cmocka_unit_test_setup(a_file_is_opened_with_its_zone, in_paris),
         cmocka_unit_test_setup(a_file_that_changes_bills_what_ends_after_it_was_noticed, in_paris),
         cmocka_unit_test_setup(the_periods_of_a_new_tariff_hold_and_those_of_the_old_one_no_more,
+                               in_paris),
+        cmocka_unit_test_setup(a_clock_set_back_behind_a_new_tariff_leaves_the_old_one_its_windows,
                                in_paris),
         cmocka_unit_test_setup(what_cannot_be_used_is_said_once_and_the_tariff_before_stays,
                                in_paris),
