@@ -67,6 +67,14 @@ static struct yaml_reader_node node_at_offset(struct span text, size_t offset)
     return node;
 }
 
+/* libyaml shows neither the character nor what it is. */
+static const char *hint_at(const char *problem)
+{
+    return strcmp(problem, "found character that cannot start any token") == 0
+               ? "; a tab? indent with spaces"
+               : "";
+}
+
 static int explain_failure(struct yaml_reader *reader)
 {
     const yaml_parser_t *yaml = &reader->yaml;
@@ -83,8 +91,9 @@ static int explain_failure(struct yaml_reader *reader)
                                 problem);
     default:
         node = node_at(yaml->problem_mark);
-        return yaml_reader_fail(reader, &node, "not YAML: %s%s%s", problem,
-                                yaml->context ? " " : "", yaml->context ? yaml->context : "");
+        return yaml_reader_fail(reader, &node, "not YAML: %s%s%s%s", problem,
+                                yaml->context ? " " : "", yaml->context ? yaml->context : "",
+                                hint_at(problem));
     }
 }
 

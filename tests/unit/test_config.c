@@ -143,7 +143,9 @@ static void what_is_wrong_is_said_with_its_line_and_column(void **state)
         {"listen-address: [", "w.yaml:2:1: not YAML: "},
         {"idle-policy: 'equal", "w.yaml:1:20: not YAML: "},
         {"log-level: info: x", "w.yaml:1:16: not YAML: mapping values are not allowed"},
-        {"idle-policy:\n\tequal", "w.yaml:2:1: not YAML: "},
+        {"idle-policy:\n\tequal",
+         "w.yaml:2:1: not YAML: found character that cannot start any token while scanning for the "
+         "next token; a tab? indent with spaces"},
         {"log-level: info\nidle-policy: \xff", "w.yaml:2:14: not UTF-8 text: "},
         {"log-level: info\nidle-policy: \xc3", "w.yaml:2:14: not UTF-8 text: "},
         {"idle-policy: \x01", "w.yaml:1:14: not UTF-8 text: control characters are not allowed"},
