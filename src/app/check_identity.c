@@ -126,7 +126,7 @@ static void check_runtime(struct report *report, struct http_client *client,
     else
         report_add(report, runtime->name, VERDICT_LIMITED,
                    r == -EACCES ? "run as root" : "what it tells is missing; no energy is lost",
-                   "%.200s", err.text);
+                   "%s", err.text);
     container_list_done(&list);
 }
 
@@ -150,7 +150,7 @@ static void check_kubelet(struct report *report, struct http_client *client,
                    list.count);
     else
         report_add(report, "kubelet", VERDICT_LIMITED, "allocations are missing; nothing else is",
-                   "%.200s", err.text);
+                   "%s", err.text);
     allocation_list_done(&list);
 }
 

@@ -44,5 +44,5 @@ void check_ipmi(struct report *report, const struct host *host)
     else
         report_add(report, "ipmi",
                    r == -ENODEV || r == -EOPNOTSUPP ? VERDICT_MISSING : VERDICT_LIMITED,
-                   remedy_for(r), "%.250s", err.text);
+                   remedy_for(r), "%s", err.text);
 }

@@ -80,11 +80,11 @@ void check_rapl(struct report *report, const struct host *host)
         report_add(report, "rapl", VERDICT_MISSING,
                    "run as root; or with CAP_PERFMON, and kernel.perf_event_paranoid at most 2; in "
                    "a container with the host's /sys mounted and --path.sysfs (docs/power.md)",
-                   "%.250s", err.text);
+                   "%s", err.text);
     else
         report_add(report, "rapl", VERDICT_MISSING,
                    "none on virtual machines and on ARM; else load the driver: modprobe "
                    "intel_rapl_msr (also for AMD)",
-                   "%.250s", err.text);
+                   "%s", err.text);
     rapl_free(rapl);
 }

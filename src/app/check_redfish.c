@@ -91,6 +91,6 @@ void check_redfish(struct report *report, const struct options *options)
                    "the BMC tells the node's power: %" PRIu64 " W, %s, %.120s", power_mw / 1000,
                    redfish_kind_words[place.kind], place.paths[0].text);
     else
-        report_add(report, "redfish", VERDICT_MISSING, remedy_for(r), "%.250s", err.text);
+        report_add(report, "redfish", VERDICT_MISSING, remedy_for(r), "%s", err.text);
     redfish_config_done(&config);
 }

@@ -15,7 +15,7 @@ void check_tariff(struct report *report, const struct options *options)
                           &tariff, &err) < 0) {
         report_add(report, "tariff", VERDICT_MISSING,
                    "correct the file of --cost.tariff-file: the exporter does not start with it",
-                   "%.250s", err.text);
+                   "%s", err.text);
         return;
     }
     tariff_clock_describe(tariff, price);

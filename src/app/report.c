@@ -27,11 +27,12 @@ void report_print_text(const struct report *report, struct buffer *out)
 {
     for (size_t i = 0; i < report->count; i++) {
         const struct finding *finding = &report->findings[i];
-        char line[512];
+        char head[128];
 
-        snprintf(line, sizeof(line), "%-8s %-24s %s\n", verdict_words[finding->verdict],
-                 finding->what, finding->detail);
-        buffer_str(out, line);
+        snprintf(head, sizeof(head), "%-8s %-24s ", verdict_words[finding->verdict], finding->what);
+        buffer_str(out, head);
+        buffer_str(out, finding->detail);
+        buffer_char(out, '\n');
         if (finding->remedy) {
             buffer_str(out, "                                  -> ");
             buffer_str(out, finding->remedy);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "core/buffer.h"
+#include "core/error.h"
 #include "core/macros.h"
 
 enum { REPORT_FINDINGS_MAX = 512 };
@@ -13,8 +14,8 @@ enum verdict { VERDICT_OK, VERDICT_LIMITED, VERDICT_MISSING };
 struct finding {
     char what[64];
     enum verdict verdict;
-    char detail[256];
-    const char *remedy; /* NULL: nothing to do */
+    char detail[sizeof(struct error)]; /* as long as one */
+    const char *remedy;                /* NULL: nothing to do */
 };
 
 struct report {

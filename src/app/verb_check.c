@@ -90,7 +90,7 @@ static void check_nvml(struct report *report)
             report, "nvidia library", VERDICT_MISSING,
             "install NVIDIA's driver (Debian: apt install nvidia-driver), or run the container with "
             "the NVIDIA runtime; nothing to do on a node without NVIDIA GPUs",
-            "%.200s", err.text);
+            "%s", err.text);
         return;
     }
     report_add(report, "nvidia library", VERDICT_OK, NULL, "libnvidia-ml.so.1 is here");
