@@ -333,6 +333,40 @@ static void an_asker_that_does_not_end_is_killed_at_the_next_look(void **state)
     tree_remove(directory, "");
 }
 
+static int start_with_authority(struct fixture *f, const char *path, struct error *err)
+{
+    set(f, "emissions.ca-file", path);
+    return emissions_init(&f->emissions, &f->options, &f->clock.clock, err);
+}
+
+static void an_authority_that_nobody_can_reach_stops_the_start(void **state)
+{
+    struct fixture *f = *state;
+    char directory[] = "/tmp/wattribute-ca-XXXXXX", path[64], link[64], closed[64];
+    const int refused = geteuid() == 0 ? -EACCES : 0; /* others ask as who they are */
+    struct error err = {""};
+
+    assert_non_null(mkdtemp(directory));
+    assert_int_equal(chmod(directory, 0755), 0);
+    tree_write(directory, "closed/open/ca.pem", "");
+    snprintf(closed, sizeof(closed), "%s/closed/", directory);
+    snprintf(path, sizeof(path), "%s/closed/open/ca.pem", directory);
+    snprintf(link, sizeof(link), "%s/link.pem", directory);
+    assert_int_equal(symlink("closed/open/ca.pem", link), 0);
+    assert_int_equal(start_with_authority(f, path, &err), 0);
+    assert_int_equal(chmod(closed, 0750), 0);
+    assert_int_equal(start_with_authority(f, path, &err), refused);
+    assert_true(refused == 0 || strstr(err.text, closed));
+    err.text[0] = '\0';
+    assert_int_equal(start_with_authority(f, link, &err), refused);
+    assert_true(refused == 0 || strstr(err.text, closed));
+    assert_int_equal(chmod(closed, 0711), 0);
+    assert_int_equal(start_with_authority(f, link, &err), 0);
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_int_equal(start_with_authority(f, link, &err), -EACCES);
+    tree_remove(directory, "");
+}
+
 static int be_asker(void)
 {
     struct pollfd channel = {.fd = CHILD_CHANNEL_FD};
@@ -360,6 +394,7 @@ int main(int argc, char **argv)
         TEST(the_next_asker_has_the_last_good_keys_also_if_the_file_is_bad),
         TEST(keys_that_cannot_be_used_leave_the_asker_alone),
         TEST(an_asker_that_does_not_end_is_killed_at_the_next_look),
+        TEST(an_authority_that_nobody_can_reach_stops_the_start),
     };
 
     (void)argv;
