@@ -7,6 +7,6 @@
 #include "core/error.h"
 #include "emissions/inquiry.h"
 
-/* Flags, keys and client must outlive it. 0, -ENOKEY, -EINVAL or -ENOMEM, with what to do. */
+/* Flags, keys and client must outlive it. 0, -ENOKEY, or as inquiry_new, with what to do. */
 int asker_inquiry_open(const struct asker_flags *flags, size_t index, const struct asker_keys *keys,
                        struct http_client *client, struct inquiry **ret_inquiry, struct error *err);

@@ -10,16 +10,26 @@
 #include "core/clock.h"
 #include "core/macros.h"
 
+#define LOOK_AT_THE_CLOCK "look at the clock, and at the mirror of --emissions.url if it is given"
+
 static const char *remedy_for(int error)
 {
     switch (error) {
     case -ENOKEY:
         return "give its key, see docs/emissions.md";
+    case -EILSEQ:
+        return "correct the key: no line break at its end";
+    case -EINVAL:
+        return "correct what it names";
     case -EACCES:
         return "look at the key, whether its plan has this zone, and at firewalls";
     case -EKEYREJECTED:
         return "give who signed its certificate with --emissions.ca-file; a proxy may have put in "
                "its own";
+    case -ENXIO:
+        return "look at the zone, and at --emissions.url if it is given";
+    case -ESTALE:
+        return LOOK_AT_THE_CLOCK;
     case -ENODATA:
         return "none: it has no value now, and may have one later";
     case -EBADMSG:
@@ -31,16 +41,6 @@ static const char *remedy_for(int error)
     default:
         return "look whether this node reaches it, or needs https_proxy in its environment";
     }
-}
-
-static void put_factor(struct report *report, const char *what, const struct price_factor *factor,
-                       const char *joint)
-{
-    report_add(report, what, VERDICT_OK, NULL,
-               "%s%" PRIu64 ".%03" PRIu64 " g/kWh, %s%s%s, signal %s, basis %s", joint,
-               factor->ug_per_kwh / 1000000, factor->ug_per_kwh / 1000 % 1000, factor->provider,
-               factor->zone[0] ? ", zone " : "", factor->zone, price_signal_words[factor->signal],
-               price_basis_words[factor->basis]);
 }
 
 static int ask(const struct emissions *emissions, size_t index, const struct asker_keys *keys,
@@ -55,24 +55,44 @@ static int ask(const struct emissions *emissions, size_t index, const struct ask
     return r;
 }
 
+/* What serve would show as stale, or warn about, should be seen here first. */
+static void put_answer(struct report *report, const char *what, const struct choice_line *line,
+                       struct choice_now now)
+{
+    uint64_t mg = line->factor.ug_per_kwh / 1000;
+    bool is_stale = choice_is_stale(line, now), is_unusual = mg > FACTOR_UNUSUAL_MG;
+
+    report_add(report, what, is_stale || is_unusual ? VERDICT_LIMITED : VERDICT_OK,
+               is_unusual ? "look whether the zone is right"
+               : is_stale ? LOOK_AT_THE_CLOCK
+                          : NULL,
+               "it says %" PRIu64 ".%03" PRIu64 " g/kWh%s%s%s", mg / 1000, mg % 1000,
+               line->is_estimated ? ", which it may correct" : "",
+               is_stale ? ", which is older than usual" : "",
+               is_unusual ? ", which is higher than almost any grid's" : "");
+}
+
 static void ask_all(struct report *report, struct emissions *emissions, struct http_client *client,
                     const struct asker_keys *keys)
 {
     for (size_t i = 0; i < emissions->flags.count; i++) {
+        struct choice_line *line =
+            &emissions->config.choice.lines[emissions->config.inquiries[i].line];
         struct emission_factor factor = {0};
+        struct choice_now now;
         struct error err = {""};
         char what[64];
         int r = ask(emissions, i, keys, client, &factor, &err);
 
         snprintf(what, sizeof(what), "emissions: %s", emissions->flags.inquiries[i].provider);
         if (r < 0) {
-            report_add(report, what, VERDICT_MISSING, remedy_for(r), "%.250s", err.text);
+            report_add(report, what, VERDICT_MISSING, remedy_for(r), "%s", err.text);
             continue;
         }
-        emissions_take(emissions, i, &factor, clock_system.monotonic_us(&clock_system));
-        report_add(report, what, VERDICT_OK, NULL, "it says %" PRIu64 ".%03" PRIu64 " g/kWh%s",
-                   factor.mg_per_kwh / 1000, factor.mg_per_kwh % 1000,
-                   factor.is_estimated ? ", which it may correct" : "");
+        now = (struct choice_now){clock_system.realtime_us(&clock_system),
+                                  clock_system.monotonic_us(&clock_system)};
+        (void)choice_take(line, &factor, now.monotonic_us); /* the first is always taken */
+        put_answer(report, what, line, now);
     }
 }
 
@@ -89,9 +109,46 @@ static void check_providers(struct report *report, struct emissions *emissions)
     if (r == 0)
         ask_all(report, emissions, client, &keys);
     else
-        report_add(report, "emissions", VERDICT_MISSING, "correct the flag", "%.250s", err.text);
+        report_add(report, "emissions", VERDICT_MISSING,
+                   "correct the file of --emissions.keys-file", "%s", err.text);
     http_client_free(client);
     asker_keys_wipe(&keys);
+}
+
+/* Without a configuration it is a flag that is wrong. */
+static const char *remedy_for_start(const struct emissions *emissions)
+{
+    struct asker_keys keys;
+    int r;
+
+    if (emissions->config.choice.count == 0)
+        return "correct the flag";
+    r = asker_keys_read(emissions->flags.keys_path, &keys, NULL);
+    asker_keys_wipe(&keys);
+    return r < 0 ? "correct the file of --emissions.keys-file"
+                 : "correct the file of --emissions.ca-file";
+}
+
+static void put_in_force(struct report *report, const struct emissions *emissions)
+{
+    const struct price_factor *factor = &emissions->in_force;
+    const char *primary = emissions->config.choice.lines[0].factor.provider;
+    bool is_primary = strcmp(factor->provider, primary) == 0;
+
+    report_add(report, "emissions", is_primary ? VERDICT_OK : VERDICT_LIMITED,
+               is_primary ? NULL : "do what is said above of who is preferred, or prefer another",
+               "in force: %" PRIu64 ".%03" PRIu64 " g/kWh, %s%s%s, signal %s, basis %s%s%s",
+               factor->ug_per_kwh / 1000000, factor->ug_per_kwh / 1000 % 1000, factor->provider,
+               factor->zone[0] ? ", zone " : "", factor->zone, price_signal_words[factor->signal],
+               price_basis_words[factor->basis], is_primary ? "" : ", in place of ",
+               is_primary ? "" : primary);
+}
+
+/* The last resort, which nobody wanted. */
+static bool is_world_by_default(const struct options *options, const struct emissions *emissions)
+{
+    return strcmp(emissions->config.choice.lines[0].factor.provider, "global") == 0 &&
+           options->emissions_providers.count == 0 && !options->emissions_primary;
 }
 
 void check_emissions(struct report *report, const struct options *options)
@@ -105,17 +162,17 @@ void check_emissions(struct report *report, const struct options *options)
         return;
     }
     if (emissions_init(&emissions, options, &clock_system, &err) < 0) {
-        report_add(report, "emissions", VERDICT_MISSING, "correct the flag", "%.250s", err.text);
+        report_add(report, "emissions", VERDICT_MISSING, remedy_for_start(&emissions), "%s",
+                   err.text);
         return;
     }
     if (emissions.flags.count > 0)
         check_providers(report, &emissions);
     (void)emissions_refresh(&emissions);
-    if (options_is_given(options, "emissions.zone") || emissions.flags.count > 0 ||
-        strcmp(emissions.in_force.provider, "global") != 0)
-        put_factor(report, "emissions", &emissions.in_force, "in force: ");
-    else
+    if (is_world_by_default(options, &emissions))
         report_add(report, "emissions", VERDICT_LIMITED,
                    "give --emissions.zone, --emissions.factor or --emissions.providers",
                    "the world's average, 473.007 g/kWh, is nobody's own");
+    else
+        put_in_force(report, &emissions);
 }

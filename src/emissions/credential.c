@@ -25,7 +25,7 @@ static int check_text(const struct provider *provider, const char *what, const c
         return error_set(err, -EINVAL, "%s: the %s is longer than %d bytes", provider->name, what,
                          SECRET_BYTES_MAX);
     if (has_control_character(text))
-        return error_set(err, -EINVAL, "%s: the %s has a line break or a control character in it",
+        return error_set(err, -EILSEQ, "%s: the %s has a line break or a control character in it",
                          provider->name, what);
     return 0;
 }

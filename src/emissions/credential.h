@@ -7,8 +7,8 @@
 
 enum { CREDENTIAL_BYTES_MAX = 4096 }; /* of the header */
 
-/* 0, or -EINVAL with a text that does not show it: it is missing, too long, or has characters in it
- * that no header can have. */
+/* 0, -EINVAL (it is missing or too long) or -EILSEQ (it has characters in it that no header can
+ * have), with a text that does not show it. */
 int credential_check(const struct provider *provider, const char *user, const char *key,
                      struct error *err);
 

@@ -171,6 +171,8 @@ static int refuse(struct asking *a, bool is_login)
         a->is_unauthorized = status == 401;
         a->lasts =
             !a->is_unauthorized || !provider->says_401_when_busy || a->inquiry->was_unauthorized;
+    } else if (status == 400 || status == 404) {
+        r = -ENXIO;
     } else if (status == 429) {
         r = -EBUSY;
         what = ", it is asked too often";

@@ -32,8 +32,9 @@ struct inquiry_options {
     void *context;
 };
 
-/* 0, -ENOMEM, or -EINVAL with a text: no such zone, or no key. The first question is due within a
- * minute or the interval, whichever is less, so that the nodes of a cluster do not ask at once. */
+/* 0, -ENOMEM, or with a text -EINVAL (no such zone, or no key) or -EILSEQ (no key can be so). The
+ * first question is due within a minute or the interval, whichever is less, so that the nodes of a
+ * cluster do not ask at once. */
 int inquiry_new(const struct inquiry_options *options, struct inquiry **ret_inquiry,
                 struct error *err);
 
@@ -50,6 +51,7 @@ uint64_t inquiry_due_us(const struct inquiry *inquiry);
  *
  * -EACCES      the key is not accepted, or not for this zone
  * -EBUSY       asked too often
+ * -ENXIO       there is nothing for this question: the zone, or the place, is wrong
  * -EREMOTEIO   any other status than a good one
  *
  * with a text that names the provider and what to do, and has no key in it.

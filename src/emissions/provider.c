@@ -70,10 +70,10 @@ int provider_parse(const struct provider *provider, struct span body,
         (provider->is_never_zero || factor.basis == PRICE_LIFECYCLE))
         return error_set(err, -ERANGE, "%s: less than 1 g/kWh cannot be", provider->name);
     if (factor.time_us + BEHIND_MAX_US <= question->now_us)
-        return error_set(err, -ERANGE, "%s: the value is a day old or more; is the clock right?",
+        return error_set(err, -ESTALE, "%s: the value is a day old or more; is the clock right?",
                          provider->name);
     if (factor.time_us > question->now_us + AHEAD_MAX_US)
-        return error_set(err, -ERANGE, "%s: the value is of the future; is the clock right?",
+        return error_set(err, -ESTALE, "%s: the value is of the future; is the clock right?",
                          provider->name);
     *ret_factor = factor;
     return 0;

@@ -62,9 +62,9 @@ const struct provider *provider_find(struct span name);
 
 /*
  * What an answer with a good status says. 0, -ENOMEM, -EINVAL (no such zone), -EBADMSG (not an
- * answer to this question), -ENODATA (it has no value now; later it may) or -ERANGE (no value that
- * a grid can have, or of the future). What comes back is plausible, and of the zone that was asked
- * for.
+ * answer to this question), -ENODATA (it has no value now; later it may), -ERANGE (no value that a
+ * grid can have) or -ESTALE (of yesterday, or of the future). What comes back is plausible, and of
+ * the zone that was asked for.
  */
 int provider_parse(const struct provider *provider, struct span body,
                    const struct provider_question *question, struct emission_factor *ret_factor,

@@ -6,6 +6,7 @@ import shlex
 from decimal import Decimal
 
 import harness
+from certificates import Authority
 from emissions_harness import (AGE, DOWN, ERRORS, FACTOR, FIRST_J, JOULES_PER_KWH, NANOGRAM, NO_PROXY, STALE, UP,
                                BillsTestCase, EmissionsTestCase, set_up_site)
 from harness import (HARDWARE_ENERGY, METER_ENERGY, METER_GRAMS, Exporter, children, environment_of, is_running,
@@ -262,8 +263,9 @@ class Processes(EmissionsTestCase):
 class Check(EmissionsTestCase):
     """`wattribute check` asks each once, as the daemon would."""
 
-    def check(self, *services, keys=True, env=None):
-        done = harness.run("check", "--json", *self.site.flags(*services, keys=keys), env={**NO_PROXY, **(env or {})})
+    def check(self, *services, keys=True, env=None, more=()):
+        done = harness.run("check", "--json", *self.site.flags(*services, keys=keys), *more,
+                           env={**NO_PROXY, **(env or {})})
         for secret in (secret for service in services for secret in service.secrets):
             self.assertNotIn(secret.encode(), done.stdout + done.stderr)
         self.assertEqual(b"", done.stderr)
@@ -289,6 +291,60 @@ class Check(EmissionsTestCase):
         self.assertIn("entsoe wants a key: set ENTSOE_TOKEN", found["emissions: entsoe"]["detail"])
         self.assertEqual("ok", found["emissions: rte"]["verdict"])
         self.assertEqual([], entsoe.requests)
+        maps.answer = refusing(404, "no such zone")
+        self.assert_remedy(maps, "look at the zone, and at --emissions.url if it is given")
+        maps.answer = None
+        for age_s in (25 * HOUR_S, -2 * HOUR_S):
+            maps.age_s = age_s
+            self.assert_remedy(maps, "look at the clock, and at the mirror of --emissions.url if it is given")
+        found = self.check(maps, keys=False, env={"ELECTRICITY_MAPS_TOKEN": "token\n"})
+        self.assertEqual("correct the key: no line break at its end", found["emissions: electricity_maps"]["remedy"])
+
+    def assert_remedy(self, service, remedy):
+        finding = self.check(service)[f"emissions: {service.name}"]
+        self.assertEqual(("missing", remedy), (finding["verdict"], finding["remedy"]), finding)
+
+    def test_an_error_is_told_to_its_end(self):
+        rte = self.start(Rte)
+        stranger = Authority(self.site.authority.directory, "stranger").crt
+        found = self.check(rte, more=(f"--emissions.ca-file={stranger}",))["emissions: rte"]
+        self.assertTrue(found["detail"].endswith("a file that everybody may read"), found)
+
+    def test_what_is_old_or_unusual_is_limited(self):
+        rte = self.start(Rte, "1500")
+        self.assertEqual("ok", self.check(rte)["emissions: rte"]["verdict"])
+        for rte.value, rte.age_s, detail, remedy in (
+                (Decimal("1500.001"), 0, "it says 1500.001 g/kWh, which is higher than almost any grid's", "the zone"),
+                (Decimal("23.5"), 3 * HOUR_S, "it says 23.500 g/kWh, which is older than usual", "the clock")):
+            found = self.check(rte)["emissions: rte"]
+            self.assertEqual(("limited", detail), (found["verdict"], found["detail"]))
+            self.assertIn(remedy, found["remedy"])
+
+    def test_who_stands_in_is_named_and_limited(self):
+        maps, rte = self.start(ElectricityMaps), self.start(Rte, "23.5")
+        for services, more, verdict, detail in (
+                ((maps, rte), (), "limited",
+                 "23.500 g/kWh, rte, zone FR, signal average, basis direct, in place of electricity_maps"),
+                ((maps, rte), ("--emissions.primary=rte",), "ok",
+                 "23.500 g/kWh, rte, zone FR, signal average, basis direct"),
+                ((maps,), (), "limited",
+                 "44.179 g/kWh, owid, zone FRA, signal average, basis lifecycle, in place of electricity_maps"),
+                ((maps,), ("--emissions.providers=global", "--emissions.primary=global"), "ok",
+                 "473.007 g/kWh, global, zone world, signal average, basis lifecycle")):
+            found = self.check(*services, keys=False, more=more)["emissions"]
+            self.assertEqual((verdict, f"in force: {detail}"), (found["verdict"], found["detail"]))
+            self.assertEqual(verdict == "limited", "remedy" in found)
+
+    def test_a_file_that_is_wrong_is_named(self):
+        rte = self.start(Rte)
+        for name, flag in (("keys.yaml", "--emissions.keys-file"), ("none.crt", "--emissions.ca-file")):
+            with open(self.path("keys.yaml"), "w") as file:
+                file.write("no_such_key: x\n")
+            os.chmod(self.path("keys.yaml"), 0o600)
+            found = self.check(rte, keys=False, more=(f"{flag}={self.path(name)}",))["emissions"]
+            self.assertEqual(("missing", f"correct the file of {flag}"), (found["verdict"], found["remedy"]))
+        found = self.check(rte, more=("--emissions.primary=entsoe",))["emissions"]
+        self.assertEqual("correct the flag", found["remedy"])
 
     def test_a_table_alone_is_in_force_too(self):
         france = "44.179 g/kWh, owid, zone FRA, signal average, basis lifecycle"
@@ -301,8 +357,13 @@ class Check(EmissionsTestCase):
     def test_without_a_flag_the_world_counts_and_nobody_is_asked(self):
         findings = json.loads(harness.run("check", "--json").stdout)["findings"]
         found = [finding for finding in findings if finding["what"].startswith("emissions")]
-        self.assertEqual(["the world's average, 473.007 g/kWh, is nobody's own"],
-                         [finding["detail"] for finding in found])
+        self.assertEqual([("limited", "the world's average, 473.007 g/kWh, is nobody's own")],
+                         [(finding["verdict"], finding["detail"]) for finding in found])
+
+    def test_the_world_is_good_enough_for_who_names_it(self):
+        findings = json.loads(harness.run("check", "--json", "--emissions.providers=global").stdout)["findings"]
+        self.assertEqual([("ok", "in force: 473.007 g/kWh, global, zone world, signal average, basis lifecycle")],
+                         [(each["verdict"], each["detail"]) for each in findings if each["what"] == "emissions"])
 
 
 if __name__ == "__main__":

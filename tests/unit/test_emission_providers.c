@@ -137,7 +137,7 @@ static void rte_answers_with_rows_that_may_be_empty(void **state)
         {"{\"results\":[" ROW("1", TIME_0915) "]}", 0, 1000, AT_0915_US, false},
         {"{\"results\":[" ROW("0.999", TIME_0915) "]}", -ERANGE, 0, 0, false},
         {"{\"results\":[" ROW("0", TIME_0915) "]}", -ERANGE, 0, 0, false},
-        {"{\"results\":[" ROW("23", "2026-01-14T10:00:00+01:00") "]}", -ERANGE, 0, 0, false},
+        {"{\"results\":[" ROW("23", "2026-01-14T10:00:00+01:00") "]}", -ESTALE, 0, 0, false},
         {"{\"results\":[" ROW("null", "2026-01-15T11:00:00+01:00") "," ROW(
              "20", "2026-01-15T10:00:00+01:00") "," ROW("23", TIME_0915) "]}",
          0, 23000, AT_0915_US, false},
@@ -156,7 +156,7 @@ static void rte_answers_with_rows_that_may_be_empty(void **state)
         {"{\"results\":[{\"taux_co2\":23}]}", -ENODATA, 0, 0, false},
         {"{\"results\":[" ROW("-1", TIME_0915) "]}", -ERANGE, 0, 0, false},
         {"{\"results\":[" ROW("5000.5", TIME_0915) "]}", -ERANGE, 0, 0, false},
-        {"{\"results\":[" ROW("23", "2026-01-15T13:00:00+01:00") "]}", -ERANGE, 0, 0, false},
+        {"{\"results\":[" ROW("23", "2026-01-15T13:00:00+01:00") "]}", -ESTALE, 0, 0, false},
         {"[]", -ENODATA, 0, 0, false},
         {"{\"error_code\":\"ODSQLError\",\"message\":\"bad query\"}", -EBADMSG, 0, 0, false},
         {"<html><body>429</body></html>", -EBADMSG, 0, 0, false},
