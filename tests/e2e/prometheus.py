@@ -68,9 +68,9 @@ class Prometheus:
             raise AssertionError(answer)
         return answer["data"]
 
-    def rows(self, text):
+    def rows(self, text, **parameters):
         """[(labels, value)] of an instant query; a scalar is one without labels."""
-        data = self.api("query", query=text)
+        data = self.api("query", query=text, **parameters)
         if data["resultType"] == "scalar":
             return [({}, float(data["result"][1]))]
         return [(row["metric"], float(row["value"][1])) for row in data["result"]]

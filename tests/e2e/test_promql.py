@@ -14,6 +14,7 @@ import socketserver
 import subprocess
 import tempfile
 import threading
+import time
 import uuid
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler
@@ -31,7 +32,8 @@ POD, CONTAINER, JOB = 100, 101, 102  # pids of the trace
 JOB_ID = "4711"
 EXPORTERS, SCRAPES = 2, 12
 # A model, also where this machine has a meter.
-OF_THE_SITE = ["--pue=1.25", "--emissions.embodied=gpu=28.5", "--model.idle-watts=5", "--model.full-watts=50",
+OF_THE_SITE = ["--pue=1.25", "--emissions.embodied=gpu=28.5", "--cost.price=0.30", "--cost.currency=EUR",
+               "--model.idle-watts=5", "--model.full-watts=50",
                *(f"--no-collector.{source}" for source in ("rapl", "hwmon", "cray"))]
 METRIC = r"\b(?:wattribute|my_gpu_process|gpu|container_gpu)_\w+"
 
@@ -294,6 +296,15 @@ class Scraped(TestCase):
     def test_a_pods_watts_are_its_share(self):
         watts = self.total("sum by (namespace, pod) (rate(wattribute_workload_energy_joules_total{pod!=\"\"}[")
         self.assertAlmostEqual(EXPORTERS * 600, watts, delta=EXPORTERS * 90)
+
+    def test_a_whole_bill_outlives_the_page(self):
+        """Ten minutes later, when everything that was not scraped since is gone."""
+        whole = [(where, query) for where, query in all_queries() if "max_over_time" in query]
+        self.assertGreater(len(whole), 3)
+        for where, query in whole:
+            with self.subTest(where):
+                rows = self.prometheus.rows(query, time=time.time() + 600)
+                self.assertEqual([JOB_ID], [labels["id"] for labels, value in rows if value > 0])
 
     def test_the_books_balance_to_the_microjoule(self):
         self.assertEqual(0, self.total("round("))
