@@ -100,7 +100,6 @@ static void check_providers(struct report *report, struct emissions *emissions)
 {
     struct http_client *client = NULL;
     struct asker_keys keys = {0};
-    struct error err = {"out of memory"};
     int r = asker_keys_unseal(emissions->keys_fd, &keys);
 
     asker_keys_take_environment(&keys);
@@ -109,24 +108,18 @@ static void check_providers(struct report *report, struct emissions *emissions)
     if (r == 0)
         ask_all(report, emissions, client, &keys);
     else
-        report_add(report, "emissions", VERDICT_MISSING,
-                   "correct the file of --emissions.keys-file", "%s", err.text);
+        report_add(report, "emissions", VERDICT_MISSING, "free some memory", "%s", strerror(-r));
     http_client_free(client);
     asker_keys_wipe(&keys);
 }
 
-/* Without a configuration it is a flag that is wrong. */
+/* By how far the start came: first the flags are read, then the keys. */
 static const char *remedy_for_start(const struct emissions *emissions)
 {
-    struct asker_keys keys;
-    int r;
-
     if (emissions->config.choice.count == 0)
         return "correct the flag";
-    r = asker_keys_read(emissions->flags.keys_path, &keys, NULL);
-    asker_keys_wipe(&keys);
-    return r < 0 ? "correct the file of --emissions.keys-file"
-                 : "correct the file of --emissions.ca-file";
+    return emissions->keys_fd < 0 ? "correct the file of --emissions.keys-file"
+                                  : "correct the file of --emissions.ca-file";
 }
 
 static void put_in_force(struct report *report, const struct emissions *emissions)
@@ -151,6 +144,20 @@ static bool is_world_by_default(const struct options *options, const struct emis
            options->emissions_providers.count == 0 && !options->emissions_primary;
 }
 
+static void check_factors(struct report *report, const struct options *options,
+                          struct emissions *emissions)
+{
+    if (emissions->flags.count > 0)
+        check_providers(report, emissions);
+    (void)emissions_refresh(emissions);
+    if (is_world_by_default(options, emissions))
+        report_add(report, "emissions", VERDICT_LIMITED,
+                   "give --emissions.zone, --emissions.factor or --emissions.providers",
+                   "the world's average, 473.007 g/kWh, is nobody's own");
+    else
+        put_in_force(report, emissions);
+}
+
 void check_emissions(struct report *report, const struct options *options)
 {
     struct emissions emissions;
@@ -161,18 +168,10 @@ void check_emissions(struct report *report, const struct options *options)
                    "switched off");
         return;
     }
-    if (emissions_init(&emissions, options, &clock_system, &err) < 0) {
+    if (emissions_init(&emissions, options, &clock_system, &err) == 0)
+        check_factors(report, options, &emissions);
+    else
         report_add(report, "emissions", VERDICT_MISSING, remedy_for_start(&emissions), "%s",
                    err.text);
-        return;
-    }
-    if (emissions.flags.count > 0)
-        check_providers(report, &emissions);
-    (void)emissions_refresh(&emissions);
-    if (is_world_by_default(options, &emissions))
-        report_add(report, "emissions", VERDICT_LIMITED,
-                   "give --emissions.zone, --emissions.factor or --emissions.providers",
-                   "the world's average, 473.007 g/kWh, is nobody's own");
-    else
-        put_in_force(report, &emissions);
+    emissions_stop(&emissions, 0);
 }
