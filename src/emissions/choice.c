@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/macros.h"
+#include "emissions/zone.h"
 
 #define HOUR_US (3600 * USEC_PER_SEC)
 
@@ -23,6 +25,16 @@ void choice_add_fixed(struct choice *choice, const struct price_factor *factor)
         *line = (struct choice_line){.factor = *factor, .may_count = true};
 }
 
+static void find_country(const struct provider *provider, const char *zone,
+                         char country[FACTOR_ZONE_BYTES])
+{
+    struct emission_factor yearly;
+    struct error unknown;
+
+    if (zone_yearly(zone_country(provider, zone), "", &yearly, &unknown) == 0)
+        memcpy(country, yearly.zone, FACTOR_ZONE_BYTES);
+}
+
 void choice_add_live(struct choice *choice, const struct provider *provider, const char *zone,
                      enum price_basis basis, uint64_t interval_us)
 {
@@ -38,6 +50,7 @@ void choice_add_live(struct choice *choice, const struct provider *provider, con
     };
     snprintf(line->factor.provider, sizeof(line->factor.provider), "%s", provider->name);
     snprintf(line->factor.zone, sizeof(line->factor.zone), "%s", zone);
+    find_country(provider, zone, line->country);
 }
 
 int choice_find(const struct choice *choice, struct span provider)
@@ -46,6 +59,16 @@ int choice_find(const struct choice *choice, struct span provider)
         if (span_equals(provider, choice->lines[i].factor.provider))
             return (int)i;
     return -ENOENT;
+}
+
+static bool may_stand_in(const struct choice_line *line, const struct choice_line *primary)
+{
+    if (!line->is_live)
+        return true;
+    if (line->factor.signal != primary->factor.signal)
+        return false;
+    return !line->country[0] || !primary->country[0] ||
+           strcmp(line->country, primary->country) == 0;
 }
 
 void choice_prefer(struct choice *choice, size_t index)
@@ -57,8 +80,7 @@ void choice_prefer(struct choice *choice, size_t index)
     preferred.may_count = true;
     choice->lines[0] = preferred;
     for (size_t i = 1; i < choice->count; i++)
-        choice->lines[i].may_count =
-            !choice->lines[i].is_live || choice->lines[i].factor.signal == preferred.factor.signal;
+        choice->lines[i].may_count = may_stand_in(&choice->lines[i], &preferred);
 }
 
 bool choice_take(struct choice_line *line, const struct emission_factor *factor, uint64_t taken_us)

@@ -23,8 +23,9 @@ struct choice_now {
 struct choice_line {
     struct price_factor factor; /* not known: nobody has told it yet */
     bool is_live;               /* asked for again and again */
-    bool may_count;             /* false: only shown, as it is another kind of figure */
-    /* Of live ones. */
+    bool may_count;             /* false: only shown, as its signal or country is not the first's */
+    /* Of live ones. The country is the table's code, or "" if nobody says it. */
+    char country[FACTOR_ZONE_BYTES];
     uint64_t stale_us; /* the age from which it is */
     uint64_t time_us;  /* what the value is for, in real time */
     uint64_t taken_us; /* when it was told last, by the monotonic clock */
@@ -49,8 +50,8 @@ void choice_add_live(struct choice *choice, const struct provider *provider, con
 /* The line of this provider; -ENOENT. */
 int choice_find(const struct choice *choice, struct span provider);
 
-/* Makes this line the first, and leaves out of the count what is live and of another signal: sums
- * of both would mean nothing. */
+/* Makes this line the first, and leaves out of the count what is live and of another signal, as
+ * sums of both would mean nothing, or of another country, whose power plants are others. */
 void choice_prefer(struct choice *choice, size_t index);
 
 /* The answer to a question, and that there was none. A value that is older by an hour than the last

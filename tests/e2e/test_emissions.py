@@ -174,12 +174,13 @@ class Choice(EmissionsTestCase):
             self.assertEqual((kept, 0), (page.value(FACTOR, provider="rte"), page.value(UP, provider="rte")))
             self.assertEqual(1, len(exporter.log(BACK_IN_TIME)), "it is said once")
 
-    def test_the_next_in_the_list_stands_in_but_none_of_another_kind(self):
-        rte, watttime, emaps, uk = chain = [self.start(each) for each in (Rte, WattTime, ElectricityMaps, UkCarbonIntensity)]
+    def test_the_next_in_the_list_stands_in_but_none_of_another_kind_or_country(self):
+        rte, watttime, uk, emaps, entsoe = chain = [
+            self.start(each) for each in (Rte, WattTime, UkCarbonIntensity, ElectricityMaps, Entsoe)]
         rte.answer = emaps.answer = refusing(500, "out of order")
         with self.exporter(*chain, more=("--emissions.factor=123",)) as exporter:
-            self.wait_for(exporter, watttime, uk)
-            self.wait_in_force(exporter, "uk_carbon_intensity")
+            self.wait_for(exporter, watttime, uk, entsoe)
+            self.wait_in_force(exporter, "entsoe")
             emaps.answer = None
             self.wait_in_force(exporter, "electricity_maps")
             rte.answer = None

@@ -107,6 +107,34 @@ static void the_marginal_one_counts_if_it_is_preferred_and_then_only_tables_stan
     assert_string_equal(choice.lines[0].factor.provider, "electricity_maps");
 }
 
+static void the_figure_of_another_country_is_shown_and_never_stands_in(void **state)
+{
+    const struct emission_factor world = factor_world();
+    const struct price_factor global = factor_price(&world);
+    struct choice choice = {0};
+
+    (void)state;
+    choice_add_live(&choice, &rte_provider, "FR", PRICE_DIRECT, HOUR);
+    choice_add_live(&choice, &uk_carbon_intensity_provider, "13", PRICE_DIRECT, HOUR);
+    choice_add_live(&choice, &electricity_maps_provider, "FRA", PRICE_DIRECT, HOUR);
+    choice_add_live(&choice, &entsoe_provider, "10YGB----------A", PRICE_LIFECYCLE, HOUR);
+    choice_add_fixed(&choice, &global);
+    choice_prefer(&choice, 0);
+    tell(&choice.lines[1], 181000, 0);
+    assert_true(choice_is_usable(&choice.lines[1], noon()));
+    assert_int_equal(choice_in_force(&choice, noon()), 4);
+    tell(&choice.lines[3], 180000, 0); /* nobody knows where that is */
+    assert_int_equal(choice_in_force(&choice, noon()), 3);
+    tell(&choice.lines[2], 41000, 0); /* France by its other code */
+    assert_int_equal(choice_in_force(&choice, noon()), 2);
+    /* In London it is the French who do not count. */
+    choice_prefer(&choice, 1);
+    assert_int_equal(choice_in_force(&choice, noon()), 0);
+    assert_int_equal(choice_in_force(&choice, after(24 * HOUR)), 4);
+    assert_false(choice.lines[1].may_count || choice.lines[2].may_count);
+    assert_true(choice.lines[3].may_count);
+}
+
 static void an_answer_that_fails_keeps_the_last_good_figure(void **state)
 {
     struct choice choice = make();
@@ -243,6 +271,7 @@ int main(void)
         cmocka_unit_test(the_first_in_order_that_is_known_counts),
         cmocka_unit_test(a_marginal_figure_never_stands_in_for_an_average_one),
         cmocka_unit_test(the_marginal_one_counts_if_it_is_preferred_and_then_only_tables_stand_in),
+        cmocka_unit_test(the_figure_of_another_country_is_shown_and_never_stands_in),
         cmocka_unit_test(an_answer_that_fails_keeps_the_last_good_figure),
         cmocka_unit_test(
             a_figure_is_stale_after_two_hours_or_three_intervals_and_unused_after_a_day),

@@ -132,7 +132,7 @@ static void the_primary_counts_first_and_other_signals_do_not_count(void **state
                           "US-CAL-CISO", "emissions.primary", "electricity_maps"),
                      0);
     assert_string_equal(choice_text(), "electricity_maps:US-CAL-CISO watttime:CAISO_NORTH* "
-                                       "entsoe:DE-LU owid:USA global:world");
+                                       "entsoe:DE-LU* owid:USA global:world");
     assert_int_equal(config.inquiries[0].line, 1);
     assert_string_equal(config.inquiries[0].zone, "CAISO_NORTH");
     assert_int_equal(config.inquiries[1].line, 0);
@@ -168,16 +168,43 @@ static void of_several_countries_the_primarys_stands_in(void **state)
 
     (void)state;
     assert_int_equal(READ("emissions.providers", providers), 0);
-    assert_string_equal(choice_text(),
-                        "electricity_maps:DE rte:FR uk_carbon_intensity:GB owid:DEU global:world");
+    assert_string_equal(
+        choice_text(), "electricity_maps:DE rte:FR* uk_carbon_intensity:GB* owid:DEU global:world");
     assert_int_equal(READ("emissions.providers", providers, "emissions.primary", "rte"), 0);
-    assert_string_equal(choice_text(),
-                        "rte:FR electricity_maps:DE uk_carbon_intensity:GB owid:FRA global:world");
+    assert_string_equal(
+        choice_text(), "rte:FR electricity_maps:DE* uk_carbon_intensity:GB* owid:FRA global:world");
     /* One that is of no country leaves it to the others. */
     assert_int_equal(
         READ("emissions.providers", "rte:FR,watttime:CAISO_NORTH", "emissions.primary", "watttime"),
         0);
     assert_string_equal(choice_text(), "watttime:CAISO_NORTH rte:FR* owid:FRA global:world");
+}
+
+static void what_is_of_another_country_does_not_stand_in_unless_nobody_knows(void **state)
+{
+    static const struct {
+        const char *providers, *choice;
+    } cases[] = {
+        {"rte,uk_carbon_intensity", "rte:FR uk_carbon_intensity:GB* owid:FRA global:world"},
+        {"uk_carbon_intensity:13,electricity_maps:GB-NIR",
+         "uk_carbon_intensity:13 electricity_maps:GB-NIR owid:GBR global:world"},
+        {"uk_carbon_intensity:CH1,entsoe:CH",
+         "uk_carbon_intensity:CH1 entsoe:CH* owid:GBR global:world"},
+        {"electricity_maps:FRA,rte", "electricity_maps:FRA rte:FR owid:FRA global:world"},
+        {"electricity_maps:SE-SE3,entsoe:SE4",
+         "electricity_maps:SE-SE3 entsoe:SE4 owid:SWE global:world"},
+        {"rte,entsoe:10YGB----------A", "rte:FR entsoe:10YGB----------A owid:FRA global:world"},
+        {"entsoe:10YGB----------A,rte,uk_carbon_intensity",
+         "entsoe:10YGB----------A rte:FR uk_carbon_intensity:GB owid:FRA global:world"},
+        {"rte,owid:DE,uk_carbon_intensity", "rte:FR owid:DEU uk_carbon_intensity:GB* global:world"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        if (READ("emissions.providers", cases[i].providers) < 0)
+            fail_msg("%s: %s", cases[i].providers, err.text);
+        assert_string_equal(choice_text(), cases[i].choice);
+    }
 }
 
 static void a_country_of_three_letters_is_asked_for_by_its_two(void **state)
@@ -306,6 +333,7 @@ int main(void)
         cmocka_unit_test(the_primary_counts_first_and_other_signals_do_not_count),
         cmocka_unit_test(the_country_that_stands_in_is_the_one_of_who_is_asked),
         cmocka_unit_test(of_several_countries_the_primarys_stands_in),
+        cmocka_unit_test(what_is_of_another_country_does_not_stand_in_unless_nobody_knows),
         cmocka_unit_test(a_country_of_three_letters_is_asked_for_by_its_two),
         cmocka_unit_test(a_postcode_is_no_country),
         cmocka_unit_test(electricity_maps_is_asked_for_the_basis_that_is_wanted),
