@@ -54,7 +54,7 @@ static int add_constant(const struct options *options, const char *own,
                          "--emissions.providers: constant needs --emissions.factor, the grams per "
                          "kWh");
     snprintf(factor.zone, sizeof(factor.zone), "%s", own[0] ? own : zone_option(options));
-    choice_add_fixed(&config->choice, &factor);
+    choice_add_constant(&config->choice, &factor);
     return 0;
 }
 
@@ -68,7 +68,7 @@ static int add_owid(const struct options *options, const char *own, struct emiss
     if (r < 0)
         return r;
     price = factor_price(&factor);
-    choice_add_fixed(&config->choice, &price);
+    choice_add_table(&config->choice, &price);
     return 0;
 }
 
@@ -77,7 +77,7 @@ static void add_global(struct emissions_config *config)
     const struct emission_factor world = factor_world();
     const struct price_factor price = factor_price(&world);
 
-    choice_add_fixed(&config->choice, &price);
+    choice_add_table(&config->choice, &price);
 }
 
 static int add(const struct options *options, struct span name, const char *own,

@@ -17,12 +17,20 @@ static struct choice_line *add(struct choice *choice)
     return choice->count < CHOICE_MAX ? &choice->lines[choice->count++] : NULL;
 }
 
-void choice_add_fixed(struct choice *choice, const struct price_factor *factor)
+void choice_add_constant(struct choice *choice, const struct price_factor *factor)
 {
     struct choice_line *line = add(choice);
 
     if (line)
         *line = (struct choice_line){.factor = *factor, .may_count = true};
+}
+
+void choice_add_table(struct choice *choice, const struct price_factor *factor)
+{
+    struct choice_line *line = add(choice);
+
+    if (line)
+        *line = (struct choice_line){.factor = *factor, .is_table = true, .may_count = true};
 }
 
 static void find_country(const struct provider *provider, const char *zone,
@@ -63,9 +71,11 @@ int choice_find(const struct choice *choice, struct span provider)
 
 static bool may_stand_in(const struct choice_line *line, const struct choice_line *primary)
 {
-    if (!line->is_live)
+    enum price_signal signal = line->factor.signal;
+
+    if (line->is_table)
         return true;
-    if (line->factor.signal != primary->factor.signal)
+    if (signal != PRICE_SIGNAL_UNSTATED && signal != primary->factor.signal)
         return false;
     return !line->country[0] || !primary->country[0] ||
            strcmp(line->country, primary->country) == 0;

@@ -23,6 +23,7 @@ struct choice_now {
 struct choice_line {
     struct price_factor factor; /* not known: nobody has told it yet */
     bool is_live;               /* asked for again and again */
+    bool is_table;              /* counts for want of anything else, whatever the first is */
     bool may_count;             /* false: only shown, as its signal or country is not the first's */
     /* Of live ones. The country is the table's code, or "" if nobody says it. */
     char country[FACTOR_ZONE_BYTES];
@@ -39,9 +40,10 @@ struct choice {
     size_t count;
 };
 
-/* The next to count: a figure that holds for ever. What does not fit is left out, as all the
- * providers do. */
-void choice_add_fixed(struct choice *choice, const struct price_factor *factor);
+/* The next to count: a figure that holds for ever, the user's or a table's. What does not fit is
+ * left out, as all the providers do. */
+void choice_add_constant(struct choice *choice, const struct price_factor *factor);
+void choice_add_table(struct choice *choice, const struct price_factor *factor);
 
 /* The next to count: a provider that is asked every `interval_us`. */
 void choice_add_live(struct choice *choice, const struct provider *provider, const char *zone,
@@ -50,8 +52,8 @@ void choice_add_live(struct choice *choice, const struct provider *provider, con
 /* The line of this provider; -ENOENT. */
 int choice_find(const struct choice *choice, struct span provider);
 
-/* Makes this line the first, and leaves out of the count what is live and of another signal, as
- * sums of both would mean nothing, or of another country, whose power plants are others. */
+/* Makes this line the first, and leaves out of the count what is of another signal, as sums of both
+ * would mean nothing, or of another country, whose power plants are others; but no table. */
 void choice_prefer(struct choice *choice, size_t index);
 
 /* The answer to a question, and that there was none. A value that is older by an hour than the last
@@ -65,5 +67,5 @@ bool choice_is_stale(const struct choice_line *line, struct choice_now now);
 /* Known, and not too old to be used. */
 bool choice_is_usable(const struct choice_line *line, struct choice_now now);
 
-/* Index of the line in force. One must be fixed. */
+/* Index of the line in force. One must be a table. */
 size_t choice_in_force(const struct choice *choice, struct choice_now now);

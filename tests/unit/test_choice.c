@@ -28,8 +28,8 @@ static struct choice make(void)
     choice_add_live(&choice, &watttime_provider, "FR", PRICE_DIRECT, HOUR / 12);
     choice_add_live(&choice, &rte_provider, "FR", PRICE_DIRECT, HOUR);
     choice_add_live(&choice, &entsoe_provider, "FR", PRICE_LIFECYCLE, HOUR / 2);
-    choice_add_fixed(&choice, &country);
-    choice_add_fixed(&choice, &global);
+    choice_add_table(&choice, &country);
+    choice_add_table(&choice, &global);
     assert_int_equal(choice.count, LINES);
     choice_prefer(&choice, MAPS);
     return choice;
@@ -118,7 +118,7 @@ static void the_figure_of_another_country_is_shown_and_never_stands_in(void **st
     choice_add_live(&choice, &uk_carbon_intensity_provider, "13", PRICE_DIRECT, HOUR);
     choice_add_live(&choice, &electricity_maps_provider, "FRA", PRICE_DIRECT, HOUR);
     choice_add_live(&choice, &entsoe_provider, "10YGB----------A", PRICE_LIFECYCLE, HOUR);
-    choice_add_fixed(&choice, &global);
+    choice_add_table(&choice, &global);
     choice_prefer(&choice, 0);
     tell(&choice.lines[1], 181000, 0);
     assert_true(choice_is_usable(&choice.lines[1], noon()));
@@ -133,6 +133,32 @@ static void the_figure_of_another_country_is_shown_and_never_stands_in(void **st
     assert_int_equal(choice_in_force(&choice, after(24 * HOUR)), 4);
     assert_false(choice.lines[1].may_count || choice.lines[2].may_count);
     assert_true(choice.lines[3].may_count);
+}
+
+static void a_constant_stands_in_unless_it_is_said_to_be_of_another_signal(void **state)
+{
+    static const struct {
+        enum price_signal signal;
+        bool stands_in;
+    } cases[] = {{PRICE_SIGNAL_UNSTATED, true}, {PRICE_AVERAGE, true}, {PRICE_MARGINAL, false}};
+    const struct emission_factor world = factor_world();
+    const struct price_factor global = factor_price(&world);
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        const struct price_factor constant = {
+            .known = true, .ug_per_kwh = 50, .provider = "constant", .signal = cases[i].signal};
+        struct choice choice = {0};
+
+        choice_add_live(&choice, &rte_provider, "FR", PRICE_DIRECT, HOUR);
+        choice_add_constant(&choice, &constant);
+        choice_add_table(&choice, &global);
+        choice_prefer(&choice, 0);
+        assert_int_equal(choice_in_force(&choice, noon()), cases[i].stands_in ? 1 : 2);
+        choice_prefer(&choice, 1);
+        assert_int_equal(choice_in_force(&choice, noon()), 0);
+        assert_int_equal(choice.lines[0].factor.ug_per_kwh, 50);
+    }
 }
 
 static void an_answer_that_fails_keeps_the_last_good_figure(void **state)
@@ -258,7 +284,7 @@ static void what_does_not_fit_is_left_out(void **state)
     for (int i = 0; i < CHOICE_MAX + 3; i++)
         choice_add_live(&choice, &rte_provider, "FR", PRICE_DIRECT, HOUR);
     assert_int_equal(choice.count, CHOICE_MAX);
-    choice_add_fixed(&choice, &(struct price_factor){.known = true});
+    choice_add_table(&choice, &(struct price_factor){.known = true});
     assert_int_equal(choice.count, CHOICE_MAX);
     assert_int_equal(choice_find(&choice, span_of("rte")), 0);
     assert_int_equal(choice_find(&choice, span_of("rt")), -ENOENT);
@@ -272,6 +298,7 @@ int main(void)
         cmocka_unit_test(a_marginal_figure_never_stands_in_for_an_average_one),
         cmocka_unit_test(the_marginal_one_counts_if_it_is_preferred_and_then_only_tables_stand_in),
         cmocka_unit_test(the_figure_of_another_country_is_shown_and_never_stands_in),
+        cmocka_unit_test(a_constant_stands_in_unless_it_is_said_to_be_of_another_signal),
         cmocka_unit_test(an_answer_that_fails_keeps_the_last_good_figure),
         cmocka_unit_test(
             a_figure_is_stale_after_two_hours_or_three_intervals_and_unused_after_a_day),

@@ -207,6 +207,25 @@ static void what_is_of_another_country_does_not_stand_in_unless_nobody_knows(voi
     }
 }
 
+static void a_factor_of_another_signal_does_not_stand_in_for_who_is_asked(void **state)
+{
+    (void)state;
+    assert_int_equal(READ("emissions.providers", "watttime:CAISO_NORTH", "emissions.factor", "400",
+                          "emissions.signal", "average"),
+                     0);
+    assert_string_equal(choice_text(), "watttime:CAISO_NORTH constant:* global:world");
+    assert_int_equal(READ("emissions.providers", "watttime:CAISO_NORTH", "emissions.factor", "400",
+                          "emissions.signal", "marginal"),
+                     0);
+    assert_string_equal(choice_text(), "watttime:CAISO_NORTH constant: global:world");
+    assert_int_equal(READ("emissions.providers", "rte", "emissions.factor", "400"), 0);
+    assert_string_equal(choice_text(), "rte:FR constant: owid:FRA global:world");
+    assert_int_equal(READ("emissions.providers", "rte", "emissions.factor", "400",
+                          "emissions.signal", "marginal", "emissions.primary", "constant"),
+                     0);
+    assert_string_equal(choice_text(), "constant: rte:FR* owid:FRA global:world");
+}
+
 static void a_country_of_three_letters_is_asked_for_by_its_two(void **state)
 {
     (void)state;
@@ -334,6 +353,7 @@ int main(void)
         cmocka_unit_test(the_country_that_stands_in_is_the_one_of_who_is_asked),
         cmocka_unit_test(of_several_countries_the_primarys_stands_in),
         cmocka_unit_test(what_is_of_another_country_does_not_stand_in_unless_nobody_knows),
+        cmocka_unit_test(a_factor_of_another_signal_does_not_stand_in_for_who_is_asked),
         cmocka_unit_test(a_country_of_three_letters_is_asked_for_by_its_two),
         cmocka_unit_test(a_postcode_is_no_country),
         cmocka_unit_test(electricity_maps_is_asked_for_the_basis_that_is_wanted),
