@@ -228,10 +228,15 @@ static int check_effect(const struct options *options, const struct emissions_co
                              "--%s: nobody is asked; name who should be in --emissions.providers, "
                              "or leave it out",
                              of_asking[i]);
-    if (options_is_given(options, "emissions.signal") &&
-        !options_is_given(options, "emissions.factor"))
+    if (options_is_given(options, "emissions.factor"))
+        return 0;
+    if (options_is_given(options, "emissions.signal"))
         return error_set(err, -EINVAL,
                          "--emissions.signal: says what --emissions.factor is; give both");
+    if (options_is_given(options, "emissions.basis") && !is_there(config, "electricity_maps"))
+        return error_set(err, -EINVAL,
+                         "--emissions.basis: says what --emissions.factor is, or what "
+                         "electricity_maps is asked for; give one of them, or leave it out");
     return 0;
 }
 

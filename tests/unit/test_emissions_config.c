@@ -251,8 +251,11 @@ static void electricity_maps_is_asked_for_the_basis_that_is_wanted(void **state)
     assert_int_equal(
         READ("emissions.providers", "electricity_maps:FR,rte", "emissions.basis", "direct"), 0);
     assert_int_equal(config.choice.lines[0].factor.basis, PRICE_DIRECT);
-    assert_int_equal(READ("emissions.providers", "entsoe:FR", "emissions.basis", "direct"), 0);
+    assert_int_equal(
+        READ("emissions.providers", "entsoe:FR,electricity_maps:FR", "emissions.basis", "direct"),
+        0);
     assert_int_equal(config.choice.lines[0].factor.basis, PRICE_LIFECYCLE);
+    assert_int_equal(config.choice.lines[1].factor.basis, PRICE_DIRECT);
 }
 
 static void a_mirror_is_asked_in_the_place_of_a_provider(void **state)
@@ -326,6 +329,10 @@ static void what_cannot_be_meant_is_refused_with_what_to_write(void **state)
          "--emissions.ca-file: nobody is asked"},
         {{"emissions.interval", "5m"}, "--emissions.interval: nobody is asked"},
         {{"emissions.signal", "average"}, "says what --emissions.factor is"},
+        {{"emissions.basis", "direct"},
+         "says what --emissions.factor is, or what electricity_maps"},
+        {{"emissions.basis", "direct", "emissions.providers", "entsoe:FR"},
+         "--emissions.basis: says what --emissions.factor is"},
         {{"emissions.providers", "rte", "emissions.url", "rte=https://u:p@host"},
          "not the place of a provider"},
         {{"emissions.providers", "rte", "emissions.url", "rte=https://"},
