@@ -86,7 +86,9 @@ static int add(const struct options *options, struct span name, const char *own,
     const struct provider *provider = provider_find(name);
 
     if (choice_find(&config->choice, name) >= 0)
-        return error_set(err, -EINVAL, "--emissions.providers: '%.*s' is given twice",
+        return error_set(err, -EINVAL,
+                         "--emissions.providers: '%.*s' is given twice; each can be asked for one "
+                         "zone, so leave one out",
                          (int)name.len, name.data);
     if (provider)
         return add_live(options, provider, own, config, err);
@@ -99,6 +101,11 @@ static int add(const struct options *options, struct span name, const char *own,
                          "--emissions.providers: '%.*s' is not known; use " NAMES
                          ", each with :ZONE if it needs one of its own",
                          (int)MIN(name.len, (size_t)40), name.data);
+    if (own[0])
+        return error_set(err, -EINVAL,
+                         "--emissions.providers: global has no zone; write it alone, or owid:%.40s "
+                         "for a country",
+                         own);
     add_global(config);
     return 0;
 }
@@ -172,6 +179,19 @@ static int add_named(const struct options *options, struct emissions_config *con
     return 0;
 }
 
+static int fail_primary(const char *text, const struct emissions_config *config, struct error *err)
+{
+    struct span zone = span_of(text), name = span_cut(&zone, ':');
+
+    if (choice_find(&config->choice, name) >= 0)
+        return error_set(err, -EINVAL,
+                         "--emissions.primary: '%.80s': give its name alone, without a zone: %.*s",
+                         text, (int)name.len, name.data);
+    return error_set(err, -EINVAL,
+                     "--emissions.primary: '%.80s' is none of --emissions.providers; add it there",
+                     text);
+}
+
 static int prefer_primary(const struct options *options, struct emissions_config *config,
                           struct error *err)
 {
@@ -179,10 +199,7 @@ static int prefer_primary(const struct options *options, struct emissions_config
     int index = name ? choice_find(&config->choice, span_of(name)) : 0;
 
     if (index < 0)
-        return error_set(err, -EINVAL,
-                         "--emissions.primary: '%.80s' is none of --emissions.providers; add it "
-                         "there",
-                         name);
+        return fail_primary(name, config, err);
     choice_prefer(&config->choice, (size_t)index);
     for (size_t i = 0; i < config->inquiry_count; i++)
         config->inquiries[i].line =
