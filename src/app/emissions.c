@@ -237,18 +237,39 @@ static const char *grams_text(const struct price_factor *factor, char *text, siz
     return text;
 }
 
+static bool is_high(const struct price_factor *factor)
+{
+    return factor->known && factor->ug_per_kwh > (uint64_t)FACTOR_UNUSUAL_MG * 1000;
+}
+
 /* So that a figure which is right but strange is seen by somebody, once. */
-static void look_at(const struct choice_line *line, const struct emission_factor *factor)
+static void warn_of(const char *message, const struct price_factor *factor)
 {
     char grams[32];
-    bool was_unusual =
-        line->factor.known && line->factor.ug_per_kwh > (uint64_t)FACTOR_UNUSUAL_MG * 1000;
 
-    if (factor->mg_per_kwh <= FACTOR_UNUSUAL_MG || was_unusual)
+    log_warn(message, "provider", factor->provider, "zone", factor->zone, "grams_per_kwh",
+             grams_text(factor, grams, sizeof(grams)));
+}
+
+static void look_at(const struct price_factor *factor)
+{
+    if (is_high(factor))
+        warn_of("an emission factor is higher than almost any grid's", factor);
+}
+
+/* What is asked for may be as low as it is; of what somebody wrote the unit is in doubt. */
+static void look_at_constant(const struct choice *choice)
+{
+    int index = choice_find(choice, span_of("constant"));
+    const struct price_factor *factor = index < 0 ? NULL : &choice->lines[index].factor;
+
+    if (!factor)
         return;
-    snprintf(grams, sizeof(grams), "%" PRIu64, factor->mg_per_kwh / 1000);
-    log_warn("an emission factor is higher than almost any grid's", "provider",
-             line->factor.provider, "zone", line->factor.zone, "grams_per_kwh", grams);
+    look_at(factor);
+    if (factor->ug_per_kwh > 0 && factor->ug_per_kwh < (uint64_t)FACTOR_LEAST_MG * 1000)
+        warn_of("an emission factor is lower than almost any grid's; is it in kg? "
+                "--emissions.factor must be in grams per kWh",
+                factor);
 }
 
 static struct choice_line *line_of(struct emissions *emissions, size_t inquiry)
@@ -260,10 +281,12 @@ void emissions_take(struct emissions *emissions, size_t inquiry,
                     const struct emission_factor *factor, uint64_t taken_us)
 {
     struct choice_line *line = line_of(emissions, inquiry);
-    bool was_up = line->is_up;
+    bool was_up = line->is_up, was_high = is_high(&line->factor);
+    bool is_taken = choice_take(line, factor, taken_us);
 
-    look_at(line, factor);
-    if (!choice_take(line, factor, taken_us) && was_up)
+    if (is_taken && !was_high)
+        look_at(&line->factor);
+    if (!is_taken && was_up)
         log_warn("a provider of emission factors went back in time: the later figure stays",
                  "provider", line->factor.provider, "zone", line->factor.zone);
 }
@@ -302,11 +325,14 @@ void emissions_announce(struct emissions *emissions)
     const struct price_factor *factor = &emissions->in_force;
     char grams[32];
 
-    if (emissions->flags.count == 0 || strcmp(emissions->announced, factor->provider) == 0)
+    if (strcmp(emissions->announced, factor->provider) == 0)
         return;
+    if (emissions->announced[0] == '\0')
+        look_at_constant(&emissions->config.choice);
     snprintf(emissions->announced, sizeof(emissions->announced), "%s", factor->provider);
-    log_info("an emission factor is in force", "provider", factor->provider, "zone", factor->zone,
-             "grams_per_kwh", grams_text(factor, grams, sizeof(grams)));
+    if (emissions->flags.count > 0)
+        log_info("an emission factor is in force", "provider", factor->provider, "zone",
+                 factor->zone, "grams_per_kwh", grams_text(factor, grams, sizeof(grams)));
 }
 
 int emissions_describe(const struct emissions *emissions, struct snapshot *snapshot)

@@ -52,7 +52,8 @@ void emissions_miss(struct emissions *emissions, size_t inquiry);
  * set back behind its beginning, and those of the time before must not hold once more. */
 bool emissions_refresh(struct emissions *emissions);
 
-/* Logs whose factor is in force, if that is another's than before and anybody is asked. */
+/* Logs whose factor is in force, if that is another's than before and anybody is asked; the first
+ * time also that the constant is hardly any grid's. */
 void emissions_announce(struct emissions *emissions);
 
 /* Adds the factors to the snapshot. 0 or -ENOMEM. */

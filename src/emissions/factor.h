@@ -18,6 +18,7 @@ enum {
     FACTOR_ZONE_BYTES = 32,
     FACTOR_MAX_MG = 5000000,     /* per kWh: no grid emits more */
     FACTOR_UNUSUAL_MG = 1500000, /* above it somebody should be told; a few islands are close */
+    FACTOR_LEAST_MG = 1000,      /* below it likewise: hardly any grid emits so little */
 };
 
 struct emission_factor {

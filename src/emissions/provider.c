@@ -13,8 +13,6 @@ static const uint64_t AHEAD_MAX_US = 3600 * USEC_PER_SEC;
 /* Yesterday's value says nothing of today. */
 static const uint64_t BEHIND_MAX_US = USEC_PER_SEC * 3600 * 24;
 
-enum { LEAST_MG = 1000 }; /* per kWh, of what cannot be 0 */
-
 static const struct provider *const providers[] = {
     &electricity_maps_provider,    &entsoe_provider,   &rte_provider,
     &uk_carbon_intensity_provider, &watttime_provider,
@@ -66,7 +64,7 @@ int provider_parse(const struct provider *provider, struct span body,
         return r;
     if (!factor_is_plausible(&factor))
         return error_set(err, -ERANGE, "%s: more than 5000 g/kWh is no grid's", provider->name);
-    if (factor.mg_per_kwh < LEAST_MG &&
+    if (factor.mg_per_kwh < FACTOR_LEAST_MG &&
         (provider->is_never_zero || factor.basis == PRICE_LIFECYCLE))
         return error_set(err, -ERANGE, "%s: less than 1 g/kWh cannot be", provider->name);
     if (factor.time_us + BEHIND_MAX_US <= question->now_us)

@@ -1,6 +1,7 @@
 /* app/emissions: the answers of those who are asked, as the collector takes them, and the asker
  * that is replaced when its keys are. This test is its own asker, which says what its key is, and
  * waits for its end. */
+#include "log_capture.h"
 #include "tree_fixture.h"
 
 #include <poll.h>
@@ -182,6 +183,87 @@ static void what_is_too_old_is_not_shown_as_known(void **state)
     assert_false(describe(f)[0].factor.known);
     assert_true(f->snapshot.factors[0].is_up); /* the last word was an answer */
     assert_true(f->snapshot.factors[2].in_force);
+}
+
+static void start_with_factor(struct fixture *f, const char *grams)
+{
+    struct error err = {""};
+
+    set(f, "emissions.factor", grams);
+    assert_int_equal(emissions_init(&f->emissions, &f->options, &f->clock.clock, &err), 0);
+}
+
+static void a_constant_that_is_hardly_any_grids_is_warned_of_once(void **state)
+{
+    static const char low[] = "msg=\"an emission factor is lower than almost any grid's; is it in "
+                              "kg? --emissions.factor must be in grams per kWh\"";
+    static const char high[] = "msg=\"an emission factor is higher than almost any grid's\"";
+    static const struct {
+        const char *grams, *says, *figure;
+    } cases[] = {
+        {"0.045", low, "provider=constant zone=FR grams_per_kwh=0.045\n"},
+        {"0.999999", low, "grams_per_kwh=0.999\n"},
+        {"1500.001", high, "provider=constant zone=FR grams_per_kwh=1500.001\n"},
+        {"0", NULL, NULL},
+        {"1", NULL, NULL},
+        {"1500", NULL, NULL},
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct capture capture = capture_begin();
+        char text[1024];
+        const char *warning;
+
+        start_with_factor(f, cases[i].grams);
+        emissions_announce(&f->emissions);
+        tell(f, MAPS, 41000);
+        assert_true(emissions_refresh(&f->emissions));
+        emissions_announce(&f->emissions);
+        capture_end(capture, text, sizeof(text));
+        warning = strstr(text, "level=warn");
+        assert_int_equal(warning != NULL, cases[i].says != NULL);
+        if (!warning)
+            continue;
+        assert_non_null(strstr(warning, cases[i].says));
+        assert_non_null(strstr(warning, cases[i].figure));
+        assert_null(strstr(warning + 1, "level=warn"));
+    }
+}
+
+static void a_constant_is_looked_at_also_where_nobody_is_asked(void **state)
+{
+    struct fixture *f = *state;
+    struct capture capture;
+    char text[1024];
+
+    options_done(&f->options);
+    assert_int_equal(options_init(&f->options, &(struct error){""}), 0);
+    capture = capture_begin();
+    start_with_factor(f, "0.3");
+    emissions_announce(&f->emissions);
+    emissions_announce(&f->emissions);
+    capture_end(capture, text, sizeof(text));
+    assert_non_null(strstr(text, "is it in kg?"));
+    assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n')); /* the only line */
+}
+
+static void a_high_answer_is_warned_of_until_it_is_low_again(void **state)
+{
+    static const uint64_t answers_mg[] = {1500000, 1500001, 1600000, 41000, 1700000};
+    struct fixture *f = *state;
+    struct capture capture = capture_begin();
+    char text[1024];
+    const char *second;
+
+    for (size_t i = 0; i < ARRAY_SIZE(answers_mg); i++)
+        tell(f, MAPS, answers_mg[i]);
+    tell(f, FRENCH, 1); /* a live figure may be as low as it is */
+    capture_end(capture, text, sizeof(text));
+    assert_non_null(strstr(text, "provider=electricity_maps zone=FR grams_per_kwh=1500.001\n"));
+    second = strchr(text, '\n') + 1;
+    assert_non_null(strstr(second, "provider=electricity_maps zone=FR grams_per_kwh=1700.000\n"));
+    assert_int_equal(strcspn(second, "\n") + 1, strlen(second));
 }
 
 /* A file of keys, and an asker that has read it. */
@@ -389,6 +471,9 @@ int main(int argc, char **argv)
         TEST(silence_alone_puts_the_next_one_in_force_after_a_day),
         TEST(the_page_shows_each_factor_and_what_became_of_the_questions),
         TEST(what_is_too_old_is_not_shown_as_known),
+        TEST(a_constant_that_is_hardly_any_grids_is_warned_of_once),
+        TEST(a_constant_is_looked_at_also_where_nobody_is_asked),
+        TEST(a_high_answer_is_warned_of_until_it_is_low_again),
         TEST(other_keys_have_another_asker_at_once_and_the_factor_stays),
         TEST(the_same_keys_in_a_new_file_leave_the_asker_alone),
         TEST(the_next_asker_has_the_last_good_keys_also_if_the_file_is_bad),
