@@ -2,13 +2,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "app/asker_ca.h"
 #include "app/asker_keys.h"
 #include "app/channel.h"
 #include "core/log.h"
@@ -79,50 +76,6 @@ static int read_keys(struct emissions *emissions, struct error *err)
     return r;
 }
 
-/* Whether everybody may enter all directories that the path names. */
-static int check_way(const char *path, struct error *err)
-{
-    struct stat st;
-
-    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-        char directory[PATH_MAX];
-
-        snprintf(directory, sizeof(directory), "%.*s", (int)(slash - path) + 1, path);
-        if (stat(directory, &st) == 0 && !(st.st_mode & S_IXOTH))
-            return error_set(err, -EACCES,
-                             "--emissions.ca-file: everybody must be able to enter %.300s, since "
-                             "who asks has no privileges; chmod a+x it, or put the file elsewhere",
-                             directory);
-    }
-    return 0;
-}
-
-/* For its errors: it is the asker that reads it. Root's is nobody, and goes the way of the links,
- * too. */
-static int check_ca_file(const char *path, struct error *err)
-{
-    _cleanup_free_ char *real = NULL;
-    struct stat st;
-    int r;
-
-    if (path[0] == '\0')
-        return 0;
-    if (stat(path, &st) < 0)
-        return error_set(err, -errno, "--emissions.ca-file %.300s: %s", path, strerror(errno));
-    if (!(st.st_mode & S_IROTH))
-        return error_set(err, -EACCES,
-                         "--emissions.ca-file %.300s: everybody must be able to read it, since who "
-                         "asks has no privileges; chmod a+r it",
-                         path);
-    if (geteuid() != 0)
-        return 0;
-    r = check_way(path, err);
-    if (r < 0)
-        return r;
-    real = realpath(path, NULL);
-    return real ? check_way(real, err) : 0;
-}
-
 int emissions_init(struct emissions *emissions, const struct options *options,
                    const struct clock *clock, struct error *err)
 {
@@ -140,7 +93,7 @@ int emissions_init(struct emissions *emissions, const struct options *options,
     if (r == 0 && emissions->flags.count > 0)
         r = read_keys(emissions, err);
     if (r >= 0 && emissions->flags.count > 0)
-        r = check_ca_file(emissions->flags.ca_path, err);
+        r = asker_ca_check(emissions->flags.ca_path, err);
     if (r >= 0)
         (void)emissions_refresh(emissions);
     return MIN(r, 0);

@@ -56,6 +56,7 @@ static int tear_down(void **state)
 {
     struct fixture *f = *state;
 
+    emissions_stop(&f->emissions, 0);
     snapshot_done(&f->snapshot);
     options_done(&f->options);
     return 0;
@@ -185,12 +186,18 @@ static void what_is_too_old_is_not_shown_as_known(void **state)
     assert_true(f->snapshot.factors[2].in_force);
 }
 
+static int init_anew(struct fixture *f, struct error *err)
+{
+    emissions_stop(&f->emissions, 0);
+    return emissions_init(&f->emissions, &f->options, &f->clock.clock, err);
+}
+
 static void start_with_factor(struct fixture *f, const char *grams)
 {
     struct error err = {""};
 
     set(f, "emissions.factor", grams);
-    assert_int_equal(emissions_init(&f->emissions, &f->options, &f->clock.clock, &err), 0);
+    assert_int_equal(init_anew(f, &err), 0);
 }
 
 static void a_constant_that_is_hardly_any_grids_is_warned_of_once(void **state)
@@ -277,7 +284,7 @@ static void start_with_keys(struct fixture *f, char directory[], const char *tex
     tree_write(directory, "keys.yaml", text);
     assert_int_equal(chmod(path, 0600), 0);
     set(f, "emissions.keys-file", path);
-    assert_int_equal(emissions_init(&f->emissions, &f->options, &f->clock.clock, &err), 0);
+    assert_int_equal(init_anew(f, &err), 0);
     assert_int_equal(emissions_start(&f->emissions, &err), 0);
     f->clock.now_us += HOUR;
 }
@@ -418,7 +425,7 @@ static void an_asker_that_does_not_end_is_killed_at_the_next_look(void **state)
 static int start_with_authority(struct fixture *f, const char *path, struct error *err)
 {
     set(f, "emissions.ca-file", path);
-    return emissions_init(&f->emissions, &f->options, &f->clock.clock, err);
+    return init_anew(f, err);
 }
 
 static void an_authority_that_nobody_can_reach_stops_the_start(void **state)

@@ -851,18 +851,33 @@ static void a_password_is_asked_for_checked_and_remembered(void **state)
     auth_free(auth);
 }
 
+/* A scrape whose password is being checked: if we were held up, it has been already. */
+static struct bench *scrape_with_password(struct auth **ret_auth, int *ret_fd)
+{
+    for (;;) {
+        struct bench *bench = open_bench_with(ret_auth);
+
+        *ret_fd = dial(bench);
+        say(*ret_fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n"
+                     "Authorization: Basic YWxpY2U6aHVudGVyMg==\r\n\r\n");
+        http_server_run(bench->server); /* accepts */
+        http_server_run(bench->server); /* reads */
+        if (bench->fetch_count == 0)
+            return bench;
+        close(*ret_fd);
+        close_bench(bench);
+        auth_free(*ret_auth);
+    }
+}
+
 static void a_collector_has_its_two_seconds_after_a_check_that_took_longer(void **state)
 {
     char text[4096];
     struct auth *auth;
-    struct bench *bench = open_bench_with(&auth);
-    int fd = dial(bench);
+    int fd;
+    struct bench *bench = scrape_with_password(&auth, &fd);
 
     (void)state;
-    say(fd,
-        "GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Basic YWxpY2U6aHVudGVyMg==\r\n\r\n");
-    http_server_run(bench->server); /* accepts */
-    http_server_run(bench->server); /* reads */
     bench->clock.now_us += 3 * USEC_PER_SEC;
     wait_for_check(bench, auth, fd);
     assert_int_equal(bench->fetch_count, 1);
