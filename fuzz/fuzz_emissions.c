@@ -32,7 +32,7 @@ static void check_provider(struct span text, const struct provider *provider, co
     struct error err = {""};
     int r = provider_parse(provider, text, &question, &factor, &err);
 
-    check(r == 0 || r == -EBADMSG || r == -ENODATA || r == -ERANGE);
+    check(r == 0 || r == -EBADMSG || r == -ENODATA || r == -ERANGE || r == -ESTALE);
     if (r < 0) {
         check(err.text[0] != '\0');
         return;

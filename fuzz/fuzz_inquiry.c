@@ -108,8 +108,10 @@ static bool is_known_error(int r)
     case -EBADMSG:
     case -EBUSY:
     case -ENODATA:
+    case -ENXIO:
     case -ERANGE:
     case -EREMOTEIO:
+    case -ESTALE:
     case -ETIMEDOUT:
         return true;
     default:
