@@ -2,12 +2,10 @@
 begins anew."""
 import os
 import signal
-import tempfile
 from decimal import Decimal
 
 import harness
-from certificates import Authority
-from emissions_harness import DOWN, FACTOR, IN_FORCE, NO_PROXY
+from emissions_harness import DOWN, FACTOR, IN_FORCE, NO_PROXY, EmissionsTestCase, set_up_site
 from harness import METER_ENERGY, Exporter, Trace, wait_until
 from servers.emissions import ElectricityMaps
 
@@ -18,20 +16,15 @@ RIGHT, WRONG = f"electricity_maps: '{ElectricityMaps.TOKEN}'\n", "electricity_ma
 MORE = RIGHT + "entsoe: 'who is not asked'\n"
 
 
-class EmissionKeys(harness.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        directory = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="wattribute-ca-"))
-        os.chmod(directory, 0o755)  # who asks is nobody
-        cls.authority = Authority(directory)
-        cls.certificate = cls.authority.certify("server", "IP:127.0.0.1")
+def setUpModule():
+    set_up_site()
 
+
+class EmissionKeys(EmissionsTestCase):
     def setUp(self):
         super().setUp()
         self.versions = 0
-        self.service = ElectricityMaps(self.certificate, "41.5")
-        self.addCleanup(lambda: self.assertEqual([], self.service.complaints))
-        self.addCleanup(self.service.__exit__)
+        self.service = self.start(ElectricityMaps, "41.5")
 
     def put(self, text, mode=0o400):
         """As a kubelet does: the file is a link through one that is swapped. Returns its path."""
@@ -44,14 +37,14 @@ class EmissionKeys(harness.TestCase):
             os.symlink("..data/keys.yaml", self.path("keys.yaml"))
         return self.path("keys.yaml")
 
-    def exporter(self, keys):
+    def exporter_with(self, keys):
         trace = Trace()
         trace.gpu(0)
         trace.work(0, [17, 18], 60)
         return Exporter(f"--replay={trace.write(self.path('work.trace.gz'))}",
                         "--emissions.providers=electricity_maps:FR", "--emissions.interval=1s",
                         f"--emissions.url=electricity_maps={self.service.url}",
-                        f"--emissions.ca-file={self.authority.crt}", f"--emissions.keys-file={keys}", env=NO_PROXY)
+                        f"--emissions.ca-file={self.site.authority.crt}", f"--emissions.keys-file={keys}", env=NO_PROXY)
 
     def wait_for_value(self, exporter):
         """It is shown, and in force."""
@@ -59,12 +52,8 @@ class EmissionKeys(harness.TestCase):
             value for labels, value in page.values(FACTOR, **self.service.labels)
             if page.value(IN_FORCE, **labels) == 1], 20)
 
-    def assert_no_secret(self, exporter):
-        for secret in (ElectricityMaps.TOKEN, "one of yesterday"):
-            self.assertNotIn(secret, exporter.log_text())
-
     def test_a_key_that_was_refused_is_replaced_and_nothing_else_begins_anew(self):
-        with self.exporter(self.put(WRONG)) as exporter:
+        with self.exporter_with(self.put(WRONG)) as exporter:
             self.assertIn("status 401", exporter.wait_for_log(DOWN)["error"])
             before = exporter.wait_for_page("some joules", lambda page: page.sum(METER_ENERGY) > 70)
             self.assertEqual(1, before.value(IN_FORCE, provider="owid"))
@@ -78,9 +67,10 @@ class EmissionKeys(harness.TestCase):
             self.assertEqual([path], [line["file"] for line in exporter.log(CHANGED)])
             self.assertEqual([], exporter.log(DIED))
             self.assert_no_secret(exporter)
+            self.assertNotIn("one of yesterday", exporter.log_text())
 
     def test_one_that_cannot_be_used_is_said_once_and_those_before_stay(self):
-        exporter = self.exporter(self.put(RIGHT))
+        exporter = self.exporter_with(self.put(RIGHT))
         exporter.check_log = lambda: None  # it must have errors in this test
         with exporter:
             self.wait_for_value(exporter)
@@ -104,7 +94,7 @@ class EmissionKeys(harness.TestCase):
             self.assert_no_secret(exporter)
 
     def test_the_same_keys_in_another_file_are_no_news(self):
-        with self.exporter(self.put(RIGHT)) as exporter:
+        with self.exporter_with(self.put(RIGHT)) as exporter:
             self.wait_for_value(exporter)
             asker = exporter.child("asker")
             self.put("# of today\n" + RIGHT, 0o600)
