@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *accept = rest.len > 0 ? next_line(&rest) : NULL;
     char *accept_encoding = rest.len > 0 ? next_line(&rest) : NULL;
     struct route_request request = {method, path, accept, accept_encoding};
-    struct route_decision decision = routes_decide(&request, "/metrics");
+    struct route_decision decision = routes_decide(&request, "/metrics", false);
 
     if ((unsigned)decision.route > ROUTE_METHOD_NOT_ALLOWED ||
         (unsigned)decision.format >= ROUTE_FORMAT_COUNT ||
@@ -33,6 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!accept_encoding && decision.encoding != ROUTE_IDENTITY)
         abort();
     if (!accept && decision.format != ROUTE_TEXT)
+        abort();
+    if (routes_decide(&request, "/metrics", true).format != ROUTE_TEXT)
         abort();
     free(method);
     free(path);

@@ -119,7 +119,7 @@ int collector_open(const struct collector_options *options, struct collector **r
     struct pipeline_options pipeline_options = verb_pipeline_options(options->options, false);
     const struct exposition_options exposition = {
         .process_prefix = options->options->metric_prefix,
-        .compat_my_gpu_exporter = options->options->compat_my_gpu_exporter,
+        .compat = options->options->compat,
         .expose = options->options->expose,
         .pue_millionths =
             options_is_given(options->options, "pue") ? options->options->pue_millionths : 0,

@@ -180,6 +180,7 @@ static int open_front(struct front *front, const struct front_options *options)
         .fetch = ask_collector,
         .fetch_context = front,
         .metrics_path = options->metrics_path,
+        .text_only = options->text_only,
         .version = options->version,
         .landing_template = {landing_html, landing_html_len},
         .connections_max = connections_max(),

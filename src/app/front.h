@@ -16,6 +16,7 @@ struct front_options {
     int first_listener_fd; /* and the listener_count - 1 that follow it */
     size_t listener_count;
     const char *metrics_path;
+    bool text_only; /* --compat: never OpenMetrics */
     const char *version;
     bool has_web_config;                 /* wait for it before serving */
     const struct api_config *api;        /* NULL: no API is asked */

@@ -79,6 +79,7 @@ static void write_arguments(const struct front_process_options *options, struct 
     argv[count++] = "front";
     argv[count++] = numbers->listeners;
     argv[count++] = (char *)options->metrics_path;
+    argv[count++] = options->text_only ? "text" : "negotiate";
     argv[count++] = numbers->level;
     argv[count++] = numbers->format;
     argv[count++] = options->has_web_config ? "web-config" : "plain";

@@ -15,6 +15,7 @@ struct front_process_options {
     const int *listener_fds; /* stay the caller's; kept open for the front's whole life */
     size_t listener_count;
     const char *metrics_path;
+    bool text_only; /* never OpenMetrics */
     enum log_level log_level;
     enum log_format log_format;
     bool has_web_config;          /* it waits for one before it serves */

@@ -95,6 +95,11 @@ static const struct setter_word log_formats[] = {
     {0},
 };
 
+static const struct setter_word compats[] = {
+    {"my-gpu-exporter", COMPAT_MY_GPU_EXPORTER},
+    {0},
+};
+
 /* setter_word stores an unsigned into whichever of these enums the table names. */
 static_assert(sizeof(enum idle_policy) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum rest_policy) == sizeof(unsigned), "words are stored as unsigned");
@@ -330,9 +335,12 @@ const struct options_flag options_flags[] = {
      DURATION(metric_retention_us, 0, 8760 * HOUR)},
     {.names = {"compat"},
      .placeholder = "NAME",
-     .help = "also use another exporter's names where the meaning is the same: my-gpu-exporter",
+     .help = "also show another exporter's names, and serve text 0.0.4 only",
      .group = OPTIONS_METRICS,
-     .set = setter_compat},
+     .repeatable = true,
+     .set = setter_compat,
+     .describe = setter_describe_words,
+     .words = compats},
 
     {.names = {"pue"},
      .placeholder = "RATIO",

@@ -58,7 +58,7 @@ struct options {
     uint64_t attribution_delay_us;
     uint64_t max_processes, max_workloads;
     const char *replay_path; /* NULL: live */
-    bool compat_my_gpu_exporter;
+    unsigned compat; /* bits of enum compat */
     enum expose expose;
     uint64_t pue_millionths; /* what the site uses for each joule of its machines, at least 1 */
     bool emissions_enabled;

@@ -110,20 +110,26 @@ void setter_describe_decimals(const struct options_flag *flag, char *text, size_
     snprintf(text, size_bytes, "%" PRIu64 " to %" PRIu64, flag->min / 1000000, flag->max / 1000000);
 }
 
-int setter_word(struct options *options, const struct options_flag *flag,
-                const struct options_value *value, struct error *err)
+static int unknown_word(const struct options_flag *flag, const struct options_value *value,
+                        struct error *err)
 {
     char allowed[128];
 
     options_describe(flag, allowed, sizeof(allowed));
+    return error_set(err, -EINVAL, "%s: " VALUE " is not known; use %s", value->where, value->text,
+                     allowed);
+}
+
+int setter_word(struct options *options, const struct options_flag *flag,
+                const struct options_value *value, struct error *err)
+{
     for (const struct setter_word *word = flag->words; word->text; word++) {
         if (strcmp(word->text, value->text) != 0)
             continue;
         memcpy(member(options, flag), &word->value, sizeof(word->value));
         return 0;
     }
-    return error_set(err, -EINVAL, "%s: " VALUE " is not known; use %s", value->where, value->text,
-                     allowed);
+    return unknown_word(flag, value, err);
 }
 
 void setter_describe_words(const struct options_flag *flag, char *text, size_t size_bytes)
@@ -301,14 +307,14 @@ int setter_metrics_path(struct options *options, const struct options_flag *flag
 int setter_compat(struct options *options, const struct options_flag *flag,
                   const struct options_value *value, struct error *err)
 {
-    (void)flag;
-    if (strcmp(value->text, "my-gpu-exporter") != 0)
-        return error_set(err, -EINVAL,
-                         "%s: " VALUE " is not an exporter whose names are known; use "
-                         "my-gpu-exporter",
-                         value->where, value->text);
-    options->compat_my_gpu_exporter = true;
-    return 0;
+    unsigned before = value->first ? 0 : options->compat;
+
+    for (const struct setter_word *word = flag->words; word->text; word++)
+        if (strcmp(word->text, value->text) == 0) {
+            options->compat = before | word->value;
+            return 0;
+        }
+    return unknown_word(flag, value, err);
 }
 
 int setter_currency(struct options *options, const struct options_flag *flag,

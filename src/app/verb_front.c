@@ -11,11 +11,11 @@
 /*
  * Its descriptors: the channel, the listeners, the channels for names and readings. Its arguments:
  *
- * front LISTENERS METRICS-PATH LOG-LEVEL LOG-FORMAT plain|web-config
+ * front LISTENERS METRICS-PATH negotiate|text LOG-LEVEL LOG-FORMAT plain|web-config
  *       [api HOST PORT NODE SERVICE-ACCOUNT-DIR]
  *       [redfish URL CREDENTIALS-FILE CA-FILE SHA256 checked|insecure INTERVAL-US DELAY-US]
  */
-enum { ARGUMENTS = 5, API_ARGUMENTS = 5, REDFISH_ARGUMENTS = 8 };
+enum { ARGUMENTS = 6, API_ARGUMENTS = 5, REDFISH_ARGUMENTS = 8 };
 
 struct jobs {
     bool with_api, with_redfish;
@@ -50,8 +50,8 @@ int verb_front(const struct cli *cli)
     if (cli->raw_argc < ARGUMENTS ||
         !read_jobs(cli->raw_argv + ARGUMENTS, cli->raw_argc - ARGUMENTS, &jobs) ||
         parse_u64_max(span_of(cli->raw_argv[0]), OPTIONS_LISTEN_MAX, &listeners) < 0 ||
-        parse_u64_max(span_of(cli->raw_argv[2]), LOG_LEVEL_ERROR, &level) < 0 ||
-        parse_u64_max(span_of(cli->raw_argv[3]), LOG_FORMAT_JSON, &format) < 0)
+        parse_u64_max(span_of(cli->raw_argv[3]), LOG_LEVEL_ERROR, &level) < 0 ||
+        parse_u64_max(span_of(cli->raw_argv[4]), LOG_FORMAT_JSON, &format) < 0)
         return EXIT_USAGE;
     prctl(PR_SET_NAME, "wattribute"); /* it was started as /proc/self/exe */
     log_configure((enum log_level)level, (enum log_format)format);
@@ -61,8 +61,9 @@ int verb_front(const struct cli *cli)
         .first_listener_fd = CHILD_CHANNEL_FD + 1,
         .listener_count = listeners,
         .metrics_path = cli->raw_argv[1],
+        .text_only = strcmp(cli->raw_argv[2], "text") == 0,
         .version = WATTRIBUTE_VERSION,
-        .has_web_config = strcmp(cli->raw_argv[4], "web-config") == 0,
+        .has_web_config = strcmp(cli->raw_argv[5], "web-config") == 0,
         .api = jobs.with_api ? &jobs.api : NULL,
         .names_fd = names_fd,
         .redfish = jobs.with_redfish ? &jobs.redfish : NULL,

@@ -84,6 +84,7 @@ int verb_serve(const struct cli *cli)
                 .front = {.listener_fds = fds,
                           .listener_count = fd_count,
                           .metrics_path = options->metrics_path,
+                          .text_only = options->compat != 0,
                           .log_level = options->log_level,
                           .log_format = options->log_format,
                           .has_web_config = options->web_config_path != NULL,

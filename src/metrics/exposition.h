@@ -11,7 +11,7 @@
 struct exposition_options {
     enum text_format format;
     const char *process_prefix; /* --metric-prefix */
-    bool compat_my_gpu_exporter;
+    unsigned compat;            /* bits of enum compat */
     enum expose expose;
     uint64_t pue_millionths; /* 0: not given */
     const char *version;

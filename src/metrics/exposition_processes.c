@@ -118,7 +118,7 @@ static void all_processes(struct text *text, const struct snapshot *snapshot,
 {
     processes(text, snapshot, METRIC_PROCESS_ENERGY, process_energy);
     /* In OpenMetrics a counter's family has no _total: there this name is taken. */
-    if (options->compat_my_gpu_exporter && options->format == TEXT_PROMETHEUS)
+    if (options->compat & COMPAT_MY_GPU_EXPORTER && options->format == TEXT_PROMETHEUS)
         processes(text, snapshot, METRIC_PROCESS_ENERGY_SUM, process_energy_sum);
     processes(text, snapshot, METRIC_PROCESS_CONFIDENCE, process_confidence);
     processes(text, snapshot, METRIC_PROCESS_SM_UTILIZATION, process_sm);
@@ -133,6 +133,6 @@ void exposition_processes(struct text *text, const struct snapshot *snapshot,
 {
     if (options->expose == EXPOSE_ALL)
         all_processes(text, snapshot, options);
-    if (options->compat_my_gpu_exporter)
+    if (options->compat & COMPAT_MY_GPU_EXPORTER)
         compat_gpu_energy(text, snapshot);
 }

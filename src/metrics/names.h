@@ -3,7 +3,7 @@
 
 enum metric {
     METRIC_PROCESS_ENERGY,
-    METRIC_PROCESS_ENERGY_SUM, /* --compat=my-gpu-exporter, text 0.0.4 only */
+    METRIC_PROCESS_ENERGY_SUM, /* --compat=my-gpu-exporter; OpenMetrics has no place for it */
     METRIC_PROCESS_CONFIDENCE,
     METRIC_PROCESS_SM_UTILIZATION,
     METRIC_PROCESS_MEMORY_UTILIZATION,

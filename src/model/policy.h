@@ -30,6 +30,11 @@ enum expose {
     EXPOSE_PODS,       /* workloads that are containers of pods; no processes */
 };
 
+/* Exporters whose names are shown besides our own; bits. */
+enum compat {
+    COMPAT_MY_GPU_EXPORTER = 1 << 0,
+};
+
 /* How active energy is divided among those who shared a window. */
 enum attribution_method {
     ATTRIBUTION_TIMESHARE, /* by utilisation samples won */

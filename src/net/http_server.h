@@ -36,6 +36,7 @@ struct http_server_options {
     void *fetch_context;
 
     const char *metrics_path;
+    bool text_only; /* never OpenMetrics, whatever a request accepts */
     const char *version;
     struct span landing_template; /* HTML with {{metrics_path}} and {{version}} */
     size_t connections_max;

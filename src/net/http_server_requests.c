@@ -36,7 +36,8 @@ static enum reply decide(struct http_server *server, struct http_connection *c, 
                          const char *method)
 {
     struct route_request request = {method, url, header(c, "Accept"), header(c, "Accept-Encoding")};
-    struct route_decision decision = routes_decide(&request, server->options.metrics_path);
+    struct route_decision decision =
+        routes_decide(&request, server->options.metrics_path, server->options.text_only);
 
     switch (decision.route) {
     case ROUTE_LANDING:

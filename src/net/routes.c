@@ -1,7 +1,5 @@
 #include "net/routes.h"
 
-#include <stdbool.h>
-
 #include "core/macros.h"
 #include "core/span.h"
 
@@ -193,7 +191,8 @@ static enum route find_route(const char *path, const char *metrics_path)
     return ROUTE_NOT_FOUND;
 }
 
-struct route_decision routes_decide(const struct route_request *request, const char *metrics_path)
+struct route_decision routes_decide(const struct route_request *request, const char *metrics_path,
+                                    bool text_only)
 {
     struct route_decision decision = {.route = ROUTE_METHOD_NOT_ALLOWED};
 
@@ -201,7 +200,7 @@ struct route_decision routes_decide(const struct route_request *request, const c
         return decision;
     decision.route = find_route(request->path, metrics_path);
     if (decision.route == ROUTE_METRICS) {
-        decision.format = negotiate_format(request->accept);
+        decision.format = text_only ? ROUTE_TEXT : negotiate_format(request->accept);
         decision.encoding = negotiate_encoding(request->accept_encoding);
     }
     return decision;

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 enum route {
     ROUTE_LANDING,
     ROUTE_METRICS,
@@ -30,7 +32,9 @@ struct route_decision {
     enum route_encoding encoding; /* meaningful for ROUTE_METRICS */
 };
 
-/* `metrics_path` wins over every built-in path, also over "/". */
-struct route_decision routes_decide(const struct route_request *request, const char *metrics_path);
+/* `metrics_path` wins over every built-in path, also over "/". With `text_only`, the format is text
+ * 0.0.4 whatever the request accepts. */
+struct route_decision routes_decide(const struct route_request *request, const char *metrics_path,
+                                    bool text_only);
 
 const char *routes_content_type(enum route_format format);

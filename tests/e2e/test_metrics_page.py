@@ -1,4 +1,5 @@
 """The metrics page: both formats, hostile names, exact books."""
+import glob
 import gzip
 import os
 import subprocess
@@ -7,9 +8,10 @@ import unittest
 from decimal import Decimal
 
 import exposition
-from harness import (H200_TRACE, METER_ENERGY, OPENMETRICS, PROCESS_ENERGY, TEXT, UNOWNED_ENERGY,
-                     WORKLOAD_ENERGY, Connection, Exporter, TestCase, Trace, prometheus_tool,
-                     wait_until)
+from harness import (H200_TRACE, METER_ENERGY, OPENMETRICS, PROCESS_ENERGY, SOURCE_ROOT, TEXT,
+                     UNOWNED_ENERGY, WORKLOAD_ENERGY, Connection, Exporter, TestCase, Trace,
+                     prometheus_tool, wait_until)
+from servers import require
 
 TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -57,6 +59,28 @@ class Formats(TestCase):
     def test_the_openmetrics_page_passes_the_strict_checker(self):
         page = self.exporter.page(OPENMETRICS)
         self.assertEqual("joules", page.families["wattribute_meter_energy_joules"].unit)
+
+    def test_the_parser_of_the_python_client_reads_the_same_series(self):
+        self.assert_parsed_alike(self.exporter.ask(accept=OPENMETRICS).body)
+
+    def test_the_parser_of_the_python_client_reads_the_golden_pages(self):
+        pages = glob.glob(f"{SOURCE_ROOT}/tests/golden/*.openmetrics.txt")
+        self.assertGreater(len(pages), 2)
+        for page in pages:
+            with self.subTest(page), open(page, "rb") as file:
+                self.assert_parsed_alike(file.read())
+
+    def assert_parsed_alike(self, body):
+        parser = require.module("prometheus_client.openmetrics.parser")
+        families = list(parser.text_string_to_metric_families(body.decode()))
+        ours = exposition.read(body, True)
+        self.assertEqual({name: (family.type, family.help, family.unit or "")
+                          for name, family in ours.families.items()},
+                         {family.name: (family.type, family.documentation, family.unit)
+                          for family in families})
+        self.assertEqual({series: float(value) for series, value in ours.series.items()},
+                         {(sample.name, tuple(sorted(sample.labels.items()))): float(sample.value)
+                          for family in families for sample in family.samples})
 
     def test_promtool_finds_nothing_in_the_text_page(self):
         done = subprocess.run([prometheus_tool("promtool"), "check", "metrics"],
@@ -220,8 +244,8 @@ class Options(TestCase):
             self.assertEqual(404, exporter.ask("/metrics").status)
             self.assertIn(b"/deep/energy", exporter.ask("/").body)
 
-    def test_compat_my_gpu_exporter_adds_its_names_and_the_gauge_in_text_only(self):
-        with self.serve("--compat=my-gpu-exporter") as exporter:
+    def test_compat_my_gpu_exporter_adds_its_names(self):
+        with self.serve("--compat=my-gpu-exporter", "--compat=my-gpu-exporter") as exporter:
             page = exporter.wait_for_page("settled energy", has_settled)
             self.assertEqual("gauge", page.families["my_gpu_process_energy_joules"].type)
             gauges = page.values("my_gpu_process_energy_joules")
@@ -229,11 +253,30 @@ class Options(TestCase):
             for labels, value in gauges:
                 self.assertEqual(page.sum(PROCESS_ENERGY, pid=labels["pid"], gpu=labels["gpu"]),
                                  value)
-            openmetrics = exporter.page(OPENMETRICS)
-            self.assertFalse(openmetrics.values("my_gpu_process_energy_joules"))
-            for shown in (page, openmetrics):
-                self.assertEqual(shown.value(METER_ENERGY, meter_id="GPU-00000002"),
-                                 shown.value("my_gpu_process_gpu_energy_joules_total", gpu="2"))
+            self.assertEqual(page.value(METER_ENERGY, meter_id="GPU-00000002"),
+                             page.value("my_gpu_process_gpu_energy_joules_total", gpu="2"))
+
+    def test_the_old_gauge_has_the_labels_of_the_other_families_of_processes(self):
+        with self.serve("--compat=my-gpu-exporter") as exporter:
+            page = exporter.wait_for_page("settled energy", has_settled)
+            gauges = [labels for labels, _ in page.values("my_gpu_process_energy_joules")]
+            self.assertEqual({"pid", "gpu", "process_name", "pod", "namespace", "container", "pod_uid",
+                              "container_id"}, set(gauges[0]))
+            self.assertEqual(gauges, [labels for labels, _ in page.values("my_gpu_process_active")])
+
+    def test_with_compat_every_client_gets_text(self):
+        protobuf = ("application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;"
+                    "encoding=delimited")
+        prometheus = f"{protobuf};q=0.9,{OPENMETRICS};q=0.8,{TEXT};q=0.5,*/*;q=0.1"
+        with self.serve("--compat=my-gpu-exporter") as exporter:
+            for accept in (OPENMETRICS, prometheus, protobuf, TEXT, "image/png"):
+                for encoding in ("identity", "gzip"):
+                    with self.subTest(accept=accept, encoding=encoding):
+                        response = exporter.ask(accept=accept, accept_encoding=encoding)
+                        self.assertEqual(200, response.status)
+                        self.assertEqual(TEXT_TYPE, response.headers["Content-Type"])
+                        body = gzip.decompress(response.body) if encoding == "gzip" else response.body
+                        self.assertTrue(exposition.read(body, False).values("my_gpu_process_energy_joules"))
 
     def test_what_the_caps_on_processes_and_workloads_cut_stays_booked(self):
         for flag in ("--max-processes=2", "--max-workloads=1"):

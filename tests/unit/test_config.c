@@ -57,7 +57,7 @@ static void a_flat_mapping_sets_flags_by_their_names(void **state)
     assert_true(options->metric_retention_us == 0);
     assert_true(options->max_processes == 100);
     assert_string_equal(options->procfs_path, "/host/proc");
-    assert_true(options->compat_my_gpu_exporter);
+    assert_int_equal(options->compat, COMPAT_MY_GPU_EXPORTER);
 }
 
 static void a_repeatable_flag_takes_one_value_or_a_list(void **state)
@@ -72,6 +72,10 @@ static void a_repeatable_flag_takes_one_value_or_a_list(void **state)
     assert_int_equal(
         config_parse(span_of("listen-address:\n  - ':1'\n  - ':2'\n"), "w", options, NULL), 0);
     assert_int_equal(options->listen_count, 2);
+    assert_int_equal(
+        config_parse(span_of("compat: [my-gpu-exporter, my-gpu-exporter]\n"), "w", options, NULL),
+        0);
+    assert_int_equal(options->compat, COMPAT_MY_GPU_EXPORTER);
     assert_int_equal(
         config_parse(span_of("emissions.embodied: [gpu=28.5, rest=3]\n"), "w", options, NULL), 0);
     assert_int_equal(options->emissions_embodied.of[METER_GPU].ug_per_hour, 28500000);

@@ -394,7 +394,7 @@ static struct buffer render(const struct snapshot *snapshot, enum text_format fo
     const struct exposition_options options = {
         .format = format,
         .process_prefix = "my_gpu_process",
-        .compat_my_gpu_exporter = compat,
+        .compat = compat ? COMPAT_MY_GPU_EXPORTER : 0,
         .pue_millionths = snapshot == &full ? 1250000 : 0,
         .version = "1.2.3",
     };

@@ -64,7 +64,7 @@ static void the_defaults_are_those_of_the_manual(void **state)
     assert_true(options->max_workloads == 16384);
     assert_null(options->replay_path);
     assert_null(options->config_path);
-    assert_false(options->compat_my_gpu_exporter);
+    assert_int_equal(options->compat, 0);
     assert_false(options->help || options->version);
 }
 
@@ -177,7 +177,8 @@ static void each_flag_takes_what_it_allows_and_refuses_the_rest(void **state)
         {"replay", "", -EINVAL, "is empty"},
         {"replay", "a.trace.gz", 0, NULL},
         {"compat", "my-gpu-exporter", 0, NULL},
-        {"compat", "dcgm-exporter", -EINVAL, "use my-gpu-exporter"},
+        {"compat", "their-exporter", -EINVAL, "is not known; use my-gpu-exporter"},
+        {"compat", "", -EINVAL, "use my-gpu-exporter"},
         {"config.file", "", -EINVAL, "is empty"},
         {"help", "true", 0, NULL},
         {"help", "false", 0, NULL},
@@ -217,6 +218,19 @@ static void an_error_keeps_its_advice_whatever_the_length_of_the_value(void **st
     assert_non_null(strstr(err.text, "use proportional, equal, reserved or none"));
     assert_int_equal(set(*state, "path.procfs", value, &err), -EINVAL);
     assert_non_null(strstr(err.text, "at most 4095"));
+}
+
+static void compat_may_be_given_again(void **state)
+{
+    struct options *options = *state;
+
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(set(options, "compat", "my-gpu-exporter", NULL), 0);
+        assert_int_equal(options->compat, COMPAT_MY_GPU_EXPORTER);
+    }
+    /* One that is refused takes nothing away. */
+    assert_int_equal(set(options, "compat", "my-gpu-exporter,", NULL), -EINVAL);
+    assert_int_equal(options->compat, COMPAT_MY_GPU_EXPORTER);
 }
 
 static void strings_are_copies(void **state)
@@ -393,6 +407,7 @@ int main(void)
         TEST(a_value_that_is_refused_changes_nothing),
         TEST(an_error_keeps_its_advice_whatever_the_length_of_the_value),
         TEST(strings_are_copies),
+        TEST(compat_may_be_given_again),
         TEST(listen_addresses_of_a_higher_source_replace_those_of_a_lower),
         TEST(one_listen_address_too_many_is_refused),
         TEST(the_environment_moves_the_default_port_and_the_scan_interval),

@@ -15,7 +15,7 @@ static struct route_decision decide(const char *method, const char *path, const 
 {
     struct route_request request = {method, path, accept, accept_encoding};
 
-    return routes_decide(&request, metrics_path);
+    return routes_decide(&request, metrics_path, false);
 }
 
 static enum route route_of(const char *method, const char *path)
@@ -116,6 +116,29 @@ static void the_format_follows_the_accept_header(void **state)
             fail_msg("wrong format for Accept: %s", cases[i].accept);
 }
 
+static void text_only_is_text_whatever_is_accepted(void **state)
+{
+    static const char *const accepts[] = {
+        NULL,
+        "",
+        "application/openmetrics-text",
+        "application/openmetrics-text;version=1.0.0,text/plain;q=0",
+        "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;"
+        "encoding=delimited",
+        "image/png",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(accepts); i++) {
+        struct route_request request = {"GET", "/metrics", accepts[i], "gzip"};
+        struct route_decision decision = routes_decide(&request, "/metrics", true);
+
+        assert_int_equal(decision.route, ROUTE_METRICS);
+        assert_int_equal(decision.format, ROUTE_TEXT);
+        assert_int_equal(decision.encoding, ROUTE_GZIP);
+    }
+}
+
 static void the_encoding_follows_the_accept_encoding_header(void **state)
 {
     static const struct {
@@ -183,6 +206,7 @@ int main(void)
         cmocka_unit_test(only_get_and_head_are_allowed),
         cmocka_unit_test(the_metrics_path_wins_over_the_landing_page),
         cmocka_unit_test(the_format_follows_the_accept_header),
+        cmocka_unit_test(text_only_is_text_whatever_is_accepted),
         cmocka_unit_test(the_encoding_follows_the_accept_encoding_header),
         cmocka_unit_test(an_oversized_header_counts_as_absent),
         cmocka_unit_test(elements_beyond_the_cap_are_not_read),
