@@ -1,40 +1,24 @@
 """The manual's word is kept: every query of docs/*.md is run by a real Prometheus, and every message that
 docs/troubleshooting.md quotes is one that the program has; links lead somewhere.
 
-A pod, a container and a Slurm job, all real processes in cgroups of those shapes, are on two fake GPUs; a second
-container was given one of them and is not seen. Two exporters watch, as two nodes would.
+Two exporters watch the node of gpu_node.py, as two nodes would.
 """
 import errno
 import glob
-import json
 import os
 import re
-import secrets
-import socketserver
-import subprocess
 import tempfile
-import threading
 import time
-import uuid
-from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler
+from contextlib import ExitStack
 
+import gpu_node
 import harness
-from harness import SOURCE_ROOT, Exporter, TestCase, Trace, wait_until
+from gpu_node import JOB_ID
+from harness import SOURCE_ROOT, Exporter, TestCase, wait_until
 from prometheus import Prometheus
-from servers import cgroups, require
 
-FAKE = os.environ["FAKE_NVML_DIR"]
-UUIDS = ["GPU-79185bc1-0000-4000-8000-00000000000%d" % gpu for gpu in range(2)]
-MIB, GIB = 1 << 20, 1 << 30
-RESERVED = 644939776  # what the fake driver keeps for itself
-POD, CONTAINER, JOB = 100, 101, 102  # pids of the trace
-JOB_ID = "4711"
 EXPORTERS, SCRAPES = 2, 12
-# A model, also where this machine has a meter.
-OF_THE_SITE = ["--pue=1.25", "--emissions.embodied=gpu=28.5", "--cost.price=0.30", "--cost.currency=EUR",
-               "--model.idle-watts=5", "--model.full-watts=50",
-               *(f"--no-collector.{source}" for source in ("rapl", "hwmon", "cray"))]
+OF_THE_SITE = ["--pue=1.25", "--emissions.embodied=gpu=28.5", "--cost.price=0.30", "--cost.currency=EUR"]
 METRIC = r"\b(?:wattribute|my_gpu_process|gpu|container_gpu)_\w+"
 
 
@@ -123,78 +107,7 @@ class Manual(TestCase):
                     self.assertTrue(not anchor or anchor in anchors[found])
 
 
-# --- the node ---
-
-class Containers:
-    """As much of Docker's API as the exporter asks for; `of_id` has what each container is, in both answers."""
-
-    def __init__(self, path):
-        self.of_id = {}
-        containers = self.of_id
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                asked = self.path.split("?")[0].split("/")[3:-1]  # /v1.40/containers[/ID]/json
-                answer = containers.get(asked[0]) if asked else list(containers.values())
-                body = json.dumps(answer).encode()
-                self.send_response(200 if answer is not None else 404)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *arguments):
-                pass
-
-        self.server = socketserver.ThreadingUnixStreamServer(path, Handler)
-        self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever)
-
-    def add(self, name, labels=None, requests=()):
-        ident = secrets.token_hex(32)
-        self.of_id[ident] = {"Id": ident, "Names": [f"/{name}"], "Image": "trainer:1", "Labels": labels or {},
-                             "HostConfig": {"DeviceRequests": list(requests)}}
-        return ident
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
-
-
-@contextmanager
-def process_in(group, **env):
-    """The pid of a process that sleeps in this cgroup."""
-    process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "sleep", "600"], stdin=subprocess.DEVNULL,
-                               env={**os.environ, **env})
-    try:
-        with cgroups.making(group):
-            cgroups.enter(group, process.pid)
-        yield process.pid
-    finally:
-        process.kill()
-        process.wait()
-        cgroups.remove(group)
-        cgroups.sweep()
-
-
-def write_scenario(path):
-    """GPU 0 is shared by all three; on GPU 1 the pod is alone, and more memory is in use than it has."""
-    trace = Trace()
-    for gpu, ident in enumerate(UUIDS):
-        trace.gpu(gpu, uuid=ident.encode())
-    trace.work(0, [POD, CONTAINER, JOB], seconds=20, watts=300)
-    trace.work(1, [POD], seconds=20, watts=500)
-    for tick in range(201):
-        for gpu, used in enumerate((3 * MIB, 5 * GIB)):
-            trace.add(tick / 10, "M", gpu, used + RESERVED, 140 * GIB - used, 140 * GIB + RESERVED)
-    trace.add(20, "X", 0, b"loop")
-    with open(path, "wb") as file:
-        file.write(trace.body().replace(b" X 0 loop", b" X * loop"))
-
+# --- the answers ---
 
 def cut(query):
     """With its range cut to what was scraped: rate() divides by the whole of it."""
@@ -204,52 +117,18 @@ def cut(query):
 class Scraped(TestCase):
     @classmethod
     def setUpClass(cls):
-        require.root()
-        require.writable(cgroups.hierarchies())
         stack = ExitStack()
         cls.addClassCleanup(stack.close)
         directory = stack.enter_context(tempfile.TemporaryDirectory())
-        flags, env = cls.populate(stack, directory)
+        flags, env = gpu_node.populate(stack, directory)
         exporters = [stack.enter_context(Exporter(*OF_THE_SITE, *flags, env=env)) for _ in range(EXPORTERS)]
         for exporter in exporters:
             exporter.wait_for_page("the pod, the container and the job have names, and memory is inferred",
-                                   cls.is_complete, 30)
+                                   gpu_node.is_complete, 30)
         cls.prometheus = stack.enter_context(Prometheus(
             directory, wattribute=[exporter.address for exporter in exporters]))
         wait_until("both were scraped often enough", lambda: EXPORTERS == len(
             cls.prometheus.rows(f"count_over_time(up[5m]) >= {SCRAPES}")), 40)
-
-    @staticmethod
-    def populate(stack, directory):
-        """The node: flags and environment of an exporter that sees it."""
-        docker = stack.enter_context(Containers(f"{directory}/docker.sock"))
-        pod_uid = str(uuid.uuid4())
-        worker = docker.add("k8s_worker", labels={
-            "io.kubernetes.container.name": "worker", "io.kubernetes.pod.name": "train-0",
-            "io.kubernetes.pod.namespace": "ml", "io.kubernetes.pod.uid": pod_uid})
-        web = docker.add("web")
-        docker.add("hidden", requests=[{"DeviceIDs": [UUIDS[1]], "Capabilities": [["gpu"]]}])
-        pids = {
-            POD: process_in(f"/kubepods/pod{pod_uid}/{worker}"),
-            CONTAINER: process_in(f"/docker/{web}"),
-            JOB: process_in(f"/slurm_{secrets.token_hex(4)}/uid_0/job_{JOB_ID}/step_0/task_0",
-                            SLURM_JOB_ID=JOB_ID, SLURM_JOB_NAME="tune", SLURM_JOB_ACCOUNT="physics"),
-        }
-        with open(f"{directory}/pids", "w") as file:
-            for traced, process in pids.items():
-                file.write(f"{traced} {stack.enter_context(process)}\n")
-        write_scenario(f"{directory}/scenario")
-        return (["--process-scan-interval=1s", f"--docker-socket={directory}/docker.sock", "--cri-socket=",
-                 "--podman-socket=", "--pod-resources-socket="],
-                {"LD_LIBRARY_PATH": FAKE, "FAKE_NVML_SCENARIO": f"{directory}/scenario",
-                 "FAKE_NVML_PIDS": f"{directory}/pids"})
-
-    @staticmethod
-    def is_complete(page):
-        rows = [labels for labels, value in page.values(harness.WORKLOAD_ENERGY) if value > 0]
-        return ({("pod", "train-0"), ("container", "web"), ("slurm", JOB_ID)}
-                <= {(labels["kind"], labels["name"]) for labels in rows}
-                and page.values("container_gpu_memory_bytes", method="inference"))
 
     def total(self, begin):
         """The sum over the rows of the one query of promql.md that begins like this."""
