@@ -14,6 +14,7 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "identity/identity.h"
+#include "identity/recorded_names.h"
 #include "sources/trace_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -32,25 +33,31 @@ static void play(struct trace_reader *reader, enum attribution_method method)
         .find_owner = identity_find_owner,
     };
     struct pipeline *pipeline;
+    struct recorded_names *names;
     struct error err = {""};
     struct batch batch;
     int r;
 
-    if (pipeline_new(&options, &pipeline) < 0)
+    if (pipeline_new(&options, &pipeline) < 0 || recorded_names_new(&names) < 0)
         abort();
     batch_init(&batch);
     while ((r = trace_reader_next(reader, &batch, &err)) > 0) {
         if (pipeline_ingest(pipeline, batch.samples, batch.count) < 0)
             abort();
+        if (batch.samples[0].kind == SAMPLE_NAMES)
+            (void)recorded_names_learn(names, batch.samples[0].names); /* there may be no room */
         batch_reset(&batch);
     }
     if (r < 0 && err.text[0] == '\0')
         abort();
     if (pipeline_finish(pipeline) < 0)
         abort();
+    pipeline_set_names(pipeline, recorded_names_find, names);
+    pipeline_fix_names(pipeline, 0);
     check_books(pipeline);
     batch_done(&batch);
     pipeline_free(pipeline);
+    recorded_names_free(names);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -30,6 +30,14 @@ static void note_processes(struct identity *identity, const struct batch *batch)
     }
 }
 
+static void learn_names(struct recorded_names *names, const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->samples[i].kind == SAMPLE_NAMES &&
+            recorded_names_learn(names, batch->samples[i].names) < 0)
+            log_error("out of memory: a workload of the trace stays without its names");
+}
+
 /* The model ends with the first reading of a real meter. */
 static void note_meters(struct source_model *model, const struct batch *batch)
 {
@@ -58,6 +66,8 @@ static void take_batch(void *context, const struct batch *batch)
     note_meters(&collector->model, batch);
     if (collector->identity)
         note_processes(collector->identity, batch);
+    if (collector->names)
+        learn_names(collector->names, batch);
     if (pipeline_ingest(collector->pipeline, batch->samples, batch->count) < 0)
         log_error("out of memory: some energy stays unattributed");
     collector->measured = true;

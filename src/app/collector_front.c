@@ -27,6 +27,8 @@ static int refresh_snapshot(struct collector *collector)
         r = source_set_describe(&collector->sources, snapshot);
     if (r == 0 && collector->identity)
         r = identity_describe(collector->identity, snapshot);
+    if (r == 0 && collector->names)
+        r = recorded_names_describe(collector->names, snapshot);
     if (r == 0)
         r = emissions_describe(&collector->emissions, snapshot);
     if (r < 0)

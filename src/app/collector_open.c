@@ -46,6 +46,7 @@ void collector_close(struct collector *collector)
     front_process_stop(&collector->front, 0);
     emissions_stop(&collector->emissions, 0);
     identity_close(collector->identity);
+    recorded_names_free(collector->names);
     process_events_stop(collector->events);
     bodies_done(&collector->bodies);
     pipeline_free(collector->pipeline);
@@ -164,9 +165,14 @@ int collector_open(const struct collector_options *options, struct collector **r
     if (r == 0 && !options->options->replay_path && options->options->process_events &&
         process_events_start(options->host, collector->clock, &collector->events) < 0)
         collector->events = NULL; /* `check` says what it would need */
+    if (r == 0 && options->options->replay_path)
+        r = recorded_names_new(&collector->names);
     if (collector->identity) {
         pipeline_options.find_names = identity_find_names;
         pipeline_options.names_context = collector->identity;
+    } else if (collector->names) {
+        pipeline_options.find_names = recorded_names_find;
+        pipeline_options.names_context = collector->names;
     }
     if (r == 0)
         r = pipeline_new(&pipeline_options, &collector->pipeline);

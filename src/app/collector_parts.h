@@ -18,6 +18,7 @@
 #include "core/macros.h"
 #include "identity/identity.h"
 #include "identity/process_events.h"
+#include "identity/recorded_names.h"
 #include "sources/model.h"
 #include "sources/redfish.h"
 
@@ -40,6 +41,7 @@ struct collector {
     struct source_set sources;
     struct process_events *events; /* NULL: not permitted, or not wanted */
     struct identity *identity;     /* NULL in a replay: its processes are not of this node */
+    struct recorded_names *names;  /* of a replay; else NULL */
     struct runtime_log runtime_log;
     struct attached_set attached;
     char node[256];

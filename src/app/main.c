@@ -7,6 +7,7 @@
 #include "core/fs.h"
 #include "core/utf8.h"
 #include "identity/identity.h"
+#include "identity/recorded_names.h"
 #include "metrics/ledger_json.h"
 
 enum { TEXT_CAP_BYTES = 1 << 20, JSON_CAP_BYTES = 1 << 30 };
@@ -72,6 +73,12 @@ struct pipeline_options verb_pipeline_options(const struct options *options, boo
         .retention_us = keep_everything ? UINT64_MAX : options->metric_retention_us,
         .find_owner = identity_find_owner,
     };
+}
+
+void verb_name_workloads(struct pipeline *pipeline, struct recorded_names *names)
+{
+    pipeline_set_names(pipeline, recorded_names_find, names);
+    pipeline_fix_names(pipeline, 0);
 }
 
 int verb_print_ledger(const struct pipeline *pipeline)

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "attribution/pipeline.h"
+#include "identity/recorded_names.h"
 #include "sources/trace_reader.h"
 
 /* Runs the whole trace. Nothing is printed before its last line was read and found good. */
-static int play(const char *path, struct pipeline *pipeline, struct error *err)
+static int play(const char *path, struct pipeline *pipeline, struct recorded_names *names,
+                struct error *err)
 {
     struct trace_reader *reader = NULL;
     struct batch batch;
@@ -19,6 +21,8 @@ static int play(const char *path, struct pipeline *pipeline, struct error *err)
     batch_init(&batch);
     while ((r = trace_reader_next(reader, &batch, err)) > 0) {
         r = pipeline_ingest(pipeline, batch.samples, batch.count);
+        if (r == 0 && batch.samples[0].kind == SAMPLE_NAMES)
+            r = recorded_names_learn(names, batch.samples[0].names);
         batch_reset(&batch);
         if (r < 0) {
             error_set(err, r, "trace '%s': %s", path, strerror(-r));
@@ -27,6 +31,7 @@ static int play(const char *path, struct pipeline *pipeline, struct error *err)
     }
     if (r == 0)
         r = pipeline_finish(pipeline);
+    verb_name_workloads(pipeline, names);
     batch_done(&batch);
     trace_reader_close(reader);
     return r;
@@ -36,12 +41,15 @@ int verb_replay(const struct cli *cli)
 {
     struct pipeline_options options = verb_pipeline_options(&cli->options, true);
     struct pipeline *pipeline = NULL;
+    struct recorded_names *names = NULL;
     struct error err = {"out of memory"};
     int r = pipeline_new(&options, &pipeline);
     int status;
 
     if (r == 0)
-        r = play(cli->trace_path, pipeline, &err);
+        r = recorded_names_new(&names);
+    if (r == 0)
+        r = play(cli->trace_path, pipeline, names, &err);
     if (r == 0) {
         status = verb_print_ledger(pipeline);
     } else {
@@ -49,5 +57,6 @@ int verb_replay(const struct cli *cli)
         status = verb_failure(r);
     }
     pipeline_free(pipeline);
+    recorded_names_free(names);
     return status;
 }

@@ -26,8 +26,13 @@ void verb_complain(const struct error *err);
  * (1). */
 int verb_failure(int error);
 
-/* Prints the ledger as JSON; the exit status. */
+/* Gives the workloads of a finished pipeline the names that they have at the end. The names must
+ * outlive it. */
 struct pipeline;
+struct recorded_names;
+void verb_name_workloads(struct pipeline *pipeline, struct recorded_names *names);
+
+/* Prints the ledger as JSON; the exit status. */
 int verb_print_ledger(const struct pipeline *pipeline);
 
 /* Writes a text to standard output; the exit status. */

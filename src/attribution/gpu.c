@@ -481,6 +481,7 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
     case SAMPLE_METER:
     case SAMPLE_NODE_POWER:
     case SAMPLE_USAGE:
+    case SAMPLE_NAMES:
         break; /* of no GPU */
     case SAMPLE_GPM:
         gpu_learn_gpm(gpu, sample->t_us, &sample->gpm);

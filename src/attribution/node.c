@@ -355,7 +355,7 @@ int node_ingest(struct node *node, const struct sample *sample)
     case SAMPLE_NODE_POWER:
         take_power(node, sample->t_us, &sample->node_power);
         return 0;
-    default: /* of a GPU */
+    default: /* of a GPU, or names */
         return 0;
     }
 }

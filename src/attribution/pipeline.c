@@ -168,6 +168,12 @@ int pipeline_finish(struct pipeline *pipeline)
     return result;
 }
 
+void pipeline_set_names(struct pipeline *pipeline, ledger_find_names *find, void *context)
+{
+    pipeline->options.find_names = find;
+    pipeline->options.names_context = context;
+}
+
 void pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us)
 {
     /* Out of memory: they stay held back, and are tried again at the next snapshot. */

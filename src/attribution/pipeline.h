@@ -65,6 +65,9 @@ int pipeline_finish(struct pipeline *pipeline);
 /* Forgets what ended longer ago than the retention. */
 void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us);
 
+/* Says where names come from if that was not known at the start. */
+void pipeline_set_names(struct pipeline *pipeline, ledger_find_names *find, void *context);
+
 /* Fixes the names that are known by now: to be called before a snapshot is taken. */
 void pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us);
 

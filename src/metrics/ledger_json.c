@@ -1,6 +1,7 @@
 #include "metrics/ledger_json.h"
 
 #include "core/json.h"
+#include "core/macros.h"
 #include "metrics/confidence.h"
 
 static void put_field(struct buffer *out, const char *name, uint64_t value)
@@ -57,6 +58,22 @@ static void put_process(struct buffer *out, const struct snapshot_process *proce
     buffer_char(out, '}');
 }
 
+static void put_names(struct buffer *out, const struct workload_names *names)
+{
+    const struct {
+        const char *key, *text;
+    } texts[] = {{"name", names->name},
+                 {"namespace", names->namespace},
+                 {"pod", names->pod},
+                 {"container", names->container}};
+
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+        if (texts[i].text[0]) {
+            put_text(out, texts[i].key, texts[i].text);
+            buffer_char(out, ',');
+        }
+}
+
 static void put_workload(struct buffer *out, const struct snapshot *snapshot,
                          const struct snapshot_workload *workload)
 {
@@ -67,6 +84,7 @@ static void put_workload(struct buffer *out, const struct snapshot *snapshot,
     buffer_char(out, ',');
     put_text(out, "id", workload->id);
     buffer_char(out, ',');
+    put_names(out, &workload->names);
     put_meter_id(out, meter->kind, meter->meter_id);
     put_field(out, "energy_uj", account_total_uj(&workload->account));
     buffer_char(out, '}');
@@ -80,15 +98,19 @@ static void put_observed(struct buffer *out, const struct snapshot_observed *obs
     buffer_char(out, '}');
 }
 
-/* What only a node with meters of its own has: of GPUs, processes tell it all. */
-static void put_node(struct buffer *out, const struct snapshot *snapshot)
+static void put_workloads(struct buffer *out, const struct snapshot *snapshot)
 {
     buffer_str(out, ",\n\"workloads\":[");
     for (size_t i = 0; i < snapshot->workload_count; i++) {
         buffer_str(out, i ? ",\n " : "\n ");
         put_workload(out, snapshot, &snapshot->workloads[i]);
     }
-    buffer_str(out, "],\n\"observed\":[");
+    buffer_char(out, ']');
+}
+
+static void put_all_observed(struct buffer *out, const struct snapshot *snapshot)
+{
+    buffer_str(out, ",\n\"observed\":[");
     for (size_t i = 0; i < snapshot->observed_count; i++) {
         buffer_str(out, i ? ",\n " : "\n ");
         put_observed(out, &snapshot->observed[i]);
@@ -104,6 +126,14 @@ static bool has_node_meters(const struct snapshot *snapshot)
     return snapshot->observed_count > 0;
 }
 
+static bool has_names(const struct snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->workload_count; i++)
+        if (snapshot->workloads[i].names.name[0])
+            return true;
+    return false;
+}
+
 void ledger_json(const struct snapshot *snapshot, struct buffer *out)
 {
     buffer_str(out, "{\"meters\":[");
@@ -117,7 +147,10 @@ void ledger_json(const struct snapshot *snapshot, struct buffer *out)
         put_process(out, &snapshot->processes[i]);
     }
     buffer_char(out, ']');
+    /* Of GPUs, processes tell it all but names. */
+    if (has_node_meters(snapshot) || has_names(snapshot))
+        put_workloads(out, snapshot);
     if (has_node_meters(snapshot))
-        put_node(out, snapshot);
+        put_all_observed(out, snapshot);
     buffer_str(out, "}\n");
 }

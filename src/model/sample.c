@@ -1,5 +1,26 @@
 #include "model/sample.h"
 
+#include <string.h>
+
 /* Graphics, SM, occupancy, integer, tensor, HMMA, DRAM, fp64, fp32, fp16 (nvml.h:
  * NVML_GPM_METRIC_*). */
 const uint8_t sample_gpm_ids[SAMPLE_GPM_COUNT] = {1, 2, 3, 4, 5, 7, 10, 11, 12, 13};
+
+const struct sample_names *sample_names_copy(struct arena *arena, const struct sample_names *names)
+{
+    struct sample_names *copy = arena_alloc(arena, sizeof(*copy));
+
+    if (!copy)
+        return NULL;
+    copy->kind = names->kind;
+    copy->id = arena_copy(arena, names->id, strlen(names->id));
+    if (!copy->id)
+        return NULL;
+    for (int i = 0; i < WORKLOAD_TEXTS; i++) {
+        copy->texts[i] =
+            names->texts[i][0] ? arena_copy(arena, names->texts[i], strlen(names->texts[i])) : "";
+        if (!copy->texts[i])
+            return NULL;
+    }
+    return copy;
+}

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/arena.h"
 #include "model/gauge.h"
 #include "model/meter.h"
 #include "model/usage.h"
@@ -35,6 +36,7 @@ enum sample_kind {
     SAMPLE_METER,      /* a meter of the node was read */
     SAMPLE_NODE_POWER, /* so was the power of the whole node */
     SAMPLE_USAGE,      /* what workloads did since the last such sample, all of them */
+    SAMPLE_NAMES,      /* how a workload is called; of traces only, and not for attribution */
     SAMPLE_KINDS,
 };
 
@@ -151,6 +153,16 @@ struct sample_usage {
     const struct sample_workload *workloads;
 };
 
+/* All that is told of this workload by now. */
+struct sample_names {
+    enum workload_kind kind; /* both as in struct workload_owner */
+    const char *id;
+    const char *texts[WORKLOAD_TEXTS]; /* "" where there is none */
+};
+
+/* A copy with all its texts; NULL if the arena is full. */
+const struct sample_names *sample_names_copy(struct arena *arena, const struct sample_names *names);
+
 struct sample {
     enum sample_kind kind;
     uint32_t gpu; /* of the kinds above that are of one; else 0 */
@@ -168,6 +180,7 @@ struct sample {
         struct sample_meter meter;
         struct sample_node_power node_power;
         struct sample_usage usage;
+        const struct sample_names *names;
         uint32_t xid;
     };
 };

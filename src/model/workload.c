@@ -16,3 +16,17 @@ const char *const workload_words[WORKLOAD_KINDS] = {
     [WORKLOAD_OTHER] = "other",
     [WORKLOAD_RETIRED] = "retired",
 };
+
+const char *const workload_text_words[WORKLOAD_TEXTS] = {
+    [WORKLOAD_TEXT_NAME] = "name",
+    [WORKLOAD_TEXT_NAMESPACE] = "namespace",
+    [WORKLOAD_TEXT_POD] = "pod",
+    [WORKLOAD_TEXT_CONTAINER] = "container",
+    [WORKLOAD_TEXT_IMAGE] = "image",
+    [WORKLOAD_TEXT_USER] = "user",
+    [WORKLOAD_TEXT_ACCOUNT] = "account",
+    [WORKLOAD_TEXT_JOB_ID] = "job_id",
+    [WORKLOAD_TEXT_JOB_NAME] = "job_name",
+    [WORKLOAD_TEXT_UUID] = "uuid",
+    [WORKLOAD_TEXT_UNVERIFIED] = "unverified",
+};

@@ -49,6 +49,25 @@ struct workload_owner {
     bool container_is_claim;
 };
 
+/* What is told of a workload beside who pays: its names, and the details of its info row. */
+enum workload_text {
+    WORKLOAD_TEXT_NAME,
+    WORKLOAD_TEXT_NAMESPACE,
+    WORKLOAD_TEXT_POD,
+    WORKLOAD_TEXT_CONTAINER,
+    WORKLOAD_TEXT_IMAGE,
+    WORKLOAD_TEXT_USER,
+    WORKLOAD_TEXT_ACCOUNT,
+    WORKLOAD_TEXT_JOB_ID,
+    WORKLOAD_TEXT_JOB_NAME,
+    WORKLOAD_TEXT_UUID,
+    WORKLOAD_TEXT_UNVERIFIED,
+    WORKLOAD_TEXTS,
+};
+
+/* As the labels are called. */
+extern const char *const workload_text_words[WORKLOAD_TEXTS];
+
 /* How people call it; "" where there is no such name. */
 struct workload_names {
     const char *name, *namespace, *pod, *container;

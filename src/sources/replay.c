@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/macros.h"
 #include "sources/trace_reader.h"
@@ -24,10 +25,21 @@ struct replay {
     uint64_t first_us, last_us; /* the first and the last of them */
     uint64_t shift_us; /* added to the trace's times in this round; may wrap, as intended */
     struct round_counter counters[SAMPLE_GPU_MAX];
-    bool described; /* the gpu lines were passed on, in the first round */
+    bool described;     /* the gpu lines were passed on, in the first round */
+    struct batch names; /* of the whole trace, to be passed on before all else */
 };
 
-/* Reads the whole trace once: a bad line is found at the start and not an hour later. */
+/* Adds a copy of a sample of names. */
+static int add_names(struct batch *batch, const struct sample *sample)
+{
+    struct sample copy = *sample;
+
+    copy.names = sample_names_copy(&batch->arena, sample->names);
+    return copy.names ? batch_add(batch, &copy) : -ENOMEM;
+}
+
+/* Reads the whole trace once: a bad line is found at the start and not an hour later, and names are
+ * known before anything is shown. */
 static int survey(struct replay *replay, const char *path, struct error *err)
 {
     struct batch batch;
@@ -38,7 +50,13 @@ static int survey(struct replay *replay, const char *path, struct error *err)
         const struct sample *sample = &batch.samples[0];
         struct round_counter *counter = &replay->counters[sample->gpu];
 
-        if (sample->kind != SAMPLE_DEVICE) {
+        if (sample->kind == SAMPLE_NAMES) {
+            r = add_names(&replay->names, sample);
+            if (r < 0) {
+                error_set(err, r, "trace '%s' holds more names than there is room for", path);
+                break;
+            }
+        } else if (sample->kind != SAMPLE_DEVICE) {
             replay->first_us = replay->timed ? MIN(replay->first_us, sample->t_us) : sample->t_us;
             replay->timed = true;
             replay->last_us = MAX(replay->last_us, sample->t_us);
@@ -64,6 +82,7 @@ static void replay_close(void *state)
     if (!replay)
         return;
     trace_reader_close(replay->reader);
+    batch_done(&replay->names);
     free(replay);
 }
 
@@ -78,6 +97,7 @@ static int replay_open(const struct source_context *context, void **ret_state, s
     if (!replay)
         return error_set(err, -ENOMEM, "out of memory");
     replay->clock = context->clock;
+    batch_init(&replay->names);
     r = trace_reader_open(context->replay_path, &replay->reader, err);
     if (r == 0)
         r = survey(replay, context->replay_path, err);
@@ -126,16 +146,34 @@ static uint64_t end_of_due(const struct replay *replay, uint64_t now_us)
     return (int64_t)at_us < (int64_t)replay->first_us ? 0 : at_us + 1;
 }
 
+/* Once: names do not change from round to round. */
+static int pass_names_on(struct replay *replay, struct batch *batch)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < replay->names.count && r == 0; i++) {
+        r = add_names(batch, &replay->names.samples[i]);
+        if (r == 0)
+            batch->samples[batch->count - 1].t_us += replay->shift_us;
+    }
+    batch_done(&replay->names);
+    return r;
+}
+
 static int replay_read(void *state, struct batch *batch, struct error *err)
 {
     struct replay *replay = state;
     /* Paced by the monotonic clock: a step of the wall clock must not play a year at once. */
     uint64_t now_us =
         replay->began_real_us + replay->clock->monotonic_us(replay->clock) - replay->began_mono_us;
+    int r = pass_names_on(replay, batch);
 
+    if (r < 0)
+        return error_set(err, r, "cannot pass on the names of the trace: %s", strerror(-r));
     for (;;) {
         struct sample *sample;
-        int r = trace_reader_next_before(replay->reader, end_of_due(replay, now_us), batch, err);
+
+        r = trace_reader_next_before(replay->reader, end_of_due(replay, now_us), batch, err);
 
         if (r == -EAGAIN)
             return 0;
@@ -148,7 +186,7 @@ static int replay_read(void *state, struct batch *batch, struct error *err)
         if (r < 0)
             return r;
         sample = &batch->samples[batch->count - 1];
-        if (sample->kind == SAMPLE_DEVICE && replay->described)
+        if ((sample->kind == SAMPLE_DEVICE && replay->described) || sample->kind == SAMPLE_NAMES)
             batch->count--;
         else
             shift(replay, sample);

@@ -265,6 +265,7 @@ static const struct {
     {'U', false, parse_utilisation}, {'S', false, parse_label},      {'R', false, parse_list},
     {'N', false, parse_process},     {'L', false, parse_loss},       {'G', false, parse_gpm},
     {'J', true, trace_parse_meter},  {'W', true, trace_parse_power}, {'C', true, trace_parse_usage},
+    {'O', true, trace_parse_names},
 };
 
 static int parse_record(size_t kind, struct span line, struct span rest, struct batch *batch,

@@ -7,7 +7,7 @@
 #include "core/parse.h"
 #include "sources/trace_fields.h"
 
-enum { METER_ID_BYTES = 256 };
+enum { METER_ID_BYTES = 256, NAME_BYTES = 513 };
 
 /* Samples name their source by a literal. */
 static const char *const sources[] = {"rapl", "hwmon", "cray", "ipmi", "redfish", "model"};
@@ -96,6 +96,42 @@ int trace_parse_usage(struct span *rest, struct batch *batch, struct sample *sam
     sample->kind = SAMPLE_USAGE;
     sample->usage = usage;
     return 0;
+}
+
+/* KEY=TEXT; a key that is not known is passed over. */
+static int take_name(struct span *rest, struct batch *batch, struct sample_names *names,
+                     struct error *err)
+{
+    struct span value = span_cut(rest, ' '), key = span_cut(&value, '=');
+
+    for (int i = 0; i < WORKLOAD_TEXTS; i++)
+        if (span_equals(key, workload_text_words[i]))
+            return take_short_text(&value, batch, NAME_BYTES, workload_text_words[i],
+                                   &names->texts[i], err);
+    return 0;
+}
+
+int trace_parse_names(struct span *rest, struct batch *batch, struct sample *sample,
+                      struct error *err)
+{
+    struct sample_names *names = arena_alloc(&batch->arena, sizeof(*names));
+    size_t kind = take_word(rest, workload_words, WORKLOAD_KINDS);
+    int r;
+
+    if (!names)
+        return -ENOMEM;
+    /* The others are nobody's, or made by the books themselves. */
+    if (kind <= WORKLOAD_PROCESS || kind >= WORKLOAD_SYSTEM)
+        return -ENOTSUP;
+    names->kind = (enum workload_kind)kind;
+    for (int i = 0; i < WORKLOAD_TEXTS; i++)
+        names->texts[i] = "";
+    r = take_short_text(rest, batch, WORKLOAD_ID_BYTES, "id", &names->id, err);
+    while (r == 0 && rest->len > 0)
+        r = take_name(rest, batch, names, err);
+    sample->kind = SAMPLE_NAMES;
+    sample->names = names;
+    return r;
 }
 
 static int take_kind(struct span *rest, enum workload_kind *ret_kind, struct error *err)

@@ -177,8 +177,9 @@ static int check_order(struct trace_reader *reader, const struct sample *sample,
 
     if (sample->kind == SAMPLE_DEVICE)
         return check_device(reader, sample, err);
-    if (sample->kind == SAMPLE_METER || sample->kind == SAMPLE_NODE_POWER)
-        return 0; /* their sources have clocks of their own */
+    if (sample->kind == SAMPLE_METER || sample->kind == SAMPLE_NODE_POWER ||
+        sample->kind == SAMPLE_NAMES)
+        return 0; /* their sources have clocks of their own, and names no time */
     if (sample->kind != SAMPLE_USAGE && reader->uuid_hashes[sample->gpu] == 0)
         return at_line(reader, err, -EBADMSG, "no 'gpu' line describes this gpu");
     stream = sample->kind == SAMPLE_LIST ? SAMPLE_KINDS + (size_t)sample->list.kind
@@ -236,6 +237,12 @@ static int finish_sample(struct trace_reader *reader, struct batch *batch, struc
     return r;
 }
 
+/* Names are never waited for. */
+static bool is_due_later(const struct sample *sample, uint64_t before_us)
+{
+    return sample->kind != SAMPLE_NAMES && sample->t_us >= before_us;
+}
+
 int trace_reader_next_before(struct trace_reader *reader, uint64_t before_us, struct batch *batch,
                              struct error *err)
 {
@@ -253,7 +260,7 @@ int trace_reader_next_before(struct trace_reader *reader, uint64_t before_us, st
         r = trace_parse_line(line, batch, &why);
         if (r < 0)
             return fail_at_line(reader, err, r, &why);
-        if (r > 0 && batch->samples[batch->count - 1].t_us >= before_us) {
+        if (r > 0 && is_due_later(&batch->samples[batch->count - 1], before_us)) {
             batch->count--;
             reader->begin = reader->line_begin;
             reader->line_number--;

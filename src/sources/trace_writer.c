@@ -25,12 +25,11 @@ static void put_value(struct buffer *out, const char *key, const char *value)
 }
 
 /* A word: blanks, '%' and control bytes as %XX, the empty text as "-". */
-static void put_text(struct buffer *out, const char *text)
+static void put_word(struct buffer *out, const char *text)
 {
     static const char hex[] = "0123456789ABCDEF";
     bool is_dash = text[0] == '-' && text[1] == '\0';
 
-    buffer_char(out, ' ');
     if (text[0] == '\0')
         buffer_char(out, '-');
     for (; *text; text++) {
@@ -44,6 +43,12 @@ static void put_text(struct buffer *out, const char *text)
         buffer_char(out, hex[c >> 4]);
         buffer_char(out, hex[c & 15]);
     }
+}
+
+static void put_text(struct buffer *out, const char *text)
+{
+    buffer_char(out, ' ');
+    put_word(out, text);
 }
 
 static void put_device(struct buffer *out, uint32_t gpu, const struct sample_device *device)
@@ -134,6 +139,20 @@ static void put_usage(struct buffer *out, const struct sample_usage *usage)
         buffer_str(out, " f");
 }
 
+static void put_names(struct buffer *out, const struct sample_names *names)
+{
+    put_text(out, workload_words[names->kind]);
+    put_text(out, names->id);
+    for (int i = 0; i < WORKLOAD_TEXTS; i++) {
+        if (!names->texts[i][0])
+            continue;
+        buffer_char(out, ' ');
+        buffer_str(out, workload_text_words[i]);
+        buffer_char(out, '=');
+        put_word(out, names->texts[i]);
+    }
+}
+
 static void put_workload(struct buffer *out, uint64_t t_us, const struct sample_workload *workload)
 {
     buffer_u64(out, t_us);
@@ -177,6 +196,8 @@ static char letter_of(enum sample_kind kind)
         return 'W';
     case SAMPLE_USAGE:
         return 'C';
+    case SAMPLE_NAMES:
+        return 'O';
     case SAMPLE_DEVICE:
     case SAMPLE_GAUGE:
     case SAMPLE_XID:
@@ -232,6 +253,9 @@ static void put_fields(struct buffer *out, const struct sample *sample)
     case SAMPLE_USAGE:
         put_usage(out, &sample->usage);
         break;
+    case SAMPLE_NAMES:
+        put_names(out, sample->names);
+        break;
     case SAMPLE_LOST:
     case SAMPLE_DEVICE:
     case SAMPLE_GAUGE:
@@ -264,7 +288,8 @@ void trace_write_sample(struct trace_writer *writer, const struct sample *sample
                         struct buffer *out)
 {
     writer->has_meter |= sample->kind == SAMPLE_METER;
-    if (sample->kind == SAMPLE_METER || sample->kind == SAMPLE_NODE_POWER) {
+    if (sample->kind == SAMPLE_METER || sample->kind == SAMPLE_NODE_POWER ||
+        sample->kind == SAMPLE_NAMES) {
         put_record(out, sample->t_us, sample); /* their sources have clocks of their own */
     } else if (sample->kind == SAMPLE_USAGE) {
         struct sample report = *sample;

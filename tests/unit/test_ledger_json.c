@@ -14,6 +14,11 @@
 
 enum { CAP_BYTES = 1 << 20 };
 
+#define NO_NAMES                                                                                   \
+    {                                                                                              \
+        "", "", "", "", ""                                                                         \
+    }
+
 static const struct snapshot_meter meters[] = {
     {.gpu = 0,
      .meter_id = "GPU-79185bc1-0000-4000-8000-000000000000",
@@ -76,8 +81,14 @@ static void a_node_with_meters_of_its_own_shows_workloads_and_what_is_only_obser
         {.kind = METER_PACKAGE, .meter_id = "0", .energy_uj = 100, .unowned_uj = {1, 20, 3, 4}},
     };
     static const struct snapshot_workload workloads[] = {
-        {.kind = WORKLOAD_SLURM, .id = "31", .account = {.energy_uj = {{0, 60}, {0, 2}}}},
-        {.kind = WORKLOAD_USER, .id = "\"1000\"", .account = {.energy_uj = {{0, 10}}}},
+        {.kind = WORKLOAD_SLURM,
+         .id = "31",
+         .names = NO_NAMES,
+         .account = {.energy_uj = {{0, 60}, {0, 2}}}},
+        {.kind = WORKLOAD_USER,
+         .id = "\"1000\"",
+         .names = NO_NAMES,
+         .account = {.energy_uj = {{0, 10}}}},
     };
     static const struct snapshot_observed observed[] = {{METER_PSYS, "0", 7}};
     static const struct snapshot snapshot = {
@@ -107,6 +118,46 @@ static void a_node_with_meters_of_its_own_shows_workloads_and_what_is_only_obser
         "\"energy_uj\":10}],\n"
         "\"observed\":[\n"
         " {\"meter\":\"psys\",\"meter_id\":\"0\",\"counter_uj\":7}]}\n");
+    buffer_done(&json);
+}
+
+static void workloads_with_names_are_shown_also_where_there_are_only_gpus(void **state)
+{
+    static const struct snapshot_workload workloads[] = {
+        {.kind = WORKLOAD_POD,
+         .id = "abc",
+         .names = {"train", "ml", "train", "\"worker\"", ""},
+         .account = {.energy_uj = {{0, 60}}}},
+        {.kind = WORKLOAD_PROCESS, .id = "7", .names = NO_NAMES, .account = {.energy_uj = {{4}}}},
+    };
+    struct snapshot snapshot = {
+        .meters = meters,
+        .meter_count = 1,
+        .workloads = workloads,
+        .workload_count = ARRAY_SIZE(workloads),
+    };
+    struct buffer json;
+
+    (void)state;
+    buffer_init(&json, CAP_BYTES);
+    ledger_json(&snapshot, &json);
+    buffer_char(&json, '\0');
+    assert_non_null(strstr(
+        json.data,
+        "\"processes\":[],\n\"workloads\":[\n"
+        " {\"kind\":\"pod\",\"id\":\"abc\",\"name\":\"train\",\"namespace\":\"ml\",\"pod\":\"train\","
+        "\"container\":\"\\\"worker\\\"\",\"meter\":\"gpu\","
+        "\"meter_id\":\"GPU-79185bc1-0000-4000-8000-000000000000\",\"energy_uj\":60},\n"
+        " {\"kind\":\"process\",\"id\":\"7\",\"meter\":\"gpu\","
+        "\"meter_id\":\"GPU-79185bc1-0000-4000-8000-000000000000\",\"energy_uj\":4}]}\n"));
+    buffer_done(&json);
+    /* Without a name, processes tell it all. */
+    snapshot.workloads = &workloads[1];
+    snapshot.workload_count = 1;
+    buffer_init(&json, CAP_BYTES);
+    ledger_json(&snapshot, &json);
+    buffer_char(&json, '\0');
+    assert_null(strstr(json.data, "workloads"));
     buffer_done(&json);
 }
 
@@ -150,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_ledger_is_that_of_the_golden_file),
         cmocka_unit_test(a_node_with_meters_of_its_own_shows_workloads_and_what_is_only_observed),
+        cmocka_unit_test(workloads_with_names_are_shown_also_where_there_are_only_gpus),
         cmocka_unit_test(an_empty_ledger_is_an_object_of_empty_lists),
         cmocka_unit_test(confidence_is_the_known_part_in_millionths),
     };

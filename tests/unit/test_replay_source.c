@@ -443,6 +443,46 @@ static void a_trace_that_begins_at_time_zero_keeps_its_seam(void **state)
     end(&player);
 }
 
+static void names_come_first_and_once_however_late_they_are_in_the_trace(void **state)
+{
+    static const char trace[] = HEADER GPU0 "1000000000 E 0 100\n"
+                                            "1000100000 E 0 110\n"
+                                            "900000000 O user 1 name=ann\n"
+                                            "2000000000 O user 1 name=bob\n";
+    struct clock_manual manual;
+    struct player player;
+
+    (void)state;
+    clock_manual_init(&manual, BEGIN_US);
+    player = play(trace, &manual.clock);
+    assert_int_equal(read_due(&player), 4);
+    assert_int_equal(player.batch.samples[0].kind, SAMPLE_NAMES);
+    assert_string_equal(player.batch.samples[0].names->texts[WORKLOAD_TEXT_NAME], "ann");
+    assert_string_equal(player.batch.samples[1].names->texts[WORKLOAD_TEXT_NAME], "bob");
+    assert_int_equal(player.batch.samples[2].kind, SAMPLE_DEVICE);
+    for (int round = 0; round < 3; round++) {
+        manual.now_us += 200000; /* names have no part in how long a round takes */
+        assert_int_equal(read_due(&player), 2);
+        assert_int_equal(player.batch.samples[0].kind, SAMPLE_ENERGY);
+    }
+    end(&player);
+}
+
+static void a_trace_of_names_alone_cannot_be_played(void **state)
+{
+    struct clock_manual manual;
+    struct player player;
+    struct error err = {""};
+
+    (void)state;
+    clock_manual_init(&manual, BEGIN_US);
+    assert_int_equal(try_open(HEADER "1 O user 1 name=ann\n", &manual.clock, &player, &err),
+                     -EBADMSG);
+    assert_non_null(strstr(err.text, "holds no record that can be played"));
+    batch_done(&player.batch);
+    close(player.fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -460,6 +500,8 @@ int main(void)
         cmocka_unit_test(a_file_that_breaks_while_it_plays_is_an_error_that_keeps_what_came_before),
         cmocka_unit_test(a_trace_that_begins_at_time_zero_keeps_its_seam),
         cmocka_unit_test(the_nodes_own_records_are_played_too_and_a_report_as_a_whole),
+        cmocka_unit_test(names_come_first_and_once_however_late_they_are_in_the_trace),
+        cmocka_unit_test(a_trace_of_names_alone_cannot_be_played),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,23 @@ static const struct sample_workload workloads[] = {
         }                                                                                          \
     }
 
+#define LONG_32  "0123456789abcdef0123456789abcdef"
+#define LONG_128 LONG_32 LONG_32 LONG_32 LONG_32
+#define LONG_512 LONG_128 LONG_128 LONG_128 LONG_128
+
+static const struct sample_names pod_names = {
+    WORKLOAD_POD,
+    CONTAINER,
+    {"train", "ml", "train", "worker", "trainer:1", "", "", "", "", "", ""},
+};
+static const struct sample_names job_names = {
+    WORKLOAD_SLURM,
+    "31",
+    {"31", "", "", "", "", "alice", "-", "31", "a b=%\n\x7f\xff", LONG_512, "account,job_name"},
+};
+static const struct sample_names no_names = {
+    WORKLOAD_USER, "a b", {"", "", "", "", "", "", "", "", "", "", ""}};
+
 static const struct sample samples[] = {
     READING(9, "rapl", METER_PACKAGE, "0-die-1", 123456789, 7, false),
     READING(8, "cray", METER_NODE, "cray", 0, 0, false),
@@ -121,6 +138,9 @@ static const struct sample samples[] = {
                .integrated = true,
                .modelled = true,
                .idle_uj = 4}},
+    {.kind = SAMPLE_NAMES, .t_us = 13, .names = &pod_names},
+    {.kind = SAMPLE_NAMES, .t_us = 3, .names = &job_names},
+    {.kind = SAMPLE_NAMES, .t_us = 14, .names = &no_names},
 };
 
 static void assert_same_usage(const struct sample_usage *a, const struct sample_usage *b)
@@ -162,6 +182,11 @@ static void assert_same(const struct sample *a, const struct sample *b)
     } else if (a->kind == SAMPLE_NODE_POWER) {
         assert_string_equal(a->node_power.source, b->node_power.source);
         assert_int_equal(a->node_power.power_mw, b->node_power.power_mw);
+    } else if (a->kind == SAMPLE_NAMES) {
+        assert_int_equal(a->names->kind, b->names->kind);
+        assert_string_equal(a->names->id, b->names->id);
+        for (int i = 0; i < WORKLOAD_TEXTS; i++)
+            assert_string_equal(a->names->texts[i], b->names->texts[i]);
     } else {
         assert_same_usage(&a->usage, &b->usage);
     }
@@ -244,7 +269,7 @@ static void every_source_of_a_meter_is_known(void **state)
     }
 }
 
-static void meters_and_sources_that_nobody_knows_are_skipped_whatever_they_hold(void **state)
+static void meters_sources_and_owners_that_nobody_knows_are_skipped_whatever_they_hold(void **state)
 {
     static const char *const lines[] = {
         "1 J turbine package 0 5 0",
@@ -255,6 +280,11 @@ static void meters_and_sources_that_nobody_knows_are_skipped_whatever_they_hold(
         "1 J rapl",
         "1 W turbine none",
         "1 W",
+        "1 O king 1 name=x",
+        "1 O process 1 name=x",
+        "1 O system root name=x",
+        "1 O retired 1 name=x",
+        "1 O",
     };
 
     (void)state;
@@ -267,6 +297,20 @@ static void meters_and_sources_that_nobody_knows_are_skipped_whatever_they_hold(
         assert_int_equal(batch.count, 0);
         batch_done(&batch);
     }
+}
+
+static void texts_of_names_that_nobody_knows_are_passed_over(void **state)
+{
+    static const char line[] = "1 O user 1000 colour=red name=ann shoe=%zz bare name=bob";
+    struct error err = {""};
+    struct batch batch;
+
+    (void)state;
+    batch_init(&batch);
+    assert_int_equal(trace_parse_line(span_of(line), &batch, &err), 1);
+    assert_string_equal(batch.samples[0].names->texts[WORKLOAD_TEXT_NAME], "bob");
+    assert_string_equal(batch.samples[0].names->texts[WORKLOAD_TEXT_USER], "");
+    batch_done(&batch);
 }
 
 #define METER "1 J rapl package 0 0 0\n"
@@ -312,6 +356,12 @@ static void what_is_wrong_is_named_with_its_line_and_nothing_of_it_is_kept(void 
         {METER "1 C 1 2 3 4 1\n1 D pod x - " POD "0 0 0\n", 4, "pod: longer than 36"},
         {METER "1 C 1 2 3 4 0\n1 D user 1 - - 0 0\n", 4, "belongs to no report"},
         {METER "2 C 1 2 3 4 0\n1 C 1 2 3 4 0\n", 4, "out of order"},
+        {"1 O user\n", 2, "id is missing"},
+        {"1 O user 1 name=\n", 2, "name is missing"},
+        {"1 O user 1 name=%00\n", 2, "name: expected %XX"},
+        {"1 O user 1 name=a \n", 2, "more fields"},
+        {"1 O user 1 job_name=" LONG_512 "x\n", 2, "job_name: longer than 512 bytes"},
+        {"1 O unit " LONG_512 " name=x\n", 2, "id: longer than 511 bytes"},
     };
 
     (void)state;
@@ -408,7 +458,9 @@ int main(void)
         cmocka_unit_test(workloads_are_written_only_where_a_meter_is_divided_among_them),
         cmocka_unit_test(a_wall_clock_that_is_set_back_does_not_spoil_the_order_of_reports),
         cmocka_unit_test(every_source_of_a_meter_is_known),
-        cmocka_unit_test(meters_and_sources_that_nobody_knows_are_skipped_whatever_they_hold),
+        cmocka_unit_test(
+            meters_sources_and_owners_that_nobody_knows_are_skipped_whatever_they_hold),
+        cmocka_unit_test(texts_of_names_that_nobody_knows_are_passed_over),
         cmocka_unit_test(what_is_wrong_is_named_with_its_line_and_nothing_of_it_is_kept),
         cmocka_unit_test(an_id_is_as_long_as_the_books_can_hold_and_no_longer),
         cmocka_unit_test(a_report_of_many_workloads_comes_when_it_is_due),
