@@ -58,7 +58,7 @@ struct options {
     uint64_t attribution_delay_us;
     uint64_t max_processes, max_workloads;
     const char *replay_path; /* NULL: live */
-    unsigned compat; /* bits of enum compat */
+    unsigned compat;         /* bits of enum compat */
     enum expose expose;
     uint64_t pue_millionths; /* what the site uses for each joule of its machines, at least 1 */
     bool emissions_enabled;
@@ -83,6 +83,7 @@ struct options {
     bool redfish_insecure;
     uint64_t redfish_interval_us;
     const char *output_path; /* of `record`; NULL: none */
+    bool record_names;       /* of `record` */
     uint64_t duration_us;    /* of `record`; 0: until it is stopped */
     bool json;               /* of `check` */
 

@@ -16,6 +16,7 @@
 
 #include "app/cgroup_verdict.h"
 #include "app/collectors.h"
+#include "app/record_names.h"
 #include "app/source_set.h"
 #include "attribution/pipeline.h"
 #include "core/gzip.h"
@@ -32,28 +33,58 @@ enum { LINES_CAP_BYTES = 64 << 20 };
 struct recording {
     struct gzip_writer *gzip;
     struct pipeline *pipeline;
+    struct record_names names;
     struct trace_writer lines;
     struct buffer buffer; /* of one batch */
     bool has_readings;    /* what workloads do is of no use without a meter */
     int result;
 };
 
+/* Writes the buffer out and empties it. */
+static void flush(struct recording *recording)
+{
+    struct buffer *buffer = &recording->buffer;
+
+    if (recording->result == 0)
+        recording->result = buffer_failed(buffer)
+                                ? -ENOMEM
+                                : gzip_writer_write(recording->gzip, buffer->data, buffer->len);
+    buffer->len = 0;
+}
+
+static void write_names(struct recording *recording, bool is_last)
+{
+    if (record_names_write(&recording->names, recording->pipeline, is_last, &recording->lines,
+                           &recording->buffer) < 0)
+        recording->result = -ENOMEM;
+    flush(recording);
+}
+
 static void take_batch(void *context, const struct batch *batch)
 {
     struct recording *recording = context;
     struct buffer *buffer = &recording->buffer;
 
-    buffer->len = 0;
+    record_names_note(&recording->names, batch);
     for (size_t i = 0; i < batch->count; i++) {
         trace_write_sample(&recording->lines, &batch->samples[i], buffer);
         recording->has_readings |= batch->samples[i].kind != SAMPLE_USAGE;
     }
-    if (recording->result == 0)
-        recording->result = buffer_failed(buffer)
-                                ? -ENOMEM
-                                : gzip_writer_write(recording->gzip, buffer->data, buffer->len);
+    flush(recording);
     if (pipeline_ingest(recording->pipeline, batch->samples, batch->count) < 0)
         recording->result = -ENOMEM;
+}
+
+static int cannot_write(const struct recording *recording, struct error *err)
+{
+    return error_set(err, recording->result, "cannot write the trace: %s",
+                     strerror(-recording->result));
+}
+
+static int write_last_names(struct recording *recording, struct error *err)
+{
+    write_names(recording, true);
+    return recording->result < 0 ? cannot_write(recording, err) : 0;
 }
 
 /* Reads until a signal, the end of the duration (0: none), or an error. */
@@ -88,9 +119,9 @@ static int record(struct source_set *sources, struct recording *recording, int w
             return 0;
         (void)!read(wake_fd, &ignored, sizeof(ignored));
         source_set_read(sources, now_us, take_batch, recording);
+        write_names(recording, false);
         if (recording->result < 0)
-            return error_set(err, recording->result, "cannot write the trace: %s",
-                             strerror(-recording->result));
+            return cannot_write(recording, err);
     }
 }
 
@@ -111,7 +142,8 @@ static int open_output(const char *path, struct recording *recording, struct err
         return error_set(err, r, "cannot write '%s': %s", path, strerror(-r));
     TAKE_FD(fd);
     trace_write_header(&recording->buffer);
-    return gzip_writer_write(recording->gzip, recording->buffer.data, recording->buffer.len);
+    flush(recording);
+    return recording->result;
 }
 
 static void block_signals(void)
@@ -147,6 +179,8 @@ int verb_record(const struct cli *cli)
         r = pipeline_new(&books, &recording.pipeline);
     if (r == 0)
         r = open_output(options->output_path, &recording, &err);
+    if (r == 0)
+        r = record_names_open(&recording.names, options, &host, &clock_system, &err);
     collectors_read(options, &switches);
     source_set_init(&sources,
                     &(struct source_context){
@@ -161,21 +195,26 @@ int verb_record(const struct cli *cli)
     if (r == 0)
         r = record(&sources, &recording, wake_fd, options->duration_us, &err);
     source_set_stop(&sources, STOP_SOURCE_US);
+    if (r == 0)
+        r = pipeline_finish(recording.pipeline);
+    if (r == 0)
+        r = write_last_names(&recording, &err);
     closed = gzip_writer_close(recording.gzip);
     if (r == 0 && closed < 0)
         r = error_set(&err, closed, "cannot finish '%s': %s", options->output_path,
                       strerror(-closed));
-    if (r == 0)
-        r = pipeline_finish(recording.pipeline);
-    if (r == 0)
+    if (r == 0) {
+        verb_name_workloads(recording.pipeline, recording.names.written);
         status = verb_print_ledger(recording.pipeline);
-    else
+    } else {
         verb_complain(&err);
+    }
     /* Nobody could do anything with it. */
     if (recording.gzip && !recording.has_readings)
         unlink(options->output_path);
     buffer_done(&recording.buffer);
     pipeline_free(recording.pipeline);
+    record_names_close(&recording.names);
     host_close(&host);
     return r < 0 && r != -ENODEV ? verb_failure(r) : status;
 }

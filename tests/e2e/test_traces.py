@@ -3,6 +3,7 @@ import gzip
 import itertools
 import json
 import os
+import re
 import subprocess
 import threading
 import unittest
@@ -324,7 +325,7 @@ class Ledgers(TestCase):
             blocks = [block.removeprefix("\n") for block in file.read().split("```")[1::2]]
         examples = [(trace, ledger) for trace, ledger in zip(blocks, blocks[1:])
                     if trace.startswith("wattribute-trace")]
-        self.assertEqual(2, len(examples))
+        self.assertEqual(3, len(examples))
         for trace, ledger in examples:
             done = run("replay", "--attribution=timeshare", self.write("example.trace", trace.encode()))
             self.assertEqual(ledger, done.stdout.decode())
@@ -407,8 +408,19 @@ class Recordings(TestCase):
         self.assertEqual(done.stdout, run("replay", trace).stdout)
         with gzip.open(trace, "rb") as file:
             text = file.read()
-        self.assertEqual({b"J", b"C", b"D"}, {line.split()[1] for line in text.splitlines()[1:]})
+        self.assertEqual({b"J", b"C", b"D", b"O"}, {line.split()[1] for line in text.splitlines()[1:]})
+        self.assertEqual([b"unit a.service name=a.service"],
+                         re.findall(rb"^\d+ O (.*)$", text, re.MULTILINE))
         self.assertNotIn(b"do-not-record-this", text)
+
+    def test_names_can_be_left_out_of_a_recording(self):
+        trace = self.path("node.trace.gz")
+        with Node(self.path("node")) as paths:
+            done = run("record", "-o", trace, "--duration=6s", "--no-record.names", *paths)
+        self.assertEqual((0, b""), (done.returncode, done.stderr), done)
+        self.assertEqual(done.stdout, run("replay", trace).stdout)
+        with gzip.open(trace, "rb") as file:
+            self.assertEqual({b"J", b"C", b"D"}, {line.split()[1] for line in file.read().splitlines()[1:]})
 
     def test_without_a_meter_there_is_nothing_to_record(self):
         node = Node(self.path("node"))
