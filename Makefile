@@ -3,7 +3,7 @@
 BUILD ?= build
 CONFIGURE ?=
 
-.PHONY: all build run test sanitize fuzz lint bench compare clean
+.PHONY: all build run test sanitize soak test-aarch64 test-release fuzz lint bench compare clean
 
 all: build
 
@@ -14,13 +14,28 @@ build: setup-build
 run: build
 	@tools/run $(BUILD)/wattribute
 
-# Every test, on an ordinary build.
+# Every test, on an ordinary build. SUITES="unit web" runs only those.
 test: setup-test
 	@tools/run-tests $(BUILD)
 
 # The same tests under AddressSanitizer and UndefinedBehaviorSanitizer.
 sanitize: setup-test
 	@tools/run-tests $(BUILD)-sanitize -Db_sanitize=address,undefined
+
+# Cross-built, under qemu-user.
+test-aarch64: setup-aarch64
+	@tools/test-aarch64 $(BUILD)-aarch64
+
+# Cgroups that come and go under sanitizers, for an hour.
+SOAK_SECONDS ?= 3600
+soak: setup-test
+	@WATTRIBUTE_CHURN_SECONDS=$(SOAK_SECONDS) SUITES=churn TIMEOUT_FACTOR=0 \
+		tools/run-tests $(BUILD)-sanitize -Db_sanitize=address,undefined
+
+# What CI leaves out to save time: every test under sanitizers, and in fresh roots of Debian 12 and 13.
+test-release: sanitize
+	@tools/test-in-root bookworm
+	@tools/test-in-root trixie
 
 # Searches for inputs that break a parser, for FUZZ_SECONDS each.
 FUZZ_SECONDS ?= 30
@@ -45,4 +60,4 @@ setup-%:
 	@tools/setup $*
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-sanitize $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-sanitize $(BUILD)-aarch64 $(BUILD)-fuzz

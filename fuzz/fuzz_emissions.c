@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/timestamp.h"
 #include "emissions/entsoe_factors.h"
 #include "emissions/owid.h"
 #include "emissions/provider.h"
 #include "emissions/reply.h"
-#include "emissions/timestamp.h"
 #include "emissions/watttime.h"
 #include "emissions/xml.h"
 

@@ -243,7 +243,7 @@ static int open_desk(struct desk *desk, const struct asker_flags *flags, int key
     load_resolver();
     r = limit_files(flags, err);
     if (r == 0)
-        r = sandbox_filter_calls(SANDBOX_ASKER, err);
+        r = sandbox_filter_calls(SYSCALL_CLIENT, err);
     if (r == 0)
         start_all(desk, flags);
     return r;

@@ -15,7 +15,6 @@
 #include "core/macros.h"
 
 static const uint64_t BACKOFF_MIN_US = 100000, BACKOFF_MAX_US = 5 * USEC_PER_SEC;
-static const uint64_t HEALTHY_US = 10 * USEC_PER_SEC; /* who lives this long has no back-off */
 enum { KILLED_MS = 1000 }; /* what the kernel may take to end one that was killed */
 
 /* Above every number that a child's descriptors get, so that placing one never closes another. */
@@ -115,19 +114,27 @@ bool child_reap(struct child *child, uint64_t now_us, uint64_t *ret_restart_us, 
     if (child->pid == 0 || waitpid(child->pid, ret_status, WNOHANG) != child->pid)
         return false;
     child->pid = 0;
-    if (now_us - child->started_us >= HEALTHY_US) {
+    if (now_us - child->started_us >= CHILD_HEALTHY_US) {
+        child->early_ends = 0;
         child->backoff_us = BACKOFF_MIN_US;
         *ret_restart_us = now_us;
     } else {
+        child->early_ends++;
         *ret_restart_us = back_off(child, now_us);
     }
     return true;
 }
 
+bool child_is_failing(const struct child *child)
+{
+    return child->early_ends >= CHILD_FAILING_ENDS;
+}
+
 const char *child_describe_end(int status, char *text, size_t size_bytes)
 {
     if (WIFSIGNALED(status))
-        snprintf(text, size_bytes, "signal %d", WTERMSIG(status));
+        snprintf(text, size_bytes, "signal %d (SIG%s)", WTERMSIG(status),
+                 sigabbrev_np(WTERMSIG(status)));
     else
         snprintf(text, size_bytes, "exit status %d", WEXITSTATUS(status));
     return text;

@@ -11,14 +11,22 @@
 #include <sys/types.h>
 
 #include "core/error.h"
+#include "core/macros.h"
 
 /* Where a child finds its first descriptor, its end of the channel; the others follow. */
 enum { CHILD_CHANNEL_FD = 3, CHILD_FDS_MAX = 32 };
+
+/* One that lives this long is well, and has no back-off. */
+#define CHILD_HEALTHY_US (10 * USEC_PER_SEC)
+
+/* One that ends before that so often in a row is failing. */
+enum { CHILD_FAILING_ENDS = 3 };
 
 struct child {
     pid_t pid; /* 0: none runs */
     uint64_t started_us;
     uint64_t backoff_us;
+    unsigned early_ends; /* in a row: it lived less than CHILD_HEALTHY_US */
 };
 
 struct child_program {
@@ -47,7 +55,9 @@ int child_fail(struct child *child, const char *verb, int code, uint64_t now_us,
  */
 bool child_reap(struct child *child, uint64_t now_us, uint64_t *ret_restart_us, int *ret_status);
 
-/* "signal 9" or "exit status 1". */
+bool child_is_failing(const struct child *child);
+
+/* "signal 9 (SIGKILL)" or "exit status 1". */
 const char *child_describe_end(int status, char *text, size_t size_bytes);
 
 /* Ends it by force. SIGCHLD follows. */

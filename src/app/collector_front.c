@@ -211,11 +211,17 @@ int collector_start_front(struct collector *collector, struct error *err)
 
 void collector_reap_front(struct collector *collector)
 {
-    char how[64];
+    char how[64], times[16];
     int status;
 
     if (!front_process_reap(&collector->front, collector_now_us(collector), &status))
         return;
-    log_warn("the front process ended and is started again; no energy is lost", "how",
-             child_describe_end(status, how, sizeof(how)));
+    child_describe_end(status, how, sizeof(how));
+    snprintf(times, sizeof(times), "%u", collector->front.child.early_ends);
+    if (child_is_failing(&collector->front.child))
+        log_error("the front process ends again and again: scrapes fail, and the lines before this "
+                  "one may say why. It is still started every few seconds; no energy is lost",
+                  "how", how, "times", times);
+    else
+        log_warn("the front process ended and is started again; no energy is lost", "how", how);
 }

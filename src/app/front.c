@@ -185,6 +185,8 @@ static int open_front(struct front *front, const struct front_options *options)
         .landing_template = {landing_html, landing_html_len},
         .connections_max = connections_max(),
         .tls = front->web.tls,
+        .ready_us =
+            options->is_failing ? clock_system.monotonic_us(&clock_system) + CHILD_HEALTHY_US : 0,
     };
     int r = http_server_open(&server_options, &front->server);
 
@@ -250,20 +252,14 @@ static void start_clients(struct front *front)
 
 static int enter_sandbox(struct front *front, struct error *err)
 {
-    int r;
+    int r = sandbox_drop_privileges(front->api ? front_api_user(front->api) : SANDBOX_NOBODY, err);
 
-    if (!front->api && !front->redfish && !front->has_web)
-        return sandbox_enter_front(err);
-    r = sandbox_drop_privileges(front->api ? front_api_user(front->api) : SANDBOX_NOBODY, err);
     if (r == 0 && front->has_web)
         r = front_web_start(&front->web, front->server, err);
     if (r < 0)
         return r;
     start_clients(front);
-    return sandbox_filter_calls(front->has_web                 ? SANDBOX_TLS_SERVER
-                                : front->api || front->redfish ? SANDBOX_THREADED_SERVER
-                                                               : SANDBOX_SERVER,
-                                err);
+    return sandbox_filter_calls(SYSCALL_SERVER, err);
 }
 
 int front_run(const struct front_options *options)

@@ -18,9 +18,10 @@ struct front_options {
     const char *metrics_path;
     bool text_only; /* --compat: never OpenMetrics */
     const char *version;
-    bool has_web_config;                 /* wait for it before serving */
-    const struct api_config *api;        /* NULL: no API is asked */
-    int names_fd;                        /* with an API: where names go to */
+    bool has_web_config;          /* wait for it before serving */
+    bool is_failing;              /* those before it ended early: not ready until it is well */
+    const struct api_config *api; /* NULL: no API is asked */
+    int names_fd;                 /* with an API: where names go to */
     const struct redfish_flags *redfish; /* NULL: no BMC is asked */
     uint64_t redfish_delay_us;           /* before it is asked first */
     int power_fd;                        /* with a BMC: where its readings go to */

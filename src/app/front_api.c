@@ -149,7 +149,7 @@ static void *run(void *argument)
     struct front_api *api = argument;
     struct error err;
 
-    if (sandbox_filter_calls(SANDBOX_CLIENT, &err) < 0)
+    if (sandbox_filter_calls(SYSCALL_CLIENT, &err) < 0)
         log_error("names from the Kubernetes API are missing", "error", err.text);
     else
         kubernetes_api_run(api->client);

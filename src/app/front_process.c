@@ -68,9 +68,10 @@ static void write_numbers(const struct front_process *front, struct numbers *num
 }
 
 /* As verb_front reads it. */
-static void write_arguments(const struct front_process_options *options, struct numbers *numbers,
+static void write_arguments(const struct front_process *front, struct numbers *numbers,
                             char *argv[ARGUMENTS_MAX])
 {
+    const struct front_process_options *options = &front->options;
     const struct api_config *api = options->api;
     const struct redfish_flags *redfish = options->redfish;
     size_t count = 0;
@@ -83,6 +84,7 @@ static void write_arguments(const struct front_process_options *options, struct 
     argv[count++] = numbers->level;
     argv[count++] = numbers->format;
     argv[count++] = options->has_web_config ? "web-config" : "plain";
+    argv[count++] = child_is_failing(&front->child) ? "failing" : "well";
     if (api) {
         argv[count++] = "api";
         argv[count++] = (char *)api->host;
@@ -113,7 +115,7 @@ static int start(struct front_process *front, const struct channel_ends *ends, u
     int fds[CHILD_FDS_MAX];
 
     write_numbers(front, &numbers);
-    write_arguments(&front->options, &numbers, argv);
+    write_arguments(front, &numbers, argv);
     return child_start(
         &front->child,
         &(struct child_program){

@@ -92,7 +92,7 @@ static void *run(void *argument)
     struct front_redfish *redfish = argument;
     struct error err;
 
-    if (sandbox_filter_calls(SANDBOX_FILELESS_CLIENT, &err) < 0)
+    if (sandbox_filter_calls(SYSCALL_FILELESS_CLIENT, &err) < 0)
         log_error("readings of the BMC are missing", "error", err.text);
     else
         redfish_client_run(redfish->client);

@@ -87,7 +87,7 @@ int front_web_open(struct front_web *web, int channel_fd, struct error *err)
 static int lock_up_worker(void)
 {
     struct error err;
-    int r = sandbox_filter_calls(SANDBOX_WORKER, &err);
+    int r = sandbox_filter_calls(SYSCALL_SERVER, &err);
 
     if (r < 0)
         log_error("passwords cannot be checked, who gives one is turned away", "error", err.text);

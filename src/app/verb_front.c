@@ -11,11 +11,11 @@
 /*
  * Its descriptors: the channel, the listeners, the channels for names and readings. Its arguments:
  *
- * front LISTENERS METRICS-PATH negotiate|text LOG-LEVEL LOG-FORMAT plain|web-config
+ * front LISTENERS METRICS-PATH negotiate|text LOG-LEVEL LOG-FORMAT plain|web-config well|failing
  *       [api HOST PORT NODE SERVICE-ACCOUNT-DIR]
  *       [redfish URL CREDENTIALS-FILE CA-FILE SHA256 checked|insecure INTERVAL-US DELAY-US]
  */
-enum { ARGUMENTS = 6, API_ARGUMENTS = 5, REDFISH_ARGUMENTS = 8 };
+enum { ARGUMENTS = 7, API_ARGUMENTS = 5, REDFISH_ARGUMENTS = 8 };
 
 struct jobs {
     bool with_api, with_redfish;
@@ -64,6 +64,7 @@ int verb_front(const struct cli *cli)
         .text_only = strcmp(cli->raw_argv[2], "text") == 0,
         .version = WATTRIBUTE_VERSION,
         .has_web_config = strcmp(cli->raw_argv[5], "web-config") == 0,
+        .is_failing = strcmp(cli->raw_argv[6], "failing") == 0,
         .api = jobs.with_api ? &jobs.api : NULL,
         .names_fd = names_fd,
         .redfish = jobs.with_redfish ? &jobs.redfish : NULL,

@@ -22,6 +22,9 @@ enum {
     WAIT_MAX_MS = 60000,
 };
 
+/* CURLE_TOO_LARGE, which headers before 8.6 do not have. */
+static const CURLcode too_large = (CURLcode)100;
+
 struct http_client {
     struct curl_library curl;
     struct error no_library; /* why it is missing */
@@ -97,12 +100,18 @@ static int must_end(const struct transfer *t, uint64_t now)
     return 0;
 }
 
+/* From 8.4 on, curl itself also stops a body that turns out longer than it was announced. */
+static int fail_size(const struct transfer *t)
+{
+    return fail(t, -EFBIG, "its answer is longer than %zu bytes", t->request->max_bytes);
+}
+
 static int keep(struct transfer *t, struct span piece)
 {
     struct buffer *body = &t->reply->body;
 
     if (piece.len > t->request->max_bytes - body->len)
-        return fail(t, -EFBIG, "its answer is longer than %zu bytes", t->request->max_bytes);
+        return fail_size(t);
     buffer_bytes(body, piece.data, piece.len);
     return buffer_failed(body) ? fail(t, -ENOMEM, "out of memory") : 0;
 }
@@ -346,7 +355,7 @@ static bool is_sent(const struct transfer *t)
 static int judge_memory(const struct transfer *t)
 {
     if (is_sent(t))
-        return fail(t, -EPROTO, "a line of its header is too long, or memory is short");
+        return fail(t, -EPROTO, "its headers are longer than curl takes, or memory is short");
     return fail(t, -ENOMEM, "out of memory");
 }
 
@@ -416,6 +425,8 @@ static int judge(const struct transfer *t, CURLcode failure)
     t->curl->easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
     if (proxy_status >= 300)
         return judge_refusal(t, proxy_status);
+    if (failure == too_large)
+        return fail(t, -EPROTO, "its headers are longer, or more, than curl takes");
     switch (failure) {
     case CURLE_COULDNT_CONNECT:
         return blame_proxy(t, judge_connect(t));
@@ -430,7 +441,7 @@ static int judge(const struct transfer *t, CURLcode failure)
     case CURLE_OUT_OF_MEMORY:
         return judge_memory(t);
     case CURLE_FILESIZE_EXCEEDED:
-        return fail(t, -EFBIG, "it announces a longer answer than is wanted");
+        return fail_size(t);
     case CURLE_URL_MALFORMAT:
     case CURLE_SETOPT_OPTION_SYNTAX: /* of `resolve` */
         return fail(t, -EINVAL, "%s", text);

@@ -4,14 +4,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/buffer.h"
+#include "core/clock.h"
 #include "core/fs.h"
 #include "core/json.h"
+#include "core/timestamp.h"
 
-enum { LINE_CAP_BYTES = 16 * 1024 };
+enum { LINE_CAP_BYTES = 16 * 1024, STAMP_BYTES = 64 };
 
 static struct {
     enum log_level level;
@@ -54,23 +55,29 @@ static void put_pair(struct buffer *line, const char *key, const char *value)
         json_string(line, value);
 }
 
+static void put_stamp(char stamp[static STAMP_BYTES])
+{
+    uint64_t now_us = clock_system.realtime_us(&clock_system);
+    struct civil_minute civil = timestamp_minute(now_us);
+    unsigned ms = (unsigned)(now_us / 1000 % 60000);
+
+    snprintf(stamp, STAMP_BYTES, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", civil.year, civil.month,
+             civil.day, civil.hour, civil.minute, ms / 1000, ms % 1000);
+}
+
 void log_event(enum log_level level, const char *message, ...)
 {
-    struct buffer line;
-    struct timespec now;
-    struct tm utc;
-    char seconds[32], stamp[48];
+    char storage[LINE_CAP_BYTES];
+    /* It never grows, so nothing is allocated. */
+    struct buffer line = {
+        .data = storage, .capacity = sizeof(storage), .cap_bytes = sizeof(storage)};
+    char stamp[STAMP_BYTES];
     const char *key;
     va_list args;
 
     if (level < settings.level)
         return;
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &utc);
-    strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &utc);
-    snprintf(stamp, sizeof(stamp), "%s.%03dZ", seconds, (int)(now.tv_nsec / 1000000 % 1000));
-
-    buffer_init(&line, LINE_CAP_BYTES);
+    put_stamp(stamp);
     put_pair(&line, "ts", stamp);
     put_pair(&line, "level", level_names[level]);
     put_pair(&line, "msg", message);
@@ -86,5 +93,4 @@ void log_event(enum log_level level, const char *message, ...)
     /* A log that cannot be written must not stop the meter. */
     if (!buffer_failed(&line))
         (void)fs_write_all(STDERR_FILENO, line.data, line.len);
-    buffer_done(&line);
 }

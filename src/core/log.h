@@ -13,7 +13,8 @@ void log_configure(enum log_level level, enum log_format format);
 
 /*
  * `message` is constant text; then pairs of const char * (key, value) up to a NULL key. A NULL
- * value is left out. Values may hold anything: they are quoted and escaped.
+ * value is left out. Values may hold anything: they are quoted and escaped. Allocates nothing and
+ * takes no lock of ours, so that syscall_filter can log from its handler.
  */
 void log_event(enum log_level level, const char *message, ...) __attribute__((sentinel));
 

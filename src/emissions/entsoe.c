@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "core/timestamp.h"
 #include "emissions/entsoe_document.h"
 #include "emissions/provider.h"
 #include "emissions/reply.h"
-#include "emissions/timestamp.h"
 
 #define NAME "entsoe"
 

@@ -4,8 +4,8 @@
 
 #include "core/macros.h"
 #include "core/parse.h"
+#include "core/timestamp.h"
 #include "emissions/reply.h"
-#include "emissions/timestamp.h"
 #include "emissions/xml.h"
 
 enum { WHY_BYTES = 160, PERIOD_DAYS_MAX = 366 };

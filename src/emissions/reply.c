@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "emissions/timestamp.h"
+#include "core/timestamp.h"
 
 enum { WHY_BYTES = 160 };
 

@@ -7,8 +7,8 @@
 
 #include "core/macros.h"
 #include "core/parse.h"
+#include "core/timestamp.h"
 #include "emissions/reply.h"
-#include "emissions/timestamp.h"
 
 /* Seconds below it count from now, not from 1970: nobody lets us wait for thirty years, and 2001 is
  * over. */

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "core/timestamp.h"
 #include "emissions/provider.h"
 #include "emissions/reply.h"
-#include "emissions/timestamp.h"
 
 #define NAME   "watttime"
 #define SIGNAL "co2_moer"

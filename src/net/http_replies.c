@@ -23,6 +23,8 @@ static const struct {
     [REPLY_REQUEST_BODY] = {413, true, "a request must not have a body here\n"},
     [REPLY_LARGE_HEADERS] = {431, true, "the request's headers are over 16 KiB\n"},
     [REPLY_NOT_READY] = {503, false, "nothing has been measured yet, try again in a few seconds\n"},
+    [REPLY_FAILING] = {503, false,
+                       "the server ended several times in a row, see the exporter's log\n"},
     [REPLY_NO_ANSWER] = {503, false, "the collector does not answer, see the exporter's log\n"},
     [REPLY_FAILED] = {503, false, "the metrics could not be rendered, see the exporter's log\n"},
     [REPLY_STOPPING] = {503, true, "the exporter is stopping\n"},

@@ -40,7 +40,8 @@ struct http_server_options {
     const char *version;
     struct span landing_template; /* HTML with {{metrics_path}} and {{version}} */
     size_t connections_max;
-    struct tls *tls; /* NULL: plain HTTP, on all listeners and for ever */
+    struct tls *tls;   /* NULL: plain HTTP, on all listeners and for ever */
+    uint64_t ready_us; /* until then /-/ready says no: servers before this one kept ending */
 };
 
 struct http_server_header {

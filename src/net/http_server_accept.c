@@ -61,6 +61,18 @@ static bool is_full(const struct http_server *server)
     return server->connections.count >= server->options.connections_max;
 }
 
+/* libmicrohttpd closes the descriptor itself where it fails. From 1.0 on it puts the connection
+ * into a queue that its next run takes: before that we would not know that there is one more. */
+static void add_connection(struct http_server *server, int fd, const struct sockaddr *address,
+                           socklen_t address_len)
+{
+    size_t count = server->connections.count;
+
+    (void)MHD_add_connection(server->daemon, fd, address, address_len);
+    if (server->connections.count == count)
+        MHD_run(server->daemon);
+}
+
 static void accept_from(struct http_server *server, int listener_fd)
 {
     for (size_t i = 0; i < ACCEPTS_PER_RUN; i++) {
@@ -85,8 +97,7 @@ static void accept_from(struct http_server *server, int listener_fd)
         if (fd >= 0) {
             if (victim)
                 http_server_cut(server, victim);
-            /* Closes the descriptor itself where it fails. */
-            (void)MHD_add_connection(server->daemon, fd, (struct sockaddr *)&address, address_len);
+            add_connection(server, fd, (struct sockaddr *)&address, address_len);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             /* The listener stays readable: to ask again at once would spin. */
             victim = connections_victim(&server->connections);

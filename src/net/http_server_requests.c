@@ -49,6 +49,9 @@ static enum reply decide(struct http_server *server, struct http_connection *c, 
     case ROUTE_METHOD_NOT_ALLOWED:
         return REPLY_METHOD_NOT_ALLOWED;
     case ROUTE_READY:
+        if (http_server_now_us(server) < server->options.ready_us)
+            return REPLY_FAILING;
+        break;
     case ROUTE_METRICS:
         break;
     }

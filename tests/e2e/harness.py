@@ -263,7 +263,8 @@ class Exporter:
 
     def check_log(self):
         text = self.log_text()
-        for trouble in ("Sanitizer", "runtime error:", "level=error", '"level":"error"'):
+        for trouble in ("Sanitizer", "runtime error:", "level=error", '"level":"error"',
+                        "the sandbox refused a system call"):
             if trouble in text:
                 raise AssertionError(f"the log has '{trouble}':\n{text}")
         deaths = text.count("the front process ended")

@@ -98,7 +98,7 @@ class Faults(EmissionsTestCase):
             Fault("a refusal", refusing(500, "out of order"), "status 500"),
             Fault("an error that looks like an answer", refusing(200, "nothing for you"), "nothing for you"),
             Fault("an answer that breaks off", Request.truncate),
-            Fault("an answer of ten megabytes", Request.flood, "announces a longer answer"),
+            Fault("an answer of ten megabytes", Request.flood, "answer is longer than"),
             Fault("an answer without end", Request.flood_in_chunks, "its answer is longer than"),
             Fault("a page for people", Request.page, "is a proxy in between?"),
             Fault("a page that says it is none", Request.disguised_page, "is a proxy in between?"),

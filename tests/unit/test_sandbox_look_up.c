@@ -167,7 +167,7 @@ static int ask_inside(int task_fd)
     if (r == 0)
         r = sandbox_drop_privileges(SANDBOX_NOBODY, &err);
     if (r == 0)
-        r = sandbox_filter_calls(SANDBOX_ASKER, &err);
+        r = sandbox_filter_calls(SYSCALL_CLIENT, &err);
     if (r == 0)
         r = http_client_do(client, &request, &reply, &err);
     if (r < 0)

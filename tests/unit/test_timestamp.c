@@ -1,4 +1,4 @@
-/* emissions/timestamp: the time stamps of the services, around leap years and offsets. */
+/* core/timestamp: the time stamps of the services, around leap years and offsets. */
 #include "unit.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "emissions/timestamp.h"
+#include "core/timestamp.h"
 
 static void every_form_that_services_send_is_read(void **state)
 {

@@ -1,5 +1,5 @@
-/* Time stamps of the services that publish emission factors, without the C library's calendar: that
- * one knows locales and time zones, which these texts do not have. Pure. */
+/* Time stamps of log lines and of services, in UTC and without the C library's calendar: that one
+ * reads files, and knows locales and time zones, which these texts do not have. Pure. */
 #pragma once
 
 #include <stdint.h>

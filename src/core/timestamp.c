@@ -1,4 +1,4 @@
-#include "emissions/timestamp.h"
+#include "core/timestamp.h"
 
 #include <errno.h>
 #include <stdbool.h>
