@@ -152,9 +152,10 @@ class Confinement(TestCase):
                                   for fd in os.listdir(directory) if int(fd) > 2)
                 except FileNotFoundError:
                     return None
-            # The event loops, the channel and two listeners, once our connections are closed.
+            # The event loops (libmicrohttpd 1.0 has one more), the channel and two listeners, once our connections
+            # are closed.
             wait_until("the front holds what it should",
-                       lambda: held() == ["anon_inode:"] * 3 + ["socket:"] * 3)
+                       lambda: held() in (["anon_inode:"] * n + ["socket:"] * 3 for n in (3, 4)))
 
     def test_the_front_does_not_inherit_the_environment(self):
         with Exporter(env={"SECRET_TOKEN": "hunter2"}) as exporter:
