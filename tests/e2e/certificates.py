@@ -10,13 +10,16 @@ class Authority:
 
     def __init__(self, directory, name="ca"):
         self.directory, self.name = directory, name
-        self.certificate = self.make(name, "-addext", "basicConstraints=critical,CA:TRUE")
+        # Python 3.13 and others take no authority that does not say what its key is for.
+        self.certificate = self.make(name, "-addext", "basicConstraints=critical,CA:TRUE",
+                                     "-addext", "keyUsage=critical,keyCertSign,cRLSign")
         self.crt = os.path.join(directory, f"{name}.crt")
 
     def certify(self, name, *alternatives, purpose=None):
         """A certificate and its key, in one file, for hosts such as "IP:127.0.0.1" and "DNS:localhost"."""
         extensions = ["-addext", f"extendedKeyUsage={purpose}"] if purpose else []
         return self.make(name, "-CA", self.certificate, "-CAkey", self.certificate,
+                         "-addext", "basicConstraints=critical,CA:FALSE",
                          "-addext", "subjectAltName=" + ",".join(alternatives), *extensions)
 
     def make(self, name, *arguments):
