@@ -218,6 +218,7 @@ static void set_peer(struct transfer *t)
     SET(t, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     SET(t, CURLOPT_SSL_VERIFYPEER, 1L);
     SET(t, CURLOPT_SSL_VERIFYHOST, 2L);
+    SET(t, CURLOPT_CA_CACHE_TIMEOUT, 0L); /* from 8.9 on, a new authority would wait for a day */
     if (request->ca_path) {
         SET(t, CURLOPT_CAINFO, request->ca_path);
         SET(t, CURLOPT_CAPATH, NULL); /* else the system's authorities count as well */

@@ -70,9 +70,12 @@ class Swapped(TestCase):
         self.assertEqual(len(processes), len(difference))
         self.assertLess(max(abs(value) for _, value in difference), 1e-6)
 
-    def test_the_old_gauge_gives_the_watts_of_both_boards(self):
-        [(_, watts)] = self.compat.rows(f"sum(rate(my_gpu_process_energy_joules[{SCRAPES - 2}s]))")
-        self.assertAlmostEqual(800, watts, delta=80)
+    def test_the_old_gauge_gives_the_same_watts_as_the_counter(self):
+        old, new = (f"sum(rate({name}[{SCRAPES - 2}s]))"
+                    for name in ("my_gpu_process_energy_joules", "my_gpu_process_energy_joules_total"))
+        self.assertEqual(1, len(self.compat.rows(f"{old} > 0")))
+        [(_, difference)] = self.compat.rows(f"{old} - {new}")
+        self.assertAlmostEqual(0, difference, places=6)
 
     def test_every_page_is_the_format_that_it_was_asked_for_or_text(self):
         units = [{row["unit"] for row in prometheus.api("targets/metadata")}
