@@ -26,6 +26,10 @@ void verb_complain(const struct error *err);
  * (1). */
 int verb_failure(int error);
 
+/* Ends the process at once, with a thread that hangs in the kernel or a driver: nothing is freed or
+ * closed under it. */
+_Noreturn void verb_leave(int status);
+
 /* Prints the ledger as JSON; the exit status. */
 struct pipeline;
 int verb_print_ledger(const struct pipeline *pipeline);
