@@ -19,13 +19,14 @@ struct collector_options {
 
 struct collector;
 
-/* Opens the sources and starts the front. Errors are for people. On failure nothing is left
- * running. */
+/* Opens the sources and starts the front. Errors are for people. What there is then is to be closed
+ * on failure, too: a source may hang. */
 int collector_open(const struct collector_options *options, struct collector **ret_collector,
                    struct error *err);
 
 /* Runs until SIGTERM or SIGINT, then settles what is pending. */
 void collector_run(struct collector *collector);
 
-/* Accepts NULL. */
-void collector_close(struct collector *collector);
+/* Accepts NULL. False: a source hangs and uses it, so that nothing was freed: the process must end
+ * with verb_leave. */
+bool collector_close(struct collector *collector);

@@ -38,13 +38,17 @@ static int open_loop(struct collector *collector, struct error *err)
     return r < 0 ? error_set(err, r, "cannot set up the event loop: %s", strerror(-r)) : 0;
 }
 
-void collector_close(struct collector *collector)
+bool collector_close(struct collector *collector)
 {
+    bool is_idle;
+
     if (!collector)
-        return;
-    source_set_stop(&collector->sources, COLLECTOR_STOP_SOURCE_US);
+        return true;
+    is_idle = source_set_stop(&collector->sources, COLLECTOR_STOP_SOURCE_US);
     front_process_stop(&collector->front, 0);
     emissions_stop(&collector->emissions, 0);
+    if (!is_idle)
+        return false;
     identity_close(collector->identity);
     recorded_names_free(collector->names);
     process_events_stop(collector->events);
@@ -55,6 +59,7 @@ void collector_close(struct collector *collector)
     cleanup_close(&collector->signal_fd);
     cleanup_close(&collector->wake_fd);
     free(collector);
+    return true;
 }
 
 /* The downward API's name where a pod was given it: it is what the cluster calls the node. */
@@ -203,10 +208,6 @@ int collector_open(const struct collector_options *options, struct collector **r
     if (r == 0)
         r = collector_start_asker(collector, err);
     emissions_announce(&collector->emissions);
-    if (r < 0) {
-        collector_close(collector);
-        return r;
-    }
     *ret_collector = collector;
-    return 0;
+    return r;
 }

@@ -46,6 +46,11 @@ void verb_complain(const struct error *err)
     buffer_done(&line);
 }
 
+void verb_leave(int status)
+{
+    _exit(status);
+}
+
 int verb_failure(int error)
 {
     switch (-error) {

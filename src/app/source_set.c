@@ -184,8 +184,12 @@ void source_set_note(struct source_set *set)
 static void stop(struct source_set *set, size_t index, uint64_t due_us, uint64_t wait_us)
 {
     size_t table_index = set->runners[index].table_index;
+    const struct source_unit unit = *runner_unit(set->runners[index].runner);
 
-    runner_stop(set->runners[index].runner, wait_us);
+    if (!runner_stop(set->runners[index].runner, wait_us)) {
+        set->has_left_one = true;
+        log_warn("source hangs and was left behind", "source", unit.name);
+    }
     if (table_index < SOURCE_SET_TABLE_MAX) {
         set->table[table_index].opened = false;
         set->table[table_index].due_us = due_us;
@@ -276,7 +280,8 @@ void source_set_release_devices(struct source_set *set, uint64_t now_us, uint64_
     stop_together(set, /* only_devices= */ true, now_us + pause_us, wait_us);
 }
 
-void source_set_stop(struct source_set *set, uint64_t wait_us)
+bool source_set_stop(struct source_set *set, uint64_t wait_us)
 {
     stop_together(set, /* only_devices= */ false, UINT64_MAX, wait_us);
+    return !set->has_left_one;
 }

@@ -27,6 +27,7 @@ struct source_set {
         size_t table_index; /* or SOURCE_SET_TABLE_MAX: a unit */
     } runners[SOURCE_SET_RUNNERS_MAX];
     size_t runner_count;
+    bool has_left_one; /* its thread hung when it was stopped, and may still do so */
     struct {
         bool off; /* by the user */
         bool opened;
@@ -69,5 +70,6 @@ int source_set_describe(struct source_set *set, struct snapshot *snapshot);
 void source_set_release_devices(struct source_set *set, uint64_t now_us, uint64_t pause_us,
                                 uint64_t wait_us);
 
-/* Closes everything, waiting at most `wait_us`. */
-void source_set_stop(struct source_set *set, uint64_t wait_us);
+/* Closes everything, waiting at most `wait_us`. False: a thread hangs or has hung, and may still use
+ * the set and all that its context leads to: none of it may be freed. */
+bool source_set_stop(struct source_set *set, uint64_t wait_us);

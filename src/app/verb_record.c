@@ -168,6 +168,7 @@ int verb_record(const struct cli *cli)
     _cleanup_close_ int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct error err = {"out of memory"};
     int r, closed, status = EXIT_FAILED;
+    bool is_idle;
 
     log_configure(options->log_level, options->log_format);
     buffer_init(&recording.buffer, LINES_CAP_BYTES);
@@ -194,7 +195,7 @@ int verb_record(const struct cli *cli)
                     wake_fd, options->process_scan_interval_us);
     if (r == 0)
         r = record(&sources, &recording, wake_fd, options->duration_us, &err);
-    source_set_stop(&sources, STOP_SOURCE_US);
+    is_idle = source_set_stop(&sources, STOP_SOURCE_US);
     if (r == 0)
         r = pipeline_finish(recording.pipeline);
     if (r == 0)
@@ -212,9 +213,12 @@ int verb_record(const struct cli *cli)
     /* Nobody could do anything with it. */
     if (recording.gzip && !recording.has_readings)
         unlink(options->output_path);
+    status = r < 0 && r != -ENODEV ? verb_failure(r) : status;
+    if (!is_idle)
+        verb_leave(status);
     buffer_done(&recording.buffer);
     pipeline_free(recording.pipeline);
     record_names_close(&recording.names);
     host_close(&host);
-    return r < 0 && r != -ENODEV ? verb_failure(r) : status;
+    return status;
 }

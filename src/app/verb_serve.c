@@ -63,7 +63,7 @@ int verb_serve(const struct cli *cli)
     int fds[LISTEN_MAX];
     size_t fd_count = 0;
     struct error err;
-    int r;
+    int r, status;
 
     keep_memory_low();
     log_configure(options->log_level, options->log_format);
@@ -99,10 +99,12 @@ int verb_serve(const struct cli *cli)
     } else {
         verb_complain(&err);
     }
-    collector_close(collector);
+    status = r < 0 ? verb_failure(r) : EXIT_OK;
+    if (!collector_close(collector))
+        verb_leave(status);
     for (size_t i = 0; i < fd_count; i++)
         cleanup_close(&fds[i]);
     web_watch_close(&web);
     host_close(&host);
-    return r < 0 ? verb_failure(r) : EXIT_OK;
+    return status;
 }

@@ -26,6 +26,10 @@ void verb_complain(const struct error *err);
  * (1). */
 int verb_failure(int error);
 
+/* Ends the process at once, with a thread that hangs in the kernel or a driver: nothing is freed or
+ * closed under it. */
+_Noreturn void verb_leave(int status);
+
 /* Gives the workloads of a finished pipeline the names that they have at the end. The names must
  * outlive it. */
 struct pipeline;

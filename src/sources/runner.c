@@ -39,6 +39,8 @@ struct runner {
     bool reading;
     uint64_t read_began_us;
     bool gone;
+    bool has_ended;      /* its thread will not look at it again */
+    bool is_left_behind; /* it is its thread's: nobody else has it any more */
     bool last_ok, known;
     uint64_t last_ok_us, last_duration_us, errors;
     char last_error[256];
@@ -72,6 +74,7 @@ static void keep_result(struct runner *runner, struct batch *batch, int result,
 {
     static const uint64_t one = 1;
     uint64_t now_us;
+    bool has_owner;
 
     pthread_mutex_lock(&runner->lock);
     now_us = runner->clock->monotonic_us(runner->clock);
@@ -91,9 +94,11 @@ static void keep_result(struct runner *runner, struct batch *batch, int result,
     *runner->queue_tail = batch;
     runner->queue_tail = &batch->next;
     runner->queued++;
+    has_owner = !runner->is_left_behind;
     pthread_mutex_unlock(&runner->lock);
     /* An eventfd refuses only when its counter is full, and then the owner is awake anyway. */
-    (void)!write(runner->wake_fd, &one, sizeof(one));
+    if (has_owner)
+        (void)!write(runner->wake_fd, &one, sizeof(one));
 }
 
 /* From here on: waiting. It is done by the system's time, whatever the clock says. */
@@ -171,9 +176,8 @@ static bool wait_for_next(struct runner *runner, uint64_t *due_us)
     return wait_until(runner, *due_us);
 }
 
-static void *run(void *arg)
+static void read_until_stopped(struct runner *runner)
 {
-    struct runner *runner = arg;
     uint64_t due_us = real_us();
 
     do {
@@ -190,6 +194,41 @@ static void *run(void *arg)
         if (r > 0)
             due_us = real_us();
     } while (wait_for_next(runner, &due_us));
+}
+
+static void free_batches(struct batch *batch)
+{
+    while (batch) {
+        struct batch *next = batch->next;
+
+        batch_done(batch);
+        free(batch);
+        batch = next;
+    }
+}
+
+static void free_runner(struct runner *runner)
+{
+    runner->unit.ops->close(runner->unit.state);
+    free_batches(runner->queue);
+    free_batches(runner->spare);
+    cleanup_close(&runner->stop_fd);
+    pthread_mutex_destroy(&runner->lock);
+    free(runner);
+}
+
+static void *run(void *arg)
+{
+    struct runner *runner = arg;
+    bool is_left_behind;
+
+    read_until_stopped(runner);
+    pthread_mutex_lock(&runner->lock);
+    runner->has_ended = true;
+    is_left_behind = runner->is_left_behind;
+    pthread_mutex_unlock(&runner->lock);
+    if (is_left_behind)
+        free_runner(runner);
     return NULL;
 }
 
@@ -278,17 +317,6 @@ const struct source_unit *runner_unit(const struct runner *runner)
     return &runner->unit;
 }
 
-static void free_batches(struct batch *batch)
-{
-    while (batch) {
-        struct batch *next = batch->next;
-
-        batch_done(batch);
-        free(batch);
-        batch = next;
-    }
-}
-
 void runner_request_stop(struct runner *runner)
 {
     static const uint64_t one = 1;
@@ -296,12 +324,26 @@ void runner_request_stop(struct runner *runner)
     (void)!write(runner->stop_fd, &one, sizeof(one));
 }
 
-void runner_stop(struct runner *runner, uint64_t wait_us)
+/* False: it has ended in this moment. */
+static bool leave_behind(struct runner *runner)
+{
+    bool has_ended;
+
+    pthread_mutex_lock(&runner->lock);
+    has_ended = runner->has_ended;
+    runner->is_left_behind = !has_ended;
+    if (!has_ended)
+        pthread_detach(runner->thread);
+    pthread_mutex_unlock(&runner->lock);
+    return !has_ended;
+}
+
+bool runner_stop(struct runner *runner, uint64_t wait_us)
 {
     struct timespec until;
 
     if (!runner)
-        return;
+        return true;
     runner_request_stop(runner);
 
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -309,13 +351,10 @@ void runner_stop(struct runner *runner, uint64_t wait_us)
     until.tv_sec += (time_t)(wait_us / USEC_PER_SEC) + until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     if (pthread_clockjoin_np(runner->thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
-        pthread_detach(runner->thread);
-        return;
+        if (leave_behind(runner))
+            return false;
+        pthread_join(runner->thread, NULL);
     }
-    runner->unit.ops->close(runner->unit.state);
-    free_batches(runner->queue);
-    free_batches(runner->spare);
-    cleanup_close(&runner->stop_fd);
-    pthread_mutex_destroy(&runner->lock);
-    free(runner);
+    free_runner(runner);
+    return true;
 }

@@ -42,7 +42,8 @@ const struct source_unit *runner_unit(const struct runner *runner);
 void runner_request_stop(struct runner *runner);
 
 /*
- * Asks the thread to end and waits for at most `wait_us`. One that hangs is left behind with its
- * memory: the process is about to exit, and must not wait for it.
+ * Asks the thread to end and waits for at most `wait_us`. False: it hangs and is left behind. Then
+ * it belongs to its thread, which closes and frees it if it ever ends; until then that uses what
+ * the source was opened with, and only `wake_fd` may be closed.
  */
-void runner_stop(struct runner *runner, uint64_t wait_us);
+bool runner_stop(struct runner *runner, uint64_t wait_us);

@@ -45,7 +45,8 @@ static int set_up(void **state)
 
     if (!fixture)
         return -1;
-    strcpy(fixture->path, "/tmp/test_cgroup.XXXXXX");
+    /* A tmpfs: as in a cgroup file system, no directory gets the inode number of another. */
+    strcpy(fixture->path, "/dev/shm/test_cgroup.XXXXXX");
     if (!mkdtemp(fixture->path))
         return -1;
     *state = fixture;

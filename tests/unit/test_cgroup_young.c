@@ -12,15 +12,17 @@ struct log {
     uint64_t now_us;
     uint64_t reads_us[READS_MAX];
     size_t count;
+    bool is_told; /* by the kernel, when it ends */
 };
 
-static void take_read(void *context, const struct cgroup_node *node)
+static bool take_read(void *context, uint64_t id)
 {
     struct log *log = context;
 
-    (void)node;
+    (void)id;
     assert_true(log->count < READS_MAX);
     log->reads_us[log->count++] = log->now_us;
+    return log->is_told;
 }
 
 /* Lives until nobody looks any more, on a clock that jumps from one time to the next. */
@@ -48,12 +50,11 @@ static void assert_steps(const struct log *log, uint64_t parts)
 
 static void without_word_from_the_kernel_it_is_read_at_each_eighth_of_its_life(void **state)
 {
-    struct cgroup_node node = {.events_watch = CGROUP_UNWATCHED};
     struct youngs youngs = {.count = 0};
     struct log log = {.count = 0};
 
     (void)state;
-    youngs_add(&youngs, &node);
+    youngs_add(&youngs, 7);
     live(&youngs, &log);
     assert_steps(&log, 8);
     assert_in_range(log.count, 40, 60);
@@ -62,12 +63,11 @@ static void without_word_from_the_kernel_it_is_read_at_each_eighth_of_its_life(v
 
 static void with_word_from_the_kernel_it_is_read_less_often(void **state)
 {
-    struct cgroup_node node = {.events_watch = 7};
     struct youngs youngs = {.count = 0};
-    struct log log = {.count = 0};
+    struct log log = {.is_told = true};
 
     (void)state;
-    youngs_add(&youngs, &node);
+    youngs_add(&youngs, 7);
     live(&youngs, &log);
     assert_steps(&log, 2);
     assert_in_range(log.count, 8, 20);
@@ -75,14 +75,13 @@ static void with_word_from_the_kernel_it_is_read_less_often(void **state)
 
 static void those_that_are_read_soon_are_read_together(void **state)
 {
-    struct cgroup_node nodes[3] = {{.events_watch = 1}, {.events_watch = 2}, {.events_watch = 3}};
     struct youngs youngs = {.count = 0};
-    struct log log = {.count = 0};
+    struct log log = {.is_told = true};
     uint64_t next_us = 0;
 
     (void)state;
     for (uint64_t i = 0; i < 3; i++) {
-        youngs_add(&youngs, &nodes[i]);
+        youngs_add(&youngs, i);
         next_us = youngs_read(&youngs, BORN_US + i * 10000, take_read, &log);
     }
     assert_int_equal(log.count, 3);
@@ -92,19 +91,18 @@ static void those_that_are_read_soon_are_read_together(void **state)
 
 static void too_many_are_left_to_the_cycles_and_one_that_ends_makes_room(void **state)
 {
-    static struct cgroup_node nodes[YOUNG_MAX + 2];
     static struct youngs youngs;
     struct log log = {.count = 0};
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(nodes); i++)
-        youngs_add(&youngs, &nodes[i]);
+    for (uint64_t id = 1; id <= YOUNG_MAX + 2; id++)
+        youngs_add(&youngs, id);
     assert_int_equal(youngs.count, YOUNG_MAX);
-    youngs_remove(&youngs, &nodes[YOUNG_MAX + 1]); /* was never in it */
+    youngs_remove(&youngs, YOUNG_MAX + 2); /* was never in it */
     assert_int_equal(youngs.count, YOUNG_MAX);
     while (youngs.count > 1)
-        youngs_remove(&youngs, youngs.items[0].node);
-    youngs_add(&youngs, &nodes[YOUNG_MAX]);
+        youngs_remove(&youngs, youngs.items[0].id);
+    youngs_add(&youngs, YOUNG_MAX + 1);
     youngs_read(&youngs, BORN_US, take_read, &log);
     assert_int_equal(log.count, 2);
 }

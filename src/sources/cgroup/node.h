@@ -1,4 +1,10 @@
-/* Node: a cgroup, by its path; and all of them, found by parent and name. tree.c's inner half. */
+/*
+ * Node: a cgroup, by its path; and all of them, found by parent and name. tree.c's inner half.
+ *
+ * Whoever may make and remove cgroups decides when nodes come and go. So nobody keeps a pointer to
+ * one, the nodes themselves included: what is kept is a handle, which is looked up at each use, and
+ * which leads nowhere once its node is gone. A pointer is good until the next node is removed.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -15,9 +21,14 @@ enum {
     CGROUP_UNWATCHED = -1,
 };
 
+struct cgroup_handle {
+    uint32_t index;
+    uint64_t generation; /* no two nodes have the same; 0: no node */
+};
+
 struct cgroup_node {
-    struct cgroup_node *parent, *children, *next, *previous;
-    struct cgroup_node *around; /* the workload that it is in, or NULL */
+    struct cgroup_handle self;
+    struct cgroup_handle parent, first_child, next, previous;
     char *name;
     uint64_t inodes[HIERARCHIES_MAX]; /* 0: it is not in that hierarchy */
     int watches[HIERARCHIES_MAX];
@@ -25,8 +36,8 @@ struct cgroup_node {
     bool is_workload;
     bool is_open;    /* others may be below */
     bool is_leaving; /* one hierarchy has lost it, and all will */
+    bool is_older;   /* it was there by another name, or as another node */
     uint8_t depth;
-    uint32_t index;
     uint32_t inner_count; /* nodes inside of this workload */
     uint64_t owner_hash;
     uint64_t listing; /* the last one that showed it */
@@ -42,10 +53,14 @@ struct cgroup_nodes {
     struct cgroup_node **items; /* by index; NULL: free */
     size_t count, capacity;
     size_t lowest_free;
+    uint64_t generations;
     struct map by_name;
 };
 
 void cgroup_nodes_done(struct cgroup_nodes *nodes);
+
+/* NULL: it is gone, or the handle is of no node. */
+struct cgroup_node *cgroup_nodes_get(const struct cgroup_nodes *nodes, struct cgroup_handle handle);
 
 /* The parent of the root is NULL. NULL: no memory, too deep, or there are too many. */
 struct cgroup_node *cgroup_nodes_add(struct cgroup_nodes *nodes, struct cgroup_node *parent,
@@ -56,5 +71,10 @@ struct cgroup_node *cgroup_nodes_find(const struct cgroup_nodes *nodes,
 /* It has no children any more. */
 void cgroup_nodes_remove(struct cgroup_nodes *nodes, struct cgroup_node *node);
 
+/* The innermost workload that it is in, or NULL. */
+struct cgroup_node *cgroup_nodes_find_around(const struct cgroup_nodes *nodes,
+                                             const struct cgroup_node *node);
+
 /* "/a/b", and "/" of the root. False: it does not fit. */
-bool cgroup_node_path(const struct cgroup_node *node, char path[static CGROUP_PATH_BYTES]);
+bool cgroup_nodes_get_path(const struct cgroup_nodes *nodes, const struct cgroup_node *node,
+                           char path[static CGROUP_PATH_BYTES]);

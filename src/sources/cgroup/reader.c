@@ -29,7 +29,8 @@ enum {
 _Static_assert(CGROUP_FILES_MAX <= 64, "a bit for each file");
 
 struct workload {
-    struct cgroup_node *node; /* NULL: it has ended */
+    struct cgroup_handle node;
+    bool has_ended;
     int fds[CGROUP_FILES_MAX];
     size_t fd_count;
     uint64_t opened; /* bits of the files that were open at some time */
@@ -60,6 +61,13 @@ struct cgroup_reader {
     char buffer[BUFFER_BYTES];
 };
 
+/* NULL: it has ended. */
+static struct cgroup_node *get_node(const struct cgroup_reader *reader,
+                                    const struct workload *workload)
+{
+    return cgroup_nodes_get(&reader->tree.nodes, workload->node);
+}
+
 /* From here on: the descriptors of a workload. */
 
 static void close_files(struct cgroup_reader *reader, struct workload *workload)
@@ -81,13 +89,13 @@ struct directories {
 static int open_directory(const struct cgroup_reader *reader, const struct workload *workload,
                           int hierarchy, struct directories *directories)
 {
+    const struct cgroup_node *node = get_node(reader, workload);
+
     if (directories->are_tried[hierarchy])
         return directories->fds[hierarchy];
     directories->are_tried[hierarchy] = true;
     directories->fds[hierarchy] =
-        workload->node->inodes[hierarchy] != 0
-            ? cgroup_tree_open(&reader->tree, workload->node, (size_t)hierarchy)
-            : -ENOENT;
+        node ? cgroup_tree_open(&reader->tree, node, (size_t)hierarchy) : -ENOENT;
     return directories->fds[hierarchy];
 }
 
@@ -162,7 +170,8 @@ static uint64_t read_limit(struct cgroup_reader *reader, const struct cgroup_nod
     struct span text = {reader->buffer, 0};
     uint64_t limit_bytes;
 
-    if (!node->parent || !cgroup_node_path(node, path)) /* the root has none */
+    /* The root has none. */
+    if (node->depth == 0 || !cgroup_nodes_get_path(&reader->tree.nodes, node, path))
         return NO_LIMIT;
     snprintf(name, sizeof(name), "%s/memory.max", path + 1);
     if (fs_read_at(root_fd, name, reader->buffer, sizeof(reader->buffer), &text.len) < 0 ||
@@ -173,8 +182,10 @@ static uint64_t read_limit(struct cgroup_reader *reader, const struct cgroup_nod
 
 static uint64_t find_limit(struct cgroup_reader *reader, struct cgroup_node *node)
 {
+    struct cgroup_node *parent = cgroup_nodes_get(&reader->tree.nodes, node->parent);
+
     if (node->limit_turn != reader->turn) {
-        uint64_t above = node->parent ? find_limit(reader, node->parent) : NO_LIMIT;
+        uint64_t above = parent ? find_limit(reader, parent) : NO_LIMIT;
 
         node->limit_bytes = MIN(read_limit(reader, node), above);
         node->limit_turn = reader->turn;
@@ -183,9 +194,9 @@ static uint64_t find_limit(struct cgroup_reader *reader, struct cgroup_node *nod
 }
 
 /* Whoever made it may still be about to limit it, or what it is in. */
-static void forget_limits(struct cgroup_node *node)
+static void forget_limits(const struct cgroup_reader *reader, struct cgroup_node *node)
 {
-    for (; node; node = node->parent)
+    for (; node; node = cgroup_nodes_get(&reader->tree.nodes, node->parent))
         node->limit_turn = 0;
 }
 
@@ -232,15 +243,18 @@ static void read_workload(struct cgroup_reader *reader, size_t index, bool resca
 {
     struct workload *workload = &reader->workloads[index];
     struct usage *usage = &reader->items[index].usage;
+    struct cgroup_node *node = get_node(reader, workload);
     bool may_keep =
         reader->kept_files - workload->fd_count + reader->files.count <= reader->kept_files_max;
 
+    if (!node)
+        return;
     if (workload->must_open || (rescan && is_due(reader, workload)))
         open_files(reader, workload);
     if (workload->is_late && workload->first_turn == reader->turn)
-        forget_limits(workload->node);
+        forget_limits(reader, node);
     if (has_limits(reader))
-        workload->limit_bytes = find_limit(reader, workload->node);
+        workload->limit_bytes = find_limit(reader, node);
     if (workload->fd_count > 0)
         read_files(reader, workload, usage);
     else
@@ -260,21 +274,23 @@ static void free_item(struct usage_owner *item)
 
 static bool has_ended(const struct workload *workload)
 {
-    return !workload->node;
+    return workload->has_ended;
 }
 
 /* It came and went between two cycles. */
 static bool was_never_read(const struct workload *workload)
 {
-    return !workload->node && !workload->is_read;
+    return workload->has_ended && !workload->is_read;
 }
 
 static void move_item(struct cgroup_reader *reader, size_t from, size_t to)
 {
+    struct cgroup_node *node = get_node(reader, &reader->workloads[from]);
+
     reader->items[to] = reader->items[from];
     reader->workloads[to] = reader->workloads[from];
-    if (reader->workloads[to].node)
-        reader->workloads[to].node->workload = (uint32_t)to;
+    if (node)
+        node->workload = (uint32_t)to;
 }
 
 static void remove_items(struct cgroup_reader *reader, bool (*is_meant)(const struct workload *))
@@ -306,9 +322,12 @@ static uint32_t find_index(const struct cgroup_reader *reader, uint64_t id)
 
 static uint32_t find_around(const struct cgroup_reader *reader, const struct workload *workload)
 {
-    if (!workload->node)
+    const struct cgroup_node *node = get_node(reader, workload), *around;
+
+    if (!node)
         return find_index(reader, workload->around_id);
-    return workload->node->around ? workload->node->around->workload : USAGE_AROUND_NONE;
+    around = cgroup_nodes_find_around(&reader->tree.nodes, node);
+    return around ? around->workload : USAGE_AROUND_NONE;
 }
 
 void cgroup_reader_read(struct cgroup_reader *reader, bool rescan)
@@ -319,8 +338,7 @@ void cgroup_reader_read(struct cgroup_reader *reader, bool rescan)
     cgroup_tree_update(&reader->tree, rescan);
     remove_items(reader, was_never_read);
     for (size_t i = 0; i < reader->count; i++)
-        if (reader->workloads[i].node)
-            read_workload(reader, i, rescan);
+        read_workload(reader, i, rescan);
     for (size_t i = 0; i < reader->count; i++)
         reader->items[i].around = find_around(reader, &reader->workloads[i]);
     reader->is_started = true;
@@ -328,9 +346,17 @@ void cgroup_reader_read(struct cgroup_reader *reader, bool rescan)
 
 /* From here on: between two cycles. */
 
-static void read_young(void *context, const struct cgroup_node *node)
+static bool read_young(void *context, uint64_t id)
 {
-    read_workload(context, node->workload, false);
+    struct cgroup_reader *reader = context;
+    uint32_t index = find_index(reader, id);
+    const struct cgroup_node *node;
+
+    if (index == USAGE_AROUND_NONE)
+        return true;
+    read_workload(reader, index, false);
+    node = get_node(reader, &reader->workloads[index]);
+    return node && node->events_watch != CGROUP_UNWATCHED;
 }
 
 uint64_t cgroup_reader_attend(struct cgroup_reader *reader, uint64_t now_us)
@@ -381,18 +407,20 @@ static bool take_appeared(void *context, struct cgroup_node *node,
 
     if (reader->count >= reader->tree.workloads_max + ENDED_MAX || !make_room(reader))
         return false;
-    if (reader->is_started)
-        youngs_add(&reader->youngs, node);
     node->workload = (uint32_t)reader->count;
     workload = &reader->workloads[reader->count];
-    *workload = (struct workload){.node = node,
+    *workload = (struct workload){.node = node->self,
                                   .first_turn = reader->turn,
                                   .must_open = true,
                                   .limit_bytes = NO_LIMIT,
                                   .is_late = reader->is_started};
     memset(workload->fds, -1, sizeof(workload->fds));
-    reader->items[reader->count++] =
-        (struct usage_owner){.owner = *owner, .id = ++reader->last_id, .around = USAGE_AROUND_NONE};
+    reader->items[reader->count++] = (struct usage_owner){.owner = *owner,
+                                                          .id = ++reader->last_id,
+                                                          .is_older = node->is_older,
+                                                          .around = USAGE_AROUND_NONE};
+    if (reader->is_started)
+        youngs_add(&reader->youngs, reader->last_id);
     return true;
 }
 
@@ -415,13 +443,15 @@ static void take_stirred(void *context, struct cgroup_node *node)
 static void take_ended(void *context, struct cgroup_node *node)
 {
     struct cgroup_reader *reader = context;
+    const struct cgroup_node *around = cgroup_nodes_find_around(&reader->tree.nodes, node);
     struct workload *workload = &reader->workloads[node->workload];
+    struct usage_owner *item = &reader->items[node->workload];
 
     close_files(reader, workload);
-    youngs_remove(&reader->youngs, node);
-    workload->node = NULL;
-    workload->around_id = node->around ? reader->items[node->around->workload].id : 0;
-    reader->items[node->workload].ended = true;
+    youngs_remove(&reader->youngs, item->id);
+    workload->has_ended = true;
+    workload->around_id = around ? reader->items[around->workload].id : 0;
+    item->ended = true;
 }
 
 /* From here on: the reader as a whole. */

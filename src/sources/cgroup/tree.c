@@ -23,40 +23,35 @@ int cgroup_tree_open(const struct cgroup_tree *tree, const struct cgroup_node *n
     char path[CGROUP_PATH_BYTES];
     struct stat st;
 
-    if (!cgroup_node_path(node, path))
+    if (node->inodes[hierarchy] == 0)
+        return -ENOENT;
+    if (!cgroup_nodes_get_path(&tree->nodes, node, path))
         return -ENAMETOOLONG;
     fd = openat(tree->hierarchies->fds[hierarchy], relative(path),
                 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
         return -errno;
-    if (node->parent && st.st_ino != node->inodes[hierarchy])
+    if (node->depth > 0 && st.st_ino != node->inodes[hierarchy])
         return -ENOENT;
     return TAKE_FD(fd);
 }
 
 /* 0: it is not there. */
-static uint64_t inode_at(int dir_fd, const char *path)
+static uint64_t inode_at(int dir_fd, const char *name)
 {
     struct stat st;
 
-    return fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) ? st.st_ino
+    return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) ? st.st_ino
                                                                                        : 0;
 }
 
+/* Another one may have the parent's path by now: what is in that is no child of this one. */
 static uint64_t child_inode(const struct cgroup_tree *tree, const struct cgroup_node *parent,
                             const char *name, size_t hierarchy)
 {
-    char path[CGROUP_PATH_BYTES];
-    size_t len, name_len = strlen(name);
+    _cleanup_close_ int fd = cgroup_tree_open(tree, parent, hierarchy);
 
-    if (!cgroup_node_path(parent, path))
-        return 0;
-    len = strlen(path);
-    if (len + 1 + name_len >= sizeof(path))
-        return 0;
-    path[len] = '/';
-    memcpy(path + len + 1, name, name_len + 1);
-    return inode_at(tree->hierarchies->fds[hierarchy], path + (len == 1 ? 2 : 1));
+    return fd >= 0 ? inode_at(fd, name) : 0;
 }
 
 /* From here on: watches. A directory is watched before it is listed, so that nothing comes between.
@@ -65,12 +60,13 @@ static uint64_t child_inode(const struct cgroup_tree *tree, const struct cgroup_
 static bool is_same_watch(const void *context, uint32_t value, const void *key)
 {
     const struct cgroup_tree *tree = context;
+    const struct cgroup_node *node = tree->nodes.items[value];
     int number = *(const int *)key;
 
-    for (size_t i = 0; i < tree->hierarchies->count; i++)
-        if (tree->nodes.items[value]->watches[i] == number)
+    for (size_t i = 0; node && i < tree->hierarchies->count; i++)
+        if (node->watches[i] == number)
             return true;
-    return tree->nodes.items[value]->events_watch == number;
+    return node && node->events_watch == number;
 }
 
 static struct cgroup_node *find_watched(const struct cgroup_tree *tree, int number)
@@ -101,7 +97,7 @@ static bool keep_watch(struct cgroup_tree *tree, const struct cgroup_node *node,
     /* The kernel has one watch for a directory, also where we see it twice. */
     if (number < 0 || find_watched(tree, number))
         return false;
-    if (map_insert(&tree->by_watch, map_hash_u64((uint64_t)number), node->index) == 0)
+    if (map_insert(&tree->by_watch, map_hash_u64((uint64_t)number), node->self.index) == 0)
         return true;
     watch_remove(&tree->watch, number);
     return false;
@@ -111,7 +107,7 @@ static void forget_watch(struct cgroup_tree *tree, struct cgroup_node *node, siz
 {
     if (node->watches[hierarchy] == CGROUP_UNWATCHED)
         return;
-    map_remove(&tree->by_watch, map_hash_u64((uint64_t)node->watches[hierarchy]), node->index);
+    map_remove(&tree->by_watch, map_hash_u64((uint64_t)node->watches[hierarchy]), node->self.index);
     node->watches[hierarchy] = CGROUP_UNWATCHED;
     tree->watch_count--;
     tree->unwatched_count++;
@@ -141,7 +137,7 @@ static void try_watch_events(struct cgroup_tree *tree, struct cgroup_node *node,
     if ((int)hierarchy != tree->hierarchies->unified ||
         tree->events_watch_count >= tree->events_watches_max ||
         tree->watch_count + tree->events_watch_count >= tree->watches_max ||
-        !cgroup_node_path(node, path))
+        !cgroup_nodes_get_path(&tree->nodes, node, path))
         return;
     snprintf(name, sizeof(name), "%s/cgroup.events", path + 1);
     number = watch_add_file(&tree->watch, tree->hierarchies->fds[hierarchy], name);
@@ -158,15 +154,18 @@ static void stop_watching_events(struct cgroup_tree *tree, struct cgroup_node *n
 
     if (number == CGROUP_UNWATCHED)
         return;
-    map_remove(&tree->by_watch, map_hash_u64((uint64_t)number), node->index);
+    map_remove(&tree->by_watch, map_hash_u64((uint64_t)number), node->self.index);
     node->events_watch = CGROUP_UNWATCHED;
     tree->events_watch_count--;
     watch_remove(&tree->watch, number);
 }
 
-/* From here on: nodes that come and go. */
+/*
+ * From here on: nodes that come and go. Functions that may remove nodes take handles, all others
+ * pointers: those are good until one of the former is called.
+ */
 
-static void remove_node(struct cgroup_tree *tree, struct cgroup_node *node);
+static void leave(struct cgroup_tree *tree, struct cgroup_handle handle, size_t hierarchy);
 
 static void stop_watching(struct cgroup_tree *tree, struct cgroup_node *node, size_t hierarchy)
 {
@@ -178,6 +177,22 @@ static void stop_watching(struct cgroup_tree *tree, struct cgroup_node *node, si
     tree->unwatched_count--; /* nobody has to list it either */
 }
 
+static bool is_anywhere(const struct cgroup_tree *tree, const struct cgroup_node *node)
+{
+    for (size_t i = 0; i < tree->hierarchies->count; i++)
+        if (node->inodes[i] != 0)
+            return true;
+    return false;
+}
+
+/* One more node is inside of these workloads, or one less. */
+static void count_inside(struct cgroup_tree *tree, const struct cgroup_node *node, int change)
+{
+    for (struct cgroup_node *outer = cgroup_nodes_find_around(&tree->nodes, node); outer;
+         outer = cgroup_nodes_find_around(&tree->nodes, outer))
+        outer->inner_count += (uint32_t)change;
+}
+
 /* On v2 the kernel has said so before (cgroup.events). */
 static void tell_leaving(struct cgroup_tree *tree, struct cgroup_node *node)
 {
@@ -186,34 +201,9 @@ static void tell_leaving(struct cgroup_tree *tree, struct cgroup_node *node)
     node->is_leaving = true;
 }
 
-/* May remove the node. */
-static void leave(struct cgroup_tree *tree, struct cgroup_node *node, size_t hierarchy)
-{
-    struct cgroup_node *next;
-
-    if (node->inodes[hierarchy] == 0)
-        return;
-    for (struct cgroup_node *child = node->children; child; child = next) {
-        next = child->next;
-        leave(tree, child, hierarchy);
-    }
-    node->inodes[hierarchy] = 0;
-    if (node->is_open)
-        stop_watching(tree, node, hierarchy);
-    for (size_t i = 0; i < tree->hierarchies->count; i++)
-        if (node->inodes[i] != 0) {
-            tell_leaving(tree, node);
-            return;
-        }
-    remove_node(tree, node);
-}
-
-/* It is in no hierarchy any more, and so nothing is below it. */
 static void remove_node(struct cgroup_tree *tree, struct cgroup_node *node)
 {
-    for (struct cgroup_node *outer = node->around; outer; outer = outer->around)
-        outer->inner_count--;
-    stop_watching_events(tree, node);
+    count_inside(tree, node, -1);
     if (node->is_workload) {
         tree->workload_count--;
         tree->observer.ended(tree->observer.context, node);
@@ -221,17 +211,54 @@ static void remove_node(struct cgroup_tree *tree, struct cgroup_node *node)
     cgroup_nodes_remove(&tree->nodes, node);
 }
 
-static void leave_all(struct cgroup_tree *tree, struct cgroup_node *node)
+/* Nothing is below it in that hierarchy any more. */
+static void leave_alone(struct cgroup_tree *tree, struct cgroup_node *node, size_t hierarchy)
 {
-    size_t present = 0;
+    node->inodes[hierarchy] = 0;
+    if (node->is_open)
+        stop_watching(tree, node, hierarchy);
+    if (is_anywhere(tree, node))
+        tell_leaving(tree, node);
+    if ((int)hierarchy == tree->hierarchies->unified)
+        stop_watching_events(tree, node);
+    if (!is_anywhere(tree, node))
+        remove_node(tree, node);
+}
 
+/* What is below that the listing has not shown. */
+static void leave_unlisted(struct cgroup_tree *tree, struct cgroup_handle parent, size_t hierarchy,
+                           uint64_t listing)
+{
+    const struct cgroup_node *node = cgroup_nodes_get(&tree->nodes, parent);
+    const struct cgroup_node *child =
+        node ? cgroup_nodes_get(&tree->nodes, node->first_child) : NULL;
+
+    while (child) {
+        struct cgroup_handle next = child->next;
+
+        if (child->listing != listing)
+            leave(tree, child->self, hierarchy);
+        child = cgroup_nodes_get(&tree->nodes, next);
+    }
+}
+
+/* With all that is below it. */
+static void leave(struct cgroup_tree *tree, struct cgroup_handle handle, size_t hierarchy)
+{
+    struct cgroup_node *node = cgroup_nodes_get(&tree->nodes, handle);
+
+    if (!node || node->inodes[hierarchy] == 0)
+        return;
+    leave_unlisted(tree, handle, hierarchy, ++tree->listings); /* which nobody has seen */
+    node = cgroup_nodes_get(&tree->nodes, handle);
+    if (node)
+        leave_alone(tree, node, hierarchy);
+}
+
+static void leave_all(struct cgroup_tree *tree, struct cgroup_handle handle)
+{
     for (size_t i = 0; i < tree->hierarchies->count; i++)
-        present += node->inodes[i] != 0;
-    for (size_t i = 0; present > 0; i++)
-        if (node->inodes[i] != 0) {
-            present--;
-            leave(tree, node, i); /* the last one frees it */
-        }
+        leave(tree, handle, i);
 }
 
 static uint64_t hash_owner(const struct workload_owner *owner)
@@ -239,10 +266,10 @@ static uint64_t hash_owner(const struct workload_owner *owner)
     return map_hash_bytes(span_of(owner->id)) ^ map_hash_u64(owner->kind + 1);
 }
 
-static bool has_room_inside(const struct cgroup_node *around)
+static bool has_room_inside(const struct cgroup_tree *tree, const struct cgroup_node *outer)
 {
-    for (; around; around = around->around)
-        if (around->inner_count >= CGROUP_INNER_MAX)
+    for (; outer; outer = cgroup_nodes_find_around(&tree->nodes, outer))
+        if (outer->is_workload && outer->inner_count >= CGROUP_INNER_MAX)
             return false;
     return true;
 }
@@ -251,18 +278,19 @@ static bool has_room_inside(const struct cgroup_node *around)
 static bool judge(struct cgroup_tree *tree, struct cgroup_node *node)
 {
     struct cgroup_observer *observer = &tree->observer;
+    const struct cgroup_node *around = cgroup_nodes_find_around(&tree->nodes, node);
     struct workload_owner owner = {0};
     enum cgroup_verdict verdict;
     char path[CGROUP_PATH_BYTES];
 
-    if (!cgroup_node_path(node, path))
+    if (!cgroup_nodes_get_path(&tree->nodes, node, path))
         return false;
     verdict = observer->find_owner(observer->owner_context, path, &owner);
     node->is_open = verdict == CGROUP_IS_PASSAGE || verdict == CGROUP_IS_HOLDER;
     if (verdict != CGROUP_IS_WORKLOAD && verdict != CGROUP_IS_HOLDER)
         return true;
     node->owner_hash = hash_owner(&owner);
-    if (node->around && node->around->owner_hash == node->owner_hash)
+    if (around && around->owner_hash == node->owner_hash)
         return true;
     node->is_workload = tree->workload_count < tree->workloads_max &&
                         observer->appeared(observer->context, node, &owner);
@@ -270,19 +298,18 @@ static bool judge(struct cgroup_tree *tree, struct cgroup_node *node)
     return node->is_workload;
 }
 
+/* NULL: there is no room for it. */
 static struct cgroup_node *add_node(struct cgroup_tree *tree, struct cgroup_node *parent,
-                                    const char *name)
+                                    const char *name, bool is_older)
 {
-    struct cgroup_node *around = parent->is_workload ? parent : parent->around;
     struct cgroup_node *node =
-        has_room_inside(around) ? cgroup_nodes_add(&tree->nodes, parent, name) : NULL;
+        has_room_inside(tree, parent) ? cgroup_nodes_add(&tree->nodes, parent, name) : NULL;
 
     if (node) {
-        node->around = around;
+        node->is_older = is_older;
         node->update = tree->updates;
         if (judge(tree, node)) {
-            for (; around; around = around->around)
-                around->inner_count++;
+            count_inside(tree, node, 1);
             return node;
         }
         cgroup_nodes_remove(&tree->nodes, node);
@@ -291,11 +318,15 @@ static struct cgroup_node *add_node(struct cgroup_tree *tree, struct cgroup_node
     return NULL;
 }
 
-static void list(struct cgroup_tree *tree, struct cgroup_node *node, size_t hierarchy);
+static void list(struct cgroup_tree *tree, struct cgroup_handle handle, size_t hierarchy);
 
-static void join(struct cgroup_tree *tree, struct cgroup_node *node, size_t hierarchy,
+static void join(struct cgroup_tree *tree, struct cgroup_handle handle, size_t hierarchy,
                  uint64_t inode)
 {
+    struct cgroup_node *node = cgroup_nodes_get(&tree->nodes, handle);
+
+    if (!node)
+        return;
     node->inodes[hierarchy] = inode;
     node->is_leaving = false;
     if (node->is_workload) {
@@ -305,49 +336,80 @@ static void join(struct cgroup_tree *tree, struct cgroup_node *node, size_t hier
     if (!node->is_open)
         return;
     tree->unwatched_count++;
-    list(tree, node, hierarchy);
+    list(tree, handle, hierarchy);
 }
 
-static void replace(struct cgroup_tree *tree, struct cgroup_node *node)
+/* A new one, in those hierarchies where it has an inode: in one at least, and its parent is there,
+ * too. */
+static void enter(struct cgroup_tree *tree, struct cgroup_handle parent, const char *name,
+                  const uint64_t inodes[static HIERARCHIES_MAX], bool is_older)
 {
-    struct cgroup_node *parent = node->parent;
+    struct cgroup_node *above = cgroup_nodes_get(&tree->nodes, parent);
+    const struct cgroup_node *node = above ? add_node(tree, above, name, is_older) : NULL;
+    struct cgroup_handle handle = node ? node->self : (struct cgroup_handle){0};
+
+    for (size_t i = 0; i < tree->hierarchies->count; i++)
+        if (inodes[i] != 0)
+            join(tree, handle, i, inodes[i]);
+}
+
+/* One hierarchy has another directory by this name: the old node has ended, and there is a new one
+ * in all hierarchies where a directory is. Where that is still the old one, it has counted before.
+ */
+static void replace(struct cgroup_tree *tree, struct cgroup_handle handle, size_t hierarchy,
+                    uint64_t inode)
+{
+    const struct cgroup_node *node = cgroup_nodes_get(&tree->nodes, handle);
+    const struct cgroup_node *above = node ? cgroup_nodes_get(&tree->nodes, node->parent) : NULL;
+    uint64_t inodes[HIERARCHIES_MAX] = {0};
+    bool is_older = tree->is_moving;
+    struct cgroup_handle parent;
     char name[NAME_MAX + 1];
 
+    if (!above)
+        return;
+    parent = above->self;
     snprintf(name, sizeof(name), "%s", node->name);
-    leave_all(tree, node);
-    node = add_node(tree, parent, name);
-    for (size_t i = 0; node && i < tree->hierarchies->count; i++) {
-        uint64_t inode = child_inode(tree, parent, name, i);
-
-        if (inode != 0)
-            join(tree, node, i, inode);
+    for (size_t i = 0; i < tree->hierarchies->count; i++) {
+        inodes[i] = i == hierarchy ? inode : child_inode(tree, above, name, i);
+        is_older |= inodes[i] != 0 && inodes[i] == node->inodes[i];
     }
+    leave_all(tree, handle);
+    enter(tree, parent, name, inodes, is_older);
 }
 
 /* What is there now by this name; 0: nothing. */
-static void see(struct cgroup_tree *tree, struct cgroup_node *parent, const char *name,
+static void see(struct cgroup_tree *tree, struct cgroup_handle parent, const char *name,
                 size_t hierarchy, uint64_t inode)
 {
-    struct cgroup_node *node = cgroup_nodes_find(&tree->nodes, parent, name);
+    const struct cgroup_node *above = cgroup_nodes_get(&tree->nodes, parent);
+    const struct cgroup_node *node = above ? cgroup_nodes_find(&tree->nodes, above, name) : NULL;
+    uint64_t inodes[HIERARCHIES_MAX] = {0};
 
-    if (!node && inode == 0)
+    if (!above || above->inodes[hierarchy] == 0)
         return;
-    if (!node) {
-        node = add_node(tree, parent, name);
-        if (node)
-            join(tree, node, hierarchy, inode);
-    } else if (inode == 0) {
-        leave(tree, node, hierarchy);
-    } else if (node->inodes[hierarchy] == 0) {
-        join(tree, node, hierarchy, inode);
-    } else if (node->inodes[hierarchy] != inode) {
-        replace(tree, node);
-    }
+    inodes[hierarchy] = inode;
+    if (!node && inode != 0)
+        enter(tree, parent, name, inodes, tree->is_moving);
+    else if (node && inode == 0)
+        leave(tree, node->self, hierarchy);
+    else if (node && node->inodes[hierarchy] == 0)
+        join(tree, node->self, hierarchy, inode);
+    else if (node && node->inodes[hierarchy] != inode)
+        replace(tree, node->self, hierarchy, inode);
 }
 
 /* From here on: looking at directories. */
 
-static void see_entry(struct cgroup_tree *tree, struct cgroup_node *parent, int dir_fd,
+static struct cgroup_node *find_child(const struct cgroup_tree *tree, struct cgroup_handle parent,
+                                      const char *name)
+{
+    const struct cgroup_node *above = cgroup_nodes_get(&tree->nodes, parent);
+
+    return above ? cgroup_nodes_find(&tree->nodes, above, name) : NULL;
+}
+
+static void see_entry(struct cgroup_tree *tree, struct cgroup_handle parent, int dir_fd,
                       const struct dirent *entry, size_t hierarchy, uint64_t listing)
 {
     struct cgroup_node *node;
@@ -356,31 +418,20 @@ static void see_entry(struct cgroup_tree *tree, struct cgroup_node *parent, int 
     if ((entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) ||
         strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
         return;
-    node = cgroup_nodes_find(&tree->nodes, parent, entry->d_name);
+    node = find_child(tree, parent, entry->d_name);
     /* Where the listing shows other inodes than stat does, as overlayfs may, stat decides. */
     if (!node || node->inodes[hierarchy] != entry->d_ino)
         see(tree, parent, entry->d_name, hierarchy, inode_at(dir_fd, entry->d_name));
-    node = cgroup_nodes_find(&tree->nodes, parent, entry->d_name);
+    node = find_child(tree, parent, entry->d_name);
     if (node)
         node->listing = listing;
 }
 
-static void leave_unlisted(struct cgroup_tree *tree, struct cgroup_node *parent, size_t hierarchy,
-                           uint64_t listing)
-{
-    struct cgroup_node *next;
-
-    for (struct cgroup_node *child = parent->children; child; child = next) {
-        next = child->next;
-        if (child->listing != listing)
-            leave(tree, child, hierarchy);
-    }
-}
-
 /* Never removes the node itself: its parent's listing does. */
-static void list(struct cgroup_tree *tree, struct cgroup_node *node, size_t hierarchy)
+static void list(struct cgroup_tree *tree, struct cgroup_handle handle, size_t hierarchy)
 {
-    int fd = cgroup_tree_open(tree, node, hierarchy);
+    struct cgroup_node *node = cgroup_nodes_get(&tree->nodes, handle);
+    int fd = node ? cgroup_tree_open(tree, node, hierarchy) : -ENOENT;
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     uint64_t listing = ++tree->listings;
     const struct dirent *entry;
@@ -392,11 +443,11 @@ static void list(struct cgroup_tree *tree, struct cgroup_node *node, size_t hier
     try_watch(tree, node, hierarchy, fd);
     errno = 0;
     while ((entry = readdir(dir))) {
-        see_entry(tree, node, fd, entry, hierarchy, listing);
+        see_entry(tree, handle, fd, entry, hierarchy, listing);
         errno = 0;
     }
     if (errno == 0)
-        leave_unlisted(tree, node, hierarchy, listing);
+        leave_unlisted(tree, handle, hierarchy, listing);
     closedir(dir);
 }
 
@@ -410,10 +461,11 @@ static bool must_list(const struct cgroup_tree *tree, const struct cgroup_node *
 
 static void list_all(struct cgroup_tree *tree, bool only_unwatched)
 {
+    tree->updates++;
     for (size_t i = 0; i < tree->nodes.capacity; i++)
         for (size_t h = 0; h < tree->hierarchies->count; h++)
             if (must_list(tree, tree->nodes.items[i], h, only_unwatched))
-                list(tree, tree->nodes.items[i], h);
+                list(tree, tree->nodes.items[i]->self, h);
 }
 
 static void take_event(void *context, const struct watch_event *event)
@@ -425,20 +477,24 @@ static void take_event(void *context, const struct watch_event *event)
     if (!node)
         return;
     if (event->number == node->events_watch) {
-        if (!event->is_over)
+        if (event->is_over)
+            stop_watching_events(tree, node);
+        else
             tree->observer.stirred(tree->observer.context, node);
     } else if (!find_hierarchy(tree, node, event->number, &hierarchy)) {
         return;
     } else if (event->is_over) {
         forget_watch(tree, node, hierarchy);
     } else if (event->name) {
-        see(tree, node, event->name, hierarchy, child_inode(tree, node, event->name, hierarchy));
+        tree->is_moving = event->is_move;
+        see(tree, node->self, event->name, hierarchy,
+            child_inode(tree, node, event->name, hierarchy));
+        tree->is_moving = false;
     }
 }
 
 void cgroup_tree_update(struct cgroup_tree *tree, bool rescan)
 {
-    tree->updates++;
     tree->is_behind |= watch_read(&tree->watch, WATCH_READS_MAX, take_event, tree) != WATCH_DONE;
     if (rescan || tree->is_behind) {
         tree->left_out = 0;
@@ -457,18 +513,20 @@ void cgroup_tree_attend(struct cgroup_tree *tree)
 int cgroup_tree_init(struct cgroup_tree *tree, const struct hierarchies *hierarchies,
                      const struct cgroup_observer *observer)
 {
+    struct cgroup_node *root;
+
     *tree = (struct cgroup_tree){
         .hierarchies = hierarchies, .observer = *observer, .events_watches_max = SIZE_MAX};
     cgroup_tree_set_caps(tree, CGROUP_WORKLOADS_MAX, SIZE_MAX);
     watch_init(&tree->watch);
-    tree->root = cgroup_nodes_add(&tree->nodes, NULL, "");
-    if (!tree->root) {
+    root = cgroup_nodes_add(&tree->nodes, NULL, "");
+    if (!root) {
         cgroup_tree_done(tree);
         return -ENOMEM;
     }
-    tree->root->is_open = true;
+    root->is_open = true;
     for (size_t i = 0; i < hierarchies->count; i++)
-        tree->root->inodes[i] = 1; /* it does not go */
+        root->inodes[i] = 1; /* it does not go */
     tree->unwatched_count = hierarchies->count;
     return 0;
 }

@@ -8,6 +8,13 @@
  * (measured on v1 and v2). If it was replaced in one hierarchy, it has ended in all: runtimes
  * remove all of them before they make new ones.
  *
+ * What always holds, whatever happens to the directories and in whatever order we learn of it:
+ * - A node is in a hierarchy only if its parent is, so that a parent never goes before its
+ * children.
+ * - A node is in at least one hierarchy: one that leaves its last is removed at once.
+ * - A directory is looked at only in that very directory which its parent's inode number says: an
+ *   event that comes late does not lead into another one of the same path.
+ *
  * The kernel also says when the last process of a workload has ended, on v2: the observer is told,
  * so that it can look once more while there is something to see.
  *
@@ -31,7 +38,7 @@ enum {
     CGROUP_INNER_MAX = 2048, /* nodes inside of one workload */
 };
 
-/* Called during updates only. */
+/* Called during updates only. A node is valid during the call; what is kept is its handle. */
 struct cgroup_observer {
     cgroup_find_owner *find_owner;
     void *owner_context;
@@ -41,7 +48,7 @@ struct cgroup_observer {
     /* Its first process came or its last one went, or (v1) a first hierarchy has lost it: it may be
      * about to end. */
     void (*stirred)(void *context, struct cgroup_node *node);
-    void (*ended)(void *context, struct cgroup_node *node); /* the last time that it is valid */
+    void (*ended)(void *context, struct cgroup_node *node); /* what is around it has not */
     void *context;
 };
 
@@ -49,7 +56,6 @@ struct cgroup_tree {
     const struct hierarchies *hierarchies;
     struct cgroup_observer observer;
     struct cgroup_nodes nodes;
-    struct cgroup_node *root;
     struct watch watch;
     struct map by_watch;             /* to the index of a node */
     size_t watch_count, watches_max; /* of directories; and of all */
@@ -60,6 +66,7 @@ struct cgroup_tree {
     size_t unwatched_count; /* directories that must be listed */
     size_t workload_count, workloads_max;
     uint64_t listings, updates;
+    bool is_moving;    /* what is found at present was there by another name */
     uint64_t left_out; /* directories beyond the caps, at the last rescan and since */
 };
 

@@ -65,7 +65,9 @@ static bool take_event(const struct inotify_event *event,
     if (event->mask & IN_IGNORED)
         take(context, &(struct watch_event){.number = event->wd, .is_over = true});
     else if ((event->mask & IN_ISDIR) && event->len > 0)
-        take(context, &(struct watch_event){.number = event->wd, .name = event->name});
+        take(context, &(struct watch_event){.number = event->wd,
+                                            .is_move = event->mask & IN_MOVED_TO,
+                                            .name = event->name});
     else if (event->mask & IN_MODIFY)
         take(context, &(struct watch_event){.number = event->wd});
     return true;

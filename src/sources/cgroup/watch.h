@@ -26,6 +26,7 @@ void watch_remove(struct watch *watch, int number);
 struct watch_event {
     int number;
     bool is_over;     /* the directory is gone, and with it the number */
+    bool is_move;     /* what came had another name before */
     const char *name; /* what came or went in it; NULL: it is a file, and changed */
 };
 

@@ -11,25 +11,24 @@
  * keep that cheap. */
 enum { PARTS = 8, PARTS_WHERE_TOLD = 2 };
 
-void youngs_add(struct youngs *youngs, struct cgroup_node *node)
+void youngs_add(struct youngs *youngs, uint64_t id)
 {
     if (youngs->count < YOUNG_MAX)
-        youngs->items[youngs->count++] = (struct young){.node = node};
+        youngs->items[youngs->count++] = (struct young){.id = id};
 }
 
-void youngs_remove(struct youngs *youngs, const struct cgroup_node *node)
+void youngs_remove(struct youngs *youngs, uint64_t id)
 {
     for (size_t i = 0; i < youngs->count; i++)
-        if (youngs->items[i].node == node) {
+        if (youngs->items[i].id == id) {
             youngs->items[i] = youngs->items[--youngs->count];
             return;
         }
 }
 
 /* False: it is old. */
-static bool set_due(struct young *young, uint64_t now_us)
+static bool set_due(struct young *young, uint64_t now_us, bool is_told)
 {
-    bool is_told = young->node->events_watch != CGROUP_UNWATCHED;
     uint64_t age_us, step_us;
 
     if (young->born_us == 0)
@@ -41,7 +40,7 @@ static bool set_due(struct young *young, uint64_t now_us)
 }
 
 uint64_t youngs_read(struct youngs *youngs, uint64_t now_us,
-                     void (*read)(void *context, const struct cgroup_node *node), void *context)
+                     bool (*read)(void *context, uint64_t id), void *context)
 {
     uint64_t next_us = YOUNG_NEVER;
 
@@ -49,8 +48,7 @@ uint64_t youngs_read(struct youngs *youngs, uint64_t now_us,
         struct young *young = &youngs->items[i];
 
         if (young->due_us <= now_us) {
-            read(context, young->node);
-            if (!set_due(young, now_us)) {
+            if (!set_due(young, now_us, read(context, young->id))) {
                 *young = youngs->items[--youngs->count];
                 continue;
             }

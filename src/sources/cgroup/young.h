@@ -6,10 +6,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "sources/cgroup/node.h"
 
 /* More that begin at the same time are read by cycles only. */
 enum { YOUNG_MAX = 256 };
@@ -17,7 +16,7 @@ enum { YOUNG_MAX = 256 };
 #define YOUNG_NEVER UINT64_MAX
 
 struct young {
-    struct cgroup_node *node;
+    uint64_t id;
     uint64_t born_us; /* when it was first looked at */
     uint64_t due_us;  /* 0: at once */
 };
@@ -27,11 +26,12 @@ struct youngs {
     size_t count;
 };
 
-/* Due at once. */
-void youngs_add(struct youngs *youngs, struct cgroup_node *node);
-void youngs_remove(struct youngs *youngs, const struct cgroup_node *node);
+/* Due at once. No two have the same id. */
+void youngs_add(struct youngs *youngs, uint64_t id);
+void youngs_remove(struct youngs *youngs, uint64_t id);
 
 /* Calls `read` for those that are due, and forgets those that are old. Returns when the next is
- * due, or YOUNG_NEVER. `read` must not add or remove any. */
+ * due, or YOUNG_NEVER. `read` says whether the kernel will tell when it ends, and must not add or
+ * remove any. */
 uint64_t youngs_read(struct youngs *youngs, uint64_t now_us,
-                     void (*read)(void *context, const struct cgroup_node *node), void *context);
+                     bool (*read)(void *context, uint64_t id), void *context);
