@@ -51,6 +51,8 @@ int verb_failure(int error)
     case EBADMSG: /* corrupt or cut short */
     case EFBIG:   /* a bomb */
     case EIO:
+    case ENOSPC:
+    case EDQUOT:
     case ENOMEM:
         return EXIT_FAILED;
     default:

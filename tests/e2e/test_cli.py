@@ -189,6 +189,30 @@ class Texts(TestCase):
         self.assertEqual(0, run("--help", env={"EXPORTER_PORT": "x"}).returncode)
 
 
+class Recording(TestCase):
+    def refuse(self, *flags):
+        """On a node without a meter."""
+        trace = self.path("node.trace.gz")
+        os.makedirs(self.path("sys"), exist_ok=True)
+        done = run("record", "-o", trace, f"--path.sysfs={self.path('sys')}", "--no-collector.nvml",
+                   "--no-collector.ipmi", *flags)
+        self.assertEqual((1, b""), (done.returncode, done.stdout), done)
+        self.assertFalse(os.path.exists(trace))
+        return done.stderr.decode()
+
+    def test_without_a_meter_there_is_no_file_and_one_line_says_what_was_looked_for(self):
+        for flags in ((), ("--duration=100ms",)):
+            text = self.refuse(*flags)
+            self.assertRegex(text, r"\Awattribute: nothing to record, no file is written: [^\n]+\n\Z")
+            for words in ("RAPL", "hwmon", "switched off: nvml, ipmi", "'wattribute check'"):
+                self.assertIn(words, text)
+
+    def test_a_directory_that_is_not_there_is_named(self):
+        done = run("record", "-o", self.path("missing/node.trace.gz"))
+        self.assertEqual(2, done.returncode)
+        self.assertIn(b"missing/node.trace.gz': No such file or directory\n", done.stderr)
+
+
 class Serving(TestCase):
     def test_a_flag_wins_over_exporter_port(self):
         with Exporter(env={"EXPORTER_PORT": "1"}) as exporter:
