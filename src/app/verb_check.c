@@ -1,4 +1,8 @@
-/* `wattribute check`: what this node offers, what is missing, and how to enable it. */
+/*
+ * `wattribute check`: what this node offers, what is missing, and how to enable it. Its exit status
+ * is for scripts: 0, there is something to measure; 1, there is nothing; 2, `serve` refuses the
+ * flags, or a file that they name.
+ */
 #include "app/verbs.h"
 
 #include <errno.h>
@@ -58,6 +62,7 @@ static void check_gpu(struct report *report, const struct nvml_library *nvml, ui
     (void)nvml->uuid(device, uuid, sizeof(uuid));
     if (nvml->name)
         (void)nvml->name(device, name, sizeof(name));
+    report->gpus++;
     report_add(report, what, VERDICT_OK, NULL, "%.90s, %.90s", name, uuid);
     check_call(
         report, nvml, index, "energy counter", nvml->energy_mj != NULL,
@@ -131,8 +136,9 @@ static void check_processes(struct report *report, const struct host *host)
     proc_reader_init(&proc, host);
     r = proc_identify(&proc, 1, &arena, &init);
     if (r < 0)
-        report_add(report, "processes", VERDICT_MISSING, "give the real one with --path.procfs",
-                   "procfs does not show pid 1: %s", strerror(-r));
+        report_add(report, "processes", VERDICT_MISSING,
+                   "mount the host's /proc and set --path.procfs", "procfs does not show pid 1: %s",
+                   strerror(-r));
     else if (getpid() == 1)
         report_add(report, "processes", VERDICT_LIMITED,
                    "run in the host's PID namespace (docker: --pid=host, Kubernetes: hostPID)",
@@ -207,6 +213,10 @@ int verb_check(const struct cli *cli)
     else
         report_print_text(report, &text);
     status = verb_print(&text);
+    if (status == EXIT_OK && report->is_refused)
+        status = EXIT_USAGE;
+    else if (status == EXIT_OK && !report_can_measure(report))
+        status = EXIT_FAILED;
     buffer_done(&text);
     host_close(&host);
     return status;

@@ -189,6 +189,46 @@ class Texts(TestCase):
         self.assertEqual(0, run("--help", env={"EXPORTER_PORT": "x"}).returncode)
 
 
+class Check(TestCase):
+    def check(self, *flags):
+        """On a node without a meter, of this one's processes: its status, its last line, its summary as JSON."""
+        os.makedirs(self.path("sys"), exist_ok=True)
+        flags = ("check", f"--path.sysfs={self.path('sys')}", "--no-collector.nvml", "--no-collector.ipmi", *flags)
+        done, parsed = run(*flags), run(*flags, "--json")
+        self.assertEqual((b"", done.returncode), (done.stderr, parsed.returncode))
+        return done.returncode, done.stdout.decode().splitlines()[-1], json.loads(parsed.stdout)["summary"]
+
+    def test_without_a_meter_the_status_is_1_and_the_last_line_says_so(self):
+        status, line, summary = self.check()
+        self.assertEqual((1, 0, 0), (status, summary["meters"], summary["gpus"]))
+        self.assertRegex(line, r"\A0 meters, 0 GPUs, [1-9]\d* workloads?; \d+ limited, \d+ missing: nothing to measure\Z")
+
+    def test_with_something_to_measure_the_status_is_0_and_the_last_line_counts_it(self):
+        status, line, summary = self.check("--model.idle-watts=1", "--model.full-watts=2")
+        self.assertEqual((0, True), (status, summary["model"]))
+        self.assertRegex(line, r"\A0 meters, 0 GPUs, a model of the processors, \d+ workloads?; \d+ limited, \d+ missing\Z")
+        meter = self.path("sys/class/hwmon/hwmon0")
+        os.makedirs(meter)
+        for name, value in (("name", b"power_meter\n"), ("power1_average", b"300000000\n")):
+            self.write(f"sys/class/hwmon/hwmon0/{name}", value)
+        status, line, summary = self.check()
+        self.assertEqual((0, 1), (status, summary["meters"]))
+        self.assertRegex(line, r"\A1 meter, 0 GPUs, ")
+
+    def test_flags_that_serve_refuses_are_status_2(self):
+        status, line, _ = self.check("--cost.tariff-file=/nonexistent", "--model.idle-watts=1", "--model.full-watts=2")
+        self.assertEqual(2, status)
+        self.assertIn("does not start", line)
+
+    def test_one_owner_is_one_owner(self):
+        os.makedirs(self.path("proc/1"))
+        for name, text in (("stat", b"1 (init) S 0 1 1 0 -1 4194560 " + b"0 " * 44), ("cgroup", b"0::/init.scope\n"),
+                           ("status", b"Uid:\t0\t0\t0\t0\n"), ("comm", b"init\n")):
+            self.write(f"proc/1/{name}", text)
+        done = run("check", f"--path.procfs={self.path('proc')}")
+        self.assertRegex(done.stdout.decode(), r"(?m)^ok +owners +1 process of 1 owner$")
+
+
 class Recording(TestCase):
     def refuse(self, *flags):
         """On a node without a meter."""
@@ -312,6 +352,19 @@ class Serving(TestCase):
             page = exporter.page()
             for source in ("nvml", "rapl", "hwmon", "cray", "ipmi", "cgroups"):
                 self.assertEqual([], page.values("wattribute_source_up", source=source))
+
+    def test_in_empty_trees_no_source_is_up_and_the_log_says_why(self):
+        empty = self.path("empty")
+        os.mkdir(empty)
+        flags = [f"--path.{tree}={empty}" for tree in ("procfs", "sysfs", "rootfs")]
+        with Exporter(*flags, "--process-scan-interval=1s", "--model.idle-watts=1", "--model.full-watts=2",
+                      "--no-collector.nvml") as exporter:
+            page = exporter.wait_for_page("both sources are down", lambda page: {
+                labels["source"]: value for labels, value in page.values("wattribute_source_up")} ==
+                {"processes": 0, "model": 0})
+            self.assertGreater(page.value("wattribute_source_errors_total", source="processes"), 0)
+            wait_until("it is told", lambda: "procfs has no processes" in
+                       [line.get("error") for line in exporter.log() if line.get("source") == "processes"])
 
     def test_check_says_what_is_switched_off(self):
         done = run("check", "--json", "--no-collector.nvml", "--no-collector.cgroups")
