@@ -543,12 +543,13 @@ const struct options_flag *options_find(struct span name)
     return NULL;
 }
 
-const char *options_suggest(struct span name, unsigned groups)
+const char *options_suggest(struct span name, unsigned groups, bool only_switches)
 {
     struct suggestion best = {0};
 
     for (size_t i = 0; i < options_flag_count; i++) {
-        if (!(groups & 1U << options_flags[i].group))
+        if (!(groups & 1U << options_flags[i].group) ||
+            (only_switches && options_flags[i].placeholder))
             continue;
         for (const char *const *known = options_flags[i].names; *known; known++)
             suggest_consider(&best, name, *known);

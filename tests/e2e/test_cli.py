@@ -1,13 +1,15 @@
 """The command line: what is wrong is said in one line, and where it listens is where it is told."""
+import gzip
 import json
 import os
 import socket
 import stat
+import subprocess
 import sys
 import time
 import unittest
 
-from harness import Exporter, TestCase, Trace, ask, run, wait_until
+from harness import H200_TRACE, SOON_S, Exporter, TestCase, Trace, ask, binary, run, wait_until
 
 LOOPBACK = "--listen-address=127.0.0.1:0"
 ACTIVATE = ("import os, sys; os.dup2(int(sys.argv[1]), 3); "
@@ -41,6 +43,31 @@ class Refusals(TestCase):
                                                   "did you mean --no-collector.rapl"])
         path = self.write("w.yaml", b"collector.rpal: false\n")
         self.refuse(f"--config.file={path}", words=[f"{path}:1:1", "did you mean 'collector.rapl'"])
+
+    def test_a_flag_with_a_value_has_no_negation_and_none_is_suggested(self):
+        self.refuse("--no-replay", words=["--no-replay", "--replay takes a value", "leave it out", "--help"])
+        self.refuse("--no-o", words=["--no-o", "--output takes a value"])
+        done = run("--no-repaly")
+        self.assertNotIn(b"did you mean", done.stderr)
+
+    def test_what_is_no_regular_file_is_refused_at_once(self):
+        pipe, unix = self.path("pipe"), self.path("socket")
+        os.mkfifo(pipe, 0o604)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(unix)
+        credentials = self.write("credentials", b"username: a\npassword: b\n")
+        os.chmod(credentials, 0o600)
+        bmc = ("--redfish.url=https://127.0.0.1:1/",)
+        for flag, more in (("--config.file", ()), ("--web.config.file", ()), ("--cost.tariff-file", ()), ("--replay", ()),
+                           ("--emissions.keys-file", ("--emissions.providers=rte",)),
+                           ("--emissions.ca-file", ("--emissions.providers=rte",)),
+                           ("--redfish.credentials-file", bmc),
+                           ("--redfish.ca-file", (*bmc, f"--redfish.credentials-file={credentials}"))):
+            for path in (pipe, unix, "/dev/zero"):
+                with self.subTest(flag=flag, path=path):
+                    done = run(LOOPBACK, *more, f"{flag}={path}", timeout=SOON_S)
+                    self.assertEqual((2, b""), (done.returncode, done.stdout), done)
+                    self.assertRegex(done.stderr.decode(), rf"{path}.*[Nn]ot a regular file")
 
     def test_an_unknown_command_is_refused(self):
         self.refuse("repaly", words=["repaly", "replay", "--help"])
@@ -163,6 +190,18 @@ class Refusals(TestCase):
         with open(os.devnull) as file:
             self.refuse(wrapper=activate(file), pass_fds=(file.fileno(),), env={"LISTEN_FDS": "1"},
                         words=["LISTEN_FDS", "descriptor 3", "not a listening", "ListenStream="])
+
+
+class Pipes(TestCase):
+    def test_replay_reads_a_pipe_as_it_reads_a_file(self):
+        with gzip.open(H200_TRACE) as trace:
+            done = subprocess.run([binary(), "replay", "/dev/stdin"], input=trace.read(), capture_output=True, timeout=60)
+        self.assertEqual(run("replay", H200_TRACE, timeout=60).stdout, done.stdout)
+        self.assertTrue(done.stdout)
+
+    def test_an_empty_config_file_may_be_dev_null(self):
+        with Exporter("--config.file=/dev/null") as exporter:
+            self.assertEqual(200, exporter.ask().status)
 
 
 class Texts(TestCase):
