@@ -19,6 +19,7 @@
 #include "app/check_sensors.h"
 #include "app/check_tariff.h"
 #include "app/collectors.h"
+#include "app/descriptors.h"
 #include "app/report.h"
 #include "core/macros.h"
 #include "model/host.h"
@@ -195,8 +196,9 @@ int verb_check(const struct cli *cli)
     struct buffer text;
     int status;
 
-    if (!report || host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host,
-                             &err) < 0) {
+    if (!report || descriptors_prepare(&err) < 0 ||
+        host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err) <
+            0) {
         verb_complain(&err);
         return EXIT_USAGE;
     }

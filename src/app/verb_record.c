@@ -15,6 +15,7 @@
 
 #include "app/cgroup_verdict.h"
 #include "app/collectors.h"
+#include "app/descriptors.h"
 #include "app/signals.h"
 #include "app/source_set.h"
 #include "attribution/pipeline.h"
@@ -173,7 +174,9 @@ int verb_record(const struct cli *cli)
     buffer_init(&recording.buffer, LINES_CAP_BYTES);
     signals_ignore_stray();
     signal(SIGUSR1, SIG_IGN); /* meant for 'serve' */
-    r = open_events(&signal_fd, &wake_fd, &err);
+    r = descriptors_prepare(&err);
+    if (r == 0)
+        r = open_events(&signal_fd, &wake_fd, &err);
     if (r == 0)
         r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
     if (r == 0)

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "app/collector.h"
+#include "app/descriptors.h"
 #include "app/listen.h"
 #include "app/signals.h"
 #include "core/clock.h"
@@ -71,7 +72,9 @@ int verb_serve(const struct cli *cli)
     signals_ignore_stray();
     signals_block((const int[]){SIGHUP, SIGUSR1}, 2); /* until the collector can act on them */
     log_configure(options->log_level, options->log_format);
-    r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
+    r = descriptors_prepare(&err);
+    if (r == 0)
+        r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
     if (r == 0 && with_api)
         r = api_config_read(options, &api, &err);
     if (r == 0 && with_redfish)

@@ -21,6 +21,13 @@ def activate(file):
     return sys.executable, "-c", ACTIVATE, str(file.fileno())
 
 
+def limited(soft, hard):
+    """A wrapper with these limits of open files."""
+    return sys.executable, "-c", ("import os, resource, sys; "
+                                  f"resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard})); "
+                                  "os.execv(sys.argv[1], sys.argv[1:])")
+
+
 class Refusals(TestCase):
     def refuse(self, *arguments, words, **how):
         """Status 2, nothing on stdout, and one line on stderr with these words in this order."""
@@ -186,6 +193,13 @@ class Refusals(TestCase):
             with self.subTest(name=name, value=value):
                 self.refuse(LOOPBACK, env={name: value}, words=[name, value, "use 1 to"])
 
+    def test_a_low_limit_of_open_files_is_told_with_what_is_needed(self):
+        for limit in (8, 24, 36, 64, 127):
+            for command in (("serve", LOOPBACK), ("check",), ("record", "-o", self.path("trace.gz"))):
+                with self.subTest(limit=limit, command=command[0]):
+                    self.refuse(*command, wrapper=limited(limit, limit),
+                                words=[f"the limit of open files is {limit}", "128", "LimitNOFILE", "ulimit -n"])
+
     def test_descriptors_that_are_no_listening_sockets_are_refused(self):
         with open(os.devnull) as file:
             self.refuse(wrapper=activate(file), pass_fds=(file.fileno(),), env={"LISTEN_FDS": "1"},
@@ -339,6 +353,12 @@ class Serving(TestCase):
             with Exporter(env={"LISTEN_FDS": "1", "LISTEN_PID": "1"}) as exporter:
                 self.assertNotEqual(address, exporter.address)
                 self.assertEqual(200, exporter.ask().status)
+
+    def test_it_runs_with_as_few_open_files_as_it_says(self):
+        for soft, hard in ((128, 128), (24, 4096)):  # the second: a soft limit is raised
+            with self.subTest(soft=soft, hard=hard), Exporter(wrapper=limited(soft, hard)) as exporter:
+                for _ in range(3):
+                    exporter.page()
 
     def test_a_unix_socket_is_served(self):
         address = "unix:" + self.path("metrics.sock")
