@@ -306,6 +306,15 @@ class Recording(TestCase):
         self.assertIn(b"missing/node.trace.gz': No such file or directory\n", done.stderr)
 
 
+class Output(TestCase):
+    def test_a_text_that_cannot_be_written_is_a_failure_that_says_why(self):
+        for arguments in (("check",), ("--help",), ("replay", H200_TRACE)):
+            with self.subTest(arguments=arguments), open("/dev/full", "wb") as full:
+                done = subprocess.run([binary(), *arguments], stdout=full, stderr=subprocess.PIPE, timeout=60)
+                self.assertEqual((1, b"wattribute: cannot write to standard output: No space left on device\n"),
+                                 (done.returncode, done.stderr))
+
+
 class Serving(TestCase):
     def test_a_flag_wins_over_exporter_port(self):
         with Exporter(env={"EXPORTER_PORT": "1"}) as exporter:
