@@ -38,6 +38,8 @@ int asker_ca_check(const char *path, struct error *err)
         return 0;
     if (stat(path, &st) < 0)
         return error_set(err, -errno, "--emissions.ca-file %.300s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, -ENXIO, "--emissions.ca-file %.300s: Not a regular file", path);
     if (!(st.st_mode & S_IROTH))
         return error_set(err, -EACCES,
                          "--emissions.ca-file %.300s: everybody must be able to read it, since who "

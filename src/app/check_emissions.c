@@ -152,8 +152,8 @@ static void check_factors(struct report *report, const struct options *options,
     (void)emissions_refresh(emissions);
     if (is_world_by_default(options, emissions))
         report_add(report, "emissions", VERDICT_LIMITED,
-                   "give --emissions.zone, --emissions.factor or --emissions.providers",
-                   "the world's average, 473.007 g/kWh, is nobody's own");
+                   "set --emissions.zone, --emissions.factor or --emissions.providers",
+                   "the world average, 473.007 g/kWh: no zone is configured");
     else
         put_in_force(report, emissions);
 }
@@ -168,10 +168,12 @@ void check_emissions(struct report *report, const struct options *options)
                    "switched off");
         return;
     }
-    if (emissions_init(&emissions, options, &clock_system, &err) == 0)
+    if (emissions_init(&emissions, options, &clock_system, &err) == 0) {
         check_factors(report, options, &emissions);
-    else
+    } else {
+        report->is_refused = true;
         report_add(report, "emissions", VERDICT_MISSING, remedy_for_start(&emissions), "%s",
                    err.text);
+    }
     emissions_stop(&emissions, 0);
 }

@@ -21,6 +21,7 @@ static void check_cgroups(struct report *report, const struct host *host)
 {
     struct process_table_stats stats = {0};
     struct process_table *table = NULL;
+    const char *why;
     int r = process_table_new(host, &table);
 
     if (r == 0)
@@ -28,18 +29,23 @@ static void check_cgroups(struct report *report, const struct host *host)
     if (r == 0)
         process_table_get_stats(table, &stats);
     process_table_free(table);
-    if (r < 0)
-        report_add(report, "owners", VERDICT_MISSING, "give the host's procfs with --path.procfs",
-                   "processes cannot be read: %s", strerror(-r));
+    report->workloads = stats.owners;
+    why = r < 0 ? strerror(-r) : process_table_trouble(&stats);
+    if (why)
+        report_add(report, "owners", VERDICT_MISSING,
+                   "mount the host's /proc and set --path.procfs", "processes cannot be read: %s",
+                   why);
     else if (stats.outside > 0)
         report_add(report, "owners", VERDICT_LIMITED,
                    "run in the host's cgroup namespace (docker: --cgroupns=host), or mount the "
                    "host's /sys and give it with --path.sysfs",
-                   "%llu of %llu processes are outside of our cgroup namespace",
-                   (unsigned long long)stats.outside, (unsigned long long)stats.processes);
+                   "%llu of %llu process%s %s outside of our cgroup namespace",
+                   (unsigned long long)stats.outside, (unsigned long long)stats.processes,
+                   stats.processes == 1 ? "" : "es", stats.outside == 1 ? "is" : "are");
     else
-        report_add(report, "owners", VERDICT_OK, NULL, "%llu processes of %llu owners",
-                   (unsigned long long)stats.processes, (unsigned long long)stats.owners);
+        report_add(report, "owners", VERDICT_OK, NULL, "%llu process%s of %llu owner%s",
+                   (unsigned long long)stats.processes, stats.processes == 1 ? "" : "es",
+                   (unsigned long long)stats.owners, PLURAL_S(stats.owners));
 }
 
 static void check_events(struct report *report, const struct host *host)
@@ -110,9 +116,10 @@ static void check_runtime(struct report *report, struct http_client *client,
     int r;
 
     if (!socket_path) {
-        report_add(report, runtime->name, VERDICT_MISSING,
-                   "none, if this node does not use it; else mount the directory of its socket",
-                   "no socket");
+        report_add(
+            report, runtime->name, VERDICT_MISSING,
+            "not needed if this node does not run it; otherwise mount the directory of its socket",
+            "no socket");
         return;
     }
     container_list_init(&list);
@@ -121,8 +128,9 @@ static void check_runtime(struct report *report, struct http_client *client,
         r = count_gpu_containers(client, runtime, socket_path, &list, &with_gpu, &err);
     if (r == 0)
         report_add(report, runtime->name, VERDICT_OK, NULL,
-                   "%.100s: %zu containers, %zu of%s them with a GPU", socket_path, list.count,
-                   with_gpu, list.count > INSPECTED_MAX ? " the first 64 of" : "");
+                   "%.100s: %zu container%s, %zu of%s them with a GPU", socket_path, list.count,
+                   PLURAL_S(list.count), with_gpu,
+                   list.count > INSPECTED_MAX ? " the first 64 of" : "");
     else
         report_add(report, runtime->name, VERDICT_LIMITED,
                    r == -EACCES ? "run as root" : "what it tells is missing; no energy is lost",
@@ -139,15 +147,15 @@ static void check_kubelet(struct report *report, struct http_client *client,
 
     if (!socket_path) {
         report_add(report, "kubelet", VERDICT_MISSING,
-                   "none, outside of Kubernetes; else mount /var/lib/kubelet/pod-resources",
+                   "not needed outside Kubernetes; otherwise mount /var/lib/kubelet/pod-resources",
                    "no socket");
         return;
     }
     allocation_list_init(&list);
     r = pod_resources_list(client, socket_path, TIMEOUT_US, &list, &err);
     if (r == 0)
-        report_add(report, "kubelet", VERDICT_OK, NULL, "%.100s: %zu GPUs allocated", socket_path,
-                   list.count);
+        report_add(report, "kubelet", VERDICT_OK, NULL, "%.100s: %zu GPU%s allocated", socket_path,
+                   list.count, PLURAL_S(list.count));
     else
         report_add(report, "kubelet", VERDICT_LIMITED, "allocations are missing; nothing else is",
                    "%s", err.text);

@@ -9,7 +9,7 @@ static const char *remedy_for(int error)
 {
     switch (error) {
     case -ENODEV:
-        return "none, if this machine has no BMC; else load its driver: modprobe ipmi_si (or "
+        return "not needed without a BMC; otherwise load its driver: modprobe ipmi_si (or "
                "ipmi_ssif) and modprobe ipmi_devintf; give a container the device "
                "(--device=/dev/ipmi0)";
     case -EACCES:
@@ -38,6 +38,7 @@ void check_ipmi(struct report *report, const struct host *host)
     if (r == 0)
         r = ipmi_ask_power(&device, &power, &err);
     ipmi_device_close(&device);
+    report->meters += r == 0;
     if (r == 0)
         report_add(report, "ipmi", VERDICT_OK, NULL, "the BMC tells the node's power by DCMI: %u W",
                    (unsigned)power.current_w);

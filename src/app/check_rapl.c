@@ -36,6 +36,7 @@ static void check_meter(struct report *report, const struct rapl_meter *meter)
     char what[64];
 
     snprintf(what, sizeof(what), "rapl: %s %s", meter_words[meter->kind], meter->id);
+    report->meters += meter->has_counted;
     if (meter->has_counted)
         report_add(report, what, VERDICT_OK, NULL, "%s", scope_of(meter->kind));
     else
@@ -56,8 +57,8 @@ static void check_meters(struct report *report, struct rapl *rapl)
         (void)rapl_read(rapl, &batch, NULL); /* the meters have what it found */
     }
     batch_done(&batch);
-    report_add(report, "rapl", VERDICT_OK, NULL, "%zu meters, read by %s", rapl->meter_count,
-               rapl->way->name);
+    report_add(report, "rapl", VERDICT_OK, NULL, "%zu meter%s, read by %s", rapl->meter_count,
+               PLURAL_S(rapl->meter_count), rapl->way->name);
     for (size_t i = 0; i < rapl->meter_count; i++) {
         check_meter(report, &rapl->meters[i]);
         has_memory |= rapl->meters[i].kind == METER_DRAM;

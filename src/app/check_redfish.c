@@ -77,14 +77,16 @@ void check_redfish(struct report *report, const struct options *options)
 
     if (flags.url[0] == '\0') {
         report_add(report, "redfish", VERDICT_MISSING,
-                   "none, if IPMI tells it, too; else give --redfish.url and "
+                   "not needed if IPMI works; otherwise set --redfish.url and "
                    "--redfish.credentials-file",
-                   "no BMC is given to be asked over the network");
+                   "no BMC is configured");
         return;
     }
     r = redfish_config_load(&flags, &config, &err);
+    report->is_refused |= r < 0;
     if (r == 0)
         r = ask(&config, &place, &power_mw, &err);
+    report->meters += r == 0;
     if (r == 0)
         report_add(report, "redfish", flags.insecure ? VERDICT_LIMITED : VERDICT_OK,
                    flags.insecure ? "leave out --redfish.insecure: anybody could answer" : NULL,

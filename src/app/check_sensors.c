@@ -25,6 +25,7 @@ static void check_meter(struct report *report, const struct host *host,
              found->kind == METER_NODE ? "" : found->id);
     if (r == 0)
         r = found->counts ? hwmon_parse_energy(said, &value) : hwmon_parse_power(said, &value);
+    report->meters += r == 0;
     if (r == 0 && found->counts)
         report_add(report, what, VERDICT_OK, NULL, "%s, counter %s", found->what, found->path);
     else if (r == 0)
@@ -65,6 +66,7 @@ static void check_counter(struct report *report, enum cray_file file,
     char what[64];
 
     snprintf(what, sizeof(what), "cray: %s", cray_file_names[file]);
+    report->meters += value->valid && !elsewhere && file != CRAY_POWER;
     if (!value->valid)
         report_add(report, what, VERDICT_LIMITED, "look at the file's mode, and the blade's log",
                    "no usable value in cray/pm_counters/%s", cray_file_names[file]);

@@ -13,6 +13,7 @@ void check_tariff(struct report *report, const struct options *options)
         return;
     if (tariff_clock_open(options->cost_tariff_path, clock_system.realtime_us(&clock_system),
                           &tariff, &err) < 0) {
+        report->is_refused = true;
         report_add(report, "tariff", VERDICT_MISSING,
                    "correct the file of --cost.tariff-file: the exporter does not start with it",
                    "%s", err.text);

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "app/signals.h"
 #include "core/macros.h"
 
 static const uint64_t BACKOFF_MIN_US = 100000, BACKOFF_MAX_US = 5 * USEC_PER_SEC;
@@ -55,17 +56,16 @@ static int spawn(const struct child_program *program, pid_t *ret_pid)
     int high_fds[CHILD_FDS_MAX];
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    sigset_t none, all;
+    sigset_t all;
     int r;
 
     for (size_t i = 0; i < ARRAY_SIZE(high_fds); i++)
         high_fds[i] = -1;
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
-    /* The collector blocks signals for its signalfd; a child would inherit that. */
-    sigemptyset(&none);
+    /* A signal to the whole unit or group must not end a child that cannot ignore it yet. */
     sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigmask(&attributes, &all);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     r = place_fds(program, &actions, high_fds);
@@ -162,8 +162,13 @@ void child_stop(struct child *child, uint64_t wait_us)
 
 void child_ignore_signals(void)
 {
-    /* Ctrl-C reaches the whole process group. */
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
+    /* A terminal sends them to the whole process group, systemctl kill to the whole unit. */
+    static const int of_all[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1};
+    sigset_t none;
+
+    for (size_t i = 0; i < ARRAY_SIZE(of_all); i++)
+        signal(of_all[i], SIG_IGN);
+    signals_ignore_stray();
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
 }

@@ -1,7 +1,8 @@
 /*
  * Child: another process of this program, started from our own executable, asked to end, and
  * started again when it dies, never more often than its back-off allows. Of ours it gets what it is
- * given, and nothing else: no other descriptor, variable or blocked signal.
+ * given, and nothing else: no other descriptor or variable. Signals are blocked until it says which
+ * it ignores.
  */
 #pragma once
 
@@ -66,5 +67,6 @@ void child_kill(struct child *child);
 /* Waits for one that was asked to end, by closing its channel; after `wait_us` ends it by force. */
 void child_stop(struct child *child, uint64_t wait_us);
 
-/* In the child: when to stop is the collector's decision. */
+/* In the child, before its threads and its sandbox: when to stop is the collector's decision. It
+ * then takes signals. */
 void child_ignore_signals(void);

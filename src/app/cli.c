@@ -67,12 +67,19 @@ struct argument {
 static int unknown_flag(const struct cli_command *command, struct span name, struct error *err)
 {
     struct span positive = name;
-    const char *no = span_strip_prefix(&positive, "no-") ? "no-" : "";
-    const char *near = options_suggest(positive, command->groups);
+    bool negated = span_strip_prefix(&positive, "no-");
+    const struct options_flag *flag = negated ? options_find(positive) : NULL;
+    const char *near = options_suggest(positive, command->groups, negated);
 
+    if (flag)
+        return error_set(err, -EINVAL,
+                         "--%.*s: --%s takes a value and cannot be negated; leave it out; see "
+                         "'wattribute %s --help'",
+                         (int)name.len, name.data, flag->names[0], command->name);
     return error_set(err, -EINVAL, "unknown flag --%.*s%s%s%s%s; see 'wattribute %s --help'",
                      (int)MIN(name.len, (size_t)80), name.data, near ? " (did you mean --" : "",
-                     near ? no : "", near ? near : "", near ? "?)" : "", command->name);
+                     near && negated ? "no-" : "", near ? near : "", near ? "?)" : "",
+                     command->name);
 }
 
 /* "no-collector.rapl": the switch that it turns off, or NULL. */

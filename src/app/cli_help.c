@@ -169,6 +169,10 @@ void cli_help(enum cli_verb verb, struct buffer *out)
     for (size_t i = 0; i < cli_command_count; i++)
         if (!cli_commands[i].hidden && (verb == CLI_ANY || cli_commands[i].verb == verb))
             buffer_str(out, cli_commands[i].examples);
+    buffer_str(
+        out,
+        "\nExit status: 0 success; 1 it failed, or 'check' finds nothing to measure; 2 a flag, "
+        "an address or\na file cannot be used.\n");
 }
 
 void cli_version(struct buffer *out)

@@ -5,6 +5,7 @@
 
 #include "app/collector_parts.h"
 #include "app/collectors.h"
+#include "app/signals.h"
 #include "core/log.h"
 
 /* Ending takes less than a second, whatever hangs. */
@@ -124,6 +125,14 @@ static void release_devices(struct collector *collector)
     collector->books_moved = true;
 }
 
+static void stop_loop(struct collector *collector, int signal_number)
+{
+    char name[SIGNALS_NAME_BYTES];
+
+    log_info("stopping", "signal", signals_name(signal_number, name));
+    collector->stopping = true;
+}
+
 static void take_signals(struct collector *collector)
 {
     struct signalfd_siginfo info;
@@ -134,8 +143,11 @@ static void take_signals(struct collector *collector)
             emissions_reap(&collector->emissions);
         } else if (info.ssi_signo == SIGUSR1)
             release_devices(collector);
+        else if (info.ssi_signo == SIGHUP)
+            log_info("SIGHUP: nothing to reload; the web configuration, the tariff and the keys of "
+                     "providers are re-read when they change, all else needs a restart");
         else
-            collector->stopping = true;
+            stop_loop(collector, (int)info.ssi_signo);
     }
 }
 

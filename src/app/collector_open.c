@@ -4,34 +4,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "app/cgroup_verdict.h"
 #include "app/collector_parts.h"
 #include "app/collectors.h"
 #include "app/price_config.h"
+#include "app/signals.h"
 #include "app/verbs.h"
 
 static int open_loop(struct collector *collector, struct error *err)
 {
-    sigset_t signals;
+    static const int signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGXCPU, SIGHUP, SIGUSR1, SIGCHLD};
     int r = 0;
 
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGCHLD);
-    sigaddset(&signals, SIGUSR1);
-    /* Before any thread starts, so that all of them leave the signals to the loop. */
-    sigprocmask(SIG_BLOCK, &signals, NULL);
-    signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); /* ignored by whoever started us, no child's end would be told */
     collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    collector->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     collector->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (collector->epoll_fd < 0 || collector->signal_fd < 0 || collector->wake_fd < 0)
+    if (collector->epoll_fd < 0 || collector->wake_fd < 0)
         r = -errno;
     if (r == 0)
+        r = signals_open(signals, ARRAY_SIZE(signals));
+    if (r >= 0)
+        collector->signal_fd = r;
+    if (r >= 0)
         r = collector_watch(collector, collector->signal_fd, WATCH_SIGNALS);
     if (r == 0)
         r = collector_watch(collector, collector->wake_fd, WATCH_SOURCES);

@@ -47,7 +47,7 @@ static int check_text(const struct reader *reader, const struct yaml_reader_node
 
 static int unknown_key(const struct reader *reader, const struct yaml_reader_node *node)
 {
-    const char *near = options_suggest(span_of(node->text), KEY_GROUPS);
+    const char *near = options_suggest(span_of(node->text), KEY_GROUPS, false);
 
     return yaml_reader_fail(
         reader->yaml, node,
@@ -175,10 +175,9 @@ int config_parse(struct span text, const char *file_name, struct options *option
 
 int config_load(const char *path, struct options *options, struct error *err)
 {
-    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     _cleanup_free_ char *data = NULL;
     size_t len = 0;
-    int r = fd < 0 ? -errno : fs_read_fd(fd, FILE_CAP_BYTES, &data, &len);
+    int r = fs_read_regular(path, FILE_CAP_BYTES, &data, &len);
 
     if (r == -EFBIG)
         return error_set(err, r, "config file %.300s: larger than 1 MiB; is it the right file?",
@@ -187,6 +186,6 @@ int config_load(const char *path, struct options *options, struct error *err)
         return error_set(err, r,
                          "config file %.300s: cannot be read: %s; check --config.file and the "
                          "file's permissions",
-                         path, strerror(-r));
+                         path, fs_strerror(r));
     return config_parse((struct span){data, len}, path, options, err);
 }

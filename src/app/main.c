@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "app/cli.h"
@@ -14,9 +15,14 @@ enum { TEXT_CAP_BYTES = 1 << 20, JSON_CAP_BYTES = 1 << 30 };
 
 int verb_print(const struct buffer *text)
 {
-    int r = buffer_failed(text) ? -1 : fs_write_all(STDOUT_FILENO, text->data, text->len);
+    int r = buffer_failed(text) ? -ENOMEM : fs_write_all(STDOUT_FILENO, text->data, text->len);
+    struct error err;
 
-    return r < 0 ? EXIT_FAILED : EXIT_OK;
+    if (r == 0)
+        return EXIT_OK;
+    error_format(&err, "cannot write to standard output: %s", strerror(-r));
+    verb_complain(&err);
+    return EXIT_FAILED;
 }
 
 void verb_complain(const struct error *err)
@@ -57,6 +63,8 @@ int verb_failure(int error)
     case EBADMSG: /* corrupt or cut short */
     case EFBIG:   /* a bomb */
     case EIO:
+    case ENOSPC:
+    case EDQUOT:
     case ENOMEM:
         return EXIT_FAILED;
     default:

@@ -161,8 +161,9 @@ void options_done(struct options *options);
 /* By main name or alias; NULL: no such flag. */
 const struct options_flag *options_find(struct span name);
 
-/* The name nearest to one that does not exist, of flags in `groups` (bits 1 << group), or NULL. */
-const char *options_suggest(struct span name, unsigned groups);
+/* The name nearest to one that does not exist, of flags in `groups` (bits 1 << group), or NULL.
+ * With `only_switches`, of those that have a --no- form. */
+const char *options_suggest(struct span name, unsigned groups, bool only_switches);
 
 /* Checks and sets one value. Sources are to be applied in the order of their precedence: the last
  * call wins. `text` and `where` are not kept. */

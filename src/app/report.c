@@ -23,6 +23,37 @@ void report_add(struct report *report, const char *what, enum verdict verdict, c
     va_end(args);
 }
 
+bool report_can_measure(const struct report *report)
+{
+    return report->meters > 0 || report->gpus > 0 || report->has_model;
+}
+
+static size_t count_verdicts(const struct report *report, enum verdict verdict)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < report->count; i++)
+        count += report->findings[i].verdict == verdict;
+    return count;
+}
+
+/* "2 meters, 1 GPU, 14 workloads; 3 limited, 4 missing" */
+static void put_summary(const struct report *report, struct buffer *out)
+{
+    char text[256];
+
+    snprintf(text, sizeof(text),
+             "\n%zu meter%s, %zu GPU%s%s, %zu workload%s; %zu limited, %zu missing%s\n",
+             report->meters, PLURAL_S(report->meters), report->gpus, PLURAL_S(report->gpus),
+             report->has_model ? ", a model of the processors" : "", report->workloads,
+             PLURAL_S(report->workloads), count_verdicts(report, VERDICT_LIMITED),
+             count_verdicts(report, VERDICT_MISSING),
+             report->is_refused            ? ": the exporter does not start with these flags"
+             : !report_can_measure(report) ? ": nothing to measure"
+                                           : "");
+    buffer_str(out, text);
+}
+
 void report_print_text(const struct report *report, struct buffer *out)
 {
     for (size_t i = 0; i < report->count; i++) {
@@ -39,6 +70,7 @@ void report_print_text(const struct report *report, struct buffer *out)
             buffer_char(out, '\n');
         }
     }
+    put_summary(report, out);
 }
 
 static void put_pair(struct buffer *out, const char *key, const char *value)
@@ -50,6 +82,8 @@ static void put_pair(struct buffer *out, const char *key, const char *value)
 
 void report_print_json(const struct report *report, struct buffer *out)
 {
+    char summary[256];
+
     buffer_str(out, "{\"findings\":[");
     for (size_t i = 0; i < report->count; i++) {
         const struct finding *finding = &report->findings[i];
@@ -66,5 +100,10 @@ void report_print_json(const struct report *report, struct buffer *out)
         }
         buffer_char(out, '}');
     }
-    buffer_str(out, "]}\n");
+    snprintf(summary, sizeof(summary),
+             "],\n\"summary\":{\"meters\":%zu,\"gpus\":%zu,\"model\":%s,\"workloads\":%zu,"
+             "\"limited\":%zu,\"missing\":%zu}}\n",
+             report->meters, report->gpus, report->has_model ? "true" : "false", report->workloads,
+             count_verdicts(report, VERDICT_LIMITED), count_verdicts(report, VERDICT_MISSING));
+    buffer_str(out, summary);
 }

@@ -1,6 +1,7 @@
 /* A report: what `wattribute check` finds, and what to do about it. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/buffer.h"
@@ -21,11 +22,21 @@ struct finding {
 struct report {
     struct finding findings[REPORT_FINDINGS_MAX];
     size_t count;
+    /* For the summary: what can be measured, and for whom. */
+    size_t meters; /* but for GPUs and the model */
+    size_t gpus;
+    bool has_model; /* what processors draw is estimated */
+    size_t workloads;
+    bool is_refused; /* `serve` does not start with these flags */
 };
+
+/* Whether there is anything to book. */
+bool report_can_measure(const struct report *report);
 
 /* Adds a finding; those beyond the last are left out. `remedy` must outlive the report. */
 void report_add(struct report *report, const char *what, enum verdict verdict, const char *remedy,
                 const char *format, ...) PRINTF(5, 6);
 
+/* Both end with the summary. */
 void report_print_text(const struct report *report, struct buffer *out);
 void report_print_json(const struct report *report, struct buffer *out);

@@ -111,14 +111,14 @@ static int check_mode(const struct secret_file_form *form, int fd, const char *p
 int secret_file_read(const struct secret_file_form *form, const char *path,
                      const struct secret_file_entry *entries, size_t count, struct error *err)
 {
-    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    _cleanup_close_ int fd = fs_open_regular(path);
     _cleanup_free_ char *data = NULL;
     size_t len = 0;
     int r;
 
     if (fd < 0)
-        return error_set(err, -errno, "%s %.300s: cannot be opened: %s", form->flag, path,
-                         strerror(errno));
+        return error_set(err, fd, "%s %.300s: cannot be opened: %s", form->flag, path,
+                         fs_strerror(fd));
     r = check_mode(form, fd, path, err);
     if (r < 0)
         return r;

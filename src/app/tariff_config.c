@@ -254,10 +254,9 @@ int tariff_config_parse(struct span text, const char *file_name, struct tariff *
 
 int tariff_config_load(const char *path, struct tariff *ret_tariff, struct error *err)
 {
-    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     _cleanup_free_ char *data = NULL;
     size_t len = 0;
-    int r = fd < 0 ? -errno : fs_read_fd(fd, FILE_CAP_BYTES, &data, &len);
+    int r = fs_read_regular(path, FILE_CAP_BYTES, &data, &len);
 
     if (r == -EFBIG)
         return error_set(
@@ -266,6 +265,6 @@ int tariff_config_load(const char *path, struct tariff *ret_tariff, struct error
         return error_set(err, r,
                          "--cost.tariff-file %.300s: cannot be read: %s; check the path and the "
                          "file's permissions",
-                         path, strerror(-r));
+                         path, fs_strerror(r));
     return tariff_config_parse((struct span){data, len}, path, ret_tariff, err);
 }

@@ -1,4 +1,8 @@
-/* `wattribute check`: what this node offers, what is missing, and how to enable it. */
+/*
+ * `wattribute check`: what this node offers, what is missing, and how to enable it. Its exit status
+ * is for scripts: 0, there is something to measure; 1, there is nothing; 2, `serve` refuses the
+ * flags, or a file that they name.
+ */
 #include "app/verbs.h"
 
 #include <errno.h>
@@ -15,6 +19,7 @@
 #include "app/check_sensors.h"
 #include "app/check_tariff.h"
 #include "app/collectors.h"
+#include "app/descriptors.h"
 #include "app/report.h"
 #include "core/macros.h"
 #include "model/host.h"
@@ -58,6 +63,7 @@ static void check_gpu(struct report *report, const struct nvml_library *nvml, ui
     (void)nvml->uuid(device, uuid, sizeof(uuid));
     if (nvml->name)
         (void)nvml->name(device, name, sizeof(name));
+    report->gpus++;
     report_add(report, what, VERDICT_OK, NULL, "%.90s, %.90s", name, uuid);
     check_call(
         report, nvml, index, "energy counter", nvml->energy_mj != NULL,
@@ -131,8 +137,9 @@ static void check_processes(struct report *report, const struct host *host)
     proc_reader_init(&proc, host);
     r = proc_identify(&proc, 1, &arena, &init);
     if (r < 0)
-        report_add(report, "processes", VERDICT_MISSING, "give the real one with --path.procfs",
-                   "procfs does not show pid 1: %s", strerror(-r));
+        report_add(report, "processes", VERDICT_MISSING,
+                   "mount the host's /proc and set --path.procfs", "procfs does not show pid 1: %s",
+                   strerror(-r));
     else if (getpid() == 1)
         report_add(report, "processes", VERDICT_LIMITED,
                    "run in the host's PID namespace (docker: --pid=host, Kubernetes: hostPID)",
@@ -189,8 +196,9 @@ int verb_check(const struct cli *cli)
     struct buffer text;
     int status;
 
-    if (!report || host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host,
-                             &err) < 0) {
+    if (!report || descriptors_prepare(&err) < 0 ||
+        host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err) <
+            0) {
         verb_complain(&err);
         return EXIT_USAGE;
     }
@@ -207,6 +215,10 @@ int verb_check(const struct cli *cli)
     else
         report_print_text(report, &text);
     status = verb_print(&text);
+    if (status == EXIT_OK && report->is_refused)
+        status = EXIT_USAGE;
+    else if (status == EXIT_OK && !report_can_measure(report))
+        status = EXIT_FAILED;
     buffer_done(&text);
     host_close(&host);
     return status;

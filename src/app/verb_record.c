@@ -11,12 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "app/cgroup_verdict.h"
 #include "app/collectors.h"
+#include "app/descriptors.h"
 #include "app/record_names.h"
+#include "app/signals.h"
 #include "app/source_set.h"
 #include "attribution/pipeline.h"
 #include "core/gzip.h"
@@ -28,6 +29,8 @@
  */
 static const uint64_t FIRST_SAMPLE_US = 5 * USEC_PER_SEC;
 static const uint64_t STOP_SOURCE_US = 200000;
+/* How often the file is brought up to date: a full disk is told while something can be done. */
+static const uint64_t FLUSH_US = 10 * USEC_PER_SEC;
 enum { LINES_CAP_BYTES = 64 << 20 };
 
 struct recording {
@@ -75,34 +78,13 @@ static void take_batch(void *context, const struct batch *batch)
         recording->result = -ENOMEM;
 }
 
-static int cannot_write(const struct recording *recording, struct error *err)
+/* Reads until a signal, the end of the duration (0: none), or an error. 0, also if there was
+ * nothing to read. */
+static int record(struct source_set *sources, struct recording *recording, int signal_fd,
+                  int wake_fd, uint64_t duration_us)
 {
-    return error_set(err, recording->result, "cannot write the trace: %s",
-                     strerror(-recording->result));
-}
-
-static int write_last_names(struct recording *recording, struct error *err)
-{
-    write_names(recording, true);
-    return recording->result < 0 ? cannot_write(recording, err) : 0;
-}
-
-/* Reads until a signal, the end of the duration (0: none), or an error. */
-static int record(struct source_set *sources, struct recording *recording, int wake_fd,
-                  uint64_t duration_us, struct error *err)
-{
-    uint64_t began_us = clock_system.monotonic_us(&clock_system);
-    struct pollfd fds[2] = {{.events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
-    _cleanup_close_ int signal_fd = -1;
-    sigset_t signals;
-
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (signal_fd < 0)
-        return error_set(err, -errno, "cannot watch for signals: %s", strerror(errno));
-    fds[0].fd = signal_fd;
+    uint64_t began_us = clock_system.monotonic_us(&clock_system), flush_us = began_us;
+    struct pollfd fds[2] = {{.fd = signal_fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
     for (;;) {
         uint64_t now_us = clock_system.monotonic_us(&clock_system), ignored;
 
@@ -110,18 +92,21 @@ static int record(struct source_set *sources, struct recording *recording, int w
             (void)source_set_open_due(sources, now_us, NULL);
         if (duration_us > 0 && now_us - began_us >= duration_us)
             return 0;
-        if (!recording->has_readings && now_us - began_us > FIRST_SAMPLE_US)
-            return error_set(err, -ENODEV,
-                             "nothing to record: no source of this node gives samples; see "
-                             "'wattribute check'");
+        if (!recording->has_readings &&
+            (!source_set_has_meter(sources) || now_us - began_us > FIRST_SAMPLE_US))
+            return 0;
         poll(fds, ARRAY_SIZE(fds), 100);
         if (fds[0].revents)
             return 0;
         (void)!read(wake_fd, &ignored, sizeof(ignored));
         source_set_read(sources, now_us, take_batch, recording);
         write_names(recording, false);
+        if (recording->result == 0 && recording->has_readings && now_us >= flush_us) {
+            recording->result = gzip_writer_flush(recording->gzip);
+            flush_us = now_us + FLUSH_US;
+        }
         if (recording->result < 0)
-            return cannot_write(recording, err);
+            return recording->result;
     }
 }
 
@@ -135,26 +120,73 @@ static int open_output(const char *path, struct recording *recording, struct err
                          "'record' needs a file: write wattribute record -o TRACE.gz");
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
-        return error_set(err, -errno, "cannot create '%s': %s; choose a file that does not exist",
-                         path, strerror(errno));
+        return error_set(err, -errno, "cannot create '%s': %s%s", path, strerror(errno),
+                         errno == EEXIST ? "; choose a file that does not exist" : "");
     r = gzip_writer_open(fd, &recording->gzip);
     if (r < 0)
         return error_set(err, r, "cannot write '%s': %s", path, strerror(-r));
     TAKE_FD(fd);
     trace_write_header(&recording->buffer);
     flush(recording);
+    r = recording->result;
+    return r < 0 ? error_set(err, r, "cannot write '%s': %s", path, strerror(-r)) : 0;
+}
+
+static int finish(struct recording *recording)
+{
+    int r = pipeline_finish(recording->pipeline);
+
+    if (r < 0)
+        return r;
+    write_names(recording, true);
     return recording->result;
 }
 
-static void block_signals(void)
+/* Ends the file. Without a reading nobody could do anything with it. */
+static int close_output(const char *path, struct recording *recording, int result,
+                        struct error *err)
 {
-    sigset_t signals;
+    int closed = gzip_writer_close(recording->gzip);
 
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    /* Before any thread starts, so that all of them leave the signals to the loop. */
-    sigprocmask(SIG_BLOCK, &signals, NULL);
+    recording->gzip = NULL;
+    if (!recording->has_readings)
+        unlink(path);
+    if (result == 0)
+        result = closed;
+    if (result < 0)
+        return error_set(err, result, "cannot write '%s': %s; %s", path, strerror(-result),
+                         recording->has_readings ? "it is incomplete, and 'replay' refuses it"
+                                                 : "nothing was recorded");
+    return 0;
+}
+
+static int nothing_recorded(bool has_meter, const struct source_switches *switches,
+                            struct error *err)
+{
+    char text[256];
+    const char *off = collectors_list_off(switches, text, sizeof(text));
+
+    if (has_meter)
+        return error_set(err, -ENODEV,
+                         "nothing was recorded, no file is written: no meter of this node gave a "
+                         "reading until the end; record longer, or see 'wattribute check'");
+    return error_set(err, -ENODEV,
+                     "nothing to record, no file is written: no energy meter of this node can be "
+                     "read (NVIDIA GPUs, RAPL, hwmon, Cray, IPMI%s%s); 'wattribute check' says "
+                     "what is missing",
+                     off ? "; switched off: " : "", off ? off : "");
+}
+
+static int open_events(int *signal_fd, int *wake_fd, struct error *err)
+{
+    /* A recording ends well also where its terminal is closed. */
+    static const int signals[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
+
+    *signal_fd = signals_open(signals, ARRAY_SIZE(signals));
+    *wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (*signal_fd >= 0 && *wake_fd >= 0)
+        return 0;
+    return error_set(err, -errno, "cannot watch for signals: %s", strerror(errno));
 }
 
 int verb_record(const struct cli *cli)
@@ -165,17 +197,20 @@ int verb_record(const struct cli *cli)
     struct source_switches switches;
     struct source_set sources;
     struct host host = {-1, -1, -1, NULL};
-    _cleanup_close_ int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    _cleanup_close_ int wake_fd = -1, signal_fd = -1;
     struct error err = {"out of memory"};
-    int r, closed, status = EXIT_FAILED;
+    int r, status = EXIT_FAILED;
     bool is_idle;
 
     log_configure(options->log_level, options->log_format);
     buffer_init(&recording.buffer, LINES_CAP_BYTES);
-    block_signals();
-    r = wake_fd < 0 ? -errno
-                    : host_open(options->procfs_path, options->sysfs_path, options->rootfs_path,
-                                &host, &err);
+    signals_ignore_stray();
+    signal(SIGUSR1, SIG_IGN); /* meant for 'serve' */
+    r = descriptors_prepare(&err);
+    if (r == 0)
+        r = open_events(&signal_fd, &wake_fd, &err);
+    if (r == 0)
+        r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
     if (r == 0)
         r = pipeline_new(&books, &recording.pipeline);
     if (r == 0)
@@ -194,25 +229,20 @@ int verb_record(const struct cli *cli)
                     },
                     wake_fd, options->process_scan_interval_us);
     if (r == 0)
-        r = record(&sources, &recording, wake_fd, options->duration_us, &err);
+        r = record(&sources, &recording, signal_fd, wake_fd, options->duration_us);
+    if (r == 0 && recording.has_readings)
+        r = finish(&recording);
+    if (recording.gzip)
+        r = close_output(options->output_path, &recording, r, &err);
+    if (r == 0 && !recording.has_readings)
+        r = nothing_recorded(source_set_has_meter(&sources), &switches, &err);
     is_idle = source_set_stop(&sources, STOP_SOURCE_US);
-    if (r == 0)
-        r = pipeline_finish(recording.pipeline);
-    if (r == 0)
-        r = write_last_names(&recording, &err);
-    closed = gzip_writer_close(recording.gzip);
-    if (r == 0 && closed < 0)
-        r = error_set(&err, closed, "cannot finish '%s': %s", options->output_path,
-                      strerror(-closed));
     if (r == 0) {
         verb_name_workloads(recording.pipeline, recording.names.written);
         status = verb_print_ledger(recording.pipeline);
     } else {
         verb_complain(&err);
     }
-    /* Nobody could do anything with it. */
-    if (recording.gzip && !recording.has_readings)
-        unlink(options->output_path);
     status = r < 0 && r != -ENODEV ? verb_failure(r) : status;
     if (!is_idle)
         verb_leave(status);

@@ -2,9 +2,12 @@
 #include "app/verbs.h"
 
 #include <malloc.h>
+#include <signal.h>
 
 #include "app/collector.h"
+#include "app/descriptors.h"
 #include "app/listen.h"
+#include "app/signals.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/macros.h"
@@ -66,8 +69,12 @@ int verb_serve(const struct cli *cli)
     int r, status;
 
     keep_memory_low();
+    signals_ignore_stray();
+    signals_block((const int[]){SIGHUP, SIGUSR1}, 2); /* until the collector can act on them */
     log_configure(options->log_level, options->log_format);
-    r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
+    r = descriptors_prepare(&err);
+    if (r == 0)
+        r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
     if (r == 0 && with_api)
         r = api_config_read(options, &api, &err);
     if (r == 0 && with_redfish)

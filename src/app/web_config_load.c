@@ -9,19 +9,18 @@
 
 enum { FILE_CAP_BYTES = 1 << 20 };
 
-/* `what` says what the file is for. Not blocking, for pipes in the place of a file. */
+/* `what` says what the file is for. */
 static int read_file(const char *path, const char *what, char **ret_data, size_t *ret_len,
                      struct error *err)
 {
-    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    int r = fd < 0 ? -errno : fs_read_fd(fd, FILE_CAP_BYTES, ret_data, ret_len);
+    int r = fs_read_regular(path, FILE_CAP_BYTES, ret_data, ret_len);
 
     if (r == -EFBIG)
         return error_set(err, r, "%s %.300s: larger than 1 MiB; is it the right file?", what, path);
     if (r < 0)
         return error_set(err, r,
                          "%s %.300s: cannot be read: %s; check the path and the file's permissions",
-                         what, path, strerror(-r));
+                         what, path, fs_strerror(r));
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/fs.h"
 #include "core/macros.h"
 
 enum { CHAIN_MAX = 16 };
@@ -22,8 +23,13 @@ struct http_trust {
 
 static int load_authorities(struct http_trust *trust, const char *path, struct error *err)
 {
-    int r = gnutls_x509_trust_list_init(&trust->authorities, 0);
+    _cleanup_close_ int fd = path ? fs_open_regular(path) : -1; /* GnuTLS would wait for a pipe */
+    int r;
 
+    if (path && fd < 0)
+        return error_set(err, -EINVAL, "no certificate of an authority can be read from %.300s: %s",
+                         path, fs_strerror(fd));
+    r = gnutls_x509_trust_list_init(&trust->authorities, 0);
     if (r < 0)
         return error_set(err, -ENOMEM, "out of memory");
     r = path ? gnutls_x509_trust_list_add_trust_file(trust->authorities, path, NULL,

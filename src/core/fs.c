@@ -2,7 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "core/macros.h"
@@ -85,6 +89,38 @@ int fs_read_fd(int fd, size_t cap_bytes, char **ret_data, size_t *ret_len)
     *ret_data = TAKE_PTR(data);
     *ret_len = len;
     return 0;
+}
+
+/* /dev/null, by which people say that a file is empty. Its numbers are those of the kernel's
+ * Documentation/admin-guide/devices.txt. */
+static bool is_null(const struct stat *st)
+{
+    return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
+}
+
+int fs_open_regular(const char *path)
+{
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode) && !is_null(&st))
+        return S_ISDIR(st.st_mode) ? -EISDIR : -ENXIO;
+    return TAKE_FD(fd);
+}
+
+int fs_read_regular(const char *path, size_t cap_bytes, char **ret_data, size_t *ret_len)
+{
+    _cleanup_close_ int fd = fs_open_regular(path);
+
+    return fd < 0 ? fd : fs_read_fd(fd, cap_bytes, ret_data, ret_len);
+}
+
+const char *fs_strerror(int error)
+{
+    /* It is also what open() says of a socket. */
+    return error == -ENXIO ? "Not a regular file" : strerror(-error);
 }
 
 int fs_write_all(int fd, const char *data, size_t len)

@@ -17,5 +17,18 @@ int fs_read_kept(int fd, char *buffer, size_t size_bytes, size_t *ret_len);
  * are more than `cap_bytes`. */
 int fs_read_fd(int fd, size_t cap_bytes, char **ret_data, size_t *ret_len);
 
+/*
+ * A descriptor of a file that a user named, or -errno. -ENXIO when it is neither a regular file nor
+ * /dev/null: a pipe without a writer and a terminal block, and a device may never end. Does not
+ * block itself.
+ */
+int fs_open_regular(const char *path);
+
+/* The whole of such a file, as fs_read_fd gives it. */
+int fs_read_regular(const char *path, size_t cap_bytes, char **ret_data, size_t *ret_len);
+
+/* strerror() of what the two above return: "Not a regular file" for -ENXIO. */
+const char *fs_strerror(int error);
+
 /* Writes everything or fails. */
 int fs_write_all(int fd, const char *data, size_t len);

@@ -152,6 +152,7 @@ int gzip_reader_read(struct gzip_reader *reader, char *buffer, size_t size_bytes
 
 struct gzip_writer {
     gzFile file;
+    int error; /* the first; the file is cut short there */
 };
 
 int gzip_writer_open(int fd, struct gzip_writer **ret_writer)
@@ -169,13 +170,22 @@ int gzip_writer_open(int fd, struct gzip_writer **ret_writer)
     return 0;
 }
 
+/* Right after a call that failed: what the system said, which zlib leaves in errno. */
+static int write_error(struct gzip_writer *writer)
+{
+    if (writer->error == 0)
+        writer->error = errno ? -errno : -EIO;
+    return writer->error;
+}
+
 int gzip_writer_write(struct gzip_writer *writer, const char *data, size_t len)
 {
     while (len > 0) {
         unsigned part = (unsigned)MIN(len, (size_t)1 << 20);
 
+        errno = 0;
         if (gzwrite(writer->file, data, part) != (int)part)
-            return errno ? -errno : -EIO;
+            return write_error(writer);
         data += part;
         len -= part;
     }
@@ -184,16 +194,21 @@ int gzip_writer_write(struct gzip_writer *writer, const char *data, size_t len)
 
 int gzip_writer_flush(struct gzip_writer *writer)
 {
-    return gzflush(writer->file, Z_SYNC_FLUSH) == Z_OK ? 0 : -EIO;
+    errno = 0;
+    return gzflush(writer->file, Z_SYNC_FLUSH) == Z_OK ? 0 : write_error(writer);
 }
 
 int gzip_writer_close(struct gzip_writer *writer)
 {
-    int code;
+    int r;
 
     if (!writer)
         return 0;
-    code = gzclose_w(writer->file);
+    errno = 0;
+    r = gzflush(writer->file, Z_FINISH) == Z_OK ? 0 : write_error(writer);
+    errno = 0;
+    if (gzclose_w(writer->file) != Z_OK)
+        r = write_error(writer);
     free(writer);
-    return code == Z_OK ? 0 : -EIO;
+    return r;
 }

@@ -48,6 +48,7 @@ struct gzip_writer;
 
 /* Writes gzip to `fd`, which it owns on success. */
 int gzip_writer_open(int fd, struct gzip_writer **ret_writer);
+/* 0 or -errno, such as -ENOSPC; the file is then cut short. */
 int gzip_writer_write(struct gzip_writer *writer, const char *data, size_t len);
 
 /* Brings what was written so far to the file, so that a reader finds whole lines. */

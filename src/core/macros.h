@@ -39,3 +39,6 @@ static inline void cleanup_close(const int *fd)
         (fd) = -1;                                                                                 \
         take_fd_;                                                                                  \
     })
+
+/* The ending of a noun: printf("%zu meter%s", count, PLURAL_S(count)). */
+#define PLURAL_S(count) ((count) == 1 ? "" : "s")

@@ -115,9 +115,11 @@ static void scan(struct identity *identity)
 {
     uint64_t began_us = now_us(identity), ended_us;
     struct process_table_stats stats;
+    const char *why = NULL;
     int r = process_table_scan(identity->processes, false, meet_owner, identity);
 
     process_table_get_stats(identity->processes, &stats);
+    why = r < 0 ? strerror(-r) : process_table_trouble(&stats);
     if (r == 0)
         keep_present(identity);
     if (r == 0 && identity->attachments)
@@ -125,14 +127,14 @@ static void scan(struct identity *identity)
                           identity->attachments, IDENTITY_HOST_SOURCE, now_us(identity));
     ended_us = now_us(identity);
     pthread_mutex_lock(&identity->lock);
-    identity->scan_up = r == 0;
-    identity->scan_errors += r < 0;
+    identity->scan_up = !why;
+    identity->scan_errors += why != NULL;
     identity->scan_duration_us = ended_us - began_us;
     if (r == 0) {
         identity->scanned_us = ended_us;
         identity->stats = stats;
     }
-    snprintf(identity->scan_error, sizeof(identity->scan_error), "%s", r == 0 ? "" : strerror(-r));
+    snprintf(identity->scan_error, sizeof(identity->scan_error), "%s", why ? why : "");
     if (ended_us > EXPIRE_US)
         details_expire(&identity->details, ended_us - EXPIRE_US);
     pthread_mutex_unlock(&identity->lock);

@@ -441,3 +441,12 @@ void process_table_get_stats(const struct process_table *table,
     ret_stats->processes = table->now.count;
     ret_stats->owners = table->owners.count;
 }
+
+const char *process_table_trouble(const struct process_table_stats *stats)
+{
+    if (stats->processes == 0)
+        return "procfs has no processes";
+    if (stats->unread == stats->processes)
+        return "procfs has processes, but the cgroups of none can be read";
+    return NULL;
+}

@@ -72,3 +72,6 @@ uint32_t process_table_next_pid(const struct process_table *table,
 
 void process_table_get_stats(const struct process_table *table,
                              struct process_table_stats *ret_stats);
+
+/* Why such a scan told nothing: not even our own process was read. NULL: it did tell something. */
+const char *process_table_trouble(const struct process_table_stats *stats);

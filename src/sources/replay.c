@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/fs.h"
 #include "core/macros.h"
 #include "sources/trace_reader.h"
 
@@ -86,6 +87,20 @@ static void replay_close(void *state)
     free(replay);
 }
 
+/* It is read more than once. The error of what cannot be opened is the reader's. */
+static int check_file(const char *path, struct error *err)
+{
+    _cleanup_close_ int fd = fs_open_regular(path);
+
+    if (fd != -ENXIO)
+        return 0;
+    return error_set(
+        err, -ENXIO,
+        "trace '%s' is not a regular file: it is played in a loop; 'wattribute replay' "
+        "reads pipes",
+        path);
+}
+
 static int replay_open(const struct source_context *context, void **ret_state, struct error *err)
 {
     struct replay *replay;
@@ -93,6 +108,9 @@ static int replay_open(const struct source_context *context, void **ret_state, s
 
     if (!context->replay_path)
         return -ENODEV;
+    r = check_file(context->replay_path, err);
+    if (r < 0)
+        return r;
     replay = calloc(1, sizeof(*replay));
     if (!replay)
         return error_set(err, -ENOMEM, "out of memory");

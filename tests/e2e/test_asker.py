@@ -294,7 +294,8 @@ class Confinement(AskerTestCase):
     def test_it_ends_with_the_channel_and_not_by_a_signal_to_all(self):
         with self.asker(self.rte(), interval_us=HOUR_US) as asker:
             wait_until("it is past its start", lambda: process_status(asker.pid)["Seccomp"] == "2")
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2,
+                           signal.SIGALRM, signal.SIGRTMIN):
                 os.kill(asker.pid, number)
             self.assertTrue(is_running(asker.pid))
             asker.stop()

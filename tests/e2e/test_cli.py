@@ -1,13 +1,15 @@
 """The command line: what is wrong is said in one line, and where it listens is where it is told."""
+import gzip
 import json
 import os
 import socket
 import stat
+import subprocess
 import sys
 import time
 import unittest
 
-from harness import Exporter, TestCase, Trace, ask, run, wait_until
+from harness import H200_TRACE, SOON_S, Exporter, TestCase, Trace, ask, binary, run, wait_until
 
 LOOPBACK = "--listen-address=127.0.0.1:0"
 ACTIVATE = ("import os, sys; os.dup2(int(sys.argv[1]), 3); "
@@ -17,6 +19,13 @@ ACTIVATE = ("import os, sys; os.dup2(int(sys.argv[1]), 3); "
 def activate(file):
     """A wrapper that starts the program as systemd would, with this file as descriptor 3."""
     return sys.executable, "-c", ACTIVATE, str(file.fileno())
+
+
+def limited(soft, hard):
+    """A wrapper with these limits of open files."""
+    return sys.executable, "-c", ("import os, resource, sys; "
+                                  f"resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard})); "
+                                  "os.execv(sys.argv[1], sys.argv[1:])")
 
 
 class Refusals(TestCase):
@@ -41,6 +50,31 @@ class Refusals(TestCase):
                                                   "did you mean --no-collector.rapl"])
         path = self.write("w.yaml", b"collector.rpal: false\n")
         self.refuse(f"--config.file={path}", words=[f"{path}:1:1", "did you mean 'collector.rapl'"])
+
+    def test_a_flag_with_a_value_has_no_negation_and_none_is_suggested(self):
+        self.refuse("--no-replay", words=["--no-replay", "--replay takes a value", "leave it out", "--help"])
+        self.refuse("--no-o", words=["--no-o", "--output takes a value"])
+        done = run("--no-repaly")
+        self.assertNotIn(b"did you mean", done.stderr)
+
+    def test_what_is_no_regular_file_is_refused_at_once(self):
+        pipe, unix = self.path("pipe"), self.path("socket")
+        os.mkfifo(pipe, 0o604)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(unix)
+        credentials = self.write("credentials", b"username: a\npassword: b\n")
+        os.chmod(credentials, 0o600)
+        bmc = ("--redfish.url=https://127.0.0.1:1/",)
+        for flag, more in (("--config.file", ()), ("--web.config.file", ()), ("--cost.tariff-file", ()), ("--replay", ()),
+                           ("--emissions.keys-file", ("--emissions.providers=rte",)),
+                           ("--emissions.ca-file", ("--emissions.providers=rte",)),
+                           ("--redfish.credentials-file", bmc),
+                           ("--redfish.ca-file", (*bmc, f"--redfish.credentials-file={credentials}"))):
+            for path in (pipe, unix, "/dev/zero"):
+                with self.subTest(flag=flag, path=path):
+                    done = run(LOOPBACK, *more, f"{flag}={path}", timeout=SOON_S)
+                    self.assertEqual((2, b""), (done.returncode, done.stdout), done)
+                    self.assertRegex(done.stderr.decode(), rf"{path}.*[Nn]ot a regular file")
 
     def test_an_unknown_command_is_refused(self):
         self.refuse("repaly", words=["repaly", "replay", "--help"])
@@ -159,10 +193,29 @@ class Refusals(TestCase):
             with self.subTest(name=name, value=value):
                 self.refuse(LOOPBACK, env={name: value}, words=[name, value, "use 1 to"])
 
+    def test_a_low_limit_of_open_files_is_told_with_what_is_needed(self):
+        for limit in (8, 24, 36, 64, 127):
+            for command in (("serve", LOOPBACK), ("check",), ("record", "-o", self.path("trace.gz"))):
+                with self.subTest(limit=limit, command=command[0]):
+                    self.refuse(*command, wrapper=limited(limit, limit),
+                                words=[f"the limit of open files is {limit}", "128", "LimitNOFILE", "ulimit -n"])
+
     def test_descriptors_that_are_no_listening_sockets_are_refused(self):
         with open(os.devnull) as file:
             self.refuse(wrapper=activate(file), pass_fds=(file.fileno(),), env={"LISTEN_FDS": "1"},
                         words=["LISTEN_FDS", "descriptor 3", "not a listening", "ListenStream="])
+
+
+class Pipes(TestCase):
+    def test_replay_reads_a_pipe_as_it_reads_a_file(self):
+        with gzip.open(H200_TRACE) as trace:
+            done = subprocess.run([binary(), "replay", "/dev/stdin"], input=trace.read(), capture_output=True, timeout=60)
+        self.assertEqual(run("replay", H200_TRACE, timeout=60).stdout, done.stdout)
+        self.assertTrue(done.stdout)
+
+    def test_an_empty_config_file_may_be_dev_null(self):
+        with Exporter("--config.file=/dev/null") as exporter:
+            self.assertEqual(200, exporter.ask().status)
 
 
 class Texts(TestCase):
@@ -187,6 +240,79 @@ class Texts(TestCase):
 
     def test_help_works_even_where_the_environment_is_wrong(self):
         self.assertEqual(0, run("--help", env={"EXPORTER_PORT": "x"}).returncode)
+
+
+class Check(TestCase):
+    def check(self, *flags):
+        """On a node without a meter, of this one's processes: its status, its last line, its summary as JSON."""
+        os.makedirs(self.path("sys"), exist_ok=True)
+        flags = ("check", f"--path.sysfs={self.path('sys')}", "--no-collector.nvml", "--no-collector.ipmi", *flags)
+        done, parsed = run(*flags), run(*flags, "--json")
+        self.assertEqual((b"", done.returncode), (done.stderr, parsed.returncode))
+        return done.returncode, done.stdout.decode().splitlines()[-1], json.loads(parsed.stdout)["summary"]
+
+    def test_without_a_meter_the_status_is_1_and_the_last_line_says_so(self):
+        status, line, summary = self.check()
+        self.assertEqual((1, 0, 0), (status, summary["meters"], summary["gpus"]))
+        self.assertRegex(line, r"\A0 meters, 0 GPUs, [1-9]\d* workloads?; \d+ limited, \d+ missing: nothing to measure\Z")
+
+    def test_with_something_to_measure_the_status_is_0_and_the_last_line_counts_it(self):
+        status, line, summary = self.check("--model.idle-watts=1", "--model.full-watts=2")
+        self.assertEqual((0, True), (status, summary["model"]))
+        self.assertRegex(line, r"\A0 meters, 0 GPUs, a model of the processors, \d+ workloads?; \d+ limited, \d+ missing\Z")
+        meter = self.path("sys/class/hwmon/hwmon0")
+        os.makedirs(meter)
+        for name, value in (("name", b"power_meter\n"), ("power1_average", b"300000000\n")):
+            self.write(f"sys/class/hwmon/hwmon0/{name}", value)
+        status, line, summary = self.check()
+        self.assertEqual((0, 1), (status, summary["meters"]))
+        self.assertRegex(line, r"\A1 meter, 0 GPUs, ")
+
+    def test_flags_that_serve_refuses_are_status_2(self):
+        status, line, _ = self.check("--cost.tariff-file=/nonexistent", "--model.idle-watts=1", "--model.full-watts=2")
+        self.assertEqual(2, status)
+        self.assertIn("does not start", line)
+
+    def test_one_owner_is_one_owner(self):
+        os.makedirs(self.path("proc/1"))
+        for name, text in (("stat", b"1 (init) S 0 1 1 0 -1 4194560 " + b"0 " * 44), ("cgroup", b"0::/init.scope\n"),
+                           ("status", b"Uid:\t0\t0\t0\t0\n"), ("comm", b"init\n")):
+            self.write(f"proc/1/{name}", text)
+        done = run("check", f"--path.procfs={self.path('proc')}")
+        self.assertRegex(done.stdout.decode(), r"(?m)^ok +owners +1 process of 1 owner$")
+
+
+class Recording(TestCase):
+    def refuse(self, *flags):
+        """On a node without a meter."""
+        trace = self.path("node.trace.gz")
+        os.makedirs(self.path("sys"), exist_ok=True)
+        done = run("record", "-o", trace, f"--path.sysfs={self.path('sys')}", "--no-collector.nvml",
+                   "--no-collector.ipmi", *flags)
+        self.assertEqual((1, b""), (done.returncode, done.stdout), done)
+        self.assertFalse(os.path.exists(trace))
+        return done.stderr.decode()
+
+    def test_without_a_meter_there_is_no_file_and_one_line_says_what_was_looked_for(self):
+        for flags in ((), ("--duration=100ms",)):
+            text = self.refuse(*flags)
+            self.assertRegex(text, r"\Awattribute: nothing to record, no file is written: [^\n]+\n\Z")
+            for words in ("RAPL", "hwmon", "switched off: nvml, ipmi", "'wattribute check'"):
+                self.assertIn(words, text)
+
+    def test_a_directory_that_is_not_there_is_named(self):
+        done = run("record", "-o", self.path("missing/node.trace.gz"))
+        self.assertEqual(2, done.returncode)
+        self.assertIn(b"missing/node.trace.gz': No such file or directory\n", done.stderr)
+
+
+class Output(TestCase):
+    def test_a_text_that_cannot_be_written_is_a_failure_that_says_why(self):
+        for arguments in (("check",), ("--help",), ("replay", H200_TRACE)):
+            with self.subTest(arguments=arguments), open("/dev/full", "wb") as full:
+                done = subprocess.run([binary(), *arguments], stdout=full, stderr=subprocess.PIPE, timeout=60)
+                self.assertEqual((1, b"wattribute: cannot write to standard output: No space left on device\n"),
+                                 (done.returncode, done.stderr))
 
 
 class Serving(TestCase):
@@ -236,6 +362,12 @@ class Serving(TestCase):
             with Exporter(env={"LISTEN_FDS": "1", "LISTEN_PID": "1"}) as exporter:
                 self.assertNotEqual(address, exporter.address)
                 self.assertEqual(200, exporter.ask().status)
+
+    def test_it_runs_with_as_few_open_files_as_it_says(self):
+        for soft, hard in ((128, 128), (24, 4096)):  # the second: a soft limit is raised
+            with self.subTest(soft=soft, hard=hard), Exporter(wrapper=limited(soft, hard)) as exporter:
+                for _ in range(3):
+                    exporter.page()
 
     def test_a_unix_socket_is_served(self):
         address = "unix:" + self.path("metrics.sock")
@@ -288,6 +420,19 @@ class Serving(TestCase):
             page = exporter.page()
             for source in ("nvml", "rapl", "hwmon", "cray", "ipmi", "cgroups"):
                 self.assertEqual([], page.values("wattribute_source_up", source=source))
+
+    def test_in_empty_trees_no_source_is_up_and_the_log_says_why(self):
+        empty = self.path("empty")
+        os.mkdir(empty)
+        flags = [f"--path.{tree}={empty}" for tree in ("procfs", "sysfs", "rootfs")]
+        with Exporter(*flags, "--process-scan-interval=1s", "--model.idle-watts=1", "--model.full-watts=2",
+                      "--no-collector.nvml") as exporter:
+            page = exporter.wait_for_page("both sources are down", lambda page: {
+                labels["source"]: value for labels, value in page.values("wattribute_source_up")} ==
+                {"processes": 0, "model": 0})
+            self.assertGreater(page.value("wattribute_source_errors_total", source="processes"), 0)
+            wait_until("it is told", lambda: "procfs has no processes" in
+                       [line.get("error") for line in exporter.log() if line.get("source") == "processes"])
 
     def test_check_says_what_is_switched_off(self):
         done = run("check", "--json", "--no-collector.nvml", "--no-collector.cgroups")

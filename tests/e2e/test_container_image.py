@@ -160,6 +160,10 @@ class ContainerImage(TestCase):
         size = int(self.call_docker("image", "inspect", "--format={{.Size}}", IMAGE))
         print(f"the image has {size / 1e6:.1f} MB")
         self.assertLess(size, SIZE_MB_MAX * 1_000_000)
+        for page in ("README.md", "docs/docker.md"):
+            with open(os.path.join(SOURCE_ROOT, page)) as file:
+                stated = re.findall(r"\bimage (?:has|is)\b[^.]*?(\d+) MB", file.read())
+            self.assertEqual([round(size / 1e6)], [int(figure) for figure in stated], page)
         for tool in ("gcc", "meson", "python3", "curl"):
             with self.assertRaisesRegex(AssertionError, "executable file not found"):
                 self.call_docker("run", "--rm", "--network=none", f"--entrypoint={tool}", IMAGE)

@@ -164,6 +164,11 @@ class Confinement(TestCase):
                 self.assertNotIn(b"hunter2", file.read())
 
 
+# What ends a process by default. SIGUSR1 closes devices, of which a replay has none.
+STRAYS = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF,
+          signal.SIGIO, signal.SIGPIPE, signal.SIGPWR, signal.SIGXFSZ, signal.SIGRTMIN, signal.SIGRTMAX)
+
+
 class End(TestCase):
     def stuck_clients(self, exporter):
         """One that is silent, one in the middle of a request, one that does not read."""
@@ -205,6 +210,34 @@ class End(TestCase):
             self.assertLess(exporter.stop(), SOON_S)
             self.assertFalse(is_running(front))
             self.assertEqual(1, len(exporter.log("settled")))
+
+    def test_sigquit_settles_as_sigterm_does_and_the_log_names_what_ended_it(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGXCPU):
+            with self.subTest(number), Exporter() as exporter:
+                exporter.page()
+                exporter.stop(number)
+                self.assertEqual([number.name], [line["signal"] for line in exporter.log("stopping")])
+
+    def test_no_other_signal_to_the_whole_unit_ends_anything(self):
+        trace = three_seconds_of_work().write(self.path("work.trace"))
+        with Exporter("--replay", trace) as exporter:
+            front = exporter.front()
+            before = exporter.page()
+            for number in STRAYS:  # as `systemctl kill -s HUP` sends them
+                for pid in (exporter.pid, front):
+                    os.kill(pid, number)
+            wait_until("SIGHUP is told", lambda: [line for line in exporter.log() if "SIGHUP" in line["msg"]])
+            self.assert_counters_grow(before, exporter.page())
+            self.assertEqual(front, exporter.front())
+            self.assertEqual(1, exporter.page().value("wattribute_front_starts_total"))
+
+    def test_sighup_is_answered_with_what_is_re_read_and_what_needs_a_restart(self):
+        with Exporter() as exporter:
+            exporter.process.send_signal(signal.SIGHUP)
+            message = wait_until("it is told", lambda: [line["msg"] for line in exporter.log()
+                                                        if line["msg"].startswith("SIGHUP")])[0]
+            self.assertIn("are re-read when they change", message)
+            self.assertIn("restart", message)
 
     def test_the_front_dies_with_the_collector(self):
         with Exporter() as exporter:

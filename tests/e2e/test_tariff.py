@@ -134,9 +134,9 @@ class Tariff(TestCase):
             exporter.wait_for_page("the new price", lambda page: page.value(PRICE) == Decimal("0.3"))
             self.assertEqual((2, 1), (len(exporter.log(UNUSABLE)), len(exporter.log(CHANGED))))
 
-    def check(self, path):
-        result = run("check", "--json", f"--cost.tariff-file={path}")
-        self.assertEqual(0, result.returncode, result.stderr)
+    def check(self, path, status=0):
+        result = run("check", "--json", "--model.idle-watts=1", "--model.full-watts=2", f"--cost.tariff-file={path}")
+        self.assertEqual(status, result.returncode, result.stderr)
         return [finding for finding in json.loads(result.stdout)["findings"] if finding["what"] == "tariff"]
 
     def test_check_tells_the_price_of_now(self):
@@ -144,7 +144,7 @@ class Tariff(TestCase):
         good, = self.check(path)
         self.assertEqual("ok", good["verdict"])
         self.assertRegex(good["detail"], r"^0\.200000 EUR per kWh at \S+\+0[12]00$")
-        wrong, = self.check(self.path("missing.yaml"))
+        wrong, = self.check(self.path("missing.yaml"), status=2)
         self.assertEqual("missing", wrong["verdict"])
         self.assertIn("No such file", wrong["detail"])
         self.assertIn("--cost.tariff-file", wrong["remedy"])

@@ -1,5 +1,6 @@
 /* app/child: what a child of ours gets, when the next one may start, and how it ends. This test is
- * its own child: "show" tells what it got, "hang" stays until it is killed. */
+ * its own child: "show" tells what it got, "hang" stays until it is killed, "late" ignores signals
+ * only when it is told to. */
 #include "unit.h"
 
 #include <dirent.h>
@@ -30,10 +31,11 @@ static int show(void)
     while ((entry = readdir(directory)))
         count += entry->d_name[0] != '.';
     closedir(directory);
+    child_ignore_signals();
     sigprocmask(SIG_SETMASK, NULL, &blocked);
-    snprintf(text, sizeof(text), "fds=%d env=%s,%s mask=%d term=%d", count,
+    snprintf(text, sizeof(text), "fds=%d env=%s,%s mask=%d winch=%d", count,
              environ[0] ? environ[0] : "", environ[0] && environ[1] ? "more" : "",
-             sigismember(&blocked, SIGUSR1), signal(SIGTERM, SIG_DFL) == SIG_DFL);
+             sigismember(&blocked, SIGSEGV), signal(SIGWINCH, SIG_DFL) == SIG_DFL);
     fs_write_all(CHILD_CHANNEL_FD + 1, text, strlen(text));
     return 7;
 }
@@ -44,6 +46,22 @@ static int hang(bool until_closed)
 
     fs_write_all(CHILD_CHANNEL_FD, "x", 1);
     return poll(&channel, until_closed, -1) == 1 ? 0 : 1;
+}
+
+static int ignore_late(void)
+{
+    sigset_t blocked;
+    char byte;
+
+    fs_write_all(CHILD_CHANNEL_FD, "x", 1);
+    if (read(CHILD_CHANNEL_FD, &byte, 1) != 1)
+        return 1;
+    child_ignore_signals();
+    sigprocmask(SIG_SETMASK, NULL, &blocked);
+    for (int number = 1; number <= SIGRTMAX; number++)
+        if (sigismember(&blocked, number) > 0)
+            return 2;
+    return hang(true);
 }
 
 /* Starts `verb` with one end of a socketpair, twice; our end is the caller's. */
@@ -96,23 +114,58 @@ static void a_child_gets_what_it_is_given_and_nothing_else(void **state)
     setenv("KEPT", "this", 1);
     setenv("SECRET", "hunter2", 1);
     sigemptyset(&signals);
-    sigaddset(&signals, SIGUSR1);
+    sigaddset(&signals, SIGSEGV);
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    signal(SIGTERM, SIG_IGN);
+    signal(SIGWINCH, SIG_IGN);
     child_init(&child);
     ours = start(&child, "show", second, &restart_us);
     assert_int_equal(restart_us, 0);
     read_all(ours, text, sizeof(text));
-    assert_string_equal(text, "fds=5 env=KEPT=this, mask=0 term=1");
+    assert_string_equal(text, "fds=5 env=KEPT=this, mask=0 winch=1");
     wait_for_end(&child);
     assert_true(child_reap(&child, second, &restart_us, &status));
     assert_int_equal(WEXITSTATUS(status), 7);
     assert_false(child_reap(&child, second, &restart_us, &status));
     sigprocmask(SIG_UNBLOCK, &signals, NULL);
-    signal(SIGTERM, SIG_DFL);
+    signal(SIGWINCH, SIG_DFL);
     assert_null(child_variable("ABSENT"));
     close(stray);
     close(ours);
+}
+
+/* All that end a process by default, but for faults, and for what says that it is to be ended. */
+static const int harmless[] = {SIGHUP,  SIGINT,    SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
+                               SIGPROF, SIGVTALRM, SIGIO,   SIGPIPE, SIGPWR,  SIGXFSZ, SIGSTKFLT};
+
+static void signal_all(pid_t pid)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(harmless); i++)
+        assert_int_equal(kill(pid, harmless[i]), 0);
+    assert_int_equal(kill(pid, SIGRTMIN), 0);
+    assert_int_equal(kill(pid, SIGRTMAX), 0);
+}
+
+static void no_stray_signal_ends_a_child_from_its_first_moment_on(void **state)
+{
+    struct child child;
+    uint64_t restart_us;
+    char byte;
+    int ours, status;
+
+    (void)state;
+    child_init(&child);
+    ours = start(&child, "late", second, &restart_us);
+    signal_all(child.pid); /* maybe before its main() */
+    assert_int_equal(read(ours, &byte, 1), 1);
+    signal_all(child.pid);
+    assert_int_equal(fs_write_all(ours, "x", 1), 0);
+    assert_int_equal(read(ours, &byte, 1), 1);
+    signal_all(child.pid);
+    close(ours);
+    wait_for_end(&child);
+    assert_true(child_reap(&child, second, &restart_us, &status));
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static uint64_t pause_after(struct child *child, uint64_t lived_us)
@@ -211,12 +264,15 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_child_gets_what_it_is_given_and_nothing_else),
+        cmocka_unit_test(no_stray_signal_ends_a_child_from_its_first_moment_on),
         cmocka_unit_test(one_that_dies_young_is_started_again_after_ever_longer_pauses),
         cmocka_unit_test(one_that_cannot_start_is_tried_again_after_a_pause),
         cmocka_unit_test(one_that_is_killed_says_so),
         cmocka_unit_test(a_stop_waits_for_one_that_ends_and_ends_one_that_does_not),
     };
 
+    if (argc > 1 && strcmp(argv[1], "late") == 0)
+        return ignore_late();
     if (argc > 1)
         return strcmp(argv[1], "show") == 0 ? show() : hang(strcmp(argv[1], "listen") == 0);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/fs.h"
@@ -204,6 +207,56 @@ static void a_file_that_stays_open_is_read_anew_from_its_start(void **state)
     close(fd);
 }
 
+static int open_in(const struct tree *tree, const char *name)
+{
+    char path[64];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/%s", tree->path, name);
+    fd = fs_open_regular(path);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 ? 0 : fd;
+}
+
+static void only_a_regular_file_is_opened_for_a_user_and_a_pipe_does_not_block(void **state)
+{
+    const struct tree *tree = *state;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int socket_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char *data = NULL;
+    size_t len;
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/file", tree->path);
+    assert_int_equal(bind(socket_fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(open_in(tree, "file"), -ENXIO);
+    close(socket_fd);
+    assert_int_equal(unlinkat(tree->fd, "file", 0), 0);
+
+    assert_int_equal(mkfifoat(tree->fd, "file", 0600), 0);
+    assert_int_equal(open_in(tree, "file"), -ENXIO);
+    assert_int_equal(unlinkat(tree->fd, "file", 0), 0);
+
+    assert_int_equal(symlinkat("/dev/zero", tree->fd, "file"), 0);
+    assert_int_equal(open_in(tree, "file"), -ENXIO);
+    assert_int_equal(unlinkat(tree->fd, "file", 0), 0);
+
+    assert_int_equal(open_in(tree, "."), -EISDIR);
+    assert_int_equal(open_in(tree, "file"), -ENOENT);
+    file_write_at(tree->fd, "file", "ab", 2);
+    assert_int_equal(open_in(tree, "file"), 0);
+    assert_int_equal(fs_read_regular("/dev/null", 10, &data, &len), 0);
+    assert_int_equal(len, 0);
+    free(data);
+}
+
+static void what_is_no_regular_file_is_called_so(void **state)
+{
+    (void)state;
+    assert_string_equal(fs_strerror(-ENXIO), "Not a regular file");
+    assert_string_equal(fs_strerror(-EISDIR), "Is a directory");
+}
+
 static void a_write_that_fails_says_why(void **state)
 {
     int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -228,6 +281,10 @@ int main(void)
         cmocka_unit_test(a_descriptor_with_more_than_its_cap_is_refused),
         cmocka_unit_test(a_descriptor_that_cannot_be_read_says_why),
         cmocka_unit_test(a_file_that_stays_open_is_read_anew_from_its_start),
+        cmocka_unit_test_setup_teardown(
+            only_a_regular_file_is_opened_for_a_user_and_a_pipe_does_not_block, make_tree,
+            remove_tree),
+        cmocka_unit_test(what_is_no_regular_file_is_called_so),
         cmocka_unit_test(a_write_that_fails_says_why),
     };
 

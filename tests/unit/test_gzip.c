@@ -361,6 +361,39 @@ static void a_pipe_can_be_read_but_not_rewound(void **state)
     buffer_done(&back);
 }
 
+static void a_full_disk_is_told_by_whoever_meets_it_and_by_the_end(void **state)
+{
+    static const size_t sizes[] = {10, TEXT_BYTES};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+        struct buffer text = make_text(sizes[i]);
+        struct gzip_writer *writer = NULL;
+        int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+        assert_true(fd >= 0);
+        assert_int_equal(gzip_writer_open(fd, &writer), 0);
+        /* What is small is in zlib's buffer until then. */
+        assert_int_equal(gzip_writer_write(writer, text.data, text.len), i == 0 ? 0 : -ENOSPC);
+        if (i == 0)
+            assert_int_equal(gzip_writer_flush(writer), -ENOSPC);
+        assert_int_equal(gzip_writer_close(writer), -ENOSPC);
+        buffer_done(&text);
+    }
+}
+
+static void a_disk_that_is_full_only_at_the_end_is_told_then(void **state)
+{
+    struct gzip_writer *writer = NULL;
+    int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(gzip_writer_open(fd, &writer), 0);
+    assert_int_equal(gzip_writer_write(writer, "x", 1), 0);
+    assert_int_equal(gzip_writer_close(writer), -ENOSPC);
+}
+
 static void what_cannot_be_read_says_why(void **state)
 {
     struct gzip_reader *reader = NULL;
@@ -395,6 +428,8 @@ int main(void)
         cmocka_unit_test(a_small_file_may_compress_as_well_as_it_likes),
         cmocka_unit_test(a_rewind_starts_over_and_forgets_what_a_bomb_is_measured_by),
         cmocka_unit_test(a_pipe_can_be_read_but_not_rewound),
+        cmocka_unit_test(a_full_disk_is_told_by_whoever_meets_it_and_by_the_end),
+        cmocka_unit_test(a_disk_that_is_full_only_at_the_end_is_told_then),
         cmocka_unit_test(what_cannot_be_read_says_why),
     };
 

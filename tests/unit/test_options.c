@@ -338,14 +338,14 @@ static void the_nearest_name_is_suggested_and_a_far_one_is_not(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        const char *near = options_suggest(span_of(cases[i].wrong), EVERY_GROUP);
+        const char *near = options_suggest(span_of(cases[i].wrong), EVERY_GROUP, false);
 
         if (!cases[i].right)
             assert_null(near);
         else
             assert_string_equal(near ? near : "nothing", cases[i].right);
     }
-    assert_null(options_suggest(span_of("hlep"), 1 << OPTIONS_BOOKS));
+    assert_null(options_suggest(span_of("hlep"), 1 << OPTIONS_BOOKS, false));
 }
 
 static void every_name_is_in_the_table_once(void **state)
