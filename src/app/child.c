@@ -132,9 +132,11 @@ bool child_is_failing(const struct child *child)
 
 const char *child_describe_end(int status, char *text, size_t size_bytes)
 {
+    char name[SIGNALS_NAME_BYTES];
+
     if (WIFSIGNALED(status))
-        snprintf(text, size_bytes, "signal %d (SIG%s)", WTERMSIG(status),
-                 sigabbrev_np(WTERMSIG(status)));
+        snprintf(text, size_bytes, "signal %d (%s)", WTERMSIG(status),
+                 signals_name(WTERMSIG(status), name));
     else
         snprintf(text, size_bytes, "exit status %d", WEXITSTATUS(status));
     return text;
