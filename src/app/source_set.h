@@ -70,6 +70,6 @@ int source_set_describe(struct source_set *set, struct snapshot *snapshot);
 void source_set_release_devices(struct source_set *set, uint64_t now_us, uint64_t pause_us,
                                 uint64_t wait_us);
 
-/* Closes everything, waiting at most `wait_us`. False: a thread hangs or has hung, and may still use
- * the set and all that its context leads to: none of it may be freed. */
+/* Closes everything, waiting at most `wait_us`. False: a thread hangs or has hung, and may still
+ * use the set and all that its context leads to: none of it may be freed. */
 bool source_set_stop(struct source_set *set, uint64_t wait_us);
