@@ -165,7 +165,7 @@ void child_stop(struct child *child, uint64_t wait_us)
 void child_ignore_signals(void)
 {
     /* A terminal sends them to the whole process group, systemctl kill to the whole unit. */
-    static const int of_all[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1};
+    static const int of_all[] = {SIGINT, SIGTERM, SIGQUIT, SIGXCPU, SIGHUP, SIGUSR1};
     sigset_t none;
 
     for (size_t i = 0; i < ARRAY_SIZE(of_all); i++)

@@ -358,7 +358,7 @@ class Check(EmissionsTestCase):
     def test_without_a_flag_the_world_counts_and_nobody_is_asked(self):
         findings = json.loads(harness.run("check", "--json").stdout)["findings"]
         found = [finding for finding in findings if finding["what"].startswith("emissions")]
-        self.assertEqual([("limited", "the world's average, 473.007 g/kWh, is nobody's own")],
+        self.assertEqual([("limited", "the world average, 473.007 g/kWh: no zone is configured")],
                          [(finding["verdict"], finding["detail"]) for finding in found])
 
     def test_the_world_is_good_enough_for_who_names_it(self):
