@@ -260,8 +260,9 @@ void ledger_leave_workload(struct ledger *ledger, uint32_t workload);
 void ledger_retire_workloads(struct ledger *ledger, uint64_t now_us);
 
 /*
- * Fixes the names of what has none yet: as soon as `find` knows them, and after HOLD_US in any
- * case. Until then it is booked but not shown. The found names need not outlive the call.
+ * Fixes the names of what has none yet: as soon as `find` knows them, and after 15 s in any case,
+ * or a minute where they are awaited. Until then it is booked but not shown. The found names need
+ * not outlive the call.
  */
 typedef bool ledger_find_names(void *context, const struct workload_owner *owner,
                                struct workload_names *ret_names);

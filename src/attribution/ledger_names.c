@@ -7,8 +7,9 @@
 
 #include "core/macros.h"
 
-/* Whoever has no name by then is shown without it. */
-static const uint64_t HOLD_US = 15 * USEC_PER_SEC;
+/* Whoever has no name by then is shown without it. A runtime that is slow but answers, as when it
+ * starts many containers at once, is waited for longer than one that hangs. */
+static const uint64_t HOLD_US = 15 * USEC_PER_SEC, HOLD_AWAITED_US = 60 * USEC_PER_SEC;
 
 void ledger_names_done(struct ledger_names *names)
 {
@@ -79,7 +80,8 @@ static int fix_when_due(struct ledger_names *names, uint64_t *opened_us, uint64_
         return 0;
     if (*opened_us == 0)
         *opened_us = now_us;
-    if (!find(context, owner, &found) && now_us < *opened_us + HOLD_US)
+    if (!find(context, owner, &found) &&
+        now_us < *opened_us + (found.awaited ? HOLD_AWAITED_US : HOLD_US))
         return 0;
     return fix(names, &found);
 }

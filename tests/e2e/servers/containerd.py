@@ -1,6 +1,8 @@
 """containerd with its CRI plugin: pods as the kubelet has them made, without Kubernetes."""
 import json
+import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from servers import busybox, cgroups, require
@@ -44,6 +46,9 @@ class Containerd(Server):
 
     programs = ("containerd", "ctr", "runc")
     channel = None
+
+    def __init__(self):
+        self.lock = threading.Lock()
 
     def require(self):
         self.grpc = require.module("grpc")
@@ -96,10 +101,19 @@ class Containerd(Server):
             8: message({1: cgroup_parent, 2: message({1: message({1: NODE})})})})
         with cgroups.making(cgroup_parent):
             sandbox_id = text(self.call("RunPodSandbox", {1: config}), 1)
-            self.stage.own(f"{cgroup_parent}/{sandbox_id}")
+            self.own(f"{cgroup_parent}/{sandbox_id}")
             return Pod(namespace, name, uid, sandbox_id, [
                 self.run_container(sandbox_id, config, container, identity, cgroup_parent, command)
                 for container in containers])
+
+    def run_pods(self, pods, **options):
+        """run_pod for each (namespace, name, containers), all at once."""
+        with ThreadPoolExecutor(len(pods)) as pool:
+            return [each.result() for each in [pool.submit(self.run_pod, *pod, **options) for pod in pods]]
+
+    def own(self, group):
+        with self.lock:
+            self.stage.own(group)
 
     def run_container(self, sandbox_id, sandbox_config, name, identity, cgroup_parent, command):
         config = message({
@@ -114,7 +128,7 @@ class Containerd(Server):
             15: message({2: message({3: message({1: NODE})})})})
         container_id = text(self.call("CreateContainer", {
             1: sandbox_id, 2: config, 3: sandbox_config}), 1)
-        self.stage.own(f"{cgroup_parent}/{container_id}")
+        self.own(f"{cgroup_parent}/{container_id}")
         self.call("StartContainer", {1: container_id})
         status = self.call("ContainerStatus", {1: container_id, 2: True})
         return Container(container_id, name, json.loads(text_map(status, 2)["info"])["pid"])
