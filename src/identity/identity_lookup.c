@@ -19,8 +19,8 @@ static const char *copy(struct arena *arena, const char *text)
     return made ? made : "";
 }
 
-/* The container's names as far as they are known; the pod's also from another container of it, as
- * the cgroup names the pod. False: nobody knows this container. */
+/* The container's names as far as they are known. False: nobody knows it; then there are at least
+ * those of the pod that its cgroup names, from another container in it. */
 static bool read_container(struct identity *identity, const char *container_id, const char *pod_uid,
                            struct arena *arena, struct workload_names *names)
 {
@@ -36,7 +36,7 @@ static bool read_container(struct identity *identity, const char *container_id, 
             names->pod = container.pod;
         }
     }
-    if (!names->pod[0] && pod_uid[0])
+    if (!found && pod_uid[0])
         (void)directory_find_pod(identity->directory, pod_uid, now_us(identity), arena,
                                  &names->namespace, &names->pod);
     return found;

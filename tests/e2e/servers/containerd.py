@@ -8,7 +8,7 @@ from typing import NamedTuple
 from servers import busybox, cgroups, require
 from servers.container import Container
 from servers.server import Server
-from servers.wire import message, text, text_map
+from servers.wire import fields, message, text, text_map
 
 CONFIG = """
 version = 2
@@ -88,8 +88,9 @@ class Containerd(Server):
             return False
 
     def run_pod(self, namespace, name, containers, uid=None, cgroup_parent=None, labels=None,
-                command=busybox.SLEEP):
-        """A pod with these containers, labelled as by the kubelet; `labels` are the pod's own."""
+                **options):
+        """A pod with these containers, labelled as by the kubelet; `labels` are the pod's own. Others as of
+        run_container."""
         uid = uid or str(uuid.uuid4())
         cgroup_parent = cgroup_parent or f"/kubepods/burstable/pod{uid}"
         identity = {"io.kubernetes.pod.name": name, "io.kubernetes.pod.namespace": namespace,
@@ -103,7 +104,7 @@ class Containerd(Server):
             sandbox_id = text(self.call("RunPodSandbox", {1: config}), 1)
             self.own(f"{cgroup_parent}/{sandbox_id}")
             return Pod(namespace, name, uid, sandbox_id, [
-                self.run_container(sandbox_id, config, container, identity, cgroup_parent, command)
+                self.run_container(sandbox_id, config, container, identity, cgroup_parent, **options)
                 for container in containers])
 
     def run_pods(self, pods, **options):
@@ -115,11 +116,14 @@ class Containerd(Server):
         with self.lock:
             self.stage.own(group)
 
-    def run_container(self, sandbox_id, sandbox_config, name, identity, cgroup_parent, command):
+    def run_container(self, sandbox_id, sandbox_config, name, identity, cgroup_parent, command=busybox.SLEEP,
+                      image=IMAGE, mounts=()):
+        """`mounts` are (path of the host, path in the container), read-only as of Kubernetes' `readOnly`."""
         config = message({
             1: message({1: name}),
-            2: message({1: IMAGE}),
+            2: message({1: image}),
             3: list(command),
+            7: [message({1: inside, 2: outside, 3: True}) for outside, inside in mounts],
             9: {"io.kubernetes.container.name": name, **identity},
             10: {"io.kubernetes.container.restartCount": "0",
                  "io.kubernetes.container.terminationMessagePath": "/dev/termination-log",
@@ -141,7 +145,16 @@ class Containerd(Server):
         self.call("StopPodSandbox", {1: pod.sandbox_id})
         self.call("RemovePodSandbox", {1: pod.sandbox_id})
 
-    def call(self, method, fields=None):
+    def image_id(self):
+        """The digest by which the kubelet has the image of every container started."""
+        return text(fields(self.call("ImageStatus", {1: message({1: IMAGE})}, "ImageService"))[1][0], 1)
+
+    def exec(self, container, *command):
+        """Exit status, and what it wrote to stdout and stderr."""
+        found = fields(self.call("ExecSync", {1: container.id, 2: list(command), 3: SECONDS}))
+        return found.get(3, [0])[0], (found.get(1, [b""])[0] + found.get(2, [b""])[0]).decode()
+
+    def call(self, method, request=None, service="RuntimeService"):
         """The bytes that CRI answers; fields are numbered as in k8s.io/cri-api's runtime/v1."""
-        call = self.channel.unary_unary(f"/runtime.v1.RuntimeService/{method}")
-        return call(message(fields or {}), timeout=SECONDS, wait_for_ready=True)
+        call = self.channel.unary_unary(f"/runtime.v1.{service}/{method}")
+        return call(message(request or {}), timeout=SECONDS, wait_for_ready=True)

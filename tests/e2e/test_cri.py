@@ -1,0 +1,145 @@
+"""Names from a real containerd: of pods that end before anybody could ask, by a runtime that is slow, of images that are
+known by their digests. Real cgroups, no GPU."""
+import contextlib
+import socket
+import subprocess
+import threading
+
+import harness
+from harness import Exporter, TestCase, wait_until
+from servers import cgroups, wire
+from servers.containerd import IMAGE, Containerd
+
+CPU = "wattribute_workload_cpu_seconds_total"
+INFO = "wattribute_workload_info"
+AT_ONCE = 20
+ONE_SECOND = ("/bin/sleep", "1")
+
+
+class SlowSocket:
+    """A socket that leads to another one; what comes back is held for `delay_s`."""
+
+    def __init__(self, test, target, delay_s):
+        self.path, self.target, self.delay_s, self.closed = test.path("slow.sock"), target, delay_s, threading.Event()
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        self.threads = []
+        self.start(self.serve)
+        test.addCleanup(self.close)
+
+    def start(self, target, *arguments):
+        self.threads.append(threading.Thread(target=target, args=arguments, daemon=True))
+        self.threads[-1].start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self.listener.accept()
+                self.start(self.carry, near)
+
+    def carry(self, near):
+        with near, socket.socket(socket.AF_UNIX) as far, contextlib.suppress(OSError):
+            far.connect(self.target)
+            self.start(self.copy, near, far)
+            self.closed.wait(self.delay_s)
+            self.copy(far, near)
+
+    def copy(self, source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+    def close(self):
+        self.closed.set()
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+class CriTestCase(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.containerd = self.enterContext(Containerd())
+
+    def exporter(self, socket_path, *flags):
+        return Exporter(f"--cri-socket={socket_path}", "--docker-socket=", "--podman-socket=",
+                        "--pod-resources-socket=", *flags)
+
+
+class ShortPods(CriTestCase):
+    def run_short_pods(self):
+        pods = self.containerd.run_pods([("jobs", f"short-{i}", ["main"]) for i in range(AT_ONCE)],
+                                        command=ONE_SECOND)
+        wait_until("they have ended", lambda: not any(
+            cgroups.pids(f"/kubepods/burstable/pod{pod.uid}/{pod.containers[0].id}") for pod in pods), 30)
+        return pods
+
+    def assert_all_named(self, exporter, pods):
+        ids = {pod.containers[0].id: pod for pod in pods}
+        page = exporter.wait_for_page("all are shown", lambda page: all(
+            page.values(CPU, id=ident) for ident in ids), 60)
+        unnamed = [ident for ident in ids for labels, _ in page.values(CPU, id=ident, mode="user") if
+                   (labels["namespace"], labels["pod"], labels["container"]) != ("jobs", ids[ident].name, "main")]
+        self.assertEqual([], unnamed, f"{len(unnamed)} of {len(ids)} have no name or a wrong one")
+
+    def test_20_pods_of_one_second_that_start_at_once_are_all_named(self):
+        with self.exporter(self.containerd.socket) as exporter:
+            self.assert_all_named(exporter, self.run_short_pods())
+
+    def test_a_runtime_that_takes_4_s_to_answer_names_them_all_the_same(self):
+        slow = SlowSocket(self, self.containerd.socket, 4)
+        with self.exporter(slow.path) as exporter:
+            self.assert_all_named(exporter, self.run_short_pods())
+
+
+class OtherPods(CriTestCase):
+    def shown(self, exporter, *idents):
+        return exporter.wait_for_page("they are shown", lambda page: all(
+            page.values(CPU, id=ident) for ident in idents), 40)
+
+    def labels(self, page, ident):
+        return page.values(CPU, id=ident, mode="user")[0][0]
+
+    def info(self, page, ident):
+        found, = page.values(INFO, id=ident)
+        return found[0]
+
+    def test_an_image_that_the_list_has_by_its_digest_is_shown_by_its_name(self):
+        digest = self.containerd.image_id()
+        self.assertRegex(digest, "^sha256:[0-9a-f]{64}$")
+        container, = self.containerd.run_pod("ml", "train-0", ["worker"], image=digest).containers
+        listed = {wire.text(each, 1): each for each in wire.fields(self.containerd.call("ListContainers"))[1]}
+        self.assertEqual(digest, wire.text(wire.fields(listed[container.id])[4][0], 1))
+        with self.exporter(self.containerd.socket) as exporter:
+            info = self.info(self.shown(exporter, container.id), container.id)
+            self.assertEqual((IMAGE, "ml", "train-0", "worker"),
+                             tuple(info[name] for name in ("image", "namespace", "pod", "container")))
+
+    def test_a_static_pod_with_a_uid_of_its_own_is_a_pod(self):
+        pod = self.containerd.run_pod("kube-system", "etcd-node-a", ["etcd"], uid="my-own_etcd")
+        with self.exporter(self.containerd.socket) as exporter:
+            page = self.shown(exporter, pod.containers[0].id, pod.sandbox_id)
+            for ident, container in ((pod.containers[0].id, "etcd"), (pod.sandbox_id, "POD")):
+                labels = self.labels(page, ident)
+                self.assertEqual(("pod", "kube-system", "etcd-node-a", container),
+                                 tuple(labels[name] for name in ("kind", "namespace", "pod", "container")))
+                self.assertEqual("my-own_etcd", self.info(page, ident)["pod_uid"])
+
+    def test_a_container_that_containerd_does_not_know_has_the_pod_of_its_sandbox(self):
+        pod = self.containerd.run_pod("ml", "train-1", [])
+        ident, group = "f" * 64, f"/kubepods/burstable/pod{pod.uid}/{'f' * 64}"
+        process = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        with cgroups.making(group):
+            self.containerd.stage.own(group)
+            cgroups.enter(group, process.pid)
+        with self.exporter(self.containerd.socket) as exporter:
+            labels = self.labels(self.shown(exporter, ident), ident)
+            self.assertEqual(("pod", "ml", "train-1", ""),
+                             tuple(labels[name] for name in ("kind", "namespace", "pod", "container")))
+
+
+if __name__ == "__main__":
+    harness.main()
