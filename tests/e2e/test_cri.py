@@ -1,11 +1,13 @@
 """Names from a real containerd: of pods that end before anybody could ask, by a runtime that is slow, of images that are
 known by their digests. Real cgroups, no GPU."""
 import contextlib
+import os
 import socket
 import subprocess
 import threading
 
 import harness
+import manifests
 from harness import Exporter, TestCase, wait_until
 from servers import cgroups, wire
 from servers.containerd import IMAGE, Containerd
@@ -139,6 +141,62 @@ class OtherPods(CriTestCase):
             labels = self.labels(self.shown(exporter, ident), ident)
             self.assertEqual(("pod", "ml", "train-1", ""),
                              tuple(labels[name] for name in ("kind", "namespace", "pod", "container")))
+
+
+class Mounts(CriTestCase):
+    """What the pod of kubernetes/daemonset.yaml could do to its node. containerd 1.6 knows no recursiveReadOnly."""
+
+    # Wherever something is mounted, right below, and in the roots of containers. What was made is removed again.
+    TRY_TO_WRITE = """
+        try() { /bin/busybox mkdir "$1/wattribute-test" && echo "$1" && /bin/busybox rmdir "$1/wattribute-test"; }
+        {
+            while read -r _ _ _ _ point _; do
+                case $point in /host/*) for directory in "$point" "$point"/*; do try "$directory"; done; esac
+            done < /proc/self/mountinfo
+            for root in /host/run/containerd/state/*/k8s.io/*/rootfs; do try "$root"; done
+        } 2> /dev/null
+        true"""
+
+    def mount_as_the_kubelet(self, found):
+        """(path of the host, path in the container): a subPath is bound by itself first, and not recursively."""
+        stage = self.containerd.stage
+        for mount in manifests.mounts(found):
+            source = os.path.join(mount.path, mount.sub_path).rstrip("/")
+            if source == "/run/containerd":
+                source = stage.directory
+            elif not source.startswith("/sys/"):
+                stage.run("mkdir", "-p", source)
+            elif not os.path.isdir(source):
+                source = source.split(",")[0]  # not every node has cpu and cpuacct in one hierarchy
+            if mount.sub_path:
+                target = stage.run("mktemp", "--directory", stage.path("subpath-XXXXXX"))
+                stage.run("mount", "--bind", source, target)
+                source = target
+            yield source, mount.inside
+
+    def written(self, mounts):
+        """Where the pod could make a directory."""
+        pod = self.containerd.run_pod("gpu-monitoring", "wattribute", ["wattribute"], mounts=mounts,
+                                      drop_capabilities=True)
+        status, output = self.containerd.exec(pod.containers[0], "/bin/sh", "-c", self.TRY_TO_WRITE)
+        self.assertEqual(0, status, output)
+        self.containerd.remove_pod(pod)
+        return output.split()
+
+    def test_nothing_can_be_written_through_them(self):
+        self.containerd.run_pod("ml", "victim", ["main"])
+        is_v2 = os.path.exists(f"{cgroups.ROOT}/cgroup.controllers")
+        for patches in [()] if is_v2 else [(), ("cgroup-v1-patch.yaml",)]:
+            mounts = list(self.mount_as_the_kubelet(manifests.daemonset(*patches)))
+            self.assertIn("/host/run/containerd", [inside for _, inside in mounts])
+            self.assertEqual([], self.written(mounts), patches)
+
+    def test_mounts_with_others_below_them_would_let_a_tenants_root_and_cgroups_be_written(self):
+        """So that the test above proves something."""
+        victim = self.containerd.run_pod("ml", "victim", ["main"]).containers[0]
+        written = self.written([(self.containerd.stage.directory, "/host/run/containerd"), ("/sys", "/host/sys")])
+        self.assertTrue([path for path in written if path.startswith("/host/sys/fs/cgroup")], written)
+        self.assertTrue([path for path in written if victim.id in path], written)
 
 
 if __name__ == "__main__":

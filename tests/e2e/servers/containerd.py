@@ -117,7 +117,7 @@ class Containerd(Server):
             self.stage.own(group)
 
     def run_container(self, sandbox_id, sandbox_config, name, identity, cgroup_parent, command=busybox.SLEEP,
-                      image=IMAGE, mounts=()):
+                      image=IMAGE, mounts=(), drop_capabilities=False):
         """`mounts` are (path of the host, path in the container), read-only as of Kubernetes' `readOnly`."""
         config = message({
             1: message({1: name}),
@@ -129,7 +129,8 @@ class Containerd(Server):
                  "io.kubernetes.container.terminationMessagePath": "/dev/termination-log",
                  "io.kubernetes.container.terminationMessagePolicy": "File",
                  "io.kubernetes.pod.terminationGracePeriod": "30"},
-            15: message({2: message({3: message({1: NODE})})})})
+            15: message({2: message({
+                1: message({2: ["ALL"]}) if drop_capabilities else None, 3: message({1: NODE})})})})
         container_id = text(self.call("CreateContainer", {
             1: sandbox_id, 2: config, 3: sandbox_config}), 1)
         self.own(f"{cgroup_parent}/{container_id}")
