@@ -154,6 +154,11 @@ bool cgroup_container_parse_pod_slice(struct span component, struct cgroup_pod *
     return true;
 }
 
+static bool has_char(struct span text, char c)
+{
+    return text.len > 0 && memchr(text.data, c, text.len);
+}
+
 bool cgroup_container_parse_static_pod_slice(struct span parent, struct span component,
                                              struct cgroup_pod *ret_pod)
 {
@@ -167,8 +172,7 @@ bool cgroup_container_parse_static_pod_slice(struct span parent, struct span com
     pod.qos = strip_qos(&above);
     /* A '-' would be a slice further down. */
     if (!strip_kubepods(&above) || !span_strip_prefix(&component, "-pod") ||
-        memchr(component.data, '-', component.len) ||
-        !component_copy(component, pod.uid, sizeof(pod.uid)))
+        has_char(component, '-') || !component_copy(component, pod.uid, sizeof(pod.uid)))
         return false;
     for (char *c = pod.uid; (c = strchr(c, '_'));)
         *c++ = '-';
@@ -178,6 +182,6 @@ bool cgroup_container_parse_static_pod_slice(struct span parent, struct span com
 
 bool cgroup_container_parse_pod_uid(struct span component, char uid[WORKLOAD_POD_UID_BYTES])
 {
-    return span_strip_prefix(&component, "pod") &&
+    return span_strip_prefix(&component, "pod") && !has_char(component, '_') &&
            component_copy(component, uid, WORKLOAD_POD_UID_BYTES);
 }

@@ -125,11 +125,3 @@ int container_list_add(struct container_list *list, const struct container *cont
                                               .image_is_digest = container->image_is_digest,
                                           });
 }
-
-bool runtime_is_same_pod(const char *uid, const char *other_uid)
-{
-    for (; *uid && *other_uid; uid++, other_uid++)
-        if ((*uid == '_' ? '-' : *uid) != (*other_uid == '_' ? '-' : *other_uid))
-            return false;
-    return *uid == *other_uid;
-}

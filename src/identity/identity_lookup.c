@@ -31,7 +31,7 @@ static bool read_container(struct identity *identity, const char *container_id, 
     if (found) {
         names->container = container.name;
         names->image = container.image;
-        if (container.is_pod_certain || runtime_is_same_pod(container.pod_uid, pod_uid)) {
+        if (container.is_pod_certain || strcmp(container.pod_uid, pod_uid) == 0) {
             names->namespace = container.namespace;
             names->pod = container.pod;
         }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "identity/runtime.h"
 #include "model/workload.h"
 
 static void empty_slot(struct pod_name *pod)
@@ -24,28 +23,18 @@ void pod_names_done(struct pod_names *names)
     *names = (struct pod_names){0};
 }
 
-/* The same for both ways to write a uid (runtime_is_same_pod). */
-static uint64_t hash_of(const char *uid)
-{
-    char text[WORKLOAD_POD_UID_BYTES];
-    size_t len = strnlen(uid, sizeof(text));
-
-    for (size_t i = 0; i < len; i++)
-        text[i] = uid[i] == '_' ? '-' : uid[i];
-    return map_hash_bytes((struct span){text, len});
-}
-
 static bool has_uid(const void *context, uint32_t value, const void *key)
 {
-    return runtime_is_same_pod(((const struct pod_names *)context)->items[value].uid, key);
+    return strcmp(((const struct pod_names *)context)->items[value].uid, key) == 0;
 }
 
 static struct pod_name *find(const struct pod_names *names, const char *uid)
 {
     uint32_t index;
 
-    return map_find(&names->map, hash_of(uid), has_uid, names, uid, &index) ? &names->items[index]
-                                                                            : NULL;
+    return map_find(&names->map, map_hash_bytes(span_of(uid)), has_uid, names, uid, &index)
+               ? &names->items[index]
+               : NULL;
 }
 
 static bool make_room(struct pod_names *names)
@@ -74,7 +63,7 @@ static struct pod_name *add(struct pod_names *names, const char *uid, uint64_t n
     while (names->items[index].uid)
         index++;
     copy = strdup(uid);
-    if (!copy || map_insert(&names->map, hash_of(uid), index) < 0) {
+    if (!copy || map_insert(&names->map, map_hash_bytes(span_of(uid)), index) < 0) {
         free(copy);
         return NULL;
     }
@@ -151,7 +140,7 @@ void pod_names_expire(struct pod_names *names, uint64_t before_us)
 
         if (!pod->uid || pod->used_us >= before_us)
             continue;
-        map_remove(&names->map, hash_of(pod->uid), (uint32_t)i);
+        map_remove(&names->map, map_hash_bytes(span_of(pod->uid)), (uint32_t)i);
         names->unwanted_count -= !pod->wanted;
         empty_slot(pod);
         names->count--;

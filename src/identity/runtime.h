@@ -66,10 +66,6 @@ int container_list_add_pod(struct container_list *list, const char *namespace, c
  * One with NUL or bytes that are not UTF-8 in it says nothing. NULL: out of memory. */
 const char *runtime_text(struct arena *arena, struct span text);
 
-/* systemd's cgroup driver writes the '-' of a pod's uid as '_', so that they cannot be told apart.
- */
-bool runtime_is_same_pod(const char *uid, const char *other_uid);
-
 struct gpu_access_list;
 
 /* Which containers a list is to have. */

@@ -119,14 +119,14 @@ class OtherPods(CriTestCase):
                              tuple(info[name] for name in ("image", "namespace", "pod", "container")))
 
     def test_a_static_pod_with_a_uid_of_its_own_is_a_pod(self):
-        pod = self.containerd.run_pod("kube-system", "etcd-node-a", ["etcd"], uid="my-own_etcd")
+        pod = self.containerd.run_pod("kube-system", "etcd-node-a", ["etcd"], uid="my-own-etcd")
         with self.exporter(self.containerd.socket) as exporter:
             page = self.shown(exporter, pod.containers[0].id, pod.sandbox_id)
             for ident, container in ((pod.containers[0].id, "etcd"), (pod.sandbox_id, "POD")):
                 labels = self.labels(page, ident)
                 self.assertEqual(("pod", "kube-system", "etcd-node-a", container),
                                  tuple(labels[name] for name in ("kind", "namespace", "pod", "container")))
-                self.assertEqual("my-own_etcd", self.info(page, ident)["pod_uid"])
+                self.assertEqual("my-own-etcd", self.info(page, ident)["pod_uid"])
 
     def test_a_container_that_containerd_does_not_know_has_the_pod_of_its_sandbox(self):
         pod = self.containerd.run_pod("ml", "train-1", [])

@@ -94,9 +94,8 @@ static const struct cgroup_row forged_rows[] = {
  * cgroups right below that of all pods and those of the QoS classes. */
 static const struct cgroup_row static_pod_rows[] = {
     {0, "/kubepods/podmy-etcd/" C2, "pod kubernetes cid=" C2 " pod=my-etcd guaranteed"},
-    {1, "/kubepods/burstable/podEtcd_1.2/" C2, "pod kubernetes cid=" C2 " pod=Etcd_1.2 burstable"},
+    {1, "/kubepods/burstable/podEtcd-1.2/" C2, "pod kubernetes cid=" C2 " pod=Etcd-1.2 burstable"},
     {2, "/kubepods/besteffort/pod7/" C2, "pod kubernetes cid=" C2 " pod=7 besteffort"},
-    {3, "/kubepods/pod" V1 "/x", "pod kubernetes pod=" V1 " guaranteed"},
     {4, "/kubepods.slice/kubepods-podmy_etcd.slice/cri-containerd-" C2 ".scope",
      "pod containerd cid=" C2 " pod=my-etcd guaranteed unit=cri-containerd-" C2 ".scope"},
     {5,
@@ -108,7 +107,9 @@ static const struct cgroup_row static_pod_rows[] = {
      "pod containerd cid=" C2 " pod=pod besteffort unit=cri-containerd-" C2 ".scope"},
     {7, "/kubepods/burstable/podetcd/crio-conmon-" C2,
      "monitor cri-o cid=" C2 " own= pod=etcd burstable"},
-    /* Not at that level. */
+    /* Not at that level, or not as the kubelet writes it. */
+    {8, "/kubepods/pod" V1 "/x", "other"},
+    {9, "/kubepods/podmy_etcd/" C2, "container containerd cid=" C2 " parent=podmy_etcd"},
     {10, "/kubepods/x/podmy-etcd/" C2, "container containerd cid=" C2 " parent=podmy-etcd"},
     {11, "/podmy-etcd/" C2, "container containerd cid=" C2 " parent=podmy-etcd"},
     {12, "/burstable/podmy-etcd/" C2, "container containerd cid=" C2 " parent=podmy-etcd"},

@@ -341,7 +341,6 @@ static void a_pod_has_the_name_that_the_runtime_says_of_any_container_in_it(void
     assert_no_pod_of(directory, "u-1");
     learn(directory, certain(B, "train-0", "u-1"), T0);
     assert_pod_of(directory, "u-1", "ml", "train-0");
-    assert_pod_of(directory, "u_1", "ml", "train-0"); /* as systemd's driver writes it */
     assert_no_pod_of(directory, "u-2");
     assert_no_pod_of(directory, "");
     directory_free(directory);
