@@ -105,7 +105,7 @@ class Manifests(TestCase):
     def test_the_docs_set_the_image_once_and_by_a_line_that_does_it(self):
         for path in ("README.md", "docs/kubernetes.md", "docs/openshift-deployment.md"):
             with open(os.path.join(SOURCE_ROOT, path)) as file:
-                text = file.read()
+                text = file.read().replace(r"\|", "|")  # in a table
             self.assertNotIn("set image", text)
             self.assertNotRegex(text, "apply -f kubernetes/daemonset.yaml")  # whose image is nowhere
             script, = set(re.findall(r"sed '([^']*)' kubernetes/daemonset.yaml", text))
