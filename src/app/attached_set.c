@@ -101,7 +101,7 @@ static void unite(struct gathering *to)
 static void set_kind(struct identity *identity, const struct pipeline *pipeline,
                      struct workload_owner *owner)
 {
-    struct workload_names names = {"", "", "", "", "", false};
+    struct workload_names names = {"", "", "", "", ""};
     uint32_t workload;
 
     owner->kind = WORKLOAD_POD;

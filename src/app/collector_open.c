@@ -166,6 +166,7 @@ int collector_open(const struct collector_options *options, struct collector **r
         collector->events = NULL; /* `check` says what it would need */
     if (collector->identity) {
         pipeline_options.find_names = identity_find_names;
+        pipeline_options.are_names_awaited = identity_awaits_names;
         pipeline_options.names_context = collector->identity;
     }
     if (r == 0)

@@ -71,6 +71,9 @@ void identity_expect_names(struct identity *identity, bool expected);
 bool identity_find_names(void *context, const struct workload_owner *owner,
                          struct workload_names *ret_names);
 
+/* As ledger_await_names: a runtime that answers has not answered for its container yet. */
+bool identity_awaits_names(void *context, const struct workload_owner *owner);
+
 /*
  * Hands out the GPUs that running containers can use, by the kubelet, the runtimes and the host
  * itself, never by what a container alone says: nothing, unless the options want it. A container

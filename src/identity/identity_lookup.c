@@ -58,7 +58,6 @@ static bool find_container(struct identity *identity, const struct workload_owne
         directory_want(identity->directory, id, owner->pod_uid, owner->container_is_claim,
                        now_us(identity));
     final = !directory_may_learn(identity->directory, id);
-    names->awaited = directory_is_awaited(identity->directory, id);
     /* What came in between would be missed for ever. */
     (void)read_container(identity, id, owner->pod_uid, &identity->found, names);
     return final;
@@ -94,7 +93,7 @@ bool identity_find_names(void *context, const struct workload_owner *owner,
                          struct workload_names *ret_names)
 {
     struct identity *identity = context;
-    struct workload_names names = {"", "", "", "", "", false};
+    struct workload_names names = {"", "", "", "", ""};
     bool known;
 
     arena_reset(&identity->found);
@@ -131,6 +130,13 @@ bool identity_find_names(void *context, const struct workload_owner *owner,
     return known;
 }
 
+bool identity_awaits_names(void *context, const struct workload_owner *owner)
+{
+    struct identity *identity = context;
+
+    return owner->container_id[0] && directory_is_awaited(identity->directory, owner->container_id);
+}
+
 /* The details' part of an info row. */
 static void describe_details(struct identity *identity, struct arena *arena,
                              struct snapshot_info *info)
@@ -164,7 +170,7 @@ struct shown {
 static struct snapshot_info describe(struct identity *identity, const struct shown *workload,
                                      struct arena *arena)
 {
-    struct workload_names names = {"", "", "", "", "", false};
+    struct workload_names names = {"", "", "", "", ""};
     struct snapshot_info info = {
         .kind = workload->kind,
         .id = workload->id,

@@ -42,7 +42,7 @@ static bool make_room(struct pod_names *names)
     size_t slots = MAX(names->slots * 2, (size_t)32);
     struct pod_name *items;
 
-    if (names->count < names->slots)
+    if (names->items && names->count < names->slots)
         return true;
     if (names->count >= POD_NAMES_MAX || !(items = realloc(names->items, slots * sizeof(*items))))
         return false;

@@ -53,6 +53,4 @@ struct workload_owner {
 struct workload_names {
     const char *name, *namespace, *pod, *container;
     const char *image; /* of the container; may be NULL */
-    bool awaited;      /* a runtime that answers was asked and has not answered yet: it is worth
-                          waiting for */
 };

@@ -1,5 +1,5 @@
-"""Names from a real containerd: of pods that end before anybody could ask, by a runtime that is slow, of images that are
-known by their digests. Real cgroups, no GPU."""
+"""Names from a real containerd: of pods that end before anybody could ask, by a runtime that is slow, of images that
+are known by their digests. And what the mounts of the DaemonSet let it do. Real cgroups, no GPU."""
 import contextlib
 import os
 import socket

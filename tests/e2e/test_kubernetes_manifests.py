@@ -7,10 +7,12 @@ import harness
 import manifests
 from harness import SOURCE_ROOT, TestCase
 from servers import require
+from servers.unit import Unit
 
 VERSIONS = ("1.31", "1.33", "1.37")
 # Their kinds are not Kubernetes' own, so that its schemas do not know them.
 FOREIGN = {"servicemonitor.yaml": {"ServiceMonitor"}, "openshift.yaml": {"SecurityContextConstraints"}}
+INFO = "wattribute_workload_info"
 PATCHES = ("api-patch.yaml", "cgroup-v1-patch.yaml")
 
 
@@ -81,9 +83,9 @@ class Manifests(TestCase):
     def test_the_label_node_is_the_nodes_name(self):
         node, = [each for each in self.container["env"] if each["name"] == "NODE_NAME"]
         self.assertEqual({"fieldRef": {"fieldPath": "spec.nodeName"}}, node["valueFrom"])
-        with harness.Exporter(env={"NODE_NAME": "gpu-node-7"}) as exporter:
-            page = exporter.wait_for_page("a workload is shown", lambda page: page.values("wattribute_workload_info"))
-            self.assertEqual({"gpu-node-7"}, {labels["node"] for labels, _ in page.values("wattribute_workload_info")})
+        with Unit(), harness.Exporter(env={"NODE_NAME": "gpu-node-7"}) as exporter:
+            page = exporter.wait_for_page("a workload is shown", lambda page: page.values(INFO), 40)
+            self.assertEqual({"gpu-node-7"}, {labels["node"] for labels, _ in page.values(INFO)})
 
     def test_the_api_is_asked_with_all_that_it_needs(self):
         pod = manifests.daemonset("api-patch.yaml")["spec"]["template"]["spec"]

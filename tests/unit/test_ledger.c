@@ -584,13 +584,25 @@ static void whoever_has_no_name_after_fifteen_seconds_is_shown_without(void **st
     pipeline_free(pipeline);
 }
 
+static bool await_names(void *context, const struct workload_owner *owner)
+{
+    (void)context;
+    (void)owner;
+    return true;
+}
+
 static void a_runtime_that_is_slow_but_answers_is_waited_for_a_minute(void **state)
 {
-    struct names names = {.names = {"", "", "", "", "", true}};
-    struct pipeline *pipeline = pipeline_with_names(&names);
+    struct names names = {.names = {"", "", "", "", ""}};
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
     struct snapshot *snapshot;
 
     (void)state;
+    options.find_names = tell_names;
+    options.are_names_awaited = await_names;
+    options.names_context = &names;
+    pipeline = pipeline_with(options);
     identify(pipeline, 0, T0, 5, T0, "/a", "worker");
     second_of(pipeline, 5, T0);
     pipeline_fix_names(pipeline, T0 + 60 * SECOND - 1);
