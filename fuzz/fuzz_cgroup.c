@@ -153,6 +153,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_below(text, "/docker/" ID, WORKLOAD_CONTAINER, ID, ID);
     check_below(text, "/kubepods/pod00000000-0000-0000-0000-000000000000/" ID, WORKLOAD_POD, ID,
                 ID);
+    check_below(text, "/kubepods.slice/kubepods-podetcd.slice/crio-" ID ".scope", WORKLOAD_POD, ID,
+                ID);
     check_below(text, "/lxc/slurm", WORKLOAD_LXC, "slurm", "lxc:slurm");
     check_below(text, "/machine.slice/machine-web.scope/payload", WORKLOAD_NSPAWN, "web",
                 "nspawn:web");

@@ -60,6 +60,11 @@ static bool is_valid_access(const struct gpu_access *gpu)
 
 static int parse_cri_status(struct span message, struct gpu_access_list *gpus)
 {
+    struct span image = cri_find_image(message);
+
+    if (image.len > 0 &&
+        (image.data < message.data || image.data + image.len > message.data + message.len))
+        abort();
     return inspect_parse_cri_info(cri_find_info(message), gpus);
 }
 

@@ -141,6 +141,13 @@ static bool is_terminated(const char *text, size_t size_bytes)
 
 #define IS_TERMINATED(array) is_terminated((array), sizeof(array))
 
+static bool is_container_or_pod(const struct channel_container *container)
+{
+    if (container->id[0] == '\0')
+        return container->container[0] == '\0' && container->pod_uid[0] != '\0';
+    return strspn(container->id, "0123456789abcdef") == sizeof(container->id) - 1;
+}
+
 int channel_receive_container(int fd, struct channel_container *ret_container)
 {
     struct channel_container container = {0};
@@ -151,10 +158,35 @@ int channel_receive_container(int fd, struct channel_container *ret_container)
     if (!IS_TERMINATED(container.id) || !IS_TERMINATED(container.namespace) ||
         !IS_TERMINATED(container.pod) || !IS_TERMINATED(container.container) ||
         !IS_TERMINATED(container.pod_uid) || !IS_TERMINATED(container.image) ||
-        strlen(container.id) != sizeof(container.id) - 1 ||
-        strspn(container.id, "0123456789abcdef") != sizeof(container.id) - 1)
+        !is_container_or_pod(&container))
         return -EPROTO;
     *ret_container = container;
+    return 0;
+}
+
+bool channel_has_names_state(int fd)
+{
+    char byte;
+
+    return recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT) ==
+           sizeof(struct channel_names_state);
+}
+
+int channel_send_names_state(int fd, const struct channel_names_state *state)
+{
+    return send_record(fd, state, sizeof(*state), -1);
+}
+
+int channel_receive_names_state(int fd, struct channel_names_state *ret_state)
+{
+    struct channel_names_state state = {0};
+    int r = receive_record(fd, &state, sizeof(state), NULL);
+
+    if (r < 0)
+        return r;
+    if (state.result > 0 || state.pad != 0)
+        return -EPROTO;
+    *ret_state = state;
     return 0;
 }
 

@@ -13,6 +13,7 @@
  * With --kubernetes.api there is a second one, so that no flood of names delays a scrape:
  *
  *   front -> collector   channel_container: how the API server calls this container
+ *   front -> collector   channel_names_state: whether it answers
  *
  * and with --redfish.url another one:
  *
@@ -26,10 +27,12 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "app/asker_flags.h"
+#include "model/workload.h"
 #include "net/routes.h"
 
 enum channel_status {
@@ -64,12 +67,19 @@ struct channel_reply {
  * the node names (directory_hint).
  */
 struct channel_container {
-    char id[65];        /* 64 lower-case hex digits */
+    char id[65];        /* 64 lower-case hex digits; "": this is of the pod alone */
     char namespace[64]; /* texts end with NUL */
     char pod[254];
     char container[64];
-    char pod_uid[37];
+    char pod_uid[WORKLOAD_POD_UID_BYTES];
     char image[256];
+};
+
+/* Whether the API server answers: told each time that it does or fails. */
+struct channel_names_state {
+    int32_t result; /* 0 or -errno */
+    uint32_t pad;
+    uint64_t duration_us; /* of the last list */
 };
 
 /* A front that was taken over can at worst lie about the node's power, as far as a node can draw
@@ -108,6 +118,11 @@ int channel_send_reply(int fd, const struct channel_reply *reply, int body_fd /*
 
 int channel_send_container(int fd, const struct channel_container *container);
 int channel_receive_container(int fd, struct channel_container *ret_container);
+
+/* Which of the two comes next on the channel for names; false too if nothing does. */
+bool channel_has_names_state(int fd);
+int channel_send_names_state(int fd, const struct channel_names_state *state);
+int channel_receive_names_state(int fd, struct channel_names_state *ret_state);
 
 int channel_send_node_power(int fd, const struct channel_node_power *power);
 int channel_receive_node_power(int fd, struct channel_node_power *ret_power);

@@ -123,7 +123,7 @@ static void check_runtime(struct report *report, struct http_client *client,
         return;
     }
     container_list_init(&list);
-    r = runtime->list(client, socket_path, TIMEOUT_US, &list, &err);
+    r = runtime->list(client, socket_path, TIMEOUT_US, RUNTIME_RUNNING, &list, &err);
     if (r == 0)
         r = count_gpu_containers(client, runtime, socket_path, &list, &with_gpu, &err);
     if (r == 0)

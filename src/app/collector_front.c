@@ -109,35 +109,57 @@ static int learn(struct identity *identity, const struct channel_container *reco
     int r;
 
     container_list_init(&list);
-    r = container_list_add(&list, &(struct container){
-                                      .id = record->id,
-                                      .name = record->container,
-                                      .namespace = record->namespace,
-                                      .pod = record->pod,
-                                      .pod_uid = record->pod_uid,
-                                      .image = record->image,
-                                  });
+    if (record->id[0] == '\0')
+        r = container_list_add_pod(&list, record->namespace, record->pod, record->pod_uid);
+    else
+        r = container_list_add(&list, &(struct container){
+                                          .id = record->id,
+                                          .name = record->container,
+                                          .namespace = record->namespace,
+                                          .pod = record->pod,
+                                          .pod_uid = record->pod_uid,
+                                          .image = record->image,
+                                      });
     if (r == 0)
         identity_learn(identity, &list);
     container_list_done(&list);
     return r;
 }
 
+static int take_container(struct collector *collector)
+{
+    struct channel_container record;
+    int r = channel_receive_container(collector->front.names_fd, &record);
+
+    if (r == 0 && learn(collector->identity, &record) < 0)
+        log_error("out of memory: names of a container are lost");
+    return r;
+}
+
+static int take_names_state(struct collector *collector)
+{
+    struct channel_names_state state;
+    int r = channel_receive_names_state(collector->front.names_fd, &state);
+
+    if (r == 0)
+        identity_note_api(collector->identity, state.result, state.duration_us);
+    return r;
+}
+
 void collector_take_names(struct collector *collector)
 {
     for (int i = 0; i < REQUESTS_PER_WAKE; i++) {
-        struct channel_container record;
-        int r = channel_receive_container(collector->front.names_fd, &record);
+        int r = channel_has_names_state(collector->front.names_fd) ? take_names_state(collector)
+                                                                   : take_container(collector);
 
         if (r == -EAGAIN)
             return;
-        if (r == 0 && learn(collector->identity, &record) < 0)
-            log_error("out of memory: names of a container are lost");
         if (r == 0)
             continue;
         if (r != -ENOTCONN)
             replace_front(collector, r);
         front_process_close_names(&collector->front);
+        identity_note_api(collector->identity, r, 0);
         identity_expect_names(collector->identity, false); /* so that nobody waits for them */
         return;
     }

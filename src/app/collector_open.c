@@ -170,6 +170,7 @@ int collector_open(const struct collector_options *options, struct collector **r
         r = recorded_names_new(&collector->names);
     if (collector->identity) {
         pipeline_options.find_names = identity_find_names;
+        pipeline_options.are_names_awaited = identity_awaits_names;
         pipeline_options.names_context = collector->identity;
     } else if (collector->names) {
         pipeline_options.find_names = recorded_names_find;

@@ -62,10 +62,8 @@ static void send_container(void *context, const struct container *container)
         (void)poll(&room, 1, -1);
 }
 
-static void log_change(void *context, int how, const char *why)
+static void log_change(const struct front_api *api, int how, const char *why)
 {
-    const struct front_api *api = context;
-
     if (how == 0)
         log_info("the Kubernetes API tells the names of this node's pods", "url", api->url, "node",
                  api->config.node);
@@ -76,6 +74,19 @@ static void log_change(void *context, int how, const char *why)
     else
         log_warn("the Kubernetes API does not answer: names from it are missing", "url", api->url,
                  "error", why);
+}
+
+static void pass_on(void *context, const struct kubernetes_api_news *news)
+{
+    const struct channel_names_state state = {.result = news->how,
+                                              .duration_us = news->duration_us};
+    const struct front_api *api = context;
+    struct pollfd room = {.fd = api->names_fd, .events = POLLOUT};
+
+    if (news->is_change)
+        log_change(api, news->how, news->why);
+    while (channel_send_names_state(api->names_fd, &state) == -EAGAIN)
+        (void)poll(&room, 1, -1);
 }
 
 /* The token is readable for all, unless the pod names the user that its containers run as: then the
@@ -108,7 +119,7 @@ static int open_client(struct front_api *api, struct error *err)
             .ca_path = "/ca.crt",
             .clock = &clock_system,
             .take = send_container,
-            .changed = log_change,
+            .told = pass_on,
             .context = api,
         },
         &api->client);

@@ -39,5 +39,6 @@ void runtime_log_note(struct runtime_log *log, struct identity *identity)
     struct identity_status status;
 
     for (size_t i = 0; identity_get_status(identity, i, &status); i++)
-        note(log, &status);
+        if (!status.logs_elsewhere)
+            note(log, &status);
 }

@@ -260,13 +260,19 @@ void ledger_leave_workload(struct ledger *ledger, uint32_t workload);
 void ledger_retire_workloads(struct ledger *ledger, uint64_t now_us);
 
 /*
- * Fixes the names of what has none yet: as soon as `find` knows them, and after HOLD_US in any
- * case. Until then it is booked but not shown. The found names need not outlive the call.
+ * Fixes the names of what has none yet: as soon as `find` knows them, and after 15 s in any case,
+ * or a minute where `is_awaited` (or NULL) says that it is worth it. Until then it is booked but
+ * not shown. The found names need not outlive the call.
  */
 typedef bool ledger_find_names(void *context, const struct workload_owner *owner,
                                struct workload_names *ret_names);
-int ledger_fix_names(struct ledger *ledger, uint64_t now_us, ledger_find_names *find,
-                     void *context);
+typedef bool ledger_await_names(void *context, const struct workload_owner *owner);
+struct ledger_namer {
+    ledger_find_names *find;
+    ledger_await_names *is_awaited;
+    void *context;
+};
+int ledger_fix_names(struct ledger *ledger, uint64_t now_us, const struct ledger_namer *namer);
 
 /* Smoothed power of an account, over about 10 s. */
 double ledger_power_mw(const struct ledger *ledger, const struct ledger_account *account);

@@ -7,8 +7,9 @@
 
 #include "core/macros.h"
 
-/* Whoever has no name by then is shown without it. */
-static const uint64_t HOLD_US = 15 * USEC_PER_SEC;
+/* Whoever has no name by then is shown without it. A runtime that is slow but answers, as when it
+ * starts many containers at once, is waited for longer than one that hangs. */
+static const uint64_t HOLD_US = 15 * USEC_PER_SEC, HOLD_AWAITED_US = 60 * USEC_PER_SEC;
 
 void ledger_names_done(struct ledger_names *names)
 {
@@ -69,9 +70,15 @@ static struct workload_owner owner_of(const struct ledger_workload *workload,
     return owner;
 }
 
+static uint64_t hold_us(const struct ledger_namer *namer, const struct workload_owner *owner)
+{
+    return namer->is_awaited && namer->is_awaited(namer->context, owner) ? HOLD_AWAITED_US
+                                                                         : HOLD_US;
+}
+
 /* `opened_us` is 0 for what came before the first sample: its time counts from now. */
 static int fix_when_due(struct ledger_names *names, uint64_t *opened_us, uint64_t now_us,
-                        const struct workload_owner *owner, ledger_find_names *find, void *context)
+                        const struct workload_owner *owner, const struct ledger_namer *namer)
 {
     struct workload_names found = {0};
 
@@ -79,12 +86,12 @@ static int fix_when_due(struct ledger_names *names, uint64_t *opened_us, uint64_
         return 0;
     if (*opened_us == 0)
         *opened_us = now_us;
-    if (!find(context, owner, &found) && now_us < *opened_us + HOLD_US)
+    if (!namer->find(namer->context, owner, &found) && now_us < *opened_us + hold_us(namer, owner))
         return 0;
     return fix(names, &found);
 }
 
-int ledger_fix_names(struct ledger *ledger, uint64_t now_us, ledger_find_names *find, void *context)
+int ledger_fix_names(struct ledger *ledger, uint64_t now_us, const struct ledger_namer *namer)
 {
     int result = 0;
 
@@ -96,7 +103,7 @@ int ledger_fix_names(struct ledger *ledger, uint64_t now_us, ledger_find_names *
         if (!workload->used || workload->names.fixed)
             continue;
         owner = owner_of(workload, workload->container_id, workload->pod_uid);
-        r = fix_when_due(&workload->names, &workload->opened_us, now_us, &owner, find, context);
+        r = fix_when_due(&workload->names, &workload->opened_us, now_us, &owner, namer);
         ledger->names_fixed += workload->names.fixed;
         if (r < 0)
             result = r;
@@ -111,7 +118,7 @@ int ledger_fix_names(struct ledger *ledger, uint64_t now_us, ledger_find_names *
         owner = owner_of(&ledger->workloads[process->workload], process->container_id,
                          process->pod_uid);
         owner.container_is_claim = process->container_is_claim;
-        r = fix_when_due(&process->names, &process->opened_us, now_us, &owner, find, context);
+        r = fix_when_due(&process->names, &process->opened_us, now_us, &owner, namer);
         if (r < 0)
             result = r;
     }

@@ -176,10 +176,13 @@ void pipeline_set_names(struct pipeline *pipeline, ledger_find_names *find, void
 
 void pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us)
 {
+    const struct ledger_namer namer = {pipeline->options.find_names,
+                                       pipeline->options.are_names_awaited,
+                                       pipeline->options.names_context};
+
     /* Out of memory: they stay held back, and are tried again at the next snapshot. */
-    if (pipeline->options.find_names)
-        (void)ledger_fix_names(&pipeline->ledger, now_us, pipeline->options.find_names,
-                               pipeline->options.names_context);
+    if (namer.find)
+        (void)ledger_fix_names(&pipeline->ledger, now_us, &namer);
 }
 
 void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us)

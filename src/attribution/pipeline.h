@@ -26,6 +26,7 @@ struct pipeline_options {
     void (*find_owner)(const struct sample_process *who, struct workload_owner *ret_owner);
     /* Where names come from. NULL: from nowhere, and nothing is held back for want of them. */
     ledger_find_names *find_names;
+    ledger_await_names *are_names_awaited;
     void *names_context;
 };
 

@@ -174,7 +174,8 @@ void attachments_list(struct attachments *attachments, unsigned source,
     pthread_mutex_lock(&attachments->lock);
     from->round++;
     for (size_t i = 0; i < list->count; i++)
-        note_listed(from, &list->items[i]);
+        if (!list->items[i].ended)
+            note_listed(from, &list->items[i]);
     forget_unlisted(from);
     from->listed_us = now_us;
     pthread_mutex_unlock(&attachments->lock);

@@ -25,7 +25,7 @@ struct attachments;
 int attachments_new(struct attachments **ret_attachments);
 void attachments_free(struct attachments *attachments);
 
-/* All that run, by one source. */
+/* All that run, by one source. Those of the list that have ended do not count. */
 void attachments_list(struct attachments *attachments, unsigned source,
                       const struct container_list *list, uint64_t now_us);
 

@@ -3,7 +3,7 @@
 #include "core/macros.h"
 #include "identity/cgroup_component.h"
 
-enum { ID_LEN = 64, HASH_LEN = 32 };
+enum { ID_LEN = 64, HASH_LEN = 32, UID_LEN = 36 };
 
 struct runtime_name {
     const char *name;
@@ -65,24 +65,24 @@ bool cgroup_container_parse_monitor(struct span component, struct cgroup_contain
 }
 
 /* 8-4-4-4-12 hex digits, or the 32 of a static pod's hash. */
-static bool parse_uid(struct span text, char separator, char uid[WORKLOAD_POD_UID_BYTES])
+static bool parse_uid(struct span text, char uid[WORKLOAD_POD_UID_BYTES])
 {
     static const size_t groups[] = {8, 4, 4, 4, 12};
     struct span rest = text;
 
     if (text.len == HASH_LEN)
         return component_is_hex(text) && component_copy(text, uid, WORKLOAD_POD_UID_BYTES);
-    if (text.len != WORKLOAD_POD_UID_BYTES - 1)
+    if (text.len != UID_LEN)
         return false;
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
-        struct span group = span_cut(&rest, separator);
+        struct span group = span_cut(&rest, '_');
 
         if (group.len != groups[i] || !component_is_hex(group))
             return false;
     }
     memcpy(uid, text.data, text.len);
     uid[text.len] = '\0';
-    for (char *c = uid; (c = strchr(c, separator));)
+    for (char *c = uid; (c = strchr(c, '_'));)
         *c++ = '-';
     return true;
 }
@@ -90,7 +90,7 @@ static bool parse_uid(struct span text, char separator, char uid[WORKLOAD_POD_UI
 /* Cuts "-podUID" off; the UID has one of two lengths. */
 static bool strip_pod(struct span *slice, char uid[WORKLOAD_POD_UID_BYTES])
 {
-    static const size_t lengths[] = {WORKLOAD_POD_UID_BYTES - 1, HASH_LEN};
+    static const size_t lengths[] = {UID_LEN, HASH_LEN};
 
     for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
         struct span rest = *slice, text;
@@ -99,7 +99,7 @@ static bool strip_pod(struct span *slice, char uid[WORKLOAD_POD_UID_BYTES])
             continue;
         rest.len -= lengths[i];
         text = (struct span){rest.data + rest.len, lengths[i]};
-        if (span_strip_suffix(&rest, "-pod") && parse_uid(text, '_', uid)) {
+        if (span_strip_suffix(&rest, "-pod") && parse_uid(text, uid)) {
             *slice = rest;
             return true;
         }
@@ -114,6 +114,13 @@ static enum cgroup_qos strip_qos(struct span *slice)
     if (span_strip_suffix(slice, "-besteffort"))
         return CGROUP_QOS_BESTEFFORT;
     return CGROUP_QOS_GUARANTEED;
+}
+
+/* Strips "kubepods" from the end, whatever the kubelet's --cgroup-root put before it. */
+static bool strip_kubepods(struct span *slice)
+{
+    return span_strip_suffix(slice, "kubepods") &&
+           (slice->len == 0 || span_strip_suffix(slice, "-"));
 }
 
 /* "cri-containerd:ID", as systemd's driver tells it to a runtime that takes it for a directory. */
@@ -139,8 +146,7 @@ bool cgroup_container_parse_pod_slice(struct span component, struct cgroup_pod *
     if (!span_strip_suffix(&slice, ".slice") || !strip_pod(&slice, pod.uid))
         return false;
     pod.qos = strip_qos(&slice);
-    if (!span_strip_suffix(&slice, "kubepods") ||
-        (slice.len > 0 && !span_strip_suffix(&slice, "-")))
+    if (!strip_kubepods(&slice))
         return false;
     if (!alone && !parse_behind_slice(rest, &pod.container))
         return false;
@@ -148,7 +154,34 @@ bool cgroup_container_parse_pod_slice(struct span component, struct cgroup_pod *
     return true;
 }
 
+static bool has_char(struct span text, char c)
+{
+    return text.len > 0 && memchr(text.data, c, text.len);
+}
+
+bool cgroup_container_parse_static_pod_slice(struct span parent, struct span component,
+                                             struct cgroup_pod *ret_pod)
+{
+    struct cgroup_pod pod = {0};
+    struct span above = parent;
+
+    if (!span_strip_suffix(&above, ".slice") || !span_strip_suffix(&component, ".slice") ||
+        component.len < above.len || memcmp(component.data, above.data, above.len) != 0)
+        return false;
+    component = (struct span){component.data + above.len, component.len - above.len};
+    pod.qos = strip_qos(&above);
+    /* A '-' would be a slice further down. */
+    if (!strip_kubepods(&above) || !span_strip_prefix(&component, "-pod") ||
+        has_char(component, '-') || !component_copy(component, pod.uid, sizeof(pod.uid)))
+        return false;
+    for (char *c = pod.uid; (c = strchr(c, '_'));)
+        *c++ = '-';
+    *ret_pod = pod;
+    return true;
+}
+
 bool cgroup_container_parse_pod_uid(struct span component, char uid[WORKLOAD_POD_UID_BYTES])
 {
-    return span_strip_prefix(&component, "pod") && parse_uid(component, '-', uid);
+    return span_strip_prefix(&component, "pod") && !has_char(component, '_') &&
+           component_copy(component, uid, WORKLOAD_POD_UID_BYTES);
 }

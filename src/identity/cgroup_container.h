@@ -30,5 +30,15 @@ struct cgroup_pod {
 
 /* systemd's driver: "kubepods-burstable-podUID.slice", and with ":cri-containerd:ID" behind it. */
 bool cgroup_container_parse_pod_slice(struct span component, struct cgroup_pod *ret_pod);
-/* The cgroupfs driver: "podUID", which does not tell the QoS. */
+
+/*
+ * A static pod may have any text without '_' and '/' as its uid: metadata.uid of its manifest. It
+ * counts only where the kubelet alone makes cgroups: right below the slice of all pods, or of a QoS
+ * class. systemd's driver writes its '-' as '_'.
+ */
+bool cgroup_container_parse_static_pod_slice(struct span parent, struct span component,
+                                             struct cgroup_pod *ret_pod);
+
+/* The cgroupfs driver: "podUID", which does not tell the QoS. Only for what is right below the
+ * cgroup of all pods or of a QoS class, as the uid may be any such text here, too. */
 bool cgroup_container_parse_pod_uid(struct span component, char uid[WORKLOAD_POD_UID_BYTES]);

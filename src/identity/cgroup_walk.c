@@ -110,7 +110,8 @@ static bool match_pod(struct cgroup_walk *walk, struct span component)
     struct cgroup_pod pod = {.qos = CGROUP_QOS_GUARANTEED};
     struct span above = walk->parent;
 
-    if (cgroup_container_parse_pod_slice(component, &pod)) {
+    if (cgroup_container_parse_pod_slice(component, &pod) ||
+        cgroup_container_parse_static_pod_slice(walk->parent, component, &pod)) {
         enter_pod(walk, &pod);
         return true;
     }

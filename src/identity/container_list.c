@@ -64,12 +64,12 @@ static bool make_room(struct container_list *list)
     return true;
 }
 
-int container_list_add_spans(struct container_list *list, const struct container_spans *container)
+static int add(struct container_list *list, const struct container_spans *container)
 {
     struct arena *arena = &list->arena;
     struct container item;
 
-    if (!is_id(container->id) || list->count == RUNTIME_CONTAINERS_MAX)
+    if (list->count == RUNTIME_CONTAINERS_MAX)
         return 0;
     item = (struct container){
         .id = runtime_text(arena, container->id),
@@ -79,6 +79,8 @@ int container_list_add_spans(struct container_list *list, const struct container
         .pod_uid = runtime_text(arena, container->pod_uid),
         .image = runtime_text(arena, container->image),
         .is_pod_certain = container->is_pod_certain,
+        .ended = container->ended,
+        .image_is_digest = container->image_is_digest,
     };
     if (!item.id || !item.name || !item.namespace || !item.pod || !item.pod_uid || !item.image ||
         !make_room(list))
@@ -87,9 +89,26 @@ int container_list_add_spans(struct container_list *list, const struct container
     return 0;
 }
 
+int container_list_add_spans(struct container_list *list, const struct container_spans *container)
+{
+    return is_id(container->id) ? add(list, container) : 0;
+}
+
 static struct span span_or_empty(const char *text)
 {
     return text ? span_of(text) : (struct span){NULL, 0};
+}
+
+int container_list_add_pod(struct container_list *list, const char *namespace, const char *pod,
+                           const char *pod_uid)
+{
+    struct container_spans container = {
+        .namespace = span_or_empty(namespace),
+        .pod = span_or_empty(pod),
+        .pod_uid = span_or_empty(pod_uid),
+    };
+
+    return container.pod_uid.len > 0 ? add(list, &container) : 0;
 }
 
 int container_list_add(struct container_list *list, const struct container *container)
@@ -102,5 +121,7 @@ int container_list_add(struct container_list *list, const struct container *cont
                                               .pod_uid = span_or_empty(container->pod_uid),
                                               .image = span_or_empty(container->image),
                                               .is_pod_certain = container->is_pod_certain,
+                                              .ended = container->ended,
+                                              .image_is_digest = container->image_is_digest,
                                           });
 }

@@ -2,6 +2,7 @@
 #include "identity/cri.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "identity/ask.h"
 #include "identity/inspect.h"
@@ -39,7 +40,7 @@ struct cri {
     uint64_t timeout_us;
 };
 
-enum { REQUEST_CAP_BYTES = 128 };
+enum { REQUEST_CAP_BYTES = 128, IMAGE_CAP_BYTES = 64 << 10 };
 
 /* The message is in the reply, which is the caller's. */
 static int call(const struct cri *cri, const char *method, const struct buffer *request,
@@ -58,10 +59,17 @@ static int call(const struct cri *cri, const char *method, const struct buffer *
     return ask_grpc(cri->client, &grpc, reply, ret_message, err);
 }
 
-static int ask_for_list(const struct cri *cri, const char *method,
-                        void (*put_request)(struct buffer *out),
-                        int (*parse)(struct span message, struct container_list *list),
-                        struct container_list *list, struct error *err)
+/* The two lists of CRI. */
+struct listing {
+    void (*put_request)(struct buffer *out, enum runtime_scope scope);
+    int (*parse)(struct span message, struct container_list *list);
+};
+
+static const struct listing containers = {cri_put_containers_request, cri_parse_containers};
+static const struct listing sandboxes = {cri_put_sandboxes_request, cri_parse_sandboxes};
+
+static int ask_for_list(const struct cri *cri, const char *method, const struct listing *listing,
+                        enum runtime_scope scope, struct container_list *list, struct error *err)
 {
     struct http_reply reply;
     struct buffer request;
@@ -70,10 +78,10 @@ static int ask_for_list(const struct cri *cri, const char *method,
 
     http_reply_init(&reply);
     buffer_init(&request, REQUEST_CAP_BYTES);
-    put_request(&request);
+    listing->put_request(&request, scope);
     r = call(cri, method, &request, &reply, &message, err);
     if (r == 0) {
-        r = parse(message, list);
+        r = listing->parse(message, list);
         if (r < 0)
             error_set(err, r, "CRI at '%s': %s", cri->socket_path,
                       r == -ENOMEM ? "out of memory" : "the answer is no list");
@@ -83,65 +91,112 @@ static int ask_for_list(const struct cri *cri, const char *method,
     return r;
 }
 
-static int ask_for_containers(const struct cri *cri, const struct version *version,
-                              struct container_list *list, struct error *err)
+/* The pause container of a pod is no container to CRI, but its cgroup looks like one's. Its name is
+ * worth a question, but no error. */
+static void ask_for_sandboxes(const struct cri *cri, const struct version *version,
+                              enum runtime_scope scope, struct container_list *list)
 {
-    return ask_for_list(cri, version->containers, cri_put_containers_request, cri_parse_containers,
-                        list, err);
+    int r = ask_for_list(cri, version->sandboxes, &sandboxes, scope, list, NULL);
+
+    if (r == -EFBIG && scope != RUNTIME_RUNNING)
+        (void)ask_for_list(cri, version->sandboxes, &sandboxes, RUNTIME_RUNNING, list, NULL);
 }
 
 static int list_cri(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                    struct container_list *list, struct error *err)
+                    enum runtime_scope scope, struct container_list *list, struct error *err)
 {
     const struct cri cri = {client, socket_path, timeout_us};
     const struct version *version = &v1;
-    int r = ask_for_containers(&cri, version, list, err);
+    int r = ask_for_list(&cri, version->containers, &containers, scope, list, err);
 
     if (r == -EOPNOTSUPP) {
         version = &v1alpha2;
-        r = ask_for_containers(&cri, version, list, err);
+        r = ask_for_list(&cri, version->containers, &containers, scope, list, err);
     }
-    if (r < 0)
-        return r;
-    /* The pause container of a pod is no container to CRI, but its cgroup looks like one's. Its
-     * name is worth a question, but no error. */
-    (void)ask_for_list(&cri, version->sandboxes, cri_put_sandboxes_request, cri_parse_sandboxes,
-                       list, NULL);
-    return 0;
+    if (r == 0)
+        ask_for_sandboxes(&cri, version, scope, list);
+    return r;
 }
 
+/* ContainerStatus, by `read`, whose errno is an answer that makes no sense. */
+struct inquiry {
+    const char *container_id;
+    bool verbose;
+    int (*read)(struct span message, void *result);
+    void *result;
+};
+
 static int ask_for_status(const struct cri *cri, const struct version *version,
-                          const char *container_id, struct gpu_access_list *gpus, struct error *err)
+                          const struct inquiry *inquiry, struct error *err)
 {
     struct http_reply reply;
     struct buffer request;
-    struct span message, info;
+    struct span message;
     int r;
 
     http_reply_init(&reply);
     buffer_init(&request, REQUEST_CAP_BYTES);
-    cri_put_status_request(&request, container_id);
+    cri_put_status_request(&request, inquiry->container_id, inquiry->verbose);
     r = call(cri, version->status, &request, &reply, &message, err);
     if (r == 0) {
-        info = cri_find_info(message);
-        /* One that tells no more than it must has told all that it has. */
-        r = info.len > 0 ? inspect_parse_cri_info(info, gpus) : 0;
-        if (r < 0)
+        r = inquiry->read(message, inquiry->result);
+        if (r < 0 && r != -ENODATA)
             error_set(err, r, "CRI at '%s': %s", cri->socket_path,
-                      r == -ENOMEM ? "out of memory" : "what it says of a container is no JSON");
+                      r == -ENOMEM ? "out of memory" : "what it says of a container is no status");
     }
     buffer_done(&request);
     http_reply_done(&reply);
     return r;
 }
 
+static int inquire(struct http_client *client, const char *socket_path, uint64_t timeout_us,
+                   const struct inquiry *inquiry, struct error *err)
+{
+    const struct cri cri = {client, socket_path, timeout_us};
+    int r = ask_for_status(&cri, &v1, inquiry, err);
+
+    return r == -EOPNOTSUPP ? ask_for_status(&cri, &v1alpha2, inquiry, err) : r;
+}
+
+static int read_gpus(struct span message, void *result)
+{
+    struct span info = cri_find_info(message);
+
+    /* One that tells no more than it must has told all that it has. */
+    return info.len > 0 ? inspect_parse_cri_info(info, result) : 0;
+}
+
 static int inspect_cri(struct http_client *client, const char *socket_path, uint64_t timeout_us,
                        const char *container_id, struct gpu_access_list *gpus, struct error *err)
 {
-    const struct cri cri = {client, socket_path, timeout_us};
-    int r = ask_for_status(&cri, &v1, container_id, gpus, err);
-
-    return r == -EOPNOTSUPP ? ask_for_status(&cri, &v1alpha2, container_id, gpus, err) : r;
+    return inquire(client, socket_path, timeout_us,
+                   &(struct inquiry){container_id, true, read_gpus, gpus}, err);
 }
 
-const struct runtime_ops runtime_cri = {"cri", sockets, list_cri, inspect_cri};
+static int read_image(struct span message, void *result)
+{
+    const char *image;
+    struct arena arena;
+    int r = 0;
+
+    arena_init(&arena, IMAGE_CAP_BYTES);
+    image = runtime_text(&arena, cri_find_image(message));
+    if (!image)
+        r = -ENOMEM;
+    else if (image[0] == '\0')
+        r = -ENODATA;
+    else
+        snprintf(result, RUNTIME_TEXT_MAX + 1, "%s", image);
+    arena_done(&arena);
+    return r;
+}
+
+static int find_cri_image(struct http_client *client, const char *socket_path, uint64_t timeout_us,
+                          const char *container_id, char ret_image[RUNTIME_TEXT_MAX + 1],
+                          struct error *err)
+{
+    return inquire(client, socket_path, timeout_us,
+                   &(struct inquiry){container_id, false, read_image, ret_image}, err);
+}
+
+const struct runtime_ops runtime_cri = {"cri", sockets, list_cri, inspect_cri, find_cri_image};

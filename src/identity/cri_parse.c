@@ -4,21 +4,30 @@
 
 #include "client/protobuf.h"
 #include "core/macros.h"
+#include "identity/cgroup_container.h"
 #include "identity/kubernetes_labels.h"
 
 /* Field numbers of cri-api/pkg/apis/runtime/v1/api.proto. */
 enum { REQUEST_FILTER = 1, FILTER_STATE = 2, STATE_VALUE = 1 };
 enum { RESPONSE_ITEM = 1 };
-enum { CONTAINER_ID = 1, CONTAINER_METADATA = 3, CONTAINER_IMAGE = 4, CONTAINER_LABELS = 8 };
+enum {
+    CONTAINER_ID = 1,
+    CONTAINER_METADATA = 3,
+    CONTAINER_IMAGE = 4,
+    CONTAINER_STATE = 6,
+    CONTAINER_LABELS = 8,
+};
 enum { CONTAINER_METADATA_NAME = 1 };
 enum { IMAGE_NAME = 1, IMAGE_USER_SPECIFIED = 18 };
 enum { MAP_KEY = 1, MAP_VALUE = 2 };
-enum { SANDBOX_ID = 1, SANDBOX_METADATA = 2 };
+enum { SANDBOX_ID = 1, SANDBOX_METADATA = 2, SANDBOX_STATE = 3 };
 enum { SANDBOX_NAME = 1, SANDBOX_UID = 2, SANDBOX_NAMESPACE = 3 };
 
-enum { STATUS_REQUEST_ID = 1, STATUS_REQUEST_VERBOSE = 2, STATUS_INFO = 2 };
+enum { STATUS_REQUEST_ID = 1, STATUS_REQUEST_VERBOSE = 2, STATUS = 1, STATUS_INFO = 2 };
+enum { STATUS_IMAGE = 8, STATUS_IMAGE_REF = 9 };
 
-enum { CONTAINER_RUNNING = 1, SANDBOX_READY = 0 };
+enum { CONTAINER_RUNNING = 1, CONTAINER_EXITED = 2 }; /* 0 is created, 3 unknown */
+enum { SANDBOX_READY = 0, SANDBOX_NOTREADY = 1 };
 
 enum { REQUEST_CAP_BYTES = 64 };
 
@@ -37,20 +46,24 @@ static void put_state_request(struct buffer *out, uint64_t state)
     buffer_done(&filter);
 }
 
-void cri_put_containers_request(struct buffer *out)
+/* Without a filter all are listed. */
+void cri_put_containers_request(struct buffer *out, enum runtime_scope scope)
 {
-    put_state_request(out, CONTAINER_RUNNING);
+    if (scope == RUNTIME_RUNNING)
+        put_state_request(out, CONTAINER_RUNNING);
 }
 
-void cri_put_sandboxes_request(struct buffer *out)
+void cri_put_sandboxes_request(struct buffer *out, enum runtime_scope scope)
 {
-    put_state_request(out, SANDBOX_READY);
+    if (scope == RUNTIME_RUNNING)
+        put_state_request(out, SANDBOX_READY);
 }
 
-void cri_put_status_request(struct buffer *out, const char *container_id)
+void cri_put_status_request(struct buffer *out, const char *container_id, bool verbose)
 {
     protobuf_put_bytes(out, STATUS_REQUEST_ID, span_of(container_id));
-    protobuf_put_varint(out, STATUS_REQUEST_VERBOSE, 1);
+    if (verbose)
+        protobuf_put_varint(out, STATUS_REQUEST_VERBOSE, 1);
 }
 
 struct span cri_find_info(struct span message)
@@ -81,12 +94,30 @@ static void read_label(struct span entry, struct container_spans *container)
         container->name = value;
 }
 
-/* What the pod asked for, where the runtime has kept it: `image` may be a bare digest. */
+/* What the pod asked for, where the runtime has kept it: `image` may be a bare digest, which is
+ * what the kubelet tells the runtime to start. */
 static struct span read_image(struct span image)
 {
     struct span specified = protobuf_find_bytes(image, IMAGE_USER_SPECIFIED);
 
     return specified.len > 0 ? specified : protobuf_find_bytes(image, IMAGE_NAME);
+}
+
+/* "sha256:0123..." or the digits alone, as CRI-O has them. */
+static bool is_digest(struct span image)
+{
+    (void)span_strip_prefix(&image, "sha256:");
+    return cgroup_container_is_id(image); /* as long as the id of a container */
+}
+
+struct span cri_find_image(struct span message)
+{
+    struct span status = protobuf_find_bytes(message, STATUS);
+    struct span image = read_image(protobuf_find_bytes(status, STATUS_IMAGE));
+
+    if (image.len == 0 || is_digest(image))
+        image = protobuf_find_bytes(status, STATUS_IMAGE_REF); /* "busybox@sha256:0123..." */
+    return image.len == 0 || is_digest(image) ? (struct span){NULL, 0} : image;
 }
 
 static int add_container(struct span message, struct container_list *list)
@@ -97,8 +128,11 @@ static int add_container(struct span message, struct container_list *list)
     struct protobuf_field field;
 
     while (protobuf_next(&reader, &field)) {
-        if (!field.is_bytes)
+        if (!field.is_bytes) {
+            if (field.number == CONTAINER_STATE)
+                container.ended = field.value == CONTAINER_EXITED;
             continue;
+        }
         if (field.number == CONTAINER_ID)
             container.id = field.bytes;
         else if (field.number == CONTAINER_METADATA)
@@ -112,7 +146,20 @@ static int add_container(struct span message, struct container_list *list)
         return 0;
     if (container.name.len == 0)
         container.name = metadata_name;
+    container.image_is_digest = is_digest(container.image);
     return container_list_add_spans(list, &container);
+}
+
+static bool is_ready(struct span sandbox)
+{
+    struct protobuf reader = protobuf_message(sandbox);
+    uint64_t state = SANDBOX_READY; /* which is not on the wire */
+    struct protobuf_field field;
+
+    while (protobuf_next(&reader, &field))
+        if (!field.is_bytes && field.number == SANDBOX_STATE)
+            state = field.value;
+    return state != SANDBOX_NOTREADY;
 }
 
 static int add_sandbox(struct span message, struct container_list *list)
@@ -125,6 +172,7 @@ static int add_sandbox(struct span message, struct container_list *list)
         .pod = protobuf_find_bytes(metadata, SANDBOX_NAME),
         .pod_uid = protobuf_find_bytes(metadata, SANDBOX_UID),
         .is_pod_certain = true,
+        .ended = !is_ready(message),
     };
 
     return container_list_add_spans(list, &sandbox);

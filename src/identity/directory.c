@@ -8,9 +8,10 @@
 
 #include "core/macros.h"
 #include "core/map.h"
+#include "identity/pod_names.h"
 
 enum {
-    ID_BYTES = 65,
+    ID_BYTES = RUNTIME_ID_BYTES,
     HINT_TRIES = 1, /* what is hinted waits for one answer of each runtime, and for no second one */
 };
 
@@ -24,6 +25,10 @@ struct entry {
     bool unasked;      /* it is here for a hint alone: no process was seen in it yet */
     bool taken;        /* it was wanted by other than a claim */
     bool is_pod_certain;
+    bool image_pending;     /* it is a digest, and may still get its name from: */
+    unsigned image_runtime; /* who said it */
+    uint8_t image_tries;
+    uint64_t image_due_us;
     uint8_t tries[DIRECTORY_RUNTIMES_MAX];
     uint64_t asked_us[DIRECTORY_RUNTIMES_MAX];
     uint64_t wanted_us; /* first */
@@ -37,9 +42,11 @@ struct directory {
     pthread_cond_t changed;
     uint64_t generation;
     bool present[DIRECTORY_RUNTIMES_MAX];
+    bool failing[DIRECTORY_RUNTIMES_MAX]; /* the last answer was none */
     struct entry *entries;
-    size_t slots, count, unknown_count, unasked_count;
+    size_t slots, count, unknown_count, unasked_count, pending_count;
     struct map map;
+    struct pod_names pods;
 };
 
 int directory_new(struct directory **ret_directory)
@@ -81,6 +88,7 @@ void directory_free(struct directory *directory)
         empty_entry(&directory->entries[i]);
     free(directory->entries);
     map_done(&directory->map);
+    pod_names_done(&directory->pods);
     pthread_cond_destroy(&directory->changed);
     pthread_mutex_destroy(&directory->lock);
     free(directory);
@@ -164,8 +172,8 @@ static void begin_to_ask(struct directory *directory, struct entry *entry, uint6
     notify(directory);
 }
 
-void directory_want(struct directory *directory, const char *container_id, bool is_claim,
-                    uint64_t now_us)
+void directory_want(struct directory *directory, const char *container_id, const char *pod_uid,
+                    bool is_claim, uint64_t now_us)
 {
     struct entry *entry;
 
@@ -175,6 +183,9 @@ void directory_want(struct directory *directory, const char *container_id, bool 
         notify(directory);
     if (entry && entry->unasked)
         begin_to_ask(directory, entry, now_us);
+    if (entry && entry->image_pending && entry->seen_us == 0)
+        notify(directory);
+    pod_names_want(&directory->pods, pod_uid, now_us);
     if (entry) {
         entry->seen_us = entry->used_us = now_us;
         entry->taken |= !is_claim;
@@ -182,42 +193,123 @@ void directory_want(struct directory *directory, const char *container_id, bool 
     pthread_mutex_unlock(&directory->lock);
 }
 
+static void set_pending(struct directory *directory, struct entry *entry, bool pending)
+{
+    directory->pending_count += (size_t)pending - (size_t)entry->image_pending;
+    entry->image_pending = pending;
+}
+
+static void take_text(struct entry *entry, enum text which, const char *text)
+{
+    char *copy = text[0] != '\0' ? strdup(text) : NULL;
+
+    /* A second runtime that knows the container adds to what the first one said. */
+    if (copy) {
+        free(entry->texts[which]);
+        entry->texts[which] = copy;
+    }
+}
+
 static void take_names(struct entry *entry, const struct container *container)
 {
     const char *const from[TEXT_COUNT] = {container->name, container->namespace, container->pod,
                                           container->pod_uid, container->image};
 
-    for (int i = 0; i < TEXT_COUNT; i++) {
-        char *copy = from[i][0] != '\0' ? strdup(from[i]) : NULL;
-
-        /* A second runtime that knows the container adds to what the first one said. */
-        if (copy) {
-            free(entry->texts[i]);
-            entry->texts[i] = copy;
-        }
-    }
+    for (enum text i = 0; i < TEXT_COUNT; i++)
+        if (i != IMAGE || !container->image_is_digest || !entry->texts[IMAGE])
+            take_text(entry, i, from[i]);
     entry->is_pod_certain |= container->is_pod_certain;
 }
 
-void directory_learn(struct directory *directory, const struct container_list *list,
-                     uint64_t now_us)
+static void learn(struct directory *directory, unsigned runtime, struct entry *entry,
+                  const struct container *container)
+{
+    bool has_image;
+
+    if (entry->hinted)
+        forget_names(entry);
+    entry->hinted = false;
+    has_image = entry->texts[IMAGE] != NULL;
+    take_names(entry, container);
+    if (!container->image_is_digest && container->image[0]) {
+        set_pending(directory, entry, false);
+    } else if (container->image_is_digest && !has_image) {
+        set_pending(directory, entry, true);
+        entry->image_runtime = runtime;
+        entry->image_tries = 0;
+        entry->image_due_us = 0;
+    }
+    if (!entry->known) {
+        entry->known = true;
+        directory->unknown_count--;
+    }
+}
+
+void directory_learn(struct directory *directory, unsigned runtime,
+                     const struct container_list *list, uint64_t now_us)
 {
     pthread_mutex_lock(&directory->lock);
     for (size_t i = 0; i < list->count; i++) {
-        struct entry *entry = find(directory, list->items[i].id);
+        const struct container *container = &list->items[i];
+        struct entry *entry = find(directory, container->id);
 
-        if (!entry)
-            entry = add(directory, list->items[i].id, now_us);
-        if (!entry)
-            continue;
-        if (entry->hinted)
-            forget_names(entry);
-        entry->hinted = false;
-        take_names(entry, &list->items[i]);
-        if (!entry->known) {
-            entry->known = true;
-            directory->unknown_count--;
-        }
+        if (container->is_pod_certain &&
+            (!container->ended || pod_names_is_missing(&directory->pods, container->pod_uid)))
+            pod_names_learn(&directory->pods, container->pod_uid, container->namespace,
+                            container->pod, false, now_us);
+        if (!entry && !container->ended)
+            entry = add(directory, container->id, now_us);
+        if (entry)
+            learn(directory, runtime, entry, container);
+    }
+    pthread_mutex_unlock(&directory->lock);
+}
+
+static bool image_is_due(const struct entry *entry, unsigned runtime, uint64_t now_us)
+{
+    return entry->image_pending && entry->image_runtime == runtime && entry->seen_us > 0 &&
+           now_us >= entry->image_due_us;
+}
+
+bool directory_next_image(struct directory *directory, unsigned runtime, uint64_t now_us,
+                          char ret_id[RUNTIME_ID_BYTES])
+{
+    bool found = false;
+
+    pthread_mutex_lock(&directory->lock);
+    for (size_t i = 0; i < directory->slots && directory->pending_count > 0 && !found; i++) {
+        found = image_is_due(&directory->entries[i], runtime, now_us);
+        if (found)
+            memcpy(ret_id, directory->entries[i].id, ID_BYTES);
+    }
+    pthread_mutex_unlock(&directory->lock);
+    return found;
+}
+
+void directory_set_image(struct directory *directory, const char *container_id, const char *image)
+{
+    struct entry *entry;
+
+    pthread_mutex_lock(&directory->lock);
+    entry = find(directory, container_id);
+    if (entry && entry->image_pending) {
+        take_text(entry, IMAGE, image ? image : "");
+        set_pending(directory, entry, false);
+    }
+    pthread_mutex_unlock(&directory->lock);
+}
+
+void directory_note_image_failure(struct directory *directory, const char *container_id,
+                                  uint64_t now_us)
+{
+    struct entry *entry;
+
+    pthread_mutex_lock(&directory->lock);
+    entry = find(directory, container_id);
+    if (entry && entry->image_pending) {
+        entry->image_due_us = now_us + (USEC_PER_SEC << entry->image_tries++);
+        if (entry->image_tries == DIRECTORY_IMAGE_TRIES_MAX)
+            set_pending(directory, entry, false);
     }
     pthread_mutex_unlock(&directory->lock);
 }
@@ -234,28 +326,38 @@ static struct entry *add_unasked(struct directory *directory, const char *id, ui
     return entry;
 }
 
-void directory_hint(struct directory *directory, unsigned source, const struct container_list *list,
-                    uint64_t now_us)
+void directory_hint(struct directory *directory, const struct container_list *list, uint64_t now_us)
 {
     pthread_mutex_lock(&directory->lock);
     for (size_t i = 0; i < list->count; i++) {
-        struct entry *entry = find(directory, list->items[i].id);
+        const struct container *container = &list->items[i];
+        struct entry *entry = find(directory, container->id);
 
+        pod_names_learn(&directory->pods, container->pod_uid, container->namespace, container->pod,
+                        true, now_us);
         if (!entry)
-            entry = add_unasked(directory, list->items[i].id, now_us);
+            entry = add_unasked(directory, container->id, now_us);
         if (!entry || entry->known)
             continue;
         forget_names(entry);
-        take_names(entry, &list->items[i]);
+        take_names(entry, container);
         entry->hinted = true;
-        entry->tries[source] = DIRECTORY_TRIES_MAX; /* it has told what it knows */
+        entry->tries[DIRECTORY_HINTS] = DIRECTORY_TRIES_MAX; /* it has told what it knows */
     }
+    pthread_mutex_unlock(&directory->lock);
+}
+
+void directory_note_failure(struct directory *directory, unsigned runtime)
+{
+    pthread_mutex_lock(&directory->lock);
+    directory->failing[runtime] = true;
     pthread_mutex_unlock(&directory->lock);
 }
 
 void directory_note_asked(struct directory *directory, unsigned runtime, uint64_t asked_us)
 {
     pthread_mutex_lock(&directory->lock);
+    directory->failing[runtime] = false;
     for (size_t i = 0; i < directory->slots && directory->unknown_count > 0; i++) {
         struct entry *entry = &directory->entries[i];
 
@@ -277,16 +379,44 @@ static uint64_t due_us(const struct entry *entry, unsigned runtime)
     return tries == 0 ? entry->wanted_us : entry->asked_us[runtime] + (USEC_PER_SEC << (tries - 1));
 }
 
-uint64_t directory_next_ask_us(struct directory *directory, unsigned runtime)
+static uint64_t next_due_us(const struct directory *directory, unsigned runtime)
 {
     uint64_t next_us = UINT64_MAX;
 
-    pthread_mutex_lock(&directory->lock);
     for (size_t i = 0; i < directory->slots && directory->unknown_count > 0; i++)
         if (directory->entries[i].id[0] != '\0')
             next_us = MIN(next_us, due_us(&directory->entries[i], runtime));
+    return next_us;
+}
+
+static uint64_t next_image_us(const struct directory *directory, unsigned runtime)
+{
+    uint64_t next_us = UINT64_MAX;
+
+    for (size_t i = 0; i < directory->slots && directory->pending_count > 0; i++)
+        if (image_is_due(&directory->entries[i], runtime, UINT64_MAX))
+            next_us = MIN(next_us, directory->entries[i].image_due_us);
+    return next_us;
+}
+
+uint64_t directory_next_ask_us(struct directory *directory, unsigned runtime)
+{
+    uint64_t next_us;
+
+    pthread_mutex_lock(&directory->lock);
+    next_us = MIN(next_due_us(directory, runtime), next_image_us(directory, runtime));
     pthread_mutex_unlock(&directory->lock);
     return next_us;
+}
+
+bool directory_is_missing(struct directory *directory, unsigned runtime, uint64_t now_us)
+{
+    bool missing;
+
+    pthread_mutex_lock(&directory->lock);
+    missing = next_due_us(directory, runtime) <= now_us;
+    pthread_mutex_unlock(&directory->lock);
+    return missing;
 }
 
 bool directory_may_learn(struct directory *directory, const char *container_id)
@@ -299,8 +429,22 @@ bool directory_may_learn(struct directory *directory, const char *container_id)
     for (unsigned i = 0; i < DIRECTORY_RUNTIMES_MAX && entry && !entry->known; i++)
         may |= directory->present[i] &&
                entry->tries[i] < (entry->hinted ? HINT_TRIES : DIRECTORY_TRIES_MAX);
+    may |= entry && entry->image_pending && directory->present[entry->image_runtime];
     pthread_mutex_unlock(&directory->lock);
     return may;
+}
+
+bool directory_is_awaited(struct directory *directory, const char *container_id)
+{
+    const struct entry *entry;
+    bool awaited = false;
+
+    pthread_mutex_lock(&directory->lock);
+    entry = find(directory, container_id);
+    for (unsigned i = 0; i < DIRECTORY_HINTS && entry && !entry->known; i++)
+        awaited |= directory->present[i] && !directory->failing[i] && entry->tries[i] == 0;
+    pthread_mutex_unlock(&directory->lock);
+    return awaited;
 }
 
 static const char *copy_text(struct arena *arena, const char *text)
@@ -333,6 +477,21 @@ bool directory_find(struct directory *directory, const char *container_id, uint6
         };
     pthread_mutex_unlock(&directory->lock);
     return known;
+}
+
+bool directory_find_pod(struct directory *directory, const char *pod_uid, uint64_t now_us,
+                        struct arena *arena, const char **ret_namespace, const char **ret_pod)
+{
+    const struct pod_name *pod;
+
+    pthread_mutex_lock(&directory->lock);
+    pod = pod_names_find(&directory->pods, pod_uid, now_us);
+    if (pod) {
+        *ret_namespace = copy_text(arena, pod->namespace);
+        *ret_pod = copy_text(arena, pod->name);
+    }
+    pthread_mutex_unlock(&directory->lock);
+    return pod != NULL;
 }
 
 bool directory_is_taken(struct directory *directory, const char *container_id)
@@ -407,12 +566,14 @@ void directory_wake(struct directory *directory)
 void directory_expire(struct directory *directory, uint64_t before_us)
 {
     pthread_mutex_lock(&directory->lock);
+    pod_names_expire(&directory->pods, before_us);
     for (size_t i = 0; i < directory->slots; i++) {
         struct entry *entry = &directory->entries[i];
 
         if (entry->id[0] == '\0' || entry->used_us >= before_us)
             continue;
         map_remove(&directory->map, map_hash_bytes(span_of(entry->id)), (uint32_t)i);
+        directory->pending_count -= entry->image_pending;
         directory->unknown_count -= !entry->known;
         directory->unasked_count -= entry->unasked;
         empty_entry(entry);

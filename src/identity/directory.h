@@ -2,7 +2,8 @@
  * The directory: what the runtimes say of containers, by container id.
  *
  * Ids are wanted as soon as a process is seen in a container, runtimes are asked on threads of
- * their own (runtime_asker.h), and what they say is kept for as long as somebody uses it.
+ * their own (runtime_asker.h), and what they say is kept for as long as somebody uses it: also of a
+ * container that has ended before anybody could answer.
  * Thread-safe; no call blocks for longer than a map takes.
  */
 #pragma once
@@ -17,7 +18,9 @@
 enum {
     DIRECTORY_ENTRIES_MAX = 65536,
     DIRECTORY_RUNTIMES_MAX = 16,
-    DIRECTORY_TRIES_MAX = 5,      /* how often a runtime is asked for an id that it does not know */
+    DIRECTORY_HINTS = DIRECTORY_RUNTIMES_MAX - 1, /* the number of who gives hints */
+    DIRECTORY_TRIES_MAX = 5, /* how often a runtime is asked for an id that it does not know */
+    DIRECTORY_IMAGE_TRIES_MAX = 3,
     DIRECTORY_UNASKED_MAX = 4096, /* entries for hints at containers that nobody was seen in */
 };
 
@@ -30,30 +33,51 @@ void directory_free(struct directory *directory);
 void directory_set_present(struct directory *directory, unsigned runtime, bool present);
 
 /*
- * A process was seen in this container: asks for it, unless that was done before. A claim comes
- * from somebody who may be lying, and is believed only as long as nobody else is in the container.
+ * A process was seen in this container: asks for it, unless that was done before. `pod_uid` is what
+ * its cgroup says, "" if nothing. A claim comes from somebody who may be lying, and is believed
+ * only as long as nobody else is in the container.
  */
-void directory_want(struct directory *directory, const char *container_id, bool is_claim,
-                    uint64_t now_us);
+void directory_want(struct directory *directory, const char *container_id, const char *pod_uid,
+                    bool is_claim, uint64_t now_us);
 
-/* Takes what a runtime says, and keeps it where there is room. */
-void directory_learn(struct directory *directory, const struct container_list *list,
-                     uint64_t now_us);
+/* Takes what a runtime says, and keeps it where there is room. A node may have thousands of
+ * containers that have ended: of those only who is wanted counts, and the pod that is. */
+void directory_learn(struct directory *directory, unsigned runtime,
+                     const struct container_list *list, uint64_t now_us);
 
 /*
- * Takes what somebody says who is trusted less than the node's own runtimes; `source` is its
- * number among them. A hint never replaces what a runtime said, yields to it as soon as it says
- * something, and whoever gives hints cannot fill the directory.
+ * A wanted container whose image is known by its digest alone, if the runtime that said so is to be
+ * asked for its name by now; false if there is none. Then what it answered, NULL: it has no name.
+ * After some failures the digest has to do.
  */
-void directory_hint(struct directory *directory, unsigned source, const struct container_list *list,
+bool directory_next_image(struct directory *directory, unsigned runtime, uint64_t now_us,
+                          char ret_id[RUNTIME_ID_BYTES]);
+void directory_set_image(struct directory *directory, const char *container_id, const char *image);
+void directory_note_image_failure(struct directory *directory, const char *container_id,
+                                  uint64_t now_us);
+
+/*
+ * Takes what somebody says who is trusted less than the node's own runtimes. A hint never replaces
+ * what a runtime said, yields to it as soon as it says something, and whoever gives hints cannot
+ * fill the directory. Without an id it is one at a pod.
+ */
+void directory_hint(struct directory *directory, const struct container_list *list,
                     uint64_t now_us);
 
-/* The runtime was asked at this time: what is still missing was asked for in vain. */
+/* The runtime was asked at this time, and has answered: what is still missing was asked for in
+ * vain. Or it failed, and nobody should wait for it for long. */
 void directory_note_asked(struct directory *directory, unsigned runtime, uint64_t asked_us);
+void directory_note_failure(struct directory *directory, unsigned runtime);
 
 /* What is known of the id, copied into the arena. False if nothing is. */
 bool directory_find(struct directory *directory, const char *container_id, uint64_t now_us,
                     struct arena *arena, struct container *ret_container);
+
+/* The pod's name and namespace, as a runtime says them of its sandbox or of any container in it, or
+ * else as a hint does. Labels that anybody can give a container do not count. False if nobody has
+ * said it. */
+bool directory_find_pod(struct directory *directory, const char *pod_uid, uint64_t now_us,
+                        struct arena *arena, const char **ret_namespace, const char **ret_pod);
 
 /* Was a process seen in the container by other than a claim? */
 bool directory_is_taken(struct directory *directory, const char *container_id);
@@ -63,14 +87,21 @@ bool directory_is_taken(struct directory *directory, const char *container_id);
 bool directory_find_by_name(struct directory *directory, const char *namespace, const char *pod,
                             const char *container, uint64_t since_us, char ret_id[65]);
 
-/* May an answer still come, or a better one than a hint? False too where no runtime is present. */
+/* May an answer still come, or a better one than a hint or a digest? False too where no runtime is
+ * present. */
 bool directory_may_learn(struct directory *directory, const char *container_id);
+
+/* Has a runtime that did not fail yet to answer a question for this id? */
+bool directory_is_awaited(struct directory *directory, const char *container_id);
 
 /*
  * When the runtime is to be asked next: UINT64_MAX if nothing is missing that it could know.
  * An id is asked for at once, and again after 1, 2, 4 and 8 s.
  */
 uint64_t directory_next_ask_us(struct directory *directory, unsigned runtime);
+
+/* Is an id missing for which the runtime is to be asked by now? */
+bool directory_is_missing(struct directory *directory, unsigned runtime, uint64_t now_us);
 
 /* Blocks until that time may have changed (since `generation` was read), or until `until_us` on the
  * monotonic clock. */

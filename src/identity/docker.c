@@ -17,8 +17,9 @@ static const struct ask_http_list containers = {
 };
 
 static int list_docker(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                       struct container_list *list, struct error *err)
+                       enum runtime_scope scope, struct container_list *list, struct error *err)
 {
+    (void)scope;
     return ask_http_list(client, &containers, socket_path, timeout_us, list, err);
 }
 
@@ -33,4 +34,4 @@ static int inspect_docker(struct http_client *client, const char *socket_path, u
                             socket_path, timeout_us, gpus, err);
 }
 
-const struct runtime_ops runtime_docker = {"docker", sockets, list_docker, inspect_docker};
+const struct runtime_ops runtime_docker = {"docker", sockets, list_docker, inspect_docker, NULL};

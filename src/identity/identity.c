@@ -39,8 +39,8 @@ static void meet(struct identity *identity, uint32_t pid, const struct workload_
     bool complete;
 
     if (owner->container_id[0])
-        directory_want(identity->directory, owner->container_id, owner->container_is_claim,
-                       now_us(identity));
+        directory_want(identity->directory, owner->container_id, owner->pod_uid,
+                       owner->container_is_claim, now_us(identity));
     pthread_mutex_lock(&identity->lock);
     known = details_find(&identity->details, owner->kind, owner->id);
     complete = known && known->complete;
@@ -98,7 +98,7 @@ static void keep_present(struct identity *identity)
         bool incomplete;
 
         if (owner->owner.container_id[0])
-            directory_want(identity->directory, owner->owner.container_id,
+            directory_want(identity->directory, owner->owner.container_id, owner->owner.pod_uid,
                            owner->owner.container_is_claim, now_us(identity));
         pthread_mutex_lock(&identity->lock);
         details = details_find(&identity->details, owner->owner.kind, owner->owner.id);
@@ -196,12 +196,27 @@ void identity_note(struct identity *identity, uint32_t pid, const struct workloa
 
 void identity_learn(struct identity *identity, const struct container_list *list)
 {
-    directory_hint(identity->directory, IDENTITY_RUNTIMES_MAX, list, now_us(identity));
+    directory_hint(identity->directory, list, now_us(identity));
+}
+
+void identity_note_api(struct identity *identity, int result, uint64_t duration_us)
+{
+    uint64_t now = now_us(identity);
+
+    pthread_mutex_lock(&identity->lock);
+    identity->api_asked = true;
+    identity->api_up = result == 0;
+    identity->api_errors += result < 0;
+    if (result == 0)
+        identity->api_answered_us = now;
+    if (duration_us > 0)
+        identity->api_duration_us = duration_us;
+    pthread_mutex_unlock(&identity->lock);
 }
 
 void identity_expect_names(struct identity *identity, bool expected)
 {
-    directory_set_present(identity->directory, IDENTITY_RUNTIMES_MAX, expected);
+    directory_set_present(identity->directory, DIRECTORY_HINTS, expected);
 }
 
 static int add_runtime_asker(struct identity *identity, const struct runtime_ops *runtime,

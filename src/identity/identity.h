@@ -32,13 +32,14 @@ struct identity_options {
     const char *cri_socket, *docker_socket, *podman_socket, *pod_resources_socket;
 };
 
-/* A runtime, the kubelet, or the scan itself. */
+/* A runtime, the kubelet, the API server, or the scan itself. */
 struct identity_status {
     char name[128]; /* the `source` label */
     bool asked;     /* at least once */
     bool up;
     uint64_t age_us, duration_us, errors;
-    char error[256]; /* why it is down; "" if it is up */
+    char error[256];     /* why it is down; "" if it is up */
+    bool logs_elsewhere; /* who asks it says so in the log */
 };
 
 /* Starts the threads. The options' strings, host and clock must outlive it. */
@@ -61,11 +62,17 @@ void identity_note(struct identity *identity, uint32_t pid, const struct workloa
  * will not come after all, so that nobody waits for them, or that they may again.
  */
 void identity_learn(struct identity *identity, const struct container_list *list);
+
+/* The API server answered (0) or failed (-errno); `duration_us` is that of its last list. */
+void identity_note_api(struct identity *identity, int result, uint64_t duration_us);
 void identity_expect_names(struct identity *identity, bool expected);
 
 /* As ledger_find_names; `context` is the identity. The names live until the next call. */
 bool identity_find_names(void *context, const struct workload_owner *owner,
                          struct workload_names *ret_names);
+
+/* As ledger_await_names: a runtime that answers has not answered for its container yet. */
+bool identity_awaits_names(void *context, const struct workload_owner *owner);
 
 /*
  * Hands out the GPUs that running containers can use, by the kubelet, the runtimes and the host

@@ -19,31 +19,47 @@ static const char *copy(struct arena *arena, const char *text)
     return made ? made : "";
 }
 
-/* The container's names as far as they are known. False: a runtime may still tell. */
+/* The container's names as far as they are known. False: nobody knows it; then there are at least
+ * those of the pod that its cgroup names, from another container in it. */
+static bool read_container(struct identity *identity, const char *container_id, const char *pod_uid,
+                           struct arena *arena, struct workload_names *names)
+{
+    struct container container;
+    bool found = container_id[0] && directory_find(identity->directory, container_id,
+                                                   now_us(identity), arena, &container);
+
+    if (found) {
+        names->container = container.name;
+        names->image = container.image;
+        if (container.is_pod_certain || strcmp(container.pod_uid, pod_uid) == 0) {
+            names->namespace = container.namespace;
+            names->pod = container.pod;
+        }
+    }
+    if (!found && pod_uid[0])
+        (void)directory_find_pod(identity->directory, pod_uid, now_us(identity), arena,
+                                 &names->namespace, &names->pod);
+    return found;
+}
+
+/* False: a runtime may still tell more. */
 static bool find_container(struct identity *identity, const struct workload_owner *owner,
                            struct workload_names *names)
 {
     const char *id = owner->container_id;
-    struct container container;
     bool found, final;
 
-    if (!id[0] || (owner->container_is_claim && directory_is_taken(identity->directory, id)))
+    if (id[0] && owner->container_is_claim && directory_is_taken(identity->directory, id))
         return true;
-    found = directory_find(identity->directory, id, now_us(identity), &identity->found, &container);
+    found = read_container(identity, id, owner->pod_uid, &identity->found, names);
+    if (!id[0])
+        return true;
     if (!found)
-        directory_want(identity->directory, id, owner->container_is_claim, now_us(identity));
+        directory_want(identity->directory, id, owner->pod_uid, owner->container_is_claim,
+                       now_us(identity));
     final = !directory_may_learn(identity->directory, id);
-    if (!found) /* what came in between would be missed for ever */
-        found =
-            directory_find(identity->directory, id, now_us(identity), &identity->found, &container);
-    if (!found)
-        return final;
-    names->container = container.name;
-    names->image = container.image;
-    if (container.is_pod_certain || strcmp(container.pod_uid, owner->pod_uid) == 0) {
-        names->namespace = container.namespace;
-        names->pod = container.pod;
-    }
+    /* What came in between would be missed for ever. */
+    (void)read_container(identity, id, owner->pod_uid, &identity->found, names);
     return final;
 }
 
@@ -78,8 +94,10 @@ bool identity_find_names(void *context, const struct workload_owner *owner,
 {
     struct identity *identity = context;
     struct workload_names names = {"", "", "", "", ""};
-    bool known = find_container(identity, owner, &names);
+    bool known;
 
+    arena_reset(&identity->found);
+    known = find_container(identity, owner, &names);
     switch (owner->kind) {
     case WORKLOAD_POD:
     case WORKLOAD_CONTAINER:
@@ -110,6 +128,13 @@ bool identity_find_names(void *context, const struct workload_owner *owner,
     }
     *ret_names = names;
     return known;
+}
+
+bool identity_awaits_names(void *context, const struct workload_owner *owner)
+{
+    struct identity *identity = context;
+
+    return owner->container_id[0] && directory_is_awaited(identity->directory, owner->container_id);
 }
 
 /* The details' part of an info row. */
@@ -145,10 +170,10 @@ struct shown {
 static struct snapshot_info describe(struct identity *identity, const struct shown *workload,
                                      struct arena *arena)
 {
+    struct workload_names names = {"", "", "", "", ""};
     struct snapshot_info info = {
         .kind = workload->kind,
         .id = workload->id,
-        .image = "",
         .user = "",
         .account = "",
         .job_id = "",
@@ -160,12 +185,16 @@ static struct snapshot_info describe(struct identity *identity, const struct sho
     struct container container;
 
     describe_details(identity, arena, &info);
-    if (workload->container_id[0] && directory_find(identity->directory, workload->container_id,
-                                                    now_us(identity), arena, &container)) {
-        info.image = container.image;
-        if (!info.pod_uid[0] && container.is_pod_certain)
-            info.pod_uid = container.pod_uid;
-    }
+    (void)read_container(identity, workload->container_id, workload->pod_uid, arena, &names);
+    info.namespace = names.namespace;
+    info.pod = names.pod;
+    info.container = names.container;
+    info.image = names.image;
+    if (!info.pod_uid[0] && info.container_id[0] &&
+        directory_find(identity->directory, info.container_id, now_us(identity), arena,
+                       &container) &&
+        container.is_pod_certain)
+        info.pod_uid = container.pod_uid;
     return info;
 }
 
@@ -403,6 +432,24 @@ static bool kubelet_status(struct identity *identity, struct identity_status *re
     return status.present;
 }
 
+static bool api_status(struct identity *identity, struct identity_status *ret_status)
+{
+    uint64_t now = now_us(identity);
+
+    pthread_mutex_lock(&identity->lock);
+    *ret_status = (struct identity_status){
+        .name = "kubernetes_api",
+        .asked = identity->api_asked,
+        .up = identity->api_up,
+        .age_us = identity->api_answered_us > 0 ? now - MIN(now, identity->api_answered_us) : 0,
+        .duration_us = identity->api_duration_us,
+        .errors = identity->api_errors,
+        .logs_elsewhere = true,
+    };
+    pthread_mutex_unlock(&identity->lock);
+    return identity->options.names_from_elsewhere;
+}
+
 static bool runtime_status(struct identity *identity, size_t index,
                            struct identity_status *ret_status)
 {
@@ -421,15 +468,18 @@ static bool runtime_status(struct identity *identity, size_t index,
     return present;
 }
 
+enum { OTHERS = 3 }; /* that have a status, besides runtimes */
+
 bool identity_get_status(struct identity *identity, size_t index,
                          struct identity_status *ret_status)
 {
     size_t present = 0;
 
-    for (size_t i = 0; i < identity->runtime_asker_count + 2; i++) {
+    for (size_t i = 0; i < identity->runtime_asker_count + OTHERS; i++) {
         bool here = i == 0   ? scan_status(identity, ret_status)
                     : i == 1 ? kubelet_status(identity, ret_status)
-                             : runtime_status(identity, i - 2, ret_status);
+                    : i == 2 ? api_status(identity, ret_status)
+                             : runtime_status(identity, i - OTHERS, ret_status);
 
         if (here && present++ == index)
             return true;
@@ -440,7 +490,7 @@ bool identity_get_status(struct identity *identity, size_t index,
 /* Behind the sources that the snapshot has already. */
 static int add_statuses(struct identity *identity, struct snapshot *snapshot)
 {
-    size_t most = snapshot->source_count + identity->runtime_asker_count + 2;
+    size_t most = snapshot->source_count + identity->runtime_asker_count + OTHERS;
     struct snapshot_source *rows = arena_array(&snapshot->arena, most, sizeof(*rows));
     size_t count = snapshot->source_count;
     struct identity_status status;
@@ -469,7 +519,6 @@ int identity_describe(struct identity *identity, struct snapshot *snapshot)
 {
     int r = add_infos(identity, snapshot);
 
-    arena_reset(&identity->found);
     if (r == 0)
         r = add_allocations(identity, snapshot);
     if (r == 0)

@@ -13,8 +13,8 @@
 #include "identity/runtime_asker.h"
 
 enum {
-    IDENTITY_RUNTIMES_MAX = DIRECTORY_RUNTIMES_MAX - 1, /* the last is for names from elsewhere */
-    IDENTITY_HOST_SOURCE = IDENTITY_RUNTIMES_MAX,       /* of attachments: behind the runtimes */
+    IDENTITY_RUNTIMES_MAX = DIRECTORY_HINTS,
+    IDENTITY_HOST_SOURCE = IDENTITY_RUNTIMES_MAX, /* of attachments: behind the runtimes */
     IDENTITY_NOTED_MAX = 256,
     IDENTITY_FOUND_CAP_BYTES = 1 << 20,
 };
@@ -43,6 +43,8 @@ struct identity {
     size_t noted_count;
     struct details_store details;
     struct process_table_stats stats;
+    bool api_asked, api_up; /* the API server, by who asks it */
+    uint64_t api_answered_us, api_duration_us, api_errors;
     bool scan_up;
     uint64_t scanned_us, scan_duration_us, scan_errors;
     char scan_error[128];

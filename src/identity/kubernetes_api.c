@@ -42,6 +42,7 @@ struct kubernetes_api {
     bool watch_fails;                       /* so that a list alone proves nothing */
     bool told;
     int how; /* what was last told */
+    uint64_t list_duration_us;
     struct stoppable thread;
 };
 
@@ -77,12 +78,16 @@ static uint64_t now_us(const struct kubernetes_api *api)
 static void tell(struct kubernetes_api *api, int r, const char *why)
 {
     int how = r == 0 || r == -EACCES ? r : -EIO;
+    const struct kubernetes_api_news news = {
+        .how = how,
+        .is_change = !api->told || api->how != how,
+        .why = why,
+        .duration_us = api->list_duration_us,
+    };
 
-    if (api->told && api->how == how)
-        return;
     api->told = true;
     api->how = how;
-    api->options.changed(api->options.context, how, why);
+    api->options.told(api->options.context, &news);
 }
 
 /* A header's value must be printable, or whoever writes the file could add headers. */
@@ -340,9 +345,11 @@ static void back_off(struct kubernetes_api *api, int r)
 
 static void list_anew(struct kubernetes_api *api)
 {
+    uint64_t began_us = now_us(api);
     struct error err = {""};
     int r = list(api, &err);
 
+    api->list_duration_us = now_us(api) - began_us;
     /* The tree of a page is fifteen times its text, freed in small pieces: without this a node with
      * 500 pods of 8 KB costs 55 MB for good. */
     (void)malloc_trim(0);

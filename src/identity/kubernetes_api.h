@@ -7,10 +7,20 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "core/clock.h"
 #include "identity/runtime.h"
 
 struct kubernetes_api;
+
+struct kubernetes_api_news {
+    int how;              /* 0, -EACCES (it refuses us) or -EIO (it does not answer sensibly) */
+    bool is_change;       /* the first, or other than the one before */
+    const char *why;      /* of a failure */
+    uint64_t duration_us; /* of the last list; 0: there was none */
+};
 
 struct kubernetes_api_options {
     const char *url;     /* "https://10.96.0.1:443" */
@@ -23,9 +33,8 @@ struct kubernetes_api_options {
     /* Called by kubernetes_api_run: with each container, as often as something changes. */
     void (*take)(void *context, const struct container *container);
 
-    /* And with how it goes, first and whenever that changes: 0 (it answers), -EACCES (it refuses
-     * us) or -EIO (it fails, or does not answer sensibly). */
-    void (*changed)(void *context, int how, const char *why);
+    /* And each time that it answers or fails. */
+    void (*told)(void *context, const struct kubernetes_api_news *news);
     void *context;
 };
 

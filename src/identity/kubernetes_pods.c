@@ -67,7 +67,9 @@ static int add_pod(const struct json *pod, struct container_list *list)
     static const char *const kinds[] = {"containerStatuses", "initContainerStatuses",
                                         "ephemeralContainerStatuses"};
     const struct json *metadata = json_get(pod, "metadata"), *status = json_get(pod, "status");
-    int r = 0;
+    /* The pod itself: its pause container is in no status, and no other may have started yet. */
+    int r = container_list_add_pod(list, json_text(json_get(metadata, "namespace")),
+                                   json_text(json_get(metadata, "name")), node_uid(metadata));
 
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
         const struct json *containers = json_get(status, kinds[i]);

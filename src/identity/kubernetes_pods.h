@@ -22,7 +22,7 @@ struct kubernetes_page {
     char next[KUBERNETES_CONTINUE_BYTES];   /* asks for the next page; "": this was the last */
 };
 
-/* Adds every container that has an id. 0, -ENOMEM, or -EBADMSG: not a PodList. */
+/* Adds every pod, and its containers that have an id. 0, -ENOMEM, or -EBADMSG: not a PodList. */
 int kubernetes_parse_list(struct span text, struct container_list *list,
                           struct kubernetes_page *ret_page);
 

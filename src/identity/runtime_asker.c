@@ -10,8 +10,10 @@
 
 #include "core/macros.h"
 
-/* One call, its connection included. */
-static const uint64_t TIMEOUT_US = 3 * USEC_PER_SEC;
+/* One call, its connection included: for a list, and for what is asked of one container. containerd
+ * was seen to take more than 3 s for a list while it started 15 pods; the ledger holds a row back
+ * for 15 s. */
+static const uint64_t LIST_TIMEOUT_US = 10 * USEC_PER_SEC, INSPECT_TIMEOUT_US = 3 * USEC_PER_SEC;
 
 /* Never more often than this, and less often the longer it fails. */
 static const uint64_t PAUSE_MIN_US = USEC_PER_SEC, PAUSE_MAX_US = 60 * USEC_PER_SEC;
@@ -23,6 +25,7 @@ struct runtime_asker {
         *client; /* NULL before the thread starts: a node without runtimes needs none */
     pthread_t thread;
     bool started;
+    bool ended_are_many; /* of the thread */
     atomic_bool stop;
 
     pthread_mutex_t lock; /* for what is below */
@@ -91,8 +94,8 @@ static bool inspect(struct runtime_asker *asker, const char *container_id)
     const struct runtime_asker_options *options = &asker->options;
     struct gpu_access_list gpus = {.count = 0};
     struct error err = {""};
-    int r = options->runtime->inspect(asker->client, asker->socket_path, TIMEOUT_US, container_id,
-                                      &gpus, &err);
+    int r = options->runtime->inspect(asker->client, asker->socket_path, INSPECT_TIMEOUT_US,
+                                      container_id, &gpus, &err);
 
     if (r == -ECANCELED)
         return false;
@@ -112,18 +115,107 @@ static bool inspect(struct runtime_asker *asker, const char *container_id)
 static void update_attachments(struct runtime_asker *asker, const struct container_list *list)
 {
     const struct runtime_asker_options *options = &asker->options;
-    uint64_t until_us = now_us(asker) + TIMEOUT_US;
+    uint64_t until_us = now_us(asker) + INSPECT_TIMEOUT_US;
     size_t asked = 0;
 
     attachments_list(options->attachments, options->number, list, now_us(asker));
     for (size_t i = 0; i < list->count && asked < RUNTIME_ASKER_INSPECTS_MAX; i++) {
-        if (!attachments_is_due(options->attachments, options->number, list->items[i].id,
+        if (list->items[i].ended ||
+            !attachments_is_due(options->attachments, options->number, list->items[i].id,
                                 UINT64_MAX, now_us(asker)))
             continue;
         asked++;
         if (!inspect(asker, list->items[i].id) || now_us(asker) >= until_us)
             break;
     }
+}
+
+/* False: there is no point in asking for another one. */
+static bool find_image(struct runtime_asker *asker, const char *container_id)
+{
+    const struct runtime_asker_options *options = &asker->options;
+    char image[RUNTIME_TEXT_MAX + 1];
+    struct error err = {""};
+    int r = options->runtime->find_image(asker->client, asker->socket_path, INSPECT_TIMEOUT_US,
+                                         container_id, image, &err);
+
+    if (r == 0 || r == -ENODATA || r == -ESRCH)
+        directory_set_image(options->directory, container_id, r == 0 ? image : NULL);
+    else if (r != -ECANCELED)
+        directory_note_image_failure(options->directory, container_id, now_us(asker));
+    return r == 0 || r == -ENODATA || r == -ESRCH;
+}
+
+/* The names of images that are known by their digests alone: once for each container. */
+static void find_images(struct runtime_asker *asker)
+{
+    const struct runtime_asker_options *options = &asker->options;
+    uint64_t until_us = now_us(asker) + INSPECT_TIMEOUT_US;
+    char id[RUNTIME_ID_BYTES];
+
+    for (int i = 0; i < RUNTIME_ASKER_INSPECTS_MAX && now_us(asker) < until_us; i++)
+        if (!directory_next_image(options->directory, options->number, now_us(asker), id) ||
+            !find_image(asker, id))
+            return;
+}
+
+static int list_and_learn(struct runtime_asker *asker, enum runtime_scope scope,
+                          struct container_list *list, struct error *err)
+{
+    const struct runtime_asker_options *options = &asker->options;
+    int r = options->runtime->list(asker->client, asker->socket_path, LIST_TIMEOUT_US, scope, list,
+                                   err);
+
+    if (r != -ECANCELED)
+        directory_learn(options->directory, options->number, list, now_us(asker));
+    return r;
+}
+
+static bool are_many_ended(const struct container_list *list)
+{
+    size_t ended = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        ended += list->items[i].ended;
+    return ended > RUNTIME_ASKER_ENDED_MAX;
+}
+
+static bool is_missing(const struct runtime_asker *asker)
+{
+    return directory_is_missing(asker->options.directory, asker->options.number, now_us(asker));
+}
+
+/* Where a name is missing after those that run were listed. */
+static int list_ended(struct runtime_asker *asker, struct error *err)
+{
+    struct container_list list;
+    int r;
+
+    container_list_init(&list);
+    r = list_and_learn(asker, RUNTIME_ALL, &list, err);
+    if (r == 0)
+        asker->ended_are_many = are_many_ended(&list);
+    container_list_done(&list);
+    return r == -EFBIG ? 0 : r; /* who has ended stays without a name */
+}
+
+/*
+ * A container of a second may have been made at one question and have ended at the next, so all are
+ * listed while a name is missing. What runs is never lost to the limit of that list.
+ */
+static int list_containers(struct runtime_asker *asker, struct container_list *list,
+                           struct error *err)
+{
+    int r = -EFBIG;
+
+    if (is_missing(asker) && !asker->ended_are_many) {
+        r = list_and_learn(asker, RUNTIME_ALL, list, err);
+        asker->ended_are_many = r == -EFBIG || are_many_ended(list);
+    }
+    if (r != -EFBIG)
+        return r;
+    r = list_and_learn(asker, RUNTIME_RUNNING, list, err);
+    return r == 0 && asker->ended_are_many && is_missing(asker) ? list_ended(asker, err) : r;
 }
 
 static int ask(struct runtime_asker *asker)
@@ -137,13 +229,16 @@ static int ask(struct runtime_asker *asker)
     asker->list_wanted = false;
     pthread_mutex_unlock(&asker->lock);
     container_list_init(&list);
-    r = asker->options.runtime->list(asker->client, asker->socket_path, TIMEOUT_US, &list, &err);
+    r = list_containers(asker, &list, &err);
     if (r != -ECANCELED) {
-        directory_learn(asker->options.directory, &list, now_us(asker));
         if (r == 0)
             directory_note_asked(asker->options.directory, asker->options.number, began_us);
+        else
+            directory_note_failure(asker->options.directory, asker->options.number);
         note_result(asker, r, began_us, &err);
     }
+    if (r == 0 && asker->options.runtime->find_image)
+        find_images(asker);
     if (r == 0 && asker->options.attachments)
         update_attachments(asker, &list);
     container_list_done(&list);

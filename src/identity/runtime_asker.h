@@ -3,7 +3,8 @@
  * missing, or, if GPUs are wanted, at every look.
  *
  * Whatever the runtime does, it costs names and GPUs only: a call ends at its deadline, is repeated
- * with back-off, and nobody waits for it.
+ * with back-off, and nobody waits for it. The deadline is long, because a runtime that starts many
+ * containers at once is slow just when their names are wanted.
  */
 #pragma once
 
@@ -35,8 +36,14 @@ struct runtime_asker_status {
 int runtime_asker_new(const struct runtime_asker_options *options,
                       struct runtime_asker **ret_asker);
 
-/* How many containers are looked into after a list; the others are after the next. */
-enum { RUNTIME_ASKER_INSPECTS_MAX = 64 };
+enum {
+    /* How many containers are looked into after a list, and how many images are asked for; the
+     * others are after the next. */
+    RUNTIME_ASKER_INSPECTS_MAX = 64,
+    /* Where more containers than this have ended, they are listed only if a name is still missing
+     * after those that run were: a node may keep thousands. */
+    RUNTIME_ASKER_ENDED_MAX = 1000,
+};
 
 /* Is there a socket? Starts the thread when it is first seen. To be called now and then. */
 void runtime_asker_look(struct runtime_asker *asker);

@@ -171,6 +171,9 @@ static void workload_info(struct text *text, const struct snapshot *snapshot, en
         text_label(text, "kind", workload_words[info->kind]);
         text_label(text, "id", info->id);
         text_label(text, "node", snapshot->node);
+        text_label(text, "namespace", info->namespace);
+        text_label(text, "pod", info->pod);
+        text_label(text, "container", info->container);
         text_label(text, "image", info->image);
         text_label(text, "user", info->user);
         text_label(text, "account", info->account);

@@ -124,6 +124,7 @@ struct snapshot_container {
 struct snapshot_info {
     enum workload_kind kind;
     const char *id;
+    const char *namespace, *pod, *container; /* also those that came too late for the labels */
     const char *image, *user, *account, *job_id, *job_name, *uuid;
     const char *container_id, *pod_uid;
     const char *unverified; /* which of these the workload itself could have made up */

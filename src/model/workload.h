@@ -33,7 +33,7 @@ static inline bool workload_is_job(enum workload_kind kind)
 enum {
     WORKLOAD_ID_BYTES = 512,       /* a scope and a name of at most 255 bytes each */
     WORKLOAD_CONTAINER_BYTES = 65, /* 64 hex digits */
-    WORKLOAD_POD_UID_BYTES = 37,
+    WORKLOAD_POD_UID_BYTES = 128,  /* 36 digits and dashes; of a static pod any text */
 };
 
 /* Who pays for a process, as far as its cgroup and uid tell: no names are needed for it. */

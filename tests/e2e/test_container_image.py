@@ -140,7 +140,8 @@ class ContainerImage(TestCase):
         return gpu
 
     def run_docker(self, words, container, **more):
-        volumes = {"/run:/host/run:ro": f"{os.path.dirname(self.docker.socket)}:/host/run:ro"}
+        mount = "type=bind,source={},target=/host/run,readonly,bind-nonrecursive"
+        volumes = {mount.format("/run"): mount.format(os.path.dirname(self.docker.socket))}
         with cgroups.making(DOCKER_PARENT):
             return Running(self.call_docker, words, self.gpu_of(container), self.directory,
                            lambda found: self.docker.stage.own(f"{DOCKER_PARENT}/{found}"), volumes, **more)
@@ -176,6 +177,18 @@ class ContainerImage(TestCase):
             self.assert_balanced(page)
             self.assertGreater(page.sum(WORKLOAD_ENERGY, kind="container", name="web"), 0)
             self.assertEqual(0, page.value(OUTSIDE))
+
+    def test_nothing_can_be_written_through_what_docker_mounts(self):
+        web = self.docker.run("neighbour")
+        is_v2 = os.path.exists(f"{cgroups.ROOT}/cgroup.controllers")
+        for cgroupns in ("host", "private") if is_v2 else ("host",):
+            with self.run_docker(documented("docker", f"--cgroupns {cgroupns}"), web) as exporter:
+                pid = self.call_docker("inspect", "--format={{.State.Pid}}", exporter.id)
+                with open(f"/proc/{pid}/mountinfo") as file:
+                    mounts = {fields[4]: fields[5].split(",") for fields in map(str.split, file)}
+                inside = {point: options for point, options in mounts.items() if point.startswith("/host/")}
+                self.assertIn("/host/run", inside)
+                self.assertEqual([], [point for point, options in inside.items() if "ro" not in options])
 
     def test_podman_shows_the_names_of_other_containers(self):
         web = self.podman.run("web")

@@ -21,6 +21,7 @@ UP = "the Kubernetes API tells the names of this node's pods"
 DOWN = "the Kubernetes API does not answer: names from it are missing"
 DENIED = ("the Kubernetes API refuses us: names from it are missing; let the service account list and watch "
           "pods")
+SOURCE_UP = "wattribute_source_up"
 WITHOUT = "names from the Kubernetes API are missing; all else is served"
 
 
@@ -40,15 +41,21 @@ class ApiTestCase(IdentityTestCase):
     def api(self, certificate=None, **options):
         return self.enter(KubernetesApi(certificate or self.certificate, **options))
 
-    def container(self, name="worker"):
+    def container(self, name="worker", uid=None):
         """A process where the kubelet would have started it, and the pod that it is in."""
-        ident, uid, pid = os.urandom(32).hex(), str(uuid.uuid4()), self.sleeper()
+        uid = uid or str(uuid.uuid4())
+        ident, pid = self.process_in(uid)
+        return ident, pid, pod("ml", f"{name}-0", uid, {name: ident})
+
+    def process_in(self, uid):
+        """A process in a container of this pod."""
+        ident, pid = os.urandom(32).hex(), self.sleeper()
         group = f"/kubepods/burstable/pod{uid}/{ident}"
         with cgroups.making(group):
             cgroups.enter(group, pid)
         self.addCleanup(cgroups.sweep)
         self.addCleanup(cgroups.remove, f"/kubepods/burstable/pod{uid}")
-        return ident, pid, pod("ml", f"{name}-0", uid, {name: ident})
+        return ident, pid
 
     def exporter(self, api, *pids, flags=(), host="127.0.0.1", **more):
         env = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": str(api.port), "NODE_NAME": api.node}
@@ -107,6 +114,30 @@ class Names(ApiTestCase):
         with self.exporter(api, pid) as exporter:
             page = exporter.wait_for_page("it is shown", self.shows(pid))
             self.assertEqual(known, self.info(page, "pod", ident)["pod_uid"])
+
+    def test_a_static_pod_with_a_uid_of_its_own_is_a_pod(self):
+        uid = "my-own-etcd-of-more-than-36-characters"
+        ident, pid, each = self.container(uid=uid)
+        each["metadata"].update(uid="of-the-mirror", annotations={
+            "kubernetes.io/config.hash": uid, "kubernetes.io/config.mirror": uid})
+        api = self.api()
+        api.put(each)
+        with self.exporter(api, pid) as exporter:
+            page = exporter.wait_for_page("it is shown", self.shows(pid))
+            self.assert_workload(page, "pod", ident, name="worker-0", namespace="ml", pod="worker-0",
+                                 container="worker")
+            self.assertEqual(uid, self.info(page, "pod", ident)["pod_uid"])
+
+    def test_a_pause_container_has_its_pod_also_while_nothing_else_runs_in_it(self):
+        uid = str(uuid.uuid4())
+        ident, pid = self.process_in(uid)
+        api = self.api()
+        api.put(pod("ml", "pulling-0", uid, {}))  # its image is still being pulled
+        with self.exporter(api, pid) as exporter:
+            page = exporter.wait_for_page("it is shown", self.shows(pid), 25)
+            self.assert_process(page, pid, namespace="ml", pod="pulling-0", container_id=ident, pod_uid=uid)
+            self.assert_workload(page, "pod", ident, name="pulling-0", namespace="ml", pod="pulling-0")
+            self.assert_balanced(page)
 
     def test_every_page_of_the_list_is_read(self):
         _, pid, each = self.container()
@@ -235,6 +266,53 @@ class Resumption(ApiTestCase):
             exporter.wait_for_log(UP)
             self.assert_named(exporter, pid, each)
             self.assertEqual(1, len(exporter.log(DOWN)))
+
+
+class Up(ApiTestCase):
+    """wattribute_source_up, as the other sources of names have it."""
+
+    def wait_until_up(self, exporter, expected):
+        return exporter.wait_for_page(f"it is {expected}", lambda page: page.values(
+            SOURCE_UP, source="kubernetes_api") == [({"source": "kubernetes_api"}, expected)], 25)
+
+    def test_a_server_is_down_until_it_answers_and_when_it_does_no_more(self):
+        api = KubernetesApi(self.certificate, listening=False)
+        with self.exporter(api) as exporter:
+            page = self.wait_until_up(exporter, 0)
+            self.assertGreater(page.value("wattribute_source_errors_total", source="kubernetes_api"), 0)
+            api.listen()
+            self.enter(api)
+            page = self.wait_until_up(exporter, 1)
+            self.assertLess(page.value("wattribute_source_age_seconds", source="kubernetes_api"), 10)
+            api.answer = lambda request: request.refuse(500, "etcd is sad")
+            api.end_watches()
+            self.wait_until_up(exporter, 0)
+            # The front says so, and says why; the collector does not repeat it.
+            self.assertEqual([], exporter.log("names may be missing: a source of them does not answer; no energy is "
+                                              "lost"))
+
+    def test_who_refuses_us_is_down(self):
+        with self.exporter(self.api(token="another")) as exporter:
+            self.wait_until_up(exporter, 0)
+
+    def test_it_is_down_where_it_cannot_even_be_asked(self):
+        self.account.directory = self.path("nowhere")
+        with self.exporter(self.api()) as exporter:
+            self.wait_until_up(exporter, 0)
+
+    def test_a_front_that_died_leaves_it_down_until_the_next_one_has_asked(self):
+        api = self.api()
+        with self.exporter(api) as exporter:
+            self.wait_until_up(exporter, 1)
+            api.answer = lambda request: request.refuse(500, "etcd is sad")
+            os.kill(exporter.front(), signal.SIGKILL)
+            exporter.front_deaths = 1
+            wait_until("the front answers", exporter.is_ready)
+            self.wait_until_up(exporter, 0)
+
+    def test_without_the_flag_it_is_no_source(self):
+        with Exporter() as exporter:
+            self.assertEqual([], exporter.page().values(SOURCE_UP, source="kubernetes_api"))
 
 
 class Refusals(ApiTestCase):

@@ -188,7 +188,7 @@ static const struct cgroup_row cgroup_rows[] = {
     {84, "/docker/DF7AA2A3A9FB81A46C086544CF6C373D9E0B58DFFF774F541D300E0DC08F5A5C", "other"},
     {85, "/docker/df7aa2a3a9fb", "other"},
     {86, "/docker/buildx", "other"},
-    {87, "/kubepods/burstable/podabc/" C1, "container containerd cid=" C1 " parent=podabc"},
+    {87, "/kubepods/burstable/podabc/" C1, "pod kubernetes cid=" C1 " pod=abc burstable"},
     {88, "/system.slice/docker.service", "unit unit=docker.service"},
     {89, "/system.slice/a:b:c.service", "unit unit=a:b:c.service"},
     {90, "/job_7/step_0", "other"},

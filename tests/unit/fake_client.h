@@ -76,7 +76,8 @@ int grpc_call(struct http_client *client, const struct grpc_call *call, struct h
 
     assert_null(client);
     assert_true(call->request.len <= sizeof(fake_client.requests[i]));
-    memcpy(fake_client.requests[i], call->request.data, call->request.len);
+    if (call->request.len > 0)
+        memcpy(fake_client.requests[i], call->request.data, call->request.len);
     fake_client.request_lens[i] = call->request.len;
     if (answer->r == -EREMOTEIO)
         *ret_status = answer->status;

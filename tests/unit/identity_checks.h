@@ -27,10 +27,14 @@ static inline bool is_kept_text(const char *text)
 
 static inline bool is_valid_container(const struct container *container)
 {
-    return container->id && strlen(container->id) == 64 &&
-           strspn(container->id, "0123456789abcdef") == 64 && is_kept_text(container->name) &&
-           is_kept_text(container->namespace) && is_kept_text(container->pod) &&
-           is_kept_text(container->pod_uid) && is_kept_text(container->image);
+    bool is_pod = container->id && !*container->id && !*container->name && *container->pod_uid;
+
+    return container->id &&
+           (is_pod ||
+            (strlen(container->id) == 64 && strspn(container->id, "0123456789abcdef") == 64)) &&
+           is_kept_text(container->name) && is_kept_text(container->namespace) &&
+           is_kept_text(container->pod) && is_kept_text(container->pod_uid) &&
+           is_kept_text(container->image);
 }
 
 static inline bool are_valid_containers(const struct container_list *list)

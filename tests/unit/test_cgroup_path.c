@@ -90,6 +90,46 @@ static const struct cgroup_row forged_rows[] = {
 };
 
 /* The schedulers whose paths are not in the reference. */
+/* The uid of a static pod may be any text: metadata.uid of its manifest. Only the kubelet makes
+ * cgroups right below that of all pods and those of the QoS classes. */
+static const struct cgroup_row static_pod_rows[] = {
+    {0, "/kubepods/podmy-etcd/" C2, "pod kubernetes cid=" C2 " pod=my-etcd guaranteed"},
+    {1, "/kubepods/burstable/podEtcd-1.2/" C2, "pod kubernetes cid=" C2 " pod=Etcd-1.2 burstable"},
+    {2, "/kubepods/besteffort/pod7/" C2, "pod kubernetes cid=" C2 " pod=7 besteffort"},
+    {4, "/kubepods.slice/kubepods-podmy_etcd.slice/cri-containerd-" C2 ".scope",
+     "pod containerd cid=" C2 " pod=my-etcd guaranteed unit=cri-containerd-" C2 ".scope"},
+    {5,
+     "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podetcd.slice/crio-" C2 ".scope",
+     "pod cri-o cid=" C2 " pod=etcd burstable unit=crio-" C2 ".scope"},
+    {6,
+     "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/"
+     "kubelet-kubepods-besteffort-podpod.slice/cri-containerd-" C2 ".scope",
+     "pod containerd cid=" C2 " pod=pod besteffort unit=cri-containerd-" C2 ".scope"},
+    {7, "/kubepods/burstable/podetcd/crio-conmon-" C2,
+     "monitor cri-o cid=" C2 " own= pod=etcd burstable"},
+    /* Not at that level, or not as the kubelet writes it. */
+    {8, "/kubepods/pod" V1 "/x", "other"},
+    {9, "/kubepods/podmy_etcd/" C2, "container containerd cid=" C2 " parent=podmy_etcd"},
+    {10, "/kubepods/x/podmy-etcd/" C2, "container containerd cid=" C2 " parent=podmy-etcd"},
+    {11, "/podmy-etcd/" C2, "container containerd cid=" C2 " parent=podmy-etcd"},
+    {12, "/burstable/podmy-etcd/" C2, "container containerd cid=" C2 " parent=podmy-etcd"},
+    {13, "/kubepods-podetcd.slice/cri-containerd-" C2 ".scope",
+     "container containerd cid=" C2 " unit=cri-containerd-" C2 ".scope"},
+    {14, "/kubepods.slice/kubepods-burstable-podetcd.slice/cri-containerd-" C2 ".scope",
+     "container containerd cid=" C2 " unit=cri-containerd-" C2 ".scope"},
+    {15, "/kubepods.slice/kubepods-burstable.slice/kubepods-podetcd.slice", "other"},
+    {16, "/xkubepods.slice/xkubepods-podetcd.slice", "other"},
+    {17, "/system.slice/system-podetcd.slice", "other"},
+    {18, "/kubepods.slice/kubepods-pod.slice", "other"},
+    {19, "/kubepods.slice/kubepods-podmy-etcd.slice", "other"},
+    {20, "/kubepods.slice/kubepods-podetcd.slice:cri-containerd:" C2, "other"},
+    /* Where strangers name cgroups. */
+    {30, USER_1000 "/kubepods/podetcd/" C2,
+     "pod kubernetes cid=" C2 " pod=etcd guaranteed unit=user@1000.service uid=1000 scope=1000"},
+    {31, "/docker/" C1 "/kubepods.slice/kubepods-podetcd.slice/cri-containerd-" C2 ".scope",
+     "pod containerd cid=" C2 " outer=" C1 " pod=etcd guaranteed scope=" C1},
+};
+
 static const struct cgroup_row scheduler_rows[] = {
     {1, "/lsf/cluster1/job.1009249.35464.1775318445", "lsf lsf job=1009249"},
     {2, "/lsf/cluster1/job.1009249[3].35464.1775318445/inner", "lsf lsf job=1009249[3]"},
@@ -138,7 +178,7 @@ static const struct cgroup_row almost_rows[] = {
     {87, "/system.slice/slurmstepd.scope/s09NKSR4923V0U/step_0", "unit unit=slurmstepd.scope"},
     {88, "/system.slice/slurmstepd.scope/job_7/step_0+/task_0",
      "slurm slurm job=7 unit=slurmstepd.scope"},
-    {89, "/kubepods/pod" V1 "/x", "other"},
+    {89, "/kubepods/pod", "other"},
     {90, "/kubepods.slice/kubepods-pod" U1 ".slice", "other"},
     {91, "/xkubepods-pod" V1 ".slice", "other"},
     {92, "/kubepods-pod" V1 ".slice:cri-containerd:" C2 "0", "other"},
@@ -266,6 +306,27 @@ static void a_server_whose_name_is_too_long_is_not_cut_to_another(void **state)
     path[strlen(path)] = 's';
     cgroup_path_parse(span_of(path), &place);
     assert_int_equal(place.kind, CGROUP_UNIT);
+}
+
+static void a_static_pod_may_have_any_uid_where_only_the_kubelet_makes_cgroups(void **state)
+{
+    (void)state;
+    check_rows(static_pod_rows, ARRAY_SIZE(static_pod_rows));
+}
+
+static void a_uid_that_is_too_long_is_none_of_another_pod(void **state)
+{
+    char path[512], uid[WORKLOAD_POD_UID_BYTES + 1];
+    struct cgroup_place place;
+
+    (void)state;
+    memset(uid, 'u', sizeof(uid));
+    for (size_t len = sizeof(place.pod_uid) - 1; len <= sizeof(place.pod_uid); len++) {
+        snprintf(path, sizeof(path), "/kubepods/pod%.*s/" C2, (int)len, uid);
+        cgroup_path_parse(span_of(path), &place);
+        assert_int_equal(strlen(place.pod_uid), len < sizeof(place.pod_uid) ? len : 0);
+        assert_int_equal(place.kind, len < sizeof(place.pod_uid) ? CGROUP_POD : CGROUP_CONTAINER);
+    }
 }
 
 static void what_strangers_name_is_in_their_own_scope(void **state)
@@ -470,6 +531,8 @@ int main(void)
         cmocka_unit_test(every_path_of_the_reference_is_read),
         cmocka_unit_test(the_jobs_of_lsf_and_pbs_are_where_these_put_them),
         cmocka_unit_test(a_server_whose_name_is_too_long_is_not_cut_to_another),
+        cmocka_unit_test(a_static_pod_may_have_any_uid_where_only_the_kubelet_makes_cgroups),
+        cmocka_unit_test(a_uid_that_is_too_long_is_none_of_another_pod),
         cmocka_unit_test(what_strangers_name_is_in_their_own_scope),
         cmocka_unit_test(what_is_almost_an_id_is_none),
         cmocka_unit_test(every_line_is_read_and_the_best_one_counts),

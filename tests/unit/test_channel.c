@@ -278,6 +278,55 @@ static void names_arrive_as_they_were_sent(void **state)
     close(ends.collector_fd);
 }
 
+static void a_pod_has_no_id_and_no_container(void **state)
+{
+    struct channel_container pod = worker, got;
+    struct ends ends = open_ends();
+
+    (void)state;
+    memset(pod.id, 0, sizeof(pod.id));
+    assert_int_equal(channel_send_container(ends.front_fd, &pod), 0);
+    assert_int_equal(channel_receive_container(ends.collector_fd, &got), -EPROTO);
+    memset(pod.container, 0, sizeof(pod.container));
+    assert_int_equal(channel_send_container(ends.front_fd, &pod), 0);
+    assert_int_equal(channel_receive_container(ends.collector_fd, &got), 0);
+    assert_memory_equal(&pod, &got, sizeof(pod));
+    memset(pod.pod_uid, 0, sizeof(pod.pod_uid));
+    assert_int_equal(channel_send_container(ends.front_fd, &pod), 0);
+    assert_int_equal(channel_receive_container(ends.collector_fd, &got), -EPROTO);
+    close_ends(ends);
+}
+
+static void whether_the_api_answers_comes_between_names_and_is_checked(void **state)
+{
+    static const struct channel_names_state good[] = {
+        {.result = 0, .duration_us = 5}, {.result = -EACCES}, {.result = -EIO, .duration_us = 1}};
+    static const struct channel_names_state bad[] = {{.result = 1}, {.pad = 1}};
+    struct channel_container container;
+    struct channel_names_state got;
+    struct ends ends = open_ends();
+
+    (void)state;
+    assert_false(channel_has_names_state(ends.collector_fd));
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        assert_int_equal(channel_send_names_state(ends.front_fd, &good[i]), 0);
+        assert_int_equal(channel_send_container(ends.front_fd, &worker), 0);
+        assert_true(channel_has_names_state(ends.collector_fd));
+        assert_int_equal(channel_receive_names_state(ends.collector_fd, &got), 0);
+        assert_memory_equal(&got, &good[i], sizeof(got));
+        assert_false(channel_has_names_state(ends.collector_fd));
+        assert_int_equal(channel_receive_container(ends.collector_fd, &container), 0);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        assert_int_equal(channel_send_names_state(ends.front_fd, &bad[i]), 0);
+        assert_int_equal(channel_receive_names_state(ends.collector_fd, &got), -EPROTO);
+    }
+    close(ends.front_fd);
+    assert_false(channel_has_names_state(ends.collector_fd));
+    assert_int_equal(channel_receive_names_state(ends.collector_fd, &got), -ENOTCONN);
+    close(ends.collector_fd);
+}
+
 static void names_of_the_wrong_form_are_refused(void **state)
 {
     struct ends ends = open_ends();
@@ -416,6 +465,8 @@ int main(void)
         cmocka_unit_test(a_body_that_its_sender_could_still_change_is_refused),
         cmocka_unit_test(a_body_over_the_cap_is_refused),
         cmocka_unit_test(names_arrive_as_they_were_sent),
+        cmocka_unit_test(a_pod_has_no_id_and_no_container),
+        cmocka_unit_test(whether_the_api_answers_comes_between_names_and_is_checked),
         cmocka_unit_test(names_of_the_wrong_form_are_refused),
         cmocka_unit_test(a_reading_of_the_node_is_checked_when_it_comes),
         cmocka_unit_test(a_factor_is_checked_when_it_comes),

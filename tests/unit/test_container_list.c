@@ -17,9 +17,10 @@ static void what_is_added_is_copied(void **state)
 
     (void)state;
     container_list_init(&list);
-    assert_int_equal(container_list_add(&list, &(struct container){ID, name, "ml", "train-0",
-                                                                   "uid-1", image, false}),
-                     0);
+    assert_int_equal(
+        container_list_add(&list, &(struct container){ID, name, "ml", "train-0", "uid-1", image,
+                                                      false, false, false}),
+        0);
     name[0] = image[0] = 'X';
     assert_int_equal(list.count, 1);
     assert_string_equal(list.items[0].id, ID);
@@ -217,12 +218,12 @@ static void a_list_that_is_full_keeps_what_it_has(void **state)
     memset(text, 'x', 512);
     text[512] = '\0';
     container_list_init(&list);
-    while (container_list_add(&list,
-                              &(struct container){ID, text, text, text, text, text, false}) == 0)
+    while (container_list_add(&list, &(struct container){ID, text, text, text, text, text, false,
+                                                         false, false}) == 0)
         count++;
-    assert_int_equal(
-        container_list_add(&list, &(struct container){ID, text, text, text, text, text, false}),
-        -ENOMEM);
+    assert_int_equal(container_list_add(&list, &(struct container){ID, text, text, text, text, text,
+                                                                   false, false, false}),
+                     -ENOMEM);
     assert_int_equal(list.count, count);
     assert_in_range(count, 10000, 20000);
     assert_true(are_valid_containers(&list));

@@ -373,10 +373,15 @@ static void labels_without_end_cost_nothing_but_time(void **state)
 
 static struct container_list list_of_test;
 
-static int list_containers(struct error *err)
+static int list_in_scope(enum runtime_scope scope, struct error *err)
 {
     container_list_init(&list_of_test);
-    return runtime_cri.list(NULL, "/run/test.sock", 3000000, &list_of_test, err);
+    return runtime_cri.list(NULL, "/run/test.sock", 3000000, scope, &list_of_test, err);
+}
+
+static int list_containers(struct error *err)
+{
+    return list_in_scope(RUNTIME_RUNNING, err);
 }
 
 static void running_containers_and_ready_sandboxes_are_asked_for(void **state)
@@ -403,6 +408,133 @@ static void running_containers_and_ready_sandboxes_are_asked_for(void **state)
     container_list_done(&list_of_test);
     buffer_done(&containers);
     buffer_done(&sandboxes);
+}
+
+static void put_state(struct buffer *item, uint32_t number, uint64_t state)
+{
+    if (state > 0)
+        protobuf_put_varint(item, number, state);
+}
+
+static void all_are_asked_for_without_a_filter_and_those_that_have_ended_say_so(void **state)
+{
+    struct buffer containers = wire_new(), sandboxes = wire_new();
+
+    (void)state;
+    for (uint64_t i = 0; i < 4; i++) { /* created, running, exited, unknown */
+        struct buffer item = wire_new();
+
+        wire_text(&item, 1, ID);
+        put_state(&item, 6, i);
+        wire_message(&containers, 1, &item);
+    }
+    for (uint64_t i = 0; i < 2; i++) { /* ready, not ready */
+        struct buffer item = a_sandbox();
+
+        put_state(&item, 3, i);
+        wire_message(&sandboxes, 1, &item);
+    }
+    fake_client.answers[0].body = wire_span(&containers);
+    fake_client.answers[1].body = wire_span(&sandboxes);
+    assert_int_equal(list_in_scope(RUNTIME_ALL, NULL), 0);
+    assert_int_equal(fake_client.request_lens[0], 0);
+    assert_int_equal(fake_client.request_lens[1], 0);
+    assert_int_equal(list_of_test.count, 6);
+    for (size_t i = 0; i < list_of_test.count; i++)
+        assert_int_equal(list_of_test.items[i].ended, i == 2 || i == 5);
+    container_list_done(&list_of_test);
+    buffer_done(&containers);
+    buffer_done(&sandboxes);
+}
+
+static void sandboxes_that_are_too_many_are_asked_for_as_far_as_they_are_ready(void **state)
+{
+    struct buffer containers = response_of(a_container()), sandboxes = response_of(a_sandbox());
+
+    (void)state;
+    fake_client.answers[0].body = wire_span(&containers);
+    fake_client.answers[1] = (struct fake_answer){.r = -EFBIG};
+    fake_client.answers[2].body = wire_span(&sandboxes);
+    assert_int_equal(list_in_scope(RUNTIME_ALL, NULL), 0);
+    assert_int_equal(fake_client.asked, 3);
+    assert_int_equal(fake_client.request_lens[2], 6);
+    assert_int_equal(list_of_test.count, 2);
+    container_list_done(&list_of_test);
+    buffer_done(&containers);
+    buffer_done(&sandboxes);
+}
+
+#define DIGEST "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void an_image_that_is_a_digest_says_so(void **state)
+{
+    static const struct {
+        const char *name, *specified;
+        bool is_digest;
+    } cases[] = {
+        {DIGEST, "", true},
+        {ID, "", true},
+        {DIGEST, "registry/worker:1.2", false},
+        {"registry/worker@" DIGEST, "", false},
+        {"registry/worker:1.2", "", false},
+        {"sha256:0123", "", false},
+        {"", "", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct buffer container = wire_new(), image = wire_new(), response;
+        struct container_list list;
+
+        wire_text(&image, 1, cases[i].name);
+        wire_text(&image, 18, cases[i].specified);
+        wire_text(&container, 1, ID);
+        wire_message(&container, 4, &image);
+        response = response_of(container);
+        assert_int_equal(parse_containers(&response, &list), 0);
+        if (list.items[0].image_is_digest != cases[i].is_digest)
+            fail_msg("case %zu", i);
+        container_list_done(&list);
+    }
+}
+
+static void the_status_has_the_name_of_the_image(void **state)
+{
+    static const struct {
+        const char *name, *specified, *reference, *expected;
+    } cases[] = {
+        /* containerd 1.6, for a pod that has "busybox:1.36" */
+        {"docker.io/library/busybox:1.36", "", "docker.io/library/busybox@" DIGEST,
+         "docker.io/library/busybox:1.36"},
+        {DIGEST, "busybox:1.36", "docker.io/library/busybox@" DIGEST, "busybox:1.36"},
+        {DIGEST, "", "docker.io/library/busybox@" DIGEST, "docker.io/library/busybox@" DIGEST},
+        {DIGEST, "", DIGEST, ""},
+        {"", "", "", ""},
+        {"\xff", "", "", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct buffer response = wire_new(), status = wire_new(), image = wire_new();
+        char found[RUNTIME_TEXT_MAX + 1] = "";
+        int r;
+
+        wire_text(&image, 1, cases[i].name);
+        wire_text(&image, 18, cases[i].specified);
+        wire_text(&status, 1, ID);
+        wire_message(&status, 8, &image);
+        wire_text(&status, 9, cases[i].reference);
+        wire_message(&response, 1, &status);
+        fake_reset(NULL);
+        fake_client.answers[0].body = wire_span(&response);
+        r = runtime_cri.find_image(NULL, "/run/test.sock", 3000000, ID, found, NULL);
+        assert_int_equal(r, cases[i].expected[0] ? 0 : -ENODATA);
+        assert_string_equal(found, cases[i].expected);
+        assert_string_equal(fake_client.paths[0], "/runtime.v1.RuntimeService/ContainerStatus");
+        assert_int_equal(fake_client.request_lens[0], 2 + 64); /* the id, and not all of it */
+        assert_int_equal(fake_client.replies, 0);
+        buffer_done(&response);
+    }
 }
 
 static void a_runtime_that_does_not_know_v1_is_asked_in_v1alpha2(void **state)
@@ -513,6 +645,12 @@ int main(void)
         cmocka_unit_test(of_100000_containers_65536_are_kept),
         cmocka_unit_test(labels_without_end_cost_nothing_but_time),
         cmocka_unit_test_setup(running_containers_and_ready_sandboxes_are_asked_for, fake_reset),
+        cmocka_unit_test_setup(all_are_asked_for_without_a_filter_and_those_that_have_ended_say_so,
+                               fake_reset),
+        cmocka_unit_test_setup(sandboxes_that_are_too_many_are_asked_for_as_far_as_they_are_ready,
+                               fake_reset),
+        cmocka_unit_test(an_image_that_is_a_digest_says_so),
+        cmocka_unit_test(the_status_has_the_name_of_the_image),
         cmocka_unit_test_setup(a_runtime_that_does_not_know_v1_is_asked_in_v1alpha2, fake_reset),
         cmocka_unit_test_setup(a_socket_without_cri_behind_it_is_not_supported, fake_reset),
         cmocka_unit_test_setup(what_the_client_says_is_passed_on, fake_reset),

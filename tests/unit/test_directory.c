@@ -6,13 +6,12 @@
 
 #include "core/macros.h"
 #include "identity/directory.h"
+#include "identity/pod_names.h"
 
 #define A      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B      "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define SECOND USEC_PER_SEC
 #define T0     (1000 * SECOND)
-
-enum { HINTS = 15 }; /* the number of who gives hints; 0 is a runtime */
 
 static struct directory *new_directory(void)
 {
@@ -26,19 +25,20 @@ static void learn(struct directory *directory, struct container container, uint6
 {
     const struct container_list list = {.items = &container, .count = 1};
 
-    directory_learn(directory, &list, now_us);
+    directory_learn(directory, 0, &list, now_us);
 }
 
 static void hint(struct directory *directory, struct container container, uint64_t now_us)
 {
     const struct container_list list = {.items = &container, .count = 1};
 
-    directory_hint(directory, HINTS, &list, now_us);
+    directory_hint(directory, &list, now_us);
 }
 
 static struct container named(const char *id, const char *name)
 {
-    return (struct container){id, name, "", "", "", "", false};
+    return (struct container){
+        .id = id, .name = name, .namespace = "", .pod = "", .pod_uid = "", .image = ""};
 }
 
 static void an_id_is_asked_for_at_once_and_then_ever_less_often(void **state)
@@ -49,7 +49,7 @@ static void an_id_is_asked_for_at_once_and_then_ever_less_often(void **state)
 
     (void)state;
     assert_int_equal(directory_next_ask_us(directory, 0), UINT64_MAX);
-    directory_want(directory, A, false, t);
+    directory_want(directory, A, "", false, t);
     assert_int_equal(directory_next_ask_us(directory, 0), t);
     for (size_t i = 0; i < ARRAY_SIZE(expected_s); i++) {
         directory_note_asked(directory, 0, t);
@@ -59,7 +59,7 @@ static void an_id_is_asked_for_at_once_and_then_ever_less_often(void **state)
     directory_note_asked(directory, 0, t);
     assert_int_equal(directory_next_ask_us(directory, 0), UINT64_MAX);
     assert_int_equal(directory_next_ask_us(directory, 1), T0); /* another one was not asked yet */
-    directory_want(directory, A, false, t);                    /* is no new question */
+    directory_want(directory, A, "", false, t);                /* is no new question */
     assert_int_equal(directory_next_ask_us(directory, 0), UINT64_MAX);
     directory_free(directory);
 }
@@ -69,7 +69,7 @@ static void an_answer_that_was_on_its_way_does_not_count_for_a_later_question(vo
     struct directory *directory = new_directory();
 
     (void)state;
-    directory_want(directory, A, false, T0 + 10);
+    directory_want(directory, A, "", false, T0 + 10);
     directory_note_asked(directory, 0, T0);
     assert_int_equal(directory_next_ask_us(directory, 0), T0 + 10);
     directory_free(directory);
@@ -83,12 +83,12 @@ static void what_is_known_is_not_asked_for(void **state)
 
     (void)state;
     arena_init(&arena, 1 << 16);
-    directory_want(directory, A, false, T0);
+    directory_want(directory, A, "", false, T0);
     assert_false(directory_find(directory, A, T0, &arena, &found));
     learn(directory, named(A, "web"), T0);
     learn(directory, named(B, "db"), T0); /* nobody has asked for it yet */
     assert_int_equal(directory_next_ask_us(directory, 0), UINT64_MAX);
-    directory_want(directory, B, false, T0);
+    directory_want(directory, B, "", false, T0);
     assert_int_equal(directory_next_ask_us(directory, 0), UINT64_MAX);
     assert_true(directory_find(directory, A, T0, &arena, &found));
     assert_string_equal(found.id, A);
@@ -106,8 +106,8 @@ static void two_runtimes_that_know_a_container_complete_each_other(void **state)
 
     (void)state;
     arena_init(&arena, 1 << 16);
-    learn(directory, (struct container){A, "c", "ns", "pod", "uid", "", true}, T0);
-    learn(directory, (struct container){A, "c", "", "", "", "image", false}, T0);
+    learn(directory, (struct container){A, "c", "ns", "pod", "uid", "", true, false, false}, T0);
+    learn(directory, (struct container){A, "c", "", "", "", "image", false, false, false}, T0);
     assert_true(directory_find(directory, A, T0, &arena, &found));
     assert_string_equal(found.namespace, "ns");
     assert_string_equal(found.image, "image");
@@ -120,7 +120,7 @@ static void nobody_waits_for_names_that_cannot_come(void **state)
     struct directory *directory = new_directory();
 
     (void)state;
-    directory_want(directory, A, false, T0);
+    directory_want(directory, A, "", false, T0);
     assert_false(directory_may_learn(directory, A)); /* no runtime is here */
     directory_set_present(directory, 3, true);
     assert_true(directory_may_learn(directory, A));
@@ -142,16 +142,18 @@ static void a_container_is_found_by_its_names_if_it_has_processes(void **state)
     char id[65];
 
     (void)state;
-    learn(directory, (struct container){A, "worker", "ml", "train-0", "", "", true}, T0);
+    learn(directory, (struct container){A, "worker", "ml", "train-0", "", "", true, false, false},
+          T0);
     assert_false(directory_find_by_name(directory, "ml", "train-0", "worker", T0, id));
-    directory_want(directory, A, false, T0);
+    directory_want(directory, A, "", false, T0);
     assert_true(directory_find_by_name(directory, "ml", "train-0", "worker", T0, id));
     assert_string_equal(id, A);
     assert_false(directory_find_by_name(directory, "ml", "train-0", "other", T0, id));
     assert_false(directory_find_by_name(directory, "", "train-0", "worker", T0, id));
     /* It is restarted under another id. */
-    learn(directory, (struct container){B, "worker", "ml", "train-0", "", "", true}, T0 + 1);
-    directory_want(directory, B, false, T0 + 1);
+    learn(directory, (struct container){B, "worker", "ml", "train-0", "", "", true, false, false},
+          T0 + 1);
+    directory_want(directory, B, "", false, T0 + 1);
     assert_true(directory_find_by_name(directory, "ml", "train-0", "worker", T0, id));
     assert_string_equal(id, B);
     assert_false(directory_find_by_name(directory, "ml", "train-0", "worker", T0 + 2, id));
@@ -174,10 +176,10 @@ static void what_nobody_uses_is_forgotten_and_its_place_is_used_again(void **sta
             if (i % 2)
                 learn(directory, named(id, "x"), T0 + round);
             else
-                directory_want(directory, id, false, T0 + round);
+                directory_want(directory, id, "", false, T0 + round);
         }
-        directory_want(directory, A, false, T0 + round);
-        directory_want(directory, B, false, T0 + round + 1);
+        directory_want(directory, A, "", false, T0 + round);
+        directory_want(directory, B, "", false, T0 + round + 1);
         directory_expire(directory, T0 + round + 1);
         assert_false(directory_find(directory, A, T0, &arena, &found));
         assert_int_equal(directory_next_ask_us(directory, 0), T0 + 1); /* B, of the first round */
@@ -194,20 +196,20 @@ static void ids_beyond_the_limit_have_no_names_and_break_nothing(void **state)
     (void)state;
     for (unsigned i = 0; i < DIRECTORY_ENTRIES_MAX + 100; i++) {
         snprintf(id, sizeof(id), "%064x", i);
-        directory_want(directory, id, false, T0);
+        directory_want(directory, id, "", false, T0);
     }
     directory_set_present(directory, 0, true);
     assert_false(directory_may_learn(directory, id)); /* so nobody waits for it */
     snprintf(id, sizeof(id), "%064x", 5);
     assert_true(directory_may_learn(directory, id));
-    directory_want(directory, "short", false, T0);
+    directory_want(directory, "short", "", false, T0);
     assert_false(directory_may_learn(directory, "short"));
     directory_free(directory);
 }
 
 static struct container of_pod(const char *id, const char *pod)
 {
-    return (struct container){id, "worker", "ml", pod, "", "", false};
+    return (struct container){id, "worker", "ml", pod, "", "", false, false, false};
 }
 
 static void assert_pod(struct directory *directory, const char *id, const char *pod)
@@ -227,8 +229,8 @@ static void a_hint_names_what_no_runtime_names(void **state)
     char id[65];
 
     (void)state;
-    directory_set_present(directory, HINTS, true);
-    directory_want(directory, A, false, T0);
+    directory_set_present(directory, DIRECTORY_HINTS, true);
+    directory_want(directory, A, "", false, T0);
     assert_true(directory_may_learn(directory, A));
     hint(directory, of_pod(A, "train-0"), T0);
     assert_pod(directory, A, "train-0");
@@ -245,8 +247,8 @@ static void a_runtime_is_waited_for_once_and_wins_over_a_hint_whole(void **state
 
     (void)state;
     directory_set_present(directory, 0, true);
-    directory_want(directory, A, false, T0);
-    directory_want(directory, B, false, T0);
+    directory_want(directory, A, "", false, T0);
+    directory_want(directory, B, "", false, T0);
     hint(directory, of_pod(A, "pod-of-a"), T0);
     hint(directory, of_pod(B, "pod-of-b"), T0);
     assert_true(directory_may_learn(directory, A));
@@ -270,7 +272,7 @@ static void what_is_only_hinted_is_asked_for_when_a_process_is_seen_in_it(void *
     hint(directory, of_pod(A, "train-0"), T0);
     assert_int_equal(directory_next_ask_us(directory, 0), UINT64_MAX);
     directory_note_asked(directory, 0, T0 + 1);
-    directory_want(directory, A, false, T0 + 2);
+    directory_want(directory, A, "", false, T0 + 2);
     assert_int_equal(directory_next_ask_us(directory, 0), T0 + 2);
     directory_free(directory);
 }
@@ -284,7 +286,7 @@ static void hints_cannot_fill_the_directory(void **state)
 
     (void)state;
     arena_init(&arena, 1 << 16);
-    directory_want(directory, A, false, T0);
+    directory_want(directory, A, "", false, T0);
     for (unsigned round = 0; round < 2; round++) {
         for (unsigned i = 0; i < DIRECTORY_UNASKED_MAX + 1; i++) {
             snprintf(id, sizeof(id), "%064x", i);
@@ -295,10 +297,193 @@ static void hints_cannot_fill_the_directory(void **state)
         assert_true(directory_find(directory, id, T0, &arena, &found));
         hint(directory, of_pod(A, "train-0"), T0);
         assert_pod(directory, A, "train-0"); /* a process was seen in that one */
-        directory_want(directory, A, false, T0 + round + 1);
+        directory_want(directory, A, "", false, T0 + round + 1);
         directory_expire(directory, T0 + round + 1); /* makes room for other hints */
     }
     arena_done(&arena);
+    directory_free(directory);
+}
+
+static void assert_pod_of(struct directory *directory, const char *uid, const char *namespace,
+                          const char *pod)
+{
+    const char *found_namespace, *found_pod;
+    struct arena arena;
+
+    arena_init(&arena, 1 << 16);
+    assert_true(directory_find_pod(directory, uid, T0, &arena, &found_namespace, &found_pod));
+    assert_string_equal(found_namespace, namespace);
+    assert_string_equal(found_pod, pod);
+    arena_done(&arena);
+}
+
+static void assert_no_pod_of(struct directory *directory, const char *uid)
+{
+    const char *namespace, *pod;
+    struct arena arena;
+
+    arena_init(&arena, 1 << 16);
+    assert_false(directory_find_pod(directory, uid, T0, &arena, &namespace, &pod));
+    arena_done(&arena);
+}
+
+static struct container certain(const char *id, const char *pod, const char *uid)
+{
+    return (struct container){id, "worker", "ml", pod, uid, "", true, false, false};
+}
+
+static void a_pod_has_the_name_that_the_runtime_says_of_any_container_in_it(void **state)
+{
+    struct directory *directory = new_directory();
+
+    (void)state;
+    directory_want(directory, A, "u-1", false, T0);
+    assert_no_pod_of(directory, "u-1");
+    learn(directory, certain(B, "train-0", "u-1"), T0);
+    assert_pod_of(directory, "u-1", "ml", "train-0");
+    assert_no_pod_of(directory, "u-2");
+    assert_no_pod_of(directory, "");
+    directory_free(directory);
+}
+
+static void a_label_that_anybody_can_give_names_no_other_container(void **state)
+{
+    struct directory *directory = new_directory();
+    struct container labelled = certain(B, "forged", "u-1");
+
+    (void)state;
+    labelled.is_pod_certain = false;
+    directory_want(directory, A, "u-1", false, T0);
+    learn(directory, labelled, T0);
+    assert_no_pod_of(directory, "u-1");
+    directory_free(directory);
+}
+
+static void a_hint_at_a_pod_yields_to_a_runtime(void **state)
+{
+    struct container pod = {"", "", "ml", "hinted", "u-1", "", false, false, false};
+    struct directory *directory = new_directory();
+
+    (void)state;
+    hint(directory, pod, T0);
+    assert_pod_of(directory, "u-1", "ml", "hinted");
+    learn(directory, certain(B, "train-0", "u-1"), T0);
+    assert_pod_of(directory, "u-1", "ml", "train-0");
+    hint(directory, pod, T0);
+    assert_pod_of(directory, "u-1", "ml", "train-0");
+    directory_free(directory);
+}
+
+static void of_those_that_have_ended_only_who_is_wanted_is_kept(void **state)
+{
+    struct container ended = certain(A, "short-0", "u-1"), pause = certain(B, "short-1", "u-2");
+    struct directory *directory = new_directory();
+    struct container found;
+    struct arena arena;
+
+    (void)state;
+    ended.ended = pause.ended = true;
+    arena_init(&arena, 1 << 16);
+    learn(directory, ended, T0);
+    assert_false(directory_find(directory, A, T0, &arena, &found));
+    assert_no_pod_of(directory, "u-1");
+    directory_want(directory, A, "u-1", false, T0);
+    learn(directory, ended, T0);
+    assert_pod(directory, A, "short-0");
+    /* The container of a pod is gone, its sandbox is not. */
+    directory_want(directory, "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc",
+                   "u-2", false, T0);
+    learn(directory, pause, T0);
+    assert_pod_of(directory, "u-2", "ml", "short-1");
+    assert_false(directory_find(directory, B, T0, &arena, &found));
+    arena_done(&arena);
+    directory_free(directory);
+}
+
+static void pods_that_nobody_uses_are_forgotten_and_hints_cannot_fill_their_places(void **state)
+{
+    struct directory *directory = new_directory();
+    char uid[32];
+
+    (void)state;
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < POD_NAMES_UNWANTED_MAX + 1; i++) {
+            snprintf(uid, sizeof(uid), "u-%u", i);
+            hint(directory, (struct container){"", "", "ml", "p", uid, "", false, false, false},
+                 T0 + round);
+        }
+        assert_no_pod_of(directory, uid); /* the last one */
+        learn(directory, certain(A, "train-0", uid), T0 + round);
+        assert_pod_of(directory, uid, "ml", "train-0"); /* which is for a runtime's */
+        directory_expire(directory, T0 + round + 1);
+        assert_no_pod_of(directory, uid);
+    }
+    directory_free(directory);
+}
+
+static struct container of_image(const char *image, bool is_digest)
+{
+    return (struct container){A, "worker", "", "", "", image, true, false, is_digest};
+}
+
+static void assert_image(struct directory *directory, const char *image)
+{
+    struct container found;
+    struct arena arena;
+
+    arena_init(&arena, 1 << 16);
+    assert_true(directory_find(directory, A, T0, &arena, &found));
+    assert_string_equal(found.image, image);
+    arena_done(&arena);
+}
+
+static void an_image_that_is_a_digest_is_asked_for_once_somebody_wants_the_container(void **state)
+{
+    struct directory *directory = new_directory();
+    char id[RUNTIME_ID_BYTES];
+
+    (void)state;
+    directory_set_present(directory, 0, true);
+    learn(directory, of_image("sha256:1", true), T0);
+    assert_int_equal(directory_next_ask_us(directory, 0), UINT64_MAX);
+    directory_want(directory, A, "", false, T0);
+    assert_true(directory_next_ask_us(directory, 0) <= T0);
+    assert_int_equal(directory_next_ask_us(directory, 1), UINT64_MAX); /* who did not say it */
+    assert_false(directory_is_missing(directory, 0, T0));              /* no list is needed */
+    assert_true(directory_may_learn(directory, A));
+    assert_true(directory_next_image(directory, 0, T0, id));
+    assert_string_equal(id, A);
+    directory_note_image_failure(directory, A, T0);
+    assert_false(directory_next_image(directory, 0, T0, id));
+    assert_int_equal(directory_next_ask_us(directory, 0), T0 + SECOND);
+    directory_set_image(directory, A, "registry/worker:1");
+    assert_image(directory, "registry/worker:1");
+    assert_false(directory_may_learn(directory, A));
+    learn(directory, of_image("sha256:1", true), T0); /* the next list does not undo it */
+    assert_image(directory, "registry/worker:1");
+    assert_int_equal(directory_next_ask_us(directory, 0), UINT64_MAX);
+    directory_free(directory);
+}
+
+static void a_runtime_that_answers_is_awaited_until_it_was_asked_or_has_failed(void **state)
+{
+    struct directory *directory = new_directory();
+
+    (void)state;
+    directory_want(directory, A, "", false, T0);
+    assert_false(directory_is_awaited(directory, A)); /* nobody is here */
+    directory_set_present(directory, DIRECTORY_HINTS, true);
+    assert_false(directory_is_awaited(directory, A)); /* who gives hints may never give one */
+    directory_set_present(directory, 0, true);
+    assert_true(directory_is_awaited(directory, A));
+    directory_note_failure(directory, 0);
+    assert_false(directory_is_awaited(directory, A));
+    directory_note_asked(directory, 0, T0 - 1); /* it answers again, but that was asked before */
+    assert_true(directory_is_awaited(directory, A));
+    directory_note_asked(directory, 0, T0);
+    assert_false(directory_is_awaited(directory, A));
+    assert_true(directory_may_learn(directory, A)); /* it is asked some more times */
+    assert_false(directory_is_awaited(directory, B));
     directory_free(directory);
 }
 
@@ -317,6 +502,13 @@ int main(void)
         cmocka_unit_test(a_runtime_is_waited_for_once_and_wins_over_a_hint_whole),
         cmocka_unit_test(what_is_only_hinted_is_asked_for_when_a_process_is_seen_in_it),
         cmocka_unit_test(hints_cannot_fill_the_directory),
+        cmocka_unit_test(a_pod_has_the_name_that_the_runtime_says_of_any_container_in_it),
+        cmocka_unit_test(a_label_that_anybody_can_give_names_no_other_container),
+        cmocka_unit_test(a_hint_at_a_pod_yields_to_a_runtime),
+        cmocka_unit_test(of_those_that_have_ended_only_who_is_wanted_is_kept),
+        cmocka_unit_test(pods_that_nobody_uses_are_forgotten_and_hints_cannot_fill_their_places),
+        cmocka_unit_test(an_image_that_is_a_digest_is_asked_for_once_somebody_wants_the_container),
+        cmocka_unit_test(a_runtime_that_answers_is_awaited_until_it_was_asked_or_has_failed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

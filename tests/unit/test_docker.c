@@ -221,7 +221,7 @@ static void of_100000_containers_65536_are_kept(void **state)
 static int list_containers(struct error *err)
 {
     container_list_init(&list);
-    return runtime_docker.list(NULL, "/run/test.sock", 3000000, &list, err);
+    return runtime_docker.list(NULL, "/run/test.sock", 3000000, RUNTIME_ALL, &list, err);
 }
 
 static void running_containers_are_asked_for(void **state)

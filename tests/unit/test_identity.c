@@ -1,6 +1,7 @@
 /* identity: the names of owners, and what is known beyond them. */
 #include "tree_fixture.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -99,7 +100,7 @@ static void names_are_waited_for_until_somebody_tells_them(void **state)
 
     (void)state;
     assert_false(identity_find_names(rig.identity, &owner, &names));
-    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "img", true});
+    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "img", true, false, false});
     assert_names(&rig, &owner, "worker", "ml", "train-0", "worker");
     owner.kind = WORKLOAD_POD;
     strcpy(owner.pod_uid, UID);
@@ -113,10 +114,79 @@ static void a_label_alone_makes_no_container_a_pods(void **state)
     struct rig rig = new_rig(true);
 
     (void)state;
-    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "", false});
+    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "", false, false, false});
     assert_names(&rig, &owner, "worker", "", "", "worker");
     strcpy(owner.pod_uid, UID); /* its cgroup says so, too */
     assert_names(&rig, &owner, "worker", "ml", "train-0", "worker");
+    end_rig(&rig);
+}
+
+static struct workload_owner in_pod(const char *id, const char *uid)
+{
+    struct workload_owner owner = container(id);
+
+    owner.kind = WORKLOAD_POD;
+    snprintf(owner.pod_uid, sizeof(owner.pod_uid), "%s", uid);
+    return owner;
+}
+
+static void a_container_that_nobody_names_has_the_pod_that_its_cgroup_names(void **state)
+{
+    const struct workload_owner pause = in_pod(A, UID), other = in_pod(B, "another");
+    struct rig rig = new_rig(true);
+    struct workload_names names;
+
+    (void)state;
+    learn(&rig, (struct container){"", "", "ml", "train-0", UID, "", false, false, false});
+    assert_false(identity_find_names(rig.identity, &pause, &names)); /* its own may still come */
+    assert_string_equal(names.name, "train-0");
+    assert_string_equal(names.namespace, "ml");
+    assert_string_equal(names.pod, "train-0");
+    assert_string_equal(names.container, "");
+    assert_false(identity_find_names(rig.identity, &other, &names));
+    assert_string_equal(names.pod, "");
+    end_rig(&rig);
+}
+
+static void names_are_found_as_often_as_they_are_asked_for(void **state)
+{
+    const struct workload_owner owner = in_pod(A, UID);
+    struct rig rig = new_rig(true);
+
+    (void)state;
+    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "img", true, false, false});
+    for (int i = 0; i < 20000; i++) /* more than fit in what they are kept in */
+        assert_names(&rig, &owner, "train-0", "ml", "train-0", "worker");
+    end_rig(&rig);
+}
+
+static bool get_api_status(struct rig *rig, struct identity_status *status)
+{
+    for (size_t i = 0; identity_get_status(rig->identity, i, status); i++)
+        if (strcmp(status->name, "kubernetes_api") == 0)
+            return true;
+    return false;
+}
+
+static void the_api_server_is_a_source_that_is_up_or_down(void **state)
+{
+    struct identity_status status;
+    struct rig rig = new_rig(true);
+
+    (void)state;
+    assert_true(get_api_status(&rig, &status));
+    assert_false(status.asked);
+    identity_note_api(rig.identity, -EACCES, 0);
+    assert_true(get_api_status(&rig, &status));
+    assert_true(status.asked && !status.up && status.logs_elsewhere);
+    assert_int_equal(status.errors, 1);
+    identity_note_api(rig.identity, 0, 7);
+    assert_true(get_api_status(&rig, &status));
+    assert_true(status.up);
+    assert_int_equal(status.duration_us, 7);
+    end_rig(&rig);
+    rig = new_rig(false);
+    assert_false(get_api_status(&rig, &status));
     end_rig(&rig);
 }
 
@@ -128,8 +198,8 @@ static void a_claim_is_believed_unless_somebody_else_is_in_the_container(void **
     struct workload_names names;
 
     (void)state;
-    learn(&rig, (struct container){A, "inner", "", "", "", "", true});
-    learn(&rig, (struct container){B, "victim", "", "", "", "", true});
+    learn(&rig, (struct container){A, "inner", "", "", "", "", true, false, false});
+    learn(&rig, (struct container){B, "victim", "", "", "", "", true, false, false});
     strcpy(job.container_id, A);
     assert_names(&rig, &job, "7", "", "", "inner");
     strcpy(job.container_id, B);
@@ -180,13 +250,16 @@ static void what_is_known_of_a_workload_is_one_row_whatever_meters_it_is_at(void
     struct snapshot snapshot;
 
     (void)state;
-    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "img:1", true});
+    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "img:1", true, false, false});
     snapshot_init(&snapshot);
     snapshot.workloads = workloads;
     snapshot.workload_count = ARRAY_SIZE(workloads);
     assert_int_equal(identity_describe(rig.identity, &snapshot), 0);
     assert_int_equal(snapshot.info_count, 2);
     assert_string_equal(snapshot.infos[0].image, "img:1");
+    assert_string_equal(snapshot.infos[0].namespace, "ml");
+    assert_string_equal(snapshot.infos[0].pod, "train-0");
+    assert_string_equal(snapshot.infos[0].container, "worker");
     assert_string_equal(snapshot.infos[0].pod_uid, UID);
     assert_string_equal(snapshot.infos[1].id, B);
     assert_string_equal(snapshot.infos[1].image, "");
@@ -200,6 +273,9 @@ int main(void)
         cmocka_unit_test(names_that_cannot_come_are_not_waited_for),
         cmocka_unit_test(names_are_waited_for_until_somebody_tells_them),
         cmocka_unit_test(a_label_alone_makes_no_container_a_pods),
+        cmocka_unit_test(a_container_that_nobody_names_has_the_pod_that_its_cgroup_names),
+        cmocka_unit_test(names_are_found_as_often_as_they_are_asked_for),
+        cmocka_unit_test(the_api_server_is_a_source_that_is_up_or_down),
         cmocka_unit_test(a_claim_is_believed_unless_somebody_else_is_in_the_container),
         cmocka_unit_test(a_user_has_a_name_and_what_needs_none_is_not_waited_for),
         cmocka_unit_test(what_is_known_of_a_workload_is_one_row_whatever_meters_it_is_at),

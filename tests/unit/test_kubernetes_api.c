@@ -46,7 +46,9 @@ static struct {
     char token_path[64];
     char seen_token[128];
     char pods[256];   /* names of pods that came, each with a blank behind it */
-    char states[256]; /* likewise, what was told */
+    char states[256]; /* likewise, what was told and new */
+    int pods_alone, times_told;
+    uint64_t list_duration_us;
     bool cancelled;
     int clients;
 } test;
@@ -137,17 +139,24 @@ int http_client_do(struct http_client *client, const struct http_request *reques
 static void take(void *context, const struct container *container)
 {
     assert_ptr_equal(context, &test);
-    assert_string_equal(container->id, A);
     assert_string_equal(container->namespace, "ml");
+    if (container->id[0] == '\0') { /* the pod itself */
+        test.pods_alone++;
+        return;
+    }
+    assert_string_equal(container->id, A);
     strcat(test.pods, container->pod);
     strcat(test.pods, " ");
 }
 
-static void changed(void *context, int how, const char *why)
+static void told(void *context, const struct kubernetes_api_news *news)
 {
     assert_ptr_equal(context, &test);
-    assert_true(how == 0 || why[0] != '\0');
-    strcat(test.states, how == 0 ? "up " : how == -EACCES ? "denied " : "down ");
+    assert_true(news->how == 0 || news->why[0] != '\0');
+    test.times_told++;
+    test.list_duration_us = news->duration_us;
+    if (news->is_change)
+        strcat(test.states, news->how == 0 ? "up " : news->how == -EACCES ? "denied " : "down ");
 }
 
 static void write_token(const char *text, size_t len)
@@ -183,7 +192,7 @@ static struct kubernetes_api_options options(void)
         .ca_path = "/ca",
         .clock = &test.clock.clock,
         .take = take,
-        .changed = changed,
+        .told = told,
         .context = &test,
     };
 }
@@ -327,9 +336,9 @@ static void the_token_is_read_before_each_request(void **state)
     assert_string_equal(test.seen_token, "Authorization: Bearer new");
 }
 
-static void stop_when_told(void *context, int how, const char *why)
+static void stop_when_told(void *context, const struct kubernetes_api_news *news)
 {
-    changed(context, how, why);
+    told(context, news);
     kubernetes_api_stop(test.api);
 }
 
@@ -338,7 +347,7 @@ static void assert_token_refused(const char *text, size_t len)
     struct kubernetes_api_options o = options();
 
     write_token(text, len);
-    o.changed = stop_when_told;
+    o.told = stop_when_told;
     test.states[0] = '\0';
     assert_int_equal(kubernetes_api_new(&o, &test.api), 0);
     kubernetes_api_run(test.api);
@@ -366,7 +375,7 @@ static void what_is_no_token_is_never_sent(void **state)
     {
         struct kubernetes_api_options o = options();
 
-        o.changed = stop_when_told;
+        o.told = stop_when_told;
         test.states[0] = '\0';
         assert_int_equal(kubernetes_api_new(&o, &test.api), 0);
         kubernetes_api_run(test.api);

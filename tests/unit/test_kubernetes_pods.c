@@ -48,18 +48,19 @@ static void assert_container(const struct container *container, const char *id, 
     assert_string_equal(container->image, image);
 }
 
-static void every_container_with_an_id_is_listed(void **state)
+static void every_pod_is_listed_and_every_container_of_it_with_an_id(void **state)
 {
     struct container_list list;
     struct kubernetes_page page;
 
     (void)state;
     assert_int_equal(parse(LIST("\"resourceVersion\":\"900\"", POD), &list, &page), 0);
-    assert_int_equal(list.count, 3);
-    assert_container(&list.items[0], A, "worker", "u-1", "trainer:1");
-    assert_container(&list.items[1], B, "fetch", "u-1", "curl:8");
-    assert_container(&list.items[2], C, "debug", "u-1", "");
-    for (size_t i = 0; i < 3; i++) {
+    assert_int_equal(list.count, 4);
+    assert_container(&list.items[0], "", "", "u-1", "");
+    assert_container(&list.items[1], A, "worker", "u-1", "trainer:1");
+    assert_container(&list.items[2], B, "fetch", "u-1", "curl:8");
+    assert_container(&list.items[3], C, "debug", "u-1", "");
+    for (size_t i = 0; i < list.count; i++) {
         assert_string_equal(list.items[i].namespace, "ml");
         assert_string_equal(list.items[i].pod, "train-0");
     }
@@ -77,7 +78,7 @@ static void a_page_names_the_next_one(void **state)
     assert_int_equal(
         parse(LIST("\"resourceVersion\":\"9\",\"continue\":\"abc=\"", POD "," POD), &list, &page),
         0);
-    assert_int_equal(list.count, 6);
+    assert_int_equal(list.count, 8);
     assert_string_equal(page.next, "abc=");
     container_list_done(&list);
     assert_int_equal(parse(LIST("\"resourceVersion\":\"9\",\"continue\":\"\"", ""), &list, &page),
@@ -93,8 +94,9 @@ static void a_static_pod_goes_by_the_hash_that_the_node_knows(void **state)
 
     (void)state;
     assert_int_equal(parse(LIST("\"resourceVersion\":\"9\"", STATIC_POD), &list, &page), 0);
-    assert_int_equal(list.count, 1);
-    assert_container(&list.items[0], A, "etcd", "abc123", "etcd:3");
+    assert_int_equal(list.count, 2);
+    assert_container(&list.items[0], "", "", "abc123", "");
+    assert_container(&list.items[1], A, "etcd", "abc123", "etcd:3");
     container_list_done(&list);
 }
 
@@ -111,7 +113,7 @@ static void a_hash_alone_does_not_make_a_static_pod(void **state)
                    "{\"name\":\"c\",\"containerID\":\"containerd://" A "\"}]}}"),
               &list, &page),
         0);
-    assert_container(&list.items[0], A, "c", "u-2", "");
+    assert_container(&list.items[1], A, "c", "u-2", "");
     container_list_done(&list);
 }
 
@@ -208,18 +210,18 @@ static void an_event_gives_names_and_the_version_to_go_on_from(void **state)
 {
     static const struct {
         const char *line;
-        size_t containers;
+        size_t entries;
         const char *version;
         int r;
         const char *says;
     } cases[] = {
-        {EVENT("ADDED", POD), 3, "812", 0, ""},
-        {EVENT("MODIFIED", POD), 3, "812", 0, ""},
-        {EVENT("DELETED", POD), 3, "812", 0, ""},
+        {EVENT("ADDED", POD), 4, "812", 0, ""},
+        {EVENT("MODIFIED", POD), 4, "812", 0, ""},
+        {EVENT("DELETED", POD), 4, "812", 0, ""},
         {EVENT("BOOKMARK", "{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":\"900\"}}"), 0,
          "900", 0, ""},
         {EVENT("YET-TO-COME", "{}"), 0, "1", 0, ""},
-        {EVENT("ADDED", STATIC_POD), 1, "1", 0, ""}, /* it has no version */
+        {EVENT("ADDED", STATIC_POD), 2, "1", 0, ""}, /* it has no version */
         {EVENT("ERROR", STATUS("410")), 0, "1", -ESTALE, "error 410: too old"},
         {EVENT("ERROR", STATUS("500")), 0, "1", -EREMOTEIO, "error 500: too old"},
         {EVENT("ERROR", STATUS("403")), 0, "1", -EACCES, "error 403: too old"},
@@ -244,10 +246,10 @@ static void an_event_gives_names_and_the_version_to_go_on_from(void **state)
 
         container_list_init(&list);
         r = kubernetes_parse_event(span_of(cases[i].line), &list, version, &err);
-        if (r != cases[i].r || list.count != cases[i].containers ||
+        if (r != cases[i].r || list.count != cases[i].entries ||
             strcmp(version, cases[i].version) != 0 || !strstr(err.text, cases[i].says))
-            fail_msg("case %zu gave %d, %zu containers, version %s, '%s'", i, r, list.count,
-                     version, err.text);
+            fail_msg("case %zu gave %d, %zu entries, version %s, '%s'", i, r, list.count, version,
+                     err.text);
         container_list_done(&list);
     }
 }
@@ -292,7 +294,7 @@ static void a_refusal_says_why_if_the_server_does(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_container_with_an_id_is_listed),
+        cmocka_unit_test(every_pod_is_listed_and_every_container_of_it_with_an_id),
         cmocka_unit_test(a_page_names_the_next_one),
         cmocka_unit_test(a_static_pod_goes_by_the_hash_that_the_node_knows),
         cmocka_unit_test(a_hash_alone_does_not_make_a_static_pod),

@@ -584,6 +584,38 @@ static void whoever_has_no_name_after_fifteen_seconds_is_shown_without(void **st
     pipeline_free(pipeline);
 }
 
+static bool await_names(void *context, const struct workload_owner *owner)
+{
+    (void)context;
+    (void)owner;
+    return true;
+}
+
+static void a_runtime_that_is_slow_but_answers_is_waited_for_a_minute(void **state)
+{
+    struct names names = {.names = {"", "", "", "", ""}};
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
+    struct snapshot *snapshot;
+
+    (void)state;
+    options.find_names = tell_names;
+    options.are_names_awaited = await_names;
+    options.names_context = &names;
+    pipeline = pipeline_with(options);
+    identify(pipeline, 0, T0, 5, T0, "/a", "worker");
+    second_of(pipeline, 5, T0);
+    pipeline_fix_names(pipeline, T0 + 60 * SECOND - 1);
+    snapshot = books(pipeline);
+    assert_null(row_of(snapshot, WORKLOAD_UNIT));
+    close_books(snapshot);
+    pipeline_fix_names(pipeline, T0 + 60 * SECOND);
+    snapshot = books(pipeline);
+    assert_string_equal(row_of(snapshot, WORKLOAD_UNIT)->names.name, "");
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
 static void names_have_their_fifteen_seconds_while_shared_energy_waits(void **state)
 {
     struct names names = {.names = {"", "", "", "", ""}};
@@ -708,6 +740,7 @@ int main(void)
         cmocka_unit_test(joules_do_not_wait_for_names_but_are_held_back_until_they_come),
         cmocka_unit_test(names_are_fixed_when_they_are_first_shown),
         cmocka_unit_test(whoever_has_no_name_after_fifteen_seconds_is_shown_without),
+        cmocka_unit_test(a_runtime_that_is_slow_but_answers_is_waited_for_a_minute),
         cmocka_unit_test(names_have_their_fifteen_seconds_while_shared_energy_waits),
         cmocka_unit_test(what_the_system_uses_is_unowned_and_its_processes_are_shown),
         cmocka_unit_test(a_container_in_a_job_is_a_label_of_the_process_and_not_of_the_job),

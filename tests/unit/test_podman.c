@@ -107,7 +107,7 @@ static void a_list_that_breaks_off_has_no_entries(void **state)
 static int list_containers(struct error *err)
 {
     container_list_init(&list);
-    return runtime_podman.list(NULL, "/run/test.sock", 3000000, &list, err);
+    return runtime_podman.list(NULL, "/run/test.sock", 3000000, RUNTIME_ALL, &list, err);
 }
 
 static void its_own_list_is_asked_for(void **state)

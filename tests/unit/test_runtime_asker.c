@@ -24,16 +24,18 @@ static atomic_int calls, result;
 static const char *_Atomic knows;
 
 static int scripted_list(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                         struct container_list *list, struct error *err)
+                         enum runtime_scope scope, struct container_list *list, struct error *err)
 {
     const char *id = atomic_load(&knows);
     int r = atomic_load(&result);
 
     (void)client;
     (void)timeout_us;
+    (void)scope;
     if (id)
-        assert_int_equal(
-            container_list_add(list, &(struct container){id, "web", "", "", "", "img", false}), 0);
+        assert_int_equal(container_list_add(list, &(struct container){id, "web", "", "", "", "img",
+                                                                      false, false, false}),
+                         0);
     atomic_fetch_add(&calls, 1);
     return r < 0 ? error_set(err, r, "scripted: %s: %s", socket_path, strerror(-r)) : 0;
 }
@@ -61,13 +63,14 @@ static int scripted_inspect(struct http_client *client, const char *socket_path,
 enum { MANY = 150 };
 
 static int list_many(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                     struct container_list *list, struct error *err)
+                     enum runtime_scope scope, struct container_list *list, struct error *err)
 {
     char id[65];
 
     (void)client;
     (void)socket_path;
     (void)timeout_us;
+    (void)scope;
     (void)err;
     for (unsigned i = 0; i < MANY; i++) {
         snprintf(id, sizeof(id), "%064x", i);
@@ -79,7 +82,7 @@ static int list_many(struct http_client *client, const char *socket_path, uint64
 
 /* One that accepts and never answers: a real server on the socket, and the real client. */
 static int hanging_list(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                        struct container_list *list, struct error *err)
+                        enum runtime_scope scope, struct container_list *list, struct error *err)
 {
     const struct http_request request = {.url = "http://localhost/",
                                          .socket_path = socket_path,
@@ -89,6 +92,7 @@ static int hanging_list(struct http_client *client, const char *socket_path, uin
     int r;
 
     (void)list;
+    (void)scope;
     atomic_fetch_add(&calls, 1);
     http_reply_init(&reply);
     r = http_client_do(client, &request, &reply, err);
@@ -97,10 +101,66 @@ static int hanging_list(struct http_client *client, const char *socket_path, uin
 }
 
 static const char *const no_sockets[] = {NULL};
-static const struct runtime_ops scripted = {"scripted", no_sockets, scripted_list,
-                                            scripted_inspect};
-static const struct runtime_ops crowded = {"crowded", no_sockets, list_many, scripted_inspect};
-static const struct runtime_ops hanging = {"hanging", no_sockets, hanging_list, scripted_inspect};
+static const struct runtime_ops scripted = {"scripted", no_sockets, scripted_list, scripted_inspect,
+                                            NULL};
+static const struct runtime_ops crowded = {"crowded", no_sockets, list_many, scripted_inspect,
+                                           NULL};
+static const struct runtime_ops hanging = {"hanging", no_sockets, hanging_list, scripted_inspect,
+                                           NULL};
+
+/* A node of Kubernetes: A runs, B has ended and is listed with all only, behind `ended` others. */
+static struct {
+    atomic_int running_lists, all_lists, ended;
+    atomic_bool too_long; /* the list of all */
+} node;
+
+static int list_node(struct http_client *client, const char *socket_path, uint64_t timeout_us,
+                     enum runtime_scope scope, struct container_list *list, struct error *err)
+{
+    char id[65];
+
+    (void)client;
+    (void)socket_path;
+    assert_true(timeout_us > 3 * USEC_PER_SEC); /* which containerd was seen to exceed */
+    atomic_fetch_add(scope == RUNTIME_ALL ? &node.all_lists : &node.running_lists, 1);
+    if (scope == RUNTIME_ALL && atomic_load(&node.too_long))
+        return error_set(err, -EFBIG, "too long");
+    assert_int_equal(container_list_add(list, &(struct container){.id = A, .name = "runs"}), 0);
+    for (int i = 0; scope == RUNTIME_ALL && i < atomic_load(&node.ended); i++) {
+        snprintf(id, sizeof(id), "%064x", (unsigned)i);
+        assert_int_equal(container_list_add(list, &(struct container){.id = id, .ended = true}), 0);
+    }
+    if (scope == RUNTIME_ALL)
+        assert_int_equal(container_list_add(list, &(struct container){.id = B,
+                                                                      .name = "short",
+                                                                      .image = "sha256:1",
+                                                                      .image_is_digest = true,
+                                                                      .ended = true}),
+                         0);
+    return 0;
+}
+
+static atomic_int images, image_result;
+
+static int scripted_image(struct http_client *client, const char *socket_path, uint64_t timeout_us,
+                          const char *container_id, char ret_image[RUNTIME_TEXT_MAX + 1],
+                          struct error *err)
+{
+    int r = atomic_load(&image_result);
+
+    (void)client;
+    (void)socket_path;
+    (void)timeout_us;
+    assert_string_equal(container_id, B);
+    atomic_fetch_add(&images, 1);
+    if (r < 0)
+        return error_set(err, r, "scripted: %s", strerror(-r));
+    strcpy(ret_image, "registry/short:1");
+    return 0;
+}
+
+static const struct runtime_ops kubernetes = {"kubernetes", no_sockets, list_node, scripted_inspect,
+                                              scripted_image};
 
 struct rig {
     char directory_path[64], path[96];
@@ -135,6 +195,12 @@ static struct rig new_rig_with(const struct runtime_ops *runtime, bool attachmen
     atomic_store(&knows, NULL);
     atomic_store(&inspects, 0);
     atomic_store(&inspect_result, 0);
+    atomic_store(&images, 0);
+    atomic_store(&image_result, 0);
+    atomic_store(&node.running_lists, 0);
+    atomic_store(&node.all_lists, 0);
+    atomic_store(&node.ended, 0);
+    atomic_store(&node.too_long, false);
     if (attachments)
         assert_int_equal(attachments_new(&rig.attachments), 0);
     assert_non_null(mkdtemp(rig.directory_path));
@@ -204,12 +270,12 @@ static void a_runtime_is_asked_once_for_each_name_that_is_missing(void **state)
     atomic_store(&knows, A);
     runtime_asker_look(rig.asker);
     assert_int_equal(atomic_load(&calls), 0); /* nobody wants anything */
-    directory_want(rig.directory, A, false, now_us());
+    directory_want(rig.directory, A, "", false, now_us());
     WAIT_FOR(knows_name(&rig, A));
     WAIT_FOR(is_up(&rig));
-    directory_want(rig.directory, A, false, now_us());
+    directory_want(rig.directory, A, "", false, now_us());
     atomic_store(&knows, B);
-    directory_want(rig.directory, B, false, now_us());
+    directory_want(rig.directory, B, "", false, now_us());
     WAIT_FOR(knows_name(&rig, B));
     assert_int_equal(atomic_load(&calls), 2);
     assert_int_equal(atomic_load(&inspects), 0); /* nobody wants that either */
@@ -223,7 +289,7 @@ static void a_runtime_that_is_absent_is_neither_asked_nor_waited_for(void **stat
     struct runtime_asker_status status;
 
     (void)state;
-    directory_want(rig.directory, A, false, now_us());
+    directory_want(rig.directory, A, "", false, now_us());
     runtime_asker_look(rig.asker);
     assert_false(runtime_asker_get_status(rig.asker, &status));
     assert_false(directory_may_learn(rig.directory, A));
@@ -246,8 +312,8 @@ static void a_failure_is_told_and_what_came_before_it_counts(void **state)
     open_socket(&rig);
     atomic_store(&result, -EBADMSG);
     atomic_store(&knows, A);
-    directory_want(rig.directory, A, false, now_us());
-    directory_want(rig.directory, B, false, now_us());
+    directory_want(rig.directory, A, "", false, now_us());
+    directory_want(rig.directory, B, "", false, now_us());
     runtime_asker_look(rig.asker);
     WAIT_FOR(runtime_asker_get_status(rig.asker, &status) && status.errors > 0);
     assert_false(status.up);
@@ -266,7 +332,7 @@ static void a_socket_of_something_else_counts_as_absent(void **state)
     (void)state;
     open_socket(&rig);
     atomic_store(&result, -EOPNOTSUPP);
-    directory_want(rig.directory, A, false, now_us());
+    directory_want(rig.directory, A, "", false, now_us());
     runtime_asker_look(rig.asker);
     WAIT_FOR(!runtime_asker_get_status(rig.asker, &status));
     assert_int_equal(status.errors, 0);
@@ -284,7 +350,7 @@ static void one_that_hangs_is_left_at_once(void **state)
 
     (void)state;
     open_socket(&rig);
-    directory_want(rig.directory, A, false, now_us());
+    directory_want(rig.directory, A, "", false, now_us());
     runtime_asker_look(rig.asker);
     WAIT_FOR(atomic_load(&calls) == 1);
     assert_true(directory_may_learn(rig.directory, A)); /* no call waits for it */
@@ -433,6 +499,105 @@ static void a_list_that_fails_changes_nothing_but_grows_old(void **state)
     end_rig(&rig);
 }
 
+static bool is_image(struct rig *rig, const char *id, const char *image)
+{
+    struct container container;
+    struct arena arena;
+    bool is;
+
+    arena_init(&arena, 1 << 12);
+    is = directory_find(rig->directory, id, now_us(), &arena, &container) &&
+         strcmp(container.image, image) == 0;
+    arena_done(&arena);
+    return is;
+}
+
+static void a_container_that_has_ended_is_named_by_the_one_list_of_all(void **state)
+{
+    struct rig rig = new_rig_with(&kubernetes, true);
+
+    (void)state;
+    open_socket(&rig);
+    atomic_store(&node.ended, RUNTIME_ASKER_ENDED_MAX - 1);
+    directory_want(rig.directory, B, "", false, now_us());
+    runtime_asker_look(rig.asker);
+    WAIT_FOR(is_image(&rig, B, "registry/short:1"));
+    assert_int_equal(atomic_load(&node.all_lists), 1);
+    assert_int_equal(atomic_load(&node.running_lists), 0);
+    WAIT_FOR(attached(&rig, 0) == 1); /* A alone: the others have ended */
+    assert_int_equal(atomic_load(&inspects), 1);
+    assert_false(
+        knows_name(&rig, "0000000000000000000000000000000000000000000000000000000000000000"));
+    runtime_asker_look(rig.asker); /* where no name is missing, only what runs is listed */
+    WAIT_FOR(atomic_load(&node.running_lists) == 1);
+    assert_int_equal(atomic_load(&node.all_lists), 1);
+    assert_int_equal(atomic_load(&images), 1);
+    close_socket(&rig);
+    end_rig(&rig);
+}
+
+static void where_thousands_have_ended_they_are_listed_only_if_a_name_is_still_missing(void **state)
+{
+    struct rig rig = new_rig(&kubernetes);
+
+    (void)state;
+    open_socket(&rig);
+    atomic_store(&node.ended, RUNTIME_ASKER_ENDED_MAX);
+    directory_want(rig.directory, B, "", false, now_us());
+    runtime_asker_look(rig.asker);
+    WAIT_FOR(knows_name(&rig, B));
+    WAIT_FOR(knows_name(&rig, A));
+    directory_expire(rig.directory, UINT64_MAX);
+    directory_want(rig.directory, A, "", false, now_us());
+    WAIT_FOR(knows_name(&rig, A));
+    assert_int_equal(atomic_load(&node.running_lists), 1);
+    assert_int_equal(atomic_load(&node.all_lists), 1);
+    directory_want(rig.directory, B, "", false, now_us());
+    WAIT_FOR(knows_name(&rig, B));
+    assert_int_equal(atomic_load(&node.running_lists), 2);
+    assert_int_equal(atomic_load(&node.all_lists), 2);
+    close_socket(&rig);
+    end_rig(&rig);
+}
+
+static void a_list_of_all_that_is_too_long_costs_no_name_of_what_runs(void **state)
+{
+    struct rig rig = new_rig(&kubernetes);
+
+    (void)state;
+    open_socket(&rig);
+    atomic_store(&node.too_long, true);
+    directory_want(rig.directory, A, "", false, now_us());
+    directory_want(rig.directory, B, "", false, now_us());
+    runtime_asker_look(rig.asker);
+    WAIT_FOR(knows_name(&rig, A));
+    WAIT_FOR(is_up(&rig));
+    assert_false(knows_name(&rig, B));
+    close_socket(&rig);
+    end_rig(&rig);
+}
+
+static void an_image_without_a_name_is_its_digest_and_a_failure_is_repeated(void **state)
+{
+    static const int results[] = {-ENODATA, -ESRCH, -ETIMEDOUT};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
+        struct rig rig = new_rig(&kubernetes);
+
+        open_socket(&rig);
+        atomic_store(&image_result, results[i]);
+        directory_want(rig.directory, B, "", false, now_us());
+        runtime_asker_look(rig.asker);
+        WAIT_FOR(!directory_may_learn(rig.directory, B));
+        assert_true(is_image(&rig, B, "sha256:1"));
+        assert_int_equal(atomic_load(&images),
+                         results[i] == -ETIMEDOUT ? DIRECTORY_IMAGE_TRIES_MAX : 1);
+        close_socket(&rig);
+        end_rig(&rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +612,11 @@ int main(void)
         cmocka_unit_test(of_many_containers_64_are_inspected_after_each_list),
         cmocka_unit_test(inspections_that_time_out_end_the_round),
         cmocka_unit_test(a_list_that_fails_changes_nothing_but_grows_old),
+        cmocka_unit_test(a_container_that_has_ended_is_named_by_the_one_list_of_all),
+        cmocka_unit_test(
+            where_thousands_have_ended_they_are_listed_only_if_a_name_is_still_missing),
+        cmocka_unit_test(a_list_of_all_that_is_too_long_costs_no_name_of_what_runs),
+        cmocka_unit_test(an_image_without_a_name_is_its_digest_and_a_failure_is_repeated),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

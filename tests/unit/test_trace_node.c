@@ -353,7 +353,7 @@ static void what_is_wrong_is_named_with_its_line_and_nothing_of_it_is_kept(void 
         {METER "1 C 1 2 3 4 1\n1 D user 1 - - x 0\n", 4, "CPU time: expected"},
         {METER "1 C 1 2 3 4 1\n1 D user 1 - - 0 0 0\n", 4, "more fields"},
         {METER "1 C 1 2 3 4 1\n1 D pod x " CONTAINER "0 - 0 0\n", 4, "container: longer than 64"},
-        {METER "1 C 1 2 3 4 1\n1 D pod x - " POD "0 0 0\n", 4, "pod: longer than 36"},
+        {METER "1 C 1 2 3 4 1\n1 D pod x - " POD POD POD POD " 0 0\n", 4, "pod: longer than 127"},
         {METER "1 C 1 2 3 4 0\n1 D user 1 - - 0 0\n", 4, "belongs to no report"},
         {METER "2 C 1 2 3 4 0\n1 C 1 2 3 4 0\n", 4, "out of order"},
         {"1 O user\n", 2, "id is missing"},

@@ -1,12 +1,14 @@
 """containerd with its CRI plugin: pods as the kubelet has them made, without Kubernetes."""
 import json
+import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from servers import busybox, cgroups, require
 from servers.container import Container
 from servers.server import Server
-from servers.wire import message, text, text_map
+from servers.wire import fields, message, text, text_map
 
 CONFIG = """
 version = 2
@@ -44,6 +46,9 @@ class Containerd(Server):
 
     programs = ("containerd", "ctr", "runc")
     channel = None
+
+    def __init__(self):
+        self.lock = threading.Lock()
 
     def require(self):
         self.grpc = require.module("grpc")
@@ -83,8 +88,9 @@ class Containerd(Server):
             return False
 
     def run_pod(self, namespace, name, containers, uid=None, cgroup_parent=None, labels=None,
-                command=busybox.SLEEP):
-        """A pod with these containers, labelled as by the kubelet; `labels` are the pod's own."""
+                **options):
+        """A pod with these containers, labelled as by the kubelet; `labels` are the pod's own. Others as of
+        run_container."""
         uid = uid or str(uuid.uuid4())
         cgroup_parent = cgroup_parent or f"/kubepods/burstable/pod{uid}"
         identity = {"io.kubernetes.pod.name": name, "io.kubernetes.pod.namespace": namespace,
@@ -96,25 +102,38 @@ class Containerd(Server):
             8: message({1: cgroup_parent, 2: message({1: message({1: NODE})})})})
         with cgroups.making(cgroup_parent):
             sandbox_id = text(self.call("RunPodSandbox", {1: config}), 1)
-            self.stage.own(f"{cgroup_parent}/{sandbox_id}")
+            self.own(f"{cgroup_parent}/{sandbox_id}")
             return Pod(namespace, name, uid, sandbox_id, [
-                self.run_container(sandbox_id, config, container, identity, cgroup_parent, command)
+                self.run_container(sandbox_id, config, container, identity, cgroup_parent, **options)
                 for container in containers])
 
-    def run_container(self, sandbox_id, sandbox_config, name, identity, cgroup_parent, command):
+    def run_pods(self, pods, **options):
+        """run_pod for each (namespace, name, containers), all at once."""
+        with ThreadPoolExecutor(len(pods)) as pool:
+            return [each.result() for each in [pool.submit(self.run_pod, *pod, **options) for pod in pods]]
+
+    def own(self, group):
+        with self.lock:
+            self.stage.own(group)
+
+    def run_container(self, sandbox_id, sandbox_config, name, identity, cgroup_parent, command=busybox.SLEEP,
+                      image=IMAGE, mounts=(), drop_capabilities=False):
+        """`mounts` are (path of the host, path in the container), read-only as of Kubernetes' `readOnly`."""
         config = message({
             1: message({1: name}),
-            2: message({1: IMAGE}),
+            2: message({1: image}),
             3: list(command),
+            7: [message({1: inside, 2: outside, 3: True}) for outside, inside in mounts],
             9: {"io.kubernetes.container.name": name, **identity},
             10: {"io.kubernetes.container.restartCount": "0",
                  "io.kubernetes.container.terminationMessagePath": "/dev/termination-log",
                  "io.kubernetes.container.terminationMessagePolicy": "File",
                  "io.kubernetes.pod.terminationGracePeriod": "30"},
-            15: message({2: message({3: message({1: NODE})})})})
+            15: message({2: message({
+                1: message({2: ["ALL"]}) if drop_capabilities else None, 3: message({1: NODE})})})})
         container_id = text(self.call("CreateContainer", {
             1: sandbox_id, 2: config, 3: sandbox_config}), 1)
-        self.stage.own(f"{cgroup_parent}/{container_id}")
+        self.own(f"{cgroup_parent}/{container_id}")
         self.call("StartContainer", {1: container_id})
         status = self.call("ContainerStatus", {1: container_id, 2: True})
         return Container(container_id, name, json.loads(text_map(status, 2)["info"])["pid"])
@@ -127,7 +146,16 @@ class Containerd(Server):
         self.call("StopPodSandbox", {1: pod.sandbox_id})
         self.call("RemovePodSandbox", {1: pod.sandbox_id})
 
-    def call(self, method, fields=None):
+    def image_id(self):
+        """The digest by which the kubelet has the image of every container started."""
+        return text(fields(self.call("ImageStatus", {1: message({1: IMAGE})}, "ImageService"))[1][0], 1)
+
+    def exec(self, container, *command):
+        """Exit status, and what it wrote to stdout and stderr."""
+        found = fields(self.call("ExecSync", {1: container.id, 2: list(command), 3: SECONDS}))
+        return found.get(3, [0])[0], (found.get(1, [b""])[0] + found.get(2, [b""])[0]).decode()
+
+    def call(self, method, request=None, service="RuntimeService"):
         """The bytes that CRI answers; fields are numbered as in k8s.io/cri-api's runtime/v1."""
-        call = self.channel.unary_unary(f"/runtime.v1.RuntimeService/{method}")
-        return call(message(fields or {}), timeout=SECONDS, wait_for_ready=True)
+        call = self.channel.unary_unary(f"/runtime.v1.{service}/{method}")
+        return call(message(request or {}), timeout=SECONDS, wait_for_ready=True)
