@@ -37,14 +37,14 @@ static size_t count_verdicts(const struct report *report, enum verdict verdict)
     return count;
 }
 
-/* "2 meters, 1 GPU, 14 workloads; 3 limited, 4 missing" */
+/* "1 GPU, 2 other meters, 14 workloads; 3 limited, 4 missing" */
 static void put_summary(const struct report *report, struct buffer *out)
 {
     char text[256];
 
     snprintf(text, sizeof(text),
-             "\n%zu meter%s, %zu GPU%s%s, %zu workload%s; %zu limited, %zu missing%s\n",
-             report->meters, PLURAL_S(report->meters), report->gpus, PLURAL_S(report->gpus),
+             "\n%zu GPU%s, %zu other meter%s%s, %zu workload%s; %zu limited, %zu missing%s\n",
+             report->gpus, PLURAL_S(report->gpus), report->meters, PLURAL_S(report->meters),
              report->has_model ? ", a model of the processors" : "", report->workloads,
              PLURAL_S(report->workloads), count_verdicts(report, VERDICT_LIMITED),
              count_verdicts(report, VERDICT_MISSING),

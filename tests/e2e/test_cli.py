@@ -254,12 +254,12 @@ class Check(TestCase):
     def test_without_a_meter_the_status_is_1_and_the_last_line_says_so(self):
         status, line, summary = self.check()
         self.assertEqual((1, 0, 0), (status, summary["meters"], summary["gpus"]))
-        self.assertRegex(line, r"\A0 meters, 0 GPUs, [1-9]\d* workloads?; \d+ limited, \d+ missing: nothing to measure\Z")
+        self.assertRegex(line, r"\A0 GPUs, 0 other meters, [1-9]\d* workloads?; \d+ limited, \d+ missing: nothing to measure\Z")
 
     def test_with_something_to_measure_the_status_is_0_and_the_last_line_counts_it(self):
         status, line, summary = self.check("--model.idle-watts=1", "--model.full-watts=2")
         self.assertEqual((0, True), (status, summary["model"]))
-        self.assertRegex(line, r"\A0 meters, 0 GPUs, a model of the processors, \d+ workloads?; \d+ limited, \d+ missing\Z")
+        self.assertRegex(line, r"\A0 GPUs, 0 other meters, a model of the processors, \d+ workloads?; \d+ limited, \d+ missing\Z")
         meter = self.path("sys/class/hwmon/hwmon0")
         os.makedirs(meter)
         for name, value in (("name", b"power_meter\n"), ("power1_average", b"300000000\n")):
