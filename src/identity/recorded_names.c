@@ -142,6 +142,9 @@ int recorded_names_describe(const struct recorded_names *names, struct snapshot 
             infos[snapshot->info_count++] = (struct snapshot_info){
                 .kind = row->kind,
                 .id = row->id,
+                .namespace = item->texts[WORKLOAD_TEXT_NAMESPACE],
+                .pod = item->texts[WORKLOAD_TEXT_POD],
+                .container = item->texts[WORKLOAD_TEXT_CONTAINER],
                 .image = item->texts[WORKLOAD_TEXT_IMAGE],
                 .user = item->texts[WORKLOAD_TEXT_USER],
                 .account = item->texts[WORKLOAD_TEXT_ACCOUNT],

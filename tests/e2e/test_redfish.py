@@ -193,7 +193,7 @@ class Faults(RedfishTestCase):
         self.survive(Request.truncate, "cannot ask")
 
     def test_an_answer_of_ten_megabytes(self):
-        self.survive(Request.flood, "longer answer than is wanted")
+        self.survive(Request.flood, "answer is longer than")
 
     def test_an_answer_that_never_comes(self):
         self.survive(Request.hang, "no complete answer within 5 s")
