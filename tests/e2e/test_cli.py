@@ -266,7 +266,7 @@ class Check(TestCase):
             self.write(f"sys/class/hwmon/hwmon0/{name}", value)
         status, line, summary = self.check()
         self.assertEqual((0, 1), (status, summary["meters"]))
-        self.assertRegex(line, r"\A1 meter, 0 GPUs, ")
+        self.assertRegex(line, r"\A0 GPUs, 1 other meter, ")
 
     def test_flags_that_serve_refuses_are_status_2(self):
         status, line, _ = self.check("--cost.tariff-file=/nonexistent", "--model.idle-watts=1", "--model.full-watts=2")
