@@ -218,10 +218,25 @@ static void of_100000_containers_65536_are_kept(void **state)
     container_list_done(&list);
 }
 
-static int list_containers(struct error *err)
+static int list_in_scope(enum runtime_scope scope, struct error *err)
 {
     container_list_init(&list);
-    return runtime_docker.list(NULL, "/run/test.sock", 3000000, RUNTIME_ALL, &list, err);
+    return runtime_docker.list(NULL, "/run/test.sock", 3000000, scope, &list, err);
+}
+
+static int list_containers(struct error *err)
+{
+    return list_in_scope(RUNTIME_RUNNING, err);
+}
+
+static void those_that_have_ended_are_asked_for_where_wanted(void **state)
+{
+    (void)state;
+    fake_client.answers[0] = (struct fake_answer){.status = 200, .body = span_of(a_list)};
+    assert_int_equal(list_in_scope(RUNTIME_ALL, NULL), 0);
+    assert_int_equal(list.count, 1);
+    assert_string_equal(fake_client.paths[0], "http://localhost/v1.40/containers/json?all=1");
+    container_list_done(&list);
 }
 
 static void running_containers_are_asked_for(void **state)
@@ -304,6 +319,7 @@ int main(void)
         cmocka_unit_test(names_of_a_megabyte_are_cut),
         cmocka_unit_test(of_100000_containers_65536_are_kept),
         cmocka_unit_test_setup(running_containers_are_asked_for, fake_reset),
+        cmocka_unit_test_setup(those_that_have_ended_are_asked_for_where_wanted, fake_reset),
         cmocka_unit_test_setup(a_daemon_that_refuses_says_why, fake_reset),
         cmocka_unit_test_setup(what_the_client_says_is_passed_on, fake_reset),
         cmocka_unit_test_setup(an_answer_that_is_no_json_has_a_text, fake_reset),
