@@ -21,18 +21,23 @@ static const char *own_name(const struct json *names)
     return NULL;
 }
 
-/* cri-dockerd keeps what the kubelet knows in labels; Docker's own name is a mix of it. */
+/* cri-dockerd keeps what the kubelet knows in labels; Docker's own name is a mix of it, and begins
+ * with "k8s_". Of any other container, the author of its image may have chosen the label. */
+static const char *find_name(const struct json *entry, const struct json *labels)
+{
+    const char *own = own_name(json_get(entry, "Names"));
+    const char *label = json_text(json_get(labels, KUBERNETES_CONTAINER_NAME));
+
+    return own && strncmp(own, "k8s_", 4) == 0 && label && *label ? label : own;
+}
+
 static int add_container(const struct json *entry, struct container_list *list)
 {
     const struct json *labels = json_get(entry, "Labels");
-    const char *name = json_text(json_get(labels, KUBERNETES_CONTAINER_NAME));
-
-    if (!name || !*name)
-        name = own_name(json_get(entry, "Names"));
     return container_list_add(
         list, &(struct container){
                   .id = json_text(json_get(entry, "Id")),
-                  .name = name,
+                  .name = find_name(entry, labels),
                   .namespace = json_text(json_get(labels, KUBERNETES_POD_NAMESPACE)),
                   .pod = json_text(json_get(labels, KUBERNETES_POD_NAME)),
                   .pod_uid = json_text(json_get(labels, KUBERNETES_POD_UID)),

@@ -229,6 +229,18 @@ static int list_containers(struct error *err)
     return list_in_scope(RUNTIME_RUNNING, err);
 }
 
+static void a_label_does_not_rename_a_container_that_the_kubelet_did_not_make(void **state)
+{
+    (void)state;
+    fake_client.answers[0] =
+        (struct fake_answer){.status = 200,
+                             .body = span_of("[{\"Id\":\"" ID "\",\"Names\":[\"/web\"],\"Labels\":{"
+                                             "\"io.kubernetes.container.name\":\"c\"}}]")};
+    assert_int_equal(list_containers(NULL), 0);
+    assert_string_equal(list.items[0].name, "web");
+    container_list_done(&list);
+}
+
 static void those_that_have_ended_are_asked_for_where_wanted(void **state)
 {
     (void)state;
@@ -319,6 +331,8 @@ int main(void)
         cmocka_unit_test(names_of_a_megabyte_are_cut),
         cmocka_unit_test(of_100000_containers_65536_are_kept),
         cmocka_unit_test_setup(running_containers_are_asked_for, fake_reset),
+        cmocka_unit_test_setup(a_label_does_not_rename_a_container_that_the_kubelet_did_not_make,
+                               fake_reset),
         cmocka_unit_test_setup(those_that_have_ended_are_asked_for_where_wanted, fake_reset),
         cmocka_unit_test_setup(a_daemon_that_refuses_says_why, fake_reset),
         cmocka_unit_test_setup(what_the_client_says_is_passed_on, fake_reset),
