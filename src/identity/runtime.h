@@ -71,7 +71,8 @@ struct gpu_access_list;
 /* Which containers a list is to have. */
 enum runtime_scope {
     RUNTIME_RUNNING, /* those that run */
-    RUNTIME_ALL,     /* and those that were made or have ended */
+    RUNTIME_ALL,     /* and those that were made or have ended; from who does not tell: those that
+                        run */
 };
 
 struct runtime_ops {

@@ -218,15 +218,10 @@ static void of_100000_containers_65536_are_kept(void **state)
     container_list_done(&list);
 }
 
-static int list_in_scope(enum runtime_scope scope, struct error *err)
-{
-    container_list_init(&list);
-    return runtime_docker.list(NULL, "/run/test.sock", 3000000, scope, &list, err);
-}
-
 static int list_containers(struct error *err)
 {
-    return list_in_scope(RUNTIME_RUNNING, err);
+    container_list_init(&list);
+    return runtime_docker.list(NULL, "/run/test.sock", 3000000, RUNTIME_ALL, &list, err);
 }
 
 static void a_label_does_not_rename_a_container_that_the_kubelet_did_not_make(void **state)
@@ -238,16 +233,6 @@ static void a_label_does_not_rename_a_container_that_the_kubelet_did_not_make(vo
                                              "\"io.kubernetes.container.name\":\"c\"}}]")};
     assert_int_equal(list_containers(NULL), 0);
     assert_string_equal(list.items[0].name, "web");
-    container_list_done(&list);
-}
-
-static void those_that_have_ended_are_asked_for_where_wanted(void **state)
-{
-    (void)state;
-    fake_client.answers[0] = (struct fake_answer){.status = 200, .body = span_of(a_list)};
-    assert_int_equal(list_in_scope(RUNTIME_ALL, NULL), 0);
-    assert_int_equal(list.count, 1);
-    assert_string_equal(fake_client.paths[0], "http://localhost/v1.40/containers/json?all=1");
     container_list_done(&list);
 }
 
@@ -333,7 +318,6 @@ int main(void)
         cmocka_unit_test_setup(running_containers_are_asked_for, fake_reset),
         cmocka_unit_test_setup(a_label_does_not_rename_a_container_that_the_kubelet_did_not_make,
                                fake_reset),
-        cmocka_unit_test_setup(those_that_have_ended_are_asked_for_where_wanted, fake_reset),
         cmocka_unit_test_setup(a_daemon_that_refuses_says_why, fake_reset),
         cmocka_unit_test_setup(what_the_client_says_is_passed_on, fake_reset),
         cmocka_unit_test_setup(an_answer_that_is_no_json_has_a_text, fake_reset),

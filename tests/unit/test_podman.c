@@ -104,26 +104,10 @@ static void a_list_that_breaks_off_has_no_entries(void **state)
     }
 }
 
-static int list_in_scope(enum runtime_scope scope, struct error *err)
-{
-    container_list_init(&list);
-    return runtime_podman.list(NULL, "/run/test.sock", 3000000, scope, &list, err);
-}
-
 static int list_containers(struct error *err)
 {
-    return list_in_scope(RUNTIME_RUNNING, err);
-}
-
-static void those_that_have_ended_are_asked_for_where_wanted(void **state)
-{
-    (void)state;
-    fake_client.answers[0] = (struct fake_answer){.status = 200, .body = span_of(a_list)};
-    assert_int_equal(list_in_scope(RUNTIME_ALL, NULL), 0);
-    assert_int_equal(list.count, 2);
-    assert_string_equal(fake_client.paths[0],
-                        "http://localhost/v4.0.0/libpod/containers/json?all=true");
-    container_list_done(&list);
+    container_list_init(&list);
+    return runtime_podman.list(NULL, "/run/test.sock", 3000000, RUNTIME_ALL, &list, err);
 }
 
 static void its_own_list_is_asked_for(void **state)
@@ -161,7 +145,6 @@ int main(void)
         cmocka_unit_test(json_that_is_no_list_has_no_containers),
         cmocka_unit_test(a_list_that_breaks_off_has_no_entries),
         cmocka_unit_test_setup(its_own_list_is_asked_for, fake_reset),
-        cmocka_unit_test_setup(those_that_have_ended_are_asked_for_where_wanted, fake_reset),
         cmocka_unit_test_setup(a_service_that_refuses_says_why, fake_reset),
     };
 
