@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/macros.h"
 #include "core/utf8.h"
@@ -124,4 +125,14 @@ int container_list_add(struct container_list *list, const struct container *cont
                                               .ended = container->ended,
                                               .image_is_digest = container->image_is_digest,
                                           });
+}
+
+bool runtime_state_is_running(const char *state)
+{
+    static const char *const running[] = {"running", "paused", "stopping"};
+
+    for (size_t i = 0; state && i < ARRAY_SIZE(running); i++)
+        if (strcmp(state, running[i]) == 0)
+            return true;
+    return !state;
 }

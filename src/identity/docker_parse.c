@@ -42,6 +42,7 @@ static int add_container(const struct json *entry, struct container_list *list)
                   .pod = json_text(json_get(labels, KUBERNETES_POD_NAME)),
                   .pod_uid = json_text(json_get(labels, KUBERNETES_POD_UID)),
                   .image = json_text(json_get(entry, "Image")),
+                  .ended = !runtime_state_is_running(json_text(json_get(entry, "State"))),
               });
 }
 

@@ -8,19 +8,20 @@
 
 static const char *const sockets[] = {"/run/podman/podman.sock", NULL};
 
-/* Podman's own API, because Docker's does not tell the pod. It lists what runs unless told
- * otherwise, and takes any version up to its own. */
-static const struct ask_http_list containers = {
-    "podman",
-    "/v4.0.0/libpod/containers/json",
-    podman_parse,
+/* Podman's own API, because Docker's does not tell the pod. It takes any version up to
+ * its own, and the same filter as Docker. */
+static const struct ask_http_list lists[] = {
+    [RUNTIME_RUNNING] = {"podman",
+                         "/v4.0.0/libpod/containers/json"
+                         "?filters=%7B%22status%22%3A%5B%22running%22%2C%22paused%22%5D%7D",
+                         podman_parse},
+    [RUNTIME_ALL] = {"podman", "/v4.0.0/libpod/containers/json?all=true", podman_parse},
 };
 
 static int list_podman(struct http_client *client, const char *socket_path, uint64_t timeout_us,
                        enum runtime_scope scope, struct container_list *list, struct error *err)
 {
-    (void)scope;
-    return ask_http_list(client, &containers, socket_path, timeout_us, list, err);
+    return ask_http_list(client, &lists[scope], socket_path, timeout_us, list, err);
 }
 
 static int inspect_podman(struct http_client *client, const char *socket_path, uint64_t timeout_us,

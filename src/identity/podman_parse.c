@@ -7,14 +7,15 @@ static int add_container(const struct json *entry, struct container_list *list)
 {
     const char *name = json_text(json_at(json_get(entry, "Names"), 0));
 
-    return container_list_add(list,
-                              &(struct container){
-                                  .id = json_text(json_get(entry, "Id")),
-                                  .name = json_is_true(json_get(entry, "IsInfra")) ? "POD" : name,
-                                  .pod = json_text(json_get(entry, "PodName")),
-                                  .image = json_text(json_get(entry, "Image")),
-                                  .is_pod_certain = true,
-                              });
+    return container_list_add(
+        list, &(struct container){
+                  .id = json_text(json_get(entry, "Id")),
+                  .name = json_is_true(json_get(entry, "IsInfra")) ? "POD" : name,
+                  .pod = json_text(json_get(entry, "PodName")),
+                  .image = json_text(json_get(entry, "Image")),
+                  .is_pod_certain = true,
+                  .ended = !runtime_state_is_running(json_text(json_get(entry, "State"))),
+              });
 }
 
 int podman_parse(struct span body, struct container_list *list)

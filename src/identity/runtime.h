@@ -27,7 +27,7 @@ struct container {
     /* Whoever starts a container can label it as they like. This runtime says itself that it is
      * the pod's; otherwise the pod counts only where the cgroup names it, too. */
     bool is_pod_certain;
-    bool ended;           /* it runs no more, but the runtime still knows it */
+    bool ended;           /* it runs no more, or not yet, but the runtime knows it */
     bool image_is_digest; /* `image` says what, not how it is called: see `find_image` */
 };
 
@@ -66,13 +66,15 @@ int container_list_add_pod(struct container_list *list, const char *namespace, c
  * One with NUL or bytes that are not UTF-8 in it says nothing. NULL: out of memory. */
 const char *runtime_text(struct arena *arena, struct span text);
 
+/* By the "State" of Docker and Podman. NULL, as of old ones that list only what runs: yes. */
+bool runtime_state_is_running(const char *state);
+
 struct gpu_access_list;
 
 /* Which containers a list is to have. */
 enum runtime_scope {
     RUNTIME_RUNNING, /* those that run */
-    RUNTIME_ALL,     /* and those that were made or have ended; from who does not tell: those that
-                        run */
+    RUNTIME_ALL,     /* and those that were made or have ended */
 };
 
 struct runtime_ops {

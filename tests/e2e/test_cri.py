@@ -1,62 +1,19 @@
 """Names from a real containerd: of pods that end before anybody could ask, by a runtime that is slow, of images that
 are known by their digests. And what the mounts of the DaemonSet let it do. Real cgroups, no GPU."""
-import contextlib
 import os
-import socket
 import subprocess
-import threading
 
 import harness
 import manifests
 from harness import Exporter, TestCase, wait_until
 from servers import cgroups, wire
 from servers.containerd import IMAGE, Containerd
+from servers.slow_socket import SlowSocket
 
 CPU = "wattribute_workload_cpu_seconds_total"
 INFO = "wattribute_workload_info"
 AT_ONCE = 20
 ONE_SECOND = ("/bin/sleep", "1")
-
-
-class SlowSocket:
-    """A socket that leads to another one; what comes back is held for `delay_s`."""
-
-    def __init__(self, test, target, delay_s):
-        self.path, self.target, self.delay_s, self.closed = test.path("slow.sock"), target, delay_s, threading.Event()
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
-        self.listener.listen()
-        self.threads = []
-        self.start(self.serve)
-        test.addCleanup(self.close)
-
-    def start(self, target, *arguments):
-        self.threads.append(threading.Thread(target=target, args=arguments, daemon=True))
-        self.threads[-1].start()
-
-    def serve(self):
-        with contextlib.suppress(OSError):
-            while True:
-                near, _ = self.listener.accept()
-                self.start(self.carry, near)
-
-    def carry(self, near):
-        with near, socket.socket(socket.AF_UNIX) as far, contextlib.suppress(OSError):
-            far.connect(self.target)
-            self.start(self.copy, near, far)
-            self.closed.wait(self.delay_s)
-            self.copy(far, near)
-
-    def copy(self, source, target):
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                target.sendall(data)
-            target.shutdown(socket.SHUT_WR)
-
-    def close(self):
-        self.closed.set()
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
 
 
 class CriTestCase(TestCase):
@@ -90,7 +47,7 @@ class ShortPods(CriTestCase):
             self.assert_all_named(exporter, self.run_short_pods())
 
     def test_a_runtime_that_takes_4_s_to_answer_names_them_all_the_same(self):
-        slow = SlowSocket(self, self.containerd.socket, 4)
+        slow = SlowSocket(self, self.containerd.socket, answer_s=4)
         with self.exporter(slow.path) as exporter:
             self.assert_all_named(exporter, self.run_short_pods())
 

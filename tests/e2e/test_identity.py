@@ -16,10 +16,12 @@ from servers.containerd import Containerd
 from servers.docker import Dockerd
 from servers.kubelet import Kubelet, claim, claimed, devices, pod
 from servers.podman import Podman
+from servers.slow_socket import SlowSocket
 from servers.slurm import Slurm
 from servers.unit import Unit
 
 FAKE = os.environ["FAKE_NVML_DIR"]
+CPU = "wattribute_workload_cpu_seconds_total"
 INFO = "wattribute_workload_info"
 ALLOCATED = "wattribute_workload_gpu_allocated"
 PENDING = "wattribute_energy_pending_joules"
@@ -201,6 +203,21 @@ class Everybody(IdentityTestCase):
             page = exporter.wait_for_page("it is shown", self.shows(worker.pid), 30)
             self.assert_workload(page, "pod", worker.id)
             self.assertFalse([1 for labels, _ in page.values("wattribute_source_up") if labels["source"] == "cri"])
+
+    def test_containers_that_have_ended_when_their_runtime_is_asked_are_named(self):
+        def ask_late(path):
+            return SlowSocket(self, path, question_s=4).path
+
+        with Exporter(f"--docker-socket={ask_late(self.docker.socket)}",
+                      f"--podman-socket={ask_late(self.podman_socket)}",
+                      "--cri-socket=", "--pod-resources-socket=") as exporter:
+            short = ("/bin/sleep", "1")
+            containers = [self.docker.run("short-of-docker", command=short),
+                          self.podman.run("short-of-podman", command=short)]
+            page = exporter.wait_for_page("both are shown", lambda page: all(
+                page.values(CPU, id=container.id) for container in containers), 60)
+            self.assertEqual([container.name for container in containers],
+                             [page.values(CPU, id=container.id)[0][0]["container"] for container in containers])
 
     def test_a_runtime_that_restarts_is_asked_again(self):
         first = self.containerd.run_pod("ml", "before", ["main"]).containers[0]

@@ -218,10 +218,49 @@ static void of_100000_containers_65536_are_kept(void **state)
     container_list_done(&list);
 }
 
-static int list_containers(struct error *err)
+static void what_does_not_run_has_ended(void **state)
+{
+    static const struct {
+        const char *state;
+        bool ended;
+    } cases[] = {
+        {"\"running\"", false}, {"\"paused\"", false}, {"\"stopping\"", false},
+        {"null", false},        {"\"created\"", true}, {"\"restarting\"", true},
+        {"\"exited\"", true},   {"\"\"", true},        {"\"newer\"", true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char body[256];
+
+        snprintf(body, sizeof(body), "[{\"Id\":\"" ID "\",\"State\":%s}]", cases[i].state);
+        assert_int_equal(parse(span_of(body)), 0);
+        assert_int_equal(list.count, 1);
+        if (list.items[0].ended != cases[i].ended)
+            fail_msg("%s: %d", cases[i].state, list.items[0].ended);
+        container_list_done(&list);
+    }
+}
+
+static int list_in_scope(enum runtime_scope scope, struct error *err)
 {
     container_list_init(&list);
-    return runtime_docker.list(NULL, "/run/test.sock", 3000000, RUNTIME_ALL, &list, err);
+    return runtime_docker.list(NULL, "/run/test.sock", 3000000, scope, &list, err);
+}
+
+static int list_containers(struct error *err)
+{
+    return list_in_scope(RUNTIME_RUNNING, err);
+}
+
+static void those_that_have_ended_are_asked_for_where_wanted(void **state)
+{
+    (void)state;
+    fake_client.answers[0] = (struct fake_answer){.status = 200, .body = span_of(a_list)};
+    assert_int_equal(list_in_scope(RUNTIME_ALL, NULL), 0);
+    assert_int_equal(list.count, 1);
+    assert_string_equal(fake_client.paths[0], "http://localhost/v1.40/containers/json?all=1");
+    container_list_done(&list);
 }
 
 static void a_label_does_not_rename_a_container_that_the_kubelet_did_not_make(void **state)
@@ -247,8 +286,9 @@ static void running_containers_are_asked_for(void **state)
     assert_int_equal(list.count, 1);
     assert_int_equal(fake_client.asked, 1);
     assert_int_equal(fake_client.replies, 0);
-    assert_string_equal(fake_client.paths[0], "http://localhost/v1.40/containers/json?filters="
-                                              "%7B%22status%22%3A%5B%22running%22%5D%7D");
+    assert_string_equal(fake_client.paths[0],
+                        "http://localhost/v1.40/containers/json?filters="
+                        "%7B%22status%22%3A%5B%22running%22%2C%22paused%22%5D%7D");
     container_list_done(&list);
 }
 
@@ -316,6 +356,8 @@ int main(void)
         cmocka_unit_test(names_of_a_megabyte_are_cut),
         cmocka_unit_test(of_100000_containers_65536_are_kept),
         cmocka_unit_test_setup(running_containers_are_asked_for, fake_reset),
+        cmocka_unit_test_setup(those_that_have_ended_are_asked_for_where_wanted, fake_reset),
+        cmocka_unit_test(what_does_not_run_has_ended),
         cmocka_unit_test_setup(a_label_does_not_rename_a_container_that_the_kubelet_did_not_make,
                                fake_reset),
         cmocka_unit_test_setup(a_daemon_that_refuses_says_why, fake_reset),

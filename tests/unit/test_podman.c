@@ -104,10 +104,50 @@ static void a_list_that_breaks_off_has_no_entries(void **state)
     }
 }
 
-static int list_containers(struct error *err)
+static void what_does_not_run_has_ended(void **state)
+{
+    static const struct {
+        const char *state;
+        bool ended;
+    } cases[] = {
+        {"\"running\"", false}, {"\"paused\"", false}, {"\"stopping\"", false},
+        {"null", false},        {"\"created\"", true}, {"\"restarting\"", true},
+        {"\"exited\"", true},   {"\"\"", true},        {"\"newer\"", true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char body[256];
+
+        snprintf(body, sizeof(body), "[{\"Id\":\"" ID "\",\"State\":%s}]", cases[i].state);
+        assert_int_equal(parse(span_of(body)), 0);
+        assert_int_equal(list.count, 1);
+        if (list.items[0].ended != cases[i].ended)
+            fail_msg("%s: %d", cases[i].state, list.items[0].ended);
+        container_list_done(&list);
+    }
+}
+
+static int list_in_scope(enum runtime_scope scope, struct error *err)
 {
     container_list_init(&list);
-    return runtime_podman.list(NULL, "/run/test.sock", 3000000, RUNTIME_ALL, &list, err);
+    return runtime_podman.list(NULL, "/run/test.sock", 3000000, scope, &list, err);
+}
+
+static int list_containers(struct error *err)
+{
+    return list_in_scope(RUNTIME_RUNNING, err);
+}
+
+static void those_that_have_ended_are_asked_for_where_wanted(void **state)
+{
+    (void)state;
+    fake_client.answers[0] = (struct fake_answer){.status = 200, .body = span_of(a_list)};
+    assert_int_equal(list_in_scope(RUNTIME_ALL, NULL), 0);
+    assert_int_equal(list.count, 2);
+    assert_string_equal(fake_client.paths[0],
+                        "http://localhost/v4.0.0/libpod/containers/json?all=true");
+    container_list_done(&list);
 }
 
 static void its_own_list_is_asked_for(void **state)
@@ -116,7 +156,9 @@ static void its_own_list_is_asked_for(void **state)
     fake_client.answers[0] = (struct fake_answer){.status = 200, .body = span_of(a_list)};
     assert_int_equal(list_containers(NULL), 0);
     assert_int_equal(list.count, 2);
-    assert_string_equal(fake_client.paths[0], "http://localhost/v4.0.0/libpod/containers/json");
+    assert_string_equal(fake_client.paths[0],
+                        "http://localhost/v4.0.0/libpod/containers/json?filters="
+                        "%7B%22status%22%3A%5B%22running%22%2C%22paused%22%5D%7D");
     assert_int_equal(fake_client.replies, 0);
     container_list_done(&list);
 }
@@ -145,6 +187,8 @@ int main(void)
         cmocka_unit_test(json_that_is_no_list_has_no_containers),
         cmocka_unit_test(a_list_that_breaks_off_has_no_entries),
         cmocka_unit_test_setup(its_own_list_is_asked_for, fake_reset),
+        cmocka_unit_test_setup(those_that_have_ended_are_asked_for_where_wanted, fake_reset),
+        cmocka_unit_test(what_does_not_run_has_ended),
         cmocka_unit_test_setup(a_service_that_refuses_says_why, fake_reset),
     };
 
