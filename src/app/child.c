@@ -87,12 +87,24 @@ static uint64_t back_off(struct child *child, uint64_t now_us)
     return restart_us;
 }
 
+static const char *remedy(int code)
+{
+    switch (code) {
+    case -ENOENT:
+        return "; mount /proc";
+    case -EAGAIN:
+        return "; raise the limit of processes (TasksMax=, ulimit -u, --pids-limit)";
+    default:
+        return "";
+    }
+}
+
 int child_fail(struct child *child, const char *verb, int code, uint64_t now_us,
                uint64_t *ret_restart_us, struct error *err)
 {
     *ret_restart_us = back_off(child, now_us);
-    return error_set(err, code, "cannot start the %s process from /proc/self/exe: %s", verb,
-                     strerror(-code));
+    return error_set(err, code, "cannot start the %s process from /proc/self/exe: %s%s", verb,
+                     strerror(-code), remedy(code));
 }
 
 int child_start(struct child *child, const struct child_program *program, uint64_t now_us,

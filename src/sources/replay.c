@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/fs.h"
 #include "core/macros.h"
@@ -91,14 +92,18 @@ static void replay_close(void *state)
 static int check_file(const char *path, struct error *err)
 {
     _cleanup_close_ int fd = fs_open_regular(path);
+    struct stat st;
 
-    if (fd != -ENXIO)
-        return 0;
-    return error_set(
-        err, -ENXIO,
-        "trace '%s' is not a regular file: it is played in a loop; 'wattribute replay' "
-        "reads pipes",
-        path);
+    if (fd == -ENXIO)
+        return error_set(
+            err, -ENXIO,
+            "trace '%s' is not a regular file: it is played in a loop; 'wattribute replay' "
+            "reads pipes",
+            path);
+    /* As files of the kernel are, too, some of which block. */
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size == 0)
+        return error_set(err, -EBADMSG, "trace '%s' is empty; 'wattribute record' makes one", path);
+    return 0;
 }
 
 static int replay_open(const struct source_context *context, void **ret_state, struct error *err)

@@ -177,6 +177,9 @@ class Refusals(TestCase):
         missing = self.path("missing.trace.gz")
         self.refuse(LOOPBACK, f"--replay={missing}", words=[missing, "No such file"])
 
+    def test_a_file_of_the_kernel_is_no_trace(self):
+        self.refuse(LOOPBACK, "--replay=/proc/kmsg", words=["/proc/kmsg", "is empty", "wattribute record"])
+
     def test_a_directory_for_proc_that_is_not_there_is_refused(self):
         self.refuse(LOOPBACK, "--path.procfs=/nonexistent", words=["/nonexistent", "No such file"])
 

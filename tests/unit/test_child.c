@@ -215,6 +215,21 @@ static void one_that_cannot_start_is_tried_again_after_a_pause(void **state)
     assert_int_equal(child.pid, 0);
 }
 
+static void what_can_be_done_is_said(void **state)
+{
+    struct child child;
+    uint64_t restart_us;
+    struct error err;
+
+    (void)state;
+    child_init(&child);
+    assert_int_equal(child_fail(&child, "front", -ENOENT, second, &restart_us, &err), -ENOENT);
+    assert_string_equal(err.text, "cannot start the front process from /proc/self/exe: No such "
+                                  "file or directory; mount /proc");
+    assert_int_equal(child_fail(&child, "front", -EAGAIN, second, &restart_us, &err), -EAGAIN);
+    assert_non_null(strstr(err.text, "; raise the limit of processes"));
+}
+
 static void one_that_is_killed_says_so(void **state)
 {
     struct child child;
@@ -267,6 +282,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_stray_signal_ends_a_child_from_its_first_moment_on),
         cmocka_unit_test(one_that_dies_young_is_started_again_after_ever_longer_pauses),
         cmocka_unit_test(one_that_cannot_start_is_tried_again_after_a_pause),
+        cmocka_unit_test(what_can_be_done_is_said),
         cmocka_unit_test(one_that_is_killed_says_so),
         cmocka_unit_test(a_stop_waits_for_one_that_ends_and_ends_one_that_does_not),
     };
