@@ -19,6 +19,15 @@ static const char *copy(struct arena *arena, const char *text)
     return made ? made : "";
 }
 
+/* Is it in the pod that a runtime says it is in? A cgroup that names another pod is not where the
+ * runtime put the container. */
+static bool is_pod_believed(const struct container *container, const char *pod_uid)
+{
+    if (pod_uid[0] && container->pod_uid[0])
+        return strcmp(container->pod_uid, pod_uid) == 0;
+    return container->is_pod_certain;
+}
+
 /* The container's names as far as they are known. False: nobody knows it; then there are at least
  * those of the pod that its cgroup names, from another container in it. */
 static bool read_container(struct identity *identity, const char *container_id, const char *pod_uid,
@@ -31,7 +40,7 @@ static bool read_container(struct identity *identity, const char *container_id, 
     if (found) {
         names->container = container.name;
         names->image = container.image;
-        if (container.is_pod_certain || strcmp(container.pod_uid, pod_uid) == 0) {
+        if (is_pod_believed(&container, pod_uid)) {
             names->namespace = container.namespace;
             names->pod = container.pod;
         }

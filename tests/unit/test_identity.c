@@ -130,6 +130,21 @@ static struct workload_owner in_pod(const char *id, const char *uid)
     return owner;
 }
 
+static void a_pod_is_believed_if_the_cgroup_does_not_name_another(void **state)
+{
+    const struct workload_owner same = in_pod(A, UID), other = in_pod(A, "another");
+    const struct workload_owner unlabelled = container(B);
+    struct rig rig = new_rig(true);
+
+    (void)state;
+    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "", true, false, false});
+    assert_names(&rig, &same, "train-0", "ml", "train-0", "worker");
+    assert_names(&rig, &other, "worker", "", "", "worker");
+    learn(&rig, (struct container){B, "web", "ml", "train-0", "", "", false, false, false});
+    assert_names(&rig, &unlabelled, "web", "", "", "web");
+    end_rig(&rig);
+}
+
 static void a_container_that_nobody_names_has_the_pod_that_its_cgroup_names(void **state)
 {
     const struct workload_owner pause = in_pod(A, UID), other = in_pod(B, "another");
@@ -273,6 +288,7 @@ int main(void)
         cmocka_unit_test(names_that_cannot_come_are_not_waited_for),
         cmocka_unit_test(names_are_waited_for_until_somebody_tells_them),
         cmocka_unit_test(a_label_alone_makes_no_container_a_pods),
+        cmocka_unit_test(a_pod_is_believed_if_the_cgroup_does_not_name_another),
         cmocka_unit_test(a_container_that_nobody_names_has_the_pod_that_its_cgroup_names),
         cmocka_unit_test(names_are_found_as_often_as_they_are_asked_for),
         cmocka_unit_test(the_api_server_is_a_source_that_is_up_or_down),
