@@ -102,7 +102,7 @@ static int check_file(const char *path, struct error *err)
             path);
     /* As files of the kernel are, too, some of which block. */
     if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size == 0)
-        return error_set(err, -EBADMSG, "trace '%s' is empty; 'wattribute record' makes one", path);
+        return error_set(err, -ENXIO, "trace '%s' is empty; 'wattribute record' makes one", path);
     return 0;
 }
 
