@@ -72,7 +72,7 @@ static void take_batch(void *context, const struct batch *batch)
     if (pipeline_ingest(collector->pipeline, batch->samples, batch->count) < 0)
         log_error("out of memory: some energy stays unattributed");
     collector->measured = true;
-    collector->books_moved = true;
+    collector->books_moved |= batch->count > 0;
 }
 
 /* Without memory the page is made when it is asked for. */
@@ -117,10 +117,29 @@ int collector_start_asker(struct collector *collector, struct error *err)
 /* So that an administrator can reset or repartition a GPU. What it uses meanwhile is a gap. */
 static void release_devices(struct collector *collector)
 {
-    log_info("SIGUSR1: every device is closed for a minute");
-    read_sources(collector);
-    source_set_release_devices(&collector->sources, collector_now_us(collector), RELEASE_US,
-                               COLLECTOR_STOP_SOURCE_US);
+    log_info("SIGUSR1: closing every device for a minute");
+    source_set_release_devices(&collector->sources, collector_now_us(collector) + RELEASE_US);
+    collector->is_releasing = true;
+    collector->release_is_late = false;
+}
+
+/* A read that hangs keeps its device open, and who resets it has to know. */
+static void report_closing(struct collector *collector)
+{
+    const char *source = source_set_find_closing(&collector->sources);
+
+    if (source && !collector->release_is_late)
+        log_warn("a device is still open: a read of it hangs, and it is closed when that returns",
+                 "source", source);
+    collector->release_is_late = source != NULL;
+}
+
+static void finish_release(struct collector *collector)
+{
+    if (source_set_find_closing(&collector->sources))
+        return;
+    collector->is_releasing = false;
+    log_info("every device is closed");
     pipeline_lose_devices(collector->pipeline, collector->clock->realtime_us(collector->clock));
     collector->books_moved = true;
 }
@@ -216,6 +235,7 @@ static void do_what_is_due(struct collector *collector)
         pipeline_sweep(collector->pipeline, collector->clock->realtime_us(collector->clock));
         collector->sweep_us = now + collector->options->process_scan_interval_us;
         source_set_note(&collector->sources); /* a source that hangs wakes nobody */
+        report_closing(collector);
         renew_factor(collector);
         if (collector->identity)
             note_identity(collector);
@@ -282,6 +302,8 @@ static void loop(struct collector *collector)
                 break;
             }
         }
+        if (collector->is_releasing)
+            finish_release(collector);
         do_what_is_due(collector);
     }
 }

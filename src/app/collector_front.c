@@ -228,6 +228,10 @@ int collector_start_front(struct collector *collector, struct error *err)
     }
     if (r == 0 && collector->front.power_fd >= 0)
         r = collector_watch(collector, collector->front.power_fd, WATCH_POWER);
+    if (r < 0 && collector->front.channel_fd >= 0) {
+        error_set(err, r, "cannot watch it: %s", strerror(-r));
+        front_process_kill(&collector->front);
+    }
     return r;
 }
 

@@ -58,8 +58,10 @@ struct collector {
     struct web_watch *web;  /* NULL: none */
     bool web_config_is_new; /* the front does not have it yet */
     uint64_t start_us;
-    uint64_t sweep_us; /* when the next sweep is due */
-    uint64_t look_us;  /* when files that may change are looked at next; UINT64_MAX: never */
+    uint64_t sweep_us;    /* when the next sweep is due */
+    uint64_t look_us;     /* when files that may change are looked at next; UINT64_MAX: never */
+    bool is_releasing;    /* devices are to be closed, and not all are yet */
+    bool release_is_late; /* and that was logged */
     bool stopping;
 };
 

@@ -240,6 +240,25 @@ static int adopt(int fd, struct error *err)
     return fd;
 }
 
+/* One that systemd handed over is still open there, so its file is not stale. */
+static void close_listener(int fd)
+{
+    struct sockaddr_un name = {0};
+    socklen_t len = sizeof(name);
+    bool is_unix = getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
+                   name.sun_family == AF_UNIX && name.sun_path[0] == '/';
+
+    close(fd);
+    if (is_unix && is_stale(&name))
+        unlink(name.sun_path);
+}
+
+void listen_close(int fds[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        close_listener(fds[i]);
+}
+
 int listen_open(const char *const addresses[], size_t count, int fds[], size_t *ret_fd_count,
                 struct error *err)
 {
@@ -253,8 +272,7 @@ int listen_open(const char *const addresses[], size_t count, int fds[], size_t *
             adopted > 0 ? adopt(SYSTEMD_FIRST_FD + (int)i, err) : open_address(addresses[i], err);
 
         if (fd < 0) {
-            while (i > 0)
-                close(fds[--i]);
+            listen_close(fds, i);
             return fd;
         }
         fds[i] = fd;

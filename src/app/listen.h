@@ -28,5 +28,8 @@ int listen_parse(const char *text, struct listen_address *ret_address, struct er
 int listen_open(const char *const addresses[], size_t count, int fds[], size_t *ret_fd_count,
                 struct error *err);
 
+/* Closes them, and removes the files of unix sockets that nobody else listens on. */
+void listen_close(int fds[], size_t count);
+
 /* "127.0.0.1:9400", "[::]:9400" or "unix:/path", for the log. 0 or -errno. */
 int listen_describe(int fd, char *buf, size_t size);

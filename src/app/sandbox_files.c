@@ -11,13 +11,22 @@
 #include <unistd.h>
 
 #include "app/sanitized.h"
+#include "core/log.h"
 
 /* All rights of the first version, so that every kernel with Landlock knows them. */
 static const uint64_t EVERY_RIGHT = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
 
+/* A kernel without it answers ENOSYS, one that was started without it EOPNOTSUPP. */
 static bool has_landlock(void)
 {
-    return syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0;
+    bool has_it =
+        syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0;
+
+    if (!has_it && errno == EPERM)
+        log_warn("a system-call filter denies Landlock: a process that talks to the network can "
+                 "open every file that its user may; allow landlock_create_ruleset, "
+                 "landlock_add_rule and landlock_restrict_self");
+    return has_it;
 }
 
 static int allow_reading(int ruleset_fd, const char *path)

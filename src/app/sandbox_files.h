@@ -12,7 +12,7 @@
  * that is replaced later is not followed, but what is replaced below it is. Not undone.
  *
  * Comes after sandbox_drop_privileges, which sets no_new_privs, and before sandbox_filter_calls. 0
- * or -errno; 0 also where the kernel, or the container's own filter, has no Landlock, and nothing
- * is limited.
+ * or -errno; 0 also where the kernel has no Landlock, or a filter from outside denies it, which is
+ * logged: then nothing is limited.
  */
 int sandbox_limit_files(const char *const *paths, struct error *err);

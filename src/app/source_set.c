@@ -41,19 +41,23 @@ void source_set_init(struct source_set *set, const struct source_context *contex
 
 static int start(struct source_set *set, const struct source_unit *unit, size_t table_index)
 {
+    const struct clock *clock = set->context.clock;
+    bool is_closing = unit->ops->holds_device && clock->monotonic_us(clock) < set->release_until_us;
     struct runner *runner;
     int r = set->runner_count < SOURCE_SET_RUNNERS_MAX ? 0 : -ENOSPC;
 
     if (r == 0)
-        r = runner_start(unit, set->context.clock,
-                         MAX(DEADLINE_INTERVALS * unit->interval_us, DEADLINE_MIN_US), set->wake_fd,
-                         &runner);
+        r = runner_start(unit, clock, MAX(DEADLINE_INTERVALS * unit->interval_us, DEADLINE_MIN_US),
+                         set->wake_fd, &runner);
     if (r < 0) {
         unit->ops->close(unit->state);
         return r;
     }
     set->runners[set->runner_count].runner = runner;
     set->runners[set->runner_count].was_up = true;
+    set->runners[set->runner_count].is_closing = is_closing; /* found as it was released */
+    if (is_closing)
+        runner_request_stop(runner);
     set->runners[set->runner_count].table_index = table_index;
     set->runner_count++;
     return 0;
@@ -207,16 +211,20 @@ bool source_set_read(struct source_set *set, uint64_t now_us,
         struct runner *runner = set->runners[i].runner;
         struct runner_status status;
         struct batch *batch;
+        bool has_ended;
 
         /* Before the batches: what is gone has queued its last one. */
         runner_get_status(runner, &status);
+        has_ended = runner_has_ended(runner);
         while ((batch = runner_take(runner))) {
             take(context, batch);
             runner_give_back(runner, batch);
             any = true;
         }
         note(set, i, &status);
-        if (status.gone)
+        if (set->runners[i].is_closing && has_ended)
+            stop(set, i, set->release_until_us, USEC_PER_SEC);
+        else if (status.gone)
             stop(set, i, now_us + set->retry_us, USEC_PER_SEC);
     }
     return any;
@@ -251,10 +259,28 @@ int source_set_describe(struct source_set *set, struct snapshot *snapshot)
     return 0;
 }
 
-/* Stops all, or those that hold devices, together: each that hangs takes its part of the same wait.
- */
-static void stop_together(struct source_set *set, bool only_devices, uint64_t due_us,
-                          uint64_t wait_us)
+void source_set_release_devices(struct source_set *set, uint64_t until_us)
+{
+    set->release_until_us = until_us;
+    start_found(set);
+    for (size_t i = 0; i < set->runner_count; i++) {
+        if (!runner_unit(set->runners[i].runner)->ops->holds_device)
+            continue;
+        runner_request_stop(set->runners[i].runner);
+        set->runners[i].is_closing = true;
+    }
+}
+
+const char *source_set_find_closing(const struct source_set *set)
+{
+    for (size_t i = 0; i < set->runner_count; i++)
+        if (set->runners[i].is_closing)
+            return name_of(set, i);
+    return NULL;
+}
+
+/* All together: each that hangs takes its part of the same wait. */
+bool source_set_stop(struct source_set *set, uint64_t wait_us)
 {
     const struct clock *clock = set->context.clock;
     uint64_t until_us = clock->monotonic_us(clock) + wait_us;
@@ -265,23 +291,10 @@ static void stop_together(struct source_set *set, bool only_devices, uint64_t du
             struct runner *runner = set->runners[i].runner;
             uint64_t now_us = clock->monotonic_us(clock);
 
-            if (only_devices && !runner_unit(runner)->ops->holds_device)
-                continue;
             if (pass == 0)
                 runner_request_stop(runner);
             else
-                stop(set, i, due_us, until_us > now_us ? until_us - now_us : 0);
+                stop(set, i, UINT64_MAX, until_us > now_us ? until_us - now_us : 0);
         }
-}
-
-void source_set_release_devices(struct source_set *set, uint64_t now_us, uint64_t pause_us,
-                                uint64_t wait_us)
-{
-    stop_together(set, /* only_devices= */ true, now_us + pause_us, wait_us);
-}
-
-bool source_set_stop(struct source_set *set, uint64_t wait_us)
-{
-    stop_together(set, /* only_devices= */ false, UINT64_MAX, wait_us);
     return !set->has_left_one;
 }

@@ -24,10 +24,12 @@ struct source_set {
     struct {
         struct runner *runner;
         bool was_up;
+        bool is_closing;    /* its device is to be released; closed when its thread ends */
         size_t table_index; /* or SOURCE_SET_TABLE_MAX: a unit */
     } runners[SOURCE_SET_RUNNERS_MAX];
     size_t runner_count;
-    bool has_left_one; /* its thread hung when it was stopped, and may still do so */
+    uint64_t release_until_us; /* no device is opened before */
+    bool has_left_one;         /* its thread hung when it was stopped, and may still do so */
     struct {
         bool off; /* by the user */
         bool opened;
@@ -65,10 +67,13 @@ void source_set_note(struct source_set *set);
  */
 int source_set_describe(struct source_set *set, struct snapshot *snapshot);
 
-/* Closes all that hold devices; they are looked for again after `pause_us`. Waits at most `wait_us`
- * for all of them. */
-void source_set_release_devices(struct source_set *set, uint64_t now_us, uint64_t pause_us,
-                                uint64_t wait_us);
+/*
+ * Has all that hold devices closed, and looked for again from `until_us` on. Does not wait: each is
+ * closed by the source_set_read after its thread has ended. The second says by name which one is
+ * still open, or returns NULL.
+ */
+void source_set_release_devices(struct source_set *set, uint64_t until_us);
+const char *source_set_find_closing(const struct source_set *set);
 
 /* Closes everything, waiting at most `wait_us`. False: a thread hangs or has hung, and may still
  * use the set and all that its context leads to: none of it may be freed. */

@@ -66,6 +66,7 @@ int verb_serve(const struct cli *cli)
     int fds[LISTEN_MAX];
     size_t fd_count = 0;
     struct error err;
+    bool is_idle;
     int r, status;
 
     keep_memory_low();
@@ -107,10 +108,10 @@ int verb_serve(const struct cli *cli)
         verb_complain(&err);
     }
     status = r < 0 ? verb_failure(r) : EXIT_OK;
-    if (!collector_close(collector))
+    is_idle = collector_close(collector);
+    listen_close(fds, fd_count);
+    if (!is_idle)
         verb_leave(status);
-    for (size_t i = 0; i < fd_count; i++)
-        cleanup_close(&fds[i]);
     web_watch_close(&web);
     host_close(&host);
     return status;

@@ -69,10 +69,17 @@ static struct batch *obtain_batch(struct runner *runner)
     return batch;
 }
 
+/* An eventfd refuses only when its counter is full, and then the owner is awake anyway. */
+static void wake_owner(const struct runner *runner)
+{
+    static const uint64_t one = 1;
+
+    (void)!write(runner->wake_fd, &one, sizeof(one));
+}
+
 static void keep_result(struct runner *runner, struct batch *batch, int result,
                         const struct error *err)
 {
-    static const uint64_t one = 1;
     uint64_t now_us;
     bool has_owner;
 
@@ -96,9 +103,8 @@ static void keep_result(struct runner *runner, struct batch *batch, int result,
     runner->queued++;
     has_owner = !runner->is_left_behind;
     pthread_mutex_unlock(&runner->lock);
-    /* An eventfd refuses only when its counter is full, and then the owner is awake anyway. */
     if (has_owner)
-        (void)!write(runner->wake_fd, &one, sizeof(one));
+        wake_owner(runner);
 }
 
 /* From here on: waiting. It is done by the system's time, whatever the clock says. */
@@ -226,6 +232,8 @@ static void *run(void *arg)
     pthread_mutex_lock(&runner->lock);
     runner->has_ended = true;
     is_left_behind = runner->is_left_behind;
+    if (!is_left_behind)
+        wake_owner(runner); /* under the lock: later it may be left behind, and the fd closed */
     pthread_mutex_unlock(&runner->lock);
     if (is_left_behind)
         free_runner(runner);
@@ -322,6 +330,16 @@ void runner_request_stop(struct runner *runner)
     static const uint64_t one = 1;
 
     (void)!write(runner->stop_fd, &one, sizeof(one));
+}
+
+bool runner_has_ended(struct runner *runner)
+{
+    bool has_ended;
+
+    pthread_mutex_lock(&runner->lock);
+    has_ended = runner->has_ended;
+    pthread_mutex_unlock(&runner->lock);
+    return has_ended;
 }
 
 /* False: it has ended in this moment. */

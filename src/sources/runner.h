@@ -38,8 +38,10 @@ void runner_give_back(struct runner *runner, struct batch *batch);
 void runner_get_status(struct runner *runner, struct runner_status *ret_status);
 const struct source_unit *runner_unit(const struct runner *runner);
 
-/* Asks the thread to end and does not wait: so that many can be stopped at the same time. */
+/* Asks the thread to end and does not wait: so that many can be stopped at the same time. It writes
+ * to `wake_fd` when it has ended. */
 void runner_request_stop(struct runner *runner);
+bool runner_has_ended(struct runner *runner);
 
 /*
  * Asks the thread to end and waits for at most `wait_us`. False: it hangs and is left behind. Then

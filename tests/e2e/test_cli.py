@@ -377,6 +377,7 @@ class Serving(TestCase):
         with Exporter(listen=(address,)) as exporter:
             self.assertEqual(address, exporter.address)
             self.assertEqual(1, exporter.page().value("wattribute_front_starts_total"))
+        self.assertFalse(os.path.exists(self.path("metrics.sock")))
 
     def test_a_unix_socket_that_a_killed_process_left_is_taken_over(self):
         path = self.path("metrics.sock")

@@ -79,10 +79,29 @@ class Live(TestCase):
             self.assertIsNone(source_up(page, "nvml"))
             self.assertFalse([labels for labels, value in page.values("my_gpu_process_active") if value])
             self.assert_balanced(page)
-            self.assertTrue(exporter.log("SIGUSR1: every device is closed for a minute"))
+            self.assertTrue(exporter.log("SIGUSR1: closing every device for a minute"))
+            self.assertTrue(exporter.log("every device is closed"))
             page = exporter.wait_for_page("it is read again", lambda page: source_up(page, "nvml/0") == 1, 80)
             page = exporter.wait_for_page("the gap is booked", lambda page: page.sum(
                 "wattribute_unowned_energy_joules_total", owner="gap") > 0)
+            self.assert_balanced(page)
+
+    def test_sigusr1_says_that_a_device_is_open_until_the_read_that_hangs_returns(self):
+        with open(os.path.join(SCENARIOS, "time-slicing.trace"), "rb") as file:
+            lines = file.read().split(b"\n", 2)
+        hang = b"1800000002000000 X 0 hang nvmlDeviceGetPowerUsage 5000"
+        scenario = self.write("hanging.trace", b"\n".join([*lines[:2], hang, lines[2]]))
+        with Exporter("--process-scan-interval=1s",
+                      env={**fake("time-slicing.trace"), "FAKE_NVML_SCENARIO": scenario}) as exporter:
+            exporter.wait_for_page("it hangs", lambda page: source_up(page, "nvml/0") == 0)
+            exporter.process.send_signal(signal.SIGUSR1)
+            wait_until("it says so", lambda: exporter.log(
+                "a device is still open: a read of it hangs, and it is closed when that returns"))
+            self.assertFalse(exporter.log("every device is closed"))
+            self.assertEqual(0, source_up(exporter.page(), "nvml/0"))
+            wait_until("it is closed", lambda: exporter.log("every device is closed"))
+            page = exporter.page()
+            self.assertIsNone(source_up(page, "nvml/0"))
             self.assert_balanced(page)
 
     def test_a_driver_that_appears_later_is_picked_up(self):

@@ -49,6 +49,10 @@ class SystemdUnit(TestCase):
         self.assertEqual(["serve $WATTRIBUTE_FLAGS"], [
             value.split(None, 1)[1] for value in unit_sandbox.settings(UNIT, "ExecStart")])
 
+    def test_landlock_is_allowed(self):
+        allowed = unit_sandbox.allowed_calls(UNIT)
+        self.assertLessEqual({"landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"}, allowed)
+
     def test_the_program_runs_with_what_the_unit_leaves(self):
         require.root()
         require.command("systemd-analyze")

@@ -214,6 +214,28 @@ static void a_stale_unix_socket_is_replaced_and_a_live_one_is_not(void **state)
     assert_int_equal(rmdir(dir), 0);
 }
 
+static void the_file_of_a_unix_socket_goes_with_it_unless_another_listens_there(void **state)
+{
+    char dir[] = "/tmp/test-listen-XXXXXX", path[64], address[80];
+    struct error err;
+    int fd, other;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/s", dir);
+    snprintf(address, sizeof(address), "unix:%s", path);
+    fd = open_one(address, &err);
+    assert_true(fd >= 0);
+    assert_int_equal(unlink(path), 0);
+    other = open_one(address, &err);
+    assert_true(other >= 0);
+    listen_close(&fd, 1);
+    assert_int_equal(access(path, F_OK), 0);
+    listen_close(&other, 1);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 static void a_file_that_is_no_socket_is_never_removed(void **state)
 {
     char dir[] = "/tmp/test-listen-XXXXXX", path[64], address[80];
@@ -290,6 +312,7 @@ int main(void)
         cmocka_unit_test(an_address_of_another_machine_is_refused),
         cmocka_unit_test(too_many_addresses_are_refused),
         cmocka_unit_test(a_stale_unix_socket_is_replaced_and_a_live_one_is_not),
+        cmocka_unit_test(the_file_of_a_unix_socket_goes_with_it_unless_another_listens_there),
         cmocka_unit_test(a_file_that_is_no_socket_is_never_removed),
         cmocka_unit_test(sockets_of_systemd_replace_the_addresses),
     };
