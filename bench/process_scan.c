@@ -23,8 +23,8 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/span.h"
-#include "identity/process_table.h"
-#include "model/proc.h"
+#include "host/proc.h"
+#include "identity/process/process_table.h"
 
 enum {
     CONTAINERS = 500,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "model/cgroup_root.h"
+#include "host/cgroup_root.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "core/timestamp.h"
-#include "emissions/entsoe_factors.h"
-#include "emissions/owid.h"
 #include "emissions/provider.h"
-#include "emissions/reply.h"
-#include "emissions/watttime.h"
-#include "emissions/xml.h"
+#include "emissions/providers/entsoe_factors.h"
+#include "emissions/providers/owid.h"
+#include "emissions/providers/reply.h"
+#include "emissions/providers/watttime.h"
+#include "emissions/providers/xml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

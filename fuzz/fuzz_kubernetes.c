@@ -9,7 +9,7 @@
 #include "../tests/unit/identity_checks.h"
 #include "core/lines.h"
 #include "core/macros.h"
-#include "identity/kubernetes_pods.h"
+#include "fetcher/kubernetes/kubernetes_pods.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "model/proc.h"
-#include "sources/cpu_power.h"
+#include "host/proc.h"
+#include "sources/estimate/cpu_power.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

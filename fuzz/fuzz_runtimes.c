@@ -7,12 +7,12 @@
 
 #include "../tests/unit/identity_checks.h"
 #include "core/macros.h"
-#include "identity/cri.h"
-#include "identity/device_rules.h"
-#include "identity/docker.h"
-#include "identity/gpu_access.h"
-#include "identity/inspect.h"
-#include "identity/podman.h"
+#include "identity/gpus/device_rules.h"
+#include "identity/gpus/gpu_access.h"
+#include "identity/runtimes/cri.h"
+#include "identity/runtimes/docker.h"
+#include "identity/runtimes/inspect.h"
+#include "identity/runtimes/podman.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

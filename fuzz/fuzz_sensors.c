@@ -4,10 +4,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "sources/cray_counters.h"
-#include "sources/hwmon_parse.h"
 #include "sources/plausible.h"
-#include "sources/resctrl_parse.h"
+#include "sources/resctrl/resctrl_parse.h"
+#include "sources/sensors/cray_counters.h"
+#include "sources/sensors/hwmon_parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "app/tariff_config.h"
-#include "app/time_zone.h"
+#include "config/tariff_config.h"
+#include "config/time_zone.h"
 #include "model/price.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

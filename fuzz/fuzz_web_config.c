@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/web_config.h"
+#include "config/web_config.h"
 #include "net/basic_auth.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,10 +6,10 @@
  */
 #pragma once
 
-#include "attribution/gpu.h"
-#include "attribution/ledger.h"
-#include "attribution/node.h"
-#include "attribution/rest.h"
+#include "attribution/gpu/gpu.h"
+#include "attribution/ledger/ledger.h"
+#include "attribution/node/node.h"
+#include "attribution/node/rest.h"
 #include "model/batch.h"
 #include "model/price.h"
 #include "model/snapshot.h"

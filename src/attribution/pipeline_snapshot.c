@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attribution/memory.h"
+#include "attribution/gpu/memory.h"
 #include "core/macros.h"
 
 static const uint64_t NODE_STALE_US = 60 * USEC_PER_SEC;

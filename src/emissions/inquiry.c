@@ -9,10 +9,10 @@
 #include "core/macros.h"
 #include "emissions/credential.h"
 #include "emissions/pace.h"
+#include "emissions/providers/reply.h"
+#include "emissions/providers/reply_headers.h"
+#include "emissions/providers/watttime.h"
 #include "emissions/redact.h"
-#include "emissions/reply.h"
-#include "emissions/reply_headers.h"
-#include "emissions/watttime.h"
 
 enum {
     URL_BYTES_MAX = 8192,

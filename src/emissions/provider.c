@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "emissions/reply.h"
+#include "emissions/providers/reply.h"
 
 /* Clocks differ, and a half hour is published before it begins. One that lies further ahead would
  * never get old. */

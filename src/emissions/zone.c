@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "emissions/owid.h"
+#include "emissions/providers/owid.h"
 
 static int fail_missing(const char *name, struct error *err)
 {

@@ -9,11 +9,11 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
+#include "host/proc.h"
 #include "identity/job.h"
 #include "identity/owner.h"
 #include "identity/passwd.h"
 #include "identity/vm.h"
-#include "model/proc.h"
 
 /* An environment can be megabytes; the part that counts is at its front or not worth it. */
 enum { ENVIRON_BYTES = 256 << 10, CMDLINE_BYTES = 256 << 10, PASSWD_BYTES = 16 << 20 };

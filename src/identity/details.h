@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "core/map.h"
-#include "model/host.h"
+#include "host/host.h"
 #include "model/workload.h"
 
 enum { DETAILS_MAX = 65536 };

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "core/arena.h"
-#include "identity/runtime.h"
+#include "identity/runtimes/runtime.h"
 
 enum {
     DIRECTORY_ENTRIES_MAX = 65536,

@@ -9,13 +9,13 @@
 
 #include "core/macros.h"
 #include "identity/details.h"
-#include "identity/device_nodes.h"
 #include "identity/directory.h"
+#include "identity/gpus/device_nodes.h"
 #include "identity/identity_private.h"
-#include "identity/kubelet.h"
+#include "identity/kubernetes/kubelet.h"
 #include "identity/owner.h"
-#include "identity/process_table.h"
-#include "identity/runtime_asker.h"
+#include "identity/process/process_table.h"
+#include "identity/runtimes/runtime_asker.h"
 
 /* What nobody has used for this long is forgotten. */
 static const uint64_t EXPIRE_US = 600 * USEC_PER_SEC;

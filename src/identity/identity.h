@@ -11,9 +11,9 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "identity/attachment.h"
-#include "identity/runtime.h"
-#include "model/host.h"
+#include "host/host.h"
+#include "identity/gpus/attachment.h"
+#include "identity/runtimes/runtime.h"
 #include "model/sample.h"
 #include "model/snapshot.h"
 #include "model/workload.h"

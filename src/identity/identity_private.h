@@ -4,13 +4,13 @@
 #include <pthread.h>
 
 #include "core/arena.h"
-#include "identity/attachments.h"
 #include "identity/details.h"
 #include "identity/directory.h"
+#include "identity/gpus/attachments.h"
 #include "identity/identity.h"
-#include "identity/kubelet.h"
-#include "identity/process_table.h"
-#include "identity/runtime_asker.h"
+#include "identity/kubernetes/kubelet.h"
+#include "identity/process/process_table.h"
+#include "identity/runtimes/runtime_asker.h"
 
 enum {
     IDENTITY_RUNTIMES_MAX = DIRECTORY_HINTS,

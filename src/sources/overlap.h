@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "model/host.h"
+#include "host/host.h"
 #include "model/meter.h"
 #include "sources/switches.h"
 

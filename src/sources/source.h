@@ -11,9 +11,9 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "host/host.h"
 #include "model/batch.h"
 #include "model/cgroup_verdict.h"
-#include "model/host.h"
 #include "sources/switches.h"
 
 struct redfish_mailbox;

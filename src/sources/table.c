@@ -1,14 +1,14 @@
 /* The explicit list of sources. */
-#include "sources/cgroups.h"
-#include "sources/cray.h"
-#include "sources/hwmon.h"
-#include "sources/ipmi.h"
-#include "sources/model.h"
-#include "sources/nvml.h"
-#include "sources/rapl.h"
-#include "sources/redfish.h"
-#include "sources/replay.h"
+#include "sources/bmc/ipmi.h"
+#include "sources/bmc/redfish.h"
+#include "sources/cgroup/cgroups.h"
+#include "sources/estimate/model.h"
+#include "sources/nvml/nvml.h"
+#include "sources/rapl/rapl.h"
+#include "sources/sensors/cray.h"
+#include "sources/sensors/hwmon.h"
 #include "sources/source.h"
+#include "sources/trace/replay.h"
 
 const struct source_ops *const source_table[] = {
     &replay_source, &nvml_source,    &rapl_source,    &hwmon_source, &cray_source,

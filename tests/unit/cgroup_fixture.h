@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "app/cgroup_verdict.h"
+#include "collector/cgroup_verdict.h"
 #include "sources/cgroup/reader.h"
 
 #define MOUNT(path, type, options)                                                                 \

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "attribution/intensity/slot.h"
+#include "attribution/gpu/intensity/slot.h"
 #include "core/macros.h"
 #include "random.h"
 

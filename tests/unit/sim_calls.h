@@ -7,8 +7,8 @@
 #include <linux/ipmi.h>
 
 #include "core/clock.h"
-#include "sources/ipmi.h"
-#include "sources/rapl.h"
+#include "sources/bmc/ipmi.h"
+#include "sources/rapl/rapl.h"
 
 enum { SIM_BMC_FD = 12345, SIM_EVENTS_MAX = 1024 };
 

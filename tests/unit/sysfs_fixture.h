@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "model/host.h"
+#include "host/host.h"
 #include "sources/source.h"
 
 #define MACHINE_START_US ((uint64_t)1734094386462336)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/api_config.h"
+#include "config/api_config.h"
 #include "core/macros.h"
 
 static void set_variable(const char *name, const char *value)

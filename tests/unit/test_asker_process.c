@@ -12,11 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/asker.h"
-#include "app/asker_keys.h"
-#include "app/asker_process.h"
+#include "collector/asker_process.h"
 #include "core/buffer.h"
 #include "core/macros.h"
+#include "fetcher/asker.h"
+#include "fetcher/asker_keys.h"
 
 enum { TEXT_BYTES = 4096 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "identity/attachments.h"
+#include "identity/gpus/attachments.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

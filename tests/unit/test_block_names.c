@@ -1,7 +1,7 @@
 /* sources/block_names: what sysfs calls a block device. */
 #include "sysfs_fixture.h"
 
-#include "sources/block_names.h"
+#include "sources/cgroup/block_names.h"
 
 #define LONG_NAME "a-name-that-is-longer-than-any-disk-has"
 

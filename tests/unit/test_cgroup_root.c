@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "model/cgroup_root.h"
+#include "host/cgroup_root.h"
 
 #define ROOT "/kubepods.slice/a.slice/cri-1.scope"
 

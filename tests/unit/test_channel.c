@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "app/channel.h"
 #include "core/macros.h"
+#include "process/channel.h"
 
 struct ends {
     int collector_fd, front_fd;

@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/child.h"
 #include "core/fs.h"
 #include "core/macros.h"
+#include "process/child.h"
 
 static const uint64_t second = USEC_PER_SEC;
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/cli.h"
-#include "app/collectors.h"
+#include "cli/cli.h"
+#include "config/collectors.h"
 #include "core/macros.h"
 #include "sources/source.h"
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "attribution/intensity/clients.h"
+#include "attribution/gpu/intensity/clients.h"
 #include "core/macros.h"
 
 #define T0     ((uint64_t)1794725358000000)

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "app/config.h"
+#include "config/config.h"
 #include "core/fs.h"
 #include "core/macros.h"
 

@@ -1,7 +1,7 @@
 /* attribution/coverage: whether a node's meter measures the GPUs, told from steps. */
 #include "unit.h"
 
-#include "attribution/coverage.h"
+#include "attribution/node/coverage.h"
 #include "core/macros.h"
 #include "random.h"
 

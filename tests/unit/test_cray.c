@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "core/fs.h"
-#include "sources/cray.h"
-#include "sources/cray_counters.h"
+#include "sources/sensors/cray.h"
+#include "sources/sensors/cray_counters.h"
 
 #define SECOND   USEC_PER_SEC
 #define JOULE    ((uint64_t)1000000)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "fake_client.h"
-#include "identity/cri.h"
+#include "identity/runtimes/cri.h"
 #include "identity_checks.h"
 #include "wire.h"
 

@@ -13,8 +13,8 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
-#include "identity/device_nodes.h"
-#include "identity/device_rules.h"
+#include "identity/gpus/device_nodes.h"
+#include "identity/gpus/device_rules.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "fake_client.h"
-#include "identity/docker.h"
+#include "identity/runtimes/docker.h"
 #include "identity_checks.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

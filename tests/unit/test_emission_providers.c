@@ -8,8 +8,8 @@
 
 #include "core/macros.h"
 #include "emissions/provider.h"
-#include "emissions/reply.h"
-#include "emissions/watttime.h"
+#include "emissions/providers/reply.h"
+#include "emissions/providers/watttime.h"
 
 #define NOW_US     UINT64_C(1768473600000000) /* 2026-01-15T10:40Z */
 #define AT_0900_US UINT64_C(1768467600000000)

@@ -10,10 +10,10 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "app/asker.h"
-#include "app/asker_keys.h"
-#include "app/emissions.h"
+#include "collector/emissions.h"
 #include "core/macros.h"
+#include "fetcher/asker.h"
+#include "fetcher/asker_keys.h"
 
 #define HOUR (3600 * USEC_PER_SEC)
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app/emissions_config.h"
+#include "config/emissions_config.h"
 #include "core/macros.h"
 
 static struct options options;

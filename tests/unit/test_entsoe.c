@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "emissions/entsoe_factors.h"
 #include "emissions/provider.h"
-#include "emissions/xml.h"
+#include "emissions/providers/entsoe_factors.h"
+#include "emissions/providers/xml.h"
 
 #define NOW_US     UINT64_C(1768473600000000) /* 2026-01-15T10:40Z */
 #define AT_0600_US UINT64_C(1768456800000000)

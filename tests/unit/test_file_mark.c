@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "app/file_mark.h"
+#include "config/file_mark.h"
 
 static char root[] = "/tmp/wattribute-mark-XXXXXX", path[64];
 

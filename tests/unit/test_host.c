@@ -12,7 +12,7 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
-#include "model/host.h"
+#include "host/host.h"
 
 /* The next descriptor the kernel would hand out: equal before and after means that none leaked. */
 static int next_descriptor(void)

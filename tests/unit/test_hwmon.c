@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
-#include "sources/hwmon.h"
-#include "sources/hwmon_parse.h"
-#include "sources/hwmon_scan.h"
+#include "sources/sensors/hwmon.h"
+#include "sources/sensors/hwmon_parse.h"
+#include "sources/sensors/hwmon_scan.h"
 
 #define SECOND USEC_PER_SEC
 #define JOULE  ((uint64_t)1000000)

@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "attribution/idle.h"
+#include "attribution/gpu/idle.h"
 #include "core/macros.h"
 
 #define SECOND USEC_PER_SEC

@@ -4,10 +4,10 @@
 #include <stdio.h>
 
 #include "fake_client.h"
-#include "identity/cri.h"
-#include "identity/docker.h"
-#include "identity/gpu_access.h"
-#include "identity/podman.h"
+#include "identity/gpus/gpu_access.h"
+#include "identity/runtimes/cri.h"
+#include "identity/runtimes/docker.h"
+#include "identity/runtimes/podman.h"
 #include "wire.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "attribution/intensity/intensity.h"
+#include "attribution/gpu/intensity/intensity.h"
 #include "shared_gpu.h"
 
 #define T0 ((uint64_t)1794725358000000)

@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 
 #include "core/macros.h"
-#include "sources/ipmi.h"
+#include "sources/bmc/ipmi.h"
 
 enum { FD = 77, TURNS_MAX = 128, QUEUE_MAX = 80, ROOTFS_FD = 55 };
 

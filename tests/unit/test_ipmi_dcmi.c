@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/ipmi_dcmi.h"
+#include "sources/bmc/ipmi_dcmi.h"
 
 #define VALUES "00 dc 2c 01 44 00 f8 01 5c 01"
 #define TIMES  VALUES " 10 20 30 65 e8 03 00 00"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "identity/kubernetes_api.h"
+#include "fetcher/kubernetes/kubernetes_api.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define POD(version)                                                                               \

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "identity/kubernetes_pods.h"
+#include "fetcher/kubernetes/kubernetes_pods.h"
 
 #define HEX "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde"
 #define A   HEX "a"

@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "attribution/labels.h"
+#include "attribution/gpu/labels.h"
 #include "core/macros.h"
 
 static struct label *add(struct labels *labels, uint32_t pid, uint64_t at_us, uint16_t sm)

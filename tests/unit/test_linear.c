@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "attribution/intensity/linear.h"
+#include "attribution/gpu/intensity/linear.h"
 #include "random.h"
 
 enum { SIZE_MOST = 32, TRIALS = 50 };

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/listen.h"
 #include "core/macros.h"
+#include "net/listen.h"
 
 static void addresses_are_parsed(void **state)
 {

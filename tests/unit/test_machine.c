@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "sources/machine.h"
+#include "host/machine.h"
 
 enum { TICK_US = 10000 };
 

@@ -15,16 +15,16 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "app/cgroup_verdict.h"
 #include "attribution/pipeline.h"
+#include "collector/cgroup_verdict.h"
 #include "core/fs.h"
 #include "identity/identity.h"
 #include "metrics/ledger_json.h"
-#include "sources/cgroups.h"
-#include "sources/cray.h"
-#include "sources/hwmon.h"
-#include "sources/trace_reader.h"
-#include "sources/trace_writer.h"
+#include "sources/cgroup/cgroups.h"
+#include "sources/sensors/cray.h"
+#include "sources/sensors/hwmon.h"
+#include "sources/trace/trace_reader.h"
+#include "sources/trace/trace_writer.h"
 
 #define SECOND    USEC_PER_SEC
 #define START_US  ((uint64_t)1800000000000000)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "attribution/members.h"
+#include "attribution/node/members.h"
 #include "attribution/pipeline.h"
 #include "core/macros.h"
 

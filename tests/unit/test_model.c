@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
-#include "sources/cpu_power.h"
-#include "sources/model.h"
-#include "sources/model_power.h"
+#include "sources/estimate/cpu_power.h"
+#include "sources/estimate/model.h"
+#include "sources/estimate/model_power.h"
 
 #define SECOND USEC_PER_SEC
 #define WATT   ((uint64_t)1000000)

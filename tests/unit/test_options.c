@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "app/options.h"
+#include "config/options.h"
 #include "core/fs.h"
 #include "core/macros.h"
 

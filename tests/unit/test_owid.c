@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "emissions/owid.h"
+#include "emissions/providers/owid.h"
 
 extern const char emission_factors_owid_csv[], country_codes_tsv[];
 extern const size_t emission_factors_owid_csv_len, country_codes_tsv_len;

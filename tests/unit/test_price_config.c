@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "app/price_config.h"
-#include "app/setter.h"
+#include "config/price_config.h"
+#include "config/setter.h"
 #include "core/macros.h"
 
 static int read_price(const char *const *flags, struct price *ret_price)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "model/proc.h"
+#include "host/proc.h"
 
 #define TAIL " S 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0 0\n"
 

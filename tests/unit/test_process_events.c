@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "identity/process_event.h"
-#include "identity/process_events.h"
+#include "identity/process/process_event.h"
+#include "identity/process/process_events.h"
 
 extern char **environ;
 

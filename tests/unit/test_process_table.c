@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "identity/process_table.h"
-#include "model/proc.h"
+#include "host/proc.h"
+#include "identity/process/process_table.h"
 
 #define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define ID_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-#include "app/check_rapl.h"
-#include "sources/rapl.h"
+#include "cli/check_rapl.h"
+#include "sources/rapl/rapl.h"
 
 #define START_US   ((uint64_t)1800000000000000)
 #define SECOND     USEC_PER_SEC

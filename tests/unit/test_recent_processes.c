@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "identity/recent_processes.h"
+#include "identity/process/recent_processes.h"
 
 struct fixture {
     struct recent_processes recent;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/redfish.h"
+#include "sources/bmc/redfish.h"
 
 #define SECOND USEC_PER_SEC
 

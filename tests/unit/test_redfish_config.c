@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/redfish_config.h"
+#include "config/redfish_config.h"
 #include "core/macros.h"
 
 static void a_url_is_a_host_and_perhaps_a_port(void **state)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/redfish_parse.h"
+#include "fetcher/redfish/redfish_parse.h"
 
 #define SYSTEM "/redfish/v1/Systems/1"
 

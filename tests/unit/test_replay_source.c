@@ -14,7 +14,7 @@
 #include "core/clock.h"
 #include "core/fs.h"
 #include "core/macros.h"
-#include "sources/replay.h"
+#include "sources/trace/replay.h"
 
 #define HEADER "wattribute-trace 1\n"
 #define GPU0   "gpu 0 uuid=GPU-0\n"

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "identity/gpu_access.h"
-#include "identity/runtime_asker.h"
+#include "identity/gpus/gpu_access.h"
+#include "identity/runtimes/runtime_asker.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/sandbox.h"
-#include "app/sandbox_files.h"
 #include "core/macros.h"
+#include "process/sandbox.h"
+#include "process/sandbox_files.h"
 
 enum { COULD_NOT_ENTER = 255 };
 

@@ -20,10 +20,10 @@
 #undef MIN /* of sys/param.h, which resolv.h includes */
 #undef MAX
 
-#include "app/sandbox.h"
 #include "client/http_client.h"
 #include "core/macros.h"
 #include "peer.h"
+#include "process/sandbox.h"
 
 /* A server of names, over UDP and TCP: api.test is at 127.0.0.1. The whole answer is too long for
  * UDP, if it `truncates`. */

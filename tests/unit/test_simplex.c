@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "attribution/intensity/simplex.h"
+#include "attribution/gpu/intensity/simplex.h"
 #include "core/macros.h"
 #include "random.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "attribution/intensity/slot.h"
+#include "attribution/gpu/intensity/slot.h"
 #include "core/macros.h"
 
 #define T0     ((uint64_t)1794725358000000)

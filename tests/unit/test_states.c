@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attribution/intensity/states.h"
+#include "attribution/gpu/intensity/states.h"
 #include "shared_gpu.h"
 
 #define T0     ((uint64_t)1794725358000000)

@@ -28,10 +28,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/sanitized.h"
-#include "app/syscall_filter.h"
-#include "app/syscall_names.h"
 #include "core/macros.h"
+#include "process/sanitized.h"
+#include "process/syscall_filter.h"
+#include "process/syscall_names.h"
 
 /* What becomes of a call: it works, fails with an error, or ends the process. */
 enum { WORKS = 0, DIES = -1 };

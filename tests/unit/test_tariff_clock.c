@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <time.h>
 
-#include "app/tariff_clock.h"
-#include "app/tariff_config.h"
-#include "app/time_zone.h"
+#include "collector/tariff_clock.h"
+#include "config/tariff_config.h"
+#include "config/time_zone.h"
 
 #define MINUTE (60 * SECOND)
 #define HOUR   (60 * MINUTE)

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/tariff_config.h"
+#include "config/tariff_config.h"
 #include "core/buffer.h"
 #include "core/fs.h"
 #include "core/macros.h"

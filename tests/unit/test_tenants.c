@@ -1,7 +1,7 @@
 /* attribution/intensity/tenants: who gets which place, and when it is another's. */
 #include "unit.h"
 
-#include "attribution/intensity/tenants.h"
+#include "attribution/gpu/intensity/tenants.h"
 
 enum { PLACES = TENANT_OTHERS };
 

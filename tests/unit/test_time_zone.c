@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "app/time_zone.h"
+#include "config/time_zone.h"
 #include "core/fs.h"
 #include "core/macros.h"
 

@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "attribution/timeshare.h"
+#include "attribution/gpu/timeshare.h"
 #include "core/macros.h"
 
 enum { CLAIMANTS_MAX = 8 };

@@ -11,7 +11,7 @@
 
 #include "core/buffer.h"
 #include "core/macros.h"
-#include "sources/trace.h"
+#include "sources/trace/trace.h"
 
 #define TIME_MAX    "1152921504606846976" /* 2^60 */
 #define TIME_ABOVE  "1152921504606846977"

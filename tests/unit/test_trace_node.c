@@ -11,12 +11,12 @@
 #include "core/buffer.h"
 #include "core/fs.h"
 #include "core/macros.h"
-#include "sources/nvml.h"
-#include "sources/replay.h"
+#include "sources/nvml/nvml.h"
 #include "sources/source.h"
-#include "sources/trace.h"
-#include "sources/trace_reader.h"
-#include "sources/trace_writer.h"
+#include "sources/trace/replay.h"
+#include "sources/trace/trace.h"
+#include "sources/trace/trace_reader.h"
+#include "sources/trace/trace_writer.h"
 
 #define HEADER TRACE_HEADER "\n"
 #define CONTAINER                                                                                  \

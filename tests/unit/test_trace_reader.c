@@ -18,8 +18,8 @@
 #include "core/fs.h"
 #include "core/gzip.h"
 #include "core/macros.h"
-#include "sources/trace.h"
-#include "sources/trace_reader.h"
+#include "sources/trace/trace.h"
+#include "sources/trace/trace_reader.h"
 
 #define HEADER TRACE_HEADER "\n"
 #define GPU0   "gpu 0 uuid=GPU-0 name=NVIDIA_H200 driver=580 power_limit_mw=700000\n"

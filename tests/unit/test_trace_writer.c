@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/trace.h"
-#include "sources/trace_writer.h"
+#include "sources/trace/trace.h"
+#include "sources/trace/trace_writer.h"
 
 static const struct sample_listed entries[] = {{7, 1 << 20}, {8, SAMPLE_MEMORY_UNKNOWN}};
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/bodies.h"
 #include "core/macros.h"
+#include "metrics/bodies.h"
 
 enum { CAP_BYTES = 1 << 20, VERSION = 7 };
 #define NOW (1000 * USEC_PER_SEC)

@@ -2,8 +2,8 @@
 #include "unit.h"
 
 #include "cgroup_fixture.h"
-#include "sources/cgroups.h"
-#include "sources/usage_traffic.h"
+#include "sources/cgroup/cgroups.h"
+#include "sources/cgroup/usage_traffic.h"
 
 #define SECOND USEC_PER_SEC
 #define V2     MOUNT("", "cgroup2", "")

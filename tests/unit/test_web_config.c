@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/web_config.h"
-#include "app/web_watch.h"
+#include "config/web_config.h"
+#include "config/web_watch.h"
 #include "core/fs.h"
 #include "core/macros.h"
 

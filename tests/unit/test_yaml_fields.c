@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app/yaml_fields.h"
+#include "config/yaml_fields.h"
 #include "core/buffer.h"
 #include "core/macros.h"
 

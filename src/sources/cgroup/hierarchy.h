@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "core/span.h"
-#include "model/host.h"
+#include "host/host.h"
 
 enum cgroup_controller {
     CONTROLLER_CPU,

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/host.h"
+#include "host/host.h"
 #include "model/usage.h"
 #include "sources/cgroup/tree.h"
 

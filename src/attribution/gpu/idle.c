@@ -1,0 +1,57 @@
+#include "attribution/gpu/idle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+
+enum { QUANTILE_DIVISOR = 10 }; /* the lowest tenth */
+
+static int ascending(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+void idle_learn(struct idle_levels *levels, bool context, uint64_t energy_uj, uint64_t duration_us)
+{
+    struct idle_level *level = context ? &levels->with_context : &levels->without_context;
+    uint32_t sorted[IDLE_MEMORY];
+    uint64_t power_mw;
+
+    if (duration_us == 0)
+        return;
+    power_mw = (uint64_t)((unsigned __int128)energy_uj * 1000 / duration_us);
+    level->seen_mw[level->next] = (uint32_t)MIN(power_mw, (uint64_t)UINT32_MAX);
+    level->next = (level->next + 1) % IDLE_MEMORY;
+    level->count = MIN(level->count + 1, (size_t)IDLE_MEMORY);
+
+    memcpy(sorted, level->seen_mw, level->count * sizeof(sorted[0]));
+    qsort(sorted, level->count, sizeof(sorted[0]), ascending);
+    level->level_mw = sorted[(level->count - 1) / QUANTILE_DIVISOR];
+}
+
+static uint64_t energy_at(uint64_t power_mw, uint64_t duration_us)
+{
+    return (uint64_t)((unsigned __int128)power_mw * duration_us / 1000);
+}
+
+struct idle_part idle_split(const struct idle_levels *levels, bool context, uint64_t energy_uj,
+                            uint64_t duration_us)
+{
+    uint64_t floor_mw = levels->without_context.level_mw;
+    uint64_t level_mw = context ? levels->with_context.level_mw : floor_mw;
+    struct idle_part part;
+
+    /*
+     * With a context the level is at least the floor. If the board was never seen without one, the
+     * two cannot be told apart, and all of it counts as floor.
+     */
+    level_mw = MAX(level_mw, floor_mw);
+    if (floor_mw == 0)
+        floor_mw = level_mw;
+    part.floor_uj = MIN(energy_at(floor_mw, duration_us), energy_uj);
+    part.step_uj = MIN(energy_at(level_mw, duration_us), energy_uj) - part.floor_uj;
+    return part;
+}

@@ -1,0 +1,115 @@
+#include "attribution/gpu/intensity/clients.h"
+
+#include <math.h>
+
+#include "attribution/gpu/intensity/linear.h"
+#include "core/macros.h"
+
+static const double BUSY_MIN = 0.5; /* of a slot; below it somebody came or went */
+static const double FADE = 0.9998;  /* a slot: half of it in about 12 minutes */
+static const double WEIGHT_MAX = 25;
+
+/* The watts of a group are off by a part of them and by a few watts. */
+static const double WATTS_NOISE = 0.08, WATTS_FLOOR = 4, WATTS_MIN = 0.5;
+
+static struct client_group *find_group(struct clients *clients, uint32_t present)
+{
+    struct client_group *least = &clients->groups[0];
+
+    for (size_t i = 0; i < clients->count; i++) {
+        if (clients->groups[i].clients == present)
+            return &clients->groups[i];
+        if (clients->groups[i].weight < least->weight)
+            least = &clients->groups[i];
+    }
+    if (clients->count < CLIENT_GROUPS_MAX)
+        least = &clients->groups[clients->count++];
+    *least = (struct client_group){.clients = present};
+    return least;
+}
+
+void clients_learn(struct clients *clients, const struct slot *slot, double idle_watts)
+{
+    double duration_s = (double)(slot->end_us - slot->start_us) / 1e6, watts;
+    struct slot_reading reading;
+    struct client_group *group;
+
+    if (!slot_read(slot, &reading) || reading.busy_s < BUSY_MIN * duration_s)
+        return;
+    for (size_t i = 0; i < clients->count; i++)
+        clients->groups[i].weight *= FADE;
+    watts = MAX((double)slot->energy_uj / 1e6 / duration_s - idle_watts, 0.0);
+    group = find_group(clients, slot->clients);
+    group->weight += 1;
+    group->watts += (watts - group->watts) / MIN(group->weight, WEIGHT_MAX);
+}
+
+static unsigned count_bits(uint32_t bits)
+{
+    return (unsigned)__builtin_popcount(bits);
+}
+
+/* What one client draws on average, while any are there. */
+static double mean_watts(const struct clients *clients)
+{
+    double sum = 0, weights = 0;
+
+    for (size_t i = 0; i < clients->count; i++) {
+        const struct client_group *group = &clients->groups[i];
+
+        sum += group->weight * group->watts / count_bits(group->clients);
+        weights += group->weight;
+    }
+    return weights > 0 ? sum / weights : 0;
+}
+
+bool clients_divide(const struct clients *clients, uint32_t present,
+                    struct intensity_shares *ret_shares)
+{
+    double matrix[TENANTS_MAX * TENANTS_MAX] = {0}, inverse[TENANTS_MAX * TENANTS_MAX];
+    double watts[TENANTS_MAX] = {0}, mean = mean_watts(clients), total = 0;
+    size_t n = TENANTS_MAX;
+
+    if (mean <= 0)
+        return false;
+    for (size_t g = 0; g < clients->count; g++) {
+        const struct client_group *group = &clients->groups[g];
+        double noise = WATTS_NOISE * group->watts + WATTS_FLOOR;
+        double precision = MIN(group->weight, WEIGHT_MAX) / (noise * noise);
+        double above = group->watts - mean * count_bits(group->clients);
+
+        for (uint32_t i = 0; i < n; i++) {
+            if (!(group->clients & (1U << i)))
+                continue;
+            watts[i] += precision * above;
+            for (uint32_t k = 0; k < n; k++)
+                if (group->clients & (1U << k))
+                    matrix[i * n + k] += precision;
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        matrix[i * n + i] += 1 / (mean * mean);
+    if (!linear_factor(matrix, n))
+        return false;
+    linear_solve(matrix, n, watts);
+    linear_invert(matrix, n, inverse);
+    *ret_shares = (struct intensity_shares){0};
+    for (uint32_t i = 0; i < n; i++) {
+        watts[i] = MAX(mean + watts[i], WATTS_MIN);
+        total += present & (1U << i) ? watts[i] : 0;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (!(present & (1U << i)))
+            continue;
+        ret_shares->of[i] = watts[i] / total;
+        ret_shares->error[i] = sqrt(inverse[i * n + i]) / watts[i] * (1 - ret_shares->of[i]);
+    }
+    return true;
+}
+
+void clients_forget(struct clients *clients, uint32_t tenant)
+{
+    for (size_t i = clients->count; i-- > 0;)
+        if (clients->groups[i].clients & (1U << tenant))
+            clients->groups[i] = clients->groups[--clients->count];
+}

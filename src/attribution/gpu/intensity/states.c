@@ -1,0 +1,255 @@
+#include "attribution/gpu/intensity/states.h"
+
+#include <math.h>
+
+#include "attribution/gpu/intensity/linear.h"
+#include "core/macros.h"
+
+static const double FULL_SLOT_S = 0.2;
+static const double BUSY_MIN = 0.05; /* of a slot; with less, what ran cannot be told */
+
+/*
+ * Power is compared as it would be at one clock: it rises with about this power of it, near the
+ * power cap (measured, H200).
+ */
+static const double CLOCK_EXPONENT = 1.4, CLOCK_REFERENCE_MHZ = 2000;
+
+/* Two states are one if telling them apart explains less than this, in squares of NOISE x slots. */
+static const double SAME_STATE = 3, NOISE = 0.06;
+/* Power weighs less than the units: it is not quite additive. Without GPM it is most of what there
+ * is. */
+static const double POWER_NOISE_GPM = 0.3, POWER_NOISE = 0.06;
+/* The counter is read some milliseconds after its tick, and what one slot lacks the next has. */
+static const double TICK_NOISE = 0.3;
+/* Who is listed tells states apart too, as long as there is room. */
+static const double OTHER_TENANTS = 20;
+
+static const double FEATURE_MOST = 1.5;   /* one odd reading must not weigh more than all others */
+static const double SCALE_MIN = 0.01;     /* a unit that does less is not looked at */
+static const double SCALE_MIN_WEIGHT = 2; /* slots, so that one odd reading sets no scale */
+static const uint64_t GPM_LOST_US = 60 * USEC_PER_SEC;
+static const double FADED = 0.1; /* slots; a state of less is dropped */
+
+bool states_describe(const struct slot *slot, struct state *ret_state, bool *ret_has_gpm)
+{
+    double duration_s = (double)(slot->end_us - slot->start_us) / 1e6, clock, normal, log_clock;
+    struct slot_reading reading;
+
+    if (!slot_read(slot, &reading) || reading.busy_s < BUSY_MIN * duration_s)
+        return false;
+    clock = reading.clock_mhz > 0 ? reading.clock_mhz : CLOCK_REFERENCE_MHZ;
+    normal = linear_steady(pow(CLOCK_REFERENCE_MHZ / clock, CLOCK_EXPONENT));
+    log_clock = linear_steady(log(clock));
+    *ret_state = (struct state){
+        .weight = reading.busy_s / FULL_SLOT_S,
+        .power_w = normal * (double)slot->energy_uj / 1e6 / reading.busy_s,
+        .idle_w = normal * duration_s / reading.busy_s,
+        .log_clock = log_clock,
+        .log_clock_squared = log_clock * log_clock,
+        .listed = slot->listed,
+    };
+    for (size_t u = 0; u < UNIT_COUNT; u++)
+        ret_state->units[u] = reading.units[u];
+    for (size_t t = 0; t < TENANTS_MAX; t++) {
+        ret_state->won[t] = slot->won[t];
+        if (slot->won[t] > 0)
+            ret_state->listed |= 1U << t;
+    }
+    *ret_has_gpm = reading.has_gpm;
+    return true;
+}
+
+double states_watts(const struct states *states, const struct state *state)
+{
+    return MAX(state->power_w - states->idle_watts * state->idle_w, 0.0);
+}
+
+static double raw_feature(const struct states *states, const struct state *state, size_t feature)
+{
+    return feature == FEATURE_POWER ? states_watts(states, state) : state->units[feature];
+}
+
+double states_feature(const struct states *states, const struct state *state, size_t feature)
+{
+    if (states->scale[feature] <= 0)
+        return 0;
+    return MIN(raw_feature(states, state, feature) / states->scale[feature], FEATURE_MOST);
+}
+
+double states_variance(const struct states *states, const struct state *state, size_t feature)
+{
+    double noise = states->has_gpm ? POWER_NOISE_GPM : POWER_NOISE, ticks;
+
+    if (feature != FEATURE_POWER)
+        return NOISE * NOISE;
+    ticks = TICK_NOISE / MAX(state->weight, 0.2);
+    return noise * noise + ticks * ticks;
+}
+
+static double distance(const struct states *states, const struct state *a, const struct state *b)
+{
+    double power_noise = states->has_gpm ? POWER_NOISE_GPM : POWER_NOISE, sum = 0, count = 0;
+
+    for (size_t f = 0; f < FEATURE_COUNT; f++) {
+        double noise = f == FEATURE_POWER ? power_noise : NOISE, difference;
+
+        if (states->scale[f] <= 0)
+            continue;
+        difference = (states_feature(states, a, f) - states_feature(states, b, f)) / noise;
+        sum += difference * difference;
+        count++;
+    }
+    return count > 0 ? sum / count : 0;
+}
+
+/* What is lost by taking two states for one (Ward). */
+static double merge_cost(const struct states *states, const struct state *a, const struct state *b)
+{
+    double both = a->weight * b->weight / (a->weight + b->weight);
+
+    return distance(states, a, b) * both + (a->listed == b->listed ? 0 : OTHER_TENANTS);
+}
+
+static void merge(struct state *into, const struct state *from)
+{
+    double part = from->weight / (into->weight + from->weight);
+
+    into->weight += from->weight;
+    for (size_t u = 0; u < UNIT_COUNT; u++)
+        into->units[u] += part * (from->units[u] - into->units[u]);
+    into->power_w += part * (from->power_w - into->power_w);
+    into->idle_w += part * (from->idle_w - into->idle_w);
+    into->log_clock += part * (from->log_clock - into->log_clock);
+    into->log_clock_squared += part * (from->log_clock_squared - into->log_clock_squared);
+    for (size_t t = 0; t < TENANTS_MAX; t++)
+        into->won[t] += from->won[t];
+    into->listed |= from->listed;
+    for (size_t t = 0; t <= TENANTS_MAX; t++)
+        into->share[t] += part * (from->share[t] - into->share[t]);
+}
+
+static void remove_state(struct states *states, size_t index)
+{
+    states->all[index] = states->all[--states->count];
+}
+
+static void merge_closest(struct states *states)
+{
+    size_t into = 0, from = 1;
+    double least = INFINITY;
+
+    for (size_t a = 0; a < states->count; a++) {
+        for (size_t b = a + 1; b < states->count; b++) {
+            double cost = merge_cost(states, &states->all[a], &states->all[b]);
+
+            if (cost < least) {
+                least = cost;
+                into = a;
+                from = b;
+            }
+        }
+    }
+    merge(&states->all[into], &states->all[from]);
+    remove_state(states, from);
+}
+
+static void find_scale(struct states *states)
+{
+    double most = 0;
+
+    for (size_t s = 0; s < states->count; s++)
+        most = MAX(most, states->all[s].weight);
+    for (size_t f = 0; f < FEATURE_COUNT; f++) {
+        double scale = 0;
+
+        for (size_t s = 0; s < states->count; s++) {
+            const struct state *state = &states->all[s];
+
+            if (state->weight >= MIN(most, SCALE_MIN_WEIGHT))
+                scale = MAX(scale, raw_feature(states, state, f));
+        }
+        states->scale[f] = scale >= SCALE_MIN ? scale : 0;
+    }
+}
+
+size_t states_nearest(const struct states *states, const struct state *like, uint32_t that_matter)
+{
+    size_t nearest = SIZE_MAX;
+    double least = INFINITY;
+
+    for (size_t s = 0; s < states->count; s++) {
+        const struct state *state = &states->all[s];
+        bool same = ((state->listed ^ like->listed) & that_matter) == 0;
+        double far = distance(states, state, like) + (same ? 0 : 1e6);
+
+        if (far < least) {
+            least = far;
+            nearest = s;
+        }
+    }
+    return nearest;
+}
+
+void states_learn(struct states *states, const struct slot *slot)
+{
+    struct state *best = NULL, described;
+    double least = SAME_STATE;
+    bool has_gpm;
+
+    if (!states_describe(slot, &described, &has_gpm) || described.listed == 0)
+        return;
+    if (has_gpm)
+        states->gpm_us = slot->end_us;
+    if (has_gpm != states->has_gpm) { /* the two do not compare */
+        if (!has_gpm && slot->end_us < states->gpm_us + GPM_LOST_US)
+            return;
+        states->count = 0;
+        states->has_gpm = has_gpm;
+    }
+    for (size_t s = 0; s < states->count; s++) {
+        double cost = merge_cost(states, &states->all[s], &described);
+
+        if (cost < least) {
+            least = cost;
+            best = &states->all[s];
+        }
+    }
+    if (best) {
+        for (size_t t = 0; t <= TENANTS_MAX; t++)
+            described.share[t] = best->share[t];
+        merge(best, &described);
+    } else {
+        if (states->count == STATES_MAX)
+            merge_closest(states);
+        states->all[states->count++] = described;
+    }
+    find_scale(states);
+}
+
+void states_fade(struct states *states, double factor)
+{
+    for (size_t s = states->count; s-- > 0;) {
+        struct state *state = &states->all[s];
+
+        state->weight *= factor;
+        for (size_t t = 0; t < TENANTS_MAX; t++)
+            state->won[t] *= factor;
+        if (state->weight < FADED)
+            remove_state(states, s);
+    }
+}
+
+void states_forget(struct states *states, uint32_t tenant)
+{
+    for (size_t s = states->count; s-- > 0;) {
+        struct state *state = &states->all[s];
+
+        if (!(state->listed & (1U << tenant)))
+            continue;
+        /* A mixture with a stranger in it says nothing of the others. */
+        if (state->share[tenant] > 0.05 || state->won[tenant] > 0)
+            remove_state(states, s);
+        else
+            state->listed &= ~(1U << tenant);
+    }
+}

@@ -1,0 +1,165 @@
+#include "attribution/node/members.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+
+static const struct workload_owner system_owner = {.kind = WORKLOAD_SYSTEM, .id = "system"};
+
+void members_init(struct members *members, struct ledger *ledger)
+{
+    *members = (struct members){.ledger = ledger};
+}
+
+void members_done(struct members *members)
+{
+    for (size_t i = 0; i < members->slots; i++)
+        usage_done(&members->items[i].usage);
+    free(members->items);
+    *members = (struct members){0};
+}
+
+static int reserve(struct members *members)
+{
+    size_t slots = members->ledger->workload_slots;
+    struct member *items;
+
+    if (slots <= members->slots)
+        return 0;
+    items = realloc(members->items, slots * sizeof(*items));
+    if (!items)
+        return -ENOMEM;
+    memset(items + members->slots, 0, (slots - members->slots) * sizeof(*items));
+    members->items = items;
+    members->slots = slots;
+    return 0;
+}
+
+void members_begin(struct members *members)
+{
+    members->round++;
+}
+
+static void begin_round(struct member *member, uint64_t round)
+{
+    member->is_present = true;
+    member->round = round;
+    member->cpu_us = member->memory_bytes = 0;
+    member->traffic_bytes = member->uncounted_bytes = 0;
+    usage_forget_gauges(&member->usage);
+}
+
+static int open_member(struct members *members, const struct workload_owner *owner, uint64_t now_us,
+                       struct member **ret_member)
+{
+    struct member *member;
+    uint32_t workload;
+    int r = ledger_open_workload(members->ledger, owner, &workload);
+
+    if (r == 0)
+        r = reserve(members);
+    if (r < 0)
+        return r;
+    member = &members->items[workload];
+    if (!member->is_joined)
+        ledger_join_workload(members->ledger, workload);
+    member->is_joined = true;
+    if (!member->is_present || member->round != members->round)
+        begin_round(member, members->round);
+    member->seen_us = now_us;
+    *ret_member = member;
+    return 0;
+}
+
+/* False: no owner has texts so long. */
+static bool put(char *text, size_t size_bytes, const char *from)
+{
+    size_t len = strlen(from);
+
+    if (len >= size_bytes)
+        return false;
+    memcpy(text, from, len + 1);
+    return true;
+}
+
+int members_note(struct members *members, uint64_t now_us, const struct sample_workload *workload)
+{
+    struct workload_owner owner = {.kind = workload->kind};
+    struct member *member;
+    int r;
+
+    if (!put(owner.id, sizeof(owner.id), workload->id) ||
+        !put(owner.container_id, sizeof(owner.container_id), workload->container_id) ||
+        !put(owner.pod_uid, sizeof(owner.pod_uid), workload->pod_uid))
+        return 0;
+    r = open_member(members, &owner, now_us, &member);
+    if (r < 0)
+        return r;
+    member->cpu_us += workload->cpu_us;
+    member->memory_bytes += workload->memory_bytes;
+    if (workload->has_traffic)
+        member->traffic_bytes += workload->traffic_bytes;
+    else
+        member->uncounted_bytes += workload->memory_bytes;
+    return workload->did ? usage_add(&member->usage, workload->did) : 0;
+}
+
+int members_note_system(struct members *members, uint64_t now_us, const struct sample_usage *usage)
+{
+    uint64_t cpu_us = 0, memory_bytes = 0, rest_bytes;
+    struct member *member;
+    int r;
+
+    for (size_t w = 0; w < members->slots; w++)
+        if (members->items[w].is_present && members->items[w].round == members->round) {
+            cpu_us += members->items[w].cpu_us;
+            memory_bytes += members->items[w].memory_bytes;
+        }
+    r = open_member(members, &system_owner, now_us, &member);
+    if (r < 0)
+        return r;
+    member->cpu_us += usage->busy_us - MIN(usage->busy_us, cpu_us);
+    rest_bytes = usage->memory_used_bytes - MIN(usage->memory_used_bytes, memory_bytes);
+    member->memory_bytes += rest_bytes;
+    member->uncounted_bytes += rest_bytes;
+    return 0;
+}
+
+static void leave(struct members *members, uint32_t workload)
+{
+    usage_done(&members->items[workload].usage);
+    members->items[workload] = (struct member){0};
+    ledger_leave_workload(members->ledger, workload);
+}
+
+static bool is_forgotten(const struct members *members, const struct member *member,
+                         uint64_t now_us)
+{
+    uint64_t retention_us = members->ledger->options.retention_us;
+
+    return now_us > member->seen_us && now_us - member->seen_us > retention_us;
+}
+
+void members_end(struct members *members, uint64_t now_us)
+{
+    for (uint32_t w = 0; w < members->slots; w++) {
+        struct member *member = &members->items[w];
+
+        if (!member->is_joined || member->round == members->round)
+            continue;
+        if (member->is_present)
+            usage_forget_gauges(&member->usage);
+        member->is_present = false;
+        if (is_forgotten(members, member, now_us))
+            leave(members, w);
+    }
+}
+
+const struct member *members_find(const struct members *members, uint32_t workload)
+{
+    return workload < members->slots && members->items[workload].is_joined
+               ? &members->items[workload]
+               : NULL;
+}

@@ -1,0 +1,188 @@
+#include "cli/check_identity.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "client/http_client.h"
+#include "core/clock.h"
+#include "identity/gpus/gpu_access.h"
+#include "identity/kubernetes/pod_resources.h"
+#include "identity/process/process_events.h"
+#include "identity/process/process_table.h"
+#include "identity/runtimes/runtime.h"
+
+enum { INSPECTED_MAX = 64 };
+
+static const uint64_t TIMEOUT_US = 3 * USEC_PER_SEC;
+
+static void check_cgroups(struct report *report, const struct host *host)
+{
+    struct process_table_stats stats = {0};
+    struct process_table *table = NULL;
+    const char *why;
+    int r = process_table_new(host, &table);
+
+    if (r == 0)
+        r = process_table_scan(table, true, NULL, NULL);
+    if (r == 0)
+        process_table_get_stats(table, &stats);
+    process_table_free(table);
+    report->workloads = stats.owners;
+    why = r < 0 ? strerror(-r) : process_table_trouble(&stats);
+    if (why)
+        report_add(report, "owners", VERDICT_MISSING,
+                   "mount the host's /proc and set --path.procfs", "processes cannot be read: %s",
+                   why);
+    else if (stats.outside > 0)
+        report_add(report, "owners", VERDICT_LIMITED,
+                   "run in the host's cgroup namespace (docker: --cgroupns=host), or mount the "
+                   "host's /sys and give it with --path.sysfs",
+                   "%llu of %llu process%s %s outside of our cgroup namespace",
+                   (unsigned long long)stats.outside, (unsigned long long)stats.processes,
+                   stats.processes == 1 ? "" : "es", stats.outside == 1 ? "is" : "are");
+    else
+        report_add(report, "owners", VERDICT_OK, NULL, "%llu process%s of %llu owner%s",
+                   (unsigned long long)stats.processes, stats.processes == 1 ? "" : "es",
+                   (unsigned long long)stats.owners, PLURAL_S(stats.owners));
+}
+
+static void check_events(struct report *report, const struct host *host)
+{
+    struct process_events *events = NULL;
+    int r = process_events_start(host, &clock_system, &events);
+
+    process_events_stop(events);
+    if (r == 0)
+        report_add(report, "process events", VERDICT_OK, NULL, "permitted");
+    else
+        report_add(report, "process events", VERDICT_LIMITED,
+                   "none needed: only processes shorter than 0.2 s lose their names; or run in the "
+                   "host's PID, user and network namespaces (before Linux 6.6 with CAP_NET_ADMIN)",
+                   "%s", strerror(-r));
+}
+
+static bool is_socket(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* Below the host's root, unless it was given as it is. */
+static const char *find_socket(const struct options *options, const char *given,
+                               const char *const *usual, char *path, size_t size_bytes)
+{
+    const char *root = strcmp(options->rootfs_path, "/") == 0 ? "" : options->rootfs_path;
+
+    if (given)
+        return given[0] && is_socket(given) ? given : NULL;
+    for (; *usual; usual++) {
+        int len = snprintf(path, size_bytes, "%s%s", root, *usual);
+
+        if (len > 0 && (size_t)len < size_bytes && is_socket(path))
+            return path;
+    }
+    return NULL;
+}
+
+/* The first of a long list are enough to see whether it tells. -errno with a text if it does not.
+ */
+static int count_gpu_containers(struct http_client *client, const struct runtime_ops *runtime,
+                                const char *socket_path, const struct container_list *list,
+                                size_t *ret_count, struct error *err)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < list->count && i < INSPECTED_MAX; i++) {
+        struct gpu_access_list gpus = {.count = 0};
+        int r = runtime->inspect(client, socket_path, TIMEOUT_US, list->items[i].id, &gpus, err);
+
+        if (r < 0 && r != -ESRCH)
+            return r;
+        count += gpus.count > 0;
+    }
+    *ret_count = count;
+    return 0;
+}
+
+static void check_runtime(struct report *report, struct http_client *client,
+                          const struct runtime_ops *runtime, const char *socket_path)
+{
+    struct container_list list;
+    struct error err = {""};
+    size_t with_gpu = 0;
+    int r;
+
+    if (!socket_path) {
+        report_add(
+            report, runtime->name, VERDICT_MISSING,
+            "not needed if this node does not run it; otherwise mount the directory of its socket",
+            "no socket");
+        return;
+    }
+    container_list_init(&list);
+    r = runtime->list(client, socket_path, TIMEOUT_US, RUNTIME_RUNNING, &list, &err);
+    if (r == 0)
+        r = count_gpu_containers(client, runtime, socket_path, &list, &with_gpu, &err);
+    if (r == 0)
+        report_add(report, runtime->name, VERDICT_OK, NULL,
+                   "%.100s: %zu container%s, %zu of%s them with a GPU", socket_path, list.count,
+                   PLURAL_S(list.count), with_gpu,
+                   list.count > INSPECTED_MAX ? " the first 64 of" : "");
+    else
+        report_add(report, runtime->name, VERDICT_LIMITED,
+                   r == -EACCES ? "run as root" : "what it tells is missing; no energy is lost",
+                   "%s", err.text);
+    container_list_done(&list);
+}
+
+static void check_kubelet(struct report *report, struct http_client *client,
+                          const char *socket_path)
+{
+    struct allocation_list list;
+    struct error err = {""};
+    int r;
+
+    if (!socket_path) {
+        report_add(report, "kubelet", VERDICT_MISSING,
+                   "not needed outside Kubernetes; otherwise mount /var/lib/kubelet/pod-resources",
+                   "no socket");
+        return;
+    }
+    allocation_list_init(&list);
+    r = pod_resources_list(client, socket_path, TIMEOUT_US, &list, &err);
+    if (r == 0)
+        report_add(report, "kubelet", VERDICT_OK, NULL, "%.100s: %zu GPU%s allocated", socket_path,
+                   list.count, PLURAL_S(list.count));
+    else
+        report_add(report, "kubelet", VERDICT_LIMITED, "allocations are missing; nothing else is",
+                   "%s", err.text);
+    allocation_list_done(&list);
+}
+
+void check_identity(struct report *report, const struct host *host, const struct options *options)
+{
+    static const char *const kubelet[] = {POD_RESOURCES_SOCKET, NULL};
+    const struct {
+        const struct runtime_ops *runtime;
+        const char *given;
+    } runtimes[] = {{&runtime_cri, options->cri_socket},
+                    {&runtime_docker, options->docker_socket},
+                    {&runtime_podman, options->podman_socket}};
+    struct http_client *client;
+    char path[4096];
+
+    check_cgroups(report, host);
+    check_events(report, host);
+    if (http_client_new(&client) < 0)
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++)
+        check_runtime(report, client, runtimes[i].runtime,
+                      find_socket(options, runtimes[i].given, runtimes[i].runtime->sockets, path,
+                                  sizeof(path)));
+    check_kubelet(report, client,
+                  find_socket(options, options->pod_resources_socket, kubelet, path, sizeof(path)));
+    http_client_free(client);
+}

@@ -1,0 +1,286 @@
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "config/suggest.h"
+#include "core/macros.h"
+
+enum {
+    SERVE_GROUPS = 1 << OPTIONS_BOOKS | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
+                   1 << OPTIONS_METRICS | 1 << OPTIONS_PRICES | 1 << OPTIONS_SERVING |
+                   1 << OPTIONS_LOGGING | 1 << OPTIONS_GENERAL,
+};
+
+const struct cli_command cli_commands[] = {
+    /* The first is what runs where no verb is given. */
+    {.verb = CLI_SERVE,
+     .name = "serve",
+     .help = "book this node's energy, serve it to Prometheus (the default)",
+     .examples = "  wattribute\n"
+                 "  wattribute --listen-address=127.0.0.1:9400 --idle-policy=equal\n"
+                 "  wattribute --config.file=/etc/wattribute/wattribute.yaml --log-format=json\n"
+                 "  wattribute --replay=recorded.trace.gz --listen-address=unix:/tmp/demo.sock\n",
+     .groups = SERVE_GROUPS},
+    {.verb = CLI_REPLAY,
+     .name = "replay",
+     .argument = "TRACE",
+     .help = "book a recorded trace at full speed, print the ledger as JSON",
+     .examples = "  wattribute replay recorded.trace.gz\n"
+                 "  wattribute replay --idle-policy=none recorded.trace.gz\n",
+     .groups = 1 << OPTIONS_BOOKS | 1 << OPTIONS_GENERAL},
+    {.verb = CLI_RECORD,
+     .name = "record",
+     .help = "record what this node's meters show, for replay",
+     .examples = "  wattribute record -o node.trace.gz\n"
+                 "  wattribute record -o node.trace.gz --duration=10m\n",
+     .groups = 1 << OPTIONS_RECORDING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
+               1 << OPTIONS_LOGGING | 1 << OPTIONS_GENERAL},
+    {.verb = CLI_CHECK,
+     .name = "check",
+     .help = "what this node offers, what is missing and how to enable it",
+     .examples = "  wattribute check\n"
+                 "  wattribute check --json\n"
+                 "  wattribute check --emissions.providers=rte\n",
+     .groups = 1 << OPTIONS_CHECKING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
+               1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
+    {.verb = CLI_FRONT, .name = "front", .hidden = true},
+    {.verb = CLI_ASKER, .name = "asker", .hidden = true},
+};
+const size_t cli_command_count = ARRAY_SIZE(cli_commands);
+
+/* Walks over the arguments after the verb. */
+struct arguments {
+    const struct cli_command *command;
+    char **next; /* up to a NULL */
+    bool only_positional;
+};
+
+struct argument {
+    const struct options_flag *flag; /* NULL: a positional argument */
+    struct span name;                /* of the flag, as it was written, without dashes */
+    const char *value;
+};
+
+static int unknown_flag(const struct cli_command *command, struct span name, struct error *err)
+{
+    struct span positive = name;
+    bool negated = span_strip_prefix(&positive, "no-");
+    const struct options_flag *flag = negated ? options_find(positive) : NULL;
+    const char *near = options_suggest(positive, command->groups, negated);
+
+    if (flag)
+        return error_set(err, -EINVAL,
+                         "--%.*s: --%s takes a value and cannot be negated; leave it out; see "
+                         "'wattribute %s --help'",
+                         (int)name.len, name.data, flag->names[0], command->name);
+    return error_set(err, -EINVAL, "unknown flag --%.*s%s%s%s%s; see 'wattribute %s --help'",
+                     (int)MIN(name.len, (size_t)80), name.data, near ? " (did you mean --" : "",
+                     near && negated ? "no-" : "", near ? near : "", near ? "?)" : "",
+                     command->name);
+}
+
+/* "no-collector.rapl": the switch that it turns off, or NULL. */
+static const struct options_flag *find_negated(struct span name)
+{
+    const struct options_flag *flag = span_strip_prefix(&name, "no-") ? options_find(name) : NULL;
+
+    return flag && !flag->placeholder ? flag : NULL;
+}
+
+static int read_flag(struct arguments *arguments, const char *text, struct argument *ret,
+                     struct error *err)
+{
+    const struct cli_command *command = arguments->command;
+    /* Go's flag package takes one dash for two; people bring such command lines along. */
+    struct span rest = span_of(text + (text[1] == '-' ? 2 : 1));
+    bool has_value = memchr(rest.data, '=', rest.len) != NULL;
+    struct argument argument = {.name = span_cut(&rest, '=')};
+    bool negated = false;
+
+    argument.flag = options_find(argument.name);
+    if (!argument.flag) {
+        argument.flag = find_negated(argument.name);
+        negated = argument.flag != NULL;
+    }
+    if (!argument.flag)
+        return unknown_flag(command, argument.name, err);
+    if (!(command->groups & 1U << argument.flag->group))
+        return error_set(err, -EINVAL,
+                         "--%s does not concern '%s': leave it out; see 'wattribute %s --help'",
+                         argument.flag->names[0], command->name, command->name);
+    if (negated && has_value)
+        return error_set(err, -EINVAL, "--%.*s takes no value: leave it out, or write --%s=true",
+                         (int)argument.name.len, argument.name.data, argument.flag->names[0]);
+    if (negated)
+        argument.value = "false";
+    else if (has_value)
+        argument.value = rest.data;
+    else if (!argument.flag->placeholder)
+        argument.value = "true";
+    else if (*arguments->next)
+        argument.value = *arguments->next++;
+    else
+        return error_set(err, -EINVAL, "--%.*s needs a value: write --%.*s=%s",
+                         (int)argument.name.len, argument.name.data, (int)argument.name.len,
+                         argument.name.data, argument.flag->placeholder);
+    *ret = argument;
+    return 1;
+}
+
+/* 1: an argument, 0: the end, or an error. */
+static int next_argument(struct arguments *arguments, struct argument *ret, struct error *err)
+{
+    const char *text = *arguments->next;
+
+    if (!text)
+        return 0;
+    arguments->next++;
+    if (!arguments->only_positional && strcmp(text, "--") == 0) {
+        arguments->only_positional = true;
+        return next_argument(arguments, ret, err);
+    }
+    if (!arguments->only_positional && text[0] == '-' && text[1] != '\0')
+        return read_flag(arguments, text, ret, err);
+    *ret = (struct argument){.value = text};
+    return 1;
+}
+
+/*
+ * Sets the flags that are about the command line itself, or all the others. The config file stands
+ * between the two: it must be known before it can be read, and flags must win over it.
+ */
+static int apply_flags(struct arguments arguments, bool general, struct options *options,
+                       struct error *err)
+{
+    struct argument argument = {0};
+    int r;
+
+    while ((r = next_argument(&arguments, &argument, err)) > 0) {
+        char where[80];
+
+        if (!argument.flag || (argument.flag->group == OPTIONS_GENERAL) != general)
+            continue;
+        snprintf(where, sizeof(where), "--%.*s", (int)argument.name.len, argument.name.data);
+        r = options_set(options, argument.flag, argument.value, OPTIONS_COMMAND_LINE, where, err);
+        if (r < 0)
+            return r;
+    }
+    return r;
+}
+
+static int read_positional(struct arguments arguments, const char **ret_path, struct error *err)
+{
+    const struct cli_command *command = arguments.command;
+    const char *path = NULL;
+    struct argument argument = {0};
+    int r;
+
+    while ((r = next_argument(&arguments, &argument, err)) > 0) {
+        if (argument.flag)
+            continue;
+        if (!command->argument || path)
+            return error_set(err, -EINVAL,
+                             "unexpected argument '%.80s': '%s' takes %s; see 'wattribute %s "
+                             "--help'",
+                             argument.value, command->name,
+                             command->argument ? "one argument" : "only flags", command->name);
+        path = argument.value;
+    }
+    if (r < 0)
+        return r;
+    if (command->argument && (!path || !*path))
+        return error_set(err, -EINVAL, "'%s' needs its argument: write wattribute %s %s",
+                         command->name, command->name, command->argument);
+    *ret_path = path;
+    return 0;
+}
+
+static int read_options(struct arguments arguments, char *const *env, struct cli *cli,
+                        struct error *err)
+{
+    struct options *options = &cli->options;
+    int r;
+
+    r = apply_flags(arguments, /* general= */ true, options, err);
+    if (r < 0 || options->help || options->version)
+        return r;
+    r = read_positional(arguments, &cli->trace_path, err);
+    if (r < 0)
+        return r;
+    r = options_read_environment(options, env, arguments.command->groups, err);
+    if (r < 0)
+        return r;
+    if (options->config_path) {
+        r = config_load(options->config_path, options, err);
+        if (r < 0)
+            return r;
+    }
+    r = apply_flags(arguments, /* general= */ false, options, err);
+    return r < 0 ? r : options_check(options, err);
+}
+
+static const struct cli_command *find_command(const char *name)
+{
+    for (size_t i = 0; i < cli_command_count; i++)
+        if (strcmp(name, cli_commands[i].name) == 0)
+            return &cli_commands[i];
+    return NULL;
+}
+
+static int unknown_command(const char *name, struct error *err)
+{
+    struct suggestion best = {0};
+
+    for (size_t i = 0; i < cli_command_count; i++)
+        if (!cli_commands[i].hidden)
+            suggest_consider(&best, span_of(name), cli_commands[i].name);
+    return error_set(err, -EINVAL, "unknown command '%.80s'%s%s%s; see 'wattribute --help'", name,
+                     best.name ? " (did you mean '" : "", best.name ? best.name : "",
+                     best.name ? "'?)" : "");
+}
+
+int cli_parse(int argc, char **argv, char *const *env, struct cli *ret, struct error *err)
+{
+    bool named = argc > 1 && argv[1][0] != '-';
+    const struct cli_command *command = named ? find_command(argv[1]) : &cli_commands[0];
+    int skip = MIN(argc, named ? 2 : 1), r;
+    struct arguments arguments = {.command = command, .next = argv + skip};
+    struct cli cli = {0};
+
+    if (!command)
+        return unknown_command(argv[1], err);
+    cli.verb = command->verb;
+    r = options_init(&cli.options, err);
+    if (r < 0)
+        return r;
+    if (command->hidden) {
+        cli.raw_argc = argc - skip;
+        cli.raw_argv = argv + skip;
+        *ret = cli;
+        return 0;
+    }
+    r = read_options(arguments, env, &cli, err);
+    if (r < 0) {
+        cli_done(&cli);
+        return r;
+    }
+    if (cli.options.help) {
+        cli.verb = CLI_HELP;
+        cli.help_verb = named ? command->verb : CLI_ANY;
+    } else if (cli.options.version) {
+        cli.verb = CLI_VERSION;
+    }
+    *ret = cli;
+    return 0;
+}
+
+void cli_done(struct cli *cli)
+{
+    if (!cli)
+        return;
+    options_done(&cli->options);
+    *cli = (struct cli){0};
+}

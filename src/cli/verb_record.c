@@ -1,0 +1,254 @@
+/*
+ * `wattribute record -o TRACE`: what the sources see, in the format that `replay` reads. At the end
+ * it prints the ledger that it booked meanwhile: `replay` prints the same.
+ */
+#include "cli/verbs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "attribution/pipeline.h"
+#include "cli/record_names.h"
+#include "collector/cgroup_verdict.h"
+#include "collector/source_set.h"
+#include "config/collectors.h"
+#include "core/gzip.h"
+#include "core/macros.h"
+#include "host/host.h"
+#include "process/descriptors.h"
+#include "process/signals.h"
+#include "sources/trace/trace_writer.h"
+
+/* How long a source may take to show a first sample before we say that there is nothing to record.
+ */
+static const uint64_t FIRST_SAMPLE_US = 5 * USEC_PER_SEC;
+static const uint64_t STOP_SOURCE_US = 200000;
+/* How often the file is brought up to date: a full disk is told while something can be done. */
+static const uint64_t FLUSH_US = 10 * USEC_PER_SEC;
+enum { LINES_CAP_BYTES = 64 << 20 };
+
+struct recording {
+    struct gzip_writer *gzip;
+    struct pipeline *pipeline;
+    struct record_names names;
+    struct trace_writer lines;
+    struct buffer buffer; /* of one batch */
+    bool has_readings;    /* what workloads do is of no use without a meter */
+    int result;
+};
+
+/* Writes the buffer out and empties it. */
+static void flush(struct recording *recording)
+{
+    struct buffer *buffer = &recording->buffer;
+
+    if (recording->result == 0)
+        recording->result = buffer_failed(buffer)
+                                ? -ENOMEM
+                                : gzip_writer_write(recording->gzip, buffer->data, buffer->len);
+    buffer->len = 0;
+}
+
+static void write_names(struct recording *recording, bool is_last)
+{
+    if (record_names_write(&recording->names, recording->pipeline, is_last, &recording->lines,
+                           &recording->buffer) < 0)
+        recording->result = -ENOMEM;
+    flush(recording);
+}
+
+static void take_batch(void *context, const struct batch *batch)
+{
+    struct recording *recording = context;
+    struct buffer *buffer = &recording->buffer;
+
+    record_names_note(&recording->names, batch);
+    for (size_t i = 0; i < batch->count; i++) {
+        trace_write_sample(&recording->lines, &batch->samples[i], buffer);
+        recording->has_readings |= batch->samples[i].kind != SAMPLE_USAGE;
+    }
+    flush(recording);
+    if (pipeline_ingest(recording->pipeline, batch->samples, batch->count) < 0)
+        recording->result = -ENOMEM;
+}
+
+/* Reads until a signal, the end of the duration (0: none), or an error. 0, also if there was
+ * nothing to read. */
+static int record(struct source_set *sources, struct recording *recording, int signal_fd,
+                  int wake_fd, uint64_t duration_us)
+{
+    uint64_t began_us = clock_system.monotonic_us(&clock_system), flush_us = began_us;
+    struct pollfd fds[2] = {{.fd = signal_fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
+    for (;;) {
+        uint64_t now_us = clock_system.monotonic_us(&clock_system), ignored;
+
+        if (now_us >= source_set_next_due_us(sources))
+            (void)source_set_open_due(sources, now_us, NULL);
+        if (duration_us > 0 && now_us - began_us >= duration_us)
+            return 0;
+        if (!recording->has_readings &&
+            (!source_set_has_meter(sources) || now_us - began_us > FIRST_SAMPLE_US))
+            return 0;
+        poll(fds, ARRAY_SIZE(fds), 100);
+        if (fds[0].revents)
+            return 0;
+        (void)!read(wake_fd, &ignored, sizeof(ignored));
+        source_set_read(sources, now_us, take_batch, recording);
+        write_names(recording, false);
+        if (recording->result == 0 && recording->has_readings && now_us >= flush_us) {
+            recording->result = gzip_writer_flush(recording->gzip);
+            flush_us = now_us + FLUSH_US;
+        }
+        if (recording->result < 0)
+            return recording->result;
+    }
+}
+
+static int open_output(const char *path, struct recording *recording, struct error *err)
+{
+    _cleanup_close_ int fd = -1;
+    int r;
+
+    if (!path)
+        return error_set(err, -EINVAL,
+                         "'record' needs a file: write wattribute record -o TRACE.gz");
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return error_set(err, -errno, "cannot create '%s': %s%s", path, strerror(errno),
+                         errno == EEXIST ? "; choose a file that does not exist" : "");
+    r = gzip_writer_open(fd, &recording->gzip);
+    if (r < 0)
+        return error_set(err, r, "cannot write '%s': %s", path, strerror(-r));
+    TAKE_FD(fd);
+    trace_write_header(&recording->buffer);
+    flush(recording);
+    r = recording->result;
+    return r < 0 ? error_set(err, r, "cannot write '%s': %s", path, strerror(-r)) : 0;
+}
+
+static int finish(struct recording *recording)
+{
+    int r = pipeline_finish(recording->pipeline);
+
+    if (r < 0)
+        return r;
+    write_names(recording, true);
+    return recording->result;
+}
+
+/* Ends the file. Without a reading nobody could do anything with it. */
+static int close_output(const char *path, struct recording *recording, int result,
+                        struct error *err)
+{
+    int closed = gzip_writer_close(recording->gzip);
+
+    recording->gzip = NULL;
+    if (!recording->has_readings)
+        unlink(path);
+    if (result == 0)
+        result = closed;
+    if (result < 0)
+        return error_set(err, result, "cannot write '%s': %s; %s", path, strerror(-result),
+                         recording->has_readings ? "it is incomplete, and 'replay' refuses it"
+                                                 : "nothing was recorded");
+    return 0;
+}
+
+static int nothing_recorded(bool has_meter, const struct source_switches *switches,
+                            struct error *err)
+{
+    char text[256];
+    const char *off = collectors_list_off(switches, text, sizeof(text));
+
+    if (has_meter)
+        return error_set(err, -ENODEV,
+                         "nothing was recorded, no file is written: no meter of this node gave a "
+                         "reading until the end; record longer, or see 'wattribute check'");
+    return error_set(err, -ENODEV,
+                     "nothing to record, no file is written: no energy meter of this node can be "
+                     "read (NVIDIA GPUs, RAPL, hwmon, Cray, IPMI%s%s); 'wattribute check' says "
+                     "what is missing",
+                     off ? "; switched off: " : "", off ? off : "");
+}
+
+static int open_events(int *signal_fd, int *wake_fd, struct error *err)
+{
+    /* A recording ends well also where its terminal is closed. */
+    static const int signals[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
+
+    *signal_fd = signals_open(signals, ARRAY_SIZE(signals));
+    *wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (*signal_fd >= 0 && *wake_fd >= 0)
+        return 0;
+    return error_set(err, -errno, "cannot watch for signals: %s", strerror(errno));
+}
+
+int verb_record(const struct cli *cli)
+{
+    const struct options *options = &cli->options;
+    const struct pipeline_options books = verb_pipeline_options(options, true);
+    struct recording recording = {0};
+    struct source_switches switches;
+    struct source_set sources;
+    struct host host = {-1, -1, -1, NULL};
+    _cleanup_close_ int wake_fd = -1, signal_fd = -1;
+    struct error err = {"out of memory"};
+    int r, status = EXIT_FAILED;
+    bool is_idle;
+
+    log_configure(options->log_level, options->log_format);
+    buffer_init(&recording.buffer, LINES_CAP_BYTES);
+    signals_ignore_stray();
+    signal(SIGUSR1, SIG_IGN); /* meant for 'serve' */
+    r = descriptors_prepare(&err);
+    if (r == 0)
+        r = open_events(&signal_fd, &wake_fd, &err);
+    if (r == 0)
+        r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
+    if (r == 0)
+        r = pipeline_new(&books, &recording.pipeline);
+    if (r == 0)
+        r = open_output(options->output_path, &recording, &err);
+    if (r == 0)
+        r = record_names_open(&recording.names, options, &host, &clock_system, &err);
+    collectors_read(options, &switches);
+    source_set_init(&sources,
+                    &(struct source_context){
+                        .host = &host,
+                        .clock = &clock_system,
+                        .interval_us = options->sample_interval_us,
+                        .nvml_library = "libnvidia-ml.so.1",
+                        .judge_cgroup = cgroup_verdict_find,
+                        .switches = &switches,
+                    },
+                    wake_fd, options->process_scan_interval_us);
+    if (r == 0)
+        r = record(&sources, &recording, signal_fd, wake_fd, options->duration_us);
+    if (r == 0 && recording.has_readings)
+        r = finish(&recording);
+    if (recording.gzip)
+        r = close_output(options->output_path, &recording, r, &err);
+    if (r == 0 && !recording.has_readings)
+        r = nothing_recorded(source_set_has_meter(&sources), &switches, &err);
+    is_idle = source_set_stop(&sources, STOP_SOURCE_US);
+    if (r == 0) {
+        verb_name_workloads(recording.pipeline, recording.names.written);
+        status = verb_print_ledger(recording.pipeline);
+    } else {
+        verb_complain(&err);
+    }
+    status = r < 0 && r != -ENODEV ? verb_failure(r) : status;
+    if (!is_idle)
+        verb_leave(status);
+    buffer_done(&recording.buffer);
+    pipeline_free(recording.pipeline);
+    record_names_close(&recording.names);
+    host_close(&host);
+    return status;
+}

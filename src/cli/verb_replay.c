@@ -1,0 +1,62 @@
+/* `wattribute replay TRACE`: a recorded trace through the pipeline, the ledger as JSON. */
+#include "cli/verbs.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "attribution/pipeline.h"
+#include "identity/recorded_names.h"
+#include "sources/trace/trace_reader.h"
+
+/* Runs the whole trace. Nothing is printed before its last line was read and found good. */
+static int play(const char *path, struct pipeline *pipeline, struct recorded_names *names,
+                struct error *err)
+{
+    struct trace_reader *reader = NULL;
+    struct batch batch;
+    int r = trace_reader_open(path, &reader, err);
+
+    if (r < 0)
+        return r;
+    batch_init(&batch);
+    while ((r = trace_reader_next(reader, &batch, err)) > 0) {
+        r = pipeline_ingest(pipeline, batch.samples, batch.count);
+        if (r == 0 && batch.samples[0].kind == SAMPLE_NAMES)
+            r = recorded_names_learn(names, batch.samples[0].names);
+        batch_reset(&batch);
+        if (r < 0) {
+            error_set(err, r, "trace '%s': %s", path, strerror(-r));
+            break;
+        }
+    }
+    if (r == 0)
+        r = pipeline_finish(pipeline);
+    verb_name_workloads(pipeline, names);
+    batch_done(&batch);
+    trace_reader_close(reader);
+    return r;
+}
+
+int verb_replay(const struct cli *cli)
+{
+    struct pipeline_options options = verb_pipeline_options(&cli->options, true);
+    struct pipeline *pipeline = NULL;
+    struct recorded_names *names = NULL;
+    struct error err = {"out of memory"};
+    int r = pipeline_new(&options, &pipeline);
+    int status;
+
+    if (r == 0)
+        r = recorded_names_new(&names);
+    if (r == 0)
+        r = play(cli->trace_path, pipeline, names, &err);
+    if (r == 0) {
+        status = verb_print_ledger(pipeline);
+    } else {
+        verb_complain(&err);
+        status = verb_failure(r);
+    }
+    pipeline_free(pipeline);
+    recorded_names_free(names);
+    return status;
+}

@@ -1,0 +1,118 @@
+/* `wattribute serve`: the exporter. Opens what it was told to, then hands over to the collector. */
+#include "cli/verbs.h"
+
+#include <malloc.h>
+#include <signal.h>
+
+#include "collector/collector.h"
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/macros.h"
+#include "net/listen.h"
+#include "process/descriptors.h"
+#include "process/signals.h"
+
+enum { LARGE_BYTES = 128 << 10 }; /* where glibc begins; told, it stays there */
+
+static void announce(const struct options *options, bool has_tls, const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char address[256];
+
+        if (listen_describe(fds[i], address, sizeof(address)) == 0)
+            log_info("listening", "address", address, "metrics_path", options->metrics_path, "tls",
+                     has_tls ? "true" : NULL, "version", WATTRIBUTE_VERSION);
+    }
+    if (options->replay_path)
+        log_warn("REPLAY: a recorded trace is played in a loop; nothing of this node is measured",
+                 "trace", options->replay_path);
+}
+
+/* Threads that have a heap each keep the pages of each, and glibc keeps large blocks that were
+ * freed once for later ones: with 1,000 workloads that is 4 MB. */
+static void keep_memory_low(void)
+{
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+}
+
+/* For its errors: it is the front that uses it, and reads it for itself. */
+static int check_redfish_config(const struct redfish_flags *flags, struct error *err)
+{
+    struct redfish_config config;
+    int r = redfish_config_load(flags, &config, err);
+
+    if (r < 0)
+        return r;
+    if (flags->insecure)
+        log_warn(
+            "--redfish.insecure: whoever answers as the BMC is believed, and told its password",
+            "url", config.url);
+    redfish_config_done(&config);
+    return 0;
+}
+
+int verb_serve(const struct cli *cli)
+{
+    const struct options *options = &cli->options;
+    bool with_api = options->kubernetes_api && !options->replay_path;
+    bool with_redfish =
+        options->redfish_url && options->collectors.redfish && !options->replay_path;
+    const struct redfish_flags redfish = redfish_flags_of(options);
+    struct collector *collector = NULL;
+    struct api_config api;
+    struct host host = {-1, -1, -1, NULL};
+    struct web_watch web = {.config_fd = -1};
+    int fds[LISTEN_MAX];
+    size_t fd_count = 0;
+    struct error err;
+    bool is_idle;
+    int r, status;
+
+    keep_memory_low();
+    signals_ignore_stray();
+    signals_block((const int[]){SIGHUP, SIGUSR1}, 2); /* until the collector can act on them */
+    log_configure(options->log_level, options->log_format);
+    r = descriptors_prepare(&err);
+    if (r == 0)
+        r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
+    if (r == 0 && with_api)
+        r = api_config_read(options, &api, &err);
+    if (r == 0 && with_redfish)
+        r = check_redfish_config(&redfish, &err);
+    if (r == 0 && options->web_config_path)
+        r = web_watch_open(&web, options->web_config_path, &err);
+    if (r == 0)
+        r = listen_open(options->listen_addresses, options->listen_count, fds, &fd_count, &err);
+    if (r == 0)
+        r = collector_open(
+            &(struct collector_options){
+                .options = options,
+                .host = &host,
+                .front = {.listener_fds = fds,
+                          .listener_count = fd_count,
+                          .metrics_path = options->metrics_path,
+                          .text_only = options->compat != 0,
+                          .log_level = options->log_level,
+                          .log_format = options->log_format,
+                          .has_web_config = options->web_config_path != NULL,
+                          .api = with_api ? &api : NULL,
+                          .redfish = with_redfish ? &redfish : NULL},
+                .web = options->web_config_path ? &web : NULL,
+            },
+            &collector, &err);
+    if (r == 0) {
+        announce(options, web.has_tls, fds, fd_count);
+        collector_run(collector);
+    } else {
+        verb_complain(&err);
+    }
+    status = r < 0 ? verb_failure(r) : EXIT_OK;
+    is_idle = collector_close(collector);
+    listen_close(fds, fd_count);
+    if (!is_idle)
+        verb_leave(status);
+    web_watch_close(&web);
+    host_close(&host);
+    return status;
+}

@@ -1,0 +1,348 @@
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "collector/collector_parts.h"
+#include "config/collectors.h"
+#include "core/log.h"
+#include "process/signals.h"
+
+/* Ending takes less than a second, whatever hangs. */
+static const uint64_t STOP_FRONT_US = 500000, STOP_ASKER_US = 100000;
+
+/* But logging out of a BMC may take longer: a session that is left behind may lock out others. */
+static const uint64_t STOP_FRONT_LOGOUT_US = 3 * USEC_PER_SEC;
+
+/* How long SIGUSR1 keeps devices closed. */
+static const uint64_t RELEASE_US = 60 * USEC_PER_SEC;
+
+/* So that the names of who is on a device are there when they are first asked for. */
+static void note_processes(struct identity *identity, const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct sample *sample = &batch->samples[i];
+        struct workload_owner owner;
+
+        if (sample->kind != SAMPLE_PROCESS)
+            continue;
+        identity_find_owner(&sample->process, &owner);
+        identity_note(identity, sample->process.pid, &owner);
+    }
+}
+
+static void learn_names(struct recorded_names *names, const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->samples[i].kind == SAMPLE_NAMES &&
+            recorded_names_learn(names, batch->samples[i].names) < 0)
+            log_error("out of memory: a workload of the trace stays without its names");
+}
+
+/* The model ends with the first reading of a real meter. */
+static void note_meters(struct source_model *model, const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct sample *sample = &batch->samples[i];
+
+        if (sample->kind == SAMPLE_METER && sample->meter.kind == METER_PACKAGE &&
+            !sample->meter.modelled)
+            atomic_store(&model->gives_way, true);
+    }
+}
+
+static void follow_tariff(struct collector *collector)
+{
+    if (collector->tariff &&
+        tariff_clock_follow(collector->tariff, collector->clock->realtime_us(collector->clock),
+                            collector->pipeline))
+        collector->books_moved = true;
+}
+
+static void take_batch(void *context, const struct batch *batch)
+{
+    struct collector *collector = context;
+
+    follow_tariff(collector); /* up to now, which is later than all that was read */
+    note_meters(&collector->model, batch);
+    if (collector->identity)
+        note_processes(collector->identity, batch);
+    if (collector->names)
+        learn_names(collector->names, batch);
+    if (pipeline_ingest(collector->pipeline, batch->samples, batch->count) < 0)
+        log_error("out of memory: some energy stays unattributed");
+    collector->measured = true;
+    collector->books_moved |= batch->count > 0;
+}
+
+/* Without memory the page is made when it is asked for. */
+static void prepare_usage(struct collector *collector)
+{
+    uint64_t real_us = collector->clock->realtime_us(collector->clock);
+    uint64_t version = pipeline_usage_version(collector->pipeline);
+    struct bodies *bodies = &collector->bodies;
+    struct snapshot snapshot;
+
+    if (!usage_page_is_wanted(&bodies->usage, version, collector_now_us(collector)))
+        return;
+    snapshot_init(&snapshot);
+    pipeline_fix_names(collector->pipeline, real_us);
+    version = pipeline_usage_version(collector->pipeline);
+    if (pipeline_snapshot_usages(collector->pipeline, real_us, collector_stale_us(collector),
+                                 &snapshot) == 0)
+        (void)usage_page_make(&bodies->usage, &snapshot, &bodies->exposition, version,
+                              collector_now_us(collector));
+    snapshot_done(&snapshot);
+}
+
+static void read_sources(struct collector *collector)
+{
+    source_set_read(&collector->sources, collector_now_us(collector), take_batch, collector);
+    prepare_usage(collector);
+}
+
+static uint64_t asker_restart_us(const struct collector *collector)
+{
+    return collector->emissions.asker.restart_us;
+}
+
+int collector_start_asker(struct collector *collector, struct error *err)
+{
+    const struct asker_process *asker = &collector->emissions.asker;
+    int r = emissions_start(&collector->emissions, err);
+
+    return r == 0 && asker->fd >= 0 ? collector_watch(collector, asker->fd, WATCH_FACTORS) : r;
+}
+
+/* So that an administrator can reset or repartition a GPU. What it uses meanwhile is a gap. */
+static void release_devices(struct collector *collector)
+{
+    log_info("SIGUSR1: closing every device for a minute");
+    source_set_release_devices(&collector->sources, collector_now_us(collector) + RELEASE_US);
+    collector->is_releasing = true;
+    collector->release_is_late = false;
+}
+
+/* A read that hangs keeps its device open, and who resets it has to know. */
+static void report_closing(struct collector *collector)
+{
+    const char *source = source_set_find_closing(&collector->sources);
+
+    if (source && !collector->release_is_late)
+        log_warn("a device is still open: a read of it hangs, and it is closed when that returns",
+                 "source", source);
+    collector->release_is_late = source != NULL;
+}
+
+static void finish_release(struct collector *collector)
+{
+    if (source_set_find_closing(&collector->sources))
+        return;
+    collector->is_releasing = false;
+    log_info("every device is closed");
+    pipeline_lose_devices(collector->pipeline, collector->clock->realtime_us(collector->clock));
+    collector->books_moved = true;
+}
+
+static void stop_loop(struct collector *collector, int signal_number)
+{
+    char name[SIGNALS_NAME_BYTES];
+
+    log_info("stopping", "signal", signals_name(signal_number, name));
+    collector->stopping = true;
+}
+
+static void take_signals(struct collector *collector)
+{
+    struct signalfd_siginfo info;
+
+    while (read(collector->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+        if (info.ssi_signo == SIGCHLD) {
+            collector_reap_front(collector);
+            emissions_reap(&collector->emissions);
+        } else if (info.ssi_signo == SIGUSR1)
+            release_devices(collector);
+        else if (info.ssi_signo == SIGHUP)
+            log_info("SIGHUP: nothing to reload; the web configuration, the tariff and the keys of "
+                     "providers are re-read when they change, all else needs a restart");
+        else
+            stop_loop(collector, (int)info.ssi_signo);
+    }
+}
+
+static void note_identity(struct collector *collector)
+{
+    runtime_log_note(&collector->runtime_log, collector->identity);
+    attached_set_refresh(&collector->attached, collector->identity, collector->pipeline);
+    collector->books_moved = true;
+}
+
+/* Factors get old also if nobody says anything. */
+static void renew_factor(struct collector *collector)
+{
+    struct price price = {.pue_millionths = collector->options->pue_millionths};
+
+    if (!emissions_refresh(&collector->emissions))
+        return;
+    emissions_announce(&collector->emissions);
+    price.factor = collector->emissions.in_force;
+    pipeline_set_price(collector->pipeline, &price, collector->emissions.since_us);
+    collector->books_moved = true;
+}
+
+static void look_at_tariff(struct collector *collector)
+{
+    char price[TARIFF_CLOCK_TEXT_BYTES];
+    struct error err;
+    int r = tariff_clock_look(collector->tariff, collector->clock->realtime_us(collector->clock),
+                              collector->pipeline, &err);
+
+    if (r < 0)
+        log_error("the tariff has changed and cannot be used; the one before stays", "error",
+                  err.text);
+    if (r <= 0)
+        return;
+    tariff_clock_describe(collector->tariff, price);
+    log_info("the tariff has changed and is used from now on", "file", collector->tariff->path,
+             "price", price);
+    collector->books_moved = true;
+}
+
+/* All at once, so that they cost one wake-up. */
+static void look_at_files(struct collector *collector)
+{
+    if (collector->web)
+        collector_look_at_web_config(collector);
+    if (collector->tariff)
+        look_at_tariff(collector);
+    emissions_look_at_keys(&collector->emissions);
+    collector->look_us = collector_now_us(collector) + COLLECTOR_LOOK_US;
+}
+
+static void do_what_is_due(struct collector *collector)
+{
+    uint64_t now = collector_now_us(collector);
+    struct error err;
+
+    if (collector->front.restart_us > 0 && now >= collector->front.restart_us &&
+        collector_start_front(collector, &err) < 0)
+        log_error("cannot start the front process; trying again", "error", err.text);
+    if (asker_restart_us(collector) > 0 && now >= asker_restart_us(collector) &&
+        collector_start_asker(collector, &err) < 0)
+        log_error("cannot start the process that asks for emission factors; trying again", "error",
+                  err.text);
+    if (now >= collector->sweep_us) {
+        pipeline_sweep(collector->pipeline, collector->clock->realtime_us(collector->clock));
+        collector->sweep_us = now + collector->options->process_scan_interval_us;
+        source_set_note(&collector->sources); /* a source that hangs wakes nobody */
+        report_closing(collector);
+        renew_factor(collector);
+        if (collector->identity)
+            note_identity(collector);
+    }
+    if (now >= collector->look_us)
+        look_at_files(collector);
+    if (collector->web_config_is_new)
+        collector_send_web_config(collector);
+    if (now >= source_set_next_due_us(&collector->sources))
+        (void)source_set_open_due(&collector->sources, now, NULL); /* it logs */
+}
+
+static int timeout_ms(const struct collector *collector)
+{
+    uint64_t due = MIN(collector->sweep_us, source_set_next_due_us(&collector->sources));
+    uint64_t now = collector_now_us(collector);
+
+    if (collector->front.restart_us > 0)
+        due = MIN(due, collector->front.restart_us);
+    if (asker_restart_us(collector) > 0)
+        due = MIN(due, asker_restart_us(collector));
+    due = MIN(due, collector->look_us);
+    if (collector->tariff)
+        due = MIN(due, now + tariff_clock_wait_us(collector->tariff,
+                                                  collector->clock->realtime_us(collector->clock)));
+    return due <= now ? 0 : (int)MIN((due - now + 999) / 1000, (uint64_t)3600000);
+}
+
+static void loop(struct collector *collector)
+{
+    while (!collector->stopping) {
+        struct epoll_event events[8];
+        int count =
+            epoll_wait(collector->epoll_fd, events, ARRAY_SIZE(events), timeout_ms(collector));
+
+        follow_tariff(collector);
+        for (int i = 0; i < count; i++) {
+            uint64_t ignored;
+
+            switch ((enum watched)events[i].data.u32) {
+            case WATCH_SIGNALS:
+                take_signals(collector);
+                break;
+            case WATCH_SOURCES:
+                (void)!read(collector->wake_fd, &ignored, sizeof(ignored));
+                read_sources(collector);
+                break;
+            case WATCH_FRONT:
+                if (collector->front.channel_fd >= 0)
+                    collector_serve_front(collector);
+                break;
+            case WATCH_NAMES:
+                if (collector->front.names_fd >= 0)
+                    collector_take_names(collector);
+                break;
+            case WATCH_POWER:
+                if (collector->front.power_fd >= 0)
+                    collector_take_power(collector);
+                break;
+            case WATCH_FACTORS:
+                if (collector->emissions.asker.fd >= 0)
+                    emissions_read(&collector->emissions);
+                renew_factor(collector);
+                break;
+            }
+        }
+        if (collector->is_releasing)
+            finish_release(collector);
+        do_what_is_due(collector);
+    }
+}
+
+static void log_books(const struct collector *collector)
+{
+    const struct ledger *ledger = &collector->pipeline->ledger;
+
+    for (uint32_t i = 0; i < ledger->meter_count; i++) {
+        char energy[32], imbalance[32];
+
+        snprintf(energy, sizeof(energy), "%llu", (unsigned long long)ledger->meters[i].energy_uj);
+        snprintf(imbalance, sizeof(imbalance), "%lld", (long long)ledger_imbalance_uj(ledger, i));
+        log_info("settled", "meter", meter_words[ledger->meters[i].kind], "meter_id",
+                 ledger->meters[i].meter_id, "energy_uj", energy, "imbalance_uj", imbalance);
+    }
+}
+
+/* Settles first: the joules matter more than the last scrape. */
+static void finish(struct collector *collector)
+{
+    read_sources(collector);
+    if (pipeline_finish(collector->pipeline) < 0)
+        log_error("out of memory: some energy stays unattributed");
+    log_books(collector);
+    front_process_stop(&collector->front,
+                       collector->front.options.redfish ? STOP_FRONT_LOGOUT_US : STOP_FRONT_US);
+    emissions_stop(&collector->emissions, STOP_ASKER_US);
+    source_set_stop(&collector->sources, COLLECTOR_STOP_SOURCE_US);
+}
+
+void collector_run(struct collector *collector)
+{
+    char off[256];
+
+    if (!source_set_has_meter(&collector->sources))
+        log_warn("no energy meter was found on this node: nobody's joules are served "
+                 "('wattribute check' says what is missing)",
+                 "switched_off", collectors_list_off(&collector->switches, off, sizeof(off)));
+    loop(collector);
+    finish(collector);
+}

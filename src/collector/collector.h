@@ -1,0 +1,32 @@
+/*
+ * The collector: the process that reads meters and keeps the books. One event loop; each source has
+ * its own thread behind a runner, and the front is another process behind a channel.
+ */
+#pragma once
+
+#include "collector/front_process.h"
+#include "config/options.h"
+#include "config/web_watch.h"
+#include "core/error.h"
+#include "host/host.h"
+
+struct collector_options {
+    const struct options *options; /* both must outlive it */
+    const struct host *host;
+    struct front_process_options front;
+    struct web_watch *web; /* NULL: no --web.config.file; else it must outlive it */
+};
+
+struct collector;
+
+/* Opens the sources and starts the front. Errors are for people. What there is then is to be closed
+ * on failure, too: a source may hang. */
+int collector_open(const struct collector_options *options, struct collector **ret_collector,
+                   struct error *err);
+
+/* Runs until SIGTERM or SIGINT, then settles what is pending. */
+void collector_run(struct collector *collector);
+
+/* Accepts NULL. False: a source hangs and uses it, so that nothing was freed: the process must end
+ * with verb_leave. */
+bool collector_close(struct collector *collector);

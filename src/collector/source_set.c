@@ -1,0 +1,300 @@
+#include "collector/source_set.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "core/macros.h"
+
+/* A read that takes this many intervals, or this long, hangs. */
+enum { DEADLINE_INTERVALS = 3 };
+static const uint64_t DEADLINE_MIN_US = USEC_PER_SEC;
+
+static int add_unit(const struct source_context *context, const struct source_unit *unit)
+{
+    static const uint64_t one = 1;
+    struct source_set *set = context->owner;
+    int r = 0;
+
+    pthread_mutex_lock(&set->lock);
+    if (set->found_count < SOURCE_SET_RUNNERS_MAX)
+        set->found[set->found_count++] = *unit;
+    else
+        r = -ENOSPC;
+    pthread_mutex_unlock(&set->lock);
+    (void)!write(set->wake_fd, &one, sizeof(one));
+    return r;
+}
+
+void source_set_init(struct source_set *set, const struct source_context *context, int wake_fd,
+                     uint64_t retry_us)
+{
+    *set = (struct source_set){.context = *context, .wake_fd = wake_fd, .retry_us = retry_us};
+    set->context.add_unit = add_unit;
+    set->context.owner = set;
+    for (size_t i = 0; i < SOURCE_SET_TABLE_MAX && source_table[i]; i++)
+        set->table[i].off = source_is_off(context->switches, source_table[i]->name);
+    pthread_mutex_init(&set->lock, NULL);
+}
+
+static int start(struct source_set *set, const struct source_unit *unit, size_t table_index)
+{
+    const struct clock *clock = set->context.clock;
+    bool is_closing = unit->ops->holds_device && clock->monotonic_us(clock) < set->release_until_us;
+    struct runner *runner;
+    int r = set->runner_count < SOURCE_SET_RUNNERS_MAX ? 0 : -ENOSPC;
+
+    if (r == 0)
+        r = runner_start(unit, clock, MAX(DEADLINE_INTERVALS * unit->interval_us, DEADLINE_MIN_US),
+                         set->wake_fd, &runner);
+    if (r < 0) {
+        unit->ops->close(unit->state);
+        return r;
+    }
+    set->runners[set->runner_count].runner = runner;
+    set->runners[set->runner_count].was_up = true;
+    set->runners[set->runner_count].is_closing = is_closing; /* found as it was released */
+    if (is_closing)
+        runner_request_stop(runner);
+    set->runners[set->runner_count].table_index = table_index;
+    set->runner_count++;
+    return 0;
+}
+
+static void start_found(struct source_set *set)
+{
+    for (;;) {
+        struct source_unit unit;
+        bool any;
+        int r;
+
+        pthread_mutex_lock(&set->lock);
+        any = set->found_count > 0;
+        if (any)
+            unit = set->found[--set->found_count];
+        pthread_mutex_unlock(&set->lock);
+        if (!any)
+            return;
+        r = start(set, &unit, SOURCE_SET_TABLE_MAX);
+        if (r < 0)
+            log_error("cannot start a thread for a source", "source", unit.name, "error",
+                      strerror(-r));
+    }
+}
+
+static int open_one(struct source_set *set, size_t index, struct error *err)
+{
+    const struct source_ops *ops = source_table[index];
+    struct source_unit unit = {
+        .ops = ops,
+        .interval_us = MAX(ops->interval_us, set->context.interval_us),
+    };
+    int r = ops->open(&set->context, &unit.state, err);
+
+    if (r < 0)
+        return r;
+    if (ops->interval_max_us > 0)
+        unit.interval_us = MIN(unit.interval_us, ops->interval_max_us);
+    snprintf(unit.name, sizeof(unit.name), "%s", ops->name);
+    r = start(set, &unit, index);
+    if (r < 0)
+        return error_set(err, r, "cannot start a thread for source '%s': %s", ops->name,
+                         strerror(-r));
+    set->table[index].opened = true;
+    return 0;
+}
+
+int source_set_open_due(struct source_set *set, uint64_t now_us, struct error *err)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < SOURCE_SET_TABLE_MAX && source_table[i]; i++) {
+        struct error why = {""};
+        int r;
+
+        if (set->table[i].off || set->table[i].opened || now_us < set->table[i].due_us)
+            continue;
+        set->table[i].due_us = now_us + set->retry_us;
+        r = open_one(set, i, &why);
+        if (r == 0 || r == -ENODEV)
+            continue;
+        if (err && r != -ENOTSUP) {
+            result = error_set(err, r, "%s", why.text);
+            continue;
+        }
+        if (!set->table[i].complained)
+            log_warn("source cannot be used", "source", source_table[i]->name, "error", why.text);
+        set->table[i].complained = true;
+    }
+    start_found(set);
+    return result;
+}
+
+bool source_set_has_meter(const struct source_set *set)
+{
+    for (size_t i = 0; i < set->runner_count; i++)
+        if (!runner_unit(set->runners[i].runner)->ops->is_no_meter)
+            return true;
+    return false;
+}
+
+uint64_t source_set_next_due_us(const struct source_set *set)
+{
+    uint64_t due_us = UINT64_MAX;
+
+    for (size_t i = 0; i < SOURCE_SET_TABLE_MAX && source_table[i]; i++)
+        if (!set->table[i].off && !set->table[i].opened)
+            due_us = MIN(due_us, set->table[i].due_us);
+    return due_us;
+}
+
+static const char *name_of(const struct source_set *set, size_t index)
+{
+    return runner_unit(set->runners[index].runner)->name;
+}
+
+/* Some can tell only by a first read whether they are on this machine. */
+static bool may_be_absent(const struct source_set *set, size_t index,
+                          const struct runner_status *status)
+{
+    return set->runners[index].table_index < SOURCE_SET_TABLE_MAX && !status->known;
+}
+
+static void note(struct source_set *set, size_t index, const struct runner_status *status)
+{
+    if (status->up == set->runners[index].was_up || may_be_absent(set, index, status))
+        return;
+    set->runners[index].was_up = status->up;
+    if (status->up)
+        log_info("source is back", "source", name_of(set, index));
+    else
+        log_warn("source is down; its series go stale", "source", name_of(set, index), "error",
+                 status->error);
+}
+
+void source_set_note(struct source_set *set)
+{
+    for (size_t i = 0; i < set->runner_count; i++) {
+        struct runner_status status;
+
+        runner_get_status(set->runners[i].runner, &status);
+        note(set, i, &status);
+    }
+}
+
+/* Closes one and closes the ranks. A source of the table is looked for again from `due_us` on. */
+static void stop(struct source_set *set, size_t index, uint64_t due_us, uint64_t wait_us)
+{
+    size_t table_index = set->runners[index].table_index;
+    const struct source_unit unit = *runner_unit(set->runners[index].runner);
+
+    if (!runner_stop(set->runners[index].runner, wait_us)) {
+        set->has_left_one = true;
+        log_warn("source hangs and was left behind", "source", unit.name);
+    }
+    if (table_index < SOURCE_SET_TABLE_MAX) {
+        set->table[table_index].opened = false;
+        set->table[table_index].due_us = due_us;
+    }
+    set->runners[index] = set->runners[--set->runner_count];
+}
+
+bool source_set_read(struct source_set *set, uint64_t now_us,
+                     void (*take)(void *context, const struct batch *batch), void *context)
+{
+    bool any = false;
+
+    start_found(set);
+    for (size_t i = set->runner_count; i-- > 0;) {
+        struct runner *runner = set->runners[i].runner;
+        struct runner_status status;
+        struct batch *batch;
+        bool has_ended;
+
+        /* Before the batches: what is gone has queued its last one. */
+        runner_get_status(runner, &status);
+        has_ended = runner_has_ended(runner);
+        while ((batch = runner_take(runner))) {
+            take(context, batch);
+            runner_give_back(runner, batch);
+            any = true;
+        }
+        note(set, i, &status);
+        if (set->runners[i].is_closing && has_ended)
+            stop(set, i, set->release_until_us, USEC_PER_SEC);
+        else if (status.gone)
+            stop(set, i, now_us + set->retry_us, USEC_PER_SEC);
+    }
+    return any;
+}
+
+int source_set_describe(struct source_set *set, struct snapshot *snapshot)
+{
+    struct snapshot_source *rows = arena_array(&snapshot->arena, set->runner_count, sizeof(*rows));
+    size_t count = 0;
+
+    if (!rows)
+        return -ENOMEM;
+    for (size_t i = 0; i < set->runner_count; i++) {
+        struct runner_status status;
+        const char *name = name_of(set, i);
+
+        runner_get_status(set->runners[i].runner, &status);
+        if (may_be_absent(set, i, &status))
+            continue;
+        rows[count] = (struct snapshot_source){
+            .name = arena_copy(&snapshot->arena, name, strlen(name)),
+            .up = status.up,
+            .age_us = status.age_us,
+            .duration_us = status.duration_us,
+            .errors = status.errors,
+        };
+        if (!rows[count++].name)
+            return -ENOMEM;
+    }
+    snapshot->sources = rows;
+    snapshot->source_count = count;
+    return 0;
+}
+
+void source_set_release_devices(struct source_set *set, uint64_t until_us)
+{
+    set->release_until_us = until_us;
+    start_found(set);
+    for (size_t i = 0; i < set->runner_count; i++) {
+        if (!runner_unit(set->runners[i].runner)->ops->holds_device)
+            continue;
+        runner_request_stop(set->runners[i].runner);
+        set->runners[i].is_closing = true;
+    }
+}
+
+const char *source_set_find_closing(const struct source_set *set)
+{
+    for (size_t i = 0; i < set->runner_count; i++)
+        if (set->runners[i].is_closing)
+            return name_of(set, i);
+    return NULL;
+}
+
+/* All together: each that hangs takes its part of the same wait. */
+bool source_set_stop(struct source_set *set, uint64_t wait_us)
+{
+    const struct clock *clock = set->context.clock;
+    uint64_t until_us = clock->monotonic_us(clock) + wait_us;
+
+    start_found(set);
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = set->runner_count; i-- > 0;) {
+            struct runner *runner = set->runners[i].runner;
+            uint64_t now_us = clock->monotonic_us(clock);
+
+            if (pass == 0)
+                runner_request_stop(runner);
+            else
+                stop(set, i, UINT64_MAX, until_us > now_us ? until_us - now_us : 0);
+        }
+    return !set->has_left_one;
+}

@@ -1,0 +1,116 @@
+/*
+ * UK Carbon Intensity (NESO): what is consumed in Great Britain, by the half hour; direct
+ * emissions, imports at the foreign grid's factor. A zone is GB, the number of a region (1 to 17),
+ * or the outward part of a postcode (RG10); regions have forecasts only.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/parse.h"
+#include "emissions/provider.h"
+#include "emissions/providers/reply.h"
+
+#define NAME "uk_carbon_intensity"
+
+enum { REGIONS = 17 };
+
+enum area { AREA_NATION, AREA_REGION, AREA_POSTCODE, AREA_NONE };
+
+static enum area tell_area(const char *zone)
+{
+    static const char outward[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    size_t len = strlen(zone);
+    uint64_t region;
+
+    if (strcmp(zone, "GB") == 0)
+        return AREA_NATION;
+    if (parse_u64_max(span_of(zone), REGIONS, &region) == 0)
+        return region > 0 && zone[0] != '0' ? AREA_REGION : AREA_NONE;
+    if (len >= 2 && len <= 4 && zone[0] >= 'A' && strspn(zone, outward) == len &&
+        strpbrk(zone, "0123456789"))
+        return AREA_POSTCODE;
+    return AREA_NONE;
+}
+
+static int write_path(const struct provider_question *question, struct buffer *path,
+                      struct error *err)
+{
+    static const char *const paths[] = {
+        [AREA_NATION] = "/intensity",
+        [AREA_REGION] = "/regional/regionid/",
+        [AREA_POSTCODE] = "/regional/postcode/",
+    };
+    enum area area = tell_area(question->zone);
+
+    if (area == AREA_NONE)
+        return error_set(err, -EINVAL,
+                         NAME ": '%.40s' is no zone: GB, a region from 1 to 17, or the outward "
+                              "part of a postcode, as RG10",
+                         question->zone);
+    buffer_str(path, paths[area]);
+    if (area != AREA_NATION)
+        buffer_str(path, question->zone);
+    return 0;
+}
+
+/* `actual` is null until the half hour is settled. */
+static int read_half(const struct json *half, struct emission_factor *factor)
+{
+    const struct json *intensity = json_get(half, "intensity");
+    int r;
+
+    if (!reply_time(json_get(half, "from"), &factor->time_us))
+        return -ENODATA;
+    r = reply_grams(json_get(intensity, "actual"), &factor->mg_per_kwh);
+    factor->is_estimated = r == -ENODATA;
+    return r == -ENODATA ? reply_grams(json_get(intensity, "forecast"), &factor->mg_per_kwh) : r;
+}
+
+static bool is_of_zone(const struct json *region, enum area area, const char *zone)
+{
+    const struct json *postcode = json_get(region, "postcode");
+    uint64_t asked = 0;
+    int64_t answered;
+
+    if (area == AREA_POSTCODE)
+        return region && (!postcode || reply_says(postcode, zone));
+    return parse_u64(span_of(zone), &asked) == 0 &&
+           json_int64(json_get(region, "regionid"), &answered) && answered == (int64_t)asked;
+}
+
+static int read_root(const struct json *root, const struct provider_question *question,
+                     struct emission_factor *factor, struct error *err)
+{
+    enum area area = tell_area(question->zone);
+    const struct json *data = json_get(root, "data");
+    int r;
+
+    if (area != AREA_NATION) {
+        if (!is_of_zone(json_at(data, 0), area, question->zone))
+            return error_set(err, -EBADMSG, NAME ": the answer is not of zone %s", question->zone);
+        data = json_get(json_at(data, 0), "data");
+    }
+    r = reply_newest(data, read_half, factor);
+    if (r == -ENODATA)
+        return error_set(err, r, NAME ": zone %s has no value yet", question->zone);
+    if (r < 0)
+        return error_set(err, r, NAME ": the value is not from 0 to 5000 g/kWh");
+    /* A region of wind or uranium may well have 0. */
+    if (area == AREA_NATION && factor->mg_per_kwh == 0)
+        return error_set(err, -ERANGE, NAME ": 0 g/kWh cannot be of all Great Britain");
+    return 0;
+}
+
+const struct provider uk_carbon_intensity_provider = {
+    .name = NAME,
+    .host = "api.carbonintensity.org.uk",
+    .country = "GB",
+    .refresh_s = 15 * 60,
+    .timeout_s = 10,
+    .body_bytes_max = 1 << 20,
+    .signal = PRICE_AVERAGE,
+    .basis = PRICE_DIRECT,
+    .write_path = write_path,
+    .read = read_root,
+};

@@ -1,0 +1,170 @@
+#include "host/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/fs.h"
+#include "core/macros.h"
+#include "core/parse.h"
+#include "host/cgroup_root.h"
+
+enum { STAT_BYTES = 4096, STATUS_BYTES = 4096, KERNEL_STAT_BYTES = 1 << 20 };
+
+/* Fields of /proc/PID/stat after the command (proc_pid_stat(5)): state is 3, starttime 22. */
+enum { FIELDS_BEFORE_START = 22 - 3 };
+
+int proc_parse_stat(struct span text, struct span *ret_command, uint64_t *ret_start_ticks)
+{
+    const char *open = memchr(text.data, '(', text.len);
+    const char *close = memrchr(text.data, ')', text.len); /* a command may hold one, too */
+    struct span rest;
+
+    if (!open || !close || close < open || close + 2 > text.data + text.len || close[1] != ' ')
+        return -EBADMSG;
+    rest = (struct span){close + 2, (size_t)(text.data + text.len - close - 2)};
+    for (int i = 0; i < FIELDS_BEFORE_START; i++)
+        span_cut(&rest, ' ');
+    if (parse_u64(span_cut(&rest, ' '), ret_start_ticks) < 0)
+        return -EBADMSG;
+    *ret_command = (struct span){open + 1, (size_t)(close - open - 1)};
+    return 0;
+}
+
+int proc_parse_uid(struct span status, uint32_t *ret_uid)
+{
+    while (status.len > 0) {
+        struct span line = span_cut(&status, '\n');
+        uint64_t uid;
+
+        if (!span_equals(span_cut(&line, '\t'), "Uid:"))
+            continue;
+        if (parse_u64_max(span_cut(&line, '\t'), UINT32_MAX - 1, &uid) < 0)
+            return -EBADMSG;
+        *ret_uid = (uint32_t)uid;
+        return 0;
+    }
+    return -EBADMSG;
+}
+
+/* The boot time is a line "btime SECONDS" of /proc/stat. */
+static uint64_t read_boot_us(const struct host *host)
+{
+    _cleanup_close_ int fd = openat(host->procfs_fd, "stat", O_RDONLY | O_CLOEXEC);
+    _cleanup_free_ char *data = NULL;
+    struct span rest = {NULL, 0};
+
+    if (fd < 0 || fs_read_fd(fd, KERNEL_STAT_BYTES, &data, &rest.len) < 0)
+        return 0;
+    rest.data = data;
+    while (rest.len > 0) {
+        struct span line = span_cut(&rest, '\n');
+        uint64_t seconds;
+
+        if (span_equals(span_cut(&line, ' '), "btime") &&
+            parse_u64_max(line, 1ULL << 40, &seconds) == 0)
+            return seconds * USEC_PER_SEC;
+    }
+    return 0;
+}
+
+void proc_reader_init(struct proc_reader *reader, const struct host *host)
+{
+    *reader = (struct proc_reader){host, read_boot_us(host)};
+}
+
+bool proc_exists(const struct proc_reader *reader, uint32_t pid)
+{
+    char path[16];
+
+    snprintf(path, sizeof(path), "%u", pid);
+    return faccessat(reader->host->procfs_fd, path, F_OK, 0) == 0;
+}
+
+/* The executable's base name, or the command where the link cannot be read. */
+static const char *read_name(int process_fd, struct span command, struct arena *arena)
+{
+    char path[4096];
+    ssize_t len = readlinkat(process_fd, "exe", path, sizeof(path));
+    struct span name = command;
+
+    if (len > 0 && (size_t)len < sizeof(path)) {
+        static const char deleted[] = " (deleted)";
+        const char *slash = memrchr(path, '/', (size_t)len);
+
+        name = slash ? (struct span){slash + 1, (size_t)(path + len - slash - 1)} : command;
+        if (name.len > strlen(deleted) &&
+            memcmp(name.data + name.len - strlen(deleted), deleted, strlen(deleted)) == 0)
+            name.len -= strlen(deleted);
+    }
+    return arena_copy(arena, name.data, name.len);
+}
+
+int proc_open(const struct host *host, uint32_t pid)
+{
+    char path[16];
+    int fd;
+
+    snprintf(path, sizeof(path), "%u", pid);
+    fd = openat(host->procfs_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? -ESRCH : -errno;
+    return fd;
+}
+
+uint32_t proc_read_uid(int process_fd)
+{
+    char status[STATUS_BYTES];
+    uint32_t uid;
+    size_t len;
+
+    if (fs_read_at(process_fd, "status", status, sizeof(status), &len) < 0 ||
+        proc_parse_uid((struct span){status, len}, &uid) < 0)
+        return SAMPLE_UID_UNKNOWN;
+    return uid;
+}
+
+int proc_read_cgroup(const struct host *host, int process_fd, char *buffer, size_t size_bytes,
+                     size_t *ret_len)
+{
+    size_t len;
+    int r = fs_read_at(process_fd, "cgroup", buffer, size_bytes, &len);
+
+    if (r == 0 && host->cgroup_root)
+        r = cgroup_root_apply(span_of(host->cgroup_root), buffer, size_bytes, &len);
+    if (r == 0)
+        *ret_len = len;
+    return r;
+}
+
+int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
+                  struct sample_process *ret_process)
+{
+    char stat[STAT_BYTES], cgroup[PROC_CGROUP_BYTES];
+    struct sample_process process = {.pid = pid};
+    _cleanup_close_ int fd = proc_open(reader->host, pid);
+    struct span command;
+    uint64_t ticks;
+    size_t len;
+    long hertz = sysconf(_SC_CLK_TCK);
+
+    if (fd < 0)
+        return fd;
+    if (fs_read_at(fd, "stat", stat, sizeof(stat), &len) < 0 ||
+        proc_parse_stat((struct span){stat, len}, &command, &ticks) < 0)
+        return -ESRCH;
+    if (reader->boot_us > 0 && hertz > 0)
+        process.start_us = reader->boot_us + ticks * USEC_PER_SEC / (uint64_t)hertz;
+    if (proc_read_cgroup(reader->host, fd, cgroup, sizeof(cgroup), &len) < 0)
+        len = 0;
+    process.uid = proc_read_uid(fd);
+    process.cgroup = arena_copy(arena, cgroup, len);
+    process.name = read_name(fd, command, arena);
+    if (!process.cgroup || !process.name)
+        return -ENOMEM;
+    *ret_process = process;
+    return 0;
+}

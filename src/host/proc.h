@@ -1,0 +1,43 @@
+/* Who a pid is, from the injected procfs: start time, name, user and cgroups. */
+#pragma once
+
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "core/span.h"
+#include "host/host.h"
+#include "model/sample.h"
+
+enum { PROC_CGROUP_BYTES = 64 * 1024 }; /* of /proc/PID/cgroup that are read */
+
+struct proc_reader {
+    const struct host *host;
+    uint64_t boot_us; /* since the epoch; 0: unknown */
+};
+
+void proc_reader_init(struct proc_reader *reader, const struct host *host);
+
+/* Everything is read below one open /proc/PID, so that a reused pid cannot mix two processes. The
+ * texts are in the arena. -ESRCH: no such process. */
+int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
+                  struct sample_process *ret_process);
+
+bool proc_exists(const struct proc_reader *reader, uint32_t pid);
+
+/* Pure. From /proc/PID/stat: the command (it may hold blanks and parentheses) and when the process
+ * started, in clock ticks since boot. 0 or -EBADMSG. */
+int proc_parse_stat(struct span text, struct span *ret_command, uint64_t *ret_start_ticks);
+
+/* Pure. From /proc/PID/status: the real user. 0 or -EBADMSG. */
+int proc_parse_uid(struct span status, uint32_t *ret_uid);
+
+/* /proc/PID as a directory to read below (O_PATH), or -ESRCH or another -errno. */
+int proc_open(const struct host *host, uint32_t pid);
+
+/* SAMPLE_UID_UNKNOWN if it cannot be read. */
+uint32_t proc_read_uid(int process_fd);
+
+/* /proc/PID/cgroup, NUL-terminated, with paths from the node's root where that is known. 0 or
+ * -errno as of fs_read_at. */
+int proc_read_cgroup(const struct host *host, int process_fd, char *buffer, size_t size_bytes,
+                     size_t *ret_len);

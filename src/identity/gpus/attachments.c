@@ -1,0 +1,312 @@
+#include "identity/gpus/attachments.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+#include "core/map.h"
+
+enum { ID_BYTES = 65 };
+
+/* What an entry holds of a container. */
+enum text { NAME, NAMESPACE, POD, TEXT_COUNT };
+
+struct entry {
+    char id[ID_BYTES]; /* "": a free slot */
+    bool is_pod_certain;
+    uint64_t round; /* of the source's lists, the last that it was in */
+    bool looked;
+    uint64_t looked_us;
+    unsigned tries; /* in vain */
+    uint64_t retry_us;
+    char *texts[TEXT_COUNT]; /* NULL: "" */
+    struct gpu_access *gpus; /* NULL: none */
+    size_t gpu_count;
+};
+
+struct source {
+    struct entry *entries;
+    size_t slots, count;
+    size_t free_from; /* no slot before it is free */
+    struct map map;
+    uint64_t round, listed_us; /* 0: never */
+};
+
+struct attachments {
+    pthread_mutex_t lock;
+    struct source sources[ATTACHMENTS_SOURCES_MAX];
+};
+
+int attachments_new(struct attachments **ret_attachments)
+{
+    struct attachments *attachments = calloc(1, sizeof(*attachments));
+
+    if (!attachments)
+        return -ENOMEM;
+    pthread_mutex_init(&attachments->lock, NULL);
+    *ret_attachments = attachments;
+    return 0;
+}
+
+static void empty_entry(struct entry *entry)
+{
+    for (int i = 0; i < TEXT_COUNT; i++)
+        free(entry->texts[i]);
+    free(entry->gpus);
+    *entry = (struct entry){0};
+}
+
+void attachments_free(struct attachments *attachments)
+{
+    if (!attachments)
+        return;
+    for (size_t i = 0; i < ATTACHMENTS_SOURCES_MAX; i++) {
+        struct source *source = &attachments->sources[i];
+
+        for (size_t k = 0; k < source->slots; k++)
+            empty_entry(&source->entries[k]);
+        free(source->entries);
+        map_done(&source->map);
+    }
+    pthread_mutex_destroy(&attachments->lock);
+    free(attachments);
+}
+
+static bool has_id(const void *context, uint32_t value, const void *key)
+{
+    return strcmp(((const struct source *)context)->entries[value].id, key) == 0;
+}
+
+static struct entry *find(const struct source *source, const char *id)
+{
+    uint32_t index;
+
+    return map_find(&source->map, map_hash_bytes(span_of(id)), has_id, source, id, &index)
+               ? &source->entries[index]
+               : NULL;
+}
+
+static int take_slot(struct source *source, uint32_t *ret_index)
+{
+    size_t slots = MAX(source->slots * 2, (size_t)64);
+    struct entry *entries;
+
+    while (source->entries && source->free_from < source->slots &&
+           source->entries[source->free_from].id[0] != '\0')
+        source->free_from++;
+    if (!source->entries || source->free_from == source->slots) {
+        entries = realloc(source->entries, slots * sizeof(*entries));
+        if (!entries)
+            return -ENOMEM;
+        memset(entries + source->slots, 0, (slots - source->slots) * sizeof(*entries));
+        source->entries = entries;
+        source->slots = slots;
+    }
+    *ret_index = (uint32_t)source->free_from;
+    return 0;
+}
+
+/* NULL where there is no room: that container's GPUs are not known, and nothing else is lost. */
+static struct entry *add(struct source *source, const char *id)
+{
+    struct entry *entry;
+    uint32_t index;
+
+    if (source->count == RUNTIME_CONTAINERS_MAX || strlen(id) != ID_BYTES - 1 ||
+        take_slot(source, &index) < 0 ||
+        map_insert(&source->map, map_hash_bytes(span_of(id)), index) < 0)
+        return NULL;
+    entry = &source->entries[index];
+    memcpy(entry->id, id, ID_BYTES);
+    source->count++;
+    return entry;
+}
+
+static void set_text(char **text, const char *to)
+{
+    char *copy;
+
+    if (strcmp(*text ? *text : "", to) == 0)
+        return; /* as nearly always */
+    copy = strdup(to);
+    if (!copy)
+        return;
+    free(*text);
+    *text = copy;
+}
+
+static void note_listed(struct source *source, const struct container *container)
+{
+    struct entry *entry = find(source, container->id);
+
+    if (!entry)
+        entry = add(source, container->id);
+    if (!entry)
+        return;
+    set_text(&entry->texts[NAME], container->name);
+    set_text(&entry->texts[NAMESPACE], container->namespace);
+    set_text(&entry->texts[POD], container->pod);
+    entry->is_pod_certain = container->is_pod_certain;
+    entry->round = source->round;
+}
+
+static void forget_unlisted(struct source *source)
+{
+    for (size_t i = 0; i < source->slots; i++) {
+        struct entry *entry = &source->entries[i];
+
+        if (entry->id[0] == '\0' || entry->round == source->round)
+            continue;
+        map_remove(&source->map, map_hash_bytes(span_of(entry->id)), (uint32_t)i);
+        empty_entry(entry);
+        source->count--;
+        source->free_from = MIN(source->free_from, i);
+    }
+}
+
+void attachments_list(struct attachments *attachments, unsigned source,
+                      const struct container_list *list, uint64_t now_us)
+{
+    struct source *from = &attachments->sources[source];
+
+    pthread_mutex_lock(&attachments->lock);
+    from->round++;
+    for (size_t i = 0; i < list->count; i++)
+        if (!list->items[i].ended)
+            note_listed(from, &list->items[i]);
+    forget_unlisted(from);
+    from->listed_us = now_us;
+    pthread_mutex_unlock(&attachments->lock);
+}
+
+bool attachments_is_due(struct attachments *attachments, unsigned source, const char *container_id,
+                        uint64_t again_us, uint64_t now_us)
+{
+    const struct entry *entry;
+    bool due = false;
+
+    pthread_mutex_lock(&attachments->lock);
+    entry = find(&attachments->sources[source], container_id);
+    if (entry && now_us >= entry->retry_us)
+        due = !entry->looked || now_us - MIN(now_us, entry->looked_us) >= again_us;
+    pthread_mutex_unlock(&attachments->lock);
+    return due;
+}
+
+static void set_gpus(struct entry *entry, const struct gpu_access_list *gpus)
+{
+    struct gpu_access *copy = NULL;
+
+    if (gpus->count > 0) {
+        copy = malloc(gpus->count * sizeof(*copy));
+        if (!copy)
+            return;
+        memcpy(copy, gpus->items, gpus->count * sizeof(*copy));
+    }
+    free(entry->gpus);
+    entry->gpus = copy;
+    entry->gpu_count = gpus->count;
+}
+
+void attachments_set(struct attachments *attachments, unsigned source, const char *container_id,
+                     const struct gpu_access_list *gpus, uint64_t now_us)
+{
+    struct entry *entry;
+
+    pthread_mutex_lock(&attachments->lock);
+    entry = find(&attachments->sources[source], container_id);
+    if (entry) {
+        set_gpus(entry, gpus);
+        entry->looked = true;
+        entry->looked_us = now_us;
+        entry->tries = 0;
+    }
+    pthread_mutex_unlock(&attachments->lock);
+}
+
+void attachments_note_failure(struct attachments *attachments, unsigned source,
+                              const char *container_id, uint64_t now_us)
+{
+    struct entry *entry;
+
+    pthread_mutex_lock(&attachments->lock);
+    entry = find(&attachments->sources[source], container_id);
+    if (entry) {
+        entry->tries = MIN(entry->tries + 1, ATTACHMENTS_TRIES_MAX);
+        entry->retry_us = now_us + (USEC_PER_SEC << entry->tries);
+    }
+    pthread_mutex_unlock(&attachments->lock);
+}
+
+static void hand_out(const struct entry *entry,
+                     void (*take)(void *context, const struct attachment *attachment),
+                     void *context)
+{
+    for (size_t i = 0; i < entry->gpu_count; i++) {
+        const struct gpu_access *gpu = &entry->gpus[i];
+
+        take(context, &(struct attachment){
+                          .container_id = entry->id,
+                          .container_name = entry->texts[NAME] ? entry->texts[NAME] : "",
+                          .kind = gpu->kind,
+                          .id = gpu->id,
+                          .index = gpu->index,
+                          .is_privileged = gpu->is_privileged,
+                      });
+    }
+}
+
+static bool is_fresh(const struct source *source, uint64_t since_us)
+{
+    return source->listed_us > 0 && source->listed_us >= since_us;
+}
+
+void attachments_each(struct attachments *attachments, uint64_t since_us,
+                      void (*take)(void *context, const struct attachment *attachment),
+                      void *context)
+{
+    pthread_mutex_lock(&attachments->lock);
+    for (size_t i = 0; i < ATTACHMENTS_SOURCES_MAX; i++) {
+        const struct source *source = &attachments->sources[i];
+
+        for (size_t k = 0; k < source->slots && is_fresh(source, since_us); k++)
+            hand_out(&source->entries[k], take, context);
+    }
+    pthread_mutex_unlock(&attachments->lock);
+}
+
+static bool is_text(const char *text, const char *wanted)
+{
+    return text && strcmp(text, wanted) == 0;
+}
+
+static const struct entry *find_by_name(const struct source *source, const char *namespace,
+                                        const char *pod, const char *container)
+{
+    for (size_t i = 0; i < source->slots; i++) {
+        const struct entry *entry = &source->entries[i];
+
+        if (entry->is_pod_certain && is_text(entry->texts[POD], pod) &&
+            is_text(entry->texts[NAMESPACE], namespace) && is_text(entry->texts[NAME], container))
+            return entry;
+    }
+    return NULL;
+}
+
+bool attachments_find_by_name(struct attachments *attachments, const char *namespace,
+                              const char *pod, const char *container, uint64_t since_us,
+                              char ret_id[ID_BYTES])
+{
+    const struct entry *found = NULL;
+
+    pthread_mutex_lock(&attachments->lock);
+    for (size_t i = 0; i < ATTACHMENTS_SOURCES_MAX && !found; i++)
+        if (is_fresh(&attachments->sources[i], since_us))
+            found = find_by_name(&attachments->sources[i], namespace, pod, container);
+    if (found)
+        memcpy(ret_id, found->id, ID_BYTES);
+    pthread_mutex_unlock(&attachments->lock);
+    return found != NULL;
+}

@@ -1,0 +1,188 @@
+#include "identity/gpus/device_nodes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "core/fs.h"
+#include "core/macros.h"
+#include "host/proc.h"
+#include "identity/gpus/device_rules.h"
+#include "identity/owner.h"
+
+static const uint64_t AGAIN_US = 60 * USEC_PER_SEC;
+
+enum {
+    PROCESSES_MAX = 4, /* of a container that are tried */
+    RULES_BYTES = 64 << 10,
+    KERNEL_MAJOR = 1,
+    KERNEL_LOG_MINOR = 11,
+};
+
+int device_nodes_stat_at(int dir_fd, const char *name, struct stat *ret_stat)
+{
+    return fstatat(dir_fd, name, ret_stat, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : -errno;
+}
+
+/* A process and what was read of it. */
+struct view {
+    device_nodes_stat *stat_at;
+    int dev_fd;
+    bool has_rules;
+    struct span rules;
+};
+
+static bool has_node(const struct view *view, const char *name, uint32_t major_number,
+                     uint32_t minor_number)
+{
+    struct stat st;
+
+    return view->stat_at(view->dev_fd, name, &st) == 0 && S_ISCHR(st.st_mode) &&
+           major(st.st_rdev) == major_number && minor(st.st_rdev) == minor_number &&
+           (!view->has_rules || device_rules_allow(view->rules, major_number, minor_number));
+}
+
+/* No runtime gives the kernel's log to a container that it does not give everything to. */
+static bool is_privileged(const struct view *view)
+{
+    return view->has_rules ? device_rules_allow_all(view->rules)
+                           : has_node(view, "kmsg", KERNEL_MAJOR, KERNEL_LOG_MINOR);
+}
+
+static void add_nodes(const struct view *view, struct gpu_access_list *gpus)
+{
+    /* Nothing can be done with a GPU without it: one look is enough in nearly every container. */
+    if (!has_node(view, "nvidiactl", GPU_NODE_MAJOR, GPU_CONTROL_MINOR))
+        return;
+    for (uint32_t i = 0; i < GPU_ACCESS_MAX; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "nvidia%u", i);
+        if (has_node(view, name, GPU_NODE_MAJOR, i))
+            gpu_access_add(gpus, &(struct gpu_access){.kind = ALLOCATION_MINOR,
+                                                      .index = i,
+                                                      .is_privileged = is_privileged(view)});
+    }
+}
+
+/* False with version 2. */
+static bool read_rules(const struct host *host, struct span cgroup_file, char *rules,
+                       size_t size_bytes, size_t *ret_len)
+{
+    char name[4096];
+    struct span path;
+    int len;
+
+    if (!device_rules_find_path(cgroup_file, &path) || path.len > sizeof(name))
+        return false;
+    len = snprintf(name, sizeof(name), "fs/cgroup/devices%.*s/devices.list", (int)path.len,
+                   path.data);
+    return len > 0 && (size_t)len < sizeof(name) &&
+           fs_read_at(host->sysfs_fd, name, rules, size_bytes, ret_len) == 0;
+}
+
+static bool is_owned(struct span cgroup_file, const struct workload_owner *owner)
+{
+    struct workload_owner now;
+
+    owner_of_cgroup_file(cgroup_file, OWNER_UID_UNKNOWN, &now);
+    return now.kind == owner->kind && strcmp(now.id, owner->id) == 0;
+}
+
+/* The container may have made its /dev anything; what is no directory is not there. The kernel
+ * keeps the file systems that a user serves (FUSE) from all others, so that nobody can make us
+ * wait here who is not root on the node. */
+static int open_dev(int process_fd)
+{
+    _cleanup_close_ int root_fd = openat(process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int dev_fd;
+
+    if (root_fd < 0)
+        return -errno;
+    dev_fd = openat(root_fd, "dev", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return dev_fd >= 0 ? dev_fd : -ENODEV;
+}
+
+int device_nodes_find(const struct host *host, uint32_t pid, const struct workload_owner *owner,
+                      device_nodes_stat *stat_at, struct gpu_access_list *gpus)
+{
+    _cleanup_close_ int process_fd = proc_open(host, pid);
+    _cleanup_close_ int dev_fd = process_fd >= 0 ? open_dev(process_fd) : -1;
+    char cgroup_text[PROC_CGROUP_BYTES], rules[RULES_BYTES];
+    struct view view = {.stat_at = stat_at, .dev_fd = dev_fd};
+    struct span cgroup_file = {cgroup_text, 0};
+
+    if (process_fd < 0)
+        return process_fd;
+    if (proc_read_cgroup(host, process_fd, cgroup_text, sizeof(cgroup_text), &cgroup_file.len) <
+            0 ||
+        !is_owned(cgroup_file, owner))
+        return -ESRCH;
+    if (dev_fd < 0)
+        return dev_fd == -ENODEV ? 0 : dev_fd;
+    view.rules.data = rules;
+    view.has_rules = read_rules(host, cgroup_file, rules, sizeof(rules), &view.rules.len);
+    add_nodes(&view, gpus);
+    return 0;
+}
+
+static bool is_container(const struct workload_owner *owner)
+{
+    return (owner->kind == WORKLOAD_POD || owner->kind == WORKLOAD_CONTAINER) &&
+           owner->container_id[0] != '\0' && !owner->container_is_claim;
+}
+
+static int list_containers(const struct process_table *processes, struct container_list *list)
+{
+    const struct process_table_owner *owner;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && (owner = process_table_owner_at(processes, i)); i++)
+        if (is_container(&owner->owner))
+            r = container_list_add(list, &(struct container){.id = owner->owner.container_id});
+    return r;
+}
+
+/* By one process: another one, where it has just ended. */
+static int look_into(const struct host *host, const struct process_table *processes,
+                     const struct process_table_owner *owner, device_nodes_stat *stat_at,
+                     struct gpu_access_list *gpus)
+{
+    int r = device_nodes_find(host, owner->pid, &owner->owner, stat_at, gpus);
+    uint32_t pid = 0;
+
+    for (int i = 1; i < PROCESSES_MAX && r < 0; i++) {
+        pid = process_table_next_pid(processes, owner, pid);
+        if (pid == 0)
+            break;
+        r = device_nodes_find(host, pid, &owner->owner, stat_at, gpus);
+    }
+    return r;
+}
+
+void device_nodes_scan(const struct host *host, const struct process_table *processes,
+                       device_nodes_stat *stat_at, struct attachments *attachments, unsigned source,
+                       uint64_t now_us)
+{
+    const struct process_table_owner *owner;
+    struct container_list list;
+
+    container_list_init(&list);
+    if (list_containers(processes, &list) == 0)
+        attachments_list(attachments, source, &list, now_us);
+    container_list_done(&list);
+    for (size_t i = 0; (owner = process_table_owner_at(processes, i)); i++) {
+        struct gpu_access_list gpus = {.count = 0};
+        const char *id = owner->owner.container_id;
+
+        if (!is_container(&owner->owner) ||
+            !attachments_is_due(attachments, source, id, AGAIN_US, now_us))
+            continue;
+        if (look_into(host, processes, owner, stat_at, &gpus) == 0)
+            attachments_set(attachments, source, id, &gpus, now_us);
+        else
+            attachments_note_failure(attachments, source, id, now_us);
+    }
+}

@@ -1,0 +1,46 @@
+/*
+ * GPUs as they are called where a container is given one: by NVIDIA_VISIBLE_DEVICES, by CDI, and by
+ * the number of a device node. Pure; what is no such name is left out.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/span.h"
+#include "identity/kubernetes/pod_resources.h"
+
+enum { GPU_ACCESS_MAX = 64, GPU_ACCESS_ID_BYTES = 64 };
+
+struct gpu_access {
+    enum allocation_kind kind;
+    uint32_t index;
+    bool is_privileged; /* as in struct attachment */
+    char id[GPU_ACCESS_ID_BYTES];
+};
+
+/* What one container has. No two are equal; more than fit are left out. */
+struct gpu_access_list {
+    struct gpu_access items[GPU_ACCESS_MAX];
+    size_t count;
+};
+
+void gpu_access_add(struct gpu_access_list *list, const struct gpu_access *access);
+
+/* Names between commas: "all", "1", "1:0" (a MIG device), "GPU-...", "MIG-...". "none", "void" and
+ * "" are no GPU. */
+void gpu_access_add_visible(struct gpu_access_list *list, struct span names);
+
+/* A name that CDI has for a device of NVIDIA: "nvidia.com/gpu=0". */
+void gpu_access_add_cdi(struct gpu_access_list *list, struct span name);
+
+/* "/dev/nvidia0" */
+void gpu_access_add_path(struct gpu_access_list *list, struct span path);
+
+/* NVIDIA's nodes are 195:MINOR. Those of the driver itself (nvidiactl, nvidia-modeset) are no GPU.
+ */
+enum { GPU_NODE_MAJOR = 195, GPU_NODE_MINORS = 254, GPU_CONTROL_MINOR = 255 };
+
+/* The memory of a MIG profile, "1g.10gb" or "mig-2g47gb-14-0" say, in bytes; 0: it names none. */
+uint64_t gpu_access_profile_bytes(struct span profile);

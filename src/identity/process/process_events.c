@@ -1,0 +1,280 @@
+#include "identity/process/process_events.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/macros.h"
+#include "core/token_bucket.h"
+#include "host/proc.h"
+#include "identity/process/process_connector.h"
+#include "identity/process/process_event.h"
+#include "identity/process/recent_processes.h"
+
+enum {
+    KEEP_SECONDS = 10,
+    ARENA_CAP_BYTES = 1 << 20,
+
+    /*
+     * Events are left to gather this long before they are read: a CUDA context exists 200 ms after
+     * its process began at the earliest (cuInit and cuCtxCreate take 100 ms each on an H200 with
+     * driver 580). So a fork and the exec that follows it are read once, most commands of a shell
+     * not at all, and there are at most fifty wake-ups a second.
+     */
+    GATHER_MS = 20,
+    GATHERED_MAX = 512, /* processes */
+
+    READS_PER_SECOND = 100, /* 50 to 80 us each: below a hundredth of a core */
+    READS_BURST = 400,
+
+    /* Rounds in a row that could not read all: a second of them is a flood, and then nobody
+     * listens for a while. */
+    FLOOD_ROUNDS = 1000 / GATHER_MS,
+    PAUSE_MS = 5000,
+
+    MESSAGES_AT_ONCE = 32,
+    RECEIVES_MAX = 64, /* in one round */
+};
+
+struct process_events {
+    struct proc_reader proc;
+    const struct clock *clock;
+    int socket_fd;
+    int stop_fd; /* an eventfd */
+    pthread_t thread;
+    struct token_bucket bucket;
+    unsigned flood_rounds;
+    uint32_t pids[GATHERED_MAX]; /* this round's */
+    size_t pid_count;
+    struct arena arena; /* for one process */
+
+    pthread_mutex_t lock; /* everything below */
+    struct recent_processes recent;
+    struct process_events_stats stats;
+};
+
+static void count(struct process_events *events, uint64_t *counter, uint64_t by)
+{
+    pthread_mutex_lock(&events->lock);
+    *counter += by;
+    pthread_mutex_unlock(&events->lock);
+}
+
+static void remember(struct process_events *events, uint64_t now_us, uint32_t pid)
+{
+    struct sample_process process;
+    int r = proc_identify(&events->proc, pid, &events->arena, &process);
+
+    pthread_mutex_lock(&events->lock);
+    if (r == 0 && recent_processes_add(&events->recent, now_us, &process) == 0)
+        events->stats.read++;
+    else
+        events->stats.gone++;
+    pthread_mutex_unlock(&events->lock);
+    arena_reset(&events->arena);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Returns how many were lost. */
+static uint64_t read_gathered(struct process_events *events)
+{
+    uint64_t now_us = events->clock->monotonic_us(events->clock), lost = 0;
+
+    qsort(events->pids, events->pid_count, sizeof(events->pids[0]), ascending);
+    for (size_t i = 0; i < events->pid_count; i++) {
+        if (i > 0 && events->pids[i] == events->pids[i - 1])
+            continue;
+        if (token_bucket_take(&events->bucket, now_us))
+            remember(events, now_us, events->pids[i]);
+        else
+            lost++;
+    }
+    events->pid_count = 0;
+    return lost;
+}
+
+/* Returns how many were lost: one or none. */
+static uint64_t gather(struct process_events *events, struct span message,
+                       const struct sockaddr_nl *from)
+{
+    struct process_event event;
+
+    if (from->nl_pid != 0 || process_event_parse(message, &event) < 0 ||
+        (event.kind != PROCESS_EVENT_FORK && event.kind != PROCESS_EVENT_EXEC))
+        return 0;
+    if (events->pid_count == GATHERED_MAX)
+        return 1;
+    events->pids[events->pid_count++] = event.pid;
+    return 0;
+}
+
+/* Takes what is queued, up to a bound. Returns how many were lost. */
+static uint64_t receive(struct process_events *events)
+{
+    char bytes[MESSAGES_AT_ONCE][PROCESS_CONNECTOR_BYTES];
+    struct sockaddr_nl from[MESSAGES_AT_ONCE];
+    struct iovec pieces[MESSAGES_AT_ONCE];
+    struct mmsghdr messages[MESSAGES_AT_ONCE];
+    uint64_t lost = 0;
+    int received = MESSAGES_AT_ONCE;
+
+    for (size_t i = 0; i < MESSAGES_AT_ONCE; i++)
+        pieces[i] = (struct iovec){&bytes[i], sizeof(bytes[i])};
+    for (int round = 0; round < RECEIVES_MAX && received != 0; round++) {
+        for (size_t i = 0; i < MESSAGES_AT_ONCE; i++)
+            messages[i].msg_hdr = (struct msghdr){
+                .msg_name = &from[i],
+                .msg_namelen = sizeof(from[i]),
+                .msg_iov = &pieces[i],
+                .msg_iovlen = 1,
+            };
+        received = recvmmsg(events->socket_fd, messages, MESSAGES_AT_ONCE, MSG_DONTWAIT, NULL);
+        if (received < 0 && errno == ENOBUFS)
+            count(events, &events->stats.overruns, 1);
+        else if (received < 0 && errno != EINTR)
+            break;
+        for (int i = 0; i < received; i++)
+            lost += gather(events, (struct span){bytes[i], messages[i].msg_len}, &from[i]);
+    }
+    return lost;
+}
+
+/* True: asked to stop. */
+static bool wait_for_stop(const struct process_events *events, int timeout_ms)
+{
+    struct pollfd stop = {.fd = events->stop_fd, .events = POLLIN};
+
+    return poll(&stop, 1, timeout_ms) > 0;
+}
+
+/* True: asked to stop. */
+static bool wait_for_event(const struct process_events *events)
+{
+    struct pollfd ready[] = {{.fd = events->stop_fd, .events = POLLIN},
+                             {.fd = events->socket_fd, .events = POLLIN}};
+
+    while (poll(ready, ARRAY_SIZE(ready), -1) < 0)
+        ;
+    return ready[0].revents != 0;
+}
+
+/* True: asked to stop. */
+static bool pause_listening(struct process_events *events)
+{
+    bool stop;
+
+    count(events, &events->stats.pauses, 1);
+    process_connector_pause(events->socket_fd);
+    stop = wait_for_stop(events, PAUSE_MS);
+    process_connector_resume(events->socket_fd);
+    events->flood_rounds = 0;
+    return stop;
+}
+
+static void *run(void *arg)
+{
+    struct process_events *events = arg;
+
+    while (!wait_for_event(events) && !wait_for_stop(events, GATHER_MS)) {
+        uint64_t lost = receive(events);
+
+        lost += read_gathered(events);
+        count(events, &events->stats.lost, lost);
+        events->flood_rounds = lost > 0 ? events->flood_rounds + 1 : 0;
+        if (events->flood_rounds >= FLOOD_ROUNDS && pause_listening(events))
+            break;
+    }
+    return NULL;
+}
+
+static void free_events(struct process_events *events)
+{
+    process_connector_close(events->socket_fd);
+    cleanup_close(&events->stop_fd);
+    recent_processes_done(&events->recent);
+    arena_done(&events->arena);
+    pthread_mutex_destroy(&events->lock);
+    free(events);
+}
+
+static int start(struct process_events *events)
+{
+    int r = process_connector_open(&events->socket_fd);
+
+    if (r < 0)
+        return r;
+    events->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (events->stop_fd < 0)
+        return -errno;
+    r = recent_processes_init(&events->recent, KEEP_SECONDS * USEC_PER_SEC);
+    if (r < 0)
+        return r;
+    return -pthread_create(&events->thread, NULL, run, events);
+}
+
+int process_events_start(const struct host *host, const struct clock *clock,
+                         struct process_events **ret_events)
+{
+    struct process_events *events = calloc(1, sizeof(*events));
+    int r;
+
+    if (!events)
+        return -ENOMEM;
+    events->clock = clock;
+    events->socket_fd = events->stop_fd = -1;
+    proc_reader_init(&events->proc, host);
+    arena_init(&events->arena, ARENA_CAP_BYTES);
+    token_bucket_init(&events->bucket, READS_PER_SECOND, READS_BURST, clock->monotonic_us(clock));
+    pthread_mutex_init(&events->lock, NULL);
+    r = start(events);
+    if (r < 0) {
+        free_events(events);
+        return r;
+    }
+    *ret_events = events;
+    return 0;
+}
+
+void process_events_stop(struct process_events *events)
+{
+    static const uint64_t one = 1;
+
+    if (!events)
+        return;
+    (void)!write(events->stop_fd, &one, sizeof(one));
+    pthread_join(events->thread, NULL);
+    free_events(events);
+}
+
+int process_events_find(struct process_events *events, uint32_t pid,
+                        struct sample_process *ret_process, struct arena *arena)
+{
+    int r;
+
+    if (!events)
+        return -ESRCH;
+    pthread_mutex_lock(&events->lock);
+    r = recent_processes_find(&events->recent, events->clock->monotonic_us(events->clock), pid,
+                              arena, ret_process);
+    pthread_mutex_unlock(&events->lock);
+    return r;
+}
+
+void process_events_get_stats(struct process_events *events, struct process_events_stats *ret_stats)
+{
+    pthread_mutex_lock(&events->lock);
+    *ret_stats = events->stats;
+    pthread_mutex_unlock(&events->lock);
+}

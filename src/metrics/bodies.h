@@ -1,0 +1,36 @@
+/*
+ * Bodies: the newest snapshot, rendered at most once per format and encoding, when it is first
+ * asked for. Every scraper of a snapshot gets the same bytes; nobody asks, nothing is rendered.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "metrics/exposition.h"
+#include "metrics/usage_page.h"
+#include "model/snapshot.h"
+#include "net/routes.h"
+
+struct bodies {
+    struct exposition_options exposition;
+    struct usage_page usage;
+    uint64_t generation; /* 0: no snapshot yet */
+    struct snapshot snapshot;
+    int fds[ROUTE_FORMAT_COUNT][ROUTE_ENCODING_COUNT]; /* sealed memfds, or -1 */
+    size_t sizes[ROUTE_FORMAT_COUNT][ROUTE_ENCODING_COUNT];
+};
+
+/* The strings of the options must outlive it. */
+void bodies_init(struct bodies *bodies, const struct exposition_options *exposition);
+void bodies_done(struct bodies *bodies);
+
+/* Drops the snapshot and its bodies; the caller fills bodies->snapshot anew. */
+void bodies_renew(struct bodies *bodies);
+
+/*
+ * A descriptor that stays the bodies' own, until bodies_renew. With gzip, what was prepared of this
+ * version of the usage is used. 0 or -errno.
+ */
+int bodies_get(struct bodies *bodies, enum route_format format, enum route_encoding encoding,
+               uint64_t usage_version, uint64_t now_us, int *ret_fd, size_t *ret_size);

@@ -1,0 +1,141 @@
+/*
+ * Channel: how the front gets bodies from the collector, and the collector records from its other
+ * processes. A SOCK_SEQPACKET socketpair; each message is one fixed-size record, bodies travel as
+ * sealed memfds beside it.
+ *
+ *   front -> collector   channel_request: the newest body of this variant, unless I have it
+ *   collector -> front   channel_reply:   it (one descriptor), or "you have it", or "not yet"
+ *
+ * and with --web.config.file, unasked, at the start and when it changes:
+ *
+ *   collector -> front   channel_reply:   the web config (one descriptor; web_config_pack)
+ *
+ * With --kubernetes.api there is a second one, so that no flood of names delays a scrape:
+ *
+ *   front -> collector   channel_container: how the API server calls this container
+ *   front -> collector   channel_names_state: whether it answers
+ *
+ * and with --redfish.url another one:
+ *
+ *   front -> collector   channel_node_power: what the BMC says that the node draws
+ *
+ * The asker has one, on which it is never told anything:
+ *
+ *   asker -> collector   channel_factor: what a provider says that a kWh emits
+ *
+ * Neither side blocks: both ends are non-blocking and sit in their owner's event loop.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/asker_flags.h"
+#include "model/workload.h"
+#include "net/routes.h"
+
+enum channel_status {
+    CHANNEL_BODY,      /* a descriptor comes with the reply */
+    CHANNEL_UNCHANGED, /* the generation that was asked with is the newest */
+    CHANNEL_NOT_READY, /* nothing has been measured yet */
+    CHANNEL_FAILED,    /* rendering failed (out of memory) */
+    CHANNEL_CONFIG,    /* no reply, but a web config; a descriptor comes with it */
+    CHANNEL_STATUS_COUNT,
+};
+
+enum { BODY_CAP_BYTES = 256 << 20 }; /* no page is larger */
+
+struct channel_request {
+    uint32_t format;          /* enum route_format */
+    uint32_t encoding;        /* enum route_encoding */
+    uint64_t have_generation; /* 0: none */
+};
+
+struct channel_reply {
+    uint32_t status;
+    uint32_t format;
+    uint32_t encoding;
+    uint32_t pad;
+    uint64_t generation;
+    uint64_t body_bytes;
+};
+
+/*
+ * Names of a container, for people. There is no way in it to say who owns what or pays for it: a
+ * front that was taken over can at worst make up names, and only for containers that no runtime of
+ * the node names (directory_hint).
+ */
+struct channel_container {
+    char id[65];        /* 64 lower-case hex digits; "": this is of the pod alone */
+    char namespace[64]; /* texts end with NUL */
+    char pod[254];
+    char container[64];
+    char pod_uid[WORKLOAD_POD_UID_BYTES];
+    char image[256];
+};
+
+/* Whether the API server answers: told each time that it does or fails. */
+struct channel_names_state {
+    int32_t result; /* 0 or -errno */
+    uint32_t pad;
+    uint64_t duration_us; /* of the last list */
+};
+
+/* A front that was taken over can at worst lie about the node's power, as far as a node can draw
+ * it; no workload pays by it. */
+struct channel_node_power {
+    uint64_t power_mw; /* 0 if there is none */
+    uint64_t taken_us; /* by the monotonic clock */
+    int32_t result;    /* 0 or -errno */
+    char why[232];     /* ends with NUL */
+    uint32_t pad;
+};
+
+/* An asker that was taken over can at worst lie about factors, as far as a grid can have them: no
+ * joule depends on it. */
+struct channel_factor {
+    uint32_t index; /* of the inquiry, as the asker was given them */
+    int32_t result; /* 0, or -errno as of inquiry_ask; -ENOKEY: it has no key and will not ask */
+    uint64_t mg_per_kwh;
+    uint64_t time_us;      /* what the value is for, since the epoch; 0: none */
+    uint64_t taken_us;     /* by the monotonic clock */
+    uint32_t is_estimated; /* 0 or 1 */
+    uint32_t basis;        /* enum price_basis */
+    char why[232];         /* of a failure only: printable ASCII, ends with NUL */
+};
+
+/* Both ends non-blocking and close-on-exec. */
+int channel_open(int *ret_collector_fd, int *ret_child_fd);
+
+/*
+ * One message each. 0, -EAGAIN (nothing there, or the peer's queue is full), -ENOTCONN (the peer is
+ * gone), -EPROTO (not a message of this form: the peer is broken or hostile), -errno.
+ */
+int channel_send_request(int fd, const struct channel_request *request);
+int channel_receive_request(int fd, struct channel_request *ret_request);
+int channel_send_reply(int fd, const struct channel_reply *reply, int body_fd /* or -1 */);
+
+int channel_send_container(int fd, const struct channel_container *container);
+int channel_receive_container(int fd, struct channel_container *ret_container);
+
+/* Which of the two comes next on the channel for names; false too if nothing does. */
+bool channel_has_names_state(int fd);
+int channel_send_names_state(int fd, const struct channel_names_state *state);
+int channel_receive_names_state(int fd, struct channel_names_state *ret_state);
+
+int channel_send_node_power(int fd, const struct channel_node_power *power);
+int channel_receive_node_power(int fd, struct channel_node_power *ret_power);
+
+int channel_send_factor(int fd, const struct channel_factor *factor);
+int channel_receive_factor(int fd, struct channel_factor *ret_factor);
+
+/* With CHANNEL_BODY or CHANNEL_CONFIG *ret_body_fd is a descriptor that the caller owns: sealed
+ * against writing, shrinking and growing, and exactly body_bytes long (all checked), so mapping it
+ * is safe. Else -1.
+ */
+int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body_fd);
+
+/* Copies `data` into a new memfd and seals it. -EFBIG when it is empty or over 256 MiB: the other
+ * end would refuse it. */
+int channel_seal_body(const char *data, size_t len, int *ret_fd);

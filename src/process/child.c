@@ -1,0 +1,188 @@
+#include "process/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/macros.h"
+#include "process/signals.h"
+
+static const uint64_t BACKOFF_MIN_US = 100000, BACKOFF_MAX_US = 5 * USEC_PER_SEC;
+enum { KILLED_MS = 1000 }; /* what the kernel may take to end one that was killed */
+
+/* Above every number that a child's descriptors get, so that placing one never closes another. */
+enum { HIGH_FD = CHILD_CHANNEL_FD + CHILD_FDS_MAX };
+
+void child_init(struct child *child)
+{
+    *child = (struct child){.backoff_us = BACKOFF_MIN_US};
+}
+
+char *child_variable(const char *name)
+{
+    /* Not secure_getenv: the loader of a program with capabilities ignores what it should. */
+    char *value = getenv(name);
+
+    return value ? value - strlen(name) - 1 : NULL; /* where its name begins */
+}
+
+static int place_fds(const struct child_program *program, posix_spawn_file_actions_t *actions,
+                     int *high_fds)
+{
+    for (size_t i = 0; i < program->fd_count; i++) {
+        high_fds[i] = fcntl(program->fds[i], F_DUPFD_CLOEXEC, HIGH_FD);
+        if (high_fds[i] < 0)
+            return -errno;
+        if (posix_spawn_file_actions_adddup2(actions, high_fds[i], CHILD_CHANNEL_FD + (int)i))
+            return -ENOMEM;
+    }
+    /* Ours are all close-on-exec, but those of libraries (curl's) need not be. */
+    if (posix_spawn_file_actions_addclosefrom_np(actions,
+                                                 CHILD_CHANNEL_FD + (int)program->fd_count))
+        return -ENOMEM;
+    return 0;
+}
+
+static int spawn(const struct child_program *program, pid_t *ret_pid)
+{
+    int high_fds[CHILD_FDS_MAX];
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t all;
+    int r;
+
+    for (size_t i = 0; i < ARRAY_SIZE(high_fds); i++)
+        high_fds[i] = -1;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    /* A signal to the whole unit or group must not end a child that cannot ignore it yet. */
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &all);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    r = place_fds(program, &actions, high_fds);
+    if (r == 0)
+        r = -posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, program->argv,
+                         program->env);
+    for (size_t i = 0; i < ARRAY_SIZE(high_fds); i++)
+        cleanup_close(&high_fds[i]);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return r;
+}
+
+static uint64_t back_off(struct child *child, uint64_t now_us)
+{
+    uint64_t restart_us = now_us + child->backoff_us;
+
+    child->backoff_us = MIN(child->backoff_us * 2, BACKOFF_MAX_US);
+    return restart_us;
+}
+
+static const char *remedy(int code)
+{
+    switch (code) {
+    case -ENOENT:
+        return "; mount /proc";
+    case -EAGAIN:
+        return "; raise the limit of processes (TasksMax=, ulimit -u, --pids-limit)";
+    default:
+        return "";
+    }
+}
+
+int child_fail(struct child *child, const char *verb, int code, uint64_t now_us,
+               uint64_t *ret_restart_us, struct error *err)
+{
+    *ret_restart_us = back_off(child, now_us);
+    return error_set(err, code, "cannot start the %s process from /proc/self/exe: %s%s", verb,
+                     strerror(-code), remedy(code));
+}
+
+int child_start(struct child *child, const struct child_program *program, uint64_t now_us,
+                uint64_t *ret_restart_us, struct error *err)
+{
+    pid_t pid;
+    int r = spawn(program, &pid);
+
+    if (r < 0)
+        return child_fail(child, program->argv[1], r, now_us, ret_restart_us, err);
+    child->pid = pid;
+    child->started_us = now_us;
+    *ret_restart_us = 0;
+    return 0;
+}
+
+bool child_reap(struct child *child, uint64_t now_us, uint64_t *ret_restart_us, int *ret_status)
+{
+    if (child->pid == 0 || waitpid(child->pid, ret_status, WNOHANG) != child->pid)
+        return false;
+    child->pid = 0;
+    if (now_us - child->started_us >= CHILD_HEALTHY_US) {
+        child->early_ends = 0;
+        child->backoff_us = BACKOFF_MIN_US;
+        *ret_restart_us = now_us;
+    } else {
+        child->early_ends++;
+        *ret_restart_us = back_off(child, now_us);
+    }
+    return true;
+}
+
+bool child_is_failing(const struct child *child)
+{
+    return child->early_ends >= CHILD_FAILING_ENDS;
+}
+
+const char *child_describe_end(int status, char *text, size_t size_bytes)
+{
+    char name[SIGNALS_NAME_BYTES];
+
+    if (WIFSIGNALED(status))
+        snprintf(text, size_bytes, "signal %d (%s)", WTERMSIG(status),
+                 signals_name(WTERMSIG(status), name));
+    else
+        snprintf(text, size_bytes, "exit status %d", WEXITSTATUS(status));
+    return text;
+}
+
+void child_kill(struct child *child)
+{
+    if (child->pid > 0)
+        kill(child->pid, SIGKILL);
+}
+
+void child_stop(struct child *child, uint64_t wait_us)
+{
+    if (child->pid > 0) {
+        _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
+        struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
+
+        if (pidfd < 0 || poll(&poll_fd, 1, (int)(wait_us / 1000)) != 1)
+            child_kill(child);
+        /* Root without CAP_KILL cannot end one that became nobody: it must not hold us up. */
+        waitpid(child->pid, NULL, poll(&poll_fd, 1, KILLED_MS) == 1 ? 0 : WNOHANG);
+        child->pid = 0;
+    }
+}
+
+void child_ignore_signals(void)
+{
+    /* A terminal sends them to the whole process group, systemctl kill to the whole unit. */
+    static const int of_all[] = {SIGINT, SIGTERM, SIGQUIT, SIGXCPU, SIGHUP, SIGUSR1};
+    sigset_t none;
+
+    for (size_t i = 0; i < ARRAY_SIZE(of_all); i++)
+        signal(of_all[i], SIG_IGN);
+    signals_ignore_stray();
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}

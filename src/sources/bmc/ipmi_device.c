@@ -1,0 +1,215 @@
+#include "sources/bmc/ipmi_device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ipmi.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/macros.h"
+
+/* More messages than this in one go are not for us: one answer is what we asked for. */
+enum { RECEIVED_MAX = 64 };
+
+static int system_open(const struct ipmi_calls *calls, int dir_fd, const char *path)
+{
+    /* The driver does not look at the mode, so that the lesser right is enough. */
+    _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+
+    (void)calls;
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &status) < 0)
+        return -errno;
+    return S_ISCHR(status.st_mode) ? TAKE_FD(fd) : -ENODEV;
+}
+
+static int system_control(const struct ipmi_calls *calls, int fd, unsigned long request,
+                          void *argument)
+{
+    (void)calls;
+    return ioctl(fd, request, argument) < 0 ? -errno : 0;
+}
+
+static int system_wait(const struct ipmi_calls *calls, int fd, uint64_t timeout_us)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    int r;
+
+    (void)calls;
+    /* Rounded up: a last fraction of a millisecond must not become many waits of none. */
+    r = poll(&ready, 1, (int)((timeout_us + 999) / 1000));
+    if (r < 0)
+        return -errno;
+    if (r > 0 && !(ready.revents & POLLIN))
+        return -ENODEV;
+    return r;
+}
+
+static void system_close(const struct ipmi_calls *calls, int fd)
+{
+    (void)calls;
+    close(fd);
+}
+
+const struct ipmi_calls ipmi_calls_system = {
+    .open = system_open,
+    .control = system_control,
+    .wait = system_wait,
+    .close = system_close,
+};
+
+void ipmi_device_init(struct ipmi_device *device, const struct ipmi_calls *calls,
+                      const struct clock *clock)
+{
+    *device = (struct ipmi_device){.calls = calls, .clock = clock, .fd = -1};
+}
+
+int ipmi_device_open(struct ipmi_device *device, const struct host *host, struct error *err)
+{
+    /* A container is given the device in its own /dev, and may not open the one below the host's
+     * root. Without the first slash they are relative. */
+    static const char *const nodes[] = {"/dev/ipmi0", "/dev/ipmi/0", "/dev/ipmidev/0"};
+    const char *refused = NULL;
+
+    for (size_t i = 0; i < 2 * ARRAY_SIZE(nodes); i++) {
+        bool is_ours = i >= ARRAY_SIZE(nodes);
+        const char *node = nodes[i % ARRAY_SIZE(nodes)];
+        int fd = device->calls->open(device->calls, is_ours ? AT_FDCWD : host->rootfs_fd,
+                                     is_ours ? node : node + 1);
+
+        if (fd >= 0) {
+            device->fd = fd;
+            device->outstanding = false;
+            return 0;
+        }
+        if (fd == -EACCES || fd == -EPERM)
+            refused = node;
+    }
+    if (refused)
+        return error_set(err, -EACCES,
+                         "cannot open %s: not permitted; run as root or let this user read it, and "
+                         "in a container or unit allow the device (char-ipmidev)",
+                         refused);
+    return error_set(err, -ENODEV, "no %s, or no interface to a BMC behind it", nodes[0]);
+}
+
+void ipmi_device_close(struct ipmi_device *device)
+{
+    if (device->fd >= 0)
+        device->calls->close(device->calls, device->fd);
+    device->fd = -1;
+}
+
+static int send_question(struct ipmi_device *device, const struct ipmi_question *question,
+                         struct error *err)
+{
+    struct ipmi_system_interface_addr address = {
+        .addr_type = IPMI_SYSTEM_INTERFACE_ADDR_TYPE,
+        .channel = IPMI_BMC_CHANNEL,
+    };
+    struct ipmi_req request = {
+        .addr = (unsigned char *)&address,
+        .addr_len = sizeof(address),
+        .msgid = ++device->last_msgid,
+        .msg = {.netfn = question->netfn,
+                .cmd = question->command,
+                .data_len = (unsigned short)question->len,
+                /* The driver only reads it; its type serves both directions. */
+                .data = (unsigned char *)(uintptr_t)question->data},
+    };
+    int r = device->calls->control(device->calls, device->fd, IPMICTL_SEND_COMMAND, &request);
+
+    if (r == -ENODEV)
+        return error_set(err, r, "the interface to the BMC is gone");
+    if (r == -EBUSY || r == -EAGAIN)
+        return error_set(err, -EAGAIN, "the IPMI driver is busy with the questions of others");
+    if (r < 0)
+        return error_set(err, r, "cannot ask the BMC: %s", strerror(-r));
+    device->outstanding = true;
+    return 0;
+}
+
+/* 1: it was the answer to the last question; 0: something else; -EAGAIN: there is nothing. */
+static int receive(struct ipmi_device *device, const struct ipmi_question *question,
+                   struct ipmi_answer *ret_answer, struct error *err)
+{
+    struct ipmi_addr address;
+    struct ipmi_recv message = {
+        .addr = (unsigned char *)&address,
+        .addr_len = sizeof(address),
+        .msg = {.data = ret_answer->data, .data_len = sizeof(ret_answer->data)},
+    };
+    int r = device->calls->control(device->calls, device->fd, IPMICTL_RECEIVE_MSG_TRUNC, &message);
+
+    if (r == -EAGAIN)
+        return r;
+    if (r < 0 && r != -EMSGSIZE) /* which was delivered as well, cut */
+        return error_set(err, r, "cannot receive what the BMC says: %s", strerror(-r));
+    if (message.recv_type != IPMI_RESPONSE_RECV_TYPE || message.msgid != device->last_msgid ||
+        !device->outstanding)
+        return 0;
+    device->outstanding = false;
+    /* Bit 0 tells an answer from its question. */
+    if (question && (message.msg.netfn != (question->netfn | 1) ||
+                     message.msg.cmd != question->command || message.msg.data_len == 0))
+        return error_set(err, -EBADMSG, "the BMC answered another question");
+    ret_answer->len = MIN((size_t)message.msg.data_len, sizeof(ret_answer->data));
+    return 1;
+}
+
+/* Until the answer to the last question comes. NULL: to whatever that was. */
+static int await(struct ipmi_device *device, const struct ipmi_question *question,
+                 uint64_t deadline_us, struct ipmi_answer *ret_answer, struct error *err)
+{
+    for (int i = 0; i < RECEIVED_MAX; i++) {
+        uint64_t now_us = device->clock->monotonic_us(device->clock);
+        int r = now_us < deadline_us
+                    ? device->calls->wait(device->calls, device->fd, deadline_us - now_us)
+                    : 0;
+
+        if (r == -EINTR)
+            continue;
+        if (r == 0)
+            return error_set(err, -ETIMEDOUT, "the BMC does not answer");
+        if (r < 0)
+            return error_set(err, r, "cannot wait for the BMC: %s", strerror(-r));
+        r = receive(device, question, ret_answer, err);
+        if (r == 1 || (r < 0 && r != -EAGAIN))
+            return r;
+    }
+    return error_set(err, -EIO, "the IPMI driver sends what was not asked for");
+}
+
+/* Takes what is left of earlier questions out of the queue. */
+static int drain(struct ipmi_device *device, uint64_t deadline_us, struct error *err)
+{
+    struct ipmi_answer late = {.len = 0};
+    int r = 0;
+
+    for (int i = 0; i < RECEIVED_MAX && r >= 0; i++)
+        r = receive(device, NULL, &late, err);
+    if (r < 0 && r != -EAGAIN)
+        return r;
+    if (!device->outstanding)
+        return 0;
+    r = await(device, NULL, deadline_us, &late, err);
+    return r < 0 ? r : 0;
+}
+
+int ipmi_device_ask(struct ipmi_device *device, const struct ipmi_question *question,
+                    uint64_t timeout_us, struct ipmi_answer *ret_answer, struct error *err)
+{
+    uint64_t deadline_us = device->clock->monotonic_us(device->clock) + timeout_us;
+    int r = drain(device, deadline_us, err);
+
+    if (r == 0)
+        r = send_question(device, question, err);
+    if (r == 0)
+        r = await(device, question, deadline_us, ret_answer, err);
+    return r < 0 ? r : 0;
+}

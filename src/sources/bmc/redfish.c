@@ -1,0 +1,179 @@
+#include "sources/bmc/redfish.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+#include "sources/integrator.h"
+#include "sources/plausible.h"
+
+/* For how long the power between two readings is believed, and silence is no failure. */
+static const uint64_t HOLD_US = 30 * USEC_PER_SEC;
+/* As for IPMI: a node's power moves by a watt within minutes. */
+static const uint64_t FROZEN_US = 600 * USEC_PER_SEC;
+
+struct redfish {
+    const struct source_context *context;
+    uint64_t heard_us; /* the last reading came, or the source was opened */
+    uint64_t taken_us; /* the last reading that was taken; 0: none */
+    uint64_t last_mw, moved_us;
+    struct integrator integrator;
+    int result; /* of the last reading */
+    struct error why;
+};
+
+void redfish_mailbox_init(struct redfish_mailbox *mailbox)
+{
+    *mailbox = (struct redfish_mailbox){0};
+    pthread_mutex_init(&mailbox->lock, NULL);
+}
+
+void redfish_mailbox_post(struct redfish_mailbox *mailbox, const struct redfish_reading *reading)
+{
+    pthread_mutex_lock(&mailbox->lock);
+    if (mailbox->count == REDFISH_QUEUE_MAX) {
+        memmove(mailbox->readings, mailbox->readings + 1,
+                (REDFISH_QUEUE_MAX - 1) * sizeof(mailbox->readings[0]));
+        mailbox->count--;
+    }
+    mailbox->readings[mailbox->count++] = *reading;
+    pthread_mutex_unlock(&mailbox->lock);
+}
+
+static size_t empty(struct redfish_mailbox *mailbox, struct redfish_reading *readings)
+{
+    size_t count;
+
+    pthread_mutex_lock(&mailbox->lock);
+    count = mailbox->count;
+    memcpy(readings, mailbox->readings, count * sizeof(readings[0]));
+    mailbox->count = 0;
+    pthread_mutex_unlock(&mailbox->lock);
+    return count;
+}
+
+static int redfish_open(const struct source_context *context, void **ret_state, struct error *err)
+{
+    struct redfish *redfish;
+
+    if (!context->redfish || context->replay_path)
+        return -ENODEV;
+    redfish = calloc(1, sizeof(*redfish));
+    if (!redfish)
+        return error_set(err, -ENOMEM, "out of memory");
+    redfish->context = context;
+    redfish->heard_us = context->clock->monotonic_us(context->clock);
+    redfish->integrator.stale_us = HOLD_US;
+    *ret_state = redfish;
+    return 0;
+}
+
+/* A BMC that hangs may go on to tell the last that it measured. */
+static int check_moves(struct redfish *redfish, const struct redfish_reading *reading,
+                       struct error *err)
+{
+    uint64_t still_us;
+
+    if (redfish->taken_us == 0 || reading->power_mw != redfish->last_mw) {
+        redfish->last_mw = reading->power_mw;
+        redfish->moved_us = reading->taken_us;
+        return 0;
+    }
+    still_us = reading->taken_us - redfish->moved_us;
+    if (still_us < FROZEN_US)
+        return 0;
+    return error_set(err, -ESTALE,
+                     "the BMC has said %llu.%03u W for %llu s without any change: its reading is "
+                     "stale; it may need a reset",
+                     (unsigned long long)(reading->power_mw / 1000),
+                     (unsigned)(reading->power_mw % 1000),
+                     (unsigned long long)(still_us / USEC_PER_SEC));
+}
+
+static int emit(struct redfish *redfish, const struct redfish_reading *reading, uint64_t now_us,
+                struct batch *batch, struct error *err)
+{
+    const struct clock *clock = redfish->context->clock;
+    struct sample sample = {
+        .kind = SAMPLE_NODE_POWER,
+        .t_us = clock->realtime_us(clock) - (now_us - reading->taken_us),
+        .node_power = {.source = "redfish", .power_mw = reading->power_mw},
+    };
+    int r = batch_add(batch, &sample);
+
+    integrator_add(&redfish->integrator, reading->taken_us, reading->power_mw * 1000);
+    sample.kind = SAMPLE_METER;
+    sample.meter = (struct sample_meter){
+        .source = "redfish",
+        .kind = METER_NODE,
+        .id = "redfish",
+        .counter_uj = redfish->integrator.energy_uj,
+        .breaks = redfish->integrator.breaks,
+        .integrated = true,
+    };
+    if (r == 0)
+        r = batch_add(batch, &sample);
+    return r < 0 ? error_set(err, r, "out of memory") : 0;
+}
+
+/* Who posts it has checked it too, but talks to strangers. */
+static bool is_sound(const struct redfish *redfish, const struct redfish_reading *reading,
+                     uint64_t now_us)
+{
+    return reading->power_mw > 0 && reading->power_mw < PLAUSIBLE_POWER_MAX_UW / 1000 &&
+           reading->taken_us > redfish->taken_us && reading->taken_us <= now_us &&
+           now_us - reading->taken_us <= HOLD_US;
+}
+
+static int take(struct redfish *redfish, const struct redfish_reading *reading, uint64_t now_us,
+                struct batch *batch, struct error *err)
+{
+    int r;
+
+    if (reading->result < 0)
+        return error_set(err, reading->result == -ENODEV ? -EIO : reading->result, "%.*s",
+                         REDFISH_WHY_BYTES - 1, reading->why);
+    if (!is_sound(redfish, reading, now_us))
+        return error_set(err, -EBADMSG, "a reading of the BMC is out of time or out of range");
+    r = check_moves(redfish, reading, err);
+    redfish->taken_us = reading->taken_us;
+    return r < 0 ? r : emit(redfish, reading, now_us, batch, err);
+}
+
+static int redfish_read_mail(void *state, struct batch *batch, struct error *err)
+{
+    struct redfish *redfish = state;
+    const struct clock *clock = redfish->context->clock;
+    struct redfish_reading readings[REDFISH_QUEUE_MAX];
+    uint64_t now_us = clock->monotonic_us(clock);
+    size_t count = empty(redfish->context->redfish, readings);
+
+    for (size_t i = 0; i < count; i++) {
+        redfish->heard_us = now_us;
+        redfish->why.text[0] = '\0';
+        redfish->result = take(redfish, &readings[i], now_us, batch, &redfish->why);
+    }
+    /* After a failure the next word may be minutes away. */
+    if (redfish->result == 0 && now_us - redfish->heard_us > HOLD_US)
+        redfish->result =
+            error_set(&redfish->why, -ETIMEDOUT, "nothing was heard of the BMC for %llu s",
+                      (unsigned long long)(HOLD_US / USEC_PER_SEC));
+    return redfish->result < 0 ? error_set(err, redfish->result, "%s", redfish->why.text) : 0;
+}
+
+static void redfish_close(void *state)
+{
+    free(state);
+}
+
+/* It only empties the mailbox: often enough for the reading to be fresh, and never a wait. */
+const struct source_ops redfish_source = {
+    .name = "redfish",
+    .interval_us = USEC_PER_SEC,
+    .interval_max_us = 5 * USEC_PER_SEC,
+    .open = redfish_open,
+    .read = redfish_read_mail,
+    .close = redfish_close,
+};

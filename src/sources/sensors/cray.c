@@ -1,0 +1,181 @@
+#include "sources/sensors/cray.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/macros.h"
+#include "sources/counter.h"
+#include "sources/overlap.h"
+#include "sources/plausible.h"
+#include "sources/sensors/cray_counters.h"
+
+/* How often files that are not there are tried again. */
+static const uint64_t SEARCH_US = 30 * USEC_PER_SEC;
+
+/* Freshness that stands still for so long, at ten steps a second, means that nobody counts. */
+static const uint64_t STALE_US = 2 * USEC_PER_SEC;
+
+/* A controller's clock that is further off than this is not the node's. */
+static const uint64_t CLOCK_SKEW_MAX_US = 10 * USEC_PER_SEC;
+
+static const struct {
+    enum cray_file file;
+    enum meter_kind kind;
+    const char *id; /* not a number: it is all of the node's sockets */
+} meters[] = {
+    {CRAY_ENERGY, METER_NODE, "cray"},
+    {CRAY_CPU_ENERGY, METER_PACKAGE, "cray"},
+    {CRAY_MEMORY_ENERGY, METER_DRAM, "cray"},
+};
+
+struct cray {
+    const struct source_context *context;
+    struct cray_counters counters;
+    uint64_t next_search_us;
+    struct cray_value freshness;
+    uint64_t fresh_us;
+    struct cray_value startup;
+    struct {
+        bool elsewhere; /* RAPL measures it */
+        struct counter counter;
+    } meters[ARRAY_SIZE(meters)];
+};
+
+static int cray_open(const struct source_context *context, void **ret_state, struct error *err)
+{
+    struct cray *cray;
+    int r;
+
+    if (context->replay_path)
+        return -ENODEV;
+    cray = calloc(1, sizeof(*cray));
+    if (!cray)
+        return error_set(err, -ENOMEM, "out of memory");
+    r = cray_counters_open(context->host->sysfs_fd, &cray->counters);
+    if (r < 0) {
+        free(cray);
+        return r == -ENODEV
+                   ? r
+                   : error_set(err, r, "cannot open cray/pm_counters/energy: %s", strerror(-r));
+    }
+    cray->context = context;
+    for (size_t i = 0; i < ARRAY_SIZE(meters); i++) {
+        cray->meters[i].elsewhere =
+            meters[i].kind != METER_NODE &&
+            overlap_rapl_measures(context->host, context->switches, meters[i].kind);
+        counter_limit(&cray->meters[i].counter, 0, PLAUSIBLE_POWER_MAX_UW);
+    }
+    *ret_state = cray;
+    return 0;
+}
+
+/* The controller's time where its clock is set; so that samples of all sources go together. */
+static uint64_t sample_us(const struct cray *cray, const struct cray_value *value)
+{
+    const struct clock *clock = cray->context->clock;
+    uint64_t now_us = clock->realtime_us(clock);
+    uint64_t skew_us = MAX(now_us, value->t_us) - MIN(now_us, value->t_us);
+
+    return skew_us <= CLOCK_SKEW_MAX_US ? MIN(value->t_us, now_us) : now_us;
+}
+
+static int add_meter(struct cray *cray, size_t index, const struct cray_value *value,
+                     uint64_t mono_us, struct batch *batch)
+{
+    struct counter *counter = &cray->meters[index].counter;
+
+    counter_add(counter, value->t_us > 0 ? value->t_us : mono_us, value->number * 1000000);
+    return batch_add(batch, &(struct sample){.kind = SAMPLE_METER,
+                                             .t_us = sample_us(cray, value),
+                                             .meter = {.source = "cray",
+                                                       .kind = meters[index].kind,
+                                                       .id = meters[index].id,
+                                                       .counter_uj = counter->total,
+                                                       .breaks = counter->breaks}});
+}
+
+static int add_samples(struct cray *cray, const struct cray_value values[static CRAY_FILES],
+                       uint64_t mono_us, struct batch *batch)
+{
+    const struct cray_value *power = &values[CRAY_POWER];
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(meters); i++)
+        if (values[meters[i].file].valid && !cray->meters[i].elsewhere)
+            r = add_meter(cray, i, &values[meters[i].file], mono_us, batch);
+    /* A node that runs draws something: 0 is a controller that does not know. */
+    if (r == 0 && power->valid && power->number > 0)
+        r = batch_add(batch, &(struct sample){.kind = SAMPLE_NODE_POWER,
+                                              .t_us = sample_us(cray, power),
+                                              .node_power = {"cray", power->number * 1000}});
+    return r;
+}
+
+static void note_startup(struct cray *cray, const struct cray_value *startup)
+{
+    if (!startup->valid)
+        return;
+    if (cray->startup.valid && cray->startup.number != startup->number)
+        for (size_t i = 0; i < ARRAY_SIZE(meters); i++)
+            counter_break(&cray->meters[i].counter);
+    cray->startup = *startup;
+}
+
+/* False if the controller wrote nothing since the last read. Without the file nobody can tell. */
+static bool is_fresh(struct cray *cray, const struct cray_value *freshness, uint64_t mono_us)
+{
+    if (freshness->valid && cray->freshness.valid && freshness->number == cray->freshness.number)
+        return false;
+    cray->freshness = *freshness;
+    cray->fresh_us = mono_us;
+    return true;
+}
+
+static int cray_read(void *state, struct batch *batch, struct error *err)
+{
+    struct cray *cray = state;
+    const struct clock *clock = cray->context->clock;
+    uint64_t mono_us = clock->monotonic_us(clock);
+    struct cray_value values[CRAY_FILES];
+    size_t before = batch->count;
+    int r;
+
+    if (mono_us >= cray->next_search_us) {
+        cray->next_search_us = mono_us + SEARCH_US;
+        cray_counters_reopen(&cray->counters);
+    }
+    r = cray_counters_read(&cray->counters, values);
+    if (r < 0)
+        return error_set(err, r, "cray/pm_counters changed during each of three reads");
+    if (!is_fresh(cray, &values[CRAY_FRESHNESS], mono_us))
+        return mono_us - cray->fresh_us < STALE_US
+                   ? 0
+                   : error_set(err, -ESTALE,
+                               "cray/pm_counters/freshness stands still: the blade's controller "
+                               "does not count");
+    note_startup(cray, &values[CRAY_STARTUP]);
+    r = add_samples(cray, values, mono_us, batch);
+    if (r < 0)
+        return error_set(err, r, "out of memory");
+    if (batch->count == before)
+        return error_set(err, -EIO, "cray/pm_counters: none of its files has a usable value");
+    return 0;
+}
+
+static void cray_close(void *state)
+{
+    struct cray *cray = state;
+
+    if (!cray)
+        return;
+    cray_counters_close(&cray->counters);
+    free(cray);
+}
+
+const struct source_ops cray_source = {
+    .name = "cray",
+    .open = cray_open,
+    .read = cray_read,
+    .close = cray_close,
+};

@@ -1,0 +1,273 @@
+#include "sources/sensors/hwmon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fs.h"
+#include "core/macros.h"
+#include "core/parse.h"
+#include "sources/counter.h"
+#include "sources/integrator.h"
+#include "sources/plausible.h"
+#include "sources/sensors/hwmon_parse.h"
+#include "sources/sensors/hwmon_scan.h"
+
+/* How often chips that came, went or failed are looked for. */
+static const uint64_t SEARCH_US = 30 * USEC_PER_SEC;
+
+/* A gap between two readings that is longer is not integrated. */
+static const uint64_t STALE_MIN_US = 3 * USEC_PER_SEC;
+enum { STALE_INTERVALS = 3 };
+
+/*
+ * How long a value may stand still: a minute, and ten times what the chip says of its refreshing
+ * (some firmware gives means of 5 minutes). Nor is it judged by fewer readings than that.
+ */
+static const uint64_t STILL_MIN_US = 60 * USEC_PER_SEC, STILL_MAX_US = 3600 * USEC_PER_SEC;
+enum { STILL_REFRESHES = 10 };
+
+struct meter {
+    struct hwmon_found found;
+    bool present; /* the last search found it */
+    int fd;       /* or -errno, why it could not be opened */
+    int result;   /* of the last reading */
+    struct integrator integrator;
+    struct counter counter; /* one of the two is used */
+    uint64_t still_max_us;
+    uint64_t still_value;
+    uint64_t still_since_us;
+    uint64_t still_readings;
+};
+
+struct hwmon {
+    const struct source_context *context;
+    uint64_t next_search_us;
+    struct meter meters[HWMON_METERS_MAX]; /* stay when the chip goes: it may come back */
+    size_t count;
+};
+
+static uint64_t read_still_max_us(const struct hwmon *hwmon, const struct hwmon_found *found)
+{
+    uint64_t refresh_ms;
+    char text[32];
+    struct span said = {text, 0};
+
+    if (found->refresh[0] == '\0' || fs_read_at(hwmon->context->host->sysfs_fd, found->refresh,
+                                                text, sizeof(text), &said.len) < 0)
+        return STILL_MIN_US;
+    span_strip_suffix(&said, "\n");
+    if (parse_u64_max(said, STILL_MAX_US / 1000 / STILL_REFRESHES, &refresh_ms) < 0)
+        return STILL_MIN_US;
+    return MAX(STILL_MIN_US, STILL_REFRESHES * refresh_ms * 1000);
+}
+
+static void open_meter(struct hwmon *hwmon, struct meter *meter)
+{
+    cleanup_close(&meter->fd);
+    meter->fd =
+        openat(hwmon->context->host->sysfs_fd, meter->found.path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (meter->fd < 0)
+        meter->fd = -errno;
+    meter->still_max_us = read_still_max_us(hwmon, &meter->found);
+}
+
+static struct meter *find_meter(struct hwmon *hwmon, const struct hwmon_found *found)
+{
+    for (size_t i = 0; i < hwmon->count; i++)
+        if (hwmon->meters[i].found.kind == found->kind &&
+            strcmp(hwmon->meters[i].found.id, found->id) == 0)
+            return &hwmon->meters[i];
+    return NULL;
+}
+
+static void note_found(struct hwmon *hwmon, const struct hwmon_found *found)
+{
+    struct meter *meter = find_meter(hwmon, found);
+    bool moved;
+
+    if (!meter && hwmon->count < HWMON_METERS_MAX) {
+        meter = &hwmon->meters[hwmon->count++];
+        *meter = (struct meter){.found = *found, .fd = -ENODEV};
+        meter->integrator.stale_us =
+            MAX(STALE_MIN_US, STALE_INTERVALS * hwmon->context->interval_us);
+        counter_limit(&meter->counter, 0, PLAUSIBLE_POWER_MAX_UW);
+    }
+    /* What was counted and what was integrated cannot go on in each other's place. */
+    if (!meter || meter->found.counts != found->counts)
+        return;
+    meter->present = true;
+    moved = strcmp(meter->found.path, found->path) != 0;
+    if (moved)
+        counter_break(&meter->counter);
+    meter->found = *found;
+    if (moved || meter->fd < 0 || meter->result < 0)
+        open_meter(hwmon, meter);
+}
+
+static void search(struct hwmon *hwmon)
+{
+    struct hwmon_scan scan;
+
+    hwmon_scan(hwmon->context->host, hwmon->context->switches, &scan);
+    for (size_t i = 0; i < hwmon->count; i++)
+        hwmon->meters[i].present = false;
+    for (size_t i = 0; i < scan.count; i++)
+        note_found(hwmon, &scan.found[i]);
+    for (size_t i = 0; i < hwmon->count; i++)
+        if (!hwmon->meters[i].present) {
+            cleanup_close(&hwmon->meters[i].fd);
+            hwmon->meters[i].fd = -ENODEV;
+        }
+}
+
+static int hwmon_open(const struct source_context *context, void **ret_state, struct error *err)
+{
+    struct hwmon_scan scan;
+    struct hwmon *hwmon;
+
+    if (context->replay_path)
+        return -ENODEV;
+    hwmon_scan(context->host, context->switches, &scan);
+    if (scan.count == 0)
+        return -ENODEV;
+    hwmon = calloc(1, sizeof(*hwmon));
+    if (!hwmon)
+        return error_set(err, -ENOMEM, "out of memory");
+    hwmon->context = context;
+    *ret_state = hwmon;
+    return 0;
+}
+
+static bool stands_still(struct meter *meter, uint64_t value, uint64_t mono_us)
+{
+    if (meter->still_readings == 0 || value != meter->still_value) {
+        meter->still_value = value;
+        meter->still_since_us = mono_us;
+        meter->still_readings = 0;
+    }
+    meter->still_readings++;
+    return meter->still_readings > STILL_REFRESHES &&
+           mono_us - meter->still_since_us >= meter->still_max_us;
+}
+
+static int add_samples(const struct meter *meter, uint64_t t_us, uint64_t power_uw,
+                       struct batch *batch)
+{
+    bool counts = meter->found.counts;
+    struct sample sample = {
+        .kind = SAMPLE_METER,
+        .t_us = t_us,
+        .meter = {.source = "hwmon",
+                  .kind = meter->found.kind,
+                  .id = arena_copy(&batch->arena, meter->found.id, strlen(meter->found.id)),
+                  .counter_uj = counts ? meter->counter.total : meter->integrator.energy_uj,
+                  .breaks = counts ? meter->counter.breaks : meter->integrator.breaks,
+                  .integrated = !counts},
+    };
+    int r = sample.meter.id ? batch_add(batch, &sample) : -ENOMEM;
+
+    if (r < 0 || meter->found.kind != METER_NODE || counts)
+        return r;
+    return batch_add(batch, &(struct sample){.kind = SAMPLE_NODE_POWER,
+                                             .t_us = t_us,
+                                             .node_power = {"hwmon", power_uw / 1000}});
+}
+
+static int read_value(const struct meter *meter, uint64_t *ret_value)
+{
+    char text[32];
+    size_t len;
+    int r;
+
+    if (meter->fd < 0)
+        return meter->fd;
+    r = fs_read_kept(meter->fd, text, sizeof(text), &len);
+    if (r < 0)
+        return r;
+    return meter->found.counts ? hwmon_parse_energy((struct span){text, len}, ret_value)
+                               : hwmon_parse_power((struct span){text, len}, ret_value);
+}
+
+static int read_meter(const struct hwmon *hwmon, struct meter *meter, struct batch *batch)
+{
+    const struct clock *clock = hwmon->context->clock;
+    uint64_t value, mono_us;
+    int r = read_value(meter, &value);
+
+    if (r < 0)
+        return r;
+    mono_us = clock->monotonic_us(clock); /* the other clock may be set meanwhile */
+    if (stands_still(meter, value, mono_us))
+        return -ESTALE;
+    if (meter->found.counts)
+        counter_add(&meter->counter, mono_us, value);
+    else
+        integrator_add(&meter->integrator, mono_us, value);
+    return add_samples(meter, clock->realtime_us(clock), value, batch);
+}
+
+static const char *describe(int code)
+{
+    switch (code) {
+    case -ESTALE:
+        return "has not moved for a minute or more, so it is not believed";
+    case -EACCES:
+        return "may not be read; run as root";
+    case -EINVAL:
+    case -EFBIG:
+    case -ERANGE:
+        return "is not a number that can be used";
+    default:
+        return strerror(-code);
+    }
+}
+
+static int hwmon_read(void *state, struct batch *batch, struct error *err)
+{
+    struct hwmon *hwmon = state;
+    const struct clock *clock = hwmon->context->clock;
+    uint64_t mono_us = clock->monotonic_us(clock);
+    const struct meter *failed = NULL;
+    size_t answered = 0;
+
+    if (mono_us >= hwmon->next_search_us) {
+        hwmon->next_search_us = mono_us + SEARCH_US;
+        search(hwmon);
+    }
+    for (size_t i = 0; i < hwmon->count; i++) {
+        struct meter *meter = &hwmon->meters[i];
+
+        if (!meter->present)
+            continue;
+        meter->result = read_meter(hwmon, meter, batch);
+        if (meter->result < 0)
+            failed = meter;
+        else
+            answered++;
+    }
+    if (answered > 0)
+        return 0;
+    if (!failed)
+        return error_set(err, -ENODEV, "hwmon: no chip is left that measures the node");
+    return error_set(err, -EIO, "%s %s", failed->found.path, describe(failed->result));
+}
+
+static void hwmon_close(void *state)
+{
+    struct hwmon *hwmon = state;
+
+    if (!hwmon)
+        return;
+    for (size_t i = 0; i < hwmon->count; i++)
+        cleanup_close(&hwmon->meters[i].fd);
+    free(hwmon);
+}
+
+const struct source_ops hwmon_source = {
+    .name = "hwmon",
+    .open = hwmon_open,
+    .read = hwmon_read,
+    .close = hwmon_close,
+};
