@@ -27,14 +27,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct route_decision decision = routes_decide(&request, "/metrics", false);
 
     if ((unsigned)decision.route > ROUTE_METHOD_NOT_ALLOWED ||
-        (unsigned)decision.format >= ROUTE_FORMAT_COUNT ||
-        (unsigned)decision.encoding >= ROUTE_ENCODING_COUNT)
+        (unsigned)decision.format >= PAGE_FORMATS || (unsigned)decision.encoding >= PAGE_ENCODINGS)
         abort();
-    if (!accept_encoding && decision.encoding != ROUTE_IDENTITY)
+    if (!accept_encoding && decision.encoding != PAGE_IDENTITY)
         abort();
-    if (!accept && decision.format != ROUTE_TEXT)
+    if (!accept && decision.format != PAGE_TEXT)
         abort();
-    if (routes_decide(&request, "/metrics", true).format != ROUTE_TEXT)
+    if (routes_decide(&request, "/metrics", true).format != PAGE_TEXT)
         abort();
     free(method);
     free(path);

@@ -7,7 +7,6 @@
 #include "cli/verbs.h"
 #include "core/fs.h"
 #include "core/utf8.h"
-#include "identity/identity.h"
 #include "identity/recorded_names.h"
 #include "metrics/ledger_json.h"
 
@@ -70,22 +69,6 @@ int verb_failure(int error)
     default:
         return EXIT_USAGE;
     }
-}
-
-struct pipeline_options verb_pipeline_options(const struct options *options, bool keep_everything)
-{
-    return (struct pipeline_options){
-        .gpu = {.interval_us = options->sample_interval_us,
-                .idle_policy = options->idle_policy,
-                .attribution = options->attribution,
-                .patience_us = options->attribution_delay_us},
-        .rest = {.policy = options->rest_policy,
-                 .includes_gpus = options->node_meter_includes_gpus},
-        .max_processes = options->max_processes,
-        .max_workloads = options->max_workloads,
-        .retention_us = keep_everything ? UINT64_MAX : options->metric_retention_us,
-        .find_owner = identity_find_owner,
-    };
 }
 
 void verb_name_workloads(struct pipeline *pipeline, struct recorded_names *names)

@@ -18,6 +18,7 @@
 #include "collector/cgroup_verdict.h"
 #include "collector/source_set.h"
 #include "config/collectors.h"
+#include "config/pipeline_config.h"
 #include "core/gzip.h"
 #include "core/macros.h"
 #include "host/host.h"
@@ -192,7 +193,7 @@ static int open_events(int *signal_fd, int *wake_fd, struct error *err)
 int verb_record(const struct cli *cli)
 {
     const struct options *options = &cli->options;
-    const struct pipeline_options books = verb_pipeline_options(options, true);
+    const struct pipeline_options books = pipeline_config_options(options, true);
     struct recording recording = {0};
     struct source_switches switches;
     struct source_set sources;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "attribution/pipeline.h"
+#include "config/pipeline_config.h"
 #include "identity/recorded_names.h"
 #include "sources/trace/trace_reader.h"
 
@@ -39,7 +40,7 @@ static int play(const char *path, struct pipeline *pipeline, struct recorded_nam
 
 int verb_replay(const struct cli *cli)
 {
-    struct pipeline_options options = verb_pipeline_options(&cli->options, true);
+    struct pipeline_options options = pipeline_config_options(&cli->options, true);
     struct pipeline *pipeline = NULL;
     struct recorded_names *names = NULL;
     struct error err = {"out of memory"};

@@ -14,11 +14,6 @@ int verb_check(const struct cli *cli);
 int verb_front(const struct cli *cli);
 int verb_asker(const struct cli *cli);
 
-/* The pipeline as the options want it, with everything kept (`replay`) or with retention (`serve`).
- */
-struct pipeline_options;
-struct pipeline_options verb_pipeline_options(const struct options *options, bool keep_everything);
-
 /* Says on standard error what went wrong; bytes that would steer a terminal become '?'. */
 void verb_complain(const struct error *err);
 

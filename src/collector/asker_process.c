@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/asker_keys.h"
 #include "core/macros.h"
-#include "fetcher/asker_keys.h"
 #include "process/channel.h"
 
 /* What libcurl goes by, and what the loader did. */

@@ -60,8 +60,8 @@ static int answer(struct collector *collector, const struct channel_request *req
             log_error("out of memory: cannot take a snapshot");
         } else if (request->have_generation == collector->bodies.generation) {
             reply.status = CHANNEL_UNCHANGED;
-        } else if (bodies_get(&collector->bodies, (enum route_format)request->format,
-                              (enum route_encoding)request->encoding,
+        } else if (bodies_get(&collector->bodies, (enum page_format)request->format,
+                              (enum page_encoding)request->encoding,
                               pipeline_usage_version(collector->pipeline),
                               collector_now_us(collector), &fd, &size) < 0) {
             log_error("cannot render the metrics page");

@@ -6,11 +6,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "cli/verbs.h"
 #include "collector/cgroup_verdict.h"
 #include "collector/collector_parts.h"
 #include "config/collectors.h"
-#include "config/price_config.h"
+#include "config/pipeline_config.h"
 #include "process/signals.h"
 
 static int open_loop(struct collector *collector, struct error *err)
@@ -118,7 +117,7 @@ static bool watches_files(const struct options *options)
 int collector_open(const struct collector_options *options, struct collector **ret_collector,
                    struct error *err)
 {
-    struct pipeline_options pipeline_options = verb_pipeline_options(options->options, false);
+    struct pipeline_options pipeline_options = pipeline_config_options(options->options, false);
     const struct exposition_options exposition = {
         .process_prefix = options->options->metric_prefix,
         .compat = options->options->compat,
@@ -151,8 +150,8 @@ int collector_open(const struct collector_options *options, struct collector **r
     bodies_init(&collector->bodies, &exposition);
     find_node_name(collector);
     attached_set_init(&collector->attached, options->host);
-    pipeline_options.embodied = price_config_embodied(options->options);
-    price_config_read(options->options, &pipeline_options.price);
+    pipeline_options.embodied = pipeline_config_embodied(options->options);
+    pipeline_config_price(options->options, &pipeline_options.price);
     r = emissions_init(&collector->emissions, options->options, collector->clock, err);
     pipeline_options.price.factor = collector->emissions.in_force;
     if (r == 0 && options->options->cost_tariff_path)

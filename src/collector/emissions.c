@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/asker_ca.h"
+#include "config/asker_keys.h"
 #include "core/log.h"
 #include "core/macros.h"
-#include "fetcher/asker_ca.h"
-#include "fetcher/asker_keys.h"
 #include "process/channel.h"
 
 enum { RECORDS_PER_WAKE = 64 };

@@ -6,7 +6,7 @@
 
 #include "config/web_config.h"
 #include "core/macros.h"
-#include "process/channel.h"
+#include "core/sealed.h"
 
 static bool update_marks(struct web_watch *watch)
 {
@@ -42,7 +42,7 @@ static int seal(struct web_watch *watch, const struct web_config *config, struct
     int fd = -1, r = web_config_pack(config, &bytes, &len);
 
     if (r == 0) {
-        r = channel_seal_body(bytes, len, &fd);
+        r = sealed_create(bytes, len, &fd);
         explicit_bzero(bytes, len);
         free(bytes);
     }

@@ -13,12 +13,12 @@
 #include <sys/socket.h>
 
 #include "client/stoppable.h"
+#include "config/asker_keys.h"
 #include "core/clock.h"
 #include "core/json_reader.h"
 #include "core/log.h"
 #include "core/macros.h"
 #include "fetcher/asker_inquiry.h"
-#include "fetcher/asker_keys.h"
 #include "process/channel.h"
 #include "process/child.h"
 #include "process/sandbox.h"

@@ -3,9 +3,9 @@
 
 #include "client/http_client.h"
 #include "config/asker_flags.h"
+#include "config/asker_keys.h"
 #include "core/error.h"
 #include "emissions/inquiry.h"
-#include "fetcher/asker_keys.h"
 
 /* Flags, keys and client must outlive it. 0, -ENOKEY, or as inquiry_new, with what to do. */
 int asker_inquiry_open(const struct asker_flags *flags, size_t index, const struct asker_keys *keys,

@@ -4,22 +4,22 @@
 
 #include "core/gzip.h"
 #include "core/macros.h"
-#include "process/channel.h"
+#include "core/sealed.h"
 
 void bodies_init(struct bodies *bodies, const struct exposition_options *exposition)
 {
     *bodies = (struct bodies){.exposition = *exposition};
     snapshot_init(&bodies->snapshot);
-    for (int format = 0; format < ROUTE_FORMAT_COUNT; format++)
-        for (int encoding = 0; encoding < ROUTE_ENCODING_COUNT; encoding++)
+    for (int format = 0; format < PAGE_FORMATS; format++)
+        for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++)
             bodies->fds[format][encoding] = -1;
 }
 
 static void drop(struct bodies *bodies)
 {
     snapshot_done(&bodies->snapshot);
-    for (int format = 0; format < ROUTE_FORMAT_COUNT; format++)
-        for (int encoding = 0; encoding < ROUTE_ENCODING_COUNT; encoding++) {
+    for (int format = 0; format < PAGE_FORMATS; format++)
+        for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++) {
             cleanup_close(&bodies->fds[format][encoding]);
             bodies->fds[format][encoding] = -1;
         }
@@ -37,11 +37,11 @@ void bodies_renew(struct bodies *bodies)
     bodies->generation++;
 }
 
-static struct exposition_options options_of(const struct bodies *bodies, enum route_format format)
+static struct exposition_options options_of(const struct bodies *bodies, enum page_format format)
 {
     struct exposition_options options = bodies->exposition;
 
-    options.format = format == ROUTE_OPENMETRICS ? TEXT_OPENMETRICS : TEXT_PROMETHEUS;
+    options.format = format == PAGE_OPENMETRICS ? TEXT_OPENMETRICS : TEXT_PROMETHEUS;
     return options;
 }
 
@@ -55,8 +55,8 @@ static int make_plain(const struct bodies *bodies, const struct exposition_optio
 /* Packs the text and frees it: on a node with a thousand workloads it has megabytes. */
 static int pack(struct buffer *text, struct gzip_part *part)
 {
-    int r =
-        buffer_failed(text) ? -ENOMEM : gzip_part_make(part, text->data, text->len, BODY_CAP_BYTES);
+    int r = buffer_failed(text) ? -ENOMEM
+                                : gzip_part_make(part, text->data, text->len, SEALED_MAX_BYTES);
 
     buffer_done(text);
     return r;
@@ -72,12 +72,12 @@ static int make_packed(const struct bodies *bodies, const struct exposition_opti
     struct buffer text;
     int r;
 
-    buffer_init(&text, BODY_CAP_BYTES);
+    buffer_init(&text, SEALED_MAX_BYTES);
     exposition_render_books(&bodies->snapshot, options, &text);
     if (!usage)
         exposition_render_usage(&bodies->snapshot, options, &text);
     r = pack(&text, &before);
-    buffer_init(&text, BODY_CAP_BYTES);
+    buffer_init(&text, SEALED_MAX_BYTES);
     exposition_render_end(options, &text);
     if (r == 0)
         r = pack(&text, &after);
@@ -92,29 +92,29 @@ static int make_packed(const struct bodies *bodies, const struct exposition_opti
     return r;
 }
 
-static int make_body(struct bodies *bodies, enum route_format format, enum route_encoding encoding,
+static int make_body(struct bodies *bodies, enum page_format format, enum page_encoding encoding,
                      uint64_t usage_version, uint64_t now_us, int *ret_fd, size_t *ret_size)
 {
     const struct exposition_options options = options_of(bodies, format);
     struct buffer body;
     int r;
 
-    buffer_init(&body, BODY_CAP_BYTES);
-    if (encoding == ROUTE_GZIP)
+    buffer_init(&body, SEALED_MAX_BYTES);
+    if (encoding == PAGE_GZIP)
         r = make_packed(bodies, &options,
                         usage_page_ask(&bodies->usage, options.format, usage_version, now_us),
                         &body);
     else
         r = make_plain(bodies, &options, &body);
     if (r == 0)
-        r = channel_seal_body(body.data, body.len, ret_fd);
+        r = sealed_create(body.data, body.len, ret_fd);
     if (r == 0)
         *ret_size = body.len;
     buffer_done(&body);
     return r;
 }
 
-int bodies_get(struct bodies *bodies, enum route_format format, enum route_encoding encoding,
+int bodies_get(struct bodies *bodies, enum page_format format, enum page_encoding encoding,
                uint64_t usage_version, uint64_t now_us, int *ret_fd, size_t *ret_size)
 {
     int *fd = &bodies->fds[format][encoding];

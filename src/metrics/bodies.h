@@ -8,17 +8,17 @@
 #include <stdint.h>
 
 #include "metrics/exposition.h"
+#include "metrics/page_format.h"
 #include "metrics/usage_page.h"
 #include "model/snapshot.h"
-#include "net/routes.h"
 
 struct bodies {
     struct exposition_options exposition;
     struct usage_page usage;
     uint64_t generation; /* 0: no snapshot yet */
     struct snapshot snapshot;
-    int fds[ROUTE_FORMAT_COUNT][ROUTE_ENCODING_COUNT]; /* sealed memfds, or -1 */
-    size_t sizes[ROUTE_FORMAT_COUNT][ROUTE_ENCODING_COUNT];
+    int fds[PAGE_FORMATS][PAGE_ENCODINGS]; /* sealed memfds, or -1 */
+    size_t sizes[PAGE_FORMATS][PAGE_ENCODINGS];
 };
 
 /* The strings of the options must outlive it. */
@@ -32,5 +32,5 @@ void bodies_renew(struct bodies *bodies);
  * A descriptor that stays the bodies' own, until bodies_renew. With gzip, what was prepared of this
  * version of the usage is used. 0 or -errno.
  */
-int bodies_get(struct bodies *bodies, enum route_format format, enum route_encoding encoding,
+int bodies_get(struct bodies *bodies, enum page_format format, enum page_encoding encoding,
                uint64_t usage_version, uint64_t now_us, int *ret_fd, size_t *ret_size);

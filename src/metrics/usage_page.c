@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "core/macros.h"
-#include "process/channel.h"
+#include "core/sealed.h"
 
 /* Whoever scrapes comes once a minute at least; and what is old is left to be made anew, as gauges
  * must age. */
@@ -45,11 +45,11 @@ int usage_page_make(struct usage_page *page, const struct snapshot *snapshot,
     int r = -ENOMEM;
 
     asked.format = page->asked_format;
-    buffer_init(&text, BODY_CAP_BYTES);
+    buffer_init(&text, SEALED_MAX_BYTES);
     exposition_render_usage(snapshot, &asked, &text);
     gzip_part_done(&page->part);
     if (!buffer_failed(&text))
-        r = gzip_part_make(&page->part, text.data, text.len, BODY_CAP_BYTES);
+        r = gzip_part_make(&page->part, text.data, text.len, SEALED_MAX_BYTES);
     buffer_done(&text);
     page->is_made = r == 0;
     page->format = page->asked_format;

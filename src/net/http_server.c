@@ -180,22 +180,22 @@ void http_server_run(struct http_server *server)
         http_handshakes_park(&server->handshakes, &server->connections);
 }
 
-int http_server_deliver(struct http_server *server, enum route_format format,
-                        enum route_encoding encoding, uint64_t generation, int body_fd,
+int http_server_deliver(struct http_server *server, enum page_format format,
+                        enum page_encoding encoding, uint64_t generation, int body_fd,
                         size_t body_bytes)
 {
     return http_variants_deliver(&server->variants, format, encoding, generation, body_fd,
                                  body_bytes);
 }
 
-int http_server_unchanged(struct http_server *server, enum route_format format,
-                          enum route_encoding encoding)
+int http_server_unchanged(struct http_server *server, enum page_format format,
+                          enum page_encoding encoding)
 {
     return http_variants_unchanged(&server->variants, format, encoding);
 }
 
-int http_server_unavailable(struct http_server *server, enum route_format format,
-                            enum route_encoding encoding, enum http_server_reason reason)
+int http_server_unavailable(struct http_server *server, enum page_format format,
+                            enum page_encoding encoding, enum http_server_reason reason)
 {
     return http_variants_unavailable(&server->variants, format, encoding, reason);
 }

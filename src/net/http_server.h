@@ -31,7 +31,7 @@ struct http_server_options {
     /* Asks for the newest body of this variant unless `have_generation` (0: none) is it; must not
      * answer before it returns. At most one question per variant is out. 0, or -errno: cannot ask.
      */
-    int (*fetch)(void *context, enum route_format format, enum route_encoding encoding,
+    int (*fetch)(void *context, enum page_format format, enum page_encoding encoding,
                  uint64_t have_generation);
     void *fetch_context;
 
@@ -82,13 +82,13 @@ void http_server_run(struct http_server *server);
  * deliver maps the sealed descriptor, which stays the caller's; where that fails (-errno) the
  * scrapes that wait get a 503.
  */
-int http_server_deliver(struct http_server *server, enum route_format format,
-                        enum route_encoding encoding, uint64_t generation, int body_fd,
+int http_server_deliver(struct http_server *server, enum page_format format,
+                        enum page_encoding encoding, uint64_t generation, int body_fd,
                         size_t body_bytes);
-int http_server_unchanged(struct http_server *server, enum route_format format,
-                          enum route_encoding encoding);
-int http_server_unavailable(struct http_server *server, enum route_format format,
-                            enum route_encoding encoding, enum http_server_reason reason);
+int http_server_unchanged(struct http_server *server, enum page_format format,
+                          enum page_encoding encoding);
+int http_server_unavailable(struct http_server *server, enum page_format format,
+                            enum page_encoding encoding, enum http_server_reason reason);
 
 /* No more newcomers and no more questions: what waits gets a 503 at the next run, what is being
  * sent goes on. */

@@ -36,10 +36,10 @@ void http_variants_done(struct http_variants *variants)
             MHD_destroy_response(variants->list[i].response);
 }
 
-struct http_variant *http_variants_get(struct http_variants *variants, enum route_format format,
-                                       enum route_encoding encoding)
+struct http_variant *http_variants_get(struct http_variants *variants, enum page_format format,
+                                       enum page_encoding encoding)
 {
-    return &variants->list[(size_t)format * ROUTE_ENCODING_COUNT + encoding];
+    return &variants->list[(size_t)format * PAGE_ENCODINGS + encoding];
 }
 
 enum reply http_variants_ask(struct http_variants *variants, struct http_variant *variant)
@@ -49,8 +49,8 @@ enum reply http_variants_ask(struct http_variants *variants, struct http_variant
 
     if (variant->asked)
         return REPLY_NONE;
-    r = variants->options->fetch(variants->options->fetch_context, index / ROUTE_ENCODING_COUNT,
-                                 index % ROUTE_ENCODING_COUNT, variant->generation);
+    r = variants->options->fetch(variants->options->fetch_context, index / PAGE_ENCODINGS,
+                                 index % PAGE_ENCODINGS, variant->generation);
     variant->asked = r >= 0;
     return r < 0 ? REPLY_NO_ANSWER : REPLY_NONE;
 }
@@ -65,8 +65,8 @@ static void unmap_body(void *cls)
 }
 
 /* The response holds the mapping, and drops it when its last reader is done. */
-static int map_body(struct http_variants *variants, int fd, size_t len, enum route_format format,
-                    enum route_encoding encoding, struct MHD_Response **ret_response)
+static int map_body(struct http_variants *variants, int fd, size_t len, enum page_format format,
+                    enum page_encoding encoding, struct MHD_Response **ret_response)
 {
     /* Private: before Linux 6.7 a memfd sealed against writing cannot be mapped shared. */
     void *data = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -92,7 +92,7 @@ static int map_body(struct http_variants *variants, int fd, size_t len, enum rou
     if (!http_headers_add(response, "Content-Type", routes_content_type(format)) ||
         !http_headers_add(response, "Vary", "Accept, Accept-Encoding") ||
         !http_headers_add_configured(variants->headers, response) ||
-        (encoding == ROUTE_GZIP && !http_headers_add(response, "Content-Encoding", "gzip"))) {
+        (encoding == PAGE_GZIP && !http_headers_add(response, "Content-Encoding", "gzip"))) {
         MHD_destroy_response(response);
         return -ENOMEM;
     }
@@ -100,8 +100,8 @@ static int map_body(struct http_variants *variants, int fd, size_t len, enum rou
     return 0;
 }
 
-int http_variants_deliver(struct http_variants *variants, enum route_format format,
-                          enum route_encoding encoding, uint64_t generation, int body_fd,
+int http_variants_deliver(struct http_variants *variants, enum page_format format,
+                          enum page_encoding encoding, uint64_t generation, int body_fd,
                           size_t body_bytes)
 {
     struct http_variant *variant = http_variants_get(variants, format, encoding);
@@ -124,8 +124,8 @@ int http_variants_deliver(struct http_variants *variants, enum route_format form
     return 0;
 }
 
-int http_variants_unchanged(struct http_variants *variants, enum route_format format,
-                            enum route_encoding encoding)
+int http_variants_unchanged(struct http_variants *variants, enum page_format format,
+                            enum page_encoding encoding)
 {
     struct http_variant *variant = http_variants_get(variants, format, encoding);
 
@@ -136,8 +136,8 @@ int http_variants_unchanged(struct http_variants *variants, enum route_format fo
     return 0;
 }
 
-int http_variants_unavailable(struct http_variants *variants, enum route_format format,
-                              enum route_encoding encoding, enum http_server_reason reason)
+int http_variants_unavailable(struct http_variants *variants, enum page_format format,
+                              enum page_encoding encoding, enum http_server_reason reason)
 {
     struct http_variant *variant = http_variants_get(variants, format, encoding);
 

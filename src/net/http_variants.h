@@ -12,7 +12,7 @@
 #include "net/http_headers.h"
 #include "net/http_server.h"
 
-enum { HTTP_VARIANT_COUNT = ROUTE_FORMAT_COUNT * ROUTE_ENCODING_COUNT };
+enum { HTTP_VARIANT_COUNT = PAGE_FORMATS * PAGE_ENCODINGS };
 
 struct http_variant {
     struct MHD_Response *response; /* the newest body that came, or NULL */
@@ -36,20 +36,20 @@ void http_variants_init(struct http_variants *variants, const struct http_server
 /* When nobody waits or reads any more. */
 void http_variants_done(struct http_variants *variants);
 
-struct http_variant *http_variants_get(struct http_variants *variants, enum route_format format,
-                                       enum route_encoding encoding);
+struct http_variant *http_variants_get(struct http_variants *variants, enum page_format format,
+                                       enum page_encoding encoding);
 
 /* Asks for the newest body, unless that is on its way. REPLY_NONE: who asks is to wait for it. */
 enum reply http_variants_ask(struct http_variants *variants, struct http_variant *variant);
 
 /* The three answers, as in http_server.h. */
-int http_variants_deliver(struct http_variants *variants, enum route_format format,
-                          enum route_encoding encoding, uint64_t generation, int body_fd,
+int http_variants_deliver(struct http_variants *variants, enum page_format format,
+                          enum page_encoding encoding, uint64_t generation, int body_fd,
                           size_t body_bytes);
-int http_variants_unchanged(struct http_variants *variants, enum route_format format,
-                            enum route_encoding encoding);
-int http_variants_unavailable(struct http_variants *variants, enum route_format format,
-                              enum route_encoding encoding, enum http_server_reason reason);
+int http_variants_unchanged(struct http_variants *variants, enum page_format format,
+                            enum page_encoding encoding);
+int http_variants_unavailable(struct http_variants *variants, enum page_format format,
+                              enum page_encoding encoding, enum http_server_reason reason);
 
 /* Forgets which bodies we have: each is asked for once more. */
 void http_variants_expire(struct http_variants *variants);

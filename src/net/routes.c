@@ -124,7 +124,7 @@ static void prefer(struct preference *preference, unsigned match, unsigned q)
     preference->q = MAX(preference->q, q);
 }
 
-static enum route_format negotiate_format(const char *accept)
+static enum page_format negotiate_format(const char *accept)
 {
     struct span rest = header_span(accept);
     struct preference text = {0}, open = {0};
@@ -149,13 +149,13 @@ static enum route_format negotiate_format(const char *accept)
         }
     }
     if (open.q == 0)
-        return ROUTE_TEXT; /* also where neither is wanted: a 406 would help nobody */
+        return PAGE_TEXT; /* also where neither is wanted: a 406 would help nobody */
     if (open.q == text.q)
-        return open.match == MATCH_EXACT ? ROUTE_OPENMETRICS : ROUTE_TEXT;
-    return open.q > text.q ? ROUTE_OPENMETRICS : ROUTE_TEXT;
+        return open.match == MATCH_EXACT ? PAGE_OPENMETRICS : PAGE_TEXT;
+    return open.q > text.q ? PAGE_OPENMETRICS : PAGE_TEXT;
 }
 
-static enum route_encoding negotiate_encoding(const char *accept_encoding)
+static enum page_encoding negotiate_encoding(const char *accept_encoding)
 {
     struct span rest = header_span(accept_encoding);
     struct preference gzip = {0};
@@ -168,7 +168,7 @@ static enum route_encoding negotiate_encoding(const char *accept_encoding)
         else if (equals_caseless(e.name, "gzip") || equals_caseless(e.name, "x-gzip"))
             prefer(&gzip, MATCH_EXACT, e.q);
     }
-    return gzip.q > 0 ? ROUTE_GZIP : ROUTE_IDENTITY;
+    return gzip.q > 0 ? PAGE_GZIP : PAGE_IDENTITY;
 }
 
 static enum route find_route(const char *path, const char *metrics_path)
@@ -200,15 +200,14 @@ struct route_decision routes_decide(const struct route_request *request, const c
         return decision;
     decision.route = find_route(request->path, metrics_path);
     if (decision.route == ROUTE_METRICS) {
-        decision.format = text_only ? ROUTE_TEXT : negotiate_format(request->accept);
+        decision.format = text_only ? PAGE_TEXT : negotiate_format(request->accept);
         decision.encoding = negotiate_encoding(request->accept_encoding);
     }
     return decision;
 }
 
-const char *routes_content_type(enum route_format format)
+const char *routes_content_type(enum page_format format)
 {
-    return format == ROUTE_OPENMETRICS
-               ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-               : "text/plain; version=0.0.4; charset=utf-8";
+    return format == PAGE_OPENMETRICS ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                                      : "text/plain; version=0.0.4; charset=utf-8";
 }

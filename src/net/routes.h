@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include "metrics/page_format.h"
+
 enum route {
     ROUTE_LANDING,
     ROUTE_METRICS,
@@ -14,10 +16,6 @@ enum route {
     ROUTE_NOT_FOUND,
     ROUTE_METHOD_NOT_ALLOWED,
 };
-
-/* A body's variant: its format and its encoding. */
-enum route_format { ROUTE_TEXT, ROUTE_OPENMETRICS, ROUTE_FORMAT_COUNT };
-enum route_encoding { ROUTE_IDENTITY, ROUTE_GZIP, ROUTE_ENCODING_COUNT };
 
 struct route_request {
     const char *method;
@@ -28,8 +26,8 @@ struct route_request {
 
 struct route_decision {
     enum route route;
-    enum route_format format;     /* meaningful for ROUTE_METRICS */
-    enum route_encoding encoding; /* meaningful for ROUTE_METRICS */
+    enum page_format format;     /* meaningful for ROUTE_METRICS */
+    enum page_encoding encoding; /* meaningful for ROUTE_METRICS */
 };
 
 /* `metrics_path` wins over every built-in path, also over "/". With `text_only`, the format is text
@@ -37,4 +35,4 @@ struct route_decision {
 struct route_decision routes_decide(const struct route_request *request, const char *metrics_path,
                                     bool text_only);
 
-const char *routes_content_type(enum route_format format);
+const char *routes_content_type(enum page_format format);

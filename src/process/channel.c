@@ -1,18 +1,14 @@
 #include "process/channel.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "core/fs.h"
 #include "core/macros.h"
+#include "core/sealed.h"
 #include "emissions/factor.h"
 #include "sources/plausible.h"
-
-static const int body_seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
 
 int channel_open(int *ret_collector_fd, int *ret_child_fd)
 {
@@ -123,7 +119,7 @@ int channel_receive_request(int fd, struct channel_request *ret_request)
 
     if (r < 0)
         return r;
-    if (request.format >= ROUTE_FORMAT_COUNT || request.encoding >= ROUTE_ENCODING_COUNT)
+    if (request.format >= PAGE_FORMATS || request.encoding >= PAGE_ENCODINGS)
         return -EPROTO;
     *ret_request = request;
     return 0;
@@ -252,22 +248,6 @@ int channel_send_reply(int fd, const struct channel_reply *reply, int body_fd)
     return send_record(fd, reply, sizeof(*reply), body_fd);
 }
 
-/*
- * Without these seals the sender could cut the body under its reader, whose next read would be a
- * SIGBUS. The size comes from lseek: glibc 2.36 turns fstat into a newfstatat, which the front's
- * sandbox would have to allow for every path.
- */
-static int check_body(int fd, uint64_t body_bytes)
-{
-    int seals = fcntl(fd, F_GET_SEALS);
-
-    if (seals < 0 || (seals & body_seals) != body_seals)
-        return -EPROTO;
-    if (body_bytes == 0 || body_bytes > BODY_CAP_BYTES)
-        return -EPROTO;
-    return lseek(fd, 0, SEEK_END) == (off_t)body_bytes ? 0 : -EPROTO;
-}
-
 int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body_fd)
 {
     _cleanup_close_ int body_fd = -1;
@@ -276,36 +256,17 @@ int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body
 
     if (r < 0)
         return r;
-    if (reply.status >= CHANNEL_STATUS_COUNT || reply.format >= ROUTE_FORMAT_COUNT ||
-        reply.encoding >= ROUTE_ENCODING_COUNT || reply.pad != 0)
+    if (reply.status >= CHANNEL_STATUS_COUNT || reply.format >= PAGE_FORMATS ||
+        reply.encoding >= PAGE_ENCODINGS || reply.pad != 0)
         return -EPROTO;
     if ((body_fd >= 0) != (reply.status == CHANNEL_BODY || reply.status == CHANNEL_CONFIG))
         return -EPROTO;
     if (body_fd >= 0) {
-        r = check_body(body_fd, reply.body_bytes);
+        r = sealed_check(body_fd, reply.body_bytes);
         if (r < 0)
             return r;
     }
     *ret_reply = reply;
     *ret_body_fd = TAKE_FD(body_fd);
-    return 0;
-}
-
-int channel_seal_body(const char *data, size_t len, int *ret_fd)
-{
-    _cleanup_close_ int fd = -1;
-    int r;
-
-    if (len == 0 || len > BODY_CAP_BYTES)
-        return -EFBIG;
-    fd = memfd_create("wattribute-body", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0)
-        return -errno;
-    r = fs_write_all(fd, data, len);
-    if (r < 0)
-        return r;
-    if (fcntl(fd, F_ADD_SEALS, body_seals | F_SEAL_SEAL) < 0)
-        return -errno;
-    *ret_fd = TAKE_FD(fd);
     return 0;
 }

@@ -32,8 +32,8 @@
 #include <stdint.h>
 
 #include "config/asker_flags.h"
+#include "metrics/page_format.h"
 #include "model/workload.h"
-#include "net/routes.h"
 
 enum channel_status {
     CHANNEL_BODY,      /* a descriptor comes with the reply */
@@ -44,11 +44,9 @@ enum channel_status {
     CHANNEL_STATUS_COUNT,
 };
 
-enum { BODY_CAP_BYTES = 256 << 20 }; /* no page is larger */
-
 struct channel_request {
-    uint32_t format;          /* enum route_format */
-    uint32_t encoding;        /* enum route_encoding */
+    uint32_t format;          /* enum page_format */
+    uint32_t encoding;        /* enum page_encoding */
     uint64_t have_generation; /* 0: none */
 };
 
@@ -135,7 +133,3 @@ int channel_receive_factor(int fd, struct channel_factor *ret_factor);
  * is safe. Else -1.
  */
 int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body_fd);
-
-/* Copies `data` into a new memfd and seals it. -EFBIG when it is empty or over 256 MiB: the other
- * end would refuse it. */
-int channel_seal_body(const char *data, size_t len, int *ret_fd);

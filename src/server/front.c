@@ -40,7 +40,7 @@ struct front {
     struct front_web web;
 };
 
-static int ask_collector(void *context, enum route_format format, enum route_encoding encoding,
+static int ask_collector(void *context, enum page_format format, enum page_encoding encoding,
                          uint64_t have_generation)
 {
     const struct front *front = context;

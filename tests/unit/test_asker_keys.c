@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/asker_keys.h"
 #include "core/macros.h"
-#include "fetcher/asker_keys.h"
 
 static int read_keys(const char *text, mode_t mode, struct asker_keys *keys, struct error *err)
 {

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "collector/asker_process.h"
+#include "config/asker_keys.h"
 #include "core/buffer.h"
 #include "core/macros.h"
 #include "fetcher/asker.h"
-#include "fetcher/asker_keys.h"
 
 enum { TEXT_BYTES = 4096 };
 

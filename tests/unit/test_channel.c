@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/macros.h"
+#include "core/sealed.h"
 #include "process/channel.h"
 
 struct ends {
@@ -66,14 +67,14 @@ static int body_of(const char *text)
 {
     int fd;
 
-    assert_int_equal(channel_seal_body(text, strlen(text), &fd), 0);
+    assert_int_equal(sealed_create(text, strlen(text), &fd), 0);
     return fd;
 }
 
 static void a_request_arrives_as_it_was_sent(void **state)
 {
     struct ends ends = open_ends();
-    struct channel_request sent = {ROUTE_OPENMETRICS, ROUTE_GZIP, 42}, got;
+    struct channel_request sent = {PAGE_OPENMETRICS, PAGE_GZIP, 42}, got;
 
     (void)state;
     assert_int_equal(channel_receive_request(ends.collector_fd, &got), -EAGAIN);
@@ -154,7 +155,7 @@ static void a_full_queue_says_try_again(void **state)
 static void a_request_of_the_wrong_form_is_refused(void **state)
 {
     struct ends ends = open_ends();
-    struct channel_request good = {0}, bad_format = {ROUTE_FORMAT_COUNT, 0, 0},
+    struct channel_request good = {0}, bad_format = {PAGE_FORMATS, 0, 0},
                            bad_encoding = {0, UINT32_MAX, 0}, got;
     char large[sizeof(good) + 1] = {0};
     int next = next_descriptor();
@@ -250,7 +251,7 @@ static void a_body_over_the_cap_is_refused(void **state)
     assert_int_equal(channel_send_reply(ends.collector_fd, &reply, fd), 0);
     assert_int_equal(channel_receive_reply(ends.front_fd, &got, &got_fd), -EPROTO);
     close(fd);
-    assert_int_equal(channel_seal_body("", 0, &fd), -EFBIG);
+    assert_int_equal(sealed_create("", 0, &fd), -EFBIG);
     close_ends(ends);
 }
 

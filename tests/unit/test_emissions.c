@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 
 #include "collector/emissions.h"
+#include "config/asker_keys.h"
 #include "core/macros.h"
 #include "fetcher/asker.h"
-#include "fetcher/asker_keys.h"
 
 #define HOUR (3600 * USEC_PER_SEC)
 

@@ -59,55 +59,55 @@ static void the_format_follows_the_accept_header(void **state)
 {
     static const struct {
         const char *accept;
-        enum route_format format;
+        enum page_format format;
     } cases[] = {
-        {NULL, ROUTE_TEXT},
-        {"", ROUTE_TEXT},
-        {"*/*", ROUTE_TEXT},
-        {"text/plain", ROUTE_TEXT},
-        {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", ROUTE_TEXT},
+        {NULL, PAGE_TEXT},
+        {"", PAGE_TEXT},
+        {"*/*", PAGE_TEXT},
+        {"text/plain", PAGE_TEXT},
+        {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", PAGE_TEXT},
         /* Prometheus 2.42, and 3.x */
         {"application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;"
          "q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
-         ROUTE_OPENMETRICS},
+         PAGE_OPENMETRICS},
         {"application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,"
          "application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;"
          "escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
-         ROUTE_OPENMETRICS},
+         PAGE_OPENMETRICS},
         {"application/vnd.google.protobuf;encoding=delimited;q=0.6,"
          "application/openmetrics-text;version=0.0.1;q=0.4,text/plain;q=0.2",
-         ROUTE_OPENMETRICS},
-        {"application/openmetrics-text", ROUTE_OPENMETRICS},
-        {"Application/OpenMetrics-Text; Version=\"1.0.0\" ; Q=1.000", ROUTE_OPENMETRICS},
-        {"application/openmetrics-text;version=2.0.0", ROUTE_TEXT},
+         PAGE_OPENMETRICS},
+        {"application/openmetrics-text", PAGE_OPENMETRICS},
+        {"Application/OpenMetrics-Text; Version=\"1.0.0\" ; Q=1.000", PAGE_OPENMETRICS},
+        {"application/openmetrics-text;version=2.0.0", PAGE_TEXT},
         {"application/openmetrics-text;version=2.0.0, application/openmetrics-text",
-         ROUTE_OPENMETRICS},
+         PAGE_OPENMETRICS},
         /* A tie goes to OpenMetrics only where it is named. */
-        {"text/plain, application/openmetrics-text", ROUTE_OPENMETRICS},
-        {"text/plain, application/*", ROUTE_TEXT},
-        {"text/plain;q=0.5, application/*", ROUTE_OPENMETRICS},
-        {"*/*, application/openmetrics-text;q=0.9", ROUTE_TEXT},
-        {"text/*;q=0.3, application/openmetrics-text;q=0.3", ROUTE_OPENMETRICS},
-        {"text/plain;q=0.9, application/openmetrics-text;q=0.8", ROUTE_TEXT},
-        {"text/plain;q=0.001, application/openmetrics-text;q=0.002", ROUTE_OPENMETRICS},
+        {"text/plain, application/openmetrics-text", PAGE_OPENMETRICS},
+        {"text/plain, application/*", PAGE_TEXT},
+        {"text/plain;q=0.5, application/*", PAGE_OPENMETRICS},
+        {"*/*, application/openmetrics-text;q=0.9", PAGE_TEXT},
+        {"text/*;q=0.3, application/openmetrics-text;q=0.3", PAGE_OPENMETRICS},
+        {"text/plain;q=0.9, application/openmetrics-text;q=0.8", PAGE_TEXT},
+        {"text/plain;q=0.001, application/openmetrics-text;q=0.002", PAGE_OPENMETRICS},
         /* q=0 excludes, and the more specific element decides. */
-        {"application/openmetrics-text;q=0, */*", ROUTE_TEXT},
-        {"application/openmetrics-text;q=0", ROUTE_TEXT},
-        {"text/plain;q=0, */*", ROUTE_OPENMETRICS},
-        {"text/plain;q=0, text/*;q=1, application/openmetrics-text;q=0.1", ROUTE_OPENMETRICS},
-        {"text/plain;q=0, application/openmetrics-text;q=0", ROUTE_TEXT},
-        {"image/png", ROUTE_TEXT},
+        {"application/openmetrics-text;q=0, */*", PAGE_TEXT},
+        {"application/openmetrics-text;q=0", PAGE_TEXT},
+        {"text/plain;q=0, */*", PAGE_OPENMETRICS},
+        {"text/plain;q=0, text/*;q=1, application/openmetrics-text;q=0.1", PAGE_OPENMETRICS},
+        {"text/plain;q=0, application/openmetrics-text;q=0", PAGE_TEXT},
+        {"image/png", PAGE_TEXT},
         /* Garbage is passed over, element by element. */
-        {",,;;q=,=;", ROUTE_TEXT},
-        {"application/openmetrics-text;q=2", ROUTE_TEXT},
-        {"application/openmetrics-text;q=1.001", ROUTE_TEXT},
-        {"application/openmetrics-text;q=.5", ROUTE_TEXT},
-        {"application/openmetrics-text;q=0.1234", ROUTE_TEXT},
-        {"application/openmetrics-text;q=-1", ROUTE_TEXT},
-        {"application/openmetrics-text;q=0,5", ROUTE_TEXT},
-        {"application/openmetrics-text;q=nan, text/plain;q=0.1", ROUTE_TEXT},
-        {"application/openmetrics-textual", ROUTE_TEXT},
-        {"\xff\xfe\x01, application/openmetrics-text", ROUTE_OPENMETRICS},
+        {",,;;q=,=;", PAGE_TEXT},
+        {"application/openmetrics-text;q=2", PAGE_TEXT},
+        {"application/openmetrics-text;q=1.001", PAGE_TEXT},
+        {"application/openmetrics-text;q=.5", PAGE_TEXT},
+        {"application/openmetrics-text;q=0.1234", PAGE_TEXT},
+        {"application/openmetrics-text;q=-1", PAGE_TEXT},
+        {"application/openmetrics-text;q=0,5", PAGE_TEXT},
+        {"application/openmetrics-text;q=nan, text/plain;q=0.1", PAGE_TEXT},
+        {"application/openmetrics-textual", PAGE_TEXT},
+        {"\xff\xfe\x01, application/openmetrics-text", PAGE_OPENMETRICS},
     };
 
     (void)state;
@@ -134,8 +134,8 @@ static void text_only_is_text_whatever_is_accepted(void **state)
         struct route_decision decision = routes_decide(&request, "/metrics", true);
 
         assert_int_equal(decision.route, ROUTE_METRICS);
-        assert_int_equal(decision.format, ROUTE_TEXT);
-        assert_int_equal(decision.encoding, ROUTE_GZIP);
+        assert_int_equal(decision.format, PAGE_TEXT);
+        assert_int_equal(decision.encoding, PAGE_GZIP);
     }
 }
 
@@ -143,26 +143,26 @@ static void the_encoding_follows_the_accept_encoding_header(void **state)
 {
     static const struct {
         const char *accept_encoding;
-        enum route_encoding encoding;
+        enum page_encoding encoding;
     } cases[] = {
-        {NULL, ROUTE_IDENTITY},
-        {"", ROUTE_IDENTITY},
-        {"gzip", ROUTE_GZIP},
-        {"GZip", ROUTE_GZIP},
-        {"x-gzip", ROUTE_GZIP},
-        {"gzip;q=0.001", ROUTE_GZIP},
-        {"gzip;q=0", ROUTE_IDENTITY},
-        {"gzip;q=0.000", ROUTE_IDENTITY},
-        {"*", ROUTE_GZIP},
-        {"*;q=0", ROUTE_IDENTITY},
-        {"*, gzip;q=0", ROUTE_IDENTITY},
-        {"gzip;q=0, *", ROUTE_IDENTITY},
-        {"*;q=0, gzip;q=0.1", ROUTE_GZIP},
-        {"deflate, br", ROUTE_IDENTITY},
-        {"deflate, gzip;q=1.0, *;q=0.5", ROUTE_GZIP},
-        {"identity", ROUTE_IDENTITY},
-        {"gzipped", ROUTE_IDENTITY},
-        {"gzip;q=x", ROUTE_IDENTITY},
+        {NULL, PAGE_IDENTITY},
+        {"", PAGE_IDENTITY},
+        {"gzip", PAGE_GZIP},
+        {"GZip", PAGE_GZIP},
+        {"x-gzip", PAGE_GZIP},
+        {"gzip;q=0.001", PAGE_GZIP},
+        {"gzip;q=0", PAGE_IDENTITY},
+        {"gzip;q=0.000", PAGE_IDENTITY},
+        {"*", PAGE_GZIP},
+        {"*;q=0", PAGE_IDENTITY},
+        {"*, gzip;q=0", PAGE_IDENTITY},
+        {"gzip;q=0, *", PAGE_IDENTITY},
+        {"*;q=0, gzip;q=0.1", PAGE_GZIP},
+        {"deflate, br", PAGE_IDENTITY},
+        {"deflate, gzip;q=1.0, *;q=0.5", PAGE_GZIP},
+        {"identity", PAGE_IDENTITY},
+        {"gzipped", PAGE_IDENTITY},
+        {"gzip;q=x", PAGE_IDENTITY},
     };
 
     (void)state;
@@ -181,9 +181,9 @@ static void an_oversized_header_counts_as_absent(void **state)
     memset(header, ' ', 8191);
     header[8191] = '\0';
     memcpy(header, "application/openmetrics-text", 28);
-    assert_int_equal(decide("GET", "/metrics", header, NULL, "/metrics").format, ROUTE_TEXT);
+    assert_int_equal(decide("GET", "/metrics", header, NULL, "/metrics").format, PAGE_TEXT);
     header[4096] = '\0';
-    assert_int_equal(decide("GET", "/metrics", header, NULL, "/metrics").format, ROUTE_OPENMETRICS);
+    assert_int_equal(decide("GET", "/metrics", header, NULL, "/metrics").format, PAGE_OPENMETRICS);
     free(header);
 }
 
@@ -195,8 +195,8 @@ static void elements_beyond_the_cap_are_not_read(void **state)
     for (int i = 0; i < 64; i++)
         strcat(header, "br,");
     strcat(header, "gzip");
-    assert_int_equal(decide("GET", "/metrics", NULL, header, "/metrics").encoding, ROUTE_IDENTITY);
-    assert_int_equal(decide("GET", "/metrics", NULL, header + 3, "/metrics").encoding, ROUTE_GZIP);
+    assert_int_equal(decide("GET", "/metrics", NULL, header, "/metrics").encoding, PAGE_IDENTITY);
+    assert_int_equal(decide("GET", "/metrics", NULL, header + 3, "/metrics").encoding, PAGE_GZIP);
 }
 
 int main(void)

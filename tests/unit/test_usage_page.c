@@ -27,8 +27,8 @@ static void set_usage(struct snapshot *snapshot)
     snapshot->usage_count = ARRAY_SIZE(rows);
 }
 
-static struct buffer get(struct bodies *bodies, enum route_format format,
-                         enum route_encoding encoding, uint64_t version, uint64_t now_us)
+static struct buffer get(struct bodies *bodies, enum page_format format,
+                         enum page_encoding encoding, uint64_t version, uint64_t now_us)
 {
     struct gzip_reader *reader;
     char block[4096];
@@ -59,7 +59,7 @@ static void set_up_bodies(struct bodies *bodies)
 
     bodies_init(bodies, &options);
     bodies_renew(bodies);
-    page = get(bodies, ROUTE_OPENMETRICS, ROUTE_GZIP, VERSION - 1, NOW);
+    page = get(bodies, PAGE_OPENMETRICS, PAGE_GZIP, VERSION - 1, NOW);
     buffer_done(&page);
     assert_true(usage_page_is_wanted(&bodies->usage, VERSION, NOW));
     snapshot_init(&snapshot);
@@ -77,10 +77,10 @@ static void the_prepared_part_stands_where_it_would_be_rendered(void **state)
 
     (void)state;
     set_up_bodies(&bodies);
-    packed = get(&bodies, ROUTE_OPENMETRICS, ROUTE_GZIP, VERSION, NOW + 1);
+    packed = get(&bodies, PAGE_OPENMETRICS, PAGE_GZIP, VERSION, NOW + 1);
     assert_non_null(strstr(packed.data, "} 42\n")); /* though the snapshot has no usage */
     set_usage(&bodies.snapshot);
-    plain = get(&bodies, ROUTE_OPENMETRICS, ROUTE_IDENTITY, VERSION, NOW + 1);
+    plain = get(&bodies, PAGE_OPENMETRICS, PAGE_IDENTITY, VERSION, NOW + 1);
     assert_string_equal(packed.data, plain.data);
     assert_non_null(strstr(plain.data, "} 42\n"));
     buffer_done(&packed);
@@ -91,12 +91,12 @@ static void the_prepared_part_stands_where_it_would_be_rendered(void **state)
 static void what_is_of_another_format_or_version_or_old_is_not_used(void **state)
 {
     static const struct {
-        enum route_format format;
+        enum page_format format;
         uint64_t version, now_us;
     } asked[] = {
-        {ROUTE_TEXT, VERSION, NOW + 1},
-        {ROUTE_OPENMETRICS, VERSION + 1, NOW + 1},
-        {ROUTE_OPENMETRICS, VERSION, NOW + 15 * USEC_PER_SEC},
+        {PAGE_TEXT, VERSION, NOW + 1},
+        {PAGE_OPENMETRICS, VERSION + 1, NOW + 1},
+        {PAGE_OPENMETRICS, VERSION, NOW + 15 * USEC_PER_SEC},
     };
 
     (void)state;
@@ -105,7 +105,7 @@ static void what_is_of_another_format_or_version_or_old_is_not_used(void **state
         struct buffer page;
 
         set_up_bodies(&bodies);
-        page = get(&bodies, asked[i].format, ROUTE_GZIP, asked[i].version, asked[i].now_us);
+        page = get(&bodies, asked[i].format, PAGE_GZIP, asked[i].version, asked[i].now_us);
         assert_null(strstr(page.data, "} 42\n"));
         buffer_done(&page);
         bodies_done(&bodies);
@@ -121,10 +121,10 @@ static void nothing_is_prepared_for_nobody(void **state)
     bodies_init(&bodies, &options);
     bodies_renew(&bodies);
     assert_false(usage_page_is_wanted(&bodies.usage, VERSION, NOW));
-    page = get(&bodies, ROUTE_TEXT, ROUTE_IDENTITY, VERSION, NOW);
+    page = get(&bodies, PAGE_TEXT, PAGE_IDENTITY, VERSION, NOW);
     buffer_done(&page);
     assert_false(usage_page_is_wanted(&bodies.usage, VERSION, NOW));
-    page = get(&bodies, ROUTE_TEXT, ROUTE_GZIP, VERSION, NOW);
+    page = get(&bodies, PAGE_TEXT, PAGE_GZIP, VERSION, NOW);
     buffer_done(&page);
     assert_true(usage_page_is_wanted(&bodies.usage, VERSION, NOW + 59 * USEC_PER_SEC));
     assert_false(usage_page_is_wanted(&bodies.usage, VERSION, NOW + 60 * USEC_PER_SEC));

@@ -1,4 +1,4 @@
-#include "fetcher/asker_keys.h"
+#include "config/asker_keys.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "config/secret_file.h"
-#include "process/channel.h"
+#include "core/sealed.h"
 
 const struct asker_key asker_keys_table[ASKER_KEYS] = {
     {"electricity_maps", "electricity_maps", "ELECTRICITY_MAPS_TOKEN", false},
@@ -42,7 +42,7 @@ int asker_keys_read(const char *path, struct asker_keys *ret_keys, struct error 
 
 int asker_keys_seal(const struct asker_keys *keys, int *ret_fd)
 {
-    return channel_seal_body((const char *)keys, sizeof(*keys), ret_fd);
+    return sealed_create((const char *)keys, sizeof(*keys), ret_fd);
 }
 
 int asker_keys_unseal(int fd, struct asker_keys *ret_keys)

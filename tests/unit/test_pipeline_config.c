@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "config/price_config.h"
+#include "config/pipeline_config.h"
 #include "config/setter.h"
 #include "core/macros.h"
 
@@ -21,7 +21,7 @@ static int read_price(const char *const *flags, struct price *ret_price)
                          0);
     r = options_check(&options, &err);
     if (r == 0)
-        price_config_read(&options, ret_price);
+        pipeline_config_price(&options, ret_price);
     options_done(&options);
     return r;
 }
@@ -64,25 +64,25 @@ static void devices_have_the_embodied_carbon_that_was_given_and_no_other(void **
 
     (void)state;
     assert_int_equal(options_init(&options, NULL), 0);
-    rates = price_config_embodied(&options);
+    rates = pipeline_config_embodied(&options);
     for (int kind = 0; kind < METER_KINDS; kind++)
         assert_false(rates.of[kind].known);
     set_embodied(&options, "package=1", OPTIONS_CONFIG);
     set_embodied(&options, "dram=0.25", OPTIONS_CONFIG);
-    rates = price_config_embodied(&options);
+    rates = pipeline_config_embodied(&options);
     assert_int_equal(rates.of[METER_PACKAGE].ug_per_hour, 1000000);
     assert_int_equal(rates.of[METER_DRAM].ug_per_hour, 250000);
     /* Those of a higher source replace them all; of each meter the last counts. */
     set_embodied(&options, "gpu=7", OPTIONS_COMMAND_LINE);
     set_embodied(&options, "rest=0", OPTIONS_COMMAND_LINE);
     set_embodied(&options, "gpu=28.5", OPTIONS_COMMAND_LINE);
-    rates = price_config_embodied(&options);
+    rates = pipeline_config_embodied(&options);
     assert_true(rates.of[METER_GPU].known && rates.of[METER_REST].known);
     assert_false(rates.of[METER_PACKAGE].known || rates.of[METER_DRAM].known);
     assert_int_equal(rates.of[METER_GPU].ug_per_hour, 28500000);
     assert_int_equal(rates.of[METER_REST].ug_per_hour, 0);
     options.emissions_enabled = false;
-    assert_false(price_config_embodied(&options).of[METER_GPU].known);
+    assert_false(pipeline_config_embodied(&options).of[METER_GPU].known);
     options_done(&options);
 }
 

@@ -1,4 +1,4 @@
-#include "fetcher/asker_ca.h"
+#include "config/asker_ca.h"
 
 #include <errno.h>
 #include <limits.h>
