@@ -16,7 +16,7 @@
 
 #include "core/macros.h"
 #include "core/parse.h"
-#include "emissions/inquiry.h"
+#include "emissions/poll.h"
 
 #define KEY   "k3y-S3CRET/+"
 #define BASIC "amFuZTprM3ktUzNDUkVULys=" /* jane:KEY */
@@ -129,8 +129,7 @@ static void check_failure(const struct provider *provider, int r, const struct e
         check(strncmp(err->text, provider->name, strlen(provider->name)) == 0);
 }
 
-static void check_factor(const struct inquiry_options *options,
-                         const struct emission_factor *factor)
+static void check_factor(const struct poll_options *options, const struct emission_factor *factor)
 {
     check(factor_is_plausible(factor));
     check(factor->provider == options->provider->name);
@@ -138,19 +137,18 @@ static void check_factor(const struct inquiry_options *options,
     check(price_signal_words[factor->signal] && price_basis_words[factor->basis]);
 }
 
-static void ask(struct service *service, const struct inquiry_options *options,
-                struct inquiry *inquiry)
+static void ask(struct service *service, const struct poll_options *options, struct poll *inquiry)
 {
     uint64_t interval_us = options->provider->refresh_s * USEC_PER_SEC, pause_us;
     struct emission_factor factor;
     struct error err = {""};
     int r;
 
-    service->clock.now_us = inquiry_due_us(inquiry);
+    service->clock.now_us = poll_due_us(inquiry);
     service->sends = 0;
-    r = inquiry_ask(inquiry, &factor, &err);
+    r = poll_ask(inquiry, &factor, &err);
     check(service->sends > 0 && service->sends <= SENDS_MAX);
-    pause_us = inquiry_due_us(inquiry) - service->clock.now_us;
+    pause_us = poll_due_us(inquiry) - service->clock.now_us;
     if (r == 0) {
         check_factor(options, &factor);
         check(pause_us >= interval_us * 9 / 10 && pause_us <= interval_us * 11 / 10);
@@ -173,13 +171,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {&entsoe_provider, "FR"},
     };
     struct service service = {.drawn = size};
-    struct inquiry_options options = {.user = "jane",
-                                      .key = KEY,
-                                      .clock = &service.clock.clock,
-                                      .draw = draw,
-                                      .send = send_answer,
-                                      .context = &service};
-    struct inquiry *inquiry;
+    struct poll_options options = {.user = "jane",
+                                   .key = KEY,
+                                   .clock = &service.clock.clock,
+                                   .draw = draw,
+                                   .send = send_answer,
+                                   .context = &service};
+    struct poll *inquiry;
 
     if (size == 0)
         return 0;
@@ -187,9 +185,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.provider = questions[data[0] % ARRAY_SIZE(questions)].provider;
     options.zone = questions[data[0] % ARRAY_SIZE(questions)].zone;
     service.answers = (struct span){(const char *)data + 1, size - 1};
-    check(inquiry_new(&options, &inquiry, NULL) == 0);
+    check(poll_new(&options, &inquiry, NULL) == 0);
     for (int i = 0; i < QUESTIONS_MAX && service.answers.len > 0; i++)
         ask(&service, &options, inquiry);
-    inquiry_free(inquiry);
+    poll_free(inquiry);
     return 0;
 }

@@ -38,8 +38,8 @@ int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_p
     pipeline->price = options->price;
     ledger_set_price(&pipeline->ledger, &pipeline->price, 0);
     node_init(&pipeline->node, &pipeline->ledger);
-    rest_init(&pipeline->rest, &options->rest, options->gpu.interval_us, &pipeline->node,
-              pipeline->gpus);
+    node_overhead_init(&pipeline->overhead, &options->overhead, options->gpu.interval_us,
+                       &pipeline->node, pipeline->gpus);
     *ret_pipeline = pipeline;
     return 0;
 }
@@ -59,7 +59,7 @@ void pipeline_free(struct pipeline *pipeline)
         return;
     for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
         remove_gpu(pipeline, i);
-    rest_done(&pipeline->rest);
+    node_overhead_done(&pipeline->overhead);
     node_done(&pipeline->node);
     ledger_done(&pipeline->ledger);
     free(pipeline);
@@ -79,7 +79,7 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
 
     if (gpu && strcmp(gpu->uuid, device->uuid) == 0)
         return 0;
-    rest_gpu_changed(&pipeline->rest);
+    node_overhead_gpu_changed(&pipeline->overhead);
     for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
         if (pipeline->gpus[i] && (i == index || strcmp(pipeline->gpus[i]->uuid, device->uuid) == 0))
             retire_gpu(pipeline, i);
@@ -97,9 +97,10 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
 
 static int ingest_of_node(struct pipeline *pipeline, const struct sample *sample)
 {
-    int node = node_ingest(&pipeline->node, sample), rest = rest_ingest(&pipeline->rest, sample);
+    int node = node_ingest(&pipeline->node, sample),
+        overhead = node_overhead_ingest(&pipeline->overhead, sample);
 
-    return node < 0 ? node : rest;
+    return node < 0 ? node : overhead;
 }
 
 int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, size_t count)

@@ -9,14 +9,14 @@
 #include "attribution/gpu/gpu.h"
 #include "attribution/ledger/ledger.h"
 #include "attribution/node/node.h"
-#include "attribution/node/rest.h"
+#include "attribution/node/node_overhead.h"
 #include "model/batch.h"
 #include "model/price.h"
 #include "model/snapshot.h"
 
 struct pipeline_options {
     struct gpu_options gpu;
-    struct rest_options rest;
+    struct node_overhead_options overhead;
     size_t max_processes, max_workloads;
     uint64_t retention_us; /* UINT64_MAX: for ever */
     struct price price;    /* from the start on; what it does not know is never billed */
@@ -35,7 +35,7 @@ struct pipeline {
     struct ledger ledger;
     struct gpu *gpus[SAMPLE_GPU_MAX]; /* NULL: not there */
     struct node node;
-    struct rest rest;
+    struct node_overhead overhead;
     struct price price; /* the latest */
 };
 

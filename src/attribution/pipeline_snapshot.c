@@ -171,11 +171,11 @@ static int add_observed(const struct pipeline *pipeline, uint64_t now_us, uint64
     return 0;
 }
 
-static void add_rest(const struct rest *rest, struct snapshot *snapshot)
+static void add_rest(const struct node_overhead *overhead, struct snapshot *snapshot)
 {
-    snapshot->rest_source = rest->meter != LEDGER_NONE ? rest->total->source : NULL;
-    snapshot->rest_includes_gpus = rest->includes_gpus;
-    snapshot->rest_mismatch = rest->mismatch;
+    snapshot->rest_source = overhead->meter != LEDGER_NONE ? overhead->total->source : NULL;
+    snapshot->rest_includes_gpus = overhead->includes_gpus;
+    snapshot->rest_mismatch = overhead->mismatch;
 }
 
 static int add_gpus(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
@@ -235,9 +235,9 @@ static void count_won(const struct pipeline *pipeline, const struct gpu *gpu, st
 {
     *ret_samples = 0;
     for (size_t i = 0; i < gpu->labels.count; i++) {
-        const struct label *label = labels_peek(&gpu->labels, i);
+        const struct util_sample *label = util_samples_peek(&gpu->labels, i);
 
-        if (label->at_us + LABELS_RATIO_US < gpu->latest_us)
+        if (label->at_us + UTIL_SAMPLES_RATIO_US < gpu->latest_us)
             continue;
         ++*ret_samples;
         if (label->process == LEDGER_NONE ||
@@ -441,14 +441,14 @@ static int by_kind_and_id(const void *a, const void *b)
 int pipeline_snapshot_usages(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                              struct snapshot *snapshot)
 {
-    const struct members *members = &pipeline->node.members;
+    const struct workload_usages *members = &pipeline->node.members;
     struct snapshot_usage *rows = arena_array(&snapshot->arena, members->slots, sizeof(*rows));
 
     if (!rows)
         return -ENOMEM;
     for (uint32_t w = 0; w < members->slots; w++) {
         const struct ledger_workload *workload = &pipeline->ledger.workloads[w];
-        const struct member *member = members_find(members, w);
+        const struct workload_usage *member = workload_usages_find(members, w);
         struct snapshot_usage *row = &rows[snapshot->usage_count];
 
         if (!member || workload->kind == WORKLOAD_SYSTEM || is_held(pipeline, &workload->names))
@@ -507,6 +507,6 @@ int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t
         (r = pipeline_snapshot_usages(pipeline, now_us, stale_us, snapshot)) < 0 ||
         (r = add_containers(pipeline, snapshot, gpus)) < 0)
         return r;
-    add_rest(&pipeline->rest, snapshot);
+    add_rest(&pipeline->overhead, snapshot);
     return 0;
 }

@@ -46,12 +46,12 @@ static const char *remedy_for(int error)
 static int ask(const struct emissions *emissions, size_t index, const struct asker_keys *keys,
                struct http_client *client, struct emission_factor *ret_factor, struct error *err)
 {
-    struct inquiry *inquiry = NULL;
+    struct poll *inquiry = NULL;
     int r = asker_inquiry_open(&emissions->flags, index, keys, client, &inquiry, err);
 
     if (r == 0)
-        r = inquiry_ask(inquiry, ret_factor, err);
-    inquiry_free(inquiry);
+        r = poll_ask(inquiry, ret_factor, err);
+    poll_free(inquiry);
     return r;
 }
 

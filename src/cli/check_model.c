@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "config/collectors.h"
+#include "config/source_switches.h"
 #include "sources/estimate/cpu_power.h"
 #include "sources/overlap.h"
 
@@ -38,10 +38,10 @@ static void check_table(struct report *report, const struct host *host, bool is_
 void check_model(struct report *report, const struct host *host, const struct options *options)
 {
     struct source_switches switches;
-    struct source_model model;
+    struct source_estimate model;
 
-    collectors_read(options, &switches);
-    collectors_read_model(options, &model);
+    source_switches_read(options, &switches);
+    source_switches_read_model(options, &model);
     if (!model.is_on && overlap_rapl_measures(host, &switches, METER_PACKAGE))
         return;
     if (model.is_on && !model.by_table) {

@@ -20,11 +20,11 @@ int verb_print(const struct buffer *text)
     if (r == 0)
         return EXIT_OK;
     error_format(&err, "cannot write to standard output: %s", strerror(-r));
-    verb_complain(&err);
+    print_error(&err);
     return EXIT_FAILED;
 }
 
-void verb_complain(const struct error *err)
+void print_error(const struct error *err)
 {
     struct span rest = span_of(err->text);
     struct buffer line;
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
     int status;
 
     if (cli_parse(argc, argv, environ, &cli, &err) < 0) {
-        verb_complain(&err);
+        print_error(&err);
         return EXIT_USAGE;
     }
     status = run(&cli);

@@ -19,7 +19,7 @@
 #include "cli/check_sensors.h"
 #include "cli/check_tariff.h"
 #include "cli/report.h"
-#include "config/collectors.h"
+#include "config/source_switches.h"
 #include "core/macros.h"
 #include "host/host.h"
 #include "host/proc.h"
@@ -199,10 +199,10 @@ int verb_check(const struct cli *cli)
     if (!report || descriptors_prepare(&err) < 0 ||
         host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err) <
             0) {
-        verb_complain(&err);
+        print_error(&err);
         return EXIT_USAGE;
     }
-    collectors_read(options, &switches);
+    source_switches_read(options, &switches);
     check_sources(report, &host, options, &switches);
     check_model(report, &host, options);
     check_emissions(report, options);

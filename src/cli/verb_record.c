@@ -17,8 +17,8 @@
 #include "cli/record_names.h"
 #include "collector/cgroup_verdict.h"
 #include "collector/source_set.h"
-#include "config/collectors.h"
 #include "config/pipeline_config.h"
+#include "config/source_switches.h"
 #include "core/gzip.h"
 #include "core/macros.h"
 #include "host/host.h"
@@ -165,7 +165,7 @@ static int nothing_recorded(bool has_meter, const struct source_switches *switch
                             struct error *err)
 {
     char text[256];
-    const char *off = collectors_list_off(switches, text, sizeof(text));
+    const char *off = source_switches_list_off(switches, text, sizeof(text));
 
     if (has_meter)
         return error_set(err, -ENODEV,
@@ -218,7 +218,7 @@ int verb_record(const struct cli *cli)
         r = open_output(options->output_path, &recording, &err);
     if (r == 0)
         r = record_names_open(&recording.names, options, &host, &clock_system, &err);
-    collectors_read(options, &switches);
+    source_switches_read(options, &switches);
     source_set_init(&sources,
                     &(struct source_context){
                         .host = &host,
@@ -242,7 +242,7 @@ int verb_record(const struct cli *cli)
         verb_name_workloads(recording.pipeline, recording.names.written);
         status = verb_print_ledger(recording.pipeline);
     } else {
-        verb_complain(&err);
+        print_error(&err);
     }
     status = r < 0 && r != -ENODEV ? verb_failure(r) : status;
     if (!is_idle)

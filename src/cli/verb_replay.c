@@ -54,7 +54,7 @@ int verb_replay(const struct cli *cli)
     if (r == 0) {
         status = verb_print_ledger(pipeline);
     } else {
-        verb_complain(&err);
+        print_error(&err);
         status = verb_failure(r);
     }
     pipeline_free(pipeline);

@@ -105,7 +105,7 @@ int verb_serve(const struct cli *cli)
         announce(options, web.has_tls, fds, fd_count);
         collector_run(collector);
     } else {
-        verb_complain(&err);
+        print_error(&err);
     }
     status = r < 0 ? verb_failure(r) : EXIT_OK;
     is_idle = collector_close(collector);

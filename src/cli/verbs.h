@@ -15,7 +15,7 @@ int verb_front(const struct cli *cli);
 int verb_asker(const struct cli *cli);
 
 /* Says on standard error what went wrong; bytes that would steer a terminal become '?'. */
-void verb_complain(const struct error *err);
+void print_error(const struct error *err);
 
 /* What went wrong, as an exit status: what was named cannot be used (2), or it can, and is no good
  * (1). */

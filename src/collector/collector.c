@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "collector/collector_parts.h"
-#include "config/collectors.h"
+#include "config/source_switches.h"
 #include "core/log.h"
 #include "process/signals.h"
 
@@ -40,7 +40,7 @@ static void learn_names(struct recorded_names *names, const struct batch *batch)
 }
 
 /* The model ends with the first reading of a real meter. */
-static void note_meters(struct source_model *model, const struct batch *batch)
+static void note_meters(struct source_estimate *model, const struct batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
         const struct sample *sample = &batch->samples[i];
@@ -80,7 +80,7 @@ static void prepare_usage(struct collector *collector)
 {
     uint64_t real_us = collector->clock->realtime_us(collector->clock);
     uint64_t version = pipeline_usage_version(collector->pipeline);
-    struct bodies *bodies = &collector->bodies;
+    struct page_cache *bodies = &collector->bodies;
     struct snapshot snapshot;
 
     if (!usage_page_is_wanted(&bodies->usage, version, collector_now_us(collector)))
@@ -173,7 +173,7 @@ static void take_signals(struct collector *collector)
 static void note_identity(struct collector *collector)
 {
     runtime_log_note(&collector->runtime_log, collector->identity);
-    attached_set_refresh(&collector->attached, collector->identity, collector->pipeline);
+    gpu_grants_refresh(&collector->attached, collector->identity, collector->pipeline);
     collector->books_moved = true;
 }
 
@@ -342,7 +342,7 @@ void collector_run(struct collector *collector)
     if (!source_set_has_meter(&collector->sources))
         log_warn("no energy meter was found on this node: nobody's joules are served "
                  "('wattribute check' says what is missing)",
-                 "switched_off", collectors_list_off(&collector->switches, off, sizeof(off)));
+                 "switched_off", source_switches_list_off(&collector->switches, off, sizeof(off)));
     loop(collector);
     finish(collector);
 }

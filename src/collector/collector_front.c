@@ -20,7 +20,7 @@ static int refresh_snapshot(struct collector *collector)
     if (collector->bodies.generation > 0 && !collector->books_moved &&
         collector_now_us(collector) - collector->snapshot_us < interval_us)
         return 0;
-    bodies_renew(&collector->bodies);
+    page_cache_renew(&collector->bodies);
     pipeline_fix_names(collector->pipeline, real_us);
     r = pipeline_snapshot(collector->pipeline, real_us, collector_stale_us(collector), snapshot);
     if (r == 0)
@@ -60,10 +60,10 @@ static int answer(struct collector *collector, const struct channel_request *req
             log_error("out of memory: cannot take a snapshot");
         } else if (request->have_generation == collector->bodies.generation) {
             reply.status = CHANNEL_UNCHANGED;
-        } else if (bodies_get(&collector->bodies, (enum page_format)request->format,
-                              (enum page_encoding)request->encoding,
-                              pipeline_usage_version(collector->pipeline),
-                              collector_now_us(collector), &fd, &size) < 0) {
+        } else if (page_cache_get(&collector->bodies, (enum page_format)request->format,
+                                  (enum page_encoding)request->encoding,
+                                  pipeline_usage_version(collector->pipeline),
+                                  collector_now_us(collector), &fd, &size) < 0) {
             log_error("cannot render the metrics page");
         } else {
             reply.status = CHANNEL_BODY;

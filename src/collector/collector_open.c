@@ -8,8 +8,8 @@
 
 #include "collector/cgroup_verdict.h"
 #include "collector/collector_parts.h"
-#include "config/collectors.h"
 #include "config/pipeline_config.h"
+#include "config/source_switches.h"
 #include "process/signals.h"
 
 static int open_loop(struct collector *collector, struct error *err)
@@ -47,7 +47,7 @@ bool collector_close(struct collector *collector)
     identity_close(collector->identity);
     recorded_names_free(collector->names);
     process_events_stop(collector->events);
-    bodies_done(&collector->bodies);
+    page_cache_done(&collector->bodies);
     pipeline_free(collector->pipeline);
     tariff_clock_close(collector->tariff);
     cleanup_close(&collector->epoll_fd);
@@ -147,9 +147,9 @@ int collector_open(const struct collector_options *options, struct collector **r
     collector->sweep_us = collector_now_us(collector) + options->options->process_scan_interval_us;
     front_process_init(&collector->front, &options->front);
     redfish_mailbox_init(&collector->redfish);
-    bodies_init(&collector->bodies, &exposition);
+    page_cache_init(&collector->bodies, &exposition);
     find_node_name(collector);
-    attached_set_init(&collector->attached, options->host);
+    gpu_grants_init(&collector->attached, options->host);
     pipeline_options.embodied = pipeline_config_embodied(options->options);
     pipeline_config_price(options->options, &pipeline_options.price);
     r = emissions_init(&collector->emissions, options->options, collector->clock, err);
@@ -179,8 +179,8 @@ int collector_open(const struct collector_options *options, struct collector **r
         r = pipeline_new(&pipeline_options, &collector->pipeline);
     if (r == -ENOMEM)
         error_format(err, "out of memory");
-    collectors_read(options->options, &collector->switches);
-    collectors_read_model(options->options, &collector->model);
+    source_switches_read(options->options, &collector->switches);
+    source_switches_read_model(options->options, &collector->model);
     source_set_init(&collector->sources,
                     &(struct source_context){
                         .host = options->host,

@@ -7,9 +7,9 @@
 #include <sys/epoll.h>
 
 #include "attribution/pipeline.h"
-#include "collector/attached_set.h"
 #include "collector/collector.h"
 #include "collector/emissions.h"
+#include "collector/gpu_grants.h"
 #include "collector/runtime_log.h"
 #include "collector/source_set.h"
 #include "collector/tariff_clock.h"
@@ -18,9 +18,9 @@
 #include "identity/identity.h"
 #include "identity/process/process_events.h"
 #include "identity/recorded_names.h"
-#include "metrics/bodies.h"
+#include "metrics/page_cache.h"
 #include "sources/bmc/redfish.h"
-#include "sources/estimate/model.h"
+#include "sources/estimate/estimate.h"
 
 /* What a source may take to end. */
 #define COLLECTOR_STOP_SOURCE_US ((uint64_t)200000)
@@ -37,13 +37,13 @@ struct collector {
     const struct clock *clock;
     int epoll_fd, signal_fd, wake_fd;
     struct source_switches switches;
-    struct source_model model;
+    struct source_estimate model;
     struct source_set sources;
     struct process_events *events; /* NULL: not permitted, or not wanted */
     struct identity *identity;     /* NULL in a replay: its processes are not of this node */
     struct recorded_names *names;  /* of a replay; else NULL */
     struct runtime_log runtime_log;
-    struct attached_set attached;
+    struct gpu_grants attached;
     char node[256];
     struct emissions emissions;
     struct price price;          /* as it was at the start */
@@ -51,7 +51,7 @@ struct collector {
     struct pipeline *pipeline;
     bool measured;    /* something was read, or there is nothing to read */
     bool books_moved; /* since the last snapshot */
-    struct bodies bodies;
+    struct page_cache bodies;
     uint64_t snapshot_us;
     struct front_process front;
     struct redfish_mailbox redfish;

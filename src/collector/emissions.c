@@ -89,7 +89,7 @@ int emissions_init(struct emissions *emissions, const struct options *options,
                        &(struct asker_process_options){.flags = &emissions->flags,
                                                        .log_level = options->log_level,
                                                        .log_format = options->log_format});
-    (void)file_mark_renew(&emissions->keys_mark, emissions->keys_path);
+    (void)file_stamp_renew(&emissions->keys_mark, emissions->keys_path);
     if (r == 0 && emissions->flags.count > 0)
         r = read_keys(emissions, err);
     if (r >= 0 && emissions->flags.count > 0)
@@ -151,7 +151,7 @@ void emissions_look_at_keys(struct emissions *emissions)
         return;
     if (emissions->asker.is_ending) /* since the last look: it is held up */
         asker_process_kill(&emissions->asker);
-    if (!file_mark_renew(&emissions->keys_mark, emissions->keys_path))
+    if (!file_stamp_renew(&emissions->keys_mark, emissions->keys_path))
         return;
     r = read_keys(emissions, &err);
     if (r < 0)

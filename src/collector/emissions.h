@@ -6,7 +6,7 @@
 
 #include "collector/asker_process.h"
 #include "config/emissions_config.h"
-#include "config/file_mark.h"
+#include "config/file_stamp.h"
 #include "core/clock.h"
 #include "model/snapshot.h"
 
@@ -18,7 +18,7 @@ struct emissions {
     char announced[24];           /* the provider that was logged last */
     struct asker_flags flags;
     const char *keys_path; /* "": there is none */
-    struct file_mark keys_mark;
+    struct file_stamp keys_mark;
     int keys_fd; /* the newest that are good, sealed; -1: nobody is asked */
     struct asker_process asker;
 };

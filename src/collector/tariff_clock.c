@@ -59,13 +59,13 @@ void tariff_clock_start(struct tariff_clock *clock, const struct tariff *tariff,
 int tariff_clock_open(const char *path, uint64_t now_us, struct tariff_clock **ret_clock,
                       struct error *err)
 {
-    struct file_mark mark = {0};
+    struct file_stamp mark = {0};
     struct tariff_clock *clock;
     struct tariff tariff;
     struct error why;
     int r;
 
-    (void)file_mark_renew(&mark, path);
+    (void)file_stamp_renew(&mark, path);
     r = tariff_config_load(path, &tariff, err);
     if (r < 0)
         return r;
@@ -171,7 +171,7 @@ int tariff_clock_look(struct tariff_clock *clock, uint64_t now_us, struct pipeli
     struct tariff tariff;
     int r;
 
-    if (!file_mark_renew(&clock->mark, clock->path))
+    if (!file_stamp_renew(&clock->mark, clock->path))
         return 0;
     r = tariff_config_load(clock->path, &tariff, err);
     if (r == 0)

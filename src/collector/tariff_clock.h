@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "attribution/pipeline.h"
-#include "config/file_mark.h"
+#include "config/file_stamp.h"
 #include "core/error.h"
 #include "model/tariff.h"
 
@@ -21,7 +21,7 @@ struct tariff_clock {
     uint64_t from_us, until_us; /* in which it is; all times are real ones */
     uint64_t since_us;          /* when this tariff was read; 0: at the start */
     const char *path;           /* of its file, which may change; NULL: there is none */
-    struct file_mark mark;
+    struct file_stamp mark;
 };
 
 /* Reads the file, and makes its time zone that of the process: before any thread starts. The path

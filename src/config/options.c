@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/setter.h"
+#include "config/option_type.h"
 #include "config/suggest.h"
 #include "core/macros.h"
 #include "core/parse.h"
@@ -23,7 +23,7 @@ enum { STRINGS_CAP_BYTES = 8 << 20 };
 
 #define MILLION ((uint64_t)1000000)
 
-static const struct setter_word idle_policies[] = {
+static const struct option_type_word idle_policies[] = {
     {"proportional", IDLE_POLICY_PROPORTIONAL},
     {"equal", IDLE_POLICY_EQUAL},
     {"reserved", IDLE_POLICY_RESERVED},
@@ -31,27 +31,27 @@ static const struct setter_word idle_policies[] = {
     {0},
 };
 
-static const struct setter_word rest_policies[] = {
-    {"proportional", REST_POLICY_PROPORTIONAL},
-    {"equal", REST_POLICY_EQUAL},
-    {"none", REST_POLICY_NONE},
+static const struct option_type_word rest_policies[] = {
+    {"proportional", NODE_OVERHEAD_POLICY_PROPORTIONAL},
+    {"equal", NODE_OVERHEAD_POLICY_EQUAL},
+    {"none", NODE_OVERHEAD_POLICY_NONE},
     {0},
 };
 
-static const struct setter_word includes_gpus[] = {
+static const struct option_type_word includes_gpus[] = {
     {"auto", INCLUDES_GPUS_AUTO},
     {"yes", INCLUDES_GPUS_YES},
     {"no", INCLUDES_GPUS_NO},
     {0},
 };
 
-static const struct setter_word attribution_methods[] = {
+static const struct option_type_word attribution_methods[] = {
     {"intensity", ATTRIBUTION_INTENSITY},
     {"timeshare", ATTRIBUTION_TIMESHARE},
     {0},
 };
 
-static const struct setter_word exposures[] = {
+static const struct option_type_word exposures[] = {
     {"all", EXPOSE_ALL},
     {"containers", EXPOSE_CONTAINERS},
     {"pods", EXPOSE_PODS},
@@ -59,29 +59,29 @@ static const struct setter_word exposures[] = {
 };
 
 /* Those of meter_words that are booked. */
-static const struct setter_word booked_meters[] = {
+static const struct option_type_word booked_meters[] = {
     {"gpu", METER_GPU}, {"package", METER_PACKAGE}, {"dram", METER_DRAM}, {"rest", METER_REST}, {0},
 };
 
-static const struct setter_word models[] = {
+static const struct option_type_word models[] = {
     {"off", OPTIONS_MODEL_OFF},
     {"auto", OPTIONS_MODEL_AUTO},
     {0},
 };
 
-static const struct setter_word signals[] = {
+static const struct option_type_word signals[] = {
     {"average", PRICE_AVERAGE},
     {"marginal", PRICE_MARGINAL},
     {0},
 };
 
-static const struct setter_word bases[] = {
+static const struct option_type_word bases[] = {
     {"lifecycle", PRICE_LIFECYCLE},
     {"direct", PRICE_DIRECT},
     {0},
 };
 
-static const struct setter_word log_levels[] = {
+static const struct option_type_word log_levels[] = {
     {"debug", LOG_LEVEL_DEBUG},
     {"info", LOG_LEVEL_INFO},
     {"warn", LOG_LEVEL_WARN},
@@ -89,20 +89,21 @@ static const struct setter_word log_levels[] = {
     {0},
 };
 
-static const struct setter_word log_formats[] = {
+static const struct option_type_word log_formats[] = {
     {"logfmt", LOG_FORMAT_LOGFMT},
     {"json", LOG_FORMAT_JSON},
     {0},
 };
 
-static const struct setter_word compats[] = {
+static const struct option_type_word compats[] = {
     {"my-gpu-exporter", COMPAT_MY_GPU_EXPORTER},
     {0},
 };
 
-/* setter_word stores an unsigned into whichever of these enums the table names. */
+/* option_type_word stores an unsigned into whichever of these enums the table names. */
 static_assert(sizeof(enum idle_policy) == sizeof(unsigned), "words are stored as unsigned");
-static_assert(sizeof(enum rest_policy) == sizeof(unsigned), "words are stored as unsigned");
+static_assert(sizeof(enum node_overhead_policy) == sizeof(unsigned),
+              "words are stored as unsigned");
 static_assert(sizeof(enum includes_gpus) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum attribution_method) == sizeof(unsigned), "words are stored as unsigned");
 static_assert(sizeof(enum expose) == sizeof(unsigned), "words are stored as unsigned");
@@ -114,26 +115,26 @@ static_assert(sizeof(enum log_format) == sizeof(unsigned), "words are stored as 
 
 #define AT(field) .offset = offsetof(struct options, field)
 #define DURATION(field, least, most)                                                               \
-    .set = setter_duration, .describe = setter_describe_durations, AT(field), .min = (least),      \
-    .max = (most)
+    .set = option_type_duration, .describe = option_type_describe_durations, AT(field),            \
+    .min = (least), .max = (most)
 #define COUNT(field, least, most)                                                                  \
-    .set = setter_count, .describe = setter_describe_counts, AT(field), .min = (least),            \
+    .set = option_type_count, .describe = option_type_describe_counts, AT(field), .min = (least),  \
     .max = (most)
 #define DECIMAL(field, least, most)                                                                \
-    .set = setter_decimal, .describe = setter_describe_decimals, AT(field),                        \
+    .set = option_type_decimal, .describe = option_type_describe_decimals, AT(field),              \
     .min = (least)*MILLION, .max = (most)*MILLION
 #define WORD(field, list)                                                                          \
-    .set = setter_word, .describe = setter_describe_words, AT(field), .words = (list)
-#define PATH(field)          .set = setter_text, AT(field), .max = PATH_MAX - 1
-#define TEXT(field, longest) .set = setter_text, AT(field), .max = (longest)
-#define LIST(field)          .set = setter_list, AT(field), .max = 300, .repeatable = true
-#define SWITCH(field)        .set = setter_switch, AT(field)
+    .set = option_type_word, .describe = option_type_describe_words, AT(field), .words = (list)
+#define PATH(field)          .set = option_type_text, AT(field), .max = PATH_MAX - 1
+#define TEXT(field, longest) .set = option_type_text, AT(field), .max = (longest)
+#define LIST(field)          .set = option_type_list, AT(field), .max = 300, .repeatable = true
+#define SWITCH(field)        .set = option_type_switch, AT(field)
 #define COLLECTOR(source, what)                                                                    \
     {                                                                                              \
         .names = {"collector." #source}, .fallback = "true", .help = "read " what,                 \
         .group = OPTIONS_SOURCES, SWITCH(collectors.source)                                        \
     }
-#define SOCKET(field) .set = setter_socket_path, AT(field), .max = SETTER_SOCKET_PATH_MAX
+#define SOCKET(field) .set = option_type_socket_path, AT(field), .max = OPTION_TYPE_SOCKET_PATH_MAX
 
 const struct options_flag options_flags[] = {
     {.names = {"sample-interval", "dcgm-update-frequency"},
@@ -153,7 +154,7 @@ const struct options_flag options_flags[] = {
      .fallback = "proportional",
      .help = "who pays what the node draws beyond processors, memory and GPUs",
      .group = OPTIONS_BOOKS,
-     WORD(rest_policy, rest_policies)},
+     WORD(node_overhead_policy, rest_policies)},
     {.names = {"node-meter.includes-gpus"},
      .placeholder = "ANSWER",
      .fallback = "auto",
@@ -321,7 +322,7 @@ const struct options_flag options_flags[] = {
      .fallback = "my_gpu_process",
      .help = "prefix of the per-process metrics",
      .group = OPTIONS_METRICS,
-     .set = setter_metric_prefix,
+     .set = option_type_metric_prefix,
      AT(metric_prefix),
      .max = 64},
     {.names = {"expose"},
@@ -341,8 +342,8 @@ const struct options_flag options_flags[] = {
      .help = "also show another exporter's names, and serve text 0.0.4 only",
      .group = OPTIONS_METRICS,
      .repeatable = true,
-     .set = setter_compat,
-     .describe = setter_describe_words,
+     .set = option_type_compat,
+     .describe = option_type_describe_words,
      .words = compats},
 
     {.names = {"pue"},
@@ -419,8 +420,8 @@ const struct options_flag options_flags[] = {
              "example gpu=28.5; default: none is shown. METER is one of",
      .group = OPTIONS_PRICES,
      .repeatable = true,
-     .set = setter_embodied,
-     .describe = setter_describe_words,
+     .set = option_type_embodied,
+     .describe = option_type_describe_words,
      .words = booked_meters,
      .max = EMBODIED_MAX_G * MILLION},
     {.names = {"cost.price"},
@@ -432,7 +433,7 @@ const struct options_flag options_flags[] = {
      .placeholder = "CODE",
      .help = "currency of --cost.price, for example EUR",
      .group = OPTIONS_PRICES,
-     .set = setter_currency,
+     .set = option_type_currency,
      AT(cost_currency),
      .max = 3},
     {.names = {"cost.tariff-file"},
@@ -447,14 +448,14 @@ const struct options_flag options_flags[] = {
      .help = "HOST:PORT, :PORT, [IPV6]:PORT or unix:PATH",
      .group = OPTIONS_SERVING,
      .repeatable = true,
-     .set = setter_listen_address,
+     .set = option_type_listen_address,
      .max = PATH_MAX - 1},
     {.names = {"metrics-path"},
      .placeholder = "PATH",
      .fallback = "/metrics",
      .help = "HTTP path of the metrics",
      .group = OPTIONS_SERVING,
-     .set = setter_metrics_path,
+     .set = option_type_metrics_path,
      AT(metrics_path),
      .max = 255},
     {.names = {"web.config.file"},

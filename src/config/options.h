@@ -52,7 +52,7 @@ struct options {
     uint64_t model_idle_uw, model_full_uw; /* both given, or neither: the second is 0 */
     const char *procfs_path, *sysfs_path, *rootfs_path;
     enum idle_policy idle_policy;
-    enum rest_policy rest_policy;
+    enum node_overhead_policy node_overhead_policy;
     enum includes_gpus node_meter_includes_gpus;
     enum attribution_method attribution;
     uint64_t attribution_delay_us;
@@ -111,7 +111,7 @@ enum options_group {
 };
 
 struct options_flag;
-struct setter_word;
+struct option_type_word;
 
 /* One value on its way into the options. */
 struct options_value {
@@ -136,7 +136,7 @@ struct options_flag {
     options_describer *describe; /* NULL: there is no short way to say what is allowed */
     size_t offset;               /* in struct options, of what the setter writes */
     uint64_t min, max;           /* of numbers; for texts `max` is the longest */
-    const struct setter_word *words;
+    const struct option_type_word *words;
 };
 
 extern const struct options_flag options_flags[];

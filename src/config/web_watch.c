@@ -13,7 +13,7 @@ static bool update_marks(struct web_watch *watch)
     bool moved = false;
 
     for (size_t i = 0; i < WEB_WATCH_FILES; i++)
-        moved |= file_mark_renew(&watch->marks[i], watch->files[i]);
+        moved |= file_stamp_renew(&watch->marks[i], watch->files[i]);
     return moved;
 }
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "config/file_mark.h"
+#include "config/file_stamp.h"
 #include "core/error.h"
 
 enum { WEB_WATCH_FILES = 4 }; /* the config, the certificate, the key, the clients' authority */
@@ -15,7 +15,7 @@ enum { WEB_WATCH_FILES = 4 }; /* the config, the certificate, the key, the clien
 struct web_watch {
     const char *path;
     char *files[WEB_WATCH_FILES]; /* of the newest config, also if it is bad; NULL: none */
-    struct file_mark marks[WEB_WATCH_FILES];
+    struct file_stamp marks[WEB_WATCH_FILES];
     bool has_tls;
     int config_fd; /* the newest that is good, packed */
     size_t config_bytes;

@@ -31,7 +31,7 @@ struct subject {
     const char *provider, *zone;
     int channel_fd;
     struct stoppable asking;
-    struct inquiry *inquiry; /* NULL: it cannot be asked */
+    struct poll *inquiry; /* NULL: it cannot be asked */
     bool has_answered;
     int last_result;
     pthread_t thread;
@@ -100,10 +100,10 @@ static void *ask_again_and_again(void *argument)
         struct error err = {""};
         int r;
 
-        stoppable_pause(&subject->asking, inquiry_due_us(subject->inquiry));
+        stoppable_pause(&subject->asking, poll_due_us(subject->inquiry));
         if (stoppable_is_stopped(&subject->asking))
             return NULL;
-        r = inquiry_ask(subject->inquiry, &factor, &err);
+        r = poll_ask(subject->inquiry, &factor, &err);
         if (r == -ECANCELED)
             return NULL;
         note(subject, r, err.text);
@@ -267,7 +267,7 @@ static void close_desk(struct desk *desk)
 
         if (subject->is_started)
             pthread_join(subject->thread, NULL);
-        inquiry_free(subject->inquiry);
+        poll_free(subject->inquiry);
         stoppable_done(&subject->asking);
     }
     asker_keys_wipe(&desk->keys);

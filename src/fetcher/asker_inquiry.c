@@ -42,10 +42,10 @@ static int send_question(void *context, const struct http_request *request,
 }
 
 int asker_inquiry_open(const struct asker_flags *flags, size_t index, const struct asker_keys *keys,
-                       struct http_client *client, struct inquiry **ret_inquiry, struct error *err)
+                       struct http_client *client, struct poll **ret_inquiry, struct error *err)
 {
     const char *name = flags->inquiries[index].provider;
-    struct inquiry_options options = {
+    struct poll_options options = {
         .provider = provider_find(span_of(name)),
         .zone = or_null(flags->inquiries[index].zone),
         .basis = flags->basis,
@@ -63,5 +63,5 @@ int asker_inquiry_open(const struct asker_flags *flags, size_t index, const stru
     if (!options.provider)
         return error_set(err, -EINVAL, "no such provider");
     r = asker_keys_find(keys, name, &options.user, &options.key, err);
-    return r < 0 ? r : inquiry_new(&options, ret_inquiry, err);
+    return r < 0 ? r : poll_new(&options, ret_inquiry, err);
 }

@@ -5,8 +5,8 @@
 #include "config/asker_flags.h"
 #include "config/asker_keys.h"
 #include "core/error.h"
-#include "emissions/inquiry.h"
+#include "emissions/poll.h"
 
-/* Flags, keys and client must outlive it. 0, -ENOKEY, or as inquiry_new, with what to do. */
+/* Flags, keys and client must outlive it. 0, -ENOKEY, or as poll_new, with what to do. */
 int asker_inquiry_open(const struct asker_flags *flags, size_t index, const struct asker_keys *keys,
-                       struct http_client *client, struct inquiry **ret_inquiry, struct error *err);
+                       struct http_client *client, struct poll **ret_inquiry, struct error *err);

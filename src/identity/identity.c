@@ -8,14 +8,14 @@
 #include <time.h>
 
 #include "core/macros.h"
+#include "identity/container_cache.h"
 #include "identity/details.h"
-#include "identity/directory.h"
 #include "identity/gpus/device_nodes.h"
 #include "identity/identity_private.h"
 #include "identity/kubernetes/kubelet.h"
 #include "identity/owner.h"
 #include "identity/process/process_table.h"
-#include "identity/runtimes/runtime_asker.h"
+#include "identity/runtimes/runtime_poller.h"
 
 /* What nobody has used for this long is forgotten. */
 static const uint64_t EXPIRE_US = 600 * USEC_PER_SEC;
@@ -39,8 +39,8 @@ static void meet(struct identity *identity, uint32_t pid, const struct workload_
     bool complete;
 
     if (owner->container_id[0])
-        directory_want(identity->directory, owner->container_id, owner->pod_uid,
-                       owner->container_is_claim, now_us(identity));
+        container_cache_want(identity->container_cache, owner->container_id, owner->pod_uid,
+                             owner->container_is_claim, now_us(identity));
     pthread_mutex_lock(&identity->lock);
     known = details_find(&identity->details, owner->kind, owner->id);
     complete = known && known->complete;
@@ -98,8 +98,9 @@ static void keep_present(struct identity *identity)
         bool incomplete;
 
         if (owner->owner.container_id[0])
-            directory_want(identity->directory, owner->owner.container_id, owner->owner.pod_uid,
-                           owner->owner.container_is_claim, now_us(identity));
+            container_cache_want(identity->container_cache, owner->owner.container_id,
+                                 owner->owner.pod_uid, owner->owner.container_is_claim,
+                                 now_us(identity));
         pthread_mutex_lock(&identity->lock);
         details = details_find(&identity->details, owner->owner.kind, owner->owner.id);
         if (details)
@@ -139,13 +140,13 @@ static void scan(struct identity *identity)
         details_expire(&identity->details, ended_us - EXPIRE_US);
     pthread_mutex_unlock(&identity->lock);
     if (ended_us > EXPIRE_US)
-        directory_expire(identity->directory, ended_us - EXPIRE_US);
+        container_cache_expire(identity->container_cache, ended_us - EXPIRE_US);
 }
 
 static void look_for_runtimes(struct identity *identity)
 {
     for (size_t i = 0; i < identity->runtime_asker_count; i++)
-        runtime_asker_look(identity->runtime_askers[i]);
+        runtime_poller_look(identity->runtime_askers[i]);
     if (identity->kubelet)
         kubelet_ask(identity->kubelet);
 }
@@ -196,7 +197,7 @@ void identity_note(struct identity *identity, uint32_t pid, const struct workloa
 
 void identity_learn(struct identity *identity, const struct container_list *list)
 {
-    directory_hint(identity->directory, list, now_us(identity));
+    container_cache_hint(identity->container_cache, list, now_us(identity));
 }
 
 void identity_note_api(struct identity *identity, int result, uint64_t duration_us)
@@ -216,18 +217,18 @@ void identity_note_api(struct identity *identity, int result, uint64_t duration_
 
 void identity_expect_names(struct identity *identity, bool expected)
 {
-    directory_set_present(identity->directory, DIRECTORY_HINTS, expected);
+    container_cache_set_present(identity->container_cache, CONTAINER_CACHE_HINTS, expected);
 }
 
 static int add_runtime_asker(struct identity *identity, const struct runtime_ops *runtime,
                              const char *name, const char *socket_path)
 {
-    struct runtime_asker_options options = {
+    struct runtime_poller_options options = {
         .runtime = runtime,
         .name = name,
         .socket_path = socket_path,
         .number = (unsigned)identity->runtime_asker_count,
-        .directory = identity->directory,
+        .container_cache = identity->container_cache,
         .attachments = identity->attachments,
         .clock = identity->options.clock,
     };
@@ -235,7 +236,7 @@ static int add_runtime_asker(struct identity *identity, const struct runtime_ops
 
     if (identity->runtime_asker_count == IDENTITY_RUNTIMES_MAX)
         return -ENOSPC;
-    r = runtime_asker_new(&options, &identity->runtime_askers[identity->runtime_asker_count]);
+    r = runtime_poller_new(&options, &identity->runtime_askers[identity->runtime_asker_count]);
     if (r == 0)
         identity->runtime_asker_count++;
     return r;
@@ -285,7 +286,7 @@ static int add_kubelet(struct identity *identity)
 static int open_parts(struct identity *identity)
 {
     const struct identity_options *options = &identity->options;
-    int r = directory_new(&identity->directory);
+    int r = container_cache_new(&identity->container_cache);
 
     if (r == 0 && options->attachments)
         r = attachments_new(&identity->attachments);
@@ -347,10 +348,10 @@ void identity_close(struct identity *identity)
         pthread_join(identity->thread, NULL);
     }
     for (size_t i = 0; i < identity->runtime_asker_count; i++)
-        runtime_asker_free(identity->runtime_askers[i]);
+        runtime_poller_free(identity->runtime_askers[i]);
     kubelet_free(identity->kubelet);
     process_table_free(identity->processes);
-    directory_free(identity->directory);
+    container_cache_free(identity->container_cache);
     attachments_free(identity->attachments);
     details_store_done(&identity->details);
     arena_done(&identity->found);

@@ -34,8 +34,8 @@ static bool read_container(struct identity *identity, const char *container_id, 
                            struct arena *arena, struct workload_names *names)
 {
     struct container container;
-    bool found = container_id[0] && directory_find(identity->directory, container_id,
-                                                   now_us(identity), arena, &container);
+    bool found = container_id[0] && container_cache_find(identity->container_cache, container_id,
+                                                         now_us(identity), arena, &container);
 
     if (found) {
         names->container = container.name;
@@ -46,8 +46,8 @@ static bool read_container(struct identity *identity, const char *container_id, 
         }
     }
     if (!found && pod_uid[0])
-        (void)directory_find_pod(identity->directory, pod_uid, now_us(identity), arena,
-                                 &names->namespace, &names->pod);
+        (void)container_cache_find_pod(identity->container_cache, pod_uid, now_us(identity), arena,
+                                       &names->namespace, &names->pod);
     return found;
 }
 
@@ -58,15 +58,16 @@ static bool find_container(struct identity *identity, const struct workload_owne
     const char *id = owner->container_id;
     bool found, final;
 
-    if (id[0] && owner->container_is_claim && directory_is_taken(identity->directory, id))
+    if (id[0] && owner->container_is_claim &&
+        container_cache_is_taken(identity->container_cache, id))
         return true;
     found = read_container(identity, id, owner->pod_uid, &identity->found, names);
     if (!id[0])
         return true;
     if (!found)
-        directory_want(identity->directory, id, owner->pod_uid, owner->container_is_claim,
-                       now_us(identity));
-    final = !directory_may_learn(identity->directory, id);
+        container_cache_want(identity->container_cache, id, owner->pod_uid,
+                             owner->container_is_claim, now_us(identity));
+    final = !container_cache_may_learn(identity->container_cache, id);
     /* What came in between would be missed for ever. */
     (void)read_container(identity, id, owner->pod_uid, &identity->found, names);
     return final;
@@ -143,7 +144,8 @@ bool identity_awaits_names(void *context, const struct workload_owner *owner)
 {
     struct identity *identity = context;
 
-    return owner->container_id[0] && directory_is_awaited(identity->directory, owner->container_id);
+    return owner->container_id[0] &&
+           container_cache_is_awaited(identity->container_cache, owner->container_id);
 }
 
 /* The details' part of an info row. */
@@ -200,8 +202,8 @@ static struct snapshot_info describe(struct identity *identity, const struct sho
     info.container = names.container;
     info.image = names.image;
     if (!info.pod_uid[0] && info.container_id[0] &&
-        directory_find(identity->directory, info.container_id, now_us(identity), arena,
-                       &container) &&
+        container_cache_find(identity->container_cache, info.container_id, now_us(identity), arena,
+                             &container) &&
         container.is_pod_certain)
         info.pod_uid = container.pod_uid;
     return info;
@@ -311,8 +313,9 @@ static void add_allocation(void *context, const struct allocation *allocation)
     struct allocating *to = context;
     char id[WORKLOAD_CONTAINER_BYTES];
 
-    if (!directory_find_by_name(to->identity->directory, allocation->namespace, allocation->pod,
-                                allocation->container, present_since_us(to->identity), id))
+    if (!container_cache_find_by_name(to->identity->container_cache, allocation->namespace,
+                                      allocation->pod, allocation->container,
+                                      present_since_us(to->identity), id))
         return;
     for (size_t i = 0; i < to->snapshot->gpu_count; i++)
         if (attachment_is_of(&gpu, &to->snapshot->gpus[i]))
@@ -351,8 +354,9 @@ static void hand_on(void *context, const struct attachment *attachment)
     struct attachment named = *attachment;
     struct container container;
 
-    if (!named.container_name[0] && directory_find(to->identity->directory, named.container_id,
-                                                   now_us(to->identity), &to->names, &container))
+    if (!named.container_name[0] &&
+        container_cache_find(to->identity->container_cache, named.container_id,
+                             now_us(to->identity), &to->names, &container))
         named.container_name = container.name;
     to->take(to->context, &named);
 }
@@ -376,8 +380,8 @@ static void attach_allocation(void *context, const struct allocation *allocation
 
     if (attachments_find_by_name(identity->attachments, allocation->namespace, allocation->pod,
                                  allocation->container, to->since_us, id) ||
-        directory_find_by_name(identity->directory, allocation->namespace, allocation->pod,
-                               allocation->container, to->since_us, id))
+        container_cache_find_by_name(identity->container_cache, allocation->namespace,
+                                     allocation->pod, allocation->container, to->since_us, id))
         to->take(to->context, &(struct attachment){
                                   .container_id = id,
                                   .container_name = allocation->container,
@@ -462,8 +466,8 @@ static bool api_status(struct identity *identity, struct identity_status *ret_st
 static bool runtime_status(struct identity *identity, size_t index,
                            struct identity_status *ret_status)
 {
-    struct runtime_asker_status status;
-    bool present = runtime_asker_get_status(identity->runtime_askers[index], &status);
+    struct runtime_poller_status status;
+    bool present = runtime_poller_get_status(identity->runtime_askers[index], &status);
 
     *ret_status = (struct identity_status){
         .asked = status.asked,

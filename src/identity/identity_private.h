@@ -4,16 +4,16 @@
 #include <pthread.h>
 
 #include "core/arena.h"
+#include "identity/container_cache.h"
 #include "identity/details.h"
-#include "identity/directory.h"
 #include "identity/gpus/attachments.h"
 #include "identity/identity.h"
 #include "identity/kubernetes/kubelet.h"
 #include "identity/process/process_table.h"
-#include "identity/runtimes/runtime_asker.h"
+#include "identity/runtimes/runtime_poller.h"
 
 enum {
-    IDENTITY_RUNTIMES_MAX = DIRECTORY_HINTS,
+    IDENTITY_RUNTIMES_MAX = CONTAINER_CACHE_HINTS,
     IDENTITY_HOST_SOURCE = IDENTITY_RUNTIMES_MAX, /* of attachments: behind the runtimes */
     IDENTITY_NOTED_MAX = 256,
     IDENTITY_FOUND_CAP_BYTES = 1 << 20,
@@ -26,8 +26,8 @@ struct identity_noted {
 
 struct identity {
     struct identity_options options;
-    struct directory *directory;
-    struct runtime_asker *runtime_askers[IDENTITY_RUNTIMES_MAX];
+    struct container_cache *container_cache;
+    struct runtime_poller *runtime_askers[IDENTITY_RUNTIMES_MAX];
     size_t runtime_asker_count;
     struct kubelet *kubelet;         /* NULL: not asked */
     struct attachments *attachments; /* NULL: not wanted */

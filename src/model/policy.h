@@ -10,10 +10,10 @@ enum idle_policy {
 };
 
 /* Who pays what the node draws beyond its processors, memory and GPUs. */
-enum rest_policy {
-    REST_POLICY_PROPORTIONAL, /* whoever drew the others' joules, in proportion to them */
-    REST_POLICY_EQUAL,        /* the workloads that are there, equally */
-    REST_POLICY_NONE,         /* nobody: it is `idle` */
+enum node_overhead_policy {
+    NODE_OVERHEAD_POLICY_PROPORTIONAL, /* whoever drew the others' joules, in proportion to them */
+    NODE_OVERHEAD_POLICY_EQUAL,        /* the workloads that are there, equally */
+    NODE_OVERHEAD_POLICY_NONE,         /* nobody: it is `idle` */
 };
 
 /* Does the meter of the whole node measure the GPUs, too? */

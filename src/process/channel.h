@@ -62,7 +62,7 @@ struct channel_reply {
 /*
  * Names of a container, for people. There is no way in it to say who owns what or pays for it: a
  * front that was taken over can at worst make up names, and only for containers that no runtime of
- * the node names (directory_hint).
+ * the node names (container_cache_hint).
  */
 struct channel_container {
     char id[65];        /* 64 lower-case hex digits; "": this is of the pod alone */
@@ -94,7 +94,7 @@ struct channel_node_power {
  * joule depends on it. */
 struct channel_factor {
     uint32_t index; /* of the inquiry, as the asker was given them */
-    int32_t result; /* 0, or -errno as of inquiry_ask; -ENOKEY: it has no key and will not ask */
+    int32_t result; /* 0, or -errno as of poll_ask; -ENOKEY: it has no key and will not ask */
     uint64_t mg_per_kwh;
     uint64_t time_us;      /* what the value is for, since the epoch; 0: none */
     uint64_t taken_us;     /* by the monotonic clock */

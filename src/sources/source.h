@@ -17,7 +17,7 @@
 #include "sources/switches.h"
 
 struct redfish_mailbox;
-struct source_model;
+struct source_estimate;
 struct source_ops;
 
 /* A part of a source that is read on a thread of its own: a GPU, say. */
@@ -31,10 +31,10 @@ struct source_unit {
 struct source_context {
     const struct host *host;
     const struct clock *clock;
-    uint64_t interval_us;             /* length of a window */
-    const char *replay_path;          /* NULL: live */
-    const char *nvml_library;         /* what to load */
-    const struct source_model *model; /* NULL: nothing is modelled */
+    uint64_t interval_us;                /* length of a window */
+    const char *replay_path;             /* NULL: live */
+    const char *nvml_library;            /* what to load */
+    const struct source_estimate *model; /* NULL: nothing is modelled */
     /* What is never opened; NULL: nothing. */
     const struct source_switches *switches;
 

@@ -2,7 +2,7 @@
 #include "sources/bmc/ipmi.h"
 #include "sources/bmc/redfish.h"
 #include "sources/cgroup/cgroups.h"
-#include "sources/estimate/model.h"
+#include "sources/estimate/estimate.h"
 #include "sources/nvml/nvml.h"
 #include "sources/rapl/rapl.h"
 #include "sources/sensors/cray.h"

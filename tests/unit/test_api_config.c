@@ -1,4 +1,4 @@
-/* app/api_config: what the environment must say for --kubernetes.api. */
+/* config/api_config: what the environment must say for --kubernetes.api. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* app/asker_keys: where keys come from, and that nothing of them is left elsewhere. */
+/* fetcher/asker_keys: where keys come from, and that nothing of them is left elsewhere. */
 #include "file_fixture.h"
 
 #include <errno.h>

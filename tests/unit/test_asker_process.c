@@ -1,5 +1,5 @@
-/* app/asker_process: what the asker is told and what it gets of our environment. This test is its
- * own asker: it says on the channel what it was given, then waits for its end. */
+/* collector/asker_process: what the asker is told and what it gets of our environment. This test is
+ * its own asker: it says on the channel what it was given, then waits for its end. */
 #include "unit.h"
 
 #include <errno.h>

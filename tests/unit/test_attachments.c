@@ -1,4 +1,4 @@
-/* identity/attachments: who says which GPUs a container has, and for how long that counts. */
+/* identity/gpus/attachments: who says which GPUs a container has, and for how long that counts. */
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* sources/block_names: what sysfs calls a block device. */
+/* sources/cgroup/block_names: what sysfs calls a block device. */
 #include "sysfs_fixture.h"
 
 #include "sources/cgroup/block_names.h"

@@ -1,4 +1,4 @@
-/* model/cgroup_root: the node's cgroup paths, read in a cgroup namespace of our own. */
+/* host/cgroup_root: the node's cgroup paths, read in a cgroup namespace of our own. */
 #include "tree_fixture.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* app/child: what a child of ours gets, when the next one may start, and how it ends. This test is
- * its own child: "show" tells what it got, "hang" stays until it is killed, "late" ignores signals
- * only when it is told to. */
+/* process/child: what a child of ours gets, when the next one may start, and how it ends. This test
+ * is its own child: "show" tells what it got, "hang" stays until it is killed, "late" ignores
+ * signals only when it is told to. */
 #include "unit.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* app/cli: verbs, flags, precedence, and the generated help. */
+/* cli/cli: verbs, flags, precedence, and the generated help. */
 #include "file_fixture.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "config/collectors.h"
+#include "config/source_switches.h"
 #include "core/macros.h"
 #include "sources/source.h"
 
@@ -162,11 +162,11 @@ static void every_source_has_a_switch_and_those_that_are_off_are_listed(void **s
 
     (void)state;
     assert_int_equal(parse("wattribute", NULL, &cli, NULL), 0);
-    collectors_read(&cli.options, &switches);
+    source_switches_read(&cli.options, &switches);
     assert_int_equal(switches.off_count, 0);
-    assert_null(collectors_list_off(&switches, text, sizeof(text)));
+    assert_null(source_switches_list_off(&switches, text, sizeof(text)));
     memset(&cli.options.collectors, 0, sizeof(cli.options.collectors));
-    collectors_read(&cli.options, &switches);
+    source_switches_read(&cli.options, &switches);
     for (size_t i = 0; source_table[i]; i++) {
         const char *name = source_table[i]->name;
         bool has_flags_of_its_own = strcmp(name, "replay") == 0 || strcmp(name, "model") == 0;
@@ -176,8 +176,8 @@ static void every_source_has_a_switch_and_those_that_are_off_are_listed(void **s
     cli_done(&cli);
     assert_int_equal(parse("wattribute --no-collector.ipmi --no-collector.rapl", NULL, &cli, NULL),
                      0);
-    collectors_read(&cli.options, &switches);
-    assert_string_equal(collectors_list_off(&switches, text, sizeof(text)), "rapl, ipmi");
+    source_switches_read(&cli.options, &switches);
+    assert_string_equal(source_switches_list_off(&switches, text, sizeof(text)), "rapl, ipmi");
     assert_false(source_is_off(NULL, "rapl"));
     cli_done(&cli);
 }
@@ -195,13 +195,13 @@ static void the_model_is_off_unless_watts_or_the_table_are_asked_for(void **stat
         {"wattribute --model.cpu=auto --model.idle-watts=7.5 --model.full-watts=90", true, false,
          7500000, 90000000},
     };
-    struct source_model model;
+    struct source_estimate model;
     struct cli cli;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         assert_int_equal(parse(cases[i].line, NULL, &cli, NULL), 0);
-        collectors_read_model(&cli.options, &model);
+        source_switches_read_model(&cli.options, &model);
         assert_int_equal(model.is_on, cases[i].is_on);
         assert_int_equal(model.by_table, cases[i].by_table);
         assert_true(model.idle_uw == cases[i].idle_uw && model.full_uw == cases[i].full_uw);

@@ -1,4 +1,4 @@
-/* attribution/intensity/clients: clients of MPS, told apart by who was there. */
+/* attribution/gpu/intensity/clients: clients of MPS, told apart by who was there. */
 #include "unit.h"
 
 #include <math.h>

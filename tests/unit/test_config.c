@@ -1,4 +1,4 @@
-/* app/config: what the file may hold, and what is said about the rest. */
+/* config/config: what the file may hold, and what is said about the rest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

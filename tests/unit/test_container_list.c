@@ -1,4 +1,5 @@
-/* identity/container_list: only what is an id gets in, and every text is short and whole. */
+/* identity/runtimes/container_list: only what is an id gets in, and every text is short and whole.
+ */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* sources/cray: counters of one instant, by the controller's own clock. */
+/* sources/sensors/cray: counters of one instant, by the controller's own clock. */
 #include "sysfs_fixture.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* identity/cri: names from a container runtime, and from one that lies. */
+/* identity/runtimes/cri: names from a container runtime, and from one that lies. */
 #include "unit.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* identity/device_nodes and identity/device_rules: the GPUs that a container can open. */
+/* identity/gpus/device_nodes and identity/device_rules: the GPUs that a container can open. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* identity/docker: names from Docker's list. */
+/* identity/runtimes/docker: names from Docker's list. */
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* app/emissions: the answers of those who are asked, as the collector takes them, and the asker
- * that is replaced when its keys are. This test is its own asker, which says what its key is, and
- * waits for its end. */
+/* collector/emissions: the answers of those who are asked, as the collector takes them, and the
+ * asker that is replaced when its keys are. This test is its own asker, which says what its key is,
+ * and waits for its end. */
 #include "log_capture.h"
 #include "tree_fixture.h"
 

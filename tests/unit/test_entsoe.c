@@ -1,4 +1,4 @@
-/* emissions/entsoe: the mix of plants, out of XML. All documents are invented. */
+/* emissions/providers/entsoe: the mix of plants, out of XML. All documents are invented. */
 #include "unit.h"
 
 #include <errno.h>

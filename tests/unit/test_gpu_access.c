@@ -1,5 +1,5 @@
-/* identity/gpu_access and identity/inspect: the GPUs that a container was given, in everybody's
- * words. */
+/* identity/gpus/gpu_access and identity/inspect: the GPUs that a container was given, in
+ * everybody's words. */
 #include "unit.h"
 
 #include <errno.h>

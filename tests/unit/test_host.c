@@ -1,4 +1,4 @@
-/* model/host: three directories are opened, or none, and the error names the flag at fault. */
+/* host/host: three directories are opened, or none, and the error names the flag at fault. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

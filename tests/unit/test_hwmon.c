@@ -1,4 +1,4 @@
-/* sources/hwmon: which chips are meters, and what of their values is believed. */
+/* sources/sensors/hwmon: which chips are meters, and what of their values is believed. */
 #include "sysfs_fixture.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* identity/docker, podman and cri: a container is asked for by its id, and may be gone. */
+/* identity/runtimes/docker, podman and cri: a container is asked for by its id, and may be gone. */
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * sources/ipmi: against a driver and a BMC that follow a script. Its system calls are the driver's,
- * and waiting moves the clock.
+ * sources/bmc/ipmi: against a driver and a BMC that follow a script. Its system calls are the
+ * driver's, and waiting moves the clock.
  */
 #include "unit.h"
 

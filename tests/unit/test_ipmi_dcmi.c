@@ -1,4 +1,4 @@
-/* sources/ipmi_dcmi: what a BMC may answer, byte by byte. */
+/* sources/bmc/ipmi_dcmi: what a BMC may answer, byte by byte. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* identity/kubernetes_api: what it asks after which answer, on a client whose answers are laid out
- * before. The clock stands still, so that pauses take no time. */
+/* fetcher/kubernetes/kubernetes_api: what it asks after which answer, on a client whose answers are
+ * laid out before. The clock stands still, so that pauses take no time. */
 #include "file_fixture.h"
 
 #include <errno.h>

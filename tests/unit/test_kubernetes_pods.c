@@ -1,4 +1,5 @@
-/* identity/kubernetes_pods: names out of a PodList and of a watch, and nothing out of nonsense. */
+/* fetcher/kubernetes/kubernetes_pods: names out of a PodList and of a watch, and nothing out of
+ * nonsense. */
 #include "unit.h"
 
 #include <errno.h>

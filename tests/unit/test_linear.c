@@ -1,4 +1,4 @@
-/* attribution/intensity/linear: what it solves is solved, and what cannot be is refused. */
+/* attribution/gpu/intensity/linear: what it solves is solved, and what cannot be is refused. */
 #include "unit.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* attribution/memory and gpu_memory: what nobody is seen to use, and whose it can be. */
+/* attribution/gpu/memory and gpu_memory: what nobody is seen to use, and whose it can be. */
 #include "pipeline_fixture.h"
 
 #define GB ((uint64_t)1 << 30)

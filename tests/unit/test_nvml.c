@@ -1,7 +1,7 @@
 /*
- * sources/nvml against the fake library: the exporter's own code from NVML's ABI to the ledger, on
- * a clock that the test moves. Whatever happens, the books balance, and what was recorded replays
- * to the same ledger.
+ * sources/nvml/nvml against the fake library: the exporter's own code from NVML's ABI to the
+ * ledger, on a clock that the test moves. Whatever happens, the books balance, and what was
+ * recorded replays to the same ledger.
  */
 #include "file_fixture.h"
 #include "tree_fixture.h"

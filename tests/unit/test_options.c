@@ -1,4 +1,5 @@
-/* app/options: the table, what each flag allows, the environment, and the page that lists them. */
+/* config/options: the table, what each flag allows, the environment, and the page that lists them.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -56,7 +57,7 @@ static void the_defaults_are_those_of_the_manual(void **state)
     assert_string_equal(options->sysfs_path, "/sys");
     assert_string_equal(options->rootfs_path, "/");
     assert_int_equal(options->idle_policy, IDLE_POLICY_PROPORTIONAL);
-    assert_int_equal(options->rest_policy, REST_POLICY_PROPORTIONAL);
+    assert_int_equal(options->node_overhead_policy, NODE_OVERHEAD_POLICY_PROPORTIONAL);
     assert_int_equal(options->node_meter_includes_gpus, INCLUDES_GPUS_AUTO);
     assert_int_equal(options->attribution, ATTRIBUTION_INTENSITY);
     assert_true(options->attribution_delay_us == 60000000);

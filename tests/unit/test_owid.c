@@ -1,4 +1,5 @@
-/* emissions/owid: the table by country that is in the program, and tables as they should not be. */
+/* emissions/providers/owid: the table by country that is in the program, and tables as they should
+ * not be. */
 #include "unit.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "config/option_type.h"
 #include "config/pipeline_config.h"
-#include "config/setter.h"
 #include "core/macros.h"
 
 static int read_price(const char *const *flags, struct price *ret_price)
@@ -89,7 +89,7 @@ static void devices_have_the_embodied_carbon_that_was_given_and_no_other(void **
 static void embodied_carbon_is_of_meters_by_the_words_of_their_label(void **state)
 {
     (void)state;
-    for (const struct setter_word *word = options_find(span_of("emissions.embodied"))->words;
+    for (const struct option_type_word *word = options_find(span_of("emissions.embodied"))->words;
          word->text; word++)
         assert_string_equal(word->text, meter_words[word->value]);
 }

@@ -1,4 +1,4 @@
-/* identity/pod_resources: which GPUs a kubelet says it gave to whom. */
+/* identity/kubernetes/pod_resources: which GPUs a kubelet says it gave to whom. */
 #include "unit.h"
 
 #include <stdlib.h>

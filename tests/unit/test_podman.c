@@ -1,4 +1,4 @@
-/* identity/podman: names from Podman's own list. */
+/* identity/runtimes/podman: names from Podman's own list. */
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* model/proc: who a pid is, from whatever /proc says. */
+/* host/proc: who a pid is, from whatever /proc says. */
 #include "unit.h"
 
 #include <errno.h>

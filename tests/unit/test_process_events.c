@@ -1,6 +1,6 @@
 /*
- * identity/process_events: messages of the kernel, and the real kernel where it permits it. Where
- * it does not, the tests of the real one assert just how it refuses.
+ * identity/process/process_events: messages of the kernel, and the real kernel where it permits it.
+ * Where it does not, the tests of the real one assert just how it refuses.
  */
 #include "unit.h"
 

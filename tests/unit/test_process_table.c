@@ -1,4 +1,4 @@
-/* identity/process_table: who owns each process, read as seldom as that can be known. */
+/* identity/process/process_table: who owns each process, read as seldom as that can be known. */
 #include "file_fixture.h"
 
 #include <errno.h>

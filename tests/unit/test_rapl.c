@@ -1,5 +1,5 @@
 /*
- * sources/rapl, on trees as powercap and perf show them: which meters are counted, under which
+ * sources/rapl/rapl, on trees as powercap and perf show them: which meters are counted, under which
  * names, each once; and that one that goes astray takes none of the others with it.
  */
 #include "tree_fixture.h"

@@ -1,4 +1,4 @@
-/* identity/recent_processes: remembered for a while, within bounds. */
+/* identity/process/recent_processes: remembered for a while, within bounds. */
 #include "unit.h"
 
 #include <errno.h>

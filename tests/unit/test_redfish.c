@@ -1,4 +1,4 @@
-/* sources/redfish: what becomes of readings that somebody else has made. */
+/* sources/bmc/redfish: what becomes of readings that somebody else has made. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* app/redfish_config: what --redfish.* may say, and what its files. */
+/* config/redfish_config: what --redfish.* may say, and what its files. */
 #include "file_fixture.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* sources/redfish_finder and redfish_session: what is asked after which answer, of a BMC whose
- * resources are laid out before. */
+/* fetcher/redfish/redfish_finder and redfish_session: what is asked after which answer, of a BMC
+ * whose resources are laid out before. */
 #include "unit.h"
 
 #include <errno.h>

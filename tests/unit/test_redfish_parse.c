@@ -1,4 +1,4 @@
-/* sources/redfish_parse: what BMCs say, and what they should not. */
+/* fetcher/redfish/redfish_parse: what BMCs say, and what they should not. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* sources/replay: everything that is due, once, in today's time, and over again. */
+/* sources/trace/replay: everything that is due, once, in today's time, and over again. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

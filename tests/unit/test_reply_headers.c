@@ -1,4 +1,5 @@
-/* emissions/reply_headers: what services and proxies write into the headers of an answer. */
+/* emissions/providers/reply_headers: what services and proxies write into the headers of an answer.
+ */
 #include "unit.h"
 
 #include <stdbool.h>

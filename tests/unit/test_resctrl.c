@@ -1,4 +1,4 @@
-/* sources/resctrl: whose memory traffic the groups of others' making count. */
+/* sources/resctrl/resctrl: whose memory traffic the groups of others' making count. */
 #include "sysfs_fixture.h"
 
 #include <errno.h>

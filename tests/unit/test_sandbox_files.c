@@ -1,5 +1,5 @@
-/* app/sandbox_files: which files can be opened afterwards, with the kernel's Landlock; and that all
- * can where it has none. */
+/* process/sandbox_files: which files can be opened afterwards, with the kernel's Landlock; and that
+ * all can where it has none. */
 #include "file_fixture.h"
 
 #include <errno.h>

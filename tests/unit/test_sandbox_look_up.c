@@ -1,5 +1,5 @@
-/* app/sandbox: names can be looked up in the asker's, with glibc's resolver and a server of names
- * of our own. */
+/* process/sandbox: names can be looked up in the asker's, with glibc's resolver and a server of
+ * names of our own. */
 #include "unit.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-/* attribution/intensity/simplex: nothing that a grid finds is better, and the result is a mixture.
+/* attribution/gpu/intensity/simplex: nothing that a grid finds is better, and the result is a
+ * mixture.
  */
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* attribution/intensity/slot: what a GPU did, cut at the ticks of its counter. */
+/* attribution/gpu/intensity/slot: what a GPU did, cut at the ticks of its counter. */
 #include "unit.h"
 
 #include <math.h>

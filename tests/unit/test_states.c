@@ -1,4 +1,4 @@
-/* attribution/intensity/states: few states stand for many slots. */
+/* attribution/gpu/intensity/states: few states stand for many slots. */
 #include "unit.h"
 
 #include <stdlib.h>

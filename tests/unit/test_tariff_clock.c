@@ -1,5 +1,5 @@
-/* app/tariff_clock: each window of energy is billed at the price of the minute in which it ended,
- * whatever clocks do. */
+/* collector/tariff_clock: each window of energy is billed at the price of the minute in which it
+ * ended, whatever clocks do. */
 #include "pipeline_fixture.h"
 
 #include <errno.h>

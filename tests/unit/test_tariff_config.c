@@ -1,4 +1,4 @@
-/* app/tariff_config: what the file may hold, and what is said about the rest. */
+/* config/tariff_config: what the file may hold, and what is said about the rest. */
 #include "unit.h"
 
 #include <errno.h>

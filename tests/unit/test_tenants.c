@@ -1,4 +1,4 @@
-/* attribution/intensity/tenants: who gets which place, and when it is another's. */
+/* attribution/gpu/intensity/tenants: who gets which place, and when it is another's. */
 #include "unit.h"
 
 #include "attribution/gpu/intensity/tenants.h"

@@ -1,4 +1,4 @@
-/* app/time_zone: local time is that of the zone that was named, or nobody starts. */
+/* config/time_zone: local time is that of the zone that was named, or nobody starts. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* sources/trace: a line of a trace becomes one sample, exactly, or an error that says why. */
+/* sources/trace/trace: a line of a trace becomes one sample, exactly, or an error that says why. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* sources/trace_node, with the writer and the reader around it: the node's own records come back as
- * they were, and reports of usage as a whole or not at all. */
+/* sources/trace/trace_node, with the writer and the reader around it: the node's own records come
+ * back as they were, and reports of usage as a whole or not at all. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* sources/trace_reader: whole files of good lines in order, or the number of the line at fault. */
+/* sources/trace/trace_reader: whole files of good lines in order, or the number of the line at
+ * fault. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

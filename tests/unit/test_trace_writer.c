@@ -1,4 +1,4 @@
-/* sources/trace_writer: every line that it writes is read back as the sample that it was. */
+/* sources/trace/trace_writer: every line that it writes is read back as the sample that it was. */
 #include "unit.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* app/usage_page: the prepared part of the page is what would have been rendered, or is not used.
+/* metrics/usage_page: the prepared part of the page is what would have been rendered, or is not
+ * used.
  */
 #include "unit.h"
 
@@ -6,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "metrics/bodies.h"
+#include "metrics/page_cache.h"
 
 enum { CAP_BYTES = 1 << 20, VERSION = 7 };
 #define NOW (1000 * USEC_PER_SEC)
@@ -27,7 +28,7 @@ static void set_usage(struct snapshot *snapshot)
     snapshot->usage_count = ARRAY_SIZE(rows);
 }
 
-static struct buffer get(struct bodies *bodies, enum page_format format,
+static struct buffer get(struct page_cache *bodies, enum page_format format,
                          enum page_encoding encoding, uint64_t version, uint64_t now_us)
 {
     struct gzip_reader *reader;
@@ -38,7 +39,7 @@ static struct buffer get(struct bodies *bodies, enum page_format format,
     int fd;
 
     buffer_init(&page, CAP_BYTES);
-    assert_int_equal(bodies_get(bodies, format, encoding, version, now_us, &fd, &size), 0);
+    assert_int_equal(page_cache_get(bodies, format, encoding, version, now_us, &fd, &size), 0);
     fd = dup(fd);
     assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
     assert_int_equal(gzip_reader_open(fd, &reader), 0);
@@ -52,13 +53,13 @@ static struct buffer get(struct bodies *bodies, enum page_format format,
 }
 
 /* A node that is scraped with OpenMetrics and gzip, and whose usage was read again since. */
-static void set_up_bodies(struct bodies *bodies)
+static void set_up_bodies(struct page_cache *bodies)
 {
     struct snapshot snapshot;
     struct buffer page;
 
-    bodies_init(bodies, &options);
-    bodies_renew(bodies);
+    page_cache_init(bodies, &options);
+    page_cache_renew(bodies);
     page = get(bodies, PAGE_OPENMETRICS, PAGE_GZIP, VERSION - 1, NOW);
     buffer_done(&page);
     assert_true(usage_page_is_wanted(&bodies->usage, VERSION, NOW));
@@ -67,12 +68,12 @@ static void set_up_bodies(struct bodies *bodies)
     assert_int_equal(usage_page_make(&bodies->usage, &snapshot, &options, VERSION, NOW), 0);
     assert_false(usage_page_is_wanted(&bodies->usage, VERSION, NOW));
     snapshot_done(&snapshot);
-    bodies_renew(bodies);
+    page_cache_renew(bodies);
 }
 
 static void the_prepared_part_stands_where_it_would_be_rendered(void **state)
 {
-    struct bodies bodies;
+    struct page_cache bodies;
     struct buffer packed, plain;
 
     (void)state;
@@ -85,7 +86,7 @@ static void the_prepared_part_stands_where_it_would_be_rendered(void **state)
     assert_non_null(strstr(plain.data, "} 42\n"));
     buffer_done(&packed);
     buffer_done(&plain);
-    bodies_done(&bodies);
+    page_cache_done(&bodies);
 }
 
 static void what_is_of_another_format_or_version_or_old_is_not_used(void **state)
@@ -101,25 +102,25 @@ static void what_is_of_another_format_or_version_or_old_is_not_used(void **state
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
-        struct bodies bodies;
+        struct page_cache bodies;
         struct buffer page;
 
         set_up_bodies(&bodies);
         page = get(&bodies, asked[i].format, PAGE_GZIP, asked[i].version, asked[i].now_us);
         assert_null(strstr(page.data, "} 42\n"));
         buffer_done(&page);
-        bodies_done(&bodies);
+        page_cache_done(&bodies);
     }
 }
 
 static void nothing_is_prepared_for_nobody(void **state)
 {
-    struct bodies bodies;
+    struct page_cache bodies;
     struct buffer page;
 
     (void)state;
-    bodies_init(&bodies, &options);
-    bodies_renew(&bodies);
+    page_cache_init(&bodies, &options);
+    page_cache_renew(&bodies);
     assert_false(usage_page_is_wanted(&bodies.usage, VERSION, NOW));
     page = get(&bodies, PAGE_TEXT, PAGE_IDENTITY, VERSION, NOW);
     buffer_done(&page);
@@ -128,7 +129,7 @@ static void nothing_is_prepared_for_nobody(void **state)
     buffer_done(&page);
     assert_true(usage_page_is_wanted(&bodies.usage, VERSION, NOW + 59 * USEC_PER_SEC));
     assert_false(usage_page_is_wanted(&bodies.usage, VERSION, NOW + 60 * USEC_PER_SEC));
-    bodies_done(&bodies);
+    page_cache_done(&bodies);
 }
 
 int main(void)

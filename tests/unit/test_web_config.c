@@ -1,4 +1,5 @@
-/* app/web_config: what the file may hold, what is said about the rest, and the way to the front. */
+/* config/web_config: what the file may hold, what is said about the rest, and the way to the front.
+ */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* app/yaml_fields: what tables can say that no file of ours says, or says only in part. */
+/* config/yaml_fields: what tables can say that no file of ours says, or says only in part. */
 #include "unit.h"
 
 #include <errno.h>

@@ -250,7 +250,7 @@ static void forget_future(struct gpu *gpu, uint64_t now_us)
     struct ledger *ledger = gpu->ledger;
 
     gpu->latest_us = gpu->settled_until_us = ledger->latest_us = now_us;
-    labels_clear(&gpu->labels);
+    util_samples_clear(&gpu->labels);
     for (size_t i = 0; i < ledger->process_slots; i++) {
         struct ledger_process *process = &ledger->processes[i];
 
@@ -393,7 +393,7 @@ static int take_list(struct gpu *gpu, uint64_t t_us, const struct sample_list *l
 
 static void take_label(struct gpu *gpu, const struct sample_label *sample)
 {
-    struct label *label = labels_add(&gpu->labels, sample, gpu->settled_until_us);
+    struct util_sample *label = util_samples_add(&gpu->labels, sample, gpu->settled_until_us);
     uint32_t process;
 
     if (!label)
@@ -536,7 +536,7 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
         if (r < 0)
             result = r;
     }
-    labels_prune(&gpu->labels, gpu->latest_us);
+    util_samples_prune(&gpu->labels, gpu->latest_us);
     return result;
 }
 

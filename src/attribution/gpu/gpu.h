@@ -14,8 +14,8 @@
 #include "attribution/gpu/intensity/clients.h"
 #include "attribution/gpu/intensity/intensity.h"
 #include "attribution/gpu/intensity/tenants.h"
-#include "attribution/gpu/labels.h"
 #include "attribution/gpu/timeshare.h"
+#include "attribution/gpu/util_sample.h"
 #include "attribution/gpu/window.h"
 #include "attribution/ledger/ledger.h"
 #include "model/attached.h"
@@ -82,7 +82,7 @@ struct gpu {
     size_t observed_count; /* the first of them have taught what they can of idle levels */
     uint64_t settled_until_us;
 
-    struct labels labels;
+    struct util_samples labels;
     struct gpu_learning *learning;          /* NULL: --attribution=timeshare */
     uint64_t list_round[SAMPLE_LIST_KINDS]; /* lists of this kind read so far */
     bool list_named[SAMPLE_LIST_KINDS];     /* the last one named somebody */
@@ -150,7 +150,8 @@ int gpu_settle_window(struct gpu *gpu, const struct window *window);
 /* The rest is in gpu_intensity.c, and does nothing with --attribution=timeshare. */
 int gpu_learning_init(struct gpu *gpu);
 void gpu_learn_list(struct gpu *gpu, const struct sample_list *list);
-void gpu_learn_label(struct gpu *gpu, const struct sample_label *sample, const struct label *label);
+void gpu_learn_label(struct gpu *gpu, const struct sample_label *sample,
+                     const struct util_sample *label);
 void gpu_learn_gpm(struct gpu *gpu, uint64_t t_us, const struct sample_gpm *gpm);
 void gpu_learn_clock(struct gpu *gpu, uint32_t clock_mhz);
 void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj);

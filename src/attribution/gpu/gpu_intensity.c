@@ -150,7 +150,8 @@ void gpu_learn_list(struct gpu *gpu, const struct sample_list *list)
     slots_take_listed(&gpu->learning->slots, listed, clients);
 }
 
-void gpu_learn_label(struct gpu *gpu, const struct sample_label *sample, const struct label *label)
+void gpu_learn_label(struct gpu *gpu, const struct sample_label *sample,
+                     const struct util_sample *label)
 {
     if (!gpu->learning)
         return;

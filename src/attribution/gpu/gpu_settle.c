@@ -169,7 +169,7 @@ static struct claimant *find_claimant(struct gpu *gpu, const struct evidence *ev
     return NULL;
 }
 
-static bool is_believed(const struct gpu *gpu, const struct label *label)
+static bool is_believed(const struct gpu *gpu, const struct util_sample *label)
 {
     const struct ledger_sightings *seen;
 
@@ -185,7 +185,7 @@ static bool is_believed(const struct gpu *gpu, const struct label *label)
 }
 
 /* Finds the process of a sample that came before it was known. */
-static void bind_label(struct gpu *gpu, struct label *label)
+static void bind_label(struct gpu *gpu, struct util_sample *label)
 {
     if (label->process != LEDGER_NONE ||
         ledger_find_process(gpu->ledger, gpu->meter, label->pid, &label->process))
@@ -200,7 +200,7 @@ static void bind_label(struct gpu *gpu, struct label *label)
 static void gather_labels(struct gpu *gpu, const struct window *window, struct evidence *evidence)
 {
     for (size_t i = 0; i < gpu->labels.count; i++) {
-        struct label *label = labels_at(&gpu->labels, i);
+        struct util_sample *label = util_samples_at(&gpu->labels, i);
         uint64_t weight = label->weight * WEIGHT_SCALE;
 
         if (label->counted || label->at_us > window->end_us)
@@ -305,7 +305,7 @@ static int by_workload(const void *a, const void *b)
 static bool has_samples(struct gpu *gpu, const struct window *window)
 {
     for (size_t i = 0; i < gpu->labels.count; i++) {
-        const struct label *label = labels_at(&gpu->labels, i);
+        const struct util_sample *label = util_samples_at(&gpu->labels, i);
 
         if (!label->counted && label->weight > 0 && label->at_us > window->start_us &&
             label->at_us <= window->end_us)

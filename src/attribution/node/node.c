@@ -12,7 +12,7 @@ enum { QUIET_DIVISOR = 50 };
 void node_init(struct node *node, struct ledger *ledger)
 {
     *node = (struct node){.ledger = ledger};
-    members_init(&node->members, ledger);
+    workload_usages_init(&node->members, ledger);
 }
 
 void node_done(struct node *node)
@@ -20,7 +20,7 @@ void node_done(struct node *node)
     for (size_t i = 0; i < node->meter_count; i++)
         free(node->meters[i].id);
     free(node->meters);
-    members_done(&node->members);
+    workload_usages_done(&node->members);
     free(node->shares);
     free(node->bookings);
     *node = (struct node){0};
@@ -164,24 +164,24 @@ static int reserve_scratch(struct node *node)
 }
 
 /* By what energy is divided. */
-typedef uint64_t member_weight(const struct member *member);
+typedef uint64_t member_weight(const struct workload_usage *member);
 
-static uint64_t by_cpu_time(const struct member *member)
+static uint64_t by_cpu_time(const struct workload_usage *member)
 {
     return member->cpu_us;
 }
 
-static uint64_t by_memory(const struct member *member)
+static uint64_t by_memory(const struct workload_usage *member)
 {
     return member->memory_bytes;
 }
 
-static uint64_t by_traffic(const struct member *member)
+static uint64_t by_traffic(const struct workload_usage *member)
 {
     return member->traffic_bytes;
 }
 
-static uint64_t by_uncounted_memory(const struct member *member)
+static uint64_t by_uncounted_memory(const struct workload_usage *member)
 {
     return member->uncounted_bytes;
 }
@@ -294,13 +294,13 @@ static int note_members(struct node *node, uint64_t t_us, const struct sample_us
 {
     int result = 0, r;
 
-    members_begin(&node->members);
+    workload_usages_begin(&node->members);
     for (size_t i = 0; i < usage->count; i++)
-        if ((r = members_note(&node->members, t_us, &usage->workloads[i])) < 0)
+        if ((r = workload_usages_note(&node->members, t_us, &usage->workloads[i])) < 0)
             result = r;
-    if ((r = members_note_system(&node->members, t_us, usage)) < 0)
+    if ((r = workload_usages_note_system(&node->members, t_us, usage)) < 0)
         result = r;
-    members_end(&node->members, t_us);
+    workload_usages_end(&node->members, t_us);
     return result;
 }
 

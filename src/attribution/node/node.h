@@ -13,7 +13,7 @@
 
 #include "attribution/gpu/idle.h"
 #include "attribution/ledger/ledger.h"
-#include "attribution/node/members.h"
+#include "attribution/node/workload_usage.h"
 #include "attribution/share.h"
 #include "model/sample.h"
 
@@ -42,7 +42,7 @@ struct node {
     struct ledger *ledger;
     struct node_meter *meters;
     size_t meter_count;
-    struct members members;
+    struct workload_usages members;
     uint64_t settled_until_us;
     struct node_power powers[NODE_POWERS_MAX];
     size_t power_count;

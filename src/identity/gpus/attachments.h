@@ -10,13 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "identity/directory.h"
+#include "identity/container_cache.h"
 #include "identity/gpus/attachment.h"
 #include "identity/gpus/gpu_access.h"
 #include "identity/runtimes/runtime.h"
 
 enum {
-    ATTACHMENTS_SOURCES_MAX = DIRECTORY_RUNTIMES_MAX,
+    ATTACHMENTS_SOURCES_MAX = CONTAINER_CACHE_RUNTIMES_MAX,
     ATTACHMENTS_TRIES_MAX = 9, /* how often the pause after a failure is doubled */
 };
 

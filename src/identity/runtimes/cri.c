@@ -119,7 +119,7 @@ static int list_cri(struct http_client *client, const char *socket_path, uint64_
 }
 
 /* ContainerStatus, by `read`, whose errno is an answer that makes no sense. */
-struct inquiry {
+struct poll {
     const char *container_id;
     bool verbose;
     int (*read)(struct span message, void *result);
@@ -127,7 +127,7 @@ struct inquiry {
 };
 
 static int ask_for_status(const struct cri *cri, const struct version *version,
-                          const struct inquiry *inquiry, struct error *err)
+                          const struct poll *inquiry, struct error *err)
 {
     struct http_reply reply;
     struct buffer request;
@@ -150,7 +150,7 @@ static int ask_for_status(const struct cri *cri, const struct version *version,
 }
 
 static int inquire(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                   const struct inquiry *inquiry, struct error *err)
+                   const struct poll *inquiry, struct error *err)
 {
     const struct cri cri = {client, socket_path, timeout_us};
     int r = ask_for_status(&cri, &v1, inquiry, err);
@@ -170,7 +170,7 @@ static int inspect_cri(struct http_client *client, const char *socket_path, uint
                        const char *container_id, struct gpu_access_list *gpus, struct error *err)
 {
     return inquire(client, socket_path, timeout_us,
-                   &(struct inquiry){container_id, true, read_gpus, gpus}, err);
+                   &(struct poll){container_id, true, read_gpus, gpus}, err);
 }
 
 static int read_image(struct span message, void *result)
@@ -196,7 +196,7 @@ static int find_cri_image(struct http_client *client, const char *socket_path, u
                           struct error *err)
 {
     return inquire(client, socket_path, timeout_us,
-                   &(struct inquiry){container_id, false, read_image, ret_image}, err);
+                   &(struct poll){container_id, false, read_image, ret_image}, err);
 }
 
 const struct runtime_ops runtime_cri = {"cri", sockets, list_cri, inspect_cri, find_cri_image};

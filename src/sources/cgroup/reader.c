@@ -13,7 +13,7 @@
 #include "sources/cgroup/cpu_stat.h"
 #include "sources/cgroup/files.h"
 #include "sources/cgroup/keyed.h"
-#include "sources/cgroup/young.h"
+#include "sources/cgroup/recent.h"
 
 enum {
     BUFFER_BYTES = 64 << 10, /* the longest are memory.stat and io.stat, of a few KiB */
@@ -53,7 +53,7 @@ struct cgroup_reader {
     uint64_t last_id;
     bool has_reported;
     uint32_t turn; /* rescans, from 1 on */
-    struct youngs youngs;
+    struct recents youngs;
     bool is_started; /* what appears from now on has just begun */
     bool is_attending;
     struct cgroup_reader_stats stats;
@@ -367,7 +367,7 @@ uint64_t cgroup_reader_attend(struct cgroup_reader *reader, uint64_t now_us)
         return CGROUP_READER_NEVER;
     reader->is_attending = true;
     cgroup_tree_attend(&reader->tree);
-    next_us = youngs_read(&reader->youngs, now_us, read_young, reader);
+    next_us = recents_read(&reader->youngs, now_us, read_young, reader);
     reader->is_attending = false;
     return next_us;
 }
@@ -420,7 +420,7 @@ static bool take_appeared(void *context, struct cgroup_node *node,
                                                           .is_older = node->is_older,
                                                           .around = USAGE_AROUND_NONE};
     if (reader->is_started)
-        youngs_add(&reader->youngs, reader->last_id);
+        recents_add(&reader->youngs, reader->last_id);
     return true;
 }
 
@@ -448,7 +448,7 @@ static void take_ended(void *context, struct cgroup_node *node)
     struct usage_owner *item = &reader->items[node->workload];
 
     close_files(reader, workload);
-    youngs_remove(&reader->youngs, item->id);
+    recents_remove(&reader->youngs, item->id);
     workload->has_ended = true;
     workload->around_id = around ? reader->items[around->workload].id : 0;
     item->ended = true;

@@ -1,0 +1,131 @@
+#include "metrics/page_cache.h"
+
+#include <errno.h>
+
+#include "core/gzip.h"
+#include "core/macros.h"
+#include "core/sealed.h"
+
+void page_cache_init(struct page_cache *bodies, const struct exposition_options *exposition)
+{
+    *bodies = (struct page_cache){.exposition = *exposition};
+    snapshot_init(&bodies->snapshot);
+    for (int format = 0; format < PAGE_FORMATS; format++)
+        for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++)
+            bodies->fds[format][encoding] = -1;
+}
+
+static void drop(struct page_cache *bodies)
+{
+    snapshot_done(&bodies->snapshot);
+    for (int format = 0; format < PAGE_FORMATS; format++)
+        for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++) {
+            cleanup_close(&bodies->fds[format][encoding]);
+            bodies->fds[format][encoding] = -1;
+        }
+}
+
+void page_cache_done(struct page_cache *bodies)
+{
+    drop(bodies);
+    usage_page_done(&bodies->usage);
+}
+
+void page_cache_renew(struct page_cache *bodies)
+{
+    drop(bodies);
+    bodies->generation++;
+}
+
+static struct exposition_options options_of(const struct page_cache *bodies,
+                                            enum page_format format)
+{
+    struct exposition_options options = bodies->exposition;
+
+    options.format = format == PAGE_OPENMETRICS ? TEXT_OPENMETRICS : TEXT_PROMETHEUS;
+    return options;
+}
+
+static int make_plain(const struct page_cache *bodies, const struct exposition_options *options,
+                      struct buffer *out)
+{
+    exposition_render(&bodies->snapshot, options, out);
+    return buffer_failed(out) ? -ENOMEM : 0;
+}
+
+/* Packs the text and frees it: on a node with a thousand workloads it has megabytes. */
+static int pack(struct buffer *text, struct gzip_part *part)
+{
+    int r = buffer_failed(text) ? -ENOMEM
+                                : gzip_part_make(part, text->data, text->len, SEALED_MAX_BYTES);
+
+    buffer_done(text);
+    return r;
+}
+
+/* `usage` may be NULL: not prepared. */
+static int make_packed(const struct page_cache *bodies, const struct exposition_options *options,
+                       const struct gzip_part *usage, struct buffer *out)
+{
+    struct gzip_part before = {0}, after = {0};
+    const struct gzip_part *parts[3] = {&before};
+    size_t count = 1;
+    struct buffer text;
+    int r;
+
+    buffer_init(&text, SEALED_MAX_BYTES);
+    exposition_render_books(&bodies->snapshot, options, &text);
+    if (!usage)
+        exposition_render_usage(&bodies->snapshot, options, &text);
+    r = pack(&text, &before);
+    buffer_init(&text, SEALED_MAX_BYTES);
+    exposition_render_end(options, &text);
+    if (r == 0)
+        r = pack(&text, &after);
+    if (usage)
+        parts[count++] = usage;
+    parts[count++] = &after;
+    if (r == 0)
+        r = gzip_join(parts, count, out);
+    buffer_done(&text);
+    gzip_part_done(&before);
+    gzip_part_done(&after);
+    return r;
+}
+
+static int make_body(struct page_cache *bodies, enum page_format format,
+                     enum page_encoding encoding, uint64_t usage_version, uint64_t now_us,
+                     int *ret_fd, size_t *ret_size)
+{
+    const struct exposition_options options = options_of(bodies, format);
+    struct buffer body;
+    int r;
+
+    buffer_init(&body, SEALED_MAX_BYTES);
+    if (encoding == PAGE_GZIP)
+        r = make_packed(bodies, &options,
+                        usage_page_ask(&bodies->usage, options.format, usage_version, now_us),
+                        &body);
+    else
+        r = make_plain(bodies, &options, &body);
+    if (r == 0)
+        r = sealed_create(body.data, body.len, ret_fd);
+    if (r == 0)
+        *ret_size = body.len;
+    buffer_done(&body);
+    return r;
+}
+
+int page_cache_get(struct page_cache *bodies, enum page_format format, enum page_encoding encoding,
+                   uint64_t usage_version, uint64_t now_us, int *ret_fd, size_t *ret_size)
+{
+    int *fd = &bodies->fds[format][encoding];
+    size_t *size = &bodies->sizes[format][encoding];
+    int r = *fd < 0 ? make_body(bodies, format, encoding, usage_version, now_us, fd, size) : 0;
+
+    if (r < 0)
+        return r;
+    *ret_fd = *fd;
+    *ret_size = *size;
+    return 0;
+}
