@@ -20,7 +20,7 @@
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
-/* What the runtime of these tests answers; it is asked from the runtime asker's thread. */
+/* What the runtime of these tests answers; it is asked from the runtime poller's thread. */
 static atomic_int calls, result;
 static const char *_Atomic knows;
 
@@ -163,12 +163,23 @@ static int scripted_image(struct http_client *client, const char *socket_path, u
 static const struct runtime_ops kubernetes = {"kubernetes", no_sockets, list_node, scripted_inspect,
                                               scripted_image};
 
+/* The system's clock, put forward. */
+static atomic_uint_least64_t ahead_us;
+
+static uint64_t shifted_us(const struct clock *clock)
+{
+    (void)clock;
+    return clock_system.monotonic_us(&clock_system) + atomic_load(&ahead_us);
+}
+
+static const struct clock shifted = {.monotonic_us = shifted_us};
+
 struct rig {
     char directory_path[64], path[96];
     int listener_fd;
     struct container_cache *container_cache;
     struct attachments *attachments; /* NULL: not wanted */
-    struct runtime_poller *asker;
+    struct runtime_poller *poller;
 };
 
 static void open_socket(struct rig *rig)
@@ -191,6 +202,7 @@ static struct rig new_rig_with(const struct runtime_ops *runtime, bool attachmen
 {
     struct rig rig = {.directory_path = "/tmp/wattribute-XXXXXX"};
 
+    atomic_store(&ahead_us, 0);
     atomic_store(&calls, 0);
     atomic_store(&result, 0);
     atomic_store(&knows, NULL);
@@ -213,8 +225,8 @@ static struct rig new_rig_with(const struct runtime_ops *runtime, bool attachmen
                                                             .socket_path = rig.path,
                                                             .container_cache = rig.container_cache,
                                                             .attachments = rig.attachments,
-                                                            .clock = &clock_system},
-                           &rig.asker),
+                                                            .clock = &shifted},
+                           &rig.poller),
         0);
     return rig;
 }
@@ -226,7 +238,7 @@ static struct rig new_rig(const struct runtime_ops *runtime)
 
 static void end_rig(struct rig *rig)
 {
-    runtime_poller_free(rig->asker);
+    runtime_poller_free(rig->poller);
     attachments_free(rig->attachments);
     container_cache_free(rig->container_cache);
     unlink(rig->path);
@@ -238,7 +250,7 @@ static uint64_t now_us(void)
     return clock_system.monotonic_us(&clock_system);
 }
 
-/* Until the runtime asker's thread has made the condition true; 10 s are for ever. */
+/* Until the runtime poller's thread has made the condition true; 10 s are for ever. */
 #define WAIT_FOR(condition)                                                                        \
     for (uint64_t until_us_ = now_us() + 10 * USEC_PER_SEC; !(condition); poll(NULL, 0, 1))        \
     assert_true(now_us() < until_us_)
@@ -247,7 +259,7 @@ static bool is_up(struct rig *rig)
 {
     struct runtime_poller_status status;
 
-    return runtime_poller_get_status(rig->asker, &status) && status.asked && status.up;
+    return runtime_poller_get_status(rig->poller, &status) && status.asked && status.up;
 }
 
 static bool knows_name(struct rig *rig, const char *id)
@@ -269,7 +281,7 @@ static void a_runtime_is_asked_once_for_each_name_that_is_missing(void **state)
     (void)state;
     open_socket(&rig);
     atomic_store(&knows, A);
-    runtime_poller_look(rig.asker);
+    runtime_poller_look(rig.poller);
     assert_int_equal(atomic_load(&calls), 0); /* nobody wants anything */
     container_cache_want(rig.container_cache, A, "", false, now_us());
     WAIT_FOR(knows_name(&rig, A));
@@ -291,16 +303,40 @@ static void a_runtime_that_is_absent_is_neither_asked_nor_waited_for(void **stat
 
     (void)state;
     container_cache_want(rig.container_cache, A, "", false, now_us());
-    runtime_poller_look(rig.asker);
-    assert_false(runtime_poller_get_status(rig.asker, &status));
+    runtime_poller_look(rig.poller);
+    assert_false(runtime_poller_get_status(rig.poller, &status));
     assert_false(container_cache_may_learn(rig.container_cache, A));
     open_socket(&rig); /* it is started later */
     atomic_store(&knows, A);
-    runtime_poller_look(rig.asker);
+    runtime_poller_look(rig.poller);
     WAIT_FOR(knows_name(&rig, A));
     close_socket(&rig);
-    runtime_poller_look(rig.asker);
-    assert_false(runtime_poller_get_status(rig.asker, &status));
+    runtime_poller_look(rig.poller);
+    assert_false(runtime_poller_get_status(rig.poller, &status));
+    end_rig(&rig);
+}
+
+static void one_that_restarts_is_waited_for_but_not_for_ever(void **state)
+{
+    struct rig rig = new_rig(&scripted);
+
+    (void)state;
+    open_socket(&rig);
+    runtime_poller_look(rig.poller);
+    close_socket(&rig);
+    atomic_store(&ahead_us, 59 * USEC_PER_SEC);
+    runtime_poller_look(rig.poller);
+    container_cache_want(rig.container_cache, A, "", false, now_us());
+    assert_true(container_cache_may_learn(rig.container_cache, A));
+    assert_int_equal(atomic_load(&calls), 0);
+    atomic_store(&ahead_us, 61 * USEC_PER_SEC);
+    runtime_poller_look(rig.poller);
+    assert_false(container_cache_may_learn(rig.container_cache, A));
+    open_socket(&rig);
+    atomic_store(&knows, A);
+    runtime_poller_look(rig.poller);
+    WAIT_FOR(knows_name(&rig, A));
+    close_socket(&rig);
     end_rig(&rig);
 }
 
@@ -315,8 +351,8 @@ static void a_failure_is_told_and_what_came_before_it_counts(void **state)
     atomic_store(&knows, A);
     container_cache_want(rig.container_cache, A, "", false, now_us());
     container_cache_want(rig.container_cache, B, "", false, now_us());
-    runtime_poller_look(rig.asker);
-    WAIT_FOR(runtime_poller_get_status(rig.asker, &status) && status.errors > 0);
+    runtime_poller_look(rig.poller);
+    WAIT_FOR(runtime_poller_get_status(rig.poller, &status) && status.errors > 0);
     assert_false(status.up);
     assert_non_null(strstr(status.error, rig.path));
     assert_true(knows_name(&rig, A));
@@ -334,11 +370,11 @@ static void a_socket_of_something_else_counts_as_absent(void **state)
     open_socket(&rig);
     atomic_store(&result, -EOPNOTSUPP);
     container_cache_want(rig.container_cache, A, "", false, now_us());
-    runtime_poller_look(rig.asker);
-    WAIT_FOR(!runtime_poller_get_status(rig.asker, &status));
+    runtime_poller_look(rig.poller);
+    WAIT_FOR(!runtime_poller_get_status(rig.poller, &status));
     assert_int_equal(status.errors, 0);
-    runtime_poller_look(rig.asker); /* it is still the same socket */
-    assert_false(runtime_poller_get_status(rig.asker, &status));
+    runtime_poller_look(rig.poller); /* it is still the same socket */
+    assert_false(runtime_poller_get_status(rig.poller, &status));
     assert_false(container_cache_may_learn(rig.container_cache, A));
     close_socket(&rig);
     end_rig(&rig);
@@ -352,12 +388,12 @@ static void one_that_hangs_is_left_at_once(void **state)
     (void)state;
     open_socket(&rig);
     container_cache_want(rig.container_cache, A, "", false, now_us());
-    runtime_poller_look(rig.asker);
+    runtime_poller_look(rig.poller);
     WAIT_FOR(atomic_load(&calls) == 1);
     assert_true(container_cache_may_learn(rig.container_cache, A)); /* no call waits for it */
     began_us = now_us();
-    runtime_poller_free(rig.asker);
-    rig.asker = NULL;
+    runtime_poller_free(rig.poller);
+    rig.poller = NULL;
     assert_true(now_us() - began_us < 10 * USEC_PER_SEC); /* its deadline is a minute */
     close_socket(&rig);
     end_rig(&rig);
@@ -381,7 +417,7 @@ static size_t attached(struct rig *rig, uint64_t since_us)
 /* A second passes between two lists; the test does not wait for longer. */
 static void look_and_wait(struct rig *rig, int lists)
 {
-    runtime_poller_look(rig->asker);
+    runtime_poller_look(rig->poller);
     WAIT_FOR(atomic_load(&calls) >= lists);
 }
 
@@ -417,8 +453,8 @@ static void one_that_vanishes_costs_one_question(void **state)
     WAIT_FOR(atomic_load(&inspects) == 1);
     atomic_store(&inspect_result, 0);
     look_and_wait(&rig, 2);
-    runtime_poller_free(rig.asker); /* what it did last is done */
-    rig.asker = NULL;
+    runtime_poller_free(rig.poller); /* what it did last is done */
+    rig.poller = NULL;
     assert_int_equal(atomic_load(&inspects), 1);
     assert_int_equal(attached(&rig, 0), 0);
     close_socket(&rig);
@@ -435,11 +471,11 @@ static void an_inspection_that_fails_is_an_error_and_repeated(void **state)
     atomic_store(&knows, A);
     atomic_store(&inspect_result, -EACCES);
     look_and_wait(&rig, 1);
-    WAIT_FOR(runtime_poller_get_status(rig.asker, &status) && status.errors == 1);
+    WAIT_FOR(runtime_poller_get_status(rig.poller, &status) && status.errors == 1);
     assert_true(status.up); /* names come */
     atomic_store(&inspect_result, 0);
     for (; attached(&rig, 0) == 0; poll(NULL, 0, 10))
-        runtime_poller_look(rig.asker);
+        runtime_poller_look(rig.poller);
     assert_int_equal(atomic_load(&inspects), 2);
     close_socket(&rig);
     end_rig(&rig);
@@ -469,7 +505,7 @@ static void inspections_that_time_out_end_the_round(void **state)
     open_socket(&rig);
     atomic_store(&inspect_result, -ETIMEDOUT);
     look_and_wait(&rig, 1);
-    WAIT_FOR(runtime_poller_get_status(rig.asker, &status) && status.errors == 1);
+    WAIT_FOR(runtime_poller_get_status(rig.poller, &status) && status.errors == 1);
     atomic_store(&inspect_result, 0); /* the one that hung is not the first of the next round */
     look_and_wait(&rig, 2);
     WAIT_FOR(attached(&rig, 0) == RUNTIME_POLLER_INSPECTS_MAX);
@@ -493,7 +529,7 @@ static void a_list_that_fails_changes_nothing_but_grows_old(void **state)
     atomic_store(&knows, NULL);
     atomic_store(&result, -ETIMEDOUT);
     look_and_wait(&rig, 2);
-    WAIT_FOR(runtime_poller_get_status(rig.asker, &status) && status.errors == 1);
+    WAIT_FOR(runtime_poller_get_status(rig.poller, &status) && status.errors == 1);
     assert_int_equal(attached(&rig, 0), 1);
     assert_int_equal(attached(&rig, since_us), 0);
     close_socket(&rig);
@@ -521,7 +557,7 @@ static void a_container_that_has_ended_is_named_by_the_one_list_of_all(void **st
     open_socket(&rig);
     atomic_store(&node.ended, RUNTIME_POLLER_ENDED_MAX - 1);
     container_cache_want(rig.container_cache, B, "", false, now_us());
-    runtime_poller_look(rig.asker);
+    runtime_poller_look(rig.poller);
     WAIT_FOR(is_image(&rig, B, "registry/short:1"));
     assert_int_equal(atomic_load(&node.all_lists), 1);
     assert_int_equal(atomic_load(&node.running_lists), 0);
@@ -529,7 +565,7 @@ static void a_container_that_has_ended_is_named_by_the_one_list_of_all(void **st
     assert_int_equal(atomic_load(&inspects), 1);
     assert_false(
         knows_name(&rig, "0000000000000000000000000000000000000000000000000000000000000000"));
-    runtime_poller_look(rig.asker); /* where no name is missing, only what runs is listed */
+    runtime_poller_look(rig.poller); /* where no name is missing, only what runs is listed */
     WAIT_FOR(atomic_load(&node.running_lists) == 1);
     assert_int_equal(atomic_load(&node.all_lists), 1);
     assert_int_equal(atomic_load(&images), 1);
@@ -545,7 +581,7 @@ static void where_thousands_have_ended_they_are_listed_only_if_a_name_is_still_m
     open_socket(&rig);
     atomic_store(&node.ended, RUNTIME_POLLER_ENDED_MAX);
     container_cache_want(rig.container_cache, B, "", false, now_us());
-    runtime_poller_look(rig.asker);
+    runtime_poller_look(rig.poller);
     WAIT_FOR(knows_name(&rig, B));
     WAIT_FOR(knows_name(&rig, A));
     container_cache_expire(rig.container_cache, UINT64_MAX);
@@ -570,7 +606,7 @@ static void a_list_of_all_that_is_too_long_costs_no_name_of_what_runs(void **sta
     atomic_store(&node.too_long, true);
     container_cache_want(rig.container_cache, A, "", false, now_us());
     container_cache_want(rig.container_cache, B, "", false, now_us());
-    runtime_poller_look(rig.asker);
+    runtime_poller_look(rig.poller);
     WAIT_FOR(knows_name(&rig, A));
     WAIT_FOR(is_up(&rig));
     assert_false(knows_name(&rig, B));
@@ -589,7 +625,7 @@ static void an_image_without_a_name_is_its_digest_and_a_failure_is_repeated(void
         open_socket(&rig);
         atomic_store(&image_result, results[i]);
         container_cache_want(rig.container_cache, B, "", false, now_us());
-        runtime_poller_look(rig.asker);
+        runtime_poller_look(rig.poller);
         WAIT_FOR(!container_cache_may_learn(rig.container_cache, B));
         assert_true(is_image(&rig, B, "sha256:1"));
         assert_int_equal(atomic_load(&images),
@@ -604,6 +640,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_runtime_is_asked_once_for_each_name_that_is_missing),
         cmocka_unit_test(a_runtime_that_is_absent_is_neither_asked_nor_waited_for),
+        cmocka_unit_test(one_that_restarts_is_waited_for_but_not_for_ever),
         cmocka_unit_test(a_failure_is_told_and_what_came_before_it_counts),
         cmocka_unit_test(a_socket_of_something_else_counts_as_absent),
         cmocka_unit_test(one_that_hangs_is_left_at_once),

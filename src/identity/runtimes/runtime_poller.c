@@ -18,11 +18,14 @@ static const uint64_t LIST_TIMEOUT_US = 10 * USEC_PER_SEC, INSPECT_TIMEOUT_US = 
 /* Never more often than this, and less often the longer it fails. */
 static const uint64_t PAUSE_MIN_US = USEC_PER_SEC, PAUSE_MAX_US = 60 * USEC_PER_SEC;
 
+/* A runtime whose socket is gone for less than this is restarting: its names are waited for. */
+static const uint64_t RESTART_US = 60 * USEC_PER_SEC;
+
 struct runtime_poller {
     struct runtime_poller_options options;
     char *name, *socket_path;
     struct http_client
-        *client; /* NULL before the thread starts: a node without runtimes needs none */
+        *client; /* NULL before the thread starts: without a runtime none is needed */
     pthread_t thread;
     bool started;
     bool ended_are_many; /* of the thread */
@@ -31,6 +34,7 @@ struct runtime_poller {
     pthread_mutex_t lock; /* for what is below */
     ino_t unsuitable;     /* the socket that turned out to be something else; 0: none */
     bool present;
+    uint64_t seen_us; /* when it was last present; 0: never */
     bool list_wanted; /* for attachments */
     bool asked, up;
     uint64_t answered_us, duration_us, errors;
@@ -38,138 +42,138 @@ struct runtime_poller {
 };
 
 int runtime_poller_new(const struct runtime_poller_options *options,
-                       struct runtime_poller **ret_asker)
+                       struct runtime_poller **ret_poller)
 {
-    struct runtime_poller *asker = calloc(1, sizeof(*asker));
+    struct runtime_poller *poller = calloc(1, sizeof(*poller));
 
-    if (!asker)
+    if (!poller)
         return -ENOMEM;
-    asker->options = *options;
-    pthread_mutex_init(&asker->lock, NULL);
-    asker->name = strdup(options->name);
-    asker->socket_path = strdup(options->socket_path);
-    if (!asker->name || !asker->socket_path) {
-        runtime_poller_free(asker);
+    poller->options = *options;
+    pthread_mutex_init(&poller->lock, NULL);
+    poller->name = strdup(options->name);
+    poller->socket_path = strdup(options->socket_path);
+    if (!poller->name || !poller->socket_path) {
+        runtime_poller_free(poller);
         return -ENOMEM;
     }
-    *ret_asker = asker;
+    *ret_poller = poller;
     return 0;
 }
 
-static uint64_t now_us(const struct runtime_poller *asker)
+static uint64_t now_us(const struct runtime_poller *poller)
 {
-    return asker->options.clock->monotonic_us(asker->options.clock);
+    return poller->options.clock->monotonic_us(poller->options.clock);
 }
 
-static ino_t socket_inode(const struct runtime_poller *asker)
+static ino_t socket_inode(const struct runtime_poller *poller)
 {
     struct stat st;
 
-    return stat(asker->socket_path, &st) == 0 && S_ISSOCK(st.st_mode) ? st.st_ino : 0;
+    return stat(poller->socket_path, &st) == 0 && S_ISSOCK(st.st_mode) ? st.st_ino : 0;
 }
 
-static void note_result(struct runtime_poller *asker, int r, uint64_t began_us,
+static void note_result(struct runtime_poller *poller, int r, uint64_t began_us,
                         const struct error *err)
 {
-    uint64_t ended_us = now_us(asker);
+    uint64_t ended_us = now_us(poller);
 
-    pthread_mutex_lock(&asker->lock);
-    asker->asked = true;
-    asker->up = r == 0;
-    asker->duration_us = ended_us - began_us;
+    pthread_mutex_lock(&poller->lock);
+    poller->asked = true;
+    poller->up = r == 0;
+    poller->duration_us = ended_us - began_us;
     if (r == 0)
-        asker->answered_us = ended_us;
+        poller->answered_us = ended_us;
     else if (r == -EOPNOTSUPP) /* containerd without CRI, as dockerd starts it, say */
-        asker->unsuitable = socket_inode(asker);
+        poller->unsuitable = socket_inode(poller);
     else
-        asker->errors++;
-    snprintf(asker->error, sizeof(asker->error), "%s", r == 0 ? "" : err->text);
-    pthread_mutex_unlock(&asker->lock);
+        poller->errors++;
+    snprintf(poller->error, sizeof(poller->error), "%s", r == 0 ? "" : err->text);
+    pthread_mutex_unlock(&poller->lock);
     if (r == -EOPNOTSUPP)
-        runtime_poller_look(asker);
+        runtime_poller_look(poller);
 }
 
 /* False: there is no point in looking into another one. */
-static bool inspect(struct runtime_poller *asker, const char *container_id)
+static bool inspect(struct runtime_poller *poller, const char *container_id)
 {
-    const struct runtime_poller_options *options = &asker->options;
+    const struct runtime_poller_options *options = &poller->options;
     struct gpu_access_list gpus = {.count = 0};
     struct error err = {""};
-    int r = options->runtime->inspect(asker->client, asker->socket_path, INSPECT_TIMEOUT_US,
+    int r = options->runtime->inspect(poller->client, poller->socket_path, INSPECT_TIMEOUT_US,
                                       container_id, &gpus, &err);
 
     if (r == -ECANCELED)
         return false;
     if (r == 0 || r == -ESRCH) { /* it ended in between, or is a pod's own */
-        attachments_set(options->attachments, options->number, container_id, &gpus, now_us(asker));
+        attachments_set(options->attachments, options->number, container_id, &gpus, now_us(poller));
         return true;
     }
-    attachments_note_failure(options->attachments, options->number, container_id, now_us(asker));
-    pthread_mutex_lock(&asker->lock);
-    asker->errors++;
-    pthread_mutex_unlock(&asker->lock);
+    attachments_note_failure(options->attachments, options->number, container_id, now_us(poller));
+    pthread_mutex_lock(&poller->lock);
+    poller->errors++;
+    pthread_mutex_unlock(&poller->lock);
     return r == -EREMOTEIO || r == -EBADMSG || r == -EFBIG;
 }
 
 /* What runs, and the GPUs of what is new in it. The time is that of one call or a little more,
  * because the next list may be waiting. */
-static void update_attachments(struct runtime_poller *asker, const struct container_list *list)
+static void update_attachments(struct runtime_poller *poller, const struct container_list *list)
 {
-    const struct runtime_poller_options *options = &asker->options;
-    uint64_t until_us = now_us(asker) + INSPECT_TIMEOUT_US;
+    const struct runtime_poller_options *options = &poller->options;
+    uint64_t until_us = now_us(poller) + INSPECT_TIMEOUT_US;
     size_t asked = 0;
 
-    attachments_list(options->attachments, options->number, list, now_us(asker));
+    attachments_list(options->attachments, options->number, list, now_us(poller));
     for (size_t i = 0; i < list->count && asked < RUNTIME_POLLER_INSPECTS_MAX; i++) {
         if (list->items[i].ended ||
             !attachments_is_due(options->attachments, options->number, list->items[i].id,
-                                UINT64_MAX, now_us(asker)))
+                                UINT64_MAX, now_us(poller)))
             continue;
         asked++;
-        if (!inspect(asker, list->items[i].id) || now_us(asker) >= until_us)
+        if (!inspect(poller, list->items[i].id) || now_us(poller) >= until_us)
             break;
     }
 }
 
 /* False: there is no point in asking for another one. */
-static bool find_image(struct runtime_poller *asker, const char *container_id)
+static bool find_image(struct runtime_poller *poller, const char *container_id)
 {
-    const struct runtime_poller_options *options = &asker->options;
+    const struct runtime_poller_options *options = &poller->options;
     char image[RUNTIME_TEXT_MAX + 1];
     struct error err = {""};
-    int r = options->runtime->find_image(asker->client, asker->socket_path, INSPECT_TIMEOUT_US,
+    int r = options->runtime->find_image(poller->client, poller->socket_path, INSPECT_TIMEOUT_US,
                                          container_id, image, &err);
 
     if (r == 0 || r == -ENODATA || r == -ESRCH)
         container_cache_set_image(options->container_cache, container_id, r == 0 ? image : NULL);
     else if (r != -ECANCELED)
-        container_cache_note_image_failure(options->container_cache, container_id, now_us(asker));
+        container_cache_note_image_failure(options->container_cache, container_id, now_us(poller));
     return r == 0 || r == -ENODATA || r == -ESRCH;
 }
 
 /* The names of images that are known by their digests alone: once for each container. */
-static void find_images(struct runtime_poller *asker)
+static void find_images(struct runtime_poller *poller)
 {
-    const struct runtime_poller_options *options = &asker->options;
-    uint64_t until_us = now_us(asker) + INSPECT_TIMEOUT_US;
+    const struct runtime_poller_options *options = &poller->options;
+    uint64_t until_us = now_us(poller) + INSPECT_TIMEOUT_US;
     char id[RUNTIME_ID_BYTES];
 
-    for (int i = 0; i < RUNTIME_POLLER_INSPECTS_MAX && now_us(asker) < until_us; i++)
-        if (!container_cache_next_image(options->container_cache, options->number, now_us(asker),
+    for (int i = 0; i < RUNTIME_POLLER_INSPECTS_MAX && now_us(poller) < until_us; i++)
+        if (!container_cache_next_image(options->container_cache, options->number, now_us(poller),
                                         id) ||
-            !find_image(asker, id))
+            !find_image(poller, id))
             return;
 }
 
-static int list_and_learn(struct runtime_poller *asker, enum runtime_scope scope,
+static int list_and_learn(struct runtime_poller *poller, enum runtime_scope scope,
                           struct container_list *list, struct error *err)
 {
-    const struct runtime_poller_options *options = &asker->options;
-    int r = options->runtime->list(asker->client, asker->socket_path, LIST_TIMEOUT_US, scope, list,
-                                   err);
+    const struct runtime_poller_options *options = &poller->options;
+    int r = options->runtime->list(poller->client, poller->socket_path, LIST_TIMEOUT_US, scope,
+                                   list, err);
 
     if (r != -ECANCELED)
-        container_cache_learn(options->container_cache, options->number, list, now_us(asker));
+        container_cache_learn(options->container_cache, options->number, list, now_us(poller));
     return r;
 }
 
@@ -182,22 +186,22 @@ static bool are_many_ended(const struct container_list *list)
     return ended > RUNTIME_POLLER_ENDED_MAX;
 }
 
-static bool is_missing(const struct runtime_poller *asker)
+static bool is_missing(const struct runtime_poller *poller)
 {
-    return container_cache_is_missing(asker->options.container_cache, asker->options.number,
-                                      now_us(asker));
+    return container_cache_is_missing(poller->options.container_cache, poller->options.number,
+                                      now_us(poller));
 }
 
 /* Where a name is missing after those that run were listed. */
-static int list_ended(struct runtime_poller *asker, struct error *err)
+static int list_ended(struct runtime_poller *poller, struct error *err)
 {
     struct container_list list;
     int r;
 
     container_list_init(&list);
-    r = list_and_learn(asker, RUNTIME_ALL, &list, err);
+    r = list_and_learn(poller, RUNTIME_ALL, &list, err);
     if (r == 0)
-        asker->ended_are_many = are_many_ended(&list);
+        poller->ended_are_many = are_many_ended(&list);
     container_list_done(&list);
     return r == -EFBIG ? 0 : r; /* who has ended stays without a name */
 }
@@ -206,150 +210,155 @@ static int list_ended(struct runtime_poller *asker, struct error *err)
  * A container of a second may have been made at one question and have ended at the next, so all are
  * listed while a name is missing. What runs is never lost to the limit of that list.
  */
-static int list_containers(struct runtime_poller *asker, struct container_list *list,
+static int list_containers(struct runtime_poller *poller, struct container_list *list,
                            struct error *err)
 {
     int r = -EFBIG;
 
-    if (is_missing(asker) && !asker->ended_are_many) {
-        r = list_and_learn(asker, RUNTIME_ALL, list, err);
-        asker->ended_are_many = r == -EFBIG || are_many_ended(list);
+    if (is_missing(poller) && !poller->ended_are_many) {
+        r = list_and_learn(poller, RUNTIME_ALL, list, err);
+        poller->ended_are_many = r == -EFBIG || are_many_ended(list);
     }
     if (r != -EFBIG)
         return r;
-    r = list_and_learn(asker, RUNTIME_RUNNING, list, err);
-    return r == 0 && asker->ended_are_many && is_missing(asker) ? list_ended(asker, err) : r;
+    r = list_and_learn(poller, RUNTIME_RUNNING, list, err);
+    return r == 0 && poller->ended_are_many && is_missing(poller) ? list_ended(poller, err) : r;
 }
 
-static int ask(struct runtime_poller *asker)
+static int ask(struct runtime_poller *poller)
 {
-    uint64_t began_us = now_us(asker);
+    uint64_t began_us = now_us(poller);
     struct error err = {""};
     struct container_list list;
     int r;
 
-    pthread_mutex_lock(&asker->lock);
-    asker->list_wanted = false;
-    pthread_mutex_unlock(&asker->lock);
+    pthread_mutex_lock(&poller->lock);
+    poller->list_wanted = false;
+    pthread_mutex_unlock(&poller->lock);
     container_list_init(&list);
-    r = list_containers(asker, &list, &err);
+    r = list_containers(poller, &list, &err);
     if (r != -ECANCELED) {
         if (r == 0)
-            container_cache_note_asked(asker->options.container_cache, asker->options.number,
+            container_cache_note_asked(poller->options.container_cache, poller->options.number,
                                        began_us);
         else
-            container_cache_note_failure(asker->options.container_cache, asker->options.number);
-        note_result(asker, r, began_us, &err);
+            container_cache_note_failure(poller->options.container_cache, poller->options.number);
+        note_result(poller, r, began_us, &err);
     }
-    if (r == 0 && asker->options.runtime->find_image)
-        find_images(asker);
-    if (r == 0 && asker->options.attachments)
-        update_attachments(asker, &list);
+    if (r == 0 && poller->options.runtime->find_image)
+        find_images(poller);
+    if (r == 0 && poller->options.attachments)
+        update_attachments(poller, &list);
     container_list_done(&list);
     return r;
 }
 
 /* When there is something to ask for; UINT64_MAX: nothing is known of. */
-static uint64_t next_ask_us(struct runtime_poller *asker)
+static uint64_t next_ask_us(struct runtime_poller *poller)
 {
     bool present, list_wanted;
 
-    pthread_mutex_lock(&asker->lock);
-    present = asker->present;
-    list_wanted = asker->list_wanted;
-    pthread_mutex_unlock(&asker->lock);
+    pthread_mutex_lock(&poller->lock);
+    present = poller->present;
+    list_wanted = poller->list_wanted;
+    pthread_mutex_unlock(&poller->lock);
     if (!present)
         return UINT64_MAX;
-    return list_wanted
-               ? 0
-               : container_cache_next_ask_us(asker->options.container_cache, asker->options.number);
+    return list_wanted ? 0
+                       : container_cache_next_ask_us(poller->options.container_cache,
+                                                     poller->options.number);
 }
 
 static void *run(void *argument)
 {
-    struct runtime_poller *asker = argument;
-    struct container_cache *container_cache = asker->options.container_cache;
+    struct runtime_poller *poller = argument;
+    struct container_cache *container_cache = poller->options.container_cache;
     uint64_t pause_us = PAUSE_MIN_US, earliest_us = 0;
 
-    while (!atomic_load(&asker->stop)) {
+    while (!atomic_load(&poller->stop)) {
         uint64_t generation = container_cache_generation(container_cache);
-        uint64_t due_us = next_ask_us(asker);
+        uint64_t due_us = next_ask_us(poller);
 
         if (due_us != UINT64_MAX)
             due_us = MAX(due_us, earliest_us);
-        if (atomic_load(&asker->stop))
+        if (atomic_load(&poller->stop))
             break;
-        if (due_us > now_us(asker)) {
+        if (due_us > now_us(poller)) {
             container_cache_wait(container_cache, generation, due_us);
             continue;
         }
-        pause_us = ask(asker) == 0 ? PAUSE_MIN_US : MIN(pause_us * 2, PAUSE_MAX_US);
-        earliest_us = now_us(asker) + pause_us;
+        pause_us = ask(poller) == 0 ? PAUSE_MIN_US : MIN(pause_us * 2, PAUSE_MAX_US);
+        earliest_us = now_us(poller) + pause_us;
     }
     return NULL;
 }
 
-static int start_thread(struct runtime_poller *asker)
+static int start_thread(struct runtime_poller *poller)
 {
-    int r = asker->client ? 0 : http_client_new(&asker->client);
+    int r = poller->client ? 0 : http_client_new(&poller->client);
 
-    return r < 0 ? r : -pthread_create(&asker->thread, NULL, run, asker);
+    return r < 0 ? r : -pthread_create(&poller->thread, NULL, run, poller);
 }
 
-void runtime_poller_look(struct runtime_poller *asker)
+void runtime_poller_look(struct runtime_poller *poller)
 {
-    ino_t inode = socket_inode(asker);
-    bool present, start;
+    ino_t inode = socket_inode(poller);
+    uint64_t now = now_us(poller);
+    bool present, start, is_restarting;
 
-    pthread_mutex_lock(&asker->lock);
-    present = asker->present = inode != 0 && inode != asker->unsuitable;
-    asker->list_wanted = asker->options.attachments != NULL;
-    start = present && !asker->started;
-    asker->started |= start;
-    pthread_mutex_unlock(&asker->lock);
-    if (start && start_thread(asker) < 0) {
-        asker->started = false; /* tried again at the next look */
+    pthread_mutex_lock(&poller->lock);
+    present = poller->present = inode != 0 && inode != poller->unsuitable;
+    if (present)
+        poller->seen_us = now;
+    is_restarting = inode == 0 && poller->seen_us > 0 && now < poller->seen_us + RESTART_US;
+    poller->list_wanted = poller->options.attachments != NULL;
+    start = present && !poller->started;
+    poller->started |= start;
+    pthread_mutex_unlock(&poller->lock);
+    if (start && start_thread(poller) < 0) {
+        poller->started = false; /* tried again at the next look */
         present = false;
     }
-    container_cache_set_present(asker->options.container_cache, asker->options.number, present);
-    if (present && asker->options.attachments)
-        container_cache_wake(asker->options.container_cache);
+    container_cache_set_present(poller->options.container_cache, poller->options.number,
+                                present || is_restarting);
+    if (present && poller->options.attachments)
+        container_cache_wake(poller->options.container_cache);
 }
 
-bool runtime_poller_get_status(struct runtime_poller *asker,
+bool runtime_poller_get_status(struct runtime_poller *poller,
                                struct runtime_poller_status *ret_status)
 {
-    uint64_t now = now_us(asker);
+    uint64_t now = now_us(poller);
     bool present;
 
-    pthread_mutex_lock(&asker->lock);
-    present = asker->present;
+    pthread_mutex_lock(&poller->lock);
+    present = poller->present;
     *ret_status = (struct runtime_poller_status){
-        .name = asker->name,
-        .asked = asker->asked,
-        .up = asker->up,
-        .age_us = asker->answered_us > 0 ? now - MIN(now, asker->answered_us) : 0,
-        .duration_us = asker->duration_us,
-        .errors = asker->errors,
+        .name = poller->name,
+        .asked = poller->asked,
+        .up = poller->up,
+        .age_us = poller->answered_us > 0 ? now - MIN(now, poller->answered_us) : 0,
+        .duration_us = poller->duration_us,
+        .errors = poller->errors,
     };
-    memcpy(ret_status->error, asker->error, sizeof(asker->error));
-    pthread_mutex_unlock(&asker->lock);
+    memcpy(ret_status->error, poller->error, sizeof(poller->error));
+    pthread_mutex_unlock(&poller->lock);
     return present;
 }
 
-void runtime_poller_free(struct runtime_poller *asker)
+void runtime_poller_free(struct runtime_poller *poller)
 {
-    if (!asker)
+    if (!poller)
         return;
-    if (asker->started) {
-        atomic_store(&asker->stop, true);
-        http_client_cancel(asker->client);
-        container_cache_wake(asker->options.container_cache);
-        pthread_join(asker->thread, NULL);
+    if (poller->started) {
+        atomic_store(&poller->stop, true);
+        http_client_cancel(poller->client);
+        container_cache_wake(poller->options.container_cache);
+        pthread_join(poller->thread, NULL);
     }
-    http_client_free(asker->client);
-    pthread_mutex_destroy(&asker->lock);
-    free(asker->name);
-    free(asker->socket_path);
-    free(asker);
+    http_client_free(poller->client);
+    pthread_mutex_destroy(&poller->lock);
+    free(poller->name);
+    free(poller->socket_path);
+    free(poller);
 }

@@ -1,5 +1,5 @@
 /*
- * Runtime asker: one runtime behind one socket, asked on a thread of its own when names are
+ * Runtime poller: one runtime behind one socket, asked on a thread of its own when names are
  * missing, or, if GPUs are wanted, at every look.
  *
  * Whatever the runtime does, it costs names and GPUs only: a call ends at its deadline, is repeated
@@ -19,7 +19,7 @@ struct runtime_poller_options {
     const struct runtime_ops *runtime;
     const char *name; /* the `source` label; both texts are copied */
     const char *socket_path;
-    unsigned number; /* of the runtime in the directory */
+    unsigned number; /* of the runtime in the cache */
     struct container_cache *container_cache;
     struct attachments *attachments; /* NULL: containers are not looked into for their GPUs */
     const struct clock *clock;
@@ -34,7 +34,7 @@ struct runtime_poller_status {
 };
 
 int runtime_poller_new(const struct runtime_poller_options *options,
-                       struct runtime_poller **ret_asker);
+                       struct runtime_poller **ret_poller);
 
 enum {
     /* How many containers are looked into after a list, and how many images are asked for; the
@@ -46,11 +46,11 @@ enum {
 };
 
 /* Is there a socket? Starts the thread when it is first seen. To be called now and then. */
-void runtime_poller_look(struct runtime_poller *asker);
+void runtime_poller_look(struct runtime_poller *poller);
 
 /* False if there is no such runtime here. */
-bool runtime_poller_get_status(struct runtime_poller *asker,
+bool runtime_poller_get_status(struct runtime_poller *poller,
                                struct runtime_poller_status *ret_status);
 
 /* Ends the call in progress and the thread. Accepts NULL. */
-void runtime_poller_free(struct runtime_poller *asker);
+void runtime_poller_free(struct runtime_poller *poller);
