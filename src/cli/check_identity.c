@@ -12,10 +12,26 @@
 #include "identity/process/process_events.h"
 #include "identity/process/process_table.h"
 #include "identity/runtimes/runtime.h"
+#include "sources/cgroup/hierarchy.h"
 
 enum { INSPECTED_MAX = 64 };
 
 static const uint64_t TIMEOUT_US = 3 * USEC_PER_SEC;
+
+/* Said only where it is so: `owners` has the rest. */
+static void check_hierarchies(struct report *report, const struct host *host)
+{
+    struct hierarchies hierarchies;
+
+    if (hierarchies_open(host, &hierarchies) == 0) {
+        hierarchies_close(&hierarchies);
+        return;
+    }
+    report_add(report, "cgroups", VERDICT_MISSING,
+               "mount the host's /sys/fs/cgroup, and give --path.sysfs if it is elsewhere",
+               "no cgroup hierarchy is mounted: what workloads use is not known, and the energy of "
+               "processors is the system's");
+}
 
 static void check_cgroups(struct report *report, const struct host *host)
 {
@@ -175,6 +191,8 @@ void check_identity(struct report *report, const struct host *host, const struct
     char path[4096];
 
     check_cgroups(report, host);
+    if (options->collectors.cgroups)
+        check_hierarchies(report, host);
     check_events(report, host);
     if (http_client_new(&client) < 0)
         return;

@@ -1,6 +1,7 @@
 /* `wattribute serve`: the exporter. Opens what it was told to, then hands over to the collector. */
 #include "cli/verbs.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 
@@ -107,7 +108,10 @@ int verb_serve(const struct cli *cli)
     } else {
         print_error(&err);
     }
-    status = r < 0 ? verb_failure(r) : EXIT_OK;
+    if (r == 0)
+        status = EXIT_OK;
+    else /* at the start it is a flag or a file, unless a trace is no good */
+        status = r == -EBADMSG || r == -ENOMEM ? EXIT_FAILED : EXIT_USAGE;
     is_idle = collector_close(collector);
     listen_close(fds, fd_count);
     if (!is_idle)

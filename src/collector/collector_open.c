@@ -160,8 +160,10 @@ int collector_open(const struct collector_options *options, struct collector **r
         pipeline_options.price.cost = collector->tariff->cost;
     if (r == 0)
         r = open_loop(collector, err); /* it blocks signals, before any thread starts */
-    if (r == 0 && !options->options->replay_path)
+    if (r == 0 && !options->options->replay_path) {
+        runtime_log_sockets(options->options);
         r = open_identity(collector, err);
+    }
     if (r == 0 && !options->options->replay_path && options->options->process_events &&
         process_events_start(options->host, collector->clock, &collector->events) < 0)
         collector->events = NULL; /* `check` says what it would need */

@@ -177,6 +177,18 @@ class Refusals(TestCase):
         missing = self.path("missing.trace.gz")
         self.refuse(LOOPBACK, f"--replay={missing}", words=[missing, "No such file"])
 
+    def test_a_directory_is_no_trace(self):
+        self.refuse(LOOPBACK, "--replay=/tmp", words=["/tmp", "is a directory"])
+
+    def test_a_file_that_is_too_large_is_the_users_mistake(self):
+        large = self.write("large", b"#" * (2 << 20))
+        os.chmod(large, 0o600)
+        bmc = ("--redfish.url=https://127.0.0.1:1/",)
+        for flag, more in (("--config.file", ()), ("--web.config.file", ()), ("--cost.tariff-file", ()),
+                           ("--emissions.keys-file", ("--emissions.providers=rte",)), ("--redfish.credentials-file", bmc)):
+            with self.subTest(flag=flag):
+                self.refuse(LOOPBACK, *more, f"{flag}={large}", words=[large])
+
     def test_a_file_of_the_kernel_is_no_trace(self):
         self.refuse(LOOPBACK, "--replay=/proc/kmsg", words=["/proc/kmsg", "is empty", "wattribute record"])
 
@@ -433,10 +445,17 @@ class Serving(TestCase):
                       "--no-collector.nvml") as exporter:
             page = exporter.wait_for_page("both sources are down", lambda page: {
                 labels["source"]: value for labels, value in page.values("wattribute_source_up")} ==
-                {"processes": 0, "model": 0})
+                {"processes": 0, "model": 0, "cgroups": 0})
             self.assertGreater(page.value("wattribute_source_errors_total", source="processes"), 0)
             wait_until("it is told", lambda: "procfs has no processes" in
                        [line.get("error") for line in exporter.log() if line.get("source") == "processes"])
+
+    def test_a_socket_that_was_named_and_is_not_there_is_said(self):
+        with Exporter("--docker-socket=/nonexistent/d.sock", "--cri-socket=/etc/passwd", "--podman-socket=") as exporter:
+            exporter.page()
+            self.assertEqual({("docker-socket", "/nonexistent/d.sock"), ("cri-socket", "/etc/passwd")}, {
+                (line["flag"], line["path"]) for line in exporter.log(
+                    "names may be missing: a socket that was named is not there; it is looked for again")})
 
     def test_check_says_what_is_switched_off(self):
         done = run("check", "--json", "--no-collector.nvml", "--no-collector.cgroups")

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import threading
 
-from harness import Exporter, METER_ENERGY, TestCase, main, wait_until
+from harness import Exporter, METER_ENERGY, TestCase, main, run, wait_until
 from servers import cgroups, require, unit
 
 HARDWARE = "wattribute_meter_hardware_energy_joules_total"
@@ -120,6 +120,17 @@ class NodeMeters(TestCase):
                     "wattribute_source_up", source="cgroups"))
                 self.assertEqual([], page.values(METER_ENERGY, meter="package"))
                 self.assertEqual(1, page.value("wattribute_source_up", source="cgroups"))
+
+    def test_without_cgroups_the_energy_of_processors_is_the_systems_and_that_is_said(self):
+        with Sysfs() as sysfs:
+            done = run("check", f"--path.sysfs={sysfs.path}", timeout=60)
+            self.assertRegex(done.stdout.decode(), r"(?m)^missing +cgroups +no cgroup hierarchy is mounted")
+            with Exporter(f"--path.sysfs={sysfs.path}") as exporter:
+                page = exporter.wait_for_page("it is booked", lambda page: page.sum(METER_ENERGY, meter="package") > 0, 30)
+                self.assertEqual(0, page.value("wattribute_source_up", source="cgroups"))
+                self.assert_balanced(page)
+                self.assertIn("no cgroup hierarchy is mounted",
+                              exporter.log("source is down; its series go stale")[0]["error"])
 
     def test_a_model_is_booked_as_such_and_ends_when_a_meter_is_there(self):
         model = ("--model.idle-watts=20", "--model.full-watts=100.5")

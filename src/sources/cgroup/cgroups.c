@@ -20,7 +20,7 @@ enum { RESCAN_EVERY = 12 };
 
 struct cgroups {
     const struct source_context *context;
-    struct cgroup_reader *reader;
+    struct cgroup_reader *reader; /* NULL: no hierarchy is mounted */
     struct resctrl *resctrl;
     bool has_traffic; /* since the last reading */
     struct block_names block_names;
@@ -38,6 +38,15 @@ static void cgroups_close(void *state)
     free(cgroups);
 }
 
+/* 0 also where there is none. */
+static int find_hierarchies(struct cgroups *cgroups)
+{
+    const struct source_context *context = cgroups->context;
+    int r = cgroup_reader_new(context->host, context->judge_cgroup, NULL, &cgroups->reader);
+
+    return r == -ENOENT ? 0 : r;
+}
+
 static int cgroups_open(const struct source_context *context, void **ret_state, struct error *err)
 {
     struct cgroups *cgroups;
@@ -51,10 +60,10 @@ static int cgroups_open(const struct source_context *context, void **ret_state, 
     cgroups->context = context;
     r = resctrl_new(context->host, &cgroups->resctrl);
     if (r == 0)
-        r = cgroup_reader_new(context->host, context->judge_cgroup, NULL, &cgroups->reader);
+        r = find_hierarchies(cgroups);
     if (r < 0) {
         cgroups_close(cgroups);
-        return r == -ENOENT ? -ENODEV : error_set(err, r, "cgroups: %s", strerror(-r));
+        return error_set(err, r, "cgroups: %s", strerror(-r));
     }
     *ret_state = cgroups;
     return 0;
@@ -102,13 +111,14 @@ static int describe(struct cgroups *cgroups, struct batch *batch, const struct u
 static int report(struct cgroups *cgroups, struct batch *batch, const struct machine *machine)
 {
     struct sample_workload *workloads = NULL;
-    const struct usage_owner *items;
+    const struct usage_owner *items = NULL;
     struct sample sample = {.kind = SAMPLE_USAGE,
                             .t_us = cgroups->context->clock->realtime_us(cgroups->context->clock)};
-    size_t count;
+    size_t count = 0;
     int r;
 
-    items = cgroup_reader_items(cgroups->reader, &count);
+    if (cgroups->reader)
+        items = cgroup_reader_items(cgroups->reader, &count);
     r = describe(cgroups, batch, items, count, &workloads);
     if (r < 0)
         return r;
@@ -131,10 +141,29 @@ static int report(struct cgroups *cgroups, struct batch *batch, const struct mac
     r = batch_add(batch, &sample);
     if (r < 0)
         return r;
-    cgroup_reader_set_reported(cgroups->reader);
+    if (cgroups->reader)
+        cgroup_reader_set_reported(cgroups->reader);
     cgroups->machine = *machine;
     cgroups->is_started = true;
     return 0;
+}
+
+/* The machine as a whole, so that no joule of a processor is lost: it is the system's. */
+static int read_machine(struct cgroups *cgroups, const struct machine *machine, struct batch *batch,
+                        struct error *err)
+{
+    int r = report(cgroups, batch, machine);
+
+    if (r == 0)
+        r = find_hierarchies(cgroups);
+    if (r < 0)
+        return error_set(err, r, "cgroups: %s", strerror(-r));
+    if (cgroups->reader)
+        return error_set(err, -ENODEV, "cgroups are there now"); /* it is opened again */
+    return error_set(err, -ENOENT,
+                     "no cgroup hierarchy is mounted at fs/cgroup below --path.sysfs: what "
+                     "workloads use is not known, and the energy of processors is the system's; "
+                     "mount /sys/fs/cgroup there");
 }
 
 static int cgroups_read(void *state, struct batch *batch, struct error *err)
@@ -146,6 +175,8 @@ static int cgroups_read(void *state, struct batch *batch, struct error *err)
     r = machine_read(cgroups->context->host, &machine);
     if (r < 0)
         return error_set(err, r, "/proc/stat and /proc/meminfo: %s", strerror(-r));
+    if (!cgroups->reader)
+        return read_machine(cgroups, &machine, batch, err);
     if (cgroups->cycle++ % RESCAN_EVERY == 0)
         block_names_forget(&cgroups->block_names);
     cgroup_reader_read(cgroups->reader, cgroups->cycle % RESCAN_EVERY == 1);
@@ -161,7 +192,7 @@ static int cgroups_event_fd(void *state)
 {
     struct cgroups *cgroups = state;
 
-    return cgroup_reader_event_fd(cgroups->reader);
+    return cgroups->reader ? cgroup_reader_event_fd(cgroups->reader) : -1;
 }
 
 static uint64_t cgroups_attend(void *state)
@@ -169,7 +200,8 @@ static uint64_t cgroups_attend(void *state)
     struct cgroups *cgroups = state;
     const struct clock *clock = cgroups->context->clock;
     uint64_t now_us = clock->monotonic_us(clock);
-    uint64_t next_us = cgroup_reader_attend(cgroups->reader, now_us);
+    uint64_t next_us =
+        cgroups->reader ? cgroup_reader_attend(cgroups->reader, now_us) : CGROUP_READER_NEVER;
 
     return next_us == CGROUP_READER_NEVER ? SOURCE_NEVER : next_us - MIN(now_us, next_us);
 }

@@ -94,6 +94,8 @@ static int check_file(const char *path, struct error *err)
     _cleanup_close_ int fd = fs_open_regular(path);
     struct stat st;
 
+    if (fd == -EISDIR)
+        return error_set(err, fd, "trace '%s' is a directory; give a file of it", path);
     if (fd == -ENXIO)
         return error_set(
             err, -ENXIO,
