@@ -30,7 +30,7 @@ static void check_hierarchies(struct report *report, const struct host *host)
     report_add(report, "cgroups", VERDICT_MISSING,
                "mount the host's /sys/fs/cgroup, and give --path.sysfs if it is elsewhere",
                "no cgroup hierarchy is mounted: what workloads use is not known, and the energy of "
-               "processors is the system's");
+               "processors is unattributed");
 }
 
 static void check_cgroups(struct report *report, const struct host *host)

@@ -12,6 +12,10 @@
 enum { DEADLINE_INTERVALS = 3 };
 static const uint64_t DEADLINE_MIN_US = USEC_PER_SEC;
 
+/* For so long batches are taken at once: a source that is faster than the books must not keep the
+ * loop from its signals and scrapes. */
+static const uint64_t READ_MAX_US = USEC_PER_SEC / 5;
+
 static int add_unit(const struct source_context *context, const struct source_unit *unit)
 {
     static const uint64_t one = 1;
@@ -201,32 +205,49 @@ static void stop(struct source_set *set, size_t index, uint64_t due_us, uint64_t
     set->runners[index] = set->runners[--set->runner_count];
 }
 
+/* False: there may be more, but the time is up. */
+static bool take_batches(const struct source_set *set, struct runner *runner, uint64_t until_us,
+                         void (*take)(void *context, const struct batch *batch), void *context,
+                         bool *any)
+{
+    const struct clock *clock = set->context.clock;
+    struct batch *batch;
+
+    while ((batch = runner_take(runner))) {
+        take(context, batch);
+        runner_give_back(runner, batch);
+        *any = true;
+        if (clock->monotonic_us(clock) >= until_us)
+            return false;
+    }
+    return true;
+}
+
 bool source_set_read(struct source_set *set, uint64_t now_us,
                      void (*take)(void *context, const struct batch *batch), void *context)
 {
-    bool any = false;
+    static const uint64_t one = 1;
+    uint64_t until_us = now_us + READ_MAX_US;
+    bool any = false, is_behind = false;
 
     start_found(set);
     for (size_t i = set->runner_count; i-- > 0;) {
         struct runner *runner = set->runners[i].runner;
         struct runner_status status;
-        struct batch *batch;
         bool has_ended;
 
         /* Before the batches: what is gone has queued its last one. */
         runner_get_status(runner, &status);
         has_ended = runner_has_ended(runner);
-        while ((batch = runner_take(runner))) {
-            take(context, batch);
-            runner_give_back(runner, batch);
-            any = true;
-        }
+        is_behind |= !take_batches(set, runner, until_us, take, context, &any);
         note(set, i, &status);
         if (set->runners[i].is_closing && has_ended)
             stop(set, i, set->release_until_us, USEC_PER_SEC);
         else if (status.gone)
             stop(set, i, now_us + set->retry_us, USEC_PER_SEC);
     }
+    if (is_behind)
+        (void)!write(set->wake_fd, &one, sizeof(one)); /* the rest comes with the next wake */
     return any;
 }
 

@@ -145,6 +145,7 @@ struct sample_workload {
 
 struct sample_usage {
     bool is_first;                            /* there was none before: only the present counts */
+    bool is_blind;                            /* which workloads there are cannot be seen */
     uint64_t busy_us, capacity_us;            /* of all CPUs, since the last sample */
     uint64_t memory_used_bytes, memory_bytes; /* of the machine; 0: unknown */
     bool has_traffic;                         /* of at least one workload */

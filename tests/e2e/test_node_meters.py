@@ -58,10 +58,10 @@ class Sysfs:
         self.thread.join()
         self.directory.cleanup()
 
-    def wrapper(self):
-        """Runs a command that sees this tree with the real cgroups in it."""
+    def wrapper(self, mount="mount --rbind /sys/fs/cgroup ."):
+        """Runs a command that sees this tree with the real cgroups, or something else, in it."""
         return ("unshare", "--mount", "--propagation", "private", "sh", "-c",
-                f'mount --rbind /sys/fs/cgroup "{self.path}/fs/cgroup" && exec "$@"', "sh")
+                f'cd "{self.path}/fs/cgroup" && {mount} && cd / && exec "$@"', "sh")
 
 
 def package(page, name, **labels):
@@ -121,16 +121,35 @@ class NodeMeters(TestCase):
                 self.assertEqual([], page.values(METER_ENERGY, meter="package"))
                 self.assertEqual(1, page.value("wattribute_source_up", source="cgroups"))
 
-    def test_without_cgroups_the_energy_of_processors_is_the_systems_and_that_is_said(self):
+    def test_without_cgroups_the_energy_of_processors_is_unattributed_and_that_is_said(self):
         with Sysfs() as sysfs:
             done = run("check", f"--path.sysfs={sysfs.path}", timeout=60)
             self.assertRegex(done.stdout.decode(), r"(?m)^missing +cgroups +no cgroup hierarchy is mounted")
-            with Exporter(f"--path.sysfs={sysfs.path}") as exporter:
-                page = exporter.wait_for_page("it is booked", lambda page: page.sum(METER_ENERGY, meter="package") > 0, 30)
-                self.assertEqual(0, page.value("wattribute_source_up", source="cgroups"))
-                self.assert_balanced(page)
-                self.assertIn("no cgroup hierarchy is mounted",
-                              exporter.log("source is down; its series go stale")[0]["error"])
+            self.assert_not_divided(sysfs, ())
+
+    def assert_not_divided(self, sysfs, wrapper):
+        with Exporter(f"--path.sysfs={sysfs.path}", wrapper=wrapper) as exporter:
+            page = exporter.wait_for_page("it is booked", lambda page: page.sum(METER_ENERGY, meter="package") > 0, 30)
+            self.assertEqual(0, page.value("wattribute_source_up", source="cgroups"))
+            self.assertGreater(page.sum("wattribute_unowned_energy_joules_total", meter="package", owner="unattributed"), 0)
+            self.assertEqual(0, page.sum("wattribute_unowned_energy_joules_total", meter="package", owner="system"))
+            self.assert_balanced(page)
+            self.assertIn("no cgroup hierarchy is mounted",
+                          exporter.log("source is down; its series go stale")[0]["error"])
+
+    def test_the_empty_directories_of_a_sys_that_was_mounted_alone_are_no_cgroups(self):
+        """As in a container with /sys:/host/sys:ro where each controller is a file system of its own."""
+        with Sysfs() as sysfs:
+            empty = " ".join(f'"{os.path.basename(path)}"' for path in cgroups.hierarchies())
+            self.assert_not_divided(sysfs, sysfs.wrapper(f"mount -t tmpfs tmpfs . && cd $PWD && mkdir {empty}"))
+
+    def test_a_part_of_the_tree_is_not_the_nodes(self):
+        """As a container sees its own cgroup where the node's would be."""
+        with Sysfs() as sysfs, unit.Unit() as part:
+            mounts = " && ".join(f'mkdir "{os.path.basename(path)}" && mount --bind "{path}{part.cgroup}" '
+                                 f'"{os.path.basename(path)}"' for path in cgroups.hierarchies()
+                                 if os.path.isdir(f"{path}{part.cgroup}"))
+            self.assert_not_divided(sysfs, sysfs.wrapper(f"mount -t tmpfs tmpfs . && cd $PWD && {mounts}"))
 
     def test_a_model_is_booked_as_such_and_ends_when_a_meter_is_there(self):
         model = ("--model.idle-watts=20", "--model.full-watts=100.5")

@@ -585,9 +585,33 @@ static void an_hour_of_workloads_that_come_and_go_balances_at_every_step(void **
     pipeline_free(pipeline);
 }
 
+static void energy_of_workloads_that_cannot_be_seen_is_unattributed(void **state)
+{
+    struct pipeline *pipeline = started();
+    struct sample_usage blind = report(NULL, 0, 2 * SECOND);
+
+    (void)state;
+    blind.is_blind = true;
+    meter(pipeline, T0 + SECOND, METER_PACKAGE, "0", 10 * JOULE, 0);
+    meter(pipeline, T0 + SECOND, METER_DRAM, "0", 3 * JOULE, 0);
+    usage(pipeline, T0 + SECOND, blind);
+    for (int i = 0; i < 2; i++) {
+        enum meter_kind kind = i == 0 ? METER_PACKAGE : METER_DRAM;
+
+        assert_int_equal(system_uj(pipeline, kind), 0);
+        assert_int_equal(unowned_uj(pipeline, kind, UNOWNED_UNATTRIBUTED) +
+                             unowned_uj(pipeline, kind, UNOWNED_IDLE),
+                         i == 0 ? 10 * JOULE : 3 * JOULE);
+        assert_true(unowned_uj(pipeline, kind, UNOWNED_UNATTRIBUTED) > 0);
+    }
+    assert_balanced(pipeline);
+    pipeline_free(pipeline);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(energy_of_workloads_that_cannot_be_seen_is_unattributed),
         cmocka_unit_test(package_energy_goes_by_cpu_time_and_the_rest_of_it_is_the_system),
         cmocka_unit_test(what_a_quiet_machine_draws_is_idle),
         cmocka_unit_test(dram_energy_goes_by_memory_held_and_free_memory_is_idle),

@@ -141,11 +141,14 @@ static const struct sample samples[] = {
     {.kind = SAMPLE_NAMES, .t_us = 13, .names = &pod_names},
     {.kind = SAMPLE_NAMES, .t_us = 3, .names = &job_names},
     {.kind = SAMPLE_NAMES, .t_us = 14, .names = &no_names},
+    {.kind = SAMPLE_USAGE, .t_us = 99, .usage = {.is_first = true, .is_blind = true}},
+    {.kind = SAMPLE_USAGE, .t_us = 99, .usage = {.is_blind = true, .busy_us = 3}},
 };
 
 static void assert_same_usage(const struct sample_usage *a, const struct sample_usage *b)
 {
     assert_int_equal(a->is_first, b->is_first);
+    assert_int_equal(a->is_blind, b->is_blind);
     assert_int_equal(a->busy_us, b->busy_us);
     assert_int_equal(a->capacity_us, b->capacity_us);
     assert_int_equal(a->memory_used_bytes, b->memory_used_bytes);

@@ -238,7 +238,9 @@ static uint64_t divide_as(struct node *node, size_t count, const struct node_met
 {
     uint64_t free_bytes = usage->memory_bytes - MIN(usage->memory_bytes, usage->memory_used_bytes);
 
-    *ret_owner = UNOWNED_IDLE;
+    *ret_owner = usage->is_blind ? UNOWNED_UNATTRIBUTED : UNOWNED_IDLE;
+    if (usage->is_blind)
+        return energy_uj;
     if (meter->kind != METER_DRAM)
         return divide(node, count, energy_uj, by_cpu_time, 0);
     if (!usage->has_traffic && free_bytes > 0)
@@ -298,7 +300,7 @@ static int note_members(struct node *node, uint64_t t_us, const struct sample_us
     for (size_t i = 0; i < usage->count; i++)
         if ((r = workload_usages_note(&node->members, t_us, &usage->workloads[i])) < 0)
             result = r;
-    if ((r = workload_usages_note_system(&node->members, t_us, usage)) < 0)
+    if (!usage->is_blind && (r = workload_usages_note_system(&node->members, t_us, usage)) < 0)
         result = r;
     workload_usages_end(&node->members, t_us);
     return result;

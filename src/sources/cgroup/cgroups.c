@@ -124,6 +124,7 @@ static int report(struct cgroups *cgroups, struct batch *batch, const struct mac
         return r;
     sample.usage = (struct sample_usage){
         .is_first = !cgroups->is_started,
+        .is_blind = !cgroups->reader,
         .memory_used_bytes = machine->memory_used_bytes,
         .memory_bytes = machine->memory_bytes,
         .count = count,
@@ -148,7 +149,7 @@ static int report(struct cgroups *cgroups, struct batch *batch, const struct mac
     return 0;
 }
 
-/* The machine as a whole, so that no joule of a processor is lost: it is the system's. */
+/* The machine as a whole, so that no joule of a processor is lost. */
 static int read_machine(struct cgroups *cgroups, const struct machine *machine, struct batch *batch,
                         struct error *err)
 {
@@ -162,7 +163,7 @@ static int read_machine(struct cgroups *cgroups, const struct machine *machine, 
         return error_set(err, -ENODEV, "cgroups are there now"); /* it is opened again */
     return error_set(err, -ENOENT,
                      "no cgroup hierarchy is mounted at fs/cgroup below --path.sysfs: what "
-                     "workloads use is not known, and the energy of processors is the system's; "
+                     "workloads use is not known, and the energy of processors is unattributed; "
                      "mount /sys/fs/cgroup there");
 }
 

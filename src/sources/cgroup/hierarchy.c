@@ -2,7 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include "core/fs.h"
 #include "core/macros.h"
@@ -97,6 +101,28 @@ static int open_point(const struct host *host, const char *point)
     return openat(host->rootfs_fd, point[1] ? point + 1 : ".", flags);
 }
 
+static bool has_magic(int fd, long a, long b)
+{
+    struct statfs fs;
+
+    return fstatfs(fd, &fs) == 0 && (fs.f_type == a || fs.f_type == b);
+}
+
+/*
+ * A mount point of another namespace may lead to something else in ours: an empty directory where
+ * /sys was mounted without what is below it, or the container's own part of the tree. The root of a
+ * real tree has the inode 1. In a tree that stands in for /proc nothing is real.
+ */
+static bool is_whole(const struct host *host, int fd)
+{
+    struct stat st;
+
+    if (!has_magic(host->procfs_fd, PROC_SUPER_MAGIC, PROC_SUPER_MAGIC))
+        return true;
+    return has_magic(fd, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC) && fstat(fd, &st) == 0 &&
+           st.st_ino == 1;
+}
+
 static bool is_wanted(const struct hierarchies *hierarchies, const struct hierarchy_mount *mount)
 {
     if (mount->unified)
@@ -115,6 +141,10 @@ static void add_mount(const struct host *host, struct hierarchies *hierarchies,
     if (hierarchies->count == HIERARCHIES_MAX || mount->point[0] != '/' ||
         !is_wanted(hierarchies, mount) || (fd = open_point(host, mount->point)) < 0)
         return;
+    if (!is_whole(host, fd)) {
+        close(fd);
+        return;
+    }
     hierarchies->fds[hierarchies->count++] = fd;
     if (mount->unified)
         hierarchies->unified = index;

@@ -89,9 +89,10 @@ int trace_take_named(struct span *rest, const char *name, const char *what, bool
 
 bool trace_take_flag(struct span *rest, const char *letter)
 {
-    bool is_there = span_equals(*rest, letter);
+    struct span after = *rest;
 
-    if (is_there)
-        *rest = (struct span){rest->data + rest->len, 0};
-    return is_there;
+    if (!span_equals(span_cut(&after, ' '), letter))
+        return false;
+    *rest = after;
+    return true;
 }

@@ -93,6 +93,7 @@ int trace_parse_usage(struct span *rest, struct batch *batch, struct sample *sam
         return r;
     usage.count = count;
     usage.is_first = trace_take_flag(rest, "f");
+    usage.is_blind = trace_take_flag(rest, "b");
     sample->kind = SAMPLE_USAGE;
     sample->usage = usage;
     return 0;

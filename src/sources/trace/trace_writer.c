@@ -137,6 +137,8 @@ static void put_usage(struct buffer *out, const struct sample_usage *usage)
         put_named(out, " t=", usage->other_traffic_bytes);
     if (usage->is_first)
         buffer_str(out, " f");
+    if (usage->is_blind)
+        buffer_str(out, " b");
 }
 
 static void put_names(struct buffer *out, const struct sample_names *names)
