@@ -17,6 +17,8 @@ static int refresh_snapshot(struct collector *collector)
     struct snapshot *snapshot = &collector->bodies.snapshot;
     int r;
 
+    if (source_set_take_change(&collector->sources))
+        collector->books_moved = true;
     if (collector->bodies.generation > 0 && !collector->books_moved &&
         collector_now_us(collector) - collector->snapshot_us < interval_us)
         return 0;

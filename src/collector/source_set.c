@@ -64,6 +64,7 @@ static int start(struct source_set *set, const struct source_unit *unit, size_t 
         runner_request_stop(runner);
     set->runners[set->runner_count].table_index = table_index;
     set->runner_count++;
+    set->has_changed = true;
     return 0;
 }
 
@@ -136,6 +137,14 @@ int source_set_open_due(struct source_set *set, uint64_t now_us, struct error *e
     return result;
 }
 
+bool source_set_take_change(struct source_set *set)
+{
+    bool has_changed = set->has_changed;
+
+    set->has_changed = false;
+    return has_changed;
+}
+
 bool source_set_has_meter(const struct source_set *set)
 {
     for (size_t i = 0; i < set->runner_count; i++)
@@ -171,6 +180,7 @@ static void note(struct source_set *set, size_t index, const struct runner_statu
     if (status->up == set->runners[index].was_up || may_be_absent(set, index, status))
         return;
     set->runners[index].was_up = status->up;
+    set->has_changed = true;
     if (status->up)
         log_info("source is back", "source", name_of(set, index));
     else
@@ -203,6 +213,7 @@ static void stop(struct source_set *set, size_t index, uint64_t due_us, uint64_t
         set->table[table_index].due_us = due_us;
     }
     set->runners[index] = set->runners[--set->runner_count];
+    set->has_changed = true;
 }
 
 /* False: there may be more, but the time is up. */

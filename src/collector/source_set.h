@@ -28,6 +28,7 @@ struct source_set {
         size_t table_index; /* or SOURCE_SET_TABLE_MAX: a unit */
     } runners[SOURCE_SET_RUNNERS_MAX];
     size_t runner_count;
+    bool has_changed; /* one came, went, went down or came back */
     uint64_t release_until_us; /* no device is opened before */
     bool has_left_one;         /* its thread hung when it was stopped, and may still do so */
     struct {
@@ -62,6 +63,9 @@ bool source_set_read(struct source_set *set, uint64_t now_us,
 
 /* Logs sources that went down or came back: once per change. */
 void source_set_note(struct source_set *set);
+
+/* Has any come, gone, gone down or come back since the last call? Then its row is another. */
+bool source_set_take_change(struct source_set *set);
 
 /* Adds a row for each to the snapshot, but for those that may turn out not to be on this machine.
  */
