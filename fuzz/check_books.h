@@ -16,7 +16,7 @@ static void check_books(const struct pipeline *pipeline)
     for (size_t m = 0; m < snapshot.meter_count; m++) {
         const struct snapshot_meter *meter = &snapshot.meters[m];
 
-        if (ledger_time_imbalance_us(&pipeline->ledger, (uint32_t)m) != 0)
+        if (ledger_time_imbalance_us(pipeline->ledger, (uint32_t)m) != 0)
             abort();
         energy_uj += meter->energy_uj;
         for (int i = 0; i < UNOWNED_COUNT; i++)

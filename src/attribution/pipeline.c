@@ -12,32 +12,30 @@ const struct gpu *pipeline_gpu_of_meter(const struct pipeline *pipeline, uint32_
     return NULL;
 }
 
-static bool is_live(const void *context, const struct ledger_process *process)
-{
-    const struct gpu *gpu = pipeline_gpu_of_meter(context, process->meter);
-
-    return gpu && gpu_is_live(gpu, process);
-}
-
 int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_pipeline)
 {
     struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
+    int r;
 
     if (!pipeline)
         return -ENOMEM;
     pipeline->options = *options;
-    ledger_init(&pipeline->ledger, &(struct ledger_options){
-                                       .max_processes = options->max_processes,
-                                       .max_workloads = options->max_workloads,
-                                       .retention_us = options->retention_us,
-                                       .embodied = options->embodied,
-                                       .is_live = is_live,
-                                       .context = pipeline,
-                                       .find_owner = options->find_owner,
-                                   });
+    pipeline->options.gpu.find_owner = options->find_owner;
+    r = ledger_new(
+        &(struct ledger_options){
+            .max_processes = options->max_processes,
+            .max_workloads = options->max_workloads,
+            .retention_us = options->retention_us,
+            .embodied = options->embodied,
+        },
+        &pipeline->ledger);
+    if (r < 0) {
+        free(pipeline);
+        return r;
+    }
     pipeline->price = options->price;
-    ledger_set_price(&pipeline->ledger, &pipeline->price, 0);
-    node_init(&pipeline->node, &pipeline->ledger);
+    ledger_set_price(pipeline->ledger, &pipeline->price, 0);
+    node_init(&pipeline->node, pipeline->ledger);
     node_overhead_init(&pipeline->overhead, &options->overhead, options->gpu.interval_us,
                        &pipeline->node, pipeline->gpus);
     *ret_pipeline = pipeline;
@@ -48,6 +46,7 @@ static void remove_gpu(struct pipeline *pipeline, uint32_t index)
 {
     if (!pipeline->gpus[index])
         return;
+    ledger_allow_forgetting(pipeline->ledger, pipeline->gpus[index]->meter, UINT64_MAX);
     gpu_done(pipeline->gpus[index]);
     free(pipeline->gpus[index]);
     pipeline->gpus[index] = NULL;
@@ -61,7 +60,8 @@ void pipeline_free(struct pipeline *pipeline)
         remove_gpu(pipeline, i);
     node_overhead_done(&pipeline->overhead);
     node_done(&pipeline->node);
-    ledger_done(&pipeline->ledger);
+    sightings_done(&pipeline->sightings);
+    ledger_free(pipeline->ledger);
     free(pipeline);
 }
 
@@ -86,7 +86,8 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
     gpu = malloc(sizeof(*gpu));
     if (!gpu)
         return -ENOMEM;
-    r = gpu_init(gpu, index, device, &pipeline->options.gpu, &pipeline->ledger);
+    r = gpu_init(gpu, index, device, &pipeline->options.gpu, pipeline->ledger,
+                 &pipeline->sightings);
     if (r < 0) {
         free(gpu);
         return r;
@@ -152,7 +153,7 @@ void pipeline_set_price(struct pipeline *pipeline, const struct price *price, ui
     if (news.cost.known)
         now->cost = news.cost;
     now->pue_millionths = news.pue_millionths;
-    ledger_set_price(&pipeline->ledger, &news, from_us);
+    ledger_set_price(pipeline->ledger, &news, from_us);
 }
 
 int pipeline_finish(struct pipeline *pipeline)
@@ -169,24 +170,7 @@ int pipeline_finish(struct pipeline *pipeline)
     return result;
 }
 
-void pipeline_set_names(struct pipeline *pipeline, ledger_find_names *find, void *context)
-{
-    pipeline->options.find_names = find;
-    pipeline->options.names_context = context;
-}
-
-void pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us)
-{
-    const struct ledger_namer namer = {pipeline->options.find_names,
-                                       pipeline->options.are_names_awaited,
-                                       pipeline->options.names_context};
-
-    /* Out of memory: they stay held back, and are tried again at the next snapshot. */
-    if (namer.find)
-        (void)ledger_fix_names(&pipeline->ledger, now_us, &namer);
-}
-
 void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us)
 {
-    ledger_sweep(&pipeline->ledger, now_us);
+    ledger_sweep(pipeline->ledger, now_us);
 }

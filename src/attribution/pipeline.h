@@ -14,6 +14,14 @@
 #include "model/price.h"
 #include "model/snapshot.h"
 
+/* The names of an owner, as far as they are known: false if more may come. They live until the next
+ * call. */
+typedef bool pipeline_find_names(void *context, const struct workload_owner *owner,
+                                 struct workload_names *ret_names);
+
+/* Is it worth it to wait longer for them? */
+typedef bool pipeline_await_names(void *context, const struct workload_owner *owner);
+
 struct pipeline_options {
     struct gpu_options gpu;
     struct node_overhead_options overhead;
@@ -22,17 +30,18 @@ struct pipeline_options {
     struct price price;    /* from the start on; what it does not know is never billed */
     struct embodied_rates embodied;
 
-    /* As in ledger_options. */
+    /* As in gpu_options. */
     void (*find_owner)(const struct sample_process *who, struct workload_owner *ret_owner);
     /* Where names come from. NULL: from nowhere, and nothing is held back for want of them. */
-    ledger_find_names *find_names;
-    ledger_await_names *are_names_awaited;
+    pipeline_find_names *find_names;
+    pipeline_await_names *are_names_awaited;
     void *names_context;
 };
 
 struct pipeline {
     struct pipeline_options options;
-    struct ledger ledger;
+    struct ledger *ledger;
+    struct sightings sightings;       /* of all GPUs */
     struct gpu *gpus[SAMPLE_GPU_MAX]; /* NULL: not there */
     struct node node;
     struct node_overhead overhead;
@@ -67,9 +76,12 @@ int pipeline_finish(struct pipeline *pipeline);
 void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us);
 
 /* Says where names come from if that was not known at the start. */
-void pipeline_set_names(struct pipeline *pipeline, ledger_find_names *find, void *context);
+void pipeline_set_names(struct pipeline *pipeline, pipeline_find_names *find, void *context);
 
-/* Fixes the names that are known by now: to be called before a snapshot is taken. */
+/*
+ * Fixes the names that are known by now, and after a while those that are not: to be called before
+ * a snapshot is taken. Until then energy is booked but not shown.
+ */
 void pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us);
 
 /* Adds the books, as of now, to an empty snapshot. What is held back for want of its names counts

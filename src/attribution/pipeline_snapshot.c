@@ -11,11 +11,6 @@
 
 static const uint64_t NODE_STALE_US = 60 * USEC_PER_SEC;
 
-static bool is_fresh(struct gpu_reading reading, uint64_t now_us, uint64_t stale_us)
-{
-    return reading.t_us > 0 && reading.t_us + stale_us >= now_us;
-}
-
 /* A BMC is asked every 10 s, and may be late. */
 static bool is_fresh_of_node(uint64_t read_us, uint64_t now_us, uint64_t stale_us)
 {
@@ -30,9 +25,10 @@ static const char *copy_text(struct arena *arena, const char *text)
 /* The board of this meter is gone, and another one has its index. */
 static bool is_replaced(const struct pipeline *pipeline, uint32_t meter)
 {
-    return pipeline->ledger.meters[meter].kind == METER_GPU &&
-           !pipeline_gpu_of_meter(pipeline, meter) &&
-           pipeline->gpus[pipeline->ledger.meters[meter].gpu];
+    const struct ledger_meter *books = ledger_meter(pipeline->ledger, meter);
+
+    return books->kind == METER_GPU && !pipeline_gpu_of_meter(pipeline, meter) &&
+           pipeline->gpus[books->gpu];
 }
 
 /* Booked, but not to be shown yet. */
@@ -62,16 +58,15 @@ static bool has_names(struct workload_names names)
  */
 static void fold_accounts(const struct pipeline *pipeline, struct snapshot_meter *meters)
 {
-    const struct ledger *ledger = &pipeline->ledger;
+    const struct ledger *ledger = pipeline->ledger;
 
-    for (size_t i = 0; i < ledger->workload_slots; i++) {
-        const struct ledger_workload *workload = &ledger->workloads[i];
+    for (uint32_t i = 0; i < ledger_workload_slots(ledger); i++) {
+        const struct ledger_workload *workload = ledger_workload(ledger, i);
+        const struct ledger_account *at = NULL;
 
-        if (!workload->used)
-            continue;
-        for (uint32_t a = workload->first_account; a != LEDGER_NONE; a = ledger->accounts[a].next) {
-            struct snapshot_meter *meter = &meters[ledger->accounts[a].meter];
-            const struct account *account = &ledger->accounts[a].account;
+        while (workload && (at = ledger_next_account(ledger, workload, at))) {
+            struct snapshot_meter *meter = &meters[at->meter];
+            const struct account *account = &at->account;
             uint64_t energy_uj = account_total_uj(account);
 
             if (workload->kind == WORKLOAD_SYSTEM) {
@@ -91,14 +86,14 @@ static void fold_accounts(const struct pipeline *pipeline, struct snapshot_meter
 static int add_meters(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                       struct snapshot *snapshot)
 {
-    const struct ledger *ledger = &pipeline->ledger;
+    const struct ledger *ledger = pipeline->ledger;
     struct snapshot_meter *meters =
-        arena_array(&snapshot->arena, ledger->meter_count, sizeof(*meters));
+        arena_array(&snapshot->arena, ledger_meter_count(ledger), sizeof(*meters));
 
     if (!meters)
         return -ENOMEM;
-    for (uint32_t i = 0; i < ledger->meter_count; i++) {
-        const struct ledger_meter *from = &ledger->meters[i];
+    for (uint32_t i = 0; i < ledger_meter_count(ledger); i++) {
+        const struct ledger_meter *from = ledger_meter(ledger, i);
         const struct gpu *gpu = pipeline_gpu_of_meter(pipeline, i);
         const struct node_meter *node_meter = node_meter_of(&pipeline->node, i);
         struct snapshot_meter *to = &meters[i];
@@ -133,7 +128,7 @@ static int add_meters(const struct pipeline *pipeline, uint64_t now_us, uint64_t
     }
     fold_accounts(pipeline, meters);
     snapshot->meters = meters;
-    snapshot->meter_count = ledger->meter_count;
+    snapshot->meter_count = ledger_meter_count(ledger);
     return 0;
 }
 
@@ -186,87 +181,18 @@ static int add_gpus(const struct pipeline *pipeline, uint64_t now_us, uint64_t s
     if (!gpus)
         return -ENOMEM;
     for (size_t i = 0; i < SAMPLE_GPU_MAX; i++) {
-        const struct gpu *from = pipeline->gpus[i];
-        struct snapshot_gpu *to = &gpus[snapshot->gpu_count];
+        const struct gpu *gpu = pipeline->gpus[i];
+        int r;
 
-        if (!from)
+        if (!gpu)
             continue;
-        *to = (struct snapshot_gpu){
-            .gpu = from->index,
-            .uuid = copy_text(&snapshot->arena, from->uuid),
-            .name = copy_text(&snapshot->arena, from->name),
-            .driver = copy_text(&snapshot->arena, from->driver),
-            .has_minor = from->has_minor,
-            .minor = from->minor,
-            .labels_garbage = from->labels.garbage,
-            .labels_repeated = from->labels.repeated,
-            .labels_late = from->labels.late,
-        };
-        if (!to->uuid || !to->name || !to->driver)
-            return -ENOMEM;
-        to->has_unknown = gpu_unknown_memory(from, &to->unknown_bytes);
-        for (int gauge = 0; gauge < GPU_GAUGE_COUNT; gauge++) {
-            to->gauges[gauge] = from->gauges[gauge].value;
-            if (is_fresh(from->gauges[gauge], now_us, stale_us))
-                to->valid |= 1ULL << gauge;
-        }
-        for (size_t x = 0; x < SNAPSHOT_XIDS_MAX; x++) {
-            to->xids[x].xid = from->xids[x].xid;
-            to->xids[x].count = from->xids[x].count;
-        }
-        /* Where it is not read again and again, it is what the board was described with. */
-        if (from->power_limit_mw > 0) {
-            to->gauges[GPU_GAUGE_POWER_LIMIT_MW] = from->power_limit_mw;
-            to->valid |= 1ULL << GPU_GAUGE_POWER_LIMIT_MW;
-        }
+        r = gpu_snapshot(gpu, now_us, stale_us, &snapshot->arena, &gpus[snapshot->gpu_count]);
+        if (r < 0)
+            return r;
         snapshot->gpu_count++;
     }
     snapshot->gpus = *ret_gpus = gpus;
     return 0;
-}
-
-/* What the samples of the last 10 s say of each process slot. */
-struct won {
-    uint64_t sm_percent, memory_percent;
-};
-
-static void count_won(const struct pipeline *pipeline, const struct gpu *gpu, struct won *won,
-                      uint64_t *ret_samples)
-{
-    *ret_samples = 0;
-    for (size_t i = 0; i < gpu->labels.count; i++) {
-        const struct util_sample *label = util_samples_peek(&gpu->labels, i);
-
-        if (label->at_us + UTIL_SAMPLES_RATIO_US < gpu->latest_us)
-            continue;
-        ++*ret_samples;
-        if (label->process == LEDGER_NONE ||
-            pipeline->ledger.processes[label->process].pid != label->pid)
-            continue;
-        won[label->process].sm_percent += label->sm_percent;
-        won[label->process].memory_percent += label->memory_percent;
-    }
-}
-
-static void describe_process(const struct gpu *gpu, const struct ledger_process *from,
-                             const struct won *won, uint64_t samples, bool fresh,
-                             struct snapshot_process *to)
-{
-    to->active = gpu_is_listed(gpu, from);
-    /* No samples while the device is read means that it is idle: the driver then makes none. */
-    if (fresh && !gpu_is_mps_client(gpu, from))
-        to->valid |= SNAPSHOT_PROCESS_UTILISATION;
-    to->sm_won_percent = won->sm_percent;
-    to->memory_won_percent = won->memory_percent;
-    to->samples = samples;
-    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
-        if (from->seen.list_round[kind] != gpu->list_round[kind] || gpu->list_round[kind] == 0 ||
-            from->seen.memory_bytes[kind] == SAMPLE_MEMORY_UNKNOWN)
-            continue;
-        /* The lists overlap: a process on two of them has its memory once. */
-        to->memory_bytes = MAX(to->memory_bytes, from->seen.memory_bytes[kind]);
-        to->valid |= SNAPSHOT_PROCESS_MEMORY;
-    }
 }
 
 static int by_gpu_and_pid(const void *a, const void *b)
@@ -283,26 +209,26 @@ static int by_gpu_and_pid(const void *a, const void *b)
 static int add_processes(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                          struct snapshot *snapshot)
 {
-    const struct ledger *ledger = &pipeline->ledger;
+    const struct ledger *ledger = pipeline->ledger;
     struct snapshot_process *processes =
-        arena_array(&snapshot->arena, ledger->process_count, sizeof(*processes));
-    struct won *won = arena_array(&snapshot->arena, ledger->process_slots, sizeof(*won));
+        arena_array(&snapshot->arena, ledger_counts(ledger).processes, sizeof(*processes));
+    struct gpu_won *won = arena_array(&snapshot->arena, ledger_process_slots(ledger), sizeof(*won));
     uint64_t samples[SAMPLE_GPU_MAX] = {0};
 
     if (!processes || !won)
         return -ENOMEM;
     for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
         if (pipeline->gpus[i])
-            count_won(pipeline, pipeline->gpus[i], won, &samples[i]);
-    for (size_t i = 0; i < ledger->process_slots; i++) {
-        const struct ledger_process *from = &ledger->processes[i];
+            samples[i] = gpu_count_won(pipeline->gpus[i], won);
+    for (uint32_t i = 0; i < ledger_process_slots(ledger); i++) {
+        const struct ledger_process *from = ledger_process(ledger, i);
         struct snapshot_process *to = &processes[snapshot->process_count];
         const struct gpu *gpu;
 
-        if (!from->used)
+        if (!from)
             continue;
         *to = (struct snapshot_process){
-            .gpu = ledger->meters[from->meter].gpu,
+            .gpu = ledger_meter(ledger, from->meter)->gpu,
             .pid = from->pid,
             .superseded = from->superseded || is_replaced(pipeline, from->meter),
             .hidden = is_held(pipeline, &from->names) || from->unseen,
@@ -321,9 +247,7 @@ static int add_processes(const struct pipeline *pipeline, uint64_t now_us, uint6
             return -ENOMEM;
         gpu = pipeline_gpu_of_meter(pipeline, from->meter);
         if (gpu)
-            describe_process(gpu, from, &won[i], samples[gpu->index],
-                             is_fresh(gpu->gauges[GPU_GAUGE_UTILISATION_PERCENT], now_us, stale_us),
-                             to);
+            gpu_snapshot_process(gpu, i, &won[i], samples[gpu->index], now_us, stale_us, to);
         snapshot->process_count++;
     }
     qsort(processes, snapshot->process_count, sizeof(*processes), by_gpu_and_pid);
@@ -346,18 +270,18 @@ static int by_workload(const void *a, const void *b)
 static int add_retired(const struct ledger *ledger, struct snapshot *snapshot,
                        struct snapshot_workload *rows)
 {
+    uint64_t retired_at_us = ledger_counts(ledger).retired_at_us;
     char id[32];
     const char *text;
 
-    if (ledger->retired_at_us == 0)
+    if (retired_at_us == 0)
         return 0;
-    snprintf(id, sizeof(id), "%llu.%06llu",
-             (unsigned long long)(ledger->retired_at_us / USEC_PER_SEC),
-             (unsigned long long)(ledger->retired_at_us % USEC_PER_SEC));
+    snprintf(id, sizeof(id), "%llu.%06llu", (unsigned long long)(retired_at_us / USEC_PER_SEC),
+             (unsigned long long)(retired_at_us % USEC_PER_SEC));
     text = copy_text(&snapshot->arena, id);
     if (!text)
         return -ENOMEM;
-    for (uint32_t i = 0; i < ledger->meter_count; i++)
+    for (uint32_t i = 0; i < ledger_meter_count(ledger); i++)
         rows[snapshot->workload_count++] = (struct snapshot_workload){
             .kind = WORKLOAD_RETIRED,
             .id = text,
@@ -365,7 +289,7 @@ static int add_retired(const struct ledger *ledger, struct snapshot *snapshot,
             .container_id = "",
             .pod_uid = "",
             .meter = i,
-            .account = ledger->meters[i].retired,
+            .account = ledger_meter(ledger, i)->retired,
             .power_mw = -1,
         };
     return 0;
@@ -373,19 +297,19 @@ static int add_retired(const struct ledger *ledger, struct snapshot *snapshot,
 
 static int add_workloads(const struct pipeline *pipeline, struct snapshot *snapshot)
 {
-    const struct ledger *ledger = &pipeline->ledger;
-    struct snapshot_workload *rows =
-        arena_array(&snapshot->arena, ledger->account_slots + ledger->meter_count, sizeof(*rows));
+    const struct ledger *ledger = pipeline->ledger;
+    struct snapshot_workload *rows = arena_array(
+        &snapshot->arena, ledger_account_slots(ledger) + ledger_meter_count(ledger), sizeof(*rows));
     int r;
 
     if (!rows)
         return -ENOMEM;
-    for (size_t i = 0; i < ledger->workload_slots; i++) {
-        const struct ledger_workload *workload = &ledger->workloads[i];
+    for (uint32_t i = 0; i < ledger_workload_slots(ledger); i++) {
+        const struct ledger_workload *workload = ledger_workload(ledger, i);
+        const struct ledger_account *at = NULL;
         struct snapshot_workload row;
 
-        if (!workload->used || workload->kind == WORKLOAD_SYSTEM ||
-            is_held(pipeline, &workload->names))
+        if (!workload || workload->kind == WORKLOAD_SYSTEM || is_held(pipeline, &workload->names))
             continue;
         row = (struct snapshot_workload){
             .kind = workload->kind,
@@ -396,10 +320,10 @@ static int add_workloads(const struct pipeline *pipeline, struct snapshot *snaps
         };
         if (!row.id || !has_names(row.names) || !row.container_id || !row.pod_uid)
             return -ENOMEM;
-        for (uint32_t a = workload->first_account; a != LEDGER_NONE; a = ledger->accounts[a].next) {
-            row.meter = ledger->accounts[a].meter;
-            row.account = ledger->accounts[a].account;
-            row.power_mw = ledger_power_mw(ledger, &ledger->accounts[a]);
+        while ((at = ledger_next_account(ledger, workload, at))) {
+            row.meter = at->meter;
+            row.account = at->account;
+            row.power_mw = ledger_power_mw(ledger, at);
             rows[snapshot->workload_count++] = row;
         }
     }
@@ -447,7 +371,7 @@ int pipeline_snapshot_usages(const struct pipeline *pipeline, uint64_t now_us, u
     if (!rows)
         return -ENOMEM;
     for (uint32_t w = 0; w < members->slots; w++) {
-        const struct ledger_workload *workload = &pipeline->ledger.workloads[w];
+        const struct ledger_workload *workload = ledger_workload(pipeline->ledger, w);
         const struct workload_usage *member = workload_usages_find(members, w);
         struct snapshot_usage *row = &rows[snapshot->usage_count];
 
@@ -473,7 +397,8 @@ int pipeline_snapshot_usages(const struct pipeline *pipeline, uint64_t now_us, u
 
 uint64_t pipeline_usage_version(const struct pipeline *pipeline)
 {
-    return pipeline->node.members.round + pipeline->ledger.names_fixed; /* neither goes back */
+    /* Neither goes back. */
+    return pipeline->node.members.round + ledger_counts(pipeline->ledger).names_fixed;
 }
 
 static int add_containers(const struct pipeline *pipeline, struct snapshot *snapshot,
@@ -492,11 +417,12 @@ static int add_containers(const struct pipeline *pipeline, struct snapshot *snap
 int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                       struct snapshot *snapshot)
 {
+    const struct ledger_counts counts = ledger_counts(pipeline->ledger);
     struct snapshot_gpu *gpus;
     int r;
 
-    snapshot->processes_dropped = pipeline->ledger.processes_dropped;
-    snapshot->workloads_dropped = pipeline->ledger.workloads_dropped;
+    snapshot->processes_dropped = counts.processes_dropped;
+    snapshot->workloads_dropped = counts.workloads_dropped;
     snapshot->price = pipeline->price;
     snapshot->embodied = pipeline->options.embodied;
     if ((r = add_meters(pipeline, now_us, stale_us, snapshot)) < 0 ||

@@ -310,15 +310,16 @@ static void loop(struct collector *collector)
 
 static void log_books(const struct collector *collector)
 {
-    const struct ledger *ledger = &collector->pipeline->ledger;
+    const struct ledger *ledger = collector->pipeline->ledger;
 
-    for (uint32_t i = 0; i < ledger->meter_count; i++) {
+    for (uint32_t i = 0; i < ledger_meter_count(ledger); i++) {
+        const struct ledger_meter *meter = ledger_meter(ledger, i);
         char energy[32], imbalance[32];
 
-        snprintf(energy, sizeof(energy), "%llu", (unsigned long long)ledger->meters[i].energy_uj);
+        snprintf(energy, sizeof(energy), "%llu", (unsigned long long)meter->energy_uj);
         snprintf(imbalance, sizeof(imbalance), "%lld", (long long)ledger_imbalance_uj(ledger, i));
-        log_info("settled", "meter", meter_words[ledger->meters[i].kind], "meter_id",
-                 ledger->meters[i].meter_id, "energy_uj", energy, "imbalance_uj", imbalance);
+        log_info("settled", "meter", meter_words[meter->kind], "meter_id", meter->meter_id,
+                 "energy_uj", energy, "imbalance_uj", imbalance);
     }
 }
 

@@ -105,10 +105,10 @@ static void set_kind(struct identity *identity, const struct pipeline *pipeline,
     uint32_t workload;
 
     owner->kind = WORKLOAD_POD;
-    if (ledger_find_workload(&pipeline->ledger, owner, &workload))
+    if (ledger_find_workload(pipeline->ledger, owner, &workload))
         return;
     owner->kind = WORKLOAD_CONTAINER;
-    if (ledger_find_workload(&pipeline->ledger, owner, &workload))
+    if (ledger_find_workload(pipeline->ledger, owner, &workload))
         return;
     if (identity_find_names(identity, owner, &names) && names.namespace[0])
         owner->kind = WORKLOAD_POD;

@@ -67,11 +67,11 @@ void identity_learn(struct identity *identity, const struct container_list *list
 void identity_note_api(struct identity *identity, int result, uint64_t duration_us);
 void identity_expect_names(struct identity *identity, bool expected);
 
-/* As ledger_find_names; `context` is the identity. The names live until the next call. */
+/* As pipeline_find_names; `context` is the identity. The names live until the next call. */
 bool identity_find_names(void *context, const struct workload_owner *owner,
                          struct workload_names *ret_names);
 
-/* As ledger_await_names: a runtime that answers has not answered for its container yet. */
+/* As pipeline_await_names: a runtime that answers has not answered for its container yet. */
 bool identity_awaits_names(void *context, const struct workload_owner *owner);
 
 /*

@@ -20,7 +20,7 @@ void recorded_names_free(struct recorded_names *names); /* accepts NULL */
  * nothing new, or -ENOMEM. */
 int recorded_names_learn(struct recorded_names *names, const struct sample_names *news);
 
-/* As ledger_find_names; `context` is the recorded names. Whom nobody named has no name. */
+/* As pipeline_find_names; `context` is the recorded names. Whom nobody named has no name. */
 bool recorded_names_find(void *context, const struct workload_owner *owner,
                          struct workload_names *ret_names);
 

@@ -127,9 +127,9 @@ static void describe_gpu(struct machine *machine, uint32_t gpu)
 
 static void assert_balanced(const struct machine *machine)
 {
-    for (uint32_t i = 0; i < machine->pipeline->ledger.meter_count; i++) {
-        assert_int_equal(ledger_imbalance_uj(&machine->pipeline->ledger, i), 0);
-        assert_int_equal(ledger_time_imbalance_us(&machine->pipeline->ledger, i), 0);
+    for (uint32_t i = 0; i < ledger_meter_count(machine->pipeline->ledger); i++) {
+        assert_int_equal(ledger_imbalance_uj(machine->pipeline->ledger, i), 0);
+        assert_int_equal(ledger_time_imbalance_us(machine->pipeline->ledger, i), 0);
     }
 }
 
@@ -200,13 +200,13 @@ static void end(struct machine *machine)
 /* The books of the rest, or NULL. */
 static const struct ledger_meter *books_of_rest(const struct machine *machine)
 {
-    const struct ledger *ledger = &machine->pipeline->ledger;
+    const struct ledger *ledger = machine->pipeline->ledger;
     const struct ledger_meter *found = NULL;
 
-    for (size_t i = 0; i < ledger->meter_count; i++)
-        if (ledger->meters[i].kind == METER_REST) {
+    for (size_t i = 0; i < ledger_meter_count(ledger); i++)
+        if (ledger_meter(ledger, i)->kind == METER_REST) {
             assert_null(found); /* one whole, one rest */
-            found = &ledger->meters[i];
+            found = ledger_meter(ledger, i);
         }
     return found;
 }
@@ -231,16 +231,16 @@ static uint64_t unowned_uj(const struct machine *machine, enum unowned owner)
 static uint64_t tier_uj(const struct machine *machine, const struct workload_owner *owner,
                         enum tier tier)
 {
-    const struct ledger *ledger = &machine->pipeline->ledger;
+    const struct ledger *ledger = machine->pipeline->ledger;
+    const struct ledger_account *at = NULL;
     uint32_t workload;
     uint64_t sum = 0;
 
     if (!ledger_find_workload(ledger, owner, &workload))
         return 0;
-    for (uint32_t a = ledger->workloads[workload].first_account; a != LEDGER_NONE;
-         a = ledger->accounts[a].next)
-        if (ledger->meters[ledger->accounts[a].meter].kind == METER_REST)
-            sum += ledger->accounts[a].account.energy_uj[tier][METHOD_SHARED];
+    while ((at = ledger_next_account(ledger, ledger_workload(ledger, workload), at)))
+        if (ledger_meter(ledger, at->meter)->kind == METER_REST)
+            sum += at->account.energy_uj[tier][METHOD_SHARED];
     return sum;
 }
 

@@ -1,6 +1,7 @@
 /* Embodied carbon: a device's time goes with the joules, all of it and once. */
 #include "pipeline_fixture.h"
 
+#include "attribution/ledger/ledger_private.h"
 #include "random.h"
 
 enum { METERS = 3, OWNERS = 12 };
@@ -12,28 +13,21 @@ enum { GPU, GPU_TOO, PACKAGE };
 
 static const struct embodied_rates rates = {{[METER_GPU] = {true, 28500000}}};
 
-static bool is_never_live(const void *context, const struct ledger_process *process)
-{
-    (void)context;
-    (void)process;
-    return false;
-}
-
-static void open_ledger(struct ledger *ledger)
+static struct ledger *open_ledger(void)
 {
     static const struct {
         enum meter_kind kind;
         const char *id;
     } meters[METERS] = {{METER_GPU, "GPU-0"}, {METER_GPU, "GPU-1"}, {METER_PACKAGE, "0"}};
+    const struct ledger_options options = {
+        .max_processes = 64, .max_workloads = 64, .embodied = rates};
+    struct ledger *ledger = NULL;
     uint32_t meter;
 
-    ledger_init(ledger, &(struct ledger_options){.max_processes = 64,
-                                                 .max_workloads = 64,
-                                                 .is_live = is_never_live,
-                                                 .find_owner = own_by_cgroup,
-                                                 .embodied = rates});
+    assert_int_equal(ledger_new(&options, &ledger), 0);
     for (uint32_t i = 0; i < METERS; i++)
         assert_int_equal(ledger_add_meter(ledger, meters[i].kind, meters[i].id, 0, &meter), 0);
+    return ledger;
 }
 
 static uint32_t open_workload(struct ledger *ledger, unsigned number)
@@ -81,16 +75,16 @@ static void window(struct ledger *ledger, uint64_t start_us, uint64_t end_us, ui
 static uint64_t workload_us(const struct ledger *ledger, unsigned number, uint32_t meter)
 {
     struct workload_owner owner = {.kind = WORKLOAD_UNIT};
+    const struct ledger_account *at = NULL;
     uint32_t workload;
     uint64_t time_us = 0;
 
     snprintf(owner.id, sizeof(owner.id), "/%u", number);
     if (!ledger_find_workload(ledger, &owner, &workload))
         return 0;
-    for (uint32_t a = ledger->workloads[workload].first_account; a != LEDGER_NONE;
-         a = ledger->accounts[a].next)
-        if (ledger->accounts[a].meter == meter)
-            time_us += ledger->accounts[a].account.device_us;
+    while ((at = ledger_next_account(ledger, ledger_workload(ledger, workload), at)))
+        if (at->meter == meter)
+            time_us += at->account.device_us;
     return time_us;
 }
 
@@ -98,33 +92,34 @@ static uint64_t workload_us(const struct ledger *ledger, unsigned number, uint32
 static void assert_time(const struct ledger *ledger, uint64_t total_us, uint64_t paid_us,
                         uint64_t gap_us)
 {
-    assert_int_equal(ledger->meters[GPU].device.total_us, total_us);
+    assert_int_equal(ledger_meter(ledger, GPU)->device.total_us, total_us);
     assert_int_equal(workload_us(ledger, 0, GPU), paid_us);
-    assert_int_equal(ledger->meters[GPU].device.unowned_us[UNOWNED_GAP], gap_us);
+    assert_int_equal(ledger_meter(ledger, GPU)->device.unowned_us[UNOWNED_GAP], gap_us);
 }
 
 static void an_hour_of_a_gpu_is_its_rate_in_sum(void **state)
 {
     struct random_source random = {28};
     unsigned __int128 sum = 0;
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
+    ledger = open_ledger();
     for (uint64_t t = T0; t < T0 + HOUR; t += SECOND) {
         struct booking bookings[4] = {to_nobody(UNOWNED_IDLE, random_u64(&random) % 100000007)};
 
         for (unsigned i = 1; i < ARRAY_SIZE(bookings); i++)
-            bookings[i] = to_workload(&ledger, i, random_u64(&random) % 100000007);
-        book(&ledger, GPU, t, t + SECOND, bookings, ARRAY_SIZE(bookings));
+            bookings[i] = to_workload(ledger, i, random_u64(&random) % 100000007);
+        book(ledger, GPU, t, t + SECOND, bookings, ARRAY_SIZE(bookings));
     }
     for (unsigned i = 1; i < 4; i++)
-        sum += embodied_bill(rates.of[METER_GPU], workload_us(&ledger, i, GPU));
+        sum += embodied_bill(rates.of[METER_GPU], workload_us(ledger, i, GPU));
     for (int i = 0; i < UNOWNED_COUNT; i++)
-        sum += embodied_bill(rates.of[METER_GPU], ledger.meters[GPU].device.unowned_us[i]);
+        sum += embodied_bill(rates.of[METER_GPU], ledger_meter(ledger, GPU)->device.unowned_us[i]);
     assert_true(sum == BILL_ONE / 10 * 285);
-    assert_true(sum == embodied_bill(rates.of[METER_GPU], ledger.meters[GPU].device.total_us));
-    ledger_done(&ledger);
+    assert_true(sum ==
+                embodied_bill(rates.of[METER_GPU], ledger_meter(ledger, GPU)->device.total_us));
+    ledger_free(ledger);
 }
 
 static void the_dearest_century_fits_a_bill(void **state)
@@ -138,109 +133,111 @@ static void the_dearest_century_fits_a_bill(void **state)
 
 static void who_has_three_quarters_of_the_joules_has_three_quarters_of_the_time(void **state)
 {
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
+    ledger = open_ledger();
     for (uint64_t t = T0; t < T0 + 10 * SECOND; t += SECOND) {
-        const struct booking bookings[] = {
-            to_workload(&ledger, 0, 300), to_workload(&ledger, 1, 60), to_workload(&ledger, 1, 40)};
+        const struct booking bookings[] = {to_workload(ledger, 0, 300), to_workload(ledger, 1, 60),
+                                           to_workload(ledger, 1, 40)};
 
-        book(&ledger, GPU, t, t + SECOND, bookings, ARRAY_SIZE(bookings));
+        book(ledger, GPU, t, t + SECOND, bookings, ARRAY_SIZE(bookings));
     }
-    assert_int_equal(workload_us(&ledger, 0, GPU), 7500000);
-    assert_int_equal(workload_us(&ledger, 1, GPU), 2500000);
-    ledger_done(&ledger);
+    assert_int_equal(workload_us(ledger, 0, GPU), 7500000);
+    assert_int_equal(workload_us(ledger, 1, GPU), 2500000);
+    ledger_free(ledger);
 }
 
 static void time_that_does_not_divide_is_given_all_the_same(void **state)
 {
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
-    book(&ledger, GPU, T0, T0 + SECOND,
+    ledger = open_ledger();
+    book(ledger, GPU, T0, T0 + SECOND,
          (struct booking[]){to_nobody(UNOWNED_IDLE, 1), to_nobody(UNOWNED_SYSTEM, 1),
-                            to_workload(&ledger, 0, 1)},
+                            to_workload(ledger, 0, 1)},
          3);
-    assert_int_equal(ledger.meters[GPU].device.unowned_us[UNOWNED_IDLE], 333333);
-    assert_int_equal(ledger.meters[GPU].device.unowned_us[UNOWNED_SYSTEM], 333333);
-    assert_int_equal(workload_us(&ledger, 0, GPU), 333334);
-    ledger_done(&ledger);
+    assert_int_equal(ledger_meter(ledger, GPU)->device.unowned_us[UNOWNED_IDLE], 333333);
+    assert_int_equal(ledger_meter(ledger, GPU)->device.unowned_us[UNOWNED_SYSTEM], 333333);
+    assert_int_equal(workload_us(ledger, 0, GPU), 333334);
+    ledger_free(ledger);
 }
 
 static void what_a_process_is_booked_is_time_of_its_workload(void **state)
 {
     const struct sample_process who = {.pid = 7, .start_us = T0, .cgroup = "/0", .name = "x"};
     struct booking booking = {.energy_uj = 5};
-    struct ledger ledger;
+    struct workload_owner owner;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
-    assert_int_equal(ledger_identify(&ledger, GPU, &who, &booking.process), 0);
-    book(&ledger, GPU, T0, T0 + SECOND, &booking, 1);
-    assert_time(&ledger, SECOND, SECOND, 0);
-    ledger_done(&ledger);
+    ledger = open_ledger();
+    own_by_cgroup(&who, &owner);
+    assert_int_equal(ledger_identify(ledger, GPU, &who, &owner, &booking.process), 0);
+    book(ledger, GPU, T0, T0 + SECOND, &booking, 1);
+    assert_time(ledger, SECOND, SECOND, 0);
+    ledger_free(ledger);
 }
 
 static void time_without_joules_goes_with_the_next_that_has_some(void **state)
 {
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
-    window(&ledger, T0, T0 + SECOND, 9);
-    window(&ledger, T0 + SECOND, T0 + 2 * SECOND, 0);
-    window(&ledger, T0 + 2 * SECOND, T0 + 3 * SECOND, 0);
-    assert_time(&ledger, SECOND, SECOND, 0);
-    window(&ledger, T0 + 3 * SECOND, T0 + 4 * SECOND, 9);
-    assert_time(&ledger, 4 * SECOND, 4 * SECOND, 0);
-    window(&ledger, T0 + 4 * SECOND, T0 + 5 * SECOND, 9);
-    assert_time(&ledger, 5 * SECOND, 5 * SECOND, 0);
-    ledger_done(&ledger);
+    ledger = open_ledger();
+    window(ledger, T0, T0 + SECOND, 9);
+    window(ledger, T0 + SECOND, T0 + 2 * SECOND, 0);
+    window(ledger, T0 + 2 * SECOND, T0 + 3 * SECOND, 0);
+    assert_time(ledger, SECOND, SECOND, 0);
+    window(ledger, T0 + 3 * SECOND, T0 + 4 * SECOND, 9);
+    assert_time(ledger, 4 * SECOND, 4 * SECOND, 0);
+    window(ledger, T0 + 4 * SECOND, T0 + 5 * SECOND, 9);
+    assert_time(ledger, 5 * SECOND, 5 * SECOND, 0);
+    ledger_free(ledger);
 }
 
 static void time_begins_with_the_first_joule(void **state)
 {
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
-    window(&ledger, T0, T0 + SECOND, 0);
-    window(&ledger, T0 + 2 * SECOND, T0 + 3 * SECOND, 9);
-    assert_time(&ledger, SECOND, SECOND, 0);
-    ledger_done(&ledger);
+    ledger = open_ledger();
+    window(ledger, T0, T0 + SECOND, 0);
+    window(ledger, T0 + 2 * SECOND, T0 + 3 * SECOND, 9);
+    assert_time(ledger, SECOND, SECOND, 0);
+    ledger_free(ledger);
 }
 
 static void a_device_without_joules_for_an_hour_was_idle(void **state)
 {
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
-    window(&ledger, T0 - SECOND, T0, 9);
+    ledger = open_ledger();
+    window(ledger, T0 - SECOND, T0, 9);
     for (uint64_t t = T0; t < T0 + HOUR; t += SECOND)
-        window(&ledger, t, t + SECOND, 0);
-    assert_time(&ledger, SECOND, SECOND, 0);
-    window(&ledger, T0 + HOUR, T0 + HOUR + SECOND, 0);
-    assert_int_equal(ledger.meters[GPU].device.unowned_us[UNOWNED_IDLE], HOUR + SECOND);
-    window(&ledger, T0 + HOUR + SECOND, T0 + HOUR + 2 * SECOND, 9);
-    assert_time(&ledger, HOUR + 3 * SECOND, 2 * SECOND, 0);
-    ledger_done(&ledger);
+        window(ledger, t, t + SECOND, 0);
+    assert_time(ledger, SECOND, SECOND, 0);
+    window(ledger, T0 + HOUR, T0 + HOUR + SECOND, 0);
+    assert_int_equal(ledger_meter(ledger, GPU)->device.unowned_us[UNOWNED_IDLE], HOUR + SECOND);
+    window(ledger, T0 + HOUR + SECOND, T0 + HOUR + 2 * SECOND, 9);
+    assert_time(ledger, HOUR + 3 * SECOND, 2 * SECOND, 0);
+    ledger_free(ledger);
 }
 
 static void time_between_two_windows_was_watched_by_nobody(void **state)
 {
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
-    window(&ledger, T0, T0 + SECOND, 9);
-    ledger_book_gap(&ledger, GPU, 12345);
-    assert_time(&ledger, SECOND, SECOND, 0);
-    window(&ledger, T0 + 31 * SECOND, T0 + 32 * SECOND, 9);
-    assert_time(&ledger, 32 * SECOND, 2 * SECOND, 30 * SECOND);
-    ledger_done(&ledger);
+    ledger = open_ledger();
+    window(ledger, T0, T0 + SECOND, 9);
+    ledger_book_gap(ledger, GPU, 12345);
+    assert_time(ledger, SECOND, SECOND, 0);
+    window(ledger, T0 + 31 * SECOND, T0 + 32 * SECOND, 9);
+    assert_time(ledger, 32 * SECOND, 2 * SECOND, 30 * SECOND);
+    ledger_free(ledger);
 }
 
 static void what_is_longer_than_an_hour_is_no_time_of_the_device(void **state)
@@ -261,131 +258,131 @@ static void what_is_longer_than_an_hour_is_no_time_of_the_device(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         const uint64_t first_us = T0 + SECOND, second_us = first_us + cases[i].end_us;
-        struct ledger ledger;
+        struct ledger *ledger;
 
-        open_ledger(&ledger);
-        window(&ledger, T0, first_us, 9);
-        window(&ledger, first_us + cases[i].start_us, second_us, 9);
-        window(&ledger, second_us, second_us + SECOND, 9); /* it goes on from there */
-        if (workload_us(&ledger, 0, GPU) != 2 * SECOND + cases[i].paid_us ||
-            ledger.meters[GPU].device.unowned_us[UNOWNED_GAP] != cases[i].gap_us)
+        ledger = open_ledger();
+        window(ledger, T0, first_us, 9);
+        window(ledger, first_us + cases[i].start_us, second_us, 9);
+        window(ledger, second_us, second_us + SECOND, 9); /* it goes on from there */
+        if (workload_us(ledger, 0, GPU) != 2 * SECOND + cases[i].paid_us ||
+            ledger_meter(ledger, GPU)->device.unowned_us[UNOWNED_GAP] != cases[i].gap_us)
             fail_msg("%s", cases[i].what);
-        ledger_done(&ledger);
+        ledger_free(ledger);
     }
 }
 
 static void windows_that_overlap_count_once(void **state)
 {
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
-    window(&ledger, T0, T0 + 2 * SECOND, 9);
-    window(&ledger, T0 + SECOND, T0 + 3 * SECOND, 9);
-    assert_time(&ledger, 3 * SECOND, 3 * SECOND, 0);
-    window(&ledger, T0, T0 + 3 * SECOND, 9);
-    assert_time(&ledger, 3 * SECOND, 3 * SECOND, 0);
-    ledger_done(&ledger);
+    ledger = open_ledger();
+    window(ledger, T0, T0 + 2 * SECOND, 9);
+    window(ledger, T0 + SECOND, T0 + 3 * SECOND, 9);
+    assert_time(ledger, 3 * SECOND, 3 * SECOND, 0);
+    window(ledger, T0, T0 + 3 * SECOND, 9);
+    assert_time(ledger, 3 * SECOND, 3 * SECOND, 0);
+    ledger_free(ledger);
 }
 
 static void a_clock_that_is_set_back_counts_no_time_twice(void **state)
 {
-    struct ledger ledger;
+    struct ledger *ledger;
     uint64_t t = T0;
 
     (void)state;
-    open_ledger(&ledger);
+    ledger = open_ledger();
     for (; t < T0 + 100 * SECOND; t += SECOND)
-        window(&ledger, t, t + SECOND, 9);
-    window(&ledger, t, t - 60 * SECOND, 9); /* in this window */
+        window(ledger, t, t + SECOND, 9);
+    window(ledger, t, t - 60 * SECOND, 9); /* in this window */
     for (t -= 60 * SECOND; t < T0 + 100 * SECOND; t += SECOND) {
-        window(&ledger, t, t + SECOND, 9);
-        assert_time(&ledger, 100 * SECOND, 100 * SECOND, 0);
+        window(ledger, t, t + SECOND, 9);
+        assert_time(ledger, 100 * SECOND, 100 * SECOND, 0);
     }
-    window(&ledger, t, t + SECOND, 9);
-    assert_time(&ledger, 101 * SECOND, 101 * SECOND, 0);
-    ledger_done(&ledger);
+    window(ledger, t, t + SECOND, 9);
+    assert_time(ledger, 101 * SECOND, 101 * SECOND, 0);
+    ledger_free(ledger);
 }
 
 static void a_clock_that_is_set_and_set_right_again_has_counted_what_passed(void **state)
 {
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
-    window(&ledger, T0, T0 + 100 * SECOND, 9);
-    window(&ledger, T0 - 500 * SECOND, T0 - 490 * SECOND, 9);
-    window(&ledger, T0 + 110 * SECOND, T0 + 120 * SECOND, 9);
-    assert_time(&ledger, 120 * SECOND, 110 * SECOND, 10 * SECOND);
-    ledger_done(&ledger);
+    ledger = open_ledger();
+    window(ledger, T0, T0 + 100 * SECOND, 9);
+    window(ledger, T0 - 500 * SECOND, T0 - 490 * SECOND, 9);
+    window(ledger, T0 + 110 * SECOND, T0 + 120 * SECOND, 9);
+    assert_time(ledger, 120 * SECOND, 110 * SECOND, 10 * SECOND);
+    ledger_free(ledger);
 }
 
 static void a_clock_that_is_set_back_by_more_than_an_hour_begins_anew(void **state)
 {
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
-    window(&ledger, T0, T0 + SECOND, 9);
-    window(&ledger, T0 - HOUR, T0 - HOUR + SECOND, 9); /* an hour: time stands still */
-    assert_time(&ledger, SECOND, SECOND, 0);
-    window(&ledger, T0 - 9 * HOUR, T0 - 9 * HOUR + SECOND, 9);
-    assert_time(&ledger, 2 * SECOND, 2 * SECOND, 0);
-    window(&ledger, T0 - 9 * HOUR + 2 * SECOND, T0 - 9 * HOUR + 3 * SECOND, 9);
-    assert_time(&ledger, 4 * SECOND, 3 * SECOND, SECOND);
-    window(&ledger, T0 - 9 * HOUR + 3 * SECOND, T0 - 19 * HOUR, 9); /* set back within it */
-    assert_time(&ledger, 4 * SECOND, 3 * SECOND, SECOND);
-    window(&ledger, T0 - 19 * HOUR, T0 - 19 * HOUR + SECOND, 9);
-    assert_time(&ledger, 5 * SECOND, 4 * SECOND, SECOND);
-    ledger_done(&ledger);
+    ledger = open_ledger();
+    window(ledger, T0, T0 + SECOND, 9);
+    window(ledger, T0 - HOUR, T0 - HOUR + SECOND, 9); /* an hour: time stands still */
+    assert_time(ledger, SECOND, SECOND, 0);
+    window(ledger, T0 - 9 * HOUR, T0 - 9 * HOUR + SECOND, 9);
+    assert_time(ledger, 2 * SECOND, 2 * SECOND, 0);
+    window(ledger, T0 - 9 * HOUR + 2 * SECOND, T0 - 9 * HOUR + 3 * SECOND, 9);
+    assert_time(ledger, 4 * SECOND, 3 * SECOND, SECOND);
+    window(ledger, T0 - 9 * HOUR + 3 * SECOND, T0 - 19 * HOUR, 9); /* set back within it */
+    assert_time(ledger, 4 * SECOND, 3 * SECOND, SECOND);
+    window(ledger, T0 - 19 * HOUR, T0 - 19 * HOUR + SECOND, 9);
+    assert_time(ledger, 5 * SECOND, 4 * SECOND, SECOND);
+    ledger_free(ledger);
 }
 
 static void the_time_of_a_workload_that_ended_is_with_the_retired(void **state)
 {
-    struct ledger ledger;
+    struct ledger *ledger;
     uint32_t workload;
 
     (void)state;
-    open_ledger(&ledger);
-    workload = open_workload(&ledger, 0);
-    ledger_join_workload(&ledger, workload);
-    window(&ledger, T0, T0 + SECOND, 9);
-    ledger_leave_workload(&ledger, workload);
-    ledger_retire_workloads(&ledger, T0);
-    assert_int_equal(ledger.workload_count, 0);
-    assert_int_equal(ledger.meters[GPU].retired.device_us, SECOND);
-    assert_int_equal(ledger_time_imbalance_us(&ledger, GPU), 0);
-    ledger_done(&ledger);
+    ledger = open_ledger();
+    workload = open_workload(ledger, 0);
+    ledger_join_workload(ledger, workload);
+    window(ledger, T0, T0 + SECOND, 9);
+    ledger_leave_workload(ledger, workload);
+    ledger_retire_workloads(ledger, T0);
+    assert_int_equal(ledger_counts(ledger).workloads, 0);
+    assert_int_equal(ledger_meter(ledger, GPU)->retired.device_us, SECOND);
+    assert_int_equal(ledger_time_imbalance_us(ledger, GPU), 0);
+    ledger_free(ledger);
 }
 
 static void a_kind_without_a_rate_counts_no_time(void **state)
 {
-    struct ledger ledger;
+    struct ledger *ledger;
     struct booking booking;
 
     (void)state;
-    open_ledger(&ledger);
-    booking = to_workload(&ledger, 0, 9);
-    book(&ledger, PACKAGE, T0, T0 + SECOND, &booking, 1);
-    book(&ledger, PACKAGE, T0 + 2 * SECOND, T0 + 3 * SECOND, NULL, 0);
-    assert_int_equal(workload_us(&ledger, 0, PACKAGE), 0);
-    assert_memory_equal(&ledger.meters[PACKAGE].device, &(struct ledger_device){0},
+    ledger = open_ledger();
+    booking = to_workload(ledger, 0, 9);
+    book(ledger, PACKAGE, T0, T0 + SECOND, &booking, 1);
+    book(ledger, PACKAGE, T0 + 2 * SECOND, T0 + 3 * SECOND, NULL, 0);
+    assert_int_equal(workload_us(ledger, 0, PACKAGE), 0);
+    assert_memory_equal(&ledger_meter(ledger, PACKAGE)->device, &(struct ledger_device){0},
                         sizeof(struct ledger_device));
-    ledger_done(&ledger);
+    ledger_free(ledger);
 }
 
 static void time_that_is_lost_is_an_imbalance(void **state)
 {
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
-    window(&ledger, T0, T0 + SECOND, 9);
-    ledger.accounts[0].account.device_us -= 3;
-    assert_int_equal(ledger_time_imbalance_us(&ledger, GPU), 3);
-    ledger.accounts[0].account.device_us += 8;
-    assert_int_equal(ledger_time_imbalance_us(&ledger, GPU), -5);
-    ledger_done(&ledger);
+    ledger = open_ledger();
+    window(ledger, T0, T0 + SECOND, 9);
+    ledger->accounts[0].account.device_us -= 3;
+    assert_int_equal(ledger_time_imbalance_us(ledger, GPU), 3);
+    ledger->accounts[0].account.device_us += 8;
+    assert_int_equal(ledger_time_imbalance_us(ledger, GPU), -5);
+    ledger_free(ledger);
 }
 
 /* Windows with holes, overlaps and leaps of the clock, of owners that come and go. */
@@ -393,10 +390,10 @@ static void in_any_history_the_owners_time_is_the_devices(void **state)
 {
     struct random_source random = {20262};
     uint64_t t[METERS] = {T0, T0, T0}, covered_us[METERS] = {0}, total_us[METERS] = {0};
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
+    ledger = open_ledger();
     for (unsigned round = 0; round < 20000; round++) {
         uint32_t meter = (uint32_t)(random_u64(&random) % METERS);
         struct booking bookings[4];
@@ -423,19 +420,19 @@ static void in_any_history_the_owners_time_is_the_devices(void **state)
 
             bookings[i] =
                 random_u64(&random) % 4
-                    ? to_workload(&ledger, (unsigned)(random_u64(&random) % OWNERS), energy_uj)
+                    ? to_workload(ledger, (unsigned)(random_u64(&random) % OWNERS), energy_uj)
                     : to_nobody((enum unowned)(random_u64(&random) % UNOWNED_COUNT), energy_uj);
         }
-        book(&ledger, meter, start_us, end_us, bookings, count);
+        book(ledger, meter, start_us, end_us, bookings, count);
         if (random_u64(&random) % 64 == 0) {
-            ledger.latest_us += 60 * SECOND;
-            ledger_retire_workloads(&ledger, ledger.latest_us);
+            ledger->latest_us += 60 * SECOND;
+            ledger_retire_workloads(ledger, ledger->latest_us);
         }
         for (uint32_t m = 0; m < METERS; m++) {
-            const struct ledger_device *device = &ledger.meters[m].device;
+            const struct ledger_device *device = &ledger_meter(ledger, m)->device;
             uint64_t counted_us = device->total_us + device->undivided_us;
 
-            assert_int_equal(ledger_time_imbalance_us(&ledger, m), 0);
+            assert_int_equal(ledger_time_imbalance_us(ledger, m), 0);
             assert_true(device->total_us >= total_us[m]);
             assert_true(counted_us - covered_us[m] <= HOUR + 2 * SECOND);
             total_us[m] = device->total_us;
@@ -444,8 +441,8 @@ static void in_any_history_the_owners_time_is_the_devices(void **state)
     }
     assert_true(total_us[GPU] > 10 * HOUR && total_us[GPU_TOO] > 10 * HOUR);
     assert_int_equal(total_us[PACKAGE], 0);
-    assert_true(ledger.meters[GPU].retired.device_us > 0);
-    ledger_done(&ledger);
+    assert_true(ledger_meter(ledger, GPU)->retired.device_us > 0);
+    ledger_free(ledger);
 }
 
 /* A board that is read for a minute, lost for half of one, and read again. */
@@ -633,18 +630,18 @@ static struct pipeline *pipeline_of_a_package(const char *source)
 static void of_a_package_that_is_read_late_the_time_goes_with_its_joules(void **state)
 {
     struct pipeline *pipeline = pipeline_of_a_package("rapl");
-    const struct ledger *ledger = &pipeline->ledger;
+    const struct ledger *ledger = pipeline->ledger;
 
     (void)state;
     read_package(pipeline, "rapl", T0 + 5 * SECOND - 1, 500 * JOULE);
     report_usage(pipeline, T0 + 5 * SECOND);
-    assert_int_equal(ledger->meters[0].device.total_us, 5 * SECOND);
+    assert_int_equal(ledger_meter(ledger, 0)->device.total_us, 5 * SECOND);
     report_usage(pipeline, T0 + 10 * SECOND); /* just before it is read */
-    assert_int_equal(ledger->meters[0].device.total_us, 5 * SECOND);
+    assert_int_equal(ledger_meter(ledger, 0)->device.total_us, 5 * SECOND);
     read_package(pipeline, "rapl", T0 + 10 * SECOND + 1, 1000 * JOULE);
     report_usage(pipeline, T0 + 15 * SECOND);
-    assert_int_equal(ledger->meters[0].device.total_us, 15 * SECOND);
-    assert_int_equal(ledger->meters[0].device.unowned_us[UNOWNED_GAP], 0);
+    assert_int_equal(ledger_meter(ledger, 0)->device.total_us, 15 * SECOND);
+    assert_int_equal(ledger_meter(ledger, 0)->device.unowned_us[UNOWNED_GAP], 0);
     assert_int_equal(ledger_time_imbalance_us(ledger, 0), 0);
     pipeline_free(pipeline);
 }
@@ -652,7 +649,7 @@ static void of_a_package_that_is_read_late_the_time_goes_with_its_joules(void **
 static void the_time_of_a_package_that_is_not_read_is_a_gap(void **state)
 {
     struct pipeline *pipeline = pipeline_of_a_package("rapl");
-    const struct ledger *ledger = &pipeline->ledger;
+    const struct ledger *ledger = pipeline->ledger;
 
     (void)state;
     read_package(pipeline, "rapl", T0 + 5 * SECOND, 500 * JOULE);
@@ -660,15 +657,15 @@ static void the_time_of_a_package_that_is_not_read_is_a_gap(void **state)
         report_usage(pipeline, t);
     read_package(pipeline, "rapl", T0 + 65 * SECOND, 1000 * JOULE);
     report_usage(pipeline, T0 + 65 * SECOND);
-    assert_int_equal(ledger->meters[0].device.total_us, 65 * SECOND);
-    assert_int_equal(ledger->meters[0].device.unowned_us[UNOWNED_GAP], 45 * SECOND);
+    assert_int_equal(ledger_meter(ledger, 0)->device.total_us, 65 * SECOND);
+    assert_int_equal(ledger_meter(ledger, 0)->device.unowned_us[UNOWNED_GAP], 45 * SECOND);
     pipeline_free(pipeline);
 }
 
 static void a_model_that_gave_way_to_a_meter_has_no_time_any_more(void **state)
 {
     struct pipeline *pipeline = pipeline_of_a_package("model");
-    const struct ledger *ledger = &pipeline->ledger;
+    const struct ledger *ledger = pipeline->ledger;
 
     (void)state;
     for (uint64_t t = 5; t <= 60; t += 5) {
@@ -677,9 +674,10 @@ static void a_model_that_gave_way_to_a_meter_has_no_time_any_more(void **state)
             read_package(pipeline, "rapl", T0 + t * SECOND, t * 100 * JOULE);
         report_usage(pipeline, T0 + t * SECOND);
     }
-    assert_int_equal(ledger->meter_count, 2);
-    assert_int_equal(ledger->meters[0].device.total_us, 30 * SECOND);
-    assert_int_equal(ledger->meters[1].device.total_us + ledger->meters[0].device.total_us,
+    assert_int_equal(ledger_meter_count(ledger), 2);
+    assert_int_equal(ledger_meter(ledger, 0)->device.total_us, 30 * SECOND);
+    assert_int_equal(ledger_meter(ledger, 1)->device.total_us +
+                         ledger_meter(ledger, 0)->device.total_us,
                      60 * SECOND);
     pipeline_free(pipeline);
 }

@@ -120,10 +120,10 @@ static const struct tenant *tenant_of(const struct pipeline *pipeline, uint32_t 
 {
     uint32_t process;
 
-    assert_true(ledger_find_process(&pipeline->ledger, 0, pid, &process));
-    assert_true(pipeline->ledger.processes[process].seen.tenant > 0);
+    assert_true(ledger_find_process(pipeline->ledger, 0, pid, &process));
+    assert_true(gpu_sighting(pipeline->gpus[0], process)->tenant > 0);
     return &pipeline->gpus[0]
-                ->learning->tenants.all[pipeline->ledger.processes[process].seen.tenant - 1];
+                ->learning->tenants.all[gpu_sighting(pipeline->gpus[0], process)->tenant - 1];
 }
 
 static void on_a_board_that_was_away_a_process_has_a_place_anew(void **state)
@@ -140,7 +140,7 @@ static void on_a_board_that_was_away_a_process_has_a_place_anew(void **state)
     add_gpu(pipeline, 0);
     run_seconds(&simulation, 5, FIRST);
     assert_true(tenant_of(pipeline, 11)->used);
-    assert_int_equal(pipeline->ledger.processes[tenant_of(pipeline, 11)->process].pid, 11);
+    assert_int_equal(ledger_process(pipeline->ledger, tenant_of(pipeline, 11)->process)->pid, 11);
     assert_int_equal(pipeline->gpus[0]->learning->slots.listed, 1);
     pipeline_free(pipeline);
 }

@@ -151,7 +151,7 @@ static void a_pid_on_two_gpus_has_two_accounts_and_one_workload(void **state)
     assert_int_equal(process_on(pipeline, 0, 5).active_uj, 100 * JOULE);
     assert_int_equal(process_on(pipeline, 1, 5).active_uj, 150 * JOULE);
     snapshot = books(pipeline);
-    assert_int_equal(pipeline->ledger.workload_count, 1);
+    assert_int_equal(ledger_counts(pipeline->ledger).workloads, 1);
     assert_int_equal(snapshot->workload_count, 2); /* a row for each meter */
     close_books(snapshot);
     pipeline_free(pipeline);
@@ -176,7 +176,7 @@ static void a_board_that_comes_back_goes_on_with_its_books(void **state)
     add_gpu(pipeline, 0);
     second_of(pipeline, 5, T0 + 20 * SECOND);
     pipeline_finish(pipeline);
-    assert_int_equal(pipeline->ledger.meter_count, 2);
+    assert_int_equal(ledger_meter_count(pipeline->ledger), 2);
     assert_int_equal(meter_uj(pipeline, 0), 200 * JOULE);
     pipeline_free(pipeline);
 }
@@ -191,8 +191,8 @@ static void a_board_that_moves_to_another_index_keeps_its_meter(void **state)
     second_of(pipeline, 5, T0);
     feed(pipeline, moved);
     assert_null(pipeline->gpus[0]);
-    assert_int_equal(pipeline->ledger.meter_count, 1);
-    assert_int_equal(pipeline->ledger.meters[0].gpu, 3);
+    assert_int_equal(ledger_meter_count(pipeline->ledger), 1);
+    assert_int_equal(ledger_meter(pipeline->ledger, 0)->gpu, 3);
     assert_int_equal(meter_uj(pipeline, 0), 100 * JOULE);
     pipeline_free(pipeline);
 }
@@ -235,8 +235,8 @@ static void at_max_processes_the_one_that_ended_first_makes_room(void **state)
     pipeline_finish(pipeline);
     assert_int_equal(process_uj(pipeline, 20), 100 * JOULE);
     assert_int_equal(process_uj(pipeline, 19), 100 * JOULE);
-    assert_int_equal(pipeline->ledger.process_count, 2);
-    assert_int_equal(pipeline->ledger.processes_dropped, 0);
+    assert_int_equal(ledger_counts(pipeline->ledger).processes, 2);
+    assert_int_equal(ledger_counts(pipeline->ledger).processes_dropped, 0);
     /* What the others used stays with their workloads. */
     assert_int_equal(workload_uj(pipeline, WORKLOAD_PROCESS, "3"), 100 * JOULE);
     pipeline_free(pipeline);
@@ -257,7 +257,7 @@ static void beyond_max_workloads_the_ended_retire_and_the_live_are_booked_to_oth
         t = empty_second(pipeline, t);
         pipeline_sweep(pipeline, t + SECOND);
     }
-    assert_int_equal(pipeline->ledger.workloads_dropped, 0);
+    assert_int_equal(ledger_counts(pipeline->ledger).workloads_dropped, 0);
     LIST(pipeline, t + 1, 11, 12, 13);
     label(pipeline, 0, t + 2 * TICK, 13, t + TICK, 99);
     t += SECOND;
@@ -265,7 +265,7 @@ static void beyond_max_workloads_the_ended_retire_and_the_live_are_booked_to_oth
     pipeline_finish(pipeline);
     assert_int_equal(workload_uj(pipeline, WORKLOAD_RETIRED, NULL), 4 * 100 * JOULE);
     assert_int_equal(workload_uj(pipeline, WORKLOAD_OTHER, "other"), 100 * JOULE);
-    assert_int_equal(pipeline->ledger.workloads_dropped, 1);
+    assert_int_equal(ledger_counts(pipeline->ledger).workloads_dropped, 1);
     pipeline_free(pipeline);
 }
 
@@ -280,7 +280,7 @@ static void an_ended_process_keeps_its_account_for_the_retention(void **state)
     assert_int_equal(process_on(pipeline, 0, 5).active, false);
     assert_int_equal(process_uj(pipeline, 5), 100 * JOULE);
     pipeline_sweep(pipeline, T0 + 2 * SECOND + 301 * SECOND);
-    assert_int_equal(pipeline->ledger.process_count, 0);
+    assert_int_equal(ledger_counts(pipeline->ledger).processes, 0);
     assert_int_equal(row_count(pipeline, WORKLOAD_PROCESS), 0);
     assert_int_equal(workload_uj(pipeline, WORKLOAD_RETIRED, NULL), 100 * JOULE);
     pipeline_free(pipeline);
@@ -311,7 +311,7 @@ static void the_retention_begins_when_the_last_joule_is_booked_however_late(void
     for (int s = 0; s < 2; s++)
         t = second_of(pipeline, 5, t);
     pipeline_sweep(pipeline, t);
-    assert_int_equal(pipeline->ledger.process_count, 1);
+    assert_int_equal(ledger_counts(pipeline->ledger).processes, 1);
     pipeline_free(pipeline);
 }
 
@@ -330,7 +330,7 @@ static void on_a_board_without_a_counter_the_ended_are_forgotten_too(void **stat
         label(pipeline, 0, T0 + s * SECOND, 6, T0 + s * SECOND, 50);
     }
     pipeline_sweep(pipeline, T0 + 30 * SECOND);
-    assert_int_equal(pipeline->ledger.process_count, 1);
+    assert_int_equal(ledger_counts(pipeline->ledger).processes, 1);
     assert_int_equal(process_on(pipeline, 0, 6).active, true);
     /* And when the counter comes to life, who is still listed pays. */
     energy(pipeline, 0, T0 + 30 * SECOND, 0);
@@ -382,21 +382,140 @@ static void each_retirement_has_an_id_of_its_own_so_that_no_increase_counts_twic
     pipeline_free(pipeline);
 }
 
+static struct pipeline *forgetful_pipeline(void)
+{
+    struct pipeline_options options = default_options();
+
+    options.retention_us = SECOND;
+    return pipeline_with(options);
+}
+
+static void replace_board(struct pipeline *pipeline)
+{
+    feed(pipeline, (struct sample){.kind = SAMPLE_DEVICE,
+                                   .device = {.uuid = "GPU-X", .name = "", .driver = ""}});
+}
+
+static void the_processes_of_a_board_that_is_gone_are_forgotten(void **state)
+{
+    struct pipeline *pipeline = forgetful_pipeline();
+
+    (void)state;
+    second_of(pipeline, 5, T0);
+    replace_board(pipeline);
+    pipeline_sweep(pipeline, T0 + 100 * SECOND);
+    assert_int_equal(ledger_counts(pipeline->ledger).processes, 0);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_RETIRED, NULL), 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
+/* There is room for one. */
+static void on_a_board_that_came_back_who_is_listed_makes_no_room(void **state)
+{
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
+    uint32_t process;
+
+    (void)state;
+    options.max_processes = 1;
+    pipeline = pipeline_with(options);
+    second_of(pipeline, 5, T0);
+    replace_board(pipeline);
+    add_gpu(pipeline, 0);
+    LIST(pipeline, T0 + 20 * SECOND, 5, 6);
+    assert_true(ledger_find_process(pipeline->ledger, 0, 5, &process));
+    assert_int_equal(ledger_counts(pipeline->ledger).processes_dropped, 1);
+    pipeline_free(pipeline);
+}
+
+/* Its presence waits in a window that is not settled, however old the list was that named it. */
+static void a_process_that_a_late_list_named_is_there_when_its_window_is_settled(void **state)
+{
+    struct pipeline *pipeline = forgetful_pipeline();
+    uint64_t counter_uj;
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    counter_uj = ticks(pipeline, 0, T0, T0 + 5 * SECOND, 0, 100);
+    LIST(pipeline, T0 + TICK, 5);
+    LIST(pipeline, T0 + 5 * SECOND + TICK / 2, 0);
+    pipeline_sweep(pipeline, T0 + 100 * SECOND);
+    ticks(pipeline, 0, T0 + 5 * SECOND, T0 + 8 * SECOND, counter_uj, 100);
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 5), 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void a_process_that_is_listed_outlasts_a_clock_that_is_set_back(void **state)
+{
+    struct pipeline *pipeline = forgetful_pipeline();
+
+    (void)state;
+    energy(pipeline, 0, T0, 0);
+    LIST(pipeline, T0, 5);
+    energy(pipeline, 0, T0 + 5 * SECOND, 1000000 * JOULE); /* impossible: the window begins anew */
+    energy(pipeline, 0, T0 + 3 * SECOND, 1000000 * JOULE);
+    pipeline_sweep(pipeline, T0 + 100 * SECOND);
+    ticks(pipeline, 0, T0 + 3 * SECOND, T0 + 4 * SECOND, 1000000 * JOULE, 100);
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 5), 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
+static void a_process_that_was_seen_in_the_future_is_forgotten_in_its_time(void **state)
+{
+    struct pipeline *pipeline = forgetful_pipeline();
+    uint64_t t = T0;
+
+    (void)state;
+    second_of(pipeline, 5, T0 + 3600 * SECOND);
+    energy(pipeline, 0, t, pipeline->gpus[0]->counter_uj);
+    for (int i = 0; i < 5; i++)
+        t = empty_second(pipeline, t);
+    pipeline_sweep(pipeline, T0 + 30 * SECOND);
+    assert_int_equal(ledger_counts(pipeline->ledger).processes, 0);
+    pipeline_free(pipeline);
+}
+
+/* An MPS server pays nothing itself; what comes after it does. */
+static void nothing_is_remembered_of_the_process_that_had_the_account_before(void **state)
+{
+    struct pipeline *pipeline = forgetful_pipeline();
+    uint64_t t = T0;
+
+    (void)state;
+    energy(pipeline, 0, t, 0);
+    identify(pipeline, 0, t, 5, T0, "", "nvidia-cuda-mps-server");
+    for (int i = 0; i < 4; i++)
+        t = empty_second(pipeline, t);
+    pipeline_sweep(pipeline, t + 10 * SECOND);
+    assert_int_equal(ledger_counts(pipeline->ledger).processes, 0);
+    second_of(pipeline, 6, t);
+    pipeline_finish(pipeline);
+    assert_int_equal(process_uj(pipeline, 6), 100 * JOULE);
+    pipeline_free(pipeline);
+}
+
+/* Of the only workload. */
+static double only_power_mw(const struct ledger *ledger)
+{
+    return ledger_power_mw(ledger, ledger_next_account(ledger, ledger_workload(ledger, 0), NULL));
+}
+
 static void power_is_smoothed_and_fades_after_the_end(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
-    const struct ledger *ledger = &pipeline->ledger;
     uint64_t t = T0;
     double power_mw;
 
     (void)state;
     for (int i = 0; i < 60; i++)
         t = second_of(pipeline, 5, t);
-    power_mw = ledger_power_mw(ledger, &ledger->accounts[0]);
+    power_mw = only_power_mw(pipeline->ledger);
     assert_true(power_mw > 99000 && power_mw < 100001);
     for (int i = 0; i < 30; i++)
         t = empty_second(pipeline, t);
-    power_mw = ledger_power_mw(ledger, &ledger->accounts[0]);
+    power_mw = only_power_mw(pipeline->ledger);
     assert_true(power_mw > 0 && power_mw < 10000);
     pipeline_free(pipeline);
 }
@@ -467,7 +586,7 @@ static void whatever_comes_the_books_balance_and_nothing_is_ever_taken_back(void
     }
     pipeline_finish(pipeline);
     assert_true(meter_uj(pipeline, 0) > 1000 * JOULE && meter_uj(pipeline, 1) > 1000 * JOULE);
-    assert_true(pipeline->ledger.process_count <= 6 + 2 + 1);
+    assert_true(ledger_counts(pipeline->ledger).processes <= 6 + 2 + 1);
     pipeline_free(pipeline);
 }
 
@@ -630,7 +749,8 @@ static void names_have_their_fifteen_seconds_while_shared_energy_waits(void **st
     t = second_of(pipeline, 5, t);
     for (int s = 0; s < 30; s++)
         t = second_of_both(pipeline, 5, 6, t);
-    assert_int_equal(pipeline->ledger.meters[0].energy_uj, 100 * JOULE); /* the first second's */
+    assert_int_equal(ledger_meter(pipeline->ledger, 0)->energy_uj,
+                     100 * JOULE); /* the first second's */
     came = t;
     identify(pipeline, 0, came, 7, came, "/late", "worker");
     t = second_of_both(pipeline, 5, 7, t);
@@ -735,6 +855,12 @@ int main(void)
         cmocka_unit_test(on_a_board_without_a_counter_the_ended_are_forgotten_too),
         cmocka_unit_test(a_process_that_a_list_names_is_never_forgotten),
         cmocka_unit_test(each_retirement_has_an_id_of_its_own_so_that_no_increase_counts_twice),
+        cmocka_unit_test(the_processes_of_a_board_that_is_gone_are_forgotten),
+        cmocka_unit_test(on_a_board_that_came_back_who_is_listed_makes_no_room),
+        cmocka_unit_test(a_process_that_a_late_list_named_is_there_when_its_window_is_settled),
+        cmocka_unit_test(a_process_that_is_listed_outlasts_a_clock_that_is_set_back),
+        cmocka_unit_test(a_process_that_was_seen_in_the_future_is_forgotten_in_its_time),
+        cmocka_unit_test(nothing_is_remembered_of_the_process_that_had_the_account_before),
         cmocka_unit_test(power_is_smoothed_and_fades_after_the_end),
         cmocka_unit_test(whatever_comes_the_books_balance_and_nothing_is_ever_taken_back),
         cmocka_unit_test(joules_do_not_wait_for_names_but_are_held_back_until_they_come),

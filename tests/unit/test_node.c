@@ -73,16 +73,16 @@ static void usage(struct pipeline *pipeline, uint64_t t_us, struct sample_usage 
 static uint64_t booked_uj(const struct pipeline *pipeline, const struct workload_owner *owner,
                           enum meter_kind kind)
 {
-    const struct ledger *ledger = &pipeline->ledger;
+    const struct ledger *ledger = pipeline->ledger;
+    const struct ledger_account *at = NULL;
     uint32_t workload;
     uint64_t sum = 0;
 
     if (!ledger_find_workload(ledger, owner, &workload))
         return 0;
-    for (uint32_t a = ledger->workloads[workload].first_account; a != LEDGER_NONE;
-         a = ledger->accounts[a].next)
-        if (ledger->meters[ledger->accounts[a].meter].kind == kind)
-            sum += account_total_uj(&ledger->accounts[a].account);
+    while ((at = ledger_next_account(ledger, ledger_workload(ledger, workload), at)))
+        if (ledger_meter(ledger, at->meter)->kind == kind)
+            sum += account_total_uj(&at->account);
     return sum;
 }
 
@@ -97,16 +97,16 @@ static uint64_t unowned_uj(const struct pipeline *pipeline, enum meter_kind kind
 {
     uint64_t sum = 0;
 
-    for (size_t i = 0; i < pipeline->ledger.meter_count; i++)
-        if (pipeline->ledger.meters[i].kind == kind)
-            sum += pipeline->ledger.meters[i].unowned_uj[unowned];
+    for (size_t i = 0; i < ledger_meter_count(pipeline->ledger); i++)
+        if (ledger_meter(pipeline->ledger, i)->kind == kind)
+            sum += ledger_meter(pipeline->ledger, i)->unowned_uj[unowned];
     return sum;
 }
 
 static void assert_balanced(const struct pipeline *pipeline)
 {
-    for (uint32_t i = 0; i < pipeline->ledger.meter_count; i++)
-        assert_int_equal(ledger_imbalance_uj(&pipeline->ledger, i), 0);
+    for (uint32_t i = 0; i < ledger_meter_count(pipeline->ledger); i++)
+        assert_int_equal(ledger_imbalance_uj(pipeline->ledger, i), 0);
 }
 
 /* A machine of four CPUs and 100 GiB, with a first report at T0. */
@@ -349,11 +349,11 @@ static void a_meter_has_no_books_before_somebody_says_what_workloads_do(void **s
     meter(pipeline, T0, METER_PACKAGE, "0", 0, 0);
     meter(pipeline, T0 + SECOND, METER_PACKAGE, "0", 7 * JOULE, 0);
     usage(pipeline, T0 + SECOND, (struct sample_usage){.is_first = true});
-    assert_int_equal(pipeline->ledger.meter_count, 0);
+    assert_int_equal(ledger_meter_count(pipeline->ledger), 0);
     meter(pipeline, T0 + 2 * SECOND, METER_PACKAGE, "0", 9 * JOULE, 0);
     usage(pipeline, T0 + 2 * SECOND, report(NULL, 0, SECOND));
-    assert_int_equal(pipeline->ledger.meter_count, 1);
-    assert_int_equal(pipeline->ledger.meters[0].energy_uj, 2 * JOULE);
+    assert_int_equal(ledger_meter_count(pipeline->ledger), 1);
+    assert_int_equal(ledger_meter(pipeline->ledger, 0)->energy_uj, 2 * JOULE);
     assert_balanced(pipeline);
     pipeline_free(pipeline);
 }
@@ -409,8 +409,9 @@ static void a_model_is_booked_as_such_and_tells_itself_what_is_idle(void **state
     const struct sample_workload workloads[] = {ALICE(600000, 0), JOB(200000, 0)};
     struct pipeline *pipeline = started_with_model();
     struct snapshot snapshot;
-    const struct ledger *ledger = &pipeline->ledger;
-    uint32_t workload, account;
+    const struct ledger *ledger = pipeline->ledger;
+    const struct ledger_account *account;
+    uint32_t workload;
 
     (void)state;
     model(pipeline, T0 + SECOND / 2, 30 * JOULE, 10 * JOULE);
@@ -421,9 +422,8 @@ static void a_model_is_booked_as_such_and_tells_itself_what_is_idle(void **state
     assert_int_equal(booked_uj(pipeline, &job, METER_PACKAGE), 20 * JOULE);
     assert_int_equal(system_uj(pipeline, METER_PACKAGE), 20 * JOULE);
     assert_true(ledger_find_workload(ledger, &alice, &workload));
-    account = ledger->workloads[workload].first_account;
-    assert_int_equal(ledger->accounts[account].account.energy_uj[TIER_ACTIVE][METHOD_MODELLED],
-                     60 * JOULE);
+    account = ledger_next_account(ledger, ledger_workload(ledger, workload), NULL);
+    assert_int_equal(account->account.energy_uj[TIER_ACTIVE][METHOD_MODELLED], 60 * JOULE);
     assert_balanced(pipeline);
     snapshot_init(&snapshot);
     assert_int_equal(pipeline_snapshot(pipeline, T0 + SECOND, 10 * SECOND, &snapshot), 0);
@@ -443,7 +443,7 @@ static void a_model_is_never_booked_beside_a_meter(void **state)
     model(pipeline, T0 + SECOND, 80 * JOULE, 20 * JOULE);
     meter(pipeline, T0 + SECOND, METER_PACKAGE, "0", 50 * JOULE, 0);
     usage(pipeline, T0 + SECOND, report(NULL, 0, SECOND));
-    assert_int_equal(pipeline->ledger.meter_count, 1);
+    assert_int_equal(ledger_meter_count(pipeline->ledger), 1);
     assert_int_equal(system_uj(pipeline, METER_PACKAGE), 50 * JOULE);
     snapshot_init(&snapshot);
     assert_int_equal(pipeline_snapshot(pipeline, T0 + SECOND, 10 * SECOND, &snapshot), 0);
@@ -465,16 +465,17 @@ static void a_model_gives_way_to_a_meter_that_comes_later(void **state)
     model(pipeline, T0 + 2 * SECOND, 160 * JOULE, 40 * JOULE); /* is not asked any more */
     meter(pipeline, T0 + 2 * SECOND, METER_PACKAGE, "0", 1025 * JOULE, 0);
     usage(pipeline, T0 + 2 * SECOND, report(NULL, 0, SECOND));
-    assert_int_equal(pipeline->ledger.meter_count, 2);
-    assert_int_equal(pipeline->ledger.meters[0].energy_uj, 100 * JOULE); /* until the meter came */
-    assert_int_equal(pipeline->ledger.meters[1].energy_uj, 25 * JOULE);
+    assert_int_equal(ledger_meter_count(pipeline->ledger), 2);
+    assert_int_equal(ledger_meter(pipeline->ledger, 0)->energy_uj,
+                     100 * JOULE); /* until the meter came */
+    assert_int_equal(ledger_meter(pipeline->ledger, 1)->energy_uj, 25 * JOULE);
     for (uint64_t i = 3; i < 6; i++) {
         model(pipeline, T0 + i * SECOND, i * 80 * JOULE, i * 20 * JOULE);
         meter(pipeline, T0 + i * SECOND, METER_PACKAGE, "0", (1000 + i * 25) * JOULE, 0);
         usage(pipeline, T0 + i * SECOND, report(NULL, 0, SECOND));
     }
-    assert_int_equal(pipeline->ledger.meters[0].energy_uj, 100 * JOULE);
-    assert_int_equal(pipeline->ledger.meters[1].energy_uj, 125 * JOULE);
+    assert_int_equal(ledger_meter(pipeline->ledger, 0)->energy_uj, 100 * JOULE);
+    assert_int_equal(ledger_meter(pipeline->ledger, 1)->energy_uj, 125 * JOULE);
     assert_balanced(pipeline);
     pipeline_free(pipeline);
 }
@@ -580,8 +581,8 @@ static void an_hour_of_workloads_that_come_and_go_balances_at_every_step(void **
         usage(pipeline, T0 + i * SECOND, did);
         assert_balanced(pipeline);
     }
-    assert_int_equal(pipeline->ledger.meters[1].energy_uj, dram_uj);
-    assert_true(pipeline->ledger.meters[0].energy_uj < package_uj);
+    assert_int_equal(ledger_meter(pipeline->ledger, 1)->energy_uj, dram_uj);
+    assert_true(ledger_meter(pipeline->ledger, 0)->energy_uj < package_uj);
     pipeline_free(pipeline);
 }
 

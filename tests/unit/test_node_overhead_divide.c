@@ -106,9 +106,9 @@ static void joules_of_the_idle_tier_bring_a_rest_of_the_idle_tier(void **state)
     begin(&machine);
     run(&machine, 90);
     before_uj = tier_uj(&machine, &alice, TIER_ACTIVE);
-    ledger = &machine.pipeline->ledger;
+    ledger = machine.pipeline->ledger;
     assert_true(ledger_find_workload(ledger, &alice, &booking.workload));
-    assert_int_equal(ledger->meters[0].kind, METER_PACKAGE);
+    assert_int_equal(ledger_meter(ledger, 0)->kind, METER_PACKAGE);
     assert_int_equal(ledger_book(ledger, 0, 3000 * JOULE, T0, T0 + SECOND, &booking, 1), 0);
     run(&machine, 10);
     assert_int_equal(tier_uj(&machine, &alice, TIER_IDLE), 1500 * JOULE);
@@ -131,10 +131,10 @@ static void the_weight_of_a_gap_is_unattributed(void **state)
     run(&machine, 60);
     machine.gpus[0].silent = false;
     run(&machine, 5);
-    ledger = &machine.pipeline->ledger;
-    for (size_t i = 0; i < ledger->meter_count; i++)
-        if (ledger->meters[i].kind == METER_GPU)
-            gap_uj += ledger->meters[i].unowned_uj[UNOWNED_GAP];
+    ledger = machine.pipeline->ledger;
+    for (size_t i = 0; i < ledger_meter_count(ledger); i++)
+        if (ledger_meter(ledger, i)->kind == METER_GPU)
+            gap_uj += ledger_meter(ledger, i)->unowned_uj[UNOWNED_GAP];
     assert_true(gap_uj >= 12000 * JOULE);
     assert_int_equal(unowned_uj(&machine, UNOWNED_GAP), 0);
     assert_true(unowned_uj(&machine, UNOWNED_UNATTRIBUTED) > rest_uj(&machine) / 2);
@@ -250,7 +250,7 @@ static void a_workload_that_ended_pays_for_its_part_of_the_window(void **state)
     assert_int_equal(payments(&machine).job_uj - before.job_uj, 600 * JOULE);
     assert_int_equal(payments(&machine).system_uj - before.system_uj, 1800 * JOULE);
     pipeline_sweep(machine.pipeline, T0 + 100 * SECOND); /* nothing keeps it now */
-    assert_false(ledger_find_workload(&machine.pipeline->ledger, &job, &workload));
+    assert_false(ledger_find_workload(machine.pipeline->ledger, &job, &workload));
     assert_int_equal(account_total_uj(&books_of_rest(&machine)->retired),
                      before.job_uj + 600 * JOULE);
     assert_balanced(&machine);
@@ -283,20 +283,30 @@ static void what_a_workload_weighed_that_made_room_is_unattributed(void **state)
         WORKLOAD(WORKLOAD_SLURM, "32", SECOND, 0),
     };
     static const struct workload_owner next_job = {.kind = WORKLOAD_SLURM, .id = "32"};
-    struct machine machine = {.meters = {BMC(200)}, BUSY};
+    static const struct {
+        struct machine machine;
+        uint64_t next_uj, unattributed_uj;
+    } cases[] = {
+        {{.meters = {BMC(200)}, BUSY}, 400 * JOULE, 600 * JOULE},               /* by CPU time */
+        {{.meters = {BMC(200), PACKAGE(100)}, BUSY}, 200 * JOULE, 300 * JOULE}, /* by joules */
+    };
 
     (void)state;
-    begin_with(&machine, (struct node_overhead_options){0}, 3);
-    run(&machine, 85);
-    machine.workload_count = 1;
-    run(&machine, 5);
-    machine.workloads = next;
-    machine.workload_count = 2;
-    run(&machine, 10);
-    assert_int_equal(paid_uj(&machine, &job), 0); /* what it had paid is retired with it */
-    assert_int_equal(paid_uj(&machine, &next_job), 400 * JOULE);
-    assert_int_equal(unowned_uj(&machine, UNOWNED_UNATTRIBUTED), 600 * JOULE);
-    end(&machine);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct machine machine = cases[i].machine;
+
+        begin_with(&machine, (struct node_overhead_options){0}, 3);
+        run(&machine, 85);
+        machine.workload_count = 1;
+        run(&machine, 5);
+        machine.workloads = next;
+        machine.workload_count = 2;
+        run(&machine, 10);
+        assert_int_equal(paid_uj(&machine, &job), 0); /* what it had paid is retired with it */
+        assert_int_equal(paid_uj(&machine, &next_job), cases[i].next_uj);
+        assert_int_equal(unowned_uj(&machine, UNOWNED_UNATTRIBUTED), cases[i].unattributed_uj);
+        end(&machine);
+    }
 }
 
 static void no_weight_outlasts_a_window_that_is_given_up(void **state)
@@ -312,10 +322,10 @@ static void no_weight_outlasts_a_window_that_is_given_up(void **state)
     machine.workload_count = 1;
     run(&machine, 10);
     pipeline_sweep(machine.pipeline, T0 + 65 * SECOND);
-    assert_true(ledger_find_workload(&machine.pipeline->ledger, &job, &workload));
+    assert_true(ledger_find_workload(machine.pipeline->ledger, &job, &workload));
     run(&machine, 300);
     pipeline_sweep(machine.pipeline, T0 + 365 * SECOND);
-    assert_false(ledger_find_workload(&machine.pipeline->ledger, &job, &workload));
+    assert_false(ledger_find_workload(machine.pipeline->ledger, &job, &workload));
     end(&machine);
 }
 

@@ -202,7 +202,7 @@ static struct snapshot_process process_of(const struct rig *rig, uint32_t gpu, u
 
 static const struct ledger_meter *meter_of(const struct rig *rig, int gpu)
 {
-    return &rig->pipeline->ledger.meters[rig->pipeline->gpus[gpu]->meter];
+    return ledger_meter(rig->pipeline->ledger, rig->pipeline->gpus[gpu]->meter);
 }
 
 static void print_ledger(const struct pipeline *pipeline, struct buffer *out)
@@ -404,7 +404,7 @@ static void a_lost_gpu_costs_a_gap_and_nothing_of_the_others(void **state)
     play(&rig, 20 * SECOND); /* looked for every 10 s */
     assert_int_equal(rig.unit_count, 2);
     pipeline_finish(rig.pipeline);
-    assert_int_equal(rig.pipeline->ledger.meters[0].unowned_uj[UNOWNED_GAP], 0);
+    assert_int_equal(ledger_meter(rig.pipeline->ledger, 0)->unowned_uj[UNOWNED_GAP], 0);
     snapshot = books(&rig);
     for (size_t i = 0; i < SNAPSHOT_XIDS_MAX; i++)
         xid_seen |= snapshot->gpus[1].xids[i].xid == 79;
@@ -468,7 +468,7 @@ static void a_driver_that_is_reloaded_is_picked_up(void **state)
     assert_int_equal(rig.init_count(), 0); /* nothing holds the driver */
     play(&rig, 30 * SECOND);
     assert_int_equal(rig.unit_count, 1);
-    assert_int_equal(rig.pipeline->ledger.meter_count, 1);
+    assert_int_equal(ledger_meter_count(rig.pipeline->ledger), 1);
     close_rig(&rig);
     unlink(path);
 }
@@ -675,11 +675,11 @@ static void a_day_of_churn_leaves_nothing_behind(void **state)
         if (hour == 0)
             after_an_hour = mallinfo2().uordblks;
     }
-    assert_true(rig.pipeline->ledger.process_count < 200);
+    assert_true(ledger_counts(rig.pipeline->ledger).processes < 200);
     /* The same memory as after the first hour, but for what a cycle holds at one time or another.
      */
     assert_true(mallinfo2().uordblks < after_an_hour + (256 << 10));
-    assert_true(rig.pipeline->ledger.meters[0].energy_uj > 86400 * 50 * JOULE);
+    assert_true(ledger_meter(rig.pipeline->ledger, 0)->energy_uj > 86400 * 50 * JOULE);
     close_rig(&rig);
     close(fd);
     unlink(path);

@@ -1,6 +1,7 @@
 /* What joules emit and cost: exact bills that sum up, each joule at the price of its time. */
 #include "pipeline_fixture.h"
 
+#include "attribution/ledger/ledger_private.h"
 #include "random.h"
 
 enum { METERS = 2, OWNERS = 12 };
@@ -22,24 +23,17 @@ static void assert_bill(struct bill bill, unsigned __int128 emission, unsigned _
     assert_true(bill.cost == cost);
 }
 
-static bool is_never_live(const void *context, const struct ledger_process *process)
-{
-    (void)context;
-    (void)process;
-    return false;
-}
-
-static void open_ledger(struct ledger *ledger)
+static struct ledger *open_ledger(void)
 {
     static const char *const names[METERS] = {"0", "1"};
+    const struct ledger_options options = {.max_processes = 64, .max_workloads = 64};
+    struct ledger *ledger = NULL;
     uint32_t meter;
 
-    ledger_init(ledger, &(struct ledger_options){.max_processes = 64,
-                                                 .max_workloads = 64,
-                                                 .is_live = is_never_live,
-                                                 .find_owner = own_by_cgroup});
+    assert_int_equal(ledger_new(&options, &ledger), 0);
     for (uint32_t i = 0; i < METERS; i++)
         assert_int_equal(ledger_add_meter(ledger, METER_PACKAGE, names[i], 0, &meter), 0);
+    return ledger;
 }
 
 static struct workload_owner owner_of(unsigned number)
@@ -70,18 +64,18 @@ static void book(struct ledger *ledger, uint32_t workload, uint64_t energy_uj, u
 static void a_kilowatt_hour_emits_the_factor_and_costs_the_price_times_the_pue(void **state)
 {
     const struct price price = price_of(473007000, 300000, 1250000);
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
-    ledger_set_price(&ledger, &price, 0);
-    book(&ledger, open_workload(&ledger, 0), KWH_UJ, T0);
+    ledger = open_ledger();
+    ledger_set_price(ledger, &price, 0);
+    book(ledger, open_workload(ledger, 0), KWH_UJ, T0);
     /* 473.007 g x 1.25 = 591.25875 g; 0.30 x 1.25 = 0.375 */
-    assert_bill(ledger.accounts[0].account.bill, BILL_ONE / 100000 * 59125875,
+    assert_bill(ledger->accounts[0].account.bill, BILL_ONE / 100000 * 59125875,
                 BILL_ONE / 1000 * 375);
-    assert_bill(ledger.meters[0].bill, BILL_ONE / 100000 * 59125875, BILL_ONE / 1000 * 375);
-    assert_bill(ledger.meters[1].bill, 0, 0);
-    ledger_done(&ledger);
+    assert_bill(ledger_meter(ledger, 0)->bill, BILL_ONE / 100000 * 59125875, BILL_ONE / 1000 * 375);
+    assert_bill(ledger_meter(ledger, 1)->bill, 0, 0);
+    ledger_free(ledger);
 }
 
 static void the_dearest_energy_that_fits_an_account_fits_a_bill(void **state)
@@ -102,112 +96,112 @@ static void the_dearest_energy_that_fits_an_account_fits_a_bill(void **state)
 static void a_window_has_the_price_of_its_end_however_late_it_is_booked(void **state)
 {
     const struct price old = price_of(100, 1, 1), new = price_of(300, 3, 1);
-    struct ledger ledger;
+    struct ledger *ledger;
     uint32_t workload;
 
     (void)state;
-    open_ledger(&ledger);
-    workload = open_workload(&ledger, 0);
-    ledger_set_price(&ledger, &old, T0);
-    ledger_set_price(&ledger, &new, T0 + 60 * SECOND);
-    book(&ledger, workload, 10, T0 + 70 * SECOND);
-    assert_bill(ledger.meters[0].bill, 3000, 30);
-    book(&ledger, workload, 10, T0 + 60 * SECOND - 1);
-    assert_bill(ledger.meters[0].bill, 4000, 40);
-    book(&ledger, workload, 10, T0 + 60 * SECOND);
-    assert_bill(ledger.meters[0].bill, 7000, 70);
-    book(&ledger, workload, 10, T0 - SECOND); /* before the first price: that one */
-    assert_bill(ledger.meters[0].bill, 8000, 80);
-    ledger_done(&ledger);
+    ledger = open_ledger();
+    workload = open_workload(ledger, 0);
+    ledger_set_price(ledger, &old, T0);
+    ledger_set_price(ledger, &new, T0 + 60 * SECOND);
+    book(ledger, workload, 10, T0 + 70 * SECOND);
+    assert_bill(ledger_meter(ledger, 0)->bill, 3000, 30);
+    book(ledger, workload, 10, T0 + 60 * SECOND - 1);
+    assert_bill(ledger_meter(ledger, 0)->bill, 4000, 40);
+    book(ledger, workload, 10, T0 + 60 * SECOND);
+    assert_bill(ledger_meter(ledger, 0)->bill, 7000, 70);
+    book(ledger, workload, 10, T0 - SECOND); /* before the first price: that one */
+    assert_bill(ledger_meter(ledger, 0)->bill, 8000, 80);
+    ledger_free(ledger);
 }
 
 static void a_clock_that_is_set_back_takes_prices_of_later_with_it(void **state)
 {
     const struct price again = price_of(9, 0, 1);
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
+    ledger = open_ledger();
     for (uint64_t i = 1; i <= 3; i++) {
         const struct price price = price_of(i, 0, 1);
 
-        ledger_set_price(&ledger, &price, T0 + i * SECOND);
+        ledger_set_price(ledger, &price, T0 + i * SECOND);
     }
-    ledger_set_price(&ledger, &again, T0 + 2 * SECOND);
-    assert_int_equal(ledger_rate_at(&ledger, T0 + SECOND).emission, 1);
-    assert_int_equal(ledger_rate_at(&ledger, T0 + 2 * SECOND).emission, 9);
-    assert_int_equal(ledger_rate_at(&ledger, T0 + 30 * SECOND).emission, 9);
-    ledger_done(&ledger);
+    ledger_set_price(ledger, &again, T0 + 2 * SECOND);
+    assert_int_equal(ledger_rate_at(ledger, T0 + SECOND).emission, 1);
+    assert_int_equal(ledger_rate_at(ledger, T0 + 2 * SECOND).emission, 9);
+    assert_int_equal(ledger_rate_at(ledger, T0 + 30 * SECOND).emission, 9);
+    ledger_free(ledger);
 }
 
 static void of_many_prices_the_latest_are_kept(void **state)
 {
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
+    ledger = open_ledger();
     for (uint64_t i = 1; i <= 200; i++) {
         const struct price price = price_of(i, 0, 1);
 
-        ledger_set_price(&ledger, &price, T0 + i * SECOND);
+        ledger_set_price(ledger, &price, T0 + i * SECOND);
     }
-    assert_int_equal(ledger_rate_at(&ledger, T0 + 999 * SECOND).emission, 200);
-    assert_int_equal(ledger_rate_at(&ledger, T0 + 150 * SECOND).emission, 150);
-    assert_int_equal(ledger_rate_at(&ledger, T0).emission, 200 - LEDGER_PRICES + 1);
-    ledger_done(&ledger);
+    assert_int_equal(ledger_rate_at(ledger, T0 + 999 * SECOND).emission, 200);
+    assert_int_equal(ledger_rate_at(ledger, T0 + 150 * SECOND).emission, 150);
+    assert_int_equal(ledger_rate_at(ledger, T0).emission, 200 - LEDGER_PRICES + 1);
+    ledger_free(ledger);
 }
 
 static void without_a_price_nothing_is_billed(void **state)
 {
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
-    book(&ledger, open_workload(&ledger, 0), KWH_UJ, T0);
-    ledger_book_gap(&ledger, 0, KWH_UJ);
-    assert_bill(ledger.meters[0].bill, 0, 0);
-    ledger_done(&ledger);
+    ledger = open_ledger();
+    book(ledger, open_workload(ledger, 0), KWH_UJ, T0);
+    ledger_book_gap(ledger, 0, KWH_UJ);
+    assert_bill(ledger_meter(ledger, 0)->bill, 0, 0);
+    ledger_free(ledger);
 }
 
 static void the_bill_of_a_workload_that_ended_is_with_the_retired(void **state)
 {
     const struct price price = price_of(500, 7, 2);
-    struct ledger ledger;
+    struct ledger *ledger;
     uint32_t workload;
 
     (void)state;
-    open_ledger(&ledger);
-    ledger_set_price(&ledger, &price, 0);
-    workload = open_workload(&ledger, 0);
-    ledger_join_workload(&ledger, workload);
-    book(&ledger, workload, 1000, T0);
-    ledger_leave_workload(&ledger, workload);
-    ledger_retire_workloads(&ledger, T0);
-    assert_int_equal(ledger.workload_count, 0);
-    assert_bill(ledger.meters[0].retired.bill, 1000000, 14000);
-    assert_bill(ledger_bill_imbalance(&ledger, 0), 0, 0);
-    ledger_done(&ledger);
+    ledger = open_ledger();
+    ledger_set_price(ledger, &price, 0);
+    workload = open_workload(ledger, 0);
+    ledger_join_workload(ledger, workload);
+    book(ledger, workload, 1000, T0);
+    ledger_leave_workload(ledger, workload);
+    ledger_retire_workloads(ledger, T0);
+    assert_int_equal(ledger_counts(ledger).workloads, 0);
+    assert_bill(ledger_meter(ledger, 0)->retired.bill, 1000000, 14000);
+    assert_bill(ledger_bill_imbalance(ledger, 0), 0, 0);
+    ledger_free(ledger);
 }
 
 static void a_bill_that_is_lost_is_an_imbalance(void **state)
 {
     const struct price price = price_of(500, 7, 2);
-    struct ledger ledger;
+    struct ledger *ledger;
 
     (void)state;
-    open_ledger(&ledger);
-    ledger_set_price(&ledger, &price, 0);
-    book(&ledger, open_workload(&ledger, 0), 1000, T0);
-    ledger.accounts[0].account.bill.emission -= 3;
-    ledger.accounts[0].account.bill.cost -= 5;
-    assert_bill(ledger_bill_imbalance(&ledger, 0), 3, 5);
-    ledger_done(&ledger);
+    ledger = open_ledger();
+    ledger_set_price(ledger, &price, 0);
+    book(ledger, open_workload(ledger, 0), 1000, T0);
+    ledger->accounts[0].account.bill.emission -= 3;
+    ledger->accounts[0].account.bill.cost -= 5;
+    assert_bill(ledger_bill_imbalance(ledger, 0), 3, 5);
+    ledger_free(ledger);
 }
 
 /* What a test knows of a history that the ledger was told. */
 struct history {
     struct random_source random;
-    struct ledger ledger;
+    struct ledger *ledger;
     struct price prices[64];
     uint64_t from_us[64];
     size_t price_count;
@@ -227,7 +221,7 @@ static void change_price(struct history *history, uint64_t t_us)
         price_of(below(history, 5000000000), below(history, 1000000000),
                  PRICE_PUE_ONE + below(history, 9 * PRICE_PUE_ONE));
     history->from_us[history->price_count] = t_us;
-    ledger_set_price(&history->ledger, &history->prices[history->price_count++], t_us);
+    ledger_set_price(history->ledger, &history->prices[history->price_count++], t_us);
 }
 
 static void integrate(struct history *history, uint32_t meter, uint64_t energy_uj, uint64_t end_us)
@@ -261,11 +255,10 @@ static void book_at_random(struct history *history, uint64_t t_us)
             .energy_uj = below(history, 700 * JOULE),
         };
         if (bookings[i].to_workload)
-            bookings[i].workload =
-                open_workload(&history->ledger, (unsigned)below(history, OWNERS));
+            bookings[i].workload = open_workload(history->ledger, (unsigned)below(history, OWNERS));
         energy_uj += bookings[i].energy_uj;
     }
-    assert_int_equal(ledger_book(&history->ledger, meter, energy_uj, t_us - late_us - SECOND,
+    assert_int_equal(ledger_book(history->ledger, meter, energy_uj, t_us - late_us - SECOND,
                                  t_us - late_us, bookings, count),
                      0);
     integrate(history, meter, energy_uj, t_us - late_us);
@@ -276,27 +269,28 @@ static void in_any_history_bills_balance_and_are_the_integral_of_price_and_energ
     struct history history = {.random = {20261}};
 
     (void)state;
-    open_ledger(&history.ledger);
+    history.ledger = open_ledger();
     change_price(&history, 0);
     for (uint64_t t = T0; t < T0 + 1800 * SECOND; t += SECOND) {
-        history.ledger.latest_us = t;
+        ledger_advance(history.ledger, t);
         if ((t - T0) % (40 * SECOND) == 0)
             change_price(&history, t - below(&history, 5) * SECOND);
         book_at_random(&history, t);
         if (below(&history, 20) == 0) {
-            ledger_book_gap(&history.ledger, 1, 12345);
+            ledger_book_gap(history.ledger, 1, 12345);
             integrate(&history, 1, 12345, t);
         }
-        ledger_retire_workloads(&history.ledger, t); /* all of them: nobody is a member */
+        ledger_retire_workloads(history.ledger, t); /* all of them: nobody is a member */
         for (uint32_t m = 0; m < METERS; m++) {
-            assert_bill(ledger_bill_imbalance(&history.ledger, m), 0, 0);
-            assert_int_equal(ledger_imbalance_uj(&history.ledger, m), 0);
-            assert_bill(history.ledger.meters[m].bill, history.emission[m], history.cost[m]);
+            assert_bill(ledger_bill_imbalance(history.ledger, m), 0, 0);
+            assert_int_equal(ledger_imbalance_uj(history.ledger, m), 0);
+            assert_bill(ledger_meter(history.ledger, m)->bill, history.emission[m],
+                        history.cost[m]);
         }
     }
     assert_true(history.price_count > 40);
-    assert_true(history.ledger.meters[0].retired.bill.emission > 0);
-    ledger_done(&history.ledger);
+    assert_true(ledger_meter(history.ledger, 0)->retired.bill.emission > 0);
+    ledger_free(history.ledger);
 }
 
 /* Shared by two, so that all waits for a minute; the price changes at its tenth second. */
@@ -339,8 +333,8 @@ static void a_factor_that_is_not_known_any_more_goes_on(void **state)
     options.price = price_of(10, 1, 2);
     pipeline = pipeline_with(options);
     pipeline_set_price(pipeline, &neither, T0);
-    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0).emission, 20);
-    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0).cost, 2);
+    assert_int_equal(ledger_rate_at(pipeline->ledger, T0).emission, 20);
+    assert_int_equal(ledger_rate_at(pipeline->ledger, T0).cost, 2);
     pipeline_free(pipeline);
 }
 
@@ -357,11 +351,11 @@ static void a_cost_that_is_told_late_leaves_the_factors_since_then_alone(void **
     pipeline = pipeline_with(options);
     pipeline_set_price(pipeline, &factor, T0 + 60 * SECOND);
     pipeline_set_price(pipeline, &cost, T0 + 30 * SECOND);
-    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0 + 45 * SECOND).emission, 10);
-    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0 + 45 * SECOND).cost, 5);
-    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0 + 60 * SECOND).emission, 30);
-    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0 + 60 * SECOND).cost, 5);
-    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0 + 29 * SECOND).cost, 1);
+    assert_int_equal(ledger_rate_at(pipeline->ledger, T0 + 45 * SECOND).emission, 10);
+    assert_int_equal(ledger_rate_at(pipeline->ledger, T0 + 45 * SECOND).cost, 5);
+    assert_int_equal(ledger_rate_at(pipeline->ledger, T0 + 60 * SECOND).emission, 30);
+    assert_int_equal(ledger_rate_at(pipeline->ledger, T0 + 60 * SECOND).cost, 5);
+    assert_int_equal(ledger_rate_at(pipeline->ledger, T0 + 29 * SECOND).cost, 1);
     pipeline_free(pipeline);
 }
 
@@ -376,7 +370,7 @@ static void what_is_not_billed_from_the_start_on_never_is(void **state)
     pipeline = pipeline_with(options);
     pipeline_set_price(pipeline, &both, T0);
     assert_false(pipeline->price.factor.known || pipeline->price.cost.known);
-    assert_int_equal(ledger_rate_at(&pipeline->ledger, T0).emission, 0);
+    assert_int_equal(ledger_rate_at(pipeline->ledger, T0).emission, 0);
     pipeline_free(pipeline);
 }
 

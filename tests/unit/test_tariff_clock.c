@@ -176,7 +176,7 @@ static bool follow(struct rig *rig, uint64_t now_us)
 
 static uint64_t micro_at(const struct rig *rig, uint64_t t_us)
 {
-    return ledger_rate_at(&rig->pipeline->ledger, t_us).cost / 2;
+    return ledger_rate_at(rig->pipeline->ledger, t_us).cost / 2;
 }
 
 static void a_price_holds_from_its_minute_on_however_late_it_is_told(void **state)
@@ -227,8 +227,8 @@ static void what_is_told_of_cost_leaves_the_emission_factor_alone(void **state)
     pipeline_set_price(rig.pipeline, &factor, seven - MINUTE);
     assert_true(follow(&rig, seven));
     assert_int_equal(rig.pipeline->price.factor.ug_per_kwh, 44179000);
-    assert_int_equal(ledger_rate_at(&rig.pipeline->ledger, seven).emission, 44179000 * 2);
-    assert_int_equal(ledger_rate_at(&rig.pipeline->ledger, seven - MINUTE - 1).emission,
+    assert_int_equal(ledger_rate_at(rig.pipeline->ledger, seven).emission, 44179000 * 2);
+    assert_int_equal(ledger_rate_at(rig.pipeline->ledger, seven - MINUTE - 1).emission,
                      (uint64_t)473007000 * 2);
     pipeline_free(rig.pipeline);
 }
@@ -318,9 +318,9 @@ static struct bill bill_of_week(const char *text, uint64_t from_us)
 
         (void)follow(&rig, t + late_us);
         assert_int_equal(
-            ledger_book(&rig.pipeline->ledger, 0, 60000 * JOULE, t - MINUTE, t, &booking, 1), 0);
+            ledger_book(rig.pipeline->ledger, 0, 60000 * JOULE, t - MINUTE, t, &booking, 1), 0);
     }
-    bill = rig.pipeline->ledger.meters[0].bill;
+    bill = ledger_meter(rig.pipeline->ledger, 0)->bill;
     pipeline_free(rig.pipeline);
     return bill;
 }

@@ -516,10 +516,10 @@ static void on_a_board_that_was_away_nobody_is_listed_until_a_list_says_so(void 
                                    .device = {.uuid = "GPU-9", .name = "", .driver = ""}});
     add_gpu(pipeline, 0);
     LIST(pipeline, T0 + SECOND, 4); /* as many lists as before */
-    assert_true(ledger_find_process(&pipeline->ledger, 0, 1, &process));
-    assert_false(gpu_is_listed(pipeline->gpus[0], &pipeline->ledger.processes[process]));
-    assert_true(ledger_find_process(&pipeline->ledger, 0, 4, &process));
-    assert_true(gpu_is_listed(pipeline->gpus[0], &pipeline->ledger.processes[process]));
+    assert_true(ledger_find_process(pipeline->ledger, 0, 1, &process));
+    assert_false(gpu_is_listed(pipeline->gpus[0], process));
+    assert_true(ledger_find_process(pipeline->ledger, 0, 4, &process));
+    assert_true(gpu_is_listed(pipeline->gpus[0], process));
     assert_int_equal(pipeline->gpus[0]->windows[0].presence_count, 1);
     pipeline_free(pipeline);
 }

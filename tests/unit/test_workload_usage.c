@@ -71,7 +71,7 @@ static const struct usage *usage_of_cron(struct node_of_one *node)
     const struct workload_usage *member;
     uint32_t workload;
 
-    if (!ledger_find_workload(&node->pipeline->ledger, &cron, &workload))
+    if (!ledger_find_workload(node->pipeline->ledger, &cron, &workload))
         return NULL;
     member = workload_usages_find(&node->pipeline->node.members, workload);
     return member ? &member->usage : NULL;

@@ -16,9 +16,6 @@ static const uint64_t SETTLE_DELAY_US = USEC_PER_SEC;
 static const uint64_t GAP_US = 10 * USEC_PER_SEC;
 enum { GAP_WINDOWS = 5 };
 
-/* A process that is gone from a list so soon after a window began has no part in it. */
-static const uint64_t RENEWAL_US = 350000;
-
 /* Boards whose limit is unknown: more than any that is sold today. */
 static const uint64_t POWER_LIMIT_DEFAULT_MW = 3000000;
 
@@ -27,29 +24,15 @@ static struct window *open_window(struct gpu *gpu)
     return &gpu->windows[(gpu->first_window + gpu->window_count - 1) % GPU_WINDOWS_MAX];
 }
 
-/* A board that was away: windows, lists and places are counted anew, and what its processes
- * remember of them is of before. */
-static void forget_sightings(struct gpu *gpu)
-{
-    for (size_t i = 0; i < gpu->ledger->process_slots; i++) {
-        struct ledger_process *process = &gpu->ledger->processes[i];
-
-        if (!process->used || process->meter != gpu->meter)
-            continue;
-        process->seen.window = 0;
-        process->seen.tenant = 0;
-        memset(process->seen.list_round, 0, sizeof(process->seen.list_round));
-    }
-}
-
 int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device,
-             const struct gpu_options *options, struct ledger *ledger)
+             const struct gpu_options *options, struct ledger *ledger, struct sightings *sightings)
 {
     int r;
 
     *gpu = (struct gpu){
         .options = *options,
         .ledger = ledger,
+        .sightings = sightings,
         .index = index,
         .uuid = strdup(device->uuid),
         .name = strdup(device->name),
@@ -69,7 +52,8 @@ int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device
         gpu_done(gpu);
         return r;
     }
-    forget_sightings(gpu);
+    ledger_allow_forgetting(ledger, gpu->meter, 0);
+    sightings_restart(sightings, ledger, gpu->meter);
     window_begin(open_window(gpu), 1, 0);
     return 0;
 }
@@ -90,31 +74,6 @@ void gpu_done(struct gpu *gpu)
     *gpu = (struct gpu){0};
 }
 
-static uint8_t lists_in_force(const struct gpu *gpu, const struct ledger_process *process)
-{
-    uint8_t lists = 0;
-
-    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++)
-        if (gpu->list_round[kind] > 0 && process->seen.list_round[kind] == gpu->list_round[kind])
-            lists |= (uint8_t)(1 << kind);
-    return lists;
-}
-
-bool gpu_is_listed(const struct gpu *gpu, const struct ledger_process *process)
-{
-    return lists_in_force(gpu, process) != 0;
-}
-
-bool gpu_is_mps_client(const struct gpu *gpu, const struct ledger_process *process)
-{
-    return lists_in_force(gpu, process) & (1 << SAMPLE_LIST_MPS);
-}
-
-bool gpu_is_live(const struct gpu *gpu, const struct ledger_process *process)
-{
-    return process->seen.last_us >= gpu->settled_until_us || gpu_is_listed(gpu, process);
-}
-
 uint64_t gpu_pending_uj(const struct gpu *gpu)
 {
     uint64_t pending_uj = 0;
@@ -124,23 +83,10 @@ uint64_t gpu_pending_uj(const struct gpu *gpu)
     return pending_uj;
 }
 
-static void mark_seen(struct ledger_process *process, uint64_t t_us)
+static void settle_until(struct gpu *gpu, uint64_t t_us)
 {
-    process->seen.last_us = MAX(process->seen.last_us, t_us);
-}
-
-/* Notes whether anybody holds a context, as far as the lists in force tell. */
-static void note_context(struct gpu *gpu)
-{
-    struct window *window = open_window(gpu);
-    bool named = false, read = false;
-
-    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
-        named |= gpu->list_named[kind];
-        read |= gpu->list_round[kind] > 0;
-    }
-    window->saw_context |= named;
-    window->saw_no_context |= read && !named;
+    gpu->settled_until_us = t_us;
+    ledger_allow_forgetting(gpu->ledger, gpu->meter, t_us);
 }
 
 /* Looks at closed windows once, those that ended by `until_us`. */
@@ -164,7 +110,7 @@ static int settle_first(struct gpu *gpu)
     observe_windows(gpu, window->end_us);
     r = gpu_settle_window(gpu, window);
     gpu->observed_count--;
-    gpu->settled_until_us = window->end_us;
+    settle_until(gpu, window->end_us);
     gpu_forget_window(gpu, window);
     gpu->first_window = (gpu->first_window + 1) % GPU_WINDOWS_MAX;
     gpu->window_count--;
@@ -181,18 +127,18 @@ static int begin_window(struct gpu *gpu, struct window *window, const struct win
     int r = 0;
 
     window_begin(window, before->number + 1, start_us);
-    note_context(gpu);
+    gpu_note_context(gpu, window);
     for (size_t i = 0; i < count; i++) {
         uint32_t process = presences[i].process;
-        uint8_t lists = lists_in_force(gpu, &gpu->ledger->processes[process]);
-        struct presence *presence = lists ? window_presence(window, gpu->ledger, process) : NULL;
+        uint8_t lists = gpu_lists_in_force(gpu, process);
+        struct presence *presence = lists ? window_presence(window, gpu->sightings, process) : NULL;
 
         if (!presence) {
             r = lists ? -ENOMEM : r;
             continue;
         }
         presence->inherited = lists;
-        mark_seen(&gpu->ledger->processes[process], start_us);
+        ledger_see_process(gpu->ledger, process, start_us);
     }
     return r;
 }
@@ -230,7 +176,7 @@ static int renew_quiet_window(struct gpu *gpu)
     if (window->energy_uj > 0 || gpu->latest_us < window->start_us + gap_us(gpu))
         return 0;
     ledger_book_time(gpu->ledger, gpu->meter, window->start_us, gpu->latest_us, NULL, 0);
-    gpu->settled_until_us = gpu->latest_us;
+    settle_until(gpu, gpu->latest_us);
     return begin_window(gpu, window, window, gpu->latest_us);
 }
 
@@ -247,20 +193,15 @@ static bool is_plausible(const struct gpu *gpu, uint64_t energy_uj, uint64_t ela
 /* What lies in the future now would be believed for as long as that is one. */
 static void forget_future(struct gpu *gpu, uint64_t now_us)
 {
-    struct ledger *ledger = gpu->ledger;
+    const struct window *window = open_window(gpu);
 
-    gpu->latest_us = gpu->settled_until_us = ledger->latest_us = now_us;
+    gpu->latest_us = now_us;
     util_samples_clear(&gpu->labels);
-    for (size_t i = 0; i < ledger->process_slots; i++) {
-        struct ledger_process *process = &ledger->processes[i];
-
-        if (!process->used || process->meter != gpu->meter)
-            continue;
-        process->last_booked_us = MIN(process->last_booked_us, now_us);
-        process->seen.last_us = MIN(process->seen.last_us, now_us);
-        process->seen.last_listed_us = MIN(process->seen.last_listed_us, now_us);
-        process->seen.first_listed_us = MIN(process->seen.first_listed_us, now_us);
-    }
+    ledger_set_clock_back(gpu->ledger, gpu->meter, now_us);
+    sightings_set_clock_back(gpu->sightings, gpu->ledger, gpu->meter, now_us);
+    settle_until(gpu, now_us);
+    for (size_t i = 0; i < window->presence_count; i++)
+        ledger_see_process(gpu->ledger, window->presences[i].process, now_us);
 }
 
 /* The clock was set back: all before it is settled, and how long the last joules took is unknown.
@@ -325,72 +266,6 @@ restart:
     return r;
 }
 
-/*
- * The MPS server is on the compute list, its clients are on the MPS list too. It is known by its
- * name, or where there are no names, by being the only one of its kind.
- */
-static void find_mps_server(struct gpu *gpu)
-{
-    const struct window *window = open_window(gpu);
-    uint32_t server = LEDGER_NONE;
-
-    if (!gpu->list_named[SAMPLE_LIST_MPS])
-        return;
-    for (size_t i = 0; i < window->presence_count; i++) {
-        uint32_t process = window->presences[i].process;
-
-        if (lists_in_force(gpu, &gpu->ledger->processes[process]) != 1 << SAMPLE_LIST_COMPUTE)
-            continue;
-        if (server != LEDGER_NONE)
-            return;
-        server = process;
-    }
-    if (server != LEDGER_NONE)
-        gpu->ledger->processes[server].seen.is_mps_server = true;
-}
-
-static int take_list(struct gpu *gpu, uint64_t t_us, const struct sample_list *list)
-{
-    struct window *window = open_window(gpu);
-    uint64_t round = ++gpu->list_round[list->kind];
-    int result = 0;
-
-    if (t_us <= window->start_us + RENEWAL_US)
-        window->lists_renewed |= (uint8_t)(1 << list->kind);
-    gpu->list_named[list->kind] = list->count > 0;
-    gpu->list_us[list->kind] = t_us;
-    note_context(gpu);
-    for (size_t i = 0; i < list->count; i++) {
-        struct ledger_process *process;
-        struct presence *presence;
-        uint32_t index;
-        int r;
-
-        if (list->entries[i].pid == 0)
-            continue; /* the driver's own */
-        r = ledger_open_process(gpu->ledger, gpu->meter, list->entries[i].pid, &index);
-        if (r < 0) {
-            result = r;
-            continue;
-        }
-        process = &gpu->ledger->processes[index];
-        mark_seen(process, t_us);
-        if (process->seen.first_listed_us == 0)
-            process->seen.first_listed_us = t_us;
-        process->seen.last_listed_us = t_us;
-        process->seen.list_round[list->kind] = round;
-        process->seen.memory_bytes[list->kind] = list->entries[i].memory_bytes;
-        presence = window_presence(window, gpu->ledger, index);
-        if (presence)
-            presence->listed |= (uint8_t)(1 << list->kind);
-        else
-            result = -ENOMEM;
-    }
-    find_mps_server(gpu);
-    gpu_learn_list(gpu, list);
-    return result;
-}
-
 static void take_label(struct gpu *gpu, const struct sample_label *sample)
 {
     struct util_sample *label = util_samples_add(&gpu->labels, sample, gpu->settled_until_us);
@@ -401,7 +276,7 @@ static void take_label(struct gpu *gpu, const struct sample_label *sample)
     /* Bound at once where possible: by the time of settlement the pid may be another's. */
     if (ledger_find_process(gpu->ledger, gpu->meter, label->pid, &process)) {
         label->process = process;
-        mark_seen(&gpu->ledger->processes[process], label->at_us);
+        ledger_see_process(gpu->ledger, process, label->at_us);
     }
     gpu_learn_label(gpu, sample, label);
 }
@@ -439,28 +314,6 @@ static void take_xid(struct gpu *gpu, uint32_t xid)
     entry->count++;
 }
 
-/* Nobody is listed on a board that does not answer, until it answers again. */
-static void take_loss(struct gpu *gpu)
-{
-    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
-        gpu->list_round[kind]++;
-        gpu->list_named[kind] = false;
-    }
-}
-
-static int take_process(struct gpu *gpu, uint64_t t_us, const struct sample_process *who)
-{
-    uint32_t process;
-    int r = who->pid > 0 ? ledger_identify(gpu->ledger, gpu->meter, who, &process) : -EINVAL;
-
-    if (r == 0) {
-        mark_seen(&gpu->ledger->processes[process], t_us);
-        gpu->ledger->processes[process].seen.is_mps_server |=
-            strcmp(who->name, "nvidia-cuda-mps-server") == 0;
-    }
-    return r == -EINVAL ? 0 : r;
-}
-
 static bool is_due(const struct gpu *gpu, const struct window *window)
 {
     if (gpu->latest_us < window->end_us + SETTLE_DELAY_US)
@@ -473,7 +326,7 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
 {
     int result = 0;
 
-    gpu->ledger->latest_us = MAX(gpu->ledger->latest_us, sample->t_us);
+    ledger_advance(gpu->ledger, sample->t_us);
     switch (sample->kind) {
     case SAMPLE_DEVICE:
         return 0; /* gpu_init took it */
@@ -497,7 +350,7 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
         take_xid(gpu, sample->xid);
         break;
     case SAMPLE_LOST:
-        take_loss(gpu);
+        gpu_lose_lists(gpu);
         break;
     case SAMPLE_INTEGRAL:
         gpu->counter_is_integral = true;
@@ -516,10 +369,10 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
         take_label(gpu, &sample->label);
         break;
     case SAMPLE_LIST:
-        result = take_list(gpu, sample->t_us, &sample->list);
+        result = gpu_take_list(gpu, open_window(gpu), sample->t_us, &sample->list);
         break;
     case SAMPLE_PROCESS:
-        result = take_process(gpu, sample->t_us, &sample->process);
+        result = gpu_take_process(gpu, sample->t_us, &sample->process);
         break;
     }
     gpu->latest_us = MAX(gpu->latest_us, sample->t_us);

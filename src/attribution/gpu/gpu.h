@@ -1,12 +1,12 @@
 /*
  * One GPU: samples in, settled windows out to the ledger.
  *
- * gpu.c takes samples in and cuts time into windows at ticks of the energy counter; gpu_settle.c
- * decides who pays for a window, with what gpu_intensity.c learned of the processes. A window is
- * settled some time after it closes, when everything that belongs to it has arrived, or, where
- * processes share it, when no more is to be learned of them; until then its energy is pending.
- * Driven by the times of the samples alone, so the same samples always give the same bookings. No
- * I/O, no clock.
+ * gpu.c takes samples in and cuts time into windows at ticks of the energy counter;
+ * gpu_processes.c notes which processes the driver shows; gpu_settle.c decides who pays for a
+ * window, with what gpu_intensity.c learned of the processes. A window is settled some time after
+ * it closes, when everything that belongs to it has arrived, or, where processes share it, when no
+ * more is to be learned of them; until then its energy is pending. Driven by the times of the
+ * samples alone, so the same samples always give the same bookings. No I/O, no clock.
  */
 #pragma once
 
@@ -14,6 +14,7 @@
 #include "attribution/gpu/intensity/clients.h"
 #include "attribution/gpu/intensity/intensity.h"
 #include "attribution/gpu/intensity/tenants.h"
+#include "attribution/gpu/sightings.h"
 #include "attribution/gpu/timeshare.h"
 #include "attribution/gpu/util_sample.h"
 #include "attribution/gpu/window.h"
@@ -21,6 +22,7 @@
 #include "model/attached.h"
 #include "model/policy.h"
 #include "model/sample.h"
+#include "model/snapshot.h"
 
 /* Room for methods that settle up to 60 s late. */
 enum { GPU_WINDOWS_MAX = 64 };
@@ -32,6 +34,9 @@ struct gpu_options {
     enum idle_policy idle_policy;
     enum attribution_method attribution;
     uint64_t patience_us; /* how long a shared window may wait for what is learned later */
+
+    /* Who pays for a process; WORKLOAD_PROCESS if nothing is known of it. Pure. */
+    void (*find_owner)(const struct sample_process *who, struct workload_owner *ret_owner);
 };
 
 /* A reading that is valid for a while. */
@@ -62,6 +67,7 @@ struct gpu_xid {
 struct gpu {
     struct gpu_options options;
     struct ledger *ledger;
+    struct sightings *sightings;
     uint32_t index;
     uint32_t meter;
     char *uuid, *name, *driver;
@@ -112,8 +118,9 @@ struct gpu {
     size_t scratch_capacity;
 };
 
+/* The ledger and the sightings, which all GPUs share, must outlive it. */
 int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device,
-             const struct gpu_options *options, struct ledger *ledger);
+             const struct gpu_options *options, struct ledger *ledger, struct sightings *sightings);
 void gpu_done(struct gpu *gpu);
 
 /* Takes one sample of this GPU. 0 or -ENOMEM; then the books still balance. */
@@ -126,14 +133,61 @@ int gpu_finish(struct gpu *gpu);
 uint64_t gpu_pending_uj(const struct gpu *gpu);
 
 /* Does a list in force name the process? */
-bool gpu_is_listed(const struct gpu *gpu, const struct ledger_process *process);
-bool gpu_is_mps_client(const struct gpu *gpu, const struct ledger_process *process);
+bool gpu_is_listed(const struct gpu *gpu, uint32_t process);
+bool gpu_is_mps_client(const struct gpu *gpu, uint32_t process);
 
-/* May energy still be booked to the process, because a list names it or a window waits? */
-bool gpu_is_live(const struct gpu *gpu, const struct ledger_process *process);
+/* What the samples of the last 10 s say of a process. */
+struct gpu_won {
+    uint64_t sm_percent, memory_percent;
+};
+
+/* Adds what each process won, by its index in the ledger. Returns the number of samples. */
+uint64_t gpu_count_won(const struct gpu *gpu, struct gpu_won *won);
+
+/* Describe the GPU and one of its processes for a snapshot, without gauges older than `stale_us`. 0
+ * or -ENOMEM. */
+int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, struct arena *arena,
+                 struct snapshot_gpu *to);
+void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, const struct gpu_won *won,
+                          uint64_t samples, uint64_t now_us, uint64_t stale_us,
+                          struct snapshot_process *to);
 
 /* Takes over who can use the board. `attached` (from malloc) is the GPU's from then on. */
 void gpu_set_attached(struct gpu *gpu, struct attached *attached, size_t count);
+
+/* What the driver showed of a process that gpu_processes.c has opened. */
+static inline struct sighting *gpu_sighting(const struct gpu *gpu, uint32_t process)
+{
+    return &gpu->sightings->items[process];
+}
+
+/* The lists in force that name the process, as bits 1 << enum sample_list_kind. */
+static inline uint8_t gpu_lists_in_force(const struct gpu *gpu, uint32_t process)
+{
+    const struct sighting *seen = gpu_sighting(gpu, process);
+    uint8_t lists = 0;
+
+    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++)
+        if (gpu->list_round[kind] > 0 && seen->list_round[kind] == gpu->list_round[kind])
+            lists |= (uint8_t)(1 << kind);
+    return lists;
+}
+
+/* The following five are in gpu_processes.c. These two open an account in the ledger, and its
+ * sighting. */
+int gpu_open_process(struct gpu *gpu, uint32_t pid, uint32_t *ret_process);
+int gpu_open_unseen(struct gpu *gpu, const struct workload_owner *owner, uint32_t *ret_process);
+
+/* Take samples; a list is of the open window. */
+int gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_process *who);
+int gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
+                  const struct sample_list *list);
+
+/* Nobody is listed on a board that does not answer, until it answers again. */
+void gpu_lose_lists(struct gpu *gpu);
+
+/* Notes in the open window whether anybody holds a context, as far as the lists in force tell. */
+void gpu_note_context(struct gpu *gpu, struct window *window);
 
 /* Compares the memory in use with that of the listed processes. Used by gpu.c; in gpu_memory.c. */
 void gpu_read_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes);

@@ -4,6 +4,7 @@
 
 #include "attribution/gpu/gpu.h"
 #include "core/macros.h"
+#include "core/map.h"
 
 /* Quiet for so long, a board shows its idle level. */
 static const uint64_t QUIET_US = 900000;
@@ -34,9 +35,10 @@ static uint64_t hash_with(uint64_t hash, const char *text)
  * What a process has in common with the next of its kind: the command, and the image of its
  * container, or else its owner. 0 while that is not known.
  */
-static uint64_t kind_of(const struct gpu *gpu, const struct ledger_process *process)
+static uint64_t kind_of(const struct gpu *gpu, uint32_t index)
 {
-    const struct ledger_workload *workload = &gpu->ledger->workloads[process->workload];
+    const struct ledger_process *process = ledger_process(gpu->ledger, index);
+    const struct ledger_workload *workload = ledger_workload(gpu->ledger, process->workload);
     uint64_t hash;
 
     if (!process->name || process->unseen)
@@ -59,7 +61,7 @@ static void forget(struct gpu_learning *learning, uint32_t tenant)
 
 static bool has_place(const struct gpu *gpu, uint32_t process)
 {
-    uint32_t place = gpu->ledger->processes[process].seen.tenant;
+    uint32_t place = gpu_sighting(gpu, process)->tenant;
     const struct tenant *tenant;
 
     if (place == 0 || place - 1 == TENANT_OTHERS)
@@ -68,21 +70,21 @@ static bool has_place(const struct gpu *gpu, uint32_t process)
     return tenant->used && !tenant->ended && tenant->process == process;
 }
 
-static uint32_t tenant_of(struct gpu *gpu, uint32_t index)
+static uint32_t tenant_of(struct gpu *gpu, uint32_t process)
 {
-    struct ledger_process *process = &gpu->ledger->processes[index];
+    struct sighting *seen = gpu_sighting(gpu, process);
     struct gpu_learning *learning = gpu->learning;
     uint32_t place;
     bool is_new;
 
     /* Who shares the last place gets one of its own as soon as there is one. */
-    if (has_place(gpu, index) && process->seen.tenant - 1 != TENANT_OTHERS)
-        return process->seen.tenant - 1;
+    if (has_place(gpu, process) && seen->tenant - 1 != TENANT_OTHERS)
+        return seen->tenant - 1;
     place =
-        tenants_enter(&learning->tenants, index, kind_of(gpu, process), gpu->latest_us, &is_new);
+        tenants_enter(&learning->tenants, process, kind_of(gpu, process), gpu->latest_us, &is_new);
     if (is_new && place != TENANT_OTHERS)
         forget(learning, place);
-    process->seen.tenant = (uint8_t)(place + 1);
+    seen->tenant = (uint8_t)(place + 1);
     return place;
 }
 
@@ -93,7 +95,7 @@ static void adopt(struct gpu *gpu, uint32_t tenant)
     struct tenant *own = &learning->tenants.all[tenant];
     uint32_t to;
 
-    own->kind = kind_of(gpu, &gpu->ledger->processes[own->process]);
+    own->kind = kind_of(gpu, own->process);
     to = tenants_find_ended(&learning->tenants, own->kind);
     if (to == TENANT_NONE)
         return;
@@ -102,7 +104,7 @@ static void adopt(struct gpu *gpu, uint32_t tenant)
     forget(learning, tenant);
     own->since_us = learning->tenants.all[to].since_us;
     learning->tenants.all[to] = *own;
-    gpu->ledger->processes[own->process].seen.tenant = (uint8_t)(to + 1);
+    gpu_sighting(gpu, own->process)->tenant = (uint8_t)(to + 1);
     *own = (struct tenant){0};
 }
 
@@ -110,13 +112,13 @@ static void adopt(struct gpu *gpu, uint32_t tenant)
 static void look_after_tenants(struct gpu *gpu)
 {
     for (uint32_t t = 0; t < TENANT_OTHERS; t++) {
-        struct tenant *tenant = &gpu->learning->tenants.all[t];
-        const struct ledger_process *process;
+        const struct tenant *tenant = &gpu->learning->tenants.all[t];
 
         if (!tenant->used || tenant->ended)
             continue;
-        process = &gpu->ledger->processes[tenant->process];
-        if (!process->used || process->seen.tenant != t + 1 || !gpu_is_live(gpu, process))
+        if (!ledger_process(gpu->ledger, tenant->process) ||
+            gpu_sighting(gpu, tenant->process)->tenant != t + 1 ||
+            !ledger_is_live(gpu->ledger, tenant->process))
             tenants_leave(&gpu->learning->tenants, t, gpu->latest_us);
         else if (tenant->kind == 0)
             adopt(gpu, t);
@@ -137,14 +139,12 @@ void gpu_learn_list(struct gpu *gpu, const struct sample_list *list)
     }
     for (uint32_t t = 0; t < TENANT_OTHERS; t++) {
         const struct tenant *tenant = &gpu->learning->tenants.all[t];
-        const struct ledger_process *process;
 
         if (!tenant->used || tenant->ended)
             continue;
-        process = &gpu->ledger->processes[tenant->process];
-        if (gpu_is_listed(gpu, process))
+        if (gpu_is_listed(gpu, tenant->process))
             listed |= 1U << t;
-        if (gpu_is_mps_client(gpu, process))
+        if (gpu_is_mps_client(gpu, tenant->process))
             clients |= 1U << t;
     }
     slots_take_listed(&gpu->learning->slots, listed, clients);
@@ -238,10 +238,10 @@ void gpu_forget_window(struct gpu *gpu, const struct window *window)
 }
 
 /* Is a process so well known that waiting would not change what it pays? */
-static bool is_well_known(const struct gpu *gpu, const struct ledger_process *process)
+static bool is_well_known(const struct gpu *gpu, uint32_t process)
 {
     const struct gpu_learning *learning = gpu->learning;
-    uint32_t place = process->seen.tenant;
+    uint32_t place = gpu_sighting(gpu, process)->tenant;
 
     return place > 0 && place - 1 != TENANT_OTHERS &&
            (learning->intensity.sure & (1U << (place - 1))) &&
@@ -258,7 +258,7 @@ bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window)
         if (window_lists_of(window, &window->presences[i]) == 0)
             continue;
         present++;
-        known += is_well_known(gpu, &gpu->ledger->processes[window->presences[i].process]);
+        known += is_well_known(gpu, window->presences[i].process);
     }
     return present > 1 && known < present;
 }
@@ -328,7 +328,7 @@ void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, size_t co
         if (!has_place(gpu, claimant->process))
             continue; /* inferred: nobody saw it, it keeps the samples that nobody owns */
         weights += claimant->weight;
-        place = gpu->ledger->processes[claimant->process].seen.tenant - 1;
+        place = gpu_sighting(gpu, claimant->process)->tenant - 1;
         if (place == TENANT_OTHERS)
             others += claimant->weight;
         else
@@ -345,7 +345,7 @@ void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, size_t co
 
         if (!has_place(gpu, claimant->process))
             continue;
-        place = gpu->ledger->processes[claimant->process].seen.tenant - 1;
+        place = gpu_sighting(gpu, claimant->process)->tenant - 1;
         share = shares.of[place];
         if (place == TENANT_OTHERS)
             share *= others > 0 ? (double)claimant->weight / (double)others : 0;

@@ -17,16 +17,17 @@ void gpu_set_attached(struct gpu *gpu, struct attached *attached, size_t count)
 
 /* The memory of a listed process; a process on two lists has it once. False: the driver does not
  * say. */
-static bool memory_of(const struct gpu *gpu, const struct ledger_process *process,
-                      uint64_t *ret_bytes)
+static bool memory_of(const struct gpu *gpu, uint32_t process, uint64_t *ret_bytes)
 {
+    const struct sighting *seen = gpu_sighting(gpu, process);
+
     *ret_bytes = 0;
     for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
-        if (gpu->list_round[kind] == 0 || process->seen.list_round[kind] != gpu->list_round[kind])
+        if (gpu->list_round[kind] == 0 || seen->list_round[kind] != gpu->list_round[kind])
             continue;
-        if (process->seen.memory_bytes[kind] == SAMPLE_MEMORY_UNKNOWN)
+        if (seen->memory_bytes[kind] == SAMPLE_MEMORY_UNKNOWN)
             return false;
-        *ret_bytes = MAX(*ret_bytes, process->seen.memory_bytes[kind]);
+        *ret_bytes = MAX(*ret_bytes, seen->memory_bytes[kind]);
     }
     return true;
 }
@@ -43,12 +44,12 @@ void gpu_read_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes)
     uint64_t known_bytes = 0, bytes;
     bool told = lists_are_fresh(gpu, t_us);
 
-    for (size_t i = 0; i < gpu->ledger->process_slots && told; i++) {
-        const struct ledger_process *process = &gpu->ledger->processes[i];
+    for (uint32_t i = 0; i < ledger_process_slots(gpu->ledger) && told; i++) {
+        const struct ledger_process *process = ledger_process(gpu->ledger, i);
 
-        if (!process->used || process->superseded || process->meter != gpu->meter)
+        if (!process || process->superseded || process->meter != gpu->meter)
             continue;
-        told = memory_of(gpu, process, &bytes);
+        told = memory_of(gpu, i, &bytes);
         known_bytes += bytes;
     }
     if (!told) {

@@ -54,7 +54,7 @@ static struct claimant *add_claimant(struct gpu *gpu, struct evidence *evidence,
 
     *claimant = (struct claimant){
         .process = process,
-        .workload = gpu->ledger->processes[process].workload,
+        .workload = ledger_process(gpu->ledger, process)->workload,
     };
     return claimant;
 }
@@ -74,7 +74,7 @@ static void gather_contexts(struct gpu *gpu, const struct window *window, struct
 
 static bool is_mps_server(const struct gpu *gpu, uint32_t process)
 {
-    return gpu->ledger->processes[process].seen.is_mps_server;
+    return gpu_sighting(gpu, process)->is_mps_server;
 }
 
 /*
@@ -105,14 +105,12 @@ static bool is_seen(struct gpu *gpu, size_t count, const struct workload_owner *
 static struct claimant *add_unseen(struct gpu *gpu, const struct window *window,
                                    struct evidence *evidence, const struct attached *attached)
 {
-    struct ledger_process *process;
-    uint32_t index;
+    uint32_t process;
 
-    if (ledger_open_unseen(gpu->ledger, gpu->meter, &attached->owner, &index) < 0)
+    if (gpu_open_unseen(gpu, &attached->owner, &process) < 0)
         return NULL;
-    process = &gpu->ledger->processes[index];
-    process->seen.last_us = MAX(process->seen.last_us, window->end_us);
-    return add_claimant(gpu, evidence, index);
+    ledger_see_process(gpu->ledger, process, window->end_us);
+    return add_claimant(gpu, evidence, process);
 }
 
 /*
@@ -171,15 +169,15 @@ static struct claimant *find_claimant(struct gpu *gpu, const struct evidence *ev
 
 static bool is_believed(const struct gpu *gpu, const struct util_sample *label)
 {
-    const struct ledger_sightings *seen;
+    const struct sighting *seen;
 
     if (label->in_proc)
         return true;
     if (label->process == LEDGER_NONE)
         return false;
-    seen = &gpu->ledger->processes[label->process].seen;
+    seen = gpu_sighting(gpu, label->process);
     if (seen->last_listed_us == 0) /* never listed, but somebody knew who it is */
-        return gpu->ledger->processes[label->process].identified;
+        return ledger_process(gpu->ledger, label->process)->identified;
     return label->at_us + BELIEF_US >= seen->first_listed_us &&
            seen->last_listed_us + BELIEF_US >= label->at_us;
 }
@@ -191,9 +189,9 @@ static void bind_label(struct gpu *gpu, struct util_sample *label)
         ledger_find_process(gpu->ledger, gpu->meter, label->pid, &label->process))
         return;
     if (label->in_proc)
-        (void)ledger_open_process(gpu->ledger, gpu->meter, label->pid, &label->process);
+        (void)gpu_open_process(gpu, label->pid, &label->process);
     else /* LEDGER_NONE, or those cut by --max-processes: it is one of them if they are listed */
-        label->process = gpu->ledger->meters[gpu->meter].overflow;
+        label->process = ledger_meter(gpu->ledger, gpu->meter)->overflow;
 }
 
 /* Gives each sample of the window to the process that won it, once. */

@@ -19,9 +19,10 @@ void window_done(struct window *window)
     *window = (struct window){0};
 }
 
-struct presence *window_presence(struct window *window, struct ledger *ledger, uint32_t process)
+struct presence *window_presence(struct window *window, struct sightings *sightings,
+                                 uint32_t process)
 {
-    struct ledger_sightings *seen = &ledger->processes[process].seen;
+    struct sighting *seen = &sightings->items[process];
 
     if (seen->window == window->number)
         return &window->presences[seen->window_index];

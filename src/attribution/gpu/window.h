@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "attribution/ledger/ledger.h"
+#include "attribution/gpu/sightings.h"
 
 /* A process that a list named. Bits are 1 << enum sample_list_kind. */
 struct presence {
@@ -34,7 +34,8 @@ void window_begin(struct window *window, uint64_t number, uint64_t start_us);
 void window_done(struct window *window);
 
 /* The entry of a process, added where there is none. NULL when out of memory. */
-struct presence *window_presence(struct window *window, struct ledger *ledger, uint32_t process);
+struct presence *window_presence(struct window *window, struct sightings *sightings,
+                                 uint32_t process);
 
 /*
  * The lists that named the process: those read in the window, and those in force when it began,

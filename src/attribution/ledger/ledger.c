@@ -1,4 +1,5 @@
-#include "attribution/ledger/ledger.h"
+/* The ledger's meters, and what is booked at them. */
+#include "attribution/ledger/ledger_private.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,16 +10,22 @@
 
 static const double POWER_SMOOTHING_US = 10e6;
 
-void ledger_init(struct ledger *ledger, const struct ledger_options *options)
+int ledger_new(const struct ledger_options *options, struct ledger **ret_ledger)
 {
-    *ledger = (struct ledger){
-        .options = *options,
-        .free_account = LEDGER_NONE,
-    };
+    struct ledger *ledger = calloc(1, sizeof(*ledger));
+
+    if (!ledger)
+        return -ENOMEM;
+    ledger->options = *options;
+    ledger->free_account = LEDGER_NONE;
+    *ret_ledger = ledger;
+    return 0;
 }
 
-void ledger_done(struct ledger *ledger)
+void ledger_free(struct ledger *ledger)
 {
+    if (!ledger)
+        return;
     for (size_t i = 0; i < ledger->meter_count; i++)
         free(ledger->meters[i].meter_id);
     for (size_t i = 0; i < ledger->process_slots; i++)
@@ -31,6 +38,7 @@ void ledger_done(struct ledger *ledger)
     free(ledger->accounts);
     map_done(&ledger->process_map);
     map_done(&ledger->workload_map);
+    free(ledger);
 }
 
 int ledger_add_meter(struct ledger *ledger, enum meter_kind kind, const char *meter_id,
@@ -87,18 +95,9 @@ double ledger_power_mw(const struct ledger *ledger, const struct ledger_account 
     return account->power_mw * exp(-(double)(until_us - account->power_us) / POWER_SMOOTHING_US);
 }
 
-void ledger_weigh(struct ledger *ledger, unsigned kinds)
+void ledger_advance(struct ledger *ledger, uint64_t t_us)
 {
-    for (size_t i = 0; i < ledger->workload_slots; i++)
-        memset(ledger->workloads[i].weight, 0, sizeof(ledger->workloads[i].weight));
-    memset(ledger->unowned_weight, 0, sizeof(ledger->unowned_weight));
-    ledger->weighed = kinds;
-}
-
-/* What these joules of a meter weigh. */
-static uint64_t weight_of(const struct ledger *ledger, uint32_t meter, uint64_t energy_uj)
-{
-    return ledger->weighed & 1U << ledger->meters[meter].kind ? energy_uj : 0;
+    ledger->latest_us = MAX(ledger->latest_us, t_us);
 }
 
 static void book_unowned(struct ledger_meter *meter, enum unowned owner, uint64_t energy_uj,
@@ -121,7 +120,6 @@ static int book_one(struct ledger *ledger, uint32_t meter, uint64_t start_us, ui
         workload = process->workload;
     } else if (!booking->to_workload) {
         book_unowned(&ledger->meters[meter], booking->unowned, booking->energy_uj, rate);
-        ledger->unowned_weight[booking->unowned] += weight_of(ledger, meter, booking->energy_uj);
         return 0;
     }
     r = ledger_open_account(ledger, workload, meter, &index);
@@ -131,8 +129,8 @@ static int book_one(struct ledger *ledger, uint32_t meter, uint64_t start_us, ui
     account->account.energy_uj[booking->tier][booking->method] += booking->energy_uj;
     account->account.known_uj += booking->known_uj;
     bill_add_energy(&account->account.bill, booking->energy_uj, rate);
-    ledger->workloads[workload].weight[booking->tier] +=
-        weight_of(ledger, meter, booking->energy_uj);
+    if (booking->energy_uj > 0 && ledger->kept_kinds & 1U << ledger->meters[meter].kind)
+        ledger->workloads[workload].kept = true;
     smooth_power(account, booking->energy_uj, start_us, end_us);
     if (!process)
         return 0;
@@ -177,7 +175,6 @@ void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj)
     ledger->meters[meter].energy_uj += energy_uj;
     bill_add_energy(&ledger->meters[meter].bill, energy_uj, rate);
     book_unowned(&ledger->meters[meter], UNOWNED_GAP, energy_uj, rate);
-    ledger->unowned_weight[UNOWNED_GAP] += weight_of(ledger, meter, energy_uj);
 }
 
 struct account ledger_owned(const struct ledger *ledger, uint32_t meter)

@@ -4,7 +4,7 @@
  * For every meter, at every time: energy = sum of its unowned joules + sum over workloads, and for
  * a GPU the sum over workloads = the sum over processes. It books what it is told and nothing is
  * ever taken back; ledger_imbalance_uj recomputes both sums from the accounts. Bills, and the time
- * of devices, sum up as the joules do. No I/O, no clock.
+ * of devices, sum up as the joules do. It calls none of its users. No I/O, no clock.
  */
 #pragma once
 
@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/map.h"
 #include "model/account.h"
 #include "model/embodied.h"
 #include "model/meter.h"
@@ -22,25 +21,13 @@
 
 #define LEDGER_NONE UINT32_MAX
 
-/* Shared energy is booked up to a minute late. Prices change every few minutes, but who asks a
- * mirror may be told another one each second. */
-enum { LEDGER_PRICES = 128 };
-
-struct ledger_process;
+struct ledger; /* see ledger_private.h */
 
 struct ledger_options {
     size_t max_processes;
     size_t max_workloads;
     uint64_t retention_us; /* UINT64_MAX: for ever */
     struct embodied_rates embodied;
-
-    /* Does the process still run, or is energy of it still to be settled? Then it is not forgotten.
-     */
-    bool (*is_live)(const void *context, const struct ledger_process *process);
-    const void *context;
-
-    /* Who pays for a process; WORKLOAD_PROCESS if nothing is known of it. Pure. */
-    void (*find_owner)(const struct sample_process *who, struct workload_owner *ret_owner);
 };
 
 /* Names as they are shown: fixed once, because a label that changes would be another series. */
@@ -65,24 +52,13 @@ struct ledger_meter {
     uint64_t energy_uj; /* settled */
     uint64_t settled_until_us;
     uint64_t unowned_uj[UNOWNED_COUNT];
-    uint64_t swept_uj; /* of processes that have no account any more */
+    uint64_t swept_uj;         /* of processes that have no account any more */
+    uint64_t forget_before_us; /* see ledger_allow_forgetting */
     uint32_t overflow; /* the process account of those cut by max_processes; LEDGER_NONE at first */
     struct account retired; /* of workloads that have no account any more */
     struct bill bill;       /* of energy_uj */
     struct bill unowned_bill[UNOWNED_COUNT];
     struct ledger_device device;
-};
-
-/* When and where the driver showed a process. Kept by gpu.c; the ledger only clears it. */
-struct ledger_sightings {
-    uint64_t first_listed_us, last_listed_us; /* 0: never */
-    uint64_t last_us;                         /* on a list or in a sample */
-    uint64_t list_round[SAMPLE_LIST_KINDS];   /* the last round of this list that named it */
-    uint64_t memory_bytes[SAMPLE_LIST_KINDS]; /* what it said */
-    uint64_t window;                          /* the last window in which it is present */
-    size_t window_index;                      /* its place there */
-    bool is_mps_server;                       /* its samples are those of its clients */
-    uint8_t tenant;                           /* its place in the estimator, from 1; 0: none */
 };
 
 /* A process on one GPU. The key is (gpu, pid, start time). */
@@ -91,12 +67,14 @@ struct ledger_process {
     bool superseded; /* its pid belongs to another process by now */
     bool unseen;     /* stands for all processes of its workload that nobody sees; has no pid */
     bool identified;
+    uint64_t serial; /* of the account: no other ever has the same */
     uint32_t pid;
     uint32_t meter;
     uint32_t workload;
     uint32_t uid;      /* or SAMPLE_UID_UNKNOWN */
     uint64_t start_us; /* 0: unknown */
     uint64_t opened_us;
+    uint64_t seen_us;   /* the last time; 0: never */
     char *name;         /* may be NULL */
     char *container_id; /* the container that it is in; may be NULL */
     bool container_is_claim;
@@ -106,20 +84,20 @@ struct ledger_process {
     uint64_t measured_uj;    /* the part of both that was measured */
     uint64_t known_uj;       /* as in struct account */
     uint64_t last_booked_us; /* when, not for which window: that may be a minute earlier */
-    struct ledger_sightings seen;
 };
 
 struct ledger_workload {
     bool used;
+    bool kept;       /* see ledger_keep_booked */
+    uint64_t serial; /* likewise */
     enum workload_kind kind;
     char *id;
     char *container_id; /* may be NULL */
     char *pod_uid;      /* may be NULL */
     uint64_t opened_us;
     struct ledger_names names;
-    size_t member_count;         /* see ledger_join_workload */
-    uint32_t first_account;      /* a list over ledger_account.next */
-    uint64_t weight[TIER_COUNT]; /* see ledger_weigh */
+    size_t member_count;    /* see ledger_join_workload */
+    uint32_t first_account; /* a list over ledger_account.next */
 };
 
 /* A workload at a meter. */
@@ -131,36 +109,11 @@ struct ledger_account {
     uint64_t power_us;
 };
 
-struct ledger_rate {
-    uint64_t from_us, rate;
-};
-
-/* By time; the first holds before it, too. */
-struct ledger_rates {
-    struct ledger_rate of[LEDGER_PRICES];
-    size_t count;
-};
-
-struct ledger {
-    struct ledger_options options;
-    struct ledger_meter *meters;
-    size_t meter_count;
-    struct ledger_process *processes; /* slots keep their index for as long as they are used */
-    size_t process_slots, process_count;
-    struct map process_map;
-    struct ledger_workload *workloads; /* likewise */
-    size_t workload_slots, workload_count;
-    struct map workload_map;
-    struct ledger_account *accounts; /* likewise */
-    size_t account_slots;
-    uint32_t free_account;
-    struct ledger_rates emission_rates, cost_rates; /* each changes at its own times */
-    uint64_t latest_us;                             /* the latest time of any sample; 0: none yet */
-    uint64_t retired_at_us;                         /* when workloads were last retired; 0: never */
+struct ledger_counts {
+    size_t processes, workloads; /* that have an account now */
     uint64_t processes_dropped, workloads_dropped;
-    uint64_t names_fixed; /* how often, of workloads */
-    unsigned weighed;     /* see ledger_weigh; so are the weights */
-    uint64_t unowned_weight[UNOWNED_COUNT];
+    uint64_t names_fixed;   /* how often, of workloads */
+    uint64_t retired_at_us; /* when workloads were last retired; 0: never */
 };
 
 /* Where a part of a window's energy goes: to a process and its workload, to a workload alone (where
@@ -176,8 +129,35 @@ struct booking {
     uint64_t known_uj; /* as in struct account */
 };
 
-void ledger_init(struct ledger *ledger, const struct ledger_options *options);
-void ledger_done(struct ledger *ledger);
+int ledger_new(const struct ledger_options *options, struct ledger **ret_ledger);
+void ledger_free(struct ledger *ledger);
+
+/*
+ * Rows by index, to read. A meter is never removed. A process or workload keeps its index as long
+ * as it has an account; NULL: the slot is free. A pointer is valid until the ledger changes.
+ */
+size_t ledger_meter_count(const struct ledger *ledger);
+const struct ledger_meter *ledger_meter(const struct ledger *ledger, uint32_t meter);
+size_t ledger_process_slots(const struct ledger *ledger);
+const struct ledger_process *ledger_process(const struct ledger *ledger, uint32_t process);
+size_t ledger_workload_slots(const struct ledger *ledger);
+const struct ledger_workload *ledger_workload(const struct ledger *ledger, uint32_t workload);
+
+/* Iterates over the accounts of a workload, one for each meter: the first for NULL, and NULL after
+ * the last. All workloads together have at most ledger_account_slots. */
+const struct ledger_account *ledger_next_account(const struct ledger *ledger,
+                                                 const struct ledger_workload *workload,
+                                                 const struct ledger_account *before);
+size_t ledger_account_slots(const struct ledger *ledger);
+
+struct ledger_counts ledger_counts(const struct ledger *ledger);
+uint64_t ledger_retention_us(const struct ledger *ledger);
+
+/* Moves the time on to that of a sample. Accounts are opened and booked at the latest time. */
+void ledger_advance(struct ledger *ledger, uint64_t t_us);
+
+/* Sets the time back, and with it whatever of this meter's processes is later. */
+void ledger_set_clock_back(struct ledger *ledger, uint32_t meter, uint64_t now_us);
 
 /* The meter of this id: a board that was lost and came back goes on where it was. */
 int ledger_add_meter(struct ledger *ledger, enum meter_kind kind, const char *meter_id,
@@ -193,14 +173,23 @@ bool ledger_find_process(const struct ledger *ledger, uint32_t meter, uint32_t p
  */
 int ledger_open_process(struct ledger *ledger, uint32_t meter, uint32_t pid, uint32_t *ret_process);
 
-/* Says who a pid is. Another start time than the known one means another process. */
+/* Says who a pid is, and who pays for it. Another start time than the known one means another
+ * process. An owner of the kind WORKLOAD_PROCESS needs no id: the process pays for itself. */
 int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_process *who,
-                    uint32_t *ret_process);
+                    const struct workload_owner *owner, uint32_t *ret_process);
 
 /* The account for those processes of an owner that the driver does not show, opened where there is
  * none. As ledger_open_process. */
 int ledger_open_unseen(struct ledger *ledger, uint32_t meter, const struct workload_owner *owner,
                        uint32_t *ret_process);
+
+/*
+ * A process of the meter that was last seen before `before_us` may be forgotten: the energy of that
+ * time is settled. The others are live, at first all of them. UINT64_MAX: the meter is gone.
+ */
+void ledger_allow_forgetting(struct ledger *ledger, uint32_t meter, uint64_t before_us);
+void ledger_see_process(struct ledger *ledger, uint32_t process, uint64_t t_us);
+bool ledger_is_live(const struct ledger *ledger, uint32_t process);
 
 /* The workload of this owner, if there is one. */
 bool ledger_find_workload(const struct ledger *ledger, const struct workload_owner *owner,
@@ -226,22 +215,18 @@ void ledger_book_time(struct ledger *ledger, uint32_t meter, uint64_t start_us, 
 void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj);
 
 /*
- * Sets all weights to 0, and from now on adds to the weight of an owner what is booked to it at
- * meters of these kinds (bits 1 << kind; 0: nothing). The node's rest is divided by them, and may
- * add to them itself. A workload with a weight is not retired but to make room; what it weighs is
- * unattributed then.
+ * Keeps the workloads to which meters of these kinds (bits 1 << kind; 0: none) book from now on,
+ * and those of ledger_keep_workload: they are not retired but to make room, until this is called
+ * again.
  */
-void ledger_weigh(struct ledger *ledger, unsigned kinds);
+void ledger_keep_booked(struct ledger *ledger, unsigned kinds);
+void ledger_keep_workload(struct ledger *ledger, uint32_t workload);
 
 /*
  * Forgets processes that ended longer than the retention ago, and retires workloads whose processes
  * are all forgotten.
  */
 void ledger_sweep(struct ledger *ledger, uint64_t now_us);
-
-/* The account of a workload at a meter, opened where there is none. */
-int ledger_open_account(struct ledger *ledger, uint32_t workload, uint32_t meter,
-                        uint32_t *ret_account);
 
 /*
  * The workload of this owner, opened where there is none. At --max-workloads those without a
@@ -259,31 +244,21 @@ void ledger_leave_workload(struct ledger *ledger, uint32_t workload);
  */
 void ledger_retire_workloads(struct ledger *ledger, uint64_t now_us);
 
-/*
- * Fixes the names of what has none yet: as soon as `find` knows them, and after 15 s in any case,
- * or a minute where `is_awaited` (or NULL) says that it is worth it. Until then it is booked but
- * not shown. The found names need not outlive the call.
+/* Iterates over the workloads, then the processes, whose names are not fixed. False after the last.
  */
-typedef bool ledger_find_names(void *context, const struct workload_owner *owner,
-                               struct workload_names *ret_names);
-typedef bool ledger_await_names(void *context, const struct workload_owner *owner);
-struct ledger_namer {
-    ledger_find_names *find;
-    ledger_await_names *is_awaited;
-    void *context;
+struct ledger_unnamed {
+    size_t cursor;               /* 0 at first */
+    struct workload_owner owner; /* as it was found once */
+    uint64_t opened_us; /* of what came before the first sample: when it was first asked for */
 };
-int ledger_fix_names(struct ledger *ledger, uint64_t now_us, const struct ledger_namer *namer);
+bool ledger_next_unnamed(struct ledger *ledger, uint64_t now_us, struct ledger_unnamed *unnamed);
+
+/* Fixes the names of the one that was found last. They need not outlive the call. */
+int ledger_fix_names(struct ledger *ledger, const struct ledger_unnamed *unnamed,
+                     const struct workload_names *names);
 
 /* Smoothed power of an account, over about 10 s. */
 double ledger_power_mw(const struct ledger *ledger, const struct ledger_account *account);
-
-/* Free what a slot owns; the slot is empty then. */
-void ledger_process_done(struct ledger_process *process);
-void ledger_workload_done(struct ledger_workload *workload);
-void ledger_names_done(struct ledger_names *names);
-
-/* The sum of a meter's accounts, of workloads that are there and of the retired. */
-struct account ledger_owned(const struct ledger *ledger, uint32_t meter);
 
 /* Meter minus everything booked, and workloads minus processes; the worse of the two. 0, or a bug.
  */

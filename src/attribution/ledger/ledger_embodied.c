@@ -6,7 +6,7 @@
  * been counted. None of it counts twice: if the clock is set back a little, time stands still until
  * the clock is there again.
  */
-#include "attribution/ledger/ledger.h"
+#include "attribution/ledger/ledger_private.h"
 
 #include "core/macros.h"
 

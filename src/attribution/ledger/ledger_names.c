@@ -1,15 +1,11 @@
 /* The ledger's names: held back until they are known, then fixed. */
-#include "attribution/ledger/ledger.h"
+#include "attribution/ledger/ledger_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/macros.h"
-
-/* Whoever has no name by then is shown without it. A runtime that is slow but answers, as when it
- * starts many containers at once, is waited for longer than one that hangs. */
-static const uint64_t HOLD_US = 15 * USEC_PER_SEC, HOLD_AWAITED_US = 60 * USEC_PER_SEC;
 
 void ledger_names_done(struct ledger_names *names)
 {
@@ -21,7 +17,7 @@ void ledger_names_done(struct ledger_names *names)
     *names = (struct ledger_names){0};
 }
 
-static int copy(const char *from, char **to)
+static int copy_name(const char *from, char **to)
 {
     if (!from || from[0] == '\0')
         return 0;
@@ -29,28 +25,28 @@ static int copy(const char *from, char **to)
     return *to ? 0 : -ENOMEM;
 }
 
-static int fix(struct ledger_names *names, const struct workload_names *found)
+static int fix(struct ledger_names *to, const struct workload_names *names)
 {
     struct ledger_names fixed = {.fixed = true};
-    int r = copy(found->name, &fixed.name);
+    int r = copy_name(names->name, &fixed.name);
 
     if (r == 0)
-        r = copy(found->namespace, &fixed.namespace);
+        r = copy_name(names->namespace, &fixed.namespace);
     if (r == 0)
-        r = copy(found->pod, &fixed.pod);
+        r = copy_name(names->pod, &fixed.pod);
     if (r == 0)
-        r = copy(found->container, &fixed.container);
+        r = copy_name(names->container, &fixed.container);
     if (r == 0)
-        r = copy(found->image, &fixed.image);
+        r = copy_name(names->image, &fixed.image);
     if (r < 0) {
         ledger_names_done(&fixed);
         return r;
     }
-    *names = fixed;
+    *to = fixed;
     return 0;
 }
 
-static void put(char *text, size_t size_bytes, const char *from)
+static void copy_text(char *text, size_t size_bytes, const char *from)
 {
     size_t len = from ? strlen(from) : 0;
 
@@ -64,63 +60,70 @@ static struct workload_owner owner_of(const struct ledger_workload *workload,
 {
     struct workload_owner owner = {.kind = workload->kind};
 
-    put(owner.id, sizeof(owner.id), workload->id);
-    put(owner.container_id, sizeof(owner.container_id), container_id);
-    put(owner.pod_uid, sizeof(owner.pod_uid), pod_uid);
+    copy_text(owner.id, sizeof(owner.id), workload->id);
+    copy_text(owner.container_id, sizeof(owner.container_id), container_id);
+    copy_text(owner.pod_uid, sizeof(owner.pod_uid), pod_uid);
     return owner;
 }
 
-static uint64_t hold_us(const struct ledger_namer *namer, const struct workload_owner *owner)
-{
-    return namer->is_awaited && namer->is_awaited(namer->context, owner) ? HOLD_AWAITED_US
-                                                                         : HOLD_US;
-}
-
 /* `opened_us` is 0 for what came before the first sample: its time counts from now. */
-static int fix_when_due(struct ledger_names *names, uint64_t *opened_us, uint64_t now_us,
-                        const struct workload_owner *owner, const struct ledger_namer *namer)
+static bool is_unnamed(const struct ledger_names *names, uint64_t *opened_us, uint64_t now_us)
 {
-    struct workload_names found = {0};
-
     if (names->fixed)
-        return 0;
+        return false;
     if (*opened_us == 0)
         *opened_us = now_us;
-    if (!namer->find(namer->context, owner, &found) && now_us < *opened_us + hold_us(namer, owner))
-        return 0;
-    return fix(names, &found);
+    return true;
 }
 
-int ledger_fix_names(struct ledger *ledger, uint64_t now_us, const struct ledger_namer *namer)
+static bool find_workload(struct ledger *ledger, uint64_t now_us, struct ledger_unnamed *unnamed,
+                          size_t index)
 {
-    int result = 0;
+    struct ledger_workload *workload = &ledger->workloads[index];
 
-    for (size_t i = 0; i < ledger->workload_slots; i++) {
-        struct ledger_workload *workload = &ledger->workloads[i];
-        struct workload_owner owner;
-        int r;
+    if (!workload->used || !is_unnamed(&workload->names, &workload->opened_us, now_us))
+        return false;
+    unnamed->owner = owner_of(workload, workload->container_id, workload->pod_uid);
+    unnamed->opened_us = workload->opened_us;
+    return true;
+}
 
-        if (!workload->used || workload->names.fixed)
-            continue;
-        owner = owner_of(workload, workload->container_id, workload->pod_uid);
-        r = fix_when_due(&workload->names, &workload->opened_us, now_us, &owner, namer);
-        ledger->names_fixed += workload->names.fixed;
-        if (r < 0)
-            result = r;
+static bool find_process(struct ledger *ledger, uint64_t now_us, struct ledger_unnamed *unnamed,
+                         size_t index)
+{
+    struct ledger_process *process = &ledger->processes[index];
+
+    if (!process->used || !is_unnamed(&process->names, &process->opened_us, now_us))
+        return false;
+    unnamed->owner =
+        owner_of(&ledger->workloads[process->workload], process->container_id, process->pod_uid);
+    unnamed->owner.container_is_claim = process->container_is_claim;
+    unnamed->opened_us = process->opened_us;
+    return true;
+}
+
+bool ledger_next_unnamed(struct ledger *ledger, uint64_t now_us, struct ledger_unnamed *unnamed)
+{
+    while (unnamed->cursor < ledger->workload_slots + ledger->process_slots) {
+        size_t at = unnamed->cursor++;
+
+        if (at < ledger->workload_slots
+                ? find_workload(ledger, now_us, unnamed, at)
+                : find_process(ledger, now_us, unnamed, at - ledger->workload_slots))
+            return true;
     }
-    for (size_t i = 0; i < ledger->process_slots; i++) {
-        struct ledger_process *process = &ledger->processes[i];
-        struct workload_owner owner;
-        int r;
+    return false;
+}
 
-        if (!process->used || process->names.fixed)
-            continue;
-        owner = owner_of(&ledger->workloads[process->workload], process->container_id,
-                         process->pod_uid);
-        owner.container_is_claim = process->container_is_claim;
-        r = fix_when_due(&process->names, &process->opened_us, now_us, &owner, namer);
-        if (r < 0)
-            result = r;
-    }
-    return result;
+int ledger_fix_names(struct ledger *ledger, const struct ledger_unnamed *unnamed,
+                     const struct workload_names *names)
+{
+    size_t at = unnamed->cursor - 1;
+    int r;
+
+    if (at >= ledger->workload_slots)
+        return fix(&ledger->processes[at - ledger->workload_slots].names, names);
+    r = fix(&ledger->workloads[at].names, names);
+    ledger->counts.names_fixed += r == 0;
+    return r;
 }

@@ -1,5 +1,5 @@
 /* What the booked joules emitted and cost. */
-#include "attribution/ledger/ledger.h"
+#include "attribution/ledger/ledger_private.h"
 
 #include <string.h>
 

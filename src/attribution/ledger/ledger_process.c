@@ -1,5 +1,5 @@
 /* The ledger's process accounts: opened, identified, superseded, forgotten. */
-#include "attribution/ledger/ledger.h"
+#include "attribution/ledger/ledger_private.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -65,12 +65,12 @@ static void forget(struct ledger *ledger, uint32_t index)
     ledger->meters[process->meter].swept_uj += process->active_uj + process->idle_uj;
     ledger_leave_workload(ledger, process->workload);
     ledger_process_done(process);
-    ledger->process_count--;
+    ledger->counts.processes--;
 }
 
 static uint64_t last_heard_us(const struct ledger_process *process)
 {
-    return MAX(process->last_booked_us, process->seen.last_us);
+    return MAX(process->last_booked_us, process->seen_us);
 }
 
 static bool may_go(const struct ledger *ledger, uint32_t index)
@@ -78,8 +78,7 @@ static bool may_go(const struct ledger *ledger, uint32_t index)
     const struct ledger_process *process = &ledger->processes[index];
 
     return process->used && ledger->options.retention_us != UINT64_MAX &&
-           index != ledger->meters[process->meter].overflow &&
-           !ledger->options.is_live(ledger->options.context, process);
+           index != ledger->meters[process->meter].overflow && !ledger_is_live(ledger, index);
 }
 
 /* Forgets the process that ended first. */
@@ -100,7 +99,7 @@ static bool make_room(struct ledger *ledger)
 
 static int take_slot(struct ledger *ledger, uint32_t *ret_index)
 {
-    if (ledger->process_count == ledger->process_slots) {
+    if (ledger->counts.processes == ledger->process_slots) {
         size_t slots = MAX(ledger->process_slots * 2, (size_t)16);
         struct ledger_process *processes = realloc(ledger->processes, slots * sizeof(*processes));
 
@@ -136,12 +135,13 @@ static int open_with(struct ledger *ledger, uint32_t meter, uint32_t pid, uint32
         return r;
     ledger->processes[index] = (struct ledger_process){
         .used = true,
+        .serial = ++ledger->last_serial,
         .pid = pid,
         .meter = meter,
         .workload = workload,
         .opened_us = ledger->latest_us,
     };
-    ledger->process_count++;
+    ledger->counts.processes++;
     ledger_join_workload(ledger, workload);
     *ret_process = index;
     return 0;
@@ -153,7 +153,7 @@ static int open_overflow(struct ledger *ledger, uint32_t meter, uint32_t *ret_pr
     uint32_t workload;
     int r;
 
-    ledger->processes_dropped++;
+    ledger->counts.processes_dropped++;
     if (m->overflow == LEDGER_NONE) {
         r = ledger_open_workload(
             ledger, &(struct workload_owner){.kind = WORKLOAD_OTHER, .id = "other"}, &workload);
@@ -166,18 +166,17 @@ static int open_overflow(struct ledger *ledger, uint32_t meter, uint32_t *ret_pr
     return 0;
 }
 
-/* Who pays for the process; where nothing is known of it, it does itself. */
-static void find_owner(const struct ledger *ledger, const struct sample_process *who,
-                       struct workload_owner *ret_owner)
+/* A process of which nothing is known pays for itself. */
+static struct workload_owner own_itself(const struct sample_process *who)
 {
-    ledger->options.find_owner(who, ret_owner);
-    if (ret_owner->kind != WORKLOAD_PROCESS)
-        return;
+    struct workload_owner owner = {.kind = WORKLOAD_PROCESS};
+
     if (who->start_us > 0)
-        snprintf(ret_owner->id, sizeof(ret_owner->id), "%u@%llu", who->pid,
+        snprintf(owner.id, sizeof(owner.id), "%u@%llu", who->pid,
                  (unsigned long long)(who->start_us / USEC_PER_SEC));
     else
-        snprintf(ret_owner->id, sizeof(ret_owner->id), "%u", who->pid);
+        snprintf(owner.id, sizeof(owner.id), "%u", who->pid);
+    return owner;
 }
 
 /* A workload that was opened for nobody would never be retired as ended. */
@@ -189,20 +188,21 @@ static void close_if_empty(struct ledger *ledger, uint32_t workload)
     ledger_leave_workload(ledger, workload);
 }
 
-static int open_account_for(struct ledger *ledger, uint32_t meter, const struct sample_process *who,
-                            uint32_t *ret_process)
+int ledger_open_process(struct ledger *ledger, uint32_t meter, uint32_t pid, uint32_t *ret_process)
 {
     struct workload_owner owner;
     uint32_t workload;
     int r;
 
-    if (ledger->process_count >= ledger->options.max_processes && !make_room(ledger))
+    if (ledger_find_process(ledger, meter, pid, ret_process))
+        return 0;
+    if (ledger->counts.processes >= ledger->options.max_processes && !make_room(ledger))
         return open_overflow(ledger, meter, ret_process);
-    find_owner(ledger, who, &owner);
+    owner = own_itself(&(struct sample_process){.pid = pid});
     r = ledger_open_workload(ledger, &owner, &workload);
     if (r < 0)
         return r;
-    r = open_with(ledger, meter, who->pid, workload, ret_process);
+    r = open_with(ledger, meter, pid, workload, ret_process);
     if (r < 0)
         close_if_empty(ledger, workload);
     return r;
@@ -217,7 +217,7 @@ int ledger_open_unseen(struct ledger *ledger, uint32_t meter, const struct workl
     if (ledger_find_workload(ledger, owner, &workload) &&
         ledger_find_process(ledger, meter, UNSEEN_PID | workload, ret_process))
         return 0;
-    if (ledger->process_count >= ledger->options.max_processes && !make_room(ledger))
+    if (ledger->counts.processes >= ledger->options.max_processes && !make_room(ledger))
         return open_overflow(ledger, meter, ret_process);
     r = ledger_open_workload(ledger, owner, &workload);
     if (r < 0)
@@ -231,16 +231,6 @@ int ledger_open_unseen(struct ledger *ledger, uint32_t meter, const struct workl
     else
         ledger->processes[*ret_process].unseen = true;
     return r;
-}
-
-int ledger_open_process(struct ledger *ledger, uint32_t meter, uint32_t pid, uint32_t *ret_process)
-{
-    const struct sample_process unknown = {
-        .pid = pid, .uid = SAMPLE_UID_UNKNOWN, .name = "", .cgroup = ""};
-
-    if (ledger_find_process(ledger, meter, pid, ret_process))
-        return 0;
-    return open_account_for(ledger, meter, &unknown, ret_process);
 }
 
 static int replace_text(char **text, const char *with)
@@ -278,10 +268,11 @@ static int move_to(struct ledger *ledger, uint32_t index, const struct workload_
 
 /* Says who the process of an account is: for the first time, or because it moved to another
  * cgroup. */
-static int name_account(struct ledger *ledger, uint32_t index, const struct sample_process *who)
+static int name_account(struct ledger *ledger, uint32_t index, const struct sample_process *who,
+                        const struct workload_owner *owner)
 {
     struct ledger_process *process = &ledger->processes[index];
-    struct workload_owner owner;
+    struct workload_owner itself;
 
     if (who->name[0] != '\0' && !process->name) {
         int r = replace_text(&process->name, who->name);
@@ -294,12 +285,14 @@ static int name_account(struct ledger *ledger, uint32_t index, const struct samp
     process->identified = true;
     process->start_us = who->start_us;
     process->uid = who->uid;
-    find_owner(ledger, who, &owner);
-    return move_to(ledger, index, &owner);
+    if (owner->kind != WORKLOAD_PROCESS)
+        return move_to(ledger, index, owner);
+    itself = own_itself(who);
+    return move_to(ledger, index, &itself);
 }
 
 int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_process *who,
-                    uint32_t *ret_process)
+                    const struct workload_owner *owner, uint32_t *ret_process)
 {
     uint32_t index;
     int r;
@@ -312,7 +305,7 @@ int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_p
     }
     r = ledger_open_process(ledger, meter, who->pid, &index);
     if (r == 0 && ledger->processes[index].pid > 0)
-        r = name_account(ledger, index, who);
+        r = name_account(ledger, index, who, owner);
     if (r == 0)
         *ret_process = index;
     return r;
@@ -328,4 +321,34 @@ void ledger_sweep(struct ledger *ledger, uint64_t now_us)
             forget(ledger, i);
     }
     ledger_retire_workloads(ledger, now_us);
+}
+
+void ledger_allow_forgetting(struct ledger *ledger, uint32_t meter, uint64_t before_us)
+{
+    ledger->meters[meter].forget_before_us = before_us;
+}
+
+void ledger_see_process(struct ledger *ledger, uint32_t process, uint64_t t_us)
+{
+    ledger->processes[process].seen_us = MAX(ledger->processes[process].seen_us, t_us);
+}
+
+bool ledger_is_live(const struct ledger *ledger, uint32_t process)
+{
+    const struct ledger_process *p = &ledger->processes[process];
+
+    return p->seen_us >= ledger->meters[p->meter].forget_before_us;
+}
+
+void ledger_set_clock_back(struct ledger *ledger, uint32_t meter, uint64_t now_us)
+{
+    ledger->latest_us = now_us;
+    for (size_t i = 0; i < ledger->process_slots; i++) {
+        struct ledger_process *process = &ledger->processes[i];
+
+        if (!process->used || process->meter != meter)
+            continue;
+        process->last_booked_us = MIN(process->last_booked_us, now_us);
+        process->seen_us = MIN(process->seen_us, now_us);
+    }
 }

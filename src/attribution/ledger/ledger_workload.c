@@ -1,5 +1,5 @@
 /* The ledger's workload accounts: opened, left, retired. */
-#include "attribution/ledger/ledger.h"
+#include "attribution/ledger/ledger_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static int take_slot(struct ledger *ledger, uint32_t *ret_index)
     size_t slots = MAX(ledger->workload_slots * 2, (size_t)16);
     struct ledger_workload *workloads;
 
-    if (ledger->workload_count < ledger->workload_slots) {
+    if (ledger->counts.workloads < ledger->workload_slots) {
         for (*ret_index = 0; ledger->workloads[*ret_index].used; ++*ret_index)
             ;
         return 0;
@@ -65,6 +65,7 @@ static int open_new(struct ledger *ledger, const struct workload_owner *owner,
 {
     struct ledger_workload workload = {
         .used = true,
+        .serial = ++ledger->last_serial,
         .kind = owner->kind,
         .id = strdup(owner->id),
         /* A job or VM is one row, whatever containers run in it. */
@@ -85,7 +86,7 @@ static int open_new(struct ledger *ledger, const struct workload_owner *owner,
         return r;
     }
     ledger->workloads[index] = workload;
-    ledger->workload_count++;
+    ledger->counts.workloads++;
     *ret_workload = index;
     return 0;
 }
@@ -110,20 +111,9 @@ static void retire(struct ledger *ledger, uint32_t index)
         account->next = ledger->free_account;
         ledger->free_account = at;
     }
-    for (int tier = 0; tier < TIER_COUNT; tier++)
-        ledger->unowned_weight[UNOWNED_UNATTRIBUTED] += workload->weight[tier];
     map_remove(&ledger->workload_map, hash_of(workload->kind, workload->id), index);
     ledger_workload_done(workload);
-    ledger->workload_count--;
-}
-
-/* Will a part of what is divided next be its own? */
-static bool has_weight(const struct ledger_workload *workload)
-{
-    for (int tier = 0; tier < TIER_COUNT; tier++)
-        if (workload->weight[tier] > 0)
-            return true;
-    return false;
+    ledger->counts.workloads--;
 }
 
 /*
@@ -137,14 +127,13 @@ static void retire_ended(struct ledger *ledger, uint64_t now_us, bool need_room)
 
     for (uint32_t i = 0; i < ledger->workload_slots; i++) {
         if (!ledger->workloads[i].used || ledger->workloads[i].member_count > 0 ||
-            is_common(ledger->workloads[i].kind) ||
-            (!need_room && has_weight(&ledger->workloads[i])))
+            is_common(ledger->workloads[i].kind) || (!need_room && ledger->workloads[i].kept))
             continue;
         retire(ledger, i);
         any = true;
     }
     if (any)
-        ledger->retired_at_us = MAX(now_us, ledger->retired_at_us + 1);
+        ledger->counts.retired_at_us = MAX(now_us, ledger->counts.retired_at_us + 1);
 }
 
 bool ledger_find_workload(const struct ledger *ledger, const struct workload_owner *owner,
@@ -161,11 +150,11 @@ int ledger_open_workload(struct ledger *ledger, const struct workload_owner *own
         return 0;
     if (is_common(owner->kind))
         return open_new(ledger, owner, ret_workload);
-    if (ledger->workload_count >= ledger->options.max_workloads)
+    if (ledger->counts.workloads >= ledger->options.max_workloads)
         retire_ended(ledger, ledger->latest_us, true);
-    if (ledger->workload_count < ledger->options.max_workloads)
+    if (ledger->counts.workloads < ledger->options.max_workloads)
         return open_new(ledger, owner, ret_workload);
-    ledger->workloads_dropped++;
+    ledger->counts.workloads_dropped++;
     return ledger_open_workload(ledger, &other, ret_workload);
 }
 
@@ -223,12 +212,24 @@ void ledger_leave_workload(struct ledger *ledger, uint32_t workload)
 {
     if (--ledger->workloads[workload].member_count == 0 &&
         !is_common(ledger->workloads[workload].kind) && workload_total_uj(ledger, workload) == 0 &&
-        !has_weight(&ledger->workloads[workload]))
+        !ledger->workloads[workload].kept)
         retire(ledger, workload);
 }
 
 void ledger_retire_workloads(struct ledger *ledger, uint64_t now_us)
 {
-    if (now_us >= ledger->retired_at_us + RETIRE_INTERVAL_US)
+    if (now_us >= ledger->counts.retired_at_us + RETIRE_INTERVAL_US)
         retire_ended(ledger, now_us, false);
+}
+
+void ledger_keep_booked(struct ledger *ledger, unsigned kinds)
+{
+    for (size_t i = 0; i < ledger->workload_slots; i++)
+        ledger->workloads[i].kept = false;
+    ledger->kept_kinds = kinds;
+}
+
+void ledger_keep_workload(struct ledger *ledger, uint32_t workload)
+{
+    ledger->workloads[workload].kept = true;
 }

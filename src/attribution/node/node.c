@@ -310,7 +310,7 @@ static int take_usage(struct node *node, uint64_t t_us, const struct sample_usag
 {
     int result = 0, reserved, r;
 
-    node->ledger->latest_us = MAX(node->ledger->latest_us, t_us);
+    ledger_advance(node->ledger, t_us);
     if (!usage->is_first)
         result = open_books(node);
     if ((r = note_members(node, t_us, usage)) < 0)

@@ -30,11 +30,13 @@ void node_overhead_init(struct node_overhead *overhead, const struct node_overhe
         .late_us = MAX(LATE_MIN_US, LATE_INTERVALS * interval_us),
         .meter = LEDGER_NONE,
     };
+    overhead_weights_init(&overhead->weights, node->ledger);
     gpu_inclusion_init(&overhead->coverage);
 }
 
 void node_overhead_done(struct node_overhead *overhead)
 {
+    overhead_weights_done(&overhead->weights);
     free(overhead->shares);
     free(overhead->bookings);
     *overhead = (struct node_overhead){0};
@@ -91,17 +93,26 @@ static bool read_counts(const struct node_overhead *overhead, uint64_t t_us,
 static void close_window(struct node_overhead *overhead)
 {
     overhead->is_open = false;
-    ledger_weigh(overhead->ledger, 0);
+    overhead_weights_end(&overhead->weights);
     gpu_inclusion_interrupt(&overhead->coverage);
 }
 
 /* Begins a window with the latest reading. */
-static void open_window(struct node_overhead *overhead)
+static int open_window(struct node_overhead *overhead)
 {
+    int r;
+
     overhead->start = overhead->latest;
     overhead->busy_us = overhead->capacity_us = 0;
     overhead->is_open = overhead->start.gpus_known || !overhead->includes_gpus;
-    ledger_weigh(overhead->ledger, overhead->is_open ? node_overhead_weighed_kinds(overhead) : 0);
+    if (!overhead->is_open) {
+        overhead_weights_end(&overhead->weights);
+        return 0;
+    }
+    r = overhead_weights_begin(&overhead->weights, node_overhead_weighed_kinds(overhead));
+    if (r < 0)
+        close_window(overhead);
+    return r;
 }
 
 void node_overhead_gpu_changed(struct node_overhead *overhead)
@@ -124,19 +135,19 @@ static bool goes_on(const struct node_overhead *overhead,
 static int take_whole(struct node_overhead *overhead, uint64_t t_us)
 {
     struct node_overhead_reading reading;
+    int r = 0;
 
     if (!read_counts(overhead, t_us, &reading))
         return 0; /* counts go on: a later reading has it all */
     overhead->latest = reading;
     if (!overhead->is_open || !goes_on(overhead, &reading)) {
         gpu_inclusion_interrupt(&overhead->coverage);
-        open_window(overhead);
+        r = open_window(overhead);
     }
     /* The books are opened when there is something to compute: no rest, no series. */
-    return overhead->meter == LEDGER_NONE
-               ? ledger_add_meter(overhead->ledger, METER_REST, overhead->meter_id, 0,
-                                  &overhead->meter)
-               : 0;
+    if (r == 0 && overhead->meter == LEDGER_NONE)
+        r = ledger_add_meter(overhead->ledger, METER_REST, overhead->meter_id, 0, &overhead->meter);
+    return r;
 }
 
 /*
@@ -189,31 +200,34 @@ static int settle(struct node_overhead *overhead)
     uint64_t parts_uj = overhead->latest.parts_uj - overhead->start.parts_uj;
     uint64_t gpus_uj = overhead->latest.gpus_uj - overhead->start.gpus_uj;
     unsigned __int128 inside_uj = (unsigned __int128)parts_uj;
-    int r;
+    int divided, opened;
 
     if (overhead->includes_gpus)
         inside_uj += gpus_uj;
-    r = node_overhead_divide(overhead, left_over(overhead, total_uj, inside_uj));
+    divided = node_overhead_divide(overhead, left_over(overhead, total_uj, inside_uj));
     learn_coverage(overhead, total_uj - parts_uj, gpus_uj);
-    open_window(overhead);
-    return r;
+    opened = open_window(overhead);
+    return divided < 0 ? divided : opened;
 }
 
 static int take_usage(struct node_overhead *overhead, uint64_t t_us,
                       const struct sample_usage *usage)
 {
     uint64_t start_us = overhead->start.t_us;
+    int weighed, settled;
 
     if (!overhead->total)
         node_overhead_choose_total(overhead, t_us);
     if (!overhead->is_open || overhead->meter == LEDGER_NONE)
         return 0;
-    node_overhead_weigh_usage(overhead, usage);
-    if (overhead->latest.t_us >= start_us + overhead->window_us)
-        return settle(overhead);
+    weighed = node_overhead_weigh_usage(overhead, usage);
+    if (overhead->latest.t_us >= start_us + overhead->window_us) {
+        settled = settle(overhead);
+        return settled < 0 ? settled : weighed;
+    }
     if (t_us > start_us + WINDOW_MAX_US || t_us + WINDOW_MAX_US < start_us)
         close_window(overhead);
-    return 0;
+    return weighed;
 }
 
 int node_overhead_ingest(struct node_overhead *overhead, const struct sample *sample)

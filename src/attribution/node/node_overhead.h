@@ -15,6 +15,7 @@
 #include "attribution/ledger/ledger.h"
 #include "attribution/node/gpu_inclusion.h"
 #include "attribution/node/node.h"
+#include "attribution/node/overhead_weights.h"
 #include "attribution/share.h"
 #include "model/policy.h"
 #include "model/sample.h"
@@ -63,6 +64,7 @@ struct node_overhead {
     bool is_open; /* a window */
     struct node_overhead_reading start, latest;
     uint64_t busy_us, capacity_us; /* of the CPUs in it */
+    struct overhead_weights weights;
 
     uint64_t deficit_uj; /* by which the parts were more than the whole: later windows pay it */
     bool mismatch;       /* it grew too large to be a matter of time */
@@ -102,8 +104,8 @@ bool node_overhead_completes_whole(const struct node_overhead *overhead,
 /* The kinds of meter whose joules are to be weighed for a window. */
 unsigned node_overhead_weighed_kinds(const struct node_overhead *overhead);
 
-/* Notes what workloads did since the last report. */
-void node_overhead_weigh_usage(struct node_overhead *overhead, const struct sample_usage *usage);
+/* Notes what workloads did since the last report. 0 or -ENOMEM. */
+int node_overhead_weigh_usage(struct node_overhead *overhead, const struct sample_usage *usage);
 
 /* Books the energy of the window. */
 int node_overhead_divide(struct node_overhead *overhead, uint64_t energy_uj);

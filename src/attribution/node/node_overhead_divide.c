@@ -27,22 +27,29 @@ unsigned node_overhead_weighed_kinds(const struct node_overhead *overhead)
     return overhead->includes_gpus ? kinds | 1U << METER_GPU : kinds;
 }
 
-void node_overhead_weigh_usage(struct node_overhead *overhead, const struct sample_usage *usage)
+int node_overhead_weigh_usage(struct node_overhead *overhead, const struct sample_usage *usage)
 {
     const struct node *node = overhead->node;
+    int result = 0;
 
     overhead->busy_us += usage->busy_us;
     overhead->capacity_us += usage->capacity_us;
     if (!goes_by_cpu_time(overhead))
-        return;
-    for (size_t w = 0; w < node->members.slots; w++)
-        if (node->members.items[w].is_present)
-            overhead->ledger->workloads[w].weight[TIER_ACTIVE] += node->members.items[w].cpu_us;
+        return 0;
+    for (uint32_t w = 0; w < node->members.slots; w++) {
+        const struct workload_usage *member = &node->members.items[w];
+        int r = member->is_present
+                    ? overhead_weights_add_cpu_time(&overhead->weights, w, member->cpu_us)
+                    : 0;
+
+        result = r < 0 ? r : result;
+    }
+    return result;
 }
 
 static int reserve_scratch(struct node_overhead *overhead)
 {
-    size_t capacity = overhead->ledger->workload_slots * TIER_COUNT + UNOWNED_COUNT;
+    size_t capacity = ledger_workload_slots(overhead->ledger) * TIER_COUNT + UNOWNED_COUNT;
     void *grown;
 
     if (capacity <= overhead->scratch_capacity)
@@ -79,17 +86,17 @@ static void add_workload(struct node_overhead *overhead, uint32_t workload, enum
 
 static void list_by_weight(struct node_overhead *overhead)
 {
-    const struct ledger *ledger = overhead->ledger;
-    const uint64_t *unowned = ledger->unowned_weight;
+    const struct overhead_weights *weights = &overhead->weights;
+    const uint64_t *unowned = weights->unowned;
 
     add_unowned(overhead, UNOWNED_IDLE, unowned[UNOWNED_IDLE]);
     add_unowned(overhead, UNOWNED_SYSTEM, unowned[UNOWNED_SYSTEM]);
     /* Of a gap in another meter this one was watched; but nobody knows for whom. */
     add_unowned(overhead, UNOWNED_UNATTRIBUTED,
                 unowned[UNOWNED_UNATTRIBUTED] + unowned[UNOWNED_GAP]);
-    for (uint32_t w = 0; w < ledger->workload_slots; w++)
-        for (enum tier tier = 0; ledger->workloads[w].used && tier < TIER_COUNT; tier++)
-            add_workload(overhead, w, tier, ledger->workloads[w].weight[tier]);
+    for (uint32_t w = 0; w < weights->slots; w++)
+        for (enum tier tier = 0; tier < TIER_COUNT; tier++)
+            add_workload(overhead, w, tier, weights->items[w].of[tier]);
 }
 
 /* To be there is not to be active. */
@@ -100,7 +107,7 @@ static void list_present(struct node_overhead *overhead)
     add_unowned(overhead, UNOWNED_IDLE, 0);
     for (uint32_t w = 0; w < node->members.slots; w++)
         if (node->members.items[w].is_present &&
-            overhead->ledger->workloads[w].kind != WORKLOAD_SYSTEM)
+            ledger_workload(overhead->ledger, w)->kind != WORKLOAD_SYSTEM)
             add_workload(overhead, w, TIER_IDLE, 1);
 }
 
@@ -139,6 +146,8 @@ int node_overhead_divide(struct node_overhead *overhead, uint64_t energy_uj)
     uint64_t start_us = overhead->start.t_us, end_us = overhead->latest.t_us;
     int r = reserve_scratch(overhead);
 
+    if (r == 0)
+        r = overhead_weights_measure(&overhead->weights);
     if (r < 0) {
         const struct booking lost = {
             .process = LEDGER_NONE, .unowned = UNOWNED_UNATTRIBUTED, .energy_uj = energy_uj};

@@ -23,7 +23,7 @@ void workload_usages_done(struct workload_usages *members)
 
 static int reserve(struct workload_usages *members)
 {
-    size_t slots = members->ledger->workload_slots;
+    size_t slots = ledger_workload_slots(members->ledger);
     struct workload_usage *items;
 
     if (slots <= members->slots)
@@ -139,7 +139,7 @@ static void leave(struct workload_usages *members, uint32_t workload)
 static bool is_forgotten(const struct workload_usages *members, const struct workload_usage *member,
                          uint64_t now_us)
 {
-    uint64_t retention_us = members->ledger->options.retention_us;
+    uint64_t retention_us = ledger_retention_us(members->ledger);
 
     return now_us > member->seen_us && now_us - member->seen_us > retention_us;
 }
