@@ -1,0 +1,119 @@
+"""What `wattribute check` prints on nodes that are made up, compared byte for byte with tests/golden/check/NODE.txt.
+
+Left out is what depends on who runs the test: whether that is root, and may hear of processes. UPDATE_GOLDEN=1 writes
+the files anew; read the diff before you commit it.
+"""
+import difflib
+import os
+import pathlib
+import re
+import unittest
+
+from harness import TestCase, run
+
+ROOT = pathlib.Path(os.environ["SOURCE_ROOT"])
+GOLDEN = ROOT / "tests/golden/check"
+CONTAINER = "a3f0c1d2e4b5968778695a4b3c2d1e0f00112233445566778899aabbccddeeff"
+
+PROC = {
+    "1/stat": "1 (init) S 0 1 1 0 -1 4194560 " + "0 " * 44,
+    "1/cgroup": "0::/init.scope\n",
+    "1/status": "Uid:\t0\t0\t0\t0\n",
+    "1/comm": "init\n",
+    "cpuinfo": "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 106\n"
+               "model name\t: Xeon of a test\nphysical id\t: 0\n\n",
+}
+RAPL = {
+    "class/powercap/intel-rapl:0/name": "package-0\n",
+    "class/powercap/intel-rapl:0/energy_uj": "262143\n",
+    "class/powercap/intel-rapl:0/max_energy_range_uj": "262143328850\n",
+    "class/powercap/intel-rapl:0:0/name": "core\n",
+    "class/powercap/intel-rapl:0:0/energy_uj": "0\n",
+    "class/powercap/intel-rapl:0:1/name": "dram\n",
+    "class/powercap/intel-rapl:0:1/energy_uj": "77\n",
+    "class/powercap/intel-rapl:1/name": "psys\n",
+    "class/powercap/intel-rapl:1/energy_uj": "99\n",
+}
+HWMON = {
+    "class/hwmon/hwmon0/name": "power_meter\n",
+    "class/hwmon/hwmon0/power1_average": "300000000\n",
+    "class/hwmon/hwmon1/name": "power_meter\n",
+    "class/hwmon/hwmon1/power1_average": "299000000\n",
+}
+AMD = {
+    "class/hwmon/hwmon0/name": "amd_energy\n",
+    "class/hwmon/hwmon0/energy1_label": "Esocket0\n",
+    "class/hwmon/hwmon0/energy1_input": "123456789\n",
+    "class/hwmon/hwmon0/energy2_label": "Esocket1\n",
+    "class/hwmon/hwmon0/energy2_input": "never\n",
+}
+CRAY = {f"cray/pm_counters/{name}": text for name, text in (
+    ("freshness", "7\n"), ("startup", "1\n"), ("power", "873 W 1734094386462336 us\n"),
+    ("energy", "5000 J 1734094386462336 us\n"), ("cpu_energy", "3000 J 1734094386462336 us\n"),
+    ("memory_energy", "much\n"))}
+RESCTRL = {
+    "fs/resctrl/mon_data/mon_L3_00/mbm_total_bytes": "4096\n",
+    f"fs/resctrl/mon_groups/{CONTAINER}/mon_data/mon_L3_00/mbm_total_bytes": "1024\n",
+}
+NO_GPU = {"LD_LIBRARY_PATH": "/nonexistent"}
+SWITCHES = [f"--no-collector.{name}" for name in ("nvml", "rapl", "hwmon", "cray", "ipmi", "redfish", "cgroups")]
+
+
+def fake_gpus(scenario):
+    return {"LD_LIBRARY_PATH": os.environ["FAKE_NVML_DIR"],
+            "FAKE_NVML_SCENARIO": str(ROOT / "tests/fakes/nvml/scenarios" / scenario)}
+
+
+class Nodes(TestCase):
+    def make(self, sysfs):
+        for folder, files in (("proc", PROC), ("sys", sysfs), ("root", {})):
+            os.makedirs(self.path(folder))
+            for name, text in files.items():
+                os.makedirs(os.path.dirname(self.path(f"{folder}/{name}")), exist_ok=True)
+                self.write(f"{folder}/{name}", text.encode())
+
+    def print(self, env, *flags):
+        done = run("check", f"--path.procfs={self.path('proc')}", f"--path.sysfs={self.path('sys')}",
+                   f"--path.rootfs={self.path('root')}", *flags, env=env)
+        self.assertEqual(b"", done.stderr)
+        text = re.sub(r"(?m)^\S+ +(privileges|process events) .*\n( +-> .*\n)?", "", done.stdout.decode())
+        text = re.sub(r'\n \{"what":"(privileges|process events)".*\},?(?=\n)', "", text)
+        text = re.sub(r'(\d+) limited|"limited":\d+', "N limited", text)
+        return f"$ wattribute check {' '.join(flags)}\n{text}= {done.returncode}\n"
+
+    def compare(self, name, env, *flags):
+        path = GOLDEN / f"{name}.txt"
+        text = self.print(env, *flags) + self.print(env, "--json", *flags)
+        if os.environ.get("UPDATE_GOLDEN"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        diff = difflib.unified_diff(path.read_text().splitlines(), text.splitlines(), str(path), "now", lineterm="")
+        self.assertEqual("", "\n".join(diff))
+
+    def test_a_node_with_every_meter_of_processors_and_board(self):
+        self.make({**RAPL, **HWMON, **CRAY, **RESCTRL})
+        self.compare("meters", NO_GPU)
+
+    def test_a_node_where_sensors_stand_in_for_rapl(self):
+        self.make({**AMD, "fs/resctrl/mon_data/mon_L3_00/mbm_total_bytes": "4096\n"})
+        self.compare("sensors", NO_GPU, "--model.cpu=auto", "--no-collector.rapl")
+
+    def test_a_node_with_gpus(self):
+        self.make(RAPL)
+        self.compare("gpus", fake_gpus("time-slicing.trace"))
+
+    def test_a_node_with_a_gpu_that_counts_no_energy(self):
+        self.make(RAPL)
+        self.compare("gpu-without-counter", fake_gpus("no-counter.trace"), "--no-collector.hwmon")
+
+    def test_a_node_with_everything_switched_off(self):
+        self.make({**RAPL, **HWMON, **CRAY, **RESCTRL})
+        self.compare("switched-off", NO_GPU, *SWITCHES)
+
+    def test_a_node_whose_watts_are_given(self):
+        self.make({})
+        self.compare("watts", NO_GPU, "--no-collector.rapl", "--model.idle-watts=40", "--model.full-watts=250.5")
+
+
+if __name__ == "__main__":
+    unittest.main()
