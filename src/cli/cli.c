@@ -10,8 +10,8 @@
 
 enum {
     SERVE_GROUPS = 1 << OPTIONS_BOOKS | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
-                   1 << OPTIONS_METRICS | 1 << OPTIONS_PRICES | 1 << OPTIONS_SERVING |
-                   1 << OPTIONS_LOGGING | 1 << OPTIONS_GENERAL,
+                   1 << OPTIONS_MODEL | 1 << OPTIONS_METRICS | 1 << OPTIONS_PRICES |
+                   1 << OPTIONS_SERVING | 1 << OPTIONS_LOGGING | 1 << OPTIONS_GENERAL,
 };
 
 const struct cli_command cli_commands[] = {
@@ -45,7 +45,7 @@ const struct cli_command cli_commands[] = {
                  "  wattribute check --json\n"
                  "  wattribute check --emissions.providers=rte\n",
      .groups = 1 << OPTIONS_CHECKING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
-               1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
+               1 << OPTIONS_MODEL | 1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
     {.verb = CLI_FRONT, .name = "front", .hidden = true},
     {.verb = CLI_ASKER, .name = "asker", .hidden = true},
 };
@@ -80,6 +80,18 @@ static int unknown_flag(const struct cli_command *command, struct span name, str
                      (int)MIN(name.len, (size_t)80), name.data, near ? " (did you mean --" : "",
                      near && negated ? "no-" : "", near ? near : "", near ? "?)" : "",
                      command->name);
+}
+
+static int missing_value(const struct argument *argument, struct error *err)
+{
+    const char *placeholder = argument->flag->placeholder;
+
+    if (argument->name.len == 1)
+        return error_set(err, -EINVAL, "-%c needs a value: write -%c %s", argument->name.data[0],
+                         argument->name.data[0], placeholder);
+    return error_set(err, -EINVAL, "--%.*s needs a value: write --%.*s=%s", (int)argument->name.len,
+                     argument->name.data, (int)argument->name.len, argument->name.data,
+                     placeholder);
 }
 
 /* "no-collector.rapl": the switch that it turns off, or NULL. */
@@ -123,9 +135,7 @@ static int read_flag(struct arguments *arguments, const char *text, struct argum
     else if (*arguments->next)
         argument.value = *arguments->next++;
     else
-        return error_set(err, -EINVAL, "--%.*s needs a value: write --%.*s=%s",
-                         (int)argument.name.len, argument.name.data, (int)argument.name.len,
-                         argument.name.data, argument.flag->placeholder);
+        return missing_value(&argument, err);
     *ret = argument;
     return 1;
 }
@@ -163,7 +173,8 @@ static int apply_flags(struct arguments arguments, bool general, struct options 
 
         if (!argument.flag || (argument.flag->group == OPTIONS_GENERAL) != general)
             continue;
-        snprintf(where, sizeof(where), "--%.*s", (int)argument.name.len, argument.name.data);
+        snprintf(where, sizeof(where), "%s%.*s", argument.name.len == 1 ? "-" : "--",
+                 (int)argument.name.len, argument.name.data);
         r = options_set(options, argument.flag, argument.value, OPTIONS_COMMAND_LINE, where, err);
         if (r < 0)
             return r;

@@ -4,6 +4,7 @@
 
 enum { WIDTH = 100, COLUMN = 38 };
 
+/* A group without one continues the list before it. */
 static const char *const group_titles[OPTIONS_GROUP_COUNT] = {
     [OPTIONS_BOOKS] = "Bookkeeping",   [OPTIONS_NODE] = "This node",
     [OPTIONS_METRICS] = "Metrics",     [OPTIONS_SERVING] = "Serving",
@@ -100,9 +101,11 @@ static void put_flags(struct buffer *out, unsigned groups)
     for (unsigned group = 0; group < OPTIONS_GROUP_COUNT; group++) {
         if (!(groups & 1U << group))
             continue;
-        buffer_char(out, '\n');
-        buffer_str(out, group_titles[group]);
-        buffer_str(out, ":\n");
+        if (group_titles[group]) {
+            buffer_char(out, '\n');
+            buffer_str(out, group_titles[group]);
+            buffer_str(out, ":\n");
+        }
         for (size_t i = 0; i < options_flag_count; i++)
             if (options_flags[i].group == group)
                 put_flag(out, &options_flags[i]);

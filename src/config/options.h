@@ -100,6 +100,7 @@ enum options_group {
     OPTIONS_BOOKS,
     OPTIONS_NODE,
     OPTIONS_SOURCES,
+    OPTIONS_MODEL, /* below the same heading; nothing that is estimated is recorded */
     OPTIONS_METRICS,
     OPTIONS_PRICES,
     OPTIONS_SERVING,
