@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "client/http_client.h"
+#include "config/source_switches.h"
 #include "core/clock.h"
 #include "identity/gpus/gpu_access.h"
 #include "identity/kubernetes/pod_resources.h"
@@ -191,7 +192,7 @@ void check_identity(struct report *report, const struct host *host, const struct
     char path[4096];
 
     check_cgroups(report, host);
-    if (options->collectors.cgroups)
+    if (source_switches_is_on(options, "cgroups"))
         check_hierarchies(report, host);
     check_events(report, host);
     if (http_client_new(&client) < 0)

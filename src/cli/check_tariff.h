@@ -1,8 +1,8 @@
 /* The part of `wattribute check` that is about --cost.tariff-file. */
 #pragma once
 
-#include "cli/report.h"
 #include "config/options.h"
+#include "model/report.h"
 
 /* If the file is given, which price it tells for now; the time zone of the process is its own then.
  */

@@ -59,8 +59,9 @@ struct arguments {
 };
 
 struct argument {
-    const struct options_flag *flag; /* NULL: a positional argument */
-    struct span name;                /* of the flag, as it was written, without dashes */
+    bool is_flag; /* else a positional one */
+    struct options_flag flag;
+    struct span name; /* of the flag, as it was written, without dashes */
     const char *value;
 };
 
@@ -68,14 +69,14 @@ static int unknown_flag(const struct cli_command *command, struct span name, str
 {
     struct span positive = name;
     bool negated = span_strip_prefix(&positive, "no-");
-    const struct options_flag *flag = negated ? options_find(positive) : NULL;
     const char *near = options_suggest(positive, command->groups, negated);
+    struct options_flag flag;
 
-    if (flag)
+    if (negated && options_find(positive, &flag))
         return error_set(err, -EINVAL,
                          "--%.*s: --%s takes a value and cannot be negated; leave it out; see "
                          "'wattribute %s --help'",
-                         (int)name.len, name.data, flag->names[0], command->name);
+                         (int)name.len, name.data, flag.names[0], command->name);
     return error_set(err, -EINVAL, "unknown flag --%.*s%s%s%s%s; see 'wattribute %s --help'",
                      (int)MIN(name.len, (size_t)80), name.data, near ? " (did you mean --" : "",
                      near && negated ? "no-" : "", near ? near : "", near ? "?)" : "",
@@ -84,7 +85,7 @@ static int unknown_flag(const struct cli_command *command, struct span name, str
 
 static int missing_value(const struct argument *argument, struct error *err)
 {
-    const char *placeholder = argument->flag->placeholder;
+    const char *placeholder = argument->flag.placeholder;
 
     if (argument->name.len == 1)
         return error_set(err, -EINVAL, "-%c needs a value: write -%c %s", argument->name.data[0],
@@ -94,12 +95,11 @@ static int missing_value(const struct argument *argument, struct error *err)
                      placeholder);
 }
 
-/* "no-collector.rapl": the switch that it turns off, or NULL. */
-static const struct options_flag *find_negated(struct span name)
+/* "no-collector.rapl": the switch that it turns off. */
+static bool find_negated(struct span name, struct options_flag *ret_flag)
 {
-    const struct options_flag *flag = span_strip_prefix(&name, "no-") ? options_find(name) : NULL;
-
-    return flag && !flag->placeholder ? flag : NULL;
+    return span_strip_prefix(&name, "no-") && options_find(name, ret_flag) &&
+           !ret_flag->placeholder;
 }
 
 static int read_flag(struct arguments *arguments, const char *text, struct argument *ret,
@@ -109,28 +109,24 @@ static int read_flag(struct arguments *arguments, const char *text, struct argum
     /* Go's flag package takes one dash for two; people bring such command lines along. */
     struct span rest = span_of(text + (text[1] == '-' ? 2 : 1));
     bool has_value = memchr(rest.data, '=', rest.len) != NULL;
-    struct argument argument = {.name = span_cut(&rest, '=')};
-    bool negated = false;
+    struct argument argument = {.is_flag = true, .name = span_cut(&rest, '=')};
+    bool known = options_find(argument.name, &argument.flag);
+    bool negated = !known && find_negated(argument.name, &argument.flag);
 
-    argument.flag = options_find(argument.name);
-    if (!argument.flag) {
-        argument.flag = find_negated(argument.name);
-        negated = argument.flag != NULL;
-    }
-    if (!argument.flag)
+    if (!known && !negated)
         return unknown_flag(command, argument.name, err);
-    if (!(command->groups & 1U << argument.flag->group))
+    if (!(command->groups & 1U << argument.flag.group))
         return error_set(err, -EINVAL,
                          "--%s does not concern '%s': leave it out; see 'wattribute %s --help'",
-                         argument.flag->names[0], command->name, command->name);
+                         argument.flag.names[0], command->name, command->name);
     if (negated && has_value)
         return error_set(err, -EINVAL, "--%.*s takes no value: leave it out, or write --%s=true",
-                         (int)argument.name.len, argument.name.data, argument.flag->names[0]);
+                         (int)argument.name.len, argument.name.data, argument.flag.names[0]);
     if (negated)
         argument.value = "false";
     else if (has_value)
         argument.value = rest.data;
-    else if (!argument.flag->placeholder)
+    else if (!argument.flag.placeholder)
         argument.value = "true";
     else if (*arguments->next)
         argument.value = *arguments->next++;
@@ -171,11 +167,11 @@ static int apply_flags(struct arguments arguments, bool general, struct options 
     while ((r = next_argument(&arguments, &argument, err)) > 0) {
         char where[80];
 
-        if (!argument.flag || (argument.flag->group == OPTIONS_GENERAL) != general)
+        if (!argument.is_flag || (argument.flag.group == OPTIONS_GENERAL) != general)
             continue;
         snprintf(where, sizeof(where), "%s%.*s", argument.name.len == 1 ? "-" : "--",
                  (int)argument.name.len, argument.name.data);
-        r = options_set(options, argument.flag, argument.value, OPTIONS_COMMAND_LINE, where, err);
+        r = options_set(options, &argument.flag, argument.value, OPTIONS_COMMAND_LINE, where, err);
         if (r < 0)
             return r;
     }
@@ -190,7 +186,7 @@ static int read_positional(struct arguments arguments, const char **ret_path, st
     int r;
 
     while ((r = next_argument(&arguments, &argument, err)) > 0) {
-        if (argument.flag)
+        if (argument.is_flag)
             continue;
         if (!command->argument || path)
             return error_set(err, -EINVAL,

@@ -106,9 +106,9 @@ static void put_flags(struct buffer *out, unsigned groups)
             buffer_str(out, group_titles[group]);
             buffer_str(out, ":\n");
         }
-        for (size_t i = 0; i < options_flag_count; i++)
-            if (options_flags[i].group == group)
-                put_flag(out, &options_flags[i]);
+        for (struct options_walk walk = {0}; options_next(&walk);)
+            if (walk.flag.group == group)
+                put_flag(out, &walk.flag);
     }
 }
 
@@ -118,10 +118,10 @@ static void put_environment(struct buffer *out, unsigned groups)
 
     for (size_t i = 0; i < options_variable_count; i++) {
         const struct options_variable *variable = &options_variables[i];
-        const struct options_flag *flag = options_find(span_of(variable->flag));
+        struct options_flag flag;
         struct buffer left;
 
-        if (!flag || !(groups & 1U << flag->group))
+        if (!options_find(span_of(variable->flag), &flag) || !(groups & 1U << flag.group))
             continue;
         if (!titled)
             buffer_str(out, "\nEnvironment (the config file and flags win over it):\n");

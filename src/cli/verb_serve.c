@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "collector/collector.h"
+#include "config/source_switches.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/macros.h"
@@ -58,7 +59,7 @@ int verb_serve(const struct cli *cli)
     const struct options *options = &cli->options;
     bool with_api = options->kubernetes_api && !options->replay_path;
     bool with_redfish =
-        options->redfish_url && options->collectors.redfish && !options->replay_path;
+        options->redfish_url && source_switches_is_on(options, "redfish") && !options->replay_path;
     const struct redfish_flags redfish = redfish_flags_of(options);
     struct collector *collector = NULL;
     struct api_config api;

@@ -25,7 +25,7 @@ struct reader {
 
 /* A key that is being read: its flag, and the name under which the file has it. */
 struct key {
-    const struct options_flag *flag;
+    struct options_flag flag;
     char name[64];
 };
 
@@ -57,21 +57,20 @@ static int unknown_key(const struct reader *reader, const struct yaml_reader_nod
 
 static int read_key(struct reader *reader, const struct yaml_reader_node *node, struct key *ret_key)
 {
-    const struct options_flag *flag;
+    struct options_flag flag;
     int r = check_text(reader, node, "the key");
 
     if (r < 0)
         return r;
-    flag = options_find(span_of(node->text));
-    if (!flag)
+    if (!options_find(span_of(node->text), &flag))
         return unknown_key(reader, node);
-    if (!(KEY_GROUPS & 1U << flag->group))
+    if (!(KEY_GROUPS & 1U << flag.group))
         return yaml_reader_fail(reader->yaml, node,
                                 "'%s' can be given on the command line only; remove it",
                                 node->text);
-    if (options_source_of(reader->options, flag) == OPTIONS_CONFIG)
+    if (options_source_of(reader->options, &flag) == OPTIONS_CONFIG)
         return yaml_reader_fail(reader->yaml, node, "%s is given twice, here as '%s'; keep one",
-                                flag->names[0], node->text);
+                                flag.names[0], node->text);
     ret_key->flag = flag;
     snprintf(ret_key->name, sizeof(ret_key->name), "%s", node->text);
     return 0;
@@ -87,7 +86,7 @@ static int set_text(struct reader *reader, const struct key *key,
         return r;
     yaml_reader_place(reader->yaml, node, place, sizeof(place));
     snprintf(where, sizeof(where), "%s: %s", place, key->name);
-    return options_set(reader->options, key->flag, node->text, OPTIONS_CONFIG, where, reader->err);
+    return options_set(reader->options, &key->flag, node->text, OPTIONS_CONFIG, where, reader->err);
 }
 
 static int set_list(struct reader *reader, const struct key *key,
@@ -124,7 +123,7 @@ static int read_pair(struct reader *reader, const struct yaml_reader_node *key_n
     r = yaml_reader_next(reader->yaml, key.name, &value);
     if (r < 0)
         return r;
-    if (value.kind == YAML_READER_LIST && key.flag->repeatable)
+    if (value.kind == YAML_READER_LIST && key.flag.repeatable)
         return set_list(reader, &key, &value);
     return set_text(reader, &key, &value);
 }

@@ -17,16 +17,12 @@
 #include "model/embodied.h"
 #include "model/policy.h"
 #include "model/price.h"
+#include "sources/switches.h"
 
 enum { OPTIONS_LISTEN_MAX = 16, OPTIONS_FLAG_MAX = 96, OPTIONS_LIST_MAX = 16 };
 
 /* Where a value came from, lowest precedence first. */
 enum options_source { OPTIONS_DEFAULT, OPTIONS_ENVIRONMENT, OPTIONS_CONFIG, OPTIONS_COMMAND_LINE };
-
-/* What may be read: a switch for each source, by its name. */
-struct options_collectors {
-    bool nvml, rapl, hwmon, cray, ipmi, redfish, cgroups;
-};
 
 enum options_model { OPTIONS_MODEL_OFF, OPTIONS_MODEL_AUTO };
 
@@ -47,7 +43,7 @@ struct options {
     const char *web_config_path; /* NULL: plain HTTP, and everybody may ask */
     enum log_level log_level;
     enum log_format log_format;
-    struct options_collectors collectors;
+    bool source_is_on[SOURCE_SWITCHES_MAX]; /* as source_table; of those that have a switch */
     enum options_model model_cpu;
     uint64_t model_idle_uw, model_full_uw; /* both given, or neither: the second is 0 */
     const char *procfs_path, *sysfs_path, *rootfs_path;
@@ -91,7 +87,7 @@ struct options {
     const char *config_path; /* NULL: none */
     bool help, version;
 
-    enum options_source sources[OPTIONS_FLAG_MAX]; /* of each flag of the table */
+    enum options_source sources[OPTIONS_FLAG_MAX]; /* of each flag, by its number */
     struct arena strings;                          /* owns every string above */
 };
 
@@ -138,10 +134,19 @@ struct options_flag {
     size_t offset;               /* in struct options, of what the setter writes */
     uint64_t min, max;           /* of numbers; for texts `max` is the longest */
     const struct option_type_word *words;
+
+    size_t number; /* of all flags: set by options_next */
+    /* A row of the table that stands for the flags of another table: the `index`th, or false behind
+     * the last. NULL: a flag. */
+    bool (*expand)(size_t index, struct options_flag *ret_flag);
 };
 
-extern const struct options_flag options_flags[];
-extern const size_t options_flag_count;
+/* Walks over all flags, in the order of --help; zeroed before the first. */
+struct options_walk {
+    struct options_flag flag;
+    size_t row, index, count;
+};
+bool options_next(struct options_walk *walk);
 
 /* An environment variable: a whole number that stands for a flag's value. */
 struct options_variable {
@@ -159,8 +164,8 @@ extern const size_t options_variable_count;
 int options_init(struct options *options, struct error *err);
 void options_done(struct options *options);
 
-/* By main name or alias; NULL: no such flag. */
-const struct options_flag *options_find(struct span name);
+/* By main name or alias; false: no such flag. */
+bool options_find(struct span name, struct options_flag *ret_flag);
 
 /* The name nearest to one that does not exist, of flags in `groups` (bits 1 << group), or NULL.
  * With `only_switches`, of those that have a --no- form. */

@@ -5,22 +5,20 @@
 #include "core/macros.h"
 #include "sources/source.h"
 
-static bool is_off(const struct options *options, const char *source)
-{
-    const struct options_flag *flag;
-    char name[64];
-
-    snprintf(name, sizeof(name), "collector.%s", source);
-    flag = options_find(span_of(name));
-    return flag && !*(const bool *)((const char *)options + flag->offset);
-}
-
 void source_switches_read(const struct options *options, struct source_switches *ret_switches)
 {
     *ret_switches = (struct source_switches){0};
-    for (size_t i = 0; source_table[i] && ret_switches->off_count < SOURCE_SWITCHES_MAX; i++)
-        if (is_off(options, source_table[i]->name))
+    for (size_t i = 0; source_table[i]; i++)
+        if (source_table[i]->flag && !options->source_is_on[i])
             ret_switches->off[ret_switches->off_count++] = source_table[i]->name;
+}
+
+bool source_switches_is_on(const struct options *options, const char *source)
+{
+    struct source_switches switches;
+
+    source_switches_read(options, &switches);
+    return !source_is_off(&switches, source);
 }
 
 void source_switches_read_model(const struct options *options, struct source_estimate *ret_model)

@@ -1,5 +1,5 @@
-/* What the options say of sources: the switches --collector.NAME, one for each of the table but the
- * replay and the model, which are asked for by flags of their own, and that model. */
+/* What the options say of sources: the switches --collector.NAME, one for each of the table that
+ * has one, and the model, which has flags of its own. */
 #pragma once
 
 #include "config/options.h"
@@ -7,6 +7,7 @@
 #include "sources/switches.h"
 
 void source_switches_read(const struct options *options, struct source_switches *ret_switches);
+bool source_switches_is_on(const struct options *options, const char *source);
 
 void source_switches_read_model(const struct options *options, struct source_estimate *ret_model);
 

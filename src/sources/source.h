@@ -17,6 +17,7 @@
 #include "sources/switches.h"
 
 struct redfish_mailbox;
+struct report;
 struct source_estimate;
 struct source_ops;
 
@@ -52,7 +53,10 @@ struct source_context {
 };
 
 struct source_ops {
-    const char *name;  /* the `source` label */
+    const char *name; /* the `source` label */
+    /* Its switch, "collector.NAME", which is on unless a user says otherwise, and what it does:
+     * "read ...". NULL: no switch; other flags ask for it. */
+    const char *flag, *help;
     bool holds_device; /* SIGUSR1 closes it for a while */
     bool is_no_meter;  /* it tells who did what, and counts no energy itself */
     /* Between two reads: 0 is a window. The second: at most so long, however long a window is; 0:
@@ -84,6 +88,10 @@ struct source_ops {
     uint64_t (*attend)(void *state);
 
     void (*close)(void *state);
+
+    /* Reports for `wattribute check` whether it can be read here, and if not, what to do. Opens and
+     * closes what it needs, and may block for some seconds. NULL: nothing to report. */
+    void (*check)(const struct source_context *context, struct report *report);
 };
 
 #define SOURCE_NEVER UINT64_MAX

@@ -1,4 +1,7 @@
-/* The explicit list of sources. */
+/* The explicit list of sources, in the order of --help and of `check`. */
+#include <assert.h>
+
+#include "core/macros.h"
 #include "sources/bmc/ipmi.h"
 #include "sources/bmc/redfish.h"
 #include "sources/cgroup/cgroups.h"
@@ -10,7 +13,19 @@
 #include "sources/source.h"
 #include "sources/trace/replay.h"
 
+/* clang-format off */
 const struct source_ops *const source_table[] = {
-    &replay_source, &nvml_source,    &rapl_source,    &hwmon_source, &cray_source,
-    &ipmi_source,   &redfish_source, &cgroups_source, &model_source, NULL,
+    &replay_source,
+    &nvml_source,
+    &rapl_source,
+    &hwmon_source,
+    &cray_source,
+    &ipmi_source,
+    &redfish_source,
+    &cgroups_source,
+    &model_source,
+    NULL,
 };
+/* clang-format on */
+
+static_assert(ARRAY_SIZE(source_table) - 1 <= SOURCE_SWITCHES_MAX, "raise SOURCE_SWITCHES_MAX");

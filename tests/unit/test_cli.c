@@ -145,8 +145,8 @@ static void switches_are_turned_off_by_false_or_by_no_and_the_last_counts(void *
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         assert_int_equal(parse(cases[i].line, NULL, &cli, NULL), 0);
-        assert_int_equal(cli.options.collectors.rapl, cases[i].is_on);
-        assert_true(cli.options.collectors.hwmon);
+        assert_int_equal(source_switches_is_on(&cli.options, "rapl"), cases[i].is_on);
+        assert_true(source_switches_is_on(&cli.options, "hwmon"));
         cli_done(&cli);
     }
     assert_int_equal(parse("wattribute --no-process-events", NULL, &cli, NULL), 0);
@@ -165,12 +165,18 @@ static void every_source_has_a_switch_and_those_that_are_off_are_listed(void **s
     source_switches_read(&cli.options, &switches);
     assert_int_equal(switches.off_count, 0);
     assert_null(source_switches_list_off(&switches, text, sizeof(text)));
-    memset(&cli.options.collectors, 0, sizeof(cli.options.collectors));
+    memset(cli.options.source_is_on, 0, sizeof(cli.options.source_is_on));
     source_switches_read(&cli.options, &switches);
     for (size_t i = 0; source_table[i]; i++) {
         const char *name = source_table[i]->name;
         bool has_flags_of_its_own = strcmp(name, "replay") == 0 || strcmp(name, "model") == 0;
+        char flag[64];
 
+        snprintf(flag, sizeof(flag), "collector.%s", name);
+        if (has_flags_of_its_own)
+            assert_null(source_table[i]->flag);
+        else
+            assert_string_equal(source_table[i]->flag, flag);
         assert_int_equal(source_is_off(&switches, name), !has_flags_of_its_own);
     }
     cli_done(&cli);
@@ -431,12 +437,11 @@ static void help_shows_every_flag_that_the_verb_takes_and_no_other(void **state)
     _cleanup_free_ char *all = help_text(CLI_ANY), *replay = help_text(CLI_REPLAY);
 
     (void)state;
-    for (size_t i = 0; i < options_flag_count; i++) {
-        bool books =
-            options_flags[i].group == OPTIONS_BOOKS || options_flags[i].group == OPTIONS_GENERAL;
+    for (struct options_walk walk = {0}; options_next(&walk);) {
+        bool books = walk.flag.group == OPTIONS_BOOKS || walk.flag.group == OPTIONS_GENERAL;
         char name[64];
 
-        snprintf(name, sizeof(name), "\n  --%s", options_flags[i].names[0]);
+        snprintf(name, sizeof(name), "\n  --%s", walk.flag.names[0]);
         assert_non_null(strstr(all, name));
         assert_int_equal(strstr(replay, name) != NULL, books);
     }

@@ -14,6 +14,7 @@
 #include "config/asker_keys.h"
 #include "core/macros.h"
 #include "fetcher/asker.h"
+#include "options_fixture.h"
 
 #define HOUR (3600 * USEC_PER_SEC)
 
@@ -32,9 +33,7 @@ static void set(struct fixture *f, const char *flag, const char *value)
 {
     struct error err = {""};
 
-    assert_int_equal(options_set(&f->options, options_find(span_of(flag)), value,
-                                 OPTIONS_COMMAND_LINE, flag, &err),
-                     0);
+    assert_int_equal(set_flag(&f->options, flag, value, OPTIONS_COMMAND_LINE, &err), 0);
 }
 
 static int set_up(void **state)

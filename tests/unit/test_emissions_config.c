@@ -7,6 +7,7 @@
 
 #include "config/emissions_config.h"
 #include "core/macros.h"
+#include "options_fixture.h"
 
 static struct options options;
 static struct emissions_config config;
@@ -21,8 +22,7 @@ static int read_flags(const char *const *flags)
     err = (struct error){""};
     assert_int_equal(options_init(&options, &err), 0);
     for (; flags[0]; flags += 2) {
-        r = options_set(&options, options_find(span_of(flags[0])), flags[1], OPTIONS_COMMAND_LINE,
-                        flags[0], &err);
+        r = set_flag(&options, flags[0], flags[1], OPTIONS_COMMAND_LINE, &err);
         if (r < 0)
             return r;
     }

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "config/options.h"
 #include "core/fs.h"
 #include "core/macros.h"
+#include "options_fixture.h"
 
 enum { EVERY_GROUP = (1 << OPTIONS_GROUP_COUNT) - 1 };
 
@@ -34,10 +34,7 @@ static int teardown(void **state)
 
 static int set(struct options *options, const char *name, const char *value, struct error *err)
 {
-    const struct options_flag *flag = options_find(span_of(name));
-
-    assert_non_null(flag);
-    return options_set(options, flag, value, OPTIONS_COMMAND_LINE, name, err);
+    return set_flag(options, name, value, OPTIONS_COMMAND_LINE, err);
 }
 
 static void the_defaults_are_those_of_the_manual(void **state)
@@ -247,15 +244,15 @@ static void strings_are_copies(void **state)
 static void listen_addresses_of_a_higher_source_replace_those_of_a_lower(void **state)
 {
     struct options *options = *state;
-    const struct options_flag *listen = options_find(span_of("listen-address"));
+    const struct options_flag listen = flag_named("listen-address");
 
-    assert_int_equal(options_set(options, listen, ":1", OPTIONS_CONFIG, "c", NULL), 0);
-    assert_int_equal(options_set(options, listen, ":2", OPTIONS_CONFIG, "c", NULL), 0);
+    assert_int_equal(options_set(options, &listen, ":1", OPTIONS_CONFIG, "c", NULL), 0);
+    assert_int_equal(options_set(options, &listen, ":2", OPTIONS_CONFIG, "c", NULL), 0);
     assert_int_equal(options->listen_count, 2);
-    assert_int_equal(options_set(options, listen, ":3", OPTIONS_COMMAND_LINE, "f", NULL), 0);
+    assert_int_equal(options_set(options, &listen, ":3", OPTIONS_COMMAND_LINE, "f", NULL), 0);
     assert_int_equal(options->listen_count, 1);
     assert_string_equal(options->listen_addresses[0], ":3");
-    assert_int_equal(options_source_of(options, listen), OPTIONS_COMMAND_LINE);
+    assert_int_equal(options_source_of(options, &listen), OPTIONS_COMMAND_LINE);
 }
 
 static void one_listen_address_too_many_is_refused(void **state)
@@ -352,11 +349,11 @@ static void the_nearest_name_is_suggested_and_a_far_one_is_not(void **state)
 static void every_name_is_in_the_table_once(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < options_flag_count; i++)
-        for (const char *const *name = options_flags[i].names; *name; name++)
-            assert_ptr_equal(options_find(span_of(*name)), &options_flags[i]);
+    for (struct options_walk walk = {0}; options_next(&walk);)
+        for (const char *const *name = walk.flag.names; *name; name++)
+            assert_int_equal(flag_named(*name).number, walk.flag.number);
     for (size_t i = 0; i < options_variable_count; i++)
-        assert_non_null(options_find(span_of(options_variables[i].flag)));
+        (void)flag_named(options_variables[i].flag);
 }
 
 static char *read_manual(void)
@@ -377,8 +374,8 @@ static void the_manual_lists_every_flag_with_its_default_and_every_variable(void
     char wanted[256];
 
     (void)state;
-    for (size_t i = 0; i < options_flag_count; i++) {
-        const struct options_flag *flag = &options_flags[i];
+    for (struct options_walk walk = {0}; options_next(&walk);) {
+        const struct options_flag *flag = &walk.flag;
 
         for (const char *const *name = flag->names; *name; name++) {
             snprintf(wanted, sizeof(wanted), "`%s%s`", (*name)[1] ? "--" : "-", *name);

@@ -7,6 +7,7 @@
 #include "config/option_type.h"
 #include "config/pipeline_config.h"
 #include "core/macros.h"
+#include "options_fixture.h"
 
 static int read_price(const char *const *flags, struct price *ret_price)
 {
@@ -16,9 +17,7 @@ static int read_price(const char *const *flags, struct price *ret_price)
 
     assert_int_equal(r, 0);
     for (; *flags; flags += 2)
-        assert_int_equal(options_set(&options, options_find(span_of(flags[0])), flags[1],
-                                     OPTIONS_COMMAND_LINE, flags[0], &err),
-                         0);
+        assert_int_equal(set_flag(&options, flags[0], flags[1], OPTIONS_COMMAND_LINE, &err), 0);
     r = options_check(&options, &err);
     if (r == 0)
         pipeline_config_price(&options, ret_price);
@@ -52,9 +51,7 @@ static void flags_give_the_price_of_the_site(void **state)
 
 static void set_embodied(struct options *options, const char *value, enum options_source source)
 {
-    assert_int_equal(
-        options_set(options, options_find(span_of("emissions.embodied")), value, source, "x", NULL),
-        0);
+    assert_int_equal(set_flag(options, "emissions.embodied", value, source, NULL), 0);
 }
 
 static void devices_have_the_embodied_carbon_that_was_given_and_no_other(void **state)
@@ -89,8 +86,8 @@ static void devices_have_the_embodied_carbon_that_was_given_and_no_other(void **
 static void embodied_carbon_is_of_meters_by_the_words_of_their_label(void **state)
 {
     (void)state;
-    for (const struct option_type_word *word = options_find(span_of("emissions.embodied"))->words;
-         word->text; word++)
+    for (const struct option_type_word *word = flag_named("emissions.embodied").words; word->text;
+         word++)
         assert_string_equal(word->text, meter_words[word->value]);
 }
 
@@ -103,8 +100,7 @@ static void a_currency_has_three_capital_letters(void **state)
     (void)state;
     assert_int_equal(options_init(&options, &err), 0);
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
-        assert_int_equal(options_set(&options, options_find(span_of("cost.currency")), wrong[i],
-                                     OPTIONS_COMMAND_LINE, "--cost.currency", &err),
+        assert_int_equal(set_flag(&options, "cost.currency", wrong[i], OPTIONS_COMMAND_LINE, &err),
                          -EINVAL);
     options_done(&options);
 }
@@ -126,7 +122,6 @@ static void a_tariff_excludes_the_price_that_never_changes(void **state)
         {"cost.price", "0.3", "leave out --cost.price, or the file"},
         {"cost.currency", "EUR", "leave out --cost.currency, or the file"},
     };
-    const struct options_flag *tariff = options_find(span_of("cost.tariff-file"));
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -134,13 +129,11 @@ static void a_tariff_excludes_the_price_that_never_changes(void **state)
         struct error err = {""};
 
         assert_int_equal(options_init(&options, &err), 0);
-        assert_int_equal(options_set(&options, tariff, "t.yaml", OPTIONS_COMMAND_LINE,
-                                     "--cost.tariff-file", &err),
-                         0);
+        assert_int_equal(
+            set_flag(&options, "cost.tariff-file", "t.yaml", OPTIONS_COMMAND_LINE, &err), 0);
         assert_int_equal(options_check(&options, &err), 0);
         assert_string_equal(options.cost_tariff_path, "t.yaml");
-        assert_int_equal(options_set(&options, options_find(span_of(cases[i].flag)), cases[i].value,
-                                     OPTIONS_CONFIG, cases[i].flag, &err),
+        assert_int_equal(set_flag(&options, cases[i].flag, cases[i].value, OPTIONS_CONFIG, &err),
                          0);
         assert_int_equal(options_check(&options, &err), -EINVAL);
         assert_non_null(strstr(err.text, cases[i].says));

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "cli/check_rapl.h"
+#include "model/report.h"
 #include "sources/rapl/rapl.h"
 
 #define START_US   ((uint64_t)1800000000000000)
@@ -1085,7 +1085,7 @@ static void check_tells_the_meters_the_way_and_what_is_missing(void **state)
     make_rig(&rig, intel);
     write_zone(&rig, "intel-rapl:0", "package-0", "5", RANGE);
     write_zone(&rig, "intel-rapl:0:0", "core", "0", RANGE);
-    check_rapl(report, &rig.host);
+    rapl_source.check(&(struct source_context){.host = &rig.host, .clock = &clock_system}, report);
     assert_int_equal(report->count, 4);
     assert_string_equal(find_finding(report, "rapl")->detail, "2 meters, read by powercap");
     assert_int_equal(find_finding(report, "rapl: package 0")->verdict, VERDICT_OK);
@@ -1093,13 +1093,13 @@ static void check_tells_the_meters_the_way_and_what_is_missing(void **state)
     assert_int_equal(find_finding(report, "rapl: dram")->verdict, VERDICT_LIMITED);
     tree_remove(rig.root, "class/powercap");
     report->count = 0;
-    check_rapl(report, &rig.host);
+    rapl_source.check(&(struct source_context){.host = &rig.host, .clock = &clock_system}, report);
     assert_int_equal(report->count, 1);
     assert_int_equal(report->findings[0].verdict, VERDICT_MISSING);
     assert_non_null(strstr(report->findings[0].remedy, "modprobe intel_rapl_msr"));
     tree_write(rig.root, "class/powercap/intel-rapl:0/other", "");
     report->count = 0;
-    check_rapl(report, &rig.host);
+    rapl_source.check(&(struct source_context){.host = &rig.host, .clock = &clock_system}, report);
     assert_non_null(strstr(report->findings[0].detail, "the container hides"));
     assert_non_null(strstr(report->findings[0].remedy, "run as root"));
     done_rig(&rig);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "model/report.h"
 #include "sources/integrator.h"
 
 /* KCS without an interrupt is polled by the kernel while a question is open: ask seldom. */
@@ -208,10 +209,56 @@ static void ipmi_close(void *state)
     free(ipmi);
 }
 
+static const char *remedy_for(int error)
+{
+    switch (error) {
+    case -ENODEV:
+        return "not needed without a BMC; otherwise load its driver: modprobe ipmi_si (or "
+               "ipmi_ssif) and modprobe ipmi_devintf; give a container the device "
+               "(--device=/dev/ipmi0)";
+    case -EACCES:
+        return "run as root, or let this user read it: a udev rule "
+               "KERNEL==\"ipmi[0-9]*\", GROUP=\"...\", MODE=\"0640\"";
+    case -EOPNOTSUPP:
+        return "none: this BMC does not offer it; its power may be known by Redfish, hwmon or RAPL";
+    case -ENODATA:
+        return "enable power measurement in the BMC's settings";
+    case -ETIMEDOUT:
+        return "try again; if it stays silent, reset the BMC (ipmitool mc reset cold)";
+    default:
+        return "try again";
+    }
+}
+
+static void ipmi_check(const struct source_context *context, struct report *report)
+{
+    struct ipmi_device device;
+    struct dcmi_power power;
+    struct error err = {""};
+    int r;
+
+    ipmi_device_init(&device, &ipmi_calls_system, context->clock);
+    r = ipmi_device_open(&device, context->host, &err);
+    if (r == 0)
+        r = ipmi_ask_power(&device, &power, &err);
+    ipmi_device_close(&device);
+    report->meters += r == 0;
+    if (r == 0)
+        report_add(report, "ipmi", VERDICT_OK, NULL, "the BMC tells the node's power by DCMI: %u W",
+                   (unsigned)power.current_w);
+    else
+        report_add(report, "ipmi",
+                   r == -ENODEV || r == -EOPNOTSUPP ? VERDICT_MISSING : VERDICT_LIMITED,
+                   remedy_for(r), "%s", err.text);
+}
+
 const struct source_ops ipmi_source = {
     .name = "ipmi",
+    .flag = "collector.ipmi",
+    .help = "read the node's power from its BMC",
     .interval_us = PERIOD_S * USEC_PER_SEC,
     .open = ipmi_open,
     .read = ipmi_read,
     .close = ipmi_close,
+    .check = ipmi_check,
 };

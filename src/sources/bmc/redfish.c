@@ -171,6 +171,8 @@ static void redfish_close(void *state)
 /* It only empties the mailbox: often enough for the reading to be fresh, and never a wait. */
 const struct source_ops redfish_source = {
     .name = "redfish",
+    .flag = "collector.redfish",
+    .help = "read its power over Redfish, if --redfish.url is given",
     .interval_us = USEC_PER_SEC,
     .interval_max_us = 5 * USEC_PER_SEC,
     .open = redfish_open,

@@ -6,6 +6,7 @@
 
 #include "core/macros.h"
 #include "host/machine.h"
+#include "model/report.h"
 #include "sources/cgroup/block_names.h"
 #include "sources/cgroup/reader.h"
 #include "sources/cgroup/usage_delta.h"
@@ -207,8 +208,32 @@ static uint64_t cgroups_attend(void *state)
     return next_us == CGROUP_READER_NEVER ? SOURCE_NEVER : next_us - MIN(now_us, next_us);
 }
 
+/* Says nothing where resctrl is not mounted, or cannot count. */
+static void cgroups_check(const struct source_context *context, struct report *report)
+{
+    struct resctrl *resctrl;
+    size_t count;
+
+    if (resctrl_new(context->host, &resctrl) < 0)
+        return;
+    (void)resctrl_read(resctrl, 0);
+    if (resctrl_read(resctrl, USEC_PER_SEC)) { /* what is counted can only be seen twice */
+        count = resctrl_container_count(resctrl);
+        if (count > 0)
+            report_add(report, "memory traffic", VERDICT_OK, NULL,
+                       "fs/resctrl has groups of containers: %zu", count);
+        else
+            report_add(report, "memory traffic", VERDICT_LIMITED,
+                       "let the container runtime make them: docs/power.md",
+                       "fs/resctrl counts, but has no groups of containers");
+    }
+    resctrl_free(resctrl);
+}
+
 const struct source_ops cgroups_source = {
     .name = "cgroups",
+    .flag = "collector.cgroups",
+    .help = "read the CPU time and memory of workloads; without it only GPU energy has owners",
     .is_no_meter = true,
     .interval_us = INTERVAL_US,
     .open = cgroups_open,
@@ -216,4 +241,5 @@ const struct source_ops cgroups_source = {
     .event_fd = cgroups_event_fd,
     .attend = cgroups_attend,
     .close = cgroups_close,
+    .check = cgroups_check,
 };

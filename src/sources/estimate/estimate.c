@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/macros.h"
 #include "host/machine.h"
+#include "model/report.h"
 #include "sources/estimate/cpu_power.h"
 #include "sources/estimate/estimated_power.h"
+#include "sources/overlap.h"
 
 struct model {
     const struct source_context *context;
@@ -88,9 +91,54 @@ static int model_read(void *state, struct batch *batch, struct error *err)
     return r < 0 ? error_set(err, r, "out of memory") : 0;
 }
 
+static unsigned whole_watts(uint64_t power_uw)
+{
+    return (unsigned)((power_uw + 500000) / 1000000);
+}
+
+static void report_known_power(struct report *report, const struct host *host, bool is_on)
+{
+    struct cpu_identity cpu = {0};
+    struct cpu_power power;
+    int r = cpu_power_of_host(host, &cpu, &power);
+
+    report->has_model = r == 0 && is_on;
+    if (r == 0)
+        report_add(report, "model", is_on ? VERDICT_OK : VERDICT_MISSING,
+                   is_on ? NULL : "where no meter measures the processors: --model.cpu=auto",
+                   "%s%s, %u CPU%s: %u W idle, %u W busy",
+                   is_on ? "" : "off; known for this machine: ", power.generation,
+                   (unsigned)cpu.cpus, PLURAL_S(cpu.cpus), whole_watts(power.idle_uw),
+                   whole_watts(power.full_uw));
+    else
+        report_add(report, "model", VERDICT_MISSING,
+                   "where no meter measures the processors: --model.idle-watts and "
+                   "--model.full-watts",
+                   "%swhat this processor draws is not known: %s family %u model %u, '%s'",
+                   is_on ? "" : "off; ", cpu.vendor, (unsigned)cpu.family, (unsigned)cpu.model,
+                   cpu.name);
+}
+
+/* Says nothing where it is off and RAPL measures the processors. */
+static void model_check(const struct source_context *context, struct report *report)
+{
+    const struct source_estimate *model = context->model;
+
+    if (!model->is_on && overlap_rapl_measures(context->host, context->switches, METER_PACKAGE))
+        return;
+    if (model->is_on && !model->by_table) {
+        report->has_model = true;
+        report_add(report, "model", VERDICT_OK, NULL, "as given: %u W idle, %u W busy",
+                   whole_watts(model->idle_uw), whole_watts(model->full_uw));
+    } else {
+        report_known_power(report, context->host, model->is_on);
+    }
+}
+
 const struct source_ops model_source = {
     .name = "model",
     .open = model_open,
     .read = model_read,
     .close = free,
+    .check = model_check,
 };

@@ -164,8 +164,11 @@ static void nvml_close(void *state)
 
 const struct source_ops nvml_source = {
     .name = "nvml",
+    .flag = "collector.nvml",
+    .help = "read NVIDIA's GPUs",
     .holds_device = true,
     .open = nvml_open,
     .read = nvml_read,
     .close = nvml_close,
+    .check = nvml_check,
 };

@@ -36,5 +36,8 @@ void nvml_shared_unref(struct nvml_shared *shared);
 int nvml_gpu_new(struct nvml_shared *shared, uint32_t index, void **ret_state);
 extern const struct source_ops nvml_gpu_unit;
 
+/* nvml_check.c: the source's `check`. */
+void nvml_check(const struct source_context *context, struct report *report);
+
 /* The code means that the GPU, or the whole driver, is gone. */
 bool nvml_is_gone(struct nvml_shared *shared, int code);

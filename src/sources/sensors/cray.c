@@ -1,10 +1,13 @@
 #include "sources/sensors/cray.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/macros.h"
+#include "model/report.h"
 #include "sources/counter.h"
 #include "sources/overlap.h"
 #include "sources/plausible.h"
@@ -173,9 +176,54 @@ static void cray_close(void *state)
     free(cray);
 }
 
+static void report_counter(struct report *report, enum cray_file file,
+                           const struct cray_value *value, bool elsewhere)
+{
+    char what[64];
+
+    snprintf(what, sizeof(what), "cray: %s", cray_file_names[file]);
+    report->meters += value->valid && !elsewhere && file != CRAY_POWER;
+    if (!value->valid)
+        report_add(report, what, VERDICT_LIMITED, "look at the file's mode, and the blade's log",
+                   "no usable value in cray/pm_counters/%s", cray_file_names[file]);
+    else if (elsewhere)
+        report_add(report, what, VERDICT_OK, NULL, "left alone: RAPL is finer");
+    else
+        report_add(report, what, VERDICT_OK, NULL, "%" PRIu64 " %s", value->number,
+                   file == CRAY_POWER ? "W" : "J");
+}
+
+static void cray_check(const struct source_context *context, struct report *report)
+{
+    struct cray_counters counters;
+    struct cray_value values[CRAY_FILES] = {0};
+    int r = cray_counters_open(context->host->sysfs_fd, &counters);
+
+    if (r == -ENODEV)
+        return;
+    if (r == 0) {
+        r = cray_counters_read(&counters, values);
+        cray_counters_close(&counters);
+    }
+    if (r < 0) {
+        report_add(report, "cray", VERDICT_MISSING, r == -EACCES ? "run as root" : NULL,
+                   "cray/pm_counters cannot be read: %s", strerror(-r));
+        return;
+    }
+    report_counter(report, CRAY_POWER, &values[CRAY_POWER], false);
+    report_counter(report, CRAY_ENERGY, &values[CRAY_ENERGY], false);
+    report_counter(report, CRAY_CPU_ENERGY, &values[CRAY_CPU_ENERGY],
+                   overlap_rapl_measures(context->host, context->switches, METER_PACKAGE));
+    report_counter(report, CRAY_MEMORY_ENERGY, &values[CRAY_MEMORY_ENERGY],
+                   overlap_rapl_measures(context->host, context->switches, METER_DRAM));
+}
+
 const struct source_ops cray_source = {
     .name = "cray",
+    .flag = "collector.cray",
+    .help = "read the counters of a Cray's blade",
     .open = cray_open,
     .read = cray_read,
     .close = cray_close,
+    .check = cray_check,
 };

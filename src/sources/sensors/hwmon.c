@@ -2,12 +2,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
+#include "model/report.h"
 #include "sources/counter.h"
 #include "sources/integrator.h"
 #include "sources/plausible.h"
@@ -265,9 +268,58 @@ static void hwmon_close(void *state)
     free(hwmon);
 }
 
+static void report_meter(struct report *report, const struct host *host,
+                         const struct hwmon_found *found)
+{
+    char what[64], text[64];
+    struct span said = {text, 0};
+    uint64_t value;
+    int r = fs_read_at(host->sysfs_fd, found->path, text, sizeof(text), &said.len);
+
+    snprintf(what, sizeof(what), "hwmon: %s %s", meter_words[found->kind],
+             found->kind == METER_NODE ? "" : found->id);
+    if (r == 0)
+        r = found->counts ? hwmon_parse_energy(said, &value) : hwmon_parse_power(said, &value);
+    report->meters += r == 0;
+    if (r == 0 && found->counts)
+        report_add(report, what, VERDICT_OK, NULL, "%s, counter %s", found->what, found->path);
+    else if (r == 0)
+        report_add(report, what, VERDICT_OK, NULL, "%s, %" PRIu64 " W, %s", found->what,
+                   value / 1000000, found->path);
+    else
+        report_add(report, what, VERDICT_MISSING,
+                   r == -EACCES ? "run as root" : "look for newer firmware of the board",
+                   "%s, %s: %s", found->what, found->path,
+                   r == -EACCES ? strerror(-r) : "no usable value");
+}
+
+static void hwmon_check(const struct source_context *context, struct report *report)
+{
+    struct hwmon_scan scan;
+
+    hwmon_scan(context->host, context->switches, &scan);
+    for (size_t i = 0; i < scan.count; i++)
+        report_meter(report, context->host, &scan.found[i]);
+    if (scan.repeated > 0)
+        report_add(report, "hwmon", VERDICT_LIMITED, NULL,
+                   "chips left alone, as another says that it measures the same: %zu",
+                   scan.repeated);
+    if (scan.elsewhere > 0)
+        report_add(report, "hwmon", VERDICT_OK, NULL,
+                   "chips left alone, as their CPUs have finer meters: %zu", scan.elsewhere);
+    if (scan.count + scan.elsewhere == 0)
+        report_add(report, "hwmon", VERDICT_MISSING,
+                   "modprobe acpi_power_meter (NVIDIA Grace: boot with "
+                   "acpi_power_meter.force_cap_on=y); nothing to do where the firmware has none",
+                   "no chip measures the node, a module or the CPUs");
+}
+
 const struct source_ops hwmon_source = {
     .name = "hwmon",
+    .flag = "collector.hwmon",
+    .help = "read the power sensors of the board, and of NVIDIA Grace",
     .open = hwmon_open,
     .read = hwmon_read,
     .close = hwmon_close,
+    .check = hwmon_check,
 };

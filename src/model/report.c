@@ -1,4 +1,4 @@
-#include "cli/report.h"
+#include "model/report.h"
 
 #include <stdarg.h>
 #include <stdio.h>
