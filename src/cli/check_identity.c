@@ -13,6 +13,7 @@
 #include "identity/process/process_events.h"
 #include "identity/process/process_table.h"
 #include "identity/runtimes/runtime.h"
+#include "identity/runtimes/table.h"
 #include "sources/cgroup/hierarchy.h"
 
 enum { INSPECTED_MAX = 64 };
@@ -182,12 +183,6 @@ static void check_kubelet(struct report *report, struct http_client *client,
 void check_identity(struct report *report, const struct host *host, const struct options *options)
 {
     static const char *const kubelet[] = {POD_RESOURCES_SOCKET, NULL};
-    const struct {
-        const struct runtime_ops *runtime;
-        const char *given;
-    } runtimes[] = {{&runtime_cri, options->cri_socket},
-                    {&runtime_docker, options->docker_socket},
-                    {&runtime_podman, options->podman_socket}};
     struct http_client *client;
     char path[4096];
 
@@ -197,10 +192,10 @@ void check_identity(struct report *report, const struct host *host, const struct
     check_events(report, host);
     if (http_client_new(&client) < 0)
         return;
-    for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++)
-        check_runtime(report, client, runtimes[i].runtime,
-                      find_socket(options, runtimes[i].given, runtimes[i].runtime->sockets, path,
-                                  sizeof(path)));
+    for (size_t i = 0; runtime_table[i]; i++)
+        check_runtime(report, client, runtime_table[i],
+                      find_socket(options, options->runtime_sockets[i], runtime_table[i]->sockets,
+                                  path, sizeof(path)));
     check_kubelet(report, client,
                   find_socket(options, options->pod_resources_socket, kubelet, path, sizeof(path)));
     http_client_free(client);

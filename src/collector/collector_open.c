@@ -87,9 +87,7 @@ static int open_identity(struct collector *collector, struct error *err)
             .kubernetes = options->kubernetes_enabled,
             .attachments = true,
             .names_from_elsewhere = collector->front.options.api != NULL,
-            .cri_socket = options->cri_socket,
-            .docker_socket = options->docker_socket,
-            .podman_socket = options->podman_socket,
+            .runtime_sockets = options->runtime_sockets,
             .pod_resources_socket = options->pod_resources_socket,
         },
         &collector->identity, err);

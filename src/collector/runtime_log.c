@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "core/log.h"
-#include "core/macros.h"
+#include "identity/runtimes/runtime.h"
 
 static size_t find(struct runtime_log *log, const char *name)
 {
@@ -45,24 +45,19 @@ void runtime_log_note(struct runtime_log *log, struct identity *identity)
             note(log, &status);
 }
 
+static void warn_if_missing(const char *flag, const char *path)
+{
+    struct stat st;
+
+    if (!path || !path[0] || (stat(path, &st) == 0 && S_ISSOCK(st.st_mode)))
+        return;
+    log_warn("names may be missing: a socket that was named is not there; it is looked for again",
+             "flag", flag, "path", path);
+}
+
 void runtime_log_sockets(const struct options *options)
 {
-    const struct {
-        const char *name, *path;
-    } sockets[] = {{"cri-socket", options->cri_socket},
-                   {"docker-socket", options->docker_socket},
-                   {"podman-socket", options->podman_socket},
-                   {"pod-resources-socket", options->pod_resources_socket}};
-
-    for (size_t i = 0; i < ARRAY_SIZE(sockets); i++) {
-        const char *path = sockets[i].path;
-        struct stat st;
-
-        if (!options_is_given(options, sockets[i].name) || !path || !path[0])
-            continue;
-        if (stat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
-            log_warn("names may be missing: a socket that was named is not there; it is looked for "
-                     "again",
-                     "flag", sockets[i].name, "path", path);
-    }
+    for (size_t i = 0; runtime_table[i]; i++)
+        warn_if_missing(runtime_table[i]->flag, options->runtime_sockets[i]);
+    warn_if_missing("pod-resources-socket", options->pod_resources_socket);
 }

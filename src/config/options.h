@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/span.h"
+#include "identity/runtimes/table.h"
 #include "model/embodied.h"
 #include "model/policy.h"
 #include "model/price.h"
@@ -72,7 +73,8 @@ struct options {
     bool kubernetes_enabled, kubernetes_api, process_events;
     const char *kubernetes_service_account_dir;
     /* Where runtimes listen; NULL: looked for where they usually do, "": not asked. */
-    const char *pod_resources_socket, *cri_socket, *docker_socket, *podman_socket;
+    const char *pod_resources_socket;
+    const char *runtime_sockets[RUNTIME_TABLE_MAX]; /* as runtime_table */
     /* The BMC over the network: NULL where not given. */
     const char *redfish_url, *redfish_credentials_path, *redfish_ca_path;
     const char *redfish_certificate_sha256;

@@ -5,6 +5,7 @@
 #include "config/option_type.h"
 #include "config/options.h"
 #include "core/macros.h"
+#include "identity/runtimes/runtime.h"
 #include "model/embodied.h"
 #include "model/price.h"
 #include "sources/source.h"
@@ -143,6 +144,23 @@ static bool expand_sources(size_t index, struct options_flag *ret_flag)
     return false;
 }
 
+/* --NAME-socket of each container runtime. */
+static bool expand_runtimes(size_t index, struct options_flag *ret_flag)
+{
+    const struct runtime_ops *runtime = runtime_table[index];
+
+    if (!runtime)
+        return false;
+    *ret_flag = (struct options_flag){
+        .names = {runtime->flag},
+        .placeholder = "PATH",
+        .help = runtime->help,
+        .group = OPTIONS_NODE,
+        SOCKET(runtime_sockets[index]),
+    };
+    return true;
+}
+
 static const struct options_flag rows[] = {
     {.names = {"sample-interval", "dcgm-update-frequency"},
      .placeholder = "DURATION",
@@ -225,21 +243,7 @@ static const struct options_flag rows[] = {
      .help = "socket of the kubelet's pod-resources API; '' not to ask it",
      .group = OPTIONS_NODE,
      SOCKET(pod_resources_socket)},
-    {.names = {"cri-socket"},
-     .placeholder = "PATH",
-     .help = "socket of containerd or CRI-O; '' not to ask it",
-     .group = OPTIONS_NODE,
-     SOCKET(cri_socket)},
-    {.names = {"docker-socket"},
-     .placeholder = "PATH",
-     .help = "socket of the Docker Engine API; '' not to ask it",
-     .group = OPTIONS_NODE,
-     SOCKET(docker_socket)},
-    {.names = {"podman-socket"},
-     .placeholder = "PATH",
-     .help = "socket of Podman's API; '' not to ask it",
-     .group = OPTIONS_NODE,
-     SOCKET(podman_socket)},
+    {.expand = expand_runtimes},
     {.names = {"redfish.url"},
      .placeholder = "URL",
      .help = "read the node's power from the BMC at https://HOST[:PORT]/; default: no BMC is asked",
@@ -512,7 +516,8 @@ static const struct options_flag rows[] = {
      SWITCH(version)},
 };
 
-static_assert(ARRAY_SIZE(rows) + SOURCE_SWITCHES_MAX <= OPTIONS_FLAG_MAX, "raise OPTIONS_FLAG_MAX");
+static_assert(ARRAY_SIZE(rows) + SOURCE_SWITCHES_MAX + RUNTIME_TABLE_MAX <= OPTIONS_FLAG_MAX,
+              "raise OPTIONS_FLAG_MAX");
 
 const struct options_variable options_variables[] = {
     {"EXPORTER_PORT", "listen-address", ":", "", 1, UINT16_MAX,

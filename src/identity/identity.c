@@ -16,6 +16,7 @@
 #include "identity/owner.h"
 #include "identity/process/process_table.h"
 #include "identity/runtimes/runtime_poller.h"
+#include "identity/runtimes/table.h"
 
 /* What nobody has used for this long is forgotten. */
 static const uint64_t EXPIRE_US = 600 * USEC_PER_SEC;
@@ -292,12 +293,10 @@ static int open_parts(struct identity *identity)
         r = attachments_new(&identity->attachments);
     if (r == 0)
         r = process_table_new(options->host, &identity->processes);
-    if (r == 0 && options->kubernetes)
-        r = add_runtime(identity, &runtime_cri, options->cri_socket);
-    if (r == 0)
-        r = add_runtime(identity, &runtime_docker, options->docker_socket);
-    if (r == 0)
-        r = add_runtime(identity, &runtime_podman, options->podman_socket);
+    for (size_t i = 0; r == 0 && runtime_table[i]; i++)
+        if (options->kubernetes || !runtime_table[i]->is_of_kubernetes)
+            r = add_runtime(identity, runtime_table[i],
+                            options->runtime_sockets ? options->runtime_sockets[i] : NULL);
     if (r == 0 && options->kubernetes)
         r = add_kubelet(identity);
     if (r == 0 && options->names_from_elsewhere)

@@ -29,7 +29,8 @@ struct identity_options {
     bool names_from_elsewhere; /* identity_learn will be called: names may come from there */
     bool attachments;          /* find out which containers have which GPUs */
     /* NULL: looked for where they usually are, "": not asked. */
-    const char *cri_socket, *docker_socket, *podman_socket, *pod_resources_socket;
+    const char *const *runtime_sockets; /* as runtime_table; NULL: all are looked for */
+    const char *pod_resources_socket;
 };
 
 /* A runtime, the kubelet, the API server, or the scan itself. */

@@ -18,6 +18,7 @@
 #include "client/http_client.h"
 #include "core/macros.h"
 #include "identity/identity.h"
+#include "identity/runtimes/table.h"
 #include "wire.h"
 
 #define A    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -133,6 +134,9 @@ static struct rig new_rig(bool attachments, bool kubernetes)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct rig rig = {.path = "/tmp/wattribute-XXXXXX"};
+    /* Of CRI, Docker and Podman. */
+    const char *const sockets[RUNTIME_TABLE_MAX] = {rig.socket_path,
+                                                    kubernetes ? "" : rig.socket_path, ""};
     struct error err;
     int fd;
 
@@ -153,9 +157,7 @@ static struct rig new_rig(bool attachments, bool kubernetes)
                                                  .scan_interval_us = USEC_PER_SEC / 50,
                                                  .kubernetes = kubernetes,
                                                  .attachments = attachments,
-                                                 .cri_socket = rig.socket_path,
-                                                 .docker_socket = kubernetes ? "" : rig.socket_path,
-                                                 .podman_socket = "",
+                                                 .runtime_sockets = sockets,
                                                  .pod_resources_socket = rig.socket_path},
                       &rig.identity, &err),
         0);

@@ -102,12 +102,12 @@ static int hanging_list(struct http_client *client, const char *socket_path, uin
 }
 
 static const char *const no_sockets[] = {NULL};
-static const struct runtime_ops scripted = {"scripted", no_sockets, scripted_list, scripted_inspect,
-                                            NULL};
-static const struct runtime_ops crowded = {"crowded", no_sockets, list_many, scripted_inspect,
-                                           NULL};
-static const struct runtime_ops hanging = {"hanging", no_sockets, hanging_list, scripted_inspect,
-                                           NULL};
+static const struct runtime_ops scripted = {
+    .name = "scripted", .sockets = no_sockets, .list = scripted_list, .inspect = scripted_inspect};
+static const struct runtime_ops crowded = {
+    .name = "crowded", .sockets = no_sockets, .list = list_many, .inspect = scripted_inspect};
+static const struct runtime_ops hanging = {
+    .name = "hanging", .sockets = no_sockets, .list = hanging_list, .inspect = scripted_inspect};
 
 /* A node of Kubernetes: A runs, B has ended and is listed with all only, behind `ended` others. */
 static struct {
@@ -160,8 +160,11 @@ static int scripted_image(struct http_client *client, const char *socket_path, u
     return 0;
 }
 
-static const struct runtime_ops kubernetes = {"kubernetes", no_sockets, list_node, scripted_inspect,
-                                              scripted_image};
+static const struct runtime_ops kubernetes = {.name = "kubernetes",
+                                              .sockets = no_sockets,
+                                              .list = list_node,
+                                              .inspect = scripted_inspect,
+                                              .find_image = scripted_image};
 
 /* The system's clock, put forward. */
 static atomic_uint_least64_t ahead_us;

@@ -1,10 +1,12 @@
 /* The messages of the Kubernetes container runtime interface (runtime.v1, and v1alpha2 before it,
- * which has the same numbers). Pure: who asks is runtime_cri. */
+ * which has the same numbers): what is written and read is pure, and runtime_cri asks. */
 #pragma once
 
 #include "core/buffer.h"
 #include "core/span.h"
 #include "identity/runtimes/runtime.h"
+
+extern const struct runtime_ops runtime_cri;
 
 /* For running containers, and for sandboxes that are ready; or for all of them. */
 void cri_put_containers_request(struct buffer *out, enum runtime_scope scope);

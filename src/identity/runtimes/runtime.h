@@ -1,6 +1,6 @@
 /*
- * Runtime: something on the node that knows containers by name. One file each, one line in
- * runtime_table.c.
+ * Runtime: something on the node that knows containers by name. One file each, and one line in
+ * table.c.
  *
  * A runtime is only ever read. What it says is a name, and which GPUs a container may use: it never
  * decides who pays for what was measured.
@@ -79,7 +79,10 @@ enum runtime_scope {
 
 struct runtime_ops {
     const char *name;           /* the `source` label */
+    const char *flag;           /* that names its socket: "NAME-socket" */
+    const char *help;           /* of that flag */
     const char *const *sockets; /* where to look for it, ended by NULL */
+    bool is_of_kubernetes;      /* not asked with --kubernetes-enabled=false */
 
     /*
      * Adds every container. May block: a few requests, each for timeout_us at most. 0 or -errno,
@@ -101,5 +104,3 @@ struct runtime_ops {
                       const char *container_id, char ret_image[RUNTIME_TEXT_MAX + 1],
                       struct error *err);
 };
-
-extern const struct runtime_ops runtime_cri, runtime_docker, runtime_podman;
