@@ -55,7 +55,7 @@ static void put_flag(struct buffer *out, const struct options_flag *flag)
 {
     struct buffer left, right;
     const char *joint = " (";
-    char allowed[128];
+    char allowed[512];
 
     buffer_init(&left, 256);
     buffer_init(&right, 1024);

@@ -17,7 +17,7 @@ static const char *const variables[] = {"https_proxy", "HTTPS_PROXY", "all_proxy
 #define RESOLVER "RES_OPTIONS=timeout:2 attempts:2"
 
 enum {
-    ENVIRONMENT_MAX = ARRAY_SIZE(variables) + ASKER_KEYS + 2,
+    ENVIRONMENT_MAX = ARRAY_SIZE(variables) + ASKER_KEYS_MAX + 2,
     ARGUMENTS_MAX = 2 + 6 + 3 * ASKER_INQUIRIES_MAX + 1,
 };
 
@@ -46,14 +46,15 @@ static void add_variable(char *env[ENVIRONMENT_MAX], size_t *count, const char *
 /* What else the environment holds is none of its business. */
 static void write_environment(const struct asker_flags *flags, char *env[ENVIRONMENT_MAX])
 {
-    size_t count = 0;
+    struct asker_key keys[ASKER_KEYS_MAX];
+    size_t count = 0, key_count = asker_keys_list(keys);
 
     env[count++] = RESOLVER;
     for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
         add_variable(env, &count, variables[i]);
-    for (size_t i = 0; i < ASKER_KEYS; i++)
-        if (is_asked(flags, asker_keys_table[i].provider))
-            add_variable(env, &count, asker_keys_table[i].variable);
+    for (size_t i = 0; i < key_count; i++)
+        if (is_asked(flags, keys[i].provider))
+            add_variable(env, &count, keys[i].variable);
     env[count] = NULL;
 }
 

@@ -1,40 +1,78 @@
 #include "config/asker_keys.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "config/secret_file.h"
 #include "core/sealed.h"
+#include "emissions/provider.h"
 
-const struct asker_key asker_keys_table[ASKER_KEYS] = {
-    {"electricity_maps", "electricity_maps", "ELECTRICITY_MAPS_TOKEN", false},
-    {"entsoe", "entsoe", "ENTSOE_TOKEN", false},
-    {"watttime", "watttime_username", "WATTTIME_USERNAME", true},
-    {"watttime", "watttime_password", "WATTTIME_PASSWORD", false},
-};
+/* Sorted by provider. */
+static void insert_key(struct asker_key *keys, size_t count, const struct asker_key *key)
+{
+    for (; count > 0 && strcmp(keys[count - 1].provider, key->provider) > 0; count--)
+        keys[count] = keys[count - 1];
+    keys[count] = *key;
+}
 
-static const struct secret_file_form keys_form = {
-    .flag = "--emissions.keys-file",
-    .contents = "keys",
-    .keys = "electricity_maps, entsoe, watttime_username and watttime_password",
-    .example = "a line for each key, as entsoe: ...",
-    .quoted = "a line for each key, as entsoe: '...'",
-};
+size_t asker_keys_list(struct asker_key ret_keys[ASKER_KEYS_MAX])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; provider_table[i]; i++) {
+        const struct provider *provider = provider_table[i];
+
+        for (size_t j = 0; j < PROVIDER_SECRETS_MAX && provider->secrets[j].name; j++) {
+            if (count == ASKER_KEYS_MAX)
+                return count;
+            insert_key(ret_keys, count++,
+                       &(struct asker_key){provider->name, provider->secrets[j].name,
+                                           provider->secrets[j].variable,
+                                           provider->key == PROVIDER_KEY_LOGIN && j == 0});
+        }
+    }
+    return count;
+}
+
+/* "electricity_maps, entsoe, watttime_username and watttime_password" */
+static void list_names(const struct asker_key *keys, size_t count, char *text, size_t size_bytes)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < count && len < size_bytes; i++)
+        len += (size_t)snprintf(text + len, size_bytes - len, "%s%s",
+                                i == 0          ? ""
+                                : i + 1 < count ? ", "
+                                                : " and ",
+                                keys[i].name);
+}
 
 int asker_keys_read(const char *path, struct asker_keys *ret_keys, struct error *err)
 {
-    struct secret_file_entry entries[ASKER_KEYS];
+    struct secret_file_entry entries[ASKER_KEYS_MAX];
+    struct asker_key keys[ASKER_KEYS_MAX];
+    size_t count = asker_keys_list(keys);
+    char names[512] = "";
+    const struct secret_file_form form = {
+        .flag = "--emissions.keys-file",
+        .contents = "keys",
+        .keys = names,
+        .example = "a line for each key, as entsoe: ...",
+        .quoted = "a line for each key, as entsoe: '...'",
+    };
     int r;
 
     *ret_keys = (struct asker_keys){0};
     if (path[0] == '\0')
         return 0;
-    for (size_t i = 0; i < ASKER_KEYS; i++)
-        entries[i] = (struct secret_file_entry){asker_keys_table[i].name, ret_keys->values[i],
+    list_names(keys, count, names, sizeof(names));
+    for (size_t i = 0; i < count; i++)
+        entries[i] = (struct secret_file_entry){keys[i].name, ret_keys->values[i],
                                                 sizeof(ret_keys->values[i])};
-    r = secret_file_read(&keys_form, path, entries, ASKER_KEYS, err);
+    r = secret_file_read(&form, path, entries, count, err);
     if (r < 0)
         asker_keys_wipe(ret_keys);
     return r;
@@ -57,9 +95,12 @@ int asker_keys_unseal(int fd, struct asker_keys *ret_keys)
 
 void asker_keys_take_environment(struct asker_keys *keys)
 {
-    for (size_t i = 0; i < ASKER_KEYS; i++) {
+    struct asker_key table[ASKER_KEYS_MAX];
+    size_t count = asker_keys_list(table);
+
+    for (size_t i = 0; i < count; i++) {
         /* Not secure_getenv: who starts a program with capabilities may have keys, too. */
-        char *value = getenv(asker_keys_table[i].variable);
+        char *value = getenv(table[i].variable);
         size_t len = value ? strlen(value) : 0;
 
         if (!value)
@@ -67,7 +108,7 @@ void asker_keys_take_environment(struct asker_keys *keys)
         if (keys->values[i][0] == '\0' && len < sizeof(keys->values[i]))
             memcpy(keys->values[i], value, len + 1);
         explicit_bzero(value, len);
-        unsetenv(asker_keys_table[i].variable);
+        unsetenv(table[i].variable);
     }
 }
 
@@ -75,17 +116,18 @@ int asker_keys_find(const struct asker_keys *keys, const char *provider, const c
                     const char **ret_key, struct error *err)
 {
     const char *user = NULL, *key = NULL;
+    struct asker_key table[ASKER_KEYS_MAX];
+    size_t count = asker_keys_list(table);
 
-    for (size_t i = 0; i < ASKER_KEYS; i++) {
-        if (strcmp(provider, asker_keys_table[i].provider) != 0)
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(provider, table[i].provider) != 0)
             continue;
         if (keys->values[i][0] == '\0')
             return error_set(err, -ENOKEY,
                              "%s wants a key: set %s in the environment, or %s in a file for "
                              "--emissions.keys-file (1 to %d bytes)",
-                             provider, asker_keys_table[i].variable, asker_keys_table[i].name,
-                             ASKER_KEY_BYTES - 1);
-        if (asker_keys_table[i].is_user)
+                             provider, table[i].variable, table[i].name, ASKER_KEY_BYTES - 1);
+        if (table[i].is_user)
             user = keys->values[i];
         else
             key = keys->values[i];

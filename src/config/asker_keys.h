@@ -6,10 +6,11 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "core/error.h"
 
-enum { ASKER_KEYS = 4, ASKER_KEY_BYTES = 512 };
+enum { ASKER_KEYS_MAX = 8, ASKER_KEY_BYTES = 512 };
 
 struct asker_key {
     const char *provider;
@@ -18,11 +19,12 @@ struct asker_key {
     bool is_user;         /* who has the key, rather than the key itself */
 };
 
-extern const struct asker_key asker_keys_table[ASKER_KEYS];
+/* What the providers of the table want, sorted by provider; returns how many. */
+size_t asker_keys_list(struct asker_key ret_keys[ASKER_KEYS_MAX]);
 
-/* In the order of the table; "": there is none. */
+/* In the order of that list; "": there is none. */
 struct asker_keys {
-    char values[ASKER_KEYS][ASKER_KEY_BYTES];
+    char values[ASKER_KEYS_MAX][ASKER_KEY_BYTES];
 };
 
 /* Reads the file; without a path ("") there are none. 0, or -errno with what to do: then there are

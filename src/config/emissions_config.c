@@ -7,9 +7,6 @@
 #include "core/macros.h"
 #include "emissions/zone.h"
 
-#define NAMES                                                                                      \
-    "rte, electricity_maps, watttime, uk_carbon_intensity, entsoe, owid, global or constant"
-
 static const uint64_t INTERVAL_MIN_US = 60 * USEC_PER_SEC; /* of a public service */
 
 static const char *zone_option(const struct options *options)
@@ -29,7 +26,7 @@ static int add_live(const struct options *options, const struct provider *provid
     r = zone_choose(provider, own, zone_option(options), inquiry->zone, err);
     if (r < 0)
         return r;
-    if (provider == &electricity_maps_provider && options->emissions_basis == PRICE_DIRECT)
+    if (provider->offers_direct && options->emissions_basis == PRICE_DIRECT)
         basis = PRICE_DIRECT;
     if (interval_us == 0)
         interval_us = provider->refresh_s * USEC_PER_SEC;
@@ -80,6 +77,17 @@ static void add_global(struct emissions_config *config)
     choice_add_table(&config->choice, &price);
 }
 
+static int fail_unknown(struct span name, struct error *err)
+{
+    char names[256];
+
+    provider_list_names(names, sizeof(names));
+    return error_set(err, -EINVAL,
+                     "--emissions.providers: '%.*s' is not known; use %s, owid, global or "
+                     "constant, each with :ZONE if it needs one of its own",
+                     (int)MIN(name.len, (size_t)40), name.data, names);
+}
+
 static int add(const struct options *options, struct span name, const char *own,
                struct emissions_config *config, struct error *err)
 {
@@ -97,10 +105,7 @@ static int add(const struct options *options, struct span name, const char *own,
     if (span_equals(name, "owid"))
         return add_owid(options, own, config, err);
     if (!span_equals(name, "global"))
-        return error_set(err, -EINVAL,
-                         "--emissions.providers: '%.*s' is not known; use " NAMES
-                         ", each with :ZONE if it needs one of its own",
-                         (int)MIN(name.len, (size_t)40), name.data);
+        return fail_unknown(name, err);
     if (own[0])
         return error_set(err, -EINVAL,
                          "--emissions.providers: global has no zone; write it alone, or owid:%.40s "
@@ -232,6 +237,14 @@ static int read_url(const char *text, struct emissions_config *config, struct er
                      (int)MIN(name.len, (size_t)40), name.data);
 }
 
+static bool is_direct_offered(const struct emissions_config *config)
+{
+    for (size_t i = 0; i < config->inquiry_count; i++)
+        if (config->inquiries[i].provider->offers_direct)
+            return true;
+    return false;
+}
+
 /* Else they would be believed to do something. */
 static int check_effect(const struct options *options, const struct emissions_config *config,
                         struct error *err)
@@ -250,7 +263,7 @@ static int check_effect(const struct options *options, const struct emissions_co
     if (options_is_given(options, "emissions.signal"))
         return error_set(err, -EINVAL,
                          "--emissions.signal: says what --emissions.factor is; give both");
-    if (options_is_given(options, "emissions.basis") && !is_there(config, "electricity_maps"))
+    if (options_is_given(options, "emissions.basis") && !is_direct_offered(config))
         return error_set(err, -EINVAL,
                          "--emissions.basis: says what --emissions.factor is, or what "
                          "electricity_maps is asked for; give one of them, or leave it out");

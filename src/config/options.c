@@ -5,12 +5,37 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/options_private.h"
 #include "config/suggest.h"
 #include "core/macros.h"
 #include "core/parse.h"
 
 /* More than a command line (ARG_MAX) and a config file can hold together. */
 enum { STRINGS_CAP_BYTES = 8 << 20 };
+
+const struct options_variable options_variables[] = {
+    {"EXPORTER_PORT", "listen-address", ":", "", 1, UINT16_MAX,
+     "port of the default listen address"},
+    {"SCRAPE_INTERVAL", "process-scan-interval", "", "s", 1, 3600,
+     "--process-scan-interval, in whole seconds"},
+};
+const size_t options_variable_count = ARRAY_SIZE(options_variables);
+
+bool options_next(struct options_walk *walk)
+{
+    for (; walk->row < options_row_count; walk->row++, walk->index = 0) {
+        const struct options_flag *row = &options_rows[walk->row];
+
+        if (!row->expand && walk->index == 0)
+            walk->flag = *row;
+        else if (!row->expand || !row->expand(walk->index, &walk->flag))
+            continue;
+        walk->index++;
+        walk->flag.number = walk->count++;
+        return true;
+    }
+    return false;
+}
 
 int options_init(struct options *options, struct error *err)
 {

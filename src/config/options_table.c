@@ -1,14 +1,12 @@
-/* The table of flags, and of environment variables. */
+/* The table of flags. */
 #include <assert.h>
 #include <limits.h>
 
 #include "config/option_type.h"
-#include "config/options.h"
+#include "config/options_private.h"
 #include "core/macros.h"
-#include "identity/runtimes/runtime.h"
 #include "model/embodied.h"
 #include "model/price.h"
-#include "sources/source.h"
 
 #define MSEC ((uint64_t)1000)
 #define SEC  USEC_PER_SEC
@@ -124,44 +122,7 @@ static_assert(sizeof(enum log_format) == sizeof(unsigned), "words are stored as 
 #define SWITCH(field)        .set = option_type_switch, AT(field)
 #define SOCKET(field)        .set = option_type_socket_path, AT(field), .max = OPTION_TYPE_SOCKET_PATH_MAX
 
-/* --collector.NAME of each source that has one. */
-static bool expand_sources(size_t index, struct options_flag *ret_flag)
-{
-    for (size_t i = 0; source_table[i]; i++) {
-        const struct source_ops *source = source_table[i];
-
-        if (!source->flag || index-- > 0)
-            continue;
-        *ret_flag = (struct options_flag){
-            .names = {source->flag},
-            .fallback = "true",
-            .help = source->help,
-            .group = OPTIONS_SOURCES,
-            SWITCH(source_is_on[i]),
-        };
-        return true;
-    }
-    return false;
-}
-
-/* --NAME-socket of each container runtime. */
-static bool expand_runtimes(size_t index, struct options_flag *ret_flag)
-{
-    const struct runtime_ops *runtime = runtime_table[index];
-
-    if (!runtime)
-        return false;
-    *ret_flag = (struct options_flag){
-        .names = {runtime->flag},
-        .placeholder = "PATH",
-        .help = runtime->help,
-        .group = OPTIONS_NODE,
-        SOCKET(runtime_sockets[index]),
-    };
-    return true;
-}
-
-static const struct options_flag rows[] = {
+const struct options_flag options_rows[] = {
     {.names = {"sample-interval", "dcgm-update-frequency"},
      .placeholder = "DURATION",
      .fallback = "1s",
@@ -243,7 +204,7 @@ static const struct options_flag rows[] = {
      .help = "socket of the kubelet's pod-resources API; '' not to ask it",
      .group = OPTIONS_NODE,
      SOCKET(pod_resources_socket)},
-    {.expand = expand_runtimes},
+    {.expand = options_expand_runtimes},
     {.names = {"redfish.url"},
      .placeholder = "URL",
      .help = "read the node's power from the BMC at https://HOST[:PORT]/; default: no BMC is asked",
@@ -302,7 +263,7 @@ static const struct options_flag rows[] = {
      .group = OPTIONS_SERVING,
      PATH(replay_path)},
 
-    {.expand = expand_sources},
+    {.expand = options_expand_sources},
 
     {.names = {"model.cpu"},
      .placeholder = "HOW",
@@ -375,10 +336,9 @@ static const struct options_flag rows[] = {
      TEXT(emissions_zone, 63)},
     {.names = {"emissions.providers"},
      .placeholder = "LIST",
-     .help = "providers of the emission factor, in order of preference, as NAME or NAME:ZONE: rte,"
-             " electricity_maps, watttime, uk_carbon_intensity, entsoe (queried over the network),"
-             " owid, global, constant",
+     .help = "providers of the emission factor, in order of preference, as NAME or NAME:ZONE",
      .group = OPTIONS_PRICES,
+     .describe = options_describe_providers,
      LIST(emissions_providers)},
     {.names = {"emissions.primary"},
      .placeholder = "NAME",
@@ -397,9 +357,9 @@ static const struct options_flag rows[] = {
      WORD(emissions_basis, bases)},
     {.names = {"emissions.keys-file"},
      .placeholder = "FILE",
-     .help = "YAML file with the providers' keys, readable by its owner only: 'electricity_maps: "
-             "...', 'entsoe: ...', 'watttime_username: ...', 'watttime_password: ...'",
+     .help = "YAML file with the providers' keys, readable by its owner only",
      .group = OPTIONS_PRICES,
+     .describe = options_describe_keys,
      PATH(emissions_keys_path)},
     {.names = {"emissions.ca-file"},
      .placeholder = "FILE",
@@ -515,30 +475,8 @@ static const struct options_flag rows[] = {
      .group = OPTIONS_GENERAL,
      SWITCH(version)},
 };
+const size_t options_row_count = ARRAY_SIZE(options_rows);
 
-static_assert(ARRAY_SIZE(rows) + SOURCE_SWITCHES_MAX + RUNTIME_TABLE_MAX <= OPTIONS_FLAG_MAX,
+static_assert(ARRAY_SIZE(options_rows) + SOURCE_SWITCHES_MAX + RUNTIME_TABLE_MAX <=
+                  OPTIONS_FLAG_MAX,
               "raise OPTIONS_FLAG_MAX");
-
-const struct options_variable options_variables[] = {
-    {"EXPORTER_PORT", "listen-address", ":", "", 1, UINT16_MAX,
-     "port of the default listen address"},
-    {"SCRAPE_INTERVAL", "process-scan-interval", "", "s", 1, 3600,
-     "--process-scan-interval, in whole seconds"},
-};
-const size_t options_variable_count = ARRAY_SIZE(options_variables);
-
-bool options_next(struct options_walk *walk)
-{
-    for (; walk->row < ARRAY_SIZE(rows); walk->row++, walk->index = 0) {
-        const struct options_flag *row = &rows[walk->row];
-
-        if (!row->expand && walk->index == 0)
-            walk->flag = *row;
-        else if (!row->expand || !row->expand(walk->index, &walk->flag))
-            continue;
-        walk->index++;
-        walk->flag.number = walk->count++;
-        return true;
-    }
-    return false;
-}

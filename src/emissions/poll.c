@@ -11,7 +11,6 @@
 #include "emissions/credential.h"
 #include "emissions/providers/reply.h"
 #include "emissions/providers/reply_headers.h"
-#include "emissions/providers/watttime.h"
 #include "emissions/redact.h"
 
 enum {
@@ -30,7 +29,7 @@ struct poll {
     bool was_unauthorized;
 
     struct buffer credential; /* the header that has the key in it; empty: none has */
-    char bearer[sizeof(BEARER) + WATTTIME_TOKEN_BYTES];
+    char bearer[sizeof(BEARER) + PROVIDER_TOKEN_BYTES];
     uint64_t bearer_until_us; /* 0: there is none */
 
     /* What it said last, and the header that asks whether that has changed ("": there is none). It
@@ -207,7 +206,9 @@ static int read_token(struct asking *a)
     if (a->reply.status != 200)
         return refuse(a, true);
     r = check_type(a);
-    return r < 0 ? r : watttime_parse_token(body_of(a), token, WATTTIME_TOKEN_BYTES, a->err);
+    if (r < 0)
+        return r;
+    return provider_of(a)->login->parse_token(body_of(a), token, PROVIDER_TOKEN_BYTES, a->err);
 }
 
 static int log_in(struct asking *a)
@@ -221,7 +222,7 @@ static int log_in(struct asking *a)
         return 0;
     buffer_init(&url, URL_BYTES_MAX);
     write_host(&inquiry->options, &url);
-    buffer_str(&url, WATTTIME_LOGIN_PATH);
+    buffer_str(&url, provider_of(a)->login->path);
     buffer_char(&url, '\0');
     r = buffer_failed(&url) ? fail_memory(&inquiry->options, a->err)
                             : send_once(a, url.data, inquiry->credential.data, NULL);
@@ -229,7 +230,7 @@ static int log_in(struct asking *a)
     if (r == 0)
         r = read_token(a);
     if (r == 0)
-        inquiry->bearer_until_us = from_us + WATTTIME_TOKEN_S * USEC_PER_SEC;
+        inquiry->bearer_until_us = from_us + provider_of(a)->login->token_s * USEC_PER_SEC;
     buffer_wipe(&a->reply.body);
     return r;
 }

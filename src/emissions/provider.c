@@ -1,6 +1,7 @@
 #include "emissions/provider.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/macros.h"
@@ -13,22 +14,22 @@ static const uint64_t AHEAD_MAX_US = 3600 * USEC_PER_SEC;
 /* Yesterday's value says nothing of today. */
 static const uint64_t BEHIND_MAX_US = USEC_PER_SEC * 3600 * 24;
 
-static const struct provider *const providers[] = {
-    &electricity_maps_provider,    &entsoe_provider,   &rte_provider,
-    &uk_carbon_intensity_provider, &watttime_provider,
-};
-
-const struct provider *provider_at(size_t index)
-{
-    return index < ARRAY_SIZE(providers) ? providers[index] : NULL;
-}
-
 const struct provider *provider_find(struct span name)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(providers); i++)
-        if (span_equals(name, providers[i]->name))
-            return providers[i];
+    for (size_t i = 0; provider_table[i]; i++)
+        if (span_equals(name, provider_table[i]->name))
+            return provider_table[i];
     return NULL;
+}
+
+void provider_list_names(char *text, size_t size_bytes)
+{
+    size_t len = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; provider_table[i] && len < size_bytes; i++)
+        len += (size_t)snprintf(text + len, size_bytes - len, "%s%s", i > 0 ? ", " : "",
+                                provider_table[i]->name);
 }
 
 static int read_body(const struct provider *provider, struct span body,

@@ -1,6 +1,7 @@
 /*
- * The services that publish emission factors, each in one file and one line of a table: where to
- * ask, what to ask, and what the answer says. Pure: who asks is elsewhere.
+ * The services that publish emission factors, each in one file of providers/ and one line of
+ * providers/table.c: where to ask, what to ask, and what the answer says. Pure: who asks is
+ * elsewhere.
  */
 #pragma once
 
@@ -16,7 +17,7 @@
 
 struct provider_question {
     const char *zone;       /* as the provider names it */
-    enum price_basis basis; /* for the one that offers both */
+    enum price_basis basis; /* where it offers both */
     uint64_t now_us;        /* since the epoch */
     const char *token;      /* only for PROVIDER_KEY_IN_PATH */
 };
@@ -28,10 +29,28 @@ enum provider_key {
     PROVIDER_KEY_IN_PATH,   /* the path is a secret: never log it */
 };
 
+enum { PROVIDER_SECRETS_MAX = 2, PROVIDER_TOKEN_BYTES = 4096 };
+
+/* What a user has from the provider. */
+struct provider_secret {
+    const char *name;     /* in the file of --emissions.keys-file */
+    const char *variable; /* of the environment */
+};
+
+/* How name and password become a token. */
+struct provider_login {
+    const char *path;
+    unsigned token_s; /* for how long one is used */
+    /* Writes what may stand in a header. 0, -ENOMEM or -EBADMSG. */
+    int (*parse_token)(struct span body, char *token, size_t size_bytes, struct error *err);
+};
+
 struct provider {
     const char *name; /* of the label and the flag */
     const char *host;
     enum provider_key key;
+    struct provider_secret secrets[PROVIDER_SECRETS_MAX]; /* of a login, the name is the first */
+    const struct provider_login *login;                   /* of a login */
     bool says_401_when_busy; /* so that one alone does not mean the key */
     const char *country;     /* the one that it is about, as FR; NULL: its zones say */
     unsigned refresh_s, timeout_s;
@@ -40,6 +59,7 @@ struct provider {
     size_t body_bytes_max;
     enum price_signal signal;
     enum price_basis basis;
+    bool offers_direct; /* too: it is asked for what --emissions.basis says */
 
     /* Appends the path with the query: what follows the host. 0, or -EINVAL: no such zone. */
     int (*write_path)(const struct provider_question *question, struct buffer *path,
@@ -53,12 +73,17 @@ struct provider {
                  struct emission_factor *factor, struct error *err);
 };
 
-extern const struct provider rte_provider, electricity_maps_provider, watttime_provider,
-    uk_carbon_intensity_provider, entsoe_provider;
+extern const struct provider electricity_maps_provider, entsoe_provider, rte_provider,
+    uk_carbon_intensity_provider, watttime_provider;
 
-/* The `index`th of all, NULL behind the last; by name, NULL if there is none. */
-const struct provider *provider_at(size_t index);
+/* All of them, in the order of --help, ended by NULL. */
+extern const struct provider *const provider_table[];
+
+/* By name; NULL if there is none. */
 const struct provider *provider_find(struct span name);
+
+/* "rte, electricity_maps, ...": the names of all. */
+void provider_list_names(char *text, size_t size_bytes);
 
 /*
  * What an answer with a good status says. 0, -ENOMEM, -EINVAL (no such zone), -EBADMSG (not an

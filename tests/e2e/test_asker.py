@@ -21,7 +21,7 @@ from servers.proxy import Proxy
 KEY = ElectricityMaps.TOKEN
 USER, PASSWORD = "someone", "hunter2-proxy"
 CHANNEL_FD, KEYS_FD = 3, 4
-KEYS = struct.Struct("512s1536x")  # asker_keys: the first is Electricity Maps'
+KEYS = struct.Struct("512s3584x")  # asker_keys: the first is Electricity Maps'
 RECORD = struct.Struct("=IiQQQII232s")  # channel_factor
 LIFECYCLE, DIRECT = 1, 2
 SECOND_US, HOUR_US = 1000000, 3600000000

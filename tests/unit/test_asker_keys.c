@@ -92,7 +92,9 @@ static void a_key_that_is_missing_is_named_as_it_can_be_given(void **state)
 static void the_file_wins_over_the_environment_where_nothing_is_left(void **state)
 {
     struct asker_keys keys;
+    struct asker_key table[ASKER_KEYS_MAX];
     char *kept, long_key[ASKER_KEY_BYTES + 1];
+    size_t count;
     struct error err;
 
     (void)state;
@@ -108,12 +110,16 @@ static void the_file_wins_over_the_environment_where_nothing_is_left(void **stat
     assert_has(&keys, "electricity_maps", NULL, "of the file");
     assert_has(&keys, "entsoe", NULL, "secret");
     assert_lacks_key(&keys, "watttime", "WATTTIME_USERNAME");
-    strcpy(keys.values[2], "me");
+    count = asker_keys_list(table);
+    assert_in_range(count, 4, ASKER_KEYS_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(table[i].name, "watttime_username") == 0)
+            strcpy(keys.values[i], "me");
     assert_lacks_key(&keys, "watttime",
                      "watttime_password in a file for --emissions.keys-file "
                      "(1 to 511 bytes)");
-    for (size_t i = 0; i < ASKER_KEYS; i++)
-        assert_null(getenv(asker_keys_table[i].variable));
+    for (size_t i = 0; i < count; i++)
+        assert_null(getenv(table[i].variable));
     assert_memory_equal(kept, "\0\0\0\0\0\0", 6); /* where /proc/PID/environ shows it */
     asker_keys_wipe(&keys);
 }

@@ -77,18 +77,20 @@ static void check_path(const struct provider *provider, struct provider_question
 
 static void all_are_in_the_table_and_found_by_name(void **state)
 {
-    size_t count = 0;
-
     (void)state;
-    for (; provider_at(count); count++) {
-        const struct provider *provider = provider_at(count);
+    for (size_t i = 0; provider_table[i]; i++) {
+        const struct provider *provider = provider_table[i];
 
         assert_ptr_equal(provider_find(span_of(provider->name)), provider);
         assert_true(provider->refresh_s >= 300 && provider->timeout_s <= 30);
         assert_true(provider->body_bytes_max > 0 && provider->write_path);
         assert_true(!provider->read != !provider->parse); /* one of them, not both */
     }
-    assert_int_equal(count, 5);
+    assert_ptr_equal(provider_find(span_of("rte")), &rte_provider);
+    assert_ptr_equal(provider_find(span_of("electricity_maps")), &electricity_maps_provider);
+    assert_ptr_equal(provider_find(span_of("watttime")), &watttime_provider);
+    assert_ptr_equal(provider_find(span_of("uk_carbon_intensity")), &uk_carbon_intensity_provider);
+    assert_ptr_equal(provider_find(span_of("entsoe")), &entsoe_provider);
     assert_null(provider_find(span_of("")));
     assert_null(provider_find(span_of("nobody")));
 }
@@ -96,9 +98,28 @@ static void all_are_in_the_table_and_found_by_name(void **state)
 static void only_of_entsoe_the_path_is_a_secret(void **state)
 {
     (void)state;
-    for (size_t i = 0; provider_at(i); i++)
-        assert_int_equal(provider_at(i)->key == PROVIDER_KEY_IN_PATH,
-                         provider_at(i) == &entsoe_provider);
+    for (size_t i = 0; provider_table[i]; i++)
+        assert_int_equal(provider_table[i]->key == PROVIDER_KEY_IN_PATH,
+                         provider_table[i] == &entsoe_provider);
+}
+
+static void a_provider_names_what_a_user_has_to_give(void **state)
+{
+    static const size_t secrets[] = {[PROVIDER_KEY_NONE] = 0,
+                                     [PROVIDER_KEY_IN_HEADER] = 1,
+                                     [PROVIDER_KEY_LOGIN] = 2,
+                                     [PROVIDER_KEY_IN_PATH] = 1};
+
+    (void)state;
+    for (size_t i = 0; provider_table[i]; i++) {
+        const struct provider *provider = provider_table[i];
+        size_t count = 0;
+
+        for (; count < PROVIDER_SECRETS_MAX && provider->secrets[count].name; count++)
+            assert_non_null(provider->secrets[count].variable);
+        assert_int_equal(count, secrets[provider->key]);
+        assert_int_equal(provider->login != NULL, provider->key == PROVIDER_KEY_LOGIN);
+    }
 }
 
 static void what_is_asked_is_escaped(void **state)
@@ -423,6 +444,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_are_in_the_table_and_found_by_name),
         cmocka_unit_test(only_of_entsoe_the_path_is_a_secret),
+        cmocka_unit_test(a_provider_names_what_a_user_has_to_give),
         cmocka_unit_test(what_is_asked_is_escaped),
         cmocka_unit_test(rte_is_asked_for_the_newest_row_with_a_value),
         cmocka_unit_test(rte_answers_with_rows_that_may_be_empty),

@@ -54,12 +54,14 @@ const struct provider electricity_maps_provider = {
     .name = NAME,
     .host = "api.electricitymaps.com",
     .key = PROVIDER_KEY_IN_HEADER,
+    .secrets = {{"electricity_maps", "ELECTRICITY_MAPS_TOKEN"}},
     .says_401_when_busy = true,
     .refresh_s = 15 * 60,
     .timeout_s = 10,
     .body_bytes_max = 1 << 20,
     .signal = PRICE_AVERAGE,
-    .basis = PRICE_LIFECYCLE, /* or as asked */
+    .basis = PRICE_LIFECYCLE,
+    .offers_direct = true,
     .write_path = write_path,
     .read = read_root,
 };

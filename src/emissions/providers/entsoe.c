@@ -100,6 +100,7 @@ const struct provider entsoe_provider = {
     .name = NAME,
     .host = "web-api.tp.entsoe.eu",
     .key = PROVIDER_KEY_IN_PATH,
+    .secrets = {{"entsoe", "ENTSOE_TOKEN"}},
     .refresh_s = 30 * 60,
     .timeout_s = 30,
     .lag_s = 6 * 3600,

@@ -113,10 +113,19 @@ static int read_root(const struct json *root, const struct provider_question *qu
     return 0;
 }
 
+static const struct provider_login login = {
+    .path = "/login",
+    .token_s = 25 * 60, /* it is valid for 30 minutes */
+    .parse_token = watttime_parse_token,
+};
+
 const struct provider watttime_provider = {
     .name = NAME,
     .host = "api.watttime.org",
     .key = PROVIDER_KEY_LOGIN,
+    .secrets = {{"watttime_username", "WATTTIME_USERNAME"},
+                {"watttime_password", "WATTTIME_PASSWORD"}},
+    .login = &login,
     .refresh_s = 5 * 60,
     .timeout_s = 10,
     .body_bytes_max = 1 << 20,
