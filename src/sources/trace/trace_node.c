@@ -5,12 +5,21 @@
 
 #include "core/macros.h"
 #include "core/parse.h"
+#include "sources/source.h"
 #include "sources/trace/trace_fields.h"
 
 enum { METER_ID_BYTES = 256, NAME_BYTES = 513 };
 
-/* Samples name their source by a literal. */
-static const char *const sources[] = {"rapl", "hwmon", "cray", "ipmi", "redfish", "model"};
+/* The next word as the literal by which samples name their source; NULL: no source of meters. */
+static const char *take_source(struct span *rest)
+{
+    struct span word = span_cut(rest, ' ');
+
+    for (size_t i = 0; source_table[i]; i++)
+        if (!source_table[i]->is_no_meter && span_equals(word, source_table[i]->name))
+            return source_table[i]->name;
+    return NULL;
+}
 
 /* The index of the next word among `count`; `count` if it is none of them. */
 static size_t take_word(struct span *rest, const char *const *words, size_t count)
@@ -40,14 +49,14 @@ static int take_short_text(struct span *rest, struct batch *batch, size_t size_b
 int trace_parse_meter(struct span *rest, struct batch *batch, struct sample *sample,
                       struct error *err)
 {
-    size_t source = take_word(rest, sources, ARRAY_SIZE(sources));
+    const char *source = take_source(rest);
     size_t kind = take_word(rest, meter_words, METER_KINDS);
     struct sample_meter meter = {0};
     int r;
 
-    if (source == ARRAY_SIZE(sources) || kind == METER_KINDS || kind == METER_GPU)
+    if (!source || kind == METER_KINDS || kind == METER_GPU)
         return -ENOTSUP;
-    meter.source = sources[source];
+    meter.source = source;
     meter.kind = (enum meter_kind)kind;
     if ((r = take_short_text(rest, batch, METER_ID_BYTES, "meter", &meter.id, err)) < 0 ||
         (r = trace_take_u64(rest, TRACE_COUNTER_MAX_MJ * 1000, "energy", &meter.counter_uj, err)) <
@@ -65,13 +74,13 @@ int trace_parse_meter(struct span *rest, struct batch *batch, struct sample *sam
 int trace_parse_power(struct span *rest, struct batch *batch, struct sample *sample,
                       struct error *err)
 {
-    size_t source = take_word(rest, sources, ARRAY_SIZE(sources));
+    const char *source = take_source(rest);
 
     (void)batch;
-    if (source == ARRAY_SIZE(sources))
+    if (!source)
         return -ENOTSUP;
     sample->kind = SAMPLE_NODE_POWER;
-    sample->node_power.source = sources[source];
+    sample->node_power.source = source;
     return trace_take_u64(rest, TRACE_POWER_MAX_MW, "power", &sample->node_power.power_mw, err);
 }
 
