@@ -7,13 +7,8 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/cgroup/cpu_stat.h"
 #include "sources/cgroup/hierarchy.h"
-#include "sources/cgroup/io_stat.h"
-#include "sources/cgroup/keyed.h"
-#include "sources/cgroup/memory_stat.h"
-#include "sources/cgroup/pressure.h"
-#include "sources/cgroup/rdma.h"
+#include "sources/cgroup/parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

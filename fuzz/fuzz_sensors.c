@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "sources/plausible.h"
-#include "sources/resctrl/resctrl_parse.h"
+#include "sources/resctrl/resctrl.h"
 #include "sources/sensors/cray_counters.h"
 #include "sources/sensors/hwmon_parse.h"
 

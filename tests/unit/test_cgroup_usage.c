@@ -6,12 +6,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/cgroup/cpu_stat.h"
-#include "sources/cgroup/io_stat.h"
-#include "sources/cgroup/keyed.h"
-#include "sources/cgroup/memory_stat.h"
-#include "sources/cgroup/pressure.h"
-#include "sources/cgroup/rdma.h"
+#include "sources/cgroup/parse.h"
 
 typedef void parser(struct span text, struct usage *usage);
 
@@ -363,7 +358,7 @@ static void no_limit_is_no_number(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-        assert_int_equal(keyed_parse_number(span_of(cases[i].text), &value), cases[i].r);
+        assert_int_equal(cgroup_parse_number(span_of(cases[i].text), &value), cases[i].r);
 }
 
 int main(void)

@@ -4,8 +4,6 @@
 #include <errno.h>
 
 #include "sources/resctrl/resctrl.h"
-#include "sources/resctrl/resctrl_counter.h"
-#include "sources/resctrl/resctrl_parse.h"
 
 #define SECOND USEC_PER_SEC
 #define A      "a3f0c1d2e4b5968778695a4b3c2d1e0f00112233445566778899aabbccddeeff"

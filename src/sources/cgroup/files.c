@@ -7,12 +7,7 @@
 
 #include "core/macros.h"
 #include "core/parse.h"
-#include "sources/cgroup/cpu_stat.h"
-#include "sources/cgroup/io_stat.h"
-#include "sources/cgroup/keyed.h"
-#include "sources/cgroup/memory_stat.h"
-#include "sources/cgroup/pressure.h"
-#include "sources/cgroup/rdma.h"
+#include "sources/cgroup/parse.h"
 
 #define BIT(field)     USAGE_BIT(USAGE_##field)
 #define IO_BIT(field)  (1U << (TELLS_IO_SHIFT + USAGE_IO_##field))
@@ -184,7 +179,7 @@ void cgroup_file_parse_usage(const struct cgroup_file *file, struct span text, s
 
     if (file->parse)
         file->parse(text, usage);
-    else if (keyed_parse_number(text, &value) < 0)
+    else if (cgroup_parse_number(text, &value) < 0)
         return;
     else if (file->page_bytes > 0)
         add_huge_pages(file, value, usage);

@@ -10,9 +10,8 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
-#include "sources/cgroup/cpu_stat.h"
 #include "sources/cgroup/files.h"
-#include "sources/cgroup/keyed.h"
+#include "sources/cgroup/parse.h"
 #include "sources/cgroup/recent.h"
 
 enum {
@@ -175,7 +174,7 @@ static uint64_t read_limit(struct cgroup_reader *reader, const struct cgroup_nod
         return NO_LIMIT;
     snprintf(name, sizeof(name), "%s/memory.max", path + 1);
     if (fs_read_at(root_fd, name, reader->buffer, sizeof(reader->buffer), &text.len) < 0 ||
-        keyed_parse_number(text, &limit_bytes) < 0)
+        cgroup_parse_number(text, &limit_bytes) < 0)
         return NO_LIMIT;
     return limit_bytes;
 }
@@ -474,7 +473,7 @@ static size_t find_watches_max(const struct host *host)
     int r;
 
     r = fs_read_at(host->procfs_fd, "sys/fs/inotify/max_user_watches", text, sizeof(text), &len);
-    if (r < 0 || keyed_parse_number((struct span){text, len}, &watches) < 0)
+    if (r < 0 || cgroup_parse_number((struct span){text, len}, &watches) < 0)
         watches = WATCHES_USUAL_MAX;
     return (size_t)watches / WATCHES_SHARE;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/cgroup/cpu_stat.h"
+#include "sources/cgroup/parse.h"
 
 #define SUMS                                                                                       \
     (USAGE_BIT(USAGE_CPU_US) | USAGE_BIT(USAGE_CPU_USER_US) | USAGE_BIT(USAGE_CPU_SYSTEM_US) |     \

@@ -11,8 +11,7 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
-#include "sources/resctrl/resctrl_counter.h"
-#include "sources/resctrl/resctrl_parse.h"
+#include "core/parse.h"
 
 enum { TEXT_BYTES = 32, PATH_BYTES = 64 };
 
@@ -359,4 +358,86 @@ size_t resctrl_container_count(const struct resctrl *resctrl)
     for (size_t i = 0; i < resctrl->group_count; i++)
         count += resctrl->groups[i]->container_id[0] != '\0';
     return count;
+}
+
+/* From here on: one counter. */
+
+typedef unsigned __int128 u128;
+
+/* No memory behind one L3 cache moves as much: an MI300A's has 5.3 TB/s. */
+static const uint64_t BYTES_PER_SECOND_MAX = (uint64_t)8 * 1000 * 1000 * 1000 * 1000;
+
+static bool is_plausible(uint64_t bytes, uint64_t elapsed_us)
+{
+    return (u128)bytes * USEC_PER_SEC <= (u128)BYTES_PER_SECOND_MAX * elapsed_us;
+}
+
+enum resctrl_step resctrl_counter_take(struct resctrl_counter *counter, uint64_t t_us,
+                                       uint64_t value, uint64_t *ret_bytes)
+{
+    struct resctrl_counter before = *counter;
+
+    if (before.has_last && value < before.last && !before.was_lower) {
+        counter->was_lower = true;
+        return RESCTRL_LOWER;
+    }
+    *counter = (struct resctrl_counter){.has_last = true, .last = value, .last_us = t_us};
+    if (!before.has_last)
+        return RESCTRL_FIRST;
+    if (value < before.last)
+        return RESCTRL_LOWER;
+    if (!is_plausible(value - before.last, t_us - before.last_us))
+        return RESCTRL_ABSURD;
+    *ret_bytes = value - before.last;
+    return RESCTRL_KNOWN;
+}
+
+/* From here on: names and texts. */
+
+enum { ID_LEN = WORKLOAD_CONTAINER_BYTES - 1 };
+
+int resctrl_parse_domain(struct span name, uint32_t *ret_id)
+{
+    uint64_t id;
+
+    if (!span_strip_prefix(&name, "mon_L3_") || name.len < 2 || /* printed with two digits */
+        (name.len > 2 && name.data[0] == '0') || parse_u64_max(name, RESCTRL_DOMAIN_MAX, &id) < 0)
+        return -EINVAL;
+    *ret_id = (uint32_t)id;
+    return 0;
+}
+
+int resctrl_parse_bytes(struct span text, uint64_t *ret_bytes)
+{
+    static const char *const words[] = {"Unavailable", "Unassigned", "Error"};
+
+    (void)span_strip_suffix(&text, "\n");
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        if (span_equals(text, words[i]))
+            return -ENODATA;
+    return parse_u64(text, ret_bytes) < 0 ? -EINVAL : 0;
+}
+
+static bool is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+static bool is_mark(char c)
+{
+    return c == '.' || c == '-' || c == '_' || c == ':';
+}
+
+bool resctrl_parse_container(struct span name, char ret_id[static WORKLOAD_CONTAINER_BYTES])
+{
+    const char *id = name.data + name.len - MIN(name.len, (size_t)ID_LEN);
+
+    if (name.len < ID_LEN || (name.len > ID_LEN && !is_mark(id[-1])))
+        return false;
+    for (size_t i = 0; i < ID_LEN; i++)
+        if (!is_hex(id[i]))
+            return false;
+    memcpy(ret_id, id, ID_LEN);
+    ret_id[ID_LEN] = '\0';
+    return true;
 }
