@@ -117,5 +117,5 @@ void owner_of_cgroup_file(struct span text, uint32_t uid, struct workload_owner 
 
 bool owner_is_scoped(const struct workload_owner *owner)
 {
-    return strchr(owner->id, '/') != NULL; /* no name holds one: cgroup_component.c */
+    return strchr(owner->id, '/') != NULL; /* no name holds one: cgroup/component.c */
 }

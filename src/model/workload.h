@@ -39,8 +39,9 @@ enum {
 /* Who pays for a process, as far as its cgroup and uid tell: no names are needed for it. */
 struct workload_owner {
     enum workload_kind kind;
-    /* "SCOPE/ID" where not the node's own services but whoever runs in SCOPE (cgroup_path.h) chose
-     * the id: it may be a copy of another's, and is not repeated in the two below. */
+    /* "SCOPE/ID" where not the node's own services but whoever runs in SCOPE
+     * (identity/cgroup/path.h) chose the id: it may be a copy of another's, and is not repeated in
+     * the two below. */
     char id[WORKLOAD_ID_BYTES];
     /* The container that the process is in, also where a job or VM pays; "" if there is none. */
     char container_id[WORKLOAD_CONTAINER_BYTES];

@@ -8,7 +8,7 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "host/proc.h"
-#include "identity/cgroup/cgroup_cache.h"
+#include "identity/cgroup/cache.h"
 #include "identity/owner.h"
 #include "identity/process/process_list.h"
 #include "identity/process/process_owners.h"

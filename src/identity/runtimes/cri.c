@@ -6,7 +6,7 @@
 
 #include "client/protobuf.h"
 #include "core/macros.h"
-#include "identity/cgroup/cgroup_container.h"
+#include "identity/cgroup/container.h"
 #include "identity/runtimes/ask.h"
 #include "identity/runtimes/inspect.h"
 #include "identity/runtimes/kubernetes_labels.h"

@@ -1,10 +1,10 @@
-#include "identity/cgroup/cgroup_walk.h"
+#include "identity/cgroup/walk.h"
 
 #include <stdio.h>
 
 #include "core/macros.h"
-#include "identity/cgroup/cgroup_component.h"
-#include "identity/cgroup/cgroup_container.h"
+#include "identity/cgroup/component.h"
+#include "identity/cgroup/container.h"
 
 static bool has_boundary(const struct cgroup_walk *walk)
 {
@@ -25,7 +25,7 @@ void cgroup_walk_set_user(struct cgroup_walk *walk, uint32_t uid)
     walk->place.uid = uid;
 }
 
-void cgroup_walk_enter_scope(struct cgroup_walk *walk)
+static void enter_scope(struct cgroup_walk *walk)
 {
     memcpy(walk->place.scope, walk->boundary, sizeof(walk->boundary));
 }
@@ -34,7 +34,7 @@ void cgroup_walk_enter_holder(struct cgroup_walk *walk, enum cgroup_kind kind, c
 {
     walk->place.kind = walk->place.holder = kind;
     walk->place.runtime = runtime;
-    cgroup_walk_enter_scope(walk);
+    enter_scope(walk);
 }
 
 static void set_container_id(struct cgroup_place *place, struct span id)
@@ -56,7 +56,7 @@ static void enter_container(struct cgroup_walk *walk, struct span id, const char
     if (place->holder == CGROUP_POD && place->pod_container_id[0] == '\0')
         memcpy(place->pod_container_id, place->container_id, sizeof(place->container_id));
     if (place->holder == CGROUP_ROOT)
-        cgroup_walk_enter_scope(walk);
+        enter_scope(walk);
     if (!has_boundary(walk))
         memcpy(place->trusted_container_id, place->container_id, sizeof(place->container_id));
     cgroup_walk_set_boundary(walk, "", place->container_id);
@@ -178,6 +178,90 @@ static bool match_conmon(struct cgroup_walk *walk, struct span component)
     return true;
 }
 
+/* From here on: VMs, LXC and nspawn. */
+
+static void enter_machine(struct cgroup_walk *walk, enum cgroup_kind kind, const char *runtime)
+{
+    walk->place.kind = kind;
+    walk->place.runtime = runtime;
+    enter_scope(walk);
+}
+
+static bool match_vm(struct cgroup_walk *walk, struct span component)
+{
+    char *name = walk->place.machine;
+
+    if (component_is_libvirt(component, name))
+        cgroup_walk_enter_holder(walk, CGROUP_VM, "libvirt");
+    else if (span_equals(walk->parent, "qemu.slice") && component_is_proxmox(component, name))
+        cgroup_walk_enter_holder(walk, CGROUP_VM, "proxmox");
+    else
+        return false;
+    return true;
+}
+
+static bool match_lxc(struct cgroup_walk *walk, struct span component)
+{
+    struct cgroup_place *place = &walk->place;
+    bool is_named_only = walk->depth == 1 && span_equals(walk->parent, "lxc");
+
+    if ((!span_strip_prefix(&component, "lxc.payload.") && !is_named_only) ||
+        !component_copy(component, place->machine, sizeof(place->machine)))
+        return false;
+    enter_machine(walk, CGROUP_LXC, "lxc");
+    cgroup_walk_set_boundary(walk, "lxc:", place->machine);
+    return true;
+}
+
+static bool match_lxc_monitor(struct cgroup_walk *walk, struct span component)
+{
+    struct cgroup_place *place = &walk->place;
+
+    if (!cgroup_walk_believes_monitors(walk) || !span_strip_prefix(&component, "lxc.monitor.") ||
+        !component_copy(component, place->machine, sizeof(place->machine)))
+        return false;
+    cgroup_walk_enter_monitor(walk, "lxc");
+    return true;
+}
+
+static bool match_nspawn(struct cgroup_walk *walk, struct span component)
+{
+    char *name = walk->place.machine;
+
+    if (!component_is_nspawn(component, name) && (!span_equals(walk->parent, "machine.slice") ||
+                                                  !component_is_machine_scope(component, name)))
+        return false;
+    enter_machine(walk, CGROUP_NSPAWN, "nspawn");
+    cgroup_walk_set_boundary(walk, "nspawn:", name);
+    walk->level = LEVEL_NSPAWN;
+    return true;
+}
+
+/* It runs beside "payload", which is all that the machine itself can write to. */
+static bool match_nspawn_monitor(struct cgroup_walk *walk, struct span component)
+{
+    bool is_real = walk->place.scope[0] == '\0' || walk->boundary_is_user;
+
+    if (walk->above != LEVEL_NSPAWN || !is_real || !span_equals(component, "supervisor"))
+        return false;
+    cgroup_walk_enter_monitor(walk, "nspawn");
+    return true;
+}
+
+static bool match_machine(struct cgroup_walk *walk, struct span component)
+{
+    /* libvirt's scopes first: a machine of nspawn may be named anything. */
+    if (match_vm(walk, component))
+        return true;
+    /* In a container, pod, job or VM these would own nothing. */
+    if (walk->place.holder != CGROUP_ROOT || walk->place.container_id[0] != '\0')
+        return false;
+    return match_lxc(walk, component) || match_lxc_monitor(walk, component) ||
+           match_nspawn(walk, component) || match_nspawn_monitor(walk, component);
+}
+
+/* From here on: the walk. */
+
 /* systemd.slice(5): slices hold slices and units, so the first that is none is the unit or no
  * unit is there. Units further down belong to another systemd, in a container. */
 static void seek_unit(struct cgroup_walk *walk, struct span component)
@@ -203,7 +287,7 @@ static void take_component(struct cgroup_walk *walk, struct span component)
      * an LXC that is called "slurm" must not start jobs. */
     static bool (*const matches[])(struct cgroup_walk *, struct span) = {
         match_user,
-        cgroup_walk_match_machine,
+        match_machine,
         match_pod,
         match_container,
         match_conmon,

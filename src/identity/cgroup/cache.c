@@ -1,4 +1,4 @@
-#include "identity/cgroup/cgroup_cache.h"
+#include "identity/cgroup/cache.h"
 
 #include <stdlib.h>
 #include <string.h>

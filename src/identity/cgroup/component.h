@@ -1,6 +1,6 @@
 /*
  * The shapes of single components of a cgroup path: units, users, batch jobs, machines. Pure. What
- * stands around a component is cgroup_walk.c's business, containers are cgroup_container.h's.
+ * stands around a component is walk.c's business, containers are container.h's.
  */
 #pragma once
 

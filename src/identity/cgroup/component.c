@@ -1,8 +1,8 @@
-#include "identity/cgroup/cgroup_component.h"
+#include "identity/cgroup/component.h"
 
 #include "core/macros.h"
 #include "core/parse.h"
-#include "identity/cgroup/cgroup_path.h"
+#include "identity/cgroup/path.h"
 
 enum { SLUID_LEN = 14 };
 

@@ -1,11 +1,11 @@
-/* The way down a cgroup path, component by component: cgroup_path.c's inner half. */
+/* The way down a cgroup path, component by component: path.c's inner half. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "core/span.h"
-#include "identity/cgroup/cgroup_path.h"
+#include "identity/cgroup/path.h"
 
 /* What a component was, for those right below whose meaning depends on it. */
 enum cgroup_level {
@@ -42,13 +42,11 @@ struct cgroup_walk {
 void cgroup_walk(struct span path, struct cgroup_walk *ret_walk);
 
 /* For the matchers, which say whether the component was theirs. */
-bool cgroup_walk_match_machine(struct cgroup_walk *walk, struct span component);
 bool cgroup_walk_match_slurm(struct cgroup_walk *walk, struct span component);
 bool cgroup_walk_match_lsf(struct cgroup_walk *walk, struct span component);
 bool cgroup_walk_match_pbs(struct cgroup_walk *walk, struct span component);
 
 /* What is entered takes its scope first, and may then be a boundary for what is below. */
-void cgroup_walk_enter_scope(struct cgroup_walk *walk);
 void cgroup_walk_enter_holder(struct cgroup_walk *walk, enum cgroup_kind kind, const char *runtime);
 void cgroup_walk_set_boundary(struct cgroup_walk *walk, const char *prefix, const char *name);
 void cgroup_walk_set_user(struct cgroup_walk *walk, uint32_t uid);

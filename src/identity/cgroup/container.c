@@ -1,7 +1,7 @@
-#include "identity/cgroup/cgroup_container.h"
+#include "identity/cgroup/container.h"
 
 #include "core/macros.h"
-#include "identity/cgroup/cgroup_component.h"
+#include "identity/cgroup/component.h"
 
 enum { ID_LEN = 64, HASH_LEN = 32, UID_LEN = 36 };
 

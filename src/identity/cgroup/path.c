@@ -1,9 +1,9 @@
-#include "identity/cgroup/cgroup_path.h"
+#include "identity/cgroup/path.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "identity/cgroup/cgroup_walk.h"
+#include "identity/cgroup/walk.h"
 
 /* The kernel gives paths of up to PATH_MAX - 1 bytes. A limit for the whole line would be below
  * that, and whoever may make cgroups could make one whose processes are nobody's. */
