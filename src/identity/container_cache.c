@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "core/macros.h"
-#include "core/map.h"
+#include "core/table.h"
 #include "identity/pod_names.h"
 
 enum {
@@ -19,11 +19,12 @@ enum {
 enum text { NAME, NAMESPACE, POD, POD_UID, IMAGE, TEXT_COUNT };
 
 struct entry {
-    char id[ID_BYTES]; /* "": a free slot */
-    bool known;        /* a runtime has told */
-    bool hinted;       /* somebody else has, which is good until a runtime tells */
-    bool unasked;      /* it is here for a hint alone: no process was seen in it yet */
-    bool taken;        /* it was wanted by other than a claim */
+    struct table_entry entry;
+    char id[ID_BYTES];
+    bool known;   /* a runtime has told */
+    bool hinted;  /* somebody else has, which is good until a runtime tells */
+    bool unasked; /* it is here for a hint alone: no process was seen in it yet */
+    bool taken;   /* it was wanted by other than a claim */
     bool is_pod_certain;
     bool image_pending;     /* it is a digest, and may still get its name from: */
     unsigned image_runtime; /* who said it */
@@ -43,9 +44,8 @@ struct container_cache {
     uint64_t generation;
     bool present[CONTAINER_CACHE_RUNTIMES_MAX];
     bool failing[CONTAINER_CACHE_RUNTIMES_MAX]; /* the last answer was none */
-    struct entry *entries;
-    size_t slots, count, unknown_count, unasked_count, pending_count;
-    struct map map;
+    struct table table;
+    size_t unknown_count, unasked_count, pending_count;
     struct pod_names pods;
 };
 
@@ -74,75 +74,41 @@ static void forget_names(struct entry *entry)
     entry->is_pod_certain = false;
 }
 
-static void empty_entry(struct entry *entry)
-{
-    forget_names(entry);
-    *entry = (struct entry){0};
-}
-
 void container_cache_free(struct container_cache *cache)
 {
     if (!cache)
         return;
-    for (size_t i = 0; i < cache->slots; i++)
-        empty_entry(&cache->entries[i]);
-    free(cache->entries);
-    map_done(&cache->map);
+    for (size_t i = 0; i < cache->table.count; i++)
+        forget_names(cache->table.items[i]);
+    table_done(&cache->table);
     pod_names_done(&cache->pods);
     pthread_cond_destroy(&cache->changed);
     pthread_mutex_destroy(&cache->lock);
     free(cache);
 }
 
-static bool has_id(const void *context, uint32_t value, const void *key)
+static bool has_id(const void *entry, const void *key)
 {
-    return strcmp(((const struct container_cache *)context)->entries[value].id, key) == 0;
+    return strcmp(((const struct entry *)entry)->id, key) == 0;
 }
 
 static struct entry *find(struct container_cache *cache, const char *id)
 {
-    uint32_t index;
-
-    return map_find(&cache->map, map_hash_bytes(span_of(id)), has_id, cache, id, &index)
-               ? &cache->entries[index]
-               : NULL;
-}
-
-static int take_slot(struct container_cache *cache, uint32_t *ret_index)
-{
-    size_t slots = MAX(cache->slots * 2, (size_t)64);
-    struct entry *entries;
-
-    if (cache->entries && cache->count < cache->slots) {
-        for (*ret_index = 0; cache->entries[*ret_index].id[0] != '\0'; ++*ret_index)
-            ;
-        return 0;
-    }
-    entries = realloc(cache->entries, slots * sizeof(*entries));
-    if (!entries)
-        return -ENOMEM;
-    memset(entries + cache->slots, 0, (slots - cache->slots) * sizeof(*entries));
-    *ret_index = (uint32_t)cache->slots;
-    cache->entries = entries;
-    cache->slots = slots;
-    return 0;
+    return table_find(&cache->table, map_hash_bytes(span_of(id)), has_id, id);
 }
 
 /* NULL where there is no room: such an id has no names, and nothing else is lost. */
 static struct entry *add(struct container_cache *cache, const char *id, uint64_t now_us)
 {
-    struct entry *entry;
-    uint32_t index;
+    struct entry *entry = NULL;
 
-    if (cache->count == CONTAINER_CACHE_ENTRIES_MAX || strlen(id) != ID_BYTES - 1 ||
-        take_slot(cache, &index) < 0 ||
-        map_insert(&cache->map, map_hash_bytes(span_of(id)), index) < 0)
+    if (cache->table.count < CONTAINER_CACHE_ENTRIES_MAX && strlen(id) == ID_BYTES - 1)
+        entry = table_add(&cache->table, map_hash_bytes(span_of(id)), sizeof(*entry));
+    if (!entry)
         return NULL;
-    entry = &cache->entries[index];
     memcpy(entry->id, id, ID_BYTES);
     entry->wanted_us = now_us;
     entry->used_us = now_us;
-    cache->count++;
     cache->unknown_count++;
     return entry;
 }
@@ -277,10 +243,12 @@ bool container_cache_next_image(struct container_cache *cache, unsigned runtime,
     bool found = false;
 
     pthread_mutex_lock(&cache->lock);
-    for (size_t i = 0; i < cache->slots && cache->pending_count > 0 && !found; i++) {
-        found = image_is_due(&cache->entries[i], runtime, now_us);
+    for (size_t i = 0; i < cache->table.count && cache->pending_count > 0 && !found; i++) {
+        const struct entry *entry = cache->table.items[i];
+
+        found = image_is_due(entry, runtime, now_us);
         if (found)
-            memcpy(ret_id, cache->entries[i].id, ID_BYTES);
+            memcpy(ret_id, entry->id, ID_BYTES);
     }
     pthread_mutex_unlock(&cache->lock);
     return found;
@@ -361,11 +329,11 @@ void container_cache_note_asked(struct container_cache *cache, unsigned runtime,
 {
     pthread_mutex_lock(&cache->lock);
     cache->failing[runtime] = false;
-    for (size_t i = 0; i < cache->slots && cache->unknown_count > 0; i++) {
-        struct entry *entry = &cache->entries[i];
+    for (size_t i = 0; i < cache->table.count && cache->unknown_count > 0; i++) {
+        struct entry *entry = cache->table.items[i];
 
         /* One that was wanted only after the question is not answered by it. */
-        if (entry->id[0] == '\0' || entry->known || entry->unasked || entry->wanted_us > asked_us)
+        if (entry->known || entry->unasked || entry->wanted_us > asked_us)
             continue;
         entry->tries[runtime] = (uint8_t)MIN(entry->tries[runtime] + 1, CONTAINER_CACHE_TRIES_MAX);
         entry->asked_us[runtime] = asked_us;
@@ -386,9 +354,8 @@ static uint64_t next_due_us(const struct container_cache *cache, unsigned runtim
 {
     uint64_t next_us = UINT64_MAX;
 
-    for (size_t i = 0; i < cache->slots && cache->unknown_count > 0; i++)
-        if (cache->entries[i].id[0] != '\0')
-            next_us = MIN(next_us, due_us(&cache->entries[i], runtime));
+    for (size_t i = 0; i < cache->table.count && cache->unknown_count > 0; i++)
+        next_us = MIN(next_us, due_us(cache->table.items[i], runtime));
     return next_us;
 }
 
@@ -396,9 +363,12 @@ static uint64_t next_image_us(const struct container_cache *cache, unsigned runt
 {
     uint64_t next_us = UINT64_MAX;
 
-    for (size_t i = 0; i < cache->slots && cache->pending_count > 0; i++)
-        if (image_is_due(&cache->entries[i], runtime, UINT64_MAX))
-            next_us = MIN(next_us, cache->entries[i].image_due_us);
+    for (size_t i = 0; i < cache->table.count && cache->pending_count > 0; i++) {
+        const struct entry *entry = cache->table.items[i];
+
+        if (image_is_due(entry, runtime, UINT64_MAX))
+            next_us = MIN(next_us, entry->image_due_us);
+    }
     return next_us;
 }
 
@@ -521,8 +491,8 @@ bool container_cache_find_by_name(struct container_cache *cache, const char *nam
     const struct entry *newest = NULL;
 
     pthread_mutex_lock(&cache->lock);
-    for (size_t i = 0; i < cache->slots; i++) {
-        const struct entry *entry = &cache->entries[i];
+    for (size_t i = 0; i < cache->table.count; i++) {
+        const struct entry *entry = cache->table.items[i];
 
         /* One that was restarted has left its old id behind. */
         if ((entry->known || entry->hinted) && entry->seen_us >= since_us &&
@@ -570,17 +540,16 @@ void container_cache_expire(struct container_cache *cache, uint64_t before_us)
 {
     pthread_mutex_lock(&cache->lock);
     pod_names_expire(&cache->pods, before_us);
-    for (size_t i = 0; i < cache->slots; i++) {
-        struct entry *entry = &cache->entries[i];
+    for (size_t i = cache->table.count; i-- > 0;) {
+        struct entry *entry = cache->table.items[i];
 
-        if (entry->id[0] == '\0' || entry->used_us >= before_us)
+        if (entry->used_us >= before_us)
             continue;
-        map_remove(&cache->map, map_hash_bytes(span_of(entry->id)), (uint32_t)i);
         cache->pending_count -= entry->image_pending;
         cache->unknown_count -= !entry->known;
         cache->unasked_count -= entry->unasked;
-        empty_entry(entry);
-        cache->count--;
+        forget_names(entry);
+        table_remove(&cache->table, entry);
     }
     pthread_mutex_unlock(&cache->lock);
 }

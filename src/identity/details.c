@@ -18,7 +18,7 @@
 /* An environment can be megabytes; the part that counts is at its front or not worth it. */
 enum { ENVIRON_BYTES = 256 << 10, CMDLINE_BYTES = 256 << 10, PASSWD_BYTES = 16 << 20 };
 
-void details_done(struct details *details)
+static void free_texts(struct details *details)
 {
     free(details->id);
     free(details->user);
@@ -27,16 +27,19 @@ void details_done(struct details *details)
     free(details->job_name);
     free(details->uuid);
     free(details->vm_name);
+}
+
+void details_done(struct details *details)
+{
+    free_texts(details);
     *details = (struct details){0};
 }
 
-void details_store_done(struct details_store *store)
+void details_store_done(struct table *store)
 {
-    for (size_t i = 0; i < store->slots; i++)
-        details_done(&store->items[i]);
-    free(store->items);
-    map_done(&store->map);
-    *store = (struct details_store){0};
+    for (size_t i = 0; i < store->count; i++)
+        free_texts(store->items[i]);
+    table_done(store);
 }
 
 struct key {
@@ -49,74 +52,49 @@ static uint64_t hash_of(enum workload_kind kind, const char *id)
     return map_hash_u64(map_hash_bytes(span_of(id)) + kind);
 }
 
-static bool is_of(const void *context, uint32_t value, const void *key)
+static bool is_of(const void *entry, const void *key)
 {
-    const struct details *details = &((const struct details_store *)context)->items[value];
+    const struct details *details = entry;
     const struct key *wanted = key;
 
     return details->kind == wanted->kind && strcmp(details->id, wanted->id) == 0;
 }
 
-struct details *details_find(struct details_store *store, enum workload_kind kind, const char *id)
+struct details *details_find(const struct table *store, enum workload_kind kind, const char *id)
 {
     struct key key = {kind, id};
-    uint32_t index;
 
-    return map_find(&store->map, hash_of(kind, id), is_of, store, &key, &index)
-               ? &store->items[index]
-               : NULL;
+    return table_find(store, hash_of(kind, id), is_of, &key);
 }
 
-static int take_slot(struct details_store *store, uint32_t *ret_index)
+void details_add(struct table *store, struct details *details)
 {
-    size_t slots = MAX(store->slots * 2, (size_t)32);
-    struct details *items;
+    struct details *known = details_find(store, details->kind, details->id), *place = NULL;
+    struct table_entry entry;
 
-    if (store->items && store->count < store->slots) {
-        for (*ret_index = 0; store->items[*ret_index].id;)
-            ++*ret_index;
-        return 0;
-    }
-    if (store->count >= DETAILS_MAX || !(items = realloc(store->items, slots * sizeof(*items))))
-        return -ENOMEM;
-    memset(items + store->slots, 0, (slots - store->slots) * sizeof(*items));
-    *ret_index = (uint32_t)store->slots;
-    store->items = items;
-    store->slots = slots;
-    return 0;
-}
-
-void details_add(struct details_store *store, struct details *details)
-{
-    struct details *known = details_find(store, details->kind, details->id);
-    uint32_t index;
-
-    if (known && details->complete && !known->complete) {
-        details_done(known);
-        *known = *details;
-        *details = (struct details){0};
-        return;
-    }
-    if (known || take_slot(store, &index) < 0 ||
-        map_insert(&store->map, hash_of(details->kind, details->id), index) < 0) {
+    if (known ? details->complete && !known->complete : store->count < DETAILS_MAX)
+        place =
+            known ? known : table_add(store, hash_of(details->kind, details->id), sizeof(*place));
+    if (!place) {
         details_done(details);
         return;
     }
-    store->items[index] = *details;
-    store->count++;
+    entry = place->entry;
+    free_texts(place);
+    *place = *details;
+    place->entry = entry;
     *details = (struct details){0};
 }
 
-void details_expire(struct details_store *store, uint64_t before_us)
+void details_expire(struct table *store, uint64_t before_us)
 {
-    for (size_t i = 0; i < store->slots; i++) {
-        struct details *details = &store->items[i];
+    for (size_t i = store->count; i-- > 0;) {
+        struct details *details = store->items[i];
 
-        if (!details->id || details->used_us >= before_us)
+        if (details->used_us >= before_us)
             continue;
-        map_remove(&store->map, hash_of(details->kind, details->id), (uint32_t)i);
-        details_done(details);
-        store->count--;
+        free_texts(details);
+        table_remove(store, details);
     }
 }
 

@@ -7,37 +7,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/map.h"
+#include "core/table.h"
 #include "host/host.h"
 #include "model/workload.h"
 
 enum { DETAILS_MAX = 65536 };
 
 struct details {
+    struct table_entry entry; /* of the store */
     enum workload_kind kind;
-    char *id; /* NULL: a free slot */
+    char *id;
     uint64_t used_us;
     char *user, *account, *job_id, *job_name, *uuid, *vm_name; /* NULL: unknown */
     bool job_id_unverified;
     bool complete; /* another process of the owner would not tell more */
 };
 
-/* By kind and id. Not thread-safe. */
-struct details_store {
-    struct details *items;
-    size_t slots, count;
-    struct map map;
-};
+/* A store is a table of them by kind and id. Not thread-safe. */
+void details_store_done(struct table *store);
 
-void details_store_done(struct details_store *store);
-
-/* NULL if there is none. Valid until the next call that adds or expires. */
-struct details *details_find(struct details_store *store, enum workload_kind kind, const char *id);
+/* NULL if there is none. Valid until it expires. */
+struct details *details_find(const struct table *store, enum workload_kind kind, const char *id);
 
 /* Takes over the texts of `details`. They are freed where there is no room, or where no less is
  * known already. */
-void details_add(struct details_store *store, struct details *details);
-void details_expire(struct details_store *store, uint64_t before_us);
+void details_add(struct table *store, struct details *details);
+void details_expire(struct table *store, uint64_t before_us);
 void details_done(struct details *details);
 
 /*

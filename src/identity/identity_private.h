@@ -41,7 +41,7 @@ struct identity {
     bool stop;
     struct identity_noted noted[IDENTITY_NOTED_MAX];
     size_t noted_count;
-    struct details_store details;
+    struct table details;
     struct process_table_stats stats;
     bool api_asked, api_up; /* the API server, by who asks it */
     uint64_t api_answered_us, api_duration_us, api_errors;

@@ -3,74 +3,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/macros.h"
 #include "model/workload.h"
 
-static void empty_slot(struct pod_name *pod)
+static void free_texts(struct pod_name *pod)
 {
     free(pod->uid);
     free(pod->namespace);
     free(pod->name);
-    *pod = (struct pod_name){0};
 }
 
 void pod_names_done(struct pod_names *names)
 {
-    for (size_t i = 0; i < names->slots; i++)
-        empty_slot(&names->items[i]);
-    free(names->items);
-    map_done(&names->map);
-    *names = (struct pod_names){0};
+    for (size_t i = 0; i < names->table.count; i++)
+        free_texts(names->table.items[i]);
+    table_done(&names->table);
 }
 
-static bool has_uid(const void *context, uint32_t value, const void *key)
+static bool has_uid(const void *entry, const void *key)
 {
-    return strcmp(((const struct pod_names *)context)->items[value].uid, key) == 0;
+    return strcmp(((const struct pod_name *)entry)->uid, key) == 0;
 }
 
 static struct pod_name *find(const struct pod_names *names, const char *uid)
 {
-    uint32_t index;
-
-    return map_find(&names->map, map_hash_bytes(span_of(uid)), has_uid, names, uid, &index)
-               ? &names->items[index]
-               : NULL;
-}
-
-static bool make_room(struct pod_names *names)
-{
-    size_t slots = MAX(names->slots * 2, (size_t)32);
-    struct pod_name *items;
-
-    if (names->items && names->count < names->slots)
-        return true;
-    if (names->count >= POD_NAMES_MAX || !(items = realloc(names->items, slots * sizeof(*items))))
-        return false;
-    memset(items + names->slots, 0, (slots - names->slots) * sizeof(*items));
-    names->items = items;
-    names->slots = slots;
-    return true;
+    return table_find(&names->table, map_hash_bytes(span_of(uid)), has_uid, uid);
 }
 
 /* It is not wanted yet. NULL where there is no room. */
 static struct pod_name *add(struct pod_names *names, const char *uid, uint64_t now_us)
 {
-    uint32_t index = 0;
-    char *copy;
+    struct pod_name *pod;
 
-    if (uid[0] == '\0' || strlen(uid) >= WORKLOAD_POD_UID_BYTES || !make_room(names))
+    if (uid[0] == '\0' || strlen(uid) >= WORKLOAD_POD_UID_BYTES ||
+        names->table.count >= POD_NAMES_MAX)
         return NULL;
-    while (names->items[index].uid)
-        index++;
-    copy = strdup(uid);
-    if (!copy || map_insert(&names->map, map_hash_bytes(span_of(uid)), index) < 0) {
-        free(copy);
+    pod = table_add(&names->table, map_hash_bytes(span_of(uid)), sizeof(*pod));
+    if (!pod)
+        return NULL;
+    pod->uid = strdup(uid);
+    if (!pod->uid) {
+        table_remove(&names->table, pod);
         return NULL;
     }
-    names->items[index] = (struct pod_name){.uid = copy, .used_us = now_us};
-    names->count++;
+    pod->used_us = now_us;
     names->unwanted_count++;
-    return &names->items[index];
+    return pod;
 }
 
 void pod_names_want(struct pod_names *names, const char *uid, uint64_t now_us)
@@ -135,14 +112,13 @@ const struct pod_name *pod_names_find(struct pod_names *names, const char *uid, 
 
 void pod_names_expire(struct pod_names *names, uint64_t before_us)
 {
-    for (size_t i = 0; i < names->slots; i++) {
-        struct pod_name *pod = &names->items[i];
+    for (size_t i = names->table.count; i-- > 0;) {
+        struct pod_name *pod = names->table.items[i];
 
-        if (!pod->uid || pod->used_us >= before_us)
+        if (pod->used_us >= before_us)
             continue;
-        map_remove(&names->map, map_hash_bytes(span_of(pod->uid)), (uint32_t)i);
         names->unwanted_count -= !pod->wanted;
-        empty_slot(pod);
-        names->count--;
+        free_texts(pod);
+        table_remove(&names->table, pod);
     }
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/map.h"
+#include "core/table.h"
 
 enum {
     POD_NAMES_MAX = 16384,
@@ -17,7 +17,8 @@ enum {
 };
 
 struct pod_name {
-    char *uid; /* NULL: a free slot */
+    struct table_entry entry;
+    char *uid;
     char *namespace, *name;
     bool wanted; /* a process was seen in it */
     bool known;  /* a runtime has told */
@@ -26,9 +27,8 @@ struct pod_name {
 };
 
 struct pod_names {
-    struct pod_name *items;
-    size_t slots, count, unwanted_count;
-    struct map map;
+    struct table table;
+    size_t unwanted_count;
 };
 
 void pod_names_done(struct pod_names *names);
@@ -43,7 +43,7 @@ void pod_names_learn(struct pod_names *names, const char *uid, const char *names
 /* Was a process seen in the pod, and has no runtime said yet what it is called? */
 bool pod_names_is_missing(const struct pod_names *names, const char *uid);
 
-/* NULL if nobody has told. Valid until the next call that adds or expires. */
+/* NULL if nobody has told. Valid until it expires. */
 const struct pod_name *pod_names_find(struct pod_names *names, const char *uid, uint64_t now_us);
 
 /* Forgets what nobody has used since. */

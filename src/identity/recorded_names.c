@@ -4,15 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/map.h"
+#include "core/table.h"
 
 enum { TEXTS_CAP_BYTES = 64 << 20 };
 
+struct entry {
+    struct table_entry entry;
+    const struct sample_names *names;
+};
+
 struct recorded_names {
     struct arena texts;
-    const struct sample_names **items;
-    size_t count, capacity;
-    struct map map;
+    struct table table;
 };
 
 int recorded_names_new(struct recorded_names **ret_names)
@@ -30,8 +33,7 @@ void recorded_names_free(struct recorded_names *names)
 {
     if (!names)
         return;
-    free(names->items);
-    map_done(&names->map);
+    table_done(&names->table);
     arena_done(&names->texts);
     free(names);
 }
@@ -46,20 +48,21 @@ static uint64_t key_hash(const struct key *key)
     return map_hash_u64(map_hash_bytes(span_of(key->id)) + key->kind);
 }
 
-static bool is_of(const void *context, uint32_t value, const void *key)
+static bool is_of(const void *entry, const void *key)
 {
-    const struct sample_names *item = ((const struct recorded_names *)context)->items[value];
+    const struct sample_names *names = ((const struct entry *)entry)->names;
     const struct key *wanted = key;
 
-    return item->kind == wanted->kind && strcmp(item->id, wanted->id) == 0;
+    return names->kind == wanted->kind && strcmp(names->id, wanted->id) == 0;
 }
 
-static const struct sample_names *find_item(const struct recorded_names *names,
-                                            const struct key *key, uint32_t *ret_index)
+static const struct sample_names *find_names(const struct recorded_names *names,
+                                             enum workload_kind kind, const char *id)
 {
-    return map_find(&names->map, key_hash(key), is_of, names, key, ret_index)
-               ? names->items[*ret_index]
-               : NULL;
+    struct key key = {kind, id};
+    const struct entry *entry = table_find(&names->table, key_hash(&key), is_of, &key);
+
+    return entry ? entry->names : NULL;
 }
 
 static bool are_equal(const struct sample_names *a, const struct sample_names *b)
@@ -70,44 +73,27 @@ static bool are_equal(const struct sample_names *a, const struct sample_names *b
     return true;
 }
 
-static int reserve_item(struct recorded_names *names)
-{
-    size_t capacity = names->capacity ? names->capacity * 2 : 64;
-    const struct sample_names **items;
-
-    if (names->count < names->capacity)
-        return 0;
-    items = realloc(names->items, capacity * sizeof(const struct sample_names *));
-    if (!items)
-        return -ENOMEM;
-    names->items = items;
-    names->capacity = capacity;
-    return 0;
-}
-
 int recorded_names_learn(struct recorded_names *names, const struct sample_names *news)
 {
     struct key key = {news->kind, news->id};
-    uint32_t index = (uint32_t)names->count;
-    const struct sample_names *known = find_item(names, &key, &index), *copy;
+    struct entry *entry = table_find(&names->table, key_hash(&key), is_of, &key);
+    const struct sample_names *copy;
 
-    if (known ? are_equal(known, news) : names->count == RECORDED_NAMES_MAX)
+    if (entry ? are_equal(entry->names, news) : names->table.count == RECORDED_NAMES_MAX)
         return 0;
     copy = sample_names_copy(&names->texts, news);
-    if (!copy ||
-        (!known && (reserve_item(names) < 0 || map_insert(&names->map, key_hash(&key), index) < 0)))
+    if (copy && !entry)
+        entry = table_add(&names->table, key_hash(&key), sizeof(*entry));
+    if (!copy || !entry)
         return -ENOMEM;
-    names->items[index] = copy;
-    names->count += !known;
+    entry->names = copy;
     return 1;
 }
 
 bool recorded_names_find(void *context, const struct workload_owner *owner,
                          struct workload_names *ret_names)
 {
-    struct key key = {owner->kind, owner->id};
-    uint32_t index;
-    const struct sample_names *item = find_item(context, &key, &index);
+    const struct sample_names *item = find_names(context, owner->kind, owner->id);
 
     *ret_names = (struct workload_names){"", "", "", "", ""};
     if (item)
@@ -131,13 +117,11 @@ int recorded_names_describe(const struct recorded_names *names, struct snapshot 
         return -ENOMEM;
     for (size_t i = 0; i < snapshot->workload_count; i++) {
         const struct snapshot_workload *row = &snapshot->workloads[i];
-        struct key key = {row->kind, row->id};
         const struct sample_names *item;
-        uint32_t index;
         bool is_new = !before || before->kind != row->kind || strcmp(before->id, row->id) != 0;
 
         before = row;
-        item = is_new ? find_item(names, &key, &index) : NULL;
+        item = is_new ? find_names(names, row->kind, row->id) : NULL;
         if (item)
             infos[snapshot->info_count++] = (struct snapshot_info){
                 .kind = row->kind,

@@ -269,7 +269,7 @@ static void a_vm_has_its_uuid_and_a_user_its_name(void **state)
 
 static void the_store_keeps_what_came_first_until_nobody_uses_it(void **state)
 {
-    struct details_store store = {0};
+    struct table store = {0};
 
     (void)state;
     for (unsigned i = 0; i < 100; i++) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "core/map.h"
+#include "core/table.h"
 
 enum { ID_BYTES = 65 };
 
@@ -14,7 +14,8 @@ enum { ID_BYTES = 65 };
 enum text { NAME, NAMESPACE, POD, TEXT_COUNT };
 
 struct entry {
-    char id[ID_BYTES]; /* "": a free slot */
+    struct table_entry entry;
+    char id[ID_BYTES];
     bool is_pod_certain;
     uint64_t round; /* of the source's lists, the last that it was in */
     bool looked;
@@ -27,10 +28,7 @@ struct entry {
 };
 
 struct source {
-    struct entry *entries;
-    size_t slots, count;
-    size_t free_from; /* no slot before it is free */
-    struct map map;
+    struct table table;
     uint64_t round, listed_us; /* 0: never */
 };
 
@@ -50,12 +48,11 @@ int attachments_new(struct attachments **ret_attachments)
     return 0;
 }
 
-static void empty_entry(struct entry *entry)
+static void free_texts(struct entry *entry)
 {
     for (int i = 0; i < TEXT_COUNT; i++)
         free(entry->texts[i]);
     free(entry->gpus);
-    *entry = (struct entry){0};
 }
 
 void attachments_free(struct attachments *attachments)
@@ -63,64 +60,35 @@ void attachments_free(struct attachments *attachments)
     if (!attachments)
         return;
     for (size_t i = 0; i < ATTACHMENTS_SOURCES_MAX; i++) {
-        struct source *source = &attachments->sources[i];
+        struct table *table = &attachments->sources[i].table;
 
-        for (size_t k = 0; k < source->slots; k++)
-            empty_entry(&source->entries[k]);
-        free(source->entries);
-        map_done(&source->map);
+        for (size_t k = 0; k < table->count; k++)
+            free_texts(table->items[k]);
+        table_done(table);
     }
     pthread_mutex_destroy(&attachments->lock);
     free(attachments);
 }
 
-static bool has_id(const void *context, uint32_t value, const void *key)
+static bool has_id(const void *entry, const void *key)
 {
-    return strcmp(((const struct source *)context)->entries[value].id, key) == 0;
+    return strcmp(((const struct entry *)entry)->id, key) == 0;
 }
 
 static struct entry *find(const struct source *source, const char *id)
 {
-    uint32_t index;
-
-    return map_find(&source->map, map_hash_bytes(span_of(id)), has_id, source, id, &index)
-               ? &source->entries[index]
-               : NULL;
-}
-
-static int take_slot(struct source *source, uint32_t *ret_index)
-{
-    size_t slots = MAX(source->slots * 2, (size_t)64);
-    struct entry *entries;
-
-    while (source->entries && source->free_from < source->slots &&
-           source->entries[source->free_from].id[0] != '\0')
-        source->free_from++;
-    if (!source->entries || source->free_from == source->slots) {
-        entries = realloc(source->entries, slots * sizeof(*entries));
-        if (!entries)
-            return -ENOMEM;
-        memset(entries + source->slots, 0, (slots - source->slots) * sizeof(*entries));
-        source->entries = entries;
-        source->slots = slots;
-    }
-    *ret_index = (uint32_t)source->free_from;
-    return 0;
+    return table_find(&source->table, map_hash_bytes(span_of(id)), has_id, id);
 }
 
 /* NULL where there is no room: that container's GPUs are not known, and nothing else is lost. */
 static struct entry *add(struct source *source, const char *id)
 {
-    struct entry *entry;
-    uint32_t index;
+    struct entry *entry = NULL;
 
-    if (source->count == RUNTIME_CONTAINERS_MAX || strlen(id) != ID_BYTES - 1 ||
-        take_slot(source, &index) < 0 ||
-        map_insert(&source->map, map_hash_bytes(span_of(id)), index) < 0)
-        return NULL;
-    entry = &source->entries[index];
-    memcpy(entry->id, id, ID_BYTES);
-    source->count++;
+    if (source->table.count < RUNTIME_CONTAINERS_MAX && strlen(id) == ID_BYTES - 1)
+        entry = table_add(&source->table, map_hash_bytes(span_of(id)), sizeof(*entry));
+    if (entry)
+        memcpy(entry->id, id, ID_BYTES);
     return entry;
 }
 
@@ -154,15 +122,13 @@ static void note_listed(struct source *source, const struct container *container
 
 static void forget_unlisted(struct source *source)
 {
-    for (size_t i = 0; i < source->slots; i++) {
-        struct entry *entry = &source->entries[i];
+    for (size_t i = source->table.count; i-- > 0;) {
+        struct entry *entry = source->table.items[i];
 
-        if (entry->id[0] == '\0' || entry->round == source->round)
+        if (entry->round == source->round)
             continue;
-        map_remove(&source->map, map_hash_bytes(span_of(entry->id)), (uint32_t)i);
-        empty_entry(entry);
-        source->count--;
-        source->free_from = MIN(source->free_from, i);
+        free_texts(entry);
+        table_remove(&source->table, entry);
     }
 }
 
@@ -271,8 +237,8 @@ void attachments_each(struct attachments *attachments, uint64_t since_us,
     for (size_t i = 0; i < ATTACHMENTS_SOURCES_MAX; i++) {
         const struct source *source = &attachments->sources[i];
 
-        for (size_t k = 0; k < source->slots && is_fresh(source, since_us); k++)
-            hand_out(&source->entries[k], take, context);
+        for (size_t k = 0; k < source->table.count && is_fresh(source, since_us); k++)
+            hand_out(source->table.items[k], take, context);
     }
     pthread_mutex_unlock(&attachments->lock);
 }
@@ -285,8 +251,8 @@ static bool is_text(const char *text, const char *wanted)
 static const struct entry *find_by_name(const struct source *source, const char *namespace,
                                         const char *pod, const char *container)
 {
-    for (size_t i = 0; i < source->slots; i++) {
-        const struct entry *entry = &source->entries[i];
+    for (size_t i = 0; i < source->table.count; i++) {
+        const struct entry *entry = source->table.items[i];
 
         if (entry->is_pod_certain && is_text(entry->texts[POD], pod) &&
             is_text(entry->texts[NAMESPACE], namespace) && is_text(entry->texts[NAME], container))

@@ -8,10 +8,9 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "host/proc.h"
-#include "identity/cgroup/cache.h"
 #include "identity/owner.h"
+#include "identity/process/owners.h"
 #include "identity/process/process_list.h"
-#include "identity/process/process_owners.h"
 
 /*
  * A process can change its cgroup and its user without any sign in the directory. Most do so in
@@ -46,10 +45,10 @@ struct process_table {
     struct processes now;
     struct processes next; /* filled by a scan, from `now` */
     struct process_list list;
-    struct process_owners owners;
-    struct cgroup_cache texts;
+    struct table owners; /* of struct process_owner */
+    struct cgroup_texts texts;
     struct process_table_stats stats;
-    size_t processes_max;
+    size_t processes_max, owners_max;
     uint32_t turn_pid; /* whose turn it is: the first one from here on */
     size_t turns_left; /* in this scan */
 
@@ -76,15 +75,15 @@ void process_table_free(struct process_table *table)
     free(table->now.items);
     free(table->next.items);
     process_list_done(&table->list);
-    process_owners_done(&table->owners);
-    cgroup_cache_done(&table->texts);
+    table_done(&table->owners);
+    table_done(&table->texts.table);
     free(table);
 }
 
 void process_table_set_caps(struct process_table *table, size_t processes, size_t owners)
 {
     table->processes_max = MIN(processes, (size_t)PROCESS_TABLE_MAX);
-    table->owners.max = MIN(owners, (size_t)PROCESS_TABLE_OWNERS_MAX);
+    table->owners_max = MIN(owners, (size_t)PROCESS_TABLE_OWNERS_MAX);
 }
 
 /* From here on: one process. */
@@ -101,7 +100,7 @@ static void let_go(struct process_table *table, const struct process *process)
 {
     struct process_owner *owner = process->owner;
 
-    cgroup_cache_leave(&table->texts, process->text);
+    cgroup_texts_leave(&table->texts, process->text);
     if (!owner)
         return;
     owner->view.count--;
@@ -156,13 +155,13 @@ static void find_owner(struct process_table *table, int process_fd, struct span 
     by_user = depends_on_user(&owner);
     if (by_user)
         find_payer(placed ? &place : NULL, read_uid(table, process_fd), &owner);
-    process->owner = process_owners_intern(&table->owners, &owner);
+    process->owner = process_owners_intern(&table->owners, table->owners_max, &owner);
     process->left_out = !process->owner;
     process->outside = placed && place.kind == CGROUP_OUTSIDE;
     if (process->text || process->left_out)
         return;
     table->stats.lines_skipped += faults.lines_skipped;
-    process->text = cgroup_cache_add(&table->texts, bytes);
+    process->text = cgroup_texts_add(&table->texts, bytes);
     if (!process->text)
         return;
     process->text->owner = by_user ? NULL : process->owner;
@@ -198,7 +197,7 @@ static int read_cgroups(struct process_table *table, int process_fd, struct proc
         return -ESRCH;
     if (r < 0)
         return 0;
-    process->text = cgroup_cache_find(&table->texts, bytes);
+    process->text = cgroup_texts_find(&table->texts, bytes);
     if (process->text && process->text->owner) {
         process->owner = process->text->owner;
         process->outside = process->text->outside;
@@ -336,7 +335,7 @@ static void name_processes(const struct process_table *table)
     bool missing = false;
 
     for (size_t i = 0; i < table->owners.count; i++)
-        missing = missing || table->owners.items[i]->view.pid == 0;
+        missing = missing || process_table_owner_at(table, i)->pid == 0;
     for (size_t i = 0; i < table->now.count && missing; i++)
         name_process(&table->now.items[i]);
 }
@@ -419,7 +418,10 @@ uint64_t process_table_start_ticks(const struct process_table *table, uint32_t p
 const struct process_table_owner *process_table_owner_at(const struct process_table *table,
                                                          size_t index)
 {
-    return index < table->owners.count ? &table->owners.items[index]->view : NULL;
+    const struct process_owner *owner =
+        index < table->owners.count ? table->owners.items[index] : NULL;
+
+    return owner ? &owner->view : NULL;
 }
 
 uint32_t process_table_next_pid(const struct process_table *table,
