@@ -1,4 +1,5 @@
-/* sources/trace/trace: a line of a trace becomes one sample, exactly, or an error that says why. */
+/* sources/trace/record: a line of a trace becomes one sample, exactly, or an error that says why.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 
 #include "core/buffer.h"
 #include "core/macros.h"
-#include "sources/trace/trace.h"
+#include "sources/trace/record.h"
 
 #define TIME_MAX    "1152921504606846976" /* 2^60 */
 #define TIME_ABOVE  "1152921504606846977"

@@ -1,4 +1,4 @@
-/* sources/trace/trace_node, with the writer and the reader around it: the node's own records come
+/* sources/trace/record, with the writer and the reader around it: the node's own records come
  * back as they were, and reports of usage as a whole or not at all. */
 #include "unit.h"
 
@@ -12,9 +12,9 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "sources/source.h"
-#include "sources/trace/trace.h"
-#include "sources/trace/trace_reader.h"
-#include "sources/trace/trace_writer.h"
+#include "sources/trace/reader.h"
+#include "sources/trace/record.h"
+#include "sources/trace/replay.h"
 
 #define HEADER TRACE_HEADER "\n"
 #define CONTAINER                                                                                  \

@@ -1,4 +1,4 @@
-/* sources/trace/trace_reader: whole files of good lines in order, or the number of the line at
+/* sources/trace/reader: whole files of good lines in order, or the number of the line at
  * fault. */
 #include <errno.h>
 #include <setjmp.h>
@@ -19,8 +19,8 @@
 #include "core/fs.h"
 #include "core/gzip.h"
 #include "core/macros.h"
-#include "sources/trace/trace.h"
-#include "sources/trace/trace_reader.h"
+#include "sources/trace/reader.h"
+#include "sources/trace/record.h"
 
 #define HEADER TRACE_HEADER "\n"
 #define GPU0   "gpu 0 uuid=GPU-0 name=NVIDIA_H200 driver=580 power_limit_mw=700000\n"

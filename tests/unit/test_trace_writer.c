@@ -1,11 +1,10 @@
-/* sources/trace/trace_writer: every line that it writes is read back as the sample that it was. */
+/* sources/trace/record: every line that it writes is read back as the sample that it was. */
 #include "unit.h"
 
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/trace/trace.h"
-#include "sources/trace/trace_writer.h"
+#include "sources/trace/record.h"
 
 static const struct sample_listed entries[] = {{7, 1 << 20}, {8, SAMPLE_MEMORY_UNKNOWN}};
 

@@ -1,4 +1,4 @@
-#include "sources/trace/trace_reader.h"
+#include "sources/trace/reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +8,7 @@
 #include "core/gzip.h"
 #include "core/macros.h"
 #include "core/map.h"
-#include "sources/trace/trace.h"
-#include "sources/trace/trace_node.h"
+#include "sources/trace/record.h"
 
 /* A list of the 950 pids that the driver keeps at most is 25 KB long. */
 enum { LINE_MAX_BYTES = 256 * 1024 };

@@ -1,0 +1,59 @@
+/*
+ * The fields of a trace's records: blank-separated words, each described once for the reader and
+ * the writer. Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/buffer.h"
+#include "core/error.h"
+#include "core/span.h"
+#include "model/batch.h"
+
+enum trace_field_type {
+    TRACE_NUMBER,
+    TRACE_SPARE_NUMBER, /* written like the member, and not read into it */
+    TRACE_UID,          /* a number that may be missing at the end: SAMPLE_UID_UNKNOWN */
+    TRACE_TEXT,
+    TRACE_SOURCE, /* of a meter: one of the sources that this reader knows */
+    TRACE_METER,  /* a kind of meter, not METER_GPU */
+    TRACE_NAMED,  /* "NAME=NUMBER", or missing */
+    TRACE_FLAG,   /* a letter, or missing */
+};
+
+struct trace_field {
+    enum trace_field_type type;
+    const char *what;          /* for messages */
+    const char *name;          /* of a name with its "=", or of a flag */
+    size_t offset, size_bytes; /* of the member */
+    uint64_t max;              /* of a number; of a text, the bytes with the NUL; 0: any */
+    uint32_t unit;             /* of the member's in one of the line's; 0: 1 */
+    size_t has_offset;         /* of a name: the bool that says that it is there */
+};
+
+/*
+ * Takes the fields off the rest of a line and sets the members of what is at `base`. 0, -EBADMSG
+ * with what was expected, -ENOMEM, or -ENOTSUP: of a source or a kind of meter that this reader
+ * does not know.
+ */
+int trace_take_fields(struct span *rest, const struct trace_field *fields, size_t count,
+                      struct batch *batch, void *base, struct error *err);
+void trace_put_fields(struct buffer *out, const struct trace_field *fields, size_t count,
+                      const void *base);
+
+/* A number of at most `max`. */
+int trace_take_u64(struct span *rest, uint64_t max, const char *what, uint64_t *ret_value,
+                   struct error *err);
+void trace_put_number(struct buffer *out, uint64_t value);
+
+/* A word in which blanks, % and control bytes are written %XX; "-" is the empty text. -EBADMSG also
+ * where it has `size_bytes` or more. */
+int trace_take_text(struct span *rest, struct batch *batch, size_t size_bytes, const char *what,
+                    const char **ret_text, struct error *err);
+void trace_put_text(struct buffer *out, const char *text);
+
+/* The index of the next word among `count`; `count` if it is none of them. */
+size_t trace_take_word(struct span *rest, const char *const *words, size_t count);
