@@ -1,13 +1,9 @@
 #include "config/config.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "core/fs.h"
+#include "config/yaml_fields.h"
 #include "core/macros.h"
-#include "core/yaml_reader.h"
 
 enum { FILE_CAP_BYTES = 1 << 20 };
 
@@ -17,174 +13,131 @@ enum {
                  ~(1 << OPTIONS_GENERAL | 1 << OPTIONS_RECORDING | 1 << OPTIONS_CHECKING),
 };
 
-struct reader {
-    struct yaml_reader *yaml;
+/* What is being set, and the key that is being read: its flag, and how the file calls it. */
+struct target {
     struct options *options;
     struct error *err;
-};
-
-/* A key that is being read: its flag, and the name under which the file has it. */
-struct key {
     struct options_flag flag;
     char name[64];
+    size_t item_count; /* of its list */
 };
 
 /* `what` is what stands there, "the key" or the key's name. */
-static int check_text(const struct reader *reader, const struct yaml_reader_node *node,
+static int check_text(const struct yaml_fields *yaml, const struct yaml_reader_node *node,
                       const char *what)
 {
     switch (node->kind) {
     case YAML_READER_TEXT:
         return 0;
     case YAML_READER_MAPPING:
-        return yaml_reader_fail(reader->yaml, node,
-                                "%s is a mapping; the file is flat, one 'flag-name: value' a line",
-                                what);
+        return yaml_fields_fail(
+            yaml, node, "%s is a mapping; the file is flat, one 'flag-name: value' a line", what);
     default:
-        return yaml_reader_fail(reader->yaml, node, "%s is a list; give one value", what);
+        return yaml_fields_fail(yaml, node, "%s is a list; give one value", what);
     }
 }
 
-static int unknown_key(const struct reader *reader, const struct yaml_reader_node *node)
+static int unknown_key(const struct yaml_fields *yaml, const struct yaml_reader_node *node)
 {
     const char *near = options_suggest(span_of(node->text), KEY_GROUPS, false);
 
-    return yaml_reader_fail(
-        reader->yaml, node,
+    return yaml_fields_fail(
+        yaml, node,
         "unknown key '%.80s'%s%s%s; keys are the flags of 'wattribute --help' without dashes",
         node->text, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
-static int read_key(struct reader *reader, const struct yaml_reader_node *node, struct key *ret_key)
+static int read_key(const struct yaml_fields *yaml, const struct yaml_reader_node *node)
 {
-    struct options_flag flag;
-    int r = check_text(reader, node, "the key");
+    struct target *target = yaml->target;
+    int r = check_text(yaml, node, "the key");
 
     if (r < 0)
         return r;
-    if (!options_find(span_of(node->text), &flag))
-        return unknown_key(reader, node);
-    if (!(KEY_GROUPS & 1U << flag.group))
-        return yaml_reader_fail(reader->yaml, node,
-                                "'%s' can be given on the command line only; remove it",
+    if (!options_find(span_of(node->text), &target->flag))
+        return unknown_key(yaml, node);
+    if (!(KEY_GROUPS & 1U << target->flag.group))
+        return yaml_fields_fail(yaml, node, "'%s' can be given on the command line only; remove it",
                                 node->text);
-    if (options_source_of(reader->options, &flag) == OPTIONS_CONFIG)
-        return yaml_reader_fail(reader->yaml, node, "%s is given twice, here as '%s'; keep one",
-                                flag.names[0], node->text);
-    ret_key->flag = flag;
-    snprintf(ret_key->name, sizeof(ret_key->name), "%s", node->text);
+    if (options_source_of(target->options, &target->flag) == OPTIONS_CONFIG)
+        return yaml_fields_fail(yaml, node, "%s is given twice, here as '%s'; keep one",
+                                target->flag.names[0], node->text);
+    snprintf(target->name, sizeof(target->name), "%s", node->text);
     return 0;
 }
 
-static int set_text(struct reader *reader, const struct key *key,
-                    const struct yaml_reader_node *node)
+static int take_value(const struct yaml_fields *yaml, const struct yaml_field *field,
+                      const struct yaml_reader_node *node)
 {
+    struct target *target = yaml->target;
     char place[400], where[480];
-    int r = check_text(reader, node, key->name);
+    int r = check_text(yaml, node, target->name);
 
+    (void)field;
     if (r < 0)
         return r;
-    yaml_reader_place(reader->yaml, node, place, sizeof(place));
-    snprintf(where, sizeof(where), "%s: %s", place, key->name);
-    return options_set(reader->options, &key->flag, node->text, OPTIONS_CONFIG, where, reader->err);
+    target->item_count++;
+    yaml_reader_place(yaml->reader, node, place, sizeof(place));
+    snprintf(where, sizeof(where), "%s: %s", place, target->name);
+    return options_set(target->options, &target->flag, node->text, OPTIONS_CONFIG, where,
+                       target->err);
 }
 
-static int set_list(struct reader *reader, const struct key *key,
-                    const struct yaml_reader_node *start)
+static int take_list(const struct yaml_fields *yaml, const struct yaml_reader_node *start)
 {
-    int r = 0;
+    struct target *target = yaml->target;
+    int r;
 
-    for (size_t count = 0; r >= 0; count++) {
-        struct yaml_reader_node node;
-
-        r = yaml_reader_next(reader->yaml, key->name, &node);
-        if (r < 0)
-            break;
-        if (node.kind == YAML_READER_END) {
-            if (count > 0)
-                return 0;
-            return yaml_reader_fail(reader->yaml, start,
-                                    "%s is an empty list; give a value or leave the key out",
-                                    key->name);
-        }
-        r = set_text(reader, key, &node);
-    }
-    return r;
+    target->item_count = 0;
+    r = yaml_fields_each(yaml, NULL, target->name, take_value);
+    return r == 0 && target->item_count == 0
+               ? yaml_fields_fail(yaml, start,
+                                  "%s is an empty list; give a value or leave the key out",
+                                  target->name)
+               : r;
 }
 
-static int read_pair(struct reader *reader, const struct yaml_reader_node *key_node)
+static int take_pair(const struct yaml_fields *yaml, const struct yaml_field *field,
+                     const struct yaml_reader_node *key)
 {
+    struct target *target = yaml->target;
     struct yaml_reader_node value;
-    struct key key;
-    int r = read_key(reader, key_node, &key);
+    int r = read_key(yaml, key);
 
+    if (r == 0)
+        r = yaml_reader_next(yaml->reader, target->name, &value);
     if (r < 0)
         return r;
-    r = yaml_reader_next(reader->yaml, key.name, &value);
-    if (r < 0)
-        return r;
-    if (value.kind == YAML_READER_LIST && key.flag.repeatable)
-        return set_list(reader, &key, &value);
-    return set_text(reader, &key, &value);
+    return value.kind == YAML_READER_LIST && target->flag.repeatable
+               ? take_list(yaml, &value)
+               : take_value(yaml, field, &value);
 }
 
-static int read_mapping(struct reader *reader)
+static int read_root(const struct yaml_fields *yaml, const struct yaml_reader_node *root)
 {
-    int r = 0;
-
-    while (r >= 0) {
-        struct yaml_reader_node node;
-
-        r = yaml_reader_next(reader->yaml, "the key", &node);
-        if (r < 0)
-            break;
-        if (node.kind == YAML_READER_END)
-            return 0;
-        r = read_pair(reader, &node);
-    }
-    return r;
-}
-
-static int read_document(struct reader *reader)
-{
-    struct yaml_reader_node root;
-    int r = yaml_reader_root(reader->yaml, &root);
-
-    if (r < 0 || root.kind == YAML_READER_END)
-        return r;
-    if (root.kind != YAML_READER_MAPPING)
-        return yaml_reader_fail(reader->yaml, &root,
+    if (root->kind == YAML_READER_END)
+        return 0;
+    if (root->kind != YAML_READER_MAPPING)
+        return yaml_fields_fail(yaml, root,
                                 "the file is not a mapping; write one 'flag-name: value' a line");
-    return read_mapping(reader);
+    return yaml_fields_each(yaml, NULL, "the key", take_pair);
 }
 
 int config_parse(struct span text, const char *file_name, struct options *options,
                  struct error *err)
 {
-    struct reader reader = {.options = options, .err = err};
-    int r = yaml_reader_open(text, file_name, err, &reader.yaml);
+    struct target target = {.options = options, .err = err};
+    struct yaml_fields yaml = {.target = &target};
 
-    if (r == 0)
-        r = read_document(&reader);
-    if (r == 0)
-        r = yaml_reader_finish(reader.yaml);
-    yaml_reader_close(reader.yaml);
-    return r;
+    return yaml_fields_parse(&yaml, text, file_name, read_root, err);
 }
 
 int config_load(const char *path, struct options *options, struct error *err)
 {
     _cleanup_free_ char *data = NULL;
-    size_t len = 0;
-    int r = fs_read_regular(path, FILE_CAP_BYTES, &data, &len);
+    struct span text;
+    int r =
+        yaml_fields_load("config file", path, FILE_CAP_BYTES, "--config.file", &data, &text, err);
 
-    if (r == -EFBIG)
-        return error_set(err, r, "config file %.300s: larger than 1 MiB; is it the right file?",
-                         path);
-    if (r < 0)
-        return error_set(err, r,
-                         "config file %.300s: cannot be read: %s; check --config.file and the "
-                         "file's permissions",
-                         path, fs_strerror(r));
-    return config_parse((struct span){data, len}, path, options, err);
+    return r < 0 ? r : config_parse(text, path, options, err);
 }

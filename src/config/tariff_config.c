@@ -1,7 +1,5 @@
 #include "config/tariff_config.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -10,7 +8,6 @@
 
 #include "config/time_zone.h"
 #include "config/yaml_fields.h"
-#include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
 #include "model/price.h"
@@ -184,7 +181,7 @@ static int take_period(const struct yaml_fields *yaml, const struct yaml_field *
     struct tariff *tariff = yaml->target;
     struct tariff_period period = {
         .months = all_of(&months), .days = all_of(&days), .to_minute = TARIFF_DAY_MINUTES};
-    struct yaml_fields inner = {yaml->reader, yaml->manual, &period};
+    struct yaml_fields inner = {yaml->reader, yaml->manual, &period, NULL};
     int r;
 
     (void)field;
@@ -222,17 +219,12 @@ static const struct yaml_field root_fields[] = {
     {.name = "periods", .set = set_periods, .takes_any = true},
 };
 
-static int read_document(const struct yaml_fields *yaml)
+static int read_root(const struct yaml_fields *yaml, const struct yaml_reader_node *root)
 {
-    struct yaml_reader_node root;
-    int r = yaml_reader_root(yaml->reader, &root);
-
-    if (r < 0)
-        return r;
-    if (root.kind != YAML_READER_MAPPING)
+    if (root->kind != YAML_READER_MAPPING)
         return yaml_fields_fail(
-            yaml, &root, "not a tariff; write at least two lines, currency: EUR and price: 0.2516");
-    return yaml_fields_read(yaml, &root, root_fields, ARRAY_SIZE(root_fields));
+            yaml, root, "not a tariff; write at least two lines, currency: EUR and price: 0.2516");
+    return yaml_fields_read(yaml, root, root_fields, ARRAY_SIZE(root_fields));
 }
 
 int tariff_config_parse(struct span text, const char *file_name, struct tariff *ret_tariff,
@@ -240,13 +232,8 @@ int tariff_config_parse(struct span text, const char *file_name, struct tariff *
 {
     struct tariff tariff = {0};
     struct yaml_fields yaml = {.manual = "docs/emissions.md", .target = &tariff};
-    int r = yaml_reader_open(text, file_name, err, &yaml.reader);
+    int r = yaml_fields_parse(&yaml, text, file_name, read_root, err);
 
-    if (r == 0)
-        r = read_document(&yaml);
-    if (r >= 0)
-        r = yaml_reader_finish(yaml.reader);
-    yaml_reader_close(yaml.reader);
     if (r == 0)
         *ret_tariff = tariff;
     return r;
@@ -255,16 +242,9 @@ int tariff_config_parse(struct span text, const char *file_name, struct tariff *
 int tariff_config_load(const char *path, struct tariff *ret_tariff, struct error *err)
 {
     _cleanup_free_ char *data = NULL;
-    size_t len = 0;
-    int r = fs_read_regular(path, FILE_CAP_BYTES, &data, &len);
+    struct span text;
+    int r =
+        yaml_fields_load("--cost.tariff-file", path, FILE_CAP_BYTES, "the path", &data, &text, err);
 
-    if (r == -EFBIG)
-        return error_set(
-            err, r, "--cost.tariff-file %.300s: larger than 64 KiB; is it the right file?", path);
-    if (r < 0)
-        return error_set(err, r,
-                         "--cost.tariff-file %.300s: cannot be read: %s; check the path and the "
-                         "file's permissions",
-                         path, fs_strerror(r));
-    return tariff_config_parse((struct span){data, len}, path, ret_tariff, err);
+    return r < 0 ? r : tariff_config_parse(text, path, ret_tariff, err);
 }

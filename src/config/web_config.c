@@ -7,8 +7,10 @@
 #include "core/macros.h"
 #include "net/password.h"
 
-/* More than the file can hold with the three that it names. */
-enum { STRINGS_CAP_BYTES = 8 << 20 };
+enum {
+    FILE_CAP_BYTES = 1 << 20,
+    STRINGS_CAP_BYTES = 8 << 20, /* more than the file can hold with the three that it names */
+};
 
 char *web_config_copy(struct web_config_draft *draft, const char *text)
 {
@@ -148,17 +150,14 @@ static const struct yaml_field root_fields[] = {
      .details = "scrapes are served from memory and connections are limited; leave it out"},
 };
 
-static int read_document(const struct yaml_fields *yaml)
+static int read_root(const struct yaml_fields *yaml, const struct yaml_reader_node *root)
 {
-    struct yaml_reader_node root;
-    int r = yaml_reader_root(yaml->reader, &root);
-
-    if (r < 0 || root.kind == YAML_READER_END)
-        return r;
-    if (root.kind != YAML_READER_MAPPING)
-        return yaml_fields_fail(yaml, &root,
+    if (root->kind == YAML_READER_END)
+        return 0;
+    if (root->kind != YAML_READER_MAPPING)
+        return yaml_fields_fail(yaml, root,
                                 "the file is not a mapping; docs/web-config.md shows some");
-    return yaml_fields_read(yaml, &root, root_fields, ARRAY_SIZE(root_fields));
+    return yaml_fields_read(yaml, root, root_fields, ARRAY_SIZE(root_fields));
 }
 
 static struct span directory_of(const char *file_name)
@@ -172,17 +171,12 @@ int web_config_parse(struct span text, const char *file_name, struct web_config 
                      struct error *err)
 {
     struct web_config_draft draft = {.directory = directory_of(file_name), .err = err};
-    struct yaml_fields yaml = {.manual = "docs/web-config.md", .target = &draft};
-    int r = yaml_reader_open(text, file_name, err, &yaml.reader);
+    struct yaml_fields yaml = {
+        .manual = "docs/web-config.md", .target = &draft, .check = web_config_check_tls};
+    int r;
 
     arena_init(&draft.config.strings, STRINGS_CAP_BYTES);
-    if (r == 0)
-        r = read_document(&yaml);
-    if (r >= 0)
-        r = yaml_reader_finish(yaml.reader);
-    if (r == 0)
-        r = web_config_check_tls(&yaml);
-    yaml_reader_close(yaml.reader);
+    r = yaml_fields_parse(&yaml, text, file_name, read_root, err);
     *ret_config = draft.config;
     return r;
 }
@@ -191,4 +185,58 @@ void web_config_done(struct web_config *config)
 {
     arena_done(&config->strings);
     *config = (struct web_config){0};
+}
+
+static int read_pem(struct web_config *config, const char *path, const char *what,
+                    struct tls_pem *pem, struct error *err)
+{
+    _cleanup_free_ char *data = NULL;
+    struct span text;
+    int r;
+
+    if (!path)
+        return 0;
+    r = yaml_fields_load(what, path, FILE_CAP_BYTES, "the path", &data, &text, err);
+    if (r < 0)
+        return r;
+    if (text.len == 0)
+        return error_set(err, -EINVAL, "%s %.300s: is empty", what, path);
+    pem->name = path;
+    pem->text = (struct span){arena_copy(&config->strings, data, text.len), text.len};
+    explicit_bzero(data, text.len);
+    return pem->text.data ? 0 : error_set(err, -ENOMEM, "out of memory");
+}
+
+static int check_tls(const struct web_config *config, struct error *err)
+{
+    struct tls *tls;
+    int r = config->has_tls ? tls_new(&config->tls, &tls, err) : 0;
+
+    if (r == 0 && config->has_tls)
+        tls_unref(tls);
+    return r;
+}
+
+int web_config_load(const char *path, struct web_config *ret_config, struct error *err)
+{
+    _cleanup_free_ char *data = NULL;
+    struct web_config *config = ret_config;
+    struct span text = {NULL, 0};
+    int r;
+
+    *config = (struct web_config){0};
+    r = yaml_fields_load("--web.config.file", path, FILE_CAP_BYTES, "the path", &data, &text, err);
+    if (r < 0)
+        return r;
+    r = web_config_parse(text, path, config, err);
+    if (r == 0)
+        r = read_pem(config, config->cert_path, "cert_file", &config->tls.cert, err);
+    if (r == 0)
+        r = read_pem(config, config->key_path, "key_file", &config->tls.key, err);
+    if (r == 0)
+        r = read_pem(config, config->client_ca_path, "client_ca_file", &config->tls.client_ca, err);
+    if (r == 0)
+        r = check_tls(config, err);
+    explicit_bzero(data, text.len); /* it may have held a key */
+    return r;
 }

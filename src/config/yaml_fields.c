@@ -4,7 +4,44 @@
 #include <string.h>
 
 #include "config/suggest.h"
+#include "core/fs.h"
 #include "core/parse.h"
+
+int yaml_fields_load(const char *what, const char *path, size_t cap_bytes, const char *to_check,
+                     char **ret_data, struct span *ret_text, struct error *err)
+{
+    size_t len = 0, cap_kib = cap_bytes >> 10;
+    int r = fs_read_regular(path, cap_bytes, ret_data, &len);
+
+    if (r == -EFBIG)
+        return error_set(err, r, "%s %.300s: larger than %zu %s; is it the right file?", what, path,
+                         cap_kib < 1024 ? cap_kib : cap_kib / 1024, cap_kib < 1024 ? "KiB" : "MiB");
+    if (r < 0)
+        return error_set(err, r,
+                         "%s %.300s: cannot be read: %s; check %s and the file's permissions", what,
+                         path, fs_strerror(r), to_check);
+    *ret_text = (struct span){*ret_data, len};
+    return 0;
+}
+
+int yaml_fields_parse(struct yaml_fields *yaml, struct span text, const char *file_name,
+                      yaml_fields_root *read_root, struct error *err)
+{
+    struct yaml_reader_node root;
+    int r = yaml_reader_open(text, file_name, err, &yaml->reader);
+
+    if (r < 0)
+        return r;
+    r = yaml_reader_root(yaml->reader, &root);
+    if (r == 0)
+        r = read_root(yaml, &root);
+    if (r >= 0)
+        r = yaml_reader_finish(yaml->reader);
+    if (r == 0 && yaml->check)
+        r = yaml->check(yaml);
+    yaml_reader_close(yaml->reader);
+    return r;
+}
 
 int yaml_fields_check_text(const struct yaml_fields *yaml, const char *name,
                            const struct yaml_reader_node *node)

@@ -17,7 +17,20 @@ struct yaml_fields {
     struct yaml_reader *reader;
     const char *manual; /* the document that lists the keys, for messages */
     void *target;       /* what the setters write to */
+    /* After the whole file, whose own faults come first: do its keys go together? May be NULL. */
+    int (*check)(const struct yaml_fields *yaml);
 };
+
+/* Reads the file that a user named, as fs_read_regular does. `what` is how messages call it, and
+ * `to_check` what may be wrong: "the path", or a flag. */
+int yaml_fields_load(const char *what, const char *path, size_t cap_bytes, const char *to_check,
+                     char **ret_data, struct span *ret_text, struct error *err);
+
+/* Reads the one document of a text: `read_root` gets its root, END if the text says nothing. Not
+ * negative is a success. Messages begin with FILE:LINE:COLUMN. */
+typedef int yaml_fields_root(const struct yaml_fields *yaml, const struct yaml_reader_node *root);
+int yaml_fields_parse(struct yaml_fields *yaml, struct span text, const char *file_name,
+                      yaml_fields_root *read_root, struct error *err);
 
 struct yaml_field;
 
