@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "core/lock.h"
 #include "core/macros.h"
 
 int stoppable_init(struct stoppable *stoppable)
@@ -27,34 +28,30 @@ void stoppable_done(struct stoppable *stoppable)
 
 void stoppable_stop(struct stoppable *stoppable)
 {
-    pthread_mutex_lock(&stoppable->lock);
+    HOLD_LOCK(&stoppable->lock);
+
     if (!stoppable->stop && stoppable->client)
         http_client_cancel(stoppable->client);
     stoppable->stop = true;
     pthread_cond_signal(&stoppable->wake);
-    pthread_mutex_unlock(&stoppable->lock);
 }
 
 bool stoppable_is_stopped(struct stoppable *stoppable)
 {
-    bool stop;
+    HOLD_LOCK(&stoppable->lock);
 
-    pthread_mutex_lock(&stoppable->lock);
-    stop = stoppable->stop;
-    pthread_mutex_unlock(&stoppable->lock);
-    return stop;
+    return stoppable->stop;
 }
 
 void stoppable_pause(struct stoppable *stoppable, uint64_t until_us)
 {
+    HOLD_LOCK(&stoppable->lock);
     struct timespec until = {.tv_sec = (time_t)(until_us / USEC_PER_SEC),
                              .tv_nsec = (long)(until_us % USEC_PER_SEC) * 1000};
     int r = 0;
 
-    pthread_mutex_lock(&stoppable->lock);
     while (!stoppable->stop && r != ETIMEDOUT)
         r = pthread_cond_timedwait(&stoppable->wake, &stoppable->lock, &until);
-    pthread_mutex_unlock(&stoppable->lock);
 }
 
 void stoppable_close(struct stoppable *stoppable)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/lock.h"
 #include "core/macros.h"
 #include "identity/container_cache.h"
 #include "identity/details.h"
@@ -28,11 +29,6 @@ void identity_find_owner(const struct sample_process *who, struct workload_owner
     owner_of_cgroup_file(span_of(who->cgroup), who->uid, ret_owner);
 }
 
-static uint64_t now_us(const struct identity *identity)
-{
-    return identity->options.clock->monotonic_us(identity->options.clock);
-}
-
 static void meet(struct identity *identity, uint32_t pid, const struct workload_owner *owner)
 {
     const struct details *known;
@@ -41,14 +37,14 @@ static void meet(struct identity *identity, uint32_t pid, const struct workload_
 
     if (owner->container_id[0])
         container_cache_want(identity->container_cache, owner->container_id, owner->pod_uid,
-                             owner->container_is_claim, now_us(identity));
+                             owner->container_is_claim, identity_now_us(identity));
     pthread_mutex_lock(&identity->lock);
     known = details_find(&identity->details, owner->kind, owner->id);
     complete = known && known->complete;
     pthread_mutex_unlock(&identity->lock);
     if (complete || details_read(identity->options.host, pid, owner, &details) < 0)
         return;
-    details.used_us = now_us(identity);
+    details.used_us = identity_now_us(identity);
     pthread_mutex_lock(&identity->lock);
     details_add(&identity->details, &details);
     pthread_mutex_unlock(&identity->lock);
@@ -101,11 +97,11 @@ static void keep_present(struct identity *identity)
         if (owner->owner.container_id[0])
             container_cache_want(identity->container_cache, owner->owner.container_id,
                                  owner->owner.pod_uid, owner->owner.container_is_claim,
-                                 now_us(identity));
+                                 identity_now_us(identity));
         pthread_mutex_lock(&identity->lock);
         details = details_find(&identity->details, owner->owner.kind, owner->owner.id);
         if (details)
-            details->used_us = now_us(identity);
+            details->used_us = identity_now_us(identity);
         incomplete = details && !details->complete;
         pthread_mutex_unlock(&identity->lock);
         if (incomplete)
@@ -115,7 +111,7 @@ static void keep_present(struct identity *identity)
 
 static void scan(struct identity *identity)
 {
-    uint64_t began_us = now_us(identity), ended_us;
+    uint64_t began_us = identity_now_us(identity), ended_us;
     struct process_table_stats stats;
     const char *why = NULL;
     int r = process_table_scan(identity->processes, false, meet_owner, identity);
@@ -126,8 +122,8 @@ static void scan(struct identity *identity)
         keep_present(identity);
     if (r == 0 && identity->attachments)
         device_nodes_scan(identity->options.host, identity->processes, device_nodes_stat_at,
-                          identity->attachments, IDENTITY_HOST_SOURCE, now_us(identity));
-    ended_us = now_us(identity);
+                          identity->attachments, IDENTITY_HOST_SOURCE, identity_now_us(identity));
+    ended_us = identity_now_us(identity);
     pthread_mutex_lock(&identity->lock);
     identity->scan_up = !why;
     identity->scan_errors += why != NULL;
@@ -155,57 +151,54 @@ static void look_for_runtimes(struct identity *identity)
 /* Until the next scan is due, somebody was noted, or it is over. True if it is. */
 static bool wait_for_work(struct identity *identity, uint64_t until_us)
 {
+    HOLD_LOCK(&identity->lock);
     struct timespec until = {.tv_sec = (time_t)(until_us / USEC_PER_SEC),
                              .tv_nsec = (long)(until_us % USEC_PER_SEC) * 1000};
-    bool stop;
     int r = 0;
 
-    pthread_mutex_lock(&identity->lock);
     while (!identity->stop && identity->noted_count == 0 && r != ETIMEDOUT)
         r = pthread_cond_timedwait(&identity->wake, &identity->lock, &until);
-    stop = identity->stop;
-    pthread_mutex_unlock(&identity->lock);
-    return stop;
+    return identity->stop;
 }
 
 static void *run(void *argument)
 {
     struct identity *identity = argument;
-    uint64_t due_us = now_us(identity);
+    uint64_t due_us = identity_now_us(identity);
 
     do {
         meet_noted(identity);
-        if (now_us(identity) < due_us)
+        if (identity_now_us(identity) < due_us)
             continue;
         scan(identity);
         look_for_runtimes(identity);
-        due_us = now_us(identity) + identity->options.scan_interval_us;
+        due_us = identity_now_us(identity) + identity->options.scan_interval_us;
     } while (!wait_for_work(identity, due_us));
     return NULL;
 }
 
 void identity_note(struct identity *identity, uint32_t pid, const struct workload_owner *owner)
 {
-    pthread_mutex_lock(&identity->lock);
+    HOLD_LOCK(&identity->lock);
+
     if (identity->noted_count < IDENTITY_NOTED_MAX) { /* the next scan finds the others */
         identity->noted[identity->noted_count].pid = pid;
         identity->noted[identity->noted_count].owner = *owner;
         identity->noted_count++;
         pthread_cond_signal(&identity->wake);
     }
-    pthread_mutex_unlock(&identity->lock);
 }
 
 void identity_learn(struct identity *identity, const struct container_list *list)
 {
-    container_cache_hint(identity->container_cache, list, now_us(identity));
+    container_cache_hint(identity->container_cache, list, identity_now_us(identity));
 }
 
 void identity_note_api(struct identity *identity, int result, uint64_t duration_us)
 {
-    uint64_t now = now_us(identity);
+    HOLD_LOCK(&identity->lock);
+    uint64_t now = identity_now_us(identity);
 
-    pthread_mutex_lock(&identity->lock);
     identity->api_asked = true;
     identity->api_up = result == 0;
     identity->api_errors += result < 0;
@@ -213,7 +206,6 @@ void identity_note_api(struct identity *identity, int result, uint64_t duration_
         identity->api_answered_us = now;
     if (duration_us > 0)
         identity->api_duration_us = duration_us;
-    pthread_mutex_unlock(&identity->lock);
 }
 
 void identity_expect_names(struct identity *identity, bool expected)

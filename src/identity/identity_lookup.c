@@ -1,4 +1,4 @@
-/* The answers of identity: names, details, allocations and statuses. */
+/* The answers of identity: names, details and statuses. */
 #include "identity/identity_private.h"
 
 #include <errno.h>
@@ -6,18 +6,6 @@
 #include <string.h>
 
 #include "core/macros.h"
-
-static uint64_t now_us(const struct identity *identity)
-{
-    return identity->options.clock->monotonic_us(identity->options.clock);
-}
-
-static const char *copy(struct arena *arena, const char *text)
-{
-    const char *made = text && text[0] ? arena_copy(arena, text, strlen(text)) : "";
-
-    return made ? made : "";
-}
 
 /* Is it in the pod that a runtime says it is in? A cgroup that names another pod is not where the
  * runtime put the container. */
@@ -34,8 +22,9 @@ static bool read_container(struct identity *identity, const char *container_id, 
                            struct arena *arena, struct workload_names *names)
 {
     struct container container;
-    bool found = container_id[0] && container_cache_find(identity->container_cache, container_id,
-                                                         now_us(identity), arena, &container);
+    bool found =
+        container_id[0] && container_cache_find(identity->container_cache, container_id,
+                                                identity_now_us(identity), arena, &container);
 
     if (found) {
         names->container = container.name;
@@ -46,8 +35,9 @@ static bool read_container(struct identity *identity, const char *container_id, 
         }
     }
     if (!found && pod_uid[0])
-        (void)container_cache_find_pod(identity->container_cache, pod_uid, now_us(identity), arena,
-                                       &names->namespace, &names->pod);
+        (void)container_cache_find_pod(identity->container_cache, pod_uid,
+                                       identity_now_us(identity), arena, &names->namespace,
+                                       &names->pod);
     return found;
 }
 
@@ -66,7 +56,7 @@ static bool find_container(struct identity *identity, const struct workload_owne
         return true;
     if (!found)
         container_cache_want(identity->container_cache, id, owner->pod_uid,
-                             owner->container_is_claim, now_us(identity));
+                             owner->container_is_claim, identity_now_us(identity));
     final = !container_cache_may_learn(identity->container_cache, id);
     /* What came in between would be missed for ever. */
     (void)read_container(identity, id, owner->pod_uid, &identity->found, names);
@@ -77,15 +67,13 @@ static bool find_container(struct identity *identity, const struct workload_owne
 static bool find_detail(struct identity *identity, const struct workload_owner *owner,
                         char *const *(*pick)(const struct details *), const char **ret_text)
 {
-    struct details *details;
+    HOLD_LOCK(&identity->lock);
+    struct details *details = details_find(&identity->details, owner->kind, owner->id);
 
-    pthread_mutex_lock(&identity->lock);
-    details = details_find(&identity->details, owner->kind, owner->id);
     if (details) {
-        details->used_us = now_us(identity);
-        *ret_text = copy(&identity->found, *pick(details));
+        details->used_us = identity_now_us(identity);
+        *ret_text = identity_copy(&identity->found, *pick(details));
     }
-    pthread_mutex_unlock(&identity->lock);
     return details != NULL;
 }
 
@@ -152,24 +140,22 @@ bool identity_awaits_names(void *context, const struct workload_owner *owner)
 static void describe_details(struct identity *identity, struct arena *arena,
                              struct snapshot_info *info)
 {
+    HOLD_LOCK(&identity->lock);
+    struct details *details = details_find(&identity->details, info->kind, info->id);
     const char *unverified = "";
-    struct details *details;
 
-    pthread_mutex_lock(&identity->lock);
-    details = details_find(&identity->details, info->kind, info->id);
     if (details) {
-        details->used_us = now_us(identity);
-        info->user = copy(arena, details->user);
-        info->account = copy(arena, details->account);
-        info->job_id = copy(arena, details->job_id);
-        info->job_name = copy(arena, details->job_name);
-        info->uuid = copy(arena, details->uuid);
+        details->used_us = identity_now_us(identity);
+        info->user = identity_copy(arena, details->user);
+        info->account = identity_copy(arena, details->account);
+        info->job_id = identity_copy(arena, details->job_id);
+        info->job_name = identity_copy(arena, details->job_name);
+        info->uuid = identity_copy(arena, details->uuid);
         if (workload_is_job(details->kind))
             unverified =
                 details->job_id_unverified ? "account,job_id,job_name" : "account,job_name";
     }
     info->unverified = unverified;
-    pthread_mutex_unlock(&identity->lock);
 }
 
 /* What the snapshot's rows of a workload have in common. */
@@ -202,8 +188,8 @@ static struct snapshot_info describe(struct identity *identity, const struct sho
     info.container = names.container;
     info.image = names.image;
     if (!info.pod_uid[0] && info.container_id[0] &&
-        container_cache_find(identity->container_cache, info.container_id, now_us(identity), arena,
-                             &container) &&
+        container_cache_find(identity->container_cache, info.container_id,
+                             identity_now_us(identity), arena, &container) &&
         container.is_pod_certain)
         info.pod_uid = container.pod_uid;
     return info;
@@ -265,154 +251,11 @@ static int add_infos(struct identity *identity, struct snapshot *snapshot)
     return 0;
 }
 
-enum { ROWS_MAX = 4096, ABSENT_SCANS = 3 };
-
-/* Runtimes are not asked more often than once a second. */
-static const uint64_t ABSENT_MIN_US = 3 * USEC_PER_SEC;
-
-/* Who was not seen since then is not here any more. */
-static uint64_t present_since_us(const struct identity *identity)
-{
-    uint64_t now = now_us(identity);
-
-    return now - MIN(now, MAX(ABSENT_SCANS * identity->options.scan_interval_us, ABSENT_MIN_US));
-}
-
-struct allocating {
-    struct identity *identity;
-    struct snapshot *snapshot;
-    struct snapshot_allocation *rows;
-    size_t count;
-};
-
-static void add_row(struct allocating *to, const struct allocation *allocation, const char *id,
-                    uint32_t gpu)
-{
-    struct arena *arena = &to->snapshot->arena;
-
-    for (size_t i = 0; i < to->count; i++)
-        if (to->rows[i].gpu == gpu && strcmp(to->rows[i].container_id, id) == 0)
-            return; /* two replicas of one GPU */
-    if (to->count == ROWS_MAX)
-        return;
-    to->rows[to->count++] = (struct snapshot_allocation){
-        .container_id = copy(arena, id),
-        .names = {.name = copy(arena, allocation->pod),
-                  .namespace = copy(arena, allocation->namespace),
-                  .pod = copy(arena, allocation->pod),
-                  .container = copy(arena, allocation->container)},
-        .gpu = gpu,
-    };
-}
-
-/* The kubelet lists pods that have ended, too: only containers that have processes count. */
-static void add_allocation(void *context, const struct allocation *allocation)
-{
-    const struct attachment gpu = {
-        .kind = allocation->kind, .id = allocation->id, .index = allocation->index};
-    struct allocating *to = context;
-    char id[WORKLOAD_CONTAINER_BYTES];
-
-    if (!container_cache_find_by_name(to->identity->container_cache, allocation->namespace,
-                                      allocation->pod, allocation->container,
-                                      present_since_us(to->identity), id))
-        return;
-    for (size_t i = 0; i < to->snapshot->gpu_count; i++)
-        if (attachment_is_of(&gpu, &to->snapshot->gpus[i]))
-            add_row(to, allocation, id, to->snapshot->gpus[i].gpu);
-}
-
-static int add_allocations(struct identity *identity, struct snapshot *snapshot)
-{
-    struct allocating to = {.identity = identity, .snapshot = snapshot};
-
-    if (!identity->kubelet)
-        return 0;
-    to.rows = arena_array(&snapshot->arena, ROWS_MAX, sizeof(*to.rows));
-    if (!to.rows)
-        return -ENOMEM;
-    kubelet_each(identity->kubelet, add_allocation, &to);
-    snapshot->allocations = to.rows;
-    snapshot->allocation_count = to.count;
-    return 0;
-}
-
-enum { NAMES_CAP_BYTES = 16 << 20 };
-
-struct attaching {
-    struct identity *identity;
-    struct arena names;
-    uint64_t since_us;
-    void (*take)(void *context, const struct attachment *attachment);
-    void *context;
-};
-
-/* The host itself knows no names. */
-static void hand_on(void *context, const struct attachment *attachment)
-{
-    struct attaching *to = context;
-    struct attachment named = *attachment;
-    struct container container;
-
-    if (!named.container_name[0] &&
-        container_cache_find(to->identity->container_cache, named.container_id,
-                             now_us(to->identity), &to->names, &container))
-        named.container_name = container.name;
-    to->take(to->context, &named);
-}
-
-/* A part that several share has no memory of its own. */
-static uint64_t allocated_bytes(const struct allocation *allocation)
-{
-    uint64_t bytes = gpu_access_profile_bytes(span_of(allocation->id));
-
-    if (allocation->shared)
-        return 0;
-    return bytes > 0 ? bytes : gpu_access_profile_bytes(span_of(allocation->resource));
-}
-
-/* A container that a runtime lists counts also where its processes are not to be seen. */
-static void attach_allocation(void *context, const struct allocation *allocation)
-{
-    struct attaching *to = context;
-    struct identity *identity = to->identity;
-    char id[WORKLOAD_CONTAINER_BYTES];
-
-    if (attachments_find_by_name(identity->attachments, allocation->namespace, allocation->pod,
-                                 allocation->container, to->since_us, id) ||
-        container_cache_find_by_name(identity->container_cache, allocation->namespace,
-                                     allocation->pod, allocation->container, to->since_us, id))
-        to->take(to->context, &(struct attachment){
-                                  .container_id = id,
-                                  .container_name = allocation->container,
-                                  .kind = allocation->kind,
-                                  .id = allocation->id,
-                                  .index = allocation->index,
-                                  .memory_bytes = allocated_bytes(allocation),
-                              });
-}
-
-void identity_each_attachment(struct identity *identity,
-                              void (*take)(void *context, const struct attachment *attachment),
-                              void *context)
-{
-    struct attaching to = {.identity = identity, .take = take, .context = context};
-
-    if (!identity->attachments)
-        return;
-    arena_init(&to.names, NAMES_CAP_BYTES);
-    to.since_us = present_since_us(identity);
-    attachments_each(identity->attachments, to.since_us, hand_on, &to);
-    if (identity->kubelet)
-        kubelet_each(identity->kubelet, attach_allocation, &to);
-    arena_done(&to.names);
-}
-
 static bool scan_status(struct identity *identity, struct identity_status *ret_status)
 {
-    uint64_t now = now_us(identity);
+    HOLD_LOCK(&identity->lock);
+    uint64_t now = identity_now_us(identity);
 
-    pthread_mutex_lock(&identity->lock);
     *ret_status = (struct identity_status){
         .name = "processes",
         .asked = identity->scanned_us > 0 || identity->scan_errors > 0,
@@ -422,7 +265,6 @@ static bool scan_status(struct identity *identity, struct identity_status *ret_s
         .errors = identity->scan_errors,
     };
     snprintf(ret_status->error, sizeof(ret_status->error), "%s", identity->scan_error);
-    pthread_mutex_unlock(&identity->lock);
     return true;
 }
 
@@ -447,9 +289,9 @@ static bool kubelet_status(struct identity *identity, struct identity_status *re
 
 static bool api_status(struct identity *identity, struct identity_status *ret_status)
 {
-    uint64_t now = now_us(identity);
+    HOLD_LOCK(&identity->lock);
+    uint64_t now = identity_now_us(identity);
 
-    pthread_mutex_lock(&identity->lock);
     *ret_status = (struct identity_status){
         .name = "kubernetes_api",
         .asked = identity->api_asked,
@@ -459,7 +301,6 @@ static bool api_status(struct identity *identity, struct identity_status *ret_st
         .errors = identity->api_errors,
         .logs_elsewhere = true,
     };
-    pthread_mutex_unlock(&identity->lock);
     return identity->options.names_from_elsewhere;
 }
 
@@ -516,7 +357,7 @@ static int add_statuses(struct identity *identity, struct snapshot *snapshot)
         if (!status.asked)
             continue; /* neither up nor down yet */
         rows[count++] = (struct snapshot_source){
-            .name = copy(&snapshot->arena, status.name),
+            .name = identity_copy(&snapshot->arena, status.name),
             .up = status.up,
             .age_us = status.age_us,
             .duration_us = status.duration_us,
@@ -533,7 +374,7 @@ int identity_describe(struct identity *identity, struct snapshot *snapshot)
     int r = add_infos(identity, snapshot);
 
     if (r == 0)
-        r = add_allocations(identity, snapshot);
+        r = identity_add_allocations(identity, snapshot);
     if (r == 0)
         r = add_statuses(identity, snapshot);
     pthread_mutex_lock(&identity->lock);

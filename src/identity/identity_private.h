@@ -1,9 +1,10 @@
-/* What identity.c (threads) and identity_lookup.c (answers) share. */
+/* What identity.c (threads), identity_lookup.c (answers) and allocations.c (GPUs) share. */
 #pragma once
 
-#include <pthread.h>
+#include <string.h>
 
 #include "core/arena.h"
+#include "core/lock.h"
 #include "identity/container_cache.h"
 #include "identity/details.h"
 #include "identity/gpus/attachments.h"
@@ -49,3 +50,19 @@ struct identity {
     uint64_t scanned_us, scan_duration_us, scan_errors;
     char scan_error[128];
 };
+
+static inline uint64_t identity_now_us(const struct identity *identity)
+{
+    return identity->options.clock->monotonic_us(identity->options.clock);
+}
+
+/* "" for NULL, and where the arena is full. */
+static inline const char *identity_copy(struct arena *arena, const char *text)
+{
+    const char *made = text && text[0] ? arena_copy(arena, text, strlen(text)) : "";
+
+    return made ? made : "";
+}
+
+/* 0 or -ENOMEM. */
+int identity_add_allocations(struct identity *identity, struct snapshot *snapshot);

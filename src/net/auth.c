@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/lock.h"
 #include "core/macros.h"
 #include "net/auth_cache.h"
 #include "net/basic_auth.h"
@@ -53,22 +54,19 @@ struct auth {
 
 static bool take_check(struct auth *auth, struct check *ret_check)
 {
-    bool taken = false;
+    HOLD_LOCK(&auth->lock);
+    struct check *next;
 
-    pthread_mutex_lock(&auth->lock);
     while (auth->count == 0 && !auth->stopping)
         pthread_cond_wait(&auth->work, &auth->lock);
-    if (!auth->stopping) {
-        struct check *next = &auth->waiting[auth->first];
-
-        *ret_check = *next;
-        explicit_bzero(next, sizeof(*next));
-        auth->first = (auth->first + 1) % AUTH_WAITING_MAX;
-        auth->count--;
-        taken = true;
-    }
-    pthread_mutex_unlock(&auth->lock);
-    return taken;
+    if (auth->stopping)
+        return false;
+    next = &auth->waiting[auth->first];
+    *ret_check = *next;
+    explicit_bzero(next, sizeof(*next));
+    auth->first = (auth->first + 1) % AUTH_WAITING_MAX;
+    auth->count--;
+    return true;
 }
 
 static void *run(void *argument)
@@ -175,15 +173,14 @@ static const struct user *find_user(const struct auth *auth, struct span name)
 
 static bool enqueue(struct auth *auth, const struct check *check)
 {
+    HOLD_LOCK(&auth->lock);
     bool has_room;
 
-    pthread_mutex_lock(&auth->lock);
     has_room = auth->count < AUTH_WAITING_MAX && !auth->gone;
     if (has_room) {
         auth->waiting[(auth->first + auth->count++) % AUTH_WAITING_MAX] = *check;
         pthread_cond_signal(&auth->work);
     }
-    pthread_mutex_unlock(&auth->lock);
     return has_room;
 }
 

@@ -1,10 +1,10 @@
 #include "identity/gpus/attachments.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/lock.h"
 #include "core/macros.h"
 #include "core/table.h"
 
@@ -135,30 +135,25 @@ static void forget_unlisted(struct source *source)
 void attachments_list(struct attachments *attachments, unsigned source,
                       const struct container_list *list, uint64_t now_us)
 {
+    HOLD_LOCK(&attachments->lock);
     struct source *from = &attachments->sources[source];
 
-    pthread_mutex_lock(&attachments->lock);
     from->round++;
     for (size_t i = 0; i < list->count; i++)
         if (!list->items[i].ended)
             note_listed(from, &list->items[i]);
     forget_unlisted(from);
     from->listed_us = now_us;
-    pthread_mutex_unlock(&attachments->lock);
 }
 
 bool attachments_is_due(struct attachments *attachments, unsigned source, const char *container_id,
                         uint64_t again_us, uint64_t now_us)
 {
-    const struct entry *entry;
-    bool due = false;
+    HOLD_LOCK(&attachments->lock);
+    const struct entry *entry = find(&attachments->sources[source], container_id);
 
-    pthread_mutex_lock(&attachments->lock);
-    entry = find(&attachments->sources[source], container_id);
-    if (entry && now_us >= entry->retry_us)
-        due = !entry->looked || now_us - MIN(now_us, entry->looked_us) >= again_us;
-    pthread_mutex_unlock(&attachments->lock);
-    return due;
+    return entry && now_us >= entry->retry_us &&
+           (!entry->looked || now_us - MIN(now_us, entry->looked_us) >= again_us);
 }
 
 static void set_gpus(struct entry *entry, const struct gpu_access_list *gpus)
@@ -179,31 +174,27 @@ static void set_gpus(struct entry *entry, const struct gpu_access_list *gpus)
 void attachments_set(struct attachments *attachments, unsigned source, const char *container_id,
                      const struct gpu_access_list *gpus, uint64_t now_us)
 {
-    struct entry *entry;
+    HOLD_LOCK(&attachments->lock);
+    struct entry *entry = find(&attachments->sources[source], container_id);
 
-    pthread_mutex_lock(&attachments->lock);
-    entry = find(&attachments->sources[source], container_id);
     if (entry) {
         set_gpus(entry, gpus);
         entry->looked = true;
         entry->looked_us = now_us;
         entry->tries = 0;
     }
-    pthread_mutex_unlock(&attachments->lock);
 }
 
 void attachments_note_failure(struct attachments *attachments, unsigned source,
                               const char *container_id, uint64_t now_us)
 {
-    struct entry *entry;
+    HOLD_LOCK(&attachments->lock);
+    struct entry *entry = find(&attachments->sources[source], container_id);
 
-    pthread_mutex_lock(&attachments->lock);
-    entry = find(&attachments->sources[source], container_id);
     if (entry) {
         entry->tries = MIN(entry->tries + 1, ATTACHMENTS_TRIES_MAX);
         entry->retry_us = now_us + (USEC_PER_SEC << entry->tries);
     }
-    pthread_mutex_unlock(&attachments->lock);
 }
 
 static void hand_out(const struct entry *entry,
@@ -233,14 +224,14 @@ void attachments_each(struct attachments *attachments, uint64_t since_us,
                       void (*take)(void *context, const struct attachment *attachment),
                       void *context)
 {
-    pthread_mutex_lock(&attachments->lock);
+    HOLD_LOCK(&attachments->lock);
+
     for (size_t i = 0; i < ATTACHMENTS_SOURCES_MAX; i++) {
         const struct source *source = &attachments->sources[i];
 
         for (size_t k = 0; k < source->table.count && is_fresh(source, since_us); k++)
             hand_out(source->table.items[k], take, context);
     }
-    pthread_mutex_unlock(&attachments->lock);
 }
 
 static bool is_text(const char *text, const char *wanted)
@@ -265,14 +256,13 @@ bool attachments_find_by_name(struct attachments *attachments, const char *names
                               const char *pod, const char *container, uint64_t since_us,
                               char ret_id[ID_BYTES])
 {
+    HOLD_LOCK(&attachments->lock);
     const struct entry *found = NULL;
 
-    pthread_mutex_lock(&attachments->lock);
     for (size_t i = 0; i < ATTACHMENTS_SOURCES_MAX && !found; i++)
         if (is_fresh(&attachments->sources[i], since_us))
             found = find_by_name(&attachments->sources[i], namespace, pod, container);
     if (found)
         memcpy(ret_id, found->id, ID_BYTES);
-    pthread_mutex_unlock(&attachments->lock);
     return found != NULL;
 }

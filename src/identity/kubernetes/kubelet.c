@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/lock.h"
 #include "core/macros.h"
 
 static const uint64_t TIMEOUT_US = 3 * USEC_PER_SEC;
@@ -116,21 +117,20 @@ void kubelet_ask(struct kubelet *kubelet)
 void kubelet_each(struct kubelet *kubelet,
                   void (*take)(void *context, const struct allocation *allocation), void *context)
 {
+    HOLD_LOCK(&kubelet->lock);
     uint64_t now_us = kubelet->clock->monotonic_us(kubelet->clock);
 
-    pthread_mutex_lock(&kubelet->lock);
     for (size_t i = 0;
          kubelet->present && kubelet->answered_us + STALE_US > now_us && i < kubelet->answer.count;
          i++)
         take(context, &kubelet->answer.items[i]);
-    pthread_mutex_unlock(&kubelet->lock);
 }
 
 void kubelet_get_status(struct kubelet *kubelet, struct kubelet_status *ret_status)
 {
+    HOLD_LOCK(&kubelet->lock);
     uint64_t now_us = kubelet->clock->monotonic_us(kubelet->clock);
 
-    pthread_mutex_lock(&kubelet->lock);
     *ret_status = (struct kubelet_status){
         .present = kubelet->present,
         .up = kubelet->up,
@@ -139,7 +139,6 @@ void kubelet_get_status(struct kubelet *kubelet, struct kubelet_status *ret_stat
         .errors = kubelet->errors,
     };
     memcpy(ret_status->error, kubelet->error, sizeof(kubelet->error));
-    pthread_mutex_unlock(&kubelet->lock);
 }
 
 void kubelet_free(struct kubelet *kubelet)

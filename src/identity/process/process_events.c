@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/lock.h"
 #include "core/macros.h"
 #include "core/token_bucket.h"
 #include "host/proc.h"
@@ -61,9 +62,9 @@ struct process_events {
 
 static void count(struct process_events *events, uint64_t *counter, uint64_t by)
 {
-    pthread_mutex_lock(&events->lock);
+    HOLD_LOCK(&events->lock);
+
     *counter += by;
-    pthread_mutex_unlock(&events->lock);
 }
 
 static void remember(struct process_events *events, uint64_t now_us, uint32_t pid)
@@ -274,7 +275,7 @@ int process_events_find(struct process_events *events, uint32_t pid,
 
 void process_events_get_stats(struct process_events *events, struct process_events_stats *ret_stats)
 {
-    pthread_mutex_lock(&events->lock);
+    HOLD_LOCK(&events->lock);
+
     *ret_stats = events->stats;
-    pthread_mutex_unlock(&events->lock);
 }
