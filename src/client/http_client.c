@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "client/curl_library.h"
+#include "client/http_failure.h"
 #include "client/http_trust.h"
 #include "core/clock.h"
 #include "core/macros.h"
@@ -22,105 +20,41 @@ enum {
     WAIT_MAX_MS = 60000,
 };
 
-/* CURLE_TOO_LARGE, which headers before 8.6 do not have. */
-static const CURLcode too_large = (CURLcode)100;
-
-struct http_client {
-    struct curl_library curl;
-    struct error no_library; /* why it is missing */
-    CURLM *multi; /* keeps connections from one request to the next; NULL: there is no library */
-    atomic_bool cancelled;
-};
-
-/* One request under way. */
-struct transfer {
-    struct http_client *client;
-    const struct curl_library *curl; /* the client's */
-    const struct http_request *request;
-    struct http_reply *reply;
-    struct error *err;
-
-    CURL *easy;
-    struct curl_slist *headers, *resolve;
-    char curl_text[CURL_ERROR_SIZE];
-    CURLcode set_up_code; /* of the first option that was refused */
-
-    uint64_t deadline_us;
-    uint64_t heard_us; /* the peer's last sign of life */
-    size_t header_bytes;
-    bool header_is_whole; /* its empty line has come */
-    int socket_error;     /* of the last socket that could not be had */
-    int verdict;          /* not 0: a callback ended the request, with this */
-};
-
 static uint64_t now_us(void)
 {
     return clock_system.monotonic_us(&clock_system);
 }
 
-/* Fills the text and returns `code`. Names the peer without what may be a secret: the query, and
- * the user and password before the host. */
-static int PRINTF(3, 4) fail(const struct transfer *t, int code, const char *format, ...)
-{
-    const char *path = t->request->socket_path;
-    const char *url = t->request->url, *scheme_end = strstr(url, "://");
-    const char *host = scheme_end ? scheme_end + 3 : url, *shown = host, *at;
-    char why[512];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(why, sizeof(why), format, args);
-    va_end(args);
-    if (path)
-        return error_set(t->err, code, "cannot ask %.256s: %s", path, why);
-    at = memrchr(host, '@', strcspn(host, "/?#"));
-    if (at)
-        shown = at + 1;
-    return error_set(t->err, code, "cannot ask %.*s%.*s: %s", (int)(host - url), url,
-                     (int)MIN(strcspn(shown, "?#"), (size_t)256), shown, why);
-}
-
-static int fail_late(const struct transfer *t)
-{
-    return fail(t, -ETIMEDOUT, "no complete answer within %.3g s",
-                (double)t->request->timeout_us / USEC_PER_SEC);
-}
-
 /* 0, or why the request must end now. */
-static int must_end(const struct transfer *t, uint64_t now)
+static int must_end(const struct http_transfer *t, uint64_t now)
 {
     uint64_t stall_us = t->request->stall_us;
 
     if (atomic_load(&t->client->cancelled))
-        return fail(t, -ECANCELED, "cancelled");
+        return http_failure(t, -ECANCELED, "cancelled");
     if (now >= t->deadline_us)
-        return fail_late(t);
+        return http_failure_late(t);
     if (stall_us > 0 && now - t->heard_us >= stall_us)
-        return fail(t, -ETIMEDOUT, "it was silent for %.3g s", (double)stall_us / USEC_PER_SEC);
+        return http_failure(t, -ETIMEDOUT, "it was silent for %.3g s",
+                            (double)stall_us / USEC_PER_SEC);
     return 0;
 }
 
-/* From 8.4 on, curl itself also stops a body that turns out longer than it was announced. */
-static int fail_size(const struct transfer *t)
-{
-    return fail(t, -EFBIG, "its answer is longer than %zu bytes", t->request->max_bytes);
-}
-
-static int keep(struct transfer *t, struct span piece)
+static int keep(struct http_transfer *t, struct span piece)
 {
     struct buffer *body = &t->reply->body;
 
     if (piece.len > t->request->max_bytes - body->len)
-        return fail_size(t);
+        return http_failure_size(t);
     buffer_bytes(body, piece.data, piece.len);
-    return buffer_failed(body) ? fail(t, -ENOMEM, "out of memory") : 0;
+    return buffer_failed(body) ? http_failure(t, -ENOMEM, "out of memory") : 0;
 }
 
 /* Looks at the clock too: one read can unfold to many pieces, where the peer compresses what it
  * transfers, and curl hands over all of them before it returns. */
 static size_t take_body(char *data, size_t size, size_t count, void *context)
 {
-    struct transfer *t = context;
+    struct http_transfer *t = context;
     const struct http_request *request = t->request;
     struct span piece = {data, size * count};
 
@@ -135,7 +69,7 @@ static size_t take_body(char *data, size_t size, size_t count, void *context)
  * There can be several headers, as "100 Continue" has one. */
 static size_t take_header(char *data, size_t size, size_t count, void *context)
 {
-    struct transfer *t = context;
+    struct http_transfer *t = context;
     struct span line = {data, size * count};
 
     if (line.len >= 5 && memcmp(line.data, "HTTP/", 5) == 0)
@@ -145,7 +79,7 @@ static size_t take_header(char *data, size_t size, size_t count, void *context)
     t->header_bytes += line.len;
     if (t->header_bytes <= HEADERS_MAX)
         return line.len;
-    t->verdict = fail(t, -EPROTO, "its headers are longer than %d bytes", HEADERS_MAX);
+    t->verdict = http_failure(t, -EPROTO, "its headers are longer than %d bytes", HEADERS_MAX);
     return CURL_WRITEFUNC_ERROR;
 }
 
@@ -153,7 +87,7 @@ static size_t take_header(char *data, size_t size, size_t count, void *context)
  * runtime is as good as root. */
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
-    struct transfer *t = context;
+    struct http_transfer *t = context;
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 
     (void)purpose;
@@ -166,7 +100,7 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
 static int check_peer(void *context, char *peer_address, char *own_address, int peer_port,
                       int own_port)
 {
-    struct transfer *t = context;
+    struct http_transfer *t = context;
     struct curl_tlssessioninfo *tls = NULL;
     struct error why = {""};
 
@@ -176,7 +110,7 @@ static int check_peer(void *context, char *peer_address, char *own_address, int 
                          tls && tls->backend == CURLSSLBACKEND_GNUTLS ? tls->internals : NULL,
                          &why) == 0)
         return CURL_PREREQFUNC_OK;
-    t->verdict = fail(t, -EKEYREJECTED, "%.400s", why.text);
+    t->verdict = http_failure(t, -EKEYREJECTED, "%.400s", why.text);
     return CURL_PREREQFUNC_ABORT;
 }
 
@@ -188,7 +122,7 @@ static int check_peer(void *context, char *peer_address, char *own_address, int 
 
 /* With GnuTLS, curl takes authorities from files only, which it opens anew for each connection: so
  * that none is needed, curl checks nothing and we do. */
-static void set_trust(struct transfer *t)
+static void set_trust(struct http_transfer *t)
 {
     SET(t, CURLOPT_PREREQFUNCTION, check_peer);
     SET(t, CURLOPT_PREREQDATA, t);
@@ -199,7 +133,7 @@ static void set_trust(struct transfer *t)
     SET(t, CURLOPT_CAPATH, NULL);
 }
 
-static void set_peer(struct transfer *t)
+static void set_peer(struct http_transfer *t)
 {
     const struct http_request *request = t->request;
 
@@ -230,7 +164,7 @@ static void set_peer(struct transfer *t)
 }
 
 /* Redirects, netrc, cookies, HTTP/0.9 and Accept-Encoding are off unless asked for, and stay so. */
-static void set_question(struct transfer *t)
+static void set_question(struct http_transfer *t)
 {
     const struct http_request *request = t->request;
 
@@ -260,7 +194,7 @@ static long milliseconds(uint64_t limit_us)
     return (long)MIN(limit_us / 1000 + 1, (uint64_t)INT_MAX);
 }
 
-static void set_limits(struct transfer *t)
+static void set_limits(struct http_transfer *t)
 {
     uint64_t max_bytes = t->request->on_data ? INT64_MAX : t->request->max_bytes;
 
@@ -280,7 +214,7 @@ static void set_limits(struct transfer *t)
     SET(t, CURLOPT_QUICK_EXIT, 1L);
 }
 
-static bool append(const struct transfer *t, struct curl_slist **list, const char *text)
+static bool append(const struct http_transfer *t, struct curl_slist **list, const char *text)
 {
     struct curl_slist *longer = t->curl->slist_append(*list, text);
 
@@ -289,7 +223,7 @@ static bool append(const struct transfer *t, struct curl_slist **list, const cha
     return longer;
 }
 
-static int make_lists(struct transfer *t)
+static int make_lists(struct http_transfer *t)
 {
     const char *const *headers = t->request->headers;
     /* No waiting for "100 Continue", which none of our peers sends. */
@@ -297,172 +231,31 @@ static int make_lists(struct transfer *t)
 
     for (size_t i = 0; ok && headers && headers[i]; i++) {
         if (strpbrk(headers[i], "\r\n"))
-            return fail(t, -EINVAL, "a header of the request has a line break in it");
+            return http_failure(t, -EINVAL, "a header of the request has a line break in it");
         ok = append(t, &t->headers, headers[i]);
     }
     if (ok && t->request->resolve)
         ok = append(t, &t->resolve, t->request->resolve);
-    return ok ? 0 : fail(t, -ENOMEM, "out of memory");
+    return ok ? 0 : http_failure(t, -ENOMEM, "out of memory");
 }
 
-static int check_request(const struct transfer *t)
+static int check_request(const struct http_transfer *t)
 {
     const char *url = t->request->url, *path = t->request->socket_path;
     size_t path_max = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
 
     if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
-        return fail(t, -EINVAL, "not an http or https URL");
+        return http_failure(t, -EINVAL, "not an http or https URL");
     if (path && strlen(path) > path_max)
-        return fail(t, -ENAMETOOLONG, "a socket's path has at most %zu bytes, this one has %zu",
-                    path_max, strlen(path));
+        return http_failure(t, -ENAMETOOLONG,
+                            "a socket's path has at most %zu bytes, this one has %zu", path_max,
+                            strlen(path));
     return 0;
-}
-
-static int judge_connect(const struct transfer *t)
-{
-    long os_errno = 0;
-
-    t->curl->easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os_errno);
-    if (os_errno == 0 && t->socket_error < 0)
-        return fail(t, t->socket_error, "no socket: %s", strerror(-t->socket_error));
-    switch (os_errno) {
-    case ENOENT:
-    case ENOTDIR:
-        return fail(t, -ENOENT, "there is no such socket");
-    case ECONNREFUSED:
-        return fail(t, -ECONNREFUSED, "nobody listens there");
-    case EACCES:
-    case EPERM:
-        return fail(t, -EACCES, "not permitted to connect");
-    case ETIMEDOUT:
-        return fail(t, -ETIMEDOUT, "no connection: %s", strerror(ETIMEDOUT));
-    case 0: /* a unix socket whose queue is full, or that hung up before curl looked again */
-    case ECONNRESET:
-        return fail(t, -EPROTO, "it takes no connection, or closes it at once");
-    default:
-        return fail(t, -ECONNREFUSED, "no connection: %s", strerror((int)os_errno));
-    }
-}
-
-static bool is_sent(const struct transfer *t)
-{
-    curl_off_t sent_us = 0;
-
-    t->curl->easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_us);
-    return sent_us > 0;
-}
-
-/* Before 8.6, curl also says "out of memory" of a header line beyond its own limit of 100 KB. */
-static int judge_memory(const struct transfer *t)
-{
-    if (is_sent(t))
-        return fail(t, -EPROTO, "its headers are longer than curl takes, or memory is short");
-    return fail(t, -ENOMEM, "out of memory");
-}
-
-/* Whether the environment names a proxy. no_proxy may still except this peer, which curl tells from
- * 8.7 on only. */
-static bool has_proxy(const struct transfer *t)
-{
-    static const char *const names[] = {"https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy",
-                                        "ALL_PROXY"};
-
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        const char *value = getenv(names[i]);
-
-        if (value && value[0])
-            return t->request->proxy_by_environment;
-    }
-    return false;
-}
-
-/* No connection: it may be the proxy's. */
-static int blame_proxy(const struct transfer *t, int code)
-{
-    struct error why;
-
-    if (!t->err || !has_proxy(t))
-        return code;
-    why = *t->err;
-    return error_set(t->err, code,
-                     "%.700s; the environment names a proxy: is it there, and written as "
-                     "http://HOST:PORT?",
-                     why.text);
-}
-
-static int judge_time(const struct transfer *t)
-{
-    curl_off_t found_us = 0;
-
-    if (t->request->connect_timeout_us == 0 || is_sent(t))
-        return fail_late(t);
-    t->curl->easy_getinfo(t->easy, CURLINFO_NAMELOOKUP_TIME_T, &found_us);
-    return blame_proxy(
-        t, fail(t, -ETIMEDOUT,
-                found_us == 0 ? "its name could not be looked up within %.3g s; does DNS answer?"
-                              : "no connection within %.3g s",
-                (double)t->request->connect_timeout_us / USEC_PER_SEC));
-}
-
-/* What the proxy said instead of connecting us. */
-static int judge_refusal(const struct transfer *t, long status)
-{
-    if (status == 407)
-        return fail(t, -ECONNREFUSED,
-                    "the proxy that the environment names wants to know who we are (407); write "
-                    "it as http://USER:PASSWORD@HOST:PORT");
-    return fail(t, -ECONNREFUSED,
-                "the proxy that the environment names answers with %ld; let it connect us, or "
-                "except the host in no_proxy",
-                status);
-}
-
-/* What curl's failure means to our callers. */
-static int judge(const struct transfer *t, CURLcode failure)
-{
-    const char *text = t->curl_text[0] ? t->curl_text : t->curl->easy_strerror(failure);
-    long proxy_status = 0;
-
-    t->curl->easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
-    if (proxy_status >= 300)
-        return judge_refusal(t, proxy_status);
-    if (failure == too_large)
-        return fail(t, -EPROTO, "its headers are longer, or more, than curl takes");
-    switch (failure) {
-    case CURLE_COULDNT_CONNECT:
-        return blame_proxy(t, judge_connect(t));
-    case CURLE_COULDNT_RESOLVE_PROXY: /* curl's text may have its password */
-        return blame_proxy(t, fail(t, -ENOENT, "no address of a proxy"));
-    case CURLE_PROXY:
-        return blame_proxy(t, fail(t, -ECONNREFUSED, "a proxy does not connect us"));
-    case CURLE_COULDNT_RESOLVE_HOST:
-        return fail(t, -ENOENT, "its name has no address");
-    case CURLE_OPERATION_TIMEDOUT:
-        return judge_time(t);
-    case CURLE_OUT_OF_MEMORY:
-        return judge_memory(t);
-    case CURLE_FILESIZE_EXCEEDED:
-        return fail_size(t);
-    case CURLE_URL_MALFORMAT:
-    case CURLE_SETOPT_OPTION_SYNTAX: /* of `resolve` */
-        return fail(t, -EINVAL, "%s", text);
-    case CURLE_PEER_FAILED_VERIFICATION:
-        return fail(t, -EKEYREJECTED, "%s", text);
-    case CURLE_SSL_CACERT_BADFILE:
-        return fail(t, -EKEYREJECTED, "no certificates can be read from %.256s",
-                    t->request->ca_path ? t->request->ca_path : "the system's store");
-    case CURLE_UNSUPPORTED_PROTOCOL:
-        return fail(t, -EPROTO, "it does not speak HTTP");
-    case CURLE_GOT_NOTHING:
-        return fail(t, -EPROTO, "it closed the connection without an answer");
-    default:
-        return fail(t, -EPROTO, "%s", text);
-    }
 }
 
 /* The last one of its name: a trailer is the peer's final word. (Those of HTTP/2 are plain headers
  * to curl 7.88.) */
-static void find_header(const struct transfer *t)
+static void find_header(const struct http_transfer *t)
 {
     const unsigned origins = CURLH_HEADER | CURLH_TRAILER;
     const char *name = t->request->wanted_header;
@@ -476,7 +269,7 @@ static void find_header(const struct transfer *t)
     reply->has_header = true;
 }
 
-static void tell_headers(const struct transfer *t)
+static void tell_headers(const struct http_transfer *t)
 {
     struct curl_header *header = NULL;
 
@@ -485,13 +278,13 @@ static void tell_headers(const struct transfer *t)
 }
 
 /* curl takes a header that breaks off for a reply without a body. */
-static int read_reply(const struct transfer *t)
+static int read_reply(const struct http_transfer *t)
 {
     long status = 0;
 
     t->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
     if (!t->header_is_whole || status < 200)
-        return fail(t, -EPROTO, "its answer broke off in the header");
+        return http_failure(t, -EPROTO, "its answer broke off in the header");
     t->reply->status = (int)status;
     find_header(t);
     if (t->request->on_header)
@@ -499,7 +292,7 @@ static int read_reply(const struct transfer *t)
     return 0;
 }
 
-static int wait_ms(const struct transfer *t, uint64_t now)
+static int wait_ms(const struct http_transfer *t, uint64_t now)
 {
     uint64_t until_us = t->deadline_us;
 
@@ -508,7 +301,7 @@ static int wait_ms(const struct transfer *t, uint64_t now)
     return until_us <= now ? 0 : (int)MIN((until_us - now + 999) / 1000, (uint64_t)WAIT_MAX_MS);
 }
 
-static int run(struct transfer *t)
+static int run(struct http_transfer *t)
 {
     CURLM *multi = t->client->multi;
     CURLMcode code;
@@ -526,7 +319,7 @@ static int run(struct transfer *t)
         if (code == CURLM_OK)
             code = t->curl->multi_poll(multi, NULL, 0, wait_ms(t, now_us()), &ready);
         if (code != CURLM_OK)
-            return fail(t, -ENOMEM, "%s", t->curl->multi_strerror(code));
+            return http_failure(t, -ENOMEM, "%s", t->curl->multi_strerror(code));
         if (ready > 0)
             t->heard_us = now_us();
     }
@@ -534,11 +327,12 @@ static int run(struct transfer *t)
         return t->verdict;
     message = t->curl->multi_info_read(multi, &left);
     if (!message)
-        return fail(t, -ENOMEM, "out of memory");
-    return message->data.result == CURLE_OK ? read_reply(t) : judge(t, message->data.result);
+        return http_failure(t, -ENOMEM, "out of memory");
+    return message->data.result == CURLE_OK ? read_reply(t)
+                                            : http_failure_of_curl(t, message->data.result);
 }
 
-static int set_up(struct transfer *t)
+static int set_up(struct http_transfer *t)
 {
     int r = check_request(t);
 
@@ -548,27 +342,27 @@ static int set_up(struct transfer *t)
         return r;
     t->easy = t->curl->easy_init();
     if (!t->easy)
-        return fail(t, -ENOMEM, "out of memory");
+        return http_failure(t, -ENOMEM, "out of memory");
     set_limits(t);
     set_peer(t);
     set_question(t);
-    return t->set_up_code == CURLE_OK ? 0 : judge(t, t->set_up_code);
+    return t->set_up_code == CURLE_OK ? 0 : http_failure_of_curl(t, t->set_up_code);
 }
 
-static void clean_up(struct transfer *t)
+static void clean_up(struct http_transfer *t)
 {
     t->curl->easy_cleanup(t->easy);
     t->curl->slist_free_all(t->headers);
     t->curl->slist_free_all(t->resolve);
 }
 
-static int perform(struct transfer *t)
+static int perform(struct http_transfer *t)
 {
     CURLMcode code = t->curl->multi_add_handle(t->client->multi, t->easy);
     int r;
 
     if (code != CURLM_OK)
-        return fail(t, -ENOMEM, "%s", t->curl->multi_strerror(code));
+        return http_failure(t, -ENOMEM, "%s", t->curl->multi_strerror(code));
     r = run(t);
     t->curl->multi_remove_handle(t->client->multi, t->easy);
     return r;
@@ -589,7 +383,7 @@ int http_client_do(struct http_client *client, const struct http_request *reques
                    struct http_reply *ret_reply, struct error *err)
 {
     uint64_t now = now_us();
-    struct transfer t = {
+    struct http_transfer t = {
         .client = client,
         .curl = &client->curl,
         .request = request,
@@ -602,7 +396,7 @@ int http_client_do(struct http_client *client, const struct http_request *reques
 
     empty_reply(ret_reply, request->max_bytes);
     if (!client->multi)
-        return fail(&t, -ELIBACC, "%s", client->no_library.text);
+        return http_failure(&t, -ELIBACC, "%s", client->no_library.text);
     r = set_up(&t);
     if (r == 0)
         r = perform(&t);

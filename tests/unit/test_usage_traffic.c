@@ -3,7 +3,7 @@
 
 #include "cgroup_fixture.h"
 #include "sources/cgroup/cgroups.h"
-#include "sources/cgroup/usage_traffic.h"
+#include "sources/cgroup/usage_delta.h"
 
 #define SECOND USEC_PER_SEC
 #define V2     MOUNT("", "cgroup2", "")

@@ -10,7 +10,6 @@
 #include "sources/cgroup/block_names.h"
 #include "sources/cgroup/reader.h"
 #include "sources/cgroup/usage_delta.h"
-#include "sources/cgroup/usage_traffic.h"
 #include "sources/resctrl/resctrl.h"
 
 /* Energy is divided by what was done in this time: short enough for a job, long enough to be

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/macros.h"
+#include "sources/cgroup/tree_watches.h"
 
 /* Relative to a hierarchy's root. */
 static const char *relative(const char *path)
@@ -54,128 +55,12 @@ static uint64_t child_inode(const struct cgroup_tree *tree, const struct cgroup_
     return fd >= 0 ? inode_at(fd, name) : 0;
 }
 
-/* From here on: watches. A directory is watched before it is listed, so that nothing comes between.
- */
-
-static bool is_same_watch(const void *context, uint32_t value, const void *key)
-{
-    const struct cgroup_tree *tree = context;
-    const struct cgroup_node *node = tree->nodes.items[value];
-    int number = *(const int *)key;
-
-    for (size_t i = 0; node && i < tree->hierarchies->count; i++)
-        if (node->watches[i] == number)
-            return true;
-    return node && node->events_watch == number;
-}
-
-static struct cgroup_node *find_watched(const struct cgroup_tree *tree, int number)
-{
-    uint32_t index;
-
-    return map_find(&tree->by_watch, map_hash_u64((uint64_t)number), is_same_watch, tree, &number,
-                    &index)
-               ? tree->nodes.items[index]
-               : NULL;
-}
-
-/* False: it has none of that number. */
-static bool find_hierarchy(const struct cgroup_tree *tree, const struct cgroup_node *node,
-                           int number, size_t *ret_hierarchy)
-{
-    for (size_t i = 0; i < tree->hierarchies->count; i++)
-        if (node->watches[i] == number) {
-            *ret_hierarchy = i;
-            return true;
-        }
-    return false;
-}
-
-/* True: `number` leads to the node from now on. */
-static bool keep_watch(struct cgroup_tree *tree, const struct cgroup_node *node, int number)
-{
-    /* The kernel has one watch for a directory, also where we see it twice. */
-    if (number < 0 || find_watched(tree, number))
-        return false;
-    if (map_insert(&tree->by_watch, map_hash_u64((uint64_t)number), node->self.index) == 0)
-        return true;
-    watch_remove(&tree->watch, number);
-    return false;
-}
-
-static void forget_watch(struct cgroup_tree *tree, struct cgroup_node *node, size_t hierarchy)
-{
-    if (node->watches[hierarchy] == CGROUP_UNWATCHED)
-        return;
-    map_remove(&tree->by_watch, map_hash_u64((uint64_t)node->watches[hierarchy]), node->self.index);
-    node->watches[hierarchy] = CGROUP_UNWATCHED;
-    tree->watch_count--;
-    tree->unwatched_count++;
-}
-
-static void try_watch(struct cgroup_tree *tree, struct cgroup_node *node, size_t hierarchy,
-                      int dir_fd)
-{
-    int number;
-
-    if (node->watches[hierarchy] != CGROUP_UNWATCHED ||
-        tree->watch_count + tree->events_watch_count >= tree->watches_max)
-        return;
-    number = watch_add(&tree->watch, dir_fd);
-    if (!keep_watch(tree, node, number))
-        return;
-    node->watches[hierarchy] = number;
-    tree->watch_count++;
-    tree->unwatched_count--;
-}
-
-static void try_watch_events(struct cgroup_tree *tree, struct cgroup_node *node, size_t hierarchy)
-{
-    char path[CGROUP_PATH_BYTES], name[CGROUP_PATH_BYTES + sizeof("/cgroup.events")];
-    int number;
-
-    if ((int)hierarchy != tree->hierarchies->unified ||
-        tree->events_watch_count >= tree->events_watches_max ||
-        tree->watch_count + tree->events_watch_count >= tree->watches_max ||
-        !cgroup_nodes_get_path(&tree->nodes, node, path))
-        return;
-    snprintf(name, sizeof(name), "%s/cgroup.events", path + 1);
-    number = watch_add_file(&tree->watch, tree->hierarchies->fds[hierarchy], name);
-    if (!keep_watch(tree, node, number))
-        return;
-    node->events_watch = number;
-    tree->events_watch_count++;
-}
-
-/* The kernel does not end it by itself: the file lives as long as the watch. */
-static void stop_watching_events(struct cgroup_tree *tree, struct cgroup_node *node)
-{
-    int number = node->events_watch;
-
-    if (number == CGROUP_UNWATCHED)
-        return;
-    map_remove(&tree->by_watch, map_hash_u64((uint64_t)number), node->self.index);
-    node->events_watch = CGROUP_UNWATCHED;
-    tree->events_watch_count--;
-    watch_remove(&tree->watch, number);
-}
-
 /*
  * From here on: nodes that come and go. Functions that may remove nodes take handles, all others
  * pointers: those are good until one of the former is called.
  */
 
 static void leave(struct cgroup_tree *tree, struct cgroup_handle handle, size_t hierarchy);
-
-static void stop_watching(struct cgroup_tree *tree, struct cgroup_node *node, size_t hierarchy)
-{
-    int number = node->watches[hierarchy];
-
-    forget_watch(tree, node, hierarchy);
-    if (number != CGROUP_UNWATCHED)
-        watch_remove(&tree->watch, number);
-    tree->unwatched_count--; /* nobody has to list it either */
-}
 
 static bool is_anywhere(const struct cgroup_tree *tree, const struct cgroup_node *node)
 {
@@ -216,11 +101,11 @@ static void leave_alone(struct cgroup_tree *tree, struct cgroup_node *node, size
 {
     node->inodes[hierarchy] = 0;
     if (node->is_open)
-        stop_watching(tree, node, hierarchy);
+        tree_watches_stop(tree, node, hierarchy);
     if (is_anywhere(tree, node))
         tell_leaving(tree, node);
     if ((int)hierarchy == tree->hierarchies->unified)
-        stop_watching_events(tree, node);
+        tree_watches_stop_events(tree, node);
     if (!is_anywhere(tree, node))
         remove_node(tree, node);
 }
@@ -330,7 +215,7 @@ static void join(struct cgroup_tree *tree, struct cgroup_handle handle, size_t h
     node->inodes[hierarchy] = inode;
     node->is_leaving = false;
     if (node->is_workload) {
-        try_watch_events(tree, node, hierarchy);
+        tree_watches_try_events(tree, node, hierarchy);
         tree->observer.joined(tree->observer.context, node);
     }
     if (!node->is_open)
@@ -440,7 +325,7 @@ static void list(struct cgroup_tree *tree, struct cgroup_handle handle, size_t h
         cleanup_close(&fd);
         return;
     }
-    try_watch(tree, node, hierarchy, fd);
+    tree_watches_try(tree, node, hierarchy, fd);
     errno = 0;
     while ((entry = readdir(dir))) {
         see_entry(tree, handle, fd, entry, hierarchy, listing);
@@ -471,20 +356,20 @@ static void list_all(struct cgroup_tree *tree, bool only_unwatched)
 static void take_event(void *context, const struct watch_event *event)
 {
     struct cgroup_tree *tree = context;
-    struct cgroup_node *node = find_watched(tree, event->number);
+    struct cgroup_node *node = tree_watches_find(tree, event->number);
     size_t hierarchy;
 
     if (!node)
         return;
     if (event->number == node->events_watch) {
         if (event->is_over)
-            stop_watching_events(tree, node);
+            tree_watches_stop_events(tree, node);
         else
             tree->observer.stirred(tree->observer.context, node);
-    } else if (!find_hierarchy(tree, node, event->number, &hierarchy)) {
+    } else if (!tree_watches_hierarchy(tree, node, event->number, &hierarchy)) {
         return;
     } else if (event->is_over) {
-        forget_watch(tree, node, hierarchy);
+        tree_watches_forget(tree, node, hierarchy);
     } else if (event->name) {
         tree->is_moving = event->is_move;
         see(tree, node->self, event->name, hierarchy,

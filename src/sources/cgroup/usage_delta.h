@@ -11,7 +11,9 @@
 #include <stddef.h>
 
 #include "core/arena.h"
+#include "model/sample.h"
 #include "model/usage.h"
+#include "sources/resctrl/resctrl.h"
 
 /*
  * Writes into `did` (room for `item_count`) how far the counters of each item went since `before`,
@@ -25,3 +27,9 @@ int usage_delta_take(const struct usage_owner *items, size_t item_count, struct 
  * or all if that is not known. */
 uint64_t usage_delta_cpu_us(const struct usage_owner *item, const struct usage *did);
 uint64_t usage_memory_bytes(const struct usage *usage);
+
+/* Whose memory traffic it was: the groups of resctrl, matched with workloads by container. After a
+ * reading that returned true. Writes the traffic of `usage->count` workloads, which are those of
+ * the items, and of the others together; nothing if nobody has a group. */
+void usage_traffic_take(const struct resctrl *resctrl, const struct usage_owner *items,
+                        struct sample_workload *workloads, struct sample_usage *usage);
