@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "identity/process/process_event.h"
+#include "identity/process/connector.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 
 #include "sources/plausible.h"
 #include "sources/resctrl/resctrl.h"
-#include "sources/sensors/cray_counters.h"
-#include "sources/sensors/hwmon_parse.h"
+#include "sources/sensors/cray.h"
+#include "sources/sensors/hwmon_scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

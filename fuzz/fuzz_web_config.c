@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/web_config.h"
-#include "net/basic_auth.h"
+#include "net/credentials.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,8 +10,8 @@
 #include "attribution/ledger/ledger.h"
 #include "attribution/node/node.h"
 #include "attribution/node/node_overhead.h"
-#include "model/batch.h"
 #include "model/price.h"
+#include "model/sample.h"
 #include "model/snapshot.h"
 
 /* The names of an owner, as far as they are known: false if more may come. They live until the next

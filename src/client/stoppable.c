@@ -1,21 +1,12 @@
 #include "client/stoppable.h"
 
-#include <errno.h>
-#include <time.h>
-
 #include "core/lock.h"
-#include "core/macros.h"
 
 int stoppable_init(struct stoppable *stoppable)
 {
-    pthread_condattr_t attributes;
-
     *stoppable = (struct stoppable){0};
     pthread_mutex_init(&stoppable->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&stoppable->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
+    lock_condition_init(&stoppable->wake);
     return http_client_new(&stoppable->client);
 }
 
@@ -46,12 +37,9 @@ bool stoppable_is_stopped(struct stoppable *stoppable)
 void stoppable_pause(struct stoppable *stoppable, uint64_t until_us)
 {
     HOLD_LOCK(&stoppable->lock);
-    struct timespec until = {.tv_sec = (time_t)(until_us / USEC_PER_SEC),
-                             .tv_nsec = (long)(until_us % USEC_PER_SEC) * 1000};
-    int r = 0;
 
-    while (!stoppable->stop && r != ETIMEDOUT)
-        r = pthread_cond_timedwait(&stoppable->wake, &stoppable->lock, &until);
+    while (!stoppable->stop && lock_wait_until(&stoppable->wake, &stoppable->lock, until_us))
+        ;
 }
 
 void stoppable_close(struct stoppable *stoppable)

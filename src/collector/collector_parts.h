@@ -16,7 +16,7 @@
 #include "core/clock.h"
 #include "core/macros.h"
 #include "identity/identity.h"
-#include "identity/process/process_events.h"
+#include "identity/process/events.h"
 #include "identity/recorded_names.h"
 #include "metrics/page_cache.h"
 #include "sources/bmc/redfish.h"

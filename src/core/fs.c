@@ -123,6 +123,16 @@ const char *fs_strerror(int error)
     return error == -ENXIO ? "Not a regular file" : strerror(-error);
 }
 
+DIR *fs_open_dir(int dir_fd, const char *path)
+{
+    int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+    if (!dir)
+        cleanup_close(&fd);
+    return dir;
+}
+
 int fs_write_all(int fd, const char *data, size_t len)
 {
     while (len > 0) {

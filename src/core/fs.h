@@ -1,6 +1,7 @@
 /* Reading files relative to a directory descriptor, so that every test can hand in a tree. */
 #pragma once
 
+#include <dirent.h>
 #include <stddef.h>
 
 /*
@@ -29,6 +30,10 @@ int fs_read_regular(const char *path, size_t cap_bytes, char **ret_data, size_t 
 
 /* strerror() of what the two above return: "Not a regular file" for -ENXIO. */
 const char *fs_strerror(int error);
+
+/* A directory, to be closed with closedir(); links are not followed. NULL: it cannot be opened, and
+ * errno says why. */
+DIR *fs_open_dir(int dir_fd, const char *path);
 
 /* Writes everything or fails. */
 int fs_write_all(int fd, const char *data, size_t len);

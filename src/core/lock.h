@@ -1,7 +1,11 @@
-/* A mutex that is held to the end of a block, whichever way it is left. */
+/* Mutexes that are held to the end of a block, and waiting by the monotonic clock. */
 #pragma once
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
 
 static inline pthread_mutex_t *lock_take(pthread_mutex_t *mutex)
 {
@@ -17,3 +21,27 @@ static inline void lock_release(pthread_mutex_t **mutex)
 /* A declaration: what is declared after it is read under the lock. */
 #define HOLD_LOCK(mutex)                                                                           \
     __attribute__((cleanup(lock_release), unused)) pthread_mutex_t *held_lock_ = lock_take(mutex)
+
+/* A condition for lock_wait_until. */
+static inline void lock_condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+/* As pthread_cond_timedwait, until a time of the monotonic clock; UINT64_MAX: for ever. False: that
+ * time has come. */
+static inline bool lock_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                                   uint64_t until_us)
+{
+    struct timespec until = {.tv_sec = (time_t)(until_us / 1000000),
+                             .tv_nsec = (long)(until_us % 1000000) * 1000};
+
+    if (until_us == UINT64_MAX)
+        return pthread_cond_wait(condition, mutex) == 0;
+    return pthread_cond_timedwait(condition, mutex, &until) != ETIMEDOUT;
+}

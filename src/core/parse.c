@@ -4,11 +4,6 @@
 
 #include "core/macros.h"
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 int parse_u64(struct span text, uint64_t *ret_value)
 {
     uint64_t value = 0;
@@ -16,7 +11,7 @@ int parse_u64(struct span text, uint64_t *ret_value)
     if (text.len == 0)
         return -EINVAL;
     for (size_t i = 0; i < text.len; i++)
-        if (!is_digit(text.data[i]))
+        if (!parse_is_digit(text.data[i]))
             return -EINVAL;
     for (size_t i = 0; i < text.len; i++)
         if (__builtin_mul_overflow(value, 10, &value) ||
@@ -86,20 +81,20 @@ static int duration_term(struct span *text, uint64_t *ret_us)
     uint64_t whole = 0, unit_us = 0, fraction_us = 0, scale;
     const char *fraction, *unit;
 
-    while (whole_len < text->len && is_digit(text->data[whole_len]))
+    while (whole_len < text->len && parse_is_digit(text->data[whole_len]))
         whole_len++;
     i = whole_len;
     fraction = text->data + i;
     if (i < text->len && text->data[i] == '.') {
         fraction = text->data + ++i;
-        while (i < text->len && is_digit(text->data[i]))
+        while (i < text->len && parse_is_digit(text->data[i]))
             i++;
         fraction_len = (size_t)(text->data + i - fraction);
     }
     if (whole_len + fraction_len == 0)
         return -EINVAL;
     unit = text->data + i;
-    while (i < text->len && !is_digit(text->data[i]) && text->data[i] != '.')
+    while (i < text->len && !parse_is_digit(text->data[i]) && text->data[i] != '.')
         i++;
     unit_len = (size_t)(text->data + i - unit);
     for (size_t u = 0; u < ARRAY_SIZE(units); u++)

@@ -9,6 +9,17 @@
 
 #include "core/span.h"
 
+static inline bool parse_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* In small letters. */
+static inline bool parse_is_hex(char c)
+{
+    return parse_is_digit(c) || (c >= 'a' && c <= 'f');
+}
+
 int parse_u64(struct span text, uint64_t *ret_value);
 int parse_u64_max(struct span text, uint64_t max, uint64_t *ret_value);
 int parse_bool(struct span text, bool *ret_value); /* true, false */

@@ -1,4 +1,5 @@
-/* What a service wants to see before it answers: whether that can be sent, and how it is. */
+/* What a service wants to see before it answers: whether that can be sent, how it is, and how it is
+ * kept out of messages. */
 #pragma once
 
 #include "core/buffer.h"
@@ -15,3 +16,11 @@ int credential_check(const struct provider *provider, const char *user, const ch
 /* Appends the header that has the key in it, ended by NUL; nothing if it belongs elsewhere. */
 void credential_write(const struct provider *provider, const char *user, const char *key,
                       struct buffer *header);
+
+/*
+ * For texts into which a service may have written what it was sent. Puts "***" for the secret
+ * wherever it stands in the text: as it is, with '?' for what is not printable, or escaped as in a
+ * URL; at the text's end also if it is cut, down to four characters. An empty secret is none. `err`
+ * may be NULL.
+ */
+void redact_secret(struct error *err, const char *secret);

@@ -11,7 +11,6 @@
 #include "emissions/credential.h"
 #include "emissions/providers/reply.h"
 #include "emissions/providers/reply_headers.h"
-#include "emissions/redact.h"
 
 enum {
     URL_BYTES_MAX = 8192,

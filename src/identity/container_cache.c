@@ -3,22 +3,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/macros.h"
 
 int container_cache_new(struct container_cache **ret_directory)
 {
     struct container_cache *cache = calloc(1, sizeof(*cache));
-    pthread_condattr_t attributes;
 
     if (!cache)
         return -ENOMEM;
     pthread_mutex_init(&cache->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&cache->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    lock_condition_init(&cache->changed);
     *ret_directory = cache;
     return 0;
 }

@@ -1,9 +1,7 @@
 /* What the runtimes are to be asked for, and when. */
 #include "identity/container_cache_private.h"
 
-#include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/macros.h"
 
@@ -136,11 +134,8 @@ uint64_t container_cache_generation(struct container_cache *cache)
 void container_cache_wait(struct container_cache *cache, uint64_t generation, uint64_t until_us)
 {
     HOLD_LOCK(&cache->lock);
-    struct timespec until = {.tv_sec = (time_t)(until_us / USEC_PER_SEC),
-                             .tv_nsec = (long)(until_us % USEC_PER_SEC) * 1000};
-    int r = 0;
 
-    while (cache->generation == generation && r != ETIMEDOUT)
-        r = until_us == UINT64_MAX ? pthread_cond_wait(&cache->changed, &cache->lock)
-                                   : pthread_cond_timedwait(&cache->changed, &cache->lock, &until);
+    while (cache->generation == generation &&
+           lock_wait_until(&cache->changed, &cache->lock, until_us))
+        ;
 }

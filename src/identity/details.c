@@ -1,7 +1,10 @@
 #include "identity/details.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +13,7 @@
 #include "core/macros.h"
 #include "core/parse.h"
 #include "host/proc.h"
-#include "identity/job.h"
 #include "identity/owner.h"
-#include "identity/passwd.h"
-#include "identity/vm.h"
 
 /* An environment can be megabytes; the part that counts is at its front or not worth it. */
 enum { ENVIRON_BYTES = 256 << 10, CMDLINE_BYTES = 256 << 10, PASSWD_BYTES = 16 << 20 };
@@ -222,4 +222,117 @@ int details_read(const struct host *host, uint32_t pid, const struct workload_ow
         read_job(host, fd, &details);
     *ret_details = details;
     return 0;
+}
+
+/* From here on: batch jobs. */
+
+struct variables {
+    const char *id, *name, *account;
+};
+
+/* From Slurm 26.05 on the cgroup has another id than the number that people know. */
+static const struct variables slurm = {"SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_ACCOUNT"};
+static const struct variables lsf = {NULL, "LSB_JOBNAME", "LSB_PROJECT_NAME"};
+static const struct variables pbs = {NULL, "PBS_JOBNAME", "PBS_ACCOUNT"};
+
+static void take(struct span value, char *text, size_t size_bytes)
+{
+    if (text[0] != '\0' || value.len >= size_bytes) /* the first one counts, as for getenv */
+        return;
+    memcpy(text, value.data, value.len);
+    text[value.len] = '\0';
+}
+
+void job_parse_environ(enum workload_kind kind, struct span environment, struct job *ret_job)
+{
+    const struct variables *names = kind == WORKLOAD_LSF   ? &lsf
+                                    : kind == WORKLOAD_PBS ? &pbs
+                                                           : &slurm;
+    struct job job = {0};
+    uint64_t number;
+
+    while (environment.len > 0) {
+        struct span value = span_cut(&environment, '\0');
+        struct span name = span_cut(&value, '=');
+
+        if (names->id && span_equals(name, names->id) && parse_u64(value, &number) == 0)
+            take(value, job.id, sizeof(job.id));
+        else if (span_equals(name, names->name))
+            take(value, job.name, sizeof(job.name));
+        else if (span_equals(name, names->account))
+            take(value, job.account, sizeof(job.account));
+    }
+    *ret_job = job;
+}
+
+/* From here on: virtual machines. */
+
+/* "guest=NAME,debug-threads=on" or "NAME,..."; a comma of the name is written twice. */
+static void take_name(struct span value, char *name, size_t size_bytes)
+{
+    static const char guest[] = "guest=";
+    size_t len = 0;
+
+    if (value.len >= strlen(guest) && memcmp(value.data, guest, strlen(guest)) == 0)
+        value = (struct span){value.data + strlen(guest), value.len - strlen(guest)};
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.data[i] == ',' && (i + 1 == value.len || value.data[++i] != ','))
+            break;
+        if (len + 1 == size_bytes)
+            return; /* a name that is cut is another name */
+        name[len++] = value.data[i];
+    }
+    name[len] = '\0';
+}
+
+static bool is_uuid(struct span text)
+{
+    if (text.len != 36)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+        if (is_dash ? text.data[i] != '-' : !isxdigit((unsigned char)text.data[i]))
+            return false;
+    }
+    return true;
+}
+
+void vm_parse_cmdline(struct span cmdline, struct vm *ret_vm)
+{
+    struct vm vm = {0};
+
+    while (cmdline.len > 0) {
+        struct span argument = span_cut(&cmdline, '\0');
+
+        if (span_equals(argument, "-name")) {
+            take_name(span_cut(&cmdline, '\0'), vm.name, sizeof(vm.name));
+        } else if (span_equals(argument, "-uuid")) {
+            struct span value = span_cut(&cmdline, '\0');
+
+            if (is_uuid(value))
+                memcpy(vm.uuid, value.data, value.len);
+        }
+    }
+    *ret_vm = vm;
+}
+
+/* From here on: users. */
+
+bool passwd_find(struct span text, uint32_t uid, char *ret_name, size_t size_bytes)
+{
+    while (text.len > 0) {
+        struct span line = span_cut(&text, '\n');
+        struct span name = span_cut(&line, ':');
+        uint64_t number;
+
+        (void)span_cut(&line, ':'); /* the password's place */
+        if (name.len == 0 || name.len >= size_bytes || memchr(name.data, '\0', name.len) ||
+            parse_u64_max(span_cut(&line, ':'), UINT32_MAX - 1, &number) < 0 || number != uid)
+            continue;
+        memcpy(ret_name, name.data, name.len);
+        ret_name[name.len] = '\0';
+        return true;
+    }
+    return false;
 }

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "core/span.h"
 #include "core/table.h"
 #include "host/host.h"
 #include "model/workload.h"
@@ -41,3 +43,30 @@ void details_done(struct details *details);
  */
 int details_read(const struct host *host, uint32_t pid, const struct workload_owner *owner,
                  struct details *ret_details);
+
+/*
+ * What the environment of a batch job's process says of the job. The user can write whatever they
+ * like there, so it never decides who pays: it is shown as unverified. Pure.
+ */
+struct job {
+    char id[32]; /* a number; only where the scheduler's cgroups may have another */
+    char name[256];
+    char account[256];
+};
+
+/* From /proc/PID/environ: texts separated by NUL. What is not there, or too long, is "". `kind` is
+ * that of a job (workload_is_job). */
+void job_parse_environ(enum workload_kind kind, struct span environment, struct job *ret_job);
+
+/* What QEMU's command line says of a virtual machine. libvirt writes it, not the guest. Pure. */
+struct vm {
+    char name[256];
+    char uuid[37];
+};
+
+/* From /proc/PID/cmdline: arguments separated by NUL. What is not there, or no good, is "". */
+void vm_parse_cmdline(struct span cmdline, struct vm *ret_vm);
+
+/* The name of this uid in the text of /etc/passwd: no look-ups in a network, those can hang. False
+ * if there is none, or it is too long. Pure. */
+bool passwd_find(struct span text, uint32_t uid, char *ret_name, size_t size_bytes);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/lock.h"
 #include "core/macros.h"
@@ -15,7 +14,7 @@
 #include "identity/identity_private.h"
 #include "identity/kubernetes/kubelet.h"
 #include "identity/owner.h"
-#include "identity/process/process_table.h"
+#include "identity/process/table.h"
 #include "identity/runtimes/runtime_poller.h"
 #include "identity/runtimes/table.h"
 
@@ -152,12 +151,10 @@ static void look_for_runtimes(struct identity *identity)
 static bool wait_for_work(struct identity *identity, uint64_t until_us)
 {
     HOLD_LOCK(&identity->lock);
-    struct timespec until = {.tv_sec = (time_t)(until_us / USEC_PER_SEC),
-                             .tv_nsec = (long)(until_us % USEC_PER_SEC) * 1000};
-    int r = 0;
 
-    while (!identity->stop && identity->noted_count == 0 && r != ETIMEDOUT)
-        r = pthread_cond_timedwait(&identity->wake, &identity->lock, &until);
+    while (!identity->stop && identity->noted_count == 0 &&
+           lock_wait_until(&identity->wake, &identity->lock, until_us))
+        ;
     return identity->stop;
 }
 
@@ -302,7 +299,6 @@ int identity_open(const struct identity_options *options, struct identity **ret_
                   struct error *err)
 {
     struct identity *identity = calloc(1, sizeof(*identity));
-    pthread_condattr_t attributes;
     int r;
 
     if (!identity)
@@ -310,10 +306,7 @@ int identity_open(const struct identity_options *options, struct identity **ret_
     identity->options = *options;
     arena_init(&identity->found, IDENTITY_FOUND_CAP_BYTES);
     pthread_mutex_init(&identity->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&identity->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
+    lock_condition_init(&identity->wake);
     r = open_parts(identity);
     if (r == 0) {
         r = -pthread_create(&identity->thread, NULL, run, identity);

@@ -12,7 +12,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "host/host.h"
-#include "identity/gpus/attachment.h"
+#include "identity/gpus/attachments.h"
 #include "identity/runtimes/runtime.h"
 #include "model/sample.h"
 #include "model/snapshot.h"

@@ -198,5 +198,16 @@ struct snapshot {
     uint64_t start_us;
 };
 
-void snapshot_init(struct snapshot *snapshot);
-void snapshot_done(struct snapshot *snapshot);
+enum { SNAPSHOT_CAP_BYTES = 512 << 20 };
+
+static inline void snapshot_init(struct snapshot *snapshot)
+{
+    *snapshot = (struct snapshot){0};
+    arena_init(&snapshot->arena, SNAPSHOT_CAP_BYTES);
+}
+
+static inline void snapshot_done(struct snapshot *snapshot)
+{
+    arena_done(&snapshot->arena);
+    snapshot_init(snapshot);
+}

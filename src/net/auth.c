@@ -11,8 +11,7 @@
 #include "core/lock.h"
 #include "core/macros.h"
 #include "net/auth_cache.h"
-#include "net/basic_auth.h"
-#include "net/password.h"
+#include "net/credentials.h"
 
 /* One password to check. The thread touches nothing else. */
 struct check {

@@ -1,13 +1,29 @@
 /*
  * Replies: what a request may get. Each is fixed, with a response that is built once, but for
- * REPLY_BODY, whose response is the variant's.
+ * REPLY_BODY, whose response is the variant's. And the headers that all responses have.
  */
 #pragma once
 
-#include "net/http_headers.h"
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "net/http_server.h"
 
 struct MHD_Response;
+
+/* The headers that the user configured; somebody else's. */
+struct http_headers {
+    const struct http_server_header *list;
+    size_t count;
+};
+
+/* All return false: no memory. */
+bool http_headers_add(struct MHD_Response *response, const char *name, const char *value);
+bool http_headers_add_configured(const struct http_headers *headers, struct MHD_Response *response);
+
+/* One of ours, unless its name is among the configured ones. */
+bool http_headers_add_own(const struct http_headers *headers, struct MHD_Response *response,
+                          const char *name, const char *value);
 
 enum reply {
     REPLY_NONE,

@@ -6,7 +6,6 @@
 #include "net/connections.h"
 #include "net/http_connection.h"
 #include "net/http_handshakes.h"
-#include "net/http_headers.h"
 #include "net/http_replies.h"
 #include "net/http_server.h"
 #include "net/http_variants.h"

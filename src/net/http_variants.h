@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "net/http_connection.h"
-#include "net/http_headers.h"
+#include "net/http_replies.h"
 #include "net/http_server.h"
 
 enum { HTTP_VARIANT_COUNT = PAGE_FORMATS * PAGE_ENCODINGS };

@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/allowance.h"
 #include "core/macros.h"
+#include "core/rate_limit.h"
 
 /* If the owner does not take batches for this long, reading pauses: memory stays bounded. */
 enum { QUEUE_MAX = 64 };

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "core/clock.h"
-#include "model/batch.h"
+#include "model/sample.h"
 #include "sources/source.h"
 
 struct runner;

@@ -12,8 +12,8 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "host/host.h"
-#include "model/batch.h"
 #include "model/cgroup_verdict.h"
+#include "model/sample.h"
 #include "sources/switches.h"
 
 struct redfish_mailbox;

@@ -1,8 +1,8 @@
-/* core/allowance: a share of time, kept. */
+/* core/rate_limit: a share of time, kept. */
 #include "unit.h"
 
-#include "core/allowance.h"
 #include "core/macros.h"
+#include "core/rate_limit.h"
 
 static void what_is_used_at_once_is_the_burst_and_then_the_share(void **state)
 {

@@ -9,8 +9,7 @@
 #include "core/macros.h"
 #include "net/auth.h"
 #include "net/auth_cache.h"
-#include "net/basic_auth.h"
-#include "net/password.h"
+#include "net/credentials.h"
 
 /* Of "hunter2", "U*U" and "correct horse". */
 #define HUNTER2 "$2b$04$kddmW3/WKIOo31gAQg6EFeAaeVhyi0qUjxJBOa53FmqDmKqSQYoN6"

@@ -1,4 +1,4 @@
-/* model/batch: samples in order, bounded in number and in the memory that they point into. */
+/* model/sample: samples in order, bounded in number and in the memory that they point into. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/batch.h"
+#include "model/sample.h"
 
 static void samples_are_copied_and_keep_their_order(void **state)
 {

@@ -5,7 +5,6 @@
 
 #include "core/fs.h"
 #include "sources/sensors/cray.h"
-#include "sources/sensors/cray_counters.h"
 
 #define SECOND   USEC_PER_SEC
 #define JOULE    ((uint64_t)1000000)

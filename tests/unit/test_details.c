@@ -11,9 +11,6 @@
 
 #include "core/macros.h"
 #include "identity/details.h"
-#include "identity/job.h"
-#include "identity/passwd.h"
-#include "identity/vm.h"
 
 #define UUID "c5b0a1de-0000-4000-8000-00000000beef"
 

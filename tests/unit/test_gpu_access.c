@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "identity/gpus/attachment.h"
+#include "identity/gpus/attachments.h"
 #include "identity/gpus/gpu_access.h"
 #include "identity/runtimes/inspect.h"
 

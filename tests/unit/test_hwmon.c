@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "sources/sensors/hwmon.h"
-#include "sources/sensors/hwmon_parse.h"
 #include "sources/sensors/hwmon_scan.h"
 
 #define SECOND USEC_PER_SEC

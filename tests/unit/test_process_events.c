@@ -1,5 +1,5 @@
 /*
- * identity/process/process_events: messages of the kernel, and the real kernel where it permits it.
+ * identity/process/events: messages of the kernel, and the real kernel where it permits it.
  * Where it does not, the tests of the real one assert just how it refuses.
  */
 #include "unit.h"
@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "identity/process/process_event.h"
-#include "identity/process/process_events.h"
+#include "identity/process/connector.h"
+#include "identity/process/events.h"
 
 extern char **environ;
 

@@ -1,4 +1,4 @@
-/* identity/process/process_table: who owns each process, read as seldom as that can be known. */
+/* identity/process/table: who owns each process, read as seldom as that can be known. */
 #include "file_fixture.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #include "core/macros.h"
 #include "host/proc.h"
-#include "identity/process/process_table.h"
+#include "identity/process/table.h"
 
 #define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define ID_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

@@ -1,11 +1,11 @@
-/* identity/process/recent_processes: remembered for a while, within bounds. */
+/* identity/process/recent: remembered for a while, within bounds. */
 #include "unit.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "identity/process/recent_processes.h"
+#include "identity/process/recent.h"
 
 struct fixture {
     struct recent_processes recent;

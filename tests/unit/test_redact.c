@@ -1,11 +1,11 @@
-/* emissions/redact: no secret stays in a text, in whatever form a service repeats it. */
+/* emissions/credential: no secret stays in a text, in whatever form a service repeats it. */
 #include "unit.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "core/macros.h"
-#include "emissions/redact.h"
+#include "emissions/credential.h"
 
 static void the_secret_becomes_stars(void **state)
 {

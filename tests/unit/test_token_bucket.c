@@ -1,8 +1,8 @@
-/* core/token_bucket: so many a second, and a burst. */
+/* core/rate_limit: so many a second, and a burst. */
 #include "unit.h"
 
 #include "core/macros.h"
-#include "core/token_bucket.h"
+#include "core/rate_limit.h"
 
 static unsigned take_all(struct token_bucket *bucket, uint64_t now_us)
 {

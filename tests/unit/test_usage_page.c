@@ -1,4 +1,4 @@
-/* metrics/usage_page: the prepared part of the page is what would have been rendered, or is not
+/* metrics/page_cache: the prepared part of the page is what would have been rendered, or is not
  * used.
  */
 #include "unit.h"

@@ -6,16 +6,6 @@
 
 enum { SLUID_LEN = 14 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_hex(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'f');
-}
-
 static bool all(struct span text, bool (*is)(char c))
 {
     for (size_t i = 0; i < text.len; i++)
@@ -26,12 +16,12 @@ static bool all(struct span text, bool (*is)(char c))
 
 bool component_is_decimal(struct span text)
 {
-    return all(text, is_digit);
+    return all(text, parse_is_digit);
 }
 
 bool component_is_hex(struct span text)
 {
-    return all(text, is_hex);
+    return all(text, parse_is_hex);
 }
 
 static bool parse_uid(struct span text, uint32_t *ret_uid)
@@ -126,7 +116,8 @@ bool component_is_slurm_uid(struct span component, uint32_t *ret_uid)
 /* Crockford's base 32: no I, L, O, U. */
 static bool is_base32(char c)
 {
-    return is_digit(c) || (c >= 'A' && c <= 'Z' && c != 'I' && c != 'L' && c != 'O' && c != 'U');
+    return parse_is_digit(c) ||
+           (c >= 'A' && c <= 'Z' && c != 'I' && c != 'L' && c != 'O' && c != 'U');
 }
 
 static bool is_sluid(struct span component)
@@ -171,7 +162,7 @@ bool component_is_slurm_task(struct span component, struct span *ret_task)
 
 static int hex_value(char c)
 {
-    if (is_digit(c))
+    if (parse_is_digit(c))
         return c - '0';
     if (c >= 'a' && c <= 'f')
         return c - 'a' + 10;
@@ -251,7 +242,7 @@ bool component_is_pbs_service(struct span component)
 
 static bool is_host_name(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
+    return parse_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
            c == '-' || c == '_';
 }
 
@@ -270,7 +261,7 @@ static bool strip_number(struct span *text, const char *behind)
 {
     size_t digits = 0;
 
-    while (digits < text->len && is_digit(text->data[digits]))
+    while (digits < text->len && parse_is_digit(text->data[digits]))
         digits++;
     *text = (struct span){text->data + digits, text->len - digits};
     return digits > 0 && span_strip_prefix(text, behind);

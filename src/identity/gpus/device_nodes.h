@@ -14,7 +14,7 @@
 #include "host/host.h"
 #include "identity/gpus/attachments.h"
 #include "identity/gpus/gpu_access.h"
-#include "identity/process/process_table.h"
+#include "identity/process/table.h"
 #include "model/workload.h"
 
 /* Of an entry of a directory, links not followed: 0 or -errno. Tests have their own, because only

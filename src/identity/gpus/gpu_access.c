@@ -19,11 +19,6 @@ void gpu_access_add(struct gpu_access_list *list, const struct gpu_access *acces
         list->items[list->count++] = *access;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* What uuids are made of, and MIG-GPU-<uuid>/7/0 of old drivers. */
 static bool is_uuid_text(struct span text)
 {
@@ -115,7 +110,7 @@ void gpu_access_add_path(struct gpu_access_list *list, struct span path)
 static bool ends_in_slices(struct span text)
 {
     span_strip_suffix(&text, ".");
-    return span_strip_suffix(&text, "g") && text.len > 0 && is_digit(text.data[text.len - 1]);
+    return span_strip_suffix(&text, "g") && text.len > 0 && parse_is_digit(text.data[text.len - 1]);
 }
 
 uint64_t gpu_access_profile_bytes(struct span profile)
@@ -124,7 +119,7 @@ uint64_t gpu_access_profile_bytes(struct span profile)
     struct span digits = {unit, 0};
     uint64_t gib;
 
-    while (unit && digits.data > profile.data && is_digit(digits.data[-1]))
+    while (unit && digits.data > profile.data && parse_is_digit(digits.data[-1]))
         digits = (struct span){digits.data - 1, digits.len + 1};
     if (parse_u64_max(digits, 4096, &gib) < 0)
         return 0;

@@ -1,10 +1,10 @@
 #include "sources/cgroup/files.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
 #include "sources/cgroup/parse.h"
@@ -120,8 +120,7 @@ static void add_hugetlb(struct cgroup_files *files, const struct hierarchies *hi
 static void add_page_sizes(struct cgroup_files *files, const struct hierarchies *hierarchies,
                            const struct host *host)
 {
-    int fd = openat(host->sysfs_fd, "kernel/mm/hugepages", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *dir = fs_open_dir(host->sysfs_fd, "kernel/mm/hugepages");
     const struct dirent *entry;
     size_t sizes = 0;
 
@@ -137,8 +136,6 @@ static void add_page_sizes(struct cgroup_files *files, const struct hierarchies 
     }
     if (dir)
         closedir(dir);
-    else
-        cleanup_close(&fd);
 }
 
 void cgroup_files_choose(const struct hierarchies *hierarchies, const struct host *host,

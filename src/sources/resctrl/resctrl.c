@@ -66,16 +66,6 @@ void resctrl_free(struct resctrl *resctrl)
     free(resctrl);
 }
 
-static DIR *open_directory(int dir_fd, const char *path)
-{
-    int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
-
-    if (!directory)
-        cleanup_close(&fd);
-    return directory;
-}
-
 static int ascending(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -87,7 +77,7 @@ static int ascending(const void *a, const void *b)
 static int list_domains(int root_fd, uint32_t domains[static RESCTRL_DOMAINS_MAX],
                         size_t *ret_count)
 {
-    DIR *directory = open_directory(root_fd, "mon_data");
+    DIR *directory = fs_open_dir(root_fd, "mon_data");
     const struct dirent *entry;
     size_t count = 0;
     uint32_t id;
@@ -218,7 +208,7 @@ static bool may_be_group(const struct dirent *entry)
 static size_t read_inner(struct resctrl *resctrl, int class_fd, const char *class_container_id,
                          struct values *sum)
 {
-    DIR *directory = open_directory(class_fd, "mon_groups");
+    DIR *directory = fs_open_dir(class_fd, "mon_groups");
     const struct dirent *entry;
     size_t seen = 0;
 
@@ -269,7 +259,7 @@ static bool is_part_of_root(const char *name)
 
 static void read_classes(struct resctrl *resctrl, int root_fd)
 {
-    DIR *directory = open_directory(root_fd, ".");
+    DIR *directory = fs_open_dir(root_fd, ".");
     const struct dirent *entry;
 
     while (directory && !resctrl->is_failed && (entry = readdir(directory))) {
@@ -418,11 +408,6 @@ int resctrl_parse_bytes(struct span text, uint64_t *ret_bytes)
     return parse_u64(text, ret_bytes) < 0 ? -EINVAL : 0;
 }
 
-static bool is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
 static bool is_mark(char c)
 {
     return c == '.' || c == '-' || c == '_' || c == ':';
@@ -435,7 +420,7 @@ bool resctrl_parse_container(struct span name, char ret_id[static WORKLOAD_CONTA
     if (name.len < ID_LEN || (name.len > ID_LEN && !is_mark(id[-1])))
         return false;
     for (size_t i = 0; i < ID_LEN; i++)
-        if (!is_hex(id[i]))
+        if (!parse_is_hex(id[i]))
             return false;
     memcpy(ret_id, id, ID_LEN);
     ret_id[ID_LEN] = '\0';

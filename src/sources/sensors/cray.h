@@ -4,6 +4,57 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/span.h"
 #include "sources/source.h"
 
 extern const struct source_ops cray_source;
+
+/*
+ * The files of /sys/cray/pm_counters, read as one: the controller writes all of them anew ten times
+ * a second, and counts that in `freshness`.
+ */
+enum cray_file {
+    CRAY_FRESHNESS,
+    CRAY_STARTUP, /* how often the controller was started: its counters may begin anew then */
+    CRAY_POWER,   /* the node with its accelerators, in W */
+    CRAY_ENERGY,  /* in J; the next two, too */
+    CRAY_CPU_ENERGY,
+    CRAY_MEMORY_ENERGY,
+    CRAY_FILES,
+};
+
+extern const char *const cray_file_names[CRAY_FILES];
+
+struct cray_value {
+    bool valid;
+    uint64_t number;
+    uint64_t t_us; /* since the epoch, by the controller's clock; 0: the file does not say */
+};
+
+struct cray_counters {
+    int dir_fd;
+    int fds[CRAY_FILES]; /* -1: is not there */
+    /* fs_read_kept; tests change files between two calls. */
+    int (*read_kept)(int fd, char *buffer, size_t size_bytes, size_t *ret_len);
+};
+
+/* "873 W 1734094386462336 us"; without a unit, only "873". -EINVAL, or -ERANGE: beyond what a node
+ * can draw or count. */
+int cray_parse(enum cray_file file, struct span text, struct cray_value *ret_value);
+
+/* -ENODEV: not a Cray. -errno: none of its counters can be opened. */
+int cray_counters_open(int sysfs_fd, struct cray_counters *ret_counters);
+void cray_counters_close(struct cray_counters *counters);
+
+/* Opens what was not there, or stopped answering, when it was tried last. */
+void cray_counters_reopen(struct cray_counters *counters);
+
+/*
+ * Reads all files of one freshness; those without an answer are not valid. -EAGAIN: three times it
+ * changed in between. A file that is gone is closed.
+ */
+int cray_counters_read(struct cray_counters *counters, struct cray_value ret_values[CRAY_FILES]);

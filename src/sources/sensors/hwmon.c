@@ -14,7 +14,6 @@
 #include "sources/counter.h"
 #include "sources/integrator.h"
 #include "sources/plausible.h"
-#include "sources/sensors/hwmon_parse.h"
 #include "sources/sensors/hwmon_scan.h"
 
 /* How often chips that came, went or failed are looked for. */

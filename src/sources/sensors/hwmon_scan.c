@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "core/macros.h"
 #include "core/parse.h"
 #include "sources/overlap.h"
-#include "sources/sensors/hwmon_parse.h"
+#include "sources/plausible.h"
 
 enum { CHIPS_MAX = 256, CHIP_NUMBER_MAX = 99999, CHANNELS_MAX = 1024, TEXT_BYTES = 128 };
 
@@ -62,14 +61,11 @@ static void read_address(const struct scanner *scanner, struct chip *chip)
 
 static void list_chips(struct scanner *scanner)
 {
-    int fd = openat(scanner->host->sysfs_fd, "class/hwmon", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *directory = fs_open_dir(scanner->host->sysfs_fd, "class/hwmon");
     const struct dirent *entry;
 
-    if (!directory) {
-        cleanup_close(&fd);
+    if (!directory)
         return;
-    }
     while (scanner->chip_count < CHIPS_MAX && (entry = readdir(directory))) {
         struct span name = span_of(entry->d_name);
         struct chip *chip = &scanner->chips[scanner->chip_count];
@@ -270,4 +266,103 @@ void hwmon_scan(const struct host *host, const struct source_switches *switches,
     add_chips(&scanner);
     promote_cores(ret_scan);
     leave_to_others(ret_scan, host, switches);
+}
+
+/* From here on: names and texts. */
+
+enum { SOCKET_MAX = 255 };
+
+/* Of the kernel's documentation of hwmon, and the drivers. */
+static const struct {
+    const char *name;
+    enum hwmon_chip chip;
+} chips[] = {
+    {"power_meter", HWMON_POWER_METER},
+    {"amd_energy", HWMON_AMD_ENERGY},
+    {"amd_hsmp_hwmon", HWMON_CPU_POWER},
+    {"fam15h_power", HWMON_CPU_POWER},
+};
+
+static const struct {
+    const char *name;
+    enum hwmon_rail rail;
+} rails[] = {
+    {"Module", HWMON_RAIL_MODULE},
+    {"Grace", HWMON_RAIL_GRACE},
+    {"CPU", HWMON_RAIL_CPU},
+    {"SysIO", HWMON_RAIL_SYSIO},
+};
+
+/* The largest positive of 16 bits, in W. What else means "unknown" is more than a node can draw:
+ * 4294967295000 of the ACPI meter, 65535000000. */
+static const uint64_t SATURATED_UW = 32767000000;
+
+static struct span without_end(struct span text)
+{
+    while (text.len > 0 && (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == ' '))
+        text.len--;
+    return text;
+}
+
+enum hwmon_chip hwmon_parse_chip(struct span name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(chips); i++)
+        if (span_equals(without_end(name), chips[i].name))
+            return chips[i].chip;
+    return HWMON_OTHER;
+}
+
+int hwmon_parse_power(struct span text, uint64_t *ret_uw)
+{
+    uint64_t power_uw;
+    int r = parse_u64(without_end(text), &power_uw);
+
+    if (r == -ERANGE)
+        return -ENODATA;
+    if (r < 0)
+        return r;
+    /* A node that runs draws something: 0 is a sensor that is off. */
+    if (power_uw == 0 || power_uw == SATURATED_UW || power_uw >= PLAUSIBLE_POWER_MAX_UW)
+        return -ENODATA;
+    *ret_uw = power_uw;
+    return 0;
+}
+
+int hwmon_parse_energy(struct span text, uint64_t *ret_uj)
+{
+    return parse_u64(without_end(text), ret_uj);
+}
+
+int hwmon_parse_rail(struct span text, enum hwmon_rail *ret_rail, uint32_t *ret_socket)
+{
+    static const char SEPARATOR[] = " Power Socket ";
+    struct span whole = without_end(text), name, number;
+    const char *at =
+        whole.len > 0 ? memmem(whole.data, whole.len, SEPARATOR, strlen(SEPARATOR)) : NULL;
+    enum hwmon_rail rail = HWMON_RAIL_UNKNOWN;
+    uint64_t socket;
+
+    if (!at)
+        return -EINVAL;
+    name = (struct span){whole.data, (size_t)(at - whole.data)};
+    number = (struct span){at, whole.len - name.len};
+    if (!span_strip_prefix(&number, SEPARATOR) || parse_u64_max(number, SOCKET_MAX, &socket) < 0)
+        return -EINVAL;
+    for (size_t i = 0; i < ARRAY_SIZE(rails); i++)
+        if (span_equals(name, rails[i].name))
+            rail = rails[i].rail;
+    *ret_rail = rail;
+    *ret_socket = (uint32_t)socket;
+    return 0;
+}
+
+int hwmon_parse_socket(struct span text, uint32_t *ret_socket)
+{
+    struct span number = without_end(text);
+    uint64_t socket;
+
+    if (!span_strip_prefix(&number, "Esocket") || parse_u64_max(number, SOCKET_MAX, &socket) < 0)
+        return -EINVAL;
+    *ret_socket = (uint32_t)socket;
+    return 0;
 }

@@ -11,7 +11,7 @@
 #include "core/buffer.h"
 #include "core/error.h"
 #include "core/span.h"
-#include "model/batch.h"
+#include "model/sample.h"
 
 enum trace_field_type {
     TRACE_NUMBER,

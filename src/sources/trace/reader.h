@@ -10,7 +10,7 @@
 #pragma once
 
 #include "core/error.h"
-#include "model/batch.h"
+#include "model/sample.h"
 
 struct trace_reader;
 

@@ -7,7 +7,7 @@
 #include "core/buffer.h"
 #include "core/error.h"
 #include "core/span.h"
-#include "model/batch.h"
+#include "model/sample.h"
 
 #define TRACE_HEADER "wattribute-trace 1"
 

@@ -1,4 +1,4 @@
-#include "identity/process/process_list.h"
+#include "identity/process/list.h"
 
 #include <dirent.h>
 #include <errno.h>

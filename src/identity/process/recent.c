@@ -1,4 +1,4 @@
-#include "identity/process/recent_processes.h"
+#include "identity/process/recent.h"
 
 #include <errno.h>
 #include <stdlib.h>

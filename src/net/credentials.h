@@ -1,4 +1,4 @@
-/* Passwords against bcrypt hashes. The only user of libcrypt. */
+/* What a client shows, and whether it is right. The only user of libcrypt. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,6 +6,18 @@
 
 #include "core/span.h"
 
+enum { BASIC_AUTH_MAX_BYTES = 768 }; /* of both together */
+
+/* The Authorization header of basic authentication (RFC 7617): a name and a password in base64. */
+struct basic_auth {
+    struct span user, password; /* in `bytes`; any bytes at all */
+    char bytes[BASIC_AUTH_MAX_BYTES];
+};
+
+/* `header` may be NULL. 0, or -EINVAL: no such header, or not of this form. */
+int basic_auth_parse(const char *header, struct basic_auth *ret_auth);
+
+/* Passwords are kept as bcrypt hashes. */
 enum {
     PASSWORD_HASH_LEN = 60,
     PASSWORD_MAX_BYTES = 511, /* libcrypt refuses longer ones */

@@ -1,4 +1,4 @@
-#include "identity/process/process_events.h"
+#include "identity/process/events.h"
 
 #include <errno.h>
 #include <linux/netlink.h>
@@ -12,11 +12,10 @@
 
 #include "core/lock.h"
 #include "core/macros.h"
-#include "core/token_bucket.h"
+#include "core/rate_limit.h"
 #include "host/proc.h"
-#include "identity/process/process_connector.h"
-#include "identity/process/process_event.h"
-#include "identity/process/recent_processes.h"
+#include "identity/process/connector.h"
+#include "identity/process/recent.h"
 
 enum {
     KEEP_SECONDS = 10,

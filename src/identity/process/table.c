@@ -1,4 +1,4 @@
-#include "identity/process/process_table.h"
+#include "identity/process/table.h"
 
 #include <errno.h>
 #include <stdalign.h>
@@ -9,8 +9,8 @@
 #include "core/macros.h"
 #include "host/proc.h"
 #include "identity/owner.h"
+#include "identity/process/list.h"
 #include "identity/process/owners.h"
-#include "identity/process/process_list.h"
 
 /*
  * A process can change its cgroup and its user without any sign in the directory. Most do so in
