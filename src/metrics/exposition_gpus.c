@@ -8,6 +8,14 @@ static bool has_gauge(const struct snapshot_gpu *gpu, enum gpu_gauge gauge)
     return gpu->valid >> gauge & 1;
 }
 
+static void gpu_row(struct text *text, const struct snapshot_gpu *gpu, int64_t value,
+                    unsigned digits)
+{
+    text_sample(text);
+    text_label_u64(text, "gpu", gpu->gpu);
+    text_value(text, value, digits);
+}
+
 static void gpu_info(struct text *text, const struct snapshot *snapshot)
 {
     text_family(text, METRIC_GPU_INFO);
@@ -57,12 +65,9 @@ static void gpu_gauges(struct text *text, const struct snapshot *snapshot)
         for (size_t i = 0; i < snapshot->gpu_count; i++) {
             const struct snapshot_gpu *gpu = &snapshot->gpus[i];
 
-            if (!has_gauge(gpu, shown[g].gauge))
-                continue;
-            text_sample(text);
-            text_label_u64(text, "gpu", gpu->gpu);
-            text_value(text, (int64_t)gpu->gauges[shown[g].gauge] * shown[g].scale,
-                       shown[g].digits);
+            if (has_gauge(gpu, shown[g].gauge))
+                gpu_row(text, gpu, (int64_t)gpu->gauges[shown[g].gauge] * shown[g].scale,
+                        shown[g].digits);
         }
     }
 }
@@ -132,21 +137,14 @@ static void gpu_memory(struct text *text, const struct snapshot *snapshot)
             uint64_t used = gpu->gauges[GPU_GAUGE_MEMORY_USED_BYTES];
             uint64_t unknown = MIN(gpu->unknown_bytes, used);
 
-            if (!has_split(gpu))
-                continue;
-            text_sample(text);
-            text_label_u64(text, "gpu", gpu->gpu);
-            text_value(text, (int64_t)(part ? unknown : used - unknown), WHOLE);
+            if (has_split(gpu))
+                gpu_row(text, gpu, (int64_t)(part ? unknown : used - unknown), WHOLE);
         }
     }
     text_family(text, METRIC_GPU_INFERENCE_ACTIVE);
-    for (size_t i = 0; i < snapshot->gpu_count; i++) {
-        if (!has_split(&snapshot->gpus[i]))
-            continue;
-        text_sample(text);
-        text_label_u64(text, "gpu", snapshot->gpus[i].gpu);
-        text_value(text, snapshot->gpus[i].inference_active, WHOLE);
-    }
+    for (size_t i = 0; i < snapshot->gpu_count; i++)
+        if (has_split(&snapshot->gpus[i]))
+            gpu_row(text, &snapshot->gpus[i], snapshot->gpus[i].inference_active, WHOLE);
 }
 
 static void container_labels(struct text *text, const struct snapshot_container *container)

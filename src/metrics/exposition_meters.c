@@ -9,6 +9,14 @@ void exposition_meter_labels(struct text *text, const struct snapshot_meter *met
     text_label(text, "meter_id", meter->meter_id);
 }
 
+void exposition_meter_row(struct text *text, const struct snapshot_meter *meter, int64_t value,
+                          unsigned digits)
+{
+    text_sample(text);
+    exposition_meter_labels(text, meter);
+    text_value(text, value, digits);
+}
+
 static void rest_value(struct text *text, const struct snapshot *snapshot, bool value)
 {
     text_sample(text);
@@ -21,19 +29,12 @@ void exposition_meters(struct text *text, const struct snapshot *snapshot)
     const struct snapshot_meter *rows = snapshot->meters;
 
     text_family(text, METRIC_METER_ENERGY);
-    for (size_t i = 0; i < snapshot->meter_count; i++) {
-        text_sample(text);
-        exposition_meter_labels(text, &rows[i]);
-        text_value(text, (int64_t)rows[i].energy_uj, MICRO);
-    }
+    for (size_t i = 0; i < snapshot->meter_count; i++)
+        exposition_meter_row(text, &rows[i], (int64_t)rows[i].energy_uj, MICRO);
     text_family(text, METRIC_METER_HARDWARE_ENERGY);
-    for (size_t i = 0; i < snapshot->meter_count; i++) {
-        if (!rows[i].has_counter)
-            continue;
-        text_sample(text);
-        exposition_meter_labels(text, &rows[i]);
-        text_value(text, (int64_t)rows[i].counter_uj, MICRO);
-    }
+    for (size_t i = 0; i < snapshot->meter_count; i++)
+        if (rows[i].has_counter)
+            exposition_meter_row(text, &rows[i], (int64_t)rows[i].counter_uj, MICRO);
     for (size_t i = 0; i < snapshot->observed_count; i++) {
         text_sample(text);
         text_label(text, "meter", meter_words[snapshot->observed[i].kind]);
@@ -53,11 +54,8 @@ void exposition_meters(struct text *text, const struct snapshot *snapshot)
     if (snapshot->rest_source)
         rest_value(text, snapshot, snapshot->rest_mismatch);
     text_family(text, METRIC_ENERGY_PENDING);
-    for (size_t i = 0; i < snapshot->meter_count; i++) {
-        text_sample(text);
-        exposition_meter_labels(text, &rows[i]);
-        text_value(text, (int64_t)rows[i].pending_uj, MICRO);
-    }
+    for (size_t i = 0; i < snapshot->meter_count; i++)
+        exposition_meter_row(text, &rows[i], (int64_t)rows[i].pending_uj, MICRO);
     text_family(text, METRIC_UNOWNED_ENERGY);
     for (size_t i = 0; i < snapshot->meter_count; i++)
         for (int owner = 0; owner < UNOWNED_COUNT; owner++) {

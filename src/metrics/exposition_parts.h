@@ -10,6 +10,10 @@ extern const char *const exposition_owner_words[UNOWNED_COUNT];
 
 void exposition_meter_labels(struct text *text, const struct snapshot_meter *meter);
 
+/* A row of a meter that has no other labels. */
+void exposition_meter_row(struct text *text, const struct snapshot_meter *meter, int64_t value,
+                          unsigned digits);
+
 /* A part of a bill, in grams or in the currency, rounded to billionths. */
 void exposition_bill_value(struct text *text, unsigned __int128 value);
 

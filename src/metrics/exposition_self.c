@@ -4,56 +4,35 @@
 static void ledger_health(struct text *text, const struct snapshot *snapshot)
 {
     text_family(text, METRIC_LEDGER_IMBALANCE);
-    for (size_t i = 0; i < snapshot->meter_count; i++) {
-        text_sample(text);
-        exposition_meter_labels(text, &snapshot->meters[i]);
-        text_value(text, snapshot->meters[i].imbalance_uj, MICRO);
-    }
+    for (size_t i = 0; i < snapshot->meter_count; i++)
+        exposition_meter_row(text, &snapshot->meters[i], snapshot->meters[i].imbalance_uj, MICRO);
 }
 
-static void source_family(struct text *text, const struct snapshot *snapshot, enum metric metric,
-                          int64_t (*value)(const struct snapshot_source *), unsigned digits)
+static void source_row(struct text *text, const struct snapshot_source *source, enum metric metric)
 {
-    text_family(text, metric);
-    for (size_t i = 0; i < snapshot->source_count; i++) {
-        text_sample(text);
-        text_label(text, "source", snapshot->sources[i].name);
-        text_value(text, value(&snapshot->sources[i]), digits);
-    }
-}
-
-static int64_t source_up(const struct snapshot_source *source)
-{
-    return source->up;
-}
-
-static int64_t source_age(const struct snapshot_source *source)
-{
-    return (int64_t)source->age_us;
-}
-
-static int64_t source_duration(const struct snapshot_source *source)
-{
-    return (int64_t)source->duration_us;
-}
-
-static int64_t source_errors(const struct snapshot_source *source)
-{
-    return (int64_t)source->errors;
+    text_sample(text);
+    text_label(text, "source", source->name);
+    if (metric == METRIC_SOURCE_UP)
+        text_value(text, source->up, WHOLE);
+    else if (metric == METRIC_SOURCE_AGE)
+        text_value(text, (int64_t)source->age_us, MICRO);
+    else if (metric == METRIC_SOURCE_DURATION)
+        text_value(text, (int64_t)source->duration_us, MICRO);
+    else
+        text_value(text, (int64_t)source->errors, WHOLE);
 }
 
 static void sources(struct text *text, const struct snapshot *snapshot)
 {
-    source_family(text, snapshot, METRIC_SOURCE_UP, source_up, WHOLE);
-    source_family(text, snapshot, METRIC_SOURCE_AGE, source_age, MICRO);
-    source_family(text, snapshot, METRIC_SOURCE_DURATION, source_duration, MICRO);
-    source_family(text, snapshot, METRIC_SOURCE_ERRORS, source_errors, WHOLE);
-    text_family(text, METRIC_SOURCE_RESETS);
-    for (size_t i = 0; i < snapshot->meter_count; i++) {
-        text_sample(text);
-        exposition_meter_labels(text, &snapshot->meters[i]);
-        text_value(text, (int64_t)snapshot->meters[i].resets, WHOLE);
+    for (enum metric metric = METRIC_SOURCE_UP; metric <= METRIC_SOURCE_ERRORS; metric++) {
+        text_family(text, metric);
+        for (size_t i = 0; i < snapshot->source_count; i++)
+            source_row(text, &snapshot->sources[i], metric);
     }
+    text_family(text, METRIC_SOURCE_RESETS);
+    for (size_t i = 0; i < snapshot->meter_count; i++)
+        exposition_meter_row(text, &snapshot->meters[i], (int64_t)snapshot->meters[i].resets,
+                             WHOLE);
 }
 
 static void dropped(struct text *text, const struct snapshot *snapshot)
