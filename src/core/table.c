@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "core/macros.h"
+#include "core/array.h"
 
 struct lookup {
     const struct table *table;
@@ -25,26 +25,12 @@ void *table_find(const struct table *table, uint64_t hash, table_has_key *has_ke
                                                                         : NULL;
 }
 
-static bool make_room(struct table *table)
-{
-    size_t capacity = MAX(table->capacity * 2, (size_t)32);
-    void **items;
-
-    if (table->count < table->capacity)
-        return true;
-    items = reallocarray(table->items, capacity, sizeof(void *));
-    if (!items)
-        return false;
-    table->items = items;
-    table->capacity = capacity;
-    return true;
-}
-
 void *table_add(struct table *table, uint64_t hash, size_t size_bytes)
 {
-    struct table_entry *entry = make_room(table) ? calloc(1, size_bytes) : NULL;
+    struct table_entry *entry;
 
-    if (!entry)
+    if (!array_make_room(&table->items, &table->capacity, table->count, sizeof(void *)) ||
+        !(entry = calloc(1, size_bytes)))
         return NULL;
     if (map_insert(&table->map, hash, (uint32_t)table->count) < 0) {
         free(entry);

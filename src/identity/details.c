@@ -270,11 +270,9 @@ void job_parse_environ(enum workload_kind kind, struct span environment, struct 
 /* "guest=NAME,debug-threads=on" or "NAME,..."; a comma of the name is written twice. */
 static void take_name(struct span value, char *name, size_t size_bytes)
 {
-    static const char guest[] = "guest=";
     size_t len = 0;
 
-    if (value.len >= strlen(guest) && memcmp(value.data, guest, strlen(guest)) == 0)
-        value = (struct span){value.data + strlen(guest), value.len - strlen(guest)};
+    span_strip_prefix(&value, "guest=");
     for (size_t i = 0; i < value.len; i++) {
         if (value.data[i] == ',' && (i + 1 == value.len || value.data[++i] != ','))
             break;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
+
 /* Graphics, SM, occupancy, integer, tensor, HMMA, DRAM, fp64, fp32, fp16 (nvml.h:
  * NVML_GPM_METRIC_*). */
 const uint8_t sample_gpm_ids[SAMPLE_GPM_COUNT] = {1, 2, 3, 4, 5, 7, 10, 11, 12, 13};
@@ -50,15 +52,8 @@ int batch_add(struct batch *batch, const struct sample *sample)
 {
     if (batch->count == BATCH_SAMPLES_MAX)
         return -EFBIG;
-    if (batch->count == batch->capacity) {
-        size_t capacity = batch->capacity ? batch->capacity * 2 : 64;
-        struct sample *samples = realloc(batch->samples, capacity * sizeof(*samples));
-
-        if (!samples)
-            return -ENOMEM;
-        batch->samples = samples;
-        batch->capacity = capacity;
-    }
+    if (!array_make_room(&batch->samples, &batch->capacity, batch->count, sizeof(*batch->samples)))
+        return -ENOMEM;
     batch->samples[batch->count++] = *sample;
     return 0;
 }

@@ -173,9 +173,8 @@ static const struct user *find_user(const struct auth *auth, struct span name)
 static bool enqueue(struct auth *auth, const struct check *check)
 {
     HOLD_LOCK(&auth->lock);
-    bool has_room;
+    bool has_room = auth->count < AUTH_WAITING_MAX && !auth->gone;
 
-    has_room = auth->count < AUTH_WAITING_MAX && !auth->gone;
     if (has_room) {
         auth->waiting[(auth->first + auth->count++) % AUTH_WAITING_MAX] = *check;
         pthread_cond_signal(&auth->work);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "client/protobuf.h"
+#include "core/array.h"
 #include "core/macros.h"
 #include "identity/runtimes/ask.h"
 #include "identity/runtimes/runtime.h"
@@ -59,21 +60,6 @@ void allocation_list_done(struct allocation_list *list)
     allocation_list_init(list);
 }
 
-static bool make_room(struct allocation_list *list)
-{
-    size_t capacity = MAX(list->capacity * 2, (size_t)64);
-    struct allocation *items;
-
-    if (list->count < list->capacity)
-        return true;
-    items = realloc(list->items, capacity * sizeof(*items));
-    if (!items)
-        return false;
-    list->items = items;
-    list->capacity = capacity;
-    return true;
-}
-
 /* The container whose devices are being read. */
 struct holder {
     struct allocation_list *list;
@@ -117,7 +103,7 @@ static int add_device(struct holder *holder, struct span resource, struct span i
     allocation.pod = holder->names.pod;
     allocation.container = holder->names.container;
     allocation.shared |= shared;
-    if (!make_room(list))
+    if (!array_make_room(&list->items, &list->capacity, list->count, sizeof(*list->items)))
         return -ENOMEM;
     list->items[list->count++] = allocation;
     return 0;

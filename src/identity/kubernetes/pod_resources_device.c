@@ -19,22 +19,12 @@ struct device {
     char pci[PCI_LEN];
 };
 
-static bool cut_prefix(struct span *text, const char *prefix)
-{
-    size_t len = strlen(prefix);
-
-    if (text->len < len || memcmp(text->data, prefix, len) != 0)
-        return false;
-    *text = (struct span){text->data + len, text->len - len};
-    return true;
-}
-
 static bool cut_number(struct span *text, uint32_t *ret_number)
 {
     struct span digits = {text->data, 0};
     uint64_t number;
 
-    while (digits.len < text->len && text->data[digits.len] >= '0' && text->data[digits.len] <= '9')
+    while (digits.len < text->len && parse_is_digit(text->data[digits.len]))
         digits.len++;
     if (parse_u64_max(digits, UINT32_MAX, &number) < 0)
         return false;
@@ -80,7 +70,7 @@ static bool is_old_mig(struct span text)
     struct span uuid = span_cut(&text, '/');
     uint32_t instance;
 
-    return is_uuid(uuid) && cut_number(&text, &instance) && cut_prefix(&text, "/") &&
+    return is_uuid(uuid) && cut_number(&text, &instance) && span_strip_prefix(&text, "/") &&
            cut_number(&text, &instance) && text.len == 0;
 }
 
@@ -91,14 +81,14 @@ static bool parse_uuid(struct span id, struct device *device)
     struct span rest = id;
 
     device->id = id;
-    if (cut_prefix(&rest, "GPU-")) {
+    if (span_strip_prefix(&rest, "GPU-")) {
         device->kind = ALLOCATION_GPU_UUID;
         return is_uuid(rest);
     }
     device->kind = ALLOCATION_MIG_UUID;
-    if (cut_prefix(&rest, "MIG-GPU-"))
+    if (span_strip_prefix(&rest, "MIG-GPU-"))
         return is_old_mig(rest);
-    return cut_prefix(&rest, "MIG-") && is_uuid(rest);
+    return span_strip_prefix(&rest, "MIG-") && is_uuid(rest);
 }
 
 /* GKE, behind "nvidia": the minor, and "/gi1" (MIG), "/vgpu2" (a replica), or both. */
@@ -109,13 +99,13 @@ static bool parse_gke(struct span id, struct device *device)
     device->kind = ALLOCATION_MINOR;
     if (!cut_number(&id, &device->index))
         return false;
-    if (cut_prefix(&id, "/gi")) {
+    if (span_strip_prefix(&id, "/gi")) {
         device->id.data = id.data - strlen("gi");
         if (!cut_number(&id, &number))
             return false;
         device->id.len = (size_t)(id.data - device->id.data);
     }
-    if (cut_prefix(&id, "/vgpu")) {
+    if (span_strip_prefix(&id, "/vgpu")) {
         device->shared = true;
         if (!cut_number(&id, &number))
             return false;
@@ -133,12 +123,12 @@ static bool parse_nvidia(struct span id, struct device *device)
         device->kind = ALLOCATION_ALL;
         return true;
     }
-    return cut_prefix(&id, "nvidia") ? parse_gke(id, device) : parse_uuid(id, device);
+    return span_strip_prefix(&id, "nvidia") ? parse_gke(id, device) : parse_uuid(id, device);
 }
 
 static bool parse_amd(struct span id, struct device *device)
 {
-    if (cut_prefix(&id, "amdgpu_xcp_")) {
+    if (span_strip_prefix(&id, "amdgpu_xcp_")) {
         device->kind = ALLOCATION_XCP;
         return cut_number(&id, &device->index) && id.len == 0;
     }
@@ -154,8 +144,8 @@ static bool parse_intel(struct span id, struct device *device)
     uint32_t replica;
 
     device->kind = ALLOCATION_DRM;
-    if (!cut_prefix(&id, "card") || !cut_number(&id, &device->index) || !cut_prefix(&id, "-") ||
-        !cut_number(&id, &replica))
+    if (!span_strip_prefix(&id, "card") || !cut_number(&id, &device->index) ||
+        !span_strip_prefix(&id, "-") || !cut_number(&id, &replica))
         return false;
     device->shared |= replica > 0;
     return id.len == 0;
@@ -166,14 +156,14 @@ static bool parse_intel(struct span id, struct device *device)
 static bool parse_nvidia_claim(struct span id, struct device *device)
 {
     device->kind = ALLOCATION_MINOR;
-    if (!cut_prefix(&id, "gpu-") || !cut_number(&id, &device->index))
+    if (!span_strip_prefix(&id, "gpu-") || !cut_number(&id, &device->index))
         return false;
     if (id.len == 0)
         return true;
-    if (!cut_prefix(&id, "-"))
+    if (!span_strip_prefix(&id, "-"))
         return false;
     device->id = id;
-    return cut_prefix(&id, "mig-") && is_name(id);
+    return span_strip_prefix(&id, "mig-") && is_name(id);
 }
 
 /* "gpu-0-128": the card and the render node. */
@@ -182,8 +172,8 @@ static bool parse_amd_claim(struct span id, struct device *device)
     uint32_t render;
 
     device->kind = ALLOCATION_DRM;
-    return cut_prefix(&id, "gpu-") && cut_number(&id, &device->index) && cut_prefix(&id, "-") &&
-           cut_number(&id, &render) && id.len == 0;
+    return span_strip_prefix(&id, "gpu-") && cut_number(&id, &device->index) &&
+           span_strip_prefix(&id, "-") && cut_number(&id, &render) && id.len == 0;
 }
 
 /* "0000-03-00-0-0x56c0": the PCI address in what a device's name may hold, and the model. */
@@ -215,7 +205,7 @@ static bool parse_device(struct span resource, struct span id, struct device *de
         bool is_prefix = strchr(plugins[i].name, '/');
         struct span rest = resource;
 
-        if (cut_prefix(&rest, plugins[i].name) && (is_prefix || rest.len == 0))
+        if (span_strip_prefix(&rest, plugins[i].name) && (is_prefix || rest.len == 0))
             return plugins[i].parse(id, device);
     }
     return parse_uuid(id, device);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "core/array.h"
 #include "core/macros.h"
 #include "core/parse.h"
 
@@ -15,25 +16,9 @@ void process_list_done(struct process_list *list)
     *list = (struct process_list){0};
 }
 
-static int make_room(struct process_list *list)
-{
-    size_t capacity = MAX(list->capacity * 2, (size_t)1024);
-    struct process_list_item *items;
-
-    if (list->count < list->capacity)
-        return 0;
-    items = realloc(list->items, capacity * sizeof(*items));
-    if (!items)
-        return -ENOMEM;
-    list->items = items;
-    list->capacity = capacity;
-    return 0;
-}
-
 static int add(struct process_list *list, const struct dirent64 *entry, size_t cap)
 {
     uint64_t pid;
-    int r;
 
     /* A check of one byte is all that most of the other names cost. */
     if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
@@ -43,10 +28,10 @@ static int add(struct process_list *list, const struct dirent64 *entry, size_t c
         list->left_out++;
         return 0;
     }
-    r = make_room(list);
-    if (r == 0)
-        list->items[list->count++] = (struct process_list_item){entry->d_ino, (uint32_t)pid};
-    return r;
+    if (!array_make_room(&list->items, &list->capacity, list->count, sizeof(*list->items)))
+        return -ENOMEM;
+    list->items[list->count++] = (struct process_list_item){entry->d_ino, (uint32_t)pid};
+    return 0;
 }
 
 static int by_pid(const void *a, const void *b)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "core/array.h"
 #include "core/fs.h"
 #include "core/macros.h"
 #include "sources/cgroup/parse.h"
@@ -135,22 +136,11 @@ int cgroup_reader_event_fd(const struct cgroup_reader *reader)
 
 static bool make_room(struct cgroup_reader *reader)
 {
-    size_t capacity = MAX(reader->capacity * 2, (size_t)16);
-    struct usage_owner *items;
-    struct cgroup_workload *workloads;
+    size_t items = reader->capacity;
 
-    if (reader->count < reader->capacity)
-        return true;
-    items = realloc(reader->items, capacity * sizeof(*items));
-    if (!items)
-        return false;
-    reader->items = items;
-    workloads = realloc(reader->workloads, capacity * sizeof(*workloads));
-    if (!workloads)
-        return false;
-    reader->workloads = workloads;
-    reader->capacity = capacity;
-    return true;
+    return array_make_room(&reader->items, &items, reader->count, sizeof(*reader->items)) &&
+           array_make_room(&reader->workloads, &reader->capacity, reader->count,
+                           sizeof(*reader->workloads));
 }
 
 static bool take_appeared(void *context, struct cgroup_node *node,
