@@ -74,7 +74,7 @@ static void check_owner(const struct workload_owner *owner)
     check_text(owner->pod_uid, sizeof(owner->pod_uid));
     check_container_id(owner->container_id);
     check((owner->kind == WORKLOAD_PROCESS) == (owner->id[0] == '\0'));
-    check((owner->kind == WORKLOAD_POD && !owner_is_scoped(owner)) == (owner->pod_uid[0] != '\0'));
+    check((owner->kind == WORKLOAD_POD && !slash) == (owner->pod_uid[0] != '\0'));
     check(!slash || !strchr(slash + 1, '/'));
 }
 

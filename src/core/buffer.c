@@ -91,13 +91,6 @@ void buffer_u64(struct buffer *buffer, uint64_t value)
     buffer_bytes(buffer, p, (size_t)(digits + sizeof(digits) - p));
 }
 
-void buffer_i64(struct buffer *buffer, int64_t value)
-{
-    if (value < 0)
-        buffer_char(buffer, '-');
-    buffer_u64(buffer, value < 0 ? -(uint64_t)value : (uint64_t)value);
-}
-
 static uint64_t power_of_ten(unsigned digits)
 {
     uint64_t power = 1;

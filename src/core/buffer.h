@@ -32,7 +32,6 @@ void buffer_str(struct buffer *buffer, const char *text);
 void buffer_repeat(struct buffer *buffer, size_t offset, size_t len);
 void buffer_char(struct buffer *buffer, char c);
 void buffer_u64(struct buffer *buffer, uint64_t value);
-void buffer_i64(struct buffer *buffer, int64_t value);
 
 /* value / 10^digits as an exact decimal, without trailing zeros: (1500000, 6) is "1.5". */
 void buffer_fixed(struct buffer *buffer, int64_t value, unsigned digits);

@@ -73,18 +73,6 @@ int gzip_join(const struct gzip_part *const *parts, size_t count, struct buffer 
     return buffer_failed(out) ? -ENOMEM : 0;
 }
 
-int gzip_compress(const char *data, size_t len, struct buffer *out)
-{
-    struct gzip_part part;
-    const struct gzip_part *parts[] = {&part};
-    int r = gzip_part_make(&part, data, len, out->cap_bytes);
-
-    if (r == 0)
-        r = gzip_join(parts, 1, out);
-    gzip_part_done(&part);
-    return r;
-}
-
 struct gzip_reader {
     gzFile file;
     uint64_t out_bytes;

@@ -7,10 +7,7 @@
 #include "core/buffer.h"
 #include "core/error.h"
 
-/* Appends `data` to `out` as one gzip member, fast (level 1). 0 or -errno. */
-int gzip_compress(const char *data, size_t len, struct buffer *out);
-
-/* A text that was compressed for itself, to stand in a gzip member with others. */
+/* A text that was compressed for itself, fast (level 1), to stand in a gzip member with others. */
 struct gzip_part {
     struct buffer packed;
     uint32_t crc;

@@ -114,8 +114,3 @@ void owner_of_cgroup_file(struct span text, uint32_t uid, struct workload_owner 
     if (uid != OWNER_UID_UNKNOWN)
         own_by_user(uid, ret_owner);
 }
-
-bool owner_is_scoped(const struct workload_owner *owner)
-{
-    return strchr(owner->id, '/') != NULL; /* no name holds one: cgroup/component.c */
-}

@@ -24,7 +24,3 @@ void owner_find(const struct cgroup_place *place, uint32_t uid, struct workload_
 /* Both steps: from the text of /proc/PID/cgroup. A text that says nothing is the user's; without a
  * uid, too, it is a WORKLOAD_PROCESS with the id "", which the caller fills in. */
 void owner_of_cgroup_file(struct span text, uint32_t uid, struct workload_owner *ret_owner);
-
-/* Whether somebody other than the node's own services chose the ids of this owner: then a runtime
- * must not be asked for the names behind them, or a stranger would get them. */
-bool owner_is_scoped(const struct workload_owner *owner);

@@ -1,11 +1,7 @@
 /* core/arena: zeroed and aligned memory, a cap that holds, and a reset that keeps one chunk. */
-#include <setjmp.h>
-#include <stdalign.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <stdalign.h>
 #include <string.h>
 
 #include "core/arena.h"

@@ -1,11 +1,7 @@
 /* model/sample: samples in order, bounded in number and in the memory that they point into. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <errno.h>
 
 #include "model/sample.h"
 

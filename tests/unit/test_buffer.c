@@ -1,10 +1,6 @@
 /* core/buffer: exact decimals, and a cap after which nothing is added any more. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "core/buffer.h"
@@ -92,16 +88,7 @@ static void whole_numbers_are_written_to_their_limits(void **state)
     buffer_u64(&buffer, 10);
     buffer_char(&buffer, ' ');
     buffer_u64(&buffer, UINT64_MAX);
-    buffer_char(&buffer, ' ');
-    buffer_i64(&buffer, 0);
-    buffer_char(&buffer, ' ');
-    buffer_i64(&buffer, -7);
-    buffer_char(&buffer, ' ');
-    buffer_i64(&buffer, INT64_MAX);
-    buffer_char(&buffer, ' ');
-    buffer_i64(&buffer, INT64_MIN);
-    assert_holds(&buffer, "0 10 18446744073709551615 0 -7 9223372036854775807 "
-                          "-9223372036854775808");
+    assert_holds(&buffer, "0 10 18446744073709551615");
     buffer_done(&buffer);
 }
 

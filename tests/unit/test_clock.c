@@ -1,10 +1,6 @@
 /* core/clock: the system's two clocks, and one that only the test moves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <time.h>
 
 #include "core/clock.h"

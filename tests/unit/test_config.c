@@ -1,16 +1,12 @@
 /* config/config: what the file may hold, and what is said about the rest. */
+#include "unit.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "config/config.h"
 #include "core/fs.h"

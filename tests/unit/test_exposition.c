@@ -1,10 +1,6 @@
 /* metrics/exposition: whole pages against golden files, and what must never be on one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "../golden/golden.h"

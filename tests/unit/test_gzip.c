@@ -1,11 +1,7 @@
 /* core/gzip: what was packed comes back, and what is broken, cut or a bomb is refused. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +10,7 @@
 #include "core/fs.h"
 #include "core/gzip.h"
 #include "core/macros.h"
+#include "gzip_member.h"
 
 enum { CAP_BYTES = 64 << 20, TEXT_BYTES = 300000 };
 

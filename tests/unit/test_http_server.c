@@ -1,9 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* net/http_server: what clients get, whatever they send and however slowly. */
+#include "unit.h"
 
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -18,26 +18,32 @@
 #define UID "2c9f8a79-5391-454b-88cb-86190881cb96"
 
 /* A machine without processes, runtimes and kubelet; it is both procfs and root. */
-struct rig {
+struct place {
     char path[64];
     struct host host;
+};
+
+struct rig {
+    struct place *place; /* identity keeps pointers into it */
     struct identity *identity;
 };
 
 static struct rig new_rig(bool names_from_elsewhere)
 {
-    struct rig rig = {.path = "/tmp/wattribute-XXXXXX"};
+    struct rig rig = {.place = calloc(1, sizeof(*rig.place))};
     struct error err;
     int fd;
 
-    assert_non_null(mkdtemp(rig.path));
-    fd = open(rig.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    rig.host = (struct host){fd, -1, fd, NULL};
+    assert_non_null(rig.place);
+    strcpy(rig.place->path, "/tmp/wattribute-XXXXXX");
+    assert_non_null(mkdtemp(rig.place->path));
+    fd = open(rig.place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    rig.place->host = (struct host){fd, -1, fd, NULL};
     assert_int_equal(mkdirat(fd, "etc", 0755), 0);
-    tree_write(rig.path, "etc/passwd", "alice:x:1000:1000::/home/alice:/bin/sh\n");
+    tree_write(rig.place->path, "etc/passwd", "alice:x:1000:1000::/home/alice:/bin/sh\n");
     assert_int_equal(
-        identity_open(&(struct identity_options){.host = &rig.host,
-                                                 .rootfs_path = rig.path,
+        identity_open(&(struct identity_options){.host = &rig.place->host,
+                                                 .rootfs_path = rig.place->path,
                                                  .clock = &clock_system,
                                                  .scan_interval_us = 3600 * USEC_PER_SEC,
                                                  .kubernetes = true,
@@ -50,10 +56,11 @@ static struct rig new_rig(bool names_from_elsewhere)
 static void end_rig(struct rig *rig)
 {
     identity_close(rig->identity);
-    unlinkat(rig->host.rootfs_fd, "etc/passwd", 0);
-    unlinkat(rig->host.rootfs_fd, "etc", AT_REMOVEDIR);
-    close(rig->host.rootfs_fd);
-    assert_int_equal(rmdir(rig->path), 0);
+    unlinkat(rig->place->host.rootfs_fd, "etc/passwd", 0);
+    unlinkat(rig->place->host.rootfs_fd, "etc", AT_REMOVEDIR);
+    close(rig->place->host.rootfs_fd);
+    assert_int_equal(rmdir(rig->place->path), 0);
+    free(rig->place);
 }
 
 static void learn(struct rig *rig, struct container container)

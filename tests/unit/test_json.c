@@ -1,10 +1,6 @@
 /* core/json: any bytes become one quoted string of valid UTF-8. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "core/json.h"

@@ -1,10 +1,6 @@
 /* metrics/ledger_json: the books in exact integers, against golden files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "../golden/golden.h"

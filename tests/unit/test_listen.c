@@ -1,9 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* net/listen: addresses, and the sockets that they become. */
+#include "unit.h"
 
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

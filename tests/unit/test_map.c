@@ -1,10 +1,6 @@
 /* core/map: every entry is found until it is removed, however the hashes collide. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "core/macros.h"

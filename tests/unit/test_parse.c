@@ -1,11 +1,7 @@
 /* core/parse and core/span: the whole text or an error. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <errno.h>
 
 #include "core/macros.h"
 #include "core/parse.h"

@@ -1,9 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* net/routes: which page a request gets, in which format and encoding. */
+#include "unit.h"
 
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 

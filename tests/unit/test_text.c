@@ -1,10 +1,6 @@
 /* metrics/text and metrics/names: the two text formats from the same calls, and names that last. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,12 +1,8 @@
 /* sources/trace/record: a line of a trace becomes one sample, exactly, or an error that says why.
  */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

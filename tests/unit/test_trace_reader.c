@@ -1,12 +1,8 @@
 /* sources/trace/reader: whole files of good lines in order, or the number of the line at
  * fault. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -19,6 +15,7 @@
 #include "core/fs.h"
 #include "core/gzip.h"
 #include "core/macros.h"
+#include "gzip_member.h"
 #include "sources/trace/reader.h"
 #include "sources/trace/record.h"
 

@@ -1,10 +1,5 @@
 /* core/utf8: what may be passed on, by the table of well-formed sequences (Unicode 15, 3-7). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "core/macros.h"
 #include "core/utf8.h"
