@@ -11,12 +11,12 @@
 static inline bool array_make_room(void *items, size_t *capacity, size_t count, size_t item_bytes)
 {
     size_t more = *capacity ? *capacity * 2 : 32;
-    void *grown;
+    void *old, *grown;
 
     if (count < *capacity)
         return true;
-    memcpy(&grown, items, sizeof(grown));
-    grown = reallocarray(grown, more, item_bytes);
+    memcpy(&old, items, sizeof(old));
+    grown = reallocarray(old, more, item_bytes);
     if (!grown)
         return false;
     memcpy(items, &grown, sizeof(grown));
