@@ -8,7 +8,7 @@
 #include "collector/emissions.h"
 #include "core/clock.h"
 #include "core/macros.h"
-#include "fetcher/asker_inquiry.h"
+#include "fetcher/emission_poll.h"
 
 #define LOOK_AT_THE_CLOCK "look at the clock, and at the mirror of --emissions.url if it is given"
 
@@ -43,15 +43,15 @@ static const char *remedy_for(int error)
     }
 }
 
-static int ask(const struct emissions *emissions, size_t index, const struct asker_keys *keys,
-               struct http_client *client, struct emission_factor *ret_factor, struct error *err)
+static int ask(const struct emissions_job *job, size_t index, struct http_client *client,
+               struct emission_factor *ret_factor, struct error *err)
 {
-    struct poll *inquiry = NULL;
-    int r = asker_inquiry_open(&emissions->flags, index, keys, client, &inquiry, err);
+    struct poll *poll = NULL;
+    int r = emission_poll_open(job, index, /* is_again= */ false, client, &poll, err);
 
     if (r == 0)
-        r = poll_ask(inquiry, ret_factor, err);
-    poll_free(inquiry);
+        r = poll_ask(poll, ret_factor, err);
+    poll_free(poll);
     return r;
 }
 
@@ -72,19 +72,19 @@ static void put_answer(struct report *report, const char *what, const struct cho
                is_unusual ? ", which is higher than almost any grid's" : "");
 }
 
-static void ask_all(struct report *report, struct emissions *emissions, struct http_client *client,
-                    const struct asker_keys *keys)
+static void ask_all(struct report *report, struct emissions *emissions,
+                    const struct emissions_job *job, struct http_client *client)
 {
-    for (size_t i = 0; i < emissions->flags.count; i++) {
+    for (size_t i = 0; i < job->count; i++) {
         struct choice_line *line =
             &emissions->config.choice.lines[emissions->config.inquiries[i].line];
         struct emission_factor factor = {0};
         struct choice_now now;
         struct error err = {""};
         char what[64];
-        int r = ask(emissions, i, keys, client, &factor, &err);
+        int r = ask(job, i, client, &factor, &err);
 
-        snprintf(what, sizeof(what), "emissions: %s", emissions->flags.inquiries[i].provider);
+        snprintf(what, sizeof(what), "emissions: %s", job->polls[i].provider);
         if (r < 0) {
             report_add(report, what, VERDICT_MISSING, remedy_for(r), "%s", err.text);
             continue;
@@ -96,30 +96,17 @@ static void ask_all(struct report *report, struct emissions *emissions, struct h
     }
 }
 
-static void check_providers(struct report *report, struct emissions *emissions)
+static void check_providers(struct report *report, struct emissions *emissions,
+                            const struct emissions_job *job)
 {
     struct http_client *client = NULL;
-    struct asker_keys keys = {0};
-    int r = asker_keys_unseal(emissions->keys_fd, &keys);
+    int r = http_client_new(&client);
 
-    asker_keys_take_environment(&keys);
     if (r == 0)
-        r = http_client_new(&client);
-    if (r == 0)
-        ask_all(report, emissions, client, &keys);
+        ask_all(report, emissions, job, client);
     else
         report_add(report, "emissions", VERDICT_MISSING, "free some memory", "%s", strerror(-r));
     http_client_free(client);
-    asker_keys_wipe(&keys);
-}
-
-/* By how far the start came: first the flags are read, then the keys. */
-static const char *remedy_for_start(const struct emissions *emissions)
-{
-    if (emissions->config.choice.count == 0)
-        return "correct the flag";
-    return emissions->keys_fd < 0 ? "correct the file of --emissions.keys-file"
-                                  : "correct the file of --emissions.ca-file";
 }
 
 static void put_in_force(struct report *report, const struct emissions *emissions)
@@ -145,10 +132,10 @@ static bool is_world_by_default(const struct options *options, const struct emis
 }
 
 static void check_factors(struct report *report, const struct options *options,
-                          struct emissions *emissions)
+                          struct emissions *emissions, const struct emissions_job *job)
 {
-    if (emissions->flags.count > 0)
-        check_providers(report, emissions);
+    if (job->count > 0)
+        check_providers(report, emissions, job);
     (void)emissions_refresh(emissions);
     if (is_world_by_default(options, emissions))
         report_add(report, "emissions", VERDICT_LIMITED,
@@ -158,9 +145,16 @@ static void check_factors(struct report *report, const struct options *options,
         put_in_force(report, emissions);
 }
 
+static void refuse(struct report *report, const char *remedy, const struct error *err)
+{
+    report->is_refused = true;
+    report_add(report, "emissions", VERDICT_MISSING, remedy, "%s", err->text);
+}
+
 void check_emissions(struct report *report, const struct options *options)
 {
     struct emissions emissions;
+    struct emissions_job job = {0};
     struct error err = {""};
 
     if (!options->emissions_enabled) {
@@ -168,12 +162,15 @@ void check_emissions(struct report *report, const struct options *options)
                    "switched off");
         return;
     }
-    if (emissions_init(&emissions, options, &clock_system, &err) == 0) {
-        check_factors(report, options, &emissions);
-    } else {
-        report->is_refused = true;
-        report_add(report, "emissions", VERDICT_MISSING, remedy_for_start(&emissions), "%s",
-                   err.text);
-    }
-    emissions_stop(&emissions, 0);
+    if (emissions_init(&emissions, options, &clock_system, &err) < 0)
+        refuse(report, "correct the flag", &err);
+    else if (emissions_are_fetched(&emissions) && emissions_make_job(&emissions, &job, &err) < 0)
+        refuse(report,
+               strncmp(err.text, "--emissions.ca-file", 19) == 0
+                   ? "correct the file of --emissions.ca-file"
+                   : "correct the file of --emissions.keys-file",
+               &err);
+    else
+        check_factors(report, options, &emissions, &job);
+    explicit_bzero(&job, sizeof(job));
 }

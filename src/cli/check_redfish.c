@@ -37,9 +37,11 @@ static const char *remedy_for(int error)
     }
 }
 
-static int ask(const struct redfish_config *config, struct redfish_place *ret_place,
-               uint64_t *ret_power_mw, struct error *err)
+static int ask(const struct redfish_config *config, const struct redfish_flags *flags,
+               struct redfish_place *ret_place, uint64_t *ret_power_mw, struct error *err)
 {
+    const struct http_trust_options trust_options = redfish_config_trust(config, flags);
+    struct http_trust *trust;
     struct http_client *client;
     struct redfish_session session;
     char resolve[LOOKUP_TEXT_BYTES];
@@ -47,13 +49,18 @@ static int ask(const struct redfish_config *config, struct redfish_place *ret_pl
 
     if (r < 0)
         return r;
-    r = http_client_new(&client);
+    r = http_trust_new(&trust_options, &trust, err);
     if (r < 0)
+        return r;
+    r = http_client_new(&client);
+    if (r < 0) {
+        http_trust_free(trust);
         return error_set(err, r, "out of memory");
+    }
     redfish_session_init(&session, &(struct redfish_session_options){
                                        .url = config->url,
                                        .resolve = resolve[0] ? resolve : NULL,
-                                       .trust = config->trust,
+                                       .trust = trust,
                                        .user = config->user,
                                        .password = config->password,
                                        .send = send_request,
@@ -63,6 +70,7 @@ static int ask(const struct redfish_config *config, struct redfish_place *ret_pl
     redfish_session_close(&session, LOGOUT_US);
     redfish_session_done(&session);
     http_client_free(client);
+    http_trust_free(trust);
     return r;
 }
 
@@ -85,7 +93,7 @@ void check_redfish(struct report *report, const struct options *options)
     r = redfish_config_load(&flags, &config, &err);
     report->is_refused |= r < 0;
     if (r == 0)
-        r = ask(&config, &place, &power_mw, &err);
+        r = ask(&config, &flags, &place, &power_mw, &err);
     report->meters += r == 0;
     if (r == 0)
         report_add(report, "redfish", flags.insecure ? VERDICT_LIMITED : VERDICT_OK,

@@ -46,8 +46,8 @@ const struct cli_command cli_commands[] = {
                  "  wattribute check --emissions.providers=rte\n",
      .groups = 1 << OPTIONS_CHECKING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
                1 << OPTIONS_MODEL | 1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
-    {.verb = CLI_FRONT, .name = "front", .hidden = true},
-    {.verb = CLI_ASKER, .name = "asker", .hidden = true},
+    {.verb = CLI_SERVER, .name = "server", .hidden = true},
+    {.verb = CLI_FETCHER, .name = "fetcher", .hidden = true},
 };
 const size_t cli_command_count = ARRAY_SIZE(cli_commands);
 
@@ -264,8 +264,6 @@ int cli_parse(int argc, char **argv, char *const *env, struct cli *ret, struct e
     if (r < 0)
         return r;
     if (command->hidden) {
-        cli.raw_argc = argc - skip;
-        cli.raw_argv = argv + skip;
         *ret = cli;
         return 0;
     }

@@ -14,8 +14,8 @@ enum cli_verb {
     CLI_REPLAY,
     CLI_RECORD,
     CLI_CHECK,
-    CLI_FRONT, /* internal: how the exporter starts its front process */
-    CLI_ASKER, /* likewise, the one that asks for emission factors */
+    CLI_SERVER,  /* internal: how the collector starts its server */
+    CLI_FETCHER, /* likewise, those that ask the network */
     CLI_HELP,
     CLI_VERSION,
 };
@@ -28,7 +28,7 @@ struct cli_command {
     const char *help;
     const char *examples; /* lines */
     unsigned groups;      /* of flags that it accepts: bits 1 << enum options_group */
-    bool hidden;          /* from --help: internal, and its arguments are no flags */
+    bool hidden;          /* from --help: internal, and takes no arguments */
 };
 
 extern const struct cli_command cli_commands[];
@@ -39,8 +39,6 @@ struct cli {
     struct options options;
     enum cli_verb help_verb; /* with CLI_HELP: about what */
     const char *trace_path;  /* with CLI_REPLAY; points into argv */
-    int raw_argc;            /* of a hidden verb: what follows it, as it came; raw_argv is */
-    char **raw_argv;         /* the tail of argv, with its NULL at the end */
 };
 
 /*

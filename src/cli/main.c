@@ -7,8 +7,10 @@
 #include "cli/verbs.h"
 #include "core/fs.h"
 #include "core/utf8.h"
+#include "fetcher/fetcher.h"
 #include "identity/recorded_names.h"
 #include "metrics/ledger_json.h"
+#include "server/server.h"
 
 enum { TEXT_CAP_BYTES = 1 << 20, JSON_CAP_BYTES = 1 << 30 };
 
@@ -120,10 +122,10 @@ static int run(const struct cli *cli)
         return verb_record(cli);
     case CLI_CHECK:
         return verb_check(cli);
-    case CLI_FRONT:
-        return verb_front(cli);
-    case CLI_ASKER:
-        return verb_asker(cli);
+    case CLI_SERVER:
+        return server_main();
+    case CLI_FETCHER:
+        return fetcher_main();
     case CLI_HELP:
     case CLI_VERSION:
     case CLI_ANY:

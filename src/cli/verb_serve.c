@@ -38,33 +38,16 @@ static void keep_memory_low(void)
     mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 }
 
-/* For its errors: it is the front that uses it, and reads it for itself. */
-static int check_redfish_config(const struct redfish_flags *flags, struct error *err)
-{
-    struct redfish_config config;
-    int r = redfish_config_load(flags, &config, err);
-
-    if (r < 0)
-        return r;
-    if (flags->insecure)
-        log_warn(
-            "--redfish.insecure: whoever answers as the BMC is believed, and told its password",
-            "url", config.url);
-    redfish_config_done(&config);
-    return 0;
-}
-
 int verb_serve(const struct cli *cli)
 {
     const struct options *options = &cli->options;
     bool with_api = options->kubernetes_api && !options->replay_path;
     bool with_redfish =
         options->redfish_url && source_switches_is_on(options, "redfish") && !options->replay_path;
-    const struct redfish_flags redfish = redfish_flags_of(options);
     struct collector *collector = NULL;
     struct api_config api;
     struct host host = {-1, -1, -1, NULL};
-    struct web_watch web = {.config_fd = -1};
+    struct web_watch web = {0};
     int fds[LISTEN_MAX];
     size_t fd_count = 0;
     struct error err;
@@ -80,8 +63,6 @@ int verb_serve(const struct cli *cli)
         r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
     if (r == 0 && with_api)
         r = api_config_read(options, &api, &err);
-    if (r == 0 && with_redfish)
-        r = check_redfish_config(&redfish, &err);
     if (r == 0 && options->web_config_path)
         r = web_watch_open(&web, options->web_config_path, &err);
     if (r == 0)
@@ -91,16 +72,11 @@ int verb_serve(const struct cli *cli)
             &(struct collector_options){
                 .options = options,
                 .host = &host,
-                .front = {.listener_fds = fds,
-                          .listener_count = fd_count,
-                          .metrics_path = options->metrics_path,
-                          .text_only = options->compat != 0,
-                          .log_level = options->log_level,
-                          .log_format = options->log_format,
-                          .has_web_config = options->web_config_path != NULL,
-                          .api = with_api ? &api : NULL,
-                          .redfish = with_redfish ? &redfish : NULL},
+                .listener_fds = fds,
+                .listener_count = fd_count,
                 .web = options->web_config_path ? &web : NULL,
+                .api = with_api ? &api : NULL,
+                .with_bmc = with_redfish,
             },
             &collector, &err);
     if (r == 0) {

@@ -11,8 +11,6 @@ int verb_serve(const struct cli *cli);
 int verb_replay(const struct cli *cli);
 int verb_record(const struct cli *cli);
 int verb_check(const struct cli *cli);
-int verb_front(const struct cli *cli);
-int verb_asker(const struct cli *cli);
 
 /* Says on standard error what went wrong; bytes that would steer a terminal become '?'. */
 void print_error(const struct error *err);

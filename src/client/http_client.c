@@ -147,7 +147,7 @@ static void set_peer(struct http_transfer *t)
         SET(t, CURLOPT_PROXY, "");
     if (request->socket_path)
         SET(t, CURLOPT_UNIX_SOCKET_PATH, request->socket_path);
-    if (request->resolve)
+    if (request->resolve && request->resolve[0])
         SET(t, CURLOPT_RESOLVE, t->resolve);
     SET(t, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     SET(t, CURLOPT_SSL_VERIFYPEER, 1L);
@@ -234,7 +234,7 @@ static int make_lists(struct http_transfer *t)
             return http_failure(t, -EINVAL, "a header of the request has a line break in it");
         ok = append(t, &t->headers, headers[i]);
     }
-    if (ok && t->request->resolve)
+    if (ok && t->request->resolve && t->request->resolve[0])
         ok = append(t, &t->resolve, t->request->resolve);
     return ok ? 0 : http_failure(t, -ENOMEM, "out of memory");
 }

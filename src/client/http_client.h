@@ -27,7 +27,7 @@ struct http_request {
     bool http2;                     /* with prior knowledge, as gRPC wants it */
     const char *ca_path;            /* https: the PEM file that the peer must be signed by */
     const struct http_trust *trust; /* who the peer must be, instead of by ca_path; may be NULL */
-    const char *resolve;            /* "HOST:PORT:ADDRESS": no look-up, from now on; may be NULL */
+    const char *resolve;            /* "HOST:PORT:ADDRESS": no look-up; NULL, "": none is known */
     bool proxy_by_environment;      /* as https_proxy, all_proxy and no_proxy say; else by none */
     uint64_t timeout_us;            /* for all of it */
     uint64_t connect_timeout_us;    /* up to the end of TLS' handshake; 0: none but timeout_us */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/fs.h"
 #include "core/macros.h"
 
 enum { CHAIN_MAX = 16 };
@@ -21,24 +20,20 @@ struct http_trust {
     gnutls_x509_trust_list_t authorities;
 };
 
-static int load_authorities(struct http_trust *trust, const char *path, struct error *err)
+static int load_authorities(struct http_trust *trust, struct span ca, struct error *err)
 {
-    _cleanup_close_ int fd = path ? fs_open_regular(path) : -1; /* GnuTLS would wait for a pipe */
-    int r;
+    const gnutls_datum_t pem = {(unsigned char *)ca.data, (unsigned)ca.len};
+    int r = gnutls_x509_trust_list_init(&trust->authorities, 0);
 
-    if (path && fd < 0)
-        return error_set(err, -EINVAL, "no certificate of an authority can be read from %.300s: %s",
-                         path, fs_strerror(fd));
-    r = gnutls_x509_trust_list_init(&trust->authorities, 0);
     if (r < 0)
         return error_set(err, -ENOMEM, "out of memory");
-    r = path ? gnutls_x509_trust_list_add_trust_file(trust->authorities, path, NULL,
-                                                     GNUTLS_X509_FMT_PEM, 0, 0)
-             : gnutls_x509_trust_list_add_system_trust(trust->authorities, 0, 0);
+    r = ca.len > 0 ? gnutls_x509_trust_list_add_trust_mem(trust->authorities, &pem, NULL,
+                                                          GNUTLS_X509_FMT_PEM, 0, 0)
+                   : gnutls_x509_trust_list_add_system_trust(trust->authorities, 0, 0);
     if (r > 0)
         return 0;
-    return error_set(err, -EINVAL, "no certificate of an authority can be read from %.300s%s%s",
-                     path ? path : "the system's store", r < 0 ? ": " : "",
+    return error_set(err, -EINVAL, "no certificate of an authority can be read%s%s%s",
+                     ca.len > 0 ? "" : " from the system's store", r < 0 ? ": " : "",
                      r < 0 ? gnutls_strerror(r) : "");
 }
 
@@ -57,7 +52,7 @@ int http_trust_new(const struct http_trust_options *options, struct http_trust *
     if (trust->is_pinned)
         memcpy(trust->certificate_sha256, options->certificate_sha256, HTTP_TRUST_SHA256_BYTES);
     else if (!trust->anybody)
-        r = load_authorities(trust, options->ca_path, err);
+        r = load_authorities(trust, options->ca, err);
     if (r < 0) {
         http_trust_free(trust);
         return r;

@@ -8,21 +8,22 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "core/span.h"
 
 enum { HTTP_TRUST_SHA256_BYTES = 32 };
 
 struct http_trust;
 
 struct http_trust_options {
-    const char *host;    /* a name or address that the certificate must be for */
-    const char *ca_path; /* PEM: who must have signed it, or itself; NULL: the system's */
+    const char *host; /* a name or address that the certificate must be for */
+    struct span ca;   /* PEM: who must have signed it, or itself; empty: the system's */
     /* If not NULL: the digest of the one certificate (DER) that is trusted. Then neither the host
      * nor who signed it matters. */
     const uint8_t *certificate_sha256;
     bool anybody; /* nothing is checked, and TLS not needed */
 };
 
-/* Reads the authorities. 0, or -errno with a text. */
+/* Reads the system's authorities. 0, or -errno with a text. */
 int http_trust_new(const struct http_trust_options *options, struct http_trust **ret_trust,
                    struct error *err);
 

@@ -8,11 +8,8 @@
 #include "core/log.h"
 #include "process/signals.h"
 
-/* Ending takes less than a second, whatever hangs. */
-static const uint64_t STOP_FRONT_US = 500000, STOP_ASKER_US = 100000;
-
-/* But logging out of a BMC may take longer: a session that is left behind may lock out others. */
-static const uint64_t STOP_FRONT_LOGOUT_US = 3 * USEC_PER_SEC;
+/* Ending takes less than a second, whatever hangs; but for logging out of a BMC (fetchers.c). */
+static const uint64_t STOP_SERVER_US = 500000;
 
 /* How long SIGUSR1 keeps devices closed. */
 static const uint64_t RELEASE_US = 60 * USEC_PER_SEC;
@@ -101,19 +98,6 @@ static void read_sources(struct collector *collector)
     prepare_usage(collector);
 }
 
-static uint64_t asker_restart_us(const struct collector *collector)
-{
-    return collector->emissions.asker.restart_us;
-}
-
-int collector_start_asker(struct collector *collector, struct error *err)
-{
-    const struct asker_process *asker = &collector->emissions.asker;
-    int r = emissions_start(&collector->emissions, err);
-
-    return r == 0 && asker->fd >= 0 ? collector_watch(collector, asker->fd, WATCH_FACTORS) : r;
-}
-
 /* So that an administrator can reset or repartition a GPU. What it uses meanwhile is a gap. */
 static void release_devices(struct collector *collector)
 {
@@ -158,8 +142,8 @@ static void take_signals(struct collector *collector)
 
     while (read(collector->signal_fd, &info, sizeof(info)) == sizeof(info)) {
         if (info.ssi_signo == SIGCHLD) {
-            collector_reap_front(collector);
-            emissions_reap(&collector->emissions);
+            collector_reap_server(collector);
+            collector_reap_fetchers(collector);
         } else if (info.ssi_signo == SIGUSR1)
             release_devices(collector);
         else if (info.ssi_signo == SIGHUP)
@@ -215,7 +199,8 @@ static void look_at_files(struct collector *collector)
         collector_look_at_web_config(collector);
     if (collector->tariff)
         look_at_tariff(collector);
-    emissions_look_at_keys(&collector->emissions);
+    for (int kind = 0; kind < FETCHER_KINDS; kind++)
+        fetcher_look(&collector->fetchers.items[kind]);
     collector->look_us = collector_now_us(collector) + COLLECTOR_LOOK_US;
 }
 
@@ -224,13 +209,10 @@ static void do_what_is_due(struct collector *collector)
     uint64_t now = collector_now_us(collector);
     struct error err;
 
-    if (collector->front.restart_us > 0 && now >= collector->front.restart_us &&
-        collector_start_front(collector, &err) < 0)
+    if (collector->server.restart_us > 0 && now >= collector->server.restart_us &&
+        collector_start_server(collector, &err) < 0)
         log_error("cannot start the front process; trying again", "error", err.text);
-    if (asker_restart_us(collector) > 0 && now >= asker_restart_us(collector) &&
-        collector_start_asker(collector, &err) < 0)
-        log_error("cannot start the process that asks for emission factors; trying again", "error",
-                  err.text);
+    collector_start_fetchers(collector);
     if (now >= collector->sweep_us) {
         pipeline_sweep(collector->pipeline, collector->clock->realtime_us(collector->clock));
         collector->sweep_us = now + collector->options->process_scan_interval_us;
@@ -248,15 +230,19 @@ static void do_what_is_due(struct collector *collector)
         (void)source_set_open_due(&collector->sources, now, NULL); /* it logs */
 }
 
+static uint64_t restart_us(const struct child *child)
+{
+    return child->restart_us > 0 ? child->restart_us : UINT64_MAX;
+}
+
 static int timeout_ms(const struct collector *collector)
 {
     uint64_t due = MIN(collector->sweep_us, source_set_next_due_us(&collector->sources));
     uint64_t now = collector_now_us(collector);
 
-    if (collector->front.restart_us > 0)
-        due = MIN(due, collector->front.restart_us);
-    if (asker_restart_us(collector) > 0)
-        due = MIN(due, asker_restart_us(collector));
+    due = MIN(due, restart_us(&collector->server));
+    for (int kind = 0; kind < FETCHER_KINDS; kind++)
+        due = MIN(due, restart_us(&collector->fetchers.items[kind].child));
     due = MIN(due, collector->look_us);
     if (collector->tariff)
         due = MIN(due, now + tariff_clock_wait_us(collector->tariff,
@@ -275,7 +261,7 @@ static void loop(struct collector *collector)
         for (int i = 0; i < count; i++) {
             uint64_t ignored;
 
-            switch ((enum watched)events[i].data.u32) {
+            switch (events[i].data.u32) {
             case WATCH_SIGNALS:
                 take_signals(collector);
                 break;
@@ -283,21 +269,12 @@ static void loop(struct collector *collector)
                 (void)!read(collector->wake_fd, &ignored, sizeof(ignored));
                 read_sources(collector);
                 break;
-            case WATCH_FRONT:
-                if (collector->front.channel_fd >= 0)
-                    collector_serve_front(collector);
+            case WATCH_SERVER:
+                if (collector->server.channel_fd >= 0)
+                    collector_answer_server(collector);
                 break;
-            case WATCH_NAMES:
-                if (collector->front.names_fd >= 0)
-                    collector_take_names(collector);
-                break;
-            case WATCH_POWER:
-                if (collector->front.power_fd >= 0)
-                    collector_take_power(collector);
-                break;
-            case WATCH_FACTORS:
-                if (collector->emissions.asker.fd >= 0)
-                    emissions_read(&collector->emissions);
+            default:
+                collector_read_fetcher(collector, events[i].data.u32 - WATCH_FETCHER);
                 renew_factor(collector);
                 break;
             }
@@ -330,9 +307,8 @@ static void finish(struct collector *collector)
     if (pipeline_finish(collector->pipeline) < 0)
         log_error("out of memory: some energy stays unattributed");
     log_books(collector);
-    front_process_stop(&collector->front,
-                       collector->front.options.redfish ? STOP_FRONT_LOGOUT_US : STOP_FRONT_US);
-    emissions_stop(&collector->emissions, STOP_ASKER_US);
+    child_stop(&collector->server, STOP_SERVER_US);
+    fetchers_stop(&collector->fetchers);
     source_set_stop(&collector->sources, COLLECTOR_STOP_SOURCE_US);
 }
 

@@ -1,10 +1,13 @@
 /*
  * The collector: the process that reads meters and keeps the books. One event loop; each source has
- * its own thread behind a runner, and the front is another process behind a channel.
+ * its own thread behind a runner; the server and the fetchers are processes behind channels.
  */
 #pragma once
 
-#include "collector/front_process.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config/api_config.h"
 #include "config/options.h"
 #include "config/web_watch.h"
 #include "core/error.h"
@@ -13,14 +16,17 @@
 struct collector_options {
     const struct options *options; /* both must outlive it */
     const struct host *host;
-    struct front_process_options front;
-    struct web_watch *web; /* NULL: no --web.config.file; else it must outlive it */
+    const int *listener_fds; /* stay the caller's, and open for as long as it runs */
+    size_t listener_count;
+    struct web_watch *web;        /* NULL: no --web.config.file; else it must outlive it */
+    const struct api_config *api; /* NULL: the API server is not asked; else likewise */
+    bool with_bmc;                /* --redfish.url */
 };
 
 struct collector;
 
-/* Opens the sources and starts the front. Errors are for people. What there is then is to be closed
- * on failure, too: a source may hang. */
+/* Opens the sources and starts the server. Errors are for people. What there is then is to be
+ * closed on failure, too: a source may hang. */
 int collector_open(const struct collector_options *options, struct collector **ret_collector,
                    struct error *err);
 

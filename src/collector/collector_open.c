@@ -40,8 +40,8 @@ bool collector_close(struct collector *collector)
     if (!collector)
         return true;
     is_idle = source_set_stop(&collector->sources, COLLECTOR_STOP_SOURCE_US);
-    front_process_stop(&collector->front, 0);
-    emissions_stop(&collector->emissions, 0);
+    child_stop(&collector->server, 0);
+    fetchers_close(&collector->fetchers);
     if (!is_idle)
         return false;
     identity_close(collector->identity);
@@ -86,7 +86,7 @@ static int open_identity(struct collector *collector, struct error *err)
             .scan_interval_us = options->process_scan_interval_us,
             .kubernetes = options->kubernetes_enabled,
             .attachments = true,
-            .names_from_elsewhere = collector->front.options.api != NULL,
+            .names_from_elsewhere = collector->fetchers.items[FETCHER_KUBERNETES].is_wanted,
             .runtime_sockets = options->runtime_sockets,
             .pod_resources_socket = options->pod_resources_socket,
         },
@@ -109,7 +109,8 @@ static int open_tariff(struct collector *collector, struct error *err)
 
 static bool watches_files(const struct options *options)
 {
-    return options->web_config_path || options->cost_tariff_path || options->emissions_keys_path;
+    return options->web_config_path || options->cost_tariff_path || options->emissions_keys_path ||
+           options->redfish_url || options->kubernetes_api;
 }
 
 int collector_open(const struct collector_options *options, struct collector **ret_collector,
@@ -132,6 +133,8 @@ int collector_open(const struct collector_options *options, struct collector **r
     *collector = (struct collector){
         .options = options->options,
         .host = options->host,
+        .listener_fds = options->listener_fds,
+        .listener_count = options->listener_count,
         .web = options->web,
         .clock = &clock_system,
         .epoll_fd = -1,
@@ -143,14 +146,20 @@ int collector_open(const struct collector_options *options, struct collector **r
     if (watches_files(options->options))
         collector->look_us = collector_now_us(collector) + COLLECTOR_LOOK_US;
     collector->sweep_us = collector_now_us(collector) + options->options->process_scan_interval_us;
-    front_process_init(&collector->front, &options->front);
-    redfish_mailbox_init(&collector->redfish);
+    child_init(&collector->server, "server");
     page_cache_init(&collector->bodies, &exposition);
     find_node_name(collector);
     gpu_grants_init(&collector->attached, options->host);
     pipeline_options.embodied = pipeline_config_embodied(options->options);
     pipeline_config_price(options->options, &pipeline_options.price);
     r = emissions_init(&collector->emissions, options->options, collector->clock, err);
+    if (r == 0)
+        r = fetchers_open(&collector->fetchers,
+                          &(struct fetchers_options){.options = options->options,
+                                                     .with_bmc = options->with_bmc,
+                                                     .api = options->api,
+                                                     .emissions = &collector->emissions},
+                          err);
     pipeline_options.price.factor = collector->emissions.in_force;
     if (r == 0 && options->options->cost_tariff_path)
         r = open_tariff(collector, err);
@@ -181,28 +190,29 @@ int collector_open(const struct collector_options *options, struct collector **r
         error_format(err, "out of memory");
     source_switches_read(options->options, &collector->switches);
     source_switches_read_model(options->options, &collector->model);
-    source_set_init(&collector->sources,
-                    &(struct source_context){
-                        .host = options->host,
-                        .clock = collector->clock,
-                        .interval_us = options->options->sample_interval_us,
-                        .replay_path = options->options->replay_path,
-                        .nvml_library = "libnvidia-ml.so.1",
-                        .switches = &collector->switches,
-                        .model = &collector->model,
-                        .recall = recall,
-                        .recall_context = collector->events,
-                        .judge_cgroup = cgroup_verdict_find,
-                        .redfish = options->front.redfish ? &collector->redfish : NULL,
-                    },
-                    collector->wake_fd, options->options->process_scan_interval_us);
+    source_set_init(
+        &collector->sources,
+        &(struct source_context){
+            .host = options->host,
+            .clock = collector->clock,
+            .interval_us = options->options->sample_interval_us,
+            .replay_path = options->options->replay_path,
+            .nvml_library = "libnvidia-ml.so.1",
+            .switches = &collector->switches,
+            .model = &collector->model,
+            .recall = recall,
+            .recall_context = collector->events,
+            .judge_cgroup = cgroup_verdict_find,
+            .redfish_fd = options->with_bmc ? &collector->fetchers.readings_fds[0] : NULL,
+        },
+        collector->wake_fd, options->options->process_scan_interval_us);
     if (r == 0)
         r = source_set_open_due(&collector->sources, collector_now_us(collector), err);
     collector->measured = !source_set_has_meter(&collector->sources);
     if (r == 0)
-        r = collector_start_front(collector, err);
+        r = collector_start_server(collector, err);
     if (r == 0)
-        r = collector_start_asker(collector, err);
+        collector_start_fetchers(collector);
     emissions_announce(&collector->emissions);
     *ret_collector = collector;
     return r;

@@ -9,6 +9,7 @@
 #include "attribution/pipeline.h"
 #include "collector/collector.h"
 #include "collector/emissions.h"
+#include "collector/fetchers.h"
 #include "collector/gpu_grants.h"
 #include "collector/runtime_log.h"
 #include "collector/source_set.h"
@@ -19,7 +20,6 @@
 #include "identity/process/events.h"
 #include "identity/recorded_names.h"
 #include "metrics/page_cache.h"
-#include "sources/bmc/redfish.h"
 #include "sources/estimate/estimate.h"
 
 /* What a source may take to end. */
@@ -29,7 +29,12 @@
 #define COLLECTOR_LOOK_US (5 * USEC_PER_SEC)
 
 /* What an event of the loop is about. */
-enum watched { WATCH_SIGNALS, WATCH_SOURCES, WATCH_FRONT, WATCH_NAMES, WATCH_POWER, WATCH_FACTORS };
+enum watched {
+    WATCH_SIGNALS,
+    WATCH_SOURCES,
+    WATCH_SERVER,
+    WATCH_FETCHER, /* and those of its kinds that follow */
+};
 
 struct collector {
     const struct options *options;
@@ -53,10 +58,12 @@ struct collector {
     bool books_moved; /* since the last snapshot */
     struct page_cache bodies;
     uint64_t snapshot_us;
-    struct front_process front;
-    struct redfish_mailbox redfish;
+    const int *listener_fds;
+    size_t listener_count;
+    struct child server;
+    struct fetchers fetchers;
     struct web_watch *web;  /* NULL: none */
-    bool web_config_is_new; /* the front does not have it yet */
+    bool web_config_is_new; /* the server does not have it yet */
     uint64_t start_us;
     uint64_t sweep_us;    /* when the next sweep is due */
     uint64_t look_us;     /* when files that may change are looked at next; UINT64_MAX: never */
@@ -65,7 +72,8 @@ struct collector {
     bool stopping;
 };
 
-static inline int collector_watch(const struct collector *collector, int fd, enum watched what)
+/* `what` is an enum watched. */
+static inline int collector_watch(const struct collector *collector, int fd, uint32_t what)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = what};
 
@@ -83,14 +91,14 @@ static inline uint64_t collector_stale_us(const struct collector *collector)
     return MAX(5 * USEC_PER_SEC, 3 * collector->options->sample_interval_us);
 }
 
-/* Of collector.c: the loop's own. */
-int collector_start_asker(struct collector *collector, struct error *err);
-
-/* Of collector_front.c: what the front asks for, and what it tells. */
-int collector_start_front(struct collector *collector, struct error *err);
-void collector_reap_front(struct collector *collector);
-void collector_serve_front(struct collector *collector);
-void collector_take_names(struct collector *collector);
-void collector_take_power(struct collector *collector);
+/* Of collector_server.c: what the server asks for. */
+int collector_start_server(struct collector *collector, struct error *err);
+void collector_reap_server(struct collector *collector);
+void collector_answer_server(struct collector *collector);
 void collector_look_at_web_config(struct collector *collector);
 void collector_send_web_config(struct collector *collector);
+
+/* Of collector_fetchers.c: what the fetchers report. The first starts those that are due. */
+void collector_start_fetchers(struct collector *collector);
+void collector_reap_fetchers(struct collector *collector);
+void collector_read_fetcher(struct collector *collector, enum fetcher_kind kind);

@@ -3,15 +3,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "config/asker_ca.h"
-#include "config/asker_keys.h"
+#include "config/emission_ca.h"
+#include "config/emission_keys.h"
 #include "core/log.h"
 #include "core/macros.h"
-#include "process/channel.h"
-
-enum { RECORDS_PER_WAKE = 64 };
 
 static struct choice_now now(const struct emissions *emissions)
 {
@@ -30,83 +28,73 @@ static const char *or_empty(const char *text)
     return text ? text : "";
 }
 
-static void write_flags(const struct options *options, const struct emissions_config *config,
-                        struct asker_flags *flags)
-{
-    *flags = (struct asker_flags){
-        .ca_path = or_empty(options->emissions_ca_path),
-        .interval_us = options->emissions_interval_us,
-        .basis = options->emissions_basis,
-        .count = config->inquiry_count,
-    };
-    for (size_t i = 0; i < flags->count; i++) {
-        flags->inquiries[i].provider = config->inquiries[i].provider->name;
-        flags->inquiries[i].zone = config->inquiries[i].zone;
-        flags->inquiries[i].url = or_empty(config->inquiries[i].url);
-    }
-}
-
-static bool has_keys(const struct emissions *emissions, const struct asker_keys *keys)
-{
-    struct asker_keys ours = {0};
-    bool are_same = emissions->keys_fd >= 0 && asker_keys_unseal(emissions->keys_fd, &ours) == 0 &&
-                    memcmp(&ours, keys, sizeof(ours)) == 0;
-
-    asker_keys_wipe(&ours);
-    return are_same;
-}
-
-/* 1: the file has other keys than before, which the askers to come will have; 0: the same. */
-static int read_keys(struct emissions *emissions, struct error *err)
-{
-    struct asker_keys keys;
-    int fd, r = asker_keys_read(emissions->keys_path, &keys, err);
-
-    if (r == 0 && !has_keys(emissions, &keys)) {
-        r = asker_keys_seal(&keys, &fd);
-        if (r < 0) {
-            error_format(err, "cannot keep the keys of emission factors: %s", strerror(-r));
-        } else {
-            cleanup_close(&emissions->keys_fd);
-            emissions->keys_fd = fd;
-            r = 1;
-        }
-    }
-    asker_keys_wipe(&keys);
-    return r;
-}
-
 int emissions_init(struct emissions *emissions, const struct options *options,
                    const struct clock *clock, struct error *err)
 {
     int r;
 
-    *emissions = (struct emissions){
-        .clock = clock, .keys_path = or_empty(options->emissions_keys_path), .keys_fd = -1};
+    *emissions = (struct emissions){.clock = clock, .options = options};
     r = emissions_config_read(options, &emissions->config, err);
-    write_flags(options, &emissions->config, &emissions->flags);
-    asker_process_init(&emissions->asker,
-                       &(struct asker_process_options){.flags = &emissions->flags,
-                                                       .log_level = options->log_level,
-                                                       .log_format = options->log_format});
-    (void)file_stamp_renew(&emissions->keys_mark, emissions->keys_path);
-    if (r == 0 && emissions->flags.count > 0)
-        r = read_keys(emissions, err);
-    if (r >= 0 && emissions->flags.count > 0)
-        r = asker_ca_check(emissions->flags.ca_path, err);
-    if (r >= 0)
+    if (r == 0)
         (void)emissions_refresh(emissions);
-    return MIN(r, 0);
+    return r;
 }
 
-int emissions_start(struct emissions *emissions, struct error *err)
+bool emissions_are_fetched(const struct emissions *emissions)
 {
-    if (emissions->flags.count == 0 || emissions->asker.fd >= 0)
-        return 0;
-    return asker_process_start(&emissions->asker, emissions->keys_fd, monotonic_us(emissions), err);
+    return emissions->config.inquiry_count > 0;
 }
 
-static void take(struct emissions *emissions, const struct channel_factor *record)
+static bool is_polled(const struct emissions_job *job, const char *provider)
+{
+    for (size_t i = 0; i < job->count; i++)
+        if (strcmp(job->polls[i].provider, provider) == 0)
+            return true;
+    return false;
+}
+
+/* Those of the providers that are asked, and no others. */
+static int add_keys(const char *path, struct emissions_job *job, struct error *err)
+{
+    struct emission_key keys[EMISSION_KEYS_MAX];
+    size_t count = emission_keys_list(keys);
+    int r = emission_keys_read(path, &job->keys, err);
+
+    if (r < 0)
+        return r;
+    emission_keys_add_environment(&job->keys);
+    for (size_t i = 0; i < count; i++)
+        if (!is_polled(job, keys[i].provider))
+            explicit_bzero(job->keys.values[i], sizeof(job->keys.values[i]));
+    return 0;
+}
+
+int emissions_make_job(const struct emissions *emissions, struct emissions_job *ret_job,
+                       struct error *err)
+{
+    const struct options *options = emissions->options;
+    const struct emissions_config *config = &emissions->config;
+    struct emissions_job *job = ret_job;
+    int r;
+
+    *job = (struct emissions_job){
+        .ca_path = or_empty(options->emissions_ca_path),
+        .interval_us = options->emissions_interval_us,
+        .basis = options->emissions_basis,
+        .count = config->inquiry_count,
+    };
+    for (size_t i = 0; i < job->count; i++) {
+        job->polls[i].provider = config->inquiries[i].provider->name;
+        job->polls[i].zone = config->inquiries[i].zone;
+        job->polls[i].url = or_empty(config->inquiries[i].url);
+    }
+    for (size_t i = 0; i < PROXY_VARIABLES; i++)
+        job->proxies[i] = or_empty(getenv(proxy_variables[i]));
+    r = add_keys(or_empty(options->emissions_keys_path), job, err);
+    return r < 0 ? r : emission_ca_check(job->ca_path, err);
+}
+
+void emissions_take_record(struct emissions *emissions, const struct channel_factor *record)
 {
     const struct emission_factor factor = {
         .mg_per_kwh = record->mg_per_kwh,
@@ -121,66 +109,6 @@ static void take(struct emissions *emissions, const struct channel_factor *recor
                        MIN(record->taken_us, monotonic_us(emissions)));
     else
         emissions_miss(emissions, record->index);
-}
-
-void emissions_read(struct emissions *emissions)
-{
-    struct channel_factor record;
-    int r = 0;
-
-    for (int i = 0; i < RECORDS_PER_WAKE && r == 0; i++) {
-        r = channel_receive_factor(emissions->asker.fd, &record);
-        if (r == 0)
-            take(emissions, &record);
-    }
-    if (r == 0 || r == -EAGAIN)
-        return;
-    if (r != -ENOTCONN)
-        log_error("the asker broke the protocol and is replaced", "error", strerror(-r));
-    /* Either it is dying, or it must: SIGCHLD brings the next one. */
-    asker_process_kill(&emissions->asker);
-    asker_process_close(&emissions->asker);
-}
-
-void emissions_look_at_keys(struct emissions *emissions)
-{
-    struct error err;
-    int r;
-
-    if (emissions->flags.count == 0)
-        return;
-    if (emissions->asker.is_ending) /* since the last look: it is held up */
-        asker_process_kill(&emissions->asker);
-    if (!file_stamp_renew(&emissions->keys_mark, emissions->keys_path))
-        return;
-    r = read_keys(emissions, &err);
-    if (r < 0)
-        log_error("the keys of emission factors have changed and cannot be used; those before stay",
-                  "error", err.text);
-    if (r <= 0)
-        return;
-    log_info("the keys of emission factors have changed and are used from now on", "file",
-             emissions->keys_path);
-    asker_process_replace(&emissions->asker);
-}
-
-void emissions_reap(struct emissions *emissions)
-{
-    bool was_asked_to = emissions->asker.is_ending;
-    char how[64];
-    int status;
-
-    if (asker_process_reap(&emissions->asker, monotonic_us(emissions), &status) && !was_asked_to)
-        log_warn("the process that asks for emission factors ended and is started again; the last "
-                 "factors stay",
-                 "how", child_describe_end(status, how, sizeof(how)));
-}
-
-void emissions_stop(struct emissions *emissions, uint64_t wait_us)
-{
-    asker_process_stop(&emissions->asker, wait_us);
-    cleanup_close(&emissions->keys_fd);
-    emissions->keys_fd = -1;
 }
 
 static const char *grams_text(const struct price_factor *factor, char *text, size_t size_bytes)
@@ -283,7 +211,7 @@ void emissions_announce(struct emissions *emissions)
     if (emissions->announced[0] == '\0')
         look_at_constant(&emissions->config.choice);
     snprintf(emissions->announced, sizeof(emissions->announced), "%s", factor->provider);
-    if (emissions->flags.count > 0)
+    if (emissions_are_fetched(emissions))
         log_info("an emission factor is in force", "provider", factor->provider, "zone",
                  factor->zone, "grams_per_kwh", grams_text(factor, grams, sizeof(grams)));
 }

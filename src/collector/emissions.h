@@ -1,14 +1,13 @@
-/* The emission factors of the collector: what is known of each, which is in force, and the asker
- * that tells them, if anybody is asked. */
+/* The emission factors of the collector: what is known of each, and which is in force. */
 #pragma once
 
 #include <stdbool.h>
 
-#include "collector/asker_process.h"
 #include "config/emissions_config.h"
-#include "config/file_stamp.h"
 #include "core/clock.h"
 #include "model/snapshot.h"
+#include "process/channel.h"
+#include "process/fetcher_job.h"
 
 struct emissions {
     struct emissions_config config;
@@ -16,31 +15,23 @@ struct emissions {
     struct price_factor in_force; /* not known: no emissions are wanted */
     uint64_t since_us;            /* in real time */
     char announced[24];           /* the provider that was logged last */
-    struct asker_flags flags;
-    const char *keys_path; /* "": there is none */
-    struct file_stamp keys_mark;
-    int keys_fd; /* the newest that are good, sealed; -1: nobody is asked */
-    struct asker_process asker;
+    const struct options *options;
 };
 
 /* It must stay where it is, and the options must outlive it. */
 int emissions_init(struct emissions *emissions, const struct options *options,
                    const struct clock *clock, struct error *err);
 
-/* Starts the asker if there is somebody to ask and none runs. Its channel, asker.fd, is -1 or to be
- * watched; emissions_read takes what it says. On failure it is due again at asker.restart_us. */
-int emissions_start(struct emissions *emissions, struct error *err);
-void emissions_read(struct emissions *emissions);
+/* Is any provider asked? */
+bool emissions_are_fetched(const struct emissions *emissions);
 
-/* Looks whether the keys' file has changed, and logs it. If it is good, another asker follows, soon
- * and with the new keys; else this one goes on with the old ones. */
-void emissions_look_at_keys(struct emissions *emissions);
+/* What the process that asks them is told, with the keys as they are now. 0 or -errno, with what to
+ * do. */
+int emissions_make_job(const struct emissions *emissions, struct emissions_job *ret_job,
+                       struct error *err);
 
-/* After SIGCHLD. */
-void emissions_reap(struct emissions *emissions);
-
-/* Ends the asker, after `wait_us` by force, and forgets the keys. */
-void emissions_stop(struct emissions *emissions, uint64_t wait_us);
+/* What that process reports. */
+void emissions_take_record(struct emissions *emissions, const struct channel_factor *record);
 
 /* The answer to an inquiry (its index in the config), and that there was none. The factor's
  * provider, zone and kind are not looked at: they are the inquiry's. */

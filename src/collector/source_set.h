@@ -28,7 +28,7 @@ struct source_set {
         size_t table_index; /* or SOURCE_SET_TABLE_MAX: a unit */
     } runners[SOURCE_SET_RUNNERS_MAX];
     size_t runner_count;
-    bool has_changed; /* one came, went, went down or came back */
+    bool has_changed;          /* one came, went, went down or came back */
     uint64_t release_until_us; /* no device is opened before */
     bool has_left_one;         /* its thread hung when it was stopped, and may still do so */
     struct {

@@ -15,3 +15,17 @@ struct api_config {
  * or -EINVAL, with what to do. */
 int api_config_read(const struct options *options, struct api_config *ret_config,
                     struct error *err);
+
+/* What the service account proves itself and the server by. */
+struct api_secrets {
+    char *token;
+    char *ca; /* PEM */
+    size_t ca_len;
+};
+
+/* Reads both files. 0 or -errno, with a text. */
+int api_secrets_read(const struct api_config *config, struct api_secrets *ret_secrets,
+                     struct error *err);
+
+/* Wipes them. Accepts a zeroed struct. */
+void api_secrets_done(struct api_secrets *secrets);

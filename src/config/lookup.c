@@ -56,10 +56,8 @@ int lookup_host(const char *what, const char *host, const char *port, char text[
         return 0;
     code = getaddrinfo(host, port, &hints, &found);
     if (code != 0)
-        return error_set(err, -ENOENT,
-                         "cannot look up %s %.253s: %s; start again when it has an address, or "
-                         "give the address",
-                         what, host, gai_strerror(code));
+        return error_set(err, -ENOENT, "cannot look up %s %.253s: %s", what, host,
+                         gai_strerror(code));
     put_addresses(host, port, found, text);
     freeaddrinfo(found);
     return 0;

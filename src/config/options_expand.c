@@ -1,7 +1,7 @@
 /* Flags, and parts of their help, that come from the tables of sources, runtimes and providers. */
 #include <stdio.h>
 
-#include "config/asker_keys.h"
+#include "config/emission_keys.h"
 #include "config/option_type.h"
 #include "config/options_private.h"
 #include "emissions/provider.h"
@@ -59,8 +59,8 @@ void options_describe_providers(const struct options_flag *flag, char *text, siz
 
 void options_describe_keys(const struct options_flag *flag, char *text, size_t size_bytes)
 {
-    struct asker_key keys[ASKER_KEYS_MAX];
-    size_t len = 0, count = asker_keys_list(keys);
+    struct emission_key keys[EMISSION_KEYS_MAX];
+    size_t len = 0, count = emission_keys_list(keys);
 
     (void)flag;
     for (size_t i = 0; i < count && len < size_bytes; i++)

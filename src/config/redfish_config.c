@@ -2,11 +2,15 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/secret_file.h"
+#include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
+
+enum { CA_MAX_BYTES = 1 << 20 };
 
 static const char *or_empty(const char *text)
 {
@@ -166,9 +170,33 @@ static int read_credentials(const char *path, struct redfish_config *config, str
     return r < 0 ? r : check_credentials(config, path, err);
 }
 
-static int load_trust(const struct redfish_flags *flags, struct redfish_config *config,
-                      struct error *err)
+static int read_ca(const char *path, struct redfish_config *config, struct error *err)
 {
+    int r = path[0] ? fs_read_regular(path, CA_MAX_BYTES, &config->ca, &config->ca_len) : 0;
+
+    return r < 0 ? error_set(err, -EINVAL,
+                             "--redfish.ca-file: no certificate of an authority can be read from "
+                             "%.300s: %s",
+                             path, fs_strerror(r))
+                 : 0;
+}
+
+struct http_trust_options redfish_config_trust(const struct redfish_config *config,
+                                               const struct redfish_flags *flags)
+{
+    return (struct http_trust_options){
+        .host = config->host,
+        .ca = {config->ca, config->ca_len},
+        .certificate_sha256 = config->is_pinned ? config->certificate_sha256 : NULL,
+        .anybody = flags->insecure,
+    };
+}
+
+static int check_trust(const struct redfish_flags *flags, struct redfish_config *config,
+                       struct error *err)
+{
+    struct http_trust_options options;
+    struct http_trust *trust = NULL;
     struct error why;
     int r;
 
@@ -176,15 +204,15 @@ static int load_trust(const struct redfish_flags *flags, struct redfish_config *
         return error_set(err, -EINVAL,
                          "--redfish.insecure: with it nothing is checked; leave it out, or "
                          "--redfish.ca-file and --redfish.certificate-sha256");
-    r = http_trust_new(
-        &(struct http_trust_options){
-            .host = config->host,
-            .ca_path = flags->ca_path[0] ? flags->ca_path : NULL,
-            .certificate_sha256 = config->is_pinned ? config->certificate_sha256 : NULL,
-            .anybody = flags->insecure,
-        },
-        &config->trust, &why);
-    return r < 0 ? error_set(err, r, "--redfish.ca-file: %s", why.text) : 0;
+    r = read_ca(flags->ca_path, config, err);
+    if (r < 0)
+        return r;
+    options = redfish_config_trust(config, flags);
+    r = http_trust_new(&options, &trust, &why);
+    http_trust_free(trust);
+    return r < 0 ? error_set(err, r, "--redfish.ca-file: %s%s%.300s", why.text,
+                             flags->ca_path[0] ? ": " : "", flags->ca_path)
+                 : 0;
 }
 
 int redfish_config_load(const struct redfish_flags *flags, struct redfish_config *ret_config,
@@ -198,17 +226,16 @@ int redfish_config_load(const struct redfish_flags *flags, struct redfish_config
     if (r == 0)
         r = read_credentials(flags->credentials_path, &config, err);
     if (r == 0)
-        r = load_trust(flags, &config, err);
-    if (r == 0) {
+        r = check_trust(flags, &config, err);
+    if (r < 0)
+        redfish_config_done(&config);
+    else
         *ret_config = config;
-        config.trust = NULL;
-    }
-    redfish_config_done(&config);
     return r;
 }
 
 void redfish_config_done(struct redfish_config *config)
 {
-    http_trust_free(config->trust);
+    free(config->ca);
     explicit_bzero(config, sizeof(*config));
 }

@@ -26,14 +26,19 @@ struct redfish_config {
     char password[512];
     bool is_pinned;
     uint8_t certificate_sha256[HTTP_TRUST_SHA256_BYTES];
-    struct http_trust *trust;
+    char *ca; /* PEM, of --redfish.ca-file; NULL: none */
+    size_t ca_len;
 };
 
 struct redfish_flags redfish_flags_of(const struct options *options);
 
-/* Reads the credentials and the authorities. 0 or -errno, with what to do. */
+/* Reads the credentials and the authorities, and checks them. 0 or -errno, with what to do. */
 int redfish_config_load(const struct redfish_flags *flags, struct redfish_config *ret_config,
                         struct error *err);
+
+/* Which server it must be. The result points into both. */
+struct http_trust_options redfish_config_trust(const struct redfish_config *config,
+                                               const struct redfish_flags *flags);
 
 /* Wipes it. */
 void redfish_config_done(struct redfish_config *config);

@@ -6,7 +6,6 @@
 
 #include "config/web_config.h"
 #include "core/macros.h"
-#include "core/sealed.h"
 
 static bool update_marks(struct web_watch *watch)
 {
@@ -35,22 +34,25 @@ static bool watch_files_of(struct web_watch *watch, const struct web_config *con
     return others;
 }
 
-static int seal(struct web_watch *watch, const struct web_config *config, struct error *err)
+static void wipe(struct web_watch *watch)
+{
+    if (watch->packed)
+        explicit_bzero(watch->packed, watch->packed_bytes);
+    free(watch->packed);
+    watch->packed = NULL;
+}
+
+static int pack(struct web_watch *watch, const struct web_config *config, struct error *err)
 {
     char *bytes;
     size_t len;
-    int fd = -1, r = web_config_pack(config, &bytes, &len);
+    int r = web_config_pack(config, &bytes, &len);
 
-    if (r == 0) {
-        r = sealed_create(bytes, len, &fd);
-        explicit_bzero(bytes, len);
-        free(bytes);
-    }
     if (r < 0)
-        return error_set(err, r, "cannot prepare the web config for the front: %s", strerror(-r));
-    cleanup_close(&watch->config_fd);
-    watch->config_fd = fd;
-    watch->config_bytes = len;
+        return error_set(err, r, "cannot pack the web config: %s", strerror(-r));
+    wipe(watch);
+    watch->packed = bytes;
+    watch->packed_bytes = len;
     return 0;
 }
 
@@ -58,7 +60,7 @@ static int read_once(struct web_watch *watch, bool *ret_others, struct error *er
 {
     struct web_config config;
     int r = web_config_load(watch->path, &config, err);
-    bool first = watch->config_fd < 0;
+    bool first = !watch->packed;
 
     *ret_others = watch_files_of(watch, &config);
     if (r == 0 && !first && config.has_tls != watch->has_tls)
@@ -66,7 +68,7 @@ static int read_once(struct web_watch *watch, bool *ret_others, struct error *er
                       "%.300s: TLS cannot be switched %s while the exporter runs; restart it",
                       watch->path, config.has_tls ? "on" : "off");
     if (r == 0)
-        r = seal(watch, &config, err);
+        r = pack(watch, &config, err);
     if (r == 0)
         watch->has_tls = config.has_tls;
     web_config_done(&config);
@@ -87,7 +89,7 @@ static int read_all(struct web_watch *watch, struct error *err)
 
 int web_watch_open(struct web_watch *watch, const char *path, struct error *err)
 {
-    *watch = (struct web_watch){.path = path, .config_fd = -1};
+    *watch = (struct web_watch){.path = path};
     watch->files[0] = strdup(path);
     if (!watch->files[0])
         return error_set(err, -ENOMEM, "out of memory");
@@ -99,7 +101,7 @@ void web_watch_close(struct web_watch *watch)
 {
     for (size_t i = 0; i < WEB_WATCH_FILES; i++)
         free(watch->files[i]);
-    cleanup_close(&watch->config_fd);
+    wipe(watch);
 }
 
 int web_watch_look(struct web_watch *watch, struct error *err)

@@ -1,6 +1,6 @@
 /*
- * Keeps an eye on --web.config.file and the files that it names, and has them ready for a front: as
- * a sealed descriptor, so that keys are never written anywhere but to memory.
+ * Keeps an eye on --web.config.file and the files that it names, and has them ready for the
+ * server's job: keys are never written anywhere but to memory.
  */
 #pragma once
 
@@ -17,14 +17,14 @@ struct web_watch {
     char *files[WEB_WATCH_FILES]; /* of the newest config, also if it is bad; NULL: none */
     struct file_stamp marks[WEB_WATCH_FILES];
     bool has_tls;
-    int config_fd; /* the newest that is good, packed */
-    size_t config_bytes;
+    char *packed; /* the newest that is good; NULL: none yet */
+    size_t packed_bytes;
 };
 
 /* Reads them. Errors are for people. To be closed after failures, too. */
 int web_watch_open(struct web_watch *watch, const char *path, struct error *err);
 
-/* Accepts a struct that holds zeros and a config_fd of -1. */
+/* Accepts a zeroed struct. */
 void web_watch_close(struct web_watch *watch);
 
 /*

@@ -7,8 +7,8 @@
 
 #include "core/macros.h"
 #include "core/sealed.h"
+#include "emissions/choice.h"
 #include "emissions/factor.h"
-#include "sources/plausible.h"
 
 int channel_open(int *ret_collector_fd, int *ret_child_fd)
 {
@@ -186,26 +186,6 @@ int channel_receive_names_state(int fd, struct channel_names_state *ret_state)
     return 0;
 }
 
-int channel_send_node_power(int fd, const struct channel_node_power *power)
-{
-    return send_record(fd, power, sizeof(*power), -1);
-}
-
-int channel_receive_node_power(int fd, struct channel_node_power *ret_power)
-{
-    struct channel_node_power power = {0};
-    int r = receive_record(fd, &power, sizeof(power), NULL);
-
-    if (r < 0)
-        return r;
-    if (!IS_TERMINATED(power.why) || power.pad != 0 || power.result > 0 ||
-        (power.result == 0) != (power.power_mw > 0) ||
-        power.power_mw >= PLAUSIBLE_POWER_MAX_UW / 1000)
-        return -EPROTO;
-    *ret_power = power;
-    return 0;
-}
-
 int channel_send_factor(int fd, const struct channel_factor *factor)
 {
     return send_record(fd, factor, sizeof(*factor), -1);
@@ -235,9 +215,8 @@ int channel_receive_factor(int fd, struct channel_factor *ret_factor)
 
     if (r < 0)
         return r;
-    if (factor.index >= ASKER_INQUIRIES_MAX || factor.is_estimated > 1 ||
-        factor.basis >= PRICE_BASES || !IS_TERMINATED(factor.why) || !is_printable(factor.why) ||
-        !is_whole(&factor))
+    if (factor.index >= CHOICE_MAX || factor.is_estimated > 1 || factor.basis >= PRICE_BASES ||
+        !IS_TERMINATED(factor.why) || !is_printable(factor.why) || !is_whole(&factor))
         return -EPROTO;
     *ret_factor = factor;
     return 0;
@@ -259,7 +238,7 @@ int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body
     if (reply.status >= CHANNEL_STATUS_COUNT || reply.format >= PAGE_FORMATS ||
         reply.encoding >= PAGE_ENCODINGS || reply.pad != 0)
         return -EPROTO;
-    if ((body_fd >= 0) != (reply.status == CHANNEL_BODY || reply.status == CHANNEL_CONFIG))
+    if ((body_fd >= 0) != (reply.status == CHANNEL_BODY || reply.status == CHANNEL_JOB))
         return -EPROTO;
     if (body_fd >= 0) {
         r = sealed_check(body_fd, reply.body_bytes);

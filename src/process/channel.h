@@ -1,29 +1,15 @@
 /*
- * Channel: how the front gets bodies from the collector, and the collector records from its other
- * processes. A SOCK_SEQPACKET socketpair; each message is one fixed-size record, bodies travel as
- * sealed memfds beside it.
+ * Channel: how the collector and its children talk. A SOCK_SEQPACKET socketpair; each message is
+ * one fixed-size record, pages and jobs travel as sealed memory beside it.
  *
- *   front -> collector   channel_request: the newest body of this variant, unless I have it
- *   collector -> front   channel_reply:   it (one descriptor), or "you have it", or "not yet"
+ *   server -> collector     channel_request: the newest page of this variant, unless I have it
+ *   collector -> server     channel_reply:   it (one descriptor), or "you have it", or "not yet"
+ *                           channel_reply:   unasked, another job (one descriptor; server_job.h)
+ *   fetcher -> collector    channel_container, channel_names_state: of the Kubernetes API server
+ *                           channel_factor: of a provider of emission factors
  *
- * and with --web.config.file, unasked, at the start and when it changes:
- *
- *   collector -> front   channel_reply:   the web config (one descriptor; web_config_pack)
- *
- * With --kubernetes.api there is a second one, so that no flood of names delays a scrape:
- *
- *   front -> collector   channel_container: how the API server calls this container
- *   front -> collector   channel_names_state: whether it answers
- *
- * and with --redfish.url another one:
- *
- *   front -> collector   channel_node_power: what the BMC says that the node draws
- *
- * The asker has one, on which it is never told anything:
- *
- *   asker -> collector   channel_factor: what a provider says that a kWh emits
- *
- * Neither side blocks: both ends are non-blocking and sit in their owner's event loop.
+ * The end of the channel asks a child to end. Neither side blocks: both ends are non-blocking and
+ * sit in their owner's event loop.
  */
 #pragma once
 
@@ -31,7 +17,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/asker_flags.h"
 #include "metrics/page_format.h"
 #include "model/workload.h"
 
@@ -40,7 +25,7 @@ enum channel_status {
     CHANNEL_UNCHANGED, /* the generation that was asked with is the newest */
     CHANNEL_NOT_READY, /* nothing has been measured yet */
     CHANNEL_FAILED,    /* rendering failed (out of memory) */
-    CHANNEL_CONFIG,    /* no reply, but a web config; a descriptor comes with it */
+    CHANNEL_JOB,       /* no reply, but another job; a descriptor comes with it */
     CHANNEL_STATUS_COUNT,
 };
 
@@ -61,8 +46,8 @@ struct channel_reply {
 
 /*
  * Names of a container, for people. There is no way in it to say who owns what or pays for it: a
- * front that was taken over can at worst make up names, and only for containers that no runtime of
- * the node names (container_cache_hint).
+ * fetcher that was taken over can at worst make up names, and only for containers that no runtime
+ * of the node names (container_cache_hint).
  */
 struct channel_container {
     char id[65];        /* 64 lower-case hex digits; "": this is of the pod alone */
@@ -80,20 +65,10 @@ struct channel_names_state {
     uint64_t duration_us; /* of the last list */
 };
 
-/* A front that was taken over can at worst lie about the node's power, as far as a node can draw
- * it; no workload pays by it. */
-struct channel_node_power {
-    uint64_t power_mw; /* 0 if there is none */
-    uint64_t taken_us; /* by the monotonic clock */
-    int32_t result;    /* 0 or -errno */
-    char why[232];     /* ends with NUL */
-    uint32_t pad;
-};
-
-/* An asker that was taken over can at worst lie about factors, as far as a grid can have them: no
+/* A fetcher that was taken over can at worst lie about factors, as far as a grid can have them: no
  * joule depends on it. */
 struct channel_factor {
-    uint32_t index; /* of the inquiry, as the asker was given them */
+    uint32_t index; /* of the poll, as in its job */
     int32_t result; /* 0, or -errno as of poll_ask; -ENOKEY: it has no key and will not ask */
     uint64_t mg_per_kwh;
     uint64_t time_us;      /* what the value is for, since the epoch; 0: none */
@@ -122,13 +97,10 @@ bool channel_has_names_state(int fd);
 int channel_send_names_state(int fd, const struct channel_names_state *state);
 int channel_receive_names_state(int fd, struct channel_names_state *ret_state);
 
-int channel_send_node_power(int fd, const struct channel_node_power *power);
-int channel_receive_node_power(int fd, struct channel_node_power *ret_power);
-
 int channel_send_factor(int fd, const struct channel_factor *factor);
 int channel_receive_factor(int fd, struct channel_factor *ret_factor);
 
-/* With CHANNEL_BODY or CHANNEL_CONFIG *ret_body_fd is a descriptor that the caller owns: sealed
+/* With CHANNEL_BODY or CHANNEL_JOB *ret_body_fd is a descriptor that the caller owns: sealed
  * against writing, shrinking and growing, and exactly body_bytes long (all checked), so mapping it
  * is safe. Else -1.
  */

@@ -13,47 +13,52 @@
 #include <unistd.h>
 
 #include "core/macros.h"
+#include "process/channel.h"
 #include "process/signals.h"
 
 static const uint64_t BACKOFF_MIN_US = 100000, BACKOFF_MAX_US = 5 * USEC_PER_SEC;
 enum { KILLED_MS = 1000 }; /* what the kernel may take to end one that was killed */
 
 /* Above every number that a child's descriptors get, so that placing one never closes another. */
-enum { HIGH_FD = CHILD_CHANNEL_FD + CHILD_FDS_MAX };
+enum { FDS_MAX = 2 + CHILD_MORE_MAX, HIGH_FD = CHILD_CHANNEL_FD + FDS_MAX };
 
-void child_init(struct child *child)
+void child_init(struct child *child, const char *verb)
 {
-    *child = (struct child){.backoff_us = BACKOFF_MIN_US};
+    *child = (struct child){.verb = verb, .channel_fd = -1, .backoff_us = BACKOFF_MIN_US};
 }
 
-char *child_variable(const char *name)
-{
-    /* Not secure_getenv: the loader of a program with capabilities ignores what it should. */
-    char *value = getenv(name);
-
-    return value ? value - strlen(name) - 1 : NULL; /* where its name begins */
-}
-
-static int place_fds(const struct child_program *program, posix_spawn_file_actions_t *actions,
+static int place_fds(const int *fds, size_t count, posix_spawn_file_actions_t *actions,
                      int *high_fds)
 {
-    for (size_t i = 0; i < program->fd_count; i++) {
-        high_fds[i] = fcntl(program->fds[i], F_DUPFD_CLOEXEC, HIGH_FD);
+    for (size_t i = 0; i < count; i++) {
+        high_fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, HIGH_FD);
         if (high_fds[i] < 0)
             return -errno;
         if (posix_spawn_file_actions_adddup2(actions, high_fds[i], CHILD_CHANNEL_FD + (int)i))
             return -ENOMEM;
     }
     /* Ours are all close-on-exec, but those of libraries (curl's) need not be. */
-    if (posix_spawn_file_actions_addclosefrom_np(actions,
-                                                 CHILD_CHANNEL_FD + (int)program->fd_count))
+    if (posix_spawn_file_actions_addclosefrom_np(actions, CHILD_CHANNEL_FD + (int)count))
         return -ENOMEM;
     return 0;
 }
 
-static int spawn(const struct child_program *program, pid_t *ret_pid)
+/* "LD_LIBRARY_PATH=..." as it stands in our own environment; NULL if it does not. The loader of a
+ * child needs it; what else the environment holds is none of its business. */
+static char *library_path(void)
 {
-    int high_fds[CHILD_FDS_MAX];
+    static const char name[] = "LD_LIBRARY_PATH";
+    /* Not secure_getenv: the loader of a program with capabilities ignores what it should. */
+    char *value = getenv(name);
+
+    return value ? value - sizeof(name) : NULL; /* where its name begins */
+}
+
+static int spawn(const struct child *child, const int *fds, size_t count, pid_t *ret_pid)
+{
+    char *const argv[] = {"wattribute", (char *)child->verb, NULL};
+    char *const env[] = {library_path(), NULL};
+    int high_fds[FDS_MAX];
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t all;
@@ -68,10 +73,9 @@ static int spawn(const struct child_program *program, pid_t *ret_pid)
     posix_spawnattr_setsigmask(&attributes, &all);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    r = place_fds(program, &actions, high_fds);
+    r = place_fds(fds, count, &actions, high_fds);
     if (r == 0)
-        r = -posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, program->argv,
-                         program->env);
+        r = -posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, argv, env);
     for (size_t i = 0; i < ARRAY_SIZE(high_fds); i++)
         cleanup_close(&high_fds[i]);
     posix_spawnattr_destroy(&attributes);
@@ -99,41 +103,59 @@ static const char *remedy(int code)
     }
 }
 
-int child_fail(struct child *child, const char *verb, int code, uint64_t now_us,
-               uint64_t *ret_restart_us, struct error *err)
+int child_fail(struct child *child, int code, uint64_t now_us, struct error *err)
 {
-    *ret_restart_us = back_off(child, now_us);
-    return error_set(err, code, "cannot start the %s process from /proc/self/exe: %s%s", verb,
-                     strerror(-code), remedy(code));
+    child->restart_us = back_off(child, now_us);
+    return error_set(err, code, "cannot start the %s process from /proc/self/exe: %s%s",
+                     child->verb, strerror(-code), remedy(code));
 }
 
-int child_start(struct child *child, const struct child_program *program, uint64_t now_us,
-                uint64_t *ret_restart_us, struct error *err)
+int child_start(struct child *child, int job_fd, const int *fds, size_t fd_count, uint64_t now_us,
+                struct error *err)
 {
+    _cleanup_close_ int ours = -1, theirs = -1;
+    int all[FDS_MAX];
     pid_t pid;
-    int r = spawn(program, &pid);
+    int r = channel_open(&ours, &theirs);
 
+    if (r == 0) {
+        all[0] = theirs;
+        all[1] = job_fd;
+        for (size_t i = 0; i < fd_count; i++)
+            all[2 + i] = fds[i];
+        r = spawn(child, all, 2 + fd_count, &pid);
+    }
     if (r < 0)
-        return child_fail(child, program->argv[1], r, now_us, ret_restart_us, err);
+        return child_fail(child, r, now_us, err);
     child->pid = pid;
+    child->channel_fd = TAKE_FD(ours);
+    child->starts++;
     child->started_us = now_us;
-    *ret_restart_us = 0;
+    child->restart_us = 0;
     return 0;
 }
 
-bool child_reap(struct child *child, uint64_t now_us, uint64_t *ret_restart_us, int *ret_status)
+static void close_channel(struct child *child)
+{
+    cleanup_close(&child->channel_fd);
+    child->channel_fd = -1;
+}
+
+bool child_reap(struct child *child, uint64_t now_us, int *ret_status)
 {
     if (child->pid == 0 || waitpid(child->pid, ret_status, WNOHANG) != child->pid)
         return false;
+    close_channel(child);
     child->pid = 0;
-    if (now_us - child->started_us >= CHILD_HEALTHY_US) {
+    if (child->is_replaced || now_us - child->started_us >= CHILD_HEALTHY_US) {
         child->early_ends = 0;
         child->backoff_us = BACKOFF_MIN_US;
-        *ret_restart_us = now_us;
+        child->restart_us = now_us;
     } else {
         child->early_ends++;
-        *ret_restart_us = back_off(child, now_us);
+        child->restart_us = back_off(child, now_us);
     }
+    child->is_replaced = false;
     return true;
 }
 
@@ -154,6 +176,12 @@ const char *child_describe_end(int status, char *text, size_t size_bytes)
     return text;
 }
 
+void child_replace(struct child *child)
+{
+    close_channel(child);
+    child->is_replaced = child->pid > 0;
+}
+
 void child_kill(struct child *child)
 {
     if (child->pid > 0)
@@ -162,6 +190,7 @@ void child_kill(struct child *child)
 
 void child_stop(struct child *child, uint64_t wait_us)
 {
+    close_channel(child);
     if (child->pid > 0) {
         _cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
         struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};

@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -12,10 +13,6 @@
 #include <unistd.h>
 
 #include "process/sanitized.h"
-
-#ifdef SANITIZED
-#include <sanitizer/lsan_interface.h>
-#endif
 
 /* Needs CAP_SETPCAP, so it comes before anything is given up; without it the set matters little, as
  * nothing can be gained from it once PR_SET_NO_NEW_PRIVS is set. */
@@ -32,7 +29,7 @@ static bool is_tolerable(int error)
     return error == EPERM || error == EINVAL;
 }
 
-static int become(uid_t user)
+static int become_nobody(void)
 {
     if (geteuid() != 0)
         return 0;
@@ -40,7 +37,7 @@ static int become(uid_t user)
         return -errno;
     if (setresgid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) < 0 && !is_tolerable(errno))
         return -errno;
-    if (setresuid(user, user, user) < 0 && !is_tolerable(errno))
+    if (setresuid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) < 0 && !is_tolerable(errno))
         return -errno;
     return 0;
 }
@@ -70,37 +67,28 @@ static void read_time_zone(void)
 }
 
 #ifdef SANITIZED
-/* The check for leaks at exit reads /proc, which is not below another root. */
-static int root_is_changed;
-
-int __lsan_is_turned_off(void)
+/* The check for leaks at exit traces the process. */
+static void allow_dumps(void)
 {
-    return root_is_changed;
+    (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 #endif
 
-int sandbox_change_root(const char *directory, struct error *err)
+void sandbox_forbid_dumps(void)
 {
-    read_time_zone();
-    if (chroot(directory) < 0 || chdir("/") < 0) {
-        int code = -errno;
-
-        return error_set(err, code, "cannot change the root to %.256s: %s%s", directory,
-                         strerror(-code), code == -EPERM ? "; this needs CAP_SYS_CHROOT" : "");
-    }
 #ifdef SANITIZED
-    root_is_changed = 1;
+    (void)atexit(allow_dumps);
 #endif
-    return 0;
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-int sandbox_drop_privileges(uid_t user, struct error *err)
+int sandbox_drop_privileges(struct error *err)
 {
     int r;
 
     read_time_zone();
     drop_bounding_set();
-    r = become(user);
+    r = become_nobody();
     if (r < 0)
         return fail(err, r, "changing the user failed");
     r = drop_capabilities();
@@ -108,6 +96,7 @@ int sandbox_drop_privileges(uid_t user, struct error *err)
         return fail(err, r, "dropping capabilities failed");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return fail(err, -errno, "setting no_new_privs failed");
+    sandbox_forbid_dumps();
     /* After the change of user, which clears it. A parent that died before this has closed the
      * channel, so the child ends all the same. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

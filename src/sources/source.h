@@ -16,7 +16,6 @@
 #include "model/sample.h"
 #include "sources/switches.h"
 
-struct redfish_mailbox;
 struct report;
 struct source_estimate;
 struct source_ops;
@@ -48,7 +47,7 @@ struct source_context {
                   struct sample_process *ret_process);
     void *recall_context;
     cgroup_find_owner *judge_cgroup; /* NULL: cgroups are not read */
-    struct redfish_mailbox *redfish; /* NULL: no BMC is asked */
+    const int *redfish_fd;           /* where the BMC's readings come from; NULL: none is asked */
     void *owner;                     /* of add_unit */
 };
 

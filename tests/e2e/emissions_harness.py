@@ -111,7 +111,7 @@ class EmissionsTestCase(harness.TestCase):
 
     def assert_no_secret(self, exporter):
         """Not where others can read it."""
-        pids = [exporter.pid, exporter.front(), exporter.child("asker")]
+        pids = [exporter.pid, exporter.server(), exporter.child("fetcher")]
         places = {"log": exporter.log_text(), "page": exporter.ask().body.decode(),
                   **{f"arguments of {pid}": " ".join(arguments_of(pid)) for pid in pids}}
         for pid in pids[1:]:

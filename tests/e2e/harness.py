@@ -299,9 +299,9 @@ class Exporter:
             raise AssertionError(f"the collector has {len(found)} children '{verb}'")
         return found[0] if found else None
 
-    def front(self):
-        """The pid of the front process."""
-        found = self.child("front")
+    def server(self):
+        """The pid of the server."""
+        found = self.child("server")
         if not found:
             raise AssertionError(f"the collector has the children {children(self.pid)}, no front")
         return found

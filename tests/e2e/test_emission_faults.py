@@ -174,7 +174,7 @@ class Slowness(EmissionsTestCase):
         rte.answer = Request.hang
         with self.exporter(rte) as exporter:
             wait_until("it is asked", lambda: rte.requests)
-            asker = exporter.child("asker")
+            asker = exporter.child("fetcher")
             self.assertLess(exporter.stop(), SOON_S)
             self.assertFalse(is_running(asker))
 
@@ -224,16 +224,16 @@ class Bills(BillsTestCase):
         rte, pages = self.start(Rte, "350.5"), []
         with self.exporter(rte, more=self.replay(60)) as exporter:
             self.watch(exporter, pages, "it is in force", lambda page: self.factor(page) == rte.value)
-            front, killed, begin = exporter.front(), [], len(pages)
+            front, killed, begin = exporter.server(), [], len(pages)
             for _ in range(2):
-                killed.append(exporter.child("asker"))
+                killed.append(exporter.child("fetcher"))
                 os.kill(killed[-1], signal.SIGKILL)
-                self.watch(exporter, pages, "another asker", lambda page: exporter.child("asker") not in (None, *killed))
+                self.watch(exporter, pages, "another asker", lambda page: exporter.child("fetcher") not in (None, *killed))
             rte.value = Decimal(20)
             self.watch(exporter, pages, "it is asked again", lambda page: self.factor(page) == rte.value)
             energy = pages[-1].value(METER_ENERGY)
             self.watch(exporter, pages, "some joules", lambda page: page.value(METER_ENERGY) > energy + 140)
-            self.assertEqual(front, exporter.front())
+            self.assertEqual(front, exporter.server())
             self.factors = [Decimal("350.5"), Decimal(20)]
             self.assertEqual(self.factors, [self.factor(pages[begin]), self.factor(pages[-1])])
             first = next(i for i in range(begin, len(pages)) if pages[i].value(METER_ENERGY) > pages[begin].value(

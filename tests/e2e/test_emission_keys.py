@@ -57,13 +57,13 @@ class EmissionKeys(EmissionsTestCase):
             self.assertIn("status 401", exporter.wait_for_log(DOWN)["error"])
             before = exporter.wait_for_page("some joules", lambda page: page.sum(METER_ENERGY) > 70)
             self.assertEqual(1, before.value(IN_FORCE, provider="owid"))
-            pid, front, asker = exporter.pid, exporter.front(), exporter.child("asker")
+            pid, front, asker = exporter.pid, exporter.server(), exporter.child("fetcher")
             path = self.put(RIGHT)
             after = self.wait_for_value(exporter)
             self.assert_counters_grow(before, after)
             self.assertGreater(after.sum(METER_ENERGY), before.sum(METER_ENERGY))
-            self.assertEqual((pid, front), (exporter.pid, exporter.front()))
-            self.assertNotIn(exporter.child("asker"), (None, asker))
+            self.assertEqual((pid, front), (exporter.pid, exporter.server()))
+            self.assertNotIn(exporter.child("fetcher"), (None, asker))
             self.assertEqual([path], [line["file"] for line in exporter.log(CHANGED)])
             self.assertEqual([], exporter.log(DIED))
             self.assert_no_secret(exporter)
@@ -74,20 +74,20 @@ class EmissionKeys(EmissionsTestCase):
         exporter.check_log = lambda: None  # it must have errors in this test
         with exporter:
             self.wait_for_value(exporter)
-            asker = exporter.child("asker")
+            asker = exporter.child("fetcher")
             self.put(RIGHT, 0o644)
             self.assertIn("chmod 600", exporter.wait_for_log(UNUSABLE, 15)["error"])
             os.unlink(self.path("..data"))
             wait_until("that it is gone is said", lambda: len(exporter.log(UNUSABLE)) == 2, 15)
             self.assertIn("No such file", exporter.log(UNUSABLE)[1]["error"])
-            self.assertEqual(asker, exporter.child("asker"))
+            self.assertEqual(asker, exporter.child("fetcher"))
             os.kill(asker, signal.SIGKILL)
             self.service.value += Decimal(7)
             self.wait_for_value(exporter)  # of the next one, which has them too
-            asker = exporter.child("asker")
+            asker = exporter.child("fetcher")
             self.put(MORE)
             exporter.wait_for_log(CHANGED, 15)
-            wait_until("another asker", lambda: exporter.child("asker") not in (None, asker))
+            wait_until("another asker", lambda: exporter.child("fetcher") not in (None, asker))
             self.service.value += Decimal(7)
             self.wait_for_value(exporter)
             self.assertEqual((2, 1), (len(exporter.log(UNUSABLE)), len(exporter.log(DIED))))
@@ -96,12 +96,12 @@ class EmissionKeys(EmissionsTestCase):
     def test_the_same_keys_in_another_file_are_no_news(self):
         with self.exporter_with(self.put(RIGHT)) as exporter:
             self.wait_for_value(exporter)
-            asker = exporter.child("asker")
+            asker = exporter.child("fetcher")
             self.put("# of today\n" + RIGHT, 0o600)
             before = len(self.service.requests)
             # It is looked at every five seconds, and asked every second.
             wait_until("it is asked for longer", lambda: len(self.service.requests) > before + 8, 30)
-            self.assertEqual(asker, exporter.child("asker"))
+            self.assertEqual(asker, exporter.child("fetcher"))
             self.assertEqual([], exporter.log(CHANGED))
 
 

@@ -240,8 +240,8 @@ class Processes(EmissionsTestCase):
                       ("--emissions-enabled=false",)):
             with Exporter(*flags) as exporter:
                 exporter.page()
-                self.assertEqual([exporter.front()], children(exporter.pid), flags)
-                self.assertIsNone(exporter.child("asker"))
+                self.assertEqual([exporter.server()], children(exporter.pid), flags)
+                self.assertIsNone(exporter.child("fetcher"))
         refused = run("serve", "--listen-address=127.0.0.1:0", "--emissions.providers=rte", "--emissions.interval=1s")
         self.assertEqual(2, refused.returncode)
         self.assertIn(b"--emissions.interval", refused.stderr)
@@ -250,7 +250,7 @@ class Processes(EmissionsTestCase):
         rte = self.start(Rte)
         with self.exporter(rte, env={"SECRET_TOKEN": "hunter2"}) as exporter:
             self.wait_for(exporter, rte)
-            asker = exporter.child("asker")
+            asker = exporter.child("fetcher")
             status = process_status(asker)
             for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
                 self.assertEqual(0, int(status[name], 16), name)

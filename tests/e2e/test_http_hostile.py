@@ -37,12 +37,12 @@ class Requests(TestCase):
     def setUpClass(cls):
         cls.exporter = Exporter("--replay", H200_TRACE).__enter__()
         cls.addClassCleanup(cls.exporter.__exit__, None, None, None)
-        cls.front = cls.exporter.front()
+        cls.front = cls.exporter.server()
 
     def tearDown(self):
         """Whatever was sent: the same front still answers."""
         self.exporter.page()
-        self.assertEqual(self.front, self.exporter.front())
+        self.assertEqual(self.front, self.exporter.server())
 
     def send(self, request, *allowed):
         """Expects one of these statuses (None: closed without a word); returns the answer."""
@@ -205,7 +205,7 @@ class Crowd(TestCase):
     def test_scrapes_succeed_in_a_crowd_of_idle_and_dripping_connections_and_nothing_leaks(self):
         self.dripped = set()
         with Exporter("--replay", H200_TRACE) as exporter:
-            front = exporter.front()
+            front = exporter.server()
             exporter.page()
             before = descriptors(front)
             self.open_crowd(exporter, IDLE)
@@ -236,7 +236,7 @@ class Crowd(TestCase):
             self.assertLess(lived, 15)
             wait_until("the descriptors are given back",
                        lambda: descriptors(front) <= before + 2, 15)
-            self.assertEqual(front, exporter.front())
+            self.assertEqual(front, exporter.server())
 
     def test_six_hundred_scrapes_that_are_asked_for_before_one_is_read_are_all_answered(self):
         clients = []

@@ -233,7 +233,7 @@ class Resumption(ApiTestCase):
         api = self.api()
         with self.exporter(api, pid) as exporter:
             wait_until("the watch", lambda: api.asked(watch="1"))
-            os.kill(exporter.front(), signal.SIGKILL)
+            os.kill(exporter.server(), signal.SIGKILL)
             exporter.front_deaths = 1
             wait_until("the second list", lambda: len(api.asked(watch=None)) >= 2)
             wait_until("the front answers", exporter.is_ready)
@@ -245,7 +245,7 @@ class Resumption(ApiTestCase):
         api = self.api()
         with self.exporter(api, pid) as exporter:
             wait_until("the watch", lambda: api.asked(watch="1"))
-            front = exporter.front()
+            front = exporter.server()
             for _ in range(3):
                 os.kill(front, signal.SIGSTOP)
                 wait_until("it is stopped", lambda: process_status(front)["State"].startswith("T"))
@@ -253,7 +253,7 @@ class Resumption(ApiTestCase):
                 exporter.page()
             api.put(each)
             self.assert_named(exporter, pid, each)
-            self.assertEqual(front, exporter.front())
+            self.assertEqual(front, exporter.server())
 
     def test_a_server_that_starts_later_is_found(self):
         _, pid, each = self.container()
@@ -305,7 +305,7 @@ class Up(ApiTestCase):
         with self.exporter(api) as exporter:
             self.wait_until_up(exporter, 1)
             api.answer = lambda request: request.refuse(500, "etcd is sad")
-            os.kill(exporter.front(), signal.SIGKILL)
+            os.kill(exporter.server(), signal.SIGKILL)
             exporter.front_deaths = 1
             wait_until("the front answers", exporter.is_ready)
             self.wait_until_up(exporter, 0)
@@ -432,7 +432,7 @@ class Lies(ApiTestCase):
         api.answer = answer
         with self.exporter(api, pid) as exporter:
             error = exporter.wait_for_log(DOWN)["error"]
-            with open(f"/proc/{exporter.front()}/status") as file:
+            with open(f"/proc/{exporter.server()}/status") as file:
                 resident = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
             self.assertLess(resident, 100 << 10)
             api.answer = None
@@ -490,7 +490,7 @@ class Confinement(ApiTestCase):
         api = self.api()
         with self.exporter(api) as exporter:
             wait_until("the watch", lambda: api.asked(watch="1"))
-            front = exporter.front()
+            front = exporter.server()
             self.assertEqual(self.account.directory, os.readlink(f"/proc/{front}/root"))
             tasks = os.listdir(f"/proc/{front}/task")
             self.assertEqual(2, len(tasks))
@@ -510,7 +510,7 @@ class Confinement(ApiTestCase):
         web = self.write("web.yml", b"http_server_config: {headers: {X-Frame-Options: deny}}\n")
         with self.exporter(api, pid, flags=[f"--web.config.file={web}"]) as exporter:
             self.assert_named(exporter, pid, each)
-            front = exporter.front()
+            front = exporter.server()
             tasks = os.listdir(f"/proc/{front}/task")
             self.assertEqual(3, len(tasks))
             for task in tasks:
@@ -527,7 +527,7 @@ class Confinement(ApiTestCase):
         api = self.api()
         with Exporter(env={"KUBERNETES_SERVICE_HOST": "127.0.0.1", "NODE_NAME": "node-a",
                            "KUBERNETES_SERVICE_PORT": str(api.port)}) as exporter:
-            self.assertEqual(1, len(os.listdir(f"/proc/{exporter.front()}/task")))
+            self.assertEqual(1, len(os.listdir(f"/proc/{exporter.server()}/task")))
         self.assertEqual(0, api.connections)
 
     def assert_served_without(self, exporter, pid, text):

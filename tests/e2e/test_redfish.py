@@ -84,7 +84,7 @@ class Readings(RedfishTestCase):
             self.assertAlmostEqual(expected, energy, delta=0.5 * watts)
             self.assertEqual(1, page.value(UP, source="redfish"))
             self.assertEqual(ENVIRONMENT, exporter.log(FOUND)[0]["resource"])
-            for pid in (exporter.pid, exporter.front()):
+            for pid in (exporter.pid, exporter.server()):
                 with open(f"/proc/{pid}/cmdline", "rb") as file:
                     self.assertNotIn(PASSWORD.encode(), file.read())
             self.assertEqual([], exporter.log(DOWN))
@@ -169,7 +169,7 @@ class Readings(RedfishTestCase):
         with Exporter() as exporter:
             page = exporter.page()
             self.assertEqual([], page.values(UP, source="redfish"))
-            self.assertEqual(1, len(os.listdir(f"/proc/{exporter.front()}/task")))
+            self.assertEqual(1, len(os.listdir(f"/proc/{exporter.server()}/task")))
 
 
 class Faults(RedfishTestCase):

@@ -72,7 +72,7 @@ class SystemdUnit(TestCase):
             kept = bin(int(collector["CapEff"], 16)).count("1")
             names = unit_sandbox.settings(UNIT, "CapabilityBoundingSet")[0].split()
             self.assertEqual(("2", len(names)), (collector["Seccomp"], kept))
-            front = harness.process_status(exporter.front())
+            front = harness.process_status(exporter.server())
             self.assertEqual(["65534"] * 4, front["Uid"].split())
             self.assertEqual(0, int(front["CapEff"], 16))
 

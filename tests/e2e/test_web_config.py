@@ -208,7 +208,7 @@ class Passwords(WebConfigCase):
     def test_a_flood_of_wrong_passwords_neither_delays_a_scrape_nor_costs_memory(self):
         with self.secure(self.config(self.users(USUAL))) as exporter:
             exporter.page()  # its password is known from here on
-            front = exporter.front()
+            front = exporter.server()
             statuses, before = [], rss_kib(front)
 
             def guess(number):
@@ -233,7 +233,7 @@ class Passwords(WebConfigCase):
             # The sanitizer keeps what is freed, 256 MiB of it.
             limit_mib = 320 if is_sanitized() else 8
             self.assertLess(rss_kib(front) - before, limit_mib * 1024)
-            self.assertEqual(front, exporter.front())
+            self.assertEqual(front, exporter.server())
 
     def test_it_ends_soon_while_passwords_are_being_checked(self):
         with self.secure(self.config(self.users(USUAL))) as exporter:
@@ -313,7 +313,7 @@ class Certificates(WebConfigCase):
 
     def test_a_certificate_that_is_replaced_is_shown_to_new_connections(self):
         with self.secure(self.tls(), self.context()) as exporter:
-            front, first = exporter.front(), self.serial(exporter)
+            front, first = exporter.server(), self.serial(exporter)
             kept = Connection(exporter.address)
             self.addCleanup(kept.close)
             kept.sock = exporter.dial()
@@ -395,7 +395,7 @@ class Handshakes(WebConfigCase):
             silent, half, dripping = (connect(exporter.address) for _ in range(3))
             for sock in (silent, half, dripping):
                 self.addCleanup(sock.close)
-            began, cpu_before = time.monotonic(), cpu_s(exporter.front())
+            began, cpu_before = time.monotonic(), cpu_s(exporter.server())
             half.sendall(hello[:-1])
             dripping.settimeout(0.2)
             ended = None
@@ -414,7 +414,7 @@ class Handshakes(WebConfigCase):
             self.assertIsNotNone(ended, "a dripping handshake lives on")
             self.assertGreater(ended, 3)
             self.assertLess(ended, 15)
-            self.assertLess(cpu_s(exporter.front()) - cpu_before, ended / 2, "it spins")
+            self.assertLess(cpu_s(exporter.server()) - cpu_before, ended / 2, "it spins")
             for sock in (silent, half):
                 sock.settimeout(8)
                 self.assertEqual(b"", sock.recv(1000))
@@ -429,7 +429,7 @@ class Handshakes(WebConfigCase):
 
     def test_a_crowd_of_handshakes_leaves_scrapes_alone_and_nothing_behind(self):
         with self.secure(self.tls(), self.context()) as exporter:
-            front = exporter.front()
+            front = exporter.server()
             exporter.page()
             held = len(os.listdir(f"/proc/{front}/fd"))
             crowd = [connect(exporter.address) for _ in range(300)]

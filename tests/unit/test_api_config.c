@@ -7,6 +7,7 @@
 
 #include "config/api_config.h"
 #include "core/macros.h"
+#include "tree_fixture.h"
 
 static void set_variable(const char *name, const char *value)
 {
@@ -86,10 +87,60 @@ static void a_name_of_any_length_is_survived(void **state)
     assert_int_equal(api_config_read(&options, &config, &err), 0);
 }
 
+static int read_secrets(const char *directory, struct api_secrets *secrets, struct error *err)
+{
+    return api_secrets_read(&(struct api_config){.directory = directory}, secrets, err);
+}
+
+static void the_service_account_has_a_token_and_an_authority(void **state)
+{
+    char directory[] = "/tmp/wattribute-account-XXXXXX";
+    struct api_secrets secrets;
+    struct error err = {""};
+
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    assert_int_equal(read_secrets(directory, &secrets, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "cannot read the service account's token"));
+    tree_write(directory, "token", "abc.def\n");
+    assert_int_equal(read_secrets(directory, &secrets, &err), -ENOENT);
+    assert_non_null(strstr(err.text, "ca.crt"));
+    tree_write(directory, "ca.crt", "PEM");
+    assert_int_equal(read_secrets(directory, &secrets, &err), 0);
+    assert_string_equal(secrets.token, "abc.def");
+    assert_int_equal(secrets.ca_len, 3);
+    assert_memory_equal(secrets.ca, "PEM", 3);
+    api_secrets_done(&secrets);
+    tree_remove(directory, "");
+}
+
+/* Whoever writes the file could else add headers to each request. */
+static void what_is_no_token_is_refused(void **state)
+{
+    static const char *const texts[] = {"", "\n", "a\nX-Header: b\n", "a\r\n", "a b", "\xc3\xa9"};
+    char directory[] = "/tmp/wattribute-account-XXXXXX";
+    struct api_secrets secrets;
+
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    tree_write(directory, "ca.crt", "PEM");
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        struct error err = {""};
+
+        tree_write(directory, "token", texts[i]);
+        if (read_secrets(directory, &secrets, &err) != -EBADMSG)
+            fail_msg("case %zu was taken", i);
+        assert_string_equal(err.text, "the service account's token is not one");
+    }
+    tree_remove(directory, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_environment_is_checked_and_an_error_says_what_to_do),
+        cmocka_unit_test(the_service_account_has_a_token_and_an_authority),
+        cmocka_unit_test(what_is_no_token_is_refused),
         cmocka_unit_test(a_name_of_any_length_is_survived),
     };
 

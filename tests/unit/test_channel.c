@@ -13,24 +13,26 @@
 
 #include "core/macros.h"
 #include "core/sealed.h"
+#include "emissions/choice.h"
+#include "model/price.h"
 #include "process/channel.h"
 
 struct ends {
-    int collector_fd, front_fd;
+    int collector_fd, child_fd;
 };
 
 static struct ends open_ends(void)
 {
     struct ends ends;
 
-    assert_int_equal(channel_open(&ends.collector_fd, &ends.front_fd), 0);
+    assert_int_equal(channel_open(&ends.collector_fd, &ends.child_fd), 0);
     return ends;
 }
 
 static void close_ends(struct ends ends)
 {
     close(ends.collector_fd);
-    close(ends.front_fd);
+    close(ends.child_fd);
 }
 
 /* The next descriptor the kernel would hand out: equal before and after means that none leaked. */
@@ -78,7 +80,7 @@ static void a_request_arrives_as_it_was_sent(void **state)
 
     (void)state;
     assert_int_equal(channel_receive_request(ends.collector_fd, &got), -EAGAIN);
-    assert_int_equal(channel_send_request(ends.front_fd, &sent), 0);
+    assert_int_equal(channel_send_request(ends.child_fd, &sent), 0);
     assert_int_equal(channel_receive_request(ends.collector_fd, &got), 0);
     assert_memory_equal(&sent, &got, sizeof(sent));
     close_ends(ends);
@@ -93,7 +95,7 @@ static void a_body_arrives_sealed_and_whole(void **state)
 
     (void)state;
     assert_int_equal(channel_send_reply(ends.collector_fd, &sent, fd), 0);
-    assert_int_equal(channel_receive_reply(ends.front_fd, &got, &got_fd), 0);
+    assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), 0);
     assert_memory_equal(&sent, &got, sizeof(sent));
     assert_int_equal(pread(got_fd, text, 5, 0), 5);
     assert_string_equal(text, "hello");
@@ -113,11 +115,11 @@ static void a_reply_without_a_body_has_no_descriptor(void **state)
     int got_fd;
 
     (void)state;
-    for (uint32_t status = CHANNEL_UNCHANGED; status < CHANNEL_CONFIG; status++) {
+    for (uint32_t status = CHANNEL_UNCHANGED; status < CHANNEL_JOB; status++) {
         struct channel_reply sent = {.status = status};
 
         assert_int_equal(channel_send_reply(ends.collector_fd, &sent, -1), 0);
-        assert_int_equal(channel_receive_reply(ends.front_fd, &got, &got_fd), 0);
+        assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), 0);
         assert_int_equal(got.status, status);
         assert_int_equal(got_fd, -1);
     }
@@ -132,11 +134,11 @@ static void a_peer_that_is_gone_is_told_from_an_empty_queue(void **state)
     int fd;
 
     (void)state;
-    assert_int_equal(channel_receive_reply(ends.front_fd, &reply, &fd), -EAGAIN);
+    assert_int_equal(channel_receive_reply(ends.child_fd, &reply, &fd), -EAGAIN);
     close(ends.collector_fd);
-    assert_int_equal(channel_receive_reply(ends.front_fd, &reply, &fd), -ENOTCONN);
-    assert_int_equal(channel_send_request(ends.front_fd, &request), -ENOTCONN);
-    close(ends.front_fd);
+    assert_int_equal(channel_receive_reply(ends.child_fd, &reply, &fd), -ENOTCONN);
+    assert_int_equal(channel_send_request(ends.child_fd, &request), -ENOTCONN);
+    close(ends.child_fd);
 }
 
 static void a_full_queue_says_try_again(void **state)
@@ -147,7 +149,7 @@ static void a_full_queue_says_try_again(void **state)
 
     (void)state;
     for (int i = 0; i < 1000000 && r == 0; i++)
-        r = channel_send_request(ends.front_fd, &request);
+        r = channel_send_request(ends.child_fd, &request);
     assert_int_equal(r, -EAGAIN);
     close_ends(ends);
 }
@@ -162,11 +164,11 @@ static void a_request_of_the_wrong_form_is_refused(void **state)
     const int fds[] = {0, 1};
 
     (void)state;
-    send_raw(ends.front_fd, &good, sizeof(good) - 1, NULL, 0);
-    send_raw(ends.front_fd, large, sizeof(large), NULL, 0);
-    send_raw(ends.front_fd, &bad_format, sizeof(bad_format), NULL, 0);
-    send_raw(ends.front_fd, &bad_encoding, sizeof(bad_encoding), NULL, 0);
-    send_raw(ends.front_fd, &good, sizeof(good), fds, 2);
+    send_raw(ends.child_fd, &good, sizeof(good) - 1, NULL, 0);
+    send_raw(ends.child_fd, large, sizeof(large), NULL, 0);
+    send_raw(ends.child_fd, &bad_format, sizeof(bad_format), NULL, 0);
+    send_raw(ends.child_fd, &bad_encoding, sizeof(bad_encoding), NULL, 0);
+    send_raw(ends.child_fd, &good, sizeof(good), fds, 2);
     for (int i = 0; i < 5; i++)
         assert_int_equal(channel_receive_request(ends.collector_fd, &got), -EPROTO);
     assert_int_equal(channel_receive_request(ends.collector_fd, &got), -EAGAIN);
@@ -204,7 +206,7 @@ static void a_reply_of_the_wrong_form_is_refused_and_leaks_no_descriptor(void **
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         send_raw(ends.collector_fd, &cases[i].reply, cases[i].len, fds, cases[i].fd_count);
-        if (channel_receive_reply(ends.front_fd, &got, &got_fd) != -EPROTO)
+        if (channel_receive_reply(ends.child_fd, &got, &got_fd) != -EPROTO)
             fail_msg("case %zu was not refused", i);
         assert_int_equal(next_descriptor(), next);
     }
@@ -227,12 +229,12 @@ static void a_body_that_its_sender_could_still_change_is_refused(void **state)
         assert_int_equal(write(fd, "hello", 5), 5);
         assert_int_equal(fcntl(fd, F_ADD_SEALS, partial_seals[i]), 0);
         assert_int_equal(channel_send_reply(ends.collector_fd, &reply, fd), 0);
-        assert_int_equal(channel_receive_reply(ends.front_fd, &got, &got_fd), -EPROTO);
+        assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), -EPROTO);
         close(fd);
     }
     assert_int_equal(pipe(fds), 0);
     assert_int_equal(channel_send_reply(ends.collector_fd, &reply, fds[0]), 0);
-    assert_int_equal(channel_receive_reply(ends.front_fd, &got, &got_fd), -EPROTO);
+    assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), -EPROTO);
     close(fds[0]);
     close(fds[1]);
     close_ends(ends);
@@ -249,7 +251,7 @@ static void a_body_over_the_cap_is_refused(void **state)
     assert_int_equal(ftruncate(fd, (off_t)size), 0); /* sparse: takes no memory */
     assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW), 0);
     assert_int_equal(channel_send_reply(ends.collector_fd, &reply, fd), 0);
-    assert_int_equal(channel_receive_reply(ends.front_fd, &got, &got_fd), -EPROTO);
+    assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), -EPROTO);
     close(fd);
     assert_int_equal(sealed_create("", 0, &fd), -EFBIG);
     close_ends(ends);
@@ -271,10 +273,10 @@ static void names_arrive_as_they_were_sent(void **state)
 
     (void)state;
     assert_int_equal(channel_receive_container(ends.collector_fd, &got), -EAGAIN);
-    assert_int_equal(channel_send_container(ends.front_fd, &worker), 0);
+    assert_int_equal(channel_send_container(ends.child_fd, &worker), 0);
     assert_int_equal(channel_receive_container(ends.collector_fd, &got), 0);
     assert_memory_equal(&worker, &got, sizeof(worker));
-    close(ends.front_fd);
+    close(ends.child_fd);
     assert_int_equal(channel_receive_container(ends.collector_fd, &got), -ENOTCONN);
     close(ends.collector_fd);
 }
@@ -286,14 +288,14 @@ static void a_pod_has_no_id_and_no_container(void **state)
 
     (void)state;
     memset(pod.id, 0, sizeof(pod.id));
-    assert_int_equal(channel_send_container(ends.front_fd, &pod), 0);
+    assert_int_equal(channel_send_container(ends.child_fd, &pod), 0);
     assert_int_equal(channel_receive_container(ends.collector_fd, &got), -EPROTO);
     memset(pod.container, 0, sizeof(pod.container));
-    assert_int_equal(channel_send_container(ends.front_fd, &pod), 0);
+    assert_int_equal(channel_send_container(ends.child_fd, &pod), 0);
     assert_int_equal(channel_receive_container(ends.collector_fd, &got), 0);
     assert_memory_equal(&pod, &got, sizeof(pod));
     memset(pod.pod_uid, 0, sizeof(pod.pod_uid));
-    assert_int_equal(channel_send_container(ends.front_fd, &pod), 0);
+    assert_int_equal(channel_send_container(ends.child_fd, &pod), 0);
     assert_int_equal(channel_receive_container(ends.collector_fd, &got), -EPROTO);
     close_ends(ends);
 }
@@ -310,8 +312,8 @@ static void whether_the_api_answers_comes_between_names_and_is_checked(void **st
     (void)state;
     assert_false(channel_has_names_state(ends.collector_fd));
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-        assert_int_equal(channel_send_names_state(ends.front_fd, &good[i]), 0);
-        assert_int_equal(channel_send_container(ends.front_fd, &worker), 0);
+        assert_int_equal(channel_send_names_state(ends.child_fd, &good[i]), 0);
+        assert_int_equal(channel_send_container(ends.child_fd, &worker), 0);
         assert_true(channel_has_names_state(ends.collector_fd));
         assert_int_equal(channel_receive_names_state(ends.collector_fd, &got), 0);
         assert_memory_equal(&got, &good[i], sizeof(got));
@@ -319,10 +321,10 @@ static void whether_the_api_answers_comes_between_names_and_is_checked(void **st
         assert_int_equal(channel_receive_container(ends.collector_fd, &container), 0);
     }
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-        assert_int_equal(channel_send_names_state(ends.front_fd, &bad[i]), 0);
+        assert_int_equal(channel_send_names_state(ends.child_fd, &bad[i]), 0);
         assert_int_equal(channel_receive_names_state(ends.collector_fd, &got), -EPROTO);
     }
-    close(ends.front_fd);
+    close(ends.child_fd);
     assert_false(channel_has_names_state(ends.collector_fd));
     assert_int_equal(channel_receive_names_state(ends.collector_fd, &got), -ENOTCONN);
     close(ends.collector_fd);
@@ -355,66 +357,33 @@ static void names_of_the_wrong_form_are_refused(void **state)
         struct channel_container bad = worker;
 
         memset((char *)&bad + faults[i].offset, faults[i].byte, faults[i].len);
-        send_raw(ends.front_fd, &bad, sizeof(bad), NULL, 0);
+        send_raw(ends.child_fd, &bad, sizeof(bad), NULL, 0);
         if (channel_receive_container(ends.collector_fd, &got) != -EPROTO)
             fail_msg("case %zu was taken", i);
     }
-    send_raw(ends.front_fd, &worker, sizeof(worker) - 1, NULL, 0);
-    send_raw(ends.front_fd, large, sizeof(large), NULL, 0);
-    send_raw(ends.front_fd, &worker, sizeof(worker), fds, 1);
+    send_raw(ends.child_fd, &worker, sizeof(worker) - 1, NULL, 0);
+    send_raw(ends.child_fd, large, sizeof(large), NULL, 0);
+    send_raw(ends.child_fd, &worker, sizeof(worker), fds, 1);
     for (int i = 0; i < 3; i++)
         assert_int_equal(channel_receive_container(ends.collector_fd, &got), -EPROTO);
     assert_int_equal(channel_receive_container(ends.collector_fd, &got), -EAGAIN);
     close_ends(ends);
 }
 
-static void a_reading_of_the_node_is_checked_when_it_comes(void **state)
-{
-    static const struct channel_node_power good[] = {
-        {.power_mw = 1, .taken_us = 7},
-        {.power_mw = 49999999, .taken_us = UINT64_MAX},
-        {.result = -EACCES, .why = "no"},
-    };
-    struct channel_node_power bad[] = {
-        {.power_mw = 0},
-        {.power_mw = 50000000},
-        {.power_mw = 600000, .result = -EIO},
-        {.power_mw = 600000, .result = 1},
-        {.power_mw = 600000, .pad = 1},
-        {.power_mw = 600000},
-    };
-    struct ends ends = open_ends();
-    struct channel_node_power got;
-
-    (void)state;
-    memset(bad[5].why, 'a', sizeof(bad[5].why));
-    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-        assert_int_equal(channel_send_node_power(ends.front_fd, &good[i]), 0);
-        assert_int_equal(channel_receive_node_power(ends.collector_fd, &got), 0);
-        assert_memory_equal(&got, &good[i], sizeof(got));
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-        assert_int_equal(channel_send_node_power(ends.front_fd, &bad[i]), 0);
-        if (channel_receive_node_power(ends.collector_fd, &got) != -EPROTO)
-            fail_msg("case %zu is believed", i);
-    }
-    send_raw(ends.front_fd, &good[0], sizeof(good[0]) - 1, NULL, 0);
-    assert_int_equal(channel_receive_node_power(ends.collector_fd, &got), -EPROTO);
-    close(ends.front_fd);
-    assert_int_equal(channel_receive_node_power(ends.collector_fd, &got), -ENOTCONN);
-    close(ends.collector_fd);
-}
-
 static void a_factor_is_checked_when_it_comes(void **state)
 {
     static const struct channel_factor good[] = {
         {.mg_per_kwh = 0},
-        {.index = 7, .mg_per_kwh = 5000000, .time_us = 1, .taken_us = UINT64_MAX, .basis = 2},
+        {.index = CHOICE_MAX - 1,
+         .mg_per_kwh = 5000000,
+         .time_us = 1,
+         .taken_us = UINT64_MAX,
+         .basis = 2},
         {.mg_per_kwh = 50, .is_estimated = 1},
         {.index = 1, .result = -EACCES, .taken_us = 9, .basis = 1, .why = "no ~ \"key\""},
     };
     struct channel_factor bad[] = {
-        {.index = 8},
+        {.index = CHOICE_MAX},
         {.mg_per_kwh = 5000001},
         {.mg_per_kwh = UINT64_MAX},
         {.is_estimated = 2},
@@ -437,18 +406,18 @@ static void a_factor_is_checked_when_it_comes(void **state)
     (void)state;
     memset(bad[ARRAY_SIZE(bad) - 1].why, 'a', sizeof(got.why));
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-        assert_int_equal(channel_send_factor(ends.front_fd, &good[i]), 0);
+        assert_int_equal(channel_send_factor(ends.child_fd, &good[i]), 0);
         assert_int_equal(channel_receive_factor(ends.collector_fd, &got), 0);
         assert_memory_equal(&got, &good[i], sizeof(got));
     }
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-        assert_int_equal(channel_send_factor(ends.front_fd, &bad[i]), 0);
+        assert_int_equal(channel_send_factor(ends.child_fd, &bad[i]), 0);
         if (channel_receive_factor(ends.collector_fd, &got) != -EPROTO)
             fail_msg("case %zu is believed", i);
     }
-    send_raw(ends.front_fd, &good[0], sizeof(good[0]) - 1, NULL, 0);
+    send_raw(ends.child_fd, &good[0], sizeof(good[0]) - 1, NULL, 0);
     assert_int_equal(channel_receive_factor(ends.collector_fd, &got), -EPROTO);
-    close(ends.front_fd);
+    close(ends.child_fd);
     assert_int_equal(channel_receive_factor(ends.collector_fd, &got), -ENOTCONN);
     close(ends.collector_fd);
 }
@@ -469,7 +438,6 @@ int main(void)
         cmocka_unit_test(a_pod_has_no_id_and_no_container),
         cmocka_unit_test(whether_the_api_answers_comes_between_names_and_is_checked),
         cmocka_unit_test(names_of_the_wrong_form_are_refused),
-        cmocka_unit_test(a_reading_of_the_node_is_checked_when_it_comes),
         cmocka_unit_test(a_factor_is_checked_when_it_comes),
     };
 

@@ -16,6 +16,7 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
+#include "core/sealed.h"
 #include "process/child.h"
 
 static const uint64_t second = USEC_PER_SEC;
@@ -36,7 +37,7 @@ static int show(void)
     snprintf(text, sizeof(text), "fds=%d env=%s,%s mask=%d winch=%d", count,
              environ[0] ? environ[0] : "", environ[0] && environ[1] ? "more" : "",
              sigismember(&blocked, SIGSEGV), signal(SIGWINCH, SIG_DFL) == SIG_DFL);
-    fs_write_all(CHILD_CHANNEL_FD + 1, text, strlen(text));
+    fs_write_all(CHILD_MORE_FD, text, strlen(text));
     return 7;
 }
 
@@ -44,7 +45,7 @@ static int hang(bool until_closed)
 {
     struct pollfd channel = {.fd = CHILD_CHANNEL_FD};
 
-    fs_write_all(CHILD_CHANNEL_FD, "x", 1);
+    fs_write_all(CHILD_MORE_FD, "x", 1);
     return poll(&channel, until_closed, -1) == 1 ? 0 : 1;
 }
 
@@ -53,8 +54,8 @@ static int ignore_late(void)
     sigset_t blocked;
     char byte;
 
-    fs_write_all(CHILD_CHANNEL_FD, "x", 1);
-    if (read(CHILD_CHANNEL_FD, &byte, 1) != 1)
+    fs_write_all(CHILD_MORE_FD, "x", 1);
+    if (read(CHILD_MORE_FD, &byte, 1) != 1)
         return 1;
     child_ignore_signals();
     sigprocmask(SIG_SETMASK, NULL, &blocked);
@@ -64,21 +65,16 @@ static int ignore_late(void)
     return hang(true);
 }
 
-/* Starts `verb` with one end of a socketpair, twice; our end is the caller's. */
-static int start(struct child *child, const char *verb, uint64_t now_us, uint64_t *restart_us)
+/* Starts it with one end of a socketpair beside its job; our end is the caller's. */
+static int start(struct child *child, uint64_t now_us)
 {
-    char *const argv[] = {"wattribute", (char *)verb, NULL};
-    char *const env[] = {child_variable("KEPT"), NULL};
-    int fds[2];
+    int fds[2], job_fd;
     struct error err;
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-    assert_int_equal(
-        child_start(child,
-                    &(struct child_program){
-                        .argv = argv, .env = env, .fds = (int[]){fds[1], fds[1]}, .fd_count = 2},
-                    now_us, restart_us, &err),
-        0);
+    assert_int_equal(sealed_create("a job", 5, &job_fd), 0);
+    assert_int_equal(child_start(child, job_fd, &fds[1], 1, now_us, &err), 0);
+    close(job_fd);
     close(fds[1]);
     return fds[0];
 }
@@ -105,30 +101,30 @@ static void wait_for_end(const struct child *child)
 static void a_child_gets_what_it_is_given_and_nothing_else(void **state)
 {
     struct child child;
-    uint64_t restart_us = 1;
     char text[512];
     sigset_t signals;
     int ours, stray = dup(STDERR_FILENO), status;
 
     (void)state;
-    setenv("KEPT", "this", 1);
+    setenv("LD_LIBRARY_PATH", "/kept", 1);
     setenv("SECRET", "hunter2", 1);
     sigemptyset(&signals);
     sigaddset(&signals, SIGSEGV);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     signal(SIGWINCH, SIG_IGN);
-    child_init(&child);
-    ours = start(&child, "show", second, &restart_us);
-    assert_int_equal(restart_us, 0);
+    child_init(&child, "show");
+    ours = start(&child, second);
+    assert_int_equal(child.restart_us, 0);
+    assert_int_equal(child.starts, 1);
     read_all(ours, text, sizeof(text));
-    assert_string_equal(text, "fds=5 env=KEPT=this, mask=0 winch=1");
+    assert_string_equal(text, "fds=6 env=LD_LIBRARY_PATH=/kept, mask=0 winch=1");
     wait_for_end(&child);
-    assert_true(child_reap(&child, second, &restart_us, &status));
+    assert_true(child_reap(&child, second, &status));
     assert_int_equal(WEXITSTATUS(status), 7);
-    assert_false(child_reap(&child, second, &restart_us, &status));
+    assert_false(child_reap(&child, second, &status));
     sigprocmask(SIG_UNBLOCK, &signals, NULL);
     signal(SIGWINCH, SIG_DFL);
-    assert_null(child_variable("ABSENT"));
+    unsetenv("LD_LIBRARY_PATH");
     close(stray);
     close(ours);
 }
@@ -148,37 +144,39 @@ static void signal_all(pid_t pid)
 static void no_stray_signal_ends_a_child_from_its_first_moment_on(void **state)
 {
     struct child child;
-    uint64_t restart_us;
     char byte;
     int ours, status;
 
     (void)state;
-    child_init(&child);
-    ours = start(&child, "late", second, &restart_us);
+    child_init(&child, "late");
+    ours = start(&child, second);
     signal_all(child.pid); /* maybe before its main() */
     assert_int_equal(read(ours, &byte, 1), 1);
     signal_all(child.pid);
     assert_int_equal(fs_write_all(ours, "x", 1), 0);
     assert_int_equal(read(ours, &byte, 1), 1);
     signal_all(child.pid);
-    close(ours);
+    child_replace(&child); /* which ends it by the end of the channel */
     wait_for_end(&child);
-    assert_true(child_reap(&child, second, &restart_us, &status));
+    assert_true(child_reap(&child, second, &status));
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(child.restart_us, second); /* another one follows at once */
+    assert_int_equal(child.channel_fd, -1);
+    close(ours);
 }
 
 static uint64_t pause_after(struct child *child, uint64_t lived_us)
 {
-    uint64_t restart_us, began_us = 100 * second;
+    uint64_t began_us = 100 * second;
     char text[512];
-    int ours = start(child, "show", began_us, &restart_us), status;
+    int ours = start(child, began_us), status;
 
     read_all(ours, text, sizeof(text));
     close(ours);
     wait_for_end(child);
-    assert_true(child_reap(child, began_us + lived_us, &restart_us, &status));
-    return restart_us - began_us - lived_us;
+    assert_true(child_reap(child, began_us + lived_us, &status));
+    return child->restart_us - began_us - lived_us;
 }
 
 static void one_that_dies_young_is_started_again_after_ever_longer_pauses(void **state)
@@ -187,7 +185,7 @@ static void one_that_dies_young_is_started_again_after_ever_longer_pauses(void *
     struct child child;
 
     (void)state;
-    child_init(&child);
+    child_init(&child, "show");
     for (size_t i = 0; i < ARRAY_SIZE(pauses_ms); i++)
         assert_int_equal(pause_after(&child, 10 * second - 1), pauses_ms[i] * 1000);
     assert_int_equal(pause_after(&child, 10 * second), 0);
@@ -196,56 +194,48 @@ static void one_that_dies_young_is_started_again_after_ever_longer_pauses(void *
 
 static void one_that_cannot_start_is_tried_again_after_a_pause(void **state)
 {
-    char *const argv[] = {"wattribute", "show", NULL};
     struct child child;
-    uint64_t restart_us;
     struct error err;
 
     (void)state;
-    child_init(&child);
-    assert_int_equal(
-        child_start(&child,
-                    &(struct child_program){
-                        .argv = argv, .env = (char *[]){NULL}, .fds = (int[]){-1}, .fd_count = 1},
-                    second, &restart_us, &err),
-        -EBADF);
-    assert_int_equal(restart_us, second + 100000);
+    child_init(&child, "show");
+    assert_int_equal(child_start(&child, -1, NULL, 0, second, &err), -EBADF);
+    assert_int_equal(child.restart_us, second + 100000);
     assert_string_equal(err.text,
                         "cannot start the show process from /proc/self/exe: Bad file descriptor");
     assert_int_equal(child.pid, 0);
+    assert_int_equal(child.channel_fd, -1);
 }
 
 static void what_can_be_done_is_said(void **state)
 {
     struct child child;
-    uint64_t restart_us;
     struct error err;
 
     (void)state;
-    child_init(&child);
-    assert_int_equal(child_fail(&child, "front", -ENOENT, second, &restart_us, &err), -ENOENT);
-    assert_string_equal(err.text, "cannot start the front process from /proc/self/exe: No such "
+    child_init(&child, "server");
+    assert_int_equal(child_fail(&child, -ENOENT, second, &err), -ENOENT);
+    assert_string_equal(err.text, "cannot start the server process from /proc/self/exe: No such "
                                   "file or directory; mount /proc");
-    assert_int_equal(child_fail(&child, "front", -EAGAIN, second, &restart_us, &err), -EAGAIN);
+    assert_int_equal(child_fail(&child, -EAGAIN, second, &err), -EAGAIN);
     assert_non_null(strstr(err.text, "; raise the limit of processes"));
 }
 
 static void one_that_is_killed_says_so(void **state)
 {
     struct child child;
-    uint64_t restart_us;
     char byte;
     int ours, status;
 
     (void)state;
-    child_init(&child);
+    child_init(&child, "hang");
     child_kill(&child); /* none runs: nothing happens */
-    ours = start(&child, "hang", 0, &restart_us);
+    ours = start(&child, 0);
     assert_int_equal(read(ours, &byte, 1), 1);
-    assert_false(child_reap(&child, 0, &restart_us, &status));
+    assert_false(child_reap(&child, 0, &status));
     child_kill(&child);
     wait_for_end(&child);
-    assert_true(child_reap(&child, 0, &restart_us, &status));
+    assert_true(child_reap(&child, 0, &status));
     assert_int_equal(WTERMSIG(status), SIGKILL);
     close(ours);
 }
@@ -257,13 +247,12 @@ static void a_stop_waits_for_one_that_ends_and_ends_one_that_does_not(void **sta
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
         struct child child;
-        uint64_t restart_us;
         char byte;
         pid_t pid;
         int ours;
 
-        child_init(&child);
-        ours = start(&child, verbs[i], 0, &restart_us);
+        child_init(&child, verbs[i]);
+        ours = start(&child, 0);
         pid = child.pid;
         assert_int_equal(read(ours, &byte, 1), 1);
         close(ours);

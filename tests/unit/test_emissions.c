@@ -1,19 +1,11 @@
-/* collector/emissions: the answers of those who are asked, as the collector takes them, and the
- * asker that is replaced when its keys are. This test is its own asker, which says what its key is,
- * and waits for its end. */
+/* collector/emissions: the answers of the providers, as the collector takes them. */
 #include "log_capture.h"
-#include "tree_fixture.h"
 
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
+#include <string.h>
 
 #include "collector/emissions.h"
-#include "config/asker_keys.h"
 #include "core/macros.h"
-#include "fetcher/asker.h"
 #include "options_fixture.h"
 
 #define HOUR (3600 * USEC_PER_SEC)
@@ -55,7 +47,6 @@ static int tear_down(void **state)
 {
     struct fixture *f = *state;
 
-    emissions_stop(&f->emissions, 0);
     snapshot_done(&f->snapshot);
     options_done(&f->options);
     return 0;
@@ -187,7 +178,6 @@ static void what_is_too_old_is_not_shown_as_known(void **state)
 
 static int init_anew(struct fixture *f, struct error *err)
 {
-    emissions_stop(&f->emissions, 0);
     return emissions_init(&f->emissions, &f->options, &f->clock.clock, err);
 }
 
@@ -272,203 +262,9 @@ static void a_high_answer_is_warned_of_until_it_is_low_again(void **state)
     assert_int_equal(strcspn(second, "\n") + 1, strlen(second));
 }
 
-/* A file of keys, and an asker that has read it. */
-static void start_with_keys(struct fixture *f, char directory[], const char *text)
-{
-    char path[64];
-    struct error err = {""};
-
-    assert_non_null(mkdtemp(directory));
-    snprintf(path, sizeof(path), "%s/keys.yaml", directory);
-    tree_write(directory, "keys.yaml", text);
-    assert_int_equal(chmod(path, 0600), 0);
-    set(f, "emissions.keys-file", path);
-    assert_int_equal(init_anew(f, &err), 0);
-    assert_int_equal(emissions_start(&f->emissions, &err), 0);
-    f->clock.now_us += HOUR;
-}
-
-static void assert_key(const struct fixture *f, const char *key)
-{
-    int fd = f->emissions.asker.fd;
-    struct pollfd channel = {.fd = fd, .events = POLLIN};
-    char text[64] = "";
-
-    assert_int_equal(poll(&channel, 1, -1), 1);
-    assert_true(recv(fd, text, sizeof(text) - 1, 0) > 0);
-    assert_string_equal(text, key);
-}
-
-/* Until the asker has ended; then there is another one. */
-static void await_next(struct fixture *f)
-{
-    struct error err = {""};
-    siginfo_t info;
-
-    assert_int_equal(waitid(P_PID, (id_t)f->emissions.asker.child.pid, &info, WEXITED | WNOWAIT),
-                     0);
-    emissions_reap(&f->emissions);
-    assert_int_equal(emissions_start(&f->emissions, &err), 0);
-}
-
-static void other_keys_have_another_asker_at_once_and_the_factor_stays(void **state)
-{
-    struct fixture *f = *state;
-    struct asker_process *asker = &f->emissions.asker;
-    char directory[] = "/tmp/wattribute-keys-XXXXXX";
-    struct error err = {""};
-    siginfo_t info;
-    pid_t first;
-
-    start_with_keys(f, directory, "electricity_maps: wrong\n");
-    assert_key(f, "wrong");
-    tell(f, FRENCH, 23000);
-    assert_true(emissions_refresh(&f->emissions));
-    emissions_look_at_keys(&f->emissions);
-    assert_false(asker->is_ending);
-    tree_write(directory, "keys.yaml", "electricity_maps: the right one\n");
-    emissions_look_at_keys(&f->emissions);
-    assert_true(asker->is_ending);
-    first = asker->child.pid;
-    assert_int_equal(waitid(P_PID, (id_t)first, &info, WEXITED | WNOWAIT), 0);
-    assert_int_equal(info.si_status, 0); /* by itself */
-    emissions_reap(&f->emissions);
-    assert_int_equal(asker->restart_us, f->clock.clock.monotonic_us(&f->clock.clock));
-    assert_int_equal(emissions_start(&f->emissions, &err), 0);
-    assert_int_not_equal(asker->child.pid, first);
-    assert_key(f, "the right one");
-    emissions_look_at_keys(&f->emissions);
-    assert_false(asker->is_ending);
-    assert_false(emissions_refresh(&f->emissions));
-    assert_int_equal(f->emissions.in_force.ug_per_kwh, 23000000);
-    emissions_stop(&f->emissions, 60 * USEC_PER_SEC);
-    tree_remove(directory, "");
-}
-
-static void the_same_keys_in_a_new_file_leave_the_asker_alone(void **state)
-{
-    struct fixture *f = *state;
-    char directory[] = "/tmp/wattribute-keys-XXXXXX";
-
-    start_with_keys(f, directory, "electricity_maps: right\n");
-    tree_write(directory, "keys.yaml", "# of today\nelectricity_maps: 'right'\n");
-    emissions_look_at_keys(&f->emissions);
-    assert_false(f->emissions.asker.is_ending);
-    assert_true(f->emissions.asker.fd >= 0);
-    emissions_stop(&f->emissions, 60 * USEC_PER_SEC);
-    tree_remove(directory, "");
-}
-
-static void the_next_asker_has_the_last_good_keys_also_if_the_file_is_bad(void **state)
-{
-    struct fixture *f = *state;
-    char directory[] = "/tmp/wattribute-keys-XXXXXX";
-
-    start_with_keys(f, directory, "electricity_maps: right\n");
-    assert_key(f, "right");
-    tree_write(directory, "keys.yaml", "electricity_maps: another\n");
-    emissions_look_at_keys(&f->emissions);
-    tree_write(directory, "keys.yaml", "nonsense\n"); /* before another one is there */
-    await_next(f);
-    assert_key(f, "another");
-    emissions_look_at_keys(&f->emissions);
-    tree_remove(directory, "keys.yaml");
-    emissions_look_at_keys(&f->emissions);
-    assert_int_equal(kill(f->emissions.asker.child.pid, SIGKILL), 0);
-    await_next(f);
-    assert_key(f, "another");
-    emissions_stop(&f->emissions, 60 * USEC_PER_SEC);
-    tree_remove(directory, "");
-}
-
-static void keys_that_cannot_be_used_leave_the_asker_alone(void **state)
-{
-    struct fixture *f = *state;
-    const struct asker_process *asker = &f->emissions.asker;
-    char directory[] = "/tmp/wattribute-keys-XXXXXX";
-    pid_t first;
-
-    start_with_keys(f, directory, "electricity_maps: right\n");
-    first = asker->child.pid;
-    tree_write(directory, "keys.yaml", "electricity_mops: no such service\n");
-    emissions_look_at_keys(&f->emissions);
-    tree_remove(directory, "keys.yaml");
-    emissions_look_at_keys(&f->emissions);
-    assert_false(asker->is_ending);
-    assert_true(asker->fd >= 0);
-    assert_int_equal(asker->child.pid, first);
-    emissions_stop(&f->emissions, 60 * USEC_PER_SEC);
-    tree_remove(directory, "");
-}
-
-static void an_asker_that_does_not_end_is_killed_at_the_next_look(void **state)
-{
-    struct fixture *f = *state;
-    struct asker_process *asker = &f->emissions.asker;
-    char directory[] = "/tmp/wattribute-keys-XXXXXX";
-    siginfo_t info;
-
-    start_with_keys(f, directory, "electricity_maps: right\n");
-    assert_int_equal(kill(asker->child.pid, SIGSTOP), 0);
-    tree_write(directory, "keys.yaml", "electricity_maps: another\n");
-    emissions_look_at_keys(&f->emissions);
-    assert_true(asker->is_ending);
-    emissions_look_at_keys(&f->emissions);
-    assert_int_equal(waitid(P_PID, (id_t)asker->child.pid, &info, WEXITED | WNOWAIT), 0);
-    assert_int_equal(info.si_status, SIGKILL);
-    emissions_reap(&f->emissions);
-    assert_false(asker->is_ending);
-    tree_remove(directory, "");
-}
-
-static int start_with_authority(struct fixture *f, const char *path, struct error *err)
-{
-    set(f, "emissions.ca-file", path);
-    return init_anew(f, err);
-}
-
-static void an_authority_that_nobody_can_reach_stops_the_start(void **state)
-{
-    struct fixture *f = *state;
-    char directory[] = "/tmp/wattribute-ca-XXXXXX", path[64], link[64], closed[64];
-    const int refused = geteuid() == 0 ? -EACCES : 0; /* others ask as who they are */
-    struct error err = {""};
-
-    assert_non_null(mkdtemp(directory));
-    assert_int_equal(chmod(directory, 0755), 0);
-    tree_write(directory, "closed/open/ca.pem", "");
-    snprintf(closed, sizeof(closed), "%s/closed/", directory);
-    snprintf(path, sizeof(path), "%s/closed/open/ca.pem", directory);
-    snprintf(link, sizeof(link), "%s/link.pem", directory);
-    assert_int_equal(symlink("closed/open/ca.pem", link), 0);
-    assert_int_equal(start_with_authority(f, path, &err), 0);
-    assert_int_equal(chmod(closed, 0750), 0);
-    assert_int_equal(start_with_authority(f, path, &err), refused);
-    assert_true(refused == 0 || strstr(err.text, closed));
-    err.text[0] = '\0';
-    assert_int_equal(start_with_authority(f, link, &err), refused);
-    assert_true(refused == 0 || strstr(err.text, closed));
-    assert_int_equal(chmod(closed, 0711), 0);
-    assert_int_equal(start_with_authority(f, link, &err), 0);
-    assert_int_equal(chmod(path, 0640), 0);
-    assert_int_equal(start_with_authority(f, link, &err), -EACCES);
-    tree_remove(directory, "");
-}
-
-static int be_asker(void)
-{
-    struct pollfd channel = {.fd = CHILD_CHANNEL_FD};
-    struct asker_keys keys;
-
-    if (asker_keys_unseal(ASKER_KEYS_FD, &keys) < 0 ||
-        send(CHILD_CHANNEL_FD, keys.values[0], strlen(keys.values[0]), 0) < 0)
-        return 1;
-    return poll(&channel, 1, -1) == 1 ? 0 : 2;
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_country_is_in_force_until_somebody_answers),
@@ -480,16 +276,7 @@ int main(int argc, char **argv)
         TEST(a_constant_that_is_hardly_any_grids_is_warned_of_once),
         TEST(a_constant_is_looked_at_also_where_nobody_is_asked),
         TEST(a_high_answer_is_warned_of_until_it_is_low_again),
-        TEST(other_keys_have_another_asker_at_once_and_the_factor_stays),
-        TEST(the_same_keys_in_a_new_file_leave_the_asker_alone),
-        TEST(the_next_asker_has_the_last_good_keys_also_if_the_file_is_bad),
-        TEST(keys_that_cannot_be_used_leave_the_asker_alone),
-        TEST(an_asker_that_does_not_end_is_killed_at_the_next_look),
-        TEST(an_authority_that_nobody_can_reach_stops_the_start),
     };
 
-    (void)argv;
-    if (argc > 1)
-        return be_asker();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,6 @@ static struct {
     size_t count, asked;
     struct clock_manual clock;
     struct kubernetes_api *api;
-    char token_path[64];
     char seen_token[128];
     char pods[256];   /* names of pods that came, each with a blank behind it */
     char states[256]; /* likewise, what was told and new */
@@ -88,7 +87,7 @@ static void check_request(const struct http_request *request, const struct step 
         fail_msg("request %zu is %s", test.asked, request->url);
     assert_int_equal(strncmp(request->url, "https://api:443/api/v1/pods?fieldSelector=", 42), 0);
     assert_non_null(strstr(request->url, "fieldSelector=spec.nodeName%3Dnode-a%2Fb&"));
-    assert_string_equal(request->ca_path, "/ca");
+    assert_ptr_equal(request->trust, &test);
     assert_string_equal(request->resolve, "api:443:10.0.0.1");
     assert_true(request->timeout_us > 0 && request->timeout_us <= 330 * USEC_PER_SEC);
     snprintf(test.seen_token, sizeof(test.seen_token), "%s", request->headers[1]);
@@ -159,26 +158,17 @@ static void told(void *context, const struct kubernetes_api_news *news)
         strcat(test.states, news->how == 0 ? "up " : news->how == -EACCES ? "denied " : "down ");
 }
 
-static void write_token(const char *text, size_t len)
-{
-    file_write_at(AT_FDCWD, test.token_path, text, len);
-}
-
 static int setup(void **state)
 {
     (void)state;
     memset(&test, 0, sizeof(test));
     clock_manual_init(&test.clock, USEC_PER_SEC); /* long past, for a wait on the real clock */
-    snprintf(test.token_path, sizeof(test.token_path), "/tmp/wattribute-token-XXXXXX");
-    close(mkstemp(test.token_path));
-    write_token("abc.def\n", 8);
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    unlink(test.token_path);
     return 0;
 }
 
@@ -188,8 +178,8 @@ static struct kubernetes_api_options options(void)
         .url = "https://api:443",
         .resolve = "api:443:10.0.0.1",
         .node = "node-a/b",
-        .token_path = test.token_path,
-        .ca_path = "/ca",
+        .token = "abc.def",
+        .trust = (const struct http_trust *)&test, /* only passed on */
         .clock = &test.clock.clock,
         .take = take,
         .told = told,
@@ -322,68 +312,13 @@ static void a_server_that_fails_is_told_once_and_asked_until_it_answers(void **s
     PLAY(steps, "p0 p0 p0 ", "down denied up denied ");
 }
 
-static void the_token_is_read_before_each_request(void **state)
+static void the_token_is_sent_with_each_request(void **state)
 {
     static const struct step steps[] = {{.asks = "limit=", .body = LIST("7", "")}};
 
     (void)state;
     PLAY(steps, "p0 ", "up ");
     assert_string_equal(test.seen_token, "Authorization: Bearer abc.def");
-    write_token("new", 3);
-    test.asked = 0;
-    test.cancelled = false;
-    PLAY(steps, "p0 p0 ", "up up ");
-    assert_string_equal(test.seen_token, "Authorization: Bearer new");
-}
-
-static void stop_when_told(void *context, const struct kubernetes_api_news *news)
-{
-    told(context, news);
-    kubernetes_api_stop(test.api);
-}
-
-static void assert_token_refused(const char *text, size_t len)
-{
-    struct kubernetes_api_options o = options();
-
-    write_token(text, len);
-    o.told = stop_when_told;
-    test.states[0] = '\0';
-    assert_int_equal(kubernetes_api_new(&o, &test.api), 0);
-    kubernetes_api_run(test.api);
-    kubernetes_api_free(test.api);
-    assert_string_equal(test.states, "down ");
-}
-
-static void what_is_no_token_is_never_sent(void **state)
-{
-    static char large[(64 << 10) + 1];
-
-    (void)state;
-    test.count = 1; /* a request would have no step to go with */
-    memset(large, 'a', sizeof(large));
-    assert_token_refused("", 0);
-    assert_token_refused("\n", 1);
-    assert_token_refused("a\nX-Header: b\n", 14);
-    assert_token_refused("a\r\n", 3);
-    assert_token_refused("a b", 3);
-    assert_token_refused("a\0b", 3);
-    assert_token_refused("\xc3\xa9", 2);
-    assert_token_refused(large, sizeof(large));
-    unlink(test.token_path);
-    assert_int_equal(mkdir(test.token_path, 0700), 0);
-    {
-        struct kubernetes_api_options o = options();
-
-        o.told = stop_when_told;
-        test.states[0] = '\0';
-        assert_int_equal(kubernetes_api_new(&o, &test.api), 0);
-        kubernetes_api_run(test.api);
-        kubernetes_api_free(test.api);
-        assert_string_equal(test.states, "down ");
-    }
-    rmdir(test.token_path);
-    assert_int_equal(test.asked, 0);
 }
 
 static void only_https_is_spoken(void **state)
@@ -421,8 +356,7 @@ int main(void)
         TEST(a_watch_from_too_far_in_the_past_lists_again),
         TEST(a_broken_stream_lists_again_and_is_told_once),
         TEST(a_server_that_fails_is_told_once_and_asked_until_it_answers),
-        TEST(the_token_is_read_before_each_request),
-        TEST(what_is_no_token_is_never_sent),
+        TEST(the_token_is_sent_with_each_request),
         TEST(only_https_is_spoken),
         TEST(one_that_is_stopped_before_it_runs_asks_nothing),
     };

@@ -5,15 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "core/macros.h"
 #include "sources/bmc/redfish.h"
+#include "sources/redfish_reading.h"
 
 #define SECOND USEC_PER_SEC
 
 struct fixture {
     struct clock_manual clock;
-    struct redfish_mailbox mailbox;
+    int fds[2]; /* where readings come from, and where they are sent */
     struct source_context context;
     void *source;
     struct batch batch;
@@ -26,8 +29,9 @@ static int set_up(void **state)
 
     assert_non_null(f);
     clock_manual_init(&f->clock, 1000 * SECOND);
-    redfish_mailbox_init(&f->mailbox);
-    f->context = (struct source_context){.clock = &f->clock.clock, .redfish = &f->mailbox};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, f->fds),
+                     0);
+    f->context = (struct source_context){.clock = &f->clock.clock, .redfish_fd = &f->fds[0]};
     batch_init(&f->batch);
     assert_int_equal(redfish_source.open(&f->context, &f->source, &f->err), 0);
     *state = f;
@@ -40,6 +44,8 @@ static int tear_down(void **state)
 
     redfish_source.close(f->source);
     batch_done(&f->batch);
+    close(f->fds[0]);
+    close(f->fds[1]);
     free(f);
     return 0;
 }
@@ -53,8 +59,9 @@ static int read_source(struct fixture *f)
 
 static void post_at(struct fixture *f, uint64_t power_mw, uint64_t taken_us)
 {
-    redfish_mailbox_post(&f->mailbox,
-                         &(struct redfish_reading){.power_mw = power_mw, .taken_us = taken_us});
+    const struct redfish_reading reading = {.power_mw = power_mw, .taken_us = taken_us};
+
+    (void)redfish_reading_send(f->fds[1], &reading);
 }
 
 static void post_failure(struct fixture *f, int result, const char *why)
@@ -62,7 +69,7 @@ static void post_failure(struct fixture *f, int result, const char *why)
     struct redfish_reading reading = {.result = result, .taken_us = f->clock.now_us};
 
     snprintf(reading.why, sizeof(reading.why), "%s", why);
-    redfish_mailbox_post(&f->mailbox, &reading);
+    assert_int_equal(redfish_reading_send(f->fds[1], &reading), 0);
 }
 
 /* A reading that is made and taken now. */
@@ -197,16 +204,30 @@ static void power_that_does_not_move_for_ten_minutes_is_not_believed(void **stat
     assert_int_equal(meter(f)->counter_uj, (uint64_t)6005 * 59 * 1000000);
 }
 
-static void of_more_readings_than_there_is_room_for_the_oldest_go(void **state)
+static void readings_that_have_queued_up_are_all_taken(void **state)
 {
     struct fixture *f = *state;
 
     f->clock.now_us += 20 * SECOND;
-    for (uint64_t i = 0; i < REDFISH_QUEUE_MAX + 3; i++)
-        post_at(f, 600000 + i, f->clock.now_us - 20 * SECOND + i);
+    for (uint64_t i = 0; i < 5; i++)
+        post_at(f, 600000 + i, f->clock.now_us - 20 * SECOND + i + 1);
     assert_int_equal(read_source(f), 0);
-    assert_int_equal(f->batch.count, 2 * REDFISH_QUEUE_MAX);
-    assert_int_equal(f->batch.samples[0].node_power.power_mw, 600003);
+    assert_int_equal(f->batch.count, 2 * 5);
+    assert_int_equal(f->batch.samples[0].node_power.power_mw, 600000);
+}
+
+static void what_is_no_reading_is_an_error_and_the_next_one_counts(void **state)
+{
+    struct redfish_reading endless = {.result = -EIO};
+    struct fixture *f = *state;
+
+    memset(endless.why, 'a', sizeof(endless.why));
+    assert_int_equal(send(f->fds[1], "x", 1, 0), 1);
+    assert_int_equal(read_source(f), -EPROTO);
+    assert_int_equal(redfish_reading_send(f->fds[1], &endless), 0);
+    assert_int_equal(read_source(f), -EPROTO);
+    f->clock.now_us += SECOND;
+    assert_int_equal(hear(f, 600000), 0);
 }
 
 static void where_no_bmc_is_asked_there_is_no_source(void **state)
@@ -231,7 +252,8 @@ int main(void)
         TEST(no_failure_is_the_end_of_the_source),
         TEST(what_no_node_draws_or_no_clock_says_is_not_believed),
         TEST(power_that_does_not_move_for_ten_minutes_is_not_believed),
-        TEST(of_more_readings_than_there_is_room_for_the_oldest_go),
+        TEST(readings_that_have_queued_up_are_all_taken),
+        TEST(what_is_no_reading_is_an_error_and_the_next_one_counts),
         TEST(where_no_bmc_is_asked_there_is_no_source),
     };
 

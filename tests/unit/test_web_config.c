@@ -242,19 +242,19 @@ static void a_change_is_found_at_the_next_look_and_a_bad_one_is_said_once(void *
     char directory[] = "/tmp/wattribute-test-XXXXXX", path[64];
     struct web_watch watch;
     struct error err = {{0}};
-    int first_fd;
+    const char *first;
 
     (void)state;
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof(path), "%s/web.yml", directory);
     write_text(path, "basic_auth_users: {a: " HASH "}\n");
     assert_int_equal(web_watch_open(&watch, path, &err), 0);
-    first_fd = watch.config_fd;
+    first = watch.packed;
     assert_int_equal(web_watch_look(&watch, &err), 0);
     write_text(path, "nonsense\n");
     assert_int_equal(web_watch_look(&watch, &err), -EINVAL);
     assert_non_null(strstr(err.text, "not a mapping"));
-    assert_int_equal(watch.config_fd, first_fd);
+    assert_ptr_equal(watch.packed, first);
     assert_int_equal(web_watch_look(&watch, &err), 0);
     /* A file that it names, and that is not there, is said once, too. */
     write_text(path, "tls_server_config: {" PAIR "}\n");

@@ -1,7 +1,6 @@
 #include "fetcher/kubernetes/kubernetes_api.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,6 @@
 #include "fetcher/kubernetes/kubernetes_pods.h"
 
 enum {
-    TOKEN_MAX = 64 << 10,
     URL_MAX = 16 << 10,
     LINE_MAX = 4 << 20, /* an object in etcd has 1.5 MiB at most */
     PODS_PER_PAGE = 500,
@@ -37,6 +35,7 @@ static const uint64_t PAUSE_MIN_US = USEC_PER_SEC, PAUSE_MAX_US = 60 * USEC_PER_
 
 struct kubernetes_api {
     struct kubernetes_api_options options;
+    char *authorization;                    /* the header */
     char version[KUBERNETES_VERSION_BYTES]; /* where the watch goes on; "": list first */
     uint64_t pause_us;                      /* after the next failure */
     bool watch_fails;                       /* so that a list alone proves nothing */
@@ -59,7 +58,9 @@ int kubernetes_api_new(const struct kubernetes_api_options *options,
         return -ENOMEM;
     api->options = *options;
     api->pause_us = PAUSE_MIN_US;
-    r = stoppable_init(&api->thread);
+    r = asprintf(&api->authorization, "Authorization: Bearer %s", options->token) < 0 ? -ENOMEM : 0;
+    if (r == 0)
+        r = stoppable_init(&api->thread);
     if (r == 0)
         r = json_seed();
     if (r < 0) {
@@ -88,36 +89,6 @@ static void tell(struct kubernetes_api *api, int r, const char *why)
     api->told = true;
     api->how = how;
     api->options.told(api->options.context, &news);
-}
-
-/* A header's value must be printable, or whoever writes the file could add headers. */
-static bool is_token(struct span text)
-{
-    for (size_t i = 0; i < text.len; i++)
-        if (text.data[i] <= ' ' || text.data[i] > '~')
-            return false;
-    return text.len > 0;
-}
-
-static int read_token(const struct kubernetes_api *api, struct buffer *header, struct error *err)
-{
-    const char *path = api->options.token_path;
-    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    _cleanup_free_ char *data = NULL;
-    struct span token = {NULL, 0};
-    int r = fd < 0 ? -errno : fs_read_fd(fd, TOKEN_MAX, &data, &token.len);
-
-    if (r < 0)
-        return error_set(err, r, "cannot read the service account's token: %s", strerror(-r));
-    token.data = data;
-    if (token.len > 0 && data[token.len - 1] == '\n')
-        token.len--;
-    if (!is_token(token))
-        return error_set(err, -EBADMSG, "the service account's token is not one");
-    buffer_str(header, "Authorization: Bearer ");
-    buffer_bytes(header, token.data, token.len);
-    buffer_char(header, '\0');
-    return buffer_failed(header) ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 static void put_encoded(struct buffer *url, const char *text)
@@ -178,26 +149,18 @@ static int judge(const struct http_reply *reply, struct error *err)
 static int ask(struct kubernetes_api *api, struct buffer *url, struct http_request *request,
                struct http_reply *reply, struct error *err)
 {
-    struct buffer token;
-    const char *headers[] = {"Accept: application/json", NULL, NULL};
+    const char *headers[] = {"Accept: application/json", api->authorization, NULL};
     int r;
 
-    buffer_init(&token, TOKEN_MAX + 64);
     buffer_char(url, '\0');
-    r = buffer_failed(url) ? error_set(err, -ENOMEM, "out of memory")
-                           : read_token(api, &token, err);
-    if (r == 0) {
-        headers[1] = token.data;
-        request->url = url->data;
-        request->headers = headers;
-        request->resolve = api->options.resolve;
-        request->ca_path = api->options.ca_path;
-        r = http_client_do(api->thread.client, request, reply, err);
-    }
-    if (r == 0)
-        r = judge(reply, err);
-    buffer_done(&token);
-    return r;
+    if (buffer_failed(url))
+        return error_set(err, -ENOMEM, "out of memory");
+    request->url = url->data;
+    request->headers = headers;
+    request->resolve = api->options.resolve;
+    request->trust = api->options.trust;
+    r = http_client_do(api->thread.client, request, reply, err);
+    return r < 0 ? r : judge(reply, err);
 }
 
 static void hand_over(const struct kubernetes_api *api, const struct container_list *list)
@@ -412,5 +375,8 @@ void kubernetes_api_free(struct kubernetes_api *api)
     if (!api)
         return;
     stoppable_done(&api->thread);
+    if (api->authorization)
+        explicit_bzero(api->authorization, strlen(api->authorization));
+    free(api->authorization);
     free(api);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/http_trust.h"
 #include "core/clock.h"
 #include "identity/runtimes/runtime.h"
 
@@ -26,8 +27,8 @@ struct kubernetes_api_options {
     const char *url;     /* "https://10.96.0.1:443" */
     const char *resolve; /* as in struct http_request */
     const char *node;
-    const char *token_path; /* read before each request: the kubelet replaces it */
-    const char *ca_path;    /* who must have signed the server's certificate */
+    const char *token;
+    const struct http_trust *trust; /* which server it must be */
     const struct clock *clock;
 
     /* Called by kubernetes_api_run: with each container, as often as something changes. */

@@ -4,15 +4,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "core/macros.h"
 #include "sources/integrator.h"
 #include "sources/plausible.h"
+#include "sources/redfish_reading.h"
 
 /* For how long the power between two readings is believed, and silence is no failure. */
 static const uint64_t HOLD_US = 30 * USEC_PER_SEC;
 /* As for IPMI: a node's power moves by a watt within minutes. */
 static const uint64_t FROZEN_US = 600 * USEC_PER_SEC;
+
+/* Of one read: what a flood of them may take. */
+enum { READINGS_MAX = 64 };
 
 struct redfish {
     const struct source_context *context;
@@ -24,41 +29,30 @@ struct redfish {
     struct error why;
 };
 
-void redfish_mailbox_init(struct redfish_mailbox *mailbox)
+int redfish_reading_send(int fd, const struct redfish_reading *reading)
 {
-    *mailbox = (struct redfish_mailbox){0};
-    pthread_mutex_init(&mailbox->lock, NULL);
+    return send(fd, reading, sizeof(*reading), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-void redfish_mailbox_post(struct redfish_mailbox *mailbox, const struct redfish_reading *reading)
+int redfish_reading_receive(int fd, struct redfish_reading *ret_reading)
 {
-    pthread_mutex_lock(&mailbox->lock);
-    if (mailbox->count == REDFISH_QUEUE_MAX) {
-        memmove(mailbox->readings, mailbox->readings + 1,
-                (REDFISH_QUEUE_MAX - 1) * sizeof(mailbox->readings[0]));
-        mailbox->count--;
-    }
-    mailbox->readings[mailbox->count++] = *reading;
-    pthread_mutex_unlock(&mailbox->lock);
-}
+    struct redfish_reading reading;
+    ssize_t n = recv(fd, &reading, sizeof(reading), MSG_DONTWAIT | MSG_TRUNC);
 
-static size_t empty(struct redfish_mailbox *mailbox, struct redfish_reading *readings)
-{
-    size_t count;
-
-    pthread_mutex_lock(&mailbox->lock);
-    count = mailbox->count;
-    memcpy(readings, mailbox->readings, count * sizeof(readings[0]));
-    mailbox->count = 0;
-    pthread_mutex_unlock(&mailbox->lock);
-    return count;
+    if (n < 0)
+        return -errno;
+    if (n != sizeof(reading) || reading.result > 0 ||
+        !memchr(reading.why, '\0', sizeof(reading.why)))
+        return -EPROTO;
+    *ret_reading = reading;
+    return 0;
 }
 
 static int redfish_open(const struct source_context *context, void **ret_state, struct error *err)
 {
     struct redfish *redfish;
 
-    if (!context->redfish || context->replay_path)
+    if (!context->redfish_fd || context->replay_path)
         return -ENODEV;
     redfish = calloc(1, sizeof(*redfish));
     if (!redfish)
@@ -118,7 +112,7 @@ static int emit(struct redfish *redfish, const struct redfish_reading *reading, 
     return r < 0 ? error_set(err, r, "out of memory") : 0;
 }
 
-/* Who posts it has checked it too, but talks to strangers. */
+/* Its sender has checked it too, but talks to strangers. */
 static bool is_sound(const struct redfish *redfish, const struct redfish_reading *reading,
                      uint64_t now_us)
 {
@@ -134,7 +128,7 @@ static int take(struct redfish *redfish, const struct redfish_reading *reading, 
 
     if (reading->result < 0)
         return error_set(err, reading->result == -ENODEV ? -EIO : reading->result, "%.*s",
-                         REDFISH_WHY_BYTES - 1, reading->why);
+                         (int)sizeof(reading->why) - 1, reading->why);
     if (!is_sound(redfish, reading, now_us))
         return error_set(err, -EBADMSG, "a reading of the BMC is out of time or out of range");
     r = check_moves(redfish, reading, err);
@@ -142,21 +136,25 @@ static int take(struct redfish *redfish, const struct redfish_reading *reading, 
     return r < 0 ? r : emit(redfish, reading, now_us, batch, err);
 }
 
-static int redfish_read_mail(void *state, struct batch *batch, struct error *err)
+static int redfish_read(void *state, struct batch *batch, struct error *err)
 {
     struct redfish *redfish = state;
     const struct clock *clock = redfish->context->clock;
-    struct redfish_reading readings[REDFISH_QUEUE_MAX];
-    uint64_t now_us = clock->monotonic_us(clock);
-    size_t count = empty(redfish->context->redfish, readings);
+    struct redfish_reading reading;
 
-    for (size_t i = 0; i < count; i++) {
+    for (int i = 0; i < READINGS_MAX; i++) {
+        int r = redfish_reading_receive(*redfish->context->redfish_fd, &reading);
+        uint64_t now_us = clock->monotonic_us(clock);
+
+        if (r == -EAGAIN)
+            break;
         redfish->heard_us = now_us;
         redfish->why.text[0] = '\0';
-        redfish->result = take(redfish, &readings[i], now_us, batch, &redfish->why);
+        redfish->result = r < 0 ? error_set(&redfish->why, r, "a reading of the BMC is none")
+                                : take(redfish, &reading, now_us, batch, &redfish->why);
     }
-    /* After a failure the next word may be minutes away. */
-    if (redfish->result == 0 && now_us - redfish->heard_us > HOLD_US)
+    /* After a failure the next reading may be minutes away. */
+    if (redfish->result == 0 && clock->monotonic_us(clock) - redfish->heard_us > HOLD_US)
         redfish->result =
             error_set(&redfish->why, -ETIMEDOUT, "nothing was heard of the BMC for %llu s",
                       (unsigned long long)(HOLD_US / USEC_PER_SEC));
@@ -168,7 +166,6 @@ static void redfish_close(void *state)
     free(state);
 }
 
-/* It only empties the mailbox: often enough for the reading to be fresh, and never a wait. */
 const struct source_ops redfish_source = {
     .name = "redfish",
     .flag = "collector.redfish",
@@ -176,6 +173,6 @@ const struct source_ops redfish_source = {
     .interval_us = USEC_PER_SEC,
     .interval_max_us = 5 * USEC_PER_SEC,
     .open = redfish_open,
-    .read = redfish_read_mail,
+    .read = redfish_read,
     .close = redfish_close,
 };

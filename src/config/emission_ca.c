@@ -1,4 +1,4 @@
-#include "config/asker_ca.h"
+#include "config/emission_ca.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -28,7 +28,7 @@ static int check_way(const char *path, struct error *err)
     return 0;
 }
 
-int asker_ca_check(const char *path, struct error *err)
+int emission_ca_check(const char *path, struct error *err)
 {
     _cleanup_free_ char *real = NULL;
     struct stat st;

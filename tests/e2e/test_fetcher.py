@@ -20,8 +20,9 @@ from servers.proxy import Proxy
 
 KEY = ElectricityMaps.TOKEN
 USER, PASSWORD = "someone", "hunter2-proxy"
-CHANNEL_FD, KEYS_FD = 3, 4
-KEYS = struct.Struct("512s3584x")  # asker_keys: the first is Electricity Maps'
+CHANNEL_FD, JOB_FD = 3, 4
+MAGIC, INFO, LOGFMT, EMISSIONS = 0x31627757, 1, 0, 2  # of the job
+PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
 RECORD = struct.Struct("=IiQQQII232s")  # channel_factor
 LIFECYCLE, DIRECT = 1, 2
 SECOND_US, HOUR_US = 1000000, 3600000000
@@ -42,26 +43,43 @@ class Factor:
         self.why = why.rstrip(b"\0").decode()
 
 
+def pack(*fields):
+    """As core/pack: numbers, and texts after their length."""
+    return b"".join(struct.pack("=Q", field) if isinstance(field, int) else
+                    struct.pack("=Q", len(field.encode())) + field.encode() + b"\0" for field in fields)
+
+
+def emissions_job(polls, key, ca, interval_us, proxies):
+    return pack(MAGIC, INFO, LOGFMT, EMISSIONS, 0, ca, interval_us, 0, len(polls),
+                *(word for poll in polls for word in poll), key, *[""] * 7,
+                *(proxies.get(name, "") for name in PROXIES))
+
+
+def sealed(block):
+    fd = os.memfd_create("job", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.write(fd, block)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL)
+    return fd
+
+
 class Asker:
-    """`wattribute asker` with the other end of its channel, for a with statement."""
+    """`wattribute fetcher` with the other end of its channel, for a with statement."""
 
     log = harness.Exporter.log
     log_text = harness.Exporter.log_text
 
-    def __init__(self, *inquiries, key="", ca="", interval_us=SECOND_US, env=None, keys_bytes=KEYS.size):
+    def __init__(self, *polls, key="", ca="", interval_us=SECOND_US, proxies=None, cut=None):
         self.directory = tempfile.TemporaryDirectory()
         self.log_path = os.path.join(self.directory.name, "log")
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        arguments = [str(word) for inquiry in inquiries for word in inquiry]
-        with theirs, open(self.log_path, "wb") as log, tempfile.TemporaryFile(buffering=0) as keys:
-            keys.write(KEYS.pack(key.encode())[:keys_bytes])
+        job = sealed(emissions_job(polls, key, ca, interval_us, proxies or {})[:cut])
+        with theirs, open(self.log_path, "wb") as log:
             # Beyond those that they become.
-            given = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 10) for each in (log, theirs, keys)]
+            given = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 10) for each in (log, theirs, job)]
             self.pid = os.posix_spawn(
-                harness.binary(), ["wattribute", "asker", "1", "0", "first", str(interval_us), "0", ca, *arguments],
-                {"RES_OPTIONS": "timeout:2 attempts:2", **(env or {})},
-                file_actions=[(os.POSIX_SPAWN_DUP2, *pair) for pair in zip(given, (2, CHANNEL_FD, KEYS_FD))])
-            for fd in given:
+                harness.binary(), ["wattribute", "fetcher"], {},
+                file_actions=[(os.POSIX_SPAWN_DUP2, *pair) for pair in zip(given, (2, CHANNEL_FD, JOB_FD))])
+            for fd in (*given, job):
                 os.close(fd)
         self.status = None
 
@@ -183,7 +201,7 @@ class Records(AskerTestCase):
 
 class Keys(AskerTestCase):
     def test_a_provider_without_a_key_is_left_out_and_the_others_are_asked(self):
-        with self.asker(self.electricity_maps(), self.rte(), env={"ENTSOE_TOKEN": "other"}) as asker:
+        with self.asker(self.electricity_maps(), self.rte()) as asker:
             first = asker.next()
             self.assertEqual((0, -errno.ENOKEY), (first.index, first.result))
             self.assertIn("set ELECTRICITY_MAPS_TOKEN in the environment, or electricity_maps in a file for "
@@ -200,28 +218,25 @@ class Keys(AskerTestCase):
             self.assertEqual(3, len(asker.log(LEFT_OUT)))
             self.assertTrue(is_running(asker.pid))
 
-    def test_keys_of_the_environment_are_used_and_wiped_there(self):
-        with self.asker(self.electricity_maps(), env={"ELECTRICITY_MAPS_TOKEN": KEY}) as asker:
+    def test_the_key_is_neither_in_its_arguments_nor_in_its_environment(self):
+        with self.asker(self.electricity_maps(), key=KEY) as asker:
             self.assertEqual(0, asker.next().result)
-            self.assertNotIn(KEY.encode(), environment_of(asker.pid))
-            self.assertNotIn(KEY, " ".join(arguments_of(asker.pid)))
+            self.assertEqual((b"", ["wattribute", "fetcher"]), (environment_of(asker.pid), arguments_of(asker.pid)))
 
-    def test_those_of_the_file_win(self):
-        with self.asker(self.electricity_maps(), key=KEY, env={"ELECTRICITY_MAPS_TOKEN": "wrong"}) as asker:
-            self.assertEqual(0, asker.next().result)
-
-    def test_without_what_the_collector_hands_over_it_does_not_start(self):
-        asker = self.asker(self.rte(), keys_bytes=1)
-        asker.check_log = asker.stop = lambda: None  # it must have an error in this test
-        with asker:
-            wait_until("its end", asker.has_ended)
-            self.assertEqual(1, os.waitstatus_to_exitcode(asker.status))
-            self.assertIn("no keys from the collector", asker.log_text())
+    def test_without_a_job_it_does_not_start(self):
+        for cut in (0, 1, 40, -1):
+            with self.subTest(cut=cut):
+                asker = self.asker(self.rte(), cut=cut)
+                asker.check_log = asker.stop = lambda: None  # it must have an error in this test
+                with asker:
+                    wait_until("its end", asker.has_ended)
+                    self.assertEqual(1, os.waitstatus_to_exitcode(asker.status))
+                    self.assertIn("a fetcher has no job", asker.log_text())
 
     def test_a_key_that_is_repeated_by_the_service_is_not_shown(self):
         self.maps.is_allowed = lambda request: True
         self.maps.answer = lambda request: request.refuse(401, f"no such key: {request.headers['auth-token']}")
-        with self.asker(self.electricity_maps(), env={"ELECTRICITY_MAPS_TOKEN": "hunter2-wrong"}) as asker:
+        with self.asker(self.electricity_maps(), key="hunter2-wrong") as asker:
             factor = asker.next()
             self.assertEqual(-errno.EACCES, factor.result)
             self.assertIn("no such key: ***", factor.why)
@@ -237,18 +252,18 @@ class Proxies(AskerTestCase):
 
     def test_by_a_proxy_a_service_is_asked_that_is_nowhere_else(self):
         with self.asker(("electricity_maps", "FR", "https://api.test"), key=KEY,
-                        env={"https_proxy": self.proxy_url}) as asker:
+                        proxies={"https_proxy": self.proxy_url}) as asker:
             factor = asker.next()
             self.assertEqual((0, 56250, ""), (factor.result, factor.mg_per_kwh, factor.why))
         self.assertEqual(["api.test:443"], self.proxy.asked)
 
     def test_a_host_that_no_proxy_names_is_asked_directly(self):
-        with self.asker(self.rte(), env={"https_proxy": self.proxy_url, "no_proxy": "127.0.0.1"}) as asker:
+        with self.asker(self.rte(), proxies={"https_proxy": self.proxy_url, "no_proxy": "127.0.0.1"}) as asker:
             self.assertEqual(0, asker.next().result)
         self.assertEqual([], self.proxy.asked)
 
     def test_a_proxy_that_does_not_know_us_is_named_without_the_password(self):
-        with self.asker(("rte", "FR", "https://api.test"), env={"ALL_PROXY": self.proxy.url_for(f"{USER}:hunter2-wrong")}) as asker:
+        with self.asker(("rte", "FR", "https://api.test"), proxies={"ALL_PROXY": self.proxy.url_for(f"{USER}:hunter2-wrong")}) as asker:
             factor = asker.next()
             self.assertEqual(-errno.ECONNREFUSED, factor.result)
             self.assertIn("(407)", factor.why)

@@ -7,4 +7,4 @@
 #include "core/error.h"
 
 /* "": there is none. 0, or -errno with what to do. */
-int asker_ca_check(const char *path, struct error *err);
+int emission_ca_check(const char *path, struct error *err);

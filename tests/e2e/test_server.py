@@ -48,7 +48,7 @@ class Death(TestCase):
                     self.assert_counters_grow(pages[-1], page)
                 pages.append(page)
                 self.assert_balanced(page)
-                front = exporter.front()
+                front = exporter.server()
                 # Twice in a row is enough for the pause before a restart to grow.
                 if len(killed) < 2 and front not in killed:
                     connection = connect(exporter.address)
@@ -76,7 +76,7 @@ class Death(TestCase):
 
     def test_scrapes_succeed_again_soon_after_a_kill(self):
         with Exporter() as exporter:
-            os.kill(exporter.front(), signal.SIGKILL)
+            os.kill(exporter.server(), signal.SIGKILL)
             exporter.front_deaths = 1
             wait_until("a scrape", lambda: self.scrape_or_none(exporter), SOON_S)
             exporter.wait_for_page(
@@ -86,9 +86,9 @@ class Death(TestCase):
         with Exporter() as exporter:
             exporter.check_log = lambda: None  # it must have errors
             for deaths in range(1, 4):
-                front = exporter.front()
+                front = exporter.server()
                 os.kill(front, signal.SIGKILL)
-                wait_until("the next front", lambda: exporter.child("front") not in (None, front))
+                wait_until("the next front", lambda: exporter.child("server") not in (None, front))
                 wait_until("a scrape", lambda: self.scrape_or_none(exporter), SOON_S)
                 self.assertEqual(503 if deaths == 3 else 200, exporter.ask("/-/ready").status)
             self.assertIn(b"ended several times in a row", exporter.ask("/-/ready").body)
@@ -97,7 +97,7 @@ class Death(TestCase):
             self.assertIn("ends again and again", told["msg"])
             # It is believed again after ten seconds.
             wait_until("it is well", lambda: exporter.ask("/-/ready").status == 200, 20)
-            os.kill(exporter.front(), signal.SIGKILL)
+            os.kill(exporter.server(), signal.SIGKILL)
             wait_until("a scrape", lambda: self.scrape_or_none(exporter), SOON_S)
             self.assertEqual(200, exporter.ask("/-/ready").status)
             self.assertEqual(1, sum(line["level"] == "error" for line in exporter.log()))
@@ -127,7 +127,7 @@ class Confinement(TestCase):
     def test_the_front_has_no_capabilities_no_new_privileges_and_a_system_call_filter(self):
         with Exporter() as exporter:
             exporter.page()  # it has answered: it is past its start
-            collector, front = process_status(exporter.pid), process_status(exporter.front())
+            collector, front = process_status(exporter.pid), process_status(exporter.server())
         for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
             self.assertEqual(0, int(front[name], 16), name)
         self.assertEqual("1", front["NoNewPrivs"])
@@ -142,7 +142,7 @@ class Confinement(TestCase):
 
     def test_the_front_holds_no_descriptor_but_its_own(self):
         with Exporter(listen=("127.0.0.1:0", "127.0.0.1:0")) as exporter:
-            front = exporter.front()
+            front = exporter.server()
 
             def held():
                 """Beside 0 to 2; without their numbers. None: one was closed meanwhile."""
@@ -160,7 +160,7 @@ class Confinement(TestCase):
     def test_the_front_does_not_inherit_the_environment(self):
         with Exporter(env={"SECRET_TOKEN": "hunter2"}) as exporter:
             exporter.page()
-            with open(f"/proc/{exporter.front()}/environ", "rb") as file:
+            with open(f"/proc/{exporter.server()}/environ", "rb") as file:
                 self.assertNotIn(b"hunter2", file.read())
 
 
@@ -181,7 +181,7 @@ class End(TestCase):
     def end(self, signal_number, stuck):
         trace = three_seconds_of_work().write(self.path("work.trace.gz"))
         with Exporter("--replay", trace, *FAST) as exporter:
-            front = exporter.front()
+            front = exporter.server()
             exporter.page()
             if stuck:
                 self.stuck_clients(exporter)
@@ -204,7 +204,7 @@ class End(TestCase):
     def test_sigterm_to_the_whole_group_ends_both_and_still_settles(self):
         trace = three_seconds_of_work().write(self.path("work.trace"))
         with Exporter("--replay", trace) as exporter:
-            front = exporter.front()
+            front = exporter.server()
             exporter.page()
             os.kill(front, signal.SIGTERM)  # as a terminal or an init system sends it to all
             self.assertLess(exporter.stop(), SOON_S)
@@ -221,14 +221,14 @@ class End(TestCase):
     def test_no_other_signal_to_the_whole_unit_ends_anything(self):
         trace = three_seconds_of_work().write(self.path("work.trace"))
         with Exporter("--replay", trace) as exporter:
-            front = exporter.front()
+            front = exporter.server()
             before = exporter.page()
             for number in STRAYS:  # as `systemctl kill -s HUP` sends them
                 for pid in (exporter.pid, front):
                     os.kill(pid, number)
             wait_until("SIGHUP is told", lambda: [line for line in exporter.log() if "SIGHUP" in line["msg"]])
             self.assert_counters_grow(before, exporter.page())
-            self.assertEqual(front, exporter.front())
+            self.assertEqual(front, exporter.server())
             self.assertEqual(1, exporter.page().value("wattribute_front_starts_total"))
 
     def test_sighup_is_answered_with_what_is_re_read_and_what_needs_a_restart(self):
@@ -242,7 +242,7 @@ class End(TestCase):
     def test_the_front_dies_with_the_collector(self):
         with Exporter() as exporter:
             exporter.page()
-            front = exporter.front()
+            front = exporter.server()
             exporter.process.kill()
             exporter.process.wait()
             wait_until("the end of the front", lambda: not is_running(front))

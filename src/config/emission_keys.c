@@ -1,24 +1,22 @@
-#include "config/asker_keys.h"
+#include "config/emission_keys.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "config/secret_file.h"
-#include "core/sealed.h"
 #include "emissions/provider.h"
 
 /* Sorted by provider. */
-static void insert_key(struct asker_key *keys, size_t count, const struct asker_key *key)
+static void insert_key(struct emission_key *keys, size_t count, const struct emission_key *key)
 {
     for (; count > 0 && strcmp(keys[count - 1].provider, key->provider) > 0; count--)
         keys[count] = keys[count - 1];
     keys[count] = *key;
 }
 
-size_t asker_keys_list(struct asker_key ret_keys[ASKER_KEYS_MAX])
+size_t emission_keys_list(struct emission_key ret_keys[EMISSION_KEYS_MAX])
 {
     size_t count = 0;
 
@@ -26,19 +24,19 @@ size_t asker_keys_list(struct asker_key ret_keys[ASKER_KEYS_MAX])
         const struct provider *provider = provider_table[i];
 
         for (size_t j = 0; j < PROVIDER_SECRETS_MAX && provider->secrets[j].name; j++) {
-            if (count == ASKER_KEYS_MAX)
+            if (count == EMISSION_KEYS_MAX)
                 return count;
             insert_key(ret_keys, count++,
-                       &(struct asker_key){provider->name, provider->secrets[j].name,
-                                           provider->secrets[j].variable,
-                                           provider->key == PROVIDER_KEY_LOGIN && j == 0});
+                       &(struct emission_key){provider->name, provider->secrets[j].name,
+                                              provider->secrets[j].variable,
+                                              provider->key == PROVIDER_KEY_LOGIN && j == 0});
         }
     }
     return count;
 }
 
 /* "electricity_maps, entsoe, watttime_username and watttime_password" */
-static void list_names(const struct asker_key *keys, size_t count, char *text, size_t size_bytes)
+static void list_names(const struct emission_key *keys, size_t count, char *text, size_t size_bytes)
 {
     size_t len = 0;
 
@@ -50,11 +48,11 @@ static void list_names(const struct asker_key *keys, size_t count, char *text, s
                                 keys[i].name);
 }
 
-int asker_keys_read(const char *path, struct asker_keys *ret_keys, struct error *err)
+int emission_keys_read(const char *path, struct emission_keys *ret_keys, struct error *err)
 {
-    struct secret_file_entry entries[ASKER_KEYS_MAX];
-    struct asker_key keys[ASKER_KEYS_MAX];
-    size_t count = asker_keys_list(keys);
+    struct secret_file_entry entries[EMISSION_KEYS_MAX];
+    struct emission_key keys[EMISSION_KEYS_MAX];
+    size_t count = emission_keys_list(keys);
     char names[512] = "";
     const struct secret_file_form form = {
         .flag = "--emissions.keys-file",
@@ -65,7 +63,7 @@ int asker_keys_read(const char *path, struct asker_keys *ret_keys, struct error 
     };
     int r;
 
-    *ret_keys = (struct asker_keys){0};
+    *ret_keys = (struct emission_keys){0};
     if (path[0] == '\0')
         return 0;
     list_names(keys, count, names, sizeof(names));
@@ -74,50 +72,31 @@ int asker_keys_read(const char *path, struct asker_keys *ret_keys, struct error 
                                                 sizeof(ret_keys->values[i])};
     r = secret_file_read(&form, path, entries, count, err);
     if (r < 0)
-        asker_keys_wipe(ret_keys);
+        emission_keys_wipe(ret_keys);
     return r;
 }
 
-int asker_keys_seal(const struct asker_keys *keys, int *ret_fd)
+void emission_keys_add_environment(struct emission_keys *keys)
 {
-    return sealed_create((const char *)keys, sizeof(*keys), ret_fd);
-}
-
-int asker_keys_unseal(int fd, struct asker_keys *ret_keys)
-{
-    ssize_t n = pread(fd, ret_keys, sizeof(*ret_keys), 0);
-
-    if (n == (ssize_t)sizeof(*ret_keys))
-        return 0;
-    asker_keys_wipe(ret_keys);
-    return n < 0 ? -errno : -EPROTO;
-}
-
-void asker_keys_take_environment(struct asker_keys *keys)
-{
-    struct asker_key table[ASKER_KEYS_MAX];
-    size_t count = asker_keys_list(table);
+    struct emission_key table[EMISSION_KEYS_MAX];
+    size_t count = emission_keys_list(table);
 
     for (size_t i = 0; i < count; i++) {
         /* Not secure_getenv: who starts a program with capabilities may have keys, too. */
-        char *value = getenv(table[i].variable);
+        const char *value = getenv(table[i].variable);
         size_t len = value ? strlen(value) : 0;
 
-        if (!value)
-            continue;
-        if (keys->values[i][0] == '\0' && len < sizeof(keys->values[i]))
+        if (keys->values[i][0] == '\0' && len > 0 && len < sizeof(keys->values[i]))
             memcpy(keys->values[i], value, len + 1);
-        explicit_bzero(value, len);
-        unsetenv(table[i].variable);
     }
 }
 
-int asker_keys_find(const struct asker_keys *keys, const char *provider, const char **ret_user,
-                    const char **ret_key, struct error *err)
+int emission_keys_find(const struct emission_keys *keys, const char *provider,
+                       const char **ret_user, const char **ret_key, struct error *err)
 {
     const char *user = NULL, *key = NULL;
-    struct asker_key table[ASKER_KEYS_MAX];
-    size_t count = asker_keys_list(table);
+    struct emission_key table[EMISSION_KEYS_MAX];
+    size_t count = emission_keys_list(table);
 
     for (size_t i = 0; i < count; i++) {
         if (strcmp(provider, table[i].provider) != 0)
@@ -126,7 +105,7 @@ int asker_keys_find(const struct asker_keys *keys, const char *provider, const c
             return error_set(err, -ENOKEY,
                              "%s wants a key: set %s in the environment, or %s in a file for "
                              "--emissions.keys-file (1 to %d bytes)",
-                             provider, table[i].variable, table[i].name, ASKER_KEY_BYTES - 1);
+                             provider, table[i].variable, table[i].name, EMISSION_KEY_BYTES - 1);
         if (table[i].is_user)
             user = keys->values[i];
         else
@@ -137,7 +116,7 @@ int asker_keys_find(const struct asker_keys *keys, const char *provider, const c
     return 0;
 }
 
-void asker_keys_wipe(struct asker_keys *keys)
+void emission_keys_wipe(struct emission_keys *keys)
 {
     explicit_bzero(keys, sizeof(*keys));
 }

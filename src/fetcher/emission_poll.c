@@ -1,4 +1,4 @@
-#include "fetcher/asker_inquiry.h"
+#include "fetcher/emission_poll.h"
 
 #include <errno.h>
 #include <sys/random.h>
@@ -41,18 +41,18 @@ static int send_question(void *context, const struct http_request *request,
                  : 0;
 }
 
-int asker_inquiry_open(const struct asker_flags *flags, size_t index, const struct asker_keys *keys,
-                       struct http_client *client, struct poll **ret_inquiry, struct error *err)
+int emission_poll_open(const struct emissions_job *job, size_t index, bool is_again,
+                       struct http_client *client, struct poll **ret_poll, struct error *err)
 {
-    const char *name = flags->inquiries[index].provider;
+    const char *name = job->polls[index].provider;
     struct poll_options options = {
         .provider = provider_find(span_of(name)),
-        .zone = or_null(flags->inquiries[index].zone),
-        .basis = flags->basis,
-        .url = or_null(flags->inquiries[index].url),
-        .ca_path = or_null(flags->ca_path),
-        .interval_us = flags->interval_us,
-        .is_again = flags->is_again,
+        .zone = or_null(job->polls[index].zone),
+        .basis = job->basis,
+        .url = or_null(job->polls[index].url),
+        .ca_path = or_null(job->ca_path),
+        .interval_us = job->interval_us,
+        .is_again = is_again,
         .clock = &clock_system,
         .draw = draw,
         .send = send_question,
@@ -62,6 +62,6 @@ int asker_inquiry_open(const struct asker_flags *flags, size_t index, const stru
 
     if (!options.provider)
         return error_set(err, -EINVAL, "no such provider");
-    r = asker_keys_find(keys, name, &options.user, &options.key, err);
-    return r < 0 ? r : poll_new(&options, ret_inquiry, err);
+    r = emission_keys_find(&job->keys, name, &options.user, &options.key, err);
+    return r < 0 ? r : poll_new(&options, ret_poll, err);
 }

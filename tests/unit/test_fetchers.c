@@ -1,0 +1,349 @@
+/* collector/fetchers: what each is told, and that another one follows when its secrets change. This
+ * test is its own fetcher, which reports what its secret is, and waits for its end. */
+#include "tree_fixture.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "collector/fetchers.h"
+#include "core/macros.h"
+#include "options_fixture.h"
+
+static const uint64_t NOON_US = UINT64_C(1768478400000000);
+
+struct fixture {
+    char directory[32];
+    struct options options;
+    struct clock_manual clock;
+    struct emissions emissions;
+    struct api_config api;
+    struct fetchers fetchers;
+    struct fetcher *fetcher; /* the one that is looked at */
+};
+
+static void set(struct fixture *f, const char *flag, const char *value)
+{
+    struct error err = {""};
+
+    assert_int_equal(set_flag(&f->options, flag, value, OPTIONS_COMMAND_LINE, &err), 0);
+}
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+    struct error err = {""};
+
+    f = (struct fixture){.directory = "/tmp/wattribute-fetch-XXXXXX"};
+    assert_non_null(mkdtemp(f.directory));
+    assert_int_equal(options_init(&f.options, &err), 0);
+    clock_manual_init(&f.clock, NOON_US);
+    f.api = (struct api_config){"10.96.0.1", "443", "node-a", f.directory};
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    fetchers_close(&f->fetchers);
+    options_done(&f->options);
+    tree_remove(f->directory, "");
+    return 0;
+}
+
+static void write_secret(struct fixture *f, const char *name, const char *text)
+{
+    char path[64];
+
+    tree_write(f->directory, name, text);
+    snprintf(path, sizeof(path), "%s/%s", f->directory, name);
+    assert_int_equal(chmod(path, 0600), 0);
+}
+
+static const char *path_of(struct fixture *f, const char *name)
+{
+    static char path[64];
+
+    snprintf(path, sizeof(path), "%s/%s", f->directory, name);
+    return path;
+}
+
+static int open_all(struct fixture *f, enum fetcher_kind kind, struct error *err)
+{
+    assert_int_equal(emissions_init(&f->emissions, &f->options, &f->clock.clock, err), 0);
+    f->fetcher = &f->fetchers.items[kind];
+    return fetchers_open(
+        &f->fetchers,
+        &(struct fetchers_options){.options = &f->options,
+                                   .with_bmc = kind == FETCHER_BMC,
+                                   .api = kind == FETCHER_KUBERNETES ? &f->api : NULL,
+                                   .emissions = &f->emissions},
+        err);
+}
+
+static void start(struct fixture *f)
+{
+    struct error err = {""};
+
+    assert_int_equal(fetcher_start(&f->fetchers, f->fetcher, f->clock.now_us, &err), 0);
+}
+
+static void open_with_keys(struct fixture *f, const char *text)
+{
+    struct error err = {""};
+
+    write_secret(f, "keys.yaml", text);
+    set(f, "emissions.providers", "electricity_maps,rte");
+    set(f, "emissions.zone", "FR");
+    set(f, "emissions.keys-file", path_of(f, "keys.yaml"));
+    assert_int_equal(open_all(f, FETCHER_EMISSIONS, &err), 0);
+    start(f);
+    f->clock.now_us += 3600 * USEC_PER_SEC;
+}
+
+static void assert_reports(const struct fixture *f, const char *secret)
+{
+    int fd = f->fetcher->child.channel_fd;
+    struct pollfd channel = {.fd = fd, .events = POLLIN};
+    char text[128] = "";
+
+    assert_int_equal(poll(&channel, 1, -1), 1);
+    assert_true(recv(fd, text, sizeof(text) - 1, 0) > 0);
+    assert_string_equal(text, secret);
+}
+
+static int wait_for_end(const struct fixture *f)
+{
+    siginfo_t info;
+
+    assert_int_equal(waitid(P_PID, (id_t)f->fetcher->child.pid, &info, WEXITED | WNOWAIT), 0);
+    return info.si_status;
+}
+
+/* Until it has ended; then there is another one. */
+static void await_next(struct fixture *f)
+{
+    (void)wait_for_end(f);
+    assert_true(fetcher_reap(f->fetcher, f->clock.now_us));
+    assert_true(f->fetcher->child.restart_us > 0);
+    start(f);
+}
+
+static void only_those_that_are_wanted_have_a_job(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = {""};
+
+    open_with_keys(f, "electricity_maps: right\n");
+    for (int kind = 0; kind < FETCHER_KINDS; kind++)
+        assert_int_equal(f->fetchers.items[kind].has_job, kind == FETCHER_EMISSIONS);
+    assert_int_equal(fetcher_start(&f->fetchers, &f->fetchers.items[FETCHER_BMC], 0, &err), 0);
+    assert_int_equal(f->fetchers.items[FETCHER_BMC].child.pid, 0);
+}
+
+static void other_keys_have_another_process_at_once(void **state)
+{
+    struct fixture *f = *state;
+    struct child *child;
+    pid_t first;
+
+    open_with_keys(f, "electricity_maps: wrong\n");
+    child = &f->fetcher->child;
+    assert_reports(f, "first wrong");
+    fetcher_look(f->fetcher);
+    assert_false(child->is_replaced);
+    write_secret(f, "keys.yaml", "electricity_maps: the right one\n");
+    fetcher_look(f->fetcher);
+    assert_true(child->is_replaced);
+    first = child->pid;
+    assert_int_equal(wait_for_end(f), 0); /* by itself */
+    assert_true(fetcher_reap(f->fetcher, f->clock.now_us));
+    assert_int_equal(child->restart_us, f->clock.now_us);
+    start(f);
+    assert_int_not_equal(child->pid, first);
+    assert_reports(f, "first the right one");
+    fetcher_look(f->fetcher);
+    assert_false(child->is_replaced);
+}
+
+static void the_same_keys_in_a_new_file_leave_it_alone(void **state)
+{
+    struct fixture *f = *state;
+
+    open_with_keys(f, "electricity_maps: right\n");
+    write_secret(f, "keys.yaml", "# of today\nelectricity_maps: 'right'\n");
+    fetcher_look(f->fetcher);
+    assert_false(f->fetcher->child.is_replaced);
+    assert_true(f->fetcher->child.channel_fd >= 0);
+}
+
+static void the_next_one_has_the_last_good_keys_also_if_the_file_is_bad(void **state)
+{
+    struct fixture *f = *state;
+
+    open_with_keys(f, "electricity_maps: right\n");
+    assert_reports(f, "first right");
+    write_secret(f, "keys.yaml", "electricity_maps: another\n");
+    fetcher_look(f->fetcher);
+    write_secret(f, "keys.yaml", "nonsense\n"); /* before another one is there */
+    await_next(f);
+    assert_reports(f, "first another");
+    fetcher_look(f->fetcher);
+    tree_remove(f->directory, "keys.yaml");
+    fetcher_look(f->fetcher);
+    assert_int_equal(kill(f->fetcher->child.pid, SIGKILL), 0);
+    await_next(f);
+    assert_reports(f, "again another");
+}
+
+static void one_that_does_not_end_is_killed_at_the_next_look(void **state)
+{
+    struct fixture *f = *state;
+
+    open_with_keys(f, "electricity_maps: right\n");
+    assert_int_equal(kill(f->fetcher->child.pid, SIGSTOP), 0);
+    write_secret(f, "keys.yaml", "electricity_maps: another\n");
+    fetcher_look(f->fetcher);
+    assert_true(f->fetcher->child.is_replaced);
+    fetcher_look(f->fetcher);
+    assert_int_equal(wait_for_end(f), SIGKILL);
+    assert_true(fetcher_reap(f->fetcher, f->clock.now_us));
+    assert_false(f->fetcher->child.is_replaced);
+}
+
+/* The kubelet replaces the token every hour, and may write the first one late. */
+static void a_token_that_comes_late_or_changes_is_used(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = {""};
+
+    assert_int_equal(open_all(f, FETCHER_KUBERNETES, &err), 0);
+    assert_false(f->fetcher->has_job);
+    tree_write(f->directory, "ca.crt", "PEM");
+    tree_write(f->directory, "token", "abc");
+    fetcher_look(f->fetcher);
+    assert_true(f->fetcher->has_job);
+    assert_true(f->fetcher->child.restart_us > 0);
+    start(f);
+    assert_reports(f, "first 10.96.0.1 443 node-a abc PEM");
+    tree_write(f->directory, "token", "def");
+    fetcher_look(f->fetcher);
+    await_next(f);
+    assert_reports(f, "first 10.96.0.1 443 node-a def PEM");
+}
+
+static void the_bmc_has_a_user_a_password_and_where_readings_go(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = {""};
+
+    write_secret(f, "credentials", "username: me\npassword: hunter2\n");
+    set(f, "redfish.url", "http://bmc.example/");
+    set(f, "redfish.insecure", "true");
+    set(f, "redfish.credentials-file", path_of(f, "credentials"));
+    assert_int_equal(open_all(f, FETCHER_BMC, &err), 0);
+    start(f);
+    assert_reports(f, "first http://bmc.example:80 me hunter2 with a socket");
+    assert_int_equal(kill(f->fetcher->child.pid, SIGKILL), 0);
+    await_next(f);
+    assert_reports(f, "again http://bmc.example:80 me hunter2 with a socket");
+}
+
+static void a_mistake_of_the_user_stops_the_start(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = {""};
+
+    set(f, "redfish.url", "https://bmc.example/");
+    assert_int_equal(open_all(f, FETCHER_BMC, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "--redfish.credentials-file"));
+}
+
+static int open_with_authority(struct fixture *f, const char *path, struct error *err)
+{
+    fetchers_close(&f->fetchers);
+    set(f, "emissions.ca-file", path);
+    return open_all(f, FETCHER_EMISSIONS, err);
+}
+
+static void an_authority_that_nobody_can_reach_stops_the_start(void **state)
+{
+    struct fixture *f = *state;
+    char path[64], link[64], closed[64];
+    const int refused = geteuid() == 0 ? -EACCES : 0; /* others ask as who they are */
+    struct error err = {""};
+
+    open_with_keys(f, "electricity_maps: right\n");
+    assert_int_equal(chmod(f->directory, 0755), 0);
+    tree_write(f->directory, "closed/open/ca.pem", "");
+    snprintf(closed, sizeof(closed), "%s/closed/", f->directory);
+    snprintf(path, sizeof(path), "%s/closed/open/ca.pem", f->directory);
+    snprintf(link, sizeof(link), "%s/link.pem", f->directory);
+    assert_int_equal(symlink("closed/open/ca.pem", link), 0);
+    assert_int_equal(open_with_authority(f, path, &err), 0);
+    assert_int_equal(chmod(closed, 0750), 0);
+    assert_int_equal(open_with_authority(f, path, &err), refused);
+    assert_true(refused == 0 || strstr(err.text, closed));
+    err.text[0] = '\0';
+    assert_int_equal(open_with_authority(f, link, &err), refused);
+    assert_true(refused == 0 || strstr(err.text, closed));
+    assert_int_equal(chmod(closed, 0711), 0);
+    assert_int_equal(open_with_authority(f, link, &err), 0);
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_int_equal(open_with_authority(f, link, &err), -EACCES);
+}
+
+static int be_fetcher(void)
+{
+    struct pollfd channel = {.fd = CHILD_CHANNEL_FD};
+    struct fetcher_job job;
+    struct job block;
+    char text[128] = "";
+    int type = 0;
+    socklen_t len = sizeof(type);
+
+    if (fetcher_job_read(CHILD_JOB_FD, &block, &job) < 0)
+        return 1;
+    if (job.kind == FETCHER_EMISSIONS)
+        snprintf(text, sizeof(text), "%.100s", job.emissions.keys.values[0]);
+    else if (job.kind == FETCHER_KUBERNETES)
+        snprintf(text, sizeof(text), "%s %s %s %s %.*s", job.kubernetes.host, job.kubernetes.port,
+                 job.kubernetes.node, job.kubernetes.token, (int)job.kubernetes.ca.len,
+                 job.kubernetes.ca.data);
+    else
+        snprintf(text, sizeof(text), "%s %s %s with%s a socket", job.bmc.url, job.bmc.user,
+                 job.bmc.password,
+                 getsockopt(CHILD_MORE_FD, SOL_SOCKET, SO_TYPE, &type, &len) == 0 ? "" : "out");
+    memmove(text + 6, text, sizeof(text) - 7);
+    memcpy(text, job.is_again ? "again " : "first ", 6);
+    if (send(CHILD_CHANNEL_FD, text, strlen(text), 0) < 0)
+        return 2;
+    return poll(&channel, 1, -1) == 1 ? 0 : 3;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(only_those_that_are_wanted_have_a_job),
+        TEST(other_keys_have_another_process_at_once),
+        TEST(the_same_keys_in_a_new_file_leave_it_alone),
+        TEST(the_next_one_has_the_last_good_keys_also_if_the_file_is_bad),
+        TEST(one_that_does_not_end_is_killed_at_the_next_look),
+        TEST(a_token_that_comes_late_or_changes_is_used),
+        TEST(the_bmc_has_a_user_a_password_and_where_readings_go),
+        TEST(a_mistake_of_the_user_stops_the_start),
+        TEST(an_authority_that_nobody_can_reach_stops_the_start),
+    };
+
+    (void)argv;
+    if (argc > 1)
+        return be_fetcher();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
