@@ -25,8 +25,8 @@
 #include "collector/cgroup_verdict.h"
 #include "core/fs.h"
 #include "core/macros.h"
-#include "sources/cgroup/hierarchy.h"
 #include "sources/cgroup/reader.h"
+#include "sources/cgroup_hierarchy.h"
 
 enum { CGROUPS = 1000, ROUNDS = 15 };
 

@@ -24,7 +24,7 @@
 #include "core/macros.h"
 #include "core/span.h"
 #include "host/proc.h"
-#include "identity/process/table.h"
+#include "identity/process_table.h"
 
 enum {
     CONTAINERS = 500,

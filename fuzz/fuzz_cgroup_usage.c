@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/cgroup/hierarchy.h"
 #include "sources/cgroup/parse.h"
+#include "sources/cgroup_hierarchy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

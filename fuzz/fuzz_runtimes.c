@@ -7,8 +7,8 @@
 
 #include "../tests/unit/identity_checks.h"
 #include "core/macros.h"
+#include "identity/gpu_access.h"
 #include "identity/gpus/device_rules.h"
-#include "identity/gpus/gpu_access.h"
 #include "identity/runtimes/cri.h"
 #include "identity/runtimes/docker.h"
 #include "identity/runtimes/inspect.h"

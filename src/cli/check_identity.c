@@ -8,13 +8,13 @@
 #include "client/http_client.h"
 #include "config/source_switches.h"
 #include "core/clock.h"
-#include "identity/gpus/gpu_access.h"
-#include "identity/kubernetes/pod_resources.h"
-#include "identity/process/events.h"
-#include "identity/process/table.h"
-#include "identity/runtimes/runtime.h"
-#include "identity/runtimes/table.h"
-#include "sources/cgroup/hierarchy.h"
+#include "identity/gpu_access.h"
+#include "identity/pod_resources.h"
+#include "identity/process_events.h"
+#include "identity/process_table.h"
+#include "identity/runtime.h"
+#include "identity/runtime_table.h"
+#include "sources/cgroup_hierarchy.h"
 
 enum { INSPECTED_MAX = 64 };
 

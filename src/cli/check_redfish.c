@@ -5,7 +5,7 @@
 
 #include "config/redfish_config.h"
 #include "core/macros.h"
-#include "fetcher/redfish/redfish_finder.h"
+#include "fetcher/redfish_finder.h"
 
 static const uint64_t LOGOUT_US = 2 * USEC_PER_SEC;
 

@@ -12,7 +12,7 @@
 #include "host/host.h"
 #include "identity/identity.h"
 #include "identity/recorded_names.h"
-#include "sources/trace/record.h"
+#include "sources/trace_record.h"
 
 struct record_names {
     struct identity *identity;      /* NULL: names are not recorded */

@@ -20,8 +20,8 @@
 #include "host/proc.h"
 #include "model/report.h"
 #include "process/descriptors.h"
-#include "sources/bmc/redfish.h"
-#include "sources/estimate/estimate.h"
+#include "sources/estimate.h"
+#include "sources/redfish.h"
 #include "sources/source.h"
 
 enum { TEXT_CAP_BYTES = 1 << 20 };

@@ -24,7 +24,7 @@
 #include "host/host.h"
 #include "process/descriptors.h"
 #include "process/signals.h"
-#include "sources/trace/record.h"
+#include "sources/trace_record.h"
 
 /* How long a source may take to show a first sample before we say that there is nothing to record.
  */

@@ -7,7 +7,7 @@
 #include "attribution/pipeline.h"
 #include "config/pipeline_config.h"
 #include "identity/recorded_names.h"
-#include "sources/trace/reader.h"
+#include "sources/trace_reader.h"
 
 /* Runs the whole trace. Nothing is printed before its last line was read and found good. */
 static int play(const char *path, struct pipeline *pipeline, struct recorded_names *names,

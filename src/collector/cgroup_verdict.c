@@ -1,6 +1,6 @@
 #include "collector/cgroup_verdict.h"
 
-#include "identity/cgroup/path.h"
+#include "identity/cgroup_path.h"
 #include "identity/owner.h"
 
 enum cgroup_verdict cgroup_verdict_find(void *context, const char *path,

@@ -1,7 +1,8 @@
 /* Which cgroups are workloads: the owner rule (identity/owner.h), for the tree of cgroups. */
 #pragma once
 
-#include "sources/cgroup/tree.h"
+#include "model/cgroup_verdict.h"
+#include "model/workload.h"
 
 /*
  * A container is one, but not the pod around it, and neither is what is in it. Units and users hold

@@ -17,10 +17,10 @@
 #include "core/clock.h"
 #include "core/macros.h"
 #include "identity/identity.h"
-#include "identity/process/events.h"
+#include "identity/process_events.h"
 #include "identity/recorded_names.h"
 #include "metrics/page_cache.h"
-#include "sources/estimate/estimate.h"
+#include "sources/estimate.h"
 
 /* What a source may take to end. */
 #define COLLECTOR_STOP_SOURCE_US ((uint64_t)200000)

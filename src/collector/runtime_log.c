@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "core/log.h"
-#include "identity/runtimes/runtime.h"
+#include "identity/runtime.h"
 
 static size_t find(struct runtime_log *log, const char *name)
 {

@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/span.h"
-#include "identity/runtimes/table.h"
+#include "identity/runtime_table.h"
 #include "model/embodied.h"
 #include "model/policy.h"
 #include "model/price.h"

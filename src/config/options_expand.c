@@ -5,7 +5,7 @@
 #include "config/option_type.h"
 #include "config/options_private.h"
 #include "emissions/provider.h"
-#include "identity/runtimes/runtime.h"
+#include "identity/runtime.h"
 #include "sources/source.h"
 
 /* --collector.NAME of each source that has one. */

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "config/options.h"
-#include "sources/estimate/estimate.h"
+#include "sources/estimate.h"
 #include "sources/switches.h"
 
 void source_switches_read(const struct options *options, struct source_switches *ret_switches);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "core/arena.h"
-#include "identity/runtimes/runtime.h"
+#include "identity/runtime.h"
 
 enum {
     CONTAINER_CACHE_ENTRIES_MAX = 65536,

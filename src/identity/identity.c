@@ -14,9 +14,9 @@
 #include "identity/identity_private.h"
 #include "identity/kubernetes/kubelet.h"
 #include "identity/owner.h"
-#include "identity/process/table.h"
+#include "identity/process_table.h"
+#include "identity/runtime_table.h"
 #include "identity/runtimes/runtime_poller.h"
-#include "identity/runtimes/table.h"
 
 /* What nobody has used for this long is forgotten. */
 static const uint64_t EXPIRE_US = 600 * USEC_PER_SEC;

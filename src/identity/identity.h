@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "host/host.h"
 #include "identity/gpus/attachments.h"
-#include "identity/runtimes/runtime.h"
+#include "identity/runtime.h"
 #include "model/sample.h"
 #include "model/snapshot.h"
 #include "model/workload.h"

@@ -10,7 +10,7 @@
 #include "identity/gpus/attachments.h"
 #include "identity/identity.h"
 #include "identity/kubernetes/kubelet.h"
-#include "identity/process/table.h"
+#include "identity/process_table.h"
 #include "identity/runtimes/runtime_poller.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "identity/cgroup/path.h"
+#include "identity/cgroup_path.h"
 #include "model/workload.h"
 
 #define OWNER_UID_UNKNOWN UINT32_MAX

@@ -51,6 +51,13 @@ class Layers(unittest.TestCase):
     def test_a_library_has_one_user(self):
         self.assert_broken("core/map.c", "#include <zlib.h>", "only core/gzip.c may include zlib.h")
 
+    def test_the_server_asks_nobody_and_the_collector_serves_nobody(self):
+        self.assert_broken("server/server.c", '#include "client/http_client.h"',
+                           "server/ may not include client/http_client.h")
+        shutil.copy(ROOT / "src/server/server.c", self.root / "src/server")
+        self.assert_broken("collector/collector.c", '#include "net/http_server.h"',
+                           "collector/ may not include net/http_server.h")
+
     def test_a_header_in_a_sub_folder_is_included_only_from_its_top_folder(self):
         self.assert_broken("collector/collector.c", '#include "attribution/ledger/ledger.h"',
                            "attribution/ledger/ledger.h is inside of attribution/")

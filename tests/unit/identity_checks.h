@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/utf8.h"
-#include "identity/kubernetes/pod_resources.h"
-#include "identity/runtimes/runtime.h"
+#include "identity/pod_resources.h"
+#include "identity/runtime.h"
 
 static inline bool is_kept_text(const char *text)
 {

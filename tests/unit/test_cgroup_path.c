@@ -6,7 +6,7 @@
 
 #include "cgroup_rows.h"
 #include "core/macros.h"
-#include "identity/cgroup/path.h"
+#include "identity/cgroup_path.h"
 
 #define USER_1000 "/user.slice/user-1000.slice/user@1000.service"
 

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "cgroup_fixture.h"
-#include "sources/cgroup/hierarchy.h"
+#include "sources/cgroup_hierarchy.h"
 
 #define A         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B         "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

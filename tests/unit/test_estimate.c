@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
+#include "sources/estimate.h"
 #include "sources/estimate/cpu_power.h"
-#include "sources/estimate/estimate.h"
 #include "sources/estimate/estimated_power.h"
 
 #define SECOND USEC_PER_SEC

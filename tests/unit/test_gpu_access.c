@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "identity/gpu_access.h"
 #include "identity/gpus/attachments.h"
-#include "identity/gpus/gpu_access.h"
 #include "identity/runtimes/inspect.h"
 
 #define UUID "GPU-8dea0b1f-4c4e-7a1b-9d3c-0123456789ab"

@@ -18,7 +18,7 @@
 #include "client/http_client.h"
 #include "core/macros.h"
 #include "identity/identity.h"
-#include "identity/runtimes/table.h"
+#include "identity/runtime_table.h"
 #include "wire.h"
 
 #define A    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "fake_client.h"
-#include "identity/gpus/gpu_access.h"
+#include "identity/gpu_access.h"
 #include "identity/runtimes/cri.h"
 #include "identity/runtimes/docker.h"
 #include "identity/runtimes/podman.h"

@@ -23,8 +23,8 @@
 #include "sources/cgroup/cgroups.h"
 #include "sources/sensors/cray.h"
 #include "sources/sensors/hwmon.h"
-#include "sources/trace/reader.h"
-#include "sources/trace/record.h"
+#include "sources/trace_reader.h"
+#include "sources/trace_record.h"
 
 #define SECOND    USEC_PER_SEC
 #define START_US  ((uint64_t)1800000000000000)

@@ -26,7 +26,7 @@
 
 #include "core/macros.h"
 #include "identity/process/connector.h"
-#include "identity/process/events.h"
+#include "identity/process_events.h"
 
 extern char **environ;
 

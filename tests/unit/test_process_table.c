@@ -15,7 +15,7 @@
 
 #include "core/macros.h"
 #include "host/proc.h"
-#include "identity/process/table.h"
+#include "identity/process_table.h"
 
 #define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define ID_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

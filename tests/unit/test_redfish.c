@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "sources/bmc/redfish.h"
+#include "sources/redfish.h"
 #include "sources/redfish_reading.h"
 
 #define SECOND USEC_PER_SEC

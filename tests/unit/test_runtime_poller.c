@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "identity/gpus/gpu_access.h"
+#include "identity/gpu_access.h"
 #include "identity/runtimes/runtime_poller.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

@@ -16,8 +16,8 @@
 #include "core/gzip.h"
 #include "core/macros.h"
 #include "gzip_member.h"
-#include "sources/trace/reader.h"
-#include "sources/trace/record.h"
+#include "sources/trace_reader.h"
+#include "sources/trace_record.h"
 
 #define HEADER TRACE_HEADER "\n"
 #define GPU0   "gpu 0 uuid=GPU-0 name=NVIDIA_H200 driver=580 power_limit_mw=700000\n"

@@ -12,7 +12,7 @@
 
 #include "client/http_trust.h"
 #include "core/clock.h"
-#include "identity/runtimes/runtime.h"
+#include "identity/runtime.h"
 
 struct kubernetes_api;
 

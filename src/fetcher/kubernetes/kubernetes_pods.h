@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/span.h"
-#include "identity/runtimes/runtime.h"
+#include "identity/runtime.h"
 
 enum {
     KUBERNETES_VERSION_BYTES = 64,

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "core/clock.h"
-#include "fetcher/redfish/redfish_finder.h"
+#include "fetcher/redfish_finder.h"
 
 struct redfish_client;
 

@@ -2,7 +2,7 @@
 
 #include "core/macros.h"
 #include "core/parse.h"
-#include "identity/cgroup/path.h"
+#include "identity/cgroup_path.h"
 
 enum { SLUID_LEN = 14 };
 

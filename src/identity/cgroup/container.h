@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "core/span.h"
-#include "identity/cgroup/path.h"
+#include "identity/cgroup_path.h"
 #include "model/workload.h"
 
 /* 64 lower-case hex digits. */

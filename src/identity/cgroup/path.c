@@ -1,4 +1,4 @@
-#include "identity/cgroup/path.h"
+#include "identity/cgroup_path.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "core/span.h"
-#include "identity/cgroup/path.h"
+#include "identity/cgroup_path.h"
 
 /* What a component was, for those right below whose meaning depends on it. */
 enum cgroup_level {

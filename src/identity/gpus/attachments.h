@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "identity/container_cache.h"
-#include "identity/gpus/gpu_access.h"
-#include "identity/kubernetes/pod_resources.h"
-#include "identity/runtimes/runtime.h"
+#include "identity/gpu_access.h"
+#include "identity/pod_resources.h"
+#include "identity/runtime.h"
 #include "model/snapshot.h"
 
 /* A GPU that a container can use, as far as somebody says so. */

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 
 #include "host/host.h"
+#include "identity/gpu_access.h"
 #include "identity/gpus/attachments.h"
-#include "identity/gpus/gpu_access.h"
-#include "identity/process/table.h"
+#include "identity/process_table.h"
 #include "model/workload.h"
 
 /* Of an entry of a directory, links not followed: 0 or -errno. Tests have their own, because only

@@ -1,4 +1,4 @@
-#include "identity/gpus/gpu_access.h"
+#include "identity/gpu_access.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "core/clock.h"
-#include "identity/kubernetes/pod_resources.h"
+#include "identity/pod_resources.h"
 
 struct kubelet;
 

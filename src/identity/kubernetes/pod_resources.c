@@ -1,4 +1,4 @@
-#include "identity/kubernetes/pod_resources.h"
+#include "identity/pod_resources.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 #include "client/protobuf.h"
 #include "core/array.h"
 #include "core/macros.h"
+#include "identity/runtime.h"
 #include "identity/runtimes/ask.h"
-#include "identity/runtimes/runtime.h"
 
 int pod_resources_list(struct http_client *client, const char *socket_path, uint64_t timeout_us,
                        struct allocation_list *list, struct error *err)

@@ -1,12 +1,12 @@
 /* The forms of device ids, one function for each plugin and DRA driver. */
-#include "identity/kubernetes/pod_resources.h"
+#include "identity/pod_resources.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "core/macros.h"
 #include "core/parse.h"
-#include "identity/runtimes/runtime.h"
+#include "identity/runtime.h"
 
 enum { PCI_LEN = 12, ID_MAX = 128 };
 

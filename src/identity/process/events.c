@@ -1,4 +1,4 @@
-#include "identity/process/events.h"
+#include "identity/process_events.h"
 
 #include <errno.h>
 #include <linux/netlink.h>

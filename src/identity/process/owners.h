@@ -11,7 +11,7 @@
 
 #include "core/span.h"
 #include "core/table.h"
-#include "identity/process/table.h"
+#include "identity/process_table.h"
 
 struct process_owner {
     struct table_entry entry;

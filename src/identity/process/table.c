@@ -1,4 +1,4 @@
-#include "identity/process/table.h"
+#include "identity/process_table.h"
 
 #include <errno.h>
 #include <stdalign.h>

@@ -3,7 +3,7 @@
 
 #include "client/grpc.h"
 #include "client/http_client.h"
-#include "identity/runtimes/runtime.h"
+#include "identity/runtime.h"
 
 /* A list of containers that is there for a GET. */
 struct ask_http_list {

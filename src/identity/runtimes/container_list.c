@@ -1,4 +1,4 @@
-#include "identity/runtimes/runtime.h"
+#include "identity/runtime.h"
 
 #include <errno.h>
 #include <stdbool.h>

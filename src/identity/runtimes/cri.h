@@ -4,7 +4,7 @@
 
 #include "core/buffer.h"
 #include "core/span.h"
-#include "identity/runtimes/runtime.h"
+#include "identity/runtime.h"
 
 extern const struct runtime_ops runtime_cri;
 

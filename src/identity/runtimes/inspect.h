@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/span.h"
-#include "identity/gpus/gpu_access.h"
+#include "identity/gpu_access.h"
 
 /*
  * The body of Docker's GET /containers/ID/json, and of Podman's, which has the same shape where it

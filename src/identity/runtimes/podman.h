@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/span.h"
-#include "identity/runtimes/runtime.h"
+#include "identity/runtime.h"
 
 extern const struct runtime_ops runtime_podman;
 

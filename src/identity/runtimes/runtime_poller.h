@@ -11,7 +11,7 @@
 #include "core/clock.h"
 #include "identity/container_cache.h"
 #include "identity/gpus/attachments.h"
-#include "identity/runtimes/runtime.h"
+#include "identity/runtime.h"
 
 struct runtime_poller;
 

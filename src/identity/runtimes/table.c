@@ -1,4 +1,4 @@
-#include "identity/runtimes/table.h"
+#include "identity/runtime_table.h"
 
 #include <assert.h>
 

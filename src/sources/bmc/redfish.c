@@ -1,4 +1,4 @@
-#include "sources/bmc/redfish.h"
+#include "sources/redfish.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include "core/span.h"
 #include "model/usage.h"
-#include "sources/cgroup/hierarchy.h"
+#include "sources/cgroup_hierarchy.h"
 
 enum { CGROUP_FILES_MAX = 40, CGROUP_FILE_NAME_BYTES = 48 };
 

@@ -1,4 +1,4 @@
-#include "sources/cgroup/hierarchy.h"
+#include "sources/cgroup_hierarchy.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "core/map.h"
-#include "sources/cgroup/hierarchy.h"
+#include "sources/cgroup_hierarchy.h"
 
 enum {
     CGROUP_NODES_MAX = 1 << 17,

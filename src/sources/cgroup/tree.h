@@ -29,9 +29,9 @@
 #include "core/map.h"
 #include "model/cgroup_verdict.h"
 #include "model/workload.h"
-#include "sources/cgroup/hierarchy.h"
 #include "sources/cgroup/node.h"
 #include "sources/cgroup/watch.h"
+#include "sources/cgroup_hierarchy.h"
 
 enum {
     CGROUP_WORKLOADS_MAX = 16384,

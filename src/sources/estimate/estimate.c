@@ -1,4 +1,4 @@
-#include "sources/estimate/estimate.h"
+#include "sources/estimate.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "sources/trace/reader.h"
+#include "sources/trace_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include "core/gzip.h"
 #include "core/macros.h"
 #include "core/map.h"
-#include "sources/trace/record.h"
+#include "sources/trace_record.h"
 
 /* A list of the 950 pids that the driver keeps at most is 25 KB long. */
 enum { LINE_MAX_BYTES = 256 * 1024 };

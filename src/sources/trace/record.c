@@ -1,4 +1,4 @@
-#include "sources/trace/record.h"
+#include "sources/trace_record.h"
 
 #include <errno.h>
 #include <string.h>

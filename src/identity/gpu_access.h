@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "core/span.h"
-#include "identity/kubernetes/pod_resources.h"
+#include "identity/pod_resources.h"
 
 enum { GPU_ACCESS_MAX = 64, GPU_ACCESS_ID_BYTES = 64 };
 
