@@ -11,6 +11,19 @@
 
 enum { REQUESTS_PER_WAKE = 64 };
 
+static void list_children(const struct collector *collector, struct snapshot *snapshot)
+{
+    snapshot->child_count = 0;
+    snapshot->children[snapshot->child_count++] =
+        (struct snapshot_child){"server", collector->server.starts};
+    for (int kind = 0; kind < FETCHER_KINDS; kind++)
+        if (collector->fetchers.items[kind].is_wanted)
+            snapshot->children[snapshot->child_count++] = (struct snapshot_child){
+                fetcher_words[kind], collector->fetchers.items[kind].child.starts};
+}
+
+_Static_assert(1 + FETCHER_KINDS <= SNAPSHOT_CHILDREN_MAX, "a child without a row");
+
 /* A new snapshot when the books moved, or when the old one is a window old: gauges must age. */
 static int refresh_snapshot(struct collector *collector)
 {
@@ -39,7 +52,7 @@ static int refresh_snapshot(struct collector *collector)
         return r;
     snapshot->node = collector->node;
     snapshot->replay_active = collector->options->replay_path != NULL;
-    snapshot->front_starts = collector->server.starts;
+    list_children(collector, snapshot);
     snapshot->self_cpu_us = self_cpu_us();
     snapshot->self_rss_bytes = self_rss_bytes(collector->host);
     snapshot->start_us = collector->start_us;

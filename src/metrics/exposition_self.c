@@ -70,6 +70,18 @@ static void one_value(struct text *text, enum metric metric, uint64_t value, uns
     text_value(text, (int64_t)value, digits);
 }
 
+static void children(struct text *text, const struct snapshot *snapshot)
+{
+    text_family(text, METRIC_CHILD_STARTS);
+    for (size_t i = 0; i < snapshot->child_count; i++) {
+        text_sample(text);
+        text_label(text, "child", snapshot->children[i].name);
+        text_value(text, (int64_t)snapshot->children[i].starts, WHOLE);
+    }
+    one_value(text, METRIC_FRONT_STARTS,
+              snapshot->child_count > 0 ? snapshot->children[0].starts : 0, WHOLE);
+}
+
 static void program(struct text *text, const struct snapshot *snapshot,
                     const struct exposition_options *options)
 {
@@ -80,7 +92,7 @@ static void program(struct text *text, const struct snapshot *snapshot,
         one_value(text, METRIC_NODE_PROCESSES_OUTSIDE, snapshot->node_processes_outside, WHOLE);
     }
     one_value(text, METRIC_REPLAY_ACTIVE, snapshot->replay_active, WHOLE);
-    one_value(text, METRIC_FRONT_STARTS, snapshot->front_starts, WHOLE);
+    children(text, snapshot);
     text_family(text, METRIC_BUILD_INFO);
     text_sample(text);
     text_label(text, "version", options->version);

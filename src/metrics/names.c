@@ -282,8 +282,12 @@ const struct metric_name metric_names[METRIC_COUNT] = {
     [METRIC_REPLAY_ACTIVE] =
         {METRIC_PREFIX_OWN, "replay_active", METRIC_GAUGE, NULL,
          "1 if a recorded trace is played and nothing of this node is measured."},
-    [METRIC_FRONT_STARTS] = {METRIC_PREFIX_OWN, "front_starts", METRIC_COUNTER, NULL,
-                             "Times that the front process was started; above 1, it died."},
+    [METRIC_CHILD_STARTS] =
+        {METRIC_PREFIX_OWN, "child_starts", METRIC_COUNTER, NULL,
+         "Times that a process of the exporter was started; above 1, it died or its keys changed."},
+    [METRIC_FRONT_STARTS] =
+        {METRIC_PREFIX_OWN, "front_starts", METRIC_COUNTER, NULL,
+         "Deprecated: the starts of the server, as wattribute_child_starts_total has them."},
     [METRIC_BUILD_INFO] = {METRIC_PREFIX_OWN, "build_info", METRIC_GAUGE, NULL,
                            "What is running; always 1."},
     [METRIC_SELF_CPU] = {METRIC_PREFIX_NONE, "process_cpu_seconds", METRIC_COUNTER, "seconds",

@@ -152,6 +152,14 @@ struct snapshot_source {
     uint64_t age_us, duration_us, errors;
 };
 
+/* Another process of this program. The first is the server. */
+enum { SNAPSHOT_CHILDREN_MAX = 4 };
+
+struct snapshot_child {
+    const char *name; /* a literal */
+    uint64_t starts;
+};
+
 struct snapshot {
     struct arena arena; /* owns everything below */
 
@@ -192,7 +200,8 @@ struct snapshot {
     const struct snapshot_source *sources;
     size_t source_count;
     bool replay_active;
-    uint64_t front_starts;
+    struct snapshot_child children[SNAPSHOT_CHILDREN_MAX];
+    size_t child_count;
     uint64_t self_cpu_us;
     uint64_t self_rss_bytes; /* 0: unknown */
     uint64_t start_us;

@@ -58,8 +58,8 @@ static void the_older_format_names_a_counter_with_total_everywhere(void **state)
                 "# HELP process_cpu_seconds_total CPU time of the collector process.\n"
                 "# TYPE process_cpu_seconds_total counter\n"
                 "process_cpu_seconds_total 1.5\n"
-                "# HELP wattribute_front_starts_total Times that the front process was started; "
-                "above 1, it died.\n"
+                "# HELP wattribute_front_starts_total Deprecated: the starts of the server, as "
+                "wattribute_child_starts_total has them.\n"
                 "# TYPE wattribute_front_starts_total counter\n"
                 "wattribute_front_starts_total 2\n");
 }
@@ -80,8 +80,8 @@ static void openmetrics_names_the_family_without_total_and_gives_units_and_an_en
                 "# TYPE process_cpu_seconds counter\n"
                 "# UNIT process_cpu_seconds seconds\n"
                 "process_cpu_seconds_total 1.5\n"
-                "# HELP wattribute_front_starts Times that the front process was started; "
-                "above 1, it died.\n"
+                "# HELP wattribute_front_starts Deprecated: the starts of the server, as "
+                "wattribute_child_starts_total has them.\n"
                 "# TYPE wattribute_front_starts counter\n"
                 "wattribute_front_starts_total 2\n"
                 "# EOF\n");
