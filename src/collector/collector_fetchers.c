@@ -47,9 +47,12 @@ static int take_names_state(struct collector *collector, int fd)
     struct channel_names_state state;
     int r = channel_receive_names_state(fd, &state);
 
-    if (r == 0)
-        identity_note_api(collector->identity, state.result, state.duration_us);
-    return r;
+    if (r < 0)
+        return r;
+    identity_note_api(collector->identity, state.result, state.duration_us);
+    /* A name without an address may have none for days. */
+    identity_expect_names(collector->identity, state.result != -EHOSTUNREACH);
+    return 0;
 }
 
 static int take_names(struct collector *collector, int fd)

@@ -213,7 +213,8 @@ int collector_open(const struct collector_options *options, struct collector **r
         r = collector_start_server(collector, err);
     if (r == 0)
         collector_start_fetchers(collector);
-    emissions_announce(&collector->emissions);
+    if (r == 0)
+        emissions_announce(&collector->emissions);
     *ret_collector = collector;
     return r;
 }

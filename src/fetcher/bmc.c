@@ -22,6 +22,7 @@ struct bmc {
     const struct bmc_job *job;
     int readings_fd;
     char resolve[FETCHER_ADDRESS_BYTES];
+    bool is_address_missing; /* and that was logged */
     struct http_trust *trust;
     struct redfish_client *client;
 };
@@ -50,7 +51,11 @@ static void log_place(void *context, const struct redfish_place *place)
 
 static void report_no_address(void *context, const char *why)
 {
-    log_warn("readings of the BMC are missing; all else is served", "error", why);
+    struct bmc *bmc = context;
+
+    if (!bmc->is_address_missing)
+        log_warn("readings of the BMC are missing; all else is served", "error", why);
+    bmc->is_address_missing = true;
     send_reading(context, -EHOSTUNREACH, 0, clock_system.monotonic_us(&clock_system), why);
 }
 

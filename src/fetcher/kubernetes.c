@@ -20,6 +20,7 @@ struct kubernetes {
     int channel_fd;
     char url[320];
     char resolve[FETCHER_ADDRESS_BYTES];
+    bool is_address_missing; /* and that was logged */
     struct http_trust *trust;
     struct kubernetes_api *client;
 };
@@ -86,9 +87,11 @@ static void pass_on(void *context, const struct kubernetes_api_news *news)
 static void report_no_address(void *context, const char *why)
 {
     const struct channel_names_state state = {.result = -EHOSTUNREACH};
-    const struct kubernetes *api = context;
+    struct kubernetes *api = context;
 
-    log_warn("names from the Kubernetes API are missing; all else is served", "error", why);
+    if (!api->is_address_missing)
+        log_warn("names from the Kubernetes API are missing; all else is served", "error", why);
+    api->is_address_missing = true;
     (void)channel_send_names_state(api->channel_fd, &state);
 }
 

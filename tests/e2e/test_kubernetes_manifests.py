@@ -92,7 +92,7 @@ class Manifests(TestCase):
         container, = pod["containers"]
         self.assertEqual([*self.container["args"], "--kubernetes.api"], container["args"])
         self.assertIs(True, pod["automountServiceAccountToken"])
-        self.assertEqual({"drop": ["ALL"], "add": ["SYS_CHROOT"]}, container["securityContext"]["capabilities"])
+        self.assertEqual({"drop": ["ALL"]}, container["securityContext"]["capabilities"])
         self.assertTrue(container["securityContext"]["readOnlyRootFilesystem"])  # the rest stays
         self.assertIn("NODE_NAME", [each["name"] for each in container["env"]])
         self.assertEqual([], [mount for mount in container["volumeMounts"] if "/run" in mount["mountPath"]])

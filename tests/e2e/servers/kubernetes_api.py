@@ -47,7 +47,7 @@ class KubernetesApi(https.Service):
     """For a with statement. What is set here may change any time; `answer(request)` replaces all of it."""
 
     def __init__(self, certificate, token="first", node="node-a", listening=True):
-        self.token, self.node, self.page_size, self.answer = token, node, None, None
+        self.tokens, self.node, self.page_size, self.answer = [token], node, None, None
         self.requests = []  # (seconds, query) of each that came
         self.version, self.oldest, self.epoch = 100, 0, 0
         self.sent = 0  # the version of the last event that a watch was told
@@ -103,7 +103,7 @@ class Request(https.Request):
         self.api.requests.append((time.monotonic(), self.query))
         if self.api.answer:
             self.api.answer(self)
-        elif self.headers["Authorization"] != f"Bearer {self.api.token}":
+        elif self.headers["Authorization"] not in [f"Bearer {token}" for token in self.api.tokens]:
             self.refuse(401, "Unauthorized")
         elif path != "/api/v1/pods" or self.query.get("fieldSelector") != f"spec.nodeName={self.api.node}":
             self.refuse(400, "not what this node may ask for")
