@@ -118,13 +118,13 @@ int child_start(struct child *child, int job_fd, const int *fds, size_t fd_count
     pid_t pid;
     int r = channel_open(&ours, &theirs);
 
-    if (r == 0) {
-        all[0] = theirs;
-        all[1] = job_fd;
-        for (size_t i = 0; i < fd_count; i++)
-            all[2 + i] = fds[i];
-        r = spawn(child, all, 2 + fd_count, &pid);
-    }
+    if (r < 0)
+        return child_fail(child, r, now_us, err);
+    all[0] = theirs;
+    all[1] = job_fd;
+    for (size_t i = 0; i < fd_count; i++)
+        all[2 + i] = fds[i];
+    r = spawn(child, all, 2 + fd_count, &pid);
     if (r < 0)
         return child_fail(child, r, now_us, err);
     child->pid = pid;

@@ -43,8 +43,9 @@ int gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_process
         return 0; /* the driver's own */
     gpu->options.find_owner(who, &owner);
     r = sightings_reserve(gpu->sightings, gpu->ledger);
-    if (r == 0)
-        r = ledger_identify(gpu->ledger, gpu->meter, who, &owner, &process);
+    if (r < 0)
+        return r;
+    r = ledger_identify(gpu->ledger, gpu->meter, who, &owner, &process);
     if (r < 0)
         return r;
     sightings_open(gpu->sightings, gpu->ledger, process);
