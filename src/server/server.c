@@ -212,23 +212,30 @@ static int enter_sandbox(struct server *server, struct error *err)
     return r < 0 ? r : sandbox_filter_calls(SYSCALL_SERVER, err);
 }
 
-static int run(struct server *server, const struct server_job *job, struct error *err)
+/* Logs what goes wrong. */
+static int run(struct server *server, const struct server_job *job)
 {
-    int r = server->has_web ? server_web_open(&server->web, job->web_config, err) : 0;
+    struct error err;
+    int r = server->has_web ? server_web_open(&server->web, job->web_config, &err) : 0;
 
-    if (r < 0)
+    if (r == 0) {
+        r = open_server(server, job);
+        if (r < 0) {
+            log_error("cannot start the HTTP server", "error", strerror(-r));
+            return r;
+        }
+        r = enter_sandbox(server, &err);
+    }
+    if (r < 0) {
+        log_error(err.text);
         return r;
-    r = open_server(server, job);
-    if (r < 0)
-        return error_set(err, r, "cannot start the HTTP server: %s", strerror(-r));
-    r = enter_sandbox(server, err);
-    if (r < 0)
-        return r;
+    }
     r = serve(server);
     drain(server);
-    return r == -ENOTCONN
-               ? 0
-               : error_set(err, r, "the channel to the collector is broken: %s", strerror(-r));
+    if (r == -ENOTCONN)
+        return 0;
+    log_error("the channel to the collector is broken", "error", strerror(-r));
+    return r;
 }
 
 static void close_server(struct server *server)
@@ -243,7 +250,6 @@ int server_main(void)
     struct server server = {.channel_fd = CHILD_CHANNEL_FD, .epoll_fd = -1};
     struct server_job job;
     struct job block = {0};
-    struct error err;
     int r;
 
     prctl(PR_SET_NAME, "wattribute"); /* it was started as /proc/self/exe */
@@ -257,9 +263,7 @@ int server_main(void)
     }
     log_configure(job.log.level, job.log.format);
     server.has_web = job.has_web_config;
-    r = run(&server, &job, &err);
-    if (r < 0)
-        log_error(err.text);
+    r = run(&server, &job);
     close_server(&server);
     job_done(&block);
     return r < 0 ? 1 : 0;
