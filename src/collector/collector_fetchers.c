@@ -57,8 +57,12 @@ static int take_names_state(struct collector *collector, int fd)
 
 static int take_names(struct collector *collector, int fd)
 {
-    return channel_has_names_state(fd) ? take_names_state(collector, fd)
-                                       : take_container(collector, fd);
+    bool is_state;
+    int r = channel_peek_names_state(fd, &is_state);
+
+    if (r < 0)
+        return r;
+    return is_state ? take_names_state(collector, fd) : take_container(collector, fd);
 }
 
 static int take_factor(struct collector *collector, int fd)

@@ -160,12 +160,15 @@ int channel_receive_container(int fd, struct channel_container *ret_container)
     return 0;
 }
 
-bool channel_has_names_state(int fd)
+int channel_peek_names_state(int fd, bool *ret_is_state)
 {
     char byte;
+    ssize_t n = recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 
-    return recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT) ==
-           sizeof(struct channel_names_state);
+    if (n < 0)
+        return peer_error(errno);
+    *ret_is_state = n == sizeof(struct channel_names_state);
+    return 0;
 }
 
 int channel_send_names_state(int fd, const struct channel_names_state *state)

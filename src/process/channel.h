@@ -92,8 +92,9 @@ int channel_send_reply(int fd, const struct channel_reply *reply, int body_fd /*
 int channel_send_container(int fd, const struct channel_container *container);
 int channel_receive_container(int fd, struct channel_container *ret_container);
 
-/* Which of the two comes next on the channel for names; false too if nothing does. */
-bool channel_has_names_state(int fd);
+/* Which of the two comes next on the channel for names. 0, or -errno as above: if nothing is there
+ * yet, nothing can be said of what comes. */
+int channel_peek_names_state(int fd, bool *ret_is_state);
 int channel_send_names_state(int fd, const struct channel_names_state *state);
 int channel_receive_names_state(int fd, struct channel_names_state *ret_state);
 
