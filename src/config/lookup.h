@@ -1,4 +1,4 @@
-/* Hosts that the front asks, looked up before its sandbox, in which no look-up can be made. */
+/* Hosts that a fetcher asks, looked up before it gives up opening files. */
 #pragma once
 
 #include <stdbool.h>

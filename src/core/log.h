@@ -1,6 +1,6 @@
 /*
- * Logging to stderr, logfmt or JSON, one write per line. Only app/ calls it: libraries return
- * errors.
+ * Logging to stderr, logfmt or JSON, one write per line. Only the processes call it: libraries
+ * return errors.
  *
  * The level and format are the program's one piece of global state; they are set once, at start.
  */

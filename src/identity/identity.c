@@ -141,8 +141,8 @@ static void scan(struct identity *identity)
 
 static void look_for_runtimes(struct identity *identity)
 {
-    for (size_t i = 0; i < identity->runtime_asker_count; i++)
-        runtime_poller_look(identity->runtime_askers[i]);
+    for (size_t i = 0; i < identity->runtime_poller_count; i++)
+        runtime_poller_look(identity->runtime_pollers[i]);
     if (identity->kubelet)
         kubelet_ask(identity->kubelet);
 }
@@ -210,25 +210,25 @@ void identity_expect_names(struct identity *identity, bool expected)
     container_cache_set_present(identity->container_cache, CONTAINER_CACHE_HINTS, expected);
 }
 
-static int add_runtime_asker(struct identity *identity, const struct runtime_ops *runtime,
-                             const char *name, const char *socket_path)
+static int add_runtime_poller(struct identity *identity, const struct runtime_ops *runtime,
+                              const char *name, const char *socket_path)
 {
     struct runtime_poller_options options = {
         .runtime = runtime,
         .name = name,
         .socket_path = socket_path,
-        .number = (unsigned)identity->runtime_asker_count,
+        .number = (unsigned)identity->runtime_poller_count,
         .container_cache = identity->container_cache,
         .attachments = identity->attachments,
         .clock = identity->options.clock,
     };
     int r;
 
-    if (identity->runtime_asker_count == IDENTITY_RUNTIMES_MAX)
+    if (identity->runtime_poller_count == IDENTITY_RUNTIMES_MAX)
         return -ENOSPC;
-    r = runtime_poller_new(&options, &identity->runtime_askers[identity->runtime_asker_count]);
+    r = runtime_poller_new(&options, &identity->runtime_pollers[identity->runtime_poller_count]);
     if (r == 0)
-        identity->runtime_asker_count++;
+        identity->runtime_poller_count++;
     return r;
 }
 
@@ -249,14 +249,14 @@ static int add_runtime(struct identity *identity, const struct runtime_ops *runt
     int r = 0;
 
     if (given_path)
-        return given_path[0] ? add_runtime_asker(identity, runtime, runtime->name, given_path) : 0;
+        return given_path[0] ? add_runtime_poller(identity, runtime, runtime->name, given_path) : 0;
     for (const char *const *socket = runtime->sockets; *socket && r == 0; socket++) {
         /* Several may be here at once, containerd's own and k3s', say: they are several sources. */
         snprintf(name, sizeof(name), "%s%s%s", runtime->name, socket == runtime->sockets ? "" : ":",
                  socket == runtime->sockets ? "" : *socket);
         r = below_rootfs(identity, *socket, path, sizeof(path));
         if (r == 0)
-            r = add_runtime_asker(identity, runtime, name, path);
+            r = add_runtime_poller(identity, runtime, name, path);
     }
     return r;
 }
@@ -331,8 +331,8 @@ void identity_close(struct identity *identity)
         pthread_mutex_unlock(&identity->lock);
         pthread_join(identity->thread, NULL);
     }
-    for (size_t i = 0; i < identity->runtime_asker_count; i++)
-        runtime_poller_free(identity->runtime_askers[i]);
+    for (size_t i = 0; i < identity->runtime_poller_count; i++)
+        runtime_poller_free(identity->runtime_pollers[i]);
     kubelet_free(identity->kubelet);
     process_table_free(identity->processes);
     container_cache_free(identity->container_cache);

@@ -58,7 +58,7 @@ void identity_find_owner(const struct sample_process *who, struct workload_owner
 void identity_note(struct identity *identity, uint32_t pid, const struct workload_owner *owner);
 
 /*
- * What somebody outside of this process knows of containers (the API server, through the front).
+ * What somebody outside of this process knows of containers (the API server, through its fetcher).
  * It fills gaps: what a runtime of the node says counts more. identity_expect_names says that they
  * will not come after all, so that nobody waits for them, or that they may again.
  */

@@ -308,7 +308,7 @@ static bool runtime_status(struct identity *identity, size_t index,
                            struct identity_status *ret_status)
 {
     struct runtime_poller_status status;
-    bool present = runtime_poller_get_status(identity->runtime_askers[index], &status);
+    bool present = runtime_poller_get_status(identity->runtime_pollers[index], &status);
 
     *ret_status = (struct identity_status){
         .asked = status.asked,
@@ -329,7 +329,7 @@ bool identity_get_status(struct identity *identity, size_t index,
 {
     size_t present = 0;
 
-    for (size_t i = 0; i < identity->runtime_asker_count + OTHERS; i++) {
+    for (size_t i = 0; i < identity->runtime_poller_count + OTHERS; i++) {
         bool here = i == 0   ? scan_status(identity, ret_status)
                     : i == 1 ? kubelet_status(identity, ret_status)
                     : i == 2 ? api_status(identity, ret_status)
@@ -344,7 +344,7 @@ bool identity_get_status(struct identity *identity, size_t index,
 /* Behind the sources that the snapshot has already. */
 static int add_statuses(struct identity *identity, struct snapshot *snapshot)
 {
-    size_t most = snapshot->source_count + identity->runtime_asker_count + OTHERS;
+    size_t most = snapshot->source_count + identity->runtime_poller_count + OTHERS;
     struct snapshot_source *rows = arena_array(&snapshot->arena, most, sizeof(*rows));
     size_t count = snapshot->source_count;
     struct identity_status status;

@@ -28,8 +28,8 @@ struct identity_noted {
 struct identity {
     struct identity_options options;
     struct container_cache *container_cache;
-    struct runtime_poller *runtime_askers[IDENTITY_RUNTIMES_MAX];
-    size_t runtime_asker_count;
+    struct runtime_poller *runtime_pollers[IDENTITY_RUNTIMES_MAX];
+    size_t runtime_poller_count;
     struct kubelet *kubelet;         /* NULL: not asked */
     struct attachments *attachments; /* NULL: not wanted */
     struct process_table *processes; /* of the thread alone */
