@@ -7,7 +7,7 @@
 #include "core/clock.h"
 #include "model/snapshot.h"
 #include "process/channel.h"
-#include "process/fetcher_job.h"
+#include "process/job.h"
 
 struct emissions {
     struct emissions_config config;

@@ -7,6 +7,8 @@
 
 #include "core/log.h"
 #include "core/macros.h"
+#include "identity/cgroup_path.h"
+#include "identity/owner.h"
 
 /* A read that takes this many intervals, or this long, hangs. */
 enum { DEADLINE_INTERVALS = 3 };
@@ -15,6 +17,33 @@ static const uint64_t DEADLINE_MIN_US = USEC_PER_SEC;
 /* For so long batches are taken at once: a source that is faster than the books must not keep the
  * loop from its signals and scrapes. */
 static const uint64_t READ_MAX_US = USEC_PER_SEC / 5;
+
+enum cgroup_verdict cgroup_verdict_find(void *context, const char *path,
+                                        struct workload_owner *ret_owner)
+{
+    struct cgroup_place place;
+
+    (void)context;
+    cgroup_path_parse(span_of(path), &place);
+    owner_find(&place, OWNER_UID_UNKNOWN, ret_owner);
+    switch (ret_owner->kind) {
+    case WORKLOAD_POD:
+        return place.pod_container_id[0] != '\0' ? CGROUP_IS_WORKLOAD : CGROUP_IS_PASSAGE;
+    case WORKLOAD_CONTAINER:
+    case WORKLOAD_SLURM:
+    case WORKLOAD_LSF:
+    case WORKLOAD_PBS:
+    case WORKLOAD_VM:
+    case WORKLOAD_LXC:
+    case WORKLOAD_NSPAWN:
+        return CGROUP_IS_WORKLOAD;
+    case WORKLOAD_UNIT:
+    case WORKLOAD_USER:
+        return CGROUP_IS_HOLDER;
+    default:
+        return CGROUP_IS_PASSAGE;
+    }
+}
 
 static int add_unit(const struct source_context *context, const struct source_unit *unit)
 {
@@ -37,6 +66,7 @@ void source_set_init(struct source_set *set, const struct source_context *contex
 {
     *set = (struct source_set){.context = *context, .wake_fd = wake_fd, .retry_us = retry_us};
     set->context.add_unit = add_unit;
+    set->context.judge_cgroup = cgroup_verdict_find;
     set->context.owner = set;
     for (size_t i = 0; i < SOURCE_SET_TABLE_MAX && source_table[i]; i++)
         set->table[i].off = source_is_off(context->switches, source_table[i]->name);

@@ -165,8 +165,8 @@ static int check_same(const struct tariff_clock *clock, const struct tariff *new
     return 0;
 }
 
-int tariff_clock_look(struct tariff_clock *clock, uint64_t now_us, struct pipeline *pipeline,
-                      struct error *err)
+int tariff_clock_check(struct tariff_clock *clock, uint64_t now_us, struct pipeline *pipeline,
+                       struct error *err)
 {
     struct tariff tariff;
     int r;

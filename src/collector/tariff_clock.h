@@ -51,8 +51,8 @@ bool tariff_clock_follow(struct tariff_clock *clock, uint64_t now_us, struct pip
  * told; 0: nothing new; negative errno: it has changed and is bad, or has another currency or time
  * zone, `err` says why; the tariff before stays. That is said once for each change.
  */
-int tariff_clock_look(struct tariff_clock *clock, uint64_t now_us, struct pipeline *pipeline,
-                      struct error *err);
+int tariff_clock_check(struct tariff_clock *clock, uint64_t now_us, struct pipeline *pipeline,
+                       struct error *err);
 
 /* How long there is nothing to follow, unless the clock is set. */
 uint64_t tariff_clock_wait_us(const struct tariff_clock *clock, uint64_t now_us);

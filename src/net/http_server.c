@@ -1,4 +1,3 @@
-/* The server's life: it is opened, configured, run, drained and closed. */
 #include "net/http_server.h"
 
 #include <errno.h>
@@ -13,23 +12,27 @@ enum {
     CONNECTION_MEMORY_BYTES = 32 * 1024,
 };
 
-/* libmicrohttpd wants one; but it is http_server_on_connection that gives each session its
- * certificate. */
+/* libmicrohttpd wants one, but http_server_on_connection sets the certificate of each session. */
 static int no_certificate(void)
 {
     return -1;
 }
 
+int http_server_watch(const struct http_server *server, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = -1}; /* no listener */
+
+    return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
 static int start_daemon(struct http_server *server)
 {
-    /* -1 tells it from a listener. */
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = -1};
     const union MHD_DaemonInfo *info;
     int r;
 
     /* No MHD_USE_ERROR_LOG: it writes a line for every client that goes away. No timeout: see
-     * connections.h. One connection more than we allow: a newcomer is added before its victim is
-     * gone. */
+     * http_connections.c. One connection more than we allow: a new one is added before its victim
+     * is gone. */
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
             (server->tls ? MHD_USE_TLS : 0),
@@ -47,16 +50,8 @@ static int start_daemon(struct http_server *server)
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (server->epoll_fd < 0)
         return -errno;
-    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, info->epoll_fd, &event) < 0)
-        return -errno;
-    if (!server->tls)
-        return 0;
-    r = http_handshakes_open(&server->handshakes);
-    if (r < 0)
-        return r;
-    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, server->handshakes.epoll_fd, &event) < 0)
-        return -errno;
-    return 0;
+    r = http_server_watch(server, info->epoll_fd);
+    return r == 0 && server->tls ? http_handshakes_open(server) : r;
 }
 
 int http_server_open(const struct http_server_options *options, struct http_server **ret_server)
@@ -68,12 +63,14 @@ int http_server_open(const struct http_server_options *options, struct http_serv
         return -ENOMEM;
     server->options = *options;
     server->epoll_fd = -1;
-    server->handshakes.epoll_fd = -1;
+    server->handshake_fd = -1;
     server->tls = options->tls ? tls_ref(options->tls) : NULL;
     TAILQ_INIT(&server->checking);
-    connections_init(&server->connections, options->clock);
-    http_variants_init(&server->variants, &server->options, &server->headers);
-    r = http_replies_build(&server->replies, &server->options, &server->headers);
+    for (size_t i = 0; i < CONNECTION_PHASES; i++)
+        TAILQ_INIT(&server->phases[i]);
+    for (size_t i = 0; i < HTTP_PAGES; i++)
+        TAILQ_INIT(&server->pages[i].waiting);
+    r = http_server_set_headers(server, NULL, 0);
     if (r == 0)
         r = start_daemon(server);
     if (r < 0) {
@@ -94,22 +91,19 @@ void http_server_close(struct http_server *server)
         MHD_stop_daemon(server->daemon);
     }
     cleanup_close(&server->epoll_fd);
-    http_handshakes_close(&server->handshakes);
-    http_variants_done(&server->variants);
-    http_replies_done(&server->replies);
+    cleanup_close(&server->handshake_fd);
+    http_responses_done(server);
     tls_unref(server->tls);
     free(server);
 }
 
 int http_server_set_auth(struct http_server *server, struct auth *auth)
 {
-    /* -1 tells it from a listener. */
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = -1};
+    int r = auth ? http_server_watch(server, auth_fd(auth)) : 0;
 
-    if (auth && epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, auth_fd(auth), &event) < 0)
-        return -errno;
-    server->auth = auth;
-    return 0;
+    if (r == 0)
+        server->auth = auth;
+    return r;
 }
 
 void http_server_set_tls(struct http_server *server, struct tls *tls)
@@ -117,20 +111,6 @@ void http_server_set_tls(struct http_server *server, struct tls *tls)
     tls_ref(tls);
     tls_unref(server->tls);
     server->tls = tls;
-}
-
-int http_server_set_headers(struct http_server *server, const struct http_server_header *headers,
-                            size_t count)
-{
-    const struct http_headers new_headers = {headers, count};
-    int r = http_replies_build(&server->replies, &server->options, &new_headers);
-
-    if (r < 0)
-        return r;
-    server->headers = new_headers;
-    /* The bodies that we have were given the old ones: each is asked for once more. */
-    http_variants_expire(&server->variants);
-    return 0;
 }
 
 int http_server_fd(const struct http_server *server)
@@ -146,70 +126,44 @@ int http_server_timeout_ms(const struct http_server *server)
     /* It has no timers of its own here: an answer means that work is left from the last run. */
     if (MHD_get_timeout(server->daemon, &mhd_ms) == MHD_YES)
         return 0;
-    next_us = MIN(next_us, http_variants_next_limit_us(&server->variants));
-    next_us = MIN(next_us, connections_next_limit_us(&server->connections));
+    next_us = MIN(next_us, http_pages_next_limit_us(server));
+    next_us = MIN(next_us, http_connections_next_limit_us(server));
     if (next_us == UINT64_MAX)
         return -1;
     now = http_server_now_us(server);
     return next_us <= now ? 0 : (int)((next_us - now + 999) / 1000);
 }
 
-/* Each reader holds the body that it was promised; readers that take their time must not hold one
- * of every second. */
-static void release_old_bodies(struct http_server *server)
-{
-    struct connection_state *reader;
-
-    while (http_variants_hold_too_many(&server->variants) &&
-           (reader = connections_slowest_reader(&server->connections))) {
-        http_server_cut(server, reader);
-        MHD_run(server->daemon);
-    }
-}
-
 void http_server_run(struct http_server *server)
 {
-    http_server_take_verdicts(server);
-    http_variants_enforce_limit(&server->variants, http_server_now_us(server));
-    connections_enforce_limits(&server->connections);
-    http_handshakes_resume(&server->handshakes);
+    struct http_connection *reader;
+
+    http_server_finish_checks(server);
+    http_pages_enforce_limit(server);
+    http_connections_enforce_limits(server);
+    http_handshakes_resume(server);
     http_server_accept(server);
     MHD_run(server->daemon);
-    release_old_bodies(server);
+    /* Each reader holds the page that it was promised; slow ones must not hold one of every second.
+     */
+    while (http_pages_are_too_many(server) && (reader = http_connections_slowest_reader(server))) {
+        http_connection_cut(server, reader);
+        MHD_run(server->daemon);
+    }
     if (!server->draining)
-        http_handshakes_park(&server->handshakes, &server->connections);
-}
-
-int http_server_deliver(struct http_server *server, enum page_format format,
-                        enum page_encoding encoding, uint64_t generation, int body_fd,
-                        size_t body_bytes)
-{
-    return http_variants_deliver(&server->variants, format, encoding, generation, body_fd,
-                                 body_bytes);
-}
-
-int http_server_unchanged(struct http_server *server, enum page_format format,
-                          enum page_encoding encoding)
-{
-    return http_variants_unchanged(&server->variants, format, encoding);
-}
-
-int http_server_unavailable(struct http_server *server, enum page_format format,
-                            enum page_encoding encoding, enum http_server_reason reason)
-{
-    return http_variants_unavailable(&server->variants, format, encoding, reason);
+        http_handshakes_park(server);
 }
 
 void http_server_drain(struct http_server *server)
 {
     server->draining = true;
     http_server_stop_accepting(server);
-    http_variants_answer_all(&server->variants, REPLY_STOPPING);
+    http_pages_answer_all(server, REPLY_STOPPING);
     http_connection_answer_all(&server->checking, REPLY_STOPPING);
-    http_handshakes_unpark_all(&server->handshakes, &server->connections);
+    http_handshakes_unpark_all(server);
 }
 
 bool http_server_busy(const struct http_server *server)
 {
-    return connections_any_busy(&server->connections);
+    return !TAILQ_EMPTY(&server->phases[CONNECTION_BUSY]);
 }

@@ -1,4 +1,4 @@
-/* Connections that come and go: how they are accepted, set up, cut and forgotten. */
+/* Connections that come and go: accepted, set up, parked while they shake hands, and freed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -12,9 +12,10 @@ enum {
      * read. The kernel doubles it; that is 5 MB/s at 100 ms. */
     SEND_BUFFER_BYTES = 256 * 1024,
     ACCEPTS_PER_RUN = 64,
+    RESUMES_PER_RUN = 64,
 };
 
-/* How long we do not accept after accept(2) failed. */
+/* After accept(2) failed. */
 static const uint64_t accept_pause_us = USEC_PER_SEC / 10;
 
 int http_server_listen(struct http_server *server, int listener_fd)
@@ -50,15 +51,9 @@ void http_server_stop_accepting(struct http_server *server)
     server->accept_again_us = 0;
 }
 
-void http_server_cut(struct http_server *server, struct connection_state *state)
-{
-    connections_cut(&server->connections, state);
-    http_handshakes_unpark(&server->handshakes, http_connection_of(state));
-}
-
 static bool is_full(const struct http_server *server)
 {
-    return server->connections.count >= server->options.connections_max;
+    return server->connection_count >= server->options.connections_max;
 }
 
 /* libmicrohttpd closes the descriptor itself where it fails. From 1.0 on it puts the connection
@@ -66,10 +61,10 @@ static bool is_full(const struct http_server *server)
 static void add_connection(struct http_server *server, int fd, const struct sockaddr *address,
                            socklen_t address_len)
 {
-    size_t count = server->connections.count;
+    size_t count = server->connection_count;
 
     (void)MHD_add_connection(server->daemon, fd, address, address_len);
-    if (server->connections.count == count)
+    if (server->connection_count == count)
         MHD_run(server->daemon);
 }
 
@@ -78,15 +73,15 @@ static void accept_from(struct http_server *server, int listener_fd)
     for (size_t i = 0; i < ACCEPTS_PER_RUN; i++) {
         struct sockaddr_storage address;
         socklen_t address_len = sizeof(address);
-        struct connection_state *victim = NULL;
+        struct http_connection *victim = NULL;
         int fd;
 
-        /* Closes who was cut before, and reads the requests that are there: who sent one by now is
-         * not waiting any more. */
+        /* Closes those that were cut, and reads the requests that have come: a connection that sent
+         * one by now is not a victim. */
         if (is_full(server))
             MHD_run(server->daemon);
         if (is_full(server)) {
-            victim = connections_victim(&server->connections);
+            victim = http_connections_victim(server);
             if (!victim) {
                 arm_listeners(server, false);
                 return;
@@ -96,13 +91,13 @@ static void accept_from(struct http_server *server, int listener_fd)
                      SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             if (victim)
-                http_server_cut(server, victim);
+                http_connection_cut(server, victim);
             add_connection(server, fd, (struct sockaddr *)&address, address_len);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            /* The listener stays readable: to ask again at once would spin. */
-            victim = connections_victim(&server->connections);
+            /* The listener stays readable: trying again at once would spin. */
+            victim = http_connections_victim(server);
             if (victim)
-                http_server_cut(server, victim);
+                http_connection_cut(server, victim);
             arm_listeners(server, false);
             return;
         } else if (errno == EAGAIN) {
@@ -127,6 +122,60 @@ void http_server_accept(struct http_server *server)
             accept_from(server, events[i].data.fd);
 }
 
+int http_handshakes_open(struct http_server *server)
+{
+    server->handshake_fd = epoll_create1(EPOLL_CLOEXEC);
+    return server->handshake_fd < 0 ? -errno : http_server_watch(server, server->handshake_fd);
+}
+
+void http_handshakes_park(struct http_server *server)
+{
+    struct http_connection *c;
+
+    if (server->handshake_fd < 0)
+        return;
+    TAILQ_FOREACH(c, &server->phases[CONNECTION_FRESH], by_phase)
+    {
+        struct epoll_event event = {.data.ptr = c};
+
+        if (!c->tls.is_shaking_hands || c->is_parked)
+            continue;
+        event.events = tls_session_wants_to_write(&c->tls) ? EPOLLOUT : EPOLLIN;
+        if (epoll_ctl(server->handshake_fd, EPOLL_CTL_ADD, c->fd, &event) < 0)
+            continue;
+        MHD_suspend_connection(c->mhd);
+        c->is_parked = true;
+    }
+}
+
+void http_handshakes_resume(struct http_server *server)
+{
+    struct epoll_event events[RESUMES_PER_RUN];
+    int n = server->handshake_fd < 0
+                ? 0
+                : epoll_wait(server->handshake_fd, events, ARRAY_SIZE(events), 0);
+
+    for (int i = 0; i < n; i++)
+        http_handshake_unpark(server, events[i].data.ptr);
+}
+
+void http_handshake_unpark(struct http_server *server, struct http_connection *c)
+{
+    if (!c->is_parked)
+        return;
+    epoll_ctl(server->handshake_fd, EPOLL_CTL_DEL, c->fd, NULL);
+    MHD_resume_connection(c->mhd);
+    c->is_parked = false;
+}
+
+void http_handshakes_unpark_all(struct http_server *server)
+{
+    struct http_connection *c;
+
+    TAILQ_FOREACH(c, &server->phases[CONNECTION_FRESH], by_phase)
+    http_handshake_unpark(server, c);
+}
+
 static int set_up_session(struct http_server *server, struct http_connection *c)
 {
     const union MHD_ConnectionInfo *info;
@@ -134,9 +183,7 @@ static int set_up_session(struct http_server *server, struct http_connection *c)
     if (!server->tls)
         return 0;
     info = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-    if (!info)
-        return -EIO;
-    return tls_session_init(&c->tls, server->tls, info->tls_session);
+    return info ? tls_session_init(&c->tls, server->tls, info->tls_session) : -EIO;
 }
 
 void http_server_on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
@@ -155,13 +202,17 @@ void http_server_on_connection(void *cls, struct MHD_Connection *mhd, void **soc
             return;
         }
         c->mhd = mhd;
-        connections_add(&server->connections, &c->state, info->connect_fd);
+        c->fd = info->connect_fd;
+        c->since_us = http_server_now_us(server);
+        TAILQ_INSERT_TAIL(&server->phases[CONNECTION_FRESH], c, by_phase);
+        server->connection_count++;
         *socket_context = c;
         if (set_up_session(server, c) < 0)
-            connections_cut(&server->connections, &c->state);
+            http_connection_cut(server, c);
     } else if (c) {
         http_connection_stop_waiting(c);
-        connections_remove(&server->connections, &c->state);
+        TAILQ_REMOVE(&server->phases[c->phase], c, by_phase);
+        server->connection_count--;
         tls_session_done(&c->tls);
         free(c);
     }

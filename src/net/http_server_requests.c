@@ -1,4 +1,4 @@
-/* Requests, from their headers to their replies: who may ask, what is asked, what is answered. */
+/* Requests, from their headers to their replies. */
 #include <string.h>
 
 #include "net/http_server_private.h"
@@ -7,90 +7,92 @@ enum { HEADERS_CAP_BYTES = 16 * 1024 };
 
 static enum MHD_Result send_reply(struct http_server *server, struct http_connection *c)
 {
-    struct MHD_Response *response =
-        c->reply == REPLY_BODY ? c->variant->response : server->replies.fixed[c->reply];
+    enum reply reply = c->request.reply;
 
-    return MHD_queue_response(c->mhd, http_replies_status(c->reply), response);
+    return MHD_queue_response(c->mhd, http_responses_status(reply),
+                              reply == REPLY_PAGE ? c->request.page->response
+                                                  : server->replies[reply]);
 }
 
-static const char *header(const struct http_connection *c, const char *name)
+static const char *find_header(const struct http_connection *c, const char *name)
 {
     return MHD_lookup_connection_value(c->mhd, MHD_HEADER_KIND, name);
 }
 
-/* What is refused before libmicrohttpd would read a request's body. */
+/* Before libmicrohttpd would read the request's body. */
 static enum reply refuse_early(const struct http_connection *c)
 {
     const union MHD_ConnectionInfo *size =
         MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    const char *length = header(c, "Content-Length");
+    const char *length = find_header(c, "Content-Length");
 
     if (size && size->header_size > HEADERS_CAP_BYTES)
         return REPLY_LARGE_HEADERS;
-    if (header(c, "Transfer-Encoding") || (length && strcmp(length, "0") != 0))
+    if (find_header(c, "Transfer-Encoding") || (length && strcmp(length, "0") != 0))
         return REPLY_REQUEST_BODY;
     return REPLY_NONE;
 }
 
-static enum reply decide(struct http_server *server, struct http_connection *c, const char *url,
-                         const char *method)
+static enum reply route(struct http_server *server, struct http_connection *c, const char *url,
+                        const char *method)
 {
-    struct route_request request = {method, url, header(c, "Accept"), header(c, "Accept-Encoding")};
+    static const enum reply replies[] = {
+        [ROUTE_LANDING] = REPLY_LANDING,     [ROUTE_HEALTHY] = REPLY_HEALTHY,
+        [ROUTE_NOT_FOUND] = REPLY_NOT_FOUND, [ROUTE_METHOD_NOT_ALLOWED] = REPLY_METHOD_NOT_ALLOWED,
+        [ROUTE_METRICS] = REPLY_NONE,        [ROUTE_READY] = REPLY_NONE,
+    };
+    struct route_request request = {method, url, find_header(c, "Accept"),
+                                    find_header(c, "Accept-Encoding")};
     struct route_decision decision =
         routes_decide(&request, server->options.metrics_path, server->options.text_only);
 
-    switch (decision.route) {
-    case ROUTE_LANDING:
-        return REPLY_LANDING;
-    case ROUTE_HEALTHY:
-        return REPLY_HEALTHY;
-    case ROUTE_NOT_FOUND:
-        return REPLY_NOT_FOUND;
-    case ROUTE_METHOD_NOT_ALLOWED:
-        return REPLY_METHOD_NOT_ALLOWED;
-    case ROUTE_READY:
-        if (http_server_now_us(server) < server->options.ready_us)
-            return REPLY_FAILING;
-        break;
-    case ROUTE_METRICS:
-        break;
-    }
-    c->wants_readiness = decision.route == ROUTE_READY;
-    c->variant = http_variants_get(&server->variants, decision.format, decision.encoding);
-    return server->draining ? REPLY_STOPPING : http_variants_ask(&server->variants, c->variant);
-}
-
-static enum auth_verdict authenticate(struct http_server *server, struct http_connection *c)
-{
-    return server->auth ? auth_check(server->auth, header(c, "Authorization"), &c->check_id)
-                        : AUTH_YES;
+    if (replies[decision.route] != REPLY_NONE)
+        return replies[decision.route];
+    c->request.wants_readiness = decision.route == ROUTE_READY;
+    if (c->request.wants_readiness && http_server_now_us(server) < server->options.ready_us)
+        return REPLY_FAILING;
+    c->request.page = &server->pages[(size_t)decision.format * PAGE_ENCODINGS + decision.encoding];
+    return server->draining ? REPLY_STOPPING : http_page_fetch(server, c->request.page);
 }
 
 static void admit(struct http_server *server, struct http_connection *c)
 {
-    c->is_admitted = true;
-    /* How long the check took is not the collector's fault: its time begins here. */
-    connections_enter(&server->connections, &c->state, CONNECTION_BUSY);
+    c->request.is_admitted = true;
+    /* The collector's time begins here, however long the check took. */
+    http_connection_enter(server, c, CONNECTION_BUSY);
 }
 
-static struct http_connection *find_check(struct http_server *server, uint64_t id)
+/* REPLY_NONE: it is admitted, or waits for the check of its password. */
+static enum reply authenticate(struct http_server *server, struct http_connection *c)
 {
-    struct http_connection *c = TAILQ_FIRST(&server->checking);
-
-    while (c && c->check_id != id)
-        c = TAILQ_NEXT(c, by_wait);
-    return c;
+    switch (server->auth
+                ? auth_check(server->auth, find_header(c, "Authorization"), &c->request.check_id)
+                : AUTH_YES) {
+    case AUTH_YES:
+        admit(server, c);
+        break;
+    case AUTH_NO:
+        return REPLY_UNAUTHORIZED;
+    case AUTH_BUSY:
+        return REPLY_CHECKS_FULL;
+    case AUTH_PENDING:
+        http_connection_wait_in(&server->checking, c);
+        break;
+    }
+    return REPLY_NONE;
 }
 
-void http_server_take_verdicts(struct http_server *server)
+void http_server_finish_checks(struct http_server *server)
 {
     uint64_t id;
     bool ok;
 
     while (server->auth && auth_next(server->auth, &id, &ok)) {
-        struct http_connection *c = find_check(server, id); /* NULL: it is gone */
+        struct http_connection *c = TAILQ_FIRST(&server->checking);
 
-        if (!c)
+        while (c && c->request.check_id != id)
+            c = TAILQ_NEXT(c, by_wait);
+        if (!c) /* closed meanwhile */
             continue;
         if (ok)
             admit(server, c);
@@ -117,30 +119,20 @@ enum MHD_Result http_server_on_request(void *cls, struct MHD_Connection *mhd, co
         return MHD_NO;
     if (!*request_state) {
         *request_state = c;
-        connections_enter(&server->connections, &c->state, CONNECTION_BUSY);
-        c->reply = refuse_early(c);
-        return c->reply == REPLY_NONE ? MHD_YES : send_reply(server, c);
+        http_connection_enter(server, c, CONNECTION_BUSY);
+        c->request.reply = refuse_early(c);
+        return c->request.reply == REPLY_NONE ? MHD_YES : send_reply(server, c);
     }
-    if (c->reply == REPLY_NONE && !c->is_admitted)
-        switch (authenticate(server, c)) {
-        case AUTH_YES:
-            admit(server, c);
-            break;
-        case AUTH_NO:
-            c->reply = REPLY_UNAUTHORIZED;
-            break;
-        case AUTH_BUSY:
-            c->reply = REPLY_CHECKS_FULL;
-            break;
-        case AUTH_LATER:
-            http_connection_wait_in(&server->checking, c);
+    if (c->request.reply == REPLY_NONE && !c->request.is_admitted) {
+        c->request.reply = authenticate(server, c);
+        if (c->waits_in)
             return MHD_YES;
-        }
-    if (c->reply == REPLY_NONE)
-        c->reply = decide(server, c, url, method);
-    if (c->reply != REPLY_NONE)
+    }
+    if (c->request.reply == REPLY_NONE)
+        c->request.reply = route(server, c, url, method);
+    if (c->request.reply != REPLY_NONE)
         return send_reply(server, c);
-    http_connection_wait_in(&c->variant->waiting, c);
+    http_connection_wait_in(&c->request.page->waiting, c);
     return MHD_YES;
 }
 
@@ -155,10 +147,7 @@ void http_server_on_completed(void *cls, struct MHD_Connection *mhd, void **requ
     if (!c)
         return;
     http_connection_stop_waiting(c);
-    c->reply = REPLY_NONE;
-    c->variant = NULL;
-    c->wants_readiness = false;
-    c->is_admitted = false;
-    if (c->state.phase == CONNECTION_BUSY)
-        connections_enter(&server->connections, &c->state, CONNECTION_IDLE);
+    memset(&c->request, 0, sizeof(c->request));
+    if (c->phase == CONNECTION_BUSY)
+        http_connection_enter(server, c, CONNECTION_IDLE);
 }

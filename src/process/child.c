@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +25,8 @@ enum { FDS_MAX = 2 + CHILD_MORE_MAX, HIGH_FD = CHILD_CHANNEL_FD + FDS_MAX };
 
 void child_init(struct child *child, const char *verb)
 {
-    *child = (struct child){.verb = verb, .channel_fd = -1, .backoff_us = BACKOFF_MIN_US};
+    *child = (struct child){
+        .verb = verb, .channel_fd = -1, .restart_us = UINT64_MAX, .backoff_us = BACKOFF_MIN_US};
 }
 
 static int place_fds(const int *fds, size_t count, posix_spawn_file_actions_t *actions,
@@ -43,8 +45,7 @@ static int place_fds(const int *fds, size_t count, posix_spawn_file_actions_t *a
     return 0;
 }
 
-/* "LD_LIBRARY_PATH=..." as it stands in our own environment; NULL if it does not. The loader of a
- * child needs it; what else the environment holds is none of its business. */
+/* "LD_LIBRARY_PATH=..." of our own environment, which the loader of a child needs, or NULL. */
 static char *library_path(void)
 {
     static const char name[] = "LD_LIBRARY_PATH";
@@ -91,23 +92,17 @@ static uint64_t back_off(struct child *child, uint64_t now_us)
     return restart_us;
 }
 
-static const char *remedy(int code)
-{
-    switch (code) {
-    case -ENOENT:
-        return "; mount /proc";
-    case -EAGAIN:
-        return "; raise the limit of processes (TasksMax=, ulimit -u, --pids-limit)";
-    default:
-        return "";
-    }
-}
-
 int child_fail(struct child *child, int code, uint64_t now_us, struct error *err)
 {
+    const char *remedy = "";
+
+    if (code == -ENOENT)
+        remedy = "; mount /proc";
+    else if (code == -EAGAIN)
+        remedy = "; raise the limit of processes (TasksMax=, ulimit -u, --pids-limit)";
     child->restart_us = back_off(child, now_us);
     return error_set(err, code, "cannot start the %s process from /proc/self/exe: %s%s",
-                     child->verb, strerror(-code), remedy(code));
+                     child->verb, strerror(-code), remedy);
 }
 
 int child_start(struct child *child, int job_fd, const int *fds, size_t fd_count, uint64_t now_us,
@@ -131,7 +126,7 @@ int child_start(struct child *child, int job_fd, const int *fds, size_t fd_count
     child->channel_fd = TAKE_FD(ours);
     child->starts++;
     child->started_us = now_us;
-    child->restart_us = 0;
+    child->restart_us = UINT64_MAX;
     return 0;
 }
 
@@ -139,6 +134,18 @@ static void close_channel(struct child *child)
 {
     cleanup_close(&child->channel_fd);
     child->channel_fd = -1;
+}
+
+int child_watch(struct child *child, int epoll_fd, uint32_t event, struct error *err)
+{
+    struct epoll_event channel = {.events = EPOLLIN, .data.u32 = event};
+    int r;
+
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, child->channel_fd, &channel) == 0)
+        return 0;
+    r = error_set(err, -errno, "cannot watch its channel: %s", strerror(errno));
+    child_kill(child);
+    return r;
 }
 
 bool child_reap(struct child *child, uint64_t now_us, int *ret_status)
@@ -184,6 +191,7 @@ void child_replace(struct child *child)
 
 void child_kill(struct child *child)
 {
+    close_channel(child);
     if (child->pid > 0)
         kill(child->pid, SIGKILL);
 }
@@ -197,7 +205,7 @@ void child_stop(struct child *child, uint64_t wait_us)
 
         if (pidfd < 0 || poll(&poll_fd, 1, (int)(wait_us / 1000)) != 1)
             child_kill(child);
-        /* Root without CAP_KILL cannot end one that became nobody: it must not hold us up. */
+        /* Root without CAP_KILL cannot kill one that became nobody: do not wait for it. */
         waitpid(child->pid, NULL, poll(&poll_fd, 1, KILLED_MS) == 1 ? 0 : WNOHANG);
         child->pid = 0;
     }

@@ -267,9 +267,9 @@ class Exporter:
                         "the sandbox refused a system call"):
             if trouble in text:
                 raise AssertionError(f"the log has '{trouble}':\n{text}")
-        deaths = text.count("the front process ended")
+        deaths = text.count("the server ended")
         if deaths != self.front_deaths:
-            raise AssertionError(f"the front died {deaths} times, not {self.front_deaths}:\n{text}")
+            raise AssertionError(f"the server died {deaths} times, not {self.front_deaths}:\n{text}")
 
     def log_text(self):
         with open(self.log_path, errors="replace") as file:

@@ -251,7 +251,8 @@ static void an_unchanged_body_is_served_again_without_a_new_one(void **state)
     settle(bench);
     assert_int_equal(bench->fetch_count, 2);
     assert_int_equal(bench->have_generation, 5);
-    assert_int_equal(http_server_unchanged(bench->server, PAGE_TEXT, PAGE_IDENTITY), 0);
+    assert_int_equal(
+        http_server_answer(bench->server, PAGE_TEXT, PAGE_IDENTITY, HTTP_SERVER_UNCHANGED), 0);
     settle(bench);
     assert_contains(hear(fd, text, sizeof(text)), "up 1\n");
     say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -369,7 +370,7 @@ static void nothing_measured_yet_gives_503(void **state)
     say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     assert_int_equal(
-        http_server_unavailable(bench->server, PAGE_TEXT, PAGE_IDENTITY, HTTP_SERVER_NOT_READY), 0);
+        http_server_answer(bench->server, PAGE_TEXT, PAGE_IDENTITY, HTTP_SERVER_NOT_READY), 0);
     settle(bench);
     hear(fd, text, sizeof(text));
     assert_contains(text, "HTTP/1.1 503 ");
@@ -388,7 +389,7 @@ static void readiness_follows_the_collector_and_health_does_not(void **state)
     say(fd, "GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     assert_int_equal(
-        http_server_unavailable(bench->server, PAGE_TEXT, PAGE_IDENTITY, HTTP_SERVER_NOT_READY), 0);
+        http_server_answer(bench->server, PAGE_TEXT, PAGE_IDENTITY, HTTP_SERVER_NOT_READY), 0);
     settle(bench);
     assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 503 ");
     ask_once(bench, "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
@@ -411,9 +412,10 @@ static void an_answer_that_nobody_asked_for_is_a_protocol_error(void **state)
 
     (void)state;
     assert_int_equal(http_server_deliver(bench->server, PAGE_TEXT, PAGE_GZIP, 1, 0, 1), -EPROTO);
-    assert_int_equal(http_server_unchanged(bench->server, PAGE_TEXT, PAGE_GZIP), -EPROTO);
-    assert_int_equal(
-        http_server_unavailable(bench->server, PAGE_TEXT, PAGE_GZIP, HTTP_SERVER_FAILED), -EPROTO);
+    assert_int_equal(http_server_answer(bench->server, PAGE_TEXT, PAGE_GZIP, HTTP_SERVER_UNCHANGED),
+                     -EPROTO);
+    assert_int_equal(http_server_answer(bench->server, PAGE_TEXT, PAGE_GZIP, HTTP_SERVER_FAILED),
+                     -EPROTO);
     close_bench(bench);
 }
 
@@ -651,7 +653,7 @@ static void where_all_are_busy_the_slowest_reader_makes_room_for_a_scrape(void *
     deliver(bench, 1, body);
     for (int i = 0; i < CONNECTIONS_MAX; i++) { /* those that wait in the backlog get their turn */
         advance(bench, USEC_PER_SEC);
-        if (http_server_unchanged(bench->server, PAGE_TEXT, PAGE_IDENTITY) == 0)
+        if (http_server_answer(bench->server, PAGE_TEXT, PAGE_IDENTITY, HTTP_SERVER_UNCHANGED) == 0)
             settle(bench);
     }
     scraper = dial(bench);

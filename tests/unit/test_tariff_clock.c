@@ -418,7 +418,7 @@ static int look(struct rig *rig, uint64_t now_us)
 {
     struct error err = {""};
 
-    return tariff_clock_look(&rig->clock, now_us, rig->pipeline, &err);
+    return tariff_clock_check(&rig->clock, now_us, rig->pipeline, &err);
 }
 
 /* 20 s of a board at 100 W, in windows of a second that end at half seconds. */
@@ -498,7 +498,7 @@ static void assert_refused(struct rig *rig, uint64_t now_us, int code, const cha
 {
     struct error err = {""};
 
-    assert_int_equal(tariff_clock_look(&rig->clock, now_us, rig->pipeline, &err), code);
+    assert_int_equal(tariff_clock_check(&rig->clock, now_us, rig->pipeline, &err), code);
     if (!strstr(err.text, rig->clock.path) || !strstr(err.text, words))
         fail_msg("%s", err.text);
     assert_int_equal(look(rig, now_us), 0); /* once */
