@@ -37,8 +37,8 @@ static void note_sample(struct collector *collector, const struct sample *sample
 
 static void follow_tariff(struct collector *collector)
 {
-    if (collector->tariff &&
-        tariff_clock_follow(collector->tariff, collector->clock->realtime_us(collector->clock),
+    if (collector->tariff.path &&
+        tariff_clock_follow(&collector->tariff, collector->clock->realtime_us(collector->clock),
                             collector->pipeline))
         collector->books_moved = true;
 }
@@ -190,7 +190,7 @@ static void check_tariff(struct collector *collector)
 {
     char price[TARIFF_CLOCK_TEXT_BYTES];
     struct error err;
-    int r = tariff_clock_check(collector->tariff, collector->clock->realtime_us(collector->clock),
+    int r = tariff_clock_check(&collector->tariff, collector->clock->realtime_us(collector->clock),
                                collector->pipeline, &err);
 
     if (r < 0)
@@ -198,8 +198,8 @@ static void check_tariff(struct collector *collector)
                   err.text);
     if (r <= 0)
         return;
-    tariff_clock_describe(collector->tariff, price);
-    log_info("the tariff has changed and is used from now on", "file", collector->tariff->path,
+    tariff_clock_describe(&collector->tariff, price);
+    log_info("the tariff has changed and is used from now on", "file", collector->tariff.path,
              "price", price);
     collector->books_moved = true;
 }
@@ -209,7 +209,7 @@ static void check_files(struct collector *collector)
 {
     if (collector->web)
         collector_check_web_config(collector);
-    if (collector->tariff)
+    if (collector->tariff.path)
         check_tariff(collector);
     fetchers_check_files(&collector->fetchers);
     collector->check_files_us = collector_now_us(collector) + COLLECTOR_CHECK_FILES_US;
@@ -252,8 +252,8 @@ static int timeout_ms(const struct collector *collector)
     due = MIN(due, collector->server.restart_us);
     due = MIN(due, fetchers_next_start_us(&collector->fetchers));
     due = MIN(due, collector->check_files_us);
-    if (collector->tariff)
-        due = MIN(due, now + tariff_clock_wait_us(collector->tariff,
+    if (collector->tariff.path)
+        due = MIN(due, now + tariff_clock_wait_us(&collector->tariff,
                                                   collector->clock->realtime_us(collector->clock)));
     return due <= now ? 0 : (int)MIN((due - now + 999) / 1000, (uint64_t)3600000);
 }

@@ -60,7 +60,6 @@ bool collector_close(struct collector *collector)
     process_events_stop(collector->events);
     page_cache_done(&collector->pages);
     pipeline_free(collector->pipeline);
-    tariff_clock_close(collector->tariff);
     cleanup_close(&collector->epoll_fd);
     cleanup_close(&collector->signal_fd);
     cleanup_close(&collector->wake_fd);
@@ -122,11 +121,11 @@ static int open_tariff(struct collector *collector, struct error *err)
 {
     const char *path = collector->options->cost_tariff_path;
     char price[TARIFF_CLOCK_TEXT_BYTES];
-    int r = tariff_clock_open(path, collector->start_us, &collector->tariff, err);
+    int r = tariff_clock_open(&collector->tariff, path, collector->start_us, err);
 
     if (r < 0)
         return r;
-    tariff_clock_describe(collector->tariff, price);
+    tariff_clock_describe(&collector->tariff, price);
     log_info("a tariff tells what energy costs", "file", path, "price", price);
     return 0;
 }
@@ -182,8 +181,8 @@ static int open_parts(struct collector *collector, const struct collector_option
                       err);
     if (r == 0 && options->options->cost_tariff_path)
         r = open_tariff(collector, err);
-    if (r == 0 && collector->tariff)
-        pipeline.price.cost = collector->tariff->cost;
+    if (r == 0 && collector->tariff.path)
+        pipeline.price.cost = collector->tariff.cost;
     if (r == 0)
         r = open_loop(collector, err);
     if (r == 0)

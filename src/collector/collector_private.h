@@ -58,7 +58,7 @@ struct collector {
     struct gpu_grants gpu_grants;
     char node[256];
     struct emissions emissions;
-    struct tariff_clock *tariff; /* NULL: no --cost.tariff-file */
+    struct tariff_clock tariff; /* no path: no --cost.tariff-file */
     struct pipeline *pipeline;
     bool measured;    /* something was read, or there is nothing to read */
     bool books_moved; /* since the last snapshot */

@@ -5,69 +5,53 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/array.h"
 #include "core/macros.h"
 #include "host/proc.h"
 
-void gpu_grants_init(struct gpu_grants *set, const struct host *host)
+void gpu_grants_init(struct gpu_grants *grants, const struct host *host)
 {
     struct sample_process self;
     struct workload_owner owner;
     struct proc_reader reader;
     struct arena arena;
 
-    *set = (struct gpu_grants){0};
+    *grants = (struct gpu_grants){0};
     arena_init(&arena, 1 << 20);
     proc_reader_init(&reader, host);
     if (proc_identify(&reader, (uint32_t)getpid(), &arena, &self) == 0) {
         identity_find_owner(&self, &owner);
-        memcpy(set->own_container_id, owner.container_id, sizeof(owner.container_id));
+        memcpy(grants->own_container_id, owner.container_id, sizeof(owner.container_id));
     }
     arena_done(&arena);
 }
 
-/* The list of one GPU in the making. */
-struct gathering {
-    const struct gpu_grants *set;
+/* The list of one GPU while it is collected. */
+struct grant_list {
+    const struct gpu_grants *grants;
     struct snapshot_gpu gpu;
-    bool privileged; /* those who were not given the GPU, but could use any */
+    bool privileged; /* those that were granted no GPU, but can use any */
     struct attached *items;
     size_t count, capacity;
 };
 
-static struct attached *add(struct gathering *to)
+static void add_grant(void *context, const struct attachment *attachment)
 {
-    if (to->count == to->capacity) {
-        size_t capacity = MIN(MAX(to->capacity * 2, (size_t)16), (size_t)ATTACHED_MAX);
-        struct attached *items =
-            to->count < capacity ? realloc(to->items, capacity * sizeof(*items)) : NULL;
-
-        if (!items)
-            return NULL;
-        to->items = items;
-        to->capacity = capacity;
-    }
-    to->items[to->count] = (struct attached){.units = 1};
-    return &to->items[to->count++];
-}
-
-static void take(void *context, const struct attachment *attachment)
-{
-    struct gathering *to = context;
+    struct grant_list *list = context;
     struct attached *attached;
 
-    if (attachment->is_privileged != to->privileged ||
+    if (attachment->is_privileged != list->privileged || list->count == ATTACHED_MAX ||
         strlen(attachment->container_id) >= sizeof(attached->owner.container_id) ||
-        strcmp(attachment->container_id, to->set->own_container_id) == 0 ||
-        !attachment_is_of(attachment, &to->gpu))
+        strcmp(attachment->container_id, list->grants->own_container_id) == 0 ||
+        !attachment_is_of(attachment, &list->gpu) ||
+        !array_make_room(&list->items, &list->capacity, list->count, sizeof(*list->items)))
         return;
-    attached = add(to);
-    if (!attached)
-        return;
+    attached = &list->items[list->count++];
+    *attached = (struct attached){.units = 1, .memory_bytes = attachment->memory_bytes};
     snprintf(attached->owner.id, sizeof(attached->owner.id), "%s", attachment->container_id);
     snprintf(attached->owner.container_id, sizeof(attached->owner.container_id), "%s",
              attachment->container_id);
     snprintf(attached->name, sizeof(attached->name), "%.127s", attachment->container_name);
-    attached->memory_bytes = attachment->memory_bytes;
 }
 
 static int by_container(const void *a, const void *b)
@@ -76,28 +60,28 @@ static int by_container(const void *a, const void *b)
                   ((const struct attached *)b)->owner.container_id);
 }
 
-/* The same container by several who say so is one. */
-static void unite(struct gathering *to)
+/* A container that several sources report is one. */
+static void merge_duplicates(struct grant_list *list)
 {
     size_t kept = 0;
 
-    if (to->count > 0)
-        qsort(to->items, to->count, sizeof(*to->items), by_container);
-    for (size_t i = 0; i < to->count; i++) {
-        struct attached *last = kept > 0 ? &to->items[kept - 1] : NULL;
+    if (list->count > 0)
+        qsort(list->items, list->count, sizeof(*list->items), by_container);
+    for (size_t i = 0; i < list->count; i++) {
+        struct attached *last = kept > 0 ? &list->items[kept - 1] : NULL;
 
-        if (!last || by_container(last, &to->items[i]) != 0) {
-            to->items[kept++] = to->items[i];
+        if (!last || by_container(last, &list->items[i]) != 0) {
+            list->items[kept++] = list->items[i];
             continue;
         }
-        last->memory_bytes = MAX(last->memory_bytes, to->items[i].memory_bytes);
+        last->memory_bytes = MAX(last->memory_bytes, list->items[i].memory_bytes);
         if (!last->name[0])
-            memcpy(last->name, to->items[i].name, sizeof(last->name));
+            memcpy(last->name, list->items[i].name, sizeof(last->name));
     }
-    to->count = kept;
+    list->count = kept;
 }
 
-/* A container pays as what it is: as a pod's if it was ever seen as one, or is called like one. */
+/* A container of a pod is charged as one: it was seen as one before, or its names say so. */
 static void set_kind(struct identity *identity, const struct pipeline *pipeline,
                      struct workload_owner *owner)
 {
@@ -114,30 +98,30 @@ static void set_kind(struct identity *identity, const struct pipeline *pipeline,
         owner->kind = WORKLOAD_POD;
 }
 
-static void refresh_gpu(const struct gpu_grants *set, struct identity *identity,
+static void refresh_gpu(const struct gpu_grants *grants, struct identity *identity,
                         struct pipeline *pipeline, const struct gpu *gpu)
 {
-    struct gathering to = {.set = set,
-                           .gpu = {.gpu = gpu->index,
-                                   .uuid = gpu->uuid,
-                                   .has_minor = gpu->has_minor,
-                                   .minor = gpu->minor}};
+    struct grant_list list = {.grants = grants,
+                              .gpu = {.gpu = gpu->index,
+                                      .uuid = gpu->uuid,
+                                      .has_minor = gpu->has_minor,
+                                      .minor = gpu->minor}};
 
-    identity_each_attachment(identity, take, &to);
-    if (to.count == 0) {
-        to.privileged = true;
-        identity_each_attachment(identity, take, &to);
+    identity_each_attachment(identity, add_grant, &list);
+    if (list.count == 0) {
+        list.privileged = true;
+        identity_each_attachment(identity, add_grant, &list);
     }
-    unite(&to);
-    for (size_t i = 0; i < to.count; i++)
-        set_kind(identity, pipeline, &to.items[i].owner);
-    pipeline_set_attached(pipeline, gpu->index, to.items, to.count);
+    merge_duplicates(&list);
+    for (size_t i = 0; i < list.count; i++)
+        set_kind(identity, pipeline, &list.items[i].owner);
+    pipeline_set_attached(pipeline, gpu->index, list.items, list.count);
 }
 
-void gpu_grants_refresh(const struct gpu_grants *set, struct identity *identity,
+void gpu_grants_refresh(const struct gpu_grants *grants, struct identity *identity,
                         struct pipeline *pipeline)
 {
     for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
         if (pipeline->gpus[i])
-            refresh_gpu(set, identity, pipeline, pipeline->gpus[i]);
+            refresh_gpu(grants, identity, pipeline, pipeline->gpus[i]);
 }
