@@ -1,9 +1,23 @@
-/* Connections: the phase of each, how long it may last, and which one goes if there are too many.
- */
+/* Connections: accepted, limited in number and in the length of their phases, parked while they
+ * shake hands, and freed. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "core/macros.h"
 #include "net/http_server_private.h"
+
+enum {
+    /* Of a connection in the kernel, which would let it grow to 4 MiB for each client that does not
+     * read. The kernel doubles it; that is 5 MB/s at 100 ms. */
+    SEND_BUFFER_BYTES = 256 * 1024,
+    ACCEPTS_PER_RUN = 64,
+    RESUMES_PER_RUN = 64,
+};
+
+/* After accept(2) failed. */
+static const uint64_t accept_pause_us = USEC_PER_SEC / 10;
 
 /* Prometheus scrapes at most every two minutes. */
 static const uint64_t phase_limit_us[] = {
@@ -14,6 +28,15 @@ static const uint64_t phase_limit_us[] = {
 
 /* How long a response may take before it is cut short to make room. */
 static const uint64_t BUSY_GRACE_US = USEC_PER_SEC;
+
+static void unpark(struct http_server *server, struct http_connection *c)
+{
+    if (!c->is_parked)
+        return;
+    epoll_ctl(server->handshake_fd, EPOLL_CTL_DEL, c->fd, NULL);
+    MHD_resume_connection(c->mhd);
+    c->is_parked = false;
+}
 
 void http_connection_enter(struct http_server *server, struct http_connection *c,
                            enum connection_phase phase)
@@ -28,7 +51,7 @@ void http_connection_cut(struct http_server *server, struct http_connection *c)
 {
     shutdown(c->fd, SHUT_RDWR);
     http_connection_enter(server, c, CONNECTION_CUT);
-    http_handshake_unpark(server, c);
+    unpark(server, c);
 }
 
 void http_connection_wait_in(struct http_connection_list *list, struct http_connection *c)
@@ -93,7 +116,12 @@ struct http_connection *http_connections_slowest_reader(struct http_server *serv
     return c;
 }
 
-struct http_connection *http_connections_victim(struct http_server *server)
+/*
+ * Which one to cut for a new one, or NULL: the one that has waited longest without a complete
+ * request. So a crowd of idle or dripping connections pushes out its own, and a scraper that sends
+ * its request is never in line. If all are being answered: the slowest reader, after a second.
+ */
+static struct http_connection *find_victim(struct http_server *server)
 {
     struct http_connection *fresh = TAILQ_FIRST(&server->phases[CONNECTION_FRESH]);
     struct http_connection *idle = TAILQ_FIRST(&server->phases[CONNECTION_IDLE]);
@@ -104,4 +132,197 @@ struct http_connection *http_connections_victim(struct http_server *server)
     if (idle)
         return idle;
     return reader && http_server_now_us(server) - reader->since_us >= BUSY_GRACE_US ? reader : NULL;
+}
+
+int http_server_listen(struct http_server *server, int listener_fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = listener_fd};
+    const int size_bytes = SEND_BUFFER_BYTES;
+
+    if (server->listener_count == HTTP_SERVER_LISTENERS_MAX)
+        return -ENOSPC;
+    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, listener_fd, &event) < 0)
+        return -errno;
+    /* What it accepts inherits this. */
+    if (setsockopt(listener_fd, SOL_SOCKET, SO_SNDBUF, &size_bytes, sizeof(size_bytes)) < 0)
+        return -errno;
+    server->listener_fds[server->listener_count++] = listener_fd;
+    return 0;
+}
+
+static void arm_listeners(struct http_server *server, bool armed)
+{
+    for (size_t i = 0; i < server->listener_count; i++) {
+        struct epoll_event event = {.events = armed ? EPOLLIN : 0,
+                                    .data.fd = server->listener_fds[i]};
+
+        epoll_ctl(server->epoll_fd, EPOLL_CTL_MOD, server->listener_fds[i], &event);
+    }
+    server->accept_again_us = armed ? 0 : http_server_now_us(server) + accept_pause_us;
+}
+
+void http_server_drain(struct http_server *server)
+{
+    struct http_connection *c;
+
+    server->draining = true;
+    arm_listeners(server, false);
+    server->accept_again_us = 0;
+    for (size_t phase = 0; phase < CONNECTION_PHASES; phase++)
+        TAILQ_FOREACH(c, &server->phases[phase], by_phase)
+        {
+            if (c->waits_in)
+                http_connection_answer(c, REPLY_STOPPING);
+            unpark(server, c);
+        }
+}
+
+static bool is_full(const struct http_server *server)
+{
+    return server->connection_count >= server->options.connections_max;
+}
+
+/* libmicrohttpd closes the descriptor itself where it fails. From 1.0 on it puts the connection
+ * into a queue that its next run takes: before that we would not know that there is one more. */
+static void add_connection(struct http_server *server, int fd, const struct sockaddr *address,
+                           socklen_t address_len)
+{
+    size_t count = server->connection_count;
+
+    (void)MHD_add_connection(server->daemon, fd, address, address_len);
+    if (server->connection_count == count)
+        MHD_run(server->daemon);
+}
+
+static void accept_from(struct http_server *server, int listener_fd)
+{
+    for (size_t i = 0; i < ACCEPTS_PER_RUN; i++) {
+        struct sockaddr_storage address;
+        socklen_t address_len = sizeof(address);
+        struct http_connection *victim = NULL;
+        int fd;
+
+        /* Closes those that were cut, and reads the requests that have come: a connection that sent
+         * one by now is not a victim. */
+        if (is_full(server))
+            MHD_run(server->daemon);
+        if (is_full(server)) {
+            victim = find_victim(server);
+            if (!victim) {
+                arm_listeners(server, false);
+                return;
+            }
+        }
+        fd = accept4(listener_fd, (struct sockaddr *)&address, &address_len,
+                     SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            if (victim)
+                http_connection_cut(server, victim);
+            add_connection(server, fd, (struct sockaddr *)&address, address_len);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            /* The listener stays readable: trying again at once would spin. */
+            victim = find_victim(server);
+            if (victim)
+                http_connection_cut(server, victim);
+            arm_listeners(server, false);
+            return;
+        } else if (errno == EAGAIN) {
+            return;
+        }
+        /* Any other error is about one connection that is gone already. */
+    }
+}
+
+void http_server_accept(struct http_server *server)
+{
+    struct epoll_event events[HTTP_SERVER_LISTENERS_MAX + 1];
+    int n;
+
+    if (server->draining)
+        return;
+    if (server->accept_again_us != 0 && http_server_now_us(server) >= server->accept_again_us)
+        arm_listeners(server, true);
+    n = epoll_wait(server->epoll_fd, events, ARRAY_SIZE(events), 0);
+    for (int i = 0; i < n && server->accept_again_us == 0; i++)
+        if (events[i].data.fd >= 0)
+            accept_from(server, events[i].data.fd);
+}
+
+int http_handshakes_open(struct http_server *server)
+{
+    server->handshake_fd = epoll_create1(EPOLL_CLOEXEC);
+    return server->handshake_fd < 0 ? -errno : http_server_watch(server, server->handshake_fd);
+}
+
+void http_handshakes_park(struct http_server *server)
+{
+    struct http_connection *c;
+
+    if (server->handshake_fd < 0)
+        return;
+    TAILQ_FOREACH(c, &server->phases[CONNECTION_FRESH], by_phase)
+    {
+        struct epoll_event event = {.data.ptr = c};
+
+        if (!c->tls.is_shaking_hands || c->is_parked)
+            continue;
+        event.events = tls_session_wants_to_write(&c->tls) ? EPOLLOUT : EPOLLIN;
+        if (epoll_ctl(server->handshake_fd, EPOLL_CTL_ADD, c->fd, &event) < 0)
+            continue;
+        MHD_suspend_connection(c->mhd);
+        c->is_parked = true;
+    }
+}
+
+void http_handshakes_resume(struct http_server *server)
+{
+    struct epoll_event events[RESUMES_PER_RUN];
+    int n = server->handshake_fd < 0
+                ? 0
+                : epoll_wait(server->handshake_fd, events, ARRAY_SIZE(events), 0);
+
+    for (int i = 0; i < n; i++)
+        unpark(server, events[i].data.ptr);
+}
+
+static int set_up_session(struct http_server *server, struct http_connection *c)
+{
+    const union MHD_ConnectionInfo *info;
+
+    if (!server->tls)
+        return 0;
+    info = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    return info ? tls_session_init(&c->tls, server->tls, info->tls_session) : -EIO;
+}
+
+void http_server_on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
+                               enum MHD_ConnectionNotificationCode code)
+{
+    struct http_server *server = cls;
+    struct http_connection *c = *socket_context;
+
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+        c = calloc(1, sizeof(*c));
+        if (!c) {
+            shutdown(info->connect_fd, SHUT_RDWR);
+            return;
+        }
+        c->mhd = mhd;
+        c->fd = info->connect_fd;
+        c->since_us = http_server_now_us(server);
+        TAILQ_INSERT_TAIL(&server->phases[CONNECTION_FRESH], c, by_phase);
+        server->connection_count++;
+        *socket_context = c;
+        if (set_up_session(server, c) < 0)
+            http_connection_cut(server, c);
+    } else if (c) {
+        http_connection_stop_waiting(c);
+        TAILQ_REMOVE(&server->phases[c->phase], c, by_phase);
+        server->connection_count--;
+        tls_session_done(&c->tls);
+        free(c);
+    }
 }

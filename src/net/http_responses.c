@@ -280,12 +280,6 @@ int http_server_answer(struct http_server *server, enum page_format format,
     return 0;
 }
 
-void http_pages_answer_all(struct http_server *server, enum reply reply)
-{
-    for (size_t i = 0; i < HTTP_PAGES; i++)
-        http_connection_answer_all(&server->pages[i].waiting, reply);
-}
-
 void http_pages_enforce_limit(struct http_server *server)
 {
     uint64_t now_us = http_server_now_us(server);

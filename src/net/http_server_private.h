@@ -98,6 +98,9 @@ int http_server_watch(const struct http_server *server, int fd);
  * http_connections.c: phases and their limits, which are absolute. libmicrohttpd's own timeout
  * starts over with every byte, so a client that drips one byte a second would stay for ever.
  */
+void http_server_accept(struct http_server *server);
+void http_server_on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
+                               enum MHD_ConnectionNotificationCode code);
 void http_connection_enter(struct http_server *server, struct http_connection *c,
                            enum connection_phase phase);
 
@@ -113,20 +116,7 @@ void http_connection_answer_all(struct http_connection_list *waiting, enum reply
 /* Cuts those past the limit of their phase, and when that is next due (UINT64_MAX: never). */
 void http_connections_enforce_limits(struct http_server *server);
 uint64_t http_connections_next_limit_us(const struct http_server *server);
-
-/*
- * Which one to cut for a new one, or NULL: the one that has waited longest without a complete
- * request. So a crowd of idle or dripping connections pushes out its own, and a scraper that sends
- * its request is never in line. If all are being answered: the slowest reader, after a second.
- */
-struct http_connection *http_connections_victim(struct http_server *server);
 struct http_connection *http_connections_slowest_reader(struct http_server *server);
-
-/* http_server_accept.c: connections that come and go, and TLS handshakes. */
-void http_server_accept(struct http_server *server);
-void http_server_stop_accepting(struct http_server *server);
-void http_server_on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
-                               enum MHD_ConnectionNotificationCode code);
 
 /*
  * libmicrohttpd 0.9.75 takes a connection whose handshake waits for the client for one that can be
@@ -136,16 +126,6 @@ void http_server_on_connection(void *cls, struct MHD_Connection *mhd, void **soc
 int http_handshakes_open(struct http_server *server);
 void http_handshakes_park(struct http_server *server);   /* all, after libmicrohttpd has run */
 void http_handshakes_resume(struct http_server *server); /* those that can go on */
-void http_handshakes_unpark_all(struct http_server *server);
-void http_handshake_unpark(struct http_server *server, struct http_connection *c);
-
-/* http_server_requests.c: requests, from their headers to their replies. */
-enum MHD_Result http_server_on_request(void *cls, struct MHD_Connection *mhd, const char *url,
-                                       const char *method, const char *version, const char *upload,
-                                       size_t *upload_len, void **request_state);
-void http_server_on_completed(void *cls, struct MHD_Connection *mhd, void **request_state,
-                              enum MHD_RequestTerminationCode code);
-void http_server_finish_checks(struct http_server *server);
 
 /* http_responses.c: fixed replies, built by http_server_set_headers, and pages. */
 void http_responses_done(struct http_server *server);
@@ -157,7 +137,6 @@ enum reply http_page_fetch(struct http_server *server, struct http_page *page);
 /* Answers the requests that have waited too long, and when that is next due. */
 void http_pages_enforce_limit(struct http_server *server);
 uint64_t http_pages_next_limit_us(const struct http_server *server);
-void http_pages_answer_all(struct http_server *server, enum reply reply);
 
 /* More pages are mapped than slow readers may hold. */
 bool http_pages_are_too_many(const struct http_server *server);
