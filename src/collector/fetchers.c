@@ -96,7 +96,7 @@ static int pack_job(const struct fetchers *fetchers, enum fetcher_kind kind, str
 /* 1: it has a new job; 0: the same as before; or -errno, and the old one stays. */
 static int renew_job(const struct fetchers *fetchers, struct fetcher *fetcher, struct error *err)
 {
-    struct buffer packed, *job = &fetcher->job;
+    struct buffer packed = {0}, *job = &fetcher->job;
     int r = pack_job(fetchers, fetcher->kind, &packed, err);
 
     if (r < 0)

@@ -107,7 +107,7 @@ static void code_emissions(struct coder *coder, struct emissions_job *job)
         if (strlen(key) >= EMISSION_KEY_BYTES)
             coder->in.is_broken = true;
         else if (key != job->keys.values[i])
-            strcpy(job->keys.values[i], key);
+            memcpy(job->keys.values[i], key, strlen(key) + 1);
     }
     for (size_t i = 0; i < PROXY_VARIABLES; i++)
         job->proxies[i] = code_text(coder, job->proxies[i]);

@@ -18,7 +18,6 @@
 
 #include "core/log.h"
 #include "core/macros.h"
-#include "process/sanitized.h"
 
 /* Needs CAP_SETPCAP, so it comes before anything is given up; without it the set matters little, as
  * nothing can be gained from it once PR_SET_NO_NEW_PRIVS is set. */

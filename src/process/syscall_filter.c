@@ -23,9 +23,7 @@
 
 #include "core/log.h"
 #include "core/macros.h"
-#include "process/sanitized.h"
 #include "process/syscall_groups.h"
-#include "process/syscall_names.h"
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH           AUDIT_ARCH_X86_64
@@ -85,12 +83,12 @@ static void emit(struct program *program, struct sock_filter instruction)
     program->len++;
 }
 
-static void load(struct program *program, size_t offset)
+static void emit_load(struct program *program, size_t offset)
 {
     emit(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
-static void finish_with(struct program *program, uint32_t action)
+static void emit_return(struct program *program, uint32_t action)
 {
     emit(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 }
@@ -98,21 +96,21 @@ static void finish_with(struct program *program, uint32_t action)
 static void decide(struct program *program, uint32_t call, uint32_t action)
 {
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
-    finish_with(program, action);
+    emit_return(program, action);
 }
 
-static void decide_group(struct program *program, const struct syscall_group *group,
-                         uint32_t action)
+static void decide_groups(struct program *program, enum syscall_use use, uint32_t action)
 {
-    for (size_t i = 0; i < group->count; i++)
-        decide(program, group->calls[i], action);
+    for (size_t i = 0; i < syscall_groups_count; i++)
+        for (size_t j = 0; j < syscall_groups[i].count && syscall_groups[i].use == use; j++)
+            decide(program, syscall_groups[i].calls[j], action);
 }
 
 /* Arguments are compared by their lower half: both architectures are little-endian, and the kernel
  * takes no more of an int. */
 static void load_argument(struct program *program, unsigned index)
 {
-    load(program, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t));
+    emit_load(program, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t));
 }
 
 /* Allows the call if the test of its argument (BPF_JEQ, BPF_JSET) ends as is `wanted`; otherwise
@@ -123,8 +121,8 @@ static void allow_tested(struct program *program, uint32_t call, unsigned index,
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4));
     load_argument(program, index);
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, !wanted, wanted));
-    finish_with(program, SECCOMP_RET_ALLOW);
-    load(program, offsetof(struct seccomp_data, nr));
+    emit_return(program, SECCOMP_RET_ALLOW);
+    emit_load(program, offsetof(struct seccomp_data, nr));
 }
 
 static void allow_with(struct program *program, uint32_t call, unsigned index, uint32_t bits)
@@ -147,11 +145,11 @@ static void allow_null(struct program *program, uint32_t call, unsigned index)
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 6));
     load_argument(program, index);
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3));
-    load(program,
-         offsetof(struct seccomp_data, args) + index * sizeof(uint64_t) + sizeof(uint32_t));
+    emit_load(program,
+              offsetof(struct seccomp_data, args) + index * sizeof(uint64_t) + sizeof(uint32_t));
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1));
-    finish_with(program, SECCOMP_RET_ALLOW);
-    load(program, offsetof(struct seccomp_data, nr));
+    emit_return(program, SECCOMP_RET_ALLOW);
+    emit_load(program, offsetof(struct seccomp_data, nr));
 }
 
 /* Calls that are harmless for some arguments only. */
@@ -187,7 +185,7 @@ static void allow_internet_sockets(struct program *program)
     allow_equal(program, SYS_socket, 0, AF_INET);
     allow_equal(program, SYS_socket, 0, AF_INET6);
     decide(program, SYS_socket, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
-    decide_group(program, &syscall_group_connecting, SECCOMP_RET_ALLOW);
+    decide_groups(program, SYSCALL_CONNECTING, SECCOMP_RET_ALLOW);
 }
 
 static void allow_reading_files(struct program *program)
@@ -196,58 +194,49 @@ static void allow_reading_files(struct program *program)
 #ifdef SYS_open
     allow_without(program, SYS_open, 1, O_ACCMODE | O_CREAT | O_TRUNC);
 #endif
-    decide_group(program, &syscall_group_reading_files, SECCOMP_RET_ALLOW);
+    decide_groups(program, SYSCALL_READING_FILES, SECCOMP_RET_ALLOW);
     /* So that it can become a fileless client: another filter only takes more away. */
     allow_equal(program, SYS_prctl, 0, PR_SET_SECCOMP);
 }
 
 static void write_program(struct program *program, enum syscall_role role)
 {
-    load(program, offsetof(struct seccomp_data, arch));
+    emit_load(program, offsetof(struct seccomp_data, arch));
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));
-    finish_with(program, SECCOMP_RET_KILL_PROCESS);
-    load(program, offsetof(struct seccomp_data, nr));
+    emit_return(program, SECCOMP_RET_KILL_PROCESS);
+    emit_load(program, offsetof(struct seccomp_data, nr));
 #ifdef __x86_64__
     /* x32 calls come as the same architecture, with this bit in the number. */
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x40000000, 0, 1));
-    finish_with(program, SECCOMP_RET_KILL_PROCESS);
+    emit_return(program, SECCOMP_RET_KILL_PROCESS);
 #endif
 #ifdef SANITIZED
     for (size_t i = 0; i < ARRAY_SIZE(sanitizer_calls); i++)
         decide(program, sanitizer_calls[i], SECCOMP_RET_ALLOW);
 #endif
-    for (size_t i = 0; i < syscall_groups_common_count; i++)
-        decide_group(program, &syscall_groups_common[i], SECCOMP_RET_ALLOW);
+    decide_groups(program, SYSCALL_COMMON, SECCOMP_RET_ALLOW);
     allow_limited(program);
     if (role != SYSCALL_SERVER)
         allow_internet_sockets(program);
     if (role == SYSCALL_CLIENT)
         allow_reading_files(program);
-    for (size_t i = 0; i < syscall_groups_denied_count; i++)
-        decide_group(program, &syscall_groups_denied[i], REFUSE(EPERM));
-    for (size_t i = 0; i < syscall_groups_fatal_count; i++)
-        decide_group(program, &syscall_groups_fatal[i], REFUSE(REFUSE_FATAL));
-    finish_with(program, REFUSE(ENOSYS));
+    decide_groups(program, SYSCALL_DENIED, REFUSE(EPERM));
+    decide_groups(program, SYSCALL_FATAL, REFUSE(REFUSE_FATAL));
+    emit_return(program, REFUSE(ENOSYS));
 }
 
-static const char *find_group(const struct syscall_group *groups, size_t count, uint32_t call)
+/* Of a call that was refused. A call that is denied for some arguments may be in two. */
+static const char *group_of(uint32_t call)
 {
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; j < groups[i].count; j++)
-            if (groups[i].calls[j] == call)
-                return groups[i].name;
+    for (size_t i = syscall_groups_count; i-- > 0 && syscall_groups[i].use >= SYSCALL_DENIED;)
+        for (size_t j = 0; j < syscall_groups[i].count; j++)
+            if (syscall_groups[i].calls[j] == call)
+                return syscall_groups[i].name;
     return NULL;
 }
 
-static const char *group_of(uint32_t call)
-{
-    const char *name = find_group(syscall_groups_fatal, syscall_groups_fatal_count, call);
-
-    return name ? name : find_group(syscall_groups_denied, syscall_groups_denied_count, call);
-}
-
-/* True for the first refusal of this call. A handler of signals has no other place to keep it. */
-static bool is_news(uint32_t call)
+/* Static, as a signal handler has no other place for it. */
+static bool is_first_refusal(uint32_t call)
 {
     static atomic_bool seen[1024];
 
@@ -278,7 +267,7 @@ static void on_refusal(int number, siginfo_t *info, void *context)
 
     if (info->si_code != SYS_SECCOMP)
         return;
-    if (is_news(call))
+    if (is_first_refusal(call))
         log_refusal(call, info->si_errno);
     if (info->si_errno == REFUSE_FATAL) {
         signal(number, SIG_DFL);

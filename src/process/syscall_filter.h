@@ -5,6 +5,15 @@
  */
 #pragma once
 
+/* Built with AddressSanitizer, which does at exit what no sandbox allows. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#endif
+
 /* What a thread may do beyond serving on the sockets that it has. */
 enum syscall_role {
     SYSCALL_SERVER,          /* nothing */

@@ -18,7 +18,6 @@
 #include "core/log.h"
 #include "core/macros.h"
 #include "process/sandbox.h"
-#include "process/sanitized.h"
 
 /* What the sandboxed child does; `fd` is its end of a socketpair. Its result is the exit status. */
 typedef int child_body(int fd);
