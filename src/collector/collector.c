@@ -1,7 +1,6 @@
 /* The loop of the collector. */
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -136,43 +135,6 @@ static void handle_signals(struct collector *collector)
         }
 }
 
-/* Once for each change. */
-static void log_runtime(struct runtime_log *log, const struct identity_status *status)
-{
-    size_t at = 0;
-    bool is_new;
-
-    while (at < log->count && strcmp(log->seen[at].name, status->name) != 0)
-        at++;
-    is_new = at == log->count;
-    if (at == ARRAY_SIZE(log->seen) || !status->asked ||
-        (!is_new && log->seen[at].up == status->up))
-        return;
-    if (is_new) {
-        memcpy(log->seen[at].name, status->name, sizeof(status->name));
-        log->count++;
-    }
-    log->seen[at].up = status->up;
-    if (!status->up)
-        log_warn("names may be missing: a source of them does not answer; no energy is lost",
-                 "source", status->name, "error", status->error);
-    else if (is_new)
-        log_info("names are read", "source", status->name);
-    else
-        log_info("source of names is back", "source", status->name);
-}
-
-static void refresh_identity(struct collector *collector)
-{
-    struct identity_status status;
-
-    for (size_t i = 0; identity_get_status(collector->identity, i, &status); i++)
-        if (!status.logs_elsewhere)
-            log_runtime(&collector->runtime_log, &status);
-    gpu_grants_refresh(&collector->gpu_grants, collector->identity, collector->pipeline);
-    collector->books_moved = true;
-}
-
 /* Factors also expire without news. */
 static void refresh_factor(struct collector *collector)
 {
@@ -223,7 +185,7 @@ static void sweep(struct collector *collector, uint64_t now)
     report_closing(collector);
     refresh_factor(collector);
     if (collector->identity)
-        refresh_identity(collector);
+        collector_refresh_identity(collector);
 }
 
 static void run_due(struct collector *collector)

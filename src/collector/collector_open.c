@@ -6,14 +6,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "collector/collector_private.h"
 #include "config/pipeline_config.h"
 #include "config/source_switches.h"
 #include "core/log.h"
-#include "identity/runtime.h"
 #include "process/signals.h"
 
 static int watch(const struct collector *collector, int fd, enum watched event)
@@ -84,38 +82,6 @@ static int recall(void *context, uint32_t pid, struct arena *arena,
     return process_events_find(context, pid, ret_process, arena);
 }
 
-static void warn_if_missing(const char *flag, const char *path)
-{
-    struct stat st;
-
-    if (!path || !path[0] || (stat(path, &st) == 0 && S_ISSOCK(st.st_mode)))
-        return;
-    log_warn("names may be missing: a socket that was named is not there; it is looked for again",
-             "flag", flag, "path", path);
-}
-
-static int open_identity(struct collector *collector, struct error *err)
-{
-    const struct options *options = collector->options;
-
-    for (size_t i = 0; runtime_table[i]; i++)
-        warn_if_missing(runtime_table[i]->flag, options->runtime_sockets[i]);
-    warn_if_missing("pod-resources-socket", options->pod_resources_socket);
-    return identity_open(
-        &(struct identity_options){
-            .host = collector->host,
-            .rootfs_path = options->rootfs_path,
-            .clock = collector->clock,
-            .scan_interval_us = options->process_scan_interval_us,
-            .kubernetes = options->kubernetes_enabled,
-            .attachments = true,
-            .names_from_elsewhere = collector->fetchers.items[FETCHER_KUBERNETES].is_wanted,
-            .runtime_sockets = options->runtime_sockets,
-            .pod_resources_socket = options->pod_resources_socket,
-        },
-        &collector->identity, err);
-}
-
 /* It sets the time zone, before any thread starts. */
 static int open_tariff(struct collector *collector, struct error *err)
 {
@@ -134,28 +100,6 @@ static bool watches_files(const struct options *options)
 {
     return options->web_config_path || options->cost_tariff_path || options->emissions_keys_path ||
            options->redfish_url || options->kubernetes_api;
-}
-
-static int open_names(struct collector *collector, struct pipeline_options *pipeline,
-                      struct error *err)
-{
-    const struct options *options = collector->options;
-    int r;
-
-    if (options->replay_path) {
-        r = recorded_names_new(&collector->names);
-        pipeline->find_names = recorded_names_find;
-        pipeline->names_context = collector->names;
-        return r;
-    }
-    r = open_identity(collector, err);
-    if (r == 0 && options->process_events &&
-        process_events_start(collector->host, collector->clock, &collector->events) < 0)
-        collector->events = NULL; /* `check` says what it would need */
-    pipeline->find_names = identity_find_names;
-    pipeline->are_names_awaited = identity_awaits_names;
-    pipeline->names_context = collector->identity;
-    return r;
 }
 
 /* All that is opened before the sources, in this order: what blocks signals or sets the time zone
@@ -186,7 +130,7 @@ static int open_parts(struct collector *collector, const struct collector_option
     if (r == 0)
         r = open_loop(collector, err);
     if (r == 0)
-        r = open_names(collector, &pipeline, err);
+        r = collector_open_names(collector, &pipeline, err);
     if (r == 0)
         r = pipeline_new(&pipeline, &collector->pipeline);
     if (r == -ENOMEM)
@@ -232,7 +176,6 @@ int collector_open(const struct collector_options *options, struct collector **r
     child_init(&collector->server, "server");
     page_cache_init(&collector->pages, &exposition);
     find_node_name(collector);
-    gpu_grants_init(&collector->gpu_grants, options->host);
     r = open_parts(collector, options, err);
     source_switches_read(options->options, &collector->switches);
     source_switches_read_model(options->options, &collector->model);

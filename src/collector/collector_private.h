@@ -9,7 +9,6 @@
 #include "collector/collector.h"
 #include "collector/emissions.h"
 #include "collector/fetchers.h"
-#include "collector/gpu_grants.h"
 #include "collector/source_set.h"
 #include "collector/tariff_clock.h"
 #include "core/clock.h"
@@ -55,7 +54,7 @@ struct collector {
     struct identity *identity;     /* NULL in a replay: its processes are not of this node */
     struct recorded_names *names;  /* of a replay; else NULL */
     struct runtime_log runtime_log;
-    struct gpu_grants gpu_grants;
+    char own_container_id[WORKLOAD_CONTAINER_BYTES]; /* "": it is in none */
     char node[256];
     struct emissions emissions;
     struct tariff_clock tariff; /* no path: no --cost.tariff-file */
@@ -88,6 +87,11 @@ static inline uint64_t collector_stale_us(const struct collector *collector)
 {
     return MAX(5 * USEC_PER_SEC, 3 * collector->options->sample_interval_us);
 }
+
+/* collector_identity.c. Opens the names of this node, or of a trace. */
+int collector_open_names(struct collector *collector, struct pipeline_options *pipeline,
+                         struct error *err);
+void collector_refresh_identity(struct collector *collector); /* at each scan */
 
 /* collector_server.c: what the server asks for. */
 int collector_start_server(struct collector *collector, struct error *err);
