@@ -56,9 +56,8 @@ static int refresh_snapshot(struct collector *collector)
     struct snapshot *snapshot = &collector->pages.snapshot;
     int r;
 
-    if (source_set_take_change(&collector->sources))
-        collector->books_moved = true;
     if (collector->pages.generation > 0 && !collector->books_moved &&
+        !collector->sources.has_changed &&
         collector_now_us(collector) - collector->snapshot_us < interval_us)
         return 0;
     page_cache_renew(&collector->pages);
@@ -80,7 +79,7 @@ static int refresh_snapshot(struct collector *collector)
     describe_self(collector->host, snapshot);
     snapshot->start_us = collector->start_us;
     collector->snapshot_us = collector_now_us(collector);
-    collector->books_moved = false;
+    collector->books_moved = collector->sources.has_changed = false;
     return 0;
 }
 
@@ -143,7 +142,6 @@ static int seal_job(const struct collector *collector, int *ret_fd)
         .metrics_path = options->metrics_path,
         .text_only = options->compat != 0,
         .is_failing = child_is_failing(&collector->server),
-        .has_web_config = collector->web != NULL,
         .web_config = {"", 0},
     };
 

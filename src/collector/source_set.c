@@ -181,14 +181,6 @@ int source_set_open_due(struct source_set *set, uint64_t now_us, struct error *e
     return result;
 }
 
-bool source_set_take_change(struct source_set *set)
-{
-    bool has_changed = set->has_changed;
-
-    set->has_changed = false;
-    return has_changed;
-}
-
 bool source_set_has_meter(const struct source_set *set)
 {
     for (size_t i = 0; i < set->runner_count; i++)

@@ -30,7 +30,7 @@ struct source_set {
     uint64_t retry_us; /* how often opening absent sources is tried */
     struct source_set_runner runners[SOURCE_SET_RUNNERS_MAX];
     size_t runner_count;
-    bool has_changed;          /* one came, went, failed or recovered */
+    bool has_changed;          /* one came, went, failed or recovered; reset by the owner */
     uint64_t release_until_us; /* no device is opened before */
     bool has_left_one;         /* whose thread hung when it was stopped, and may still hang */
     struct {
@@ -70,9 +70,6 @@ void source_set_read(struct source_set *set, uint64_t now_us,
 
 /* Logs sources that failed or recovered: once per change. */
 void source_set_note(struct source_set *set);
-
-/* True if any came, went, failed or recovered since the last call. */
-bool source_set_take_change(struct source_set *set);
 
 /* Adds a row for each to the snapshot, but for those that may turn out not to be on this machine.
  */

@@ -49,31 +49,6 @@ static int send_record(int fd, const void *record, size_t len, int body_fd)
     return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? peer_error(errno) : 0;
 }
 
-/* Takes the first descriptor and closes the others: with padding, the room for one holds two.
- * Returns how many came. */
-static size_t take_descriptors(struct msghdr *message, int *ret_fd)
-{
-    size_t count = 0;
-
-    for (struct cmsghdr *h = CMSG_FIRSTHDR(message); h; h = CMSG_NXTHDR(message, h)) {
-        size_t here;
-
-        if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
-            continue;
-        here = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < here; i++) {
-            int fd;
-
-            memcpy(&fd, CMSG_DATA(h) + i * sizeof(fd), sizeof(fd));
-            if (count++ == 0)
-                *ret_fd = fd;
-            else
-                close(fd);
-        }
-    }
-    return count;
-}
-
 /* The length of one record, or -errno. With ret_fd NULL a descriptor is not allowed. */
 static ssize_t receive_record(int fd, void *record, size_t size, int *ret_fd)
 {
@@ -84,21 +59,24 @@ static ssize_t receive_record(int fd, void *record, size_t size, int *ret_fd)
     struct iovec part = {record, size};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     _cleanup_close_ int received_fd = -1;
-    size_t fd_count;
+    const struct cmsghdr *header;
     ssize_t n;
 
-    /* Without room for it the kernel itself drops a descriptor, and sets MSG_CTRUNC. */
+    /* The kernel drops descriptors for which there is no room, and sets MSG_CTRUNC. With its
+     * padding, CMSG_SPACE would have room for two. */
     if (ret_fd) {
         message.msg_control = control.bytes;
-        message.msg_controllen = sizeof(control.bytes);
+        message.msg_controllen = CMSG_LEN(sizeof(int));
     }
     n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n < 0)
         return peer_error(errno);
-    fd_count = take_descriptors(&message, &received_fd);
+    header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+        memcpy(&received_fd, CMSG_DATA(header), sizeof(received_fd));
     if (n == 0)
         return -ENOTCONN;
-    if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || fd_count > 1)
+    if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
         return -EPROTO;
     if (ret_fd)
         *ret_fd = TAKE_FD(received_fd);

@@ -64,7 +64,6 @@ static void code_server(struct coder *coder, struct server_job *job)
     job->metrics_path = code_text(coder, job->metrics_path);
     job->text_only = code_u64(coder, job->text_only, 1);
     job->is_failing = code_u64(coder, job->is_failing, 1);
-    job->has_web_config = code_u64(coder, job->has_web_config, 1);
     job->web_config = code_bytes(coder, job->web_config);
 }
 

@@ -27,8 +27,7 @@ struct server_job {
     const char *metrics_path;
     bool text_only;         /* --compat: never OpenMetrics */
     bool is_failing;        /* the servers before it ended early: not ready until it is healthy */
-    bool has_web_config;    /* from the first start on, or never */
-    struct span web_config; /* packed by web_config_pack */
+    struct span web_config; /* packed by web_config_pack; empty: none, then and later */
 };
 
 /* One process for each trust domain, with the secrets and destinations of its own alone. */

@@ -113,31 +113,20 @@ static void load_argument(struct program *program, unsigned index)
     emit_load(program, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t));
 }
 
-/* Allows the call if the test of its argument (BPF_JEQ, BPF_JSET) ends as is `wanted`; otherwise
- * goes on to what follows. */
-static void allow_tested(struct program *program, uint32_t call, unsigned index, uint16_t test,
-                         uint32_t value, bool wanted)
+/* Tests of an argument. */
+#define HAS(bits)   BPF_JSET, (bits), true
+#define LACKS(bits) BPF_JSET, (bits), false
+#define IS(value)   BPF_JEQ, (value), true
+
+/* Allows the call if the test ends as is `wanted`; otherwise goes on to what follows. */
+static void allow_if(struct program *program, uint32_t call, unsigned index, uint16_t test,
+                     uint32_t value, bool wanted)
 {
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4));
     load_argument(program, index);
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, !wanted, wanted));
     emit_return(program, SECCOMP_RET_ALLOW);
     emit_load(program, offsetof(struct seccomp_data, nr));
-}
-
-static void allow_with(struct program *program, uint32_t call, unsigned index, uint32_t bits)
-{
-    allow_tested(program, call, index, BPF_JSET, bits, true);
-}
-
-static void allow_without(struct program *program, uint32_t call, unsigned index, uint32_t bits)
-{
-    allow_tested(program, call, index, BPF_JSET, bits, false);
-}
-
-static void allow_equal(struct program *program, uint32_t call, unsigned index, uint32_t value)
-{
-    allow_tested(program, call, index, BPF_JEQ, value, true);
 }
 
 static void allow_null(struct program *program, uint32_t call, unsigned index)
@@ -155,26 +144,26 @@ static void allow_null(struct program *program, uint32_t call, unsigned index)
 /* Calls that are harmless for some arguments only. */
 static void allow_limited(struct program *program)
 {
-    allow_without(program, SYS_mmap, 2, PROT_EXEC);
-    allow_without(program, SYS_mprotect, 2, PROT_EXEC);
+    allow_if(program, SYS_mmap, 2, LACKS(PROT_EXEC));
+    allow_if(program, SYS_mprotect, 2, LACKS(PROT_EXEC));
     /* MSG_FASTOPEN connects. */
-    allow_without(program, SYS_sendto, 3, MSG_FASTOPEN);
-    allow_without(program, SYS_sendmsg, 2, MSG_FASTOPEN);
-    allow_without(program, SYS_sendmmsg, 3, MSG_FASTOPEN);
+    allow_if(program, SYS_sendto, 3, LACKS(MSG_FASTOPEN));
+    allow_if(program, SYS_sendmsg, 2, LACKS(MSG_FASTOPEN));
+    allow_if(program, SYS_sendmmsg, 3, LACKS(MSG_FASTOPEN));
     /* Of an open file: glibc's fstat. */
-    allow_with(program, SYS_newfstatat, 3, AT_EMPTY_PATH);
-    allow_with(program, SYS_statx, 2, AT_EMPTY_PATH);
+    allow_if(program, SYS_newfstatat, 3, HAS(AT_EMPTY_PATH));
+    allow_if(program, SYS_statx, 2, HAS(AT_EMPTY_PATH));
     /* Threads, and no processes. The flags of clone3 cannot be seen; glibc takes clone instead. */
-    allow_with(program, SYS_clone, 0, CLONE_THREAD);
+    allow_if(program, SYS_clone, 0, HAS(CLONE_THREAD));
     decide(program, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
-    allow_equal(program, SYS_tgkill, 0, (uint32_t)getpid());
+    allow_if(program, SYS_tgkill, 0, IS((uint32_t)getpid()));
     /* Two of SOCK_DGRAM, which is 2, could be connected to any other local socket. */
-    allow_without(program, SYS_socketpair, 1, SOCKET_TYPES & ~SOCK_STREAM);
-    allow_equal(program, SYS_ioctl, 1, FIONREAD);
-    allow_equal(program, SYS_ioctl, 1, FIONBIO);
-    allow_equal(program, SYS_ioctl, 1, TCGETS); /* isatty */
-    allow_equal(program, SYS_prctl, 0, PR_SET_NAME);
-    allow_equal(program, SYS_prctl, 0, PR_SET_VMA);
+    allow_if(program, SYS_socketpair, 1, LACKS(SOCKET_TYPES & ~SOCK_STREAM));
+    allow_if(program, SYS_ioctl, 1, IS(FIONREAD));
+    allow_if(program, SYS_ioctl, 1, IS(FIONBIO));
+    allow_if(program, SYS_ioctl, 1, IS(TCGETS)); /* isatty */
+    allow_if(program, SYS_prctl, 0, IS(PR_SET_NAME));
+    allow_if(program, SYS_prctl, 0, IS(PR_SET_VMA));
     allow_null(program, SYS_prlimit64, 2); /* reading limits: no new ones */
 }
 
@@ -182,21 +171,21 @@ static void allow_limited(struct program *program)
  * without: so these fail quietly. */
 static void allow_internet_sockets(struct program *program)
 {
-    allow_equal(program, SYS_socket, 0, AF_INET);
-    allow_equal(program, SYS_socket, 0, AF_INET6);
+    allow_if(program, SYS_socket, 0, IS(AF_INET));
+    allow_if(program, SYS_socket, 0, IS(AF_INET6));
     decide(program, SYS_socket, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
     decide_groups(program, SYSCALL_CONNECTING, SECCOMP_RET_ALLOW);
 }
 
 static void allow_reading_files(struct program *program)
 {
-    allow_without(program, SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC);
+    allow_if(program, SYS_openat, 2, LACKS(O_ACCMODE | O_CREAT | O_TRUNC));
 #ifdef SYS_open
-    allow_without(program, SYS_open, 1, O_ACCMODE | O_CREAT | O_TRUNC);
+    allow_if(program, SYS_open, 1, LACKS(O_ACCMODE | O_CREAT | O_TRUNC));
 #endif
     decide_groups(program, SYSCALL_READING_FILES, SECCOMP_RET_ALLOW);
     /* So that it can become a fileless client: another filter only takes more away. */
-    allow_equal(program, SYS_prctl, 0, PR_SET_SECCOMP);
+    allow_if(program, SYS_prctl, 0, IS(PR_SET_SECCOMP));
 }
 
 static void write_program(struct program *program, enum syscall_role role)

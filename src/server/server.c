@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "config/web_config.h"
@@ -15,6 +14,7 @@
 #include "net/http_server.h"
 #include "process/channel.h"
 #include "process/child.h"
+#include "process/descriptors.h"
 #include "process/job.h"
 #include "process/sandbox.h"
 
@@ -188,22 +188,12 @@ static void drain(struct server *server)
     }
 }
 
-/* As many connections as descriptors allow, after asking for more of them. */
+/* As many as descriptors allow. */
 static size_t connections_max(void)
 {
-    struct rlimit limit;
+    rlim_t limit = descriptors_raise(DESCRIPTORS_WANTED);
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return CONNECTIONS_MAX;
-    if (limit.rlim_cur < DESCRIPTORS_WANTED) {
-        struct rlimit raised = {MIN(limit.rlim_max, (rlim_t)DESCRIPTORS_WANTED), limit.rlim_max};
-
-        if (raised.rlim_cur > limit.rlim_cur && setrlimit(RLIMIT_NOFILE, &raised) == 0)
-            limit = raised;
-    }
-    if (limit.rlim_cur <= DESCRIPTORS_SPARE)
-        return 1;
-    return MIN(limit.rlim_cur - DESCRIPTORS_SPARE, (rlim_t)CONNECTIONS_MAX);
+    return limit <= DESCRIPTORS_SPARE ? 1 : MIN(limit - DESCRIPTORS_SPARE, (rlim_t)CONNECTIONS_MAX);
 }
 
 static int open_server(struct server *server, const struct server_job *job)
@@ -307,7 +297,7 @@ int server_main(void)
         return 1;
     }
     log_configure(job.log.level, job.log.format);
-    server.has_web_config = job.has_web_config;
+    server.has_web_config = job.web_config.len > 0;
     r = run(&server, &job);
     http_server_close(server.http);
     auth_free(server.auth);
