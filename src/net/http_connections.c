@@ -26,6 +26,9 @@ static const uint64_t phase_limit_us[] = {
     [CONNECTION_BUSY] = 30 * USEC_PER_SEC,
 };
 
+/* How long a scrape waits for its page. */
+static const uint64_t answer_limit_us = 2 * USEC_PER_SEC;
+
 /* How long a response may take before it is cut short to make room. */
 static const uint64_t BUSY_GRACE_US = USEC_PER_SEC;
 
@@ -83,27 +86,32 @@ void http_connection_answer_all(struct http_connection_list *waiting, enum reply
         http_connection_answer(c, reply);
 }
 
+/* When the first of the list has been there for so long. */
+static uint64_t limit_of(const struct http_connection_list *list, uint64_t limit_us)
+{
+    return TAILQ_EMPTY(list) ? UINT64_MAX : TAILQ_FIRST(list)->since_us + limit_us;
+}
+
 void http_connections_enforce_limits(struct http_server *server)
 {
     uint64_t now = http_server_now_us(server);
-    struct http_connection *c;
 
+    for (size_t i = 0; i < HTTP_PAGES; i++)
+        while (limit_of(&server->pages[i].waiting, answer_limit_us) <= now)
+            http_connection_answer(TAILQ_FIRST(&server->pages[i].waiting), REPLY_NO_ANSWER);
     for (size_t phase = 0; phase < CONNECTION_CUT; phase++)
-        while ((c = TAILQ_FIRST(&server->phases[phase])) &&
-               now - c->since_us >= phase_limit_us[phase])
-            http_connection_cut(server, c);
+        while (limit_of(&server->phases[phase], phase_limit_us[phase]) <= now)
+            http_connection_cut(server, TAILQ_FIRST(&server->phases[phase]));
 }
 
 uint64_t http_connections_next_limit_us(const struct http_server *server)
 {
     uint64_t next_us = UINT64_MAX;
 
-    for (size_t phase = 0; phase < CONNECTION_CUT; phase++) {
-        const struct http_connection *c = TAILQ_FIRST(&server->phases[phase]);
-
-        if (c)
-            next_us = MIN(next_us, c->since_us + phase_limit_us[phase]);
-    }
+    for (size_t i = 0; i < HTTP_PAGES; i++)
+        next_us = MIN(next_us, limit_of(&server->pages[i].waiting, answer_limit_us));
+    for (size_t phase = 0; phase < CONNECTION_CUT; phase++)
+        next_us = MIN(next_us, limit_of(&server->phases[phase], phase_limit_us[phase]));
     return next_us;
 }
 

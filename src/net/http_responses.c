@@ -14,9 +14,6 @@ enum {
     MAPPED_MAX = 8,
 };
 
-/* How long a scrape waits for its page. */
-static const uint64_t answer_limit_us = 2 * USEC_PER_SEC;
-
 static const struct {
     unsigned status;
     const char *text;
@@ -278,30 +275,6 @@ int http_server_answer(struct http_server *server, enum page_format format,
     page->is_fetched = false;
     http_connection_answer_all(&page->waiting, replies[answer]);
     return 0;
-}
-
-void http_pages_enforce_limit(struct http_server *server)
-{
-    uint64_t now_us = http_server_now_us(server);
-    struct http_connection *c;
-
-    for (size_t i = 0; i < HTTP_PAGES; i++)
-        while ((c = TAILQ_FIRST(&server->pages[i].waiting)) &&
-               now_us - c->since_us >= answer_limit_us)
-            http_connection_answer(c, REPLY_NO_ANSWER);
-}
-
-uint64_t http_pages_next_limit_us(const struct http_server *server)
-{
-    uint64_t next_us = UINT64_MAX;
-
-    for (size_t i = 0; i < HTTP_PAGES; i++) {
-        const struct http_connection *c = TAILQ_FIRST(&server->pages[i].waiting);
-
-        if (c)
-            next_us = MIN(next_us, c->since_us + answer_limit_us);
-    }
-    return next_us;
 }
 
 bool http_pages_are_too_many(const struct http_server *server)

@@ -275,7 +275,6 @@ int http_server_timeout_ms(const struct http_server *server)
     /* It has no timers of its own here: an answer means that work is left from the last run. */
     if (MHD_get_timeout(server->daemon, &mhd_ms) == MHD_YES)
         return 0;
-    next_us = MIN(next_us, http_pages_next_limit_us(server));
     next_us = MIN(next_us, http_connections_next_limit_us(server));
     if (next_us == UINT64_MAX)
         return -1;
@@ -288,7 +287,6 @@ void http_server_run(struct http_server *server)
     struct http_connection *reader;
 
     finish_checks(server);
-    http_pages_enforce_limit(server);
     http_connections_enforce_limits(server);
     http_handshakes_resume(server);
     http_server_accept(server);

@@ -113,7 +113,8 @@ void http_connection_stop_waiting(struct http_connection *c);
 void http_connection_answer(struct http_connection *c, enum reply reply);
 void http_connection_answer_all(struct http_connection_list *waiting, enum reply reply);
 
-/* Cuts those past the limit of their phase, and when that is next due (UINT64_MAX: never). */
+/* Cuts those past the limit of their phase, and answers those that have waited too long for a page;
+ * and when that is next due (UINT64_MAX: never). */
 void http_connections_enforce_limits(struct http_server *server);
 uint64_t http_connections_next_limit_us(const struct http_server *server);
 struct http_connection *http_connections_slowest_reader(struct http_server *server);
@@ -133,10 +134,6 @@ unsigned http_responses_status(enum reply reply);
 
 /* Fetches the newest page, unless it is on its way. REPLY_NONE: wait for it. */
 enum reply http_page_fetch(struct http_server *server, struct http_page *page);
-
-/* Answers the requests that have waited too long, and when that is next due. */
-void http_pages_enforce_limit(struct http_server *server);
-uint64_t http_pages_next_limit_us(const struct http_server *server);
 
 /* More pages are mapped than slow readers may hold. */
 bool http_pages_are_too_many(const struct http_server *server);

@@ -82,31 +82,27 @@ int listen_parse(const char *text, struct listen_address *ret_address, struct er
     return 0;
 }
 
-static const char *advice(int error, bool is_unix)
-{
-    switch (error) {
-    case EADDRINUSE:
-        return is_unix ? "; another process listens there; stop it or choose another path with "
-                         "--listen-address"
-                       : "; another process listens there; stop it or choose another port with "
-                         "--listen-address";
-    case EACCES:
-        return is_unix ? "; check the permissions of its directory"
-                       : "; ports below 1024 need CAP_NET_BIND_SERVICE; choose a higher one with "
-                         "--listen-address";
-    case EADDRNOTAVAIL:
-        return "; no interface of this machine has that address";
-    case ENOENT:
-        return "; create the directory first";
-    default:
-        return "";
-    }
-}
-
 static int fail(struct error *err, const char *text, int error, bool is_unix)
 {
-    return error_set(err, -error, "cannot listen on %s: %s%s", text, strerror(error),
-                     advice(error, is_unix));
+    static const struct {
+        int error;
+        const char *tcp, *path;
+    } remedies[] = {
+        {EADDRINUSE,
+         "; another process listens there; stop it or choose another port with --listen-address",
+         "; another process listens there; stop it or choose another path with --listen-address"},
+        {EACCES,
+         "; ports below 1024 need CAP_NET_BIND_SERVICE; choose a higher one with --listen-address",
+         "; check the permissions of its directory"},
+        {EADDRNOTAVAIL, "; no interface of this machine has that address", ""},
+        {ENOENT, "", "; create the directory first"},
+    };
+    const char *remedy = "";
+
+    for (size_t i = 0; i < ARRAY_SIZE(remedies); i++)
+        if (remedies[i].error == error)
+            remedy = is_unix ? remedies[i].path : remedies[i].tcp;
+    return error_set(err, -error, "cannot listen on %s: %s%s", text, strerror(error), remedy);
 }
 
 /* A listening socket, or -errno. One of IPv6 for any address takes IPv4, too. */

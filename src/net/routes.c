@@ -1,5 +1,7 @@
 #include "net/routes.h"
 
+#include <strings.h>
+
 #include "core/macros.h"
 #include "core/span.h"
 
@@ -39,20 +41,9 @@ static struct span unquote(struct span text)
     return text;
 }
 
-static int fold(int c)
-{
-    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
-}
-
-/* `name` is lower case. Not strcasecmp: that asks the locale. */
 static bool equals_caseless(struct span text, const char *name)
 {
-    if (text.len != strlen(name))
-        return false;
-    for (size_t i = 0; i < text.len; i++)
-        if (fold(text.data[i]) != name[i])
-            return false;
-    return true;
+    return text.len == strlen(name) && strncasecmp(text.data, name, text.len) == 0;
 }
 
 /* RFC 9110, 12.4.2: "0" or "1", and up to three digits after a point, at most 1. */
@@ -79,32 +70,26 @@ static bool parse_element(struct span text, struct element *ret_element)
     struct element element = {.q = Q_MAX};
 
     element.name = trim(span_cut(&text, ';'));
-    if (element.name.len == 0)
-        return false;
     while (text.len > 0) {
         struct span value = span_cut(&text, ';');
         struct span key = trim(span_cut(&value, '='));
 
         value = trim(value);
-        if (equals_caseless(key, "q")) {
-            if (!parse_q(value, &element.q))
-                return false;
-        } else if (equals_caseless(key, "version")) {
+        if (equals_caseless(key, "version"))
             element.version = unquote(value);
-        }
+        else if (equals_caseless(key, "q") && !parse_q(value, &element.q))
+            return false;
     }
     *ret_element = element;
-    return true;
+    return element.name.len > 0;
 }
 
-/* The next well-formed element; the others are passed over. */
+/* The next well-formed element; others are skipped. */
 static bool next_element(struct span *rest, unsigned *budget, struct element *ret_element)
 {
-    while (rest->len > 0 && *budget > 0) {
-        (*budget)--;
+    while (rest->len > 0 && (*budget)-- > 0)
         if (parse_element(span_cut(rest, ','), ret_element))
             return true;
-    }
     return false;
 }
 
