@@ -133,7 +133,7 @@ void collector_answer_server(struct collector *collector)
     }
 }
 
-static int seal_job(const struct collector *collector, int *ret_fd)
+static int seal_job(const struct collector *collector)
 {
     const struct options *options = collector->options;
     struct server_job job = {
@@ -147,7 +147,7 @@ static int seal_job(const struct collector *collector, int *ret_fd)
 
     if (collector->web)
         job.web_config = (struct span){collector->web->packed, collector->web->packed_bytes};
-    return server_job_seal(&job, ret_fd);
+    return server_job_seal(&job);
 }
 
 /* If its queue is full, the next wake tries again; one that is dying needs none. */
@@ -159,7 +159,8 @@ void collector_send_web_config(struct collector *collector)
     collector->web_config_is_new = false;
     if (collector->server.channel_fd < 0)
         return;
-    if (seal_job(collector, &fd) < 0) {
+    fd = seal_job(collector);
+    if (fd < 0) {
         log_error("out of memory: the server does not get the web config yet");
         collector->web_config_is_new = true;
         return;
@@ -186,17 +187,11 @@ void collector_check_web_config(struct collector *collector)
 
 int collector_start_server(struct collector *collector, struct error *err)
 {
-    uint64_t now_us = collector_now_us(collector);
-    _cleanup_close_ int job_fd = -1;
-    int r = seal_job(collector, &job_fd);
+    _cleanup_close_ int job_fd = seal_job(collector);
+    int r = child_start(&collector->server, job_fd, collector->listener_fds,
+                        collector->listener_count, collector_now_us(collector), err);
 
-    if (r < 0)
-        return child_fail(&collector->server, r, now_us, err);
-    r = child_start(&collector->server, job_fd, collector->listener_fds, collector->listener_count,
-                    now_us, err);
-    if (r < 0)
-        return r;
-    return child_watch(&collector->server, collector->epoll_fd, WATCH_SERVER, err);
+    return r < 0 ? r : child_watch(&collector->server, collector->epoll_fd, WATCH_SERVER, err);
 }
 
 void collector_reap_server(struct collector *collector)

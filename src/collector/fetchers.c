@@ -215,13 +215,10 @@ static void lose_names(const struct fetchers *fetchers, const struct fetcher *fe
 static int start_fetcher(const struct fetchers *fetchers, struct fetcher *fetcher, uint64_t now_us,
                          struct error *err)
 {
-    _cleanup_close_ int job_fd = -1;
-    int r = fetcher_job_seal(&fetcher->job, fetcher->is_again, &job_fd);
+    _cleanup_close_ int job_fd = fetcher_job_seal(&fetcher->job, fetcher->is_again);
+    int r = child_start(&fetcher->child, job_fd, &fetchers->readings_fds[1],
+                        fetcher->kind == FETCHER_BMC, now_us, err);
 
-    if (r < 0)
-        return child_fail(&fetcher->child, r, now_us, err);
-    r = child_start(&fetcher->child, job_fd, &fetchers->readings_fds[1],
-                    fetcher->kind == FETCHER_BMC, now_us, err);
     if (r < 0)
         return r;
     fetcher->is_again = true;

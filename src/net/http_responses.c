@@ -8,11 +8,7 @@
 #include "core/macros.h"
 #include "net/http_server_private.h"
 
-enum {
-    LANDING_CAP_BYTES = 64 * 1024,
-    /* The newest of each format and encoding, and as many older ones that are still being sent. */
-    MAPPED_MAX = 8,
-};
+enum { LANDING_CAP_BYTES = 64 * 1024 };
 
 static const struct {
     unsigned status;
@@ -275,9 +271,4 @@ int http_server_answer(struct http_server *server, enum page_format format,
     page->is_fetched = false;
     http_connection_answer_all(&page->waiting, replies[answer]);
     return 0;
-}
-
-bool http_pages_are_too_many(const struct http_server *server)
-{
-    return server->mapped_count > MAPPED_MAX;
 }

@@ -293,7 +293,8 @@ void http_server_run(struct http_server *server)
     MHD_run(server->daemon);
     /* Each reader holds the page that it was promised; slow ones must not hold one of every second.
      */
-    while (http_pages_are_too_many(server) && (reader = http_connections_slowest_reader(server))) {
+    while (server->mapped_count > HTTP_PAGES_MAPPED_MAX &&
+           (reader = http_connections_slowest_reader(server))) {
         http_connection_cut(server, reader);
         MHD_run(server->daemon);
     }

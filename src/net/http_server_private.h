@@ -63,7 +63,11 @@ struct http_page {
     struct http_connection_list waiting; /* the longest first */
 };
 
-enum { HTTP_PAGES = PAGE_FORMATS * PAGE_ENCODINGS };
+enum {
+    HTTP_PAGES = PAGE_FORMATS * PAGE_ENCODINGS,
+    /* The newest of each, and as many older ones that are still being sent. */
+    HTTP_PAGES_MAPPED_MAX = 2 * HTTP_PAGES,
+};
 
 struct http_server {
     struct http_server_options options;
@@ -134,6 +138,3 @@ unsigned http_responses_status(enum reply reply);
 
 /* Fetches the newest page, unless it is on its way. REPLY_NONE: wait for it. */
 enum reply http_page_fetch(struct http_server *server, struct http_page *page);
-
-/* More pages are mapped than slow readers may hold. */
-bool http_pages_are_too_many(const struct http_server *server);

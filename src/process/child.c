@@ -92,7 +92,7 @@ static uint64_t back_off(struct child *child, uint64_t now_us)
     return restart_us;
 }
 
-int child_fail(struct child *child, int code, uint64_t now_us, struct error *err)
+static int fail_start(struct child *child, int code, uint64_t now_us, struct error *err)
 {
     const char *remedy = "";
 
@@ -111,17 +111,17 @@ int child_start(struct child *child, int job_fd, const int *fds, size_t fd_count
     _cleanup_close_ int ours = -1, theirs = -1;
     int all[FDS_MAX];
     pid_t pid;
-    int r = channel_open(&ours, &theirs);
+    int r = job_fd < 0 ? job_fd : channel_open(&ours, &theirs);
 
     if (r < 0)
-        return child_fail(child, r, now_us, err);
+        return fail_start(child, r, now_us, err);
     all[0] = theirs;
     all[1] = job_fd;
     for (size_t i = 0; i < fd_count; i++)
         all[2 + i] = fds[i];
     r = spawn(child, all, 2 + fd_count, &pid);
     if (r < 0)
-        return child_fail(child, r, now_us, err);
+        return fail_start(child, r, now_us, err);
     child->pid = pid;
     child->channel_fd = TAKE_FD(ours);
     child->starts++;

@@ -36,17 +36,14 @@ struct child {
 
 void child_init(struct child *child, const char *verb);
 
-/* Starts it. The descriptors stay the caller's; `fds` has CHILD_MORE_MAX at most. After a failure
- * another start is due. */
+/* Starts it. The descriptors stay the caller's; `fds` has CHILD_MORE_MAX at most. If `job_fd` is
+ * -errno, it could not be made. After a failure another start is due. */
 int child_start(struct child *child, int job_fd, const int *fds, size_t fd_count, uint64_t now_us,
                 struct error *err);
 
 /* Reports the events of its channel to this epoll. A child that cannot be watched is killed, so
  * that another one follows. 0 or -errno. */
 int child_watch(struct child *child, int epoll_fd, uint32_t event, struct error *err);
-
-/* For one whose start failed before child_start: returns `code`, with a text. */
-int child_fail(struct child *child, int code, uint64_t now_us, struct error *err);
 
 /* After SIGCHLD: true if it has ended, with the status of waitpid. A new start is then due, at once
  * or after the back-off. */

@@ -125,22 +125,23 @@ static void code_fetcher(struct coder *coder, struct fetcher_job *job)
 }
 
 /* Wipes what was packed. */
-static int seal(struct buffer *packed, int *ret_fd)
+static int seal(struct buffer *packed)
 {
-    int r = buffer_failed(packed) ? -ENOMEM : sealed_create(packed->data, packed->len, ret_fd);
+    int fd = -1;
+    int r = buffer_failed(packed) ? -ENOMEM : sealed_create(packed->data, packed->len, &fd);
 
     buffer_wipe(packed);
-    return r;
+    return r < 0 ? r : fd;
 }
 
-int server_job_seal(const struct server_job *job, int *ret_fd)
+int server_job_seal(const struct server_job *job)
 {
     struct server_job copy = *job;
     struct buffer packed;
 
     buffer_init(&packed, MAX_BYTES);
     code_server(&(struct coder){.out = &packed}, &copy);
-    return seal(&packed, ret_fd);
+    return seal(&packed);
 }
 
 void fetcher_job_pack(const struct fetcher_job *job, struct buffer *ret_packed)
@@ -152,14 +153,14 @@ void fetcher_job_pack(const struct fetcher_job *job, struct buffer *ret_packed)
     explicit_bzero(&copy, sizeof(copy));
 }
 
-int fetcher_job_seal(const struct buffer *packed, bool is_again, int *ret_fd)
+int fetcher_job_seal(const struct buffer *packed, bool is_again)
 {
     struct buffer whole;
 
     buffer_init(&whole, MAX_BYTES);
     buffer_bytes(&whole, packed->data, packed->len);
     pack_u64(&whole, is_again);
-    return seal(&whole, ret_fd);
+    return seal(&whole);
 }
 
 static int begin_read(int fd, struct job *ret_block, struct coder *coder)

@@ -200,7 +200,7 @@ static void one_that_cannot_start_is_tried_again_after_a_pause(void **state)
 
     (void)state;
     child_init(&child, "show");
-    assert_int_equal(child_start(&child, -1, NULL, 0, second, &err), -EBADF);
+    assert_int_equal(child_start(&child, 1000, NULL, 0, second, &err), -EBADF);
     assert_int_equal(child.restart_us, second + 100000);
     assert_string_equal(err.text,
                         "cannot start the show process from /proc/self/exe: Bad file descriptor");
@@ -243,10 +243,11 @@ static void what_can_be_done_is_said(void **state)
 
     (void)state;
     child_init(&child, "server");
-    assert_int_equal(child_fail(&child, -ENOENT, second, &err), -ENOENT);
+    assert_int_equal(child_start(&child, -ENOENT, NULL, 0, second, &err), -ENOENT);
     assert_string_equal(err.text, "cannot start the server process from /proc/self/exe: No such "
                                   "file or directory; mount /proc");
-    assert_int_equal(child_fail(&child, -EAGAIN, second, &err), -EAGAIN);
+    assert_int_equal(child_start(&child, -EAGAIN, NULL, 0, second, &err), -EAGAIN);
+    assert_int_equal(child.restart_us, second + 200000);
     assert_non_null(strstr(err.text, "; raise the limit of processes"));
 }
 
