@@ -8,7 +8,6 @@
 #include "collector/collector_private.h"
 #include "config/source_switches.h"
 #include "core/log.h"
-#include "process/signals.h"
 
 /* Stopping takes less than a second, whatever hangs; but for logging out of a BMC (fetchers.c). */
 static const uint64_t STOP_SERVER_US = 500000;
@@ -113,7 +112,7 @@ static void finish_release(struct collector *collector)
 
 static void handle_signals(struct collector *collector)
 {
-    char name[SIGNALS_NAME_BYTES];
+    char name[16];
     struct signalfd_siginfo info;
 
     while (read(collector->signal_fd, &info, sizeof(info)) == sizeof(info))
@@ -130,7 +129,8 @@ static void handle_signals(struct collector *collector)
                      "providers are re-read when they change, all else needs a restart");
             break;
         default:
-            log_info("stopping", "signal", signals_name((int)info.ssi_signo, name));
+            snprintf(name, sizeof(name), "SIG%s", sigabbrev_np((int)info.ssi_signo));
+            log_info("stopping", "signal", name);
             collector->stopping = true;
         }
 }

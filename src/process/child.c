@@ -173,11 +173,10 @@ bool child_is_failing(const struct child *child)
 
 const char *child_describe_end(int status, char *text, size_t size_bytes)
 {
-    char name[SIGNALS_NAME_BYTES];
+    const char *name = sigabbrev_np(WTERMSIG(status));
 
     if (WIFSIGNALED(status))
-        snprintf(text, size_bytes, "signal %d (%s)", WTERMSIG(status),
-                 signals_name(WTERMSIG(status), name));
+        snprintf(text, size_bytes, "signal %d (SIG%s)", WTERMSIG(status), name ? name : "RT");
     else
         snprintf(text, size_bytes, "exit status %d", WEXITSTATUS(status));
     return text;

@@ -23,7 +23,6 @@
 
 #include "core/log.h"
 #include "core/macros.h"
-#include "process/syscall_groups.h"
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH           AUDIT_ARCH_X86_64

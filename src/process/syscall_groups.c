@@ -1,4 +1,4 @@
-#include "process/syscall_groups.h"
+#include "process/syscall_filter.h"
 
 #include <sys/syscall.h>
 

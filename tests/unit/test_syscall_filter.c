@@ -30,7 +30,6 @@
 
 #include "core/macros.h"
 #include "process/syscall_filter.h"
-#include "process/syscall_groups.h"
 
 /* What becomes of a call: it works, fails with an error, or ends the process. */
 enum { WORKS = 0, DIES = -1 };
