@@ -22,28 +22,6 @@ static void warn_if_missing(const char *flag, const char *path)
              "flag", flag, "path", path);
 }
 
-static int open_identity(struct collector *collector, struct error *err)
-{
-    const struct options *options = collector->options;
-
-    for (size_t i = 0; runtime_table[i]; i++)
-        warn_if_missing(runtime_table[i]->flag, options->runtime_sockets[i]);
-    warn_if_missing("pod-resources-socket", options->pod_resources_socket);
-    return identity_open(
-        &(struct identity_options){
-            .host = collector->host,
-            .rootfs_path = options->rootfs_path,
-            .clock = collector->clock,
-            .scan_interval_us = options->process_scan_interval_us,
-            .kubernetes = options->kubernetes_enabled,
-            .attachments = true,
-            .names_from_elsewhere = collector->fetchers.items[FETCHER_KUBERNETES].is_wanted,
-            .runtime_sockets = options->runtime_sockets,
-            .pod_resources_socket = options->pod_resources_socket,
-        },
-        &collector->identity, err);
-}
-
 /* Its own container has access to GPUs, too, and does not count. */
 static void find_own_container(struct collector *collector)
 {
@@ -73,14 +51,29 @@ int collector_open_names(struct collector *collector, struct pipeline_options *p
         pipeline->names_context = collector->names;
         return r;
     }
+    for (size_t i = 0; runtime_table[i]; i++)
+        warn_if_missing(runtime_table[i]->flag, options->runtime_sockets[i]);
+    warn_if_missing("pod-resources-socket", options->pod_resources_socket);
     find_own_container(collector);
-    r = open_identity(collector, err);
-    if (r == 0 && options->process_events &&
-        process_events_start(collector->host, collector->clock, &collector->events) < 0)
-        collector->events = NULL; /* `check` says what it would need */
+    r = identity_open(
+        &(struct identity_options){
+            .host = collector->host,
+            .rootfs_path = options->rootfs_path,
+            .clock = collector->clock,
+            .scan_interval_us = options->process_scan_interval_us,
+            .kubernetes = options->kubernetes_enabled,
+            .attachments = true,
+            .names_from_elsewhere = collector->fetchers.items[FETCHER_KUBERNETES].is_wanted,
+            .runtime_sockets = options->runtime_sockets,
+            .pod_resources_socket = options->pod_resources_socket,
+        },
+        &collector->identity, err);
     pipeline->find_names = identity_find_names;
     pipeline->are_names_awaited = identity_awaits_names;
     pipeline->names_context = collector->identity;
+    if (r == 0 && options->process_events &&
+        process_events_start(collector->host, collector->clock, &collector->events) < 0)
+        collector->events = NULL; /* `check` says what it would need */
     return r;
 }
 

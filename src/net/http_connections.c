@@ -12,6 +12,7 @@ enum {
     /* Of a connection in the kernel, which would let it grow to 4 MiB for each client that does not
      * read. The kernel doubles it; that is 5 MB/s at 100 ms. */
     SEND_BUFFER_BYTES = 256 * 1024,
+    LISTENERS_PER_RUN = 16,
     ACCEPTS_PER_RUN = 64,
     RESUMES_PER_RUN = 64,
 };
@@ -147,26 +148,19 @@ int http_server_listen(struct http_server *server, int listener_fd)
     struct epoll_event event = {.events = EPOLLIN, .data.fd = listener_fd};
     const int size_bytes = SEND_BUFFER_BYTES;
 
-    if (server->listener_count == HTTP_SERVER_LISTENERS_MAX)
-        return -ENOSPC;
-    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, listener_fd, &event) < 0)
+    /* The sockets that it accepts inherit this. */
+    if (setsockopt(listener_fd, SOL_SOCKET, SO_SNDBUF, &size_bytes, sizeof(size_bytes)) < 0 ||
+        epoll_ctl(server->listeners_fd, EPOLL_CTL_ADD, listener_fd, &event) < 0)
         return -errno;
-    /* What it accepts inherits this. */
-    if (setsockopt(listener_fd, SOL_SOCKET, SO_SNDBUF, &size_bytes, sizeof(size_bytes)) < 0)
-        return -errno;
-    server->listener_fds[server->listener_count++] = listener_fd;
     return 0;
 }
 
-static void arm_listeners(struct http_server *server, bool armed)
+static void pause_accepting(struct http_server *server, bool paused)
 {
-    for (size_t i = 0; i < server->listener_count; i++) {
-        struct epoll_event event = {.events = armed ? EPOLLIN : 0,
-                                    .data.fd = server->listener_fds[i]};
+    struct epoll_event event = {.events = paused ? 0 : EPOLLIN};
 
-        epoll_ctl(server->epoll_fd, EPOLL_CTL_MOD, server->listener_fds[i], &event);
-    }
-    server->accept_again_us = armed ? 0 : http_server_now_us(server) + accept_pause_us;
+    epoll_ctl(server->epoll_fd, EPOLL_CTL_MOD, server->listeners_fd, &event);
+    server->accept_again_us = paused ? http_server_now_us(server) + accept_pause_us : 0;
 }
 
 void http_server_drain(struct http_server *server)
@@ -174,11 +168,10 @@ void http_server_drain(struct http_server *server)
     struct http_connection *c;
 
     server->draining = true;
-    arm_listeners(server, false);
+    pause_accepting(server, true);
     server->accept_again_us = 0;
     for (size_t phase = 0; phase < CONNECTION_PHASES; phase++)
-        TAILQ_FOREACH(c, &server->phases[phase], by_phase)
-        {
+        for (c = TAILQ_FIRST(&server->phases[phase]); c; c = TAILQ_NEXT(c, by_phase)) {
             if (c->waits_in)
                 http_connection_answer(c, REPLY_STOPPING);
             unpark(server, c);
@@ -217,7 +210,7 @@ static void accept_from(struct http_server *server, int listener_fd)
         if (is_full(server)) {
             victim = find_victim(server);
             if (!victim) {
-                arm_listeners(server, false);
+                pause_accepting(server, true);
                 return;
             }
         }
@@ -232,7 +225,7 @@ static void accept_from(struct http_server *server, int listener_fd)
             victim = find_victim(server);
             if (victim)
                 http_connection_cut(server, victim);
-            arm_listeners(server, false);
+            pause_accepting(server, true);
             return;
         } else if (errno == EAGAIN) {
             return;
@@ -243,23 +236,16 @@ static void accept_from(struct http_server *server, int listener_fd)
 
 void http_server_accept(struct http_server *server)
 {
-    struct epoll_event events[HTTP_SERVER_LISTENERS_MAX + 1];
+    struct epoll_event events[LISTENERS_PER_RUN];
     int n;
 
     if (server->draining)
         return;
     if (server->accept_again_us != 0 && http_server_now_us(server) >= server->accept_again_us)
-        arm_listeners(server, true);
-    n = epoll_wait(server->epoll_fd, events, ARRAY_SIZE(events), 0);
+        pause_accepting(server, false);
+    n = epoll_wait(server->listeners_fd, events, ARRAY_SIZE(events), 0);
     for (int i = 0; i < n && server->accept_again_us == 0; i++)
-        if (events[i].data.fd >= 0)
-            accept_from(server, events[i].data.fd);
-}
-
-int http_handshakes_open(struct http_server *server)
-{
-    server->handshake_fd = epoll_create1(EPOLL_CLOEXEC);
-    return server->handshake_fd < 0 ? -errno : http_server_watch(server, server->handshake_fd);
+        accept_from(server, events[i].data.fd);
 }
 
 void http_handshakes_park(struct http_server *server)
@@ -268,8 +254,7 @@ void http_handshakes_park(struct http_server *server)
 
     if (server->handshake_fd < 0)
         return;
-    TAILQ_FOREACH(c, &server->phases[CONNECTION_FRESH], by_phase)
-    {
+    for (c = TAILQ_FIRST(&server->phases[CONNECTION_FRESH]); c; c = TAILQ_NEXT(c, by_phase)) {
         struct epoll_event event = {.data.ptr = c};
 
         if (!c->tls.is_shaking_hands || c->is_parked)

@@ -167,11 +167,18 @@ static int no_certificate(void)
     return -1;
 }
 
-int http_server_watch(const struct http_server *server, int fd)
+static int watch(const struct http_server *server, int fd)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = -1}; /* no listener */
+    struct epoll_event event = {.events = EPOLLIN};
 
     return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/* An epoll in that of the server. */
+static int open_epoll(const struct http_server *server, int *ret_fd)
+{
+    *ret_fd = epoll_create1(EPOLL_CLOEXEC);
+    return *ret_fd < 0 ? -errno : watch(server, *ret_fd);
 }
 
 static int start_daemon(struct http_server *server)
@@ -199,8 +206,10 @@ static int start_daemon(struct http_server *server)
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (server->epoll_fd < 0)
         return -errno;
-    r = http_server_watch(server, info->epoll_fd);
-    return r == 0 && server->tls ? http_handshakes_open(server) : r;
+    r = watch(server, info->epoll_fd);
+    if (r == 0)
+        r = open_epoll(server, &server->listeners_fd);
+    return r == 0 && server->tls ? open_epoll(server, &server->handshake_fd) : r;
 }
 
 int http_server_open(const struct http_server_options *options, struct http_server **ret_server)
@@ -211,8 +220,7 @@ int http_server_open(const struct http_server_options *options, struct http_serv
     if (!server)
         return -ENOMEM;
     server->options = *options;
-    server->epoll_fd = -1;
-    server->handshake_fd = -1;
+    server->epoll_fd = server->listeners_fd = server->handshake_fd = -1;
     server->tls = options->tls ? tls_ref(options->tls) : NULL;
     TAILQ_INIT(&server->checking);
     for (size_t i = 0; i < CONNECTION_PHASES; i++)
@@ -240,6 +248,7 @@ void http_server_close(struct http_server *server)
         MHD_stop_daemon(server->daemon);
     }
     cleanup_close(&server->epoll_fd);
+    cleanup_close(&server->listeners_fd);
     cleanup_close(&server->handshake_fd);
     http_responses_done(server);
     tls_unref(server->tls);
@@ -248,7 +257,7 @@ void http_server_close(struct http_server *server)
 
 int http_server_set_auth(struct http_server *server, struct auth *auth)
 {
-    int r = auth ? http_server_watch(server, auth_fd(auth)) : 0;
+    int r = auth ? watch(server, auth_fd(auth)) : 0;
 
     if (r == 0)
         server->auth = auth;

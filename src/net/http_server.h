@@ -21,8 +21,6 @@
 #include "net/routes.h"
 #include "net/tls.h"
 
-enum { HTTP_SERVER_LISTENERS_MAX = 64 };
-
 struct http_server;
 
 struct http_server_options {

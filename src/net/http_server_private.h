@@ -72,10 +72,9 @@ enum {
 struct http_server {
     struct http_server_options options;
     struct MHD_Daemon *daemon;
-    int epoll_fd;     /* of the listeners, libmicrohttpd's own epoll, `handshake_fd` and auth */
-    int handshake_fd; /* epoll of the parked connections; -1: no TLS */
-    int listener_fds[HTTP_SERVER_LISTENERS_MAX];
-    size_t listener_count;
+    int epoll_fd;             /* of libmicrohttpd's own epoll, the two below, and auth */
+    int listeners_fd;         /* epoll */
+    int handshake_fd;         /* epoll of the parked connections; -1: no TLS */
     uint64_t accept_again_us; /* 0: accepting */
     bool draining;
     size_t connection_count;
@@ -94,9 +93,6 @@ static inline uint64_t http_server_now_us(const struct http_server *server)
 {
     return server->options.clock->monotonic_us(server->options.clock);
 }
-
-/* For http_server_fd; what is readable there is dealt with by http_server_run. */
-int http_server_watch(const struct http_server *server, int fd);
 
 /*
  * http_connections.c: phases and their limits, which are absolute. libmicrohttpd's own timeout
@@ -128,7 +124,6 @@ struct http_connection *http_connections_slowest_reader(struct http_server *serv
  * read, and asks to be run again at once: half a handshake would keep a core busy until its
  * deadline. So a connection in the middle of one is suspended ("parked"), and we watch its socket.
  */
-int http_handshakes_open(struct http_server *server);
 void http_handshakes_park(struct http_server *server);   /* all, after libmicrohttpd has run */
 void http_handshakes_resume(struct http_server *server); /* those that can go on */
 

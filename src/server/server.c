@@ -142,7 +142,7 @@ static int receive_replies(struct server *server)
 
 static int watch(const struct server *server, int fd)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    struct epoll_event event = {.events = EPOLLIN};
 
     return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
@@ -150,22 +150,19 @@ static int watch(const struct server *server, int fd)
 /* Until the channel is closed (-ENOTCONN) or broken. */
 static int serve(struct server *server)
 {
-    for (;;) {
-        struct epoll_event events[2];
-        int n = epoll_wait(server->epoll_fd, events, ARRAY_SIZE(events),
-                           http_server_timeout_ms(server->http));
+    int r = -EAGAIN;
 
-        if (n < 0 && errno != EINTR)
+    while (r == -EAGAIN) {
+        struct epoll_event event;
+
+        if (epoll_wait(server->epoll_fd, &event, 1, http_server_timeout_ms(server->http)) < 0 &&
+            errno != EINTR)
             return -errno;
-        for (int i = 0; i < n; i++)
-            if (events[i].data.fd == server->channel_fd) {
-                int r = receive_replies(server);
-
-                if (r != -EAGAIN)
-                    return r;
-            }
-        http_server_run(server->http);
+        r = receive_replies(server);
+        if (r == -EAGAIN)
+            http_server_run(server->http);
     }
+    return r;
 }
 
 static void drain(struct server *server)
