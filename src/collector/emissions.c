@@ -48,27 +48,13 @@ static bool is_polled(const struct emissions_job *job, const char *provider)
     return false;
 }
 
-/* Only those of the providers that are polled. */
-static int add_keys(const char *path, struct emissions_job *job, struct error *err)
-{
-    struct emission_key keys[EMISSION_KEYS_MAX];
-    size_t count = emission_keys_list(keys);
-    int r = emission_keys_read(path, &job->keys, err);
-
-    if (r < 0)
-        return r;
-    emission_keys_add_environment(&job->keys);
-    for (size_t i = 0; i < count; i++)
-        if (!is_polled(job, keys[i].provider))
-            explicit_bzero(job->keys.values[i], sizeof(job->keys.values[i]));
-    return 0;
-}
-
 int emissions_make_job(const struct emissions *emissions, struct emissions_job *ret_job,
                        struct error *err)
 {
     const struct options *options = emissions->options;
     const struct emissions_config *config = &emissions->config;
+    struct emission_key keys[EMISSION_KEYS_MAX];
+    size_t key_count = emission_keys_list(keys);
     struct emissions_job *job = ret_job;
     int r;
 
@@ -85,8 +71,14 @@ int emissions_make_job(const struct emissions *emissions, struct emissions_job *
     }
     for (size_t i = 0; i < PROXY_VARIABLES; i++)
         job->proxies[i] = or_empty(getenv(proxy_variables[i]));
-    r = add_keys(or_empty(options->emissions_keys_path), job, err);
-    return r < 0 ? r : emission_ca_check(job->ca_path, err);
+    r = emission_keys_read(or_empty(options->emissions_keys_path), &job->keys, err);
+    if (r < 0)
+        return r;
+    emission_keys_add_environment(&job->keys);
+    for (size_t i = 0; i < key_count; i++)
+        if (!is_polled(job, keys[i].provider))
+            explicit_bzero(job->keys.values[i], sizeof(job->keys.values[i]));
+    return emission_ca_check(job->ca_path, err);
 }
 
 static const char *grams_text(const struct price_factor *factor, char *text, size_t size_bytes)

@@ -86,10 +86,8 @@ static int pack_job(const struct fetchers *fetchers, enum fetcher_kind kind, str
     redfish_config_done(&secrets.redfish);
     api_secrets_done(&secrets.api);
     explicit_bzero(&job, sizeof(job));
-    if (r == 0 && buffer_failed(packed)) {
-        buffer_wipe(packed);
+    if (r == 0 && buffer_failed(packed))
         r = error_set(err, -ENOMEM, "out of memory");
-    }
     return r;
 }
 
@@ -99,16 +97,16 @@ static int renew_job(const struct fetchers *fetchers, struct fetcher *fetcher, s
     struct buffer packed = {0}, *job = &fetcher->job;
     int r = pack_job(fetchers, fetcher->kind, &packed, err);
 
-    if (r < 0)
-        return r;
-    if (packed.len == job->len && memcmp(packed.data, job->data, job->len) == 0) {
-        buffer_wipe(&packed);
-        return 0;
+    if (r == 0 && (packed.len != job->len || memcmp(packed.data, job->data, job->len) != 0)) {
+        struct buffer old = *job;
+
+        *job = packed;
+        packed = old;
+        fetcher->is_again = false;
+        r = 1;
     }
-    buffer_wipe(job);
-    *job = packed;
-    fetcher->is_again = false;
-    return 1;
+    buffer_wipe(&packed);
+    return r;
 }
 
 static bool renew_stamps(struct fetcher *fetcher)
@@ -255,34 +253,30 @@ uint64_t fetchers_next_start_us(const struct fetchers *fetchers)
     return next_us;
 }
 
-static void check_files(struct fetchers *fetchers, struct fetcher *fetcher)
-{
-    struct error err;
-    int r;
-
-    if (fetcher->child.is_replaced) /* by the last call: it hangs */
-        child_kill(&fetcher->child);
-    if (!renew_stamps(fetcher))
-        return;
-    r = renew_job(fetchers, fetcher, &err);
-    if (r < 0)
-        log_error("the secrets of a fetcher have changed and cannot be used; those before stay",
-                  "fetcher", fetcher_words[fetcher->kind], "error", err.text);
-    if (r <= 0)
-        return;
-    log_info("the secrets of a fetcher have changed and are used from now on", "fetcher",
-             fetcher_words[fetcher->kind], "file", fetcher->files[0]);
-    if (fetcher->child.pid > 0)
-        child_replace(&fetcher->child);
-    else
-        fetcher->child.restart_us = 0;
-}
-
 void fetchers_check_files(struct fetchers *fetchers)
 {
-    for (int kind = 0; kind < FETCHER_KINDS; kind++)
-        if (fetchers->items[kind].is_wanted)
-            check_files(fetchers, &fetchers->items[kind]);
+    for (int kind = 0; kind < FETCHER_KINDS; kind++) {
+        struct fetcher *fetcher = &fetchers->items[kind];
+        struct error err;
+        int r;
+
+        if (fetcher->child.is_replaced) /* by the last call: it hangs */
+            child_kill(&fetcher->child);
+        if (!fetcher->is_wanted || !renew_stamps(fetcher))
+            continue;
+        r = renew_job(fetchers, fetcher, &err);
+        if (r < 0)
+            log_error("the secrets of a fetcher have changed and cannot be used; those before stay",
+                      "fetcher", fetcher_words[kind], "error", err.text);
+        if (r <= 0)
+            continue;
+        log_info("the secrets of a fetcher have changed and are used from now on", "fetcher",
+                 fetcher_words[kind], "file", fetcher->files[0]);
+        if (fetcher->child.pid > 0)
+            child_replace(&fetcher->child);
+        else
+            fetcher->child.restart_us = 0;
+    }
 }
 
 /* As from any outside source: only valid names count, and a pod only where the cgroup names it. */
@@ -326,30 +320,24 @@ static int read_names(struct identity *identity, int fd)
     return 0;
 }
 
-static int read_factor(struct emissions *emissions, int fd)
-{
-    struct channel_factor record;
-    int r = channel_receive_factor(fd, &record);
-
-    if (r == 0)
-        emissions_take_record(emissions, &record);
-    return r;
-}
-
 void fetchers_read(struct fetchers *fetchers, enum fetcher_kind kind)
 {
     struct fetcher *fetcher = &fetchers->items[kind];
     int fd = fetcher->child.channel_fd, r = 0;
+    struct channel_factor factor;
 
     if (fd < 0)
         return;
     for (int i = 0; i < RECORDS_PER_WAKE && r == 0; i++)
-        if (kind == FETCHER_KUBERNETES)
+        if (kind == FETCHER_KUBERNETES) {
             r = read_names(fetchers->identity, fd);
-        else if (kind == FETCHER_EMISSIONS)
-            r = read_factor(fetchers->options.emissions, fd);
-        else
+        } else if (kind == FETCHER_EMISSIONS) {
+            r = channel_receive_factor(fd, &factor);
+            if (r == 0)
+                emissions_take_record(fetchers->options.emissions, &factor);
+        } else {
             r = -ENOTCONN; /* the BMC's readings go straight to their source */
+        }
     if (r == 0 || r == -EAGAIN)
         return;
     lose_names(fetchers, fetcher, r);

@@ -156,7 +156,8 @@ static enum page_encoding negotiate_encoding(const char *accept_encoding)
     return gzip.q > 0 ? PAGE_GZIP : PAGE_IDENTITY;
 }
 
-static enum route find_route(const char *path, const char *metrics_path)
+struct route_decision routes_decide(const struct route_request *request, const char *metrics_path,
+                                    bool text_only)
 {
     static const struct {
         const char *path;
@@ -164,29 +165,21 @@ static enum route find_route(const char *path, const char *metrics_path)
     } routes[] = {
         {"/", ROUTE_LANDING},
         {"/-/healthy", ROUTE_HEALTHY},
-        {"/health", ROUTE_HEALTHY}, /* what liveness probes of the exporters before us ask */
+        {"/health", ROUTE_HEALTHY}, /* for liveness probes of other exporters */
         {"/-/ready", ROUTE_READY},
     };
+    struct route_decision decision = {.route = ROUTE_NOT_FOUND};
 
-    if (strcmp(path, metrics_path) == 0)
-        return ROUTE_METRICS;
-    for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
-        if (strcmp(path, routes[i].path) == 0)
-            return routes[i].route;
-    return ROUTE_NOT_FOUND;
-}
-
-struct route_decision routes_decide(const struct route_request *request, const char *metrics_path,
-                                    bool text_only)
-{
-    struct route_decision decision = {.route = ROUTE_METHOD_NOT_ALLOWED};
-
-    if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0)
-        return decision;
-    decision.route = find_route(request->path, metrics_path);
-    if (decision.route == ROUTE_METRICS) {
+    if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) {
+        decision.route = ROUTE_METHOD_NOT_ALLOWED;
+    } else if (strcmp(request->path, metrics_path) == 0) {
+        decision.route = ROUTE_METRICS;
         decision.format = text_only ? PAGE_TEXT : negotiate_format(request->accept);
         decision.encoding = negotiate_encoding(request->accept_encoding);
+    } else {
+        for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
+            if (strcmp(request->path, routes[i].path) == 0)
+                decision.route = routes[i].route;
     }
     return decision;
 }

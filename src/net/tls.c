@@ -74,6 +74,11 @@ static gnutls_datum_t datum_of(struct span text)
     return (gnutls_datum_t){(unsigned char *)text.data, (unsigned)text.len};
 }
 
+static int refuse(struct error *err, const struct tls_pem *pem, const char *why, int code)
+{
+    return error_set(err, -EINVAL, "%.300s: %s: %s", pem->name, why, gnutls_strerror(code));
+}
+
 /* Each on its own first, so that the message names the bad file. */
 static int check_certificate(const struct tls_pem *pem, struct error *err)
 {
@@ -83,8 +88,7 @@ static int check_certificate(const struct tls_pem *pem, struct error *err)
     int r = gnutls_x509_crt_list_import2(&list, &count, &datum, GNUTLS_X509_FMT_PEM, 0);
 
     if (r < 0)
-        return error_set(err, -EINVAL, "%.300s: not a certificate in PEM form: %s", pem->name,
-                         gnutls_strerror(r));
+        return refuse(err, pem, "not a certificate in PEM form", r);
     for (unsigned i = 0; i < count; i++)
         gnutls_x509_crt_deinit(list[i]);
     gnutls_free(list);
@@ -106,9 +110,7 @@ static int check_key(const struct tls_pem *pem, struct error *err)
                          "%.300s: the private key has a password; store it without one, readable "
                          "for this program alone",
                          pem->name);
-    return r < 0 ? error_set(err, -EINVAL, "%.300s: not a private key in PEM form: %s", pem->name,
-                             gnutls_strerror(r))
-                 : 0;
+    return r < 0 ? refuse(err, pem, "not a private key in PEM form", r) : 0;
 }
 
 static int set_key_pair(struct tls *tls, const struct tls_settings *settings, struct error *err)
@@ -140,9 +142,7 @@ static int set_client_ca(struct tls *tls, const struct tls_pem *pem, struct erro
     if (r < 0)
         return r;
     r = gnutls_certificate_set_x509_trust_mem(tls->credentials, &datum, GNUTLS_X509_FMT_PEM);
-    return r <= 0 ? error_set(err, -EINVAL, "%.300s: cannot be used as an authority: %s", pem->name,
-                              gnutls_strerror(r))
-                  : 0;
+    return r <= 0 ? refuse(err, pem, "cannot be used as an authority", r) : 0;
 }
 
 static bool is_allowed(const struct tls *tls, const char *san)
