@@ -110,7 +110,7 @@ static int answer(struct collector *collector, const struct channel_request *req
         }
         reply.generation = collector->pages.generation;
     }
-    return channel_send_reply(collector->server.channel_fd, &reply, fd);
+    return channel_send(collector->server.channel_fd, &reply, sizeof(reply), fd);
 }
 
 void collector_answer_server(struct collector *collector)
@@ -167,7 +167,7 @@ void collector_send_web_config(struct collector *collector)
     }
     message.body_bytes = (uint64_t)lseek(fd, 0, SEEK_END);
     collector->web_config_is_new =
-        channel_send_reply(collector->server.channel_fd, &message, fd) == -EAGAIN;
+        channel_send(collector->server.channel_fd, &message, sizeof(message), fd) == -EAGAIN;
 }
 
 void collector_check_web_config(struct collector *collector)

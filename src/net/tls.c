@@ -145,32 +145,23 @@ static int set_client_ca(struct tls *tls, const struct tls_pem *pem, struct erro
     return r <= 0 ? refuse(err, pem, "cannot be used as an authority", r) : 0;
 }
 
-static bool is_allowed(const struct tls *tls, const char *san)
-{
-    for (size_t i = 0; i < tls->san_count; i++)
-        if (strcmp(tls->sans[i], san) == 0)
-            return true;
-    return false;
-}
-
 /* As Go writes it: names as they are, addresses in their usual form. */
 static bool san_is_allowed(const struct tls *tls, unsigned type, const unsigned char *data,
                            size_t len)
 {
-    char text[INET6_ADDRSTRLEN];
+    const bool is_name =
+        type == GNUTLS_SAN_DNSNAME || type == GNUTLS_SAN_RFC822NAME || type == GNUTLS_SAN_URI;
+    char address[INET6_ADDRSTRLEN];
+    const char *san = NULL;
 
-    switch (type) {
-    case GNUTLS_SAN_DNSNAME:
-    case GNUTLS_SAN_RFC822NAME:
-    case GNUTLS_SAN_URI:
-        return !memchr(data, '\0', len) && is_allowed(tls, (const char *)data);
-    case GNUTLS_SAN_IPADDRESS:
-        return (len == 4 || len == 16) &&
-               inet_ntop(len == 4 ? AF_INET : AF_INET6, data, text, sizeof(text)) &&
-               is_allowed(tls, text);
-    default:
-        return false;
-    }
+    if (is_name && !memchr(data, '\0', len))
+        san = (const char *)data;
+    else if (type == GNUTLS_SAN_IPADDRESS && (len == 4 || len == 16))
+        san = inet_ntop(len == 4 ? AF_INET : AF_INET6, data, address, sizeof(address));
+    for (size_t i = 0; i < tls->san_count && san; i++)
+        if (strcmp(tls->sans[i], san) == 0)
+            return true;
+    return false;
 }
 
 static bool peer_has_allowed_san(const struct tls *tls, const gnutls_datum_t *first)

@@ -27,7 +27,7 @@ static int peer_error(int error)
     return error == EPIPE || error == ECONNRESET || error == ENOTCONN ? -ENOTCONN : -error;
 }
 
-static int send_record(int fd, const void *record, size_t len, int body_fd)
+int channel_send(int fd, const void *record, size_t len, int body_fd)
 {
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -90,16 +90,6 @@ static int receive_exactly(int fd, void *record, size_t len, int *ret_fd)
     if (n < 0)
         return (int)n;
     return (size_t)n == len ? 0 : -EPROTO;
-}
-
-int channel_send(int fd, const void *record, size_t len)
-{
-    return send_record(fd, record, len, -1);
-}
-
-int channel_send_reply(int fd, const struct channel_reply *reply, int body_fd)
-{
-    return send_record(fd, reply, sizeof(*reply), body_fd);
 }
 
 int channel_receive_request(int fd, struct channel_request *ret_request)

@@ -92,8 +92,7 @@ int channel_open(int *ret_collector_fd, int *ret_child_fd);
  * One message each. 0, -EAGAIN (nothing there, or the peer's queue is full), -ENOTCONN (the peer is
  * gone), -EPROTO (not a message of this form: the peer is broken or hostile), -errno.
  */
-int channel_send(int fd, const void *record, size_t len);
-int channel_send_reply(int fd, const struct channel_reply *reply, int body_fd /* or -1 */);
+int channel_send(int fd, const void *record, size_t len, int body_fd /* of a reply; or -1 */);
 int channel_receive_request(int fd, struct channel_request *ret_request);
 int channel_receive_names(int fd, struct channel_names *ret_names);
 int channel_receive_factor(int fd, struct channel_factor *ret_factor);

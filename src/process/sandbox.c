@@ -38,11 +38,9 @@ static int become_nobody(void)
 {
     if (geteuid() != 0)
         return 0;
-    if (setgroups(0, NULL) < 0 && !is_tolerable(errno))
-        return -errno;
-    if (setresgid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) < 0 && !is_tolerable(errno))
-        return -errno;
-    if (setresuid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) < 0 && !is_tolerable(errno))
+    if ((setgroups(0, NULL) < 0 && !is_tolerable(errno)) ||
+        (setresgid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) < 0 && !is_tolerable(errno)) ||
+        (setresuid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) < 0 && !is_tolerable(errno)))
         return -errno;
     return 0;
 }

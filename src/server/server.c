@@ -46,7 +46,7 @@ static int fetch_page(void *context, enum page_format format, enum page_encoding
     const struct server *server = context;
     struct channel_request request = {format, encoding, have_generation};
 
-    return channel_send(server->channel_fd, &request, sizeof(request));
+    return channel_send(server->channel_fd, &request, sizeof(request), -1);
 }
 
 /* The collector has checked the config: only memory can be missing. */

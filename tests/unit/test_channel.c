@@ -21,7 +21,7 @@ struct ends {
     int collector_fd, child_fd;
 };
 
-#define SEND(fd, record) channel_send((fd), (record), sizeof(*(record)))
+#define SEND(fd, record) channel_send((fd), (record), sizeof(*(record)), -1)
 
 static struct ends open_ends(void)
 {
@@ -96,7 +96,7 @@ static void a_body_arrives_sealed_and_whole(void **state)
     char text[6] = "";
 
     (void)state;
-    assert_int_equal(channel_send_reply(ends.collector_fd, &sent, fd), 0);
+    assert_int_equal(channel_send(ends.collector_fd, &sent, sizeof(struct channel_reply), fd), 0);
     assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), 0);
     assert_memory_equal(&sent, &got, sizeof(sent));
     assert_int_equal(pread(got_fd, text, 5, 0), 5);
@@ -120,7 +120,8 @@ static void a_reply_without_a_body_has_no_descriptor(void **state)
     for (uint32_t status = CHANNEL_UNCHANGED; status < CHANNEL_JOB; status++) {
         struct channel_reply sent = {.status = status};
 
-        assert_int_equal(channel_send_reply(ends.collector_fd, &sent, -1), 0);
+        assert_int_equal(channel_send(ends.collector_fd, &sent, sizeof(struct channel_reply), -1),
+                         0);
         assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), 0);
         assert_int_equal(got.status, status);
         assert_int_equal(got_fd, -1);
@@ -230,12 +231,14 @@ static void a_body_that_its_sender_could_still_change_is_refused(void **state)
 
         assert_int_equal(write(fd, "hello", 5), 5);
         assert_int_equal(fcntl(fd, F_ADD_SEALS, partial_seals[i]), 0);
-        assert_int_equal(channel_send_reply(ends.collector_fd, &reply, fd), 0);
+        assert_int_equal(channel_send(ends.collector_fd, &reply, sizeof(struct channel_reply), fd),
+                         0);
         assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), -EPROTO);
         close(fd);
     }
     assert_int_equal(pipe(fds), 0);
-    assert_int_equal(channel_send_reply(ends.collector_fd, &reply, fds[0]), 0);
+    assert_int_equal(channel_send(ends.collector_fd, &reply, sizeof(struct channel_reply), fds[0]),
+                     0);
     assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), -EPROTO);
     close(fds[0]);
     close(fds[1]);
@@ -252,7 +255,7 @@ static void a_body_over_the_cap_is_refused(void **state)
     (void)state;
     assert_int_equal(ftruncate(fd, (off_t)size), 0); /* sparse: takes no memory */
     assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW), 0);
-    assert_int_equal(channel_send_reply(ends.collector_fd, &reply, fd), 0);
+    assert_int_equal(channel_send(ends.collector_fd, &reply, sizeof(struct channel_reply), fd), 0);
     assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), -EPROTO);
     close(fd);
     assert_int_equal(sealed_create("", 0, &fd), -EFBIG);
