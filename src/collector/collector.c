@@ -36,8 +36,7 @@ static void note_sample(struct collector *collector, const struct sample *sample
 static void follow_tariff(struct collector *collector)
 {
     if (collector->tariff.path &&
-        tariff_clock_follow(&collector->tariff, collector->clock->realtime_us(collector->clock),
-                            collector->pipeline))
+        tariff_clock_follow(&collector->tariff, collector_real_us(collector), collector->pipeline))
         collector->books_moved = true;
 }
 
@@ -57,7 +56,7 @@ static void ingest_batch(void *context, const struct batch *batch)
 /* Out of memory: rendered with the page. */
 static void prepare_usage(struct collector *collector)
 {
-    uint64_t real_us = collector->clock->realtime_us(collector->clock);
+    uint64_t real_us = collector_real_us(collector);
     uint64_t version = pipeline_usage_version(collector->pipeline);
     struct page_cache *pages = &collector->pages;
     struct snapshot snapshot;
@@ -106,7 +105,7 @@ static void finish_release(struct collector *collector)
         return;
     collector->is_releasing = false;
     log_info("every device is closed");
-    pipeline_lose_devices(collector->pipeline, collector->clock->realtime_us(collector->clock));
+    pipeline_lose_devices(collector->pipeline, collector_real_us(collector));
     collector->books_moved = true;
 }
 
@@ -152,7 +151,7 @@ static void check_tariff(struct collector *collector)
 {
     char price[TARIFF_CLOCK_TEXT_BYTES];
     struct error err;
-    int r = tariff_clock_check(&collector->tariff, collector->clock->realtime_us(collector->clock),
+    int r = tariff_clock_check(&collector->tariff, collector_real_us(collector),
                                collector->pipeline, &err);
 
     if (r < 0)
@@ -179,7 +178,7 @@ static void check_files(struct collector *collector)
 
 static void sweep(struct collector *collector, uint64_t now)
 {
-    pipeline_sweep(collector->pipeline, collector->clock->realtime_us(collector->clock));
+    pipeline_sweep(collector->pipeline, collector_real_us(collector));
     collector->sweep_us = now + collector->options->process_scan_interval_us;
     source_set_note(&collector->sources); /* a source that hangs wakes no one */
     report_closing(collector);
@@ -215,8 +214,8 @@ static int timeout_ms(const struct collector *collector)
     due = MIN(due, fetchers_next_start_us(&collector->fetchers));
     due = MIN(due, collector->check_files_us);
     if (collector->tariff.path)
-        due = MIN(due, now + tariff_clock_wait_us(&collector->tariff,
-                                                  collector->clock->realtime_us(collector->clock)));
+        due =
+            MIN(due, now + tariff_clock_wait_us(&collector->tariff, collector_real_us(collector)));
     return due <= now ? 0 : (int)MIN((due - now + 999) / 1000, (uint64_t)3600000);
 }
 

@@ -82,6 +82,11 @@ static inline uint64_t collector_now_us(const struct collector *collector)
     return collector->clock->monotonic_us(collector->clock);
 }
 
+static inline uint64_t collector_real_us(const struct collector *collector)
+{
+    return collector->clock->realtime_us(collector->clock);
+}
+
 /* For how long a gauge is shown. */
 static inline uint64_t collector_stale_us(const struct collector *collector)
 {

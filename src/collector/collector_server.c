@@ -14,17 +14,6 @@
 
 enum { REQUESTS_PER_WAKE = 64 };
 
-static void list_children(const struct collector *collector, struct snapshot *snapshot)
-{
-    snapshot->child_count = 0;
-    snapshot->children[snapshot->child_count++] =
-        (struct snapshot_child){"server", collector->server.starts};
-    for (int kind = 0; kind < FETCHER_KINDS; kind++)
-        if (collector->fetchers.items[kind].is_wanted)
-            snapshot->children[snapshot->child_count++] = (struct snapshot_child){
-                fetcher_words[kind], collector->fetchers.items[kind].child.starts};
-}
-
 _Static_assert(1 + FETCHER_KINDS <= SNAPSHOT_CHILDREN_MAX, "a child without a row");
 
 /* What the collector itself uses. */
@@ -52,7 +41,7 @@ static void describe_self(const struct host *host, struct snapshot *snapshot)
 static int refresh_snapshot(struct collector *collector)
 {
     uint64_t interval_us = collector->options->sample_interval_us;
-    uint64_t real_us = collector->clock->realtime_us(collector->clock);
+    uint64_t real_us = collector_real_us(collector);
     struct snapshot *snapshot = &collector->pages.snapshot;
     int r;
 
@@ -75,7 +64,12 @@ static int refresh_snapshot(struct collector *collector)
         return r;
     snapshot->node = collector->node;
     snapshot->replay_active = collector->options->replay_path != NULL;
-    list_children(collector, snapshot);
+    snapshot->child_count = 1;
+    snapshot->children[0] = (struct snapshot_child){"server", collector->server.starts};
+    for (int kind = 0; kind < FETCHER_KINDS; kind++)
+        if (collector->fetchers.items[kind].is_wanted)
+            snapshot->children[snapshot->child_count++] = (struct snapshot_child){
+                fetcher_words[kind], collector->fetchers.items[kind].child.starts};
     describe_self(collector->host, snapshot);
     snapshot->start_us = collector->start_us;
     collector->snapshot_us = collector_now_us(collector);

@@ -278,16 +278,6 @@ void http_handshakes_resume(struct http_server *server)
         unpark(server, events[i].data.ptr);
 }
 
-static int set_up_session(struct http_server *server, struct http_connection *c)
-{
-    const union MHD_ConnectionInfo *info;
-
-    if (!server->tls)
-        return 0;
-    info = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-    return info ? tls_session_init(&c->tls, server->tls, info->tls_session) : -EIO;
-}
-
 void http_server_on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
                                enum MHD_ConnectionNotificationCode code)
 {
@@ -309,7 +299,10 @@ void http_server_on_connection(void *cls, struct MHD_Connection *mhd, void **soc
         TAILQ_INSERT_TAIL(&server->phases[CONNECTION_FRESH], c, by_phase);
         server->connection_count++;
         *socket_context = c;
-        if (set_up_session(server, c) < 0)
+        if (!server->tls)
+            return;
+        info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+        if (!info || tls_session_init(&c->tls, server->tls, info->tls_session) < 0)
             http_connection_cut(server, c);
     } else if (c) {
         http_connection_stop_waiting(c);

@@ -257,7 +257,7 @@ void http_server_close(struct http_server *server)
 
 int http_server_set_auth(struct http_server *server, struct auth *auth)
 {
-    int r = auth ? watch(server, auth_fd(auth)) : 0;
+    int r = watch(server, auth_fd(auth));
 
     if (r == 0)
         server->auth = auth;

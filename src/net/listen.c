@@ -178,16 +178,6 @@ static int open_unix(const char *text, const struct listen_address *address, str
     return fd < 0 ? fail(err, text, -fd, true) : fd;
 }
 
-static int open_address(const char *text, struct error *err)
-{
-    struct listen_address address;
-    int r = listen_parse(text, &address, err);
-
-    if (r < 0)
-        return r;
-    return address.path[0] ? open_unix(text, &address, err) : open_tcp(text, &address, err);
-}
-
 /* sd_listen_fds(3): how many sockets wait from descriptor 3 on. The variables are for this process
  * alone, so they go in any case. */
 static size_t systemd_socket_count(void)
@@ -245,9 +235,13 @@ int listen_open(const char *const addresses[], size_t count, int fds[], size_t *
         return error_set(err, -E2BIG, "%zu listen addresses; at most %d are served", total,
                          LISTEN_MAX);
     for (size_t i = 0; i < total; i++) {
+        struct listen_address address;
         int fd = adopted > 0 ? adopt_listener(SYSTEMD_FIRST_FD + (int)i, err)
-                             : open_address(addresses[i], err);
+                             : listen_parse(addresses[i], &address, err);
 
+        if (adopted == 0 && fd == 0)
+            fd = address.path[0] ? open_unix(addresses[i], &address, err)
+                                 : open_tcp(addresses[i], &address, err);
         if (fd < 0) {
             listen_close(fds, i);
             return fd;

@@ -144,13 +144,10 @@ int server_job_seal(const struct server_job *job)
     return seal(&packed);
 }
 
-void fetcher_job_pack(const struct fetcher_job *job, struct buffer *ret_packed)
+void fetcher_job_pack(struct fetcher_job *job, struct buffer *ret_packed)
 {
-    struct fetcher_job copy = *job;
-
     buffer_init(ret_packed, MAX_BYTES);
-    code_fetcher(&(struct coder){.out = ret_packed}, &copy);
-    explicit_bzero(&copy, sizeof(copy));
+    code_fetcher(&(struct coder){.out = ret_packed}, job); /* which changes nothing in it */
 }
 
 int fetcher_job_seal(const struct buffer *packed, bool is_again)

@@ -86,7 +86,7 @@ struct fetcher_job {
 int server_job_seal(const struct server_job *job);
 
 /* Packs the job but for `is_again`, so that two jobs can be compared; to be wiped by the caller. */
-void fetcher_job_pack(const struct fetcher_job *job, struct buffer *ret_packed);
+void fetcher_job_pack(struct fetcher_job *job, struct buffer *ret_packed);
 int fetcher_job_seal(const struct buffer *packed, bool is_again);
 
 /* The memory that the texts of a job are in. */
