@@ -285,8 +285,8 @@ void collector_run(struct collector *collector)
     char off[256];
 
     if (!source_set_has_meter(&collector->sources))
-        log_warn("no energy meter was found on this node: nobody's joules are served "
-                 "('wattribute check' says what is missing)",
+        log_warn("no energy meter was found on this node: no energy is served ('wattribute check' "
+                 "reports what is missing)",
                  "switched_off", source_switches_list_off(&collector->switches, off, sizeof(off)));
     loop(collector);
     finish(collector);

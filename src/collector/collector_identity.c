@@ -18,8 +18,8 @@ static void warn_if_missing(const char *flag, const char *path)
 
     if (!path || !path[0] || (stat(path, &st) == 0 && S_ISSOCK(st.st_mode)))
         return;
-    log_warn("names may be missing: a socket that was named is not there; it is looked for again",
-             "flag", flag, "path", path);
+    log_warn("names may be missing: a configured socket does not exist; it is tried again", "flag",
+             flag, "path", path);
 }
 
 /* Its own container has access to GPUs, too, and does not count. */
@@ -158,7 +158,7 @@ static void merge_duplicates(struct grant_list *list)
     list->count = kept;
 }
 
-/* A container of a pod is charged as one: it was seen as one before, or its names say so. */
+/* A container of a pod is charged as one: it was seen as one before, or is named as one. */
 static void set_kind(struct identity *identity, const struct pipeline *pipeline,
                      struct workload_owner *owner)
 {

@@ -92,7 +92,7 @@ static int open_tariff(struct collector *collector, struct error *err)
     if (r < 0)
         return r;
     tariff_clock_describe(&collector->tariff, price);
-    log_info("a tariff tells what energy costs", "file", path, "price", price);
+    log_info("a tariff sets the price of energy", "file", path, "price", price);
     return 0;
 }
 

@@ -98,7 +98,7 @@ int collector_open_names(struct collector *collector, struct pipeline_options *p
                          struct error *err);
 void collector_refresh_identity(struct collector *collector); /* at each scan */
 
-/* collector_server.c: what the server asks for. */
+/* collector_server.c: the server, its pages and its job. */
 int collector_start_server(struct collector *collector, struct error *err);
 void collector_reap_server(struct collector *collector);
 void collector_answer_server(struct collector *collector);

@@ -120,7 +120,7 @@ struct http_connection *http_connections_slowest_reader(struct http_server *serv
 {
     struct http_connection *c = TAILQ_FIRST(&server->phases[CONNECTION_BUSY]);
 
-    while (c && c->waits_in) /* it is we who are slow */
+    while (c && c->waits_in) /* for us */
         c = TAILQ_NEXT(c, by_phase);
     return c;
 }

@@ -209,7 +209,7 @@ static int map_page(struct http_server *server, const struct http_page *page, in
         unmap_page(mapping);
         return -ENOMEM;
     }
-    /* Better no page than a compressed one that does not say so. */
+    /* Better no page than a compressed one without its header. */
     if (!header_add(response, "Content-Type", routes_content_type(index / PAGE_ENCODINGS)) ||
         !header_add(response, "Vary", "Accept, Accept-Encoding") ||
         !header_add_configured(response,

@@ -46,7 +46,7 @@ struct http_server_header {
 };
 
 enum http_server_answer {
-    HTTP_SERVER_UNCHANGED, /* the generation that was asked with is the newest */
+    HTTP_SERVER_UNCHANGED, /* `have_generation` is the newest */
     HTTP_SERVER_NOT_READY, /* nothing has been measured yet */
     HTTP_SERVER_FAILED,    /* the page could not be rendered */
 };
@@ -76,7 +76,7 @@ int http_server_timeout_ms(const struct http_server *server); /* -1: none */
 void http_server_run(struct http_server *server);
 
 /*
- * The answers to `fetch`; call http_server_run after them. -EPROTO: this page was not asked for.
+ * The answers to `fetch`; call http_server_run after them. -EPROTO: this page was not requested.
  * deliver maps the sealed descriptor, which stays the caller's; where that fails (-errno) the
  * scrapes that wait get a 503.
  */

@@ -47,8 +47,8 @@ struct http_connection {
     struct {
         uint64_t check_id;      /* of its password, while that is being checked */
         bool is_admitted;       /* may be answered */
-        bool wants_readiness;   /* asks only whether there is a page */
-        struct http_page *page; /* that it asks for, or NULL */
+        bool wants_readiness;   /* GET /-/ready: is there a page? */
+        struct http_page *page; /* that it requests, or NULL */
         enum reply reply;
     } request; /* the current one */
 };

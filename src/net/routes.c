@@ -134,7 +134,7 @@ static enum page_format negotiate_format(const char *accept)
         }
     }
     if (open.q == 0)
-        return PAGE_TEXT; /* also where neither is wanted: a 406 would help nobody */
+        return PAGE_TEXT; /* also where neither is accepted: a 406 would not help */
     if (open.q == text.q)
         return open.match == MATCH_EXACT ? PAGE_OPENMETRICS : PAGE_TEXT;
     return open.q > text.q ? PAGE_OPENMETRICS : PAGE_TEXT;

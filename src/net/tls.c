@@ -26,7 +26,6 @@ struct tls {
     size_t san_count;
 };
 
-/* What is asked of clients. */
 static const struct {
     gnutls_certificate_request_t request;
     bool verifies;
@@ -215,7 +214,7 @@ static int verify_peer(gnutls_session_t session)
     if ((!client_auths[tls->client_auth].verifies || peer_is_verified(session)) &&
         (tls->san_count == 0 || peer_has_allowed_san(tls, &chain[0])))
         return 0;
-    /* Neither GnuTLS nor libmicrohttpd would tell the client why. */
+    /* Neither GnuTLS nor libmicrohttpd would send the reason. */
     (void)gnutls_alert_send(session, GNUTLS_AL_FATAL, GNUTLS_A_BAD_CERTIFICATE);
     return GNUTLS_E_CERTIFICATE_ERROR;
 }

@@ -21,7 +21,7 @@
 
 enum channel_status {
     CHANNEL_BODY,      /* a descriptor comes with the reply */
-    CHANNEL_UNCHANGED, /* the generation that was asked with is the newest */
+    CHANNEL_UNCHANGED, /* `have_generation` is the newest */
     CHANNEL_NOT_READY, /* nothing has been measured yet */
     CHANNEL_FAILED,    /* rendering failed (out of memory) */
     CHANNEL_JOB,       /* no reply, but a new job; a descriptor comes with it */

@@ -18,7 +18,7 @@
 #include "process/signals.h"
 
 static const uint64_t BACKOFF_MIN_US = 100000, BACKOFF_MAX_US = 5 * USEC_PER_SEC;
-enum { KILLED_MS = 1000 }; /* what the kernel may take to end one that was killed */
+enum { KILLED_MS = 1000 }; /* for the kernel to end one that was killed */
 
 /* Above every number that a child's descriptors get, so that placing one never closes another. */
 enum { FDS_MAX = 2 + CHILD_MORE_MAX, HIGH_FD = CHILD_CHANNEL_FD + FDS_MAX };
