@@ -211,7 +211,8 @@ static int timeout_ms(const struct collector *collector)
     uint64_t now = collector_now_us(collector);
 
     due = MIN(due, collector->server.restart_us);
-    due = MIN(due, fetchers_next_start_us(&collector->fetchers));
+    for (int kind = 0; kind < FETCHER_KINDS; kind++)
+        due = MIN(due, collector->fetchers.items[kind].child.restart_us);
     due = MIN(due, collector->check_files_us);
     if (collector->tariff.path)
         due =

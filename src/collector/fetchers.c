@@ -18,12 +18,6 @@ static const uint64_t STOP_US[FETCHER_KINDS] = {
     [FETCHER_EMISSIONS] = USEC_PER_SEC / 10,
 };
 
-/* The files that a job's texts point into. */
-struct secrets {
-    struct redfish_config redfish;
-    struct api_secrets api;
-};
-
 static int load_bmc(const struct options *options, struct redfish_config *config,
                     struct bmc_job *job, struct error *err)
 {
@@ -72,19 +66,21 @@ static int pack_job(const struct fetchers *fetchers, enum fetcher_kind kind, str
         .log = {options->options->log_level, options->options->log_format},
         .kind = kind,
     };
-    struct secrets secrets = {0};
+    /* The texts of the job point into these. */
+    struct redfish_config redfish = {0};
+    struct api_secrets api = {0};
     int r;
 
     if (kind == FETCHER_BMC)
-        r = load_bmc(options->options, &secrets.redfish, &job.bmc, err);
+        r = load_bmc(options->options, &redfish, &job.bmc, err);
     else if (kind == FETCHER_KUBERNETES)
-        r = load_kubernetes(options->api, &secrets.api, &job.kubernetes, err);
+        r = load_kubernetes(options->api, &api, &job.kubernetes, err);
     else
         r = emissions_make_job(options->emissions, &job.emissions, err);
     if (r == 0)
         fetcher_job_pack(&job, packed);
-    redfish_config_done(&secrets.redfish);
-    api_secrets_done(&secrets.api);
+    redfish_config_done(&redfish);
+    api_secrets_done(&api);
     explicit_bzero(&job, sizeof(job));
     if (r == 0 && buffer_failed(packed))
         r = error_set(err, -ENOMEM, "out of memory");
@@ -242,15 +238,6 @@ void fetchers_start_due(struct fetchers *fetchers)
             log_error("cannot start a fetcher; trying again", "fetcher", fetcher_words[kind],
                       "error", err.text);
     }
-}
-
-uint64_t fetchers_next_start_us(const struct fetchers *fetchers)
-{
-    uint64_t next_us = UINT64_MAX;
-
-    for (int kind = 0; kind < FETCHER_KINDS; kind++)
-        next_us = MIN(next_us, fetchers->items[kind].child.restart_us);
-    return next_us;
 }
 
 void fetchers_check_files(struct fetchers *fetchers)

@@ -52,9 +52,8 @@ int fetchers_open(struct fetchers *fetchers, const struct fetchers_options *opti
                   struct error *err);
 void fetchers_close(struct fetchers *fetchers);
 
-/* Starts those that are due, and when that is next the case (UINT64_MAX: never). */
+/* Starts those that are due by their child.restart_us. */
 void fetchers_start_due(struct fetchers *fetchers);
-uint64_t fetchers_next_start_us(const struct fetchers *fetchers);
 
 /* Replaces those whose files have changed, and kills those that were to end by the last call. */
 void fetchers_check_files(struct fetchers *fetchers);

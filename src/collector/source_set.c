@@ -21,28 +21,21 @@ static const uint64_t READ_MAX_US = USEC_PER_SEC / 5;
 enum cgroup_verdict cgroup_verdict_find(void *context, const char *path,
                                         struct workload_owner *ret_owner)
 {
+    static const enum cgroup_verdict verdicts[WORKLOAD_KINDS] = {
+        [WORKLOAD_CONTAINER] = CGROUP_IS_WORKLOAD, [WORKLOAD_SLURM] = CGROUP_IS_WORKLOAD,
+        [WORKLOAD_LSF] = CGROUP_IS_WORKLOAD,       [WORKLOAD_PBS] = CGROUP_IS_WORKLOAD,
+        [WORKLOAD_VM] = CGROUP_IS_WORKLOAD,        [WORKLOAD_LXC] = CGROUP_IS_WORKLOAD,
+        [WORKLOAD_NSPAWN] = CGROUP_IS_WORKLOAD,    [WORKLOAD_UNIT] = CGROUP_IS_HOLDER,
+        [WORKLOAD_USER] = CGROUP_IS_HOLDER, /* all others are CGROUP_IS_PASSAGE */
+    };
     struct cgroup_place place;
 
     (void)context;
     cgroup_path_parse(span_of(path), &place);
     owner_find(&place, OWNER_UID_UNKNOWN, ret_owner);
-    switch (ret_owner->kind) {
-    case WORKLOAD_POD:
-        return place.pod_container_id[0] != '\0' ? CGROUP_IS_WORKLOAD : CGROUP_IS_PASSAGE;
-    case WORKLOAD_CONTAINER:
-    case WORKLOAD_SLURM:
-    case WORKLOAD_LSF:
-    case WORKLOAD_PBS:
-    case WORKLOAD_VM:
-    case WORKLOAD_LXC:
-    case WORKLOAD_NSPAWN:
+    if (ret_owner->kind == WORKLOAD_POD && place.pod_container_id[0] != '\0')
         return CGROUP_IS_WORKLOAD;
-    case WORKLOAD_UNIT:
-    case WORKLOAD_USER:
-        return CGROUP_IS_HOLDER;
-    default:
-        return CGROUP_IS_PASSAGE;
-    }
+    return verdicts[ret_owner->kind];
 }
 
 static void wake_loop(const struct source_set *set)

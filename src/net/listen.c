@@ -254,23 +254,21 @@ int listen_open(const char *const addresses[], size_t count, int fds[], size_t *
 
 int listen_describe(int fd, char *buf, size_t size)
 {
-    union {
-        struct sockaddr any;
-        struct sockaddr_un path;
-        struct sockaddr_storage storage;
-    } address = {0};
+    struct sockaddr_storage address = {0};
     socklen_t len = sizeof(address);
     char host[NI_MAXHOST], port[NI_MAXSERV];
 
-    if (getsockname(fd, &address.any, &len) < 0)
+    if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
         return -errno;
-    if (address.any.sa_family == AF_UNIX) {
-        snprintf(buf, size, "unix:%.*s", (int)sizeof(address.path.sun_path), address.path.sun_path);
+    if (address.ss_family == AF_UNIX) {
+        const struct sockaddr_un *name = (const struct sockaddr_un *)&address;
+
+        snprintf(buf, size, "unix:%.*s", (int)sizeof(name->sun_path), name->sun_path);
         return 0;
     }
-    if (getnameinfo(&address.any, len, host, sizeof(host), port, sizeof(port),
+    if (getnameinfo((struct sockaddr *)&address, len, host, sizeof(host), port, sizeof(port),
                     NI_NUMERICHOST | NI_NUMERICSERV) != 0)
         return -EAFNOSUPPORT;
-    snprintf(buf, size, address.any.sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+    snprintf(buf, size, address.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
     return 0;
 }

@@ -19,15 +19,6 @@
 #include "core/log.h"
 #include "core/macros.h"
 
-/* Needs CAP_SETPCAP, so it comes before anything is given up; without it the set matters little, as
- * nothing can be gained from it once PR_SET_NO_NEW_PRIVS is set. */
-static void drop_bounding_set(void)
-{
-    for (unsigned long cap = 0; cap < 64; cap++)
-        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
-            return;
-}
-
 /* EPERM: no CAP_SETUID or CAP_SETGID. EINVAL: a user namespace in which nobody is not mapped. */
 static bool is_tolerable(int error)
 {
@@ -84,7 +75,10 @@ int sandbox_drop_privileges(struct error *err)
     int r;
 
     tzset(); /* gmtime_r, for Date headers, reads /etc/localtime at its first call */
-    drop_bounding_set();
+    /* Needs CAP_SETPCAP, so it comes first; without it the set matters little, as nothing can be
+     * gained from it once PR_SET_NO_NEW_PRIVS is set. */
+    for (unsigned long cap = 0; cap < 64 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
+        ;
     r = become_nobody();
     if (r < 0)
         return fail(err, r, "changing the user failed");
