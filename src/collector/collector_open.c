@@ -96,12 +96,6 @@ static int open_tariff(struct collector *collector, struct error *err)
     return 0;
 }
 
-static bool watches_files(const struct options *options)
-{
-    return options->web_config_path || options->cost_tariff_path || options->emissions_keys_path ||
-           options->redfish_url || options->kubernetes_api;
-}
-
 /* All that is opened before the sources, in this order: what blocks signals or sets the time zone
  * comes before the first thread. */
 static int open_parts(struct collector *collector, const struct collector_options *options,
@@ -170,7 +164,8 @@ int collector_open(const struct collector_options *options, struct collector **r
         .start_us = clock_system.realtime_us(&clock_system),
         .check_files_us = UINT64_MAX,
     };
-    if (watches_files(options->options))
+    if (options->web || options->with_bmc || options->api || options->options->cost_tariff_path ||
+        options->options->emissions_keys_path)
         collector->check_files_us = collector_now_us(collector) + COLLECTOR_CHECK_FILES_US;
     collector->sweep_us = collector_now_us(collector) + options->options->process_scan_interval_us;
     child_init(&collector->server, "server");

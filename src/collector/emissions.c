@@ -35,11 +35,6 @@ int emissions_init(struct emissions *emissions, const struct options *options,
     return r;
 }
 
-bool emissions_are_fetched(const struct emissions *emissions)
-{
-    return emissions->config.inquiry_count > 0;
-}
-
 static bool is_polled(const struct emissions_job *job, const char *provider)
 {
     for (size_t i = 0; i < job->count; i++)
@@ -183,7 +178,7 @@ void emissions_announce(struct emissions *emissions)
     if (emissions->announced[0] == '\0')
         check_constant(&emissions->config.choice);
     snprintf(emissions->announced, sizeof(emissions->announced), "%s", factor->provider);
-    if (emissions_are_fetched(emissions))
+    if (emissions->config.inquiry_count > 0)
         log_info("an emission factor is in force", "provider", factor->provider, "zone",
                  factor->zone, "grams_per_kwh", grams_text(factor, grams, sizeof(grams)));
 }

@@ -22,9 +22,6 @@ struct emissions {
 int emissions_init(struct emissions *emissions, const struct options *options,
                    const struct clock *clock, struct error *err);
 
-/* True if any provider is polled. */
-bool emissions_are_fetched(const struct emissions *emissions);
-
 /* The job of the fetcher, with the keys of now. 0 or -errno, with what to do. */
 int emissions_make_job(const struct emissions *emissions, struct emissions_job *ret_job,
                        struct error *err);

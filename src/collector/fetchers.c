@@ -164,7 +164,7 @@ int fetchers_open(struct fetchers *fetchers, const struct fetchers_options *opti
     const bool is_wanted[FETCHER_KINDS] = {
         [FETCHER_BMC] = options->with_bmc,
         [FETCHER_KUBERNETES] = options->api != NULL,
-        [FETCHER_EMISSIONS] = emissions_are_fetched(options->emissions),
+        [FETCHER_EMISSIONS] = options->emissions->config.inquiry_count > 0,
     };
     int r = 0;
 

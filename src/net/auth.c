@@ -217,24 +217,19 @@ int auth_set_users(struct auth *auth, const struct auth_user *users, size_t coun
     return 0;
 }
 
-static const struct user *find_user(const struct auth *auth, struct span name)
-{
-    for (size_t i = 0; i < auth->user_count; i++)
-        if (span_equals(name, auth->users[i].name))
-            return &auth->users[i];
-    return NULL;
-}
-
 static enum auth_verdict check_header(struct auth *auth, const struct auth_header *header,
                                       uint64_t *ret_id)
 {
-    const struct user *user = find_user(auth, header->user);
-    struct check check = {.id = auth->last_id + 1, .is_known = user != NULL};
+    struct check check = {.id = auth->last_id + 1, .password_len = header->password.len};
     enum auth_verdict verdict = AUTH_BUSY;
+    const struct user *user = NULL;
 
-    check.password_len = header->password.len;
     if (check.password_len > PASSWORD_MAX_BYTES)
         return AUTH_NO;
+    for (size_t i = 0; i < auth->user_count && !user; i++)
+        if (span_equals(header->user, auth->users[i].name))
+            user = &auth->users[i];
+    check.is_known = user != NULL;
     memcpy(check.password, header->password.data, check.password_len);
     /* An unknown user costs what the first one does: time must not reveal which users exist. */
     memcpy(check.hash, user ? user->hash : auth->users[0].hash, sizeof(check.hash));

@@ -183,18 +183,6 @@ static bool is_full(const struct http_server *server)
     return server->connection_count >= server->options.connections_max;
 }
 
-/* libmicrohttpd closes the descriptor itself where it fails. From 1.0 on it puts the connection
- * into a queue that its next run takes: before that we would not know that there is one more. */
-static void add_connection(struct http_server *server, int fd, const struct sockaddr *address,
-                           socklen_t address_len)
-{
-    size_t count = server->connection_count;
-
-    (void)MHD_add_connection(server->daemon, fd, address, address_len);
-    if (server->connection_count == count)
-        MHD_run(server->daemon);
-}
-
 static void accept_from(struct http_server *server, int listener_fd)
 {
     for (size_t i = 0; i < ACCEPTS_PER_RUN; i++) {
@@ -217,9 +205,15 @@ static void accept_from(struct http_server *server, int listener_fd)
         fd = accept4(listener_fd, (struct sockaddr *)&address, &address_len,
                      SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
+            size_t count = server->connection_count;
+
             if (victim)
                 http_connection_cut(server, victim);
-            add_connection(server, fd, (struct sockaddr *)&address, address_len);
+            /* It closes the descriptor itself where it fails. From 1.0 on it queues the connection
+             * for its next run, without which we would not know that there is one more. */
+            (void)MHD_add_connection(server->daemon, fd, (struct sockaddr *)&address, address_len);
+            if (server->connection_count == count)
+                MHD_run(server->daemon);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             /* The listener stays readable: trying again at once would spin. */
             victim = find_victim(server);

@@ -125,21 +125,6 @@ static int handle_reply(struct server *server, const struct channel_reply *reply
     return 0;
 }
 
-/* All that have come. -EAGAIN then, -ENOTCONN when the channel is closed, or another -errno. */
-static int receive_replies(struct server *server)
-{
-    for (;;) {
-        _cleanup_close_ int body_fd = -1;
-        struct channel_reply reply;
-        int r = channel_receive_reply(server->channel_fd, &reply, &body_fd);
-
-        if (r == 0)
-            r = handle_reply(server, &reply, body_fd);
-        if (r < 0)
-            return r;
-    }
-}
-
 static int watch(const struct server *server, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
@@ -150,19 +135,25 @@ static int watch(const struct server *server, int fd)
 /* Until the channel is closed (-ENOTCONN) or broken. */
 static int serve(struct server *server)
 {
-    int r = -EAGAIN;
-
-    while (r == -EAGAIN) {
+    for (;;) {
         struct epoll_event event;
+        int r;
 
         if (epoll_wait(server->epoll_fd, &event, 1, http_server_timeout_ms(server->http)) < 0 &&
             errno != EINTR)
             return -errno;
-        r = receive_replies(server);
-        if (r == -EAGAIN)
-            http_server_run(server->http);
+        do {
+            _cleanup_close_ int body_fd = -1;
+            struct channel_reply reply;
+
+            r = channel_receive_reply(server->channel_fd, &reply, &body_fd);
+            if (r == 0)
+                r = handle_reply(server, &reply, body_fd);
+        } while (r == 0);
+        if (r != -EAGAIN)
+            return r;
+        http_server_run(server->http);
     }
-    return r;
 }
 
 static void drain(struct server *server)

@@ -205,8 +205,7 @@ static void a_right_password_is_checked_once_and_a_wrong_one_every_time(void **s
     auth_free(auth);
 }
 
-static void what_is_remembered_counts_for_nobody_after_the_user_is_gone_or_has_another_hash(
-    void **state)
+static void a_remembered_password_is_void_once_the_user_is_gone_or_has_another_hash(void **state)
 {
     static const struct auth_user others[] = {{"alice", HORSE}};
     struct auth *auth;
@@ -222,7 +221,7 @@ static void what_is_remembered_counts_for_nobody_after_the_user_is_gone_or_has_a
     auth_free(auth);
 }
 
-static void what_is_remembered_survives_new_users(void **state)
+static void a_remembered_password_survives_a_new_list_of_users(void **state)
 {
     static const struct auth_user others[] = {{"bob", HORSE}, {"eve", U_U}, {"alice", HUNTER2}};
     struct auth *auth;
@@ -244,7 +243,7 @@ static int refuse(void)
     return -EPERM;
 }
 
-static void no_more_than_the_limit_wait_and_all_who_wait_are_told(void **state)
+static void checks_over_the_limit_are_rejected_and_all_others_get_a_result(void **state)
 {
     struct auth *auth;
     uint64_t id, told = 0;
@@ -270,7 +269,7 @@ static void no_more_than_the_limit_wait_and_all_who_wait_are_told(void **state)
     auth_free(auth);
 }
 
-static void nobody_gets_in_where_the_thread_cannot_lock_itself_up(void **state)
+static void passwords_are_rejected_if_the_thread_cannot_enter_its_sandbox(void **state)
 {
     struct auth *auth;
     uint64_t id;
@@ -285,7 +284,7 @@ static void nobody_gets_in_where_the_thread_cannot_lock_itself_up(void **state)
     auth_free(auth);
 }
 
-static void users_that_cannot_be_are_refused_and_the_old_ones_stay(void **state)
+static void invalid_users_are_refused_and_the_old_ones_stay(void **state)
 {
     static const struct auth_user bad[] = {{"alice", HUNTER2}, {"eve", "$1$x"}};
     struct auth *auth;
@@ -309,12 +308,11 @@ int main(void)
         cmocka_unit_test(a_header_longer_than_the_limit_is_refused),
         cmocka_unit_test(a_password_longer_than_the_limit_is_refused_unchecked),
         cmocka_unit_test(a_right_password_is_checked_once_and_a_wrong_one_every_time),
-        cmocka_unit_test(
-            what_is_remembered_counts_for_nobody_after_the_user_is_gone_or_has_another_hash),
-        cmocka_unit_test(what_is_remembered_survives_new_users),
-        cmocka_unit_test(no_more_than_the_limit_wait_and_all_who_wait_are_told),
-        cmocka_unit_test(nobody_gets_in_where_the_thread_cannot_lock_itself_up),
-        cmocka_unit_test(users_that_cannot_be_are_refused_and_the_old_ones_stay),
+        cmocka_unit_test(a_remembered_password_is_void_once_the_user_is_gone_or_has_another_hash),
+        cmocka_unit_test(a_remembered_password_survives_a_new_list_of_users),
+        cmocka_unit_test(checks_over_the_limit_are_rejected_and_all_others_get_a_result),
+        cmocka_unit_test(passwords_are_rejected_if_the_thread_cannot_enter_its_sandbox),
+        cmocka_unit_test(invalid_users_are_refused_and_the_old_ones_stay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

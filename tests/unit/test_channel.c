@@ -129,7 +129,7 @@ static void a_reply_without_a_body_has_no_descriptor(void **state)
     close_ends(ends);
 }
 
-static void a_peer_that_is_gone_is_told_from_an_empty_queue(void **state)
+static void a_closed_channel_differs_from_an_empty_queue(void **state)
 {
     struct ends ends = open_ends();
     struct channel_request request = {0};
@@ -144,7 +144,7 @@ static void a_peer_that_is_gone_is_told_from_an_empty_queue(void **state)
     close(ends.child_fd);
 }
 
-static void a_full_queue_says_try_again(void **state)
+static void a_full_queue_is_eagain(void **state)
 {
     struct ends ends = open_ends();
     struct channel_request request = {0};
@@ -430,8 +430,8 @@ int main(void)
         cmocka_unit_test(a_request_arrives_as_it_was_sent),
         cmocka_unit_test(a_body_arrives_sealed_and_whole),
         cmocka_unit_test(a_reply_without_a_body_has_no_descriptor),
-        cmocka_unit_test(a_peer_that_is_gone_is_told_from_an_empty_queue),
-        cmocka_unit_test(a_full_queue_says_try_again),
+        cmocka_unit_test(a_closed_channel_differs_from_an_empty_queue),
+        cmocka_unit_test(a_full_queue_is_eagain),
         cmocka_unit_test(a_request_of_the_wrong_form_is_refused),
         cmocka_unit_test(a_reply_of_the_wrong_form_is_refused_and_leaks_no_descriptor),
         cmocka_unit_test(a_body_that_its_sender_could_still_change_is_refused),

@@ -236,7 +236,7 @@ static void one_that_cannot_be_watched_is_killed_and_tried_again_after_a_pause(v
     close(epoll_fd);
 }
 
-static void what_can_be_done_is_said(void **state)
+static void the_error_says_what_to_do(void **state)
 {
     struct child child;
     struct error err;
@@ -251,7 +251,7 @@ static void what_can_be_done_is_said(void **state)
     assert_non_null(strstr(err.text, "; raise the limit of processes"));
 }
 
-static void one_that_is_killed_says_so(void **state)
+static void one_that_is_killed_is_reaped_with_its_signal(void **state)
 {
     struct child child;
     char byte;
@@ -302,8 +302,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_that_dies_young_is_started_again_after_ever_longer_pauses),
         cmocka_unit_test(one_that_cannot_start_is_tried_again_after_a_pause),
         cmocka_unit_test(one_that_cannot_be_watched_is_killed_and_tried_again_after_a_pause),
-        cmocka_unit_test(what_can_be_done_is_said),
-        cmocka_unit_test(one_that_is_killed_says_so),
+        cmocka_unit_test(the_error_says_what_to_do),
+        cmocka_unit_test(one_that_is_killed_is_reaped_with_its_signal),
         cmocka_unit_test(a_stop_waits_for_one_that_ends_and_ends_one_that_does_not),
     };
 

@@ -180,7 +180,7 @@ static void one_that_cannot_be_watched_is_replaced_after_a_pause(void **state)
     assert_reports(f, "again http://bmc.example:80 me hunter2 with a socket");
 }
 
-static void other_keys_have_another_process_at_once(void **state)
+static void new_keys_start_another_process_at_once(void **state)
 {
     struct fixture *f = *state;
     struct child *child;
@@ -269,7 +269,7 @@ static void a_token_that_comes_late_or_changes_is_used(void **state)
     assert_reports(f, "first 10.96.0.1 443 node-a def PEM");
 }
 
-static void the_bmc_has_a_user_a_password_and_where_readings_go(void **state)
+static void the_fetcher_of_the_bmc_gets_a_user_a_password_and_a_socket_for_readings(void **state)
 {
     struct fixture *f = *state;
     struct error err = {""};
@@ -366,12 +366,12 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(only_those_that_are_wanted_have_a_job),
         TEST(one_that_cannot_be_watched_is_replaced_after_a_pause),
-        TEST(other_keys_have_another_process_at_once),
+        TEST(new_keys_start_another_process_at_once),
         TEST(the_same_keys_in_a_new_file_leave_it_alone),
         TEST(the_next_one_has_the_last_good_keys_also_if_the_file_is_bad),
         TEST(one_that_does_not_end_is_killed_at_the_next_check),
         TEST(a_token_that_comes_late_or_changes_is_used),
-        TEST(the_bmc_has_a_user_a_password_and_where_readings_go),
+        TEST(the_fetcher_of_the_bmc_gets_a_user_a_password_and_a_socket_for_readings),
         TEST(a_mistake_of_the_user_stops_the_start),
         TEST(an_authority_that_nobody_can_reach_stops_the_start),
     };
