@@ -227,11 +227,11 @@ enum reply http_page_fetch(struct http_server *server, struct http_page *page)
 {
     size_t index = (size_t)(page - server->pages);
 
-    if (!page->is_fetched)
-        page->is_fetched =
+    if (!page->is_requested)
+        page->is_requested =
             server->options.fetch(server->options.fetch_context, index / PAGE_ENCODINGS,
                                   index % PAGE_ENCODINGS, page->generation) == 0;
-    return page->is_fetched ? REPLY_NONE : REPLY_NO_ANSWER;
+    return page->is_requested ? REPLY_NONE : REPLY_NO_ANSWER;
 }
 
 int http_server_deliver(struct http_server *server, enum page_format format,
@@ -242,9 +242,9 @@ int http_server_deliver(struct http_server *server, enum page_format format,
     struct MHD_Response *response = NULL;
     int r;
 
-    if (!page->is_fetched)
+    if (!page->is_requested)
         return -EPROTO;
-    page->is_fetched = false;
+    page->is_requested = false;
     r = map_page(server, page, body_fd, body_bytes, &response);
     if (r == 0) {
         if (page->response)
@@ -266,9 +266,9 @@ int http_server_answer(struct http_server *server, enum page_format format,
     };
     struct http_page *page = &server->pages[(size_t)format * PAGE_ENCODINGS + encoding];
 
-    if (!page->is_fetched || (answer == HTTP_SERVER_UNCHANGED && !page->response))
+    if (!page->is_requested || (answer == HTTP_SERVER_UNCHANGED && !page->response))
         return -EPROTO;
-    page->is_fetched = false;
+    page->is_requested = false;
     http_connection_answer_all(&page->waiting, replies[answer]);
     return 0;
 }

@@ -59,7 +59,7 @@ TAILQ_HEAD(http_connection_list, http_connection);
 struct http_page {
     struct MHD_Response *response; /* NULL: none came yet */
     uint64_t generation;
-    bool is_fetched;                     /* and has not come yet */
+    bool is_requested;                   /* and has not come yet */
     struct http_connection_list waiting; /* the longest first */
 };
 
