@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/web_config.h"
-#include "net/credentials.h"
+#include "net/auth.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,14 +29,14 @@ static void check_round_trip(const struct web_config *config)
 static void check_header(struct span text)
 {
     char *header = malloc(text.len + 1);
-    struct basic_auth auth;
+    struct auth_header auth;
 
     if (!header)
         abort();
     if (text.len > 0)
         memcpy(header, text.data, text.len);
     header[text.len] = '\0';
-    if (basic_auth_parse(header, &auth) == 0 && memchr(auth.user.data, ':', auth.user.len))
+    if (auth_header_parse(header, &auth) == 0 && memchr(auth.user.data, ':', auth.user.len))
         abort();
     free(header);
 }

@@ -164,7 +164,7 @@ void check_emissions(struct report *report, const struct options *options)
     }
     if (emissions_init(&emissions, options, &clock_system, &err) < 0)
         refuse(report, "correct the flag", &err);
-    else if (emissions_are_fetched(&emissions) && emissions_make_job(&emissions, &job, &err) < 0)
+    else if (emissions.config.inquiry_count > 0 && emissions_make_job(&emissions, &job, &err) < 0)
         refuse(report,
                strncmp(err.text, "--emissions.ca-file", 19) == 0
                    ? "correct the file of --emissions.ca-file"

@@ -15,7 +15,6 @@
 
 #include "attribution/pipeline.h"
 #include "cli/record_names.h"
-#include "collector/cgroup_verdict.h"
 #include "collector/source_set.h"
 #include "config/pipeline_config.h"
 #include "config/source_switches.h"
@@ -225,7 +224,6 @@ int verb_record(const struct cli *cli)
                         .clock = &clock_system,
                         .interval_us = options->sample_interval_us,
                         .nvml_library = "libnvidia-ml.so.1",
-                        .judge_cgroup = cgroup_verdict_find,
                         .switches = &switches,
                     },
                     wake_fd, options->process_scan_interval_us);

@@ -1,100 +1,81 @@
+/* The loop of the collector. */
 #include <signal.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "collector/collector_parts.h"
+#include "collector/collector_private.h"
 #include "config/source_switches.h"
 #include "core/log.h"
-#include "process/signals.h"
 
-/* Ending takes less than a second, whatever hangs; but for logging out of a BMC (fetchers.c). */
+/* Stopping takes less than a second, whatever hangs; but for logging out of a BMC (fetchers.c). */
 static const uint64_t STOP_SERVER_US = 500000;
 
 /* How long SIGUSR1 keeps devices closed. */
 static const uint64_t RELEASE_US = 60 * USEC_PER_SEC;
 
-/* So that the names of who is on a device are there when they are first asked for. */
-static void note_processes(struct identity *identity, const struct batch *batch)
+static void note_sample(struct collector *collector, const struct sample *sample)
 {
-    for (size_t i = 0; i < batch->count; i++) {
-        const struct sample *sample = &batch->samples[i];
-        struct workload_owner owner;
+    struct workload_owner owner;
 
-        if (sample->kind != SAMPLE_PROCESS)
-            continue;
+    if (sample->kind == SAMPLE_PROCESS && collector->identity) {
+        /* So that its names are there when they are first needed. */
         identity_find_owner(&sample->process, &owner);
-        identity_note(identity, sample->process.pid, &owner);
-    }
-}
-
-static void learn_names(struct recorded_names *names, const struct batch *batch)
-{
-    for (size_t i = 0; i < batch->count; i++)
-        if (batch->samples[i].kind == SAMPLE_NAMES &&
-            recorded_names_learn(names, batch->samples[i].names) < 0)
+        identity_note(collector->identity, sample->process.pid, &owner);
+    } else if (sample->kind == SAMPLE_NAMES && collector->names) {
+        if (recorded_names_learn(collector->names, sample->names) < 0)
             log_error("out of memory: a workload of the trace stays without its names");
-}
-
-/* The model ends with the first reading of a real meter. */
-static void note_meters(struct source_estimate *model, const struct batch *batch)
-{
-    for (size_t i = 0; i < batch->count; i++) {
-        const struct sample *sample = &batch->samples[i];
-
-        if (sample->kind == SAMPLE_METER && sample->meter.kind == METER_PACKAGE &&
-            !sample->meter.modelled)
-            atomic_store(&model->gives_way, true);
+    } else if (sample->kind == SAMPLE_METER && sample->meter.kind == METER_PACKAGE &&
+               !sample->meter.modelled) {
+        /* The model ends with the first reading of a real meter. */
+        atomic_store(&collector->model.gives_way, true);
     }
 }
 
 static void follow_tariff(struct collector *collector)
 {
-    if (collector->tariff &&
-        tariff_clock_follow(collector->tariff, collector->clock->realtime_us(collector->clock),
-                            collector->pipeline))
+    if (collector->tariff.path &&
+        tariff_clock_follow(&collector->tariff, collector_real_us(collector), collector->pipeline))
         collector->books_moved = true;
 }
 
-static void take_batch(void *context, const struct batch *batch)
+static void ingest_batch(void *context, const struct batch *batch)
 {
     struct collector *collector = context;
 
     follow_tariff(collector); /* up to now, which is later than all that was read */
-    note_meters(&collector->model, batch);
-    if (collector->identity)
-        note_processes(collector->identity, batch);
-    if (collector->names)
-        learn_names(collector->names, batch);
+    for (size_t i = 0; i < batch->count; i++)
+        note_sample(collector, &batch->samples[i]);
     if (pipeline_ingest(collector->pipeline, batch->samples, batch->count) < 0)
         log_error("out of memory: some energy stays unattributed");
     collector->measured = true;
     collector->books_moved |= batch->count > 0;
 }
 
-/* Without memory the page is made when it is asked for. */
+/* Out of memory: rendered with the page. */
 static void prepare_usage(struct collector *collector)
 {
-    uint64_t real_us = collector->clock->realtime_us(collector->clock);
+    uint64_t real_us = collector_real_us(collector);
     uint64_t version = pipeline_usage_version(collector->pipeline);
-    struct page_cache *bodies = &collector->bodies;
+    struct page_cache *pages = &collector->pages;
     struct snapshot snapshot;
 
-    if (!usage_page_is_wanted(&bodies->usage, version, collector_now_us(collector)))
+    if (!usage_page_is_wanted(&pages->usage, version, collector_now_us(collector)))
         return;
     snapshot_init(&snapshot);
     pipeline_fix_names(collector->pipeline, real_us);
     version = pipeline_usage_version(collector->pipeline);
     if (pipeline_snapshot_usages(collector->pipeline, real_us, collector_stale_us(collector),
                                  &snapshot) == 0)
-        (void)usage_page_make(&bodies->usage, &snapshot, &bodies->exposition, version,
+        (void)usage_page_make(&pages->usage, &snapshot, &pages->exposition, version,
                               collector_now_us(collector));
     snapshot_done(&snapshot);
 }
 
 static void read_sources(struct collector *collector)
 {
-    source_set_read(&collector->sources, collector_now_us(collector), take_batch, collector);
+    source_set_read(&collector->sources, collector_now_us(collector), ingest_batch, collector);
     prepare_usage(collector);
 }
 
@@ -107,7 +88,7 @@ static void release_devices(struct collector *collector)
     collector->release_is_late = false;
 }
 
-/* A read that hangs keeps its device open, and who resets it has to know. */
+/* A read that hangs keeps its device open, which the administrator has to know. */
 static void report_closing(struct collector *collector)
 {
     const char *source = source_set_find_closing(&collector->sources);
@@ -124,45 +105,37 @@ static void finish_release(struct collector *collector)
         return;
     collector->is_releasing = false;
     log_info("every device is closed");
-    pipeline_lose_devices(collector->pipeline, collector->clock->realtime_us(collector->clock));
+    pipeline_lose_devices(collector->pipeline, collector_real_us(collector));
     collector->books_moved = true;
 }
 
-static void stop_loop(struct collector *collector, int signal_number)
+static void handle_signals(struct collector *collector)
 {
-    char name[SIGNALS_NAME_BYTES];
-
-    log_info("stopping", "signal", signals_name(signal_number, name));
-    collector->stopping = true;
-}
-
-static void take_signals(struct collector *collector)
-{
+    char name[16];
     struct signalfd_siginfo info;
 
-    while (read(collector->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-        if (info.ssi_signo == SIGCHLD) {
+    while (read(collector->signal_fd, &info, sizeof(info)) == sizeof(info))
+        switch (info.ssi_signo) {
+        case SIGCHLD:
             collector_reap_server(collector);
-            collector_reap_fetchers(collector);
-        } else if (info.ssi_signo == SIGUSR1)
+            fetchers_reap(&collector->fetchers);
+            break;
+        case SIGUSR1:
             release_devices(collector);
-        else if (info.ssi_signo == SIGHUP)
+            break;
+        case SIGHUP:
             log_info("SIGHUP: nothing to reload; the web configuration, the tariff and the keys of "
                      "providers are re-read when they change, all else needs a restart");
-        else
-            stop_loop(collector, (int)info.ssi_signo);
-    }
+            break;
+        default:
+            snprintf(name, sizeof(name), "SIG%s", sigabbrev_np((int)info.ssi_signo));
+            log_info("stopping", "signal", name);
+            collector->stopping = true;
+        }
 }
 
-static void note_identity(struct collector *collector)
-{
-    runtime_log_note(&collector->runtime_log, collector->identity);
-    gpu_grants_refresh(&collector->attached, collector->identity, collector->pipeline);
-    collector->books_moved = true;
-}
-
-/* Factors get old also if nobody says anything. */
-static void renew_factor(struct collector *collector)
+/* Factors also expire without news. */
+static void refresh_factor(struct collector *collector)
 {
     struct price price = {.pue_millionths = collector->options->pue_millionths};
 
@@ -174,65 +147,62 @@ static void renew_factor(struct collector *collector)
     collector->books_moved = true;
 }
 
-static void look_at_tariff(struct collector *collector)
+static void check_tariff(struct collector *collector)
 {
     char price[TARIFF_CLOCK_TEXT_BYTES];
     struct error err;
-    int r = tariff_clock_look(collector->tariff, collector->clock->realtime_us(collector->clock),
-                              collector->pipeline, &err);
+    int r = tariff_clock_check(&collector->tariff, collector_real_us(collector),
+                               collector->pipeline, &err);
 
     if (r < 0)
         log_error("the tariff has changed and cannot be used; the one before stays", "error",
                   err.text);
     if (r <= 0)
         return;
-    tariff_clock_describe(collector->tariff, price);
-    log_info("the tariff has changed and is used from now on", "file", collector->tariff->path,
+    tariff_clock_describe(&collector->tariff, price);
+    log_info("the tariff has changed and is used from now on", "file", collector->tariff.path,
              "price", price);
     collector->books_moved = true;
 }
 
 /* All at once, so that they cost one wake-up. */
-static void look_at_files(struct collector *collector)
+static void check_files(struct collector *collector)
 {
     if (collector->web)
-        collector_look_at_web_config(collector);
-    if (collector->tariff)
-        look_at_tariff(collector);
-    for (int kind = 0; kind < FETCHER_KINDS; kind++)
-        fetcher_look(&collector->fetchers.items[kind]);
-    collector->look_us = collector_now_us(collector) + COLLECTOR_LOOK_US;
+        collector_check_web_config(collector);
+    if (collector->tariff.path)
+        check_tariff(collector);
+    fetchers_check_files(&collector->fetchers);
+    collector->check_files_us = collector_now_us(collector) + COLLECTOR_CHECK_FILES_US;
 }
 
-static void do_what_is_due(struct collector *collector)
+static void sweep(struct collector *collector, uint64_t now)
+{
+    pipeline_sweep(collector->pipeline, collector_real_us(collector));
+    collector->sweep_us = now + collector->options->process_scan_interval_us;
+    source_set_note(&collector->sources); /* a source that hangs wakes no one */
+    report_closing(collector);
+    refresh_factor(collector);
+    if (collector->identity)
+        collector_refresh_identity(collector);
+}
+
+static void run_due(struct collector *collector)
 {
     uint64_t now = collector_now_us(collector);
     struct error err;
 
-    if (collector->server.restart_us > 0 && now >= collector->server.restart_us &&
-        collector_start_server(collector, &err) < 0)
-        log_error("cannot start the front process; trying again", "error", err.text);
-    collector_start_fetchers(collector);
-    if (now >= collector->sweep_us) {
-        pipeline_sweep(collector->pipeline, collector->clock->realtime_us(collector->clock));
-        collector->sweep_us = now + collector->options->process_scan_interval_us;
-        source_set_note(&collector->sources); /* a source that hangs wakes nobody */
-        report_closing(collector);
-        renew_factor(collector);
-        if (collector->identity)
-            note_identity(collector);
-    }
-    if (now >= collector->look_us)
-        look_at_files(collector);
+    if (now >= collector->server.restart_us && collector_start_server(collector, &err) < 0)
+        log_error("cannot start the server; trying again", "error", err.text);
+    fetchers_start_due(&collector->fetchers);
+    if (now >= collector->sweep_us)
+        sweep(collector, now);
+    if (now >= collector->check_files_us)
+        check_files(collector);
     if (collector->web_config_is_new)
         collector_send_web_config(collector);
     if (now >= source_set_next_due_us(&collector->sources))
         (void)source_set_open_due(&collector->sources, now, NULL); /* it logs */
-}
-
-static uint64_t restart_us(const struct child *child)
-{
-    return child->restart_us > 0 ? child->restart_us : UINT64_MAX;
 }
 
 static int timeout_ms(const struct collector *collector)
@@ -240,13 +210,13 @@ static int timeout_ms(const struct collector *collector)
     uint64_t due = MIN(collector->sweep_us, source_set_next_due_us(&collector->sources));
     uint64_t now = collector_now_us(collector);
 
-    due = MIN(due, restart_us(&collector->server));
+    due = MIN(due, collector->server.restart_us);
     for (int kind = 0; kind < FETCHER_KINDS; kind++)
-        due = MIN(due, restart_us(&collector->fetchers.items[kind].child));
-    due = MIN(due, collector->look_us);
-    if (collector->tariff)
-        due = MIN(due, now + tariff_clock_wait_us(collector->tariff,
-                                                  collector->clock->realtime_us(collector->clock)));
+        due = MIN(due, collector->fetchers.items[kind].child.restart_us);
+    due = MIN(due, collector->check_files_us);
+    if (collector->tariff.path)
+        due =
+            MIN(due, now + tariff_clock_wait_us(&collector->tariff, collector_real_us(collector)));
     return due <= now ? 0 : (int)MIN((due - now + 999) / 1000, (uint64_t)3600000);
 }
 
@@ -263,25 +233,24 @@ static void loop(struct collector *collector)
 
             switch (events[i].data.u32) {
             case WATCH_SIGNALS:
-                take_signals(collector);
+                handle_signals(collector);
                 break;
             case WATCH_SOURCES:
                 (void)!read(collector->wake_fd, &ignored, sizeof(ignored));
                 read_sources(collector);
                 break;
             case WATCH_SERVER:
-                if (collector->server.channel_fd >= 0)
-                    collector_answer_server(collector);
+                collector_answer_server(collector);
                 break;
             default:
-                collector_read_fetcher(collector, events[i].data.u32 - WATCH_FETCHER);
-                renew_factor(collector);
+                fetchers_read(&collector->fetchers, events[i].data.u32 - WATCH_FETCHER);
+                refresh_factor(collector);
                 break;
             }
         }
         if (collector->is_releasing)
             finish_release(collector);
-        do_what_is_due(collector);
+        run_due(collector);
     }
 }
 
@@ -317,8 +286,8 @@ void collector_run(struct collector *collector)
     char off[256];
 
     if (!source_set_has_meter(&collector->sources))
-        log_warn("no energy meter was found on this node: nobody's joules are served "
-                 "('wattribute check' says what is missing)",
+        log_warn("no energy meter was found on this node: no energy is served ('wattribute check' "
+                 "reports what is missing)",
                  "switched_off", source_switches_list_off(&collector->switches, off, sizeof(off)));
     loop(collector);
     finish(collector);

@@ -19,7 +19,7 @@ struct collector_options {
     const int *listener_fds; /* stay the caller's, and open for as long as it runs */
     size_t listener_count;
     struct web_watch *web;        /* NULL: no --web.config.file; else it must outlive it */
-    const struct api_config *api; /* NULL: the API server is not asked; else likewise */
+    const struct api_config *api; /* NULL: no --kubernetes.api; else likewise */
     bool with_bmc;                /* --redfish.url */
 };
 

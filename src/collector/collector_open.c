@@ -1,23 +1,32 @@
-/* How the collector begins and ends. */
+/* How the collector starts and ends. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "collector/cgroup_verdict.h"
-#include "collector/collector_parts.h"
+#include "collector/collector_private.h"
 #include "config/pipeline_config.h"
 #include "config/source_switches.h"
+#include "core/log.h"
 #include "process/signals.h"
+
+static int watch(const struct collector *collector, int fd, enum watched event)
+{
+    struct epoll_event in = {.events = EPOLLIN, .data.u32 = event};
+
+    return epoll_ctl(collector->epoll_fd, EPOLL_CTL_ADD, fd, &in) < 0 ? -errno : 0;
+}
 
 static int open_loop(struct collector *collector, struct error *err)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGXCPU, SIGHUP, SIGUSR1, SIGCHLD};
     int r = 0;
 
-    signal(SIGCHLD, SIG_DFL); /* ignored by whoever started us, no child's end would be told */
+    signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would not report the end of a child */
     collector->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     collector->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (collector->epoll_fd < 0 || collector->wake_fd < 0)
@@ -27,9 +36,9 @@ static int open_loop(struct collector *collector, struct error *err)
     if (r >= 0)
         collector->signal_fd = r;
     if (r >= 0)
-        r = collector_watch(collector, collector->signal_fd, WATCH_SIGNALS);
+        r = watch(collector, collector->signal_fd, WATCH_SIGNALS);
     if (r == 0)
-        r = collector_watch(collector, collector->wake_fd, WATCH_SOURCES);
+        r = watch(collector, collector->wake_fd, WATCH_SOURCES);
     return r < 0 ? error_set(err, r, "cannot set up the event loop: %s", strerror(-r)) : 0;
 }
 
@@ -47,9 +56,8 @@ bool collector_close(struct collector *collector)
     identity_close(collector->identity);
     recorded_names_free(collector->names);
     process_events_stop(collector->events);
-    page_cache_done(&collector->bodies);
+    page_cache_done(&collector->pages);
     pipeline_free(collector->pipeline);
-    tariff_clock_close(collector->tariff);
     cleanup_close(&collector->epoll_fd);
     cleanup_close(&collector->signal_fd);
     cleanup_close(&collector->wake_fd);
@@ -57,7 +65,7 @@ bool collector_close(struct collector *collector)
     return true;
 }
 
-/* The downward API's name where a pod was given it: it is what the cluster calls the node. */
+/* NODE_NAME from the downward API of Kubernetes: the node's name in the cluster. */
 static void find_node_name(struct collector *collector)
 {
     const char *name = secure_getenv("NODE_NAME");
@@ -74,49 +82,62 @@ static int recall(void *context, uint32_t pid, struct arena *arena,
     return process_events_find(context, pid, ret_process, arena);
 }
 
-static int open_identity(struct collector *collector, struct error *err)
-{
-    const struct options *options = collector->options;
-
-    return identity_open(
-        &(struct identity_options){
-            .host = collector->host,
-            .rootfs_path = options->rootfs_path,
-            .clock = collector->clock,
-            .scan_interval_us = options->process_scan_interval_us,
-            .kubernetes = options->kubernetes_enabled,
-            .attachments = true,
-            .names_from_elsewhere = collector->fetchers.items[FETCHER_KUBERNETES].is_wanted,
-            .runtime_sockets = options->runtime_sockets,
-            .pod_resources_socket = options->pod_resources_socket,
-        },
-        &collector->identity, err);
-}
-
 /* It sets the time zone, before any thread starts. */
 static int open_tariff(struct collector *collector, struct error *err)
 {
     const char *path = collector->options->cost_tariff_path;
     char price[TARIFF_CLOCK_TEXT_BYTES];
-    int r = tariff_clock_open(path, collector->start_us, &collector->tariff, err);
+    int r = tariff_clock_open(&collector->tariff, path, collector->start_us, err);
 
     if (r < 0)
         return r;
-    tariff_clock_describe(collector->tariff, price);
-    log_info("a tariff tells what energy costs", "file", path, "price", price);
+    tariff_clock_describe(&collector->tariff, price);
+    log_info("a tariff sets the price of energy", "file", path, "price", price);
     return 0;
 }
 
-static bool watches_files(const struct options *options)
+/* All that is opened before the sources, in this order: what blocks signals or sets the time zone
+ * comes before the first thread. */
+static int open_parts(struct collector *collector, const struct collector_options *options,
+                      struct error *err)
 {
-    return options->web_config_path || options->cost_tariff_path || options->emissions_keys_path ||
-           options->redfish_url || options->kubernetes_api;
+    struct pipeline_options pipeline = pipeline_config_options(options->options, false);
+    int r;
+
+    pipeline.embodied = pipeline_config_embodied(options->options);
+    pipeline_config_price(options->options, &pipeline.price);
+    r = emissions_init(&collector->emissions, options->options, collector->clock, err);
+    if (r < 0)
+        return r;
+    pipeline.price.factor = collector->emissions.in_force;
+    r = fetchers_open(&collector->fetchers,
+                      &(struct fetchers_options){.options = options->options,
+                                                 .clock = collector->clock,
+                                                 .with_bmc = options->with_bmc,
+                                                 .api = options->api,
+                                                 .emissions = &collector->emissions},
+                      err);
+    if (r == 0 && options->options->cost_tariff_path)
+        r = open_tariff(collector, err);
+    if (r == 0 && collector->tariff.path)
+        pipeline.price.cost = collector->tariff.cost;
+    if (r == 0)
+        r = open_loop(collector, err);
+    if (r == 0)
+        r = collector_open_names(collector, &pipeline, err);
+    if (r == 0)
+        r = pipeline_new(&pipeline, &collector->pipeline);
+    if (r == -ENOMEM)
+        error_format(err, "out of memory");
+    collector->fetchers.identity = collector->identity;
+    collector->fetchers.epoll_fd = collector->epoll_fd;
+    collector->fetchers.first_event = WATCH_FETCHER;
+    return r;
 }
 
 int collector_open(const struct collector_options *options, struct collector **ret_collector,
                    struct error *err)
 {
-    struct pipeline_options pipeline_options = pipeline_config_options(options->options, false);
     const struct exposition_options exposition = {
         .process_prefix = options->options->metric_prefix,
         .compat = options->options->compat,
@@ -141,53 +162,16 @@ int collector_open(const struct collector_options *options, struct collector **r
         .signal_fd = -1,
         .wake_fd = -1,
         .start_us = clock_system.realtime_us(&clock_system),
-        .look_us = UINT64_MAX,
+        .check_files_us = UINT64_MAX,
     };
-    if (watches_files(options->options))
-        collector->look_us = collector_now_us(collector) + COLLECTOR_LOOK_US;
+    if (options->web || options->with_bmc || options->api || options->options->cost_tariff_path ||
+        options->options->emissions_keys_path)
+        collector->check_files_us = collector_now_us(collector) + COLLECTOR_CHECK_FILES_US;
     collector->sweep_us = collector_now_us(collector) + options->options->process_scan_interval_us;
     child_init(&collector->server, "server");
-    page_cache_init(&collector->bodies, &exposition);
+    page_cache_init(&collector->pages, &exposition);
     find_node_name(collector);
-    gpu_grants_init(&collector->attached, options->host);
-    pipeline_options.embodied = pipeline_config_embodied(options->options);
-    pipeline_config_price(options->options, &pipeline_options.price);
-    r = emissions_init(&collector->emissions, options->options, collector->clock, err);
-    if (r == 0)
-        r = fetchers_open(&collector->fetchers,
-                          &(struct fetchers_options){.options = options->options,
-                                                     .with_bmc = options->with_bmc,
-                                                     .api = options->api,
-                                                     .emissions = &collector->emissions},
-                          err);
-    pipeline_options.price.factor = collector->emissions.in_force;
-    if (r == 0 && options->options->cost_tariff_path)
-        r = open_tariff(collector, err);
-    if (collector->tariff)
-        pipeline_options.price.cost = collector->tariff->cost;
-    if (r == 0)
-        r = open_loop(collector, err); /* it blocks signals, before any thread starts */
-    if (r == 0 && !options->options->replay_path) {
-        runtime_log_sockets(options->options);
-        r = open_identity(collector, err);
-    }
-    if (r == 0 && !options->options->replay_path && options->options->process_events &&
-        process_events_start(options->host, collector->clock, &collector->events) < 0)
-        collector->events = NULL; /* `check` says what it would need */
-    if (r == 0 && options->options->replay_path)
-        r = recorded_names_new(&collector->names);
-    if (collector->identity) {
-        pipeline_options.find_names = identity_find_names;
-        pipeline_options.are_names_awaited = identity_awaits_names;
-        pipeline_options.names_context = collector->identity;
-    } else if (collector->names) {
-        pipeline_options.find_names = recorded_names_find;
-        pipeline_options.names_context = collector->names;
-    }
-    if (r == 0)
-        r = pipeline_new(&pipeline_options, &collector->pipeline);
-    if (r == -ENOMEM)
-        error_format(err, "out of memory");
+    r = open_parts(collector, options, err);
     source_switches_read(options->options, &collector->switches);
     source_switches_read_model(options->options, &collector->model);
     source_set_init(
@@ -202,7 +186,6 @@ int collector_open(const struct collector_options *options, struct collector **r
             .model = &collector->model,
             .recall = recall,
             .recall_context = collector->events,
-            .judge_cgroup = cgroup_verdict_find,
             .redfish_fd = options->with_bmc ? &collector->fetchers.readings_fds[0] : NULL,
         },
         collector->wake_fd, options->options->process_scan_interval_us);
@@ -211,10 +194,10 @@ int collector_open(const struct collector_options *options, struct collector **r
     collector->measured = !source_set_has_meter(&collector->sources);
     if (r == 0)
         r = collector_start_server(collector, err);
-    if (r == 0)
-        collector_start_fetchers(collector);
-    if (r == 0)
+    if (r == 0) {
+        fetchers_start_due(&collector->fetchers);
         emissions_announce(&collector->emissions);
+    }
     *ret_collector = collector;
     return r;
 }

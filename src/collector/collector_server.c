@@ -1,43 +1,55 @@
-/* The collector's dealings with its server. */
+/* The collector and its server: pages, and the server's job. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include "collector/collector_parts.h"
+#include "collector/collector_private.h"
+#include "core/fs.h"
 #include "core/log.h"
+#include "core/parse.h"
 #include "process/channel.h"
-#include "process/self.h"
-#include "process/server_job.h"
+#include "process/job.h"
 
 enum { REQUESTS_PER_WAKE = 64 };
 
-static void list_children(const struct collector *collector, struct snapshot *snapshot)
-{
-    snapshot->child_count = 0;
-    snapshot->children[snapshot->child_count++] =
-        (struct snapshot_child){"server", collector->server.starts};
-    for (int kind = 0; kind < FETCHER_KINDS; kind++)
-        if (collector->fetchers.items[kind].is_wanted)
-            snapshot->children[snapshot->child_count++] = (struct snapshot_child){
-                fetcher_words[kind], collector->fetchers.items[kind].child.starts};
-}
-
 _Static_assert(1 + FETCHER_KINDS <= SNAPSHOT_CHILDREN_MAX, "a child without a row");
+
+/* What the collector itself uses. */
+static void describe_self(const struct host *host, struct snapshot *snapshot)
+{
+    struct rusage usage = {0};
+    char text[256];
+    struct span rest = {text, 0};
+    uint64_t pages;
+
+    snapshot->self_rss_bytes = 0;
+    getrusage(RUSAGE_SELF, &usage);
+    snapshot->self_cpu_us =
+        (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * USEC_PER_SEC +
+        (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    /* statm: size resident shared ..., in pages (proc_pid_statm(5)) */
+    if (fs_read_at(host->procfs_fd, "self/statm", text, sizeof(text), &rest.len) < 0)
+        return;
+    span_cut(&rest, ' ');
+    if (parse_u64_max(span_cut(&rest, ' '), 1ULL << 40, &pages) == 0)
+        snapshot->self_rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
 
 /* A new snapshot when the books moved, or when the old one is a window old: gauges must age. */
 static int refresh_snapshot(struct collector *collector)
 {
     uint64_t interval_us = collector->options->sample_interval_us;
-    uint64_t real_us = collector->clock->realtime_us(collector->clock);
-    struct snapshot *snapshot = &collector->bodies.snapshot;
+    uint64_t real_us = collector_real_us(collector);
+    struct snapshot *snapshot = &collector->pages.snapshot;
     int r;
 
-    if (source_set_take_change(&collector->sources))
-        collector->books_moved = true;
-    if (collector->bodies.generation > 0 && !collector->books_moved &&
+    if (collector->pages.generation > 0 && !collector->books_moved &&
+        !collector->sources.has_changed &&
         collector_now_us(collector) - collector->snapshot_us < interval_us)
         return 0;
-    page_cache_renew(&collector->bodies);
+    page_cache_renew(&collector->pages);
     pipeline_fix_names(collector->pipeline, real_us);
     r = pipeline_snapshot(collector->pipeline, real_us, collector_stale_us(collector), snapshot);
     if (r == 0)
@@ -52,12 +64,16 @@ static int refresh_snapshot(struct collector *collector)
         return r;
     snapshot->node = collector->node;
     snapshot->replay_active = collector->options->replay_path != NULL;
-    list_children(collector, snapshot);
-    snapshot->self_cpu_us = self_cpu_us();
-    snapshot->self_rss_bytes = self_rss_bytes(collector->host);
+    snapshot->child_count = 1;
+    snapshot->children[0] = (struct snapshot_child){"server", collector->server.starts};
+    for (int kind = 0; kind < FETCHER_KINDS; kind++)
+        if (collector->fetchers.items[kind].is_wanted)
+            snapshot->children[snapshot->child_count++] = (struct snapshot_child){
+                fetcher_words[kind], collector->fetchers.items[kind].child.starts};
+    describe_self(collector->host, snapshot);
     snapshot->start_us = collector->start_us;
     collector->snapshot_us = collector_now_us(collector);
-    collector->books_moved = false;
+    collector->books_moved = collector->sources.has_changed = false;
     return 0;
 }
 
@@ -75,9 +91,9 @@ static int answer(struct collector *collector, const struct channel_request *req
         reply.status = CHANNEL_FAILED;
         if (refresh_snapshot(collector) < 0) {
             log_error("out of memory: cannot take a snapshot");
-        } else if (request->have_generation == collector->bodies.generation) {
+        } else if (request->have_generation == collector->pages.generation) {
             reply.status = CHANNEL_UNCHANGED;
-        } else if (page_cache_get(&collector->bodies, (enum page_format)request->format,
+        } else if (page_cache_get(&collector->pages, (enum page_format)request->format,
                                   (enum page_encoding)request->encoding,
                                   pipeline_usage_version(collector->pipeline),
                                   collector_now_us(collector), &fd, &size) < 0) {
@@ -86,40 +102,32 @@ static int answer(struct collector *collector, const struct channel_request *req
             reply.status = CHANNEL_BODY;
             reply.body_bytes = size;
         }
-        reply.generation = collector->bodies.generation;
+        reply.generation = collector->pages.generation;
     }
-    return channel_send_reply(collector->server.channel_fd, &reply, fd);
-}
-
-/* Either the server is dying, or it must: SIGCHLD brings the next one. */
-static void replace_server(struct collector *collector, int why)
-{
-    if (why != -ENOTCONN)
-        log_error("the front process broke the protocol and is replaced", "error", strerror(-why));
-    epoll_ctl(collector->epoll_fd, EPOLL_CTL_DEL, collector->server.channel_fd, NULL);
-    child_kill(&collector->server);
+    return channel_send(collector->server.channel_fd, &reply, sizeof(reply), fd);
 }
 
 void collector_answer_server(struct collector *collector)
 {
-    for (int i = 0; i < REQUESTS_PER_WAKE; i++) {
+    for (int i = 0; i < REQUESTS_PER_WAKE && collector->server.channel_fd >= 0; i++) {
         struct channel_request request;
         int r = channel_receive_request(collector->server.channel_fd, &request);
 
         if (r == -EAGAIN)
             return;
-        /* It has at most one question for each variant out: a full queue is a broken server, too.
-         */
+        /* It requests each page at most once at a time: a full queue is a broken server, too. */
         if (r == 0)
             r = answer(collector, &request);
-        if (r < 0) {
-            replace_server(collector, r);
-            return;
-        }
+        if (r == 0)
+            continue;
+        if (r != -ENOTCONN)
+            log_error("the server broke the protocol and is replaced", "error", strerror(-r));
+        /* Either it is dying, or it must: SIGCHLD brings the next one. */
+        child_kill(&collector->server);
     }
 }
 
-static int seal_job(const struct collector *collector, int *ret_fd)
+static int seal_job(const struct collector *collector)
 {
     const struct options *options = collector->options;
     struct server_job job = {
@@ -128,15 +136,15 @@ static int seal_job(const struct collector *collector, int *ret_fd)
         .metrics_path = options->metrics_path,
         .text_only = options->compat != 0,
         .is_failing = child_is_failing(&collector->server),
-        .has_web_config = collector->web != NULL,
+        .web_config = {"", 0},
     };
 
     if (collector->web)
         job.web_config = (struct span){collector->web->packed, collector->web->packed_bytes};
-    return server_job_seal(&job, ret_fd);
+    return server_job_seal(&job);
 }
 
-/* Where its queue is full, the next wake tries again; one that is dying needs none. */
+/* If its queue is full, the next wake tries again; one that is dying needs none. */
 void collector_send_web_config(struct collector *collector)
 {
     struct channel_reply message = {.status = CHANNEL_JOB};
@@ -145,17 +153,18 @@ void collector_send_web_config(struct collector *collector)
     collector->web_config_is_new = false;
     if (collector->server.channel_fd < 0)
         return;
-    if (seal_job(collector, &fd) < 0) {
+    fd = seal_job(collector);
+    if (fd < 0) {
         log_error("out of memory: the server does not get the web config yet");
         collector->web_config_is_new = true;
         return;
     }
     message.body_bytes = (uint64_t)lseek(fd, 0, SEEK_END);
     collector->web_config_is_new =
-        channel_send_reply(collector->server.channel_fd, &message, fd) == -EAGAIN;
+        channel_send(collector->server.channel_fd, &message, sizeof(message), fd) == -EAGAIN;
 }
 
-void collector_look_at_web_config(struct collector *collector)
+void collector_check_web_config(struct collector *collector)
 {
     struct error err;
     int r = web_watch_look(collector->web, &err);
@@ -172,22 +181,11 @@ void collector_look_at_web_config(struct collector *collector)
 
 int collector_start_server(struct collector *collector, struct error *err)
 {
-    uint64_t now_us = collector_now_us(collector);
-    _cleanup_close_ int job_fd = -1;
-    int r = seal_job(collector, &job_fd);
+    _cleanup_close_ int job_fd = seal_job(collector);
+    int r = child_start(&collector->server, job_fd, collector->listener_fds,
+                        collector->listener_count, collector_now_us(collector), err);
 
-    if (r < 0)
-        return child_fail(&collector->server, r, now_us, err);
-    r = child_start(&collector->server, job_fd, collector->listener_fds, collector->listener_count,
-                    now_us, err);
-    if (r < 0)
-        return r;
-    r = collector_watch(collector, collector->server.channel_fd, WATCH_SERVER);
-    if (r < 0) {
-        error_set(err, r, "cannot watch it: %s", strerror(-r));
-        child_kill(&collector->server); /* another one follows */
-    }
-    return r;
+    return r < 0 ? r : child_watch(&collector->server, collector->epoll_fd, WATCH_SERVER, err);
 }
 
 void collector_reap_server(struct collector *collector)
@@ -200,9 +198,9 @@ void collector_reap_server(struct collector *collector)
     child_describe_end(status, how, sizeof(how));
     snprintf(times, sizeof(times), "%u", collector->server.early_ends);
     if (child_is_failing(&collector->server))
-        log_error("the front process ends again and again: scrapes fail, and the lines before this "
+        log_error("the server ends again and again: scrapes fail, and the lines before this "
                   "one may say why. It is still started every few seconds; no energy is lost",
                   "how", how, "times", times);
     else
-        log_warn("the front process ended and is started again; no energy is lost", "how", how);
+        log_warn("the server ended and is started again; no energy is lost", "how", how);
 }

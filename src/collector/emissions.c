@@ -11,16 +11,11 @@
 #include "core/log.h"
 #include "core/macros.h"
 
-static struct choice_now now(const struct emissions *emissions)
+static struct choice_now choice_time(const struct emissions *emissions)
 {
     const struct clock *clock = emissions->clock;
 
     return (struct choice_now){clock->realtime_us(clock), clock->monotonic_us(clock)};
-}
-
-static uint64_t monotonic_us(const struct emissions *emissions)
-{
-    return emissions->clock->monotonic_us(emissions->clock);
 }
 
 static const char *or_empty(const char *text)
@@ -40,11 +35,6 @@ int emissions_init(struct emissions *emissions, const struct options *options,
     return r;
 }
 
-bool emissions_are_fetched(const struct emissions *emissions)
-{
-    return emissions->config.inquiry_count > 0;
-}
-
 static bool is_polled(const struct emissions_job *job, const char *provider)
 {
     for (size_t i = 0; i < job->count; i++)
@@ -53,27 +43,13 @@ static bool is_polled(const struct emissions_job *job, const char *provider)
     return false;
 }
 
-/* Those of the providers that are asked, and no others. */
-static int add_keys(const char *path, struct emissions_job *job, struct error *err)
-{
-    struct emission_key keys[EMISSION_KEYS_MAX];
-    size_t count = emission_keys_list(keys);
-    int r = emission_keys_read(path, &job->keys, err);
-
-    if (r < 0)
-        return r;
-    emission_keys_add_environment(&job->keys);
-    for (size_t i = 0; i < count; i++)
-        if (!is_polled(job, keys[i].provider))
-            explicit_bzero(job->keys.values[i], sizeof(job->keys.values[i]));
-    return 0;
-}
-
 int emissions_make_job(const struct emissions *emissions, struct emissions_job *ret_job,
                        struct error *err)
 {
     const struct options *options = emissions->options;
     const struct emissions_config *config = &emissions->config;
+    struct emission_key keys[EMISSION_KEYS_MAX];
+    size_t key_count = emission_keys_list(keys);
     struct emissions_job *job = ret_job;
     int r;
 
@@ -90,25 +66,14 @@ int emissions_make_job(const struct emissions *emissions, struct emissions_job *
     }
     for (size_t i = 0; i < PROXY_VARIABLES; i++)
         job->proxies[i] = or_empty(getenv(proxy_variables[i]));
-    r = add_keys(or_empty(options->emissions_keys_path), job, err);
-    return r < 0 ? r : emission_ca_check(job->ca_path, err);
-}
-
-void emissions_take_record(struct emissions *emissions, const struct channel_factor *record)
-{
-    const struct emission_factor factor = {
-        .mg_per_kwh = record->mg_per_kwh,
-        .time_us = record->time_us,
-        .is_estimated = record->is_estimated,
-    };
-
-    if (record->index >= emissions->config.inquiry_count)
-        return;
-    if (record->result == 0)
-        emissions_take(emissions, record->index, &factor,
-                       MIN(record->taken_us, monotonic_us(emissions)));
-    else
-        emissions_miss(emissions, record->index);
+    r = emission_keys_read(or_empty(options->emissions_keys_path), &job->keys, err);
+    if (r < 0)
+        return r;
+    emission_keys_add_environment(&job->keys);
+    for (size_t i = 0; i < key_count; i++)
+        if (!is_polled(job, keys[i].provider))
+            explicit_bzero(job->keys.values[i], sizeof(job->keys.values[i]));
+    return emission_ca_check(job->ca_path, err);
 }
 
 static const char *grams_text(const struct price_factor *factor, char *text, size_t size_bytes)
@@ -123,8 +88,8 @@ static bool is_high(const struct price_factor *factor)
     return factor->known && factor->ug_per_kwh > (uint64_t)FACTOR_UNUSUAL_MG * 1000;
 }
 
-/* So that a figure which is right but strange is seen by somebody, once. */
-static void warn_of(const char *message, const struct price_factor *factor)
+/* An unusual value may be right: it is used, and logged once. */
+static void warn_unusual(const char *message, const struct price_factor *factor)
 {
     char grams[32];
 
@@ -132,49 +97,51 @@ static void warn_of(const char *message, const struct price_factor *factor)
              grams_text(factor, grams, sizeof(grams)));
 }
 
-static void look_at(const struct price_factor *factor)
-{
-    if (is_high(factor))
-        warn_of("an emission factor is higher than almost any grid's", factor);
-}
+static const char too_high[] = "an emission factor is higher than almost any grid's";
 
-/* What is asked for may be as low as it is; of what somebody wrote the unit is in doubt. */
-static void look_at_constant(const struct choice *choice)
+/* A provider may report any low value; the unit of a value that a user wrote is in doubt. */
+static void check_constant(const struct choice *choice)
 {
     int index = choice_find(choice, span_of("constant"));
     const struct price_factor *factor = index < 0 ? NULL : &choice->lines[index].factor;
 
     if (!factor)
         return;
-    look_at(factor);
+    if (is_high(factor))
+        warn_unusual(too_high, factor);
     if (factor->ug_per_kwh > 0 && factor->ug_per_kwh < (uint64_t)FACTOR_LEAST_MG * 1000)
-        warn_of("an emission factor is lower than almost any grid's; is it in kg? "
-                "--emissions.factor must be in grams per kWh",
-                factor);
+        warn_unusual("an emission factor is lower than almost any grid's; is it in kg? "
+                     "--emissions.factor must be in grams per kWh",
+                     factor);
 }
 
-static struct choice_line *line_of(struct emissions *emissions, size_t inquiry)
+void emissions_take_record(struct emissions *emissions, const struct channel_factor *record)
 {
-    return &emissions->config.choice.lines[emissions->config.inquiries[inquiry].line];
-}
+    /* Provider, zone and kind are those of the poll. */
+    const struct emission_factor factor = {
+        .mg_per_kwh = record->mg_per_kwh,
+        .time_us = record->time_us,
+        .is_estimated = record->is_estimated,
+    };
+    struct choice_line *line;
+    bool was_up, was_high, is_taken;
 
-void emissions_take(struct emissions *emissions, size_t inquiry,
-                    const struct emission_factor *factor, uint64_t taken_us)
-{
-    struct choice_line *line = line_of(emissions, inquiry);
-    bool was_up = line->is_up, was_high = is_high(&line->factor);
-    bool is_taken = choice_take(line, factor, taken_us);
-
-    if (is_taken && !was_high)
-        look_at(&line->factor);
+    if (record->index >= emissions->config.inquiry_count)
+        return;
+    line = &emissions->config.choice.lines[emissions->config.inquiries[record->index].line];
+    if (record->result < 0) {
+        choice_miss(line);
+        return;
+    }
+    was_up = line->is_up;
+    was_high = is_high(&line->factor);
+    is_taken =
+        choice_take(line, &factor, MIN(record->taken_us, choice_time(emissions).monotonic_us));
+    if (is_taken && !was_high && is_high(&line->factor))
+        warn_unusual(too_high, &line->factor);
     if (!is_taken && was_up)
         log_warn("a provider of emission factors went back in time: the later figure stays",
                  "provider", line->factor.provider, "zone", line->factor.zone);
-}
-
-void emissions_miss(struct emissions *emissions, size_t inquiry)
-{
-    choice_miss(line_of(emissions, inquiry));
 }
 
 static bool is_same_source(const struct price_factor *a, const struct price_factor *b)
@@ -186,7 +153,7 @@ bool emissions_refresh(struct emissions *emissions)
 {
     const struct choice *choice = &emissions->config.choice;
     struct price_factor *in_force = &emissions->in_force;
-    const struct choice_now time = now(emissions);
+    const struct choice_now time = choice_time(emissions);
     const struct price_factor *chosen;
     bool has_changed;
 
@@ -209,9 +176,9 @@ void emissions_announce(struct emissions *emissions)
     if (strcmp(emissions->announced, factor->provider) == 0)
         return;
     if (emissions->announced[0] == '\0')
-        look_at_constant(&emissions->config.choice);
+        check_constant(&emissions->config.choice);
     snprintf(emissions->announced, sizeof(emissions->announced), "%s", factor->provider);
-    if (emissions_are_fetched(emissions))
+    if (emissions->config.inquiry_count > 0)
         log_info("an emission factor is in force", "provider", factor->provider, "zone",
                  factor->zone, "grams_per_kwh", grams_text(factor, grams, sizeof(grams)));
 }
@@ -219,7 +186,7 @@ void emissions_announce(struct emissions *emissions)
 int emissions_describe(const struct emissions *emissions, struct snapshot *snapshot)
 {
     const struct choice *choice = &emissions->config.choice;
-    const struct choice_now time = now(emissions);
+    const struct choice_now time = choice_time(emissions);
     struct snapshot_factor *rows;
 
     if (choice->count == 0)

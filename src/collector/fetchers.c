@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "config/redfish_config.h"
 #include "core/log.h"
 #include "process/channel.h"
+
+enum { RECORDS_PER_WAKE = 64 };
 
 /* A session that is left behind at a BMC may lock out others. */
 static const uint64_t STOP_US[FETCHER_KINDS] = {
@@ -16,54 +18,10 @@ static const uint64_t STOP_US[FETCHER_KINDS] = {
     [FETCHER_EMISSIONS] = USEC_PER_SEC / 10,
 };
 
-/* What is logged of each. */
-static const struct {
-    const char *ended, *cannot_start, *changed, *bad;
-} messages[FETCHER_KINDS] = {
-    [FETCHER_BMC] =
-        {
-            "the process that asks the BMC ended and is started again; its readings pause",
-            "cannot start the process that asks the BMC; trying again",
-            "the credentials of the BMC have changed and are used from now on",
-            "the credentials of the BMC have changed and cannot be used; those before stay",
-        },
-    [FETCHER_KUBERNETES] =
-        {
-            "the process that asks the Kubernetes API ended and is started again; the names that it "
-            "told stay",
-            "cannot start the process that asks the Kubernetes API; trying again",
-            "the service account has another token, which is used from now on",
-            "names from the Kubernetes API are missing; all else is served",
-        },
-    [FETCHER_EMISSIONS] =
-        {
-            "the process that asks for emission factors ended and is started again; the last factors "
-            "stay",
-            "cannot start the process that asks for emission factors; trying again",
-            "the keys of emission factors have changed and are used from now on",
-            "the keys of emission factors have changed and cannot be used; those before stay",
-        },
-};
-
-static const char *or_empty(const char *text)
-{
-    return text ? text : "";
-}
-
-static void free_secrets(struct fetcher_secrets *secrets)
-{
-    if (!secrets)
-        return;
-    redfish_config_done(&secrets->redfish);
-    api_secrets_done(&secrets->api);
-    free(secrets);
-}
-
-static int load_bmc(const struct fetcher *fetcher, struct fetcher_secrets *secrets,
+static int load_bmc(const struct options *options, struct redfish_config *config,
                     struct bmc_job *job, struct error *err)
 {
-    const struct redfish_flags flags = redfish_flags_of(fetcher->options);
-    struct redfish_config *config = &secrets->redfish;
+    const struct redfish_flags flags = redfish_flags_of(options);
     int r = redfish_config_load(&flags, config, err);
 
     if (r < 0)
@@ -83,11 +41,10 @@ static int load_bmc(const struct fetcher *fetcher, struct fetcher_secrets *secre
     return 0;
 }
 
-static int load_kubernetes(const struct fetcher *fetcher, struct fetcher_secrets *secrets,
+static int load_kubernetes(const struct api_config *config, struct api_secrets *secrets,
                            struct kubernetes_job *job, struct error *err)
 {
-    const struct api_config *config = fetcher->api;
-    int r = api_secrets_read(config, &secrets->api, err);
+    int r = api_secrets_read(config, secrets, err);
 
     if (r < 0)
         return r;
@@ -95,52 +52,56 @@ static int load_kubernetes(const struct fetcher *fetcher, struct fetcher_secrets
         .host = config->host,
         .port = config->port,
         .node = config->node,
-        .token = secrets->api.token,
-        .ca = {secrets->api.ca, secrets->api.ca_len},
+        .token = secrets->token,
+        .ca = {secrets->ca, secrets->ca_len},
     };
     return 0;
 }
 
-/* A job with the secrets of now, which it points into. */
-static int load(const struct fetcher *fetcher, struct fetcher_secrets *secrets,
-                struct fetcher_job *job, struct error *err)
+static int pack_job(const struct fetchers *fetchers, enum fetcher_kind kind, struct buffer *packed,
+                    struct error *err)
 {
-    *job = (struct fetcher_job){
-        .log = {fetcher->options->log_level, fetcher->options->log_format},
-        .kind = fetcher->kind,
+    const struct fetchers_options *options = &fetchers->options;
+    struct fetcher_job job = {
+        .log = {options->options->log_level, options->options->log_format},
+        .kind = kind,
     };
-    switch (fetcher->kind) {
-    case FETCHER_BMC:
-        return load_bmc(fetcher, secrets, &job->bmc, err);
-    case FETCHER_KUBERNETES:
-        return load_kubernetes(fetcher, secrets, &job->kubernetes, err);
-    case FETCHER_EMISSIONS:
-        return emissions_make_job(fetcher->emissions, &job->emissions, err);
-    case FETCHER_KINDS:
-        break;
-    }
-    return -EINVAL;
+    /* The texts of the job point into these. */
+    struct redfish_config redfish = {0};
+    struct api_secrets api = {0};
+    int r;
+
+    if (kind == FETCHER_BMC)
+        r = load_bmc(options->options, &redfish, &job.bmc, err);
+    else if (kind == FETCHER_KUBERNETES)
+        r = load_kubernetes(options->api, &api, &job.kubernetes, err);
+    else
+        r = emissions_make_job(options->emissions, &job.emissions, err);
+    if (r == 0)
+        fetcher_job_pack(&job, packed);
+    redfish_config_done(&redfish);
+    api_secrets_done(&api);
+    explicit_bzero(&job, sizeof(job));
+    if (r == 0 && buffer_failed(packed))
+        r = error_set(err, -ENOMEM, "out of memory");
+    return r;
 }
 
-/* 1: it has another job than before; 0: the same; or -errno, and the one before stays. */
-static int renew_job(struct fetcher *fetcher, struct error *err)
+/* 1: it has a new job; 0: the same as before; or -errno, and the old one stays. */
+static int renew_job(const struct fetchers *fetchers, struct fetcher *fetcher, struct error *err)
 {
-    struct fetcher_secrets *secrets = calloc(1, sizeof(*secrets));
-    struct fetcher_job job;
-    bool is_same = false;
-    int r = secrets ? load(fetcher, secrets, &job, err) : error_set(err, -ENOMEM, "out of memory");
+    struct buffer packed = {0}, *job = &fetcher->job;
+    int r = pack_job(fetchers, fetcher->kind, &packed, err);
 
-    if (r == 0)
-        is_same = fetcher->has_job && fetcher_job_is_same(&job, &fetcher->job);
-    if (r == 0 && !is_same) {
-        free_secrets(fetcher->secrets);
-        fetcher->job = job;
-        fetcher->secrets = secrets;
-        fetcher->has_job = true;
-        return 1;
+    if (r == 0 && (packed.len != job->len || memcmp(packed.data, job->data, job->len) != 0)) {
+        struct buffer old = *job;
+
+        *job = packed;
+        packed = old;
+        fetcher->is_again = false;
+        r = 1;
     }
-    free_secrets(secrets);
-    explicit_bzero(&job, sizeof(job));
+    buffer_wipe(&packed);
     return r;
 }
 
@@ -153,48 +114,48 @@ static bool renew_stamps(struct fetcher *fetcher)
     return has_changed;
 }
 
-static void name_files(struct fetcher *fetcher)
+static void name_files(const struct fetchers_options *options, struct fetcher *fetcher)
 {
-    const struct options *options = fetcher->options;
-    const char *first = "", *second = "";
+    static const char *const names[FETCHER_FILES] = {"token", "ca.crt"};
 
     if (fetcher->kind == FETCHER_BMC) {
-        first = or_empty(options->redfish_credentials_path);
-        second = or_empty(options->redfish_ca_path);
+        fetcher->files[0] = options->options->redfish_credentials_path;
+        fetcher->files[1] = options->options->redfish_ca_path;
     } else if (fetcher->kind == FETCHER_EMISSIONS) {
-        first = or_empty(options->emissions_keys_path);
-    } else if (fetcher->api) {
-        snprintf(fetcher->paths[0], sizeof(fetcher->paths[0]), "%.490s/token",
-                 fetcher->api->directory);
-        snprintf(fetcher->paths[1], sizeof(fetcher->paths[1]), "%.490s/ca.crt",
-                 fetcher->api->directory);
-        first = fetcher->paths[0];
-        second = fetcher->paths[1];
+        fetcher->files[0] = options->options->emissions_keys_path;
+    } else if (options->api) {
+        for (size_t i = 0; i < FETCHER_FILES; i++) {
+            snprintf(fetcher->paths[i], sizeof(fetcher->paths[i]), "%.490s/%s",
+                     options->api->directory, names[i]);
+            fetcher->files[i] = fetcher->paths[i];
+        }
     }
-    fetcher->files[0] = first;
-    fetcher->files[1] = second;
 }
 
-/* The kubelet may write the token later; a user's mistake is for the user to mend. */
-static int open_fetcher(struct fetcher *fetcher, struct error *err)
+/* The kubelet may write the token later; a user's mistake must be corrected by the user. */
+static int open_fetcher(const struct fetchers *fetchers, struct fetcher *fetcher, struct error *err)
 {
+    const struct options *options = fetchers->options.options;
     int r;
 
-    name_files(fetcher);
-    child_init(&fetcher->child, "fetcher");
+    name_files(&fetchers->options, fetcher);
     if (!fetcher->is_wanted)
         return 0;
     (void)renew_stamps(fetcher);
-    r = renew_job(fetcher, err);
-    if (r > 0 && fetcher->kind == FETCHER_BMC && fetcher->job.bmc.is_insecure)
-        log_warn(
-            "--redfish.insecure: whoever answers as the BMC is believed, and told its password",
-            "url", fetcher->job.bmc.url);
+    r = renew_job(fetchers, fetcher, err);
     if (r < 0 && fetcher->kind == FETCHER_KUBERNETES) {
-        log_warn(messages[fetcher->kind].bad, "error", err->text);
+        log_warn("names from the Kubernetes API are missing; all else is served", "error",
+                 err->text);
         return 0;
     }
-    return r < 0 ? r : 0;
+    if (r < 0)
+        return r;
+    if (fetcher->kind == FETCHER_BMC && options->redfish_insecure)
+        log_warn("--redfish.insecure: the certificate of the BMC is not verified, and any server "
+                 "that answers gets its password",
+                 "url", options->redfish_url);
+    fetcher->child.restart_us = 0;
+    return 0;
 }
 
 int fetchers_open(struct fetchers *fetchers, const struct fetchers_options *options,
@@ -203,11 +164,11 @@ int fetchers_open(struct fetchers *fetchers, const struct fetchers_options *opti
     const bool is_wanted[FETCHER_KINDS] = {
         [FETCHER_BMC] = options->with_bmc,
         [FETCHER_KUBERNETES] = options->api != NULL,
-        [FETCHER_EMISSIONS] = emissions_are_fetched(options->emissions),
+        [FETCHER_EMISSIONS] = options->emissions->config.inquiry_count > 0,
     };
     int r = 0;
 
-    *fetchers = (struct fetchers){.readings_fds = {-1, -1}};
+    *fetchers = (struct fetchers){.options = *options, .readings_fds = {-1, -1}, .epoll_fd = -1};
     if (options->with_bmc)
         r = channel_open(&fetchers->readings_fds[0], &fetchers->readings_fds[1]);
     if (r < 0)
@@ -217,101 +178,180 @@ int fetchers_open(struct fetchers *fetchers, const struct fetchers_options *opti
 
         fetcher->kind = (enum fetcher_kind)kind;
         fetcher->is_wanted = is_wanted[kind];
-        fetcher->options = options->options;
-        fetcher->api = options->api;
-        fetcher->emissions = options->emissions;
+        child_init(&fetcher->child, "fetcher");
         if (r == 0)
-            r = open_fetcher(fetcher, err);
-        else
-            child_init(&fetcher->child, "fetcher");
+            r = open_fetcher(fetchers, fetcher, err);
     }
     return r;
 }
 
 void fetchers_close(struct fetchers *fetchers)
 {
+    if (!fetchers->options.options)
+        return;
     for (int kind = 0; kind < FETCHER_KINDS; kind++) {
-        struct fetcher *fetcher = &fetchers->items[kind];
-
-        child_stop(&fetcher->child, 0);
-        free_secrets(fetcher->secrets);
-        fetcher->secrets = NULL;
-        explicit_bzero(&fetcher->job, sizeof(fetcher->job));
+        child_stop(&fetchers->items[kind].child, 0);
+        buffer_wipe(&fetchers->items[kind].job);
     }
     cleanup_close(&fetchers->readings_fds[0]);
     cleanup_close(&fetchers->readings_fds[1]);
 }
 
-int fetcher_start(const struct fetchers *fetchers, struct fetcher *fetcher, uint64_t now_us,
-                  struct error *err)
+/* Names that will not come are not to be waited for. */
+static void lose_names(const struct fetchers *fetchers, const struct fetcher *fetcher, int why)
 {
-    int job_fd, r;
+    if (fetcher->kind != FETCHER_KUBERNETES || !fetchers->identity)
+        return;
+    identity_note_api(fetchers->identity, why, 0);
+    identity_expect_names(fetchers->identity, false);
+}
 
-    if (!fetcher->has_job || fetcher->child.pid > 0)
-        return 0;
-    r = fetcher_job_seal(&fetcher->job, &job_fd);
+static int start_fetcher(const struct fetchers *fetchers, struct fetcher *fetcher, uint64_t now_us,
+                         struct error *err)
+{
+    _cleanup_close_ int job_fd = fetcher_job_seal(&fetcher->job, fetcher->is_again);
+    int r = child_start(&fetcher->child, job_fd, &fetchers->readings_fds[1],
+                        fetcher->kind == FETCHER_BMC, now_us, err);
+
     if (r < 0)
-        return child_fail(&fetcher->child, r, now_us, err);
-    r = child_start(&fetcher->child, job_fd, &fetchers->readings_fds[1],
-                    fetcher->kind == FETCHER_BMC, now_us, err);
-    close(job_fd);
-    fetcher->job.is_again = true;
+        return r;
+    fetcher->is_again = true;
+    if (fetcher->kind == FETCHER_KUBERNETES && fetchers->identity)
+        identity_expect_names(fetchers->identity, true);
+    return child_watch(&fetcher->child, fetchers->epoll_fd, fetchers->first_event + fetcher->kind,
+                       err);
+}
+
+void fetchers_start_due(struct fetchers *fetchers)
+{
+    const struct clock *clock = fetchers->options.clock;
+    uint64_t now_us = clock->monotonic_us(clock);
+    struct error err;
+
+    for (int kind = 0; kind < FETCHER_KINDS; kind++) {
+        struct fetcher *fetcher = &fetchers->items[kind];
+
+        if (fetcher->is_wanted && fetcher->job.len == 0)
+            lose_names(fetchers, fetcher, -ENOENT);
+        if (now_us >= fetcher->child.restart_us &&
+            start_fetcher(fetchers, fetcher, now_us, &err) < 0)
+            log_error("cannot start a fetcher; trying again", "fetcher", fetcher_words[kind],
+                      "error", err.text);
+    }
+}
+
+void fetchers_check_files(struct fetchers *fetchers)
+{
+    for (int kind = 0; kind < FETCHER_KINDS; kind++) {
+        struct fetcher *fetcher = &fetchers->items[kind];
+        struct error err;
+        int r;
+
+        if (fetcher->child.is_replaced) /* by the last call: it hangs */
+            child_kill(&fetcher->child);
+        if (!fetcher->is_wanted || !renew_stamps(fetcher))
+            continue;
+        r = renew_job(fetchers, fetcher, &err);
+        if (r < 0)
+            log_error("the secrets of a fetcher have changed and cannot be used; those before stay",
+                      "fetcher", fetcher_words[kind], "error", err.text);
+        if (r <= 0)
+            continue;
+        log_info("the secrets of a fetcher have changed and are used from now on", "fetcher",
+                 fetcher_words[kind], "file", fetcher->files[0]);
+        if (fetcher->child.pid > 0)
+            child_replace(&fetcher->child);
+        else
+            fetcher->child.restart_us = 0;
+    }
+}
+
+/* As from any outside source: only valid names count, and a pod only where the cgroup names it. */
+static int learn_container(struct identity *identity, const struct channel_container *record)
+{
+    struct container_list list;
+    int r;
+
+    container_list_init(&list);
+    if (record->id[0] == '\0')
+        r = container_list_add_pod(&list, record->namespace, record->pod, record->pod_uid);
+    else
+        r = container_list_add(&list, &(struct container){
+                                          .id = record->id,
+                                          .name = record->container,
+                                          .namespace = record->namespace,
+                                          .pod = record->pod,
+                                          .pod_uid = record->pod_uid,
+                                          .image = record->image,
+                                      });
+    if (r == 0)
+        identity_learn(identity, &list);
+    container_list_done(&list);
     return r;
 }
 
-void fetcher_look(struct fetcher *fetcher)
+static int read_names(struct identity *identity, int fd)
 {
-    bool had_job = fetcher->has_job, was_again = fetcher->job.is_again;
-    struct error err;
-    int r;
+    struct channel_names names;
+    int r = channel_receive_names(fd, &names);
 
-    if (!fetcher->is_wanted)
-        return;
-    if (fetcher->child.is_replaced) /* since the last look: it is held up */
-        child_kill(&fetcher->child);
-    if (!renew_stamps(fetcher))
-        return;
-    fetcher->job.is_again = false; /* it is no difference */
-    r = renew_job(fetcher, &err);
-    if (r <= 0)
-        fetcher->job.is_again = was_again;
     if (r < 0)
-        log_error(messages[fetcher->kind].bad, "error", err.text);
-    if (r <= 0)
+        return r;
+    if (names.is_state) {
+        identity_note_api(identity, names.state.result, names.state.duration_us);
+        /* A name without an address may have none for days. */
+        identity_expect_names(identity, names.state.result != -EHOSTUNREACH);
+    } else if (learn_container(identity, &names.container) < 0) {
+        log_error("out of memory: names of a container are lost");
+    }
+    return 0;
+}
+
+void fetchers_read(struct fetchers *fetchers, enum fetcher_kind kind)
+{
+    struct fetcher *fetcher = &fetchers->items[kind];
+    int fd = fetcher->child.channel_fd, r = 0;
+    struct channel_factor factor;
+
+    if (fd < 0)
         return;
-    log_info(messages[fetcher->kind].changed, "file", fetcher->files[0]);
-    if (had_job)
-        child_replace(&fetcher->child);
-    else
-        fetcher->child.restart_us = 1; /* at once */
-}
-
-bool fetcher_reap(struct fetcher *fetcher, uint64_t now_us)
-{
-    bool was_asked_to = fetcher->child.is_replaced;
-    char how[64];
-    int status;
-
-    if (!child_reap(&fetcher->child, now_us, &status))
-        return false;
-    if (!was_asked_to)
-        log_warn(messages[fetcher->kind].ended, "how",
-                 child_describe_end(status, how, sizeof(how)));
-    return true;
-}
-
-void fetcher_break(struct fetcher *fetcher, int error)
-{
-    if (error != -ENOTCONN)
-        log_error("a fetcher broke the protocol and is replaced", "fetcher",
-                  fetcher_words[fetcher->kind], "error", strerror(-error));
+    for (int i = 0; i < RECORDS_PER_WAKE && r == 0; i++)
+        if (kind == FETCHER_KUBERNETES) {
+            r = read_names(fetchers->identity, fd);
+        } else if (kind == FETCHER_EMISSIONS) {
+            r = channel_receive_factor(fd, &factor);
+            if (r == 0)
+                emissions_take_record(fetchers->options.emissions, &factor);
+        } else {
+            r = -ENOTCONN; /* the BMC's readings go straight to their source */
+        }
+    if (r == 0 || r == -EAGAIN)
+        return;
+    lose_names(fetchers, fetcher, r);
+    if (r != -ENOTCONN)
+        log_error("a fetcher broke the protocol and is replaced", "fetcher", fetcher_words[kind],
+                  "error", strerror(-r));
     /* Either it is dying, or it must: SIGCHLD brings the next one. */
     child_kill(&fetcher->child);
 }
 
-const char *fetcher_cannot_start(const struct fetcher *fetcher)
+void fetchers_reap(struct fetchers *fetchers)
 {
-    return messages[fetcher->kind].cannot_start;
+    const struct clock *clock = fetchers->options.clock;
+
+    for (int kind = 0; kind < FETCHER_KINDS; kind++) {
+        struct child *child = &fetchers->items[kind].child;
+        bool was_replaced = child->is_replaced;
+        char how[64];
+        int status;
+
+        if (!child_reap(child, clock->monotonic_us(clock), &status))
+            continue;
+        if (!was_replaced)
+            log_warn("a fetcher ended and is started again", "fetcher", fetcher_words[kind], "how",
+                     child_describe_end(status, how, sizeof(how)));
+        lose_names(fetchers, &fetchers->items[kind], -ENOTCONN);
+    }
 }
 
 void fetchers_stop(struct fetchers *fetchers)

@@ -7,29 +7,56 @@
 
 #include "core/log.h"
 #include "core/macros.h"
+#include "identity/cgroup_path.h"
+#include "identity/owner.h"
 
 /* A read that takes this many intervals, or this long, hangs. */
 enum { DEADLINE_INTERVALS = 3 };
 static const uint64_t DEADLINE_MIN_US = USEC_PER_SEC;
 
-/* For so long batches are taken at once: a source that is faster than the books must not keep the
+/* How long batches are taken in a row: a source that is faster than the books must not keep the
  * loop from its signals and scrapes. */
 static const uint64_t READ_MAX_US = USEC_PER_SEC / 5;
 
-static int add_unit(const struct source_context *context, const struct source_unit *unit)
+enum cgroup_verdict cgroup_verdict_find(void *context, const char *path,
+                                        struct workload_owner *ret_owner)
+{
+    static const enum cgroup_verdict verdicts[WORKLOAD_KINDS] = {
+        [WORKLOAD_CONTAINER] = CGROUP_IS_WORKLOAD, [WORKLOAD_SLURM] = CGROUP_IS_WORKLOAD,
+        [WORKLOAD_LSF] = CGROUP_IS_WORKLOAD,       [WORKLOAD_PBS] = CGROUP_IS_WORKLOAD,
+        [WORKLOAD_VM] = CGROUP_IS_WORKLOAD,        [WORKLOAD_LXC] = CGROUP_IS_WORKLOAD,
+        [WORKLOAD_NSPAWN] = CGROUP_IS_WORKLOAD,    [WORKLOAD_UNIT] = CGROUP_IS_HOLDER,
+        [WORKLOAD_USER] = CGROUP_IS_HOLDER, /* all others are CGROUP_IS_PASSAGE */
+    };
+    struct cgroup_place place;
+
+    (void)context;
+    cgroup_path_parse(span_of(path), &place);
+    owner_find(&place, OWNER_UID_UNKNOWN, ret_owner);
+    if (ret_owner->kind == WORKLOAD_POD && place.pod_container_id[0] != '\0')
+        return CGROUP_IS_WORKLOAD;
+    return verdicts[ret_owner->kind];
+}
+
+static void wake_loop(const struct source_set *set)
 {
     static const uint64_t one = 1;
+
+    (void)!write(set->wake_fd, &one, sizeof(one));
+}
+
+static int add_unit(const struct source_context *context, const struct source_unit *unit)
+{
     struct source_set *set = context->owner;
-    int r = 0;
+    bool has_room;
 
     pthread_mutex_lock(&set->lock);
-    if (set->found_count < SOURCE_SET_RUNNERS_MAX)
+    has_room = set->found_count < SOURCE_SET_RUNNERS_MAX;
+    if (has_room)
         set->found[set->found_count++] = *unit;
-    else
-        r = -ENOSPC;
     pthread_mutex_unlock(&set->lock);
-    (void)!write(set->wake_fd, &one, sizeof(one));
-    return r;
+    wake_loop(set);
+    return has_room ? 0 : -ENOSPC;
 }
 
 void source_set_init(struct source_set *set, const struct source_context *context, int wake_fd,
@@ -37,16 +64,18 @@ void source_set_init(struct source_set *set, const struct source_context *contex
 {
     *set = (struct source_set){.context = *context, .wake_fd = wake_fd, .retry_us = retry_us};
     set->context.add_unit = add_unit;
+    set->context.judge_cgroup = cgroup_verdict_find;
     set->context.owner = set;
     for (size_t i = 0; i < SOURCE_SET_TABLE_MAX && source_table[i]; i++)
-        set->table[i].off = source_is_off(context->switches, source_table[i]->name);
+        if (source_is_off(context->switches, source_table[i]->name))
+            set->table[i].due_us = UINT64_MAX;
     pthread_mutex_init(&set->lock, NULL);
 }
 
-static int start(struct source_set *set, const struct source_unit *unit, size_t table_index)
+static int start_runner(struct source_set *set, const struct source_unit *unit, size_t table_index)
 {
     const struct clock *clock = set->context.clock;
-    bool is_closing = unit->ops->holds_device && clock->monotonic_us(clock) < set->release_until_us;
+    struct source_set_runner *added = &set->runners[set->runner_count];
     struct runner *runner;
     int r = set->runner_count < SOURCE_SET_RUNNERS_MAX ? 0 : -ENOSPC;
 
@@ -57,32 +86,40 @@ static int start(struct source_set *set, const struct source_unit *unit, size_t 
         unit->ops->close(unit->state);
         return r;
     }
-    set->runners[set->runner_count].runner = runner;
-    set->runners[set->runner_count].was_up = true;
-    set->runners[set->runner_count].is_closing = is_closing; /* found as it was released */
-    if (is_closing)
+    *added = (struct source_set_runner){
+        .runner = runner,
+        .was_up = true,
+        .table_index = table_index,
+        /* found while devices are released */
+        .is_closing = unit->ops->holds_device && clock->monotonic_us(clock) < set->release_until_us,
+    };
+    if (added->is_closing)
         runner_request_stop(runner);
-    set->runners[set->runner_count].table_index = table_index;
     set->runner_count++;
     set->has_changed = true;
     return 0;
 }
 
+/* Taken out under the lock, one by one: starting one takes a while. */
+static bool take_found(struct source_set *set, struct source_unit *ret_unit)
+{
+    bool any;
+
+    pthread_mutex_lock(&set->lock);
+    any = set->found_count > 0;
+    if (any)
+        *ret_unit = set->found[--set->found_count];
+    pthread_mutex_unlock(&set->lock);
+    return any;
+}
+
 static void start_found(struct source_set *set)
 {
-    for (;;) {
-        struct source_unit unit;
-        bool any;
-        int r;
+    struct source_unit unit;
 
-        pthread_mutex_lock(&set->lock);
-        any = set->found_count > 0;
-        if (any)
-            unit = set->found[--set->found_count];
-        pthread_mutex_unlock(&set->lock);
-        if (!any)
-            return;
-        r = start(set, &unit, SOURCE_SET_TABLE_MAX);
+    while (take_found(set, &unit)) {
+        int r = start_runner(set, &unit, SOURCE_SET_TABLE_MAX);
+
         if (r < 0)
             log_error("cannot start a thread for a source", "source", unit.name, "error",
                       strerror(-r));
@@ -103,11 +140,11 @@ static int open_one(struct source_set *set, size_t index, struct error *err)
     if (ops->interval_max_us > 0)
         unit.interval_us = MIN(unit.interval_us, ops->interval_max_us);
     snprintf(unit.name, sizeof(unit.name), "%s", ops->name);
-    r = start(set, &unit, index);
+    r = start_runner(set, &unit, index);
     if (r < 0)
         return error_set(err, r, "cannot start a thread for source '%s': %s", ops->name,
                          strerror(-r));
-    set->table[index].opened = true;
+    set->table[index].due_us = UINT64_MAX;
     return 0;
 }
 
@@ -119,7 +156,7 @@ int source_set_open_due(struct source_set *set, uint64_t now_us, struct error *e
         struct error why = {""};
         int r;
 
-        if (set->table[i].off || set->table[i].opened || now_us < set->table[i].due_us)
+        if (now_us < set->table[i].due_us)
             continue;
         set->table[i].due_us = now_us + set->retry_us;
         r = open_one(set, i, &why);
@@ -129,20 +166,12 @@ int source_set_open_due(struct source_set *set, uint64_t now_us, struct error *e
             result = error_set(err, r, "%s", why.text);
             continue;
         }
-        if (!set->table[i].complained)
+        if (!set->table[i].is_logged)
             log_warn("source cannot be used", "source", source_table[i]->name, "error", why.text);
-        set->table[i].complained = true;
+        set->table[i].is_logged = true;
     }
     start_found(set);
     return result;
-}
-
-bool source_set_take_change(struct source_set *set)
-{
-    bool has_changed = set->has_changed;
-
-    set->has_changed = false;
-    return has_changed;
 }
 
 bool source_set_has_meter(const struct source_set *set)
@@ -158,8 +187,7 @@ uint64_t source_set_next_due_us(const struct source_set *set)
     uint64_t due_us = UINT64_MAX;
 
     for (size_t i = 0; i < SOURCE_SET_TABLE_MAX && source_table[i]; i++)
-        if (!set->table[i].off && !set->table[i].opened)
-            due_us = MIN(due_us, set->table[i].due_us);
+        due_us = MIN(due_us, set->table[i].due_us);
     return due_us;
 }
 
@@ -168,14 +196,14 @@ static const char *name_of(const struct source_set *set, size_t index)
     return runner_unit(set->runners[index].runner)->name;
 }
 
-/* Some can tell only by a first read whether they are on this machine. */
+/* Some know only after the first read whether they are on this machine. */
 static bool may_be_absent(const struct source_set *set, size_t index,
                           const struct runner_status *status)
 {
     return set->runners[index].table_index < SOURCE_SET_TABLE_MAX && !status->known;
 }
 
-static void note(struct source_set *set, size_t index, const struct runner_status *status)
+static void log_change(struct source_set *set, size_t index, const struct runner_status *status)
 {
     if (status->up == set->runners[index].was_up || may_be_absent(set, index, status))
         return;
@@ -194,12 +222,12 @@ void source_set_note(struct source_set *set)
         struct runner_status status;
 
         runner_get_status(set->runners[i].runner, &status);
-        note(set, i, &status);
+        log_change(set, i, &status);
     }
 }
 
-/* Closes one and closes the ranks. A source of the table is looked for again from `due_us` on. */
-static void stop(struct source_set *set, size_t index, uint64_t due_us, uint64_t wait_us)
+/* A source of the table is opened again from `due_us` on. */
+static void stop_runner(struct source_set *set, size_t index, uint64_t due_us, uint64_t wait_us)
 {
     size_t table_index = set->runners[index].table_index;
     const struct source_unit unit = *runner_unit(set->runners[index].runner);
@@ -208,58 +236,44 @@ static void stop(struct source_set *set, size_t index, uint64_t due_us, uint64_t
         set->has_left_one = true;
         log_warn("source hangs and was left behind", "source", unit.name);
     }
-    if (table_index < SOURCE_SET_TABLE_MAX) {
-        set->table[table_index].opened = false;
+    if (table_index < SOURCE_SET_TABLE_MAX)
         set->table[table_index].due_us = due_us;
-    }
     set->runners[index] = set->runners[--set->runner_count];
     set->has_changed = true;
 }
 
-/* False: there may be more, but the time is up. */
-static bool take_batches(const struct source_set *set, struct runner *runner, uint64_t until_us,
-                         void (*take)(void *context, const struct batch *batch), void *context,
-                         bool *any)
-{
-    const struct clock *clock = set->context.clock;
-    struct batch *batch;
-
-    while ((batch = runner_take(runner))) {
-        take(context, batch);
-        runner_give_back(runner, batch);
-        *any = true;
-        if (clock->monotonic_us(clock) >= until_us)
-            return false;
-    }
-    return true;
-}
-
-bool source_set_read(struct source_set *set, uint64_t now_us,
+void source_set_read(struct source_set *set, uint64_t now_us,
                      void (*take)(void *context, const struct batch *batch), void *context)
 {
-    static const uint64_t one = 1;
+    const struct clock *clock = set->context.clock;
     uint64_t until_us = now_us + READ_MAX_US;
-    bool any = false, is_behind = false;
+    bool is_late = false;
 
     start_found(set);
     for (size_t i = set->runner_count; i-- > 0;) {
         struct runner *runner = set->runners[i].runner;
         struct runner_status status;
+        struct batch *batch;
         bool has_ended;
 
-        /* Before the batches: what is gone has queued its last one. */
+        /* Before the batches: one that is gone has queued its last. */
         runner_get_status(runner, &status);
         has_ended = runner_has_ended(runner);
-        is_behind |= !take_batches(set, runner, until_us, take, context, &any);
-        note(set, i, &status);
+        while ((batch = runner_take(runner))) {
+            take(context, batch);
+            runner_give_back(runner, batch);
+            is_late = clock->monotonic_us(clock) >= until_us;
+            if (is_late)
+                break;
+        }
+        log_change(set, i, &status);
         if (set->runners[i].is_closing && has_ended)
-            stop(set, i, set->release_until_us, USEC_PER_SEC);
+            stop_runner(set, i, set->release_until_us, USEC_PER_SEC);
         else if (status.gone)
-            stop(set, i, now_us + set->retry_us, USEC_PER_SEC);
+            stop_runner(set, i, now_us + set->retry_us, USEC_PER_SEC);
     }
-    if (is_behind)
-        (void)!write(set->wake_fd, &one, sizeof(one)); /* the rest comes with the next wake */
-    return any;
+    if (is_late)
+        wake_loop(set); /* for those that are left */
 }
 
 int source_set_describe(struct source_set *set, struct snapshot *snapshot)
@@ -311,7 +325,7 @@ const char *source_set_find_closing(const struct source_set *set)
     return NULL;
 }
 
-/* All together: each that hangs takes its part of the same wait. */
+/* All together: those that hang share the wait. */
 bool source_set_stop(struct source_set *set, uint64_t wait_us)
 {
     const struct clock *clock = set->context.clock;
@@ -326,7 +340,7 @@ bool source_set_stop(struct source_set *set, uint64_t wait_us)
             if (pass == 0)
                 runner_request_stop(runner);
             else
-                stop(set, i, UINT64_MAX, until_us > now_us ? until_us - now_us : 0);
+                stop_runner(set, i, UINT64_MAX, until_us > now_us ? until_us - now_us : 0);
         }
     return !set->has_left_one;
 }

@@ -1,6 +1,6 @@
 /*
  * The sources of this node: opened when they appear, read on threads of their own, closed when they
- * go. Owned by the collector's loop; only units are handed in from other threads.
+ * go. Owned by the collector's loop; only units are added from other threads.
  */
 #pragma once
 
@@ -17,25 +17,25 @@
 /* Every GPU there can be, and every source of the table. */
 enum { SOURCE_SET_RUNNERS_MAX = 96, SOURCE_SET_TABLE_MAX = 16 };
 
+struct source_set_runner {
+    struct runner *runner;
+    bool was_up;
+    bool is_closing;    /* its device is to be released; closed when its thread ends */
+    size_t table_index; /* or SOURCE_SET_TABLE_MAX: a unit */
+};
+
 struct source_set {
     struct source_context context;
     int wake_fd;
-    uint64_t retry_us; /* how often absent sources are looked for */
-    struct {
-        struct runner *runner;
-        bool was_up;
-        bool is_closing;    /* its device is to be released; closed when its thread ends */
-        size_t table_index; /* or SOURCE_SET_TABLE_MAX: a unit */
-    } runners[SOURCE_SET_RUNNERS_MAX];
+    uint64_t retry_us; /* how often opening absent sources is tried */
+    struct source_set_runner runners[SOURCE_SET_RUNNERS_MAX];
     size_t runner_count;
-    bool has_changed;          /* one came, went, went down or came back */
+    bool has_changed;          /* one came, went, failed or recovered; reset by the owner */
     uint64_t release_until_us; /* no device is opened before */
-    bool has_left_one;         /* its thread hung when it was stopped, and may still do so */
+    bool has_left_one;         /* whose thread hung when it was stopped, and may still hang */
     struct {
-        bool off; /* by the user */
-        bool opened;
-        bool complained;
-        uint64_t due_us; /* when to look for it again */
+        uint64_t due_us; /* when to open it; UINT64_MAX: it is open, or switched off */
+        bool is_logged;  /* that it cannot be used */
     } table[SOURCE_SET_TABLE_MAX];
 
     pthread_mutex_t lock; /* for the units that were found but have no runner yet */
@@ -43,11 +43,19 @@ struct source_set {
     size_t found_count;
 };
 
+/*
+ * Which cgroups are workloads, by the owner rule (identity/owner.h). A container is one, but
+ * neither the pod around it nor what is in it. Units and users hold others. Pure; the context is
+ * not used.
+ */
+enum cgroup_verdict cgroup_verdict_find(void *context, const char *path,
+                                        struct workload_owner *ret_owner);
+
 /* The context's strings, switches and host must outlive it. Batches wake `wake_fd`. */
 void source_set_init(struct source_set *set, const struct source_context *context, int wake_fd,
                      uint64_t retry_us);
 
-/* Is anything read that counts energy? */
+/* True if any of them is a meter of energy. */
 bool source_set_has_meter(const struct source_set *set);
 
 /* Opens sources that are due and starts the units that were found. A source that is not on this
@@ -56,25 +64,21 @@ bool source_set_has_meter(const struct source_set *set);
 int source_set_open_due(struct source_set *set, uint64_t now_us, struct error *err);
 uint64_t source_set_next_due_us(const struct source_set *set);
 
-/* Hands every batch that is there to `take`, notes what went down, came back or is gone. True if
- * there was any batch. */
-bool source_set_read(struct source_set *set, uint64_t now_us,
+/* Passes every batch that is there to `take`, and logs sources that failed or recovered. */
+void source_set_read(struct source_set *set, uint64_t now_us,
                      void (*take)(void *context, const struct batch *batch), void *context);
 
-/* Logs sources that went down or came back: once per change. */
+/* Logs sources that failed or recovered: once per change. */
 void source_set_note(struct source_set *set);
-
-/* Has any come, gone, gone down or come back since the last call? Then its row is another. */
-bool source_set_take_change(struct source_set *set);
 
 /* Adds a row for each to the snapshot, but for those that may turn out not to be on this machine.
  */
 int source_set_describe(struct source_set *set, struct snapshot *snapshot);
 
 /*
- * Has all that hold devices closed, and looked for again from `until_us` on. Does not wait: each is
- * closed by the source_set_read after its thread has ended. The second says by name which one is
- * still open, or returns NULL.
+ * Closes all that hold devices, until `until_us`. Does not wait: each is closed by the
+ * source_set_read after its thread has ended. find_closing returns the name of one that is still
+ * open, or NULL.
  */
 void source_set_release_devices(struct source_set *set, uint64_t until_us);
 const char *source_set_find_closing(const struct source_set *set);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "config/tariff_config.h"
@@ -11,7 +10,7 @@
 
 static const uint64_t MINUTE_US = 60 * USEC_PER_SEC, DAY_US = 86400 * USEC_PER_SEC;
 
-/* Longer than a window of energy lasts and waits to be booked. */
+/* Longer than a window of energy takes until it is booked. */
 static const uint64_t LATE_US = 300 * USEC_PER_SEC;
 
 static struct tm local_at(uint64_t t_us)
@@ -42,7 +41,7 @@ uint64_t tariff_clock_next_change_us(const struct tariff *tariff, uint64_t t_us)
     return minute;
 }
 
-static void enter(struct tariff_clock *clock, uint64_t from_us)
+static void enter_price(struct tariff_clock *clock, uint64_t from_us)
 {
     clock->cost.micro_per_kwh = price_at(&clock->tariff, from_us);
     clock->from_us = from_us;
@@ -53,32 +52,27 @@ void tariff_clock_start(struct tariff_clock *clock, const struct tariff *tariff,
 {
     *clock = (struct tariff_clock){.tariff = *tariff, .cost = {.known = true}};
     memcpy(clock->cost.currency, tariff->currency, sizeof(clock->cost.currency));
-    enter(clock, now_us);
+    enter_price(clock, now_us);
 }
 
-int tariff_clock_open(const char *path, uint64_t now_us, struct tariff_clock **ret_clock,
+int tariff_clock_open(struct tariff_clock *clock, const char *path, uint64_t now_us,
                       struct error *err)
 {
-    struct file_stamp mark = {0};
-    struct tariff_clock *clock;
+    struct file_stamp stamp = {0};
     struct tariff tariff;
     struct error why;
     int r;
 
-    (void)file_stamp_renew(&mark, path);
+    (void)file_stamp_renew(&stamp, path);
     r = tariff_config_load(path, &tariff, err);
     if (r < 0)
         return r;
     r = time_zone_use(tariff.zone, &why);
     if (r < 0)
         return error_set(err, r, "%.300s: %s", path, why.text);
-    clock = malloc(sizeof(*clock));
-    if (!clock)
-        return error_set(err, -ENOMEM, "out of memory");
     tariff_clock_start(clock, &tariff, now_us);
     clock->path = path;
-    clock->mark = mark;
-    *ret_clock = clock;
+    clock->stamp = stamp;
     return 0;
 }
 
@@ -93,12 +87,7 @@ void tariff_clock_describe(const struct tariff_clock *clock, char text[TARIFF_CL
              (unsigned)(clock->cost.micro_per_kwh % 1000000), clock->cost.currency, since);
 }
 
-void tariff_clock_close(struct tariff_clock *clock)
-{
-    free(clock);
-}
-
-static void tell(const struct tariff_clock *clock, struct pipeline *pipeline)
+static void set_price(const struct tariff_clock *clock, struct pipeline *pipeline)
 {
     const struct price price = {.cost = clock->cost,
                                 .pue_millionths = pipeline->price.pue_millionths};
@@ -106,35 +95,24 @@ static void tell(const struct tariff_clock *clock, struct pipeline *pipeline)
     pipeline_set_price(pipeline, &price, clock->from_us);
 }
 
-/* Set back, or ahead by so much that not every minute in between can have mattered. */
-static bool was_set(const struct tariff_clock *clock, uint64_t now_us)
-{
-    return now_us < clock->from_us || now_us - clock->from_us > 2 * DAY_US;
-}
-
-/* The tariff is told of the time that may still be booked, but of none in which another one held.
- */
-static void begin_anew(struct tariff_clock *clock, uint64_t now_us)
-{
-    clock->since_us = MIN(clock->since_us, now_us);
-    enter(clock, MAX(now_us - MIN(now_us, LATE_US), clock->since_us));
-}
-
 bool tariff_clock_follow(struct tariff_clock *clock, uint64_t now_us, struct pipeline *pipeline)
 {
-    bool is_new = was_set(clock, now_us);
+    /* The clock was set back, or ahead by so much that not every minute in between matters. */
+    bool is_new = now_us < clock->from_us || now_us - clock->from_us > 2 * DAY_US;
 
     if (is_new) {
-        begin_anew(clock, now_us);
-        tell(clock, pipeline);
+        /* Again for the time that may still be booked, but not for that of an earlier tariff. */
+        clock->since_us = MIN(clock->since_us, now_us);
+        enter_price(clock, MAX(now_us - MIN(now_us, LATE_US), clock->since_us));
+        set_price(clock, pipeline);
     }
     while (now_us >= clock->until_us) {
         uint64_t before = clock->cost.micro_per_kwh;
 
-        enter(clock, clock->until_us);
+        enter_price(clock, clock->until_us);
         if (clock->cost.micro_per_kwh == before)
             continue;
-        tell(clock, pipeline);
+        set_price(clock, pipeline);
         is_new = true;
     }
     return is_new;
@@ -145,8 +123,8 @@ static const char *zone_text(const struct tariff *tariff)
     return tariff->zone[0] ? tariff->zone : "the machine's own";
 }
 
-/* What was settled at the start: a currency is a label of counters that go on, and who sets a time
- * zone must be alone. */
+/* Fixed at the start: the currency is a label of counters that go on, and a time zone can only be
+ * set while there is one thread. */
 static int check_same(const struct tariff_clock *clock, const struct tariff *news,
                       struct error *err)
 {
@@ -165,24 +143,24 @@ static int check_same(const struct tariff_clock *clock, const struct tariff *new
     return 0;
 }
 
-int tariff_clock_look(struct tariff_clock *clock, uint64_t now_us, struct pipeline *pipeline,
-                      struct error *err)
+int tariff_clock_check(struct tariff_clock *clock, uint64_t now_us, struct pipeline *pipeline,
+                       struct error *err)
 {
     struct tariff tariff;
     int r;
 
-    if (!file_stamp_renew(&clock->mark, clock->path))
+    if (!file_stamp_renew(&clock->stamp, clock->path))
         return 0;
     r = tariff_config_load(clock->path, &tariff, err);
     if (r == 0)
         r = check_same(clock, &tariff, err);
     if (r < 0)
         return r;
-    (void)tariff_clock_follow(clock, now_us, pipeline); /* what came before is the old one's */
+    (void)tariff_clock_follow(clock, now_us, pipeline); /* the old prices, up to now */
     clock->tariff = tariff;
     clock->since_us = now_us;
-    enter(clock, now_us);
-    tell(clock, pipeline);
+    enter_price(clock, now_us);
+    set_price(clock, pipeline);
     return 1;
 }
 

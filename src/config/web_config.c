@@ -5,7 +5,7 @@
 
 #include "config/web_config_parts.h"
 #include "core/macros.h"
-#include "net/credentials.h"
+#include "net/auth.h"
 
 enum {
     FILE_CAP_BYTES = 1 << 20,

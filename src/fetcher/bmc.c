@@ -11,7 +11,6 @@
 #include "fetcher/fetcher.h"
 #include "fetcher/redfish/redfish_client.h"
 #include "process/sandbox.h"
-#include "process/sandbox_files.h"
 #include "sources/redfish_reading.h"
 
 /* Each start is a login at the BMC, and one that died could not log out: one that dies again and

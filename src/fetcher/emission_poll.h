@@ -4,7 +4,7 @@
 #include "client/http_client.h"
 #include "core/error.h"
 #include "emissions/poll.h"
-#include "process/fetcher_job.h"
+#include "process/job.h"
 
 /* The job and the client must outlive it. 0, -ENOKEY, or as poll_new, with what to do. */
 int emission_poll_open(const struct emissions_job *job, size_t index, bool is_again,

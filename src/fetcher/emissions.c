@@ -61,7 +61,7 @@ static void send_result(const struct poller *poller, int result,
     } else {
         put_printable(record.why, sizeof(record.why), why[0] ? why : strerror(-result));
     }
-    (void)channel_send_factor(poller->channel_fd, &record);
+    (void)channel_send(poller->channel_fd, &record, sizeof(record), -1);
 }
 
 /* Once per change, also of the kind of failure. */

@@ -16,7 +16,6 @@
 #include "core/macros.h"
 #include "process/child.h"
 #include "process/sandbox.h"
-#include "process/sandbox_files.h"
 
 /* Between two look-ups of a name that has no address. */
 static const uint64_t LOOK_UP_MIN_US = 5 * USEC_PER_SEC, LOOK_UP_MAX_US = 60 * USEC_PER_SEC;

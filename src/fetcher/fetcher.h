@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
-#include "process/fetcher_job.h"
+#include "process/job.h"
 
 /*
  * The hidden verb `fetcher`, as the collector starts it. Reads its job, gives up all that it does

@@ -53,7 +53,7 @@ static void send_container(void *context, const struct container *container)
     put_text(record.container, sizeof(record.container), container->name);
     put_text(record.pod_uid, sizeof(record.pod_uid), container->pod_uid);
     put_text(record.image, sizeof(record.image), container->image);
-    while (channel_send_container(api->channel_fd, &record) == -EAGAIN)
+    while (channel_send(api->channel_fd, &record, sizeof(record), -1) == -EAGAIN)
         (void)poll(&room, 1, -1);
 }
 
@@ -80,7 +80,7 @@ static void pass_on(void *context, const struct kubernetes_api_news *news)
 
     if (news->is_change)
         log_change(api, news->how, news->why);
-    while (channel_send_names_state(api->channel_fd, &state) == -EAGAIN)
+    while (channel_send(api->channel_fd, &state, sizeof(state), -1) == -EAGAIN)
         (void)poll(&room, 1, -1);
 }
 
@@ -92,7 +92,7 @@ static void report_no_address(void *context, const char *why)
     if (!api->is_address_missing)
         log_warn("names from the Kubernetes API are missing; all else is served", "error", why);
     api->is_address_missing = true;
-    (void)channel_send_names_state(api->channel_fd, &state);
+    (void)channel_send(api->channel_fd, &state, sizeof(state), -1);
 }
 
 static int open_client(struct kubernetes *api, struct error *err)

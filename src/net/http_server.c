@@ -1,8 +1,8 @@
-/* The server's life: it is opened, configured, run, drained and closed. */
 #include "net/http_server.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 #include "core/macros.h"
@@ -11,32 +11,191 @@
 enum {
     /* libmicrohttpd keeps the headers, its index of them and the reply's headers in one block. */
     CONNECTION_MEMORY_BYTES = 32 * 1024,
+    HEADERS_CAP_BYTES = 16 * 1024,
 };
 
-/* libmicrohttpd wants one; but it is http_server_on_connection that gives each session its
- * certificate. */
+static enum MHD_Result send_reply(struct http_server *server, struct http_connection *c)
+{
+    enum reply reply = c->request.reply;
+
+    return MHD_queue_response(c->mhd, http_responses_status(reply),
+                              reply == REPLY_PAGE ? c->request.page->response
+                                                  : server->replies[reply]);
+}
+
+static const char *find_header(const struct http_connection *c, const char *name)
+{
+    return MHD_lookup_connection_value(c->mhd, MHD_HEADER_KIND, name);
+}
+
+/* Before libmicrohttpd would read the request's body. */
+static enum reply refuse_early(const struct http_connection *c)
+{
+    const union MHD_ConnectionInfo *size =
+        MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    const char *length = find_header(c, "Content-Length");
+
+    if (size && size->header_size > HEADERS_CAP_BYTES)
+        return REPLY_LARGE_HEADERS;
+    if (find_header(c, "Transfer-Encoding") || (length && strcmp(length, "0") != 0))
+        return REPLY_REQUEST_BODY;
+    return REPLY_NONE;
+}
+
+static enum reply route(struct http_server *server, struct http_connection *c, const char *url,
+                        const char *method)
+{
+    static const enum reply replies[] = {
+        [ROUTE_LANDING] = REPLY_LANDING,     [ROUTE_HEALTHY] = REPLY_HEALTHY,
+        [ROUTE_NOT_FOUND] = REPLY_NOT_FOUND, [ROUTE_METHOD_NOT_ALLOWED] = REPLY_METHOD_NOT_ALLOWED,
+        [ROUTE_METRICS] = REPLY_NONE,        [ROUTE_READY] = REPLY_NONE,
+    };
+    struct route_request request = {method, url, find_header(c, "Accept"),
+                                    find_header(c, "Accept-Encoding")};
+    struct route_decision decision =
+        routes_decide(&request, server->options.metrics_path, server->options.text_only);
+
+    if (replies[decision.route] != REPLY_NONE)
+        return replies[decision.route];
+    c->request.wants_readiness = decision.route == ROUTE_READY;
+    if (c->request.wants_readiness && http_server_now_us(server) < server->options.ready_us)
+        return REPLY_FAILING;
+    c->request.page = &server->pages[(size_t)decision.format * PAGE_ENCODINGS + decision.encoding];
+    return server->draining ? REPLY_STOPPING : http_page_fetch(server, c->request.page);
+}
+
+static void admit(struct http_server *server, struct http_connection *c)
+{
+    c->request.is_admitted = true;
+    /* The collector's time begins here, however long the check took. */
+    http_connection_enter(server, c, CONNECTION_BUSY);
+}
+
+/* REPLY_NONE: it is admitted, or waits for the check of its password. */
+static enum reply authenticate(struct http_server *server, struct http_connection *c)
+{
+    switch (server->auth
+                ? auth_check(server->auth, find_header(c, "Authorization"), &c->request.check_id)
+                : AUTH_YES) {
+    case AUTH_YES:
+        admit(server, c);
+        break;
+    case AUTH_NO:
+        return REPLY_UNAUTHORIZED;
+    case AUTH_BUSY:
+        return REPLY_CHECKS_FULL;
+    case AUTH_PENDING:
+        http_connection_wait_in(&server->checking, c);
+        break;
+    }
+    return REPLY_NONE;
+}
+
+static void finish_checks(struct http_server *server)
+{
+    uint64_t id;
+    bool ok;
+
+    while (server->auth && auth_next(server->auth, &id, &ok)) {
+        struct http_connection *c = TAILQ_FIRST(&server->checking);
+
+        while (c && c->request.check_id != id)
+            c = TAILQ_NEXT(c, by_wait);
+        if (!c) /* closed meanwhile */
+            continue;
+        if (ok)
+            admit(server, c);
+        http_connection_answer(c, ok ? REPLY_NONE : REPLY_UNAUTHORIZED);
+    }
+}
+
+/*
+ * libmicrohttpd calls this when the headers are complete (*request_state is NULL), again when the
+ * request is (for us at once, as there are no bodies), and again after each resume.
+ */
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_len, void **request_state)
+{
+    struct http_server *server = cls;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct http_connection *c = info ? info->socket_context : NULL;
+
+    (void)version;
+    (void)upload;
+    if (!c || *upload_len > 0)
+        return MHD_NO;
+    if (!*request_state) {
+        *request_state = c;
+        http_connection_enter(server, c, CONNECTION_BUSY);
+        c->request.reply = refuse_early(c);
+        return c->request.reply == REPLY_NONE ? MHD_YES : send_reply(server, c);
+    }
+    if (c->request.reply == REPLY_NONE && !c->request.is_admitted) {
+        c->request.reply = authenticate(server, c);
+        if (c->waits_in)
+            return MHD_YES;
+    }
+    if (c->request.reply == REPLY_NONE)
+        c->request.reply = route(server, c, url, method);
+    if (c->request.reply != REPLY_NONE)
+        return send_reply(server, c);
+    http_connection_wait_in(&c->request.page->waiting, c);
+    return MHD_YES;
+}
+
+static void on_completed(void *cls, struct MHD_Connection *mhd, void **request_state,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct http_server *server = cls;
+    struct http_connection *c = *request_state;
+
+    (void)mhd;
+    (void)code;
+    if (!c)
+        return;
+    http_connection_stop_waiting(c);
+    memset(&c->request, 0, sizeof(c->request));
+    if (c->phase == CONNECTION_BUSY)
+        http_connection_enter(server, c, CONNECTION_IDLE);
+}
+
+/* libmicrohttpd wants one, but http_server_on_connection sets the certificate of each session. */
 static int no_certificate(void)
 {
     return -1;
 }
 
+static int watch(const struct http_server *server, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/* An epoll in that of the server. */
+static int open_epoll(const struct http_server *server, int *ret_fd)
+{
+    *ret_fd = epoll_create1(EPOLL_CLOEXEC);
+    return *ret_fd < 0 ? -errno : watch(server, *ret_fd);
+}
+
 static int start_daemon(struct http_server *server)
 {
-    /* -1 tells it from a listener. */
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = -1};
     const union MHD_DaemonInfo *info;
     int r;
 
     /* No MHD_USE_ERROR_LOG: it writes a line for every client that goes away. No timeout: see
-     * connections.h. One connection more than we allow: a newcomer is added before its victim is
-     * gone. */
+     * http_connections.c. One connection more than we allow: a new one is added before its victim
+     * is gone. */
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
             (server->tls ? MHD_USE_TLS : 0),
-        0, NULL, NULL, http_server_on_request, server, MHD_OPTION_NOTIFY_CONNECTION,
-        http_server_on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, http_server_on_completed,
-        server, MHD_OPTION_CONNECTION_LIMIT, (unsigned)server->options.connections_max + 1,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
+        0, NULL, NULL, on_request, server, MHD_OPTION_NOTIFY_CONNECTION, http_server_on_connection,
+        server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)server->options.connections_max + 1, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY_BYTES,
         server->tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, no_certificate,
         MHD_OPTION_END);
     if (!server->daemon)
@@ -47,16 +206,10 @@ static int start_daemon(struct http_server *server)
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (server->epoll_fd < 0)
         return -errno;
-    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, info->epoll_fd, &event) < 0)
-        return -errno;
-    if (!server->tls)
-        return 0;
-    r = http_handshakes_open(&server->handshakes);
-    if (r < 0)
-        return r;
-    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, server->handshakes.epoll_fd, &event) < 0)
-        return -errno;
-    return 0;
+    r = watch(server, info->epoll_fd);
+    if (r == 0)
+        r = open_epoll(server, &server->listeners_fd);
+    return r == 0 && server->tls ? open_epoll(server, &server->handshake_fd) : r;
 }
 
 int http_server_open(const struct http_server_options *options, struct http_server **ret_server)
@@ -67,13 +220,14 @@ int http_server_open(const struct http_server_options *options, struct http_serv
     if (!server)
         return -ENOMEM;
     server->options = *options;
-    server->epoll_fd = -1;
-    server->handshakes.epoll_fd = -1;
+    server->epoll_fd = server->listeners_fd = server->handshake_fd = -1;
     server->tls = options->tls ? tls_ref(options->tls) : NULL;
     TAILQ_INIT(&server->checking);
-    connections_init(&server->connections, options->clock);
-    http_variants_init(&server->variants, &server->options, &server->headers);
-    r = http_replies_build(&server->replies, &server->options, &server->headers);
+    for (size_t i = 0; i < CONNECTION_PHASES; i++)
+        TAILQ_INIT(&server->phases[i]);
+    for (size_t i = 0; i < HTTP_PAGES; i++)
+        TAILQ_INIT(&server->pages[i].waiting);
+    r = http_server_set_headers(server, NULL, 0);
     if (r == 0)
         r = start_daemon(server);
     if (r < 0) {
@@ -94,22 +248,20 @@ void http_server_close(struct http_server *server)
         MHD_stop_daemon(server->daemon);
     }
     cleanup_close(&server->epoll_fd);
-    http_handshakes_close(&server->handshakes);
-    http_variants_done(&server->variants);
-    http_replies_done(&server->replies);
+    cleanup_close(&server->listeners_fd);
+    cleanup_close(&server->handshake_fd);
+    http_responses_done(server);
     tls_unref(server->tls);
     free(server);
 }
 
 int http_server_set_auth(struct http_server *server, struct auth *auth)
 {
-    /* -1 tells it from a listener. */
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = -1};
+    int r = watch(server, auth_fd(auth));
 
-    if (auth && epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, auth_fd(auth), &event) < 0)
-        return -errno;
-    server->auth = auth;
-    return 0;
+    if (r == 0)
+        server->auth = auth;
+    return r;
 }
 
 void http_server_set_tls(struct http_server *server, struct tls *tls)
@@ -117,20 +269,6 @@ void http_server_set_tls(struct http_server *server, struct tls *tls)
     tls_ref(tls);
     tls_unref(server->tls);
     server->tls = tls;
-}
-
-int http_server_set_headers(struct http_server *server, const struct http_server_header *headers,
-                            size_t count)
-{
-    const struct http_headers new_headers = {headers, count};
-    int r = http_replies_build(&server->replies, &server->options, &new_headers);
-
-    if (r < 0)
-        return r;
-    server->headers = new_headers;
-    /* The bodies that we have were given the old ones: each is asked for once more. */
-    http_variants_expire(&server->variants);
-    return 0;
 }
 
 int http_server_fd(const struct http_server *server)
@@ -146,70 +284,34 @@ int http_server_timeout_ms(const struct http_server *server)
     /* It has no timers of its own here: an answer means that work is left from the last run. */
     if (MHD_get_timeout(server->daemon, &mhd_ms) == MHD_YES)
         return 0;
-    next_us = MIN(next_us, http_variants_next_limit_us(&server->variants));
-    next_us = MIN(next_us, connections_next_limit_us(&server->connections));
+    next_us = MIN(next_us, http_connections_next_limit_us(server));
     if (next_us == UINT64_MAX)
         return -1;
     now = http_server_now_us(server);
     return next_us <= now ? 0 : (int)((next_us - now + 999) / 1000);
 }
 
-/* Each reader holds the body that it was promised; readers that take their time must not hold one
- * of every second. */
-static void release_old_bodies(struct http_server *server)
-{
-    struct connection_state *reader;
-
-    while (http_variants_hold_too_many(&server->variants) &&
-           (reader = connections_slowest_reader(&server->connections))) {
-        http_server_cut(server, reader);
-        MHD_run(server->daemon);
-    }
-}
-
 void http_server_run(struct http_server *server)
 {
-    http_server_take_verdicts(server);
-    http_variants_enforce_limit(&server->variants, http_server_now_us(server));
-    connections_enforce_limits(&server->connections);
-    http_handshakes_resume(&server->handshakes);
+    struct http_connection *reader;
+
+    finish_checks(server);
+    http_connections_enforce_limits(server);
+    http_handshakes_resume(server);
     http_server_accept(server);
     MHD_run(server->daemon);
-    release_old_bodies(server);
+    /* Each reader holds the page that it was promised; slow ones must not hold one of every second.
+     */
+    while (server->mapped_count > HTTP_PAGES_MAPPED_MAX &&
+           (reader = http_connections_slowest_reader(server))) {
+        http_connection_cut(server, reader);
+        MHD_run(server->daemon);
+    }
     if (!server->draining)
-        http_handshakes_park(&server->handshakes, &server->connections);
-}
-
-int http_server_deliver(struct http_server *server, enum page_format format,
-                        enum page_encoding encoding, uint64_t generation, int body_fd,
-                        size_t body_bytes)
-{
-    return http_variants_deliver(&server->variants, format, encoding, generation, body_fd,
-                                 body_bytes);
-}
-
-int http_server_unchanged(struct http_server *server, enum page_format format,
-                          enum page_encoding encoding)
-{
-    return http_variants_unchanged(&server->variants, format, encoding);
-}
-
-int http_server_unavailable(struct http_server *server, enum page_format format,
-                            enum page_encoding encoding, enum http_server_reason reason)
-{
-    return http_variants_unavailable(&server->variants, format, encoding, reason);
-}
-
-void http_server_drain(struct http_server *server)
-{
-    server->draining = true;
-    http_server_stop_accepting(server);
-    http_variants_answer_all(&server->variants, REPLY_STOPPING);
-    http_connection_answer_all(&server->checking, REPLY_STOPPING);
-    http_handshakes_unpark_all(&server->handshakes, &server->connections);
+        http_handshakes_park(server);
 }
 
 bool http_server_busy(const struct http_server *server)
 {
-    return connections_any_busy(&server->connections);
+    return !TAILQ_EMPTY(&server->phases[CONNECTION_BUSY]);
 }

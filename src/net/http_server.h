@@ -1,13 +1,13 @@
 /*
- * HTTP server: answers scrapes with bodies that somebody else renders. The only user of
+ * HTTP server: answers scrapes with pages that another process renders. The only user of
  * libmicrohttpd.
  *
  * Single-threaded and driven by its owner's event loop: wait until http_server_fd is readable or
  * http_server_timeout_ms has passed, then call http_server_run. Nothing here blocks or logs.
  *
- * The server does not know where bodies come from. Every scrape asks `fetch` for the newest body;
- * scrapes that come while the answer is on its way wait for the same one. The owner answers, later,
- * with one of deliver, unchanged or unavailable. A scrape that waits 2 s for it gets a 503.
+ * Every scrape calls `fetch` for the newest page; scrapes that come while the answer is on its way
+ * wait for the same one. The owner answers later, by http_server_deliver or http_server_answer. A
+ * scrape that waits 2 s for it gets a 503.
  */
 #pragma once
 
@@ -21,16 +21,13 @@
 #include "net/routes.h"
 #include "net/tls.h"
 
-enum { HTTP_SERVER_LISTENERS_MAX = 64 };
-
 struct http_server;
 
 struct http_server_options {
     const struct clock *clock;
 
-    /* Asks for the newest body of this variant unless `have_generation` (0: none) is it; must not
-     * answer before it returns. At most one question per variant is out. 0, or -errno: cannot ask.
-     */
+    /* Requests the newest page unless it is `have_generation` (0: none); must not answer before it
+     * returns. At most one request for each format and encoding is out. 0 or -errno. */
     int (*fetch)(void *context, enum page_format format, enum page_encoding encoding,
                  uint64_t have_generation);
     void *fetch_context;
@@ -40,20 +37,21 @@ struct http_server_options {
     const char *version;
     struct span landing_template; /* HTML with {{metrics_path}} and {{version}} */
     size_t connections_max;
-    struct tls *tls;   /* NULL: plain HTTP, on all listeners and for ever */
-    uint64_t ready_us; /* until then /-/ready says no: servers before this one kept ending */
+    struct tls *tls;   /* NULL: plain HTTP, for good */
+    uint64_t ready_us; /* /-/ready fails until then: servers before this one kept ending */
 };
 
 struct http_server_header {
     const char *name, *value;
 };
 
-enum http_server_reason {
+enum http_server_answer {
+    HTTP_SERVER_UNCHANGED, /* `have_generation` is the newest */
     HTTP_SERVER_NOT_READY, /* nothing has been measured yet */
-    HTTP_SERVER_FAILED,    /* the body could not be rendered */
+    HTTP_SERVER_FAILED,    /* the page could not be rendered */
 };
 
-/* Strings of the options are copied or must outlive the server: metrics_path is the latter. */
+/* metrics_path must outlive the server. */
 int http_server_open(const struct http_server_options *options, struct http_server **ret_server);
 
 /* Accepts NULL. Open connections are closed as they are. Listeners stay the caller's. */
@@ -63,10 +61,10 @@ void http_server_close(struct http_server *server);
 int http_server_listen(struct http_server *server, int listener_fd);
 
 /*
- * Who may ask, what newcomers are shown, and headers for every response (which replace our own of
- * the same name). `auth` and `headers` must outlive the server or the next call; NULL for `auth`
- * lets everybody ask. set_tls is for servers that were opened with TLS. On failure all stays as it
- * was.
+ * Authentication, the certificate for new connections, and headers for every response (which
+ * replace our own of the same name). `auth` and `headers` must outlive the server or the next call;
+ * without `auth` every request is allowed. set_tls is for servers that were opened with TLS. On
+ * failure all stays as it was.
  */
 int http_server_set_auth(struct http_server *server, struct auth *auth);
 void http_server_set_tls(struct http_server *server, struct tls *tls);
@@ -78,20 +76,18 @@ int http_server_timeout_ms(const struct http_server *server); /* -1: none */
 void http_server_run(struct http_server *server);
 
 /*
- * The three answers; call http_server_run after them. -EPROTO when this variant was not asked for.
+ * The answers to `fetch`; call http_server_run after them. -EPROTO: this page was not requested.
  * deliver maps the sealed descriptor, which stays the caller's; where that fails (-errno) the
  * scrapes that wait get a 503.
  */
 int http_server_deliver(struct http_server *server, enum page_format format,
                         enum page_encoding encoding, uint64_t generation, int body_fd,
                         size_t body_bytes);
-int http_server_unchanged(struct http_server *server, enum page_format format,
-                          enum page_encoding encoding);
-int http_server_unavailable(struct http_server *server, enum page_format format,
-                            enum page_encoding encoding, enum http_server_reason reason);
+int http_server_answer(struct http_server *server, enum page_format format,
+                       enum page_encoding encoding, enum http_server_answer answer);
 
-/* No more newcomers and no more questions: what waits gets a 503 at the next run, what is being
- * sent goes on. */
+/* No more connections and fetches: what waits gets a 503 at the next run, what is being sent goes
+ * on. */
 void http_server_drain(struct http_server *server);
 
 /* Is a response being prepared or sent? */

@@ -1,31 +1,92 @@
-/* The HTTP server from inside: its parts, and what its own files share. */
+/* The HTTP server from inside: what its files share. */
 #pragma once
 
 #include <microhttpd.h>
+#include <sys/queue.h>
 
-#include "net/connections.h"
-#include "net/http_connection.h"
-#include "net/http_handshakes.h"
-#include "net/http_replies.h"
 #include "net/http_server.h"
-#include "net/http_variants.h"
+
+/* What a request gets. All but REPLY_PAGE are built once, by http_responses.c. */
+enum reply {
+    REPLY_NONE,
+    REPLY_PAGE,
+    REPLY_LANDING,
+    REPLY_HEALTHY,
+    REPLY_READY,
+    REPLY_NOT_FOUND,
+    REPLY_METHOD_NOT_ALLOWED,
+    REPLY_REQUEST_BODY,
+    REPLY_LARGE_HEADERS,
+    REPLY_NOT_READY,
+    REPLY_FAILING,
+    REPLY_NO_ANSWER,
+    REPLY_FAILED,
+    REPLY_STOPPING,
+    REPLY_UNAUTHORIZED,
+    REPLY_CHECKS_FULL,
+    REPLY_COUNT,
+};
+
+enum connection_phase {
+    CONNECTION_FRESH, /* from accept to the end of the first request's headers */
+    CONNECTION_IDLE,  /* from a response to the end of the next request's headers */
+    CONNECTION_BUSY,  /* from there to the end of the response */
+    CONNECTION_CUT,   /* shut down; libmicrohttpd reads an end of file and closes it */
+    CONNECTION_PHASES,
+};
+
+struct http_connection {
+    TAILQ_ENTRY(http_connection) by_phase, by_wait;
+    struct MHD_Connection *mhd;
+    int fd; /* libmicrohttpd's */
+    enum connection_phase phase;
+    uint64_t since_us;                     /* when the phase began */
+    struct http_connection_list *waits_in; /* suspended, and in this list; NULL: not */
+    struct tls_session tls;                /* zeros: none */
+    bool is_parked;                        /* suspended in the middle of its handshake */
+    struct {
+        uint64_t check_id;      /* of its password, while that is being checked */
+        bool is_admitted;       /* may be answered */
+        bool wants_readiness;   /* GET /-/ready: is there a page? */
+        struct http_page *page; /* that it requests, or NULL */
+        enum reply reply;
+    } request; /* the current one */
+};
+
+TAILQ_HEAD(http_connection_list, http_connection);
+
+/* The newest page of one format and encoding. */
+struct http_page {
+    struct MHD_Response *response; /* NULL: none came yet */
+    uint64_t generation;
+    bool is_requested;                   /* and has not come yet */
+    struct http_connection_list waiting; /* the longest first */
+};
+
+enum {
+    HTTP_PAGES = PAGE_FORMATS * PAGE_ENCODINGS,
+    /* The newest of each, and as many older ones that are still being sent. */
+    HTTP_PAGES_MAPPED_MAX = 2 * HTTP_PAGES,
+};
 
 struct http_server {
     struct http_server_options options;
     struct MHD_Daemon *daemon;
-    int epoll_fd; /* the listeners, libmicrohttpd's own epoll, the handshakes' and auth's */
-    int listener_fds[HTTP_SERVER_LISTENERS_MAX];
-    size_t listener_count;
+    int epoll_fd;             /* of libmicrohttpd's own epoll, the two below, and auth */
+    int listeners_fd;         /* epoll */
+    int handshake_fd;         /* epoll of the parked connections; -1: no TLS */
     uint64_t accept_again_us; /* 0: accepting */
     bool draining;
-    struct connections connections;
-    struct http_handshakes handshakes;
-    struct auth *auth;                    /* NULL: everybody may ask */
-    struct http_connection_list checking; /* whose password is being checked */
-    struct tls *tls;                      /* for newcomers */
-    struct http_headers headers;
-    struct http_replies replies;
-    struct http_variants variants;
+    size_t connection_count;
+    struct http_connection_list phases[CONNECTION_PHASES]; /* the oldest first */
+    struct http_connection_list checking;                  /* their passwords */
+    struct auth *auth;                                     /* NULL: none is needed */
+    struct tls *tls;                                       /* for new connections */
+    const struct http_server_header *headers;              /* configured by the user */
+    size_t header_count;
+    struct MHD_Response *replies[REPLY_COUNT];
+    struct http_page pages[HTTP_PAGES];
+    size_t mapped_count; /* pages, old ones that are still being sent included */
 };
 
 static inline uint64_t http_server_now_us(const struct http_server *server)
@@ -33,19 +94,42 @@ static inline uint64_t http_server_now_us(const struct http_server *server)
     return server->options.clock->monotonic_us(server->options.clock);
 }
 
-/* Of http_server_accept.c: connections that come and go. */
+/*
+ * http_connections.c: phases and their limits, which are absolute. libmicrohttpd's own timeout
+ * starts over with every byte, so a client that drips one byte a second would stay for ever.
+ */
 void http_server_accept(struct http_server *server);
-void http_server_stop_accepting(struct http_server *server);
 void http_server_on_connection(void *cls, struct MHD_Connection *mhd, void **socket_context,
                                enum MHD_ConnectionNotificationCode code);
+void http_connection_enter(struct http_server *server, struct http_connection *c,
+                           enum connection_phase phase);
 
-/* At the next run of libmicrohttpd it is gone. */
-void http_server_cut(struct http_server *server, struct connection_state *state);
+/* Shuts the socket down; at the next run of libmicrohttpd it is gone. */
+void http_connection_cut(struct http_server *server, struct http_connection *c);
 
-/* Of http_server_requests.c: requests, from their headers to their replies. */
-enum MHD_Result http_server_on_request(void *cls, struct MHD_Connection *mhd, const char *url,
-                                       const char *method, const char *version, const char *upload,
-                                       size_t *upload_len, void **request_state);
-void http_server_on_completed(void *cls, struct MHD_Connection *mhd, void **request_state,
-                              enum MHD_RequestTerminationCode code);
-void http_server_take_verdicts(struct http_server *server);
+/* Suspends it, in this list, until it is answered. */
+void http_connection_wait_in(struct http_connection_list *list, struct http_connection *c);
+void http_connection_stop_waiting(struct http_connection *c);
+void http_connection_answer(struct http_connection *c, enum reply reply);
+void http_connection_answer_all(struct http_connection_list *waiting, enum reply reply);
+
+/* Cuts those past the limit of their phase, and answers those that have waited too long for a page;
+ * and when that is next due (UINT64_MAX: never). */
+void http_connections_enforce_limits(struct http_server *server);
+uint64_t http_connections_next_limit_us(const struct http_server *server);
+struct http_connection *http_connections_slowest_reader(struct http_server *server);
+
+/*
+ * libmicrohttpd 0.9.75 takes a connection whose handshake waits for the client for one that can be
+ * read, and asks to be run again at once: half a handshake would keep a core busy until its
+ * deadline. So a connection in the middle of one is suspended ("parked"), and we watch its socket.
+ */
+void http_handshakes_park(struct http_server *server);   /* all, after libmicrohttpd has run */
+void http_handshakes_resume(struct http_server *server); /* those that can go on */
+
+/* http_responses.c: fixed replies, built by http_server_set_headers, and pages. */
+void http_responses_done(struct http_server *server);
+unsigned http_responses_status(enum reply reply);
+
+/* Fetches the newest page, unless it is on its way. REPLY_NONE: wait for it. */
+enum reply http_page_fetch(struct http_server *server, struct http_page *page);

@@ -17,28 +17,8 @@
 
 enum { BACKLOG = 512, SYSTEMD_FIRST_FD = 3 };
 
-static int parse_unix(const char *text, const char *path, struct listen_address *ret_address,
-                      struct error *err)
-{
-    struct listen_address address = {0};
-
-    if (path[0] != '/')
-        return error_set(err, -EINVAL,
-                         "listen address \"%s\": a unix socket needs an absolute path, as in "
-                         "unix:/run/wattribute.sock",
-                         text);
-    if (strlen(path) >= sizeof(address.path))
-        return error_set(err, -EINVAL,
-                         "listen address \"%s\": the path is longer than the %zu bytes that the "
-                         "kernel allows for a unix socket; choose a shorter one",
-                         text, sizeof(address.path) - 1);
-    memcpy(address.path, path, strlen(path));
-    *ret_address = address;
-    return 0;
-}
-
 /* Cuts "host" and "port" out of "host:port" or "[host]:port". */
-static int split(const char *text, struct span *ret_host, struct span *ret_port)
+static int split_port(const char *text, struct span *ret_host, struct span *ret_port)
 {
     const char *colon = strrchr(text, ':');
     struct span host;
@@ -66,9 +46,24 @@ int listen_parse(const char *text, struct listen_address *ret_address, struct er
     struct span host, port;
     uint64_t number;
 
-    if (strncmp(text, "unix:", 5) == 0)
-        return parse_unix(text, text + 5, ret_address, err);
-    if (split(text, &host, &port) < 0)
+    if (strncmp(text, "unix:", 5) == 0) {
+        const char *path = text + 5;
+
+        if (path[0] != '/')
+            return error_set(err, -EINVAL,
+                             "listen address \"%s\": a unix socket needs an absolute path, as in "
+                             "unix:/run/wattribute.sock",
+                             text);
+        if (strlen(path) >= sizeof(address.path))
+            return error_set(err, -EINVAL,
+                             "listen address \"%s\": the path is longer than the %zu bytes that "
+                             "the kernel allows for a unix socket; choose a shorter one",
+                             text, sizeof(address.path) - 1);
+        memcpy(address.path, path, strlen(path));
+        *ret_address = address;
+        return 0;
+    }
+    if (split_port(text, &host, &port) < 0)
         return error_set(err, -EINVAL,
                          "listen address \"%s\" is not HOST:PORT; examples: :9400, 127.0.0.1:9400, "
                          "[::1]:9400, unix:/run/wattribute.sock",
@@ -87,35 +82,31 @@ int listen_parse(const char *text, struct listen_address *ret_address, struct er
     return 0;
 }
 
-static const char *advice(int error, bool is_unix)
-{
-    switch (error) {
-    case EADDRINUSE:
-        return is_unix ? "; another process listens there; stop it or choose another path with "
-                         "--listen-address"
-                       : "; another process listens there; stop it or choose another port with "
-                         "--listen-address";
-    case EACCES:
-        return is_unix ? "; check the permissions of its directory"
-                       : "; ports below 1024 need CAP_NET_BIND_SERVICE; choose a higher one with "
-                         "--listen-address";
-    case EADDRNOTAVAIL:
-        return "; no interface of this machine has that address";
-    case ENOENT:
-        return "; create the directory first";
-    default:
-        return "";
-    }
-}
-
 static int fail(struct error *err, const char *text, int error, bool is_unix)
 {
-    return error_set(err, -error, "cannot listen on %s: %s%s", text, strerror(error),
-                     advice(error, is_unix));
+    static const struct {
+        int error;
+        const char *tcp, *path;
+    } remedies[] = {
+        {EADDRINUSE,
+         "; another process listens there; stop it or choose another port with --listen-address",
+         "; another process listens there; stop it or choose another path with --listen-address"},
+        {EACCES,
+         "; ports below 1024 need CAP_NET_BIND_SERVICE; choose a higher one with --listen-address",
+         "; check the permissions of its directory"},
+        {EADDRNOTAVAIL, "; no interface of this machine has that address", ""},
+        {ENOENT, "", "; create the directory first"},
+    };
+    const char *remedy = "";
+
+    for (size_t i = 0; i < ARRAY_SIZE(remedies); i++)
+        if (remedies[i].error == error)
+            remedy = is_unix ? remedies[i].path : remedies[i].tcp;
+    return error_set(err, -error, "cannot listen on %s: %s%s", text, strerror(error), remedy);
 }
 
-/* A listening socket, or -errno. */
-static int open_socket(const struct sockaddr *address, socklen_t len, bool dual_stack)
+/* A listening socket, or -errno. One of IPv6 for any address takes IPv4, too. */
+static int open_socket(const struct sockaddr *address, socklen_t len, bool any)
 {
     _cleanup_close_ int fd =
         socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -126,54 +117,44 @@ static int open_socket(const struct sockaddr *address, socklen_t len, bool dual_
     if (address->sa_family != AF_UNIX &&
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0)
         return -errno;
-    if (dual_stack && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) < 0)
+    if (any && address->sa_family == AF_INET6 &&
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) < 0)
         return -errno;
     if (bind(fd, address, len) < 0 || listen(fd, BACKLOG) < 0)
         return -errno;
     return TAKE_FD(fd);
 }
 
-static int open_everywhere(const struct listen_address *address)
-{
-    in_port_t port = htons((uint16_t)strtoul(address->port, NULL, 10));
-    struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_port = port};
-    struct sockaddr_in any4 = {.sin_family = AF_INET, .sin_port = port};
-    int fd = open_socket((struct sockaddr *)&any6, sizeof(any6), true);
-
-    /* IPv6 is compiled out, or switched off by sysctl. */
-    if (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)
-        fd = open_socket((struct sockaddr *)&any4, sizeof(any4), false);
-    return fd;
-}
-
 /* The first address of the host that works, IPv4 before IPv6: where "localhost" is both, this is
- * what the exporters written in Go do. */
+ * what the exporters written in Go do. For any address IPv4 only where IPv6 is compiled out, or
+ * switched off by sysctl. */
 static int open_tcp(const char *text, const struct listen_address *address, struct error *err)
 {
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    static const int families[] = {AF_INET, AF_INET6};
+    const bool any = address->host[0] == '\0';
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                                   .ai_flags = AI_NUMERICSERV | (any ? AI_PASSIVE : 0)};
+    const int families[] = {any ? AF_INET6 : AF_INET, any ? AF_INET : AF_INET6};
     struct addrinfo *found = NULL;
-    int fd = -EADDRNOTAVAIL, r;
+    int fd = -EADDRNOTAVAIL;
+    int r = getaddrinfo(any ? NULL : address->host, address->port, &hints, &found);
 
-    if (address->host[0] == '\0') {
-        fd = open_everywhere(address);
-        return fd < 0 ? fail(err, text, -fd, false) : fd;
-    }
-    r = getaddrinfo(address->host, address->port, &hints, &found);
     if (r != 0)
         return error_set(err, -EADDRNOTAVAIL,
                          "cannot listen on %s: cannot resolve \"%s\": %s; give an address of this "
                          "machine, or :%s for all of them",
                          text, address->host, gai_strerror(r), address->port);
-    for (size_t i = 0; i < ARRAY_SIZE(families) && fd < 0; i++)
+    for (size_t i = 0; i < ARRAY_SIZE(families) && fd < 0; i++) {
+        if (any && fd != -EAFNOSUPPORT && fd != -EADDRNOTAVAIL)
+            break;
         for (const struct addrinfo *a = found; a && fd < 0; a = a->ai_next)
             if (a->ai_family == families[i])
-                fd = open_socket(a->ai_addr, a->ai_addrlen, false);
+                fd = open_socket(a->ai_addr, a->ai_addrlen, any);
+    }
     freeaddrinfo(found);
     return fd < 0 ? fail(err, text, -fd, false) : fd;
 }
 
-/* A socket file that nobody listens on: left by a process that was killed. */
+/* A socket file without a listener: left by a process that was killed. */
 static bool is_stale(const struct sockaddr_un *address)
 {
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -197,16 +178,6 @@ static int open_unix(const char *text, const struct listen_address *address, str
     return fd < 0 ? fail(err, text, -fd, true) : fd;
 }
 
-static int open_address(const char *text, struct error *err)
-{
-    struct listen_address address;
-    int r = listen_parse(text, &address, err);
-
-    if (r < 0)
-        return r;
-    return address.path[0] ? open_unix(text, &address, err) : open_tcp(text, &address, err);
-}
-
 /* sd_listen_fds(3): how many sockets wait from descriptor 3 on. The variables are for this process
  * alone, so they go in any case. */
 static size_t systemd_socket_count(void)
@@ -223,7 +194,7 @@ static size_t systemd_socket_count(void)
     return count;
 }
 
-static int adopt(int fd, struct error *err)
+static int adopt_listener(int fd, struct error *err)
 {
     int listening = 0, type = 0, flags = fcntl(fd, F_GETFL);
     socklen_t len = sizeof(int);
@@ -240,23 +211,19 @@ static int adopt(int fd, struct error *err)
     return fd;
 }
 
-/* One that systemd handed over is still open there, so its file is not stale. */
-static void close_listener(int fd)
-{
-    struct sockaddr_un name = {0};
-    socklen_t len = sizeof(name);
-    bool is_unix = getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
-                   name.sun_family == AF_UNIX && name.sun_path[0] == '/';
-
-    close(fd);
-    if (is_unix && is_stale(&name))
-        unlink(name.sun_path);
-}
-
 void listen_close(int fds[], size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        close_listener(fds[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct sockaddr_un name = {0};
+        socklen_t len = sizeof(name);
+        bool is_unix = getsockname(fds[i], (struct sockaddr *)&name, &len) == 0 &&
+                       name.sun_family == AF_UNIX && name.sun_path[0] == '/';
+
+        close(fds[i]);
+        /* One from systemd is still open there, so its file is not stale. */
+        if (is_unix && is_stale(&name))
+            unlink(name.sun_path);
+    }
 }
 
 int listen_open(const char *const addresses[], size_t count, int fds[], size_t *ret_fd_count,
@@ -268,9 +235,13 @@ int listen_open(const char *const addresses[], size_t count, int fds[], size_t *
         return error_set(err, -E2BIG, "%zu listen addresses; at most %d are served", total,
                          LISTEN_MAX);
     for (size_t i = 0; i < total; i++) {
-        int fd =
-            adopted > 0 ? adopt(SYSTEMD_FIRST_FD + (int)i, err) : open_address(addresses[i], err);
+        struct listen_address address;
+        int fd = adopted > 0 ? adopt_listener(SYSTEMD_FIRST_FD + (int)i, err)
+                             : listen_parse(addresses[i], &address, err);
 
+        if (adopted == 0 && fd == 0)
+            fd = address.path[0] ? open_unix(addresses[i], &address, err)
+                                 : open_tcp(addresses[i], &address, err);
         if (fd < 0) {
             listen_close(fds, i);
             return fd;
@@ -283,23 +254,21 @@ int listen_open(const char *const addresses[], size_t count, int fds[], size_t *
 
 int listen_describe(int fd, char *buf, size_t size)
 {
-    union {
-        struct sockaddr any;
-        struct sockaddr_un path;
-        struct sockaddr_storage storage;
-    } address = {0};
+    struct sockaddr_storage address = {0};
     socklen_t len = sizeof(address);
     char host[NI_MAXHOST], port[NI_MAXSERV];
 
-    if (getsockname(fd, &address.any, &len) < 0)
+    if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
         return -errno;
-    if (address.any.sa_family == AF_UNIX) {
-        snprintf(buf, size, "unix:%.*s", (int)sizeof(address.path.sun_path), address.path.sun_path);
+    if (address.ss_family == AF_UNIX) {
+        const struct sockaddr_un *name = (const struct sockaddr_un *)&address;
+
+        snprintf(buf, size, "unix:%.*s", (int)sizeof(name->sun_path), name->sun_path);
         return 0;
     }
-    if (getnameinfo(&address.any, len, host, sizeof(host), port, sizeof(port),
+    if (getnameinfo((struct sockaddr *)&address, len, host, sizeof(host), port, sizeof(port),
                     NI_NUMERICHOST | NI_NUMERICSERV) != 0)
         return -EAFNOSUPPORT;
-    snprintf(buf, size, address.any.sa_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+    snprintf(buf, size, address.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
     return 0;
 }

@@ -8,7 +8,7 @@
 
 enum { LISTEN_MAX = 16 };
 
-/* What an address says; nothing is resolved yet. */
+/* Parsed, and not resolved yet. */
 struct listen_address {
     char host[256]; /* "": every address of this machine */
     char port[6];   /* "0" to "65535" */
@@ -28,7 +28,7 @@ int listen_parse(const char *text, struct listen_address *ret_address, struct er
 int listen_open(const char *const addresses[], size_t count, int fds[], size_t *ret_fd_count,
                 struct error *err);
 
-/* Closes them, and removes the files of unix sockets that nobody else listens on. */
+/* Closes them, and removes the files of unix sockets without another listener. */
 void listen_close(int fds[], size_t count);
 
 /* "127.0.0.1:9400", "[::]:9400" or "unix:/path", for the log. 0 or -errno. */

@@ -1,5 +1,7 @@
 #include "net/routes.h"
 
+#include <strings.h>
+
 #include "core/macros.h"
 #include "core/span.h"
 
@@ -39,20 +41,9 @@ static struct span unquote(struct span text)
     return text;
 }
 
-static int fold(int c)
-{
-    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
-}
-
-/* `name` is lower case. Not strcasecmp: that asks the locale. */
 static bool equals_caseless(struct span text, const char *name)
 {
-    if (text.len != strlen(name))
-        return false;
-    for (size_t i = 0; i < text.len; i++)
-        if (fold(text.data[i]) != name[i])
-            return false;
-    return true;
+    return text.len == strlen(name) && strncasecmp(text.data, name, text.len) == 0;
 }
 
 /* RFC 9110, 12.4.2: "0" or "1", and up to three digits after a point, at most 1. */
@@ -79,32 +70,26 @@ static bool parse_element(struct span text, struct element *ret_element)
     struct element element = {.q = Q_MAX};
 
     element.name = trim(span_cut(&text, ';'));
-    if (element.name.len == 0)
-        return false;
     while (text.len > 0) {
         struct span value = span_cut(&text, ';');
         struct span key = trim(span_cut(&value, '='));
 
         value = trim(value);
-        if (equals_caseless(key, "q")) {
-            if (!parse_q(value, &element.q))
-                return false;
-        } else if (equals_caseless(key, "version")) {
+        if (equals_caseless(key, "version"))
             element.version = unquote(value);
-        }
+        else if (equals_caseless(key, "q") && !parse_q(value, &element.q))
+            return false;
     }
     *ret_element = element;
-    return true;
+    return element.name.len > 0;
 }
 
-/* The next well-formed element; the others are passed over. */
+/* The next well-formed element; others are skipped. */
 static bool next_element(struct span *rest, unsigned *budget, struct element *ret_element)
 {
-    while (rest->len > 0 && *budget > 0) {
-        (*budget)--;
+    while (rest->len > 0 && (*budget)-- > 0)
         if (parse_element(span_cut(rest, ','), ret_element))
             return true;
-    }
     return false;
 }
 
@@ -149,7 +134,7 @@ static enum page_format negotiate_format(const char *accept)
         }
     }
     if (open.q == 0)
-        return PAGE_TEXT; /* also where neither is wanted: a 406 would help nobody */
+        return PAGE_TEXT; /* also where neither is accepted: a 406 would not help */
     if (open.q == text.q)
         return open.match == MATCH_EXACT ? PAGE_OPENMETRICS : PAGE_TEXT;
     return open.q > text.q ? PAGE_OPENMETRICS : PAGE_TEXT;
@@ -171,7 +156,8 @@ static enum page_encoding negotiate_encoding(const char *accept_encoding)
     return gzip.q > 0 ? PAGE_GZIP : PAGE_IDENTITY;
 }
 
-static enum route find_route(const char *path, const char *metrics_path)
+struct route_decision routes_decide(const struct route_request *request, const char *metrics_path,
+                                    bool text_only)
 {
     static const struct {
         const char *path;
@@ -179,29 +165,21 @@ static enum route find_route(const char *path, const char *metrics_path)
     } routes[] = {
         {"/", ROUTE_LANDING},
         {"/-/healthy", ROUTE_HEALTHY},
-        {"/health", ROUTE_HEALTHY}, /* what liveness probes of the exporters before us ask */
+        {"/health", ROUTE_HEALTHY}, /* for liveness probes of other exporters */
         {"/-/ready", ROUTE_READY},
     };
+    struct route_decision decision = {.route = ROUTE_NOT_FOUND};
 
-    if (strcmp(path, metrics_path) == 0)
-        return ROUTE_METRICS;
-    for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
-        if (strcmp(path, routes[i].path) == 0)
-            return routes[i].route;
-    return ROUTE_NOT_FOUND;
-}
-
-struct route_decision routes_decide(const struct route_request *request, const char *metrics_path,
-                                    bool text_only)
-{
-    struct route_decision decision = {.route = ROUTE_METHOD_NOT_ALLOWED};
-
-    if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0)
-        return decision;
-    decision.route = find_route(request->path, metrics_path);
-    if (decision.route == ROUTE_METRICS) {
+    if (strcmp(request->method, "GET") != 0 && strcmp(request->method, "HEAD") != 0) {
+        decision.route = ROUTE_METHOD_NOT_ALLOWED;
+    } else if (strcmp(request->path, metrics_path) == 0) {
+        decision.route = ROUTE_METRICS;
         decision.format = text_only ? PAGE_TEXT : negotiate_format(request->accept);
         decision.encoding = negotiate_encoding(request->accept_encoding);
+    } else {
+        for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
+            if (strcmp(request->path, routes[i].path) == 0)
+                decision.route = routes[i].route;
     }
     return decision;
 }

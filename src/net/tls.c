@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/buffer.h"
 #include "core/macros.h"
 
 /* Forward secrecy and authenticated encryption only: every client of the last ten years has them.
@@ -25,34 +26,46 @@ struct tls {
     size_t san_count;
 };
 
-static void append(char *text, size_t size_bytes, const char *part)
-{
-    size_t len = strlen(text);
-
-    snprintf(text + len, size_bytes - len, "%s", part);
-}
+static const struct {
+    gnutls_certificate_request_t request;
+    bool verifies;
+} client_auths[TLS_CLIENT_AUTH_COUNT] = {
+    [TLS_NO_CLIENT_CERT] = {GNUTLS_CERT_IGNORE, false},
+    [TLS_REQUEST_CLIENT_CERT] = {GNUTLS_CERT_REQUEST, false},
+    [TLS_REQUIRE_ANY_CLIENT_CERT] = {GNUTLS_CERT_REQUIRE, false},
+    [TLS_VERIFY_CLIENT_CERT_IF_GIVEN] = {GNUTLS_CERT_REQUEST, true},
+    [TLS_REQUIRE_AND_VERIFY_CLIENT_CERT] = {GNUTLS_CERT_REQUIRE, true},
+};
 
 static int set_priority(struct tls *tls, const struct tls_settings *settings, struct error *err)
 {
     static const char *const versions[] = {":+VERS-TLS1.2", ":+VERS-TLS1.3"};
     static const char *const curves[] = {":+GROUP-X25519", ":+GROUP-SECP256R1", ":+GROUP-SECP384R1",
                                          ":+GROUP-SECP521R1"};
-    char text[512] = "";
+    struct buffer text;
     int r;
 
-    append(text, sizeof(text), base_priority);
+    buffer_init(&text, 1024);
+    buffer_str(&text, base_priority);
     for (enum tls_version v = settings->max_version + 1; v-- > settings->min_version;)
-        append(text, sizeof(text), versions[v]);
+        buffer_str(&text, versions[v]);
     /* X25519 first: it is what clients send a share of, and another costs them a round trip. */
-    append(text, sizeof(text), ":-GROUP-ALL");
+    buffer_str(&text, ":-GROUP-ALL");
     for (size_t i = 0; i < (settings->curve_count ? settings->curve_count : TLS_CURVE_COUNT); i++)
-        append(text, sizeof(text), curves[settings->curve_count ? settings->curves[i] : i]);
+        buffer_str(&text, curves[settings->curve_count ? settings->curves[i] : i]);
     if (settings->prefer_server_ciphers)
-        append(text, sizeof(text), ":%SERVER_PRECEDENCE");
-    r = gnutls_priority_init(&tls->priority, text, NULL);
-    return r < 0 ? error_set(err, -EINVAL, "GnuTLS refuses the TLS settings '%s': %s", text,
-                             gnutls_strerror(r))
-                 : 0;
+        buffer_str(&text, ":%SERVER_PRECEDENCE");
+    buffer_char(&text, '\0');
+    if (buffer_failed(&text)) {
+        r = error_set(err, -ENOMEM, "out of memory");
+    } else {
+        r = gnutls_priority_init(&tls->priority, text.data, NULL);
+        if (r < 0)
+            r = error_set(err, -EINVAL, "GnuTLS refuses the TLS settings '%s': %s", text.data,
+                          gnutls_strerror(r));
+    }
+    buffer_done(&text);
+    return r;
 }
 
 static gnutls_datum_t datum_of(struct span text)
@@ -60,7 +73,12 @@ static gnutls_datum_t datum_of(struct span text)
     return (gnutls_datum_t){(unsigned char *)text.data, (unsigned)text.len};
 }
 
-/* Each on its own first, so that a message names the file which is at fault. */
+static int refuse(struct error *err, const struct tls_pem *pem, const char *why, int code)
+{
+    return error_set(err, -EINVAL, "%.300s: %s: %s", pem->name, why, gnutls_strerror(code));
+}
+
+/* Each on its own first, so that the message names the bad file. */
 static int check_certificate(const struct tls_pem *pem, struct error *err)
 {
     gnutls_datum_t datum = datum_of(pem->text);
@@ -69,8 +87,7 @@ static int check_certificate(const struct tls_pem *pem, struct error *err)
     int r = gnutls_x509_crt_list_import2(&list, &count, &datum, GNUTLS_X509_FMT_PEM, 0);
 
     if (r < 0)
-        return error_set(err, -EINVAL, "%.300s: not a certificate in PEM form: %s", pem->name,
-                         gnutls_strerror(r));
+        return refuse(err, pem, "not a certificate in PEM form", r);
     for (unsigned i = 0; i < count; i++)
         gnutls_x509_crt_deinit(list[i]);
     gnutls_free(list);
@@ -92,9 +109,7 @@ static int check_key(const struct tls_pem *pem, struct error *err)
                          "%.300s: the private key has a password; store it without one, readable "
                          "for this program alone",
                          pem->name);
-    return r < 0 ? error_set(err, -EINVAL, "%.300s: not a private key in PEM form: %s", pem->name,
-                             gnutls_strerror(r))
-                 : 0;
+    return r < 0 ? refuse(err, pem, "not a private key in PEM form", r) : 0;
 }
 
 static int set_key_pair(struct tls *tls, const struct tls_settings *settings, struct error *err)
@@ -126,80 +141,51 @@ static int set_client_ca(struct tls *tls, const struct tls_pem *pem, struct erro
     if (r < 0)
         return r;
     r = gnutls_certificate_set_x509_trust_mem(tls->credentials, &datum, GNUTLS_X509_FMT_PEM);
-    return r <= 0 ? error_set(err, -EINVAL, "%.300s: cannot be used as an authority: %s", pem->name,
-                              gnutls_strerror(r))
-                  : 0;
-}
-
-static int set_sans(struct tls *tls, const struct tls_settings *settings)
-{
-    for (size_t i = 0; i < settings->client_san_count; i++) {
-        tls->sans[i] = strdup(settings->client_sans[i]);
-        if (!tls->sans[i])
-            return -ENOMEM;
-        tls->san_count++;
-    }
-    return 0;
-}
-
-static bool is_allowed(const struct tls *tls, const char *san)
-{
-    for (size_t i = 0; i < tls->san_count; i++)
-        if (strcmp(tls->sans[i], san) == 0)
-            return true;
-    return false;
+    return r <= 0 ? refuse(err, pem, "cannot be used as an authority", r) : 0;
 }
 
 /* As Go writes it: names as they are, addresses in their usual form. */
 static bool san_is_allowed(const struct tls *tls, unsigned type, const unsigned char *data,
                            size_t len)
 {
-    char text[INET6_ADDRSTRLEN];
+    const bool is_name =
+        type == GNUTLS_SAN_DNSNAME || type == GNUTLS_SAN_RFC822NAME || type == GNUTLS_SAN_URI;
+    char address[INET6_ADDRSTRLEN];
+    const char *san = NULL;
 
-    switch (type) {
-    case GNUTLS_SAN_DNSNAME:
-    case GNUTLS_SAN_RFC822NAME:
-    case GNUTLS_SAN_URI:
-        return !memchr(data, '\0', len) && is_allowed(tls, (const char *)data);
-    case GNUTLS_SAN_IPADDRESS:
-        return (len == 4 || len == 16) &&
-               inet_ntop(len == 4 ? AF_INET : AF_INET6, data, text, sizeof(text)) &&
-               is_allowed(tls, text);
-    default:
-        return false;
-    }
-}
-
-static bool has_allowed_san(const struct tls *tls, gnutls_x509_crt_t cert)
-{
-    enum { SEEN_MAX = 256 };
-
-    for (unsigned i = 0; i < SEEN_MAX; i++) {
-        unsigned char data[1024];
-        size_t len = sizeof(data) - 1;
-        unsigned type = 0;
-        int r = gnutls_x509_crt_get_subject_alt_name2(cert, i, data, &len, &type, NULL);
-
-        if (r == GNUTLS_E_SHORT_MEMORY_BUFFER)
-            continue; /* longer than any that can be allowed */
-        if (r < 0)
-            return false;
-        data[MIN(len, sizeof(data) - 1)] = '\0';
-        if (san_is_allowed(tls, type, data, len))
+    if (is_name && !memchr(data, '\0', len))
+        san = (const char *)data;
+    else if (type == GNUTLS_SAN_IPADDRESS && (len == 4 || len == 16))
+        san = inet_ntop(len == 4 ? AF_INET : AF_INET6, data, address, sizeof(address));
+    for (size_t i = 0; i < tls->san_count && san; i++)
+        if (strcmp(tls->sans[i], san) == 0)
             return true;
-    }
     return false;
 }
 
 static bool peer_has_allowed_san(const struct tls *tls, const gnutls_datum_t *first)
 {
+    enum { SEEN_MAX = 256 };
     gnutls_x509_crt_t cert;
-    bool ok;
+    bool ok = false;
+    int r;
 
     if (gnutls_x509_crt_init(&cert) < 0)
         return false;
-    ok =
-        gnutls_x509_crt_import(cert, first, GNUTLS_X509_FMT_DER) == 0 && has_allowed_san(tls, cert);
+    r = gnutls_x509_crt_import(cert, first, GNUTLS_X509_FMT_DER);
+    for (unsigned i = 0; i < SEEN_MAX && r >= 0 && !ok; i++) {
+        unsigned char data[1024];
+        size_t len = sizeof(data) - 1;
+        unsigned type = 0;
+
+        r = gnutls_x509_crt_get_subject_alt_name2(cert, i, data, &len, &type, NULL);
+        if (r == GNUTLS_E_SHORT_MEMORY_BUFFER) {
+            r = 0; /* longer than any that can be allowed */
+        } else if (r >= 0) {
+            data[MIN(len, sizeof(data) - 1)] = '\0';
+            ok = san_is_allowed(tls, type, data, len);
+        }
+    }
     gnutls_x509_crt_deinit(cert);
     return ok;
 }
@@ -213,33 +199,24 @@ static bool peer_is_verified(gnutls_session_t session)
     return gnutls_certificate_verify_peers(session, &purpose, 1, &status) == 0 && status == 0;
 }
 
-/* The client is told why: neither GnuTLS nor libmicrohttpd would. */
-static int turn_away(gnutls_session_t session)
-{
-    (void)gnutls_alert_send(session, GNUTLS_AL_FATAL, GNUTLS_A_BAD_CERTIFICATE);
-    return GNUTLS_E_CERTIFICATE_ERROR;
-}
-
-/* Called within the handshake, wherever a certificate was asked for; others than 0 end it. */
-static int judge_peer(gnutls_session_t session)
+/* Called within the handshake if a certificate was requested; a result other than 0 ends it. */
+static int verify_peer(gnutls_session_t session)
 {
     const struct tls_session *own = gnutls_session_get_ptr(session);
     const struct tls *tls = own->tls;
     unsigned count = 0;
     const gnutls_datum_t *chain = gnutls_certificate_get_peers(session, &count);
-    bool verifies = tls->client_auth == TLS_VERIFY_CLIENT_CERT_IF_GIVEN ||
-                    tls->client_auth == TLS_REQUIRE_AND_VERIFY_CLIENT_CERT;
 
     if (!chain || count == 0)
-        return tls->client_auth == TLS_REQUEST_CLIENT_CERT ||
-                       tls->client_auth == TLS_VERIFY_CLIENT_CERT_IF_GIVEN
+        return client_auths[tls->client_auth].request == GNUTLS_CERT_REQUEST
                    ? 0
                    : GNUTLS_E_CERTIFICATE_REQUIRED;
-    if (verifies && !peer_is_verified(session))
-        return turn_away(session);
-    if (tls->san_count > 0 && !peer_has_allowed_san(tls, &chain[0]))
-        return turn_away(session);
-    return 0;
+    if ((!client_auths[tls->client_auth].verifies || peer_is_verified(session)) &&
+        (tls->san_count == 0 || peer_has_allowed_san(tls, &chain[0])))
+        return 0;
+    /* Neither GnuTLS nor libmicrohttpd would send the reason. */
+    (void)gnutls_alert_send(session, GNUTLS_AL_FATAL, GNUTLS_A_BAD_CERTIFICATE);
+    return GNUTLS_E_CERTIFICATE_ERROR;
 }
 
 int tls_new(const struct tls_settings *settings, struct tls **ret_tls, struct error *err)
@@ -253,16 +230,18 @@ int tls_new(const struct tls_settings *settings, struct tls **ret_tls, struct er
     }
     tls->references = 1;
     tls->client_auth = settings->client_auth;
-    gnutls_certificate_set_verify_function(tls->credentials, judge_peer);
+    gnutls_certificate_set_verify_function(tls->credentials, verify_peer);
     r = set_priority(tls, settings, err);
     if (r == 0)
         r = set_key_pair(tls, settings, err);
     if (r == 0 && settings->client_ca.text.len > 0)
         r = set_client_ca(tls, &settings->client_ca, err);
-    if (r == 0) {
-        r = set_sans(tls, settings);
-        if (r < 0)
-            error_format(err, "out of memory");
+    for (size_t i = 0; i < settings->client_san_count && r == 0; i++) {
+        tls->sans[i] = strdup(settings->client_sans[i]);
+        if (tls->sans[i])
+            tls->san_count++;
+        else
+            r = error_set(err, -ENOMEM, "out of memory");
     }
     if (r < 0) {
         tls_unref(tls);
@@ -290,24 +269,8 @@ void tls_unref(struct tls *tls)
     free(tls);
 }
 
-static gnutls_certificate_request_t request_of(enum tls_client_auth client_auth)
-{
-    switch (client_auth) {
-    case TLS_REQUEST_CLIENT_CERT:
-    case TLS_VERIFY_CLIENT_CERT_IF_GIVEN:
-        return GNUTLS_CERT_REQUEST;
-    case TLS_REQUIRE_ANY_CLIENT_CERT:
-    case TLS_REQUIRE_AND_VERIFY_CLIENT_CERT:
-        return GNUTLS_CERT_REQUIRE;
-    case TLS_NO_CLIENT_CERT:
-    case TLS_CLIENT_AUTH_COUNT:
-        break;
-    }
-    return GNUTLS_CERT_IGNORE;
-}
-
-/* Of the client's last message; what is left then is ours to send. */
-static int note_finished(gnutls_session_t session, unsigned type, unsigned when, unsigned incoming,
+/* After the client's last message, only we have something to send. */
+static int end_handshake(gnutls_session_t session, unsigned type, unsigned when, unsigned incoming,
                          const gnutls_datum_t *message)
 {
     struct tls_session *own = gnutls_session_get_ptr(session);
@@ -325,8 +288,8 @@ int tls_session_init(struct tls_session *ret, struct tls *tls, void *session)
     *ret = (struct tls_session){tls_ref(tls), session, true};
     gnutls_session_set_ptr(session, ret);
     gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST,
-                                       note_finished);
-    gnutls_certificate_server_set_request(session, request_of(tls->client_auth));
+                                       end_handshake);
+    gnutls_certificate_server_set_request(session, client_auths[tls->client_auth].request);
     if (gnutls_priority_set(session, tls->priority) < 0)
         return -EIO;
     /* It adds to a list, in which the oldest of a kind would win. */

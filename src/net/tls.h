@@ -1,7 +1,4 @@
-/*
- * TLS for a server: what certificate it shows, and whose it asks for. The only user of GnuTLS's
- * sessions; random numbers and digests apart, nobody else knows it.
- */
+/* TLS for a server: its certificate, and those that it requests of clients. Behind GnuTLS. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,7 +22,7 @@ enum tls_curve { TLS_X25519, TLS_P256, TLS_P384, TLS_P521, TLS_CURVE_COUNT };
 
 enum { TLS_SANS_MAX = 64 };
 
-/* PEM, and how messages call it: the file's path, or "cert". */
+/* PEM, and its name in messages: the path of the file, or "cert". */
 struct tls_pem {
     const char *name;
     struct span text;
@@ -36,7 +33,7 @@ struct tls_settings {
     enum tls_client_auth client_auth;
     struct tls_pem client_ca; /* no text: none */
     const char *client_sans[TLS_SANS_MAX];
-    size_t client_san_count; /* 0: all are welcome */
+    size_t client_san_count; /* 0: any */
     enum tls_version min_version, max_version;
     enum tls_curve curves[TLS_CURVE_COUNT];
     size_t curve_count; /* 0: all of them */
@@ -45,24 +42,24 @@ struct tls_settings {
 
 struct tls;
 
-/* Reads and checks all of it; keeps copies. 0, -EINVAL with what is wrong with which of them, or
- * -ENOMEM. The caller holds the first reference. */
+/* Checks all of it; keeps copies. 0, -EINVAL with what is wrong, or -ENOMEM. The caller holds the
+ * first reference. */
 int tls_new(const struct tls_settings *settings, struct tls **ret_tls, struct error *err);
 
 struct tls *tls_ref(struct tls *tls);
 void tls_unref(struct tls *tls); /* accepts NULL */
 
-/* One connection's; to be embedded by its owner, who must not move it. */
+/* Of one connection, which must not move. */
 struct tls_session {
     struct tls *tls; /* a reference */
-    void *session;   /* a gnutls_session_t, somebody else's */
+    void *session;   /* a gnutls_session_t, not ours */
     bool is_shaking_hands;
 };
 
-/* Sets up a session before its handshake. Peers are judged within that: who fails never sends a
- * request. The struct is to be released after the session is gone, also after a failure. */
+/* Sets up a session before its handshake, in which clients are verified: one that fails never sends
+ * a request. To be released after the session is gone, also after a failure. */
 int tls_session_init(struct tls_session *ret, struct tls *tls, void *session);
 void tls_session_done(struct tls_session *session); /* accepts zeros */
 
-/* What it waits for in the middle of a handshake: to write? Else to read. */
+/* In the middle of a handshake: it waits for a chance to write, and not for the client. */
 bool tls_session_wants_to_write(const struct tls_session *session);

@@ -21,13 +21,13 @@ int channel_open(int *ret_collector_fd, int *ret_child_fd)
     return 0;
 }
 
-/* The many ways in which the kernel says that nobody is at the other end. */
+/* The kernel has several errors for a peer that is gone. */
 static int peer_error(int error)
 {
     return error == EPIPE || error == ECONNRESET || error == ENOTCONN ? -ENOTCONN : -error;
 }
 
-static int send_record(int fd, const void *record, size_t len, int body_fd)
+int channel_send(int fd, const void *record, size_t len, int body_fd)
 {
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -49,73 +49,53 @@ static int send_record(int fd, const void *record, size_t len, int body_fd)
     return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? peer_error(errno) : 0;
 }
 
-/*
- * Takes the first descriptor and closes the others: room for one has, by its padding, room for two.
- * Returns how many came.
- */
-static size_t take_descriptors(struct msghdr *message, int *ret_fd)
-{
-    size_t count = 0;
-
-    for (struct cmsghdr *h = CMSG_FIRSTHDR(message); h; h = CMSG_NXTHDR(message, h)) {
-        size_t here;
-
-        if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
-            continue;
-        here = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < here; i++) {
-            int fd;
-
-            memcpy(&fd, CMSG_DATA(h) + i * sizeof(fd), sizeof(fd));
-            if (count++ == 0)
-                *ret_fd = fd;
-            else
-                close(fd);
-        }
-    }
-    return count;
-}
-
-/* One record of exactly `len` bytes. With ret_fd NULL a message with a descriptor is a breach. */
-static int receive_record(int fd, void *record, size_t len, int *ret_fd)
+/* The length of one record, or -errno. With ret_fd NULL a descriptor is not allowed. */
+static ssize_t receive_record(int fd, void *record, size_t size, int *ret_fd)
 {
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
     } control;
-    struct iovec part = {record, len};
+    struct iovec part = {record, size};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     _cleanup_close_ int received_fd = -1;
-    size_t fd_count;
+    const struct cmsghdr *header;
     ssize_t n;
 
-    /* Without room for it the kernel itself drops a descriptor, and says so with MSG_CTRUNC. */
+    /* The kernel drops descriptors for which there is no room, and sets MSG_CTRUNC. With its
+     * padding, CMSG_SPACE would have room for two. */
     if (ret_fd) {
         message.msg_control = control.bytes;
-        message.msg_controllen = sizeof(control.bytes);
+        message.msg_controllen = CMSG_LEN(sizeof(int));
     }
     n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n < 0)
         return peer_error(errno);
-    fd_count = take_descriptors(&message, &received_fd);
+    header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+        memcpy(&received_fd, CMSG_DATA(header), sizeof(received_fd));
     if (n == 0)
         return -ENOTCONN;
-    if ((size_t)n != len || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || fd_count > 1)
+    if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
         return -EPROTO;
     if (ret_fd)
         *ret_fd = TAKE_FD(received_fd);
-    return 0;
+    return n;
 }
 
-int channel_send_request(int fd, const struct channel_request *request)
+static int receive_exactly(int fd, void *record, size_t len, int *ret_fd)
 {
-    return send_record(fd, request, sizeof(*request), -1);
+    ssize_t n = receive_record(fd, record, len, ret_fd);
+
+    if (n < 0)
+        return (int)n;
+    return (size_t)n == len ? 0 : -EPROTO;
 }
 
 int channel_receive_request(int fd, struct channel_request *ret_request)
 {
     struct channel_request request = {0};
-    int r = receive_record(fd, &request, sizeof(request), NULL);
+    int r = receive_exactly(fd, &request, sizeof(request), NULL);
 
     if (r < 0)
         return r;
@@ -125,76 +105,35 @@ int channel_receive_request(int fd, struct channel_request *ret_request)
     return 0;
 }
 
-int channel_send_container(int fd, const struct channel_container *container)
-{
-    return send_record(fd, container, sizeof(*container), -1);
-}
+#define IS_TERMINATED(array) (memchr((array), '\0', sizeof(array)) != NULL)
 
-static bool is_terminated(const char *text, size_t size_bytes)
+static bool is_valid_container(const struct channel_container *container)
 {
-    return memchr(text, '\0', size_bytes) != NULL;
-}
-
-#define IS_TERMINATED(array) is_terminated((array), sizeof(array))
-
-static bool is_container_or_pod(const struct channel_container *container)
-{
+    if (!IS_TERMINATED(container->id) || !IS_TERMINATED(container->namespace) ||
+        !IS_TERMINATED(container->pod) || !IS_TERMINATED(container->container) ||
+        !IS_TERMINATED(container->pod_uid) || !IS_TERMINATED(container->image))
+        return false;
     if (container->id[0] == '\0')
         return container->container[0] == '\0' && container->pod_uid[0] != '\0';
     return strspn(container->id, "0123456789abcdef") == sizeof(container->id) - 1;
 }
 
-int channel_receive_container(int fd, struct channel_container *ret_container)
+int channel_receive_names(int fd, struct channel_names *ret_names)
 {
-    struct channel_container container = {0};
-    int r = receive_record(fd, &container, sizeof(container), NULL);
-
-    if (r < 0)
-        return r;
-    if (!IS_TERMINATED(container.id) || !IS_TERMINATED(container.namespace) ||
-        !IS_TERMINATED(container.pod) || !IS_TERMINATED(container.container) ||
-        !IS_TERMINATED(container.pod_uid) || !IS_TERMINATED(container.image) ||
-        !is_container_or_pod(&container))
-        return -EPROTO;
-    *ret_container = container;
-    return 0;
-}
-
-int channel_peek_names_state(int fd, bool *ret_is_state)
-{
-    char byte;
-    ssize_t n = recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+    struct channel_names names = {0};
+    ssize_t n = receive_record(fd, &names.container, sizeof(names.container), NULL);
 
     if (n < 0)
-        return peer_error(errno);
-    *ret_is_state = n == sizeof(struct channel_names_state);
-    return 0;
-}
-
-int channel_send_names_state(int fd, const struct channel_names_state *state)
-{
-    return send_record(fd, state, sizeof(*state), -1);
-}
-
-int channel_receive_names_state(int fd, struct channel_names_state *ret_state)
-{
-    struct channel_names_state state = {0};
-    int r = receive_record(fd, &state, sizeof(state), NULL);
-
-    if (r < 0)
-        return r;
-    if (state.result > 0 || state.pad != 0)
+        return (int)n;
+    names.is_state = n == sizeof(names.state);
+    if (names.is_state ? names.state.result > 0 || names.state.pad != 0
+                       : n != sizeof(names.container) || !is_valid_container(&names.container))
         return -EPROTO;
-    *ret_state = state;
+    *ret_names = names;
     return 0;
 }
 
-int channel_send_factor(int fd, const struct channel_factor *factor)
-{
-    return send_record(fd, factor, sizeof(*factor), -1);
-}
-
-/* A text that nothing can come of in a log or on a terminal. */
+/* Harmless in a log and on a terminal. */
 static bool is_printable(const char *text)
 {
     while (*text >= ' ' && *text <= '~')
@@ -202,9 +141,12 @@ static bool is_printable(const char *text)
     return *text == '\0';
 }
 
-/* There is a value, or there is a reason for none. */
-static bool is_whole(const struct channel_factor *factor)
+/* There is a value, or a reason for none. */
+static bool is_valid_factor(const struct channel_factor *factor)
 {
+    if (factor->index >= CHOICE_MAX || factor->is_estimated > 1 || factor->basis >= PRICE_BASES ||
+        !IS_TERMINATED(factor->why) || !is_printable(factor->why))
+        return false;
     if (factor->result == 0)
         return factor->mg_per_kwh <= FACTOR_MAX_MG && factor->why[0] == '\0';
     return factor->result < 0 && factor->mg_per_kwh == 0 && factor->time_us == 0 &&
@@ -214,27 +156,21 @@ static bool is_whole(const struct channel_factor *factor)
 int channel_receive_factor(int fd, struct channel_factor *ret_factor)
 {
     struct channel_factor factor = {0};
-    int r = receive_record(fd, &factor, sizeof(factor), NULL);
+    int r = receive_exactly(fd, &factor, sizeof(factor), NULL);
 
     if (r < 0)
         return r;
-    if (factor.index >= CHOICE_MAX || factor.is_estimated > 1 || factor.basis >= PRICE_BASES ||
-        !IS_TERMINATED(factor.why) || !is_printable(factor.why) || !is_whole(&factor))
+    if (!is_valid_factor(&factor))
         return -EPROTO;
     *ret_factor = factor;
     return 0;
-}
-
-int channel_send_reply(int fd, const struct channel_reply *reply, int body_fd)
-{
-    return send_record(fd, reply, sizeof(*reply), body_fd);
 }
 
 int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body_fd)
 {
     _cleanup_close_ int body_fd = -1;
     struct channel_reply reply = {0};
-    int r = receive_record(fd, &reply, sizeof(reply), &body_fd);
+    int r = receive_exactly(fd, &reply, sizeof(reply), &body_fd);
 
     if (r < 0)
         return r;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,14 +18,15 @@
 #include "process/signals.h"
 
 static const uint64_t BACKOFF_MIN_US = 100000, BACKOFF_MAX_US = 5 * USEC_PER_SEC;
-enum { KILLED_MS = 1000 }; /* what the kernel may take to end one that was killed */
+enum { KILLED_MS = 1000 }; /* for the kernel to end one that was killed */
 
 /* Above every number that a child's descriptors get, so that placing one never closes another. */
 enum { FDS_MAX = 2 + CHILD_MORE_MAX, HIGH_FD = CHILD_CHANNEL_FD + FDS_MAX };
 
 void child_init(struct child *child, const char *verb)
 {
-    *child = (struct child){.verb = verb, .channel_fd = -1, .backoff_us = BACKOFF_MIN_US};
+    *child = (struct child){
+        .verb = verb, .channel_fd = -1, .restart_us = UINT64_MAX, .backoff_us = BACKOFF_MIN_US};
 }
 
 static int place_fds(const int *fds, size_t count, posix_spawn_file_actions_t *actions,
@@ -43,8 +45,7 @@ static int place_fds(const int *fds, size_t count, posix_spawn_file_actions_t *a
     return 0;
 }
 
-/* "LD_LIBRARY_PATH=..." as it stands in our own environment; NULL if it does not. The loader of a
- * child needs it; what else the environment holds is none of its business. */
+/* "LD_LIBRARY_PATH=..." of our own environment, which the loader of a child needs, or NULL. */
 static char *library_path(void)
 {
     static const char name[] = "LD_LIBRARY_PATH";
@@ -91,23 +92,17 @@ static uint64_t back_off(struct child *child, uint64_t now_us)
     return restart_us;
 }
 
-static const char *remedy(int code)
+static int fail_start(struct child *child, int code, uint64_t now_us, struct error *err)
 {
-    switch (code) {
-    case -ENOENT:
-        return "; mount /proc";
-    case -EAGAIN:
-        return "; raise the limit of processes (TasksMax=, ulimit -u, --pids-limit)";
-    default:
-        return "";
-    }
-}
+    const char *remedy = "";
 
-int child_fail(struct child *child, int code, uint64_t now_us, struct error *err)
-{
+    if (code == -ENOENT)
+        remedy = "; mount /proc";
+    else if (code == -EAGAIN)
+        remedy = "; raise the limit of processes (TasksMax=, ulimit -u, --pids-limit)";
     child->restart_us = back_off(child, now_us);
     return error_set(err, code, "cannot start the %s process from /proc/self/exe: %s%s",
-                     child->verb, strerror(-code), remedy(code));
+                     child->verb, strerror(-code), remedy);
 }
 
 int child_start(struct child *child, int job_fd, const int *fds, size_t fd_count, uint64_t now_us,
@@ -116,22 +111,22 @@ int child_start(struct child *child, int job_fd, const int *fds, size_t fd_count
     _cleanup_close_ int ours = -1, theirs = -1;
     int all[FDS_MAX];
     pid_t pid;
-    int r = channel_open(&ours, &theirs);
+    int r = job_fd < 0 ? job_fd : channel_open(&ours, &theirs);
 
     if (r < 0)
-        return child_fail(child, r, now_us, err);
+        return fail_start(child, r, now_us, err);
     all[0] = theirs;
     all[1] = job_fd;
     for (size_t i = 0; i < fd_count; i++)
         all[2 + i] = fds[i];
     r = spawn(child, all, 2 + fd_count, &pid);
     if (r < 0)
-        return child_fail(child, r, now_us, err);
+        return fail_start(child, r, now_us, err);
     child->pid = pid;
     child->channel_fd = TAKE_FD(ours);
     child->starts++;
     child->started_us = now_us;
-    child->restart_us = 0;
+    child->restart_us = UINT64_MAX;
     return 0;
 }
 
@@ -139,6 +134,18 @@ static void close_channel(struct child *child)
 {
     cleanup_close(&child->channel_fd);
     child->channel_fd = -1;
+}
+
+int child_watch(struct child *child, int epoll_fd, uint32_t event, struct error *err)
+{
+    struct epoll_event channel = {.events = EPOLLIN, .data.u32 = event};
+    int r;
+
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, child->channel_fd, &channel) == 0)
+        return 0;
+    r = error_set(err, -errno, "cannot watch its channel: %s", strerror(errno));
+    child_kill(child);
+    return r;
 }
 
 bool child_reap(struct child *child, uint64_t now_us, int *ret_status)
@@ -166,11 +173,10 @@ bool child_is_failing(const struct child *child)
 
 const char *child_describe_end(int status, char *text, size_t size_bytes)
 {
-    char name[SIGNALS_NAME_BYTES];
+    const char *name = sigabbrev_np(WTERMSIG(status));
 
     if (WIFSIGNALED(status))
-        snprintf(text, size_bytes, "signal %d (%s)", WTERMSIG(status),
-                 signals_name(WTERMSIG(status), name));
+        snprintf(text, size_bytes, "signal %d (SIG%s)", WTERMSIG(status), name ? name : "RT");
     else
         snprintf(text, size_bytes, "exit status %d", WEXITSTATUS(status));
     return text;
@@ -184,6 +190,7 @@ void child_replace(struct child *child)
 
 void child_kill(struct child *child)
 {
+    close_channel(child);
     if (child->pid > 0)
         kill(child->pid, SIGKILL);
 }
@@ -197,7 +204,7 @@ void child_stop(struct child *child, uint64_t wait_us)
 
         if (pidfd < 0 || poll(&poll_fd, 1, (int)(wait_us / 1000)) != 1)
             child_kill(child);
-        /* Root without CAP_KILL cannot end one that became nobody: it must not hold us up. */
+        /* Root without CAP_KILL cannot kill one that became nobody: do not wait for it. */
         waitpid(child->pid, NULL, poll(&poll_fd, 1, KILLED_MS) == 1 ? 0 : WNOHANG);
         child->pid = 0;
     }

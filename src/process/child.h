@@ -1,8 +1,8 @@
 /*
  * Child: another process of this program, started from our own executable with its job and a
- * channel, asked to end by closing that, and started again when it dies, never more often than its
- * back-off allows. Of ours it gets what it is given, and nothing else: no other descriptor or
- * variable. Signals are blocked until it says which it ignores.
+ * channel. It ends when the channel is closed, and is started again when it dies, with a back-off.
+ * It inherits nothing else: no other descriptor, no environment. Signals are blocked until it calls
+ * child_ignore_signals.
  */
 #pragma once
 
@@ -14,40 +14,39 @@
 #include "core/error.h"
 #include "core/macros.h"
 
-/* Where a child finds its end of the channel, its job (job.h), and what else it is given. */
+/* Descriptors of a child: its end of the channel, its job (job.h), and further ones. */
 enum { CHILD_CHANNEL_FD = 3, CHILD_JOB_FD = 4, CHILD_MORE_FD = 5, CHILD_MORE_MAX = 16 };
 
-/* One that lives this long is well, and has no back-off. */
+/* One that lives this long is healthy, and has no back-off. */
 #define CHILD_HEALTHY_US (10 * USEC_PER_SEC)
 
-/* One that ends before that so often in a row is failing. */
+/* One that ends earlier so often in a row is failing. */
 enum { CHILD_FAILING_ENDS = 3 };
 
 struct child {
     const char *verb;
     pid_t pid;      /* 0: none runs */
-    int channel_fd; /* our end; -1: there is none, or it was asked to end */
+    int channel_fd; /* our end; -1: none runs, or it is to end */
     uint64_t starts;
-    uint64_t restart_us; /* when the next start is due; 0: none is */
+    uint64_t restart_us; /* when the next start is due; UINT64_MAX: none is */
     uint64_t started_us, backoff_us;
     unsigned early_ends; /* in a row: it lived less than CHILD_HEALTHY_US */
-    bool is_replaced;    /* it was asked to end so that another can follow */
+    bool is_replaced;    /* it is to end so that another can follow */
 };
 
 void child_init(struct child *child, const char *verb);
 
-/* Starts it. The descriptors stay the caller's; `fds` has CHILD_MORE_MAX at most. After a failure
- * another start is due. */
+/* Starts it. The descriptors stay the caller's; `fds` has CHILD_MORE_MAX at most. If `job_fd` is
+ * -errno, it could not be made. After a failure another start is due. */
 int child_start(struct child *child, int job_fd, const int *fds, size_t fd_count, uint64_t now_us,
                 struct error *err);
 
-/* The same for one whose start failed before that: returns `code`, with a text. */
-int child_fail(struct child *child, int code, uint64_t now_us, struct error *err);
+/* Reports the events of its channel to this epoll. A child that cannot be watched is killed, so
+ * that another one follows. 0 or -errno. */
+int child_watch(struct child *child, int epoll_fd, uint32_t event, struct error *err);
 
-/*
- * After SIGCHLD: true if it has ended; *ret_status is what waitpid said. A new start is then due,
- * at once or after the back-off.
- */
+/* After SIGCHLD: true if it has ended, with the status of waitpid. A new start is then due, at once
+ * or after the back-off. */
 bool child_reap(struct child *child, uint64_t now_us, int *ret_status);
 
 bool child_is_failing(const struct child *child);
@@ -55,15 +54,15 @@ bool child_is_failing(const struct child *child);
 /* "signal 9 (SIGKILL)" or "exit status 1". */
 const char *child_describe_end(int status, char *text, size_t size_bytes);
 
-/* Asks it to end, so that another one follows at once. */
+/* Closes its channel, so that it ends and another one follows at once. */
 void child_replace(struct child *child);
 
-/* Ends it by force. SIGCHLD follows. */
+/* Closes its channel and kills it. SIGCHLD follows. */
 void child_kill(struct child *child);
 
-/* Asks it to end and waits; after `wait_us` ends it by force. */
+/* Closes its channel and waits; kills it after `wait_us`. */
 void child_stop(struct child *child, uint64_t wait_us);
 
-/* In the child, before its threads and its sandbox: when to stop is the collector's decision. It
- * then takes signals. */
+/* In the child, before its threads and its sandbox: the collector decides when it stops. Unblocks
+ * signals. */
 void child_ignore_signals(void);

@@ -1,11 +1,14 @@
-/* Descriptors: whether the limit of open files leaves room for what the program opens. */
+/* Descriptors: the limit of open files. */
 #pragma once
+
+#include <sys/resource.h>
 
 #include "core/error.h"
 
-/*
- * Raises a soft limit that is lower than usual as far as the hard one allows. 0, or -EMFILE with a
- * text if the program cannot work with what that gives. More than usual is not asked for: files of
- * cgroups stay open up to the limit, and take the kernel's memory.
- */
+/* Raises the soft limit to `wanted`, as far as the hard one allows. Returns the limit, or
+ * RLIM_INFINITY where it is unknown. */
+rlim_t descriptors_raise(rlim_t wanted);
+
+/* Raises it to the usual 1024, and no more: files of cgroups stay open up to the limit, and take
+ * the kernel's memory. 0, or -EMFILE with a text if that is not enough. */
 int descriptors_prepare(struct error *err);

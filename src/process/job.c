@@ -5,62 +5,216 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/pack.h"
 #include "core/sealed.h"
+#include "process/child.h"
 
-enum { MAGIC = 0x31627757 };
+enum { MAGIC = 0x31627757, MAX_BYTES = 16 << 20 };
 
-void job_begin(struct buffer *block, const struct job_log *log)
+const char *const fetcher_words[FETCHER_KINDS] = {"bmc", "kubernetes", "emissions"};
+
+const char *const proxy_variables[PROXY_VARIABLES] = {"https_proxy", "HTTPS_PROXY", "all_proxy",
+                                                      "ALL_PROXY",   "no_proxy",    "NO_PROXY"};
+
+/*
+ * One walk over the fields of a job packs or unpacks it: code_*() packs `value` and returns it, or
+ * returns what was unpacked.
+ */
+struct coder {
+    struct buffer *out; /* NULL: unpacking */
+    struct unpack in;
+};
+
+static uint64_t code_u64(struct coder *coder, uint64_t value, uint64_t max)
 {
-    buffer_init(block, JOB_MAX_BYTES);
-    pack_u64(block, MAGIC);
-    pack_u64(block, log->level);
-    pack_u64(block, log->format);
+    if (!coder->out)
+        return unpack_u64(&coder->in, max);
+    pack_u64(coder->out, value);
+    return value;
 }
 
-int job_seal(struct buffer *block, int *ret_fd)
+static struct span code_bytes(struct coder *coder, struct span value)
 {
-    int r = buffer_failed(block) ? -ENOMEM : sealed_create(block->data, block->len, ret_fd);
-
-    buffer_wipe(block);
-    return r;
+    if (!coder->out)
+        return unpack_bytes(&coder->in);
+    pack_bytes(coder->out, value);
+    return value;
 }
 
-static int read_block(int fd, struct job *job)
+static const char *code_text(struct coder *coder, const char *value)
+{
+    if (!coder->out)
+        return unpack_text(&coder->in);
+    pack_text(coder->out, value);
+    return value;
+}
+
+static void code_log(struct coder *coder, struct job_log *log)
+{
+    if (code_u64(coder, MAGIC, MAGIC) != MAGIC)
+        coder->in.is_broken = true;
+    log->level = (enum log_level)code_u64(coder, log->level, LOG_LEVEL_ERROR);
+    log->format = (enum log_format)code_u64(coder, log->format, LOG_FORMAT_JSON);
+}
+
+static void code_server(struct coder *coder, struct server_job *job)
+{
+    code_log(coder, &job->log);
+    job->listener_count = code_u64(coder, job->listener_count, CHILD_MORE_MAX);
+    job->metrics_path = code_text(coder, job->metrics_path);
+    job->text_only = code_u64(coder, job->text_only, 1);
+    job->is_failing = code_u64(coder, job->is_failing, 1);
+    job->web_config = code_bytes(coder, job->web_config);
+}
+
+static void code_bmc(struct coder *coder, struct bmc_job *job)
+{
+    job->url = code_text(coder, job->url);
+    job->host = code_text(coder, job->host);
+    job->port = code_text(coder, job->port);
+    job->user = code_text(coder, job->user);
+    job->password = code_text(coder, job->password);
+    job->ca = code_bytes(coder, job->ca);
+    job->certificate_sha256 = code_bytes(coder, job->certificate_sha256);
+    job->is_insecure = code_u64(coder, job->is_insecure, 1);
+    job->interval_us = code_u64(coder, job->interval_us, UINT64_MAX);
+}
+
+static void code_kubernetes(struct coder *coder, struct kubernetes_job *job)
+{
+    job->host = code_text(coder, job->host);
+    job->port = code_text(coder, job->port);
+    job->node = code_text(coder, job->node);
+    job->token = code_text(coder, job->token);
+    job->ca = code_bytes(coder, job->ca);
+}
+
+static void code_emissions(struct coder *coder, struct emissions_job *job)
+{
+    job->ca_path = code_text(coder, job->ca_path);
+    job->interval_us = code_u64(coder, job->interval_us, UINT64_MAX);
+    job->basis = (enum price_basis)code_u64(coder, job->basis, PRICE_BASES - 1);
+    job->count = code_u64(coder, job->count, CHOICE_MAX);
+    for (size_t i = 0; i < job->count; i++) {
+        job->polls[i].provider = code_text(coder, job->polls[i].provider);
+        job->polls[i].zone = code_text(coder, job->polls[i].zone);
+        job->polls[i].url = code_text(coder, job->polls[i].url);
+    }
+    for (size_t i = 0; i < EMISSION_KEYS_MAX; i++) {
+        const char *key = code_text(coder, job->keys.values[i]);
+
+        if (strlen(key) >= EMISSION_KEY_BYTES)
+            coder->in.is_broken = true;
+        else if (key != job->keys.values[i])
+            memcpy(job->keys.values[i], key, strlen(key) + 1);
+    }
+    for (size_t i = 0; i < PROXY_VARIABLES; i++)
+        job->proxies[i] = code_text(coder, job->proxies[i]);
+}
+
+static void code_fetcher(struct coder *coder, struct fetcher_job *job)
+{
+    code_log(coder, &job->log);
+    job->kind = (enum fetcher_kind)code_u64(coder, job->kind, FETCHER_KINDS - 1);
+    if (job->kind == FETCHER_BMC)
+        code_bmc(coder, &job->bmc);
+    else if (job->kind == FETCHER_KUBERNETES)
+        code_kubernetes(coder, &job->kubernetes);
+    else
+        code_emissions(coder, &job->emissions);
+}
+
+/* Wipes what was packed. */
+static int seal(struct buffer *packed)
+{
+    int fd = -1;
+    int r = buffer_failed(packed) ? -ENOMEM : sealed_create(packed->data, packed->len, &fd);
+
+    buffer_wipe(packed);
+    return r < 0 ? r : fd;
+}
+
+int server_job_seal(const struct server_job *job)
+{
+    struct server_job copy = *job;
+    struct buffer packed;
+
+    buffer_init(&packed, MAX_BYTES);
+    code_server(&(struct coder){.out = &packed}, &copy);
+    return seal(&packed);
+}
+
+void fetcher_job_pack(struct fetcher_job *job, struct buffer *ret_packed)
+{
+    buffer_init(ret_packed, MAX_BYTES);
+    code_fetcher(&(struct coder){.out = ret_packed}, job); /* which changes nothing in it */
+}
+
+int fetcher_job_seal(const struct buffer *packed, bool is_again)
+{
+    struct buffer whole;
+
+    buffer_init(&whole, MAX_BYTES);
+    buffer_bytes(&whole, packed->data, packed->len);
+    pack_u64(&whole, is_again);
+    return seal(&whole);
+}
+
+static int begin_read(int fd, struct job *ret_block, struct coder *coder)
 {
     off_t size = lseek(fd, 0, SEEK_END);
 
-    if (size <= 0 || size > JOB_MAX_BYTES || sealed_check(fd, (uint64_t)size) < 0)
+    if (size <= 0 || size > MAX_BYTES || sealed_check(fd, (uint64_t)size) < 0)
         return -EPROTO;
-    job->len = (size_t)size;
-    job->bytes = malloc(job->len);
-    if (!job->bytes)
+    *ret_block = (struct job){.bytes = malloc((size_t)size), .len = (size_t)size};
+    if (!ret_block->bytes)
         return -ENOMEM;
-    return pread(fd, job->bytes, job->len, 0) == size ? 0 : -EPROTO;
+    if (pread(fd, ret_block->bytes, ret_block->len, 0) != size) {
+        job_done(ret_block);
+        return -EPROTO;
+    }
+    *coder = (struct coder){.in.rest = {ret_block->bytes, ret_block->len}};
+    return 0;
 }
 
-int job_read(int fd, struct job *ret_job)
+static int end_read(const struct coder *coder, struct job *block)
 {
-    struct job job = {0};
-    int r = read_block(fd, &job);
+    int r = unpack_end(&coder->in);
 
-    job.rest.rest = (struct span){job.bytes, r == 0 ? job.len : 0};
-    if (r == 0 && unpack_u64(&job.rest, MAGIC) != MAGIC)
-        r = -EPROTO;
-    job.log.level = (enum log_level)unpack_u64(&job.rest, LOG_LEVEL_ERROR);
-    job.log.format = (enum log_format)unpack_u64(&job.rest, LOG_FORMAT_JSON);
-    if (r == 0 && job.rest.is_broken)
-        r = -EPROTO;
     if (r < 0)
-        job_done(&job);
-    else
-        *ret_job = job;
+        job_done(block);
     return r;
 }
 
-void job_done(struct job *job)
+int server_job_read(int fd, struct job *ret_block, struct server_job *ret_job)
 {
-    if (job->bytes)
-        explicit_bzero(job->bytes, job->len);
-    free(job->bytes);
-    *job = (struct job){0};
+    struct coder coder;
+    int r = begin_read(fd, ret_block, &coder);
+
+    if (r < 0)
+        return r;
+    *ret_job = (struct server_job){0};
+    code_server(&coder, ret_job);
+    return end_read(&coder, ret_block);
+}
+
+int fetcher_job_read(int fd, struct job *ret_block, struct fetcher_job *ret_job)
+{
+    struct coder coder;
+    int r = begin_read(fd, ret_block, &coder);
+
+    if (r < 0)
+        return r;
+    memset(ret_job, 0, sizeof(*ret_job)); /* the whole union */
+    code_fetcher(&coder, ret_job);
+    ret_job->is_again = code_u64(&coder, 0, 1);
+    return end_read(&coder, ret_block);
+}
+
+void job_done(struct job *block)
+{
+    if (block->bytes)
+        explicit_bzero(block->bytes, block->len);
+    free(block->bytes);
+    *block = (struct job){0};
 }

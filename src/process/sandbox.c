@@ -1,27 +1,23 @@
 #include "process/sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/landlock.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "process/sanitized.h"
-
-/* Needs CAP_SETPCAP, so it comes before anything is given up; without it the set matters little, as
- * nothing can be gained from it once PR_SET_NO_NEW_PRIVS is set. */
-static void drop_bounding_set(void)
-{
-    for (unsigned long cap = 0; cap < 64; cap++)
-        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
-            return;
-}
+#include "core/log.h"
+#include "core/macros.h"
 
 /* EPERM: no CAP_SETUID or CAP_SETGID. EINVAL: a user namespace in which nobody is not mapped. */
 static bool is_tolerable(int error)
@@ -33,11 +29,9 @@ static int become_nobody(void)
 {
     if (geteuid() != 0)
         return 0;
-    if (setgroups(0, NULL) < 0 && !is_tolerable(errno))
-        return -errno;
-    if (setresgid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) < 0 && !is_tolerable(errno))
-        return -errno;
-    if (setresuid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) < 0 && !is_tolerable(errno))
+    if ((setgroups(0, NULL) < 0 && !is_tolerable(errno)) ||
+        (setresgid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) < 0 && !is_tolerable(errno)) ||
+        (setresuid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) < 0 && !is_tolerable(errno)))
         return -errno;
     return 0;
 }
@@ -60,12 +54,6 @@ static int fail(struct error *err, int code, const char *what)
                      what, strerror(-code));
 }
 
-/* gmtime_r, for libmicrohttpd's Date headers, reads /etc/localtime at its first call. */
-static void read_time_zone(void)
-{
-    tzset();
-}
-
 #ifdef SANITIZED
 /* The check for leaks at exit traces the process. */
 static void allow_dumps(void)
@@ -86,8 +74,11 @@ int sandbox_drop_privileges(struct error *err)
 {
     int r;
 
-    read_time_zone();
-    drop_bounding_set();
+    tzset(); /* gmtime_r, for Date headers, reads /etc/localtime at its first call */
+    /* Needs CAP_SETPCAP, so it comes first; without it the set matters little, as nothing can be
+     * gained from it once PR_SET_NO_NEW_PRIVS is set. */
+    for (unsigned long cap = 0; cap < 64 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
+        ;
     r = become_nobody();
     if (r < 0)
         return fail(err, r, "changing the user failed");
@@ -102,6 +93,66 @@ int sandbox_drop_privileges(struct error *err)
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         return fail(err, -errno, "asking to die with the collector failed");
     return 0;
+}
+
+/* All rights of Landlock's first version, so that every kernel with Landlock knows them. */
+static const uint64_t EVERY_RIGHT = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
+
+/* A kernel without it answers ENOSYS, one that was started without it EOPNOTSUPP. */
+static bool has_landlock(void)
+{
+    bool has_it =
+        syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0;
+
+    if (!has_it && errno == EPERM)
+        log_warn("a system-call filter denies Landlock: a process that talks to the network can "
+                 "open every file that its user may; allow landlock_create_ruleset, "
+                 "landlock_add_rule and landlock_restrict_self");
+    return has_it;
+}
+
+static int allow_reading(int ruleset_fd, const char *path)
+{
+    _cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
+    struct landlock_path_beneath_attr rule = {.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE,
+                                              .parent_fd = fd};
+    struct stat found;
+
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &found) < 0)
+        return -errno;
+    if (S_ISDIR(found.st_mode)) /* the rule of a file may not have it */
+        rule.allowed_access |= LANDLOCK_ACCESS_FS_READ_DIR;
+    return syscall(SYS_landlock_add_rule, ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0
+               ? -errno
+               : 0;
+}
+
+int sandbox_limit_files(const char *const *paths, struct error *err)
+{
+    const struct landlock_ruleset_attr attributes = {.handled_access_fs = EVERY_RIGHT};
+    _cleanup_close_ int fd = -1;
+    int r = 0;
+
+    if (!has_landlock())
+        return 0;
+    fd = (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof(attributes), 0);
+    if (fd < 0)
+        r = -errno;
+    for (; *paths && r == 0; paths++)
+        r = allow_reading(fd, *paths);
+#ifdef SANITIZED
+    if (r == 0)
+        r = allow_reading(fd, "/proc"); /* the check for leaks at exit */
+#endif
+    if (r == 0 && syscall(SYS_landlock_restrict_self, fd, 0) < 0)
+        r = -errno;
+    return r < 0 ? error_set(err, r,
+                             "cannot limit the files of a process that talks to the network: %s; "
+                             "it does not go on without",
+                             strerror(-r))
+                 : 0;
 }
 
 int sandbox_filter_calls(enum syscall_role role, struct error *err)

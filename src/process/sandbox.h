@@ -1,6 +1,6 @@
 /*
- * Sandbox: what a process gives up before it talks to strangers. After it a process is nobody, has
- * no capabilities, can gain none, dies with its parent, and makes only the system calls that its
+ * Sandbox: what a process gives up before it talks to the network. Then it is nobody, has no
+ * capabilities and can gain none, dies with its parent, and makes only the system calls that its
  * role allows (syscall_filter.h).
  */
 #pragma once
@@ -10,18 +10,30 @@
 
 enum { SANDBOX_NOBODY = 65534 };
 
-/* A crash must not write secrets to a file, and nobody of the same user may trace the process. A
- * change of user takes it back, so sandbox_drop_privileges does it once more. */
+/* A crash must not write secrets to a file, and no other process of the user may trace this one. A
+ * change of user reverts it, so sandbox_drop_privileges does it again. */
 void sandbox_forbid_dumps(void);
 
 /*
- * In this order: the first single-threaded, before the first byte is read and with every
- * descriptor open and every listener set up; then threads may be started (they inherit what was
- * dropped); then each thread is filtered by its own call. Not undone. 0 or -errno; after an error
- * the process must not serve.
+ * The following, in this order. Not undone. 0 or -errno; after an error the process must end.
  *
+ * drop_privileges is called single-threaded, before the first byte is read and with every
+ * descriptor open and every listener set up; threads started after it inherit what was dropped.
  * Root becomes nobody. Where it may not change its user (no CAP_SETUID, or no such user in this
  * user namespace), it stays root without capabilities; all else is dropped still.
  */
 int sandbox_drop_privileges(struct error *err);
+
+/*
+ * From here on the calling thread, and those that it starts, can open what is at and below these
+ * paths (NULL ends them) for reading, and nothing else: a process that had to stay root could read
+ * all that root may. A path that does not exist is left out; one that is replaced later is not
+ * followed, but what is replaced below it is.
+ *
+ * By Landlock, from Linux 5.13 on. 0 also where the kernel has none, or a filter from outside
+ * denies it, which is logged: then nothing is limited.
+ */
+int sandbox_limit_files(const char *const *paths, struct error *err);
+
+/* For each thread. */
 int sandbox_filter_calls(enum syscall_role role, struct error *err);

@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/signalfd.h>
 
 #include "core/macros.h"
@@ -44,15 +42,4 @@ int signals_open(const int *numbers, size_t count)
     signals_block(numbers, count);
     fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return fd < 0 ? -errno : fd;
-}
-
-const char *signals_name(int number, char text[SIGNALS_NAME_BYTES])
-{
-    const char *name = sigabbrev_np(number);
-
-    if (name)
-        snprintf(text, SIGNALS_NAME_BYTES, "SIG%s", name);
-    else
-        snprintf(text, SIGNALS_NAME_BYTES, "signal %d", number);
-    return text;
 }

@@ -23,9 +23,6 @@
 
 #include "core/log.h"
 #include "core/macros.h"
-#include "process/sanitized.h"
-#include "process/syscall_groups.h"
-#include "process/syscall_names.h"
 
 #if defined(__x86_64__)
 #define NATIVE_ARCH           AUDIT_ARCH_X86_64
@@ -85,12 +82,12 @@ static void emit(struct program *program, struct sock_filter instruction)
     program->len++;
 }
 
-static void load(struct program *program, size_t offset)
+static void emit_load(struct program *program, size_t offset)
 {
     emit(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
-static void finish_with(struct program *program, uint32_t action)
+static void emit_return(struct program *program, uint32_t action)
 {
     emit(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 }
@@ -98,48 +95,37 @@ static void finish_with(struct program *program, uint32_t action)
 static void decide(struct program *program, uint32_t call, uint32_t action)
 {
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
-    finish_with(program, action);
+    emit_return(program, action);
 }
 
-static void decide_group(struct program *program, const struct syscall_group *group,
-                         uint32_t action)
+static void decide_groups(struct program *program, enum syscall_use use, uint32_t action)
 {
-    for (size_t i = 0; i < group->count; i++)
-        decide(program, group->calls[i], action);
+    for (size_t i = 0; i < syscall_groups_count; i++)
+        for (size_t j = 0; j < syscall_groups[i].count && syscall_groups[i].use == use; j++)
+            decide(program, syscall_groups[i].calls[j], action);
 }
 
 /* Arguments are compared by their lower half: both architectures are little-endian, and the kernel
  * takes no more of an int. */
 static void load_argument(struct program *program, unsigned index)
 {
-    load(program, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t));
+    emit_load(program, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t));
 }
 
-/* Allows the call if the test of its argument (BPF_JEQ, BPF_JSET) ends as is `wanted`; otherwise
- * goes on to what follows. */
-static void allow_tested(struct program *program, uint32_t call, unsigned index, uint16_t test,
-                         uint32_t value, bool wanted)
+/* Tests of an argument. */
+#define HAS(bits)   BPF_JSET, (bits), true
+#define LACKS(bits) BPF_JSET, (bits), false
+#define IS(value)   BPF_JEQ, (value), true
+
+/* Allows the call if the test ends as is `wanted`; otherwise goes on to what follows. */
+static void allow_if(struct program *program, uint32_t call, unsigned index, uint16_t test,
+                     uint32_t value, bool wanted)
 {
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4));
     load_argument(program, index);
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, !wanted, wanted));
-    finish_with(program, SECCOMP_RET_ALLOW);
-    load(program, offsetof(struct seccomp_data, nr));
-}
-
-static void allow_with(struct program *program, uint32_t call, unsigned index, uint32_t bits)
-{
-    allow_tested(program, call, index, BPF_JSET, bits, true);
-}
-
-static void allow_without(struct program *program, uint32_t call, unsigned index, uint32_t bits)
-{
-    allow_tested(program, call, index, BPF_JSET, bits, false);
-}
-
-static void allow_equal(struct program *program, uint32_t call, unsigned index, uint32_t value)
-{
-    allow_tested(program, call, index, BPF_JEQ, value, true);
+    emit_return(program, SECCOMP_RET_ALLOW);
+    emit_load(program, offsetof(struct seccomp_data, nr));
 }
 
 static void allow_null(struct program *program, uint32_t call, unsigned index)
@@ -147,36 +133,36 @@ static void allow_null(struct program *program, uint32_t call, unsigned index)
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 6));
     load_argument(program, index);
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3));
-    load(program,
-         offsetof(struct seccomp_data, args) + index * sizeof(uint64_t) + sizeof(uint32_t));
+    emit_load(program,
+              offsetof(struct seccomp_data, args) + index * sizeof(uint64_t) + sizeof(uint32_t));
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1));
-    finish_with(program, SECCOMP_RET_ALLOW);
-    load(program, offsetof(struct seccomp_data, nr));
+    emit_return(program, SECCOMP_RET_ALLOW);
+    emit_load(program, offsetof(struct seccomp_data, nr));
 }
 
 /* Calls that are harmless for some arguments only. */
 static void allow_limited(struct program *program)
 {
-    allow_without(program, SYS_mmap, 2, PROT_EXEC);
-    allow_without(program, SYS_mprotect, 2, PROT_EXEC);
+    allow_if(program, SYS_mmap, 2, LACKS(PROT_EXEC));
+    allow_if(program, SYS_mprotect, 2, LACKS(PROT_EXEC));
     /* MSG_FASTOPEN connects. */
-    allow_without(program, SYS_sendto, 3, MSG_FASTOPEN);
-    allow_without(program, SYS_sendmsg, 2, MSG_FASTOPEN);
-    allow_without(program, SYS_sendmmsg, 3, MSG_FASTOPEN);
+    allow_if(program, SYS_sendto, 3, LACKS(MSG_FASTOPEN));
+    allow_if(program, SYS_sendmsg, 2, LACKS(MSG_FASTOPEN));
+    allow_if(program, SYS_sendmmsg, 3, LACKS(MSG_FASTOPEN));
     /* Of an open file: glibc's fstat. */
-    allow_with(program, SYS_newfstatat, 3, AT_EMPTY_PATH);
-    allow_with(program, SYS_statx, 2, AT_EMPTY_PATH);
+    allow_if(program, SYS_newfstatat, 3, HAS(AT_EMPTY_PATH));
+    allow_if(program, SYS_statx, 2, HAS(AT_EMPTY_PATH));
     /* Threads, and no processes. The flags of clone3 cannot be seen; glibc takes clone instead. */
-    allow_with(program, SYS_clone, 0, CLONE_THREAD);
+    allow_if(program, SYS_clone, 0, HAS(CLONE_THREAD));
     decide(program, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
-    allow_equal(program, SYS_tgkill, 0, (uint32_t)getpid());
+    allow_if(program, SYS_tgkill, 0, IS((uint32_t)getpid()));
     /* Two of SOCK_DGRAM, which is 2, could be connected to any other local socket. */
-    allow_without(program, SYS_socketpair, 1, SOCKET_TYPES & ~SOCK_STREAM);
-    allow_equal(program, SYS_ioctl, 1, FIONREAD);
-    allow_equal(program, SYS_ioctl, 1, FIONBIO);
-    allow_equal(program, SYS_ioctl, 1, TCGETS); /* isatty */
-    allow_equal(program, SYS_prctl, 0, PR_SET_NAME);
-    allow_equal(program, SYS_prctl, 0, PR_SET_VMA);
+    allow_if(program, SYS_socketpair, 1, LACKS(SOCKET_TYPES & ~SOCK_STREAM));
+    allow_if(program, SYS_ioctl, 1, IS(FIONREAD));
+    allow_if(program, SYS_ioctl, 1, IS(FIONBIO));
+    allow_if(program, SYS_ioctl, 1, IS(TCGETS)); /* isatty */
+    allow_if(program, SYS_prctl, 0, IS(PR_SET_NAME));
+    allow_if(program, SYS_prctl, 0, IS(PR_SET_VMA));
     allow_null(program, SYS_prlimit64, 2); /* reading limits: no new ones */
 }
 
@@ -184,70 +170,61 @@ static void allow_limited(struct program *program)
  * without: so these fail quietly. */
 static void allow_internet_sockets(struct program *program)
 {
-    allow_equal(program, SYS_socket, 0, AF_INET);
-    allow_equal(program, SYS_socket, 0, AF_INET6);
+    allow_if(program, SYS_socket, 0, IS(AF_INET));
+    allow_if(program, SYS_socket, 0, IS(AF_INET6));
     decide(program, SYS_socket, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
-    decide_group(program, &syscall_group_connecting, SECCOMP_RET_ALLOW);
+    decide_groups(program, SYSCALL_CONNECTING, SECCOMP_RET_ALLOW);
 }
 
 static void allow_reading_files(struct program *program)
 {
-    allow_without(program, SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC);
+    allow_if(program, SYS_openat, 2, LACKS(O_ACCMODE | O_CREAT | O_TRUNC));
 #ifdef SYS_open
-    allow_without(program, SYS_open, 1, O_ACCMODE | O_CREAT | O_TRUNC);
+    allow_if(program, SYS_open, 1, LACKS(O_ACCMODE | O_CREAT | O_TRUNC));
 #endif
-    decide_group(program, &syscall_group_reading_files, SECCOMP_RET_ALLOW);
+    decide_groups(program, SYSCALL_READING_FILES, SECCOMP_RET_ALLOW);
     /* So that it can become a fileless client: another filter only takes more away. */
-    allow_equal(program, SYS_prctl, 0, PR_SET_SECCOMP);
+    allow_if(program, SYS_prctl, 0, IS(PR_SET_SECCOMP));
 }
 
 static void write_program(struct program *program, enum syscall_role role)
 {
-    load(program, offsetof(struct seccomp_data, arch));
+    emit_load(program, offsetof(struct seccomp_data, arch));
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));
-    finish_with(program, SECCOMP_RET_KILL_PROCESS);
-    load(program, offsetof(struct seccomp_data, nr));
+    emit_return(program, SECCOMP_RET_KILL_PROCESS);
+    emit_load(program, offsetof(struct seccomp_data, nr));
 #ifdef __x86_64__
     /* x32 calls come as the same architecture, with this bit in the number. */
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x40000000, 0, 1));
-    finish_with(program, SECCOMP_RET_KILL_PROCESS);
+    emit_return(program, SECCOMP_RET_KILL_PROCESS);
 #endif
 #ifdef SANITIZED
     for (size_t i = 0; i < ARRAY_SIZE(sanitizer_calls); i++)
         decide(program, sanitizer_calls[i], SECCOMP_RET_ALLOW);
 #endif
-    for (size_t i = 0; i < syscall_groups_common_count; i++)
-        decide_group(program, &syscall_groups_common[i], SECCOMP_RET_ALLOW);
+    decide_groups(program, SYSCALL_COMMON, SECCOMP_RET_ALLOW);
     allow_limited(program);
     if (role != SYSCALL_SERVER)
         allow_internet_sockets(program);
     if (role == SYSCALL_CLIENT)
         allow_reading_files(program);
-    for (size_t i = 0; i < syscall_groups_denied_count; i++)
-        decide_group(program, &syscall_groups_denied[i], REFUSE(EPERM));
-    for (size_t i = 0; i < syscall_groups_fatal_count; i++)
-        decide_group(program, &syscall_groups_fatal[i], REFUSE(REFUSE_FATAL));
-    finish_with(program, REFUSE(ENOSYS));
+    decide_groups(program, SYSCALL_DENIED, REFUSE(EPERM));
+    decide_groups(program, SYSCALL_FATAL, REFUSE(REFUSE_FATAL));
+    emit_return(program, REFUSE(ENOSYS));
 }
 
-static const char *find_group(const struct syscall_group *groups, size_t count, uint32_t call)
+/* Of a call that was refused. A call that is denied for some arguments may be in two. */
+static const char *group_of(uint32_t call)
 {
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; j < groups[i].count; j++)
-            if (groups[i].calls[j] == call)
-                return groups[i].name;
+    for (size_t i = syscall_groups_count; i-- > 0 && syscall_groups[i].use >= SYSCALL_DENIED;)
+        for (size_t j = 0; j < syscall_groups[i].count; j++)
+            if (syscall_groups[i].calls[j] == call)
+                return syscall_groups[i].name;
     return NULL;
 }
 
-static const char *group_of(uint32_t call)
-{
-    const char *name = find_group(syscall_groups_fatal, syscall_groups_fatal_count, call);
-
-    return name ? name : find_group(syscall_groups_denied, syscall_groups_denied_count, call);
-}
-
-/* True for the first refusal of this call. A handler of signals has no other place to keep it. */
-static bool is_news(uint32_t call)
+/* Static, as a signal handler has no other place for it. */
+static bool is_first_refusal(uint32_t call)
 {
     static atomic_bool seen[1024];
 
@@ -278,7 +255,7 @@ static void on_refusal(int number, siginfo_t *info, void *context)
 
     if (info->si_code != SYS_SECCOMP)
         return;
-    if (is_news(call))
+    if (is_first_refusal(call))
         log_refusal(call, info->si_errno);
     if (info->si_errno == REFUSE_FATAL) {
         signal(number, SIG_DFL);

@@ -1,4 +1,4 @@
-#include "process/syscall_groups.h"
+#include "process/syscall_filter.h"
 
 #include <sys/syscall.h>
 
@@ -20,7 +20,7 @@ static const uint32_t event_loops[] = {
 #endif
 };
 
-/* Those that are there, and those that they accept. */
+/* The open ones, and those that they accept. */
 static const uint32_t sockets[] = {
     SYS_accept4,     SYS_accept,     SYS_recvfrom,   SYS_recvmsg,  SYS_recvmmsg, SYS_getsockname,
     SYS_getpeername, SYS_getsockopt, SYS_setsockopt, SYS_shutdown, SYS_listen,
@@ -76,7 +76,7 @@ static const uint32_t signals[] = {
     SYS_rt_sigsuspend, SYS_rt_sigpending,  SYS_sigaltstack,
 };
 
-/* Where the vDSO cannot tell it. */
+/* Without the vDSO. */
 static const uint32_t time[] = {
     SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_nanosleep,
     SYS_gettimeofday,  SYS_times,        SYS_getrusage,
@@ -87,7 +87,6 @@ static const uint32_t time[] = {
 
 static const uint32_t random_numbers[] = {SYS_getrandom};
 
-/* What it is and where it runs. */
 static const uint32_t itself[] = {
     SYS_getpid,    SYS_getppid, SYS_gettid,    SYS_getuid, SYS_geteuid,
     SYS_getgid,    SYS_getegid, SYS_getgroups, SYS_uname,  SYS_sysinfo,
@@ -96,27 +95,7 @@ static const uint32_t itself[] = {
 #endif
 };
 
-#define GROUP(title, list)                                                                         \
-    {                                                                                              \
-        .name = (title), .calls = (list), .count = ARRAY_SIZE(list)                                \
-    }
-
-/* The busiest first: an old kernel compares one by one. */
-const struct syscall_group syscall_groups_common[] = {
-    GROUP("event loops", event_loops),
-    GROUP("sockets", sockets),
-    GROUP("open files", open_files),
-    GROUP("memory", memory),
-    GROUP("threads", threads),
-    GROUP("signals", signals),
-    GROUP("time", time),
-    GROUP("random numbers", random_numbers),
-    GROUP("itself", itself),
-};
-const size_t syscall_groups_common_count = ARRAY_SIZE(syscall_groups_common);
-
 static const uint32_t connecting[] = {SYS_connect};
-const struct syscall_group syscall_group_connecting = GROUP("sockets outwards", connecting);
 
 static const uint32_t reading_files[] = {
     SYS_newfstatat, SYS_statx,   SYS_readlinkat, SYS_faccessat, SYS_faccessat2,
@@ -125,7 +104,6 @@ static const uint32_t reading_files[] = {
     SYS_stat,       SYS_lstat,   SYS_readlink,   SYS_access,
 #endif
 };
-const struct syscall_group syscall_group_reading_files = GROUP("reading files", reading_files);
 
 static const uint32_t outward_sockets[] = {SYS_socket, SYS_connect, SYS_bind,    SYS_socketpair,
                                            SYS_sendto, SYS_sendmsg, SYS_sendmmsg};
@@ -148,15 +126,6 @@ static const uint32_t settings[] = {SYS_prctl, SYS_ioctl, SYS_prlimit64, SYS_set
 
 /* It does in the kernel what the filter refuses here. */
 static const uint32_t io_uring[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register};
-
-const struct syscall_group syscall_groups_denied[] = {
-    GROUP("sockets outwards", outward_sockets),
-    GROUP("files", other_files),
-    GROUP("executable memory", executable_memory),
-    GROUP("settings of the process", settings),
-    GROUP("io_uring", io_uring),
-};
-const size_t syscall_groups_denied_count = ARRAY_SIZE(syscall_groups_denied);
 
 static const uint32_t programs[] = {
     SYS_execve, SYS_execveat, SYS_clone,
@@ -227,13 +196,35 @@ static const uint32_t kernel[] = {
 
 static const uint32_t kernel_programs[] = {SYS_bpf, SYS_perf_event_open, SYS_userfaultfd};
 
-const struct syscall_group syscall_groups_fatal[] = {
-    GROUP("other programs", programs),
-    GROUP("other processes", other_processes),
-    GROUP("mounts and namespaces", mounts),
-    GROUP("users and capabilities", users),
-    GROUP("keys", keys),
-    GROUP("modules and settings of the kernel", kernel),
-    GROUP("bpf and perf", kernel_programs),
+#define GROUP(title, use_, list)                                                                   \
+    {                                                                                              \
+        .name = (title), .use = (use_), .calls = (list), .count = ARRAY_SIZE(list)                 \
+    }
+
+/* The busiest first: an old kernel compares one by one. */
+const struct syscall_group syscall_groups[] = {
+    GROUP("event loops", SYSCALL_COMMON, event_loops),
+    GROUP("sockets", SYSCALL_COMMON, sockets),
+    GROUP("open files", SYSCALL_COMMON, open_files),
+    GROUP("memory", SYSCALL_COMMON, memory),
+    GROUP("threads", SYSCALL_COMMON, threads),
+    GROUP("signals", SYSCALL_COMMON, signals),
+    GROUP("time", SYSCALL_COMMON, time),
+    GROUP("random numbers", SYSCALL_COMMON, random_numbers),
+    GROUP("itself", SYSCALL_COMMON, itself),
+    GROUP("sockets outwards", SYSCALL_CONNECTING, connecting),
+    GROUP("reading files", SYSCALL_READING_FILES, reading_files),
+    GROUP("sockets outwards", SYSCALL_DENIED, outward_sockets),
+    GROUP("files", SYSCALL_DENIED, other_files),
+    GROUP("executable memory", SYSCALL_DENIED, executable_memory),
+    GROUP("settings of the process", SYSCALL_DENIED, settings),
+    GROUP("io_uring", SYSCALL_DENIED, io_uring),
+    GROUP("other programs", SYSCALL_FATAL, programs),
+    GROUP("other processes", SYSCALL_FATAL, other_processes),
+    GROUP("mounts and namespaces", SYSCALL_FATAL, mounts),
+    GROUP("users and capabilities", SYSCALL_FATAL, users),
+    GROUP("keys", SYSCALL_FATAL, keys),
+    GROUP("modules and settings of the kernel", SYSCALL_FATAL, kernel),
+    GROUP("bpf and perf", SYSCALL_FATAL, kernel_programs),
 };
-const size_t syscall_groups_fatal_count = ARRAY_SIZE(syscall_groups_fatal);
+const size_t syscall_groups_count = ARRAY_SIZE(syscall_groups);

@@ -1,21 +1,22 @@
 #include "server/server.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "config/web_config.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/macros.h"
 #include "net/http_server.h"
 #include "process/channel.h"
 #include "process/child.h"
+#include "process/descriptors.h"
+#include "process/job.h"
 #include "process/sandbox.h"
-#include "process/server_job.h"
-#include "server/web.h"
 
 enum {
     CONNECTIONS_MAX = 512,
@@ -33,106 +34,124 @@ struct server {
     int channel_fd;
     int epoll_fd;
     struct http_server *http;
-    bool has_web;
-    struct server_web web;
+    bool has_web_config;
+    struct web_config web; /* in use by `http` */
+    struct tls *tls;       /* NULL: plain HTTP */
+    struct auth *auth;     /* NULL until the sandbox is entered */
 };
 
-static int ask_collector(void *context, enum page_format format, enum page_encoding encoding,
-                         uint64_t have_generation)
+static int fetch_page(void *context, enum page_format format, enum page_encoding encoding,
+                      uint64_t have_generation)
 {
     const struct server *server = context;
     struct channel_request request = {format, encoding, have_generation};
 
-    return channel_send_request(server->channel_fd, &request);
+    return channel_send(server->channel_fd, &request, sizeof(request), -1);
 }
 
-/* All that can change in it is the web config. */
-static int take_job(struct server *server, int job_fd)
+/* The collector has checked the config: only memory can be missing. */
+static int apply_web_config(struct server *server)
+{
+    const struct web_config *web = &server->web;
+    int r = auth_set_users(server->auth, web->users, web->user_count);
+
+    if (r == 0)
+        r = http_server_set_headers(server->http, web->headers, web->header_count);
+    if (r == 0 && server->tls)
+        http_server_set_tls(server->http, server->tls);
+    return r;
+}
+
+/* After a failure the server must end: the next one starts with the new config. */
+static int load_web_config(struct server *server, struct span packed, struct error *err)
+{
+    struct web_config web = {0}, old = server->web;
+    struct tls *tls = NULL;
+    int r = web_config_unpack(packed, &web);
+
+    if (r < 0)
+        error_format(err, "cannot read the web config from the collector: %s", strerror(-r));
+    else if (web.has_tls)
+        r = tls_new(&web.tls, &tls, err);
+    if (r < 0) {
+        web_config_done(&web);
+        return r;
+    }
+    tls_unref(server->tls);
+    server->tls = tls;
+    server->web = web;
+    if (server->auth)
+        r = apply_web_config(server);
+    web_config_done(&old); /* its headers were in use until now */
+    return r < 0 ? error_set(err, r, "cannot use the new web config: %s", strerror(-r)) : 0;
+}
+
+/* Only the web config can change. */
+static int load_job(struct server *server, int job_fd)
 {
     struct server_job job;
     struct job block = {0};
     struct error err;
-    int r = server->has_web ? server_job_read(job_fd, &block, &job) : -EPROTO;
+    int r = server->has_web_config ? server_job_read(job_fd, &block, &job) : -EPROTO;
 
     if (r < 0)
         return r;
-    r = server_web_renew(&server->web, job.web_config, &err);
+    r = load_web_config(server, job.web_config, &err);
     if (r < 0)
         log_error(err.text);
     job_done(&block);
     return r;
 }
 
-static int pass_on(struct server *server, const struct channel_reply *reply, int body_fd)
+static int handle_reply(struct server *server, const struct channel_reply *reply, int body_fd)
 {
+    static const enum http_server_answer answers[] = {
+        [CHANNEL_UNCHANGED] = HTTP_SERVER_UNCHANGED,
+        [CHANNEL_NOT_READY] = HTTP_SERVER_NOT_READY,
+        [CHANNEL_FAILED] = HTTP_SERVER_FAILED,
+    };
     int r;
 
-    switch ((enum channel_status)reply->status) {
-    case CHANNEL_BODY:
-        r = http_server_deliver(server->http, reply->format, reply->encoding, reply->generation,
-                                body_fd, reply->body_bytes);
-        if (r < 0 && r != -EPROTO) {
-            log_error("cannot map a body from the collector, its scrapes get a 503", "error",
-                      strerror(-r));
-            r = 0;
-        }
+    if (reply->status == CHANNEL_JOB)
+        return load_job(server, body_fd);
+    if (reply->status != CHANNEL_BODY)
+        return http_server_answer(server->http, reply->format, reply->encoding,
+                                  answers[reply->status]);
+    r = http_server_deliver(server->http, reply->format, reply->encoding, reply->generation,
+                            body_fd, reply->body_bytes);
+    if (r == 0 || r == -EPROTO)
         return r;
-    case CHANNEL_UNCHANGED:
-        return http_server_unchanged(server->http, reply->format, reply->encoding);
-    case CHANNEL_NOT_READY:
-        return http_server_unavailable(server->http, reply->format, reply->encoding,
-                                       HTTP_SERVER_NOT_READY);
-    case CHANNEL_FAILED:
-        return http_server_unavailable(server->http, reply->format, reply->encoding,
-                                       HTTP_SERVER_FAILED);
-    case CHANNEL_JOB:
-        return take_job(server, body_fd);
-    case CHANNEL_STATUS_COUNT:
-        break;
-    }
-    return -EPROTO;
-}
-
-/* All replies that are there. -EAGAIN then, -ENOTCONN at the end of the channel, or another -errno.
- */
-static int receive_replies(struct server *server)
-{
-    for (;;) {
-        _cleanup_close_ int body_fd = -1;
-        struct channel_reply reply;
-        int r = channel_receive_reply(server->channel_fd, &reply, &body_fd);
-
-        if (r == 0)
-            r = pass_on(server, &reply, body_fd);
-        if (r < 0)
-            return r;
-    }
+    log_error("cannot map a page from the collector, its scrapes get a 503", "error", strerror(-r));
+    return 0;
 }
 
 static int watch(const struct server *server, int fd)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    struct epoll_event event = {.events = EPOLLIN};
 
     return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-/* Until the channel ends (-ENOTCONN) or breaks. */
+/* Until the channel is closed (-ENOTCONN) or broken. */
 static int serve(struct server *server)
 {
     for (;;) {
-        struct epoll_event events[2];
-        int n = epoll_wait(server->epoll_fd, events, ARRAY_SIZE(events),
-                           http_server_timeout_ms(server->http));
+        struct epoll_event event;
+        int r;
 
-        if (n < 0 && errno != EINTR)
+        if (epoll_wait(server->epoll_fd, &event, 1, http_server_timeout_ms(server->http)) < 0 &&
+            errno != EINTR)
             return -errno;
-        for (int i = 0; i < n; i++)
-            if (events[i].data.fd == server->channel_fd) {
-                int r = receive_replies(server);
+        do {
+            _cleanup_close_ int body_fd = -1;
+            struct channel_reply reply;
 
-                if (r != -EAGAIN)
-                    return r;
-            }
+            r = channel_receive_reply(server->channel_fd, &reply, &body_fd);
+            if (r == 0)
+                r = handle_reply(server, &reply, body_fd);
+        } while (r == 0);
+        if (r != -EAGAIN)
+            return r;
         http_server_run(server->http);
     }
 }
@@ -142,51 +161,41 @@ static void drain(struct server *server)
     uint64_t end_us = clock_system.monotonic_us(&clock_system) + drain_limit_us, now;
     struct epoll_event event;
 
-    /* Its end stays readable for ever. */
+    /* Closed, it stays readable for ever. */
     epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, server->channel_fd, NULL);
     http_server_drain(server->http);
     http_server_run(server->http);
     while (http_server_busy(server->http) &&
            (now = clock_system.monotonic_us(&clock_system)) < end_us) {
-        int rest_ms = (int)((end_us - now + 999) / 1000);
+        int left_ms = (int)((end_us - now + 999) / 1000);
         int timeout_ms = http_server_timeout_ms(server->http);
 
         epoll_wait(server->epoll_fd, &event, 1,
-                   timeout_ms < 0 ? rest_ms : MIN(timeout_ms, rest_ms));
+                   timeout_ms < 0 ? left_ms : MIN(timeout_ms, left_ms));
         http_server_run(server->http);
     }
 }
 
-/* As many connections as descriptors allow, after asking for more of them. */
+/* As many as descriptors allow. */
 static size_t connections_max(void)
 {
-    struct rlimit limit;
+    rlim_t limit = descriptors_raise(DESCRIPTORS_WANTED);
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return CONNECTIONS_MAX;
-    if (limit.rlim_cur < DESCRIPTORS_WANTED) {
-        struct rlimit raised = {MIN(limit.rlim_max, (rlim_t)DESCRIPTORS_WANTED), limit.rlim_max};
-
-        if (raised.rlim_cur > limit.rlim_cur && setrlimit(RLIMIT_NOFILE, &raised) == 0)
-            limit = raised;
-    }
-    if (limit.rlim_cur <= DESCRIPTORS_SPARE)
-        return 1;
-    return MIN(limit.rlim_cur - DESCRIPTORS_SPARE, (rlim_t)CONNECTIONS_MAX);
+    return limit <= DESCRIPTORS_SPARE ? 1 : MIN(limit - DESCRIPTORS_SPARE, (rlim_t)CONNECTIONS_MAX);
 }
 
 static int open_server(struct server *server, const struct server_job *job)
 {
     const struct http_server_options options = {
         .clock = &clock_system,
-        .fetch = ask_collector,
+        .fetch = fetch_page,
         .fetch_context = server,
         .metrics_path = job->metrics_path,
         .text_only = job->text_only,
         .version = WATTRIBUTE_VERSION,
         .landing_template = {landing_html, landing_html_len},
         .connections_max = connections_max(),
-        .tls = server->web.tls,
+        .tls = server->tls,
         .ready_us =
             job->is_failing ? clock_system.monotonic_us(&clock_system) + CHILD_HEALTHY_US : 0,
     };
@@ -203,12 +212,33 @@ static int open_server(struct server *server, const struct server_job *job)
     return r < 0 ? r : watch(server, http_server_fd(server->http));
 }
 
+static int prepare_auth_thread(void)
+{
+    struct error err;
+    int r = sandbox_filter_calls(SYSCALL_SERVER, &err);
+
+    if (r < 0)
+        log_error("passwords cannot be checked: requests with one are rejected", "error", err.text);
+    return r;
+}
+
+/* With the thread that checks passwords: after privileges are dropped, before calls are filtered.
+ */
 static int enter_sandbox(struct server *server, struct error *err)
 {
     int r = sandbox_drop_privileges(err);
 
-    if (r == 0 && server->has_web)
-        r = server_web_start(&server->web, server->http, err);
+    if (r == 0 && server->has_web_config) {
+        /* One heap is enough, and to shrink another, glibc reads a file of /proc. */
+        mallopt(M_ARENA_MAX, 1);
+        r = auth_new(prepare_auth_thread, &server->auth);
+        if (r == 0)
+            r = http_server_set_auth(server->http, server->auth);
+        if (r == 0)
+            r = apply_web_config(server);
+        if (r < 0)
+            error_format(err, "cannot set up TLS and users: %s", strerror(-r));
+    }
     return r < 0 ? r : sandbox_filter_calls(SYSCALL_SERVER, err);
 }
 
@@ -216,7 +246,7 @@ static int enter_sandbox(struct server *server, struct error *err)
 static int run(struct server *server, const struct server_job *job)
 {
     struct error err;
-    int r = server->has_web ? server_web_open(&server->web, job->web_config, &err) : 0;
+    int r = server->has_web_config ? load_web_config(server, job->web_config, &err) : 0;
 
     if (r == 0) {
         r = open_server(server, job);
@@ -238,13 +268,6 @@ static int run(struct server *server, const struct server_job *job)
     return r;
 }
 
-static void close_server(struct server *server)
-{
-    http_server_close(server->http);
-    server_web_close(&server->web);
-    cleanup_close(&server->epoll_fd);
-}
-
 int server_main(void)
 {
     struct server server = {.channel_fd = CHILD_CHANNEL_FD, .epoll_fd = -1};
@@ -262,9 +285,13 @@ int server_main(void)
         return 1;
     }
     log_configure(job.log.level, job.log.format);
-    server.has_web = job.has_web_config;
+    server.has_web_config = job.web_config.len > 0;
     r = run(&server, &job);
-    close_server(&server);
+    http_server_close(server.http);
+    auth_free(server.auth);
+    tls_unref(server.tls);
+    web_config_done(&server.web);
+    cleanup_close(&server.epoll_fd);
     job_done(&block);
     return r < 0 ? 1 : 0;
 }

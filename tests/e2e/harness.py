@@ -201,14 +201,14 @@ class Exporter:
     """`wattribute serve` on loopback, for a with statement. At the end it must stop cleanly.
 
     Unless `settles_at_once` is false, shared energy does not wait for what is learned later.
-    `front_deaths` is how often the test makes the front die; one that dies otherwise is a failure.
+    `server_deaths` is how often the test makes the server die; one that dies otherwise is a failure.
     """
 
     def __init__(self, *flags, listen=("127.0.0.1:0",), env=None, wrapper=(), pass_fds=(),
                  settles_at_once=True):
         if settles_at_once:
             flags = ("--attribution-delay=0s", *flags)
-        self.front_deaths = 0
+        self.server_deaths = 0
         self.directory = tempfile.TemporaryDirectory()
         self.log_path = os.path.join(self.directory.name, "log")
         addresses = [f"--listen-address={address}" for address in listen]
@@ -267,9 +267,9 @@ class Exporter:
                         "the sandbox refused a system call"):
             if trouble in text:
                 raise AssertionError(f"the log has '{trouble}':\n{text}")
-        deaths = text.count("the front process ended")
-        if deaths != self.front_deaths:
-            raise AssertionError(f"the front died {deaths} times, not {self.front_deaths}:\n{text}")
+        deaths = text.count("the server ended")
+        if deaths != self.server_deaths:
+            raise AssertionError(f"the server died {deaths} times, not {self.server_deaths}:\n{text}")
 
     def log_text(self):
         with open(self.log_path, errors="replace") as file:
@@ -303,7 +303,7 @@ class Exporter:
         """The pid of the server."""
         found = self.child("server")
         if not found:
-            raise AssertionError(f"the collector has the children {children(self.pid)}, no front")
+            raise AssertionError(f"the collector has the children {children(self.pid)}, no server")
         return found
 
     def ask(self, *arguments, **headers):

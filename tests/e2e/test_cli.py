@@ -456,7 +456,7 @@ class Serving(TestCase):
             exporter.page()
             self.assertEqual({("docker-socket", "/nonexistent/d.sock"), ("cri-socket", "/etc/passwd")}, {
                 (line["flag"], line["path"]) for line in exporter.log(
-                    "names may be missing: a socket that was named is not there; it is looked for again")})
+                    "names may be missing: a configured socket does not exist; it is tried again")})
 
     def test_check_says_what_is_switched_off(self):
         done = run("check", "--json", "--no-collector.nvml", "--no-collector.cgroups")

@@ -9,9 +9,9 @@ from emissions_harness import DOWN, FACTOR, IN_FORCE, NO_PROXY, EmissionsTestCas
 from harness import METER_ENERGY, Exporter, Trace, wait_until
 from servers.emissions import ElectricityMaps
 
-CHANGED = "the keys of emission factors have changed and are used from now on"
-UNUSABLE = "the keys of emission factors have changed and cannot be used; those before stay"
-DIED = "the process that asks for emission factors ended and is started again; the last factors stay"
+CHANGED = "the secrets of a fetcher have changed and are used from now on"
+UNUSABLE = "the secrets of a fetcher have changed and cannot be used; those before stay"
+DIED = "a fetcher ended and is started again"
 RIGHT, WRONG = f"electricity_maps: '{ElectricityMaps.TOKEN}'\n", "electricity_maps: 'one of yesterday'\n"
 OTHER = "electricity_maps: 'another one'\n"
 

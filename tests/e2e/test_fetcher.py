@@ -50,9 +50,9 @@ def pack(*fields):
 
 
 def emissions_job(polls, key, ca, interval_us, proxies):
-    return pack(MAGIC, INFO, LOGFMT, EMISSIONS, 0, ca, interval_us, 0, len(polls),
+    return pack(MAGIC, INFO, LOGFMT, EMISSIONS, ca, interval_us, 0, len(polls),
                 *(word for poll in polls for word in poll), key, *[""] * 7,
-                *(proxies.get(name, "") for name in PROXIES))
+                *(proxies.get(name, "") for name in PROXIES), 0)
 
 
 def sealed(block):

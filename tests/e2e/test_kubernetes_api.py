@@ -215,7 +215,7 @@ class Resumption(ApiTestCase):
             wait_until("the watch", lambda: api.asked(watch="1"))
             api.tokens = ["first", "second"]  # the old one is good for some time
             self.account.write("second", self.authority)
-            exporter.wait_for_log("the service account has another token, which is used from now on", 15)
+            exporter.wait_for_log("the secrets of a fetcher have changed and are used from now on", 15)
             wait_until("it asks again", lambda: len(api.asked(watch="1")) >= 2)
             api.tokens = ["second"]
             api.end_watches()

@@ -1,4 +1,4 @@
-"""The two processes: the front can die, is locked up, and both end when they are told to."""
+"""The two processes: the server can die and is sandboxed, and both end on request."""
 import json
 import os
 import signal
@@ -28,13 +28,13 @@ class Death(TestCase):
         try:
             return exporter.page()
         except (OSError, EOFError):
-            return None  # the front is not there
+            return None  # the server is not there
         except AssertionError as error:
             if "status 503" in str(error):
                 return None
             raise
 
-    def test_no_joule_and_no_counter_is_lost_when_the_front_is_killed_during_scrapes(self):
+    def test_no_joule_and_no_counter_is_lost_when_the_server_is_killed_during_scrapes(self):
         trace = three_seconds_of_work()
         path = trace.write(self.path("work.trace.gz"))
         whole = Decimal(trace.energy_mj[0]) / 1000
@@ -48,18 +48,18 @@ class Death(TestCase):
                     self.assert_counters_grow(pages[-1], page)
                 pages.append(page)
                 self.assert_balanced(page)
-                front = exporter.server()
+                server = exporter.server()
                 # Twice in a row is enough for the pause before a restart to grow.
-                if len(killed) < 2 and front not in killed:
+                if len(killed) < 2 and server not in killed:
                     connection = connect(exporter.address)
                     self.addCleanup(connection.close)
                     connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
-                    os.kill(front, signal.SIGKILL)
-                    killed.append(front)
+                    os.kill(server, signal.SIGKILL)
+                    killed.append(server)
                 return page.value(METER_ENERGY) == whole
             wait_until("the whole trace is settled", scrape_and_kill, 20)
             self.assertEqual(2, len(killed))
-            exporter.front_deaths = 2
+            exporter.server_deaths = 2
             last = pages[-1]
             self.assertEqual(1, pages[0].value("wattribute_front_starts_total"))
             self.assertEqual(3, last.value("wattribute_front_starts_total"))
@@ -77,7 +77,7 @@ class Death(TestCase):
     def test_scrapes_succeed_again_soon_after_a_kill(self):
         with Exporter() as exporter:
             os.kill(exporter.server(), signal.SIGKILL)
-            exporter.front_deaths = 1
+            exporter.server_deaths = 1
             wait_until("a scrape", lambda: self.scrape_or_none(exporter), SOON_S)
             exporter.wait_for_page(
                 "the second start", lambda page: page.value("wattribute_front_starts_total") == 2)
@@ -86,9 +86,9 @@ class Death(TestCase):
         with Exporter() as exporter:
             exporter.check_log = lambda: None  # it must have errors
             for deaths in range(1, 4):
-                front = exporter.server()
-                os.kill(front, signal.SIGKILL)
-                wait_until("the next front", lambda: exporter.child("server") not in (None, front))
+                server = exporter.server()
+                os.kill(server, signal.SIGKILL)
+                wait_until("the next server", lambda: exporter.child("server") not in (None, server))
                 wait_until("a scrape", lambda: self.scrape_or_none(exporter), SOON_S)
                 self.assertEqual(503 if deaths == 3 else 200, exporter.ask("/-/ready").status)
             self.assertIn(b"ended several times in a row", exporter.ask("/-/ready").body)
@@ -124,29 +124,29 @@ class Death(TestCase):
 
 
 class Confinement(TestCase):
-    def test_the_front_has_no_capabilities_no_new_privileges_and_a_system_call_filter(self):
+    def test_the_server_has_no_capabilities_no_new_privileges_and_a_system_call_filter(self):
         with Exporter() as exporter:
             exporter.page()  # it has answered: it is past its start
-            collector, front = process_status(exporter.pid), process_status(exporter.server())
+            collector, server = process_status(exporter.pid), process_status(exporter.server())
         for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
-            self.assertEqual(0, int(front[name], 16), name)
-        self.assertEqual("1", front["NoNewPrivs"])
-        self.assertEqual("2", front["Seccomp"])
+            self.assertEqual(0, int(server[name], 16), name)
+        self.assertEqual("1", server["NoNewPrivs"])
+        self.assertEqual("2", server["Seccomp"])
         capabilities = int(collector["CapEff"], 16)
         if capabilities >> CAP_SETPCAP & 1:
-            self.assertEqual(0, int(front["CapBnd"], 16))
+            self.assertEqual(0, int(server["CapBnd"], 16))
         if collector["Uid"].split()[1] == "0" and capabilities >> CAP_SETUID & 1:
-            self.assertEqual(["65534"] * 4, front["Uid"].split())
-            self.assertEqual(["65534"] * 4, front["Gid"].split())
-            self.assertEqual([], front["Groups"].split())
+            self.assertEqual(["65534"] * 4, server["Uid"].split())
+            self.assertEqual(["65534"] * 4, server["Gid"].split())
+            self.assertEqual([], server["Groups"].split())
 
-    def test_the_front_holds_no_descriptor_but_its_own(self):
+    def test_the_server_holds_no_descriptor_but_its_own(self):
         with Exporter(listen=("127.0.0.1:0", "127.0.0.1:0")) as exporter:
-            front = exporter.server()
+            server = exporter.server()
 
             def held():
                 """Beside 0 to 2; without their numbers. None: one was closed meanwhile."""
-                directory = f"/proc/{front}/fd"
+                directory = f"/proc/{server}/fd"
                 try:
                     return sorted(os.readlink(f"{directory}/{fd}").split("[")[0]
                                   for fd in os.listdir(directory) if int(fd) > 2)
@@ -154,10 +154,10 @@ class Confinement(TestCase):
                     return None
             # The event loops (libmicrohttpd 1.0 has one more), the channel and two listeners, once our connections
             # are closed.
-            wait_until("the front holds what it should",
+            wait_until("the server holds what it should",
                        lambda: held() in (["anon_inode:"] * n + ["socket:"] * 3 for n in (3, 4)))
 
-    def test_the_front_does_not_inherit_the_environment(self):
+    def test_the_server_does_not_inherit_the_environment(self):
         with Exporter(env={"SECRET_TOKEN": "hunter2"}) as exporter:
             exporter.page()
             with open(f"/proc/{exporter.server()}/environ", "rb") as file:
@@ -181,12 +181,12 @@ class End(TestCase):
     def end(self, signal_number, stuck):
         trace = three_seconds_of_work().write(self.path("work.trace.gz"))
         with Exporter("--replay", trace, *FAST) as exporter:
-            front = exporter.server()
+            server = exporter.server()
             exporter.page()
             if stuck:
                 self.stuck_clients(exporter)
             self.assertLess(exporter.stop(signal_number), SOON_S)
-            self.assertFalse(is_running(front))
+            self.assertFalse(is_running(server))
             self.assertEqual("0", exporter.log("settled")[0]["imbalance_uj"])
 
     def test_sigterm_ends_both_processes_soon(self):
@@ -204,11 +204,11 @@ class End(TestCase):
     def test_sigterm_to_the_whole_group_ends_both_and_still_settles(self):
         trace = three_seconds_of_work().write(self.path("work.trace"))
         with Exporter("--replay", trace) as exporter:
-            front = exporter.server()
+            server = exporter.server()
             exporter.page()
-            os.kill(front, signal.SIGTERM)  # as a terminal or an init system sends it to all
+            os.kill(server, signal.SIGTERM)  # as a terminal or an init system sends it to all
             self.assertLess(exporter.stop(), SOON_S)
-            self.assertFalse(is_running(front))
+            self.assertFalse(is_running(server))
             self.assertEqual(1, len(exporter.log("settled")))
 
     def test_sigquit_settles_as_sigterm_does_and_the_log_names_what_ended_it(self):
@@ -221,14 +221,14 @@ class End(TestCase):
     def test_no_other_signal_to_the_whole_unit_ends_anything(self):
         trace = three_seconds_of_work().write(self.path("work.trace"))
         with Exporter("--replay", trace) as exporter:
-            front = exporter.server()
+            server = exporter.server()
             before = exporter.page()
             for number in STRAYS:  # as `systemctl kill -s HUP` sends them
-                for pid in (exporter.pid, front):
+                for pid in (exporter.pid, server):
                     os.kill(pid, number)
             wait_until("SIGHUP is told", lambda: [line for line in exporter.log() if "SIGHUP" in line["msg"]])
             self.assert_counters_grow(before, exporter.page())
-            self.assertEqual(front, exporter.server())
+            self.assertEqual(server, exporter.server())
             self.assertEqual(1, exporter.page().value("wattribute_front_starts_total"))
 
     def test_sighup_is_answered_with_what_is_re_read_and_what_needs_a_restart(self):
@@ -239,13 +239,13 @@ class End(TestCase):
             self.assertIn("are re-read when they change", message)
             self.assertIn("restart", message)
 
-    def test_the_front_dies_with_the_collector(self):
+    def test_the_server_dies_with_the_collector(self):
         with Exporter() as exporter:
             exporter.page()
-            front = exporter.server()
+            server = exporter.server()
             exporter.process.kill()
             exporter.process.wait()
-            wait_until("the end of the front", lambda: not is_running(front))
+            wait_until("the end of the server", lambda: not is_running(server))
             with self.assertRaises(OSError):
                 exporter.page()
 

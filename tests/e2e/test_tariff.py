@@ -52,7 +52,7 @@ class Tariff(TestCase):
                           b"  - {price: 0.2516, from: '23:00', to: '07:00'}\n")
         with Exporter(self.replay(), f"--cost.tariff-file={path}", "--pue=1.25") as exporter:
             self.assert_costs(self.wait_for_energy(exporter), Decimal("0.2516"), Decimal("1.25"))
-            said = exporter.log("a tariff tells what energy costs")
+            said = exporter.log("a tariff sets the price of energy")
             self.assertEqual([path], [line["file"] for line in said])
             self.assertRegex(said[0]["price"], r"^0\.251600 EUR per kWh at \S+\+0[12]00$")
 
@@ -157,14 +157,14 @@ class Tariff(TestCase):
         self.refuse(local, "TZ", "Europe/Paris", "install tzdata", env={**nothing, "TZ": "Europe/Paris"})
         path = self.write("offset.yaml", b"currency: EUR\nprice: 0.2\ntimezone: \"+05:30\"\n")
         with Exporter(self.replay(), f"--cost.tariff-file={path}", env=nothing) as exporter:
-            said = exporter.wait_for_log("a tariff tells what energy costs")
+            said = exporter.wait_for_log("a tariff sets the price of energy")
             self.assertTrue(said["price"].endswith("+0530"), said)
 
     def test_log_lines_stay_in_utc(self):
         path = self.write("tariff.yaml", b"currency: EUR\nprice: 0.2\ntimezone: \"+14:00\"\n")
         with Exporter(self.replay(), f"--cost.tariff-file={path}") as exporter:
             now = datetime.now(timezone.utc)
-            said = exporter.log("a tariff tells what energy costs")[0]
+            said = exporter.log("a tariff sets the price of energy")[0]
             logged = datetime.fromisoformat(said["ts"].replace("Z", "+00:00"))
             self.assertLess(abs(now - logged), timedelta(minutes=5))
             local = datetime.strptime(said["price"].split()[-1], "%Y-%m-%dT%H:%M:%S%z")

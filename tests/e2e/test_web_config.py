@@ -325,7 +325,7 @@ class Certificates(WebConfigCase):
             self.assertEqual(200, kept.ask("/-/healthy").status)
             # One that dies and its successor: the new one has it, too.
             os.kill(front, 9)
-            exporter.front_deaths = 1
+            exporter.server_deaths = 1
             wait_until("the next front", lambda: self.accepted(exporter, None), 10)
             self.assertNotEqual(first, self.serial(exporter))
 

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "collector/cgroup_verdict.h"
+#include "collector/source_set.h"
 #include "sources/cgroup/reader.h"
 
 #define MOUNT(path, type, options)                                                                 \

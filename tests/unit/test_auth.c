@@ -1,4 +1,4 @@
-/* net/auth and what it is made of: passwords, the header, the cache, and the thread. */
+/* net/auth: passwords, the header, what is remembered, and the thread. */
 #include "unit.h"
 
 #include <errno.h>
@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base64.h"
 #include "core/macros.h"
 #include "net/auth.h"
-#include "net/auth_cache.h"
-#include "net/credentials.h"
 
 /* Of "hunter2", "U*U" and "correct horse". */
 #define HUNTER2 "$2b$04$kddmW3/WKIOo31gAQg6EFeAaeVhyi0qUjxJBOa53FmqDmKqSQYoN6"
@@ -53,23 +52,6 @@ static void only_hashes_of_bcrypt_are_taken_for_hashes(void **state)
     }
 }
 
-static void a_password_matches_its_own_hash_and_no_other(void **state)
-{
-    static const char with_nul[] = "hunter2\0x";
-    char longest[PASSWORD_MAX_BYTES + 1];
-
-    (void)state;
-    memset(longest, 'x', sizeof(longest));
-    assert_true(password_matches(span_of("hunter2"), HUNTER2));
-    assert_true(password_matches(span_of("U*U"), U_U));
-    assert_false(password_matches(span_of("hunter2"), HORSE));
-    assert_false(password_matches(span_of(""), HUNTER2));
-    assert_false(password_matches(span_of("hunter"), HUNTER2));
-    assert_false(password_matches(span_of(HUNTER2), HUNTER2));
-    assert_false(password_matches((struct span){with_nul, sizeof(with_nul) - 1}, HUNTER2));
-    assert_false(password_matches((struct span){longest, sizeof(longest)}, HUNTER2));
-}
-
 static void the_header_is_read_strictly(void **state)
 {
     static const struct {
@@ -101,8 +83,8 @@ static void the_header_is_read_strictly(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct basic_auth auth;
-        int r = basic_auth_parse(cases[i].header, &auth);
+        struct auth_header auth;
+        int r = auth_header_parse(cases[i].header, &auth);
 
         if (r != (cases[i].user ? 0 : -EINVAL))
             fail_msg("'%s' gave %d", cases[i].header, r);
@@ -115,65 +97,18 @@ static void the_header_is_read_strictly(void **state)
 
 static void a_header_longer_than_the_limit_is_refused(void **state)
 {
-    char header[8 + 4 * BASIC_AUTH_MAX_BYTES];
-    struct basic_auth auth;
+    char header[8 + 4 * AUTH_HEADER_MAX_BYTES];
+    struct auth_header auth;
 
     (void)state;
-    for (size_t groups = BASIC_AUTH_MAX_BYTES / 3 - 1; groups < BASIC_AUTH_MAX_BYTES / 3 + 2;
+    for (size_t groups = AUTH_HEADER_MAX_BYTES / 3 - 1; groups < AUTH_HEADER_MAX_BYTES / 3 + 2;
          groups++) {
         strcpy(header, "Basic ");
         for (size_t i = 0; i < groups; i++)
             strcat(header, "YTpi");
-        assert_int_equal(basic_auth_parse(header, &auth),
-                         groups * 3 <= BASIC_AUTH_MAX_BYTES ? 0 : -EINVAL);
+        assert_int_equal(auth_header_parse(header, &auth),
+                         groups * 3 <= AUTH_HEADER_MAX_BYTES ? 0 : -EINVAL);
     }
-}
-
-static void the_cache_knows_what_was_added_and_nothing_like_it(void **state)
-{
-    static const struct {
-        const char *user, *hash, *password;
-    } others[] = {
-        {"alice", HUNTER2, "hunter3"},    {"alice", HORSE, "hunter2"},
-        {"bob", HUNTER2, "hunter2"},      {"alic", "e" HUNTER2, "hunter2"},
-        {"alice", HUNTER2 "h", "unter2"}, {"", "", ""},
-    };
-    struct auth_cache cache;
-    unsigned char digest[AUTH_CACHE_DIGEST_BYTES];
-
-    (void)state;
-    assert_int_equal(auth_cache_init(&cache), 0);
-    auth_cache_digest(&cache, span_of("alice"), HUNTER2, span_of("hunter2"), digest);
-    assert_false(auth_cache_has(&cache, digest));
-    auth_cache_add(&cache, digest);
-    assert_true(auth_cache_has(&cache, digest));
-    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-        auth_cache_digest(&cache, span_of(others[i].user), others[i].hash,
-                          span_of(others[i].password), digest);
-        assert_false(auth_cache_has(&cache, digest));
-    }
-}
-
-static void the_cache_forgets_the_oldest_and_counts_nothing_twice(void **state)
-{
-    struct auth_cache cache;
-    unsigned char first[AUTH_CACHE_DIGEST_BYTES], digest[AUTH_CACHE_DIGEST_BYTES];
-    char user[16];
-
-    (void)state;
-    assert_int_equal(auth_cache_init(&cache), 0);
-    auth_cache_digest(&cache, span_of("first"), HORSE, span_of("x"), first);
-    auth_cache_add(&cache, first);
-    for (int i = 0; i < 2 * AUTH_CACHE_SIZE; i++)
-        auth_cache_add(&cache, first);
-    for (int i = 1; i <= AUTH_CACHE_SIZE; i++) {
-        assert_true(auth_cache_has(&cache, first));
-        snprintf(user, sizeof(user), "u%d", i);
-        auth_cache_digest(&cache, span_of(user), HORSE, span_of("x"), digest);
-        auth_cache_add(&cache, digest);
-        assert_true(auth_cache_has(&cache, digest));
-    }
-    assert_false(auth_cache_has(&cache, first));
 }
 
 static const struct auth_user users[] = {{"alice", HUNTER2}, {"bob", HORSE}};
@@ -185,12 +120,67 @@ static bool wait_for_verdict(struct auth *auth, const char *header)
     uint64_t id, done = 0;
     bool ok = false;
 
-    assert_int_equal(auth_check(auth, header, &id), AUTH_LATER);
+    assert_int_equal(auth_check(auth, header, &id), AUTH_PENDING);
     assert_int_equal(poll(&ready, 1, 10000), 1);
     assert_true(auth_next(auth, &done, &ok));
     assert_int_equal(done, id);
     assert_false(auth_next(auth, &done, &ok));
     return ok;
+}
+
+static void a_password_matches_its_own_hash_and_no_other(void **state)
+{
+    static const char with_nul[] = "alice:hunter2\0x";
+    static const struct {
+        struct span pair;
+        bool matches;
+    } cases[] = {
+        {{"alice:hunter2", 13}, true}, {{"carol:U*U", 9}, true},
+        {{"bob:hunter2", 11}, false},  {{"alice:", 6}, false},
+        {{"alice:hunter", 12}, false}, {{"alice:" HUNTER2, 66}, false},
+        {{with_nul, 15}, false},       {{"carol:hunter2", 13}, false},
+    };
+    const struct auth_user three[] = {{"alice", HUNTER2}, {"bob", HORSE}, {"carol", U_U}};
+    struct auth *auth;
+
+    (void)state;
+    assert_int_equal(auth_new(NULL, &auth), 0);
+    assert_int_equal(auth_set_users(auth, three, ARRAY_SIZE(three)), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct buffer header;
+
+        buffer_init(&header, 1024);
+        buffer_str(&header, "Basic ");
+        base64_write(&header, cases[i].pair);
+        buffer_char(&header, '\0');
+        assert_int_equal(wait_for_verdict(auth, header.data), cases[i].matches);
+        buffer_done(&header);
+    }
+    auth_free(auth);
+}
+
+static void a_password_longer_than_the_limit_is_refused_unchecked(void **state)
+{
+    struct auth *auth;
+    uint64_t id;
+
+    (void)state;
+    assert_int_equal(auth_new(NULL, &auth), 0);
+    assert_int_equal(auth_set_users(auth, users, ARRAY_SIZE(users)), 0);
+    for (size_t len = PASSWORD_MAX_BYTES; len <= PASSWORD_MAX_BYTES + 1; len++) {
+        struct buffer header;
+        char pair[600] = "alice:";
+
+        memset(pair + 6, 'x', len);
+        buffer_init(&header, 1024);
+        buffer_str(&header, "Basic ");
+        base64_write(&header, (struct span){pair, 6 + len});
+        buffer_char(&header, '\0');
+        assert_int_equal(auth_check(auth, header.data, &id),
+                         len <= PASSWORD_MAX_BYTES ? AUTH_PENDING : AUTH_NO);
+        buffer_done(&header);
+    }
+    auth_free(auth);
 }
 
 static void a_right_password_is_checked_once_and_a_wrong_one_every_time(void **state)
@@ -215,8 +205,7 @@ static void a_right_password_is_checked_once_and_a_wrong_one_every_time(void **s
     auth_free(auth);
 }
 
-static void what_is_remembered_counts_for_nobody_after_the_user_is_gone_or_has_another_hash(
-    void **state)
+static void a_remembered_password_is_void_once_the_user_is_gone_or_has_another_hash(void **state)
 {
     static const struct auth_user others[] = {{"alice", HORSE}};
     struct auth *auth;
@@ -232,12 +221,29 @@ static void what_is_remembered_counts_for_nobody_after_the_user_is_gone_or_has_a
     auth_free(auth);
 }
 
+static void a_remembered_password_survives_a_new_list_of_users(void **state)
+{
+    static const struct auth_user others[] = {{"bob", HORSE}, {"eve", U_U}, {"alice", HUNTER2}};
+    struct auth *auth;
+    uint64_t id;
+
+    (void)state;
+    assert_int_equal(auth_new(NULL, &auth), 0);
+    assert_int_equal(auth_set_users(auth, users, ARRAY_SIZE(users)), 0);
+    assert_true(wait_for_verdict(auth, ALICE_HUNTER2));
+    assert_int_equal(auth_set_users(auth, others, ARRAY_SIZE(others)), 0);
+    assert_int_equal(auth_check(auth, ALICE_HUNTER2, &id), AUTH_YES);
+    assert_false(wait_for_verdict(auth, BOB_HUNTER2));
+    assert_false(wait_for_verdict(auth, EVE_HUNTER2));
+    auth_free(auth);
+}
+
 static int refuse(void)
 {
     return -EPERM;
 }
 
-static void no_more_than_the_limit_wait_and_all_who_wait_are_told(void **state)
+static void checks_over_the_limit_are_rejected_and_all_others_get_a_result(void **state)
 {
     struct auth *auth;
     uint64_t id, told = 0;
@@ -248,7 +254,7 @@ static void no_more_than_the_limit_wait_and_all_who_wait_are_told(void **state)
     assert_int_equal(auth_new(NULL, &auth), 0);
     assert_int_equal(auth_set_users(auth, users, ARRAY_SIZE(users)), 0);
     /* The thread takes one at a time, a millisecond each: asking is faster. */
-    while (waiting < 10000 && auth_check(auth, ALICE_HUNTER3, &id) == AUTH_LATER)
+    while (waiting < 10000 && auth_check(auth, ALICE_HUNTER3, &id) == AUTH_PENDING)
         waiting++;
     assert_in_range(waiting, AUTH_WAITING_MAX, 9999);
     while (told < waiting) {
@@ -263,22 +269,22 @@ static void no_more_than_the_limit_wait_and_all_who_wait_are_told(void **state)
     auth_free(auth);
 }
 
-static void nobody_gets_in_where_the_thread_cannot_lock_itself_up(void **state)
+static void passwords_are_rejected_if_the_thread_cannot_enter_its_sandbox(void **state)
 {
     struct auth *auth;
     uint64_t id;
-    enum auth_verdict verdict = AUTH_LATER;
+    enum auth_verdict verdict = AUTH_PENDING;
 
     (void)state;
     assert_int_equal(auth_new(refuse, &auth), 0);
     assert_int_equal(auth_set_users(auth, users, ARRAY_SIZE(users)), 0);
-    for (int i = 0; i <= AUTH_WAITING_MAX; i++)
+    for (int i = 0; i <= AUTH_WAITING_MAX + 1; i++)
         verdict = auth_check(auth, ALICE_HUNTER2, &id);
     assert_int_equal(verdict, AUTH_BUSY);
     auth_free(auth);
 }
 
-static void users_that_cannot_be_are_refused_and_the_old_ones_stay(void **state)
+static void invalid_users_are_refused_and_the_old_ones_stay(void **state)
 {
     static const struct auth_user bad[] = {{"alice", HUNTER2}, {"eve", "$1$x"}};
     struct auth *auth;
@@ -300,14 +306,13 @@ int main(void)
         cmocka_unit_test(a_password_matches_its_own_hash_and_no_other),
         cmocka_unit_test(the_header_is_read_strictly),
         cmocka_unit_test(a_header_longer_than_the_limit_is_refused),
-        cmocka_unit_test(the_cache_knows_what_was_added_and_nothing_like_it),
-        cmocka_unit_test(the_cache_forgets_the_oldest_and_counts_nothing_twice),
+        cmocka_unit_test(a_password_longer_than_the_limit_is_refused_unchecked),
         cmocka_unit_test(a_right_password_is_checked_once_and_a_wrong_one_every_time),
-        cmocka_unit_test(
-            what_is_remembered_counts_for_nobody_after_the_user_is_gone_or_has_another_hash),
-        cmocka_unit_test(no_more_than_the_limit_wait_and_all_who_wait_are_told),
-        cmocka_unit_test(nobody_gets_in_where_the_thread_cannot_lock_itself_up),
-        cmocka_unit_test(users_that_cannot_be_are_refused_and_the_old_ones_stay),
+        cmocka_unit_test(a_remembered_password_is_void_once_the_user_is_gone_or_has_another_hash),
+        cmocka_unit_test(a_remembered_password_survives_a_new_list_of_users),
+        cmocka_unit_test(checks_over_the_limit_are_rejected_and_all_others_get_a_result),
+        cmocka_unit_test(passwords_are_rejected_if_the_thread_cannot_enter_its_sandbox),
+        cmocka_unit_test(invalid_users_are_refused_and_the_old_ones_stay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

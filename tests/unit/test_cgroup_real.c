@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/cgroup_verdict.h"
+#include "collector/source_set.h"
 #include "core/fs.h"
 #include "core/macros.h"
 #include "sources/cgroup/reader.h"

@@ -21,6 +21,8 @@ struct ends {
     int collector_fd, child_fd;
 };
 
+#define SEND(fd, record) channel_send((fd), (record), sizeof(*(record)), -1)
+
 static struct ends open_ends(void)
 {
     struct ends ends;
@@ -80,7 +82,7 @@ static void a_request_arrives_as_it_was_sent(void **state)
 
     (void)state;
     assert_int_equal(channel_receive_request(ends.collector_fd, &got), -EAGAIN);
-    assert_int_equal(channel_send_request(ends.child_fd, &sent), 0);
+    assert_int_equal(SEND(ends.child_fd, &sent), 0);
     assert_int_equal(channel_receive_request(ends.collector_fd, &got), 0);
     assert_memory_equal(&sent, &got, sizeof(sent));
     close_ends(ends);
@@ -94,7 +96,7 @@ static void a_body_arrives_sealed_and_whole(void **state)
     char text[6] = "";
 
     (void)state;
-    assert_int_equal(channel_send_reply(ends.collector_fd, &sent, fd), 0);
+    assert_int_equal(channel_send(ends.collector_fd, &sent, sizeof(struct channel_reply), fd), 0);
     assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), 0);
     assert_memory_equal(&sent, &got, sizeof(sent));
     assert_int_equal(pread(got_fd, text, 5, 0), 5);
@@ -118,7 +120,8 @@ static void a_reply_without_a_body_has_no_descriptor(void **state)
     for (uint32_t status = CHANNEL_UNCHANGED; status < CHANNEL_JOB; status++) {
         struct channel_reply sent = {.status = status};
 
-        assert_int_equal(channel_send_reply(ends.collector_fd, &sent, -1), 0);
+        assert_int_equal(channel_send(ends.collector_fd, &sent, sizeof(struct channel_reply), -1),
+                         0);
         assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), 0);
         assert_int_equal(got.status, status);
         assert_int_equal(got_fd, -1);
@@ -126,7 +129,7 @@ static void a_reply_without_a_body_has_no_descriptor(void **state)
     close_ends(ends);
 }
 
-static void a_peer_that_is_gone_is_told_from_an_empty_queue(void **state)
+static void a_closed_channel_differs_from_an_empty_queue(void **state)
 {
     struct ends ends = open_ends();
     struct channel_request request = {0};
@@ -137,11 +140,11 @@ static void a_peer_that_is_gone_is_told_from_an_empty_queue(void **state)
     assert_int_equal(channel_receive_reply(ends.child_fd, &reply, &fd), -EAGAIN);
     close(ends.collector_fd);
     assert_int_equal(channel_receive_reply(ends.child_fd, &reply, &fd), -ENOTCONN);
-    assert_int_equal(channel_send_request(ends.child_fd, &request), -ENOTCONN);
+    assert_int_equal(SEND(ends.child_fd, &request), -ENOTCONN);
     close(ends.child_fd);
 }
 
-static void a_full_queue_says_try_again(void **state)
+static void a_full_queue_is_eagain(void **state)
 {
     struct ends ends = open_ends();
     struct channel_request request = {0};
@@ -149,7 +152,7 @@ static void a_full_queue_says_try_again(void **state)
 
     (void)state;
     for (int i = 0; i < 1000000 && r == 0; i++)
-        r = channel_send_request(ends.child_fd, &request);
+        r = SEND(ends.child_fd, &request);
     assert_int_equal(r, -EAGAIN);
     close_ends(ends);
 }
@@ -228,12 +231,14 @@ static void a_body_that_its_sender_could_still_change_is_refused(void **state)
 
         assert_int_equal(write(fd, "hello", 5), 5);
         assert_int_equal(fcntl(fd, F_ADD_SEALS, partial_seals[i]), 0);
-        assert_int_equal(channel_send_reply(ends.collector_fd, &reply, fd), 0);
+        assert_int_equal(channel_send(ends.collector_fd, &reply, sizeof(struct channel_reply), fd),
+                         0);
         assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), -EPROTO);
         close(fd);
     }
     assert_int_equal(pipe(fds), 0);
-    assert_int_equal(channel_send_reply(ends.collector_fd, &reply, fds[0]), 0);
+    assert_int_equal(channel_send(ends.collector_fd, &reply, sizeof(struct channel_reply), fds[0]),
+                     0);
     assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), -EPROTO);
     close(fds[0]);
     close(fds[1]);
@@ -250,7 +255,7 @@ static void a_body_over_the_cap_is_refused(void **state)
     (void)state;
     assert_int_equal(ftruncate(fd, (off_t)size), 0); /* sparse: takes no memory */
     assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW), 0);
-    assert_int_equal(channel_send_reply(ends.collector_fd, &reply, fd), 0);
+    assert_int_equal(channel_send(ends.collector_fd, &reply, sizeof(struct channel_reply), fd), 0);
     assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), -EPROTO);
     close(fd);
     assert_int_equal(sealed_create("", 0, &fd), -EFBIG);
@@ -269,73 +274,68 @@ static const struct channel_container worker = {
 static void names_arrive_as_they_were_sent(void **state)
 {
     struct ends ends = open_ends();
-    struct channel_container got;
+    struct channel_names got;
 
     (void)state;
-    assert_int_equal(channel_receive_container(ends.collector_fd, &got), -EAGAIN);
-    assert_int_equal(channel_send_container(ends.child_fd, &worker), 0);
-    assert_int_equal(channel_receive_container(ends.collector_fd, &got), 0);
-    assert_memory_equal(&worker, &got, sizeof(worker));
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got), -EAGAIN);
+    assert_int_equal(SEND(ends.child_fd, &worker), 0);
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got), 0);
+    assert_false(got.is_state);
+    assert_memory_equal(&worker, &got.container, sizeof(worker));
     close(ends.child_fd);
-    assert_int_equal(channel_receive_container(ends.collector_fd, &got), -ENOTCONN);
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got), -ENOTCONN);
     close(ends.collector_fd);
 }
 
 static void a_pod_has_no_id_and_no_container(void **state)
 {
-    struct channel_container pod = worker, got;
+    struct channel_container pod = worker;
     struct ends ends = open_ends();
+    struct channel_names got;
 
     (void)state;
     memset(pod.id, 0, sizeof(pod.id));
-    assert_int_equal(channel_send_container(ends.child_fd, &pod), 0);
-    assert_int_equal(channel_receive_container(ends.collector_fd, &got), -EPROTO);
+    assert_int_equal(SEND(ends.child_fd, &pod), 0);
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got), -EPROTO);
     memset(pod.container, 0, sizeof(pod.container));
-    assert_int_equal(channel_send_container(ends.child_fd, &pod), 0);
-    assert_int_equal(channel_receive_container(ends.collector_fd, &got), 0);
-    assert_memory_equal(&pod, &got, sizeof(pod));
+    assert_int_equal(SEND(ends.child_fd, &pod), 0);
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got), 0);
+    assert_memory_equal(&pod, &got.container, sizeof(pod));
     memset(pod.pod_uid, 0, sizeof(pod.pod_uid));
-    assert_int_equal(channel_send_container(ends.child_fd, &pod), 0);
-    assert_int_equal(channel_receive_container(ends.collector_fd, &got), -EPROTO);
+    assert_int_equal(SEND(ends.child_fd, &pod), 0);
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got), -EPROTO);
     close_ends(ends);
 }
 
-static void whether_the_api_answers_comes_between_names_and_is_checked(void **state)
+static void the_state_of_the_api_comes_between_names_and_is_checked(void **state)
 {
     static const struct channel_names_state good[] = {
         {.result = 0, .duration_us = 5}, {.result = -EACCES}, {.result = -EIO, .duration_us = 1}};
     static const struct channel_names_state bad[] = {{.result = 1}, {.pad = 1}};
-    struct channel_container container;
-    struct channel_names_state got;
     struct ends ends = open_ends();
-    bool is_state;
+    struct channel_names got;
 
     (void)state;
-    assert_int_equal(channel_peek_names_state(ends.collector_fd, &is_state), -EAGAIN);
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-        assert_int_equal(channel_send_names_state(ends.child_fd, &good[i]), 0);
-        assert_int_equal(channel_send_container(ends.child_fd, &worker), 0);
-        assert_int_equal(channel_peek_names_state(ends.collector_fd, &is_state), 0);
-        assert_true(is_state);
-        assert_int_equal(channel_receive_names_state(ends.collector_fd, &got), 0);
-        assert_memory_equal(&got, &good[i], sizeof(got));
-        assert_int_equal(channel_peek_names_state(ends.collector_fd, &is_state), 0);
-        assert_false(is_state);
-        assert_int_equal(channel_receive_container(ends.collector_fd, &container), 0);
+        assert_int_equal(SEND(ends.child_fd, &good[i]), 0);
+        assert_int_equal(SEND(ends.child_fd, &worker), 0);
+        assert_int_equal(channel_receive_names(ends.collector_fd, &got), 0);
+        assert_true(got.is_state);
+        assert_memory_equal(&got.state, &good[i], sizeof(good[i]));
+        assert_int_equal(channel_receive_names(ends.collector_fd, &got), 0);
+        assert_false(got.is_state);
     }
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-        assert_int_equal(channel_send_names_state(ends.child_fd, &bad[i]), 0);
-        assert_int_equal(channel_receive_names_state(ends.collector_fd, &got), -EPROTO);
+        assert_int_equal(SEND(ends.child_fd, &bad[i]), 0);
+        assert_int_equal(channel_receive_names(ends.collector_fd, &got), -EPROTO);
     }
-    close(ends.child_fd);
-    assert_int_equal(channel_receive_names_state(ends.collector_fd, &got), -ENOTCONN);
-    close(ends.collector_fd);
+    close_ends(ends);
 }
 
 static void names_of_the_wrong_form_are_refused(void **state)
 {
     struct ends ends = open_ends();
-    struct channel_container got;
+    struct channel_names got;
     char large[sizeof(worker) + 1] = {0};
     const int fds[] = {0};
     const struct {
@@ -360,15 +360,15 @@ static void names_of_the_wrong_form_are_refused(void **state)
 
         memset((char *)&bad + faults[i].offset, faults[i].byte, faults[i].len);
         send_raw(ends.child_fd, &bad, sizeof(bad), NULL, 0);
-        if (channel_receive_container(ends.collector_fd, &got) != -EPROTO)
+        if (channel_receive_names(ends.collector_fd, &got) != -EPROTO)
             fail_msg("case %zu was taken", i);
     }
     send_raw(ends.child_fd, &worker, sizeof(worker) - 1, NULL, 0);
     send_raw(ends.child_fd, large, sizeof(large), NULL, 0);
     send_raw(ends.child_fd, &worker, sizeof(worker), fds, 1);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(channel_receive_container(ends.collector_fd, &got), -EPROTO);
-    assert_int_equal(channel_receive_container(ends.collector_fd, &got), -EAGAIN);
+        assert_int_equal(channel_receive_names(ends.collector_fd, &got), -EPROTO);
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got), -EAGAIN);
     close_ends(ends);
 }
 
@@ -408,12 +408,12 @@ static void a_factor_is_checked_when_it_comes(void **state)
     (void)state;
     memset(bad[ARRAY_SIZE(bad) - 1].why, 'a', sizeof(got.why));
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-        assert_int_equal(channel_send_factor(ends.child_fd, &good[i]), 0);
+        assert_int_equal(SEND(ends.child_fd, &good[i]), 0);
         assert_int_equal(channel_receive_factor(ends.collector_fd, &got), 0);
         assert_memory_equal(&got, &good[i], sizeof(got));
     }
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-        assert_int_equal(channel_send_factor(ends.child_fd, &bad[i]), 0);
+        assert_int_equal(SEND(ends.child_fd, &bad[i]), 0);
         if (channel_receive_factor(ends.collector_fd, &got) != -EPROTO)
             fail_msg("case %zu is believed", i);
     }
@@ -430,15 +430,15 @@ int main(void)
         cmocka_unit_test(a_request_arrives_as_it_was_sent),
         cmocka_unit_test(a_body_arrives_sealed_and_whole),
         cmocka_unit_test(a_reply_without_a_body_has_no_descriptor),
-        cmocka_unit_test(a_peer_that_is_gone_is_told_from_an_empty_queue),
-        cmocka_unit_test(a_full_queue_says_try_again),
+        cmocka_unit_test(a_closed_channel_differs_from_an_empty_queue),
+        cmocka_unit_test(a_full_queue_is_eagain),
         cmocka_unit_test(a_request_of_the_wrong_form_is_refused),
         cmocka_unit_test(a_reply_of_the_wrong_form_is_refused_and_leaks_no_descriptor),
         cmocka_unit_test(a_body_that_its_sender_could_still_change_is_refused),
         cmocka_unit_test(a_body_over_the_cap_is_refused),
         cmocka_unit_test(names_arrive_as_they_were_sent),
         cmocka_unit_test(a_pod_has_no_id_and_no_container),
-        cmocka_unit_test(whether_the_api_answers_comes_between_names_and_is_checked),
+        cmocka_unit_test(the_state_of_the_api_comes_between_names_and_is_checked),
         cmocka_unit_test(names_of_the_wrong_form_are_refused),
         cmocka_unit_test(a_factor_is_checked_when_it_comes),
     };

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -114,7 +115,7 @@ static void a_child_gets_what_it_is_given_and_nothing_else(void **state)
     signal(SIGWINCH, SIG_IGN);
     child_init(&child, "show");
     ours = start(&child, second);
-    assert_int_equal(child.restart_us, 0);
+    assert_int_equal(child.restart_us, UINT64_MAX);
     assert_int_equal(child.starts, 1);
     read_all(ours, text, sizeof(text));
     assert_string_equal(text, "fds=6 env=LD_LIBRARY_PATH=/kept, mask=0 winch=1");
@@ -199,7 +200,7 @@ static void one_that_cannot_start_is_tried_again_after_a_pause(void **state)
 
     (void)state;
     child_init(&child, "show");
-    assert_int_equal(child_start(&child, -1, NULL, 0, second, &err), -EBADF);
+    assert_int_equal(child_start(&child, 1000, NULL, 0, second, &err), -EBADF);
     assert_int_equal(child.restart_us, second + 100000);
     assert_string_equal(err.text,
                         "cannot start the show process from /proc/self/exe: Bad file descriptor");
@@ -207,21 +208,50 @@ static void one_that_cannot_start_is_tried_again_after_a_pause(void **state)
     assert_int_equal(child.channel_fd, -1);
 }
 
-static void what_can_be_done_is_said(void **state)
+static void one_that_cannot_be_watched_is_killed_and_tried_again_after_a_pause(void **state)
+{
+    int epoll_fd = epoll_create1(EPOLL_CLOEXEC), ours, status;
+    struct child child;
+    struct epoll_event event;
+    struct error err;
+
+    (void)state;
+    child_init(&child, "hang");
+    ours = start(&child, second);
+    assert_int_equal(child_watch(&child, STDIN_FILENO, 7, &err), -EINVAL); /* no epoll */
+    assert_string_equal(err.text, "cannot watch its channel: Invalid argument");
+    assert_int_equal(child.channel_fd, -1);
+    wait_for_end(&child);
+    assert_true(child_reap(&child, second, &status));
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    assert_int_equal(child.restart_us, second + 100000);
+    close(ours);
+    ours = start(&child, child.restart_us);
+    assert_int_equal(child_watch(&child, epoll_fd, 7, &err), 0);
+    assert_int_equal(kill(child.pid, SIGKILL), 0);
+    assert_int_equal(epoll_wait(epoll_fd, &event, 1, -1), 1); /* the end of the channel */
+    assert_int_equal(event.data.u32, 7);
+    child_stop(&child, 0);
+    close(ours);
+    close(epoll_fd);
+}
+
+static void the_error_says_what_to_do(void **state)
 {
     struct child child;
     struct error err;
 
     (void)state;
     child_init(&child, "server");
-    assert_int_equal(child_fail(&child, -ENOENT, second, &err), -ENOENT);
+    assert_int_equal(child_start(&child, -ENOENT, NULL, 0, second, &err), -ENOENT);
     assert_string_equal(err.text, "cannot start the server process from /proc/self/exe: No such "
                                   "file or directory; mount /proc");
-    assert_int_equal(child_fail(&child, -EAGAIN, second, &err), -EAGAIN);
+    assert_int_equal(child_start(&child, -EAGAIN, NULL, 0, second, &err), -EAGAIN);
+    assert_int_equal(child.restart_us, second + 200000);
     assert_non_null(strstr(err.text, "; raise the limit of processes"));
 }
 
-static void one_that_is_killed_says_so(void **state)
+static void one_that_is_killed_is_reaped_with_its_signal(void **state)
 {
     struct child child;
     char byte;
@@ -271,8 +301,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_stray_signal_ends_a_child_from_its_first_moment_on),
         cmocka_unit_test(one_that_dies_young_is_started_again_after_ever_longer_pauses),
         cmocka_unit_test(one_that_cannot_start_is_tried_again_after_a_pause),
-        cmocka_unit_test(what_can_be_done_is_said),
-        cmocka_unit_test(one_that_is_killed_says_so),
+        cmocka_unit_test(one_that_cannot_be_watched_is_killed_and_tried_again_after_a_pause),
+        cmocka_unit_test(the_error_says_what_to_do),
+        cmocka_unit_test(one_that_is_killed_is_reaped_with_its_signal),
         cmocka_unit_test(a_stop_waits_for_one_that_ends_and_ends_one_that_does_not),
     };
 

@@ -1,6 +1,7 @@
 /* collector/emissions: the answers of the providers, as the collector takes them. */
 #include "log_capture.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 static const uint64_t NOON_US = UINT64_C(1768478400000000);
 
-enum { MAPS, FRENCH }; /* the inquiries */
+enum { MAPS, FRENCH }; /* the polls */
 
 struct fixture {
     struct options options;
@@ -52,14 +53,22 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void tell(struct fixture *f, size_t inquiry, uint64_t mg)
+static void report(struct fixture *f, size_t poll, uint64_t mg)
 {
     const struct clock *clock = &f->clock.clock;
 
-    emissions_take(
-        &f->emissions, inquiry,
-        &(struct emission_factor){.mg_per_kwh = mg, .time_us = clock->realtime_us(clock)},
-        clock->monotonic_us(clock));
+    emissions_take_record(&f->emissions, &(struct channel_factor){
+                                             .index = (uint32_t)poll,
+                                             .mg_per_kwh = mg,
+                                             .time_us = clock->realtime_us(clock),
+                                             .taken_us = clock->monotonic_us(clock),
+                                         });
+}
+
+static void report_failure(struct fixture *f, size_t poll)
+{
+    emissions_take_record(&f->emissions,
+                          &(struct channel_factor){.index = (uint32_t)poll, .result = -EIO});
 }
 
 static const struct snapshot_factor *describe(struct fixture *f)
@@ -77,7 +86,7 @@ static void the_country_is_in_force_until_somebody_answers(void **state)
     assert_string_equal(f->emissions.in_force.provider, "owid");
     assert_int_equal(f->emissions.in_force.ug_per_kwh, 44179000);
     assert_false(emissions_refresh(&f->emissions));
-    tell(f, FRENCH, 23000);
+    report(f, FRENCH, 23000);
     assert_true(emissions_refresh(&f->emissions));
     assert_string_equal(f->emissions.in_force.provider, "rte");
     assert_int_equal(f->emissions.in_force.ug_per_kwh, 23000000);
@@ -89,11 +98,11 @@ static void another_figure_of_the_same_provider_is_a_change(void **state)
 {
     struct fixture *f = *state;
 
-    tell(f, MAPS, 41000);
+    report(f, MAPS, 41000);
     assert_true(emissions_refresh(&f->emissions));
-    tell(f, MAPS, 41000);
+    report(f, MAPS, 41000);
     assert_false(emissions_refresh(&f->emissions));
-    tell(f, MAPS, 40999);
+    report(f, MAPS, 40999);
     assert_true(emissions_refresh(&f->emissions));
     assert_int_equal(f->emissions.in_force.ug_per_kwh, 40999000);
 }
@@ -102,7 +111,7 @@ static void a_clock_that_was_set_back_has_the_factor_told_once_more(void **state
 {
     struct fixture *f = *state;
 
-    tell(f, MAPS, 41000);
+    report(f, MAPS, 41000);
     assert_true(emissions_refresh(&f->emissions));
     f->clock.now_us += HOUR;
     assert_false(emissions_refresh(&f->emissions));
@@ -119,7 +128,7 @@ static void silence_alone_puts_the_next_one_in_force_after_a_day(void **state)
 {
     struct fixture *f = *state;
 
-    tell(f, MAPS, 41000);
+    report(f, MAPS, 41000);
     assert_true(emissions_refresh(&f->emissions));
     f->clock.now_us += 24 * HOUR - 1;
     assert_false(emissions_refresh(&f->emissions));
@@ -133,10 +142,10 @@ static void the_page_shows_each_factor_and_what_became_of_the_questions(void **s
     struct fixture *f = *state;
     const struct snapshot_factor *rows;
 
-    tell(f, FRENCH, 23000);
-    emissions_miss(&f->emissions, FRENCH);
-    emissions_miss(&f->emissions, MAPS);
-    emissions_miss(&f->emissions, MAPS);
+    report(f, FRENCH, 23000);
+    report_failure(f, FRENCH);
+    report_failure(f, MAPS);
+    report_failure(f, MAPS);
     assert_true(emissions_refresh(&f->emissions));
     f->clock.now_us += 2 * HOUR;
     rows = describe(f);
@@ -167,7 +176,7 @@ static void what_is_too_old_is_not_shown_as_known(void **state)
 {
     struct fixture *f = *state;
 
-    tell(f, MAPS, 41000);
+    report(f, MAPS, 41000);
     assert_true(emissions_refresh(&f->emissions));
     f->clock.now_us += 24 * HOUR;
     assert_true(emissions_refresh(&f->emissions));
@@ -213,7 +222,7 @@ static void a_constant_that_is_hardly_any_grids_is_warned_of_once(void **state)
 
         start_with_factor(f, cases[i].grams);
         emissions_announce(&f->emissions);
-        tell(f, MAPS, 41000);
+        report(f, MAPS, 41000);
         assert_true(emissions_refresh(&f->emissions));
         emissions_announce(&f->emissions);
         capture_end(capture, text, sizeof(text));
@@ -253,8 +262,8 @@ static void a_high_answer_is_warned_of_until_it_is_low_again(void **state)
     const char *second;
 
     for (size_t i = 0; i < ARRAY_SIZE(answers_mg); i++)
-        tell(f, MAPS, answers_mg[i]);
-    tell(f, FRENCH, 1); /* a live figure may be as low as it is */
+        report(f, MAPS, answers_mg[i]);
+    report(f, FRENCH, 1); /* a live figure may be as low as it is */
     capture_end(capture, text, sizeof(text));
     assert_non_null(strstr(text, "provider=electricity_maps zone=FR grams_per_kwh=1500.001\n"));
     second = strchr(text, '\n') + 1;

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -22,7 +23,8 @@ struct fixture {
     struct emissions emissions;
     struct api_config api;
     struct fetchers fetchers;
-    struct fetcher *fetcher; /* the one that is looked at */
+    struct fetcher *fetcher; /* the one under test */
+    int epoll_fd;
 };
 
 static void set(struct fixture *f, const char *flag, const char *value)
@@ -41,6 +43,7 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(f.directory));
     assert_int_equal(options_init(&f.options, &err), 0);
     clock_manual_init(&f.clock, NOON_US);
+    f.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     f.api = (struct api_config){"10.96.0.1", "443", "node-a", f.directory};
     *state = &f;
     return 0;
@@ -51,6 +54,7 @@ static int tear_down(void **state)
     struct fixture *f = *state;
 
     fetchers_close(&f->fetchers);
+    close(f->epoll_fd);
     options_done(&f->options);
     tree_remove(f->directory, "");
     return 0;
@@ -75,22 +79,26 @@ static const char *path_of(struct fixture *f, const char *name)
 
 static int open_all(struct fixture *f, enum fetcher_kind kind, struct error *err)
 {
+    int r;
+
     assert_int_equal(emissions_init(&f->emissions, &f->options, &f->clock.clock, err), 0);
     f->fetcher = &f->fetchers.items[kind];
-    return fetchers_open(
-        &f->fetchers,
-        &(struct fetchers_options){.options = &f->options,
-                                   .with_bmc = kind == FETCHER_BMC,
-                                   .api = kind == FETCHER_KUBERNETES ? &f->api : NULL,
-                                   .emissions = &f->emissions},
-        err);
+    r = fetchers_open(&f->fetchers,
+                      &(struct fetchers_options){.options = &f->options,
+                                                 .clock = &f->clock.clock,
+                                                 .with_bmc = kind == FETCHER_BMC,
+                                                 .api = kind == FETCHER_KUBERNETES ? &f->api : NULL,
+                                                 .emissions = &f->emissions},
+                      err);
+    f->fetchers.epoll_fd = f->epoll_fd;
+    return r;
 }
 
 static void start(struct fixture *f)
 {
-    struct error err = {""};
-
-    assert_int_equal(fetcher_start(&f->fetchers, f->fetcher, f->clock.now_us, &err), 0);
+    fetchers_start_due(&f->fetchers);
+    assert_true(f->fetcher->child.pid > 0);
+    assert_true(f->fetcher->child.channel_fd >= 0);
 }
 
 static void open_with_keys(struct fixture *f, const char *text)
@@ -129,24 +137,50 @@ static int wait_for_end(const struct fixture *f)
 static void await_next(struct fixture *f)
 {
     (void)wait_for_end(f);
-    assert_true(fetcher_reap(f->fetcher, f->clock.now_us));
-    assert_true(f->fetcher->child.restart_us > 0);
+    fetchers_reap(&f->fetchers);
+    assert_int_equal(f->fetcher->child.pid, 0);
+    assert_in_range(f->fetcher->child.restart_us, f->clock.now_us, f->clock.now_us + USEC_PER_SEC);
+    f->clock.now_us = f->fetcher->child.restart_us;
     start(f);
 }
 
 static void only_those_that_are_wanted_have_a_job(void **state)
 {
     struct fixture *f = *state;
-    struct error err = {""};
 
     open_with_keys(f, "electricity_maps: right\n");
-    for (int kind = 0; kind < FETCHER_KINDS; kind++)
-        assert_int_equal(f->fetchers.items[kind].has_job, kind == FETCHER_EMISSIONS);
-    assert_int_equal(fetcher_start(&f->fetchers, &f->fetchers.items[FETCHER_BMC], 0, &err), 0);
-    assert_int_equal(f->fetchers.items[FETCHER_BMC].child.pid, 0);
+    for (int kind = 0; kind < FETCHER_KINDS; kind++) {
+        assert_int_equal(f->fetchers.items[kind].job.len > 0, kind == FETCHER_EMISSIONS);
+        assert_int_equal(f->fetchers.items[kind].child.pid > 0, kind == FETCHER_EMISSIONS);
+        assert_int_equal(f->fetchers.items[kind].child.restart_us, UINT64_MAX);
+    }
 }
 
-static void other_keys_have_another_process_at_once(void **state)
+static void one_that_cannot_be_watched_is_replaced_after_a_pause(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = {""};
+
+    write_secret(f, "credentials", "username: me\npassword: hunter2\n");
+    set(f, "redfish.url", "http://bmc.example/");
+    set(f, "redfish.insecure", "true");
+    set(f, "redfish.credentials-file", path_of(f, "credentials"));
+    assert_int_equal(open_all(f, FETCHER_BMC, &err), 0);
+    f->fetchers.epoll_fd = -1;
+    fetchers_start_due(&f->fetchers);
+    assert_int_equal(f->fetcher->child.channel_fd, -1);
+    assert_int_equal(wait_for_end(f), SIGKILL);
+    fetchers_reap(&f->fetchers);
+    assert_int_equal(f->fetcher->child.restart_us, f->clock.now_us + 100000);
+    fetchers_start_due(&f->fetchers); /* too early */
+    assert_int_equal(f->fetcher->child.pid, 0);
+    f->fetchers.epoll_fd = f->epoll_fd;
+    f->clock.now_us += 100000;
+    start(f);
+    assert_reports(f, "again http://bmc.example:80 me hunter2 with a socket");
+}
+
+static void new_keys_start_another_process_at_once(void **state)
 {
     struct fixture *f = *state;
     struct child *child;
@@ -155,19 +189,19 @@ static void other_keys_have_another_process_at_once(void **state)
     open_with_keys(f, "electricity_maps: wrong\n");
     child = &f->fetcher->child;
     assert_reports(f, "first wrong");
-    fetcher_look(f->fetcher);
+    fetchers_check_files(&f->fetchers);
     assert_false(child->is_replaced);
     write_secret(f, "keys.yaml", "electricity_maps: the right one\n");
-    fetcher_look(f->fetcher);
+    fetchers_check_files(&f->fetchers);
     assert_true(child->is_replaced);
     first = child->pid;
     assert_int_equal(wait_for_end(f), 0); /* by itself */
-    assert_true(fetcher_reap(f->fetcher, f->clock.now_us));
+    fetchers_reap(&f->fetchers);
     assert_int_equal(child->restart_us, f->clock.now_us);
     start(f);
     assert_int_not_equal(child->pid, first);
     assert_reports(f, "first the right one");
-    fetcher_look(f->fetcher);
+    fetchers_check_files(&f->fetchers);
     assert_false(child->is_replaced);
 }
 
@@ -177,7 +211,7 @@ static void the_same_keys_in_a_new_file_leave_it_alone(void **state)
 
     open_with_keys(f, "electricity_maps: right\n");
     write_secret(f, "keys.yaml", "# of today\nelectricity_maps: 'right'\n");
-    fetcher_look(f->fetcher);
+    fetchers_check_files(&f->fetchers);
     assert_false(f->fetcher->child.is_replaced);
     assert_true(f->fetcher->child.channel_fd >= 0);
 }
@@ -189,30 +223,30 @@ static void the_next_one_has_the_last_good_keys_also_if_the_file_is_bad(void **s
     open_with_keys(f, "electricity_maps: right\n");
     assert_reports(f, "first right");
     write_secret(f, "keys.yaml", "electricity_maps: another\n");
-    fetcher_look(f->fetcher);
+    fetchers_check_files(&f->fetchers);
     write_secret(f, "keys.yaml", "nonsense\n"); /* before another one is there */
     await_next(f);
     assert_reports(f, "first another");
-    fetcher_look(f->fetcher);
+    fetchers_check_files(&f->fetchers);
     tree_remove(f->directory, "keys.yaml");
-    fetcher_look(f->fetcher);
+    fetchers_check_files(&f->fetchers);
     assert_int_equal(kill(f->fetcher->child.pid, SIGKILL), 0);
     await_next(f);
     assert_reports(f, "again another");
 }
 
-static void one_that_does_not_end_is_killed_at_the_next_look(void **state)
+static void one_that_does_not_end_is_killed_at_the_next_check(void **state)
 {
     struct fixture *f = *state;
 
     open_with_keys(f, "electricity_maps: right\n");
     assert_int_equal(kill(f->fetcher->child.pid, SIGSTOP), 0);
     write_secret(f, "keys.yaml", "electricity_maps: another\n");
-    fetcher_look(f->fetcher);
+    fetchers_check_files(&f->fetchers);
     assert_true(f->fetcher->child.is_replaced);
-    fetcher_look(f->fetcher);
+    fetchers_check_files(&f->fetchers);
     assert_int_equal(wait_for_end(f), SIGKILL);
-    assert_true(fetcher_reap(f->fetcher, f->clock.now_us));
+    fetchers_reap(&f->fetchers);
     assert_false(f->fetcher->child.is_replaced);
 }
 
@@ -223,21 +257,19 @@ static void a_token_that_comes_late_or_changes_is_used(void **state)
     struct error err = {""};
 
     assert_int_equal(open_all(f, FETCHER_KUBERNETES, &err), 0);
-    assert_false(f->fetcher->has_job);
+    assert_int_equal(f->fetcher->job.len, 0);
     tree_write(f->directory, "ca.crt", "PEM");
     tree_write(f->directory, "token", "abc");
-    fetcher_look(f->fetcher);
-    assert_true(f->fetcher->has_job);
-    assert_true(f->fetcher->child.restart_us > 0);
+    fetchers_check_files(&f->fetchers);
     start(f);
     assert_reports(f, "first 10.96.0.1 443 node-a abc PEM");
     tree_write(f->directory, "token", "def");
-    fetcher_look(f->fetcher);
+    fetchers_check_files(&f->fetchers);
     await_next(f);
     assert_reports(f, "first 10.96.0.1 443 node-a def PEM");
 }
 
-static void the_bmc_has_a_user_a_password_and_where_readings_go(void **state)
+static void the_fetcher_of_the_bmc_gets_a_user_a_password_and_a_socket_for_readings(void **state)
 {
     struct fixture *f = *state;
     struct error err = {""};
@@ -333,12 +365,13 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(only_those_that_are_wanted_have_a_job),
-        TEST(other_keys_have_another_process_at_once),
+        TEST(one_that_cannot_be_watched_is_replaced_after_a_pause),
+        TEST(new_keys_start_another_process_at_once),
         TEST(the_same_keys_in_a_new_file_leave_it_alone),
         TEST(the_next_one_has_the_last_good_keys_also_if_the_file_is_bad),
-        TEST(one_that_does_not_end_is_killed_at_the_next_look),
+        TEST(one_that_does_not_end_is_killed_at_the_next_check),
         TEST(a_token_that_comes_late_or_changes_is_used),
-        TEST(the_bmc_has_a_user_a_password_and_where_readings_go),
+        TEST(the_fetcher_of_the_bmc_gets_a_user_a_password_and_a_socket_for_readings),
         TEST(a_mistake_of_the_user_stops_the_start),
         TEST(an_authority_that_nobody_can_reach_stops_the_start),
     };

@@ -124,13 +124,13 @@ static int dial(struct bench *bench)
     return fd;
 }
 
-static void say(int fd, const char *text)
+static void send_text(int fd, const char *text)
 {
     assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
 }
 
 /* What has come so far, as a string that the next call overwrites. */
-static const char *hear(int fd, char *buffer, size_t size)
+static const char *receive_text(int fd, char *buffer, size_t size)
 {
     size_t len = 0;
     ssize_t n;
@@ -173,9 +173,9 @@ static const char *ask_once(struct bench *bench, const char *request, char *buff
 {
     int fd = dial(bench);
 
-    say(fd, request);
+    send_text(fd, request);
     settle(bench);
-    hear(fd, buffer, size);
+    receive_text(fd, buffer, size);
     close(fd);
     settle(bench);
     return buffer;
@@ -199,13 +199,13 @@ static void a_scrape_gets_the_body_with_its_content_type(void **state)
     int fd = dial(bench);
 
     (void)state;
-    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     assert_int_equal(bench->fetch_count, 1);
     assert_int_equal(bench->have_generation, 0);
-    assert_string_equal(hear(fd, text, sizeof(text)), "");
+    assert_string_equal(receive_text(fd, text, sizeof(text)), "");
     deliver(bench, 5, "up 1\n");
-    hear(fd, text, sizeof(text));
+    receive_text(fd, text, sizeof(text));
     assert_contains(text, "HTTP/1.1 200 OK\r\n");
     assert_contains(text, "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n");
     assert_contains(text, "Vary: Accept, Accept-Encoding\r\n");
@@ -216,20 +216,20 @@ static void a_scrape_gets_the_body_with_its_content_type(void **state)
     close_bench(bench);
 }
 
-static void a_gzip_openmetrics_scrape_asks_for_that_variant_and_says_so(void **state)
+static void a_gzip_openmetrics_scrape_fetches_that_page_and_declares_it(void **state)
 {
     struct bench *bench = open_bench();
     char text[4096];
     int fd = dial(bench);
 
     (void)state;
-    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text\r\n"
-            "Accept-Encoding: gzip\r\n\r\n");
+    send_text(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text\r\n"
+                  "Accept-Encoding: gzip\r\n\r\n");
     settle(bench);
     assert_int_equal(bench->format, PAGE_OPENMETRICS);
     assert_int_equal(bench->encoding, PAGE_GZIP);
     deliver(bench, 5, "\x1f\x8b...");
-    hear(fd, text, sizeof(text));
+    receive_text(fd, text, sizeof(text));
     assert_contains(text, "Content-Encoding: gzip\r\n");
     assert_contains(text, "Content-Type: application/openmetrics-text; version=1.0.0;");
     close(fd);
@@ -243,26 +243,27 @@ static void an_unchanged_body_is_served_again_without_a_new_one(void **state)
     int fd = dial(bench);
 
     (void)state;
-    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     deliver(bench, 5, "up 1\n");
-    assert_contains(hear(fd, text, sizeof(text)), "up 1\n");
-    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"); /* on the same connection */
+    assert_contains(receive_text(fd, text, sizeof(text)), "up 1\n");
+    send_text(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"); /* on the same connection */
     settle(bench);
     assert_int_equal(bench->fetch_count, 2);
     assert_int_equal(bench->have_generation, 5);
-    assert_int_equal(http_server_unchanged(bench->server, PAGE_TEXT, PAGE_IDENTITY), 0);
+    assert_int_equal(
+        http_server_answer(bench->server, PAGE_TEXT, PAGE_IDENTITY, HTTP_SERVER_UNCHANGED), 0);
     settle(bench);
-    assert_contains(hear(fd, text, sizeof(text)), "up 1\n");
-    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_contains(receive_text(fd, text, sizeof(text)), "up 1\n");
+    send_text(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     deliver(bench, 6, "up 2\n");
-    assert_contains(hear(fd, text, sizeof(text)), "up 2\n");
+    assert_contains(receive_text(fd, text, sizeof(text)), "up 2\n");
     close(fd);
     close_bench(bench);
 }
 
-static void scrapes_that_come_together_share_one_question(void **state)
+static void scrapes_that_come_together_share_one_fetch(void **state)
 {
     struct bench *bench = open_bench();
     char text[4096];
@@ -271,13 +272,13 @@ static void scrapes_that_come_together_share_one_question(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
         fds[i] = dial(bench);
-        say(fds[i], "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        send_text(fds[i], "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     }
     settle(bench);
     assert_int_equal(bench->fetch_count, 1);
     deliver(bench, 1, "up 1\n");
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-        assert_contains(hear(fds[i], text, sizeof(text)), "\r\n\r\nup 1\n");
+        assert_contains(receive_text(fds[i], text, sizeof(text)), "\r\n\r\nup 1\n");
         close(fds[i]);
     }
     close_bench(bench);
@@ -296,11 +297,11 @@ static void a_reader_in_the_middle_of_a_body_is_not_disturbed_by_a_newer_one(voi
     assert_non_null(heard);
     memset(body, 'a', BODY_BYTES);
     body[BODY_BYTES] = '\0';
-    say(slow, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(slow, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     deliver(bench, 1, body);
     assert_true(http_server_busy(bench->server));
-    say(other, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(other, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     deliver(bench, 2, "up 2\n");
     while (len < BODY_BYTES) {
@@ -311,7 +312,7 @@ static void a_reader_in_the_middle_of_a_body_is_not_disturbed_by_a_newer_one(voi
         len += n > 0 ? (size_t)n : 0;
         settle(bench);
     }
-    hear(slow, heard + len, 4096);
+    receive_text(slow, heard + len, 4096);
     len += strlen(heard + len);
     heard[len] = '\0';
     assert_string_equal(strstr(heard, "\r\n\r\n") + 4, body);
@@ -329,20 +330,20 @@ static void a_stuck_collector_gives_503_after_two_seconds_and_is_not_asked_twice
     int fd = dial(bench);
 
     (void)state;
-    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     assert_int_equal(http_server_timeout_ms(bench->server), 2000);
     advance(bench, 2 * USEC_PER_SEC - 1);
-    assert_string_equal(hear(fd, text, sizeof(text)), "");
+    assert_string_equal(receive_text(fd, text, sizeof(text)), "");
     advance(bench, 1);
-    hear(fd, text, sizeof(text));
+    receive_text(fd, text, sizeof(text));
     assert_contains(text, "HTTP/1.1 503 ");
     assert_contains(text, "the collector does not answer");
-    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     assert_int_equal(bench->fetch_count, 1);
     deliver(bench, 1, "up 1\n"); /* it wakes up */
-    assert_contains(hear(fd, text, sizeof(text)), "up 1\n");
+    assert_contains(receive_text(fd, text, sizeof(text)), "up 1\n");
     close(fd);
     close_bench(bench);
 }
@@ -366,12 +367,12 @@ static void nothing_measured_yet_gives_503(void **state)
     int fd = dial(bench);
 
     (void)state;
-    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     assert_int_equal(
-        http_server_unavailable(bench->server, PAGE_TEXT, PAGE_IDENTITY, HTTP_SERVER_NOT_READY), 0);
+        http_server_answer(bench->server, PAGE_TEXT, PAGE_IDENTITY, HTTP_SERVER_NOT_READY), 0);
     settle(bench);
-    hear(fd, text, sizeof(text));
+    receive_text(fd, text, sizeof(text));
     assert_contains(text, "HTTP/1.1 503 ");
     assert_contains(text, "nothing has been measured yet");
     close(fd);
@@ -385,35 +386,36 @@ static void readiness_follows_the_collector_and_health_does_not(void **state)
     int fd = dial(bench);
 
     (void)state;
-    say(fd, "GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(fd, "GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     assert_int_equal(
-        http_server_unavailable(bench->server, PAGE_TEXT, PAGE_IDENTITY, HTTP_SERVER_NOT_READY), 0);
+        http_server_answer(bench->server, PAGE_TEXT, PAGE_IDENTITY, HTTP_SERVER_NOT_READY), 0);
     settle(bench);
-    assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 503 ");
+    assert_contains(receive_text(fd, text, sizeof(text)), "HTTP/1.1 503 ");
     ask_once(bench, "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
     assert_contains(text, "HTTP/1.1 200 ");
     ask_once(bench, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
     assert_contains(text, "HTTP/1.1 200 ");
-    say(fd, "GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(fd, "GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     deliver(bench, 1, "up 1\n");
-    hear(fd, text, sizeof(text));
+    receive_text(fd, text, sizeof(text));
     assert_contains(text, "HTTP/1.1 200 ");
     assert_contains(text, "\r\n\r\nready\n");
     close(fd);
     close_bench(bench);
 }
 
-static void an_answer_that_nobody_asked_for_is_a_protocol_error(void **state)
+static void an_answer_without_a_request_is_a_protocol_error(void **state)
 {
     struct bench *bench = open_bench();
 
     (void)state;
     assert_int_equal(http_server_deliver(bench->server, PAGE_TEXT, PAGE_GZIP, 1, 0, 1), -EPROTO);
-    assert_int_equal(http_server_unchanged(bench->server, PAGE_TEXT, PAGE_GZIP), -EPROTO);
-    assert_int_equal(
-        http_server_unavailable(bench->server, PAGE_TEXT, PAGE_GZIP, HTTP_SERVER_FAILED), -EPROTO);
+    assert_int_equal(http_server_answer(bench->server, PAGE_TEXT, PAGE_GZIP, HTTP_SERVER_UNCHANGED),
+                     -EPROTO);
+    assert_int_equal(http_server_answer(bench->server, PAGE_TEXT, PAGE_GZIP, HTTP_SERVER_FAILED),
+                     -EPROTO);
     close_bench(bench);
 }
 
@@ -424,10 +426,10 @@ static void a_head_request_gets_the_headers_alone(void **state)
     int fd = dial(bench);
 
     (void)state;
-    say(fd, "HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(fd, "HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     deliver(bench, 1, "up 1\n");
-    hear(fd, text, sizeof(text));
+    receive_text(fd, text, sizeof(text));
     assert_contains(text, "HTTP/1.1 200 ");
     assert_contains(text, "Content-Length: 5\r\n");
     assert_string_equal(strstr(text, "\r\n\r\n"), "\r\n\r\n");
@@ -479,9 +481,9 @@ static void a_request_with_a_body_is_refused_and_closed(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
         int fd = dial(bench);
 
-        say(fd, requests[i]);
+        send_text(fd, requests[i]);
         settle(bench);
-        assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 413 ");
+        assert_contains(receive_text(fd, text, sizeof(text)), "HTTP/1.1 413 ");
         assert_true(is_closed(fd));
         close(fd);
     }
@@ -504,7 +506,7 @@ static void headers_over_16_kib_are_refused_and_closed(void **state)
         strcpy(request + 33 + sizes[i], "\r\n\r\n");
         (void)!send(fd, request, strlen(request), MSG_NOSIGNAL | MSG_DONTWAIT);
         settle(bench);
-        assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 4");
+        assert_contains(receive_text(fd, text, sizeof(text)), "HTTP/1.1 4");
         assert_true(is_closed(fd));
         close(fd);
     }
@@ -524,9 +526,9 @@ static void garbage_is_refused(void **state)
     int fd = dial(bench);
 
     (void)state;
-    say(fd, "\x16\x03\x01\x02\x00\x01\xff\xfe\r\n\r\n\r\n\r\n");
+    send_text(fd, "\x16\x03\x01\x02\x00\x01\xff\xfe\r\n\r\n\r\n\r\n");
     settle(bench);
-    assert_lacks(hear(fd, text, sizeof(text)), " 200 ");
+    assert_lacks(receive_text(fd, text, sizeof(text)), " 200 ");
     advance(bench, 5 * USEC_PER_SEC);
     assert_true(is_closed(fd));
     close(fd);
@@ -539,10 +541,10 @@ static void a_client_that_drips_its_headers_is_cut_after_five_seconds(void **sta
     int fd = dial(bench);
 
     (void)state;
-    say(fd, "GET /metr");
+    send_text(fd, "GET /metr");
     settle(bench);
     for (int i = 0; i < 4; i++) {
-        say(fd, "i");
+        send_text(fd, "i");
         advance(bench, USEC_PER_SEC);
         assert_false(is_closed(fd));
     }
@@ -554,21 +556,21 @@ static void a_client_that_drips_its_headers_is_cut_after_five_seconds(void **sta
     close_bench(bench);
 }
 
-static void a_kept_connection_may_rest_two_minutes_between_requests(void **state)
+static void a_kept_connection_may_idle_two_minutes_between_requests(void **state)
 {
     struct bench *bench = open_bench();
     char text[4096];
     int fd = dial(bench);
 
     (void)state;
-    say(fd, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(fd, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     advance(bench, 119 * USEC_PER_SEC);
-    hear(fd, text, sizeof(text));
-    say(fd, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+    receive_text(fd, text, sizeof(text));
+    send_text(fd, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
-    assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 200 ");
-    say(fd, "GET /heal");
+    assert_contains(receive_text(fd, text, sizeof(text)), "HTTP/1.1 200 ");
+    send_text(fd, "GET /heal");
     advance(bench, 119 * USEC_PER_SEC);
     assert_false(is_closed(fd));
     advance(bench, USEC_PER_SEC);
@@ -588,7 +590,7 @@ static void a_client_that_does_not_read_is_cut_after_thirty_seconds(void **state
     assert_non_null(body);
     memset(body, 'a', BODY_BYTES);
     body[BODY_BYTES] = '\0';
-    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     deliver(bench, 1, body);
     advance(bench, 29 * USEC_PER_SEC);
@@ -613,7 +615,7 @@ static void at_the_limit_the_longest_waiting_connection_makes_room(void **state)
         advance(bench, 1000);
     }
     scraper = dial(bench);
-    say(scraper, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(scraper, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     assert_int_equal(bench->fetch_count, 1);
     /* The scraper waits for its body, not for itself: newcomers do not push it out. */
@@ -624,7 +626,7 @@ static void at_the_limit_the_longest_waiting_connection_makes_room(void **state)
         close(newcomer);
     }
     deliver(bench, 1, "up 1\n");
-    assert_contains(hear(scraper, text, sizeof(text)), "up 1\n");
+    assert_contains(receive_text(scraper, text, sizeof(text)), "up 1\n");
     assert_true(is_closed(idle[0]));
     for (size_t i = 0; i < ARRAY_SIZE(idle); i++)
         close(idle[i]);
@@ -645,19 +647,19 @@ static void where_all_are_busy_the_slowest_reader_makes_room_for_a_scrape(void *
     body[BODY_BYTES] = '\0';
     for (size_t i = 0; i < ARRAY_SIZE(slow); i++) {
         slow[i] = dial(bench);
-        say(slow[i], "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        send_text(slow[i], "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     }
     settle(bench);
     deliver(bench, 1, body);
     for (int i = 0; i < CONNECTIONS_MAX; i++) { /* those that wait in the backlog get their turn */
         advance(bench, USEC_PER_SEC);
-        if (http_server_unchanged(bench->server, PAGE_TEXT, PAGE_IDENTITY) == 0)
+        if (http_server_answer(bench->server, PAGE_TEXT, PAGE_IDENTITY, HTTP_SERVER_UNCHANGED) == 0)
             settle(bench);
     }
     scraper = dial(bench);
-    say(scraper, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(scraper, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
-    assert_contains(hear(scraper, text, sizeof(text)), "HTTP/1.1 200 ");
+    assert_contains(receive_text(scraper, text, sizeof(text)), "HTTP/1.1 200 ");
     for (size_t i = 0; i < ARRAY_SIZE(slow); i++)
         close(slow[i]);
     free(body);
@@ -678,12 +680,12 @@ static void slow_readers_cannot_hold_a_body_of_every_generation(void **state)
     body[BODY_BYTES] = '\0';
     for (size_t i = 0; i < READERS; i++) {
         slow[i] = dial(bench);
-        say(slow[i], "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        send_text(slow[i], "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         settle(bench);
         deliver(bench, i + 1, body);
     }
     for (size_t i = 0; i < READERS; i++) {
-        while (*hear(slow[i], text, sizeof(text)))
+        while (*receive_text(slow[i], text, sizeof(text)))
             ;
         settle(bench);
         assert_int_equal(is_closed(slow[i]), i < READERS - 8);
@@ -701,16 +703,16 @@ static void running_out_of_descriptors_pauses_accepting_instead_of_spinning(void
     int fd = dial(bench);
 
     (void)state;
-    say(fd, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(fd, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = (struct rlimit){3, before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
     settle(bench);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    assert_string_equal(hear(fd, text, sizeof(text)), "");
+    assert_string_equal(receive_text(fd, text, sizeof(text)), "");
     assert_int_equal(http_server_timeout_ms(bench->server), 100);
     advance(bench, USEC_PER_SEC / 10);
-    assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 200 ");
+    assert_contains(receive_text(fd, text, sizeof(text)), "HTTP/1.1 200 ");
     close(fd);
     close_bench(bench);
 }
@@ -722,36 +724,36 @@ static void a_client_that_leaves_while_it_waits_costs_nothing(void **state)
     int leaver = dial(bench), stayer = dial(bench);
 
     (void)state;
-    say(leaver, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-    say(stayer, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(leaver, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(stayer, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     close(leaver);
     settle(bench);
     deliver(bench, 1, "up 1\n");
-    assert_contains(hear(stayer, text, sizeof(text)), "up 1\n");
+    assert_contains(receive_text(stayer, text, sizeof(text)), "up 1\n");
     close(stayer);
     settle(bench);
     assert_int_equal(http_server_timeout_ms(bench->server), -1);
     close_bench(bench);
 }
 
-static void a_draining_server_finishes_what_it_sends_and_takes_nobody_new(void **state)
+static void a_draining_server_finishes_responses_and_accepts_no_connection(void **state)
 {
     struct bench *bench = open_bench();
     char text[4096];
     int waiting = dial(bench), late;
 
     (void)state;
-    say(waiting, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(waiting, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     http_server_drain(bench->server);
     settle(bench);
-    assert_contains(hear(waiting, text, sizeof(text)), "HTTP/1.1 503 ");
+    assert_contains(receive_text(waiting, text, sizeof(text)), "HTTP/1.1 503 ");
     assert_false(http_server_busy(bench->server));
     late = dial(bench);
-    say(late, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(late, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
-    assert_string_equal(hear(late, text, sizeof(text)), "");
+    assert_string_equal(receive_text(late, text, sizeof(text)), "");
     close(waiting);
     close(late);
     close_bench(bench);
@@ -763,7 +765,7 @@ static void closing_with_scrapes_that_wait_is_safe(void **state)
     int fd = dial(bench);
 
     (void)state;
-    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     close_bench(bench);
     close(fd);
@@ -826,20 +828,20 @@ static void a_password_is_asked_for_checked_and_remembered(void **state)
     int fd = dial(bench);
 
     (void)state;
-    say(fd, "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(fd, "GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
-    hear(fd, text, sizeof(text));
+    receive_text(fd, text, sizeof(text));
     assert_contains(text, "HTTP/1.1 401 ");
     assert_contains(text, "WWW-Authenticate: Basic realm=\"wattribute\"");
-    say(fd, WRONG);
+    send_text(fd, WRONG);
     wait_for_check(bench, auth, fd);
-    assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 401 ");
-    say(fd, RIGHT);
+    assert_contains(receive_text(fd, text, sizeof(text)), "HTTP/1.1 401 ");
+    send_text(fd, RIGHT);
     wait_for_check(bench, auth, fd);
-    assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 200 OK");
-    say(fd, RIGHT);
+    assert_contains(receive_text(fd, text, sizeof(text)), "HTTP/1.1 200 OK");
+    send_text(fd, RIGHT);
     settle(bench); /* without the thread */
-    assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 200 OK");
+    assert_contains(receive_text(fd, text, sizeof(text)), "HTTP/1.1 200 OK");
     close(fd);
     close_bench(bench);
     auth_free(auth);
@@ -852,8 +854,8 @@ static struct bench *scrape_with_password(struct auth **ret_auth, int *ret_fd)
         struct bench *bench = open_bench_with(ret_auth);
 
         *ret_fd = dial(bench);
-        say(*ret_fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n"
-                     "Authorization: Basic YWxpY2U6aHVudGVyMg==\r\n\r\n");
+        send_text(*ret_fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n"
+                           "Authorization: Basic YWxpY2U6aHVudGVyMg==\r\n\r\n");
         http_server_run(bench->server); /* accepts */
         http_server_run(bench->server); /* reads */
         if (bench->fetch_count == 0)
@@ -875,9 +877,9 @@ static void a_collector_has_its_two_seconds_after_a_check_that_took_longer(void 
     bench->clock.now_us += 3 * USEC_PER_SEC;
     wait_for_check(bench, auth, fd);
     assert_int_equal(bench->fetch_count, 1);
-    assert_string_equal(hear(fd, text, sizeof(text)), "");
+    assert_string_equal(receive_text(fd, text, sizeof(text)), "");
     deliver(bench, 5, "up 1\n");
-    assert_contains(hear(fd, text, sizeof(text)), "HTTP/1.1 200 OK");
+    assert_contains(receive_text(fd, text, sizeof(text)), "HTTP/1.1 200 OK");
     close(fd);
     close_bench(bench);
     auth_free(auth);
@@ -892,7 +894,7 @@ static void closing_with_passwords_being_checked_is_safe(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
         fds[i] = dial(bench);
-        say(fds[i], WRONG);
+        send_text(fds[i], WRONG);
     }
     http_server_run(bench->server);
     http_server_run(bench->server);
@@ -914,21 +916,21 @@ static void configured_headers_are_on_every_response_and_replace_our_own(void **
 
     (void)state;
     fd = dial(bench);
-    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     deliver(bench, 5, "up 1\n");
-    assert_lacks(hear(fd, text, sizeof(text)), "X-Frame-Options");
+    assert_lacks(receive_text(fd, text, sizeof(text)), "X-Frame-Options");
     assert_int_equal(http_server_set_headers(bench->server, headers, ARRAY_SIZE(headers)), 0);
     ask_once(bench, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
     assert_contains(text, "Content-Security-Policy: sandbox\r\n");
     assert_lacks(text, "default-src");
     assert_contains(text, "X-Frame-Options: deny\r\n");
     /* The body that is here has the old ones: it is not said to be. */
-    say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    send_text(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     assert_int_equal(bench->have_generation, 0);
     deliver(bench, 5, "up 1\n");
-    assert_contains(hear(fd, text, sizeof(text)), "X-Frame-Options: deny\r\n");
+    assert_contains(receive_text(fd, text, sizeof(text)), "X-Frame-Options: deny\r\n");
     assert_int_equal(http_server_set_headers(bench->server, NULL, 0), 0);
     ask_once(bench, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", text, sizeof(text));
     assert_contains(text, "Content-Security-Policy: default-src");
@@ -941,15 +943,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_scrape_gets_the_body_with_its_content_type),
-        cmocka_unit_test(a_gzip_openmetrics_scrape_asks_for_that_variant_and_says_so),
+        cmocka_unit_test(a_gzip_openmetrics_scrape_fetches_that_page_and_declares_it),
         cmocka_unit_test(an_unchanged_body_is_served_again_without_a_new_one),
-        cmocka_unit_test(scrapes_that_come_together_share_one_question),
+        cmocka_unit_test(scrapes_that_come_together_share_one_fetch),
         cmocka_unit_test(a_reader_in_the_middle_of_a_body_is_not_disturbed_by_a_newer_one),
         cmocka_unit_test(a_stuck_collector_gives_503_after_two_seconds_and_is_not_asked_twice),
         cmocka_unit_test(a_collector_that_cannot_be_asked_gives_503_at_once),
         cmocka_unit_test(nothing_measured_yet_gives_503),
         cmocka_unit_test(readiness_follows_the_collector_and_health_does_not),
-        cmocka_unit_test(an_answer_that_nobody_asked_for_is_a_protocol_error),
+        cmocka_unit_test(an_answer_without_a_request_is_a_protocol_error),
         cmocka_unit_test(a_head_request_gets_the_headers_alone),
         cmocka_unit_test(unknown_paths_and_methods_are_refused),
         cmocka_unit_test(the_landing_page_escapes_what_it_shows_and_runs_no_script),
@@ -957,14 +959,14 @@ int main(void)
         cmocka_unit_test(headers_over_16_kib_are_refused_and_closed),
         cmocka_unit_test(garbage_is_refused),
         cmocka_unit_test(a_client_that_drips_its_headers_is_cut_after_five_seconds),
-        cmocka_unit_test(a_kept_connection_may_rest_two_minutes_between_requests),
+        cmocka_unit_test(a_kept_connection_may_idle_two_minutes_between_requests),
         cmocka_unit_test(a_client_that_does_not_read_is_cut_after_thirty_seconds),
         cmocka_unit_test(at_the_limit_the_longest_waiting_connection_makes_room),
         cmocka_unit_test(where_all_are_busy_the_slowest_reader_makes_room_for_a_scrape),
         cmocka_unit_test(slow_readers_cannot_hold_a_body_of_every_generation),
         cmocka_unit_test(running_out_of_descriptors_pauses_accepting_instead_of_spinning),
         cmocka_unit_test(a_client_that_leaves_while_it_waits_costs_nothing),
-        cmocka_unit_test(a_draining_server_finishes_what_it_sends_and_takes_nobody_new),
+        cmocka_unit_test(a_draining_server_finishes_responses_and_accepts_no_connection),
         cmocka_unit_test(closing_with_scrapes_that_wait_is_safe),
         cmocka_unit_test(a_unix_socket_is_served_like_any_other),
         cmocka_unit_test(a_password_is_asked_for_checked_and_remembered),

@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 
 #include "attribution/pipeline.h"
-#include "collector/cgroup_verdict.h"
+#include "collector/source_set.h"
 #include "core/fs.h"
 #include "identity/identity.h"
 #include "metrics/ledger_json.h"

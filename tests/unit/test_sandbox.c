@@ -18,7 +18,6 @@
 #include "core/log.h"
 #include "core/macros.h"
 #include "process/sandbox.h"
-#include "process/sanitized.h"
 
 /* What the sandboxed child does; `fd` is its end of a socketpair. Its result is the exit status. */
 typedef int child_body(int fd);
@@ -257,7 +256,7 @@ static void a_client_that_has_what_it_needs_opens_no_file_any_more(void **state)
     assert_int_equal(wait_for(pid), 0);
 }
 
-static void nobody_can_dump_or_trace_it(void **state)
+static void it_cannot_be_dumped_or_traced(void **state)
 {
     pid_t pid = fork();
 
@@ -272,7 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_client_that_has_what_it_needs_opens_no_file_any_more),
-        cmocka_unit_test(nobody_can_dump_or_trace_it),
+        cmocka_unit_test(it_cannot_be_dumped_or_traced),
         cmocka_unit_test(a_log_line_with_its_time_can_be_written_inside),
         cmocka_unit_test(inside_it_is_nobody_without_any_capability),
         cmocka_unit_test(root_that_may_not_change_its_user_gives_up_all_else),

@@ -18,7 +18,6 @@
 
 #include "core/macros.h"
 #include "process/sandbox.h"
-#include "process/sandbox_files.h"
 
 enum { COULD_NOT_ENTER = 255 };
 

@@ -29,9 +29,7 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "process/sanitized.h"
 #include "process/syscall_filter.h"
-#include "process/syscall_names.h"
 
 /* What becomes of a call: it works, fails with an error, or ends the process. */
 enum { WORKS = 0, DIES = -1 };

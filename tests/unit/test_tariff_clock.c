@@ -350,29 +350,27 @@ static void a_file_is_opened_with_its_zone(void **state)
     static const char text[] = NIGHT "timezone: Asia/Tokyo\n",
                       wrong[] = NIGHT "timezone: No/Such\n";
     _cleanup_close_ int fd = mkstemp(path);
-    struct tariff_clock *clock = NULL;
+    struct tariff_clock clock;
     struct error err = {""};
 
     (void)state;
     assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
     /* 21:59:30 in Tokyo */
-    assert_int_equal(tariff_clock_open(path, utc(2026, 7, 1, 12, 59) + MINUTE / 2, &clock, &err),
+    assert_int_equal(tariff_clock_open(&clock, path, utc(2026, 7, 1, 12, 59) + MINUTE / 2, &err),
                      0);
-    assert_true(clock->cost.known);
-    assert_int_equal(clock->cost.micro_per_kwh, LOW);
-    assert_int_equal(clock->until_us, utc(2026, 7, 1, 13, 0));
-    tariff_clock_describe(clock, described);
+    assert_true(clock.cost.known);
+    assert_int_equal(clock.cost.micro_per_kwh, LOW);
+    assert_int_equal(clock.until_us, utc(2026, 7, 1, 13, 0));
+    tariff_clock_describe(&clock, described);
     assert_string_equal(described, "0.182800 EUR per kWh at 2026-07-01T21:59:30+0900");
-    tariff_clock_close(clock);
     assert_int_equal(ftruncate(fd, 0), 0);
     assert_int_equal(pwrite(fd, wrong, sizeof(wrong) - 1, 0), sizeof(wrong) - 1);
-    assert_int_equal(tariff_clock_open(path, 0, &clock, &err), -ENOENT);
+    assert_int_equal(tariff_clock_open(&clock, path, 0, &err), -ENOENT);
     assert_memory_equal(err.text, path, strlen(path));
     assert_non_null(strstr(err.text, ": timezone: there is no time zone 'No/Such'"));
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(tariff_clock_open(path, 0, &clock, &err), -ENOENT);
+    assert_int_equal(tariff_clock_open(&clock, path, 0, &err), -ENOENT);
     assert_non_null(strstr(err.text, "cannot be read"));
-    tariff_clock_close(NULL);
 }
 
 /* A file that a rig's clock was read from. */
@@ -400,14 +398,11 @@ static void replace(const struct file *file, const char *text)
 static struct rig open_rig_of(const struct file *file, uint64_t now_us)
 {
     struct pipeline_options options = default_options();
-    struct tariff_clock *clock;
     struct error err = {""};
     struct rig rig;
 
-    if (tariff_clock_open(file->path, now_us, &clock, &err) < 0)
+    if (tariff_clock_open(&rig.clock, file->path, now_us, &err) < 0)
         fail_msg("%s", err.text);
-    rig.clock = *clock;
-    tariff_clock_close(clock);
     options.price.cost = rig.clock.cost;
     options.price.pue_millionths = 2;
     rig.pipeline = pipeline_with(options);
@@ -418,7 +413,7 @@ static int look(struct rig *rig, uint64_t now_us)
 {
     struct error err = {""};
 
-    return tariff_clock_look(&rig->clock, now_us, rig->pipeline, &err);
+    return tariff_clock_check(&rig->clock, now_us, rig->pipeline, &err);
 }
 
 /* 20 s of a board at 100 W, in windows of a second that end at half seconds. */
@@ -498,7 +493,7 @@ static void assert_refused(struct rig *rig, uint64_t now_us, int code, const cha
 {
     struct error err = {""};
 
-    assert_int_equal(tariff_clock_look(&rig->clock, now_us, rig->pipeline, &err), code);
+    assert_int_equal(tariff_clock_check(&rig->clock, now_us, rig->pipeline, &err), code);
     if (!strstr(err.text, rig->clock.path) || !strstr(err.text, words))
         fail_msg("%s", err.text);
     assert_int_equal(look(rig, now_us), 0); /* once */

@@ -1,7 +1,6 @@
-/* The collector from inside: what its files share. */
+/* What the files of the collector share. */
 #pragma once
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -10,8 +9,6 @@
 #include "collector/collector.h"
 #include "collector/emissions.h"
 #include "collector/fetchers.h"
-#include "collector/gpu_grants.h"
-#include "collector/runtime_log.h"
 #include "collector/source_set.h"
 #include "collector/tariff_clock.h"
 #include "core/clock.h"
@@ -22,18 +19,27 @@
 #include "metrics/page_cache.h"
 #include "sources/estimate.h"
 
-/* What a source may take to end. */
+/* How long a source may take to end. */
 #define COLLECTOR_STOP_SOURCE_US ((uint64_t)200000)
 
-/* How often files that may change are looked at. */
-#define COLLECTOR_LOOK_US (5 * USEC_PER_SEC)
+/* How often files that may change are checked. */
+#define COLLECTOR_CHECK_FILES_US (5 * USEC_PER_SEC)
 
-/* What an event of the loop is about. */
+/* Events of the loop. */
 enum watched {
     WATCH_SIGNALS,
     WATCH_SOURCES,
     WATCH_SERVER,
-    WATCH_FETCHER, /* and those of its kinds that follow */
+    WATCH_FETCHER, /* one for each kind of fetcher */
+};
+
+/* Which runtimes were logged as up or down. */
+struct runtime_log {
+    struct {
+        char name[128];
+        bool up;
+    } seen[24];
+    size_t count;
 };
 
 struct collector {
@@ -48,15 +54,14 @@ struct collector {
     struct identity *identity;     /* NULL in a replay: its processes are not of this node */
     struct recorded_names *names;  /* of a replay; else NULL */
     struct runtime_log runtime_log;
-    struct gpu_grants attached;
+    char own_container_id[WORKLOAD_CONTAINER_BYTES]; /* "": it is in none */
     char node[256];
     struct emissions emissions;
-    struct price price;          /* as it was at the start */
-    struct tariff_clock *tariff; /* NULL: no --cost.tariff-file */
+    struct tariff_clock tariff; /* no path: no --cost.tariff-file */
     struct pipeline *pipeline;
     bool measured;    /* something was read, or there is nothing to read */
     bool books_moved; /* since the last snapshot */
-    struct page_cache bodies;
+    struct page_cache pages;
     uint64_t snapshot_us;
     const int *listener_fds;
     size_t listener_count;
@@ -65,24 +70,21 @@ struct collector {
     struct web_watch *web;  /* NULL: none */
     bool web_config_is_new; /* the server does not have it yet */
     uint64_t start_us;
-    uint64_t sweep_us;    /* when the next sweep is due */
-    uint64_t look_us;     /* when files that may change are looked at next; UINT64_MAX: never */
-    bool is_releasing;    /* devices are to be closed, and not all are yet */
-    bool release_is_late; /* and that was logged */
+    uint64_t sweep_us;       /* when the next sweep is due */
+    uint64_t check_files_us; /* when files that may change are checked next; UINT64_MAX: never */
+    bool is_releasing;       /* devices are to be closed, and not all are yet */
+    bool release_is_late;    /* and that was logged */
     bool stopping;
 };
-
-/* `what` is an enum watched. */
-static inline int collector_watch(const struct collector *collector, int fd, uint32_t what)
-{
-    struct epoll_event event = {.events = EPOLLIN, .data.u32 = what};
-
-    return epoll_ctl(collector->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
-}
 
 static inline uint64_t collector_now_us(const struct collector *collector)
 {
     return collector->clock->monotonic_us(collector->clock);
+}
+
+static inline uint64_t collector_real_us(const struct collector *collector)
+{
+    return collector->clock->realtime_us(collector->clock);
 }
 
 /* For how long a gauge is shown. */
@@ -91,14 +93,14 @@ static inline uint64_t collector_stale_us(const struct collector *collector)
     return MAX(5 * USEC_PER_SEC, 3 * collector->options->sample_interval_us);
 }
 
-/* Of collector_server.c: what the server asks for. */
+/* collector_identity.c. Opens the names of this node, or of a trace. */
+int collector_open_names(struct collector *collector, struct pipeline_options *pipeline,
+                         struct error *err);
+void collector_refresh_identity(struct collector *collector); /* at each scan */
+
+/* collector_server.c: the server, its pages and its job. */
 int collector_start_server(struct collector *collector, struct error *err);
 void collector_reap_server(struct collector *collector);
 void collector_answer_server(struct collector *collector);
-void collector_look_at_web_config(struct collector *collector);
+void collector_check_web_config(struct collector *collector);
 void collector_send_web_config(struct collector *collector);
-
-/* Of collector_fetchers.c: what the fetchers report. The first starts those that are due. */
-void collector_start_fetchers(struct collector *collector);
-void collector_reap_fetchers(struct collector *collector);
-void collector_read_fetcher(struct collector *collector, enum fetcher_kind kind);

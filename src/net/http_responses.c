@@ -1,0 +1,274 @@
+/* Responses: the fixed replies with the landing page, and the pages of metrics. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/buffer.h"
+#include "core/macros.h"
+#include "net/http_server_private.h"
+
+enum { LANDING_CAP_BYTES = 64 * 1024 };
+
+static const struct {
+    unsigned status;
+    const char *text;
+    const char *header, *value; /* an additional one */
+} fixed_replies[REPLY_COUNT] = {
+    [REPLY_PAGE] = {.status = 200},
+    [REPLY_LANDING] = {200, NULL, "Content-Security-Policy",
+                       "default-src 'none'; style-src 'unsafe-inline'"},
+    [REPLY_HEALTHY] = {.status = 200, .text = "healthy\n"},
+    [REPLY_READY] = {.status = 200, .text = "ready\n"},
+    [REPLY_NOT_FOUND] = {.status = 404, .text = "not found\n"},
+    [REPLY_METHOD_NOT_ALLOWED] = {405, "only GET and HEAD are answered here\n", "Allow",
+                                  "GET, HEAD"},
+    [REPLY_REQUEST_BODY] = {413, "a request must not have a body here\n", "Connection", "close"},
+    [REPLY_LARGE_HEADERS] = {431, "the request's headers are over 16 KiB\n", "Connection", "close"},
+    [REPLY_NOT_READY] = {.status = 503,
+                         .text = "nothing has been measured yet, try again in a few seconds\n"},
+    [REPLY_FAILING] = {.status = 503,
+                       .text = "the server ended several times in a row, see the exporter's log\n"},
+    [REPLY_NO_ANSWER] = {.status = 503,
+                         .text = "the collector does not answer, see the exporter's log\n"},
+    [REPLY_FAILED] = {.status = 503,
+                      .text = "the metrics could not be rendered, see the exporter's log\n"},
+    [REPLY_STOPPING] = {503, "the exporter is stopping\n", "Connection", "close"},
+    [REPLY_UNAUTHORIZED] = {401, "a user and a password are needed here\n", "WWW-Authenticate",
+                            "Basic realm=\"wattribute\", charset=\"UTF-8\""},
+    [REPLY_CHECKS_FULL] = {503, "too many passwords are being checked, try again\n", "Retry-After",
+                           "1"},
+};
+
+unsigned http_responses_status(enum reply reply)
+{
+    return fixed_replies[reply].status;
+}
+
+struct header_list {
+    const struct http_server_header *items;
+    size_t count;
+};
+
+static bool header_add(struct MHD_Response *response, const char *name, const char *value)
+{
+    return MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+static bool header_add_configured(struct MHD_Response *response, struct header_list headers)
+{
+    for (size_t i = 0; i < headers.count; i++)
+        if (!header_add(response, headers.items[i].name, headers.items[i].value))
+            return false;
+    return true;
+}
+
+/* Unless the user configured one of this name. NULL: none. */
+static bool header_add_default(struct MHD_Response *response, struct header_list headers,
+                               const char *name, const char *value)
+{
+    for (size_t i = 0; i < headers.count && name; i++)
+        if (strcmp(headers.items[i].name, name) == 0)
+            return true;
+    return !name || header_add(response, name, value);
+}
+
+static void append_escaped(struct buffer *out, const char *text)
+{
+    static const char special[] = "&<>\"'";
+    static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+
+    for (; *text; text++) {
+        const char *at = strchr(special, *text);
+
+        if (at)
+            buffer_str(out, entities[at - special]);
+        else
+            buffer_char(out, *text);
+    }
+}
+
+/* The template with {{metrics_path}} and {{version}} replaced, escaped for HTML. */
+static void render_landing(const struct http_server_options *options, struct buffer *out)
+{
+    struct span rest = options->landing_template;
+
+    while (rest.len > 0) {
+        if (span_strip_prefix(&rest, "{{metrics_path}}")) {
+            append_escaped(out, options->metrics_path);
+        } else if (span_strip_prefix(&rest, "{{version}}")) {
+            append_escaped(out, options->version);
+        } else {
+            buffer_char(out, *rest.data++);
+            rest.len--;
+        }
+    }
+}
+
+static struct MHD_Response *build_reply(enum reply reply, const struct buffer *landing,
+                                        struct header_list headers)
+{
+    const bool html = reply == REPLY_LANDING;
+    const char *text = html ? landing->data : fixed_replies[reply].text;
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        html ? landing->len : strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY);
+
+    if (!response)
+        return NULL;
+    if (header_add(response, "Content-Type",
+                   html ? "text/html; charset=utf-8" : "text/plain; charset=utf-8") &&
+        header_add_configured(response, headers) &&
+        header_add_default(response, headers, "X-Content-Type-Options", "nosniff") &&
+        header_add_default(response, headers, fixed_replies[reply].header,
+                           fixed_replies[reply].value))
+        return response;
+    MHD_destroy_response(response);
+    return NULL;
+}
+
+static void destroy_replies(struct MHD_Response *replies[REPLY_COUNT])
+{
+    for (size_t i = 0; i < REPLY_COUNT; i++)
+        if (replies[i])
+            MHD_destroy_response(replies[i]);
+}
+
+int http_server_set_headers(struct http_server *server, const struct http_server_header *headers,
+                            size_t count)
+{
+    struct MHD_Response *built[REPLY_COUNT] = {NULL};
+    struct buffer landing;
+    bool ok;
+
+    buffer_init(&landing, LANDING_CAP_BYTES);
+    render_landing(&server->options, &landing);
+    ok = !buffer_failed(&landing) && landing.len > 0;
+    for (size_t reply = REPLY_LANDING; reply < REPLY_COUNT && ok; reply++) {
+        built[reply] = build_reply(reply, &landing, (struct header_list){headers, count});
+        ok = built[reply] != NULL;
+    }
+    buffer_done(&landing);
+    destroy_replies(ok ? server->replies : built);
+    if (!ok)
+        return -ENOMEM;
+    memcpy(server->replies, built, sizeof(built));
+    server->headers = headers;
+    server->header_count = count;
+    /* Pages have headers, too: each is fetched once more. */
+    for (size_t i = 0; i < HTTP_PAGES; i++)
+        server->pages[i].generation = 0;
+    return 0;
+}
+
+void http_responses_done(struct http_server *server)
+{
+    destroy_replies(server->replies);
+    for (size_t i = 0; i < HTTP_PAGES; i++)
+        if (server->pages[i].response)
+            MHD_destroy_response(server->pages[i].response);
+}
+
+/* A page, until its last reader is done. */
+struct mapping {
+    void *data;
+    size_t len;
+    size_t *count; /* the server's */
+};
+
+static void unmap_page(void *cls)
+{
+    struct mapping *mapping = cls;
+
+    munmap(mapping->data, mapping->len);
+    (*mapping->count)--;
+    free(mapping);
+}
+
+/* The response owns the mapping. */
+static int map_page(struct http_server *server, const struct http_page *page, int fd, size_t len,
+                    struct MHD_Response **ret_response)
+{
+    size_t index = (size_t)(page - server->pages);
+    /* Private: before Linux 6.7 a memfd sealed against writing cannot be mapped shared. */
+    void *data = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+    struct MHD_Response *response;
+    struct mapping *mapping;
+
+    if (data == MAP_FAILED)
+        return -errno;
+    mapping = malloc(sizeof(*mapping));
+    if (!mapping) {
+        munmap(data, len);
+        return -ENOMEM;
+    }
+    *mapping = (struct mapping){data, len, &server->mapped_count};
+    server->mapped_count++;
+    response =
+        MHD_create_response_from_buffer_with_free_callback_cls(len, data, unmap_page, mapping);
+    if (!response) {
+        unmap_page(mapping);
+        return -ENOMEM;
+    }
+    /* Better no page than a compressed one without its header. */
+    if (!header_add(response, "Content-Type", routes_content_type(index / PAGE_ENCODINGS)) ||
+        !header_add(response, "Vary", "Accept, Accept-Encoding") ||
+        !header_add_configured(response,
+                               (struct header_list){server->headers, server->header_count}) ||
+        (index % PAGE_ENCODINGS == PAGE_GZIP &&
+         !header_add(response, "Content-Encoding", "gzip"))) {
+        MHD_destroy_response(response);
+        return -ENOMEM;
+    }
+    *ret_response = response;
+    return 0;
+}
+
+enum reply http_page_fetch(struct http_server *server, struct http_page *page)
+{
+    size_t index = (size_t)(page - server->pages);
+
+    if (!page->is_requested)
+        page->is_requested =
+            server->options.fetch(server->options.fetch_context, index / PAGE_ENCODINGS,
+                                  index % PAGE_ENCODINGS, page->generation) == 0;
+    return page->is_requested ? REPLY_NONE : REPLY_NO_ANSWER;
+}
+
+int http_server_deliver(struct http_server *server, enum page_format format,
+                        enum page_encoding encoding, uint64_t generation, int body_fd,
+                        size_t body_bytes)
+{
+    struct http_page *page = &server->pages[(size_t)format * PAGE_ENCODINGS + encoding];
+    struct MHD_Response *response = NULL;
+    int r;
+
+    if (!page->is_requested)
+        return -EPROTO;
+    page->is_requested = false;
+    r = map_page(server, page, body_fd, body_bytes, &response);
+    if (r == 0) {
+        if (page->response)
+            MHD_destroy_response(page->response);
+        page->response = response;
+        page->generation = generation;
+    }
+    http_connection_answer_all(&page->waiting, r == 0 ? REPLY_PAGE : REPLY_FAILED);
+    return r;
+}
+
+int http_server_answer(struct http_server *server, enum page_format format,
+                       enum page_encoding encoding, enum http_server_answer answer)
+{
+    static const enum reply replies[] = {
+        [HTTP_SERVER_UNCHANGED] = REPLY_PAGE,
+        [HTTP_SERVER_NOT_READY] = REPLY_NOT_READY,
+        [HTTP_SERVER_FAILED] = REPLY_FAILED,
+    };
+    struct http_page *page = &server->pages[(size_t)format * PAGE_ENCODINGS + encoding];
+
+    if (!page->is_requested || (answer == HTTP_SERVER_UNCHANGED && !page->response))
+        return -EPROTO;
+    page->is_requested = false;
+    http_connection_answer_all(&page->waiting, replies[answer]);
+    return 0;
+}
