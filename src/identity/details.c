@@ -120,13 +120,10 @@ static bool is_still_owned(const struct host *host, int process_fd,
                            const struct workload_owner *owner)
 {
     char text[PROC_CGROUP_BYTES];
-    struct workload_owner now;
     size_t len;
 
-    if (proc_read_cgroup(host, process_fd, text, sizeof(text), &len) < 0)
-        return false;
-    owner_of_cgroup_file((struct span){text, len}, OWNER_UID_UNKNOWN, &now);
-    return now.kind == owner->kind && strcmp(now.id, owner->id) == 0;
+    return proc_read_cgroup(host, process_fd, text, sizeof(text), &len) == 0 &&
+           owner_has_cgroup_file(owner, (struct span){text, len});
 }
 
 /* The name of a user, or the number where the host knows no name. */

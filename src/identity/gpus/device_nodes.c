@@ -83,14 +83,6 @@ static bool read_rules(const struct host *host, struct span cgroup_file, char *r
            fs_read_at(host->sysfs_fd, name, rules, size_bytes, ret_len) == 0;
 }
 
-static bool is_owned(struct span cgroup_file, const struct workload_owner *owner)
-{
-    struct workload_owner now;
-
-    owner_of_cgroup_file(cgroup_file, OWNER_UID_UNKNOWN, &now);
-    return now.kind == owner->kind && strcmp(now.id, owner->id) == 0;
-}
-
 /* The container may have made its /dev anything; what is no directory is not there. The kernel
  * keeps the file systems that a user serves (FUSE) from all others, so that nobody can make us
  * wait here who is not root on the node. */
@@ -118,7 +110,7 @@ int device_nodes_find(const struct host *host, uint32_t pid, const struct worklo
         return process_fd;
     if (proc_read_cgroup(host, process_fd, cgroup_text, sizeof(cgroup_text), &cgroup_file.len) <
             0 ||
-        !is_owned(cgroup_file, owner))
+        !owner_has_cgroup_file(owner, cgroup_file))
         return -ESRCH;
     if (dev_fd < 0)
         return dev_fd == -ENODEV ? 0 : dev_fd;

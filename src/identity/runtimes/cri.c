@@ -6,7 +6,7 @@
 
 #include "client/protobuf.h"
 #include "core/macros.h"
-#include "identity/cgroup/container.h"
+#include "identity/cgroup/component.h"
 #include "identity/runtimes/ask.h"
 #include "identity/runtimes/inspect.h"
 #include "identity/runtimes/kubernetes_labels.h"
@@ -111,7 +111,7 @@ static struct span find_name_of_image(struct span image)
 static bool is_digest(struct span image)
 {
     (void)span_strip_prefix(&image, "sha256:");
-    return cgroup_container_is_id(image); /* as long as the id of a container */
+    return component_is_container_id(image); /* as long as the id of a container */
 }
 
 struct span cri_find_image(struct span message)
