@@ -22,19 +22,19 @@ enum {
     ARENA_CAP_BYTES = 1 << 20,
 
     /*
-     * Events are left to gather this long before they are read: a CUDA context exists 200 ms after
-     * its process began at the earliest (cuInit and cuCtxCreate take 100 ms each on an H200 with
-     * driver 580). So a fork and the exec that follows it are read once, most commands of a shell
-     * not at all, and there are at most fifty wake-ups a second.
+     * Events gather this long before their processes are read: a CUDA context exists 200 ms after
+     * its process started at the earliest (cuInit and cuCtxCreate take 100 ms each on an H200 with
+     * driver 580). So a fork and its exec are read once, most commands of a shell not at all, and
+     * there are at most fifty wake-ups a second.
      */
     GATHER_MS = 20,
     GATHERED_MAX = 512, /* processes */
 
-    READS_PER_SECOND = 100, /* 50 to 80 us each: below a hundredth of a core */
+    READS_PER_SECOND = 100, /* 50 to 80 us each: less than a hundredth of a core */
     READS_BURST = 400,
 
-    /* Rounds in a row that could not read all: a second of them is a flood, and then nobody
-     * listens for a while. */
+    /* Consecutive rounds that could not read everything: a second of them is a flood, and
+     * listening pauses. */
     FLOOD_ROUNDS = 1000 / GATHER_MS,
     PAUSE_MS = 5000,
 
@@ -59,14 +59,14 @@ struct process_events {
     struct process_events_stats stats;
 };
 
-static void count(struct process_events *events, uint64_t *counter, uint64_t by)
+static void add_to_counter(struct process_events *events, uint64_t *counter, uint64_t by)
 {
     HOLD_LOCK(&events->lock);
 
     *counter += by;
 }
 
-static void remember(struct process_events *events, uint64_t now_us, uint32_t pid)
+static void read_process(struct process_events *events, uint64_t now_us, uint32_t pid)
 {
     struct sample_process process;
     int r = proc_identify(&events->proc, pid, &events->arena, &process);
@@ -97,7 +97,7 @@ static uint64_t read_gathered(struct process_events *events)
         if (i > 0 && events->pids[i] == events->pids[i - 1])
             continue;
         if (token_bucket_take(&events->bucket, now_us))
-            remember(events, now_us, events->pids[i]);
+            read_process(events, now_us, events->pids[i]);
         else
             lost++;
     }
@@ -106,8 +106,8 @@ static uint64_t read_gathered(struct process_events *events)
 }
 
 /* Returns how many were lost: one or none. */
-static uint64_t gather(struct process_events *events, struct span message,
-                       const struct sockaddr_nl *from)
+static uint64_t gather_event(struct process_events *events, struct span message,
+                             const struct sockaddr_nl *from)
 {
     struct process_event event;
 
@@ -120,8 +120,8 @@ static uint64_t gather(struct process_events *events, struct span message,
     return 0;
 }
 
-/* Takes what is queued, up to a bound. Returns how many were lost. */
-static uint64_t receive(struct process_events *events)
+/* Receives what is queued, up to a bound. Returns how many were lost. */
+static uint64_t receive_events(struct process_events *events)
 {
     char bytes[MESSAGES_AT_ONCE][PROCESS_CONNECTOR_BYTES];
     struct sockaddr_nl from[MESSAGES_AT_ONCE];
@@ -130,42 +130,34 @@ static uint64_t receive(struct process_events *events)
     uint64_t lost = 0;
     int received = MESSAGES_AT_ONCE;
 
-    for (size_t i = 0; i < MESSAGES_AT_ONCE; i++)
-        pieces[i] = (struct iovec){&bytes[i], sizeof(bytes[i])};
     for (int round = 0; round < RECEIVES_MAX && received != 0; round++) {
-        for (size_t i = 0; i < MESSAGES_AT_ONCE; i++)
+        for (size_t i = 0; i < MESSAGES_AT_ONCE; i++) {
+            pieces[i] = (struct iovec){&bytes[i], sizeof(bytes[i])};
             messages[i].msg_hdr = (struct msghdr){
                 .msg_name = &from[i],
                 .msg_namelen = sizeof(from[i]),
                 .msg_iov = &pieces[i],
                 .msg_iovlen = 1,
             };
+        }
         received = recvmmsg(events->socket_fd, messages, MESSAGES_AT_ONCE, MSG_DONTWAIT, NULL);
         if (received < 0 && errno == ENOBUFS)
-            count(events, &events->stats.overruns, 1);
+            add_to_counter(events, &events->stats.overruns, 1);
         else if (received < 0 && errno != EINTR)
             break;
         for (int i = 0; i < received; i++)
-            lost += gather(events, (struct span){bytes[i], messages[i].msg_len}, &from[i]);
+            lost += gather_event(events, (struct span){bytes[i], messages[i].msg_len}, &from[i]);
     }
     return lost;
 }
 
-/* True: asked to stop. */
+/* Waits for an event, too, unless there is a timeout. True: asked to stop. */
 static bool wait_for_stop(const struct process_events *events, int timeout_ms)
-{
-    struct pollfd stop = {.fd = events->stop_fd, .events = POLLIN};
-
-    return poll(&stop, 1, timeout_ms) > 0;
-}
-
-/* True: asked to stop. */
-static bool wait_for_event(const struct process_events *events)
 {
     struct pollfd ready[] = {{.fd = events->stop_fd, .events = POLLIN},
                              {.fd = events->socket_fd, .events = POLLIN}};
 
-    while (poll(ready, ARRAY_SIZE(ready), -1) < 0)
+    while (poll(ready, timeout_ms < 0 ? 2 : 1, timeout_ms) < 0 && timeout_ms < 0)
         ;
     return ready[0].revents != 0;
 }
@@ -175,10 +167,10 @@ static bool pause_listening(struct process_events *events)
 {
     bool stop;
 
-    count(events, &events->stats.pauses, 1);
-    process_connector_pause(events->socket_fd);
+    add_to_counter(events, &events->stats.pauses, 1);
+    process_connector_pause(events->socket_fd, true);
     stop = wait_for_stop(events, PAUSE_MS);
-    process_connector_resume(events->socket_fd);
+    process_connector_pause(events->socket_fd, false);
     events->flood_rounds = 0;
     return stop;
 }
@@ -187,11 +179,11 @@ static void *run(void *arg)
 {
     struct process_events *events = arg;
 
-    while (!wait_for_event(events) && !wait_for_stop(events, GATHER_MS)) {
-        uint64_t lost = receive(events);
+    while (!wait_for_stop(events, -1) && !wait_for_stop(events, GATHER_MS)) {
+        uint64_t lost = receive_events(events);
 
         lost += read_gathered(events);
-        count(events, &events->stats.lost, lost);
+        add_to_counter(events, &events->stats.lost, lost);
         events->flood_rounds = lost > 0 ? events->flood_rounds + 1 : 0;
         if (events->flood_rounds >= FLOOD_ROUNDS && pause_listening(events))
             break;
