@@ -158,8 +158,9 @@ static void failures_are_repeated_ever_more_seldom(void **state)
 
 static void a_pods_container_is_found_only_where_a_source_is_certain(void **state)
 {
-    struct container containers[] = {{A, "worker", "ml", "train-0", "", "", false, false, false},
-                                     {B, "worker", "ml", "train-0", "", "", true, false, false}};
+    struct container containers[] = {
+        {{{A, "worker", "ml", "train-0", "", ""}}, false, false, false},
+        {{{B, "worker", "ml", "train-0", "", ""}}, true, false, false}};
     struct container_list list = {.items = containers, .count = 1};
     char id[65];
 

@@ -1,12 +1,12 @@
 /* identity/container_cache: what runtimes say of containers, and when they are asked. */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/macros.h"
 #include "identity/container_cache.h"
-#include "identity/pod_names.h"
 
 #define A      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B      "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -48,19 +48,20 @@ static void an_id_is_asked_for_at_once_and_then_ever_less_often(void **state)
     uint64_t t = T0;
 
     (void)state;
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
     container_cache_want(cache, A, "", false, t);
-    assert_int_equal(container_cache_next_ask_us(cache, 0), t);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), t);
     for (size_t i = 0; i < ARRAY_SIZE(expected_s); i++) {
-        container_cache_note_asked(cache, 0, t);
-        assert_int_equal(container_cache_next_ask_us(cache, 0), t + expected_s[i] * SECOND);
+        container_cache_note_poll(cache, 0, 0, t);
+        assert_int_equal(container_cache_next_poll_us(cache, 0), t + expected_s[i] * SECOND);
         t += expected_s[i] * SECOND;
     }
-    container_cache_note_asked(cache, 0, t);
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
-    assert_int_equal(container_cache_next_ask_us(cache, 1), T0); /* another one was not asked yet */
-    container_cache_want(cache, A, "", false, t);                /* is no new question */
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
+    container_cache_note_poll(cache, 0, 0, t);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
+    assert_int_equal(container_cache_next_poll_us(cache, 1),
+                     T0);                         /* another one was not asked yet */
+    container_cache_want(cache, A, "", false, t); /* is no new question */
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
     container_cache_free(cache);
 }
 
@@ -70,8 +71,8 @@ static void an_answer_that_was_on_its_way_does_not_count_for_a_later_question(vo
 
     (void)state;
     container_cache_want(cache, A, "", false, T0 + 10);
-    container_cache_note_asked(cache, 0, T0);
-    assert_int_equal(container_cache_next_ask_us(cache, 0), T0 + 10);
+    container_cache_note_poll(cache, 0, 0, T0);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), T0 + 10);
     container_cache_free(cache);
 }
 
@@ -87,9 +88,9 @@ static void what_is_known_is_not_asked_for(void **state)
     assert_false(container_cache_find(cache, A, T0, &arena, &found));
     learn(cache, named(A, "web"), T0);
     learn(cache, named(B, "db"), T0); /* nobody has asked for it yet */
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
     container_cache_want(cache, B, "", false, T0);
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
     assert_true(container_cache_find(cache, A, T0, &arena, &found));
     assert_string_equal(found.id, A);
     assert_string_equal(found.name, "web");
@@ -106,8 +107,8 @@ static void two_runtimes_that_know_a_container_complete_each_other(void **state)
 
     (void)state;
     arena_init(&arena, 1 << 16);
-    learn(cache, (struct container){A, "c", "ns", "pod", "uid", "", true, false, false}, T0);
-    learn(cache, (struct container){A, "c", "", "", "", "image", false, false, false}, T0);
+    learn(cache, (struct container){{{A, "c", "ns", "pod", "uid", ""}}, true, false, false}, T0);
+    learn(cache, (struct container){{{A, "c", "", "", "", "image"}}, false, false, false}, T0);
     assert_true(container_cache_find(cache, A, T0, &arena, &found));
     assert_string_equal(found.namespace, "ns");
     assert_string_equal(found.image, "image");
@@ -126,7 +127,7 @@ static void nobody_waits_for_names_that_cannot_come(void **state)
     assert_true(container_cache_may_learn(cache, A));
     assert_false(container_cache_may_learn(cache, B)); /* nobody was asked for that */
     for (int i = 0; i < CONTAINER_CACHE_TRIES_MAX; i++)
-        container_cache_note_asked(cache, 3, T0);
+        container_cache_note_poll(cache, 3, 0, T0);
     assert_false(
         container_cache_may_learn(cache, A)); /* it said often enough that it does not know */
     container_cache_set_present(cache, 4, true);
@@ -142,7 +143,8 @@ static void a_container_is_found_by_its_names_if_it_has_processes(void **state)
     char id[65];
 
     (void)state;
-    learn(cache, (struct container){A, "worker", "ml", "train-0", "", "", true, false, false}, T0);
+    learn(cache, (struct container){{{A, "worker", "ml", "train-0", "", ""}}, true, false, false},
+          T0);
     assert_false(container_cache_find_by_name(cache, "ml", "train-0", "worker", T0, id));
     container_cache_want(cache, A, "", false, T0);
     assert_true(container_cache_find_by_name(cache, "ml", "train-0", "worker", T0, id));
@@ -150,7 +152,7 @@ static void a_container_is_found_by_its_names_if_it_has_processes(void **state)
     assert_false(container_cache_find_by_name(cache, "ml", "train-0", "other", T0, id));
     assert_false(container_cache_find_by_name(cache, "", "train-0", "worker", T0, id));
     /* It is restarted under another id. */
-    learn(cache, (struct container){B, "worker", "ml", "train-0", "", "", true, false, false},
+    learn(cache, (struct container){{{B, "worker", "ml", "train-0", "", ""}}, true, false, false},
           T0 + 1);
     container_cache_want(cache, B, "", false, T0 + 1);
     assert_true(container_cache_find_by_name(cache, "ml", "train-0", "worker", T0, id));
@@ -181,7 +183,8 @@ static void what_nobody_uses_is_forgotten_and_its_place_is_used_again(void **sta
         container_cache_want(cache, B, "", false, T0 + round + 1);
         container_cache_expire(cache, T0 + round + 1);
         assert_false(container_cache_find(cache, A, T0, &arena, &found));
-        assert_int_equal(container_cache_next_ask_us(cache, 0), T0 + 1); /* B, of the first round */
+        assert_int_equal(container_cache_next_poll_us(cache, 0),
+                         T0 + 1); /* B, of the first round */
     }
     arena_done(&arena);
     container_cache_free(cache);
@@ -208,7 +211,7 @@ static void ids_beyond_the_limit_have_no_names_and_break_nothing(void **state)
 
 static struct container of_pod(const char *id, const char *pod)
 {
-    return (struct container){id, "worker", "ml", pod, "", "", false, false, false};
+    return (struct container){{{id, "worker", "ml", pod, "", ""}}, false, false, false};
 }
 
 static void assert_pod(struct container_cache *cache, const char *id, const char *pod)
@@ -251,9 +254,9 @@ static void a_runtime_is_waited_for_once_and_wins_over_a_hint_whole(void **state
     hint(cache, of_pod(A, "pod-of-a"), T0);
     hint(cache, of_pod(B, "pod-of-b"), T0);
     assert_true(container_cache_may_learn(cache, A));
-    assert_int_equal(container_cache_next_ask_us(cache, 0), T0);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), T0);
     learn(cache, named(A, "web"), T0); /* which is in no pod */
-    container_cache_note_asked(cache, 0, T0);
+    container_cache_note_poll(cache, 0, 0, T0);
     assert_pod(cache, A, "");
     assert_false(container_cache_may_learn(cache, A));
     assert_pod(cache, B, "pod-of-b");
@@ -269,10 +272,10 @@ static void what_is_only_hinted_is_asked_for_when_a_process_is_seen_in_it(void *
 
     (void)state;
     hint(cache, of_pod(A, "train-0"), T0);
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
-    container_cache_note_asked(cache, 0, T0 + 1);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
+    container_cache_note_poll(cache, 0, 0, T0 + 1);
     container_cache_want(cache, A, "", false, T0 + 2);
-    assert_int_equal(container_cache_next_ask_us(cache, 0), T0 + 2);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), T0 + 2);
     container_cache_free(cache);
 }
 
@@ -328,7 +331,7 @@ static void assert_no_pod_of(struct container_cache *cache, const char *uid)
 
 static struct container certain(const char *id, const char *pod, const char *uid)
 {
-    return (struct container){id, "worker", "ml", pod, uid, "", true, false, false};
+    return (struct container){{{id, "worker", "ml", pod, uid, ""}}, true, false, false};
 }
 
 static void a_pod_has_the_name_that_the_runtime_says_of_any_container_in_it(void **state)
@@ -360,7 +363,7 @@ static void a_label_that_anybody_can_give_names_no_other_container(void **state)
 
 static void a_hint_at_a_pod_yields_to_a_runtime(void **state)
 {
-    struct container pod = {"", "", "ml", "hinted", "u-1", "", false, false, false};
+    struct container pod = {{{"", "", "ml", "hinted", "u-1", ""}}, false, false, false};
     struct container_cache *cache = new_directory();
 
     (void)state;
@@ -406,9 +409,9 @@ static void pods_that_nobody_uses_are_forgotten_and_hints_cannot_fill_their_plac
 
     (void)state;
     for (unsigned round = 0; round < 2; round++) {
-        for (unsigned i = 0; i < POD_NAMES_UNWANTED_MAX + 1; i++) {
+        for (unsigned i = 0; i < CONTAINER_CACHE_UNASKED_MAX + 1; i++) {
             snprintf(uid, sizeof(uid), "u-%u", i);
-            hint(cache, (struct container){"", "", "ml", "p", uid, "", false, false, false},
+            hint(cache, (struct container){{{"", "", "ml", "p", uid, ""}}, false, false, false},
                  T0 + round);
         }
         assert_no_pod_of(cache, uid); /* the last one */
@@ -422,7 +425,7 @@ static void pods_that_nobody_uses_are_forgotten_and_hints_cannot_fill_their_plac
 
 static struct container of_image(const char *image, bool is_digest)
 {
-    return (struct container){A, "worker", "", "", "", image, true, false, is_digest};
+    return (struct container){{{A, "worker", "", "", "", image}}, true, false, is_digest};
 }
 
 static void assert_image(struct container_cache *cache, const char *image)
@@ -444,23 +447,23 @@ static void an_image_that_is_a_digest_is_asked_for_once_somebody_wants_the_conta
     (void)state;
     container_cache_set_present(cache, 0, true);
     learn(cache, of_image("sha256:1", true), T0);
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
     container_cache_want(cache, A, "", false, T0);
-    assert_true(container_cache_next_ask_us(cache, 0) <= T0);
-    assert_int_equal(container_cache_next_ask_us(cache, 1), UINT64_MAX); /* who did not say it */
-    assert_false(container_cache_is_missing(cache, 0, T0));              /* no list is needed */
+    assert_true(container_cache_next_poll_us(cache, 0) <= T0);
+    assert_int_equal(container_cache_next_poll_us(cache, 1), UINT64_MAX); /* who did not say it */
+    assert_false(container_cache_is_missing(cache, 0, T0));               /* no list is needed */
     assert_true(container_cache_may_learn(cache, A));
     assert_true(container_cache_next_image(cache, 0, T0, id));
     assert_string_equal(id, A);
     container_cache_note_image_failure(cache, A, T0);
     assert_false(container_cache_next_image(cache, 0, T0, id));
-    assert_int_equal(container_cache_next_ask_us(cache, 0), T0 + SECOND);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), T0 + SECOND);
     container_cache_set_image(cache, A, "registry/worker:1");
     assert_image(cache, "registry/worker:1");
     assert_false(container_cache_may_learn(cache, A));
     learn(cache, of_image("sha256:1", true), T0); /* the next list does not undo it */
     assert_image(cache, "registry/worker:1");
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
     container_cache_free(cache);
 }
 
@@ -475,11 +478,12 @@ static void a_runtime_that_answers_is_awaited_until_it_was_asked_or_has_failed(v
     assert_false(container_cache_is_awaited(cache, A)); /* who gives hints may never give one */
     container_cache_set_present(cache, 0, true);
     assert_true(container_cache_is_awaited(cache, A));
-    container_cache_note_failure(cache, 0);
+    container_cache_note_poll(cache, 0, -EIO, T0);
     assert_false(container_cache_is_awaited(cache, A));
-    container_cache_note_asked(cache, 0, T0 - 1); /* it answers again, but that was asked before */
+    container_cache_note_poll(cache, 0, 0,
+                              T0 - 1); /* it answers again, but that was asked before */
     assert_true(container_cache_is_awaited(cache, A));
-    container_cache_note_asked(cache, 0, T0);
+    container_cache_note_poll(cache, 0, 0, T0);
     assert_false(container_cache_is_awaited(cache, A));
     assert_true(container_cache_may_learn(cache, A)); /* it is asked some more times */
     assert_false(container_cache_is_awaited(cache, B));

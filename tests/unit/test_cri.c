@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 #include "fake_client.h"
-#include "identity/runtimes/cri.h"
+#include "identity/runtime_table.h"
+#include "identity/runtimes/parse.h"
 #include "identity_checks.h"
 #include "wire.h"
 
@@ -371,12 +372,13 @@ static void labels_without_end_cost_nothing_but_time(void **state)
     container_list_done(&list);
 }
 
+static const struct runtime_call call_of_test = {&runtime_cri, NULL, "/run/test.sock", 3000000};
 static struct container_list list_of_test;
 
 static int list_in_scope(enum runtime_scope scope, struct error *err)
 {
     container_list_init(&list_of_test);
-    return runtime_cri.list(NULL, "/run/test.sock", 3000000, scope, &list_of_test, err);
+    return runtime_cri.list(&call_of_test, scope, &list_of_test, err);
 }
 
 static int list_containers(struct error *err)
@@ -527,7 +529,7 @@ static void the_status_has_the_name_of_the_image(void **state)
         wire_message(&response, 1, &status);
         fake_reset(NULL);
         fake_client.answers[0].body = wire_span(&response);
-        r = runtime_cri.find_image(NULL, "/run/test.sock", 3000000, ID, found, NULL);
+        r = runtime_cri.find_image(&call_of_test, ID, found, NULL);
         assert_int_equal(r, cases[i].expected[0] ? 0 : -ENODATA);
         assert_string_equal(found, cases[i].expected);
         assert_string_equal(fake_client.paths[0], "/runtime.v1.RuntimeService/ContainerStatus");
@@ -544,11 +546,12 @@ static void a_runtime_that_does_not_know_v1_is_asked_in_v1alpha2(void **state)
     (void)state;
     fake_client.answers[0] = (struct fake_answer){.r = -EREMOTEIO, .status = 12};
     fake_client.answers[1].body = wire_span(&containers);
-    fake_client.answers[2].body = wire_span(&sandboxes);
+    fake_client.answers[2] = (struct fake_answer){.r = -EREMOTEIO, .status = 12};
+    fake_client.answers[3].body = wire_span(&sandboxes);
     assert_int_equal(list_containers(NULL), 0);
-    assert_int_equal(fake_client.asked, 3);
+    assert_int_equal(fake_client.asked, 4);
     assert_string_equal(fake_client.paths[1], "/runtime.v1alpha2.RuntimeService/ListContainers");
-    assert_string_equal(fake_client.paths[2], "/runtime.v1alpha2.RuntimeService/ListPodSandbox");
+    assert_string_equal(fake_client.paths[3], "/runtime.v1alpha2.RuntimeService/ListPodSandbox");
     assert_int_equal(list_of_test.count, 2);
     container_list_done(&list_of_test);
     buffer_done(&containers);

@@ -14,7 +14,6 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "identity/gpus/device_nodes.h"
-#include "identity/gpus/device_rules.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

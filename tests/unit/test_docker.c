@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #include "fake_client.h"
-#include "identity/runtimes/docker.h"
+#include "identity/runtime_table.h"
+#include "identity/runtimes/request.h"
 #include "identity_checks.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -17,7 +18,7 @@ static int parse(struct span body)
     int r;
 
     container_list_init(&list);
-    r = docker_parse(body, &list);
+    r = runtime_http_parse(&runtime_docker, body, &list);
     assert_true(are_valid_containers(&list));
     return r;
 }
@@ -245,7 +246,9 @@ static void what_does_not_run_has_ended(void **state)
 static int list_in_scope(enum runtime_scope scope, struct error *err)
 {
     container_list_init(&list);
-    return runtime_docker.list(NULL, "/run/test.sock", 3000000, scope, &list, err);
+    return runtime_docker.list(
+        &(struct runtime_call){&runtime_docker, NULL, "/run/test.sock", 3000000}, scope, &list,
+        err);
 }
 
 static int list_containers(struct error *err)
@@ -259,7 +262,7 @@ static void those_that_have_ended_are_asked_for_where_wanted(void **state)
     fake_client.answers[0] = (struct fake_answer){.status = 200, .body = span_of(a_list)};
     assert_int_equal(list_in_scope(RUNTIME_ALL, NULL), 0);
     assert_int_equal(list.count, 1);
-    assert_string_equal(fake_client.paths[0], "http://localhost/v1.40/containers/json?all=1");
+    assert_string_equal(fake_client.paths[0], "http://localhost/v1.40/containers/json?all=true");
     container_list_done(&list);
 }
 

@@ -10,7 +10,7 @@
 #include "core/macros.h"
 #include "identity/gpu_access.h"
 #include "identity/gpus/attachments.h"
-#include "identity/runtimes/inspect.h"
+#include "identity/runtimes/parse.h"
 
 #define UUID "GPU-8dea0b1f-4c4e-7a1b-9d3c-0123456789ab"
 #define MIG  "MIG-11111111-2222-3333-4444-555555555555"

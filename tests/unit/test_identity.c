@@ -107,7 +107,8 @@ static void names_are_waited_for_until_somebody_tells_them(void **state)
 
     (void)state;
     assert_false(identity_find_names(rig.identity, &owner, &names));
-    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "img", true, false, false});
+    learn(&rig,
+          (struct container){{{A, "worker", "ml", "train-0", UID, "img"}}, true, false, false});
     assert_names(&rig, &owner, "worker", "ml", "train-0", "worker");
     owner.kind = WORKLOAD_POD;
     strcpy(owner.pod_uid, UID);
@@ -121,7 +122,7 @@ static void a_label_alone_makes_no_container_a_pods(void **state)
     struct rig rig = new_rig(true);
 
     (void)state;
-    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "", false, false, false});
+    learn(&rig, (struct container){{{A, "worker", "ml", "train-0", UID, ""}}, false, false, false});
     assert_names(&rig, &owner, "worker", "", "", "worker");
     strcpy(owner.pod_uid, UID); /* its cgroup says so, too */
     assert_names(&rig, &owner, "worker", "ml", "train-0", "worker");
@@ -144,10 +145,10 @@ static void a_pod_is_believed_if_the_cgroup_does_not_name_another(void **state)
     struct rig rig = new_rig(true);
 
     (void)state;
-    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "", true, false, false});
+    learn(&rig, (struct container){{{A, "worker", "ml", "train-0", UID, ""}}, true, false, false});
     assert_names(&rig, &same, "train-0", "ml", "train-0", "worker");
     assert_names(&rig, &other, "worker", "", "", "worker");
-    learn(&rig, (struct container){B, "web", "ml", "train-0", "", "", false, false, false});
+    learn(&rig, (struct container){{{B, "web", "ml", "train-0", "", ""}}, false, false, false});
     assert_names(&rig, &unlabelled, "web", "", "", "web");
     end_rig(&rig);
 }
@@ -159,7 +160,7 @@ static void a_container_that_nobody_names_has_the_pod_that_its_cgroup_names(void
     struct workload_names names;
 
     (void)state;
-    learn(&rig, (struct container){"", "", "ml", "train-0", UID, "", false, false, false});
+    learn(&rig, (struct container){{{"", "", "ml", "train-0", UID, ""}}, false, false, false});
     assert_false(identity_find_names(rig.identity, &pause, &names)); /* its own may still come */
     assert_string_equal(names.name, "train-0");
     assert_string_equal(names.namespace, "ml");
@@ -176,7 +177,8 @@ static void names_are_found_as_often_as_they_are_asked_for(void **state)
     struct rig rig = new_rig(true);
 
     (void)state;
-    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "img", true, false, false});
+    learn(&rig,
+          (struct container){{{A, "worker", "ml", "train-0", UID, "img"}}, true, false, false});
     for (int i = 0; i < 20000; i++) /* more than fit in what they are kept in */
         assert_names(&rig, &owner, "train-0", "ml", "train-0", "worker");
     end_rig(&rig);
@@ -220,8 +222,8 @@ static void a_claim_is_believed_unless_somebody_else_is_in_the_container(void **
     struct workload_names names;
 
     (void)state;
-    learn(&rig, (struct container){A, "inner", "", "", "", "", true, false, false});
-    learn(&rig, (struct container){B, "victim", "", "", "", "", true, false, false});
+    learn(&rig, (struct container){{{A, "inner", "", "", "", ""}}, true, false, false});
+    learn(&rig, (struct container){{{B, "victim", "", "", "", ""}}, true, false, false});
     strcpy(job.container_id, A);
     assert_names(&rig, &job, "7", "", "", "inner");
     strcpy(job.container_id, B);
@@ -272,7 +274,8 @@ static void what_is_known_of_a_workload_is_one_row_whatever_meters_it_is_at(void
     struct snapshot snapshot;
 
     (void)state;
-    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "img:1", true, false, false});
+    learn(&rig,
+          (struct container){{{A, "worker", "ml", "train-0", UID, "img:1"}}, true, false, false});
     snapshot_init(&snapshot);
     snapshot.workloads = workloads;
     snapshot.workload_count = ARRAY_SIZE(workloads);

@@ -245,7 +245,7 @@ static void nothing_is_asked_or_handed_out_unless_it_is_wanted(void **state)
 
     (void)state;
     /* Until it has scanned, and looked for runtimes. */
-    while (!identity_get_status(rig.identity, 0, &status) || status.age_us == 0)
+    while (!identity_get_status(rig.identity, 0, &status) || status.answered_us == 0)
         poll(NULL, 0, 1);
     identity_each_attachment(rig.identity, show, text);
     assert_string_equal(text, "");

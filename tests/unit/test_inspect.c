@@ -5,9 +5,8 @@
 
 #include "fake_client.h"
 #include "identity/gpu_access.h"
-#include "identity/runtimes/cri.h"
-#include "identity/runtimes/docker.h"
-#include "identity/runtimes/podman.h"
+#include "identity/runtime.h"
+#include "identity/runtime_table.h"
 #include "wire.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -19,7 +18,8 @@ static int inspect(const struct runtime_ops *runtime, struct error *err)
     int r;
 
     gpus.count = 0;
-    r = runtime->inspect(NULL, "/run/test.sock", 3000000, ID, &gpus, err);
+    r = runtime->inspect(&(struct runtime_call){runtime, NULL, "/run/test.sock", 3000000}, ID,
+                         &gpus, err);
     assert_int_equal(fake_client.replies, 0);
     return r;
 }

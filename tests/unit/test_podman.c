@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #include "fake_client.h"
-#include "identity/runtimes/podman.h"
+#include "identity/runtime_table.h"
+#include "identity/runtimes/request.h"
 #include "identity_checks.h"
 
 #define ID    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -28,7 +29,7 @@ static int parse(struct span body)
     int r;
 
     container_list_init(&list);
-    r = podman_parse(body, &list);
+    r = runtime_http_parse(&runtime_podman, body, &list);
     assert_true(are_valid_containers(&list));
     return r;
 }
@@ -131,7 +132,9 @@ static void what_does_not_run_has_ended(void **state)
 static int list_in_scope(enum runtime_scope scope, struct error *err)
 {
     container_list_init(&list);
-    return runtime_podman.list(NULL, "/run/test.sock", 3000000, scope, &list, err);
+    return runtime_podman.list(
+        &(struct runtime_call){&runtime_podman, NULL, "/run/test.sock", 3000000}, scope, &list,
+        err);
 }
 
 static int list_containers(struct error *err)

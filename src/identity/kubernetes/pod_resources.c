@@ -5,37 +5,23 @@
 
 #include "client/protobuf.h"
 #include "core/array.h"
-#include "core/macros.h"
-#include "identity/runtime.h"
-#include "identity/runtimes/ask.h"
+#include "identity/runtimes/request.h"
+
+static int parse_message(struct span message, void *list)
+{
+    return pod_resources_parse(message, list);
+}
 
 int pod_resources_list(struct http_client *client, const char *socket_path, uint64_t timeout_us,
                        struct allocation_list *list, struct error *err)
 {
-    const struct grpc_call call = {
-        .socket_path = socket_path,
-        .method = "/v1.PodResourcesLister/List",
-        .request = {"", 0},
-        .timeout_us = timeout_us,
-        .max_bytes = RUNTIME_REPLY_MAX,
-    };
-    struct http_reply reply;
-    struct span message;
-    int r;
+    const struct runtime_call call = {NULL, client, socket_path, timeout_us};
 
-    http_reply_init(&reply);
-    r = ask_grpc(client, &call, &reply, &message, err);
-    if (r == 0) {
-        r = pod_resources_parse(message, list);
-        if (r < 0)
-            error_set(err, r, "kubelet at '%s': %s", socket_path,
-                      r == -ENOMEM ? "out of memory" : "the answer is no list of pod resources");
-    }
-    http_reply_done(&reply);
-    return r;
+    return runtime_grpc(&call, "kubelet", "/v1.PodResourcesLister/List", (struct span){"", 0},
+                        parse_message, list, err);
 }
 
-/* From here on: the messages around the devices, and the list that they end up in. */
+/* From here on: the messages around the devices. */
 
 enum { ARENA_CAP_BYTES = 32 << 20 };
 
@@ -63,25 +49,22 @@ void allocation_list_done(struct allocation_list *list)
 /* The container whose devices are being read. */
 struct holder {
     struct allocation_list *list;
-    struct span namespace, pod, container;
-    struct allocation names; /* their copies, made for the first GPU: most containers have none */
+    struct span namespace, pod, container, resource;
+    struct allocation names; /* copied for the first GPU: most containers have none */
 };
 
+/* 0 or -ENOMEM. */
 static int copy_names(struct holder *holder)
 {
     struct arena *arena = &holder->list->arena;
     struct allocation *names = &holder->names;
 
+    if (names->pod)
+        return 0;
     names->namespace = runtime_text(arena, holder->namespace);
     names->pod = runtime_text(arena, holder->pod);
     names->container = runtime_text(arena, holder->container);
     return names->namespace && names->pod && names->container ? 0 : -ENOMEM;
-}
-
-/* A device without a whole name around it could be anybody's. */
-static bool is_named(const struct allocation *names)
-{
-    return *names->namespace && *names->pod && *names->container;
 }
 
 static int add_device(struct holder *holder, struct span resource, struct span id, bool shared)
@@ -95,13 +78,14 @@ static int add_device(struct holder *holder, struct span resource, struct span i
     r = pod_resources_parse_device(resource, id, &list->arena, &allocation);
     if (r <= 0)
         return r;
-    if (!holder->names.pod && copy_names(holder) < 0)
+    if (copy_names(holder) < 0)
         return -ENOMEM;
-    if (!is_named(&holder->names))
-        return 0;
     allocation.namespace = holder->names.namespace;
     allocation.pod = holder->names.pod;
     allocation.container = holder->names.container;
+    /* Without a whole name its container is not known. */
+    if (!*allocation.namespace || !*allocation.pod || !*allocation.container)
+        return 0;
     allocation.shared |= shared;
     if (!array_make_room(&list->items, &list->capacity, list->count, sizeof(*list->items)))
         return -ENOMEM;
@@ -109,87 +93,78 @@ static int add_device(struct holder *holder, struct span resource, struct span i
     return 0;
 }
 
-/* ContainerDevices: one for each resource, or for each resource and NUMA node. */
-static int add_devices(struct holder *holder, struct span message)
+/* Calls `visit` for each field of this number until it fails. */
+static int each_message(struct span message, uint32_t number,
+                        int (*visit)(struct holder *holder, struct span message),
+                        struct holder *holder, bool *ret_broken)
 {
-    struct span resource = protobuf_find_bytes(message, DEVICES_RESOURCE);
-    struct protobuf devices = protobuf_message(message);
+    struct protobuf reader = protobuf_message(message);
     struct protobuf_field field;
     int r = 0;
 
-    if (resource.len == 0) /* or broken */
-        return 0;
-    while (r == 0 && protobuf_next(&devices, &field))
-        if (field.is_bytes && field.number == DEVICES_ID)
-            r = add_device(holder, resource, field.bytes, false);
+    while (r == 0 && protobuf_next(&reader, &field))
+        if (field.is_bytes && field.number == number)
+            r = visit(holder, field.bytes);
+    if (ret_broken)
+        *ret_broken = reader.broken;
     return r;
+}
+
+static int add_id(struct holder *holder, struct span id)
+{
+    return add_device(holder, holder->resource, id, false);
+}
+
+/* ContainerDevices: one for each resource, or for each resource and NUMA node. */
+static int add_devices(struct holder *holder, struct span message)
+{
+    holder->resource = protobuf_find_bytes(message, DEVICES_RESOURCE);
+    if (holder->resource.len == 0) /* or broken */
+        return 0;
+    return each_message(message, DEVICES_ID, add_id, holder, NULL);
+}
+
+static int add_claim_device(struct holder *holder, struct span message)
+{
+    return add_device(holder, protobuf_find_bytes(message, CLAIM_DRIVER),
+                      protobuf_find_bytes(message, CLAIM_DEVICE),
+                      protobuf_find_bytes(message, CLAIM_SHARE).len > 0);
 }
 
 /* DynamicResource: a claim, and a ClaimResource for each of its devices. */
 static int add_claim(struct holder *holder, struct span message)
 {
-    struct protobuf claim = protobuf_message(message);
-    struct protobuf_field field;
-    int r = 0;
-
-    while (r == 0 && protobuf_next(&claim, &field))
-        if (field.is_bytes && field.number == DYNAMIC_CLAIM_RESOURCE)
-            r = add_device(holder, protobuf_find_bytes(field.bytes, CLAIM_DRIVER),
-                           protobuf_find_bytes(field.bytes, CLAIM_DEVICE),
-                           protobuf_find_bytes(field.bytes, CLAIM_SHARE).len > 0);
-    return r;
+    return each_message(message, DYNAMIC_CLAIM_RESOURCE, add_claim_device, holder, NULL);
 }
 
-/* Names may stand behind what they name, so each message is searched for its name first. One that
- * is broken has none. */
+/* A name may follow what it names, so each message is searched for its name first. A broken one has
+ * none. */
 static int add_container(struct holder *holder, struct span message)
 {
-    struct protobuf container = protobuf_message(message);
-    struct protobuf_field field;
-    int r = 0;
+    int r;
 
     holder->names = (struct allocation){0};
     holder->container = protobuf_find_bytes(message, CONTAINER_NAME);
     if (holder->container.len == 0)
         return 0;
-    while (r == 0 && protobuf_next(&container, &field)) {
-        if (field.is_bytes && field.number == CONTAINER_DEVICES)
-            r = add_devices(holder, field.bytes);
-        else if (field.is_bytes && field.number == CONTAINER_DYNAMIC)
-            r = add_claim(holder, field.bytes);
-    }
-    return r;
+    r = each_message(message, CONTAINER_DEVICES, add_devices, holder, NULL);
+    return r < 0 ? r : each_message(message, CONTAINER_DYNAMIC, add_claim, holder, NULL);
 }
 
-static int add_pod(struct allocation_list *list, struct span message)
+static int add_pod(struct holder *holder, struct span message)
 {
-    struct holder holder = {
-        .list = list,
-        .namespace = protobuf_find_bytes(message, POD_NAMESPACE),
-        .pod = protobuf_find_bytes(message, POD_NAME),
-    };
-    struct protobuf pod = protobuf_message(message);
-    struct protobuf_field field;
-    int r = 0;
-
-    if (holder.pod.len == 0)
+    holder->namespace = protobuf_find_bytes(message, POD_NAMESPACE);
+    holder->pod = protobuf_find_bytes(message, POD_NAME);
+    if (holder->pod.len == 0)
         return 0;
-    while (r == 0 && protobuf_next(&pod, &field))
-        if (field.is_bytes && field.number == POD_CONTAINER)
-            r = add_container(&holder, field.bytes);
-    return r;
+    return each_message(message, POD_CONTAINER, add_container, holder, NULL);
 }
 
 int pod_resources_parse(struct span message, struct allocation_list *list)
 {
-    struct protobuf response = protobuf_message(message);
-    struct protobuf_field field;
-    int r = 0;
+    struct holder holder = {.list = list};
+    bool is_broken;
+    int r = each_message(message, RESPONSE_POD, add_pod, &holder, &is_broken);
 
-    while (r == 0 && protobuf_next(&response, &field))
-        if (field.is_bytes && field.number == RESPONSE_POD)
-            r = add_pod(list, field.bytes);
-    if (r < 0)
-        return r;
-    return response.broken ? -EBADMSG : 0;
+    return r < 0 ? r : is_broken ? -EBADMSG : 0;
 }
