@@ -84,34 +84,14 @@ bool identity_find_names(void *context, const struct workload_owner *owner,
 
     arena_reset(&identity->found);
     known = find_container(identity, owner, &names);
-    switch (owner->kind) {
-    case WORKLOAD_POD:
-    case WORKLOAD_CONTAINER:
+    if (owner->kind == WORKLOAD_POD || owner->kind == WORKLOAD_CONTAINER)
         names.name = names.pod[0] && owner->kind == WORKLOAD_POD ? names.pod : names.container;
-        break;
-    case WORKLOAD_USER:
+    else if (owner->kind != WORKLOAD_PROCESS && owner->kind < WORKLOAD_SYSTEM)
         names.name = owner->id;
+    if (owner->kind == WORKLOAD_USER)
         known &= find_detail(identity, owner, WORKLOAD_TEXT_USER, &names.name);
-        break;
-    case WORKLOAD_VM:
-        names.name = owner->id;
+    else if (owner->kind == WORKLOAD_VM)
         known &= find_detail(identity, owner, WORKLOAD_TEXT_NAME, &names.name);
-        break;
-    case WORKLOAD_SLURM:
-    case WORKLOAD_LSF:
-    case WORKLOAD_PBS:
-    case WORKLOAD_LXC:
-    case WORKLOAD_NSPAWN:
-    case WORKLOAD_UNIT:
-        names.name = owner->id;
-        break;
-    case WORKLOAD_PROCESS:
-    case WORKLOAD_SYSTEM:
-    case WORKLOAD_OTHER:
-    case WORKLOAD_RETIRED:
-    case WORKLOAD_KINDS:
-        break;
-    }
     *ret_names = names;
     return known;
 }

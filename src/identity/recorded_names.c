@@ -48,7 +48,7 @@ static uint64_t key_hash(const struct key *key)
     return map_hash_u64(map_hash_bytes(span_of(key->id)) + key->kind);
 }
 
-static bool is_of(const void *entry, const void *key)
+static bool has_key(const void *entry, const void *key)
 {
     const struct sample_names *names = ((const struct entry *)entry)->names;
     const struct key *wanted = key;
@@ -60,7 +60,7 @@ static const struct sample_names *find_names(const struct recorded_names *names,
                                              enum workload_kind kind, const char *id)
 {
     struct key key = {kind, id};
-    const struct entry *entry = table_find(&names->table, key_hash(&key), is_of, &key);
+    const struct entry *entry = table_find(&names->table, key_hash(&key), has_key, &key);
 
     return entry ? entry->names : NULL;
 }
@@ -76,7 +76,7 @@ static bool are_equal(const struct sample_names *a, const struct sample_names *b
 int recorded_names_learn(struct recorded_names *names, const struct sample_names *news)
 {
     struct key key = {news->kind, news->id};
-    struct entry *entry = table_find(&names->table, key_hash(&key), is_of, &key);
+    struct entry *entry = table_find(&names->table, key_hash(&key), has_key, &key);
     const struct sample_names *copy;
 
     if (entry ? are_equal(entry->names, news) : names->table.count == RECORDED_NAMES_MAX)
