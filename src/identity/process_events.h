@@ -17,14 +17,6 @@
 
 struct process_events;
 
-struct process_events_stats {
-    uint64_t read;     /* processes */
-    uint64_t gone;     /* processes that ended before they were read */
-    uint64_t lost;     /* processes not read: beyond the rate */
-    uint64_t overruns; /* the kernel dropped events: the socket's queue was full */
-    uint64_t pauses;   /* of listening, in floods of events */
-};
-
 /*
  * The host and the clock stay the caller's and must outlive the events. 0, or -errno where there
  * are none: -EPERM outside the initial namespaces, and before Linux 6.6 without CAP_NET_ADMIN;
@@ -41,5 +33,5 @@ void process_events_stop(struct process_events *events);
 int process_events_find(struct process_events *events, uint32_t pid,
                         struct sample_process *ret_process, struct arena *arena);
 
-void process_events_get_stats(struct process_events *events,
-                              struct process_events_stats *ret_stats);
+/* Processes that were not read: beyond the rate, or dropped by the kernel. */
+uint64_t process_events_lost(struct process_events *events);

@@ -4,6 +4,7 @@
 #include <linux/netlink.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -53,30 +54,21 @@ struct process_events {
     uint32_t pids[GATHERED_MAX]; /* this round's */
     size_t pid_count;
     struct arena arena; /* for one process */
+    atomic_uint_least64_t lost;
 
-    pthread_mutex_t lock; /* everything below */
+    pthread_mutex_t lock; /* for what is below */
     struct recent_processes recent;
-    struct process_events_stats stats;
 };
-
-static void add_to_counter(struct process_events *events, uint64_t *counter, uint64_t by)
-{
-    HOLD_LOCK(&events->lock);
-
-    *counter += by;
-}
 
 static void read_process(struct process_events *events, uint64_t now_us, uint32_t pid)
 {
     struct sample_process process;
-    int r = proc_identify(&events->proc, pid, &events->arena, &process);
 
-    pthread_mutex_lock(&events->lock);
-    if (r == 0 && recent_processes_add(&events->recent, now_us, &process) == 0)
-        events->stats.read++;
-    else
-        events->stats.gone++;
-    pthread_mutex_unlock(&events->lock);
+    if (proc_identify(&events->proc, pid, &events->arena, &process) == 0) {
+        HOLD_LOCK(&events->lock);
+
+        (void)recent_processes_add(&events->recent, now_us, &process);
+    }
     arena_reset(&events->arena);
 }
 
@@ -142,7 +134,7 @@ static uint64_t receive_events(struct process_events *events)
         }
         received = recvmmsg(events->socket_fd, messages, MESSAGES_AT_ONCE, MSG_DONTWAIT, NULL);
         if (received < 0 && errno == ENOBUFS)
-            add_to_counter(events, &events->stats.overruns, 1);
+            lost++;
         else if (received < 0 && errno != EINTR)
             break;
         for (int i = 0; i < received; i++)
@@ -167,7 +159,6 @@ static bool pause_listening(struct process_events *events)
 {
     bool stop;
 
-    add_to_counter(events, &events->stats.pauses, 1);
     process_connector_pause(events->socket_fd, true);
     stop = wait_for_stop(events, PAUSE_MS);
     process_connector_pause(events->socket_fd, false);
@@ -183,7 +174,7 @@ static void *run(void *arg)
         uint64_t lost = receive_events(events);
 
         lost += read_gathered(events);
-        add_to_counter(events, &events->stats.lost, lost);
+        atomic_fetch_add(&events->lost, lost);
         events->flood_rounds = lost > 0 ? events->flood_rounds + 1 : 0;
         if (events->flood_rounds >= FLOOD_ROUNDS && pause_listening(events))
             break;
@@ -201,21 +192,6 @@ static void free_events(struct process_events *events)
     free(events);
 }
 
-static int start(struct process_events *events)
-{
-    int r = process_connector_open(&events->socket_fd);
-
-    if (r < 0)
-        return r;
-    events->stop_fd = eventfd(0, EFD_CLOEXEC);
-    if (events->stop_fd < 0)
-        return -errno;
-    r = recent_processes_init(&events->recent, KEEP_SECONDS * USEC_PER_SEC);
-    if (r < 0)
-        return r;
-    return -pthread_create(&events->thread, NULL, run, events);
-}
-
 int process_events_start(const struct host *host, const struct clock *clock,
                          struct process_events **ret_events)
 {
@@ -230,7 +206,13 @@ int process_events_start(const struct host *host, const struct clock *clock,
     arena_init(&events->arena, ARENA_CAP_BYTES);
     token_bucket_init(&events->bucket, READS_PER_SECOND, READS_BURST, clock->monotonic_us(clock));
     pthread_mutex_init(&events->lock, NULL);
-    r = start(events);
+    r = process_connector_open(&events->socket_fd);
+    if (r == 0 && (events->stop_fd = eventfd(0, EFD_CLOEXEC)) < 0)
+        r = -errno;
+    if (r == 0)
+        r = recent_processes_init(&events->recent, KEEP_SECONDS * USEC_PER_SEC);
+    if (r == 0)
+        r = -pthread_create(&events->thread, NULL, run, events);
     if (r < 0) {
         free_events(events);
         return r;
@@ -253,20 +235,14 @@ void process_events_stop(struct process_events *events)
 int process_events_find(struct process_events *events, uint32_t pid,
                         struct sample_process *ret_process, struct arena *arena)
 {
-    int r;
-
     if (!events)
         return -ESRCH;
-    pthread_mutex_lock(&events->lock);
-    r = recent_processes_find(&events->recent, events->clock->monotonic_us(events->clock), pid,
-                              arena, ret_process);
-    pthread_mutex_unlock(&events->lock);
-    return r;
+    HOLD_LOCK(&events->lock);
+    return recent_processes_find(&events->recent, events->clock->monotonic_us(events->clock), pid,
+                                 arena, ret_process);
 }
 
-void process_events_get_stats(struct process_events *events, struct process_events_stats *ret_stats)
+uint64_t process_events_lost(struct process_events *events)
 {
-    HOLD_LOCK(&events->lock);
-
-    *ret_stats = events->stats;
+    return atomic_load(&events->lost);
 }
