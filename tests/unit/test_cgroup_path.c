@@ -10,7 +10,7 @@
 
 #define USER_1000 "/user.slice/user-1000.slice/user@1000.service"
 
-/* Paths that somebody made to look like another's. */
+/* Forged paths. */
 static const struct cgroup_row forged_rows[] = {
     /* A user's own cgroups. */
     {1, USER_1000 "/kubepods/burstable/pod" U1 "/" C2,
@@ -58,7 +58,7 @@ static const struct cgroup_row forged_rows[] = {
     {47, "/lxc.payload.a/libpod_parent/conmon", "lxc machine=a"},
     {48, "/lxc.payload.a/lxc.monitor.b", "lxc machine=a"},
 
-    /* The user of a job: v1 gives them the step's cgroup. */
+    /* The user of a job, who owns the step's cgroup in v1. */
     {60, "/slurm/uid_1000/job_7/step_0/kubepods/pod" U1 "/" C2,
      "pod cid=" C2 " pod=" U1 " job=7 uid=1000 scope=slurm:7"},
     {61, "/slurm/uid_1000/job_7/step_0/job_8", "slurm job=7 uid=1000"},
@@ -284,7 +284,7 @@ static void the_jobs_of_lsf_and_pbs_are_where_these_put_them(void **state)
     check_rows(scheduler_rows, ARRAY_SIZE(scheduler_rows));
 }
 
-static void a_server_whose_name_is_too_long_is_not_cut_to_another(void **state)
+static void a_server_name_that_is_too_long_is_not_truncated_to_another(void **state)
 {
     char path[512] = "/pbs_jobs.service/jobid/7.";
     struct cgroup_place place;
@@ -306,7 +306,7 @@ static void a_static_pod_may_have_any_uid_where_only_the_kubelet_makes_cgroups(v
     check_rows(static_pod_rows, ARRAY_SIZE(static_pod_rows));
 }
 
-static void a_uid_that_is_too_long_is_none_of_another_pod(void **state)
+static void a_uid_that_is_too_long_is_not_truncated_to_another(void **state)
 {
     char path[512], uid[WORKLOAD_POD_UID_BYTES + 1];
     struct cgroup_place place;
@@ -412,7 +412,7 @@ static void a_line_that_strangers_name_does_not_count_against_a_trusted_one(void
     static const struct {
         const char *file, *place;
     } files[] = {
-        /* A user who was given a part of one hierarchy would leave the job. */
+        /* A user who owns a part of one hierarchy would leave the job. */
         {"2:memory:/slurm/uid_1000/job_7\n1:name=systemd:" USER_1000 "/kubepods/pod" U1 "/" C2 "\n",
          "slurm job=7 uid=1000"},
         {"4:freezer:/lsf/c1/job.7[2].1.2\n2:memory:/lsf/c1/job.7[2].1.2\n1:name=systemd:" USER_1000
@@ -431,7 +431,7 @@ static void a_line_that_strangers_name_does_not_count_against_a_trusted_one(void
          "container cid=" C1 " job=7 uid=1 holder=slurm"},
         /* Nor is it joined. */
         {"2:memory:/docker/" C1 "\n1:cpu:" USER_1000 "/slurm/uid_0/job_7\n", "container cid=" C1},
-        /* Inside of what the trusted line says, it does count: kind with cgroup v1. */
+        /* Inside what the trusted line names, it does count: kind with cgroup v1. */
         {"2:memory:/docker/" C1 "/kubelet/kubepods/pod" U1 "/" C2 "\n1:rdma:/docker/" C1 "\n",
          "pod cid=" C2 " outer=" C1 " pod=" U1 " scope=" C1},
         {"2:memory:/lxc/101/docker/" C2 "\n1:rdma:/lxc/101/ns\n",
@@ -446,7 +446,7 @@ static void a_line_that_strangers_name_does_not_count_against_a_trusted_one(void
         check_file(files[i].file, strlen(files[i].file), files[i].place);
 }
 
-/* M9. The limit is that of the path, so that the longest which the kernel gives is still read. */
+/* M9. The limit is that of the path, so that the kernel's longest is still read. */
 static void a_path_longer_than_the_kernels_is_skipped(void **state)
 {
     static const struct {
@@ -473,7 +473,7 @@ static void a_path_longer_than_the_kernels_is_skipped(void **state)
     }
 }
 
-static void a_component_that_does_not_fit_is_not_cut_to_one_that_does(void **state)
+static void a_component_that_does_not_fit_is_not_truncated_to_one_that_does(void **state)
 {
     char path[1024] = "/system.slice/";
     struct cgroup_place place;
@@ -512,16 +512,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_path_of_the_reference_is_read),
         cmocka_unit_test(the_jobs_of_lsf_and_pbs_are_where_these_put_them),
-        cmocka_unit_test(a_server_whose_name_is_too_long_is_not_cut_to_another),
+        cmocka_unit_test(a_server_name_that_is_too_long_is_not_truncated_to_another),
         cmocka_unit_test(a_static_pod_may_have_any_uid_where_only_the_kubelet_makes_cgroups),
-        cmocka_unit_test(a_uid_that_is_too_long_is_none_of_another_pod),
+        cmocka_unit_test(a_uid_that_is_too_long_is_not_truncated_to_another),
         cmocka_unit_test(what_strangers_name_is_in_their_own_scope),
         cmocka_unit_test(what_is_almost_an_id_is_none),
         cmocka_unit_test(every_line_is_read_and_the_best_one_counts),
         cmocka_unit_test(a_job_on_one_line_holds_the_container_on_another),
         cmocka_unit_test(a_line_that_strangers_name_does_not_count_against_a_trusted_one),
         cmocka_unit_test(a_path_longer_than_the_kernels_is_skipped),
-        cmocka_unit_test(a_component_that_does_not_fit_is_not_cut_to_one_that_does),
+        cmocka_unit_test(a_component_that_does_not_fit_is_not_truncated_to_one_that_does),
         cmocka_unit_test(other_bytes_are_kept_as_they_are),
     };
 

@@ -48,7 +48,7 @@ static void what_is_not_said_is_empty(void **state)
     container_list_done(&list);
 }
 
-static void an_entry_whose_id_is_none_is_left_out(void **state)
+static void an_entry_without_a_valid_id_is_left_out(void **state)
 {
     static const char *const ids[] = {
         NULL,
@@ -100,7 +100,7 @@ static void the_same_id_may_come_twice(void **state)
     container_list_done(&list);
 }
 
-static void a_long_text_is_cut_at_a_whole_character(void **state)
+static void a_long_text_is_truncated_at_a_whole_character(void **state)
 {
     static const struct {
         const char *character;
@@ -261,10 +261,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_added_is_copied),
         cmocka_unit_test(what_is_not_said_is_empty),
-        cmocka_unit_test(an_entry_whose_id_is_none_is_left_out),
+        cmocka_unit_test(an_entry_without_a_valid_id_is_left_out),
         cmocka_unit_test(an_id_that_holds_nul_is_none),
         cmocka_unit_test(the_same_id_may_come_twice),
-        cmocka_unit_test(a_long_text_is_cut_at_a_whole_character),
+        cmocka_unit_test(a_long_text_is_truncated_at_a_whole_character),
         cmocka_unit_test(a_text_of_exactly_512_bytes_is_whole),
         cmocka_unit_test(a_text_that_is_no_utf8_says_nothing),
         cmocka_unit_test(a_megabyte_costs_no_more_than_what_is_kept),

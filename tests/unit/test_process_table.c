@@ -1,4 +1,4 @@
-/* identity/process/table: who owns each process, read as seldom as that can be known. */
+/* identity/process/table: the owner of each process, with as few reads as possible. */
 #include "file_fixture.h"
 
 #include <errno.h>
@@ -161,7 +161,7 @@ static void assert_container(const struct fixture *fixture, uint32_t pid, const 
     assert_string_equal(owner->owner.container_id, id);
 }
 
-static void every_process_has_the_owner_that_its_cgroups_and_user_tell(void **state)
+static void every_process_has_an_owner_by_its_cgroups_and_user(void **state)
 {
     struct fixture *fixture = *state;
     struct process_table_stats stats;
@@ -184,7 +184,7 @@ static void every_process_has_the_owner_that_its_cgroups_and_user_tell(void **st
     assert_int_equal(find_owner(fixture->table, 9)->count, 2);
     assert_container(fixture, 77, ID_B);
     assert_null(find_owner(fixture->table, 78));
-    /* cgroup of each, and status where the cgroup names nobody */
+    /* cgroup of each, and status where the cgroup names no owner */
     assert_int_equal(stats.files_read, 5 + 2);
 }
 
@@ -434,7 +434,7 @@ static void an_owner_appears_once_for_as_long_as_it_has_processes(void **state)
     assert_int_equal(seen.count, 3);
 }
 
-static void asked_for_all_it_reads_all(void **state)
+static void a_scan_of_all_reads_every_process(void **state)
 {
     enum { COUNT = 100 };
     struct fixture *fixture = *state;
@@ -452,7 +452,7 @@ static void asked_for_all_it_reads_all(void **state)
     for (uint32_t pid = 1; pid <= COUNT; pid++)
         assert_container(fixture, pid, pid % 2 ? ID_B : ID_A);
     assert_int_equal(find_owner(fixture->table, 1)->count, COUNT / 2);
-    assert_true(scan(fixture).files_read <= COUNT / 60 + 1); /* that made nobody new */
+    assert_true(scan(fixture).files_read <= COUNT / 60 + 1); /* that made no process new */
 }
 
 static void a_job_has_its_users_uid_and_not_slurms(void **state)
@@ -559,7 +559,7 @@ static void assert_same(const struct process_table *a, const struct process_tabl
     assert_ptr_equal(find_owner(a, x->pid), x);
 }
 
-static void after_any_changes_a_table_says_what_a_new_one_says(void **state)
+static void after_any_changes_a_table_equals_a_new_one(void **state)
 {
     enum { PIDS = 32 };
     struct fixture *fixture = *state;
@@ -627,8 +627,8 @@ static void a_child_has_the_owner_that_we_have_and_is_not_read_again(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_process_has_the_owner_that_its_cgroups_and_user_tell,
-                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(every_process_has_an_owner_by_its_cgroups_and_user, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(
             a_process_that_did_not_change_is_left_alone_but_for_its_turn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(everyones_turn_comes_about_every_sixty_scans, set_up,
@@ -649,7 +649,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(an_owner_appears_once_for_as_long_as_it_has_processes,
                                         set_up, tear_down),
-        cmocka_unit_test_setup_teardown(asked_for_all_it_reads_all, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_scan_of_all_reads_every_process, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_job_has_its_users_uid_and_not_slurms, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_text_that_depends_on_the_user_is_each_users_own, set_up,
                                         tear_down),
@@ -657,7 +657,7 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_was_known_stays_when_the_directory_cannot_be_read,
                                         set_up, tear_down),
-        cmocka_unit_test_setup_teardown(after_any_changes_a_table_says_what_a_new_one_says, set_up,
+        cmocka_unit_test_setup_teardown(after_any_changes_a_table_equals_a_new_one, set_up,
                                         tear_down),
         cmocka_unit_test(a_child_has_the_owner_that_we_have_and_is_not_read_again),
     };

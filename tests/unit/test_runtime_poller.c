@@ -1,4 +1,4 @@
-/* identity/runtimes/runtime_poller: a runtime is asked when names are missing, and costs nothing
+/* identity/runtimes/runtime_poller: a runtime is polled when names are missing, and costs nothing
  * else. */
 #include "unit.h"
 
@@ -20,7 +20,7 @@
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
-/* What the runtime of these tests answers; it is asked from the runtime poller's thread. */
+/* What the runtime of these tests answers; it is called on the runtime poller's thread. */
 static atomic_int calls, result;
 static const char *_Atomic knows;
 
@@ -266,7 +266,7 @@ static bool knows_name(struct rig *rig, const char *id)
     return found;
 }
 
-static void a_runtime_is_asked_once_for_each_name_that_is_missing(void **state)
+static void a_runtime_is_polled_once_for_each_missing_name(void **state)
 {
     struct rig rig = new_rig(&scripted);
 
@@ -274,7 +274,7 @@ static void a_runtime_is_asked_once_for_each_name_that_is_missing(void **state)
     open_socket(&rig);
     atomic_store(&knows, A);
     runtime_poller_probe(rig.poller);
-    assert_int_equal(atomic_load(&calls), 0); /* nobody wants anything */
+    assert_int_equal(atomic_load(&calls), 0); /* nothing is wanted */
     container_cache_want(rig.container_cache, A, "", false, now_us());
     WAIT_FOR(knows_name(&rig, A));
     WAIT_FOR(is_up(&rig));
@@ -283,12 +283,12 @@ static void a_runtime_is_asked_once_for_each_name_that_is_missing(void **state)
     container_cache_want(rig.container_cache, B, "", false, now_us());
     WAIT_FOR(knows_name(&rig, B));
     assert_int_equal(atomic_load(&calls), 2);
-    assert_int_equal(atomic_load(&inspects), 0); /* nobody wants that either */
+    assert_int_equal(atomic_load(&inspects), 0); /* nor is that */
     close_socket(&rig);
     end_rig(&rig);
 }
 
-static void a_runtime_that_is_absent_is_neither_asked_nor_waited_for(void **state)
+static void an_absent_runtime_is_neither_polled_nor_waited_for(void **state)
 {
     struct rig rig = new_rig(&scripted);
     struct identity_status status;
@@ -308,7 +308,7 @@ static void a_runtime_that_is_absent_is_neither_asked_nor_waited_for(void **stat
     end_rig(&rig);
 }
 
-static void one_that_restarts_is_waited_for_but_not_for_ever(void **state)
+static void a_restarting_runtime_is_waited_for_but_not_for_ever(void **state)
 {
     struct rig rig = new_rig(&scripted);
 
@@ -332,7 +332,7 @@ static void one_that_restarts_is_waited_for_but_not_for_ever(void **state)
     end_rig(&rig);
 }
 
-static void a_failure_is_told_and_what_came_before_it_counts(void **state)
+static void a_failure_is_reported_and_what_came_before_it_counts(void **state)
 {
     struct rig rig = new_rig(&scripted);
     struct identity_status status;
@@ -407,26 +407,26 @@ static size_t attached(struct rig *rig, uint64_t since_us)
 }
 
 /* A second passes between two lists; the test does not wait for longer. */
-static void look_and_wait(struct rig *rig, int lists)
+static void probe_and_wait(struct rig *rig, int lists)
 {
     runtime_poller_probe(rig->poller);
     WAIT_FOR(atomic_load(&calls) >= lists);
 }
 
-static void containers_are_listed_at_each_look_and_inspected_once(void **state)
+static void containers_are_listed_after_each_probe_and_inspected_once(void **state)
 {
     struct rig rig = new_rig_with(&scripted, true);
 
     (void)state;
     open_socket(&rig);
     atomic_store(&knows, A);
-    look_and_wait(&rig, 1);
+    probe_and_wait(&rig, 1);
     WAIT_FOR(attached(&rig, 0) == 1);
-    look_and_wait(&rig, 2);
+    probe_and_wait(&rig, 2);
     assert_int_equal(atomic_load(&calls), 2);
     assert_int_equal(atomic_load(&inspects), 1);
     atomic_store(&knows, NULL); /* it ended */
-    look_and_wait(&rig, 3);
+    probe_and_wait(&rig, 3);
     WAIT_FOR(attached(&rig, 0) == 0);
     assert_int_equal(atomic_load(&inspects), 1);
     close_socket(&rig);
@@ -441,10 +441,10 @@ static void one_that_vanishes_costs_one_question(void **state)
     open_socket(&rig);
     atomic_store(&knows, A);
     atomic_store(&inspect_result, -ESRCH);
-    look_and_wait(&rig, 1);
+    probe_and_wait(&rig, 1);
     WAIT_FOR(atomic_load(&inspects) == 1);
     atomic_store(&inspect_result, 0);
-    look_and_wait(&rig, 2);
+    probe_and_wait(&rig, 2);
     runtime_poller_free(rig.poller); /* what it did last is done */
     rig.poller = NULL;
     assert_int_equal(atomic_load(&inspects), 1);
@@ -462,7 +462,7 @@ static void an_inspection_that_fails_is_an_error_and_repeated(void **state)
     open_socket(&rig);
     atomic_store(&knows, A);
     atomic_store(&inspect_result, -EACCES);
-    look_and_wait(&rig, 1);
+    probe_and_wait(&rig, 1);
     WAIT_FOR(runtime_poller_get_status(rig.poller, &status) && status.errors == 1);
     assert_true(status.up); /* names come */
     atomic_store(&inspect_result, 0);
@@ -480,7 +480,7 @@ static void of_many_containers_64_are_inspected_after_each_list(void **state)
     (void)state;
     open_socket(&rig);
     for (int lists = 1; lists <= 3; lists++) {
-        look_and_wait(&rig, lists);
+        probe_and_wait(&rig, lists);
         WAIT_FOR(attached(&rig, 0) == (size_t)MIN(lists * RUNTIME_POLLER_INSPECTS_MAX, MANY));
         assert_int_equal(atomic_load(&inspects), MIN(lists * RUNTIME_POLLER_INSPECTS_MAX, MANY));
     }
@@ -496,10 +496,10 @@ static void inspections_that_time_out_end_the_round(void **state)
     (void)state;
     open_socket(&rig);
     atomic_store(&inspect_result, -ETIMEDOUT);
-    look_and_wait(&rig, 1);
+    probe_and_wait(&rig, 1);
     WAIT_FOR(runtime_poller_get_status(rig.poller, &status) && status.errors == 1);
     atomic_store(&inspect_result, 0); /* the one that hung is not the first of the next round */
-    look_and_wait(&rig, 2);
+    probe_and_wait(&rig, 2);
     WAIT_FOR(attached(&rig, 0) == RUNTIME_POLLER_INSPECTS_MAX);
     assert_int_equal(atomic_load(&inspects), 1 + RUNTIME_POLLER_INSPECTS_MAX);
     close_socket(&rig);
@@ -515,12 +515,12 @@ static void a_list_that_fails_changes_nothing_but_grows_old(void **state)
     (void)state;
     open_socket(&rig);
     atomic_store(&knows, A);
-    look_and_wait(&rig, 1);
+    probe_and_wait(&rig, 1);
     WAIT_FOR(attached(&rig, 0) == 1);
     since_us = now_us();
     atomic_store(&knows, NULL);
     atomic_store(&result, -ETIMEDOUT);
-    look_and_wait(&rig, 2);
+    probe_and_wait(&rig, 2);
     WAIT_FOR(runtime_poller_get_status(rig.poller, &status) && status.errors == 1);
     assert_int_equal(attached(&rig, 0), 1);
     assert_int_equal(attached(&rig, since_us), 0);
@@ -630,13 +630,13 @@ static void an_image_without_a_name_is_its_digest_and_a_failure_is_repeated(void
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_runtime_is_asked_once_for_each_name_that_is_missing),
-        cmocka_unit_test(a_runtime_that_is_absent_is_neither_asked_nor_waited_for),
-        cmocka_unit_test(one_that_restarts_is_waited_for_but_not_for_ever),
-        cmocka_unit_test(a_failure_is_told_and_what_came_before_it_counts),
+        cmocka_unit_test(a_runtime_is_polled_once_for_each_missing_name),
+        cmocka_unit_test(an_absent_runtime_is_neither_polled_nor_waited_for),
+        cmocka_unit_test(a_restarting_runtime_is_waited_for_but_not_for_ever),
+        cmocka_unit_test(a_failure_is_reported_and_what_came_before_it_counts),
         cmocka_unit_test(a_socket_of_something_else_counts_as_absent),
         cmocka_unit_test(one_that_hangs_is_left_at_once),
-        cmocka_unit_test(containers_are_listed_at_each_look_and_inspected_once),
+        cmocka_unit_test(containers_are_listed_after_each_probe_and_inspected_once),
         cmocka_unit_test(one_that_vanishes_costs_one_question),
         cmocka_unit_test(an_inspection_that_fails_is_an_error_and_repeated),
         cmocka_unit_test(of_many_containers_64_are_inspected_after_each_list),
