@@ -93,7 +93,7 @@ bool component_unescape(struct span text, char *name)
         int byte = escaped_byte(text);
         size_t taken = byte < 0 ? 1 : strlen("\\xHH");
 
-        name[len++] = byte < 0 ? text.data[0] : (char)byte;
+        name[len++] = (char)(byte < 0 ? text.data[0] : byte);
         text = (struct span){text.data + taken, text.len - taken};
     }
     name[len] = '\0';

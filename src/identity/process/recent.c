@@ -14,20 +14,17 @@ struct recent_process {
 
 int recent_processes_init(struct recent_processes *recent, uint64_t keep_us)
 {
-    *recent = (struct recent_processes){
-        .keep_us = keep_us,
-        .ring = calloc(RECENT_PROCESSES_MAX, sizeof(struct recent_process *)),
-        .pids = calloc(RECENT_PROCESSES_MAX, sizeof(uint32_t)),
-    };
-    if (recent->ring && recent->pids)
-        return 0;
-    recent_processes_done(recent);
-    return -ENOMEM;
+    struct recent_slot *ring = calloc(RECENT_PROCESSES_MAX, sizeof(*ring));
+
+    if (!ring)
+        return -ENOMEM;
+    *recent = (struct recent_processes){.keep_us = keep_us, .ring = ring};
+    return 0;
 }
 
 static void forget_oldest(struct recent_processes *recent)
 {
-    struct recent_process *process = recent->ring[recent->oldest];
+    struct recent_process *process = recent->ring[recent->oldest].process;
 
     recent->used_bytes -= process->bytes;
     free(process);
@@ -40,7 +37,6 @@ void recent_processes_done(struct recent_processes *recent)
     while (recent->count > 0)
         forget_oldest(recent);
     free(recent->ring);
-    free(recent->pids);
     *recent = (struct recent_processes){0};
 }
 
@@ -59,7 +55,7 @@ int recent_processes_add(struct recent_processes *recent, uint64_t now_us,
 
     if (bytes > RECENT_PROCESSES_BYTES_MAX)
         return -E2BIG;
-    while (recent->count > 0 && (!is_fresh(recent, recent->ring[recent->oldest], now_us) ||
+    while (recent->count > 0 && (!is_fresh(recent, recent->ring[recent->oldest].process, now_us) ||
                                  recent->count == RECENT_PROCESSES_MAX ||
                                  recent->used_bytes + bytes > RECENT_PROCESSES_BYTES_MAX))
         forget_oldest(recent);
@@ -70,8 +66,7 @@ int recent_processes_add(struct recent_processes *recent, uint64_t now_us,
     made->process.name = memcpy(made->texts, process->name, name_bytes);
     made->process.cgroup = memcpy(made->texts + name_bytes, process->cgroup, cgroup_bytes);
     place = (recent->oldest + recent->count++) % RECENT_PROCESSES_MAX;
-    recent->ring[place] = made;
-    recent->pids[place] = process->pid;
+    recent->ring[place] = (struct recent_slot){process->pid, made};
     recent->used_bytes += bytes;
     return 0;
 }
@@ -80,14 +75,14 @@ int recent_processes_find(const struct recent_processes *recent, uint64_t now_us
                           struct arena *arena, struct sample_process *ret_process)
 {
     for (size_t i = recent->count; i-- > 0;) { /* the newest first */
-        size_t place = (recent->oldest + i) % RECENT_PROCESSES_MAX;
+        const struct recent_slot *slot = &recent->ring[(recent->oldest + i) % RECENT_PROCESSES_MAX];
         struct sample_process process;
 
-        if (recent->pids[place] != pid)
+        if (slot->pid != pid)
             continue;
-        if (!is_fresh(recent, recent->ring[place], now_us))
+        if (!is_fresh(recent, slot->process, now_us))
             break;
-        process = recent->ring[place]->process;
+        process = slot->process->process;
         process.name = arena_copy(arena, process.name, strlen(process.name));
         process.cgroup = arena_copy(arena, process.cgroup, strlen(process.cgroup));
         if (!process.name || !process.cgroup)

@@ -12,12 +12,14 @@
 
 enum { RECENT_PROCESSES_MAX = 4096, RECENT_PROCESSES_BYTES_MAX = 4 << 20 };
 
-struct recent_process;
+struct recent_slot {
+    uint32_t pid; /* a search reads nothing else */
+    struct recent_process *process;
+};
 
 struct recent_processes {
     uint64_t keep_us;
-    struct recent_process **ring; /* RECENT_PROCESSES_MAX places */
-    uint32_t *pids;               /* of the same places: a search reads nothing else */
+    struct recent_slot *ring; /* RECENT_PROCESSES_MAX of them */
     size_t oldest, count;
     size_t used_bytes;
 };
