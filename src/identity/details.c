@@ -29,13 +29,6 @@ void details_done(struct details *details)
     *details = (struct details){0};
 }
 
-void details_store_done(struct table *store)
-{
-    for (size_t i = 0; i < store->count; i++)
-        free_texts(store->items[i]);
-    table_done(store);
-}
-
 struct key {
     enum workload_kind kind;
     const char *id;
@@ -91,6 +84,12 @@ void details_expire(struct table *store, uint64_t before_us)
         free_texts(details);
         table_remove(store, details);
     }
+}
+
+void details_store_done(struct table *store)
+{
+    details_expire(store, UINT64_MAX);
+    table_done(store);
 }
 
 static char *copy_or_null(const char *text)

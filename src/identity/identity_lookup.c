@@ -18,26 +18,26 @@ static bool is_pod_believed(const struct container *container, const char *pod_u
 
 /* Fills in what is known. False: the container is unknown; then there are at least the names of the
  * pod in its cgroup, from another container in it. */
-static bool read_container(struct identity *identity, const char *container_id, const char *pod_uid,
-                           struct arena *arena, struct workload_names *names)
+static bool read_names(struct identity *identity, const char *container_id, const char *pod_uid,
+                       struct arena *arena, struct workload_names *names,
+                       struct container *ret_container)
 {
     uint64_t now_us = identity_now_us(identity);
-    struct container container;
-    bool found = container_id[0] && container_cache_find(identity->container_cache, container_id,
-                                                         now_us, arena, &container);
 
-    if (found) {
-        names->container = container.name;
-        names->image = container.image;
-        if (is_pod_believed(&container, pod_uid)) {
-            names->namespace = container.namespace;
-            names->pod = container.pod;
-        }
-    } else if (pod_uid[0]) {
-        (void)container_cache_find_pod(identity->container_cache, pod_uid, now_us, arena,
-                                       &names->namespace, &names->pod);
+    if (!container_id[0] || !container_cache_find(identity->container_cache, container_id, now_us,
+                                                  arena, ret_container)) {
+        if (pod_uid[0])
+            (void)container_cache_find_pod(identity->container_cache, pod_uid, now_us, arena,
+                                           &names->namespace, &names->pod);
+        return false;
     }
-    return found;
+    names->container = ret_container->name;
+    names->image = ret_container->image;
+    if (is_pod_believed(ret_container, pod_uid)) {
+        names->namespace = ret_container->namespace;
+        names->pod = ret_container->pod;
+    }
+    return true;
 }
 
 /* False: a runtime may still answer. */
@@ -45,19 +45,20 @@ static bool find_container(struct identity *identity, const struct workload_owne
                            struct workload_names *names)
 {
     const char *id = owner->container_id;
+    struct container container;
     bool found, is_final;
 
     if (id[0] && owner->container_is_claim &&
         container_cache_is_taken(identity->container_cache, id))
         return true;
-    found = read_container(identity, id, owner->pod_uid, &identity->found, names);
+    found = read_names(identity, id, owner->pod_uid, &identity->found, names, &container);
     if (!id[0])
         return true;
     if (!found)
         identity_want_container(identity, owner);
     is_final = !container_cache_may_learn(identity->container_cache, id);
     /* Once more: an answer that came in between would be missed for ever. */
-    (void)read_container(identity, id, owner->pod_uid, &identity->found, names);
+    (void)read_names(identity, id, owner->pod_uid, &identity->found, names, &container);
     return is_final;
 }
 
@@ -137,16 +138,14 @@ static struct snapshot_info describe_workload(struct identity *identity,
     if (details && workload_is_job(details->kind))
         info.unverified =
             details->job_id_unverified ? "account,job_id,job_name" : "account,job_name";
-    (void)read_container(identity, workload->container_id, workload->pod_uid, arena, &names);
+    if (read_names(identity, workload->container_id, workload->pod_uid, arena, &names,
+                   &container) &&
+        container.is_pod_certain && !info.pod_uid[0])
+        info.pod_uid = container.pod_uid;
     info.namespace = names.namespace;
     info.pod = names.pod;
     info.container = names.container;
     info.image = names.image;
-    if (!info.pod_uid[0] && info.container_id[0] &&
-        container_cache_find(identity->container_cache, info.container_id,
-                             identity_now_us(identity), arena, &container) &&
-        container.is_pod_certain)
-        info.pod_uid = container.pod_uid;
     return info;
 }
 
