@@ -38,18 +38,15 @@ static void check_container_id(const char *id)
 
 static void check_place(const struct cgroup_place *place)
 {
-    check(place->runtime && place->kind <= CGROUP_POD);
+    check(place->kind <= CGROUP_POD);
     check_container_id(place->container_id);
     check_container_id(place->outer_container_id);
     check_container_id(place->pod_container_id);
     check_container_id(place->trusted_container_id);
     check_text(place->pod_uid, sizeof(place->pod_uid));
     check_text(place->job, sizeof(place->job));
-    check_text(place->step, sizeof(place->step));
-    check_text(place->task, sizeof(place->task));
     check_text(place->machine, sizeof(place->machine));
     check_text(place->unit, sizeof(place->unit));
-    check_text(place->parent, sizeof(place->parent));
     check_text(place->scope, sizeof(place->scope));
     check((place->holder == CGROUP_POD) <= (place->pod_uid[0] != '\0'));
     check((place->holder >= CGROUP_LSF && place->holder <= CGROUP_SLURM) <=
@@ -86,13 +83,12 @@ static void check_same(const struct workload_owner *a, const struct workload_own
 
 static void check_file(struct span text)
 {
-    struct cgroup_file_faults faults = {0};
     struct workload_owner owner, again;
     struct cgroup_place place;
 
     owner_of_cgroup_file(text, OWNER_UID_UNKNOWN, &owner);
     check_owner(&owner);
-    if (cgroup_file_parse(text, &place, &faults) < 0) {
+    if (cgroup_file_parse(text, &place) < 0) {
         check(owner.kind == WORKLOAD_PROCESS);
         return;
     }

@@ -8,19 +8,28 @@
 #include "../tests/unit/identity_checks.h"
 #include "core/macros.h"
 #include "identity/gpu_access.h"
-#include "identity/gpus/device_rules.h"
-#include "identity/runtimes/cri.h"
-#include "identity/runtimes/docker.h"
-#include "identity/runtimes/inspect.h"
-#include "identity/runtimes/podman.h"
+#include "identity/gpus/device_nodes.h"
+#include "identity/runtime_table.h"
+#include "identity/runtimes/parse.h"
+#include "identity/runtimes/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int parse_docker(struct span reply, struct container_list *list)
+{
+    return runtime_http_parse(&runtime_docker, reply, list);
+}
+
+static int parse_podman(struct span reply, struct container_list *list)
+{
+    return runtime_http_parse(&runtime_podman, reply, list);
+}
 
 static int (*const runtimes[])(struct span reply, struct container_list *list) = {
     cri_parse_containers,
     cri_parse_sandboxes,
-    docker_parse,
-    podman_parse,
+    parse_docker,
+    parse_podman,
 };
 
 static void check_runtime(size_t index, struct span reply)

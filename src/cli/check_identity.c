@@ -107,15 +107,14 @@ static const char *find_socket(const struct options *options, const char *given,
 
 /* The first of a long list are enough to see whether it tells. -errno with a text if it does not.
  */
-static int count_gpu_containers(struct http_client *client, const struct runtime_ops *runtime,
-                                const char *socket_path, const struct container_list *list,
+static int count_gpu_containers(const struct runtime_call *call, const struct container_list *list,
                                 size_t *ret_count, struct error *err)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < list->count && i < INSPECTED_MAX; i++) {
         struct gpu_access_list gpus = {.count = 0};
-        int r = runtime->inspect(client, socket_path, TIMEOUT_US, list->items[i].id, &gpus, err);
+        int r = call->runtime->inspect(call, list->items[i].id, &gpus, err);
 
         if (r < 0 && r != -ESRCH)
             return r;
@@ -128,6 +127,7 @@ static int count_gpu_containers(struct http_client *client, const struct runtime
 static void check_runtime(struct report *report, struct http_client *client,
                           const struct runtime_ops *runtime, const char *socket_path)
 {
+    const struct runtime_call call = {runtime, client, socket_path, TIMEOUT_US};
     struct container_list list;
     struct error err = {""};
     size_t with_gpu = 0;
@@ -141,9 +141,9 @@ static void check_runtime(struct report *report, struct http_client *client,
         return;
     }
     container_list_init(&list);
-    r = runtime->list(client, socket_path, TIMEOUT_US, RUNTIME_RUNNING, &list, &err);
+    r = runtime->list(&call, RUNTIME_RUNNING, &list, &err);
     if (r == 0)
-        r = count_gpu_containers(client, runtime, socket_path, &list, &with_gpu, &err);
+        r = count_gpu_containers(&call, &list, &with_gpu, &err);
     if (r == 0)
         report_add(report, runtime->name, VERDICT_OK, NULL,
                    "%.100s: %zu container%s, %zu of%s them with a GPU", socket_path, list.count,

@@ -1,5 +1,4 @@
-/* Which containers have which GPUs: what the kubelet allocated, and what runtimes and the host
- * show. */
+/* Which containers have which GPUs, by the kubelet's allocations, the runtimes and the host. */
 #include "identity/identity_private.h"
 
 #include <errno.h>
@@ -9,10 +8,10 @@
 
 enum { ROWS_MAX = 4096, ABSENT_SCANS = 3 };
 
-/* Runtimes are not asked more often than once a second. */
+/* Runtimes are polled at most once a second. */
 static const uint64_t ABSENT_MIN_US = 3 * USEC_PER_SEC;
 
-/* Who was not seen since then is not here any more. */
+/* A container not seen since then is gone. */
 static uint64_t present_since_us(const struct identity *identity)
 {
     uint64_t now = identity_now_us(identity);
@@ -47,7 +46,7 @@ static void add_row(struct allocating *to, const struct allocation *allocation, 
     };
 }
 
-/* The kubelet lists pods that have ended, too: only containers that have processes count. */
+/* The kubelet lists ended pods, too: only containers that have processes count. */
 static void add_allocation(void *context, const struct allocation *allocation)
 {
     const struct attachment gpu = {
@@ -81,18 +80,18 @@ int identity_add_allocations(struct identity *identity, struct snapshot *snapsho
 
 enum { NAMES_CAP_BYTES = 16 << 20 };
 
-struct attaching {
+struct visiting {
     struct identity *identity;
     struct arena names;
     uint64_t since_us;
-    void (*take)(void *context, const struct attachment *attachment);
+    attachments_visit *visit;
     void *context;
 };
 
-/* The host itself knows no names. */
-static void hand_on(void *context, const struct attachment *attachment)
+/* The host knows no names. */
+static void visit_named(void *context, const struct attachment *attachment)
 {
-    struct attaching *to = context;
+    struct visiting *to = context;
     struct attachment named = *attachment;
     struct container container;
 
@@ -100,10 +99,10 @@ static void hand_on(void *context, const struct attachment *attachment)
         container_cache_find(to->identity->container_cache, named.container_id,
                              identity_now_us(to->identity), &to->names, &container))
         named.container_name = container.name;
-    to->take(to->context, &named);
+    to->visit(to->context, &named);
 }
 
-/* A part that several share has no memory of its own. */
+/* A shared part has no memory of its own. */
 static uint64_t allocated_bytes(const struct allocation *allocation)
 {
     uint64_t bytes = gpu_access_profile_bytes(span_of(allocation->id));
@@ -113,10 +112,10 @@ static uint64_t allocated_bytes(const struct allocation *allocation)
     return bytes > 0 ? bytes : gpu_access_profile_bytes(span_of(allocation->resource));
 }
 
-/* A container that a runtime lists counts also where its processes are not to be seen. */
-static void attach_allocation(void *context, const struct allocation *allocation)
+/* A container that a runtime lists counts even if its processes are not visible. */
+static void visit_allocation(void *context, const struct allocation *allocation)
 {
-    struct attaching *to = context;
+    struct visiting *to = context;
     struct identity *identity = to->identity;
     char id[WORKLOAD_CONTAINER_BYTES];
 
@@ -124,28 +123,26 @@ static void attach_allocation(void *context, const struct allocation *allocation
                                  allocation->container, to->since_us, id) ||
         container_cache_find_by_name(identity->container_cache, allocation->namespace,
                                      allocation->pod, allocation->container, to->since_us, id))
-        to->take(to->context, &(struct attachment){
-                                  .container_id = id,
-                                  .container_name = allocation->container,
-                                  .kind = allocation->kind,
-                                  .id = allocation->id,
-                                  .index = allocation->index,
-                                  .memory_bytes = allocated_bytes(allocation),
-                              });
+        to->visit(to->context, &(struct attachment){
+                                   .container_id = id,
+                                   .container_name = allocation->container,
+                                   .kind = allocation->kind,
+                                   .id = allocation->id,
+                                   .index = allocation->index,
+                                   .memory_bytes = allocated_bytes(allocation),
+                               });
 }
 
-void identity_each_attachment(struct identity *identity,
-                              void (*take)(void *context, const struct attachment *attachment),
-                              void *context)
+void identity_each_attachment(struct identity *identity, attachments_visit *visit, void *context)
 {
-    struct attaching to = {.identity = identity, .take = take, .context = context};
+    struct visiting to = {.identity = identity, .visit = visit, .context = context};
 
     if (!identity->attachments)
         return;
     arena_init(&to.names, NAMES_CAP_BYTES);
     to.since_us = present_since_us(identity);
-    attachments_each(identity->attachments, to.since_us, hand_on, &to);
+    attachments_each(identity->attachments, to.since_us, visit_named, &to);
     if (identity->kubelet)
-        kubelet_each(identity->kubelet, attach_allocation, &to);
+        kubelet_each(identity->kubelet, visit_allocation, &to);
     arena_done(&to.names);
 }

@@ -1,12 +1,53 @@
-#include "identity/container_cache_private.h"
+#include "identity/container_cache.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/lock.h"
 #include "core/macros.h"
+#include "core/table.h"
+#include "model/workload.h"
 
-int container_cache_new(struct container_cache **ret_directory)
+enum { HINT_TRIES = 1 }; /* a hinted container waits for one answer of each runtime */
+
+/* A container by its id, or a pod by its uid. */
+struct entry {
+    struct table_entry entry;
+    char key[WORKLOAD_POD_UID_BYTES];
+    struct container names;
+    bool known;         /* from a runtime */
+    bool hinted;        /* from a hint, until a runtime knows it */
+    bool unasked;       /* added by a hint: no process was seen in it */
+    bool taken;         /* wanted, other than by a claim */
+    uint64_t wanted_us; /* first */
+    uint64_t seen_us;   /* last wanted; 0: never */
+    uint64_t used_us;
+
+    /* Of containers: the polls for it. */
+    uint8_t tries[CONTAINER_CACHE_RUNTIMES_MAX];
+    uint64_t polled_us[CONTAINER_CACHE_RUNTIMES_MAX];
+    bool image_pending;     /* the image is a digest, and may still get its name from: */
+    unsigned image_runtime; /* the runtime that listed it */
+    uint8_t image_tries;
+    uint64_t image_due_us;
+};
+
+struct entries {
+    struct table table;
+    size_t unasked_count;
+};
+
+struct container_cache {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t generation;
+    bool present[CONTAINER_CACHE_RUNTIMES_MAX];
+    bool failing[CONTAINER_CACHE_RUNTIMES_MAX]; /* at the last poll */
+    struct entries containers, pods;
+};
+
+int container_cache_new(struct container_cache **ret_cache)
 {
     struct container_cache *cache = calloc(1, sizeof(*cache));
 
@@ -14,55 +55,74 @@ int container_cache_new(struct container_cache **ret_directory)
         return -ENOMEM;
     pthread_mutex_init(&cache->lock, NULL);
     lock_condition_init(&cache->changed);
-    *ret_directory = cache;
+    *ret_cache = cache;
     return 0;
 }
 
-static void forget_names(struct container_entry *entry)
+static void expire_entries(struct entries *entries, uint64_t before_us)
 {
-    for (int i = 0; i < TEXT_COUNT; i++) {
-        free(entry->texts[i]);
-        entry->texts[i] = NULL;
+    for (size_t i = entries->table.count; i-- > 0;) {
+        struct entry *entry = entries->table.items[i];
+
+        if (entry->used_us >= before_us)
+            continue;
+        entries->unasked_count -= entry->unasked;
+        container_forget(&entry->names);
+        table_remove(&entries->table, entry);
     }
-    entry->is_pod_certain = false;
+}
+
+void container_cache_expire(struct container_cache *cache, uint64_t before_us)
+{
+    HOLD_LOCK(&cache->lock);
+
+    expire_entries(&cache->pods, before_us);
+    expire_entries(&cache->containers, before_us);
 }
 
 void container_cache_free(struct container_cache *cache)
 {
     if (!cache)
         return;
-    for (size_t i = 0; i < cache->table.count; i++)
-        forget_names(cache->table.items[i]);
-    table_done(&cache->table);
-    pod_names_done(&cache->pods);
+    expire_entries(&cache->pods, UINT64_MAX);
+    expire_entries(&cache->containers, UINT64_MAX);
+    table_done(&cache->pods.table);
+    table_done(&cache->containers.table);
     pthread_cond_destroy(&cache->changed);
     pthread_mutex_destroy(&cache->lock);
     free(cache);
 }
 
-static bool has_id(const void *entry, const void *key)
+static bool has_key(const void *entry, const void *key)
 {
-    return strcmp(((const struct container_entry *)entry)->id, key) == 0;
+    return strcmp(((const struct entry *)entry)->key, key) == 0;
 }
 
-struct container_entry *container_cache_entry(struct container_cache *cache, const char *id)
+static struct entry *find_entry(const struct entries *entries, const char *key)
 {
-    return table_find(&cache->table, map_hash_bytes(span_of(id)), has_id, id);
+    return table_find(&entries->table, map_hash_bytes(span_of(key)), has_key, key);
 }
 
-/* NULL where there is no room: such an id has no names, and nothing else is lost. */
-static struct container_entry *add(struct container_cache *cache, const char *id, uint64_t now_us)
+/* NULL where there is no room: it gets no names, and nothing else is lost. */
+static struct entry *add_entry(struct container_cache *cache, struct entries *entries,
+                               const char *key, bool is_hint, uint64_t now_us)
 {
-    struct container_entry *entry = NULL;
+    bool is_pod = entries == &cache->pods;
+    size_t len = strlen(key);
+    struct entry *entry;
 
-    if (cache->table.count < CONTAINER_CACHE_ENTRIES_MAX && strlen(id) == RUNTIME_ID_BYTES - 1)
-        entry = table_add(&cache->table, map_hash_bytes(span_of(id)), sizeof(*entry));
+    if (entries->table.count >=
+            (size_t)(is_pod ? CONTAINER_CACHE_PODS_MAX : CONTAINER_CACHE_ENTRIES_MAX) ||
+        (is_hint && entries->unasked_count >= CONTAINER_CACHE_UNASKED_MAX) ||
+        (is_pod ? len == 0 || len >= sizeof(entry->key) : len != RUNTIME_ID_BYTES - 1))
+        return NULL;
+    entry = table_add(&entries->table, map_hash_bytes(span_of(key)), sizeof(*entry));
     if (!entry)
         return NULL;
-    memcpy(entry->id, id, RUNTIME_ID_BYTES);
-    entry->wanted_us = now_us;
-    entry->used_us = now_us;
-    cache->unknown_count++;
+    memcpy(entry->key, key, len + 1);
+    entry->wanted_us = entry->used_us = now_us;
+    entry->unasked = is_hint;
+    entries->unasked_count += is_hint;
     return entry;
 }
 
@@ -70,6 +130,13 @@ static void notify(struct container_cache *cache)
 {
     cache->generation++;
     pthread_cond_broadcast(&cache->changed);
+}
+
+void container_cache_wake(struct container_cache *cache)
+{
+    HOLD_LOCK(&cache->lock);
+
+    notify(cache);
 }
 
 void container_cache_set_present(struct container_cache *cache, unsigned runtime, bool present)
@@ -82,84 +149,81 @@ void container_cache_set_present(struct container_cache *cache, unsigned runtime
     }
 }
 
-/* A process was seen in what was so far only heard of. */
-static void begin_to_ask(struct container_cache *cache, struct container_entry *entry,
-                         uint64_t now_us)
+static void want_entry(struct container_cache *cache, struct entries *entries, const char *key,
+                       bool is_claim, uint64_t now_us)
 {
-    entry->unasked = false;
-    entry->wanted_us = now_us;
-    cache->unasked_count--;
-    notify(cache);
+    struct entry *entry = find_entry(entries, key);
+    bool is_new = !entry || entry->unasked;
+
+    if (!entry)
+        entry = add_entry(cache, entries, key, false, now_us);
+    if (!entry)
+        return;
+    if (entry->unasked) {
+        entry->unasked = false;
+        entry->wanted_us = now_us;
+        entries->unasked_count--;
+    }
+    if (entries == &cache->containers && (is_new || (entry->image_pending && entry->seen_us == 0)))
+        notify(cache);
+    entry->seen_us = entry->used_us = now_us;
+    entry->taken |= !is_claim;
 }
 
 void container_cache_want(struct container_cache *cache, const char *container_id,
                           const char *pod_uid, bool is_claim, uint64_t now_us)
 {
     HOLD_LOCK(&cache->lock);
-    struct container_entry *entry = container_cache_entry(cache, container_id);
 
-    if (!entry && (entry = add(cache, container_id, now_us)))
-        notify(cache);
-    if (entry && entry->unasked)
-        begin_to_ask(cache, entry, now_us);
-    if (entry && entry->image_pending && entry->seen_us == 0)
-        notify(cache);
-    pod_names_want(&cache->pods, pod_uid, now_us);
-    if (entry) {
-        entry->seen_us = entry->used_us = now_us;
-        entry->taken |= !is_claim;
-    }
+    want_entry(cache, &cache->containers, container_id, is_claim, now_us);
+    want_entry(cache, &cache->pods, pod_uid, is_claim, now_us);
 }
 
-static void set_pending(struct container_cache *cache, struct container_entry *entry, bool pending)
+static void learn_names(struct entry *entry, const struct container *names)
 {
-    cache->pending_count += (size_t)pending - (size_t)entry->image_pending;
-    entry->image_pending = pending;
-}
-
-static void take_text(struct container_entry *entry, enum container_text which, const char *text)
-{
-    char *copy = text[0] != '\0' ? strdup(text) : NULL;
-
-    /* A second runtime that knows the container adds to what the first one said. */
-    if (copy) {
-        free(entry->texts[which]);
-        entry->texts[which] = copy;
-    }
-}
-
-static void take_names(struct container_entry *entry, const struct container *container)
-{
-    const char *const from[TEXT_COUNT] = {container->name, container->namespace, container->pod,
-                                          container->pod_uid, container->image};
-
-    for (enum container_text i = 0; i < TEXT_COUNT; i++)
-        if (i != TEXT_IMAGE || !container->image_is_digest || !entry->texts[TEXT_IMAGE])
-            take_text(entry, i, from[i]);
-    entry->is_pod_certain |= container->is_pod_certain;
-}
-
-static void learn(struct container_cache *cache, unsigned runtime, struct container_entry *entry,
-                  const struct container *container)
-{
-    bool has_image;
-
     if (entry->hinted)
-        forget_names(entry);
+        container_forget(&entry->names);
     entry->hinted = false;
-    has_image = entry->texts[TEXT_IMAGE] != NULL;
-    take_names(entry, container);
+    entry->known = true;
+    container_keep(&entry->names, names);
+}
+
+static void hint_names(struct entry *entry, const struct container *names)
+{
+    if (entry->known)
+        return;
+    container_forget(&entry->names);
+    entry->hinted = true;
+    container_keep(&entry->names, names);
+}
+
+static void learn_pod(struct container_cache *cache, const struct container *container,
+                      bool is_hint, uint64_t now_us)
+{
+    const struct container names = {.namespace = container->namespace, .pod = container->pod};
+    struct entry *pod = find_entry(&cache->pods, container->pod_uid);
+
+    if (!container->pod[0])
+        return;
+    if (!pod)
+        pod = add_entry(cache, &cache->pods, container->pod_uid, is_hint, now_us);
+    if (pod)
+        (is_hint ? hint_names : learn_names)(pod, &names);
+}
+
+static void learn_container(struct entry *entry, unsigned runtime,
+                            const struct container *container)
+{
+    bool has_image = !entry->hinted && entry->names.image;
+
+    learn_names(entry, container);
     if (!container->image_is_digest && container->image[0]) {
-        set_pending(cache, entry, false);
+        entry->image_pending = false;
     } else if (container->image_is_digest && !has_image) {
-        set_pending(cache, entry, true);
+        entry->image_pending = true;
         entry->image_runtime = runtime;
         entry->image_tries = 0;
         entry->image_due_us = 0;
-    }
-    if (!entry->known) {
-        entry->known = true;
-        cache->unknown_count--;
     }
 }
 
@@ -170,55 +234,17 @@ void container_cache_learn(struct container_cache *cache, unsigned runtime,
 
     for (size_t i = 0; i < list->count; i++) {
         const struct container *container = &list->items[i];
-        struct container_entry *entry = container_cache_entry(cache, container->id);
+        const struct entry *pod = find_entry(&cache->pods, container->pod_uid);
+        struct entry *entry = find_entry(&cache->containers, container->id);
 
         if (container->is_pod_certain &&
-            (!container->ended || pod_names_is_missing(&cache->pods, container->pod_uid)))
-            pod_names_learn(&cache->pods, container->pod_uid, container->namespace, container->pod,
-                            false, now_us);
+            (!container->ended || (pod && pod->seen_us > 0 && !pod->known)))
+            learn_pod(cache, container, false, now_us);
         if (!entry && !container->ended)
-            entry = add(cache, container->id, now_us);
+            entry = add_entry(cache, &cache->containers, container->id, false, now_us);
         if (entry)
-            learn(cache, runtime, entry, container);
+            learn_container(entry, runtime, container);
     }
-}
-
-void container_cache_set_image(struct container_cache *cache, const char *container_id,
-                               const char *image)
-{
-    HOLD_LOCK(&cache->lock);
-    struct container_entry *entry = container_cache_entry(cache, container_id);
-
-    if (entry && entry->image_pending) {
-        take_text(entry, TEXT_IMAGE, image ? image : "");
-        set_pending(cache, entry, false);
-    }
-}
-
-void container_cache_note_image_failure(struct container_cache *cache, const char *container_id,
-                                        uint64_t now_us)
-{
-    HOLD_LOCK(&cache->lock);
-    struct container_entry *entry = container_cache_entry(cache, container_id);
-
-    if (entry && entry->image_pending) {
-        entry->image_due_us = now_us + (USEC_PER_SEC << entry->image_tries++);
-        if (entry->image_tries == CONTAINER_CACHE_IMAGE_TRIES_MAX)
-            set_pending(cache, entry, false);
-    }
-}
-
-static struct container_entry *add_unasked(struct container_cache *cache, const char *id,
-                                           uint64_t now_us)
-{
-    struct container_entry *entry =
-        cache->unasked_count < CONTAINER_CACHE_UNASKED_MAX ? add(cache, id, now_us) : NULL;
-
-    if (entry) {
-        entry->unasked = true;
-        cache->unasked_count++;
-    }
-    return entry;
 }
 
 void container_cache_hint(struct container_cache *cache, const struct container_list *list,
@@ -228,75 +254,73 @@ void container_cache_hint(struct container_cache *cache, const struct container_
 
     for (size_t i = 0; i < list->count; i++) {
         const struct container *container = &list->items[i];
-        struct container_entry *entry = container_cache_entry(cache, container->id);
+        struct entry *entry = find_entry(&cache->containers, container->id);
 
-        pod_names_learn(&cache->pods, container->pod_uid, container->namespace, container->pod,
-                        true, now_us);
+        learn_pod(cache, container, true, now_us);
         if (!entry)
-            entry = add_unasked(cache, container->id, now_us);
+            entry = add_entry(cache, &cache->containers, container->id, true, now_us);
         if (!entry || entry->known)
             continue;
-        forget_names(entry);
-        take_names(entry, container);
-        entry->hinted = true;
-        entry->tries[CONTAINER_CACHE_HINTS] =
-            CONTAINER_CACHE_TRIES_MAX; /* it has told what it knows */
+        hint_names(entry, container);
+        entry->tries[CONTAINER_CACHE_HINTS] = CONTAINER_CACHE_TRIES_MAX; /* no more will come */
     }
 }
 
-static const char *copy_text(struct arena *arena, const char *text)
-{
-    const char *copy = text ? arena_copy(arena, text, strlen(text)) : "";
+/* From here on: lookups. */
 
-    return copy ? copy : "";
+static struct container copy_names(struct arena *arena, const struct container *names)
+{
+    struct container copy = *names;
+
+    for (size_t i = 0; i < CONTAINER_TEXTS; i++) {
+        const char *text = names->texts[i];
+
+        text = text ? arena_copy(arena, text, strlen(text)) : NULL;
+        copy.texts[i] = text ? text : "";
+    }
+    return copy;
+}
+
+static bool find_names(struct entries *entries, const char *key, uint64_t now_us,
+                       struct arena *arena, struct container *ret_names)
+{
+    struct entry *entry = find_entry(entries, key);
+
+    if (entry)
+        entry->used_us = now_us;
+    if (!entry || (!entry->known && !entry->hinted))
+        return false;
+    *ret_names = copy_names(arena, &entry->names);
+    return true;
 }
 
 bool container_cache_find(struct container_cache *cache, const char *container_id, uint64_t now_us,
                           struct arena *arena, struct container *ret_container)
 {
     HOLD_LOCK(&cache->lock);
-    struct container_entry *entry = container_cache_entry(cache, container_id);
-    bool known = entry && (entry->known || entry->hinted);
 
-    if (entry)
-        entry->used_us = now_us;
-    if (known)
-        *ret_container = (struct container){
-            .id = copy_text(arena, entry->id),
-            .name = copy_text(arena, entry->texts[TEXT_NAME]),
-            .namespace = copy_text(arena, entry->texts[TEXT_NAMESPACE]),
-            .pod = copy_text(arena, entry->texts[TEXT_POD]),
-            .pod_uid = copy_text(arena, entry->texts[TEXT_POD_UID]),
-            .image = copy_text(arena, entry->texts[TEXT_IMAGE]),
-            .is_pod_certain = entry->is_pod_certain,
-        };
-    return known;
+    return find_names(&cache->containers, container_id, now_us, arena, ret_container);
 }
 
 bool container_cache_find_pod(struct container_cache *cache, const char *pod_uid, uint64_t now_us,
                               struct arena *arena, const char **ret_namespace, const char **ret_pod)
 {
     HOLD_LOCK(&cache->lock);
-    const struct pod_name *pod = pod_names_find(&cache->pods, pod_uid, now_us);
+    struct container names;
 
-    if (pod) {
-        *ret_namespace = copy_text(arena, pod->namespace);
-        *ret_pod = copy_text(arena, pod->name);
-    }
-    return pod != NULL;
+    if (!find_names(&cache->pods, pod_uid, now_us, arena, &names))
+        return false;
+    *ret_namespace = names.namespace;
+    *ret_pod = names.pod;
+    return true;
 }
 
 bool container_cache_is_taken(struct container_cache *cache, const char *container_id)
 {
     HOLD_LOCK(&cache->lock);
-    const struct container_entry *entry = container_cache_entry(cache, container_id);
+    const struct entry *entry = find_entry(&cache->containers, container_id);
 
     return entry && entry->taken;
-}
-
-static bool is_text(const char *text, const char *wanted)
-{
-    return text && strcmp(text, wanted) == 0;
 }
 
 bool container_cache_find_by_name(struct container_cache *cache, const char *namespace,
@@ -304,45 +328,160 @@ bool container_cache_find_by_name(struct container_cache *cache, const char *nam
                                   char ret_id[RUNTIME_ID_BYTES])
 {
     HOLD_LOCK(&cache->lock);
-    const struct container_entry *newest = NULL;
+    const struct entry *newest = NULL;
 
-    for (size_t i = 0; i < cache->table.count; i++) {
-        const struct container_entry *entry = cache->table.items[i];
+    for (size_t i = 0; i < cache->containers.table.count; i++) {
+        const struct entry *entry = cache->containers.table.items[i];
 
-        /* One that was restarted has left its old id behind. */
-        if ((entry->known || entry->hinted) && entry->seen_us >= since_us &&
-            is_text(entry->texts[TEXT_POD], pod) &&
-            is_text(entry->texts[TEXT_NAMESPACE], namespace) &&
-            is_text(entry->texts[TEXT_NAME], container) &&
-            (!newest || entry->seen_us > newest->seen_us))
+        /* A restarted container leaves its old id behind. */
+        if (entry->seen_us >= since_us && (!newest || entry->seen_us > newest->seen_us) &&
+            container_is_named(&entry->names, namespace, pod, container))
             newest = entry;
     }
     if (newest)
-        memcpy(ret_id, newest->id, RUNTIME_ID_BYTES);
+        memcpy(ret_id, newest->key, RUNTIME_ID_BYTES);
     return newest != NULL;
 }
 
-void container_cache_wake(struct container_cache *cache)
-{
-    HOLD_LOCK(&cache->lock);
+/* From here on: what runtimes are to be polled for, and when. */
 
-    notify(cache);
+static bool is_image_due(const struct entry *entry, unsigned runtime, uint64_t now_us)
+{
+    return entry->image_pending && entry->image_runtime == runtime && entry->seen_us > 0 &&
+           now_us >= entry->image_due_us;
 }
 
-void container_cache_expire(struct container_cache *cache, uint64_t before_us)
+bool container_cache_next_image(struct container_cache *cache, unsigned runtime, uint64_t now_us,
+                                char ret_id[RUNTIME_ID_BYTES])
 {
     HOLD_LOCK(&cache->lock);
 
-    pod_names_expire(&cache->pods, before_us);
-    for (size_t i = cache->table.count; i-- > 0;) {
-        struct container_entry *entry = cache->table.items[i];
+    for (size_t i = 0; i < cache->containers.table.count; i++) {
+        const struct entry *entry = cache->containers.table.items[i];
 
-        if (entry->used_us >= before_us)
-            continue;
-        cache->pending_count -= entry->image_pending;
-        cache->unknown_count -= !entry->known;
-        cache->unasked_count -= entry->unasked;
-        forget_names(entry);
-        table_remove(&cache->table, entry);
+        if (is_image_due(entry, runtime, now_us)) {
+            memcpy(ret_id, entry->key, RUNTIME_ID_BYTES);
+            return true;
+        }
     }
+    return false;
+}
+
+void container_cache_set_image(struct container_cache *cache, const char *container_id,
+                               const char *image)
+{
+    HOLD_LOCK(&cache->lock);
+    struct entry *entry = find_entry(&cache->containers, container_id);
+
+    if (entry && entry->image_pending) {
+        container_keep(&entry->names, &(struct container){.image = image});
+        entry->image_pending = false;
+    }
+}
+
+void container_cache_note_image_failure(struct container_cache *cache, const char *container_id,
+                                        uint64_t now_us)
+{
+    HOLD_LOCK(&cache->lock);
+    struct entry *entry = find_entry(&cache->containers, container_id);
+
+    if (entry && entry->image_pending) {
+        entry->image_due_us = now_us + (USEC_PER_SEC << entry->image_tries++);
+        entry->image_pending = entry->image_tries < CONTAINER_CACHE_IMAGE_TRIES_MAX;
+    }
+}
+
+void container_cache_note_poll(struct container_cache *cache, unsigned runtime, int result,
+                               uint64_t polled_us)
+{
+    HOLD_LOCK(&cache->lock);
+
+    cache->failing[runtime] = result < 0;
+    for (size_t i = 0; i < cache->containers.table.count && result == 0; i++) {
+        struct entry *entry = cache->containers.table.items[i];
+
+        /* A poll does not answer what was wanted after it. */
+        if (entry->known || entry->unasked || entry->wanted_us > polled_us)
+            continue;
+        entry->tries[runtime] = (uint8_t)MIN(entry->tries[runtime] + 1, CONTAINER_CACHE_TRIES_MAX);
+        entry->polled_us[runtime] = polled_us;
+    }
+}
+
+static uint64_t entry_due_us(const struct entry *entry, unsigned runtime)
+{
+    unsigned tries = entry->tries[runtime];
+
+    if (entry->known || entry->unasked || tries >= CONTAINER_CACHE_TRIES_MAX)
+        return UINT64_MAX;
+    return tries == 0 ? entry->wanted_us
+                      : entry->polled_us[runtime] + (USEC_PER_SEC << (tries - 1));
+}
+
+static uint64_t next_due_us(const struct container_cache *cache, unsigned runtime, bool with_images)
+{
+    uint64_t next_us = UINT64_MAX;
+
+    for (size_t i = 0; i < cache->containers.table.count; i++) {
+        const struct entry *entry = cache->containers.table.items[i];
+        uint64_t due_us = entry_due_us(entry, runtime);
+
+        next_us = MIN(next_us, due_us);
+        if (with_images && is_image_due(entry, runtime, UINT64_MAX))
+            next_us = MIN(next_us, entry->image_due_us);
+    }
+    return next_us;
+}
+
+uint64_t container_cache_next_poll_us(struct container_cache *cache, unsigned runtime)
+{
+    HOLD_LOCK(&cache->lock);
+
+    return next_due_us(cache, runtime, true);
+}
+
+bool container_cache_is_missing(struct container_cache *cache, unsigned runtime, uint64_t now_us)
+{
+    HOLD_LOCK(&cache->lock);
+
+    return next_due_us(cache, runtime, false) <= now_us;
+}
+
+bool container_cache_may_learn(struct container_cache *cache, const char *container_id)
+{
+    HOLD_LOCK(&cache->lock);
+    const struct entry *entry = find_entry(&cache->containers, container_id);
+    bool may = false;
+
+    for (unsigned i = 0; i < CONTAINER_CACHE_RUNTIMES_MAX && entry && !entry->known; i++)
+        may |= cache->present[i] &&
+               entry->tries[i] < (entry->hinted ? HINT_TRIES : CONTAINER_CACHE_TRIES_MAX);
+    return may || (entry && entry->image_pending && cache->present[entry->image_runtime]);
+}
+
+bool container_cache_is_awaited(struct container_cache *cache, const char *container_id)
+{
+    HOLD_LOCK(&cache->lock);
+    const struct entry *entry = find_entry(&cache->containers, container_id);
+    bool awaited = false;
+
+    for (unsigned i = 0; i < CONTAINER_CACHE_HINTS && entry && !entry->known; i++)
+        awaited |= cache->present[i] && !cache->failing[i] && entry->tries[i] == 0;
+    return awaited;
+}
+
+uint64_t container_cache_generation(struct container_cache *cache)
+{
+    HOLD_LOCK(&cache->lock);
+
+    return cache->generation;
+}
+
+void container_cache_wait(struct container_cache *cache, uint64_t generation, uint64_t until_us)
+{
+    HOLD_LOCK(&cache->lock);
+
+    while (cache->generation == generation &&
+           lock_wait_until(&cache->changed, &cache->lock, until_us))
+        ;
 }

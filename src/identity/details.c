@@ -3,8 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,31 +13,20 @@
 #include "host/proc.h"
 #include "identity/owner.h"
 
-/* An environment can be megabytes; the part that counts is at its front or not worth it. */
+/* An environment can have megabytes; only its beginning is read. */
 enum { ENVIRON_BYTES = 256 << 10, CMDLINE_BYTES = 256 << 10, PASSWD_BYTES = 16 << 20 };
 
 static void free_texts(struct details *details)
 {
     free(details->id);
-    free(details->user);
-    free(details->account);
-    free(details->job_id);
-    free(details->job_name);
-    free(details->uuid);
-    free(details->vm_name);
+    for (size_t i = 0; i < WORKLOAD_TEXTS; i++)
+        free(details->texts[i]);
 }
 
 void details_done(struct details *details)
 {
     free_texts(details);
     *details = (struct details){0};
-}
-
-void details_store_done(struct table *store)
-{
-    for (size_t i = 0; i < store->count; i++)
-        free_texts(store->items[i]);
-    table_done(store);
 }
 
 struct key {
@@ -52,7 +39,7 @@ static uint64_t hash_of(enum workload_kind kind, const char *id)
     return map_hash_u64(map_hash_bytes(span_of(id)) + kind);
 }
 
-static bool is_of(const void *entry, const void *key)
+static bool has_key(const void *entry, const void *key)
 {
     const struct details *details = entry;
     const struct key *wanted = key;
@@ -64,17 +51,18 @@ struct details *details_find(const struct table *store, enum workload_kind kind,
 {
     struct key key = {kind, id};
 
-    return table_find(store, hash_of(kind, id), is_of, &key);
+    return table_find(store, hash_of(kind, id), has_key, &key);
 }
 
 void details_add(struct table *store, struct details *details)
 {
-    struct details *known = details_find(store, details->kind, details->id), *place = NULL;
+    struct details *place = details_find(store, details->kind, details->id);
     struct table_entry entry;
 
-    if (known ? details->complete && !known->complete : store->count < DETAILS_MAX)
-        place =
-            known ? known : table_add(store, hash_of(details->kind, details->id), sizeof(*place));
+    if (place && (place->complete || !details->complete))
+        place = NULL;
+    else if (!place && store->count < DETAILS_MAX)
+        place = table_add(store, hash_of(details->kind, details->id), sizeof(*place));
     if (!place) {
         details_done(details);
         return;
@@ -98,12 +86,18 @@ void details_expire(struct table *store, uint64_t before_us)
     }
 }
 
-static char *copy_unless_empty(const char *text)
+void details_store_done(struct table *store)
+{
+    details_expire(store, UINT64_MAX);
+    table_done(store);
+}
+
+static char *copy_or_null(const char *text)
 {
     return text[0] != '\0' ? strdup(text) : NULL;
 }
 
-/* As much of a file as there is, or as fits; 0 if it cannot be read. */
+/* As much of a file as fits; empty if it cannot be read. */
 static struct span read_front(int dir_fd, const char *path, char *buffer, size_t size_bytes)
 {
     _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -120,16 +114,13 @@ static bool is_still_owned(const struct host *host, int process_fd,
                            const struct workload_owner *owner)
 {
     char text[PROC_CGROUP_BYTES];
-    struct workload_owner now;
     size_t len;
 
-    if (proc_read_cgroup(host, process_fd, text, sizeof(text), &len) < 0)
-        return false;
-    owner_of_cgroup_file((struct span){text, len}, OWNER_UID_UNKNOWN, &now);
-    return now.kind == owner->kind && strcmp(now.id, owner->id) == 0;
+    return proc_read_cgroup(host, process_fd, text, sizeof(text), &len) == 0 &&
+           owner_has_cgroup_file(owner, (struct span){text, len});
 }
 
-/* The name of a user, or the number where the host knows no name. */
+/* The name of a user, or the number if the host has no name for it. */
 static char *user_name(const struct host *host, uint32_t uid)
 {
     _cleanup_close_ int fd = openat(host->rootfs_fd, "etc/passwd", O_RDONLY | O_CLOEXEC);
@@ -143,7 +134,7 @@ static char *user_name(const struct host *host, uint32_t uid)
     return strdup(name);
 }
 
-/* Whether the id is what people call the job: not a SLUID, nor one that the job itself chose. */
+/* Whether the id is the number that users know: not a SLUID, nor one that the job itself chose. */
 static bool is_job_id(const struct details *details)
 {
     uint64_t number;
@@ -157,20 +148,21 @@ static void read_job(const struct host *host, int process_fd, struct details *de
 {
     _cleanup_free_ char *buffer = malloc(ENVIRON_BYTES);
     uint32_t uid = proc_read_uid(process_fd);
+    char **texts = details->texts;
     struct job job;
 
     if (!buffer)
         return;
     job_parse_environ(details->kind, read_front(process_fd, "environ", buffer, ENVIRON_BYTES),
                       &job);
-    details->job_name = copy_unless_empty(job.name);
-    details->account = copy_unless_empty(job.account);
-    details->complete =
-        job.name[0] != '\0'; /* in a container, the scheduler's variables are not there */
+    texts[WORKLOAD_TEXT_JOB_NAME] = copy_or_null(job.name);
+    texts[WORKLOAD_TEXT_ACCOUNT] = copy_or_null(job.account);
+    details->complete = job.name[0] != '\0'; /* a container hides the scheduler's variables */
     details->job_id_unverified = !is_job_id(details);
-    details->job_id = details->job_id_unverified ? copy_unless_empty(job.id) : strdup(details->id);
+    texts[WORKLOAD_TEXT_JOB_ID] =
+        details->job_id_unverified ? copy_or_null(job.id) : strdup(details->id);
     if (uid != SAMPLE_UID_UNKNOWN)
-        details->user = user_name(host, uid);
+        texts[WORKLOAD_TEXT_USER] = user_name(host, uid);
 }
 
 static void read_vm(int process_fd, struct details *details)
@@ -181,61 +173,38 @@ static void read_vm(int process_fd, struct details *details)
     if (!buffer)
         return;
     vm_parse_cmdline(read_front(process_fd, "cmdline", buffer, CMDLINE_BYTES), &vm);
-    details->vm_name = copy_unless_empty(vm.name);
-    details->uuid = copy_unless_empty(vm.uuid);
-}
-
-static void read_user(const struct host *host, struct details *details)
-{
-    uint64_t uid;
-
-    if (parse_u64_max(span_of(details->id), UINT32_MAX - 1, &uid) == 0)
-        details->user = user_name(host, (uint32_t)uid);
+    details->texts[WORKLOAD_TEXT_NAME] = copy_or_null(vm.name);
+    details->texts[WORKLOAD_TEXT_UUID] = copy_or_null(vm.uuid);
 }
 
 int details_read(const struct host *host, uint32_t pid, const struct workload_owner *owner,
                  struct details *ret_details)
 {
-    struct details details = {.kind = owner->kind};
+    struct details details = {.kind = owner->kind, .complete = true};
     _cleanup_close_ int fd = -1;
+    uint64_t uid;
 
     if (!workload_is_job(owner->kind) && owner->kind != WORKLOAD_VM && owner->kind != WORKLOAD_USER)
         return -ENODATA;
+    fd = owner->kind == WORKLOAD_USER ? -1 : proc_open(host, pid);
+    if (owner->kind != WORKLOAD_USER && (fd < 0 || !is_still_owned(host, fd, owner)))
+        return -ESRCH;
     details.id = strdup(owner->id);
     if (!details.id)
         return -ENOMEM;
-    if (owner->kind == WORKLOAD_USER) {
-        read_user(host, &details);
-        details.complete = true;
-        *ret_details = details;
-        return 0;
-    }
-    fd = proc_open(host, pid);
-    if (fd < 0 || !is_still_owned(host, fd, owner)) {
-        details_done(&details);
-        return -ESRCH;
-    }
-    details.complete = owner->kind == WORKLOAD_VM;
     if (owner->kind == WORKLOAD_VM)
         read_vm(fd, &details);
-    else
+    else if (owner->kind != WORKLOAD_USER)
         read_job(host, fd, &details);
+    else if (parse_u64_max(span_of(details.id), UINT32_MAX - 1, &uid) == 0)
+        details.texts[WORKLOAD_TEXT_USER] = user_name(host, (uint32_t)uid);
     *ret_details = details;
     return 0;
 }
 
 /* From here on: batch jobs. */
 
-struct variables {
-    const char *id, *name, *account;
-};
-
-/* From Slurm 26.05 on the cgroup has another id than the number that people know. */
-static const struct variables slurm = {"SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_ACCOUNT"};
-static const struct variables lsf = {NULL, "LSB_JOBNAME", "LSB_PROJECT_NAME"};
-static const struct variables pbs = {NULL, "PBS_JOBNAME", "PBS_ACCOUNT"};
-
-static void take(struct span value, char *text, size_t size_bytes)
+static void set_variable(char *text, size_t size_bytes, struct span value)
 {
     if (text[0] != '\0' || value.len >= size_bytes) /* the first one counts, as for getenv */
         return;
@@ -245,9 +214,14 @@ static void take(struct span value, char *text, size_t size_bytes)
 
 void job_parse_environ(enum workload_kind kind, struct span environment, struct job *ret_job)
 {
-    const struct variables *names = kind == WORKLOAD_LSF   ? &lsf
-                                    : kind == WORKLOAD_PBS ? &pbs
-                                                           : &slurm;
+    static const struct {
+        const char *id, *name, *account;
+    } variables[] = {
+        /* From Slurm 26.05 on, cgroups have another id than the number that users know. */
+        [WORKLOAD_SLURM] = {"SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_ACCOUNT"},
+        [WORKLOAD_LSF] = {"", "LSB_JOBNAME", "LSB_PROJECT_NAME"},
+        [WORKLOAD_PBS] = {"", "PBS_JOBNAME", "PBS_ACCOUNT"},
+    };
     struct job job = {0};
     uint64_t number;
 
@@ -255,20 +229,20 @@ void job_parse_environ(enum workload_kind kind, struct span environment, struct 
         struct span value = span_cut(&environment, '\0');
         struct span name = span_cut(&value, '=');
 
-        if (names->id && span_equals(name, names->id) && parse_u64(value, &number) == 0)
-            take(value, job.id, sizeof(job.id));
-        else if (span_equals(name, names->name))
-            take(value, job.name, sizeof(job.name));
-        else if (span_equals(name, names->account))
-            take(value, job.account, sizeof(job.account));
+        if (span_equals(name, variables[kind].id) && parse_u64(value, &number) == 0)
+            set_variable(job.id, sizeof(job.id), value);
+        else if (span_equals(name, variables[kind].name))
+            set_variable(job.name, sizeof(job.name), value);
+        else if (span_equals(name, variables[kind].account))
+            set_variable(job.account, sizeof(job.account), value);
     }
     *ret_job = job;
 }
 
 /* From here on: virtual machines. */
 
-/* "guest=NAME,debug-threads=on" or "NAME,..."; a comma of the name is written twice. */
-static void take_name(struct span value, char *name, size_t size_bytes)
+/* "guest=NAME,debug-threads=on" or "NAME,..."; a comma in the name is doubled. */
+static void parse_vm_name(struct span value, char *name, size_t size_bytes)
 {
     size_t len = 0;
 
@@ -277,7 +251,7 @@ static void take_name(struct span value, char *name, size_t size_bytes)
         if (value.data[i] == ',' && (i + 1 == value.len || value.data[++i] != ','))
             break;
         if (len + 1 == size_bytes)
-            return; /* a name that is cut is another name */
+            return; /* never truncated to another name */
         name[len++] = value.data[i];
     }
     name[len] = '\0';
@@ -304,7 +278,7 @@ void vm_parse_cmdline(struct span cmdline, struct vm *ret_vm)
         struct span argument = span_cut(&cmdline, '\0');
 
         if (span_equals(argument, "-name")) {
-            take_name(span_cut(&cmdline, '\0'), vm.name, sizeof(vm.name));
+            parse_vm_name(span_cut(&cmdline, '\0'), vm.name, sizeof(vm.name));
         } else if (span_equals(argument, "-uuid")) {
             struct span value = span_cut(&cmdline, '\0');
 
@@ -324,7 +298,7 @@ bool passwd_find(struct span text, uint32_t uid, char *ret_name, size_t size_byt
         struct span name = span_cut(&line, ':');
         uint64_t number;
 
-        (void)span_cut(&line, ':'); /* the password's place */
+        (void)span_cut(&line, ':'); /* the password */
         if (name.len == 0 || name.len >= size_bytes || memchr(name.data, '\0', name.len) ||
             parse_u64_max(span_cut(&line, ':'), UINT32_MAX - 1, &number) < 0 || number != uid)
             continue;

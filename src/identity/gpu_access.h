@@ -1,7 +1,5 @@
-/*
- * GPUs as they are called where a container is given one: by NVIDIA_VISIBLE_DEVICES, by CDI, and by
- * the number of a device node. Pure; what is no such name is left out.
- */
+/* The names by which a container is given a GPU: NVIDIA_VISIBLE_DEVICES, CDI, and device nodes.
+ * Pure; other names are left out. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +18,7 @@ struct gpu_access {
     char id[GPU_ACCESS_ID_BYTES];
 };
 
-/* What one container has. No two are equal; more than fit are left out. */
+/* The GPUs of one container, without duplicates. Those that do not fit are left out. */
 struct gpu_access_list {
     struct gpu_access items[GPU_ACCESS_MAX];
     size_t count;
@@ -32,7 +30,7 @@ void gpu_access_add(struct gpu_access_list *list, const struct gpu_access *acces
  * "" are no GPU. */
 void gpu_access_add_visible(struct gpu_access_list *list, struct span names);
 
-/* A name that CDI has for a device of NVIDIA: "nvidia.com/gpu=0". */
+/* CDI: "nvidia.com/gpu=0". */
 void gpu_access_add_cdi(struct gpu_access_list *list, struct span name);
 
 /* "/dev/nvidia0" */
@@ -42,5 +40,5 @@ void gpu_access_add_path(struct gpu_access_list *list, struct span path);
  */
 enum { GPU_NODE_MAJOR = 195, GPU_NODE_MINORS = 254, GPU_CONTROL_MINOR = 255 };
 
-/* The memory of a MIG profile, "1g.10gb" or "mig-2g47gb-14-0" say, in bytes; 0: it names none. */
+/* The memory of a MIG profile such as "1g.10gb" or "mig-2g47gb-14-0", in bytes; 0: none in it. */
 uint64_t gpu_access_profile_bytes(struct span profile);

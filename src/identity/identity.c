@@ -1,47 +1,54 @@
-#include "identity/identity.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lock.h"
 #include "core/macros.h"
-#include "identity/container_cache.h"
-#include "identity/details.h"
 #include "identity/gpus/device_nodes.h"
 #include "identity/identity_private.h"
-#include "identity/kubernetes/kubelet.h"
 #include "identity/owner.h"
-#include "identity/process_table.h"
 #include "identity/runtime_table.h"
-#include "identity/runtimes/runtime_poller.h"
 
-/* What nobody has used for this long is forgotten. */
+/* What was not used for this long is forgotten. */
 static const uint64_t EXPIRE_US = 600 * USEC_PER_SEC;
 
-enum { PROCESSES_ASKED_MAX = 16 };
+enum { PROCESSES_READ_MAX = 16 };
 
-void identity_find_owner(const struct sample_process *who, struct workload_owner *ret_owner)
+void identity_find_owner(const struct sample_process *process, struct workload_owner *ret_owner)
 {
-    owner_of_cgroup_file(span_of(who->cgroup), who->uid, ret_owner);
+    owner_of_cgroup_file(span_of(process->cgroup), process->uid, ret_owner);
 }
 
-static void meet(struct identity *identity, uint32_t pid, const struct workload_owner *owner)
+void identity_want_container(struct identity *identity, const struct workload_owner *owner)
 {
-    const struct details *known;
-    struct details details;
-    bool complete;
-
     if (owner->container_id[0])
         container_cache_want(identity->container_cache, owner->container_id, owner->pod_uid,
                              owner->container_is_claim, identity_now_us(identity));
-    pthread_mutex_lock(&identity->lock);
-    known = details_find(&identity->details, owner->kind, owner->id);
-    complete = known && known->complete;
-    pthread_mutex_unlock(&identity->lock);
-    if (complete || details_read(identity->options.host, pid, owner, &details) < 0)
+}
+
+enum details_state { DETAILS_NONE, DETAILS_INCOMPLETE, DETAILS_COMPLETE };
+
+/* Marks them as used, too. */
+static enum details_state use_details(struct identity *identity, const struct workload_owner *owner)
+{
+    HOLD_LOCK(&identity->lock);
+    struct details *details = details_find(&identity->details, owner->kind, owner->id);
+
+    if (!details)
+        return DETAILS_NONE;
+    details->used_us = identity_now_us(identity);
+    return details->complete ? DETAILS_COMPLETE : DETAILS_INCOMPLETE;
+}
+
+/* Gathers what is known of an owner, from one of its processes. */
+static void learn_owner(struct identity *identity, uint32_t pid, const struct workload_owner *owner)
+{
+    struct details details;
+
+    identity_want_container(identity, owner);
+    if (use_details(identity, owner) == DETAILS_COMPLETE ||
+        details_read(identity->options.host, pid, owner, &details) < 0)
         return;
     details.used_us = identity_now_us(identity);
     pthread_mutex_lock(&identity->lock);
@@ -49,12 +56,12 @@ static void meet(struct identity *identity, uint32_t pid, const struct workload_
     pthread_mutex_unlock(&identity->lock);
 }
 
-static void meet_owner(void *context, const struct process_table_owner *owner)
+static void learn_new_owner(void *context, const struct process_table_owner *owner)
 {
-    meet(context, owner->pid, &owner->owner);
+    learn_owner(context, owner->pid, &owner->owner);
 }
 
-static void meet_noted(struct identity *identity)
+static void learn_noted_owners(struct identity *identity)
 {
     for (;;) {
         struct identity_noted noted;
@@ -67,44 +74,28 @@ static void meet_noted(struct identity *identity)
         pthread_mutex_unlock(&identity->lock);
         if (!any)
             return;
-        meet(identity, noted.pid, &noted.owner);
+        learn_owner(identity, noted.pid, &noted.owner);
     }
 }
 
-/* Asks the other processes of an owner: the first may have been in a container. */
-static void complete_details(struct identity *identity, const struct process_table_owner *owner)
-{
-    uint32_t pid = 0;
-
-    for (int i = 0; i < PROCESSES_ASKED_MAX; i++) {
-        pid = process_table_next_pid(identity->processes, owner, pid);
-        if (pid == 0)
-            return;
-        meet(identity, pid, &owner->owner);
-    }
-}
-
-/* Those who are here are not forgotten, however long nobody scrapes. */
-static void keep_present(struct identity *identity)
+/* Owners that have processes are not forgotten, however rare scrapes are. Incomplete details are
+ * read from other processes: the first may have been in a container. */
+static void refresh_owners(struct identity *identity)
 {
     const struct process_table_owner *owner;
 
     for (size_t i = 0; (owner = process_table_owner_at(identity->processes, i)); i++) {
-        struct details *details;
-        bool incomplete;
+        uint32_t pid = 0;
 
-        if (owner->owner.container_id[0])
-            container_cache_want(identity->container_cache, owner->owner.container_id,
-                                 owner->owner.pod_uid, owner->owner.container_is_claim,
-                                 identity_now_us(identity));
-        pthread_mutex_lock(&identity->lock);
-        details = details_find(&identity->details, owner->owner.kind, owner->owner.id);
-        if (details)
-            details->used_us = identity_now_us(identity);
-        incomplete = details && !details->complete;
-        pthread_mutex_unlock(&identity->lock);
-        if (incomplete)
-            complete_details(identity, owner);
+        identity_want_container(identity, &owner->owner);
+        if (use_details(identity, &owner->owner) != DETAILS_INCOMPLETE)
+            continue;
+        for (int k = 0; k < PROCESSES_READ_MAX; k++) {
+            pid = process_table_next_pid(identity->processes, owner, pid);
+            if (pid == 0)
+                break;
+            learn_owner(identity, pid, &owner->owner);
+        }
     }
 }
 
@@ -112,26 +103,23 @@ static void scan(struct identity *identity)
 {
     uint64_t began_us = identity_now_us(identity), ended_us;
     struct process_table_stats stats;
-    const char *why = NULL;
-    int r = process_table_scan(identity->processes, false, meet_owner, identity);
+    const char *why;
+    int r = process_table_scan(identity->processes, false, learn_new_owner, identity);
 
     process_table_get_stats(identity->processes, &stats);
     why = r < 0 ? strerror(-r) : process_table_trouble(&stats);
     if (r == 0)
-        keep_present(identity);
+        refresh_owners(identity);
     if (r == 0 && identity->attachments)
         device_nodes_scan(identity->options.host, identity->processes, device_nodes_stat_at,
                           identity->attachments, IDENTITY_HOST_SOURCE, identity_now_us(identity));
     ended_us = identity_now_us(identity);
     pthread_mutex_lock(&identity->lock);
-    identity->scan_up = !why;
-    identity->scan_errors += why != NULL;
-    identity->scan_duration_us = ended_us - began_us;
+    identity_status_note(&identity->scan, began_us, ended_us, why);
     if (r == 0) {
-        identity->scanned_us = ended_us;
+        identity->scan.answered_us = ended_us;
         identity->stats = stats;
     }
-    snprintf(identity->scan_error, sizeof(identity->scan_error), "%s", why ? why : "");
     if (ended_us > EXPIRE_US)
         details_expire(&identity->details, ended_us - EXPIRE_US);
     pthread_mutex_unlock(&identity->lock);
@@ -139,15 +127,15 @@ static void scan(struct identity *identity)
         container_cache_expire(identity->container_cache, ended_us - EXPIRE_US);
 }
 
-static void look_for_runtimes(struct identity *identity)
+static void probe_runtimes(struct identity *identity)
 {
     for (size_t i = 0; i < identity->runtime_poller_count; i++)
-        runtime_poller_look(identity->runtime_pollers[i]);
+        runtime_poller_probe(identity->runtime_pollers[i]);
     if (identity->kubelet)
-        kubelet_ask(identity->kubelet);
+        kubelet_poll(identity->kubelet);
 }
 
-/* Until the next scan is due, somebody was noted, or it is over. True if it is. */
+/* Until the next scan is due, or a process was noted. True: asked to stop. */
 static bool wait_for_work(struct identity *identity, uint64_t until_us)
 {
     HOLD_LOCK(&identity->lock);
@@ -164,11 +152,11 @@ static void *run(void *argument)
     uint64_t due_us = identity_now_us(identity);
 
     do {
-        meet_noted(identity);
+        learn_noted_owners(identity);
         if (identity_now_us(identity) < due_us)
             continue;
         scan(identity);
-        look_for_runtimes(identity);
+        probe_runtimes(identity);
         due_us = identity_now_us(identity) + identity->options.scan_interval_us;
     } while (!wait_for_work(identity, due_us));
     return NULL;
@@ -178,7 +166,7 @@ void identity_note(struct identity *identity, uint32_t pid, const struct workloa
 {
     HOLD_LOCK(&identity->lock);
 
-    if (identity->noted_count < IDENTITY_NOTED_MAX) { /* the next scan finds the others */
+    if (identity->noted_count < IDENTITY_NOTED_MAX) {
         identity->noted[identity->noted_count].pid = pid;
         identity->noted[identity->noted_count].owner = *owner;
         identity->noted_count++;
@@ -191,23 +179,19 @@ void identity_learn(struct identity *identity, const struct container_list *list
     container_cache_hint(identity->container_cache, list, identity_now_us(identity));
 }
 
-void identity_note_api(struct identity *identity, int result, uint64_t duration_us)
-{
-    HOLD_LOCK(&identity->lock);
-    uint64_t now = identity_now_us(identity);
-
-    identity->api_asked = true;
-    identity->api_up = result == 0;
-    identity->api_errors += result < 0;
-    if (result == 0)
-        identity->api_answered_us = now;
-    if (duration_us > 0)
-        identity->api_duration_us = duration_us;
-}
-
 void identity_expect_names(struct identity *identity, bool expected)
 {
     container_cache_set_present(identity->container_cache, CONTAINER_CACHE_HINTS, expected);
+}
+
+void identity_note_api(struct identity *identity, int result, uint64_t duration_us)
+{
+    HOLD_LOCK(&identity->lock);
+    uint64_t now_us = identity_now_us(identity);
+    uint64_t last_us = duration_us > 0 ? duration_us : identity->api.duration_us;
+
+    /* The fetcher logs the reason. */
+    identity_status_note(&identity->api, now_us - last_us, now_us, result == 0 ? NULL : "");
 }
 
 static int add_runtime_poller(struct identity *identity, const struct runtime_ops *runtime,
@@ -232,7 +216,7 @@ static int add_runtime_poller(struct identity *identity, const struct runtime_op
     return r;
 }
 
-/* Below the host's root, wherever that is mounted. */
+/* A default path, below the host's root, wherever that is mounted. */
 static int below_rootfs(const struct identity *identity, const char *path, char *text,
                         size_t size_bytes)
 {
@@ -251,9 +235,11 @@ static int add_runtime(struct identity *identity, const struct runtime_ops *runt
     if (given_path)
         return given_path[0] ? add_runtime_poller(identity, runtime, runtime->name, given_path) : 0;
     for (const char *const *socket = runtime->sockets; *socket && r == 0; socket++) {
-        /* Several may be here at once, containerd's own and k3s', say: they are several sources. */
-        snprintf(name, sizeof(name), "%s%s%s", runtime->name, socket == runtime->sockets ? "" : ":",
-                 socket == runtime->sockets ? "" : *socket);
+        bool is_first = socket == runtime->sockets;
+
+        /* There may be several, containerd's own and k3s', say: they are several sources. */
+        snprintf(name, sizeof(name), "%s%s%s", runtime->name, is_first ? "" : ":",
+                 is_first ? "" : *socket);
         r = below_rootfs(identity, *socket, path, sizeof(path));
         if (r == 0)
             r = add_runtime_poller(identity, runtime, name, path);
@@ -291,7 +277,7 @@ static int open_parts(struct identity *identity)
     if (r == 0 && options->names_from_elsewhere)
         identity_expect_names(identity, true);
     if (r == 0)
-        look_for_runtimes(identity); /* so that the first names are waited for, or not */
+        probe_runtimes(identity); /* so that it is known which names to wait for */
     return r;
 }
 
@@ -304,6 +290,8 @@ int identity_open(const struct identity_options *options, struct identity **ret_
     if (!identity)
         return error_set(err, -ENOMEM, "out of memory");
     identity->options = *options;
+    identity->scan = (struct identity_status){.name = "processes"};
+    identity->api = (struct identity_status){.name = "kubernetes_api", .logs_elsewhere = true};
     arena_init(&identity->found, IDENTITY_FOUND_CAP_BYTES);
     pthread_mutex_init(&identity->lock, NULL);
     lock_condition_init(&identity->wake);
@@ -314,7 +302,7 @@ int identity_open(const struct identity_options *options, struct identity **ret_
     }
     if (r < 0) {
         identity_close(identity);
-        return error_set(err, r, "cannot set up the look-up of names: %s", strerror(-r));
+        return error_set(err, r, "cannot start looking up names: %s", strerror(-r));
     }
     *ret_identity = identity;
     return 0;

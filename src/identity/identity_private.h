@@ -1,4 +1,4 @@
-/* What identity.c (threads), identity_lookup.c (answers) and allocations.c (GPUs) share. */
+/* Shared by identity.c (threads), identity_lookup.c (names) and allocations.c (GPUs). */
 #pragma once
 
 #include <string.h>
@@ -15,7 +15,7 @@
 
 enum {
     IDENTITY_RUNTIMES_MAX = CONTAINER_CACHE_HINTS,
-    IDENTITY_HOST_SOURCE = IDENTITY_RUNTIMES_MAX, /* of attachments: behind the runtimes */
+    IDENTITY_HOST_SOURCE = IDENTITY_RUNTIMES_MAX, /* of attachments: after the runtimes */
     IDENTITY_NOTED_MAX = 256,
     IDENTITY_FOUND_CAP_BYTES = 1 << 20,
 };
@@ -30,12 +30,12 @@ struct identity {
     struct container_cache *container_cache;
     struct runtime_poller *runtime_pollers[IDENTITY_RUNTIMES_MAX];
     size_t runtime_poller_count;
-    struct kubelet *kubelet;         /* NULL: not asked */
-    struct attachments *attachments; /* NULL: not wanted */
+    struct kubelet *kubelet;         /* NULL: disabled */
+    struct attachments *attachments; /* NULL: disabled */
     struct process_table *processes; /* of the thread alone */
     pthread_t thread;
     bool started;
-    struct arena found; /* names that were last found; of the caller's thread */
+    struct arena found; /* the names found last; of the caller's thread */
 
     pthread_mutex_t lock; /* for what is below */
     pthread_cond_t wake;
@@ -44,11 +44,7 @@ struct identity {
     size_t noted_count;
     struct table details;
     struct process_table_stats stats;
-    bool api_asked, api_up; /* the API server, by who asks it */
-    uint64_t api_answered_us, api_duration_us, api_errors;
-    bool scan_up;
-    uint64_t scanned_us, scan_duration_us, scan_errors;
-    char scan_error[128];
+    struct identity_status scan, api;
 };
 
 static inline uint64_t identity_now_us(const struct identity *identity)
@@ -63,6 +59,8 @@ static inline const char *identity_copy(struct arena *arena, const char *text)
 
     return made ? made : "";
 }
+
+void identity_want_container(struct identity *identity, const struct workload_owner *owner);
 
 /* 0 or -ENOMEM. */
 int identity_add_allocations(struct identity *identity, struct snapshot *snapshot);

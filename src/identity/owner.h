@@ -1,6 +1,7 @@
 /*
- * The owner rule: the innermost pod, batch job or VM around a process, else its container, else its
- * machine (LXC, nspawn), else its unit, else its user, else the system. Pure.
+ * The owner rule: a process belongs to the innermost pod, batch job or VM around it, else to its
+ * container, else to its machine (LXC, nspawn), else to its unit, else to its user, else to the
+ * system. Pure.
  */
 #pragma once
 
@@ -13,14 +14,16 @@
 #define OWNER_UID_UNKNOWN UINT32_MAX
 
 /*
- * `uid` is that of the process, for where the path names no user.
+ * `uid` is that of the process, for paths that name no user. Without a place the owner is the user;
+ * without a uid either, it is a WORKLOAD_PROCESS with the id "", which the caller fills in.
  *
- * A monitor (conmon, slurmstepd, ...) is part of what runs workloads, not of the one that it looks
- * after: it is the service's that it belongs to (or slurmstepd.scope's), else the user's or the
- * system's.
+ * A monitor (conmon, slurmstepd, ...) belongs to the service that runs it (or to slurmstepd.scope),
+ * else to the user or the system, and not to the workload that it monitors.
  */
 void owner_find(const struct cgroup_place *place, uint32_t uid, struct workload_owner *ret_owner);
 
-/* Both steps: from the text of /proc/PID/cgroup. A text that says nothing is the user's; without a
- * uid, too, it is a WORKLOAD_PROCESS with the id "", which the caller fills in. */
+/* The same from the text of /proc/PID/cgroup. */
 void owner_of_cgroup_file(struct span text, uint32_t uid, struct workload_owner *ret_owner);
+
+/* Does a process with this /proc/PID/cgroup belong to the owner? */
+bool owner_has_cgroup_file(const struct workload_owner *owner, struct span text);

@@ -1,7 +1,5 @@
-/*
- * The kubelet's pod-resources API: which devices each container was given. It knows pods and
- * containers by name only.
- */
+/* The kubelet's pod-resources API: the devices allocated to each container, by the names of pod and
+ * container only. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,10 +11,10 @@
 #include "core/error.h"
 #include "core/span.h"
 
-/* Where the kubelet has it, below the host's root. */
+/* Default path, below the host's root. */
 #define POD_RESOURCES_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"
 
-/* What a device id of a plugin stands for. */
+/* The meaning of a device id. */
 enum allocation_kind {
     ALLOCATION_GPU_UUID, /* NVIDIA "GPU-...": `id` is the uuid */
     ALLOCATION_MIG_UUID, /* "MIG-...": `id` is the uuid, or "MIG-GPU-.../gi/ci" of old drivers */
@@ -28,18 +26,17 @@ enum allocation_kind {
     ALLOCATION_XCP,      /* AMD "amdgpu_xcp_3": `index` is the partition, over all GPUs */
     ALLOCATION_ALL,      /* NVIDIA "all" (WSL): every GPU of the node */
     ALLOCATION_INDEX,    /* NVIDIA "1": `index` is NVML's; `id` is "", or the number of a MIG device
-                          * on it. Runtimes say this, the kubelet does not */
+                          * on it. From runtimes, not from the kubelet */
 };
 
-/* The same GPU may be in several, also of one container. Texts are as in struct container. */
+/* A GPU may be in several, even of one container. Texts are as in struct container. */
 struct allocation {
     const char *namespace, *pod, *container;
     const char *resource; /* "nvidia.com/gpu", or the DRA driver */
     enum allocation_kind kind;
-    const char *id; /* without the replica; "" where the kind says nothing of it */
+    const char *id; /* without the replica; "" for kinds without one */
     uint32_t index;
-    bool shared; /* the id itself says so: a replica ("::N", "vgpuN", "card0-1"), or a claim with a
-                  * share id */
+    bool shared; /* by its id: a replica ("::N", "vgpuN", "card0-1"), or a claim with a share id */
 };
 
 enum { ALLOCATIONS_MAX = 65536 }; /* more are left out */
@@ -53,16 +50,16 @@ struct allocation_list {
 void allocation_list_init(struct allocation_list *list);
 void allocation_list_done(struct allocation_list *list);
 
-/* Pure. From a ListPodResourcesResponse; devices that are no GPUs, and what is broken inside, are
- * left out. 0, -EBADMSG (no such message; what was read before counts) or -ENOMEM. */
+/* Pure. A ListPodResourcesResponse; devices that are no GPUs, and invalid entries, are left out. 0,
+ * -EBADMSG (no such message; what was read before counts) or -ENOMEM. */
 int pod_resources_parse(struct span message, struct allocation_list *list);
 
-/* Pure. Says nothing of the pod. 1, 0: this device is no GPU that we know, or -ENOMEM. */
+/* Pure. Leaves the pod empty. 1, 0: no known kind of GPU, or -ENOMEM. */
 int pod_resources_parse_device(struct span resource, struct span id, struct arena *arena,
                                struct allocation *ret_allocation);
 
-/* Adds every GPU that was given to a container. May block, for timeout_us. 0 or -errno with a text;
- * what was added before counts. As http_client_do, and -EAGAIN (asked too often: back off),
+/* Adds every GPU that was allocated to a container. May block for timeout_us. 0 or -errno with a
+ * text; what was added before counts. As http_client_do, and -EAGAIN (rate limit: back off),
  * -EOPNOTSUPP (no such API), -EACCES, -EREMOTEIO, -EBADMSG. */
 int pod_resources_list(struct http_client *client, const char *socket_path, uint64_t timeout_us,
                        struct allocation_list *list, struct error *err);

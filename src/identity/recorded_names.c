@@ -38,31 +38,24 @@ void recorded_names_free(struct recorded_names *names)
     free(names);
 }
 
-struct key {
-    enum workload_kind kind;
-    const char *id;
-};
-
-static uint64_t key_hash(const struct key *key)
+static uint64_t hash_of(enum workload_kind kind, const char *id)
 {
-    return map_hash_u64(map_hash_bytes(span_of(key->id)) + key->kind);
+    return map_hash_u64(map_hash_bytes(span_of(id)) + kind);
 }
 
-static bool is_of(const void *entry, const void *key)
+static bool has_key(const void *entry, const void *key)
 {
-    const struct sample_names *names = ((const struct entry *)entry)->names;
-    const struct key *wanted = key;
+    const struct sample_names *names = ((const struct entry *)entry)->names, *wanted = key;
 
     return names->kind == wanted->kind && strcmp(names->id, wanted->id) == 0;
 }
 
-static const struct sample_names *find_names(const struct recorded_names *names,
-                                             enum workload_kind kind, const char *id)
+static struct entry *find_entry(const struct recorded_names *names, enum workload_kind kind,
+                                const char *id)
 {
-    struct key key = {kind, id};
-    const struct entry *entry = table_find(&names->table, key_hash(&key), is_of, &key);
+    struct sample_names key = {.kind = kind, .id = id};
 
-    return entry ? entry->names : NULL;
+    return table_find(&names->table, hash_of(kind, id), has_key, &key);
 }
 
 static bool are_equal(const struct sample_names *a, const struct sample_names *b)
@@ -75,15 +68,14 @@ static bool are_equal(const struct sample_names *a, const struct sample_names *b
 
 int recorded_names_learn(struct recorded_names *names, const struct sample_names *news)
 {
-    struct key key = {news->kind, news->id};
-    struct entry *entry = table_find(&names->table, key_hash(&key), is_of, &key);
+    struct entry *entry = find_entry(names, news->kind, news->id);
     const struct sample_names *copy;
 
     if (entry ? are_equal(entry->names, news) : names->table.count == RECORDED_NAMES_MAX)
         return 0;
     copy = sample_names_copy(&names->texts, news);
     if (copy && !entry)
-        entry = table_add(&names->table, key_hash(&key), sizeof(*entry));
+        entry = table_add(&names->table, hash_of(news->kind, news->id), sizeof(*entry));
     if (!copy || !entry)
         return -ENOMEM;
     entry->names = copy;
@@ -93,16 +85,17 @@ int recorded_names_learn(struct recorded_names *names, const struct sample_names
 bool recorded_names_find(void *context, const struct workload_owner *owner,
                          struct workload_names *ret_names)
 {
-    const struct sample_names *item = find_names(context, owner->kind, owner->id);
+    const struct entry *entry = find_entry(context, owner->kind, owner->id);
+    const char *const *texts = entry ? entry->names->texts : NULL;
 
     *ret_names = (struct workload_names){"", "", "", "", ""};
-    if (item)
+    if (texts)
         *ret_names = (struct workload_names){
-            .name = item->texts[WORKLOAD_TEXT_NAME],
-            .namespace = item->texts[WORKLOAD_TEXT_NAMESPACE],
-            .pod = item->texts[WORKLOAD_TEXT_POD],
-            .container = item->texts[WORKLOAD_TEXT_CONTAINER],
-            .image = item->texts[WORKLOAD_TEXT_IMAGE],
+            .name = texts[WORKLOAD_TEXT_NAME],
+            .namespace = texts[WORKLOAD_TEXT_NAMESPACE],
+            .pod = texts[WORKLOAD_TEXT_POD],
+            .container = texts[WORKLOAD_TEXT_CONTAINER],
+            .image = texts[WORKLOAD_TEXT_IMAGE],
         };
     return true;
 }
@@ -117,27 +110,27 @@ int recorded_names_describe(const struct recorded_names *names, struct snapshot 
         return -ENOMEM;
     for (size_t i = 0; i < snapshot->workload_count; i++) {
         const struct snapshot_workload *row = &snapshot->workloads[i];
-        const struct sample_names *item;
         bool is_new = !before || before->kind != row->kind || strcmp(before->id, row->id) != 0;
+        const struct entry *entry = is_new ? find_entry(names, row->kind, row->id) : NULL;
+        const char *const *texts = entry ? entry->names->texts : NULL;
 
         before = row;
-        item = is_new ? find_names(names, row->kind, row->id) : NULL;
-        if (item)
+        if (texts)
             infos[snapshot->info_count++] = (struct snapshot_info){
                 .kind = row->kind,
                 .id = row->id,
-                .namespace = item->texts[WORKLOAD_TEXT_NAMESPACE],
-                .pod = item->texts[WORKLOAD_TEXT_POD],
-                .container = item->texts[WORKLOAD_TEXT_CONTAINER],
-                .image = item->texts[WORKLOAD_TEXT_IMAGE],
-                .user = item->texts[WORKLOAD_TEXT_USER],
-                .account = item->texts[WORKLOAD_TEXT_ACCOUNT],
-                .job_id = item->texts[WORKLOAD_TEXT_JOB_ID],
-                .job_name = item->texts[WORKLOAD_TEXT_JOB_NAME],
-                .uuid = item->texts[WORKLOAD_TEXT_UUID],
+                .namespace = texts[WORKLOAD_TEXT_NAMESPACE],
+                .pod = texts[WORKLOAD_TEXT_POD],
+                .container = texts[WORKLOAD_TEXT_CONTAINER],
+                .image = texts[WORKLOAD_TEXT_IMAGE],
+                .user = texts[WORKLOAD_TEXT_USER],
+                .account = texts[WORKLOAD_TEXT_ACCOUNT],
+                .job_id = texts[WORKLOAD_TEXT_JOB_ID],
+                .job_name = texts[WORKLOAD_TEXT_JOB_NAME],
+                .uuid = texts[WORKLOAD_TEXT_UUID],
                 .container_id = row->container_id,
                 .pod_uid = row->pod_uid,
-                .unverified = item->texts[WORKLOAD_TEXT_UNVERIFIED],
+                .unverified = texts[WORKLOAD_TEXT_UNVERIFIED],
             };
     }
     snapshot->infos = infos;

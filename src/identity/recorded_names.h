@@ -1,6 +1,6 @@
 /*
- * Recorded names: how a trace calls its workloads. They stand in for identity, which knows only the
- * processes of this node, where a trace is played. Pure; not thread-safe.
+ * Recorded names: the names that a trace has for its workloads. They replace identity, which knows
+ * only the processes of this node, in a replay. Pure; not thread-safe.
  */
 #pragma once
 
@@ -9,18 +9,17 @@
 #include "model/sample.h"
 #include "model/snapshot.h"
 
-enum { RECORDED_NAMES_MAX = 65536 }; /* workloads; those beyond stay without names */
+enum { RECORDED_NAMES_MAX = 65536 }; /* workloads; more stay without names */
 
 struct recorded_names;
 
 int recorded_names_new(struct recorded_names **ret_names);
 void recorded_names_free(struct recorded_names *names); /* accepts NULL */
 
-/* Takes what is told of a workload, in place of what was told of it before. 1, or 0 if that is
- * nothing new, or -ENOMEM. */
+/* Replaces the names of a workload. 1, 0: they are the same, or -ENOMEM. */
 int recorded_names_learn(struct recorded_names *names, const struct sample_names *news);
 
-/* As pipeline_find_names; `context` is the recorded names. Whom nobody named has no name. */
+/* As pipeline_find_names; `context` is the recorded names. Unknown workloads have empty names. */
 bool recorded_names_find(void *context, const struct workload_owner *owner,
                          struct workload_names *ret_names);
 

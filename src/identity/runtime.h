@@ -1,9 +1,9 @@
 /*
- * Runtime: something on the node that knows containers by name. One file each, and one line in
- * table.c.
+ * Container runtime: knows the containers of this node by name. Each is one file in runtimes/ and
+ * one line in runtimes/table.c.
  *
- * A runtime is only ever read. What it says is a name, and which GPUs a container may use: it never
- * decides who pays for what was measured.
+ * Runtimes are only read. They provide names, and which GPUs a container may use; they never decide
+ * which workload is charged.
  */
 #pragma once
 
@@ -15,20 +15,27 @@
 #include "core/error.h"
 #include "core/span.h"
 
-/* What a runtime says of one container. Texts are in the list's arena: UTF-8, "" where it says
- * nothing, cut at RUNTIME_TEXT_MAX bytes (at a whole character). */
+enum { CONTAINER_TEXTS = 6 };
+
+/* Texts are in the list's arena: UTF-8, "" if unknown, truncated to RUNTIME_TEXT_MAX bytes (at a
+ * whole character). */
 struct container {
-    const char *id;        /* 64 lower-case hex digits; "": of a pod, by the API server alone */
-    const char *name;      /* "POD": the pod's own, which holds its namespaces and does no work */
-    const char *namespace; /* of Kubernetes */
-    const char *pod;       /* of Kubernetes or Podman */
-    const char *pod_uid;
-    const char *image;
-    /* Whoever starts a container can label it as they like. This runtime says itself that it is
-     * the pod's; otherwise the pod counts only where the cgroup names it, too. */
+    union {
+        struct {
+            const char *id;        /* 64 lower-case hex digits; "" for a pod (API server only) */
+            const char *name;      /* "POD": the pod's own, which only holds its namespaces */
+            const char *namespace; /* of Kubernetes */
+            const char *pod;       /* of Kubernetes or Podman */
+            const char *pod_uid;
+            const char *image;
+        };
+        const char *texts[CONTAINER_TEXTS];
+    };
+    /* The runtime itself vouches for the pod. Otherwise the pod is a label, which whoever starts a
+     * container can choose, and counts only if the cgroup names it, too. */
     bool is_pod_certain;
-    bool ended;           /* it runs no more, or not yet, but the runtime knows it */
-    bool image_is_digest; /* `image` says what, not how it is called: see `find_image` */
+    bool ended;           /* ended or not yet started, but known to the runtime */
+    bool image_is_digest; /* `image` has no name: see `find_image` */
 };
 
 enum {
@@ -47,60 +54,72 @@ struct container_list {
 void container_list_init(struct container_list *list);
 void container_list_done(struct container_list *list);
 
-/* Copies and cuts the texts (NULL is ""); entries whose id is none are left out. 0 or -ENOMEM. */
+/* Copies and truncates the texts (NULL is ""). Without a valid id it is left out. 0 or -ENOMEM. */
 int container_list_add(struct container_list *list, const struct container *container);
 
-/* The same, with texts as they stand in a reply. */
-struct container_spans {
-    struct span id, name, namespace, pod, pod_uid, image;
-    bool is_pod_certain, ended, image_is_digest;
-};
-int container_list_add_spans(struct container_list *list, const struct container_spans *container);
+/* The same with texts from runtime_text in the list's arena; a NULL is -ENOMEM. */
+int container_list_append(struct container_list *list, const struct container *container);
 
-/* A pod itself, whatever its containers are: an entry with the id "". One without a uid is left
- * out. 0 or -ENOMEM. */
+/* A pod, whatever its containers are: an entry with the id "". Left out without a uid. 0 or
+ * -ENOMEM. */
 int container_list_add_pod(struct container_list *list, const char *namespace, const char *pod,
                            const char *pod_uid);
 
-/* A text as in struct container, for others that know the same names: what is cut must stay equal.
- * One with NUL or bytes that are not UTF-8 in it says nothing. NULL: out of memory. */
+/* A text as in struct container, for names that are compared with it: truncated alike. "" if it
+ * contains NUL or is not UTF-8. NULL: out of memory. */
 const char *runtime_text(struct arena *arena, struct span text);
 
-/* By the "State" of Docker and Podman. NULL, as of old ones that list only what runs: yes. */
-bool runtime_state_is_running(const char *state);
+/* For containers that outlive their list, with malloc'ed texts, NULL for "". Takes over each text
+ * of `news` that is not empty; a digest does not replace the image's name. */
+void container_keep(struct container *kept, const struct container *news);
+void container_forget(struct container *kept);
+bool container_is_named(const struct container *kept, const char *namespace, const char *pod,
+                        const char *name);
 
 struct gpu_access_list;
+struct json;
+struct runtime_ops;
 
-/* Which containers a list is to have. */
 enum runtime_scope {
-    RUNTIME_RUNNING, /* those that run */
-    RUNTIME_ALL,     /* and those that were made or have ended */
+    RUNTIME_RUNNING, /* running containers */
+    RUNTIME_ALL,     /* and created and ended ones */
+};
+
+/* How to reach a runtime. Every call may block for timeout_us. */
+struct runtime_call {
+    const struct runtime_ops *runtime;
+    struct http_client *client;
+    const char *socket_path;
+    uint64_t timeout_us;
 };
 
 struct runtime_ops {
     const char *name;           /* the `source` label */
-    const char *flag;           /* that names its socket: "NAME-socket" */
+    const char *flag;           /* for its socket: "NAME-socket" */
     const char *help;           /* of that flag */
-    const char *const *sockets; /* where to look for it, ended by NULL */
-    bool is_of_kubernetes;      /* not asked with --kubernetes-enabled=false */
+    const char *const *sockets; /* default paths, NULL-terminated */
+    bool is_of_kubernetes;      /* disabled by --kubernetes-enabled=false */
 
     /*
-     * Adds every container. May block: a few requests, each for timeout_us at most. 0 or -errno,
-     * with a text; what was added before counts. As http_client_do (-EFBIG: so many that their list
-     * is too long), and -EOPNOTSUPP: what listens there is no such runtime. -EACCES, -EAGAIN (asked
-     * too often), -EREMOTEIO: it refuses. -EBADMSG: its answer makes no sense.
+     * Adds every container, with a few requests. 0 or -errno, with a text; what was added before
+     * counts. As http_client_do (-EFBIG: the list is too long), and -EOPNOTSUPP: the socket is of
+     * something else; -EACCES, -EAGAIN (rate limit), -EREMOTEIO: refused; -EBADMSG: invalid
+     * response.
      */
-    int (*list)(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                enum runtime_scope scope, struct container_list *list, struct error *err);
+    int (*list)(const struct runtime_call *call, enum runtime_scope scope,
+                struct container_list *list, struct error *err);
 
-    /* Adds the GPUs that a container was given, as far as the runtime tells. May block as above. 0
-     * or -errno, as above, and -ESRCH: there is no such container any more. */
-    int (*inspect)(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                   const char *container_id, struct gpu_access_list *gpus, struct error *err);
+    /* Adds the GPUs that a container was given, as far as the runtime knows. 0 or -errno, as above,
+     * and -ESRCH: the container is gone. */
+    int (*inspect)(const struct runtime_call *call, const char *container_id,
+                   struct gpu_access_list *gpus, struct error *err);
 
-    /* What the image of a container is called: 0 and a text of RUNTIME_TEXT_MAX bytes at most,
-     * -ENODATA (it has no name), or -errno as above. NULL: every list says it. */
-    int (*find_image)(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                      const char *container_id, char ret_image[RUNTIME_TEXT_MAX + 1],
-                      struct error *err);
+    /* The name of a container's image: 0, -ENODATA (it has none), or -errno as above. NULL: lists
+     * have it. */
+    int (*find_image)(const struct runtime_call *call, const char *container_id,
+                      char ret_image[RUNTIME_TEXT_MAX + 1], struct error *err);
+
+    /* For runtimes with Docker's HTTP API, whose `list` and `inspect` are runtime_http_*. */
+    const char *api_path; /* of the containers, with a version */
+    int (*add_container)(const struct json *entry, struct container_list *list);
 };

@@ -1,4 +1,4 @@
-/* identity/gpus/attachments: who says which GPUs a container has, and for how long that counts. */
+/* identity/gpus/attachments: the GPUs of containers by source, and for how long they count. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ static int teardown(void **state)
 }
 
 /* One letter for each container. */
-static void say_running(unsigned source, const char *letters, uint64_t now_us)
+static void list_running(unsigned source, const char *letters, uint64_t now_us)
 {
     struct container_list list;
 
@@ -41,7 +41,7 @@ static void say_running(unsigned source, const char *letters, uint64_t now_us)
     container_list_done(&list);
 }
 
-static void give(unsigned source, const char *id, uint32_t index, uint64_t now_us)
+static void set_gpu(unsigned source, const char *id, uint32_t index, uint64_t now_us)
 {
     struct gpu_access_list gpus = {.count = 0};
 
@@ -66,18 +66,18 @@ static void assert_attached(uint64_t since_us, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void a_container_is_looked_into_once(void **state)
+static void a_container_is_inspected_once(void **state)
 {
     (void)state;
     assert_false(attachments_is_due(attachments, 0, A, UINT64_MAX, 5));
-    say_running(0, "ab", 5);
+    list_running(0, "ab", 5);
     assert_true(attachments_is_due(attachments, 0, A, UINT64_MAX, 5));
     assert_false(attachments_is_due(attachments, 1, A, UINT64_MAX, 5)); /* another's */
     assert_attached(0, "");
-    give(0, A, 3, 6);
+    set_gpu(0, A, 3, 6);
     assert_false(attachments_is_due(attachments, 0, A, UINT64_MAX, 1000000));
     assert_attached(0, "a:3");
-    say_running(0, "ab", 7);
+    list_running(0, "ab", 7);
     assert_false(attachments_is_due(attachments, 0, A, UINT64_MAX, 1000000));
     assert_true(attachments_is_due(attachments, 0, B, UINT64_MAX, 7));
     assert_attached(0, "a:3");
@@ -86,8 +86,8 @@ static void a_container_is_looked_into_once(void **state)
 static void one_that_may_change_is_due_again_after_its_time(void **state)
 {
     (void)state;
-    say_running(0, "a", 5);
-    give(0, A, 3, 100);
+    list_running(0, "a", 5);
+    set_gpu(0, A, 3, 100);
     assert_false(attachments_is_due(attachments, 0, A, 60, 159));
     assert_true(attachments_is_due(attachments, 0, A, 60, 160));
     attachments_set(attachments, 0, A, &(struct gpu_access_list){.count = 0}, 160);
@@ -97,44 +97,44 @@ static void one_that_may_change_is_due_again_after_its_time(void **state)
 static void what_is_listed_no_more_is_forgotten(void **state)
 {
     (void)state;
-    say_running(0, "ab", 5);
-    give(0, A, 0, 5);
-    give(0, B, 1, 5);
+    list_running(0, "ab", 5);
+    set_gpu(0, A, 0, 5);
+    set_gpu(0, B, 1, 5);
     assert_attached(0, "a:0 b:1");
-    say_running(0, "b", 5);
+    list_running(0, "b", 5);
     assert_attached(0, "b:1");
-    say_running(0, "ab", 6); /* another container now, for all we know */
+    list_running(0, "ab", 6); /* another container now, for all we know */
     assert_true(attachments_is_due(attachments, 0, A, UINT64_MAX, 6));
     assert_attached(0, "b:1");
-    say_running(0, "", 7);
+    list_running(0, "", 7);
     assert_attached(0, "");
-    give(0, A, 0, 8); /* it ended while it was looked into */
+    set_gpu(0, A, 0, 8); /* it ended while it was looked into */
     assert_attached(0, "");
 }
 
-static void a_source_that_lists_nothing_for_too_long_says_nothing(void **state)
+static void a_source_that_lists_nothing_for_too_long_does_not_count(void **state)
 {
     (void)state;
-    say_running(0, "a", 100);
-    say_running(1, "b", 200);
-    give(0, A, 0, 100);
-    give(1, B, 1, 200);
+    list_running(0, "a", 100);
+    list_running(1, "b", 200);
+    set_gpu(0, A, 0, 100);
+    set_gpu(1, B, 1, 200);
     assert_attached(100, "a:0 b:1");
     assert_attached(101, "b:1");
     assert_attached(201, "");
-    say_running(0, "a", 300);
+    list_running(0, "a", 300);
     assert_attached(201, "a:0"); /* and was not looked into again */
 }
 
 static void sources_do_not_take_from_each_other(void **state)
 {
     (void)state;
-    say_running(0, "a", 5);
-    say_running(1, "a", 5);
-    give(0, A, 0, 5);
-    give(1, A, 7, 5);
+    list_running(0, "a", 5);
+    list_running(1, "a", 5);
+    set_gpu(0, A, 0, 5);
+    set_gpu(1, A, 7, 5);
     assert_attached(0, "a:0 a:7");
-    say_running(1, "", 6);
+    list_running(1, "", 6);
     assert_attached(0, "a:0");
 }
 
@@ -143,7 +143,7 @@ static void failures_are_repeated_ever_more_seldom(void **state)
     uint64_t now_us = 1000;
 
     (void)state;
-    say_running(0, "a", now_us);
+    list_running(0, "a", now_us);
     for (int i = 1; i < 20; i++) {
         uint64_t pause_us = USEC_PER_SEC << MIN(i, ATTACHMENTS_TRIES_MAX);
 
@@ -152,14 +152,15 @@ static void failures_are_repeated_ever_more_seldom(void **state)
         assert_false(attachments_is_due(attachments, 0, A, UINT64_MAX, now_us + pause_us - 1));
         now_us += pause_us;
     }
-    give(0, A, 2, now_us);
+    set_gpu(0, A, 2, now_us);
     assert_attached(0, "a:2");
 }
 
 static void a_pods_container_is_found_only_where_a_source_is_certain(void **state)
 {
-    struct container containers[] = {{A, "worker", "ml", "train-0", "", "", false, false, false},
-                                     {B, "worker", "ml", "train-0", "", "", true, false, false}};
+    struct container containers[] = {
+        {{{A, "worker", "ml", "train-0", "", ""}}, false, false, false},
+        {{{B, "worker", "ml", "train-0", "", ""}}, true, false, false}};
     struct container_list list = {.items = containers, .count = 1};
     char id[65];
 
@@ -196,7 +197,7 @@ static void thousands_of_containers_come_and_go(void **state)
             assert_int_equal(
                 attachments_is_due(attachments, 0, list.items[i].id, UINT64_MAX, round + 1),
                 is_new);
-            give(0, list.items[i].id, i, round + 1);
+            set_gpu(0, list.items[i].id, i, round + 1);
         }
         container_list_done(&list);
     }
@@ -205,11 +206,11 @@ static void thousands_of_containers_come_and_go(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_container_is_looked_into_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_container_is_inspected_once, setup, teardown),
         cmocka_unit_test_setup_teardown(one_that_may_change_is_due_again_after_its_time, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(what_is_listed_no_more_is_forgotten, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_source_that_lists_nothing_for_too_long_says_nothing,
+        cmocka_unit_test_setup_teardown(a_source_that_lists_nothing_for_too_long_does_not_count,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(sources_do_not_take_from_each_other, setup, teardown),
         cmocka_unit_test_setup_teardown(failures_are_repeated_ever_more_seldom, setup, teardown),

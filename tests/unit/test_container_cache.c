@@ -1,12 +1,12 @@
-/* identity/container_cache: what runtimes say of containers, and when they are asked. */
+/* identity/container_cache: names of containers, and when runtimes are polled for them. */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/macros.h"
 #include "identity/container_cache.h"
-#include "identity/pod_names.h"
 
 #define A      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B      "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -41,26 +41,26 @@ static struct container named(const char *id, const char *name)
         .id = id, .name = name, .namespace = "", .pod = "", .pod_uid = "", .image = ""};
 }
 
-static void an_id_is_asked_for_at_once_and_then_ever_less_often(void **state)
+static void an_id_is_polled_for_at_once_and_then_ever_less_often(void **state)
 {
     static const uint64_t expected_s[] = {1, 2, 4, 8};
     struct container_cache *cache = new_directory();
     uint64_t t = T0;
 
     (void)state;
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
     container_cache_want(cache, A, "", false, t);
-    assert_int_equal(container_cache_next_ask_us(cache, 0), t);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), t);
     for (size_t i = 0; i < ARRAY_SIZE(expected_s); i++) {
-        container_cache_note_asked(cache, 0, t);
-        assert_int_equal(container_cache_next_ask_us(cache, 0), t + expected_s[i] * SECOND);
+        container_cache_note_poll(cache, 0, 0, t);
+        assert_int_equal(container_cache_next_poll_us(cache, 0), t + expected_s[i] * SECOND);
         t += expected_s[i] * SECOND;
     }
-    container_cache_note_asked(cache, 0, t);
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
-    assert_int_equal(container_cache_next_ask_us(cache, 1), T0); /* another one was not asked yet */
-    container_cache_want(cache, A, "", false, t);                /* is no new question */
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
+    container_cache_note_poll(cache, 0, 0, t);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
+    assert_int_equal(container_cache_next_poll_us(cache, 1), T0); /* another was not polled yet */
+    container_cache_want(cache, A, "", false, t);                 /* is no new question */
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
     container_cache_free(cache);
 }
 
@@ -70,12 +70,12 @@ static void an_answer_that_was_on_its_way_does_not_count_for_a_later_question(vo
 
     (void)state;
     container_cache_want(cache, A, "", false, T0 + 10);
-    container_cache_note_asked(cache, 0, T0);
-    assert_int_equal(container_cache_next_ask_us(cache, 0), T0 + 10);
+    container_cache_note_poll(cache, 0, 0, T0);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), T0 + 10);
     container_cache_free(cache);
 }
 
-static void what_is_known_is_not_asked_for(void **state)
+static void a_known_container_is_not_polled_for(void **state)
 {
     struct container_cache *cache = new_directory();
     struct container found;
@@ -86,10 +86,10 @@ static void what_is_known_is_not_asked_for(void **state)
     container_cache_want(cache, A, "", false, T0);
     assert_false(container_cache_find(cache, A, T0, &arena, &found));
     learn(cache, named(A, "web"), T0);
-    learn(cache, named(B, "db"), T0); /* nobody has asked for it yet */
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
+    learn(cache, named(B, "db"), T0); /* not wanted yet */
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
     container_cache_want(cache, B, "", false, T0);
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
     assert_true(container_cache_find(cache, A, T0, &arena, &found));
     assert_string_equal(found.id, A);
     assert_string_equal(found.name, "web");
@@ -106,8 +106,8 @@ static void two_runtimes_that_know_a_container_complete_each_other(void **state)
 
     (void)state;
     arena_init(&arena, 1 << 16);
-    learn(cache, (struct container){A, "c", "ns", "pod", "uid", "", true, false, false}, T0);
-    learn(cache, (struct container){A, "c", "", "", "", "image", false, false, false}, T0);
+    learn(cache, (struct container){{{A, "c", "ns", "pod", "uid", ""}}, true, false, false}, T0);
+    learn(cache, (struct container){{{A, "c", "", "", "", "image"}}, false, false, false}, T0);
     assert_true(container_cache_find(cache, A, T0, &arena, &found));
     assert_string_equal(found.namespace, "ns");
     assert_string_equal(found.image, "image");
@@ -115,7 +115,7 @@ static void two_runtimes_that_know_a_container_complete_each_other(void **state)
     container_cache_free(cache);
 }
 
-static void nobody_waits_for_names_that_cannot_come(void **state)
+static void names_that_cannot_come_are_not_waited_for(void **state)
 {
     struct container_cache *cache = new_directory();
 
@@ -124,11 +124,10 @@ static void nobody_waits_for_names_that_cannot_come(void **state)
     assert_false(container_cache_may_learn(cache, A)); /* no runtime is here */
     container_cache_set_present(cache, 3, true);
     assert_true(container_cache_may_learn(cache, A));
-    assert_false(container_cache_may_learn(cache, B)); /* nobody was asked for that */
+    assert_false(container_cache_may_learn(cache, B)); /* never wanted */
     for (int i = 0; i < CONTAINER_CACHE_TRIES_MAX; i++)
-        container_cache_note_asked(cache, 3, T0);
-    assert_false(
-        container_cache_may_learn(cache, A)); /* it said often enough that it does not know */
+        container_cache_note_poll(cache, 3, 0, T0);
+    assert_false(container_cache_may_learn(cache, A)); /* polled often enough */
     container_cache_set_present(cache, 4, true);
     assert_true(container_cache_may_learn(cache, A));
     container_cache_set_present(cache, 4, false);
@@ -142,7 +141,8 @@ static void a_container_is_found_by_its_names_if_it_has_processes(void **state)
     char id[65];
 
     (void)state;
-    learn(cache, (struct container){A, "worker", "ml", "train-0", "", "", true, false, false}, T0);
+    learn(cache, (struct container){{{A, "worker", "ml", "train-0", "", ""}}, true, false, false},
+          T0);
     assert_false(container_cache_find_by_name(cache, "ml", "train-0", "worker", T0, id));
     container_cache_want(cache, A, "", false, T0);
     assert_true(container_cache_find_by_name(cache, "ml", "train-0", "worker", T0, id));
@@ -150,7 +150,7 @@ static void a_container_is_found_by_its_names_if_it_has_processes(void **state)
     assert_false(container_cache_find_by_name(cache, "ml", "train-0", "other", T0, id));
     assert_false(container_cache_find_by_name(cache, "", "train-0", "worker", T0, id));
     /* It is restarted under another id. */
-    learn(cache, (struct container){B, "worker", "ml", "train-0", "", "", true, false, false},
+    learn(cache, (struct container){{{B, "worker", "ml", "train-0", "", ""}}, true, false, false},
           T0 + 1);
     container_cache_want(cache, B, "", false, T0 + 1);
     assert_true(container_cache_find_by_name(cache, "ml", "train-0", "worker", T0, id));
@@ -159,7 +159,7 @@ static void a_container_is_found_by_its_names_if_it_has_processes(void **state)
     container_cache_free(cache);
 }
 
-static void what_nobody_uses_is_forgotten_and_its_place_is_used_again(void **state)
+static void unused_entries_are_forgotten_and_their_places_reused(void **state)
 {
     struct container_cache *cache = new_directory();
     struct container found;
@@ -181,7 +181,8 @@ static void what_nobody_uses_is_forgotten_and_its_place_is_used_again(void **sta
         container_cache_want(cache, B, "", false, T0 + round + 1);
         container_cache_expire(cache, T0 + round + 1);
         assert_false(container_cache_find(cache, A, T0, &arena, &found));
-        assert_int_equal(container_cache_next_ask_us(cache, 0), T0 + 1); /* B, of the first round */
+        assert_int_equal(container_cache_next_poll_us(cache, 0),
+                         T0 + 1); /* B, of the first round */
     }
     arena_done(&arena);
     container_cache_free(cache);
@@ -198,7 +199,7 @@ static void ids_beyond_the_limit_have_no_names_and_break_nothing(void **state)
         container_cache_want(cache, id, "", false, T0);
     }
     container_cache_set_present(cache, 0, true);
-    assert_false(container_cache_may_learn(cache, id)); /* so nobody waits for it */
+    assert_false(container_cache_may_learn(cache, id)); /* so it is not waited for */
     snprintf(id, sizeof(id), "%064x", 5);
     assert_true(container_cache_may_learn(cache, id));
     container_cache_want(cache, "short", "", false, T0);
@@ -208,7 +209,7 @@ static void ids_beyond_the_limit_have_no_names_and_break_nothing(void **state)
 
 static struct container of_pod(const char *id, const char *pod)
 {
-    return (struct container){id, "worker", "ml", pod, "", "", false, false, false};
+    return (struct container){{{id, "worker", "ml", pod, "", ""}}, false, false, false};
 }
 
 static void assert_pod(struct container_cache *cache, const char *id, const char *pod)
@@ -233,14 +234,14 @@ static void a_hint_names_what_no_runtime_names(void **state)
     assert_true(container_cache_may_learn(cache, A));
     hint(cache, of_pod(A, "train-0"), T0);
     assert_pod(cache, A, "train-0");
-    assert_false(container_cache_may_learn(cache, A)); /* nobody else is here */
+    assert_false(container_cache_may_learn(cache, A)); /* there is no other runtime */
     assert_true(container_cache_find_by_name(cache, "ml", "train-0", "worker", T0, id));
     hint(cache, of_pod(A, "train-1"), T0);
     assert_pod(cache, A, "train-1");
     container_cache_free(cache);
 }
 
-static void a_runtime_is_waited_for_once_and_wins_over_a_hint_whole(void **state)
+static void a_runtime_is_waited_for_once_and_replaces_the_whole_hint(void **state)
 {
     struct container_cache *cache = new_directory();
 
@@ -251,28 +252,28 @@ static void a_runtime_is_waited_for_once_and_wins_over_a_hint_whole(void **state
     hint(cache, of_pod(A, "pod-of-a"), T0);
     hint(cache, of_pod(B, "pod-of-b"), T0);
     assert_true(container_cache_may_learn(cache, A));
-    assert_int_equal(container_cache_next_ask_us(cache, 0), T0);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), T0);
     learn(cache, named(A, "web"), T0); /* which is in no pod */
-    container_cache_note_asked(cache, 0, T0);
+    container_cache_note_poll(cache, 0, 0, T0);
     assert_pod(cache, A, "");
     assert_false(container_cache_may_learn(cache, A));
     assert_pod(cache, B, "pod-of-b");
-    assert_false(container_cache_may_learn(cache, B)); /* it was asked and does not know */
+    assert_false(container_cache_may_learn(cache, B)); /* it was polled and does not know */
     hint(cache, of_pod(A, "pod-of-a"), T0);
     assert_pod(cache, A, "");
     container_cache_free(cache);
 }
 
-static void what_is_only_hinted_is_asked_for_when_a_process_is_seen_in_it(void **state)
+static void a_hinted_container_is_polled_for_when_a_process_is_seen_in_it(void **state)
 {
     struct container_cache *cache = new_directory();
 
     (void)state;
     hint(cache, of_pod(A, "train-0"), T0);
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
-    container_cache_note_asked(cache, 0, T0 + 1);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
+    container_cache_note_poll(cache, 0, 0, T0 + 1);
     container_cache_want(cache, A, "", false, T0 + 2);
-    assert_int_equal(container_cache_next_ask_us(cache, 0), T0 + 2);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), T0 + 2);
     container_cache_free(cache);
 }
 
@@ -328,10 +329,10 @@ static void assert_no_pod_of(struct container_cache *cache, const char *uid)
 
 static struct container certain(const char *id, const char *pod, const char *uid)
 {
-    return (struct container){id, "worker", "ml", pod, uid, "", true, false, false};
+    return (struct container){{{id, "worker", "ml", pod, uid, ""}}, true, false, false};
 }
 
-static void a_pod_has_the_name_that_the_runtime_says_of_any_container_in_it(void **state)
+static void a_pod_has_the_name_that_a_runtime_has_for_any_container_in_it(void **state)
 {
     struct container_cache *cache = new_directory();
 
@@ -345,7 +346,7 @@ static void a_pod_has_the_name_that_the_runtime_says_of_any_container_in_it(void
     container_cache_free(cache);
 }
 
-static void a_label_that_anybody_can_give_names_no_other_container(void **state)
+static void a_label_that_any_container_can_have_names_no_other(void **state)
 {
     struct container_cache *cache = new_directory();
     struct container labelled = certain(B, "forged", "u-1");
@@ -360,7 +361,7 @@ static void a_label_that_anybody_can_give_names_no_other_container(void **state)
 
 static void a_hint_at_a_pod_yields_to_a_runtime(void **state)
 {
-    struct container pod = {"", "", "ml", "hinted", "u-1", "", false, false, false};
+    struct container pod = {{{"", "", "ml", "hinted", "u-1", ""}}, false, false, false};
     struct container_cache *cache = new_directory();
 
     (void)state;
@@ -373,7 +374,7 @@ static void a_hint_at_a_pod_yields_to_a_runtime(void **state)
     container_cache_free(cache);
 }
 
-static void of_those_that_have_ended_only_who_is_wanted_is_kept(void **state)
+static void of_ended_containers_only_wanted_ones_are_kept(void **state)
 {
     struct container ended = certain(A, "short-0", "u-1"), pause = certain(B, "short-1", "u-2");
     struct container_cache *cache = new_directory();
@@ -399,16 +400,16 @@ static void of_those_that_have_ended_only_who_is_wanted_is_kept(void **state)
     container_cache_free(cache);
 }
 
-static void pods_that_nobody_uses_are_forgotten_and_hints_cannot_fill_their_places(void **state)
+static void unused_pods_are_forgotten_and_hints_cannot_fill_their_places(void **state)
 {
     struct container_cache *cache = new_directory();
     char uid[32];
 
     (void)state;
     for (unsigned round = 0; round < 2; round++) {
-        for (unsigned i = 0; i < POD_NAMES_UNWANTED_MAX + 1; i++) {
+        for (unsigned i = 0; i < CONTAINER_CACHE_UNASKED_MAX + 1; i++) {
             snprintf(uid, sizeof(uid), "u-%u", i);
-            hint(cache, (struct container){"", "", "ml", "p", uid, "", false, false, false},
+            hint(cache, (struct container){{{"", "", "ml", "p", uid, ""}}, false, false, false},
                  T0 + round);
         }
         assert_no_pod_of(cache, uid); /* the last one */
@@ -422,7 +423,7 @@ static void pods_that_nobody_uses_are_forgotten_and_hints_cannot_fill_their_plac
 
 static struct container of_image(const char *image, bool is_digest)
 {
-    return (struct container){A, "worker", "", "", "", image, true, false, is_digest};
+    return (struct container){{{A, "worker", "", "", "", image}}, true, false, is_digest};
 }
 
 static void assert_image(struct container_cache *cache, const char *image)
@@ -436,7 +437,7 @@ static void assert_image(struct container_cache *cache, const char *image)
     arena_done(&arena);
 }
 
-static void an_image_that_is_a_digest_is_asked_for_once_somebody_wants_the_container(void **state)
+static void the_name_of_a_digest_is_polled_for_once_the_container_is_wanted(void **state)
 {
     struct container_cache *cache = new_directory();
     char id[RUNTIME_ID_BYTES];
@@ -444,44 +445,44 @@ static void an_image_that_is_a_digest_is_asked_for_once_somebody_wants_the_conta
     (void)state;
     container_cache_set_present(cache, 0, true);
     learn(cache, of_image("sha256:1", true), T0);
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
     container_cache_want(cache, A, "", false, T0);
-    assert_true(container_cache_next_ask_us(cache, 0) <= T0);
-    assert_int_equal(container_cache_next_ask_us(cache, 1), UINT64_MAX); /* who did not say it */
-    assert_false(container_cache_is_missing(cache, 0, T0));              /* no list is needed */
+    assert_true(container_cache_next_poll_us(cache, 0) <= T0);
+    assert_int_equal(container_cache_next_poll_us(cache, 1), UINT64_MAX); /* it did not list it */
+    assert_false(container_cache_is_missing(cache, 0, T0));               /* no list is needed */
     assert_true(container_cache_may_learn(cache, A));
     assert_true(container_cache_next_image(cache, 0, T0, id));
     assert_string_equal(id, A);
     container_cache_note_image_failure(cache, A, T0);
     assert_false(container_cache_next_image(cache, 0, T0, id));
-    assert_int_equal(container_cache_next_ask_us(cache, 0), T0 + SECOND);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), T0 + SECOND);
     container_cache_set_image(cache, A, "registry/worker:1");
     assert_image(cache, "registry/worker:1");
     assert_false(container_cache_may_learn(cache, A));
     learn(cache, of_image("sha256:1", true), T0); /* the next list does not undo it */
     assert_image(cache, "registry/worker:1");
-    assert_int_equal(container_cache_next_ask_us(cache, 0), UINT64_MAX);
+    assert_int_equal(container_cache_next_poll_us(cache, 0), UINT64_MAX);
     container_cache_free(cache);
 }
 
-static void a_runtime_that_answers_is_awaited_until_it_was_asked_or_has_failed(void **state)
+static void a_runtime_that_works_is_awaited_until_it_was_polled_or_has_failed(void **state)
 {
     struct container_cache *cache = new_directory();
 
     (void)state;
     container_cache_want(cache, A, "", false, T0);
-    assert_false(container_cache_is_awaited(cache, A)); /* nobody is here */
+    assert_false(container_cache_is_awaited(cache, A)); /* no runtime is present */
     container_cache_set_present(cache, CONTAINER_CACHE_HINTS, true);
-    assert_false(container_cache_is_awaited(cache, A)); /* who gives hints may never give one */
+    assert_false(container_cache_is_awaited(cache, A)); /* a hint may never come */
     container_cache_set_present(cache, 0, true);
     assert_true(container_cache_is_awaited(cache, A));
-    container_cache_note_failure(cache, 0);
+    container_cache_note_poll(cache, 0, -EIO, T0);
     assert_false(container_cache_is_awaited(cache, A));
-    container_cache_note_asked(cache, 0, T0 - 1); /* it answers again, but that was asked before */
+    container_cache_note_poll(cache, 0, 0, T0 - 1); /* it works again, but was polled before */
     assert_true(container_cache_is_awaited(cache, A));
-    container_cache_note_asked(cache, 0, T0);
+    container_cache_note_poll(cache, 0, 0, T0);
     assert_false(container_cache_is_awaited(cache, A));
-    assert_true(container_cache_may_learn(cache, A)); /* it is asked some more times */
+    assert_true(container_cache_may_learn(cache, A)); /* it is polled some more times */
     assert_false(container_cache_is_awaited(cache, B));
     container_cache_free(cache);
 }
@@ -489,25 +490,25 @@ static void a_runtime_that_answers_is_awaited_until_it_was_asked_or_has_failed(v
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_id_is_asked_for_at_once_and_then_ever_less_often),
+        cmocka_unit_test(an_id_is_polled_for_at_once_and_then_ever_less_often),
         cmocka_unit_test(an_answer_that_was_on_its_way_does_not_count_for_a_later_question),
-        cmocka_unit_test(what_is_known_is_not_asked_for),
+        cmocka_unit_test(a_known_container_is_not_polled_for),
         cmocka_unit_test(two_runtimes_that_know_a_container_complete_each_other),
-        cmocka_unit_test(nobody_waits_for_names_that_cannot_come),
+        cmocka_unit_test(names_that_cannot_come_are_not_waited_for),
         cmocka_unit_test(a_container_is_found_by_its_names_if_it_has_processes),
-        cmocka_unit_test(what_nobody_uses_is_forgotten_and_its_place_is_used_again),
+        cmocka_unit_test(unused_entries_are_forgotten_and_their_places_reused),
         cmocka_unit_test(ids_beyond_the_limit_have_no_names_and_break_nothing),
         cmocka_unit_test(a_hint_names_what_no_runtime_names),
-        cmocka_unit_test(a_runtime_is_waited_for_once_and_wins_over_a_hint_whole),
-        cmocka_unit_test(what_is_only_hinted_is_asked_for_when_a_process_is_seen_in_it),
+        cmocka_unit_test(a_runtime_is_waited_for_once_and_replaces_the_whole_hint),
+        cmocka_unit_test(a_hinted_container_is_polled_for_when_a_process_is_seen_in_it),
         cmocka_unit_test(hints_cannot_fill_the_directory),
-        cmocka_unit_test(a_pod_has_the_name_that_the_runtime_says_of_any_container_in_it),
-        cmocka_unit_test(a_label_that_anybody_can_give_names_no_other_container),
+        cmocka_unit_test(a_pod_has_the_name_that_a_runtime_has_for_any_container_in_it),
+        cmocka_unit_test(a_label_that_any_container_can_have_names_no_other),
         cmocka_unit_test(a_hint_at_a_pod_yields_to_a_runtime),
-        cmocka_unit_test(of_those_that_have_ended_only_who_is_wanted_is_kept),
-        cmocka_unit_test(pods_that_nobody_uses_are_forgotten_and_hints_cannot_fill_their_places),
-        cmocka_unit_test(an_image_that_is_a_digest_is_asked_for_once_somebody_wants_the_container),
-        cmocka_unit_test(a_runtime_that_answers_is_awaited_until_it_was_asked_or_has_failed),
+        cmocka_unit_test(of_ended_containers_only_wanted_ones_are_kept),
+        cmocka_unit_test(unused_pods_are_forgotten_and_hints_cannot_fill_their_places),
+        cmocka_unit_test(the_name_of_a_digest_is_polled_for_once_the_container_is_wanted),
+        cmocka_unit_test(a_runtime_that_works_is_awaited_until_it_was_polled_or_has_failed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,8 +19,9 @@ static void what_is_added_is_copied(void **state)
     (void)state;
     container_list_init(&list);
     assert_int_equal(
-        container_list_add(&list, &(struct container){ID, name, "ml", "train-0", "uid-1", image,
-                                                      false, false, false}),
+        container_list_add(&list,
+                           &(struct container){
+                               {{ID, name, "ml", "train-0", "uid-1", image}}, false, false, false}),
         0);
     name[0] = image[0] = 'X';
     assert_int_equal(list.count, 1);
@@ -47,7 +48,7 @@ static void what_is_not_said_is_empty(void **state)
     container_list_done(&list);
 }
 
-static void an_entry_whose_id_is_none_is_left_out(void **state)
+static void an_entry_without_a_valid_id_is_left_out(void **state)
 {
     static const char *const ids[] = {
         NULL,
@@ -78,7 +79,10 @@ static void an_id_that_holds_nul_is_none(void **state)
     (void)state;
     id[10] = '\0';
     container_list_init(&list);
-    assert_int_equal(container_list_add_spans(&list, &(struct container_spans){.id = {id, 64}}), 0);
+    assert_int_equal(
+        container_list_append(
+            &list, &(struct container){.id = runtime_text(&list.arena, (struct span){id, 64})}),
+        0);
     assert_int_equal(list.count, 0);
     container_list_done(&list);
 }
@@ -96,7 +100,7 @@ static void the_same_id_may_come_twice(void **state)
     container_list_done(&list);
 }
 
-static void a_long_text_is_cut_at_a_whole_character(void **state)
+static void a_long_text_is_truncated_at_a_whole_character(void **state)
 {
     static const struct {
         const char *character;
@@ -158,12 +162,15 @@ static void a_text_that_is_no_utf8_says_nothing(void **state)
     (void)state;
     container_list_init(&list);
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-        assert_int_equal(container_list_add_spans(&list,
-                                                  &(struct container_spans){
-                                                      .id = span_of(ID),
-                                                      .name = texts[i],
-                                                      .pod = span_of("kept"),
-                                                  }),
+        assert_int_equal(container_list_append(&list,
+                                               &(struct container){
+                                                   .id = ID,
+                                                   .name = runtime_text(&list.arena, texts[i]),
+                                                   .namespace = "",
+                                                   .pod = "kept",
+                                                   .pod_uid = "",
+                                                   .image = "",
+                                               }),
                          0);
         assert_string_equal(list.items[i].name, "");
         assert_string_equal(list.items[i].pod, "kept");
@@ -181,15 +188,16 @@ static void a_megabyte_costs_no_more_than_what_is_kept(void **state)
     assert_non_null(text);
     memset(text, 'n', len);
     container_list_init(&list);
-    assert_int_equal(container_list_add_spans(&list,
-                                              &(struct container_spans){
-                                                  .id = span_of(ID),
-                                                  .name = {text, len},
-                                                  .namespace = {text, len},
-                                                  .pod = {text, len},
-                                                  .pod_uid = {text, len},
-                                                  .image = {text, len},
-                                              }),
+    text[len - 1] = '\0';
+    assert_int_equal(container_list_add(&list,
+                                        &(struct container){
+                                            .id = ID,
+                                            .name = text,
+                                            .namespace = text,
+                                            .pod = text,
+                                            .pod_uid = text,
+                                            .image = text,
+                                        }),
                      0);
     assert_true(are_valid_containers(&list));
     assert_true(list.arena.used_bytes < 4096);
@@ -219,12 +227,14 @@ static void a_list_that_is_full_keeps_what_it_has(void **state)
     memset(text, 'x', 512);
     text[512] = '\0';
     container_list_init(&list);
-    while (container_list_add(&list, &(struct container){ID, text, text, text, text, text, false,
-                                                         false, false}) == 0)
+    while (container_list_add(
+               &list,
+               &(struct container){{{ID, text, text, text, text, text}}, false, false, false}) == 0)
         count++;
-    assert_int_equal(container_list_add(&list, &(struct container){ID, text, text, text, text, text,
-                                                                   false, false, false}),
-                     -ENOMEM);
+    assert_int_equal(
+        container_list_add(
+            &list, &(struct container){{{ID, text, text, text, text, text}}, false, false, false}),
+        -ENOMEM);
     assert_int_equal(list.count, count);
     assert_in_range(count, 10000, 20000);
     assert_true(are_valid_containers(&list));
@@ -251,10 +261,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_added_is_copied),
         cmocka_unit_test(what_is_not_said_is_empty),
-        cmocka_unit_test(an_entry_whose_id_is_none_is_left_out),
+        cmocka_unit_test(an_entry_without_a_valid_id_is_left_out),
         cmocka_unit_test(an_id_that_holds_nul_is_none),
         cmocka_unit_test(the_same_id_may_come_twice),
-        cmocka_unit_test(a_long_text_is_cut_at_a_whole_character),
+        cmocka_unit_test(a_long_text_is_truncated_at_a_whole_character),
         cmocka_unit_test(a_text_of_exactly_512_bytes_is_whole),
         cmocka_unit_test(a_text_that_is_no_utf8_says_nothing),
         cmocka_unit_test(a_megabyte_costs_no_more_than_what_is_kept),

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 #include "fake_client.h"
-#include "identity/runtimes/cri.h"
+#include "identity/runtime_table.h"
+#include "identity/runtimes/parse.h"
 #include "identity_checks.h"
 #include "wire.h"
 
@@ -152,7 +153,7 @@ static void of_a_field_that_comes_twice_the_last_counts(void **state)
     container_list_done(&list);
 }
 
-static void labels_that_are_none_say_nothing(void **state)
+static void invalid_labels_are_ignored(void **state)
 {
     static const struct span entries[] = {
         {"", 0},                                /* neither key nor value */
@@ -371,12 +372,13 @@ static void labels_without_end_cost_nothing_but_time(void **state)
     container_list_done(&list);
 }
 
+static const struct runtime_call call_of_test = {&runtime_cri, NULL, "/run/test.sock", 3000000};
 static struct container_list list_of_test;
 
 static int list_in_scope(enum runtime_scope scope, struct error *err)
 {
     container_list_init(&list_of_test);
-    return runtime_cri.list(NULL, "/run/test.sock", 3000000, scope, &list_of_test, err);
+    return runtime_cri.list(&call_of_test, scope, &list_of_test, err);
 }
 
 static int list_containers(struct error *err)
@@ -384,7 +386,7 @@ static int list_containers(struct error *err)
     return list_in_scope(RUNTIME_RUNNING, err);
 }
 
-static void running_containers_and_ready_sandboxes_are_asked_for(void **state)
+static void running_containers_and_ready_sandboxes_are_requested(void **state)
 {
     struct buffer containers = response_of(a_container()), sandboxes = response_of(a_sandbox());
     struct error err = {""};
@@ -416,7 +418,7 @@ static void put_state(struct buffer *item, uint32_t number, uint64_t state)
         protobuf_put_varint(item, number, state);
 }
 
-static void all_are_asked_for_without_a_filter_and_those_that_have_ended_say_so(void **state)
+static void all_are_requested_without_a_filter_and_ended_ones_are_marked(void **state)
 {
     struct buffer containers = wire_new(), sandboxes = wire_new();
 
@@ -447,7 +449,7 @@ static void all_are_asked_for_without_a_filter_and_those_that_have_ended_say_so(
     buffer_done(&sandboxes);
 }
 
-static void sandboxes_that_are_too_many_are_asked_for_as_far_as_they_are_ready(void **state)
+static void of_too_many_sandboxes_only_ready_ones_are_requested(void **state)
 {
     struct buffer containers = response_of(a_container()), sandboxes = response_of(a_sandbox());
 
@@ -466,7 +468,7 @@ static void sandboxes_that_are_too_many_are_asked_for_as_far_as_they_are_ready(v
 
 #define DIGEST "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static void an_image_that_is_a_digest_says_so(void **state)
+static void an_image_that_is_a_digest_is_marked(void **state)
 {
     static const struct {
         const char *name, *specified;
@@ -527,7 +529,7 @@ static void the_status_has_the_name_of_the_image(void **state)
         wire_message(&response, 1, &status);
         fake_reset(NULL);
         fake_client.answers[0].body = wire_span(&response);
-        r = runtime_cri.find_image(NULL, "/run/test.sock", 3000000, ID, found, NULL);
+        r = runtime_cri.find_image(&call_of_test, ID, found, NULL);
         assert_int_equal(r, cases[i].expected[0] ? 0 : -ENODATA);
         assert_string_equal(found, cases[i].expected);
         assert_string_equal(fake_client.paths[0], "/runtime.v1.RuntimeService/ContainerStatus");
@@ -537,18 +539,19 @@ static void the_status_has_the_name_of_the_image(void **state)
     }
 }
 
-static void a_runtime_that_does_not_know_v1_is_asked_in_v1alpha2(void **state)
+static void a_runtime_without_v1_is_called_in_v1alpha2(void **state)
 {
     struct buffer containers = response_of(a_container()), sandboxes = response_of(a_sandbox());
 
     (void)state;
     fake_client.answers[0] = (struct fake_answer){.r = -EREMOTEIO, .status = 12};
     fake_client.answers[1].body = wire_span(&containers);
-    fake_client.answers[2].body = wire_span(&sandboxes);
+    fake_client.answers[2] = (struct fake_answer){.r = -EREMOTEIO, .status = 12};
+    fake_client.answers[3].body = wire_span(&sandboxes);
     assert_int_equal(list_containers(NULL), 0);
-    assert_int_equal(fake_client.asked, 3);
+    assert_int_equal(fake_client.asked, 4);
     assert_string_equal(fake_client.paths[1], "/runtime.v1alpha2.RuntimeService/ListContainers");
-    assert_string_equal(fake_client.paths[2], "/runtime.v1alpha2.RuntimeService/ListPodSandbox");
+    assert_string_equal(fake_client.paths[3], "/runtime.v1alpha2.RuntimeService/ListPodSandbox");
     assert_int_equal(list_of_test.count, 2);
     container_list_done(&list_of_test);
     buffer_done(&containers);
@@ -568,7 +571,7 @@ static void a_socket_without_cri_behind_it_is_not_supported(void **state)
     container_list_done(&list_of_test);
 }
 
-static void what_the_client_says_is_passed_on(void **state)
+static void the_clients_error_is_passed_on(void **state)
 {
     static const struct {
         int r, status, expected;
@@ -634,7 +637,7 @@ int main(void)
         cmocka_unit_test(without_labels_the_metadata_has_the_name),
         cmocka_unit_test(a_sandbox_is_the_pods_own_container),
         cmocka_unit_test(of_a_field_that_comes_twice_the_last_counts),
-        cmocka_unit_test(labels_that_are_none_say_nothing),
+        cmocka_unit_test(invalid_labels_are_ignored),
         cmocka_unit_test(fields_of_another_type_are_not_there),
         cmocka_unit_test(a_container_that_is_broken_costs_no_other),
         cmocka_unit_test(what_is_no_message_is_an_error_and_what_came_before_counts),
@@ -644,16 +647,15 @@ int main(void)
         cmocka_unit_test(names_of_a_megabyte_are_cut),
         cmocka_unit_test(of_100000_containers_65536_are_kept),
         cmocka_unit_test(labels_without_end_cost_nothing_but_time),
-        cmocka_unit_test_setup(running_containers_and_ready_sandboxes_are_asked_for, fake_reset),
-        cmocka_unit_test_setup(all_are_asked_for_without_a_filter_and_those_that_have_ended_say_so,
+        cmocka_unit_test_setup(running_containers_and_ready_sandboxes_are_requested, fake_reset),
+        cmocka_unit_test_setup(all_are_requested_without_a_filter_and_ended_ones_are_marked,
                                fake_reset),
-        cmocka_unit_test_setup(sandboxes_that_are_too_many_are_asked_for_as_far_as_they_are_ready,
-                               fake_reset),
-        cmocka_unit_test(an_image_that_is_a_digest_says_so),
+        cmocka_unit_test_setup(of_too_many_sandboxes_only_ready_ones_are_requested, fake_reset),
+        cmocka_unit_test(an_image_that_is_a_digest_is_marked),
         cmocka_unit_test(the_status_has_the_name_of_the_image),
-        cmocka_unit_test_setup(a_runtime_that_does_not_know_v1_is_asked_in_v1alpha2, fake_reset),
+        cmocka_unit_test_setup(a_runtime_without_v1_is_called_in_v1alpha2, fake_reset),
         cmocka_unit_test_setup(a_socket_without_cri_behind_it_is_not_supported, fake_reset),
-        cmocka_unit_test_setup(what_the_client_says_is_passed_on, fake_reset),
+        cmocka_unit_test_setup(the_clients_error_is_passed_on, fake_reset),
         cmocka_unit_test_setup(an_answer_that_is_no_message_has_a_text, fake_reset),
         cmocka_unit_test_setup(without_sandboxes_the_containers_count, fake_reset),
     };

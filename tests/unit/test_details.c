@@ -163,7 +163,7 @@ static void remove_machine(struct machine *machine)
     assert_int_equal(rmdir(machine->path), 0);
 }
 
-static void a_job_has_its_user_by_uid_and_the_rest_from_its_environment(void **state)
+static void a_job_has_its_user_by_uid_and_its_name_from_its_environment(void **state)
 {
     static const char environment[] = "SLURM_JOB_ID=999\0SLURM_JOB_NAME=train\0SLURM_JOB_ACCOUNT=a";
     struct machine machine = new_machine("4:memory:/slurm/uid_1000/job_211/step_0\n0::/\n");
@@ -173,11 +173,12 @@ static void a_job_has_its_user_by_uid_and_the_rest_from_its_environment(void **s
     (void)state;
     put(&machine, "7/environ", environment, sizeof(environment));
     assert_int_equal(details_read(&machine.host, 7, &owner, &details), 0);
-    assert_string_equal(details.user, "alice");
-    assert_string_equal(details.job_id, "211"); /* the cgroup's, whatever the environment says */
+    assert_string_equal(details.texts[WORKLOAD_TEXT_USER], "alice");
+    assert_string_equal(details.texts[WORKLOAD_TEXT_JOB_ID],
+                        "211"); /* the cgroup's, whatever is in the environment */
     assert_false(details.job_id_unverified);
-    assert_string_equal(details.job_name, "train");
-    assert_string_equal(details.account, "a");
+    assert_string_equal(details.texts[WORKLOAD_TEXT_JOB_NAME], "train");
+    assert_string_equal(details.texts[WORKLOAD_TEXT_ACCOUNT], "a");
     details_done(&details);
     remove_machine(&machine);
 }
@@ -193,7 +194,7 @@ static void a_job_that_slurm_calls_otherwise_has_its_number_from_the_environment
     (void)state;
     put(&machine, "7/environ", environment, sizeof(environment));
     assert_int_equal(details_read(&machine.host, 7, &owner, &details), 0);
-    assert_string_equal(details.job_id, "999");
+    assert_string_equal(details.texts[WORKLOAD_TEXT_JOB_ID], "999");
     assert_true(details.job_id_unverified);
     details_done(&details);
     remove_machine(&machine);
@@ -209,17 +210,17 @@ static void a_job_of_pbs_has_its_id_from_the_cgroup_alone(void **state)
     (void)state;
     put(&machine, "7/environ", environment, sizeof(environment));
     assert_int_equal(details_read(&machine.host, 7, &owner, &details), 0);
-    assert_string_equal(details.user, "alice");
-    assert_string_equal(details.job_id, "7[3].s");
+    assert_string_equal(details.texts[WORKLOAD_TEXT_USER], "alice");
+    assert_string_equal(details.texts[WORKLOAD_TEXT_JOB_ID], "7[3].s");
     assert_false(details.job_id_unverified);
-    assert_string_equal(details.job_name, "train");
-    assert_string_equal(details.account, "a");
+    assert_string_equal(details.texts[WORKLOAD_TEXT_JOB_NAME], "train");
+    assert_string_equal(details.texts[WORKLOAD_TEXT_ACCOUNT], "a");
     details_done(&details);
 
     put(&machine, "7/cgroup", "0::/lxc.payload.a/pbs_jobs.service/jobs/8.s\n", 44);
     owner = (struct workload_owner){.kind = WORKLOAD_PBS, .id = "lxc:a/8.s"};
     assert_int_equal(details_read(&machine.host, 7, &owner, &details), 0);
-    assert_null(details.job_id); /* who named it is in that machine */
+    assert_null(details.texts[WORKLOAD_TEXT_JOB_ID]); /* named inside that machine */
     details_done(&details);
     remove_machine(&machine);
 }
@@ -252,19 +253,19 @@ static void a_vm_has_its_uuid_and_a_user_its_name(void **state)
     (void)state;
     put(&machine, "7/cmdline", cmdline, sizeof(cmdline));
     assert_int_equal(details_read(&machine.host, 7, &vm, &details), 0);
-    assert_string_equal(details.vm_name, "web01");
-    assert_string_equal(details.uuid, UUID);
+    assert_string_equal(details.texts[WORKLOAD_TEXT_NAME], "web01");
+    assert_string_equal(details.texts[WORKLOAD_TEXT_UUID], UUID);
     details_done(&details);
     assert_int_equal(details_read(&machine.host, 7, &alice, &details), 0);
-    assert_string_equal(details.user, "alice");
+    assert_string_equal(details.texts[WORKLOAD_TEXT_USER], "alice");
     details_done(&details);
     assert_int_equal(details_read(&machine.host, 7, &nobody, &details), 0);
-    assert_string_equal(details.user, "4711");
+    assert_string_equal(details.texts[WORKLOAD_TEXT_USER], "4711");
     details_done(&details);
     remove_machine(&machine);
 }
 
-static void the_store_keeps_what_came_first_until_nobody_uses_it(void **state)
+static void the_store_keeps_the_first_details_until_they_are_unused(void **state)
 {
     struct table store = {0};
 
@@ -275,15 +276,16 @@ static void the_store_keeps_what_came_first_until_nobody_uses_it(void **state)
 
         snprintf(id, sizeof(id), "%u", i);
         details.id = strdup(id);
-        details.account = strdup("first");
+        details.texts[WORKLOAD_TEXT_ACCOUNT] = strdup("first");
         details_add(&store, &details);
         details = (struct details){.kind = WORKLOAD_SLURM, .id = strdup(id)};
-        details.account = strdup("second");
+        details.texts[WORKLOAD_TEXT_ACCOUNT] = strdup("second");
         details_add(&store, &details);
         assert_null(details.id); /* taken over, or freed */
     }
     assert_int_equal(store.count, 100);
-    assert_string_equal(details_find(&store, WORKLOAD_SLURM, "42")->account, "first");
+    assert_string_equal(details_find(&store, WORKLOAD_SLURM, "42")->texts[WORKLOAD_TEXT_ACCOUNT],
+                        "first");
     assert_null(details_find(&store, WORKLOAD_VM, "42"));
     details_expire(&store, 42);
     assert_int_equal(store.count, 58);
@@ -299,12 +301,12 @@ int main(void)
         cmocka_unit_test(a_job_is_described_by_the_variables_of_its_own_scheduler),
         cmocka_unit_test(a_virtual_machine_is_described_by_its_command_line),
         cmocka_unit_test(users_have_the_names_of_the_passwd_file),
-        cmocka_unit_test(a_job_has_its_user_by_uid_and_the_rest_from_its_environment),
+        cmocka_unit_test(a_job_has_its_user_by_uid_and_its_name_from_its_environment),
         cmocka_unit_test(a_job_that_slurm_calls_otherwise_has_its_number_from_the_environment),
         cmocka_unit_test(a_job_of_pbs_has_its_id_from_the_cgroup_alone),
         cmocka_unit_test(a_process_that_belongs_to_another_by_now_is_not_read),
         cmocka_unit_test(a_vm_has_its_uuid_and_a_user_its_name),
-        cmocka_unit_test(the_store_keeps_what_came_first_until_nobody_uses_it),
+        cmocka_unit_test(the_store_keeps_the_first_details_until_they_are_unused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,6 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "identity/gpus/device_nodes.h"
-#include "identity/gpus/device_rules.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -210,14 +209,14 @@ static void ordinary_files_are_no_nodes(void **state)
     assert_string_equal(found, "");
 }
 
-static void one_look_is_enough_where_there_is_no_driver(void **state)
+static void one_stat_is_enough_where_there_is_no_driver(void **state)
 {
     struct fixture *fixture = *state;
     char found[1024];
 
     put_process(fixture, 10, IN_A);
     put_node(fixture, 10, "null", 1, 3);
-    put_node(fixture, 10, "nvidia0", 195, 0); /* which nobody can use */
+    put_node(fixture, 10, "nvidia0", 195, 0); /* unusable */
     stat_count = 0;
     assert_int_equal(find(fixture, 10, stat_at, found), 0);
     assert_string_equal(found, "");
@@ -244,7 +243,7 @@ static void a_dev_that_leads_elsewhere_is_not_followed(void **state)
     assert_true(find(fixture, 13, stat_at, found) < 0);
 }
 
-static void a_process_of_another_says_nothing(void **state)
+static void a_process_of_another_owner_does_not_count(void **state)
 {
     struct fixture *fixture = *state;
     char found[1024];
@@ -284,7 +283,7 @@ static void rules_that_forbid_a_node_count_more_than_the_node(void **state)
     assert_string_equal(found, "!0 !1");
 }
 
-static void who_has_the_kernels_log_has_everything(void **state)
+static void a_container_with_the_kernels_log_has_everything(void **state)
 {
     struct fixture *fixture = *state;
     char found[1024];
@@ -372,7 +371,7 @@ static void remove_process(struct fixture *fixture, const char *pid)
     nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static void containers_are_looked_into_when_they_appear_and_once_a_minute(void **state)
+static void containers_are_inspected_when_they_appear_and_once_a_minute(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -395,7 +394,7 @@ static void containers_are_looked_into_when_they_appear_and_once_a_minute(void *
     assert_string_equal(scan(fixture, 64 * USEC_PER_SEC), "");
 }
 
-static void only_containers_that_the_node_itself_named_are_looked_into(void **state)
+static void only_containers_that_the_node_itself_named_are_inspected(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -418,16 +417,16 @@ int main(void)
         TEST(the_nodes_in_a_containers_dev_are_its_gpus),
         TEST(what_is_no_node_of_that_number_is_no_gpu),
         TEST(ordinary_files_are_no_nodes),
-        TEST(one_look_is_enough_where_there_is_no_driver),
+        TEST(one_stat_is_enough_where_there_is_no_driver),
         TEST(a_dev_that_leads_elsewhere_is_not_followed),
-        TEST(a_process_of_another_says_nothing),
+        TEST(a_process_of_another_owner_does_not_count),
         TEST(a_root_that_cannot_be_opened_is_an_error),
         TEST(rules_that_forbid_a_node_count_more_than_the_node),
-        TEST(who_has_the_kernels_log_has_everything),
+        TEST(a_container_with_the_kernels_log_has_everything),
         cmocka_unit_test(rules_allow_what_they_name_for_reading_and_writing),
         cmocka_unit_test(the_path_is_that_of_the_devices_controller),
-        TEST(containers_are_looked_into_when_they_appear_and_once_a_minute),
-        TEST(only_containers_that_the_node_itself_named_are_looked_into),
+        TEST(containers_are_inspected_when_they_appear_and_once_a_minute),
+        TEST(only_containers_that_the_node_itself_named_are_inspected),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

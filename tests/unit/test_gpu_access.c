@@ -10,7 +10,7 @@
 #include "core/macros.h"
 #include "identity/gpu_access.h"
 #include "identity/gpus/attachments.h"
-#include "identity/runtimes/inspect.h"
+#include "identity/runtimes/parse.h"
 
 #define UUID "GPU-8dea0b1f-4c4e-7a1b-9d3c-0123456789ab"
 #define MIG  "MIG-11111111-2222-3333-4444-555555555555"
@@ -147,7 +147,7 @@ static void a_container_has_no_more_gpus_than_fit(void **state)
     assert_int_equal(list.count, GPU_ACCESS_MAX);
 }
 
-static void a_mig_profile_tells_its_memory(void **state)
+static void a_mig_profile_contains_its_memory(void **state)
 {
     static const struct {
         const char *profile;
@@ -175,7 +175,7 @@ static void a_mig_profile_tells_its_memory(void **state)
 }
 
 /* As dockerd answers, as far as it counts; %s is inside HostConfig. */
-static void docker_tells_gpus_by_requests_devices_and_runtime(void **state)
+static void docker_grants_gpus_by_requests_devices_and_runtime(void **state)
 {
     static const struct {
         const char *host_config, *env, *expected;
@@ -284,7 +284,7 @@ static void podman_names_its_runtime_elsewhere(void **state)
     assert_shown("podman", "");
 }
 
-static void cri_tells_gpus_by_nodes_cdi_and_runtime(void **state)
+static void cri_grants_gpus_by_nodes_cdi_and_runtime(void **state)
 {
 #define NODE(path, minor) "{\"path\":\"" path "\",\"type\":\"c\",\"major\":195,\"minor\":" minor "}"
 #define ENV               "\"process\":{\"env\":[\"NVIDIA_VISIBLE_DEVICES=" UUID "\"]}"
@@ -400,10 +400,10 @@ int main(void)
         cmocka_unit_test(names_of_visible_devices_are_all_indices_and_uuids),
         cmocka_unit_test(names_of_cdi_count_if_they_are_gpus_of_nvidia),
         cmocka_unit_test(a_container_has_no_more_gpus_than_fit),
-        cmocka_unit_test(a_mig_profile_tells_its_memory),
-        cmocka_unit_test(docker_tells_gpus_by_requests_devices_and_runtime),
+        cmocka_unit_test(a_mig_profile_contains_its_memory),
+        cmocka_unit_test(docker_grants_gpus_by_requests_devices_and_runtime),
         cmocka_unit_test(podman_names_its_runtime_elsewhere),
-        cmocka_unit_test(cri_tells_gpus_by_nodes_cdi_and_runtime),
+        cmocka_unit_test(cri_grants_gpus_by_nodes_cdi_and_runtime),
         cmocka_unit_test(what_is_no_json_is_an_error),
         cmocka_unit_test(a_request_of_100000_ids_is_cut),
         cmocka_unit_test(an_attachment_is_of_the_gpu_that_it_names),

@@ -99,7 +99,7 @@ static void names_that_cannot_come_are_not_waited_for(void **state)
     end_rig(&rig);
 }
 
-static void names_are_waited_for_until_somebody_tells_them(void **state)
+static void names_are_waited_for_until_they_arrive(void **state)
 {
     struct workload_owner owner = container(A);
     struct rig rig = new_rig(true);
@@ -107,7 +107,8 @@ static void names_are_waited_for_until_somebody_tells_them(void **state)
 
     (void)state;
     assert_false(identity_find_names(rig.identity, &owner, &names));
-    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "img", true, false, false});
+    learn(&rig,
+          (struct container){{{A, "worker", "ml", "train-0", UID, "img"}}, true, false, false});
     assert_names(&rig, &owner, "worker", "ml", "train-0", "worker");
     owner.kind = WORKLOAD_POD;
     strcpy(owner.pod_uid, UID);
@@ -121,9 +122,9 @@ static void a_label_alone_makes_no_container_a_pods(void **state)
     struct rig rig = new_rig(true);
 
     (void)state;
-    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "", false, false, false});
+    learn(&rig, (struct container){{{A, "worker", "ml", "train-0", UID, ""}}, false, false, false});
     assert_names(&rig, &owner, "worker", "", "", "worker");
-    strcpy(owner.pod_uid, UID); /* its cgroup says so, too */
+    strcpy(owner.pod_uid, UID); /* its cgroup names it, too */
     assert_names(&rig, &owner, "worker", "ml", "train-0", "worker");
     end_rig(&rig);
 }
@@ -137,29 +138,29 @@ static struct workload_owner in_pod(const char *id, const char *uid)
     return owner;
 }
 
-static void a_pod_is_believed_if_the_cgroup_does_not_name_another(void **state)
+static void a_pod_counts_unless_the_cgroup_names_another(void **state)
 {
     const struct workload_owner same = in_pod(A, UID), other = in_pod(A, "another");
     const struct workload_owner unlabelled = container(B);
     struct rig rig = new_rig(true);
 
     (void)state;
-    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "", true, false, false});
+    learn(&rig, (struct container){{{A, "worker", "ml", "train-0", UID, ""}}, true, false, false});
     assert_names(&rig, &same, "train-0", "ml", "train-0", "worker");
     assert_names(&rig, &other, "worker", "", "", "worker");
-    learn(&rig, (struct container){B, "web", "ml", "train-0", "", "", false, false, false});
+    learn(&rig, (struct container){{{B, "web", "ml", "train-0", "", ""}}, false, false, false});
     assert_names(&rig, &unlabelled, "web", "", "", "web");
     end_rig(&rig);
 }
 
-static void a_container_that_nobody_names_has_the_pod_that_its_cgroup_names(void **state)
+static void an_unknown_container_has_the_pod_that_its_cgroup_names(void **state)
 {
     const struct workload_owner pause = in_pod(A, UID), other = in_pod(B, "another");
     struct rig rig = new_rig(true);
     struct workload_names names;
 
     (void)state;
-    learn(&rig, (struct container){"", "", "ml", "train-0", UID, "", false, false, false});
+    learn(&rig, (struct container){{{"", "", "ml", "train-0", UID, ""}}, false, false, false});
     assert_false(identity_find_names(rig.identity, &pause, &names)); /* its own may still come */
     assert_string_equal(names.name, "train-0");
     assert_string_equal(names.namespace, "ml");
@@ -170,13 +171,14 @@ static void a_container_that_nobody_names_has_the_pod_that_its_cgroup_names(void
     end_rig(&rig);
 }
 
-static void names_are_found_as_often_as_they_are_asked_for(void **state)
+static void names_are_found_any_number_of_times(void **state)
 {
     const struct workload_owner owner = in_pod(A, UID);
     struct rig rig = new_rig(true);
 
     (void)state;
-    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "img", true, false, false});
+    learn(&rig,
+          (struct container){{{A, "worker", "ml", "train-0", UID, "img"}}, true, false, false});
     for (int i = 0; i < 20000; i++) /* more than fit in what they are kept in */
         assert_names(&rig, &owner, "train-0", "ml", "train-0", "worker");
     end_rig(&rig);
@@ -212,7 +214,7 @@ static void the_api_server_is_a_source_that_is_up_or_down(void **state)
     end_rig(&rig);
 }
 
-static void a_claim_is_believed_unless_somebody_else_is_in_the_container(void **state)
+static void a_claim_counts_unless_another_process_is_in_the_container(void **state)
 {
     struct workload_owner job = {.kind = WORKLOAD_SLURM, .id = "7", .container_is_claim = true};
     const struct workload_owner real = container(B);
@@ -220,8 +222,8 @@ static void a_claim_is_believed_unless_somebody_else_is_in_the_container(void **
     struct workload_names names;
 
     (void)state;
-    learn(&rig, (struct container){A, "inner", "", "", "", "", true, false, false});
-    learn(&rig, (struct container){B, "victim", "", "", "", "", true, false, false});
+    learn(&rig, (struct container){{{A, "inner", "", "", "", ""}}, true, false, false});
+    learn(&rig, (struct container){{{B, "victim", "", "", "", ""}}, true, false, false});
     strcpy(job.container_id, A);
     assert_names(&rig, &job, "7", "", "", "inner");
     strcpy(job.container_id, B);
@@ -272,7 +274,8 @@ static void what_is_known_of_a_workload_is_one_row_whatever_meters_it_is_at(void
     struct snapshot snapshot;
 
     (void)state;
-    learn(&rig, (struct container){A, "worker", "ml", "train-0", UID, "img:1", true, false, false});
+    learn(&rig,
+          (struct container){{{A, "worker", "ml", "train-0", UID, "img:1"}}, true, false, false});
     snapshot_init(&snapshot);
     snapshot.workloads = workloads;
     snapshot.workload_count = ARRAY_SIZE(workloads);
@@ -293,13 +296,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_that_cannot_come_are_not_waited_for),
-        cmocka_unit_test(names_are_waited_for_until_somebody_tells_them),
+        cmocka_unit_test(names_are_waited_for_until_they_arrive),
         cmocka_unit_test(a_label_alone_makes_no_container_a_pods),
-        cmocka_unit_test(a_pod_is_believed_if_the_cgroup_does_not_name_another),
-        cmocka_unit_test(a_container_that_nobody_names_has_the_pod_that_its_cgroup_names),
-        cmocka_unit_test(names_are_found_as_often_as_they_are_asked_for),
+        cmocka_unit_test(a_pod_counts_unless_the_cgroup_names_another),
+        cmocka_unit_test(an_unknown_container_has_the_pod_that_its_cgroup_names),
+        cmocka_unit_test(names_are_found_any_number_of_times),
         cmocka_unit_test(the_api_server_is_a_source_that_is_up_or_down),
-        cmocka_unit_test(a_claim_is_believed_unless_somebody_else_is_in_the_container),
+        cmocka_unit_test(a_claim_counts_unless_another_process_is_in_the_container),
         cmocka_unit_test(a_user_has_a_name_and_what_needs_none_is_not_waited_for),
         cmocka_unit_test(what_is_known_of_a_workload_is_one_row_whatever_meters_it_is_at),
     };

@@ -1,4 +1,4 @@
-/* identity: which containers have which GPUs, by runtimes and a kubelet that are asked over a
+/* identity: which containers have which GPUs, by runtimes and a kubelet that are polled over a
  * client that is scripted here. No process of any container can be seen. */
 #include "unit.h"
 
@@ -129,7 +129,7 @@ struct rig {
     struct identity *identity;
 };
 
-/* All of them are behind one socket: it has to be there, and nobody connects to it. */
+/* All of them are behind one socket: it must exist, and is never connected to. */
 static struct rig new_rig(bool attachments, bool kubernetes)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -237,7 +237,7 @@ static void an_allocation_is_that_of_the_container_that_cri_lists(void **state)
     end_rig(&rig);
 }
 
-static void nothing_is_asked_or_handed_out_unless_it_is_wanted(void **state)
+static void nothing_is_inspected_unless_it_is_enabled(void **state)
 {
     struct rig rig = new_rig(false, false);
     struct identity_status status;
@@ -245,7 +245,7 @@ static void nothing_is_asked_or_handed_out_unless_it_is_wanted(void **state)
 
     (void)state;
     /* Until it has scanned, and looked for runtimes. */
-    while (!identity_get_status(rig.identity, 0, &status) || status.age_us == 0)
+    while (!identity_get_status(rig.identity, 0, &status) || status.answered_us == 0)
         poll(NULL, 0, 1);
     identity_each_attachment(rig.identity, show, text);
     assert_string_equal(text, "");
@@ -259,7 +259,7 @@ int main(void)
         cmocka_unit_test(a_container_has_its_gpus_while_docker_lists_it),
         cmocka_unit_test(what_docker_said_is_forgotten_when_it_hangs),
         cmocka_unit_test(an_allocation_is_that_of_the_container_that_cri_lists),
-        cmocka_unit_test(nothing_is_asked_or_handed_out_unless_it_is_wanted),
+        cmocka_unit_test(nothing_is_inspected_unless_it_is_enabled),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ static const char *describe(const struct workload_owner *owner, char *text, size
     return text;
 }
 
-static void the_innermost_pod_job_or_vm_pays_else_the_container_else_what_the_host_knows(
+static void the_innermost_pod_job_or_vm_is_the_owner_else_the_container_else_the_unit_or_user(
     void **state)
 {
     static const struct {
@@ -64,7 +64,7 @@ static void the_innermost_pod_job_or_vm_pays_else_the_container_else_what_the_ho
         {SLURM_STEP "/user/task_0/kubepods/pod" U1 "/" C2, 0,
          "pod " C2 " container=" C2 " pod=" U1},
 
-        /* In somebody's scope. */
+        /* In a tenant's scope. */
         {"/docker/" C1 "/kubelet/kubepods/besteffort/pod" U1 "/" C2, 0, "pod " C1 "/" C2},
         {"/docker/" C1 "/kubepods/pod" U1, 0, "pod " C1 "/" U1},
         {"/docker/" C1 "/docker/" C2, 0, "container " C1 "/" C2},
@@ -116,7 +116,7 @@ static void the_innermost_pod_job_or_vm_pays_else_the_container_else_what_the_ho
     }
 }
 
-/* Whatever strangers make below the point that they were given, they stay the ones who pay. */
+/* Whatever tenants make below the point that they own, they are charged for it. */
 static void nothing_gets_out_of_a_scope_whatever_it_is_named(void **state)
 {
     static const struct {
@@ -173,7 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
-            the_innermost_pod_job_or_vm_pays_else_the_container_else_what_the_host_knows),
+            the_innermost_pod_job_or_vm_is_the_owner_else_the_container_else_the_unit_or_user),
         cmocka_unit_test(nothing_gets_out_of_a_scope_whatever_it_is_named),
         cmocka_unit_test(the_longest_names_fit_an_id),
     };

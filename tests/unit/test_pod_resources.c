@@ -1,4 +1,4 @@
-/* identity/kubernetes/pod_resources: which GPUs a kubelet says it gave to whom. */
+/* identity/kubernetes/pod_resources: the GPUs that a kubelet allocated to containers. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -320,7 +320,7 @@ static void names_may_stand_behind_what_they_name(void **state)
     allocation_list_done(&list);
 }
 
-static void devices_without_a_whole_name_are_nobodys(void **state)
+static void devices_without_a_whole_name_are_left_out(void **state)
 {
     static const struct {
         struct span pod, namespace, container, resource;
@@ -517,7 +517,7 @@ static int list_devices(struct error *err)
     return pod_resources_list(NULL, "/run/test.sock", 3000000, &list, err);
 }
 
-static void the_kubelet_is_asked_for_all_pods(void **state)
+static void the_kubelet_is_requested_to_list_all_pods(void **state)
 {
     struct buffer container = a_container("worker"), response;
     struct error err = {""};
@@ -537,7 +537,7 @@ static void the_kubelet_is_asked_for_all_pods(void **state)
     buffer_done(&response);
 }
 
-static void a_kubelet_that_refuses_says_why(void **state)
+static void a_refusal_of_the_kubelet_is_an_errno_with_a_text(void **state)
 {
     static const struct {
         struct fake_answer answer;
@@ -573,7 +573,7 @@ int main(void)
         cmocka_unit_test(devices_of_all_entries_are_collected),
         cmocka_unit_test(a_claim_with_a_share_id_is_shared),
         cmocka_unit_test(names_may_stand_behind_what_they_name),
-        cmocka_unit_test(devices_without_a_whole_name_are_nobodys),
+        cmocka_unit_test(devices_without_a_whole_name_are_left_out),
         cmocka_unit_test(fields_of_another_type_are_not_there),
         cmocka_unit_test(a_pod_that_is_broken_costs_no_other),
         cmocka_unit_test(a_list_that_breaks_off_is_read_up_to_there),
@@ -581,8 +581,8 @@ int main(void)
         cmocka_unit_test(of_100000_devices_65536_are_kept),
         cmocka_unit_test(a_list_that_is_full_keeps_what_it_has),
         cmocka_unit_test(names_of_a_megabyte_are_cut_as_those_of_runtimes_are),
-        cmocka_unit_test_setup(the_kubelet_is_asked_for_all_pods, fake_reset),
-        cmocka_unit_test_setup(a_kubelet_that_refuses_says_why, fake_reset),
+        cmocka_unit_test_setup(the_kubelet_is_requested_to_list_all_pods, fake_reset),
+        cmocka_unit_test_setup(a_refusal_of_the_kubelet_is_an_errno_with_a_text, fake_reset),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

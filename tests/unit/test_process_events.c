@@ -60,7 +60,7 @@ static struct span message_of(const struct parts *parts, char buffer[static 128]
 
 #define KERNELS .type = NLMSG_DONE, .idx = CN_IDX_PROC, .val = CN_VAL_PROC
 
-static void only_whole_messages_of_processes_are_believed(void **state)
+static void only_whole_messages_of_the_connector_are_parsed(void **state)
 {
     static const struct {
         struct parts parts;
@@ -235,7 +235,7 @@ static bool await(struct fixture *fixture, pid_t pid, struct sample_process *ret
     return true;
 }
 
-/* Between its two events it has the name of who forked it. */
+/* Between its two events it has its parent's name. */
 static bool await_named(struct fixture *fixture, pid_t pid, const char *name,
                         struct sample_process *ret_process)
 {
@@ -279,7 +279,6 @@ static void kill_and_reap(pid_t pid)
 /* Others' processes take from the same rate: then another try, with a rate of its own. */
 static bool every_one_of_a_hundred_is_known(struct fixture *fixture)
 {
-    struct process_events_stats stats;
     struct sample_process process;
     pid_t pids[100];
     bool all = true;
@@ -291,9 +290,8 @@ static bool every_one_of_a_hundred_is_known(struct fixture *fixture)
         all = await_named(fixture, pids[i], "true", &process);
     for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
         assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
-    process_events_get_stats(fixture->events, &stats);
     if (!all)
-        assert_true(stats.lost + stats.overruns > 0);
+        assert_true(process_events_lost(fixture->events) > 0);
     for (size_t i = 0; i < ARRAY_SIZE(pids) && all; i++) {
         assert_int_equal(
             process_events_find(fixture->events, (uint32_t)pids[i], &process, &fixture->arena), 0);
@@ -336,7 +334,7 @@ static void a_fork_without_a_new_program_is_known_after_its_end(void **state)
     assert_string_equal(process.name, "test_process_events");
 }
 
-static void *say_id(void *arg)
+static void *write_thread_id(void *arg)
 {
     *(pid_t *)arg = (pid_t)syscall(SYS_gettid);
     return NULL;
@@ -353,7 +351,7 @@ static void threads_are_no_processes(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
         pthread_t thread;
 
-        assert_int_equal(pthread_create(&thread, NULL, say_id, &ids[i]), 0);
+        assert_int_equal(pthread_create(&thread, NULL, write_thread_id, &ids[i]), 0);
         assert_int_equal(pthread_join(thread, NULL), 0);
     }
     child = fork_sleeper(); /* it comes behind them */
@@ -368,7 +366,6 @@ static void threads_are_no_processes(void **state)
 static void what_is_beyond_the_rate_is_counted(void **state)
 {
     struct fixture *fixture = *state;
-    struct process_events_stats stats;
     uint64_t until_us = deadline();
 
     if (!start(fixture))
@@ -380,13 +377,12 @@ static void what_is_beyond_the_rate_is_counted(void **state)
             _exit(0);
         assert_int_equal(waitpid(child, NULL, 0), child);
     }
-    do
-        process_events_get_stats(fixture->events, &stats);
-    while (stats.lost + stats.overruns == 0 && !is_over(until_us));
-    assert_true(stats.lost + stats.overruns > 0);
+    while (process_events_lost(fixture->events) == 0 && !is_over(until_us))
+        ;
+    assert_true(process_events_lost(fixture->events) > 0);
 }
 
-static void it_stops_whenever_it_is_asked_to(void **state)
+static void it_stops_at_any_time(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -400,7 +396,7 @@ static void it_stops_whenever_it_is_asked_to(void **state)
     }
 }
 
-static void without_events_nobody_is_known(void **state)
+static void without_events_no_process_is_known(void **state)
 {
     struct fixture *fixture = *state;
     struct sample_process process;
@@ -430,7 +426,7 @@ static int start_in_new_network(const struct host *host)
     return process_events_start(host, &clock_system, &events);
 }
 
-/* In a child: what it gives up cannot be had back. */
+/* In a child: dropped privileges do not come back. */
 static int result_of(int (*start_one)(const struct host *host), const struct host *host)
 {
     pid_t child = fork();
@@ -469,7 +465,7 @@ static void in_another_network_namespace_there_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_whole_messages_of_processes_are_believed),
+        cmocka_unit_test(only_whole_messages_of_the_connector_are_parsed),
         cmocka_unit_test(a_message_cut_anywhere_is_refused),
         cmocka_unit_test_setup_teardown(short_programs_are_known_after_their_end, set_up,
                                         tear_down),
@@ -477,8 +473,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(threads_are_no_processes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_beyond_the_rate_is_counted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(it_stops_whenever_it_is_asked_to, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(without_events_nobody_is_known, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(it_stops_at_any_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_events_no_process_is_known, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_the_privilege_the_kernel_decides, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(in_another_network_namespace_there_are_none, set_up,

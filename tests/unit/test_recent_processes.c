@@ -116,7 +116,7 @@ static void the_oldest_go_when_their_texts_are_too_long(void **state)
     free(text);
 }
 
-static void without_room_in_the_arena_nothing_is_given(void **state)
+static void without_room_in_the_arena_nothing_is_returned(void **state)
 {
     struct fixture *fixture = *state;
     struct sample_process process = {.pid = 77};
@@ -139,7 +139,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_oldest_goes_when_there_are_too_many, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_oldest_go_when_their_texts_are_too_long, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(without_room_in_the_arena_nothing_is_given, set_up,
+        cmocka_unit_test_setup_teardown(without_room_in_the_arena_nothing_is_returned, set_up,
                                         tear_down),
     };
 

@@ -61,7 +61,7 @@ static void a_workload_is_found_by_its_kind_and_id(void **state)
     assert_string_equal(find(*state, WORKLOAD_SLURM, "31").name, "31");
 }
 
-static void whom_nobody_named_has_no_name_and_nobody_waits_for_one(void **state)
+static void a_workload_without_recorded_names_has_none_and_waits_for_none(void **state)
 {
     static const char *const ids[] = {"c1", "", "C1", "c1 "};
 
@@ -119,7 +119,7 @@ static void more_workloads_than_there_is_room_for_stay_without_names(void **stat
     assert_string_equal(find(*state, WORKLOAD_USER, "65536").name, "");
 }
 
-static void a_workload_has_one_info_row_and_whom_nobody_named_none(void **state)
+static void a_workload_has_one_info_row_if_it_has_names(void **state)
 {
     static const struct snapshot_workload workloads[] = {
         {.kind = WORKLOAD_PROCESS, .id = "31", .container_id = "", .pod_uid = ""},
@@ -158,11 +158,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_workload_is_found_by_its_kind_and_id),
-        TEST(whom_nobody_named_has_no_name_and_nobody_waits_for_one),
+        TEST(a_workload_without_recorded_names_has_none_and_waits_for_none),
         TEST(the_last_word_counts_and_the_same_word_is_nothing_new),
         TEST(texts_are_copies),
         TEST(more_workloads_than_there_is_room_for_stay_without_names),
-        TEST(a_workload_has_one_info_row_and_whom_nobody_named_none),
+        TEST(a_workload_has_one_info_row_if_it_has_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

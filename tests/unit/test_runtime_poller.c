@@ -1,4 +1,4 @@
-/* identity/runtimes/runtime_poller: a runtime is asked when names are missing, and costs nothing
+/* identity/runtimes/runtime_poller: a runtime is polled when names are missing, and costs nothing
  * else. */
 #include "unit.h"
 
@@ -20,39 +20,35 @@
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
-/* What the runtime of these tests answers; it is asked from the runtime poller's thread. */
+/* What the runtime of these tests answers; it is called on the runtime poller's thread. */
 static atomic_int calls, result;
 static const char *_Atomic knows;
 
-static int scripted_list(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                         enum runtime_scope scope, struct container_list *list, struct error *err)
+static int scripted_list(const struct runtime_call *call, enum runtime_scope scope,
+                         struct container_list *list, struct error *err)
 {
     const char *id = atomic_load(&knows);
     int r = atomic_load(&result);
 
-    (void)client;
-    (void)timeout_us;
     (void)scope;
     if (id)
-        assert_int_equal(container_list_add(list, &(struct container){id, "web", "", "", "", "img",
-                                                                      false, false, false}),
-                         0);
+        assert_int_equal(
+            container_list_add(
+                list, &(struct container){{{id, "web", "", "", "", "img"}}, false, false, false}),
+            0);
     atomic_fetch_add(&calls, 1);
-    return r < 0 ? error_set(err, r, "scripted: %s: %s", socket_path, strerror(-r)) : 0;
+    return r < 0 ? error_set(err, r, "scripted: %s: %s", call->socket_path, strerror(-r)) : 0;
 }
 
 static atomic_int inspects, inspect_result;
 
 /* Every container has the second GPU. */
-static int scripted_inspect(struct http_client *client, const char *socket_path,
-                            uint64_t timeout_us, const char *container_id,
+static int scripted_inspect(const struct runtime_call *call, const char *container_id,
                             struct gpu_access_list *gpus, struct error *err)
 {
     int r = atomic_load(&inspect_result);
 
-    (void)client;
-    (void)socket_path;
-    (void)timeout_us;
+    (void)call;
     assert_int_equal(strlen(container_id), 64);
     atomic_fetch_add(&inspects, 1);
     if (r < 0)
@@ -63,14 +59,12 @@ static int scripted_inspect(struct http_client *client, const char *socket_path,
 
 enum { MANY = 150 };
 
-static int list_many(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                     enum runtime_scope scope, struct container_list *list, struct error *err)
+static int list_many(const struct runtime_call *call, enum runtime_scope scope,
+                     struct container_list *list, struct error *err)
 {
     char id[65];
 
-    (void)client;
-    (void)socket_path;
-    (void)timeout_us;
+    (void)call;
     (void)scope;
     (void)err;
     for (unsigned i = 0; i < MANY; i++) {
@@ -82,12 +76,12 @@ static int list_many(struct http_client *client, const char *socket_path, uint64
 }
 
 /* One that accepts and never answers: a real server on the socket, and the real client. */
-static int hanging_list(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                        enum runtime_scope scope, struct container_list *list, struct error *err)
+static int hanging_list(const struct runtime_call *call, enum runtime_scope scope,
+                        struct container_list *list, struct error *err)
 {
     const struct http_request request = {.url = "http://localhost/",
-                                         .socket_path = socket_path,
-                                         .timeout_us = 20 * timeout_us,
+                                         .socket_path = call->socket_path,
+                                         .timeout_us = 20 * call->timeout_us,
                                          .max_bytes = 1024};
     struct http_reply reply;
     int r;
@@ -96,7 +90,7 @@ static int hanging_list(struct http_client *client, const char *socket_path, uin
     (void)scope;
     atomic_fetch_add(&calls, 1);
     http_reply_init(&reply);
-    r = http_client_do(client, &request, &reply, err);
+    r = http_client_do(call->client, &request, &reply, err);
     http_reply_done(&reply);
     return r;
 }
@@ -115,14 +109,12 @@ static struct {
     atomic_bool too_long; /* the list of all */
 } node;
 
-static int list_node(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                     enum runtime_scope scope, struct container_list *list, struct error *err)
+static int list_node(const struct runtime_call *call, enum runtime_scope scope,
+                     struct container_list *list, struct error *err)
 {
     char id[65];
 
-    (void)client;
-    (void)socket_path;
-    assert_true(timeout_us > 3 * USEC_PER_SEC); /* which containerd was seen to exceed */
+    assert_true(call->timeout_us > 3 * USEC_PER_SEC); /* which containerd was seen to exceed */
     atomic_fetch_add(scope == RUNTIME_ALL ? &node.all_lists : &node.running_lists, 1);
     if (scope == RUNTIME_ALL && atomic_load(&node.too_long))
         return error_set(err, -EFBIG, "too long");
@@ -143,15 +135,12 @@ static int list_node(struct http_client *client, const char *socket_path, uint64
 
 static atomic_int images, image_result;
 
-static int scripted_image(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                          const char *container_id, char ret_image[RUNTIME_TEXT_MAX + 1],
-                          struct error *err)
+static int scripted_image(const struct runtime_call *call, const char *container_id,
+                          char ret_image[RUNTIME_TEXT_MAX + 1], struct error *err)
 {
     int r = atomic_load(&image_result);
 
-    (void)client;
-    (void)socket_path;
-    (void)timeout_us;
+    (void)call;
     assert_string_equal(container_id, B);
     atomic_fetch_add(&images, 1);
     if (r < 0)
@@ -260,7 +249,7 @@ static uint64_t now_us(void)
 
 static bool is_up(struct rig *rig)
 {
-    struct runtime_poller_status status;
+    struct identity_status status;
 
     return runtime_poller_get_status(rig->poller, &status) && status.asked && status.up;
 }
@@ -277,15 +266,15 @@ static bool knows_name(struct rig *rig, const char *id)
     return found;
 }
 
-static void a_runtime_is_asked_once_for_each_name_that_is_missing(void **state)
+static void a_runtime_is_polled_once_for_each_missing_name(void **state)
 {
     struct rig rig = new_rig(&scripted);
 
     (void)state;
     open_socket(&rig);
     atomic_store(&knows, A);
-    runtime_poller_look(rig.poller);
-    assert_int_equal(atomic_load(&calls), 0); /* nobody wants anything */
+    runtime_poller_probe(rig.poller);
+    assert_int_equal(atomic_load(&calls), 0); /* nothing is wanted */
     container_cache_want(rig.container_cache, A, "", false, now_us());
     WAIT_FOR(knows_name(&rig, A));
     WAIT_FOR(is_up(&rig));
@@ -294,59 +283,59 @@ static void a_runtime_is_asked_once_for_each_name_that_is_missing(void **state)
     container_cache_want(rig.container_cache, B, "", false, now_us());
     WAIT_FOR(knows_name(&rig, B));
     assert_int_equal(atomic_load(&calls), 2);
-    assert_int_equal(atomic_load(&inspects), 0); /* nobody wants that either */
+    assert_int_equal(atomic_load(&inspects), 0); /* nor is that */
     close_socket(&rig);
     end_rig(&rig);
 }
 
-static void a_runtime_that_is_absent_is_neither_asked_nor_waited_for(void **state)
+static void an_absent_runtime_is_neither_polled_nor_waited_for(void **state)
 {
     struct rig rig = new_rig(&scripted);
-    struct runtime_poller_status status;
+    struct identity_status status;
 
     (void)state;
     container_cache_want(rig.container_cache, A, "", false, now_us());
-    runtime_poller_look(rig.poller);
+    runtime_poller_probe(rig.poller);
     assert_false(runtime_poller_get_status(rig.poller, &status));
     assert_false(container_cache_may_learn(rig.container_cache, A));
     open_socket(&rig); /* it is started later */
     atomic_store(&knows, A);
-    runtime_poller_look(rig.poller);
+    runtime_poller_probe(rig.poller);
     WAIT_FOR(knows_name(&rig, A));
     close_socket(&rig);
-    runtime_poller_look(rig.poller);
+    runtime_poller_probe(rig.poller);
     assert_false(runtime_poller_get_status(rig.poller, &status));
     end_rig(&rig);
 }
 
-static void one_that_restarts_is_waited_for_but_not_for_ever(void **state)
+static void a_restarting_runtime_is_waited_for_but_not_for_ever(void **state)
 {
     struct rig rig = new_rig(&scripted);
 
     (void)state;
     open_socket(&rig);
-    runtime_poller_look(rig.poller);
+    runtime_poller_probe(rig.poller);
     close_socket(&rig);
     atomic_store(&ahead_us, 59 * USEC_PER_SEC);
-    runtime_poller_look(rig.poller);
+    runtime_poller_probe(rig.poller);
     container_cache_want(rig.container_cache, A, "", false, now_us());
     assert_true(container_cache_may_learn(rig.container_cache, A));
     assert_int_equal(atomic_load(&calls), 0);
     atomic_store(&ahead_us, 61 * USEC_PER_SEC);
-    runtime_poller_look(rig.poller);
+    runtime_poller_probe(rig.poller);
     assert_false(container_cache_may_learn(rig.container_cache, A));
     open_socket(&rig);
     atomic_store(&knows, A);
-    runtime_poller_look(rig.poller);
+    runtime_poller_probe(rig.poller);
     WAIT_FOR(knows_name(&rig, A));
     close_socket(&rig);
     end_rig(&rig);
 }
 
-static void a_failure_is_told_and_what_came_before_it_counts(void **state)
+static void a_failure_is_reported_and_what_came_before_it_counts(void **state)
 {
     struct rig rig = new_rig(&scripted);
-    struct runtime_poller_status status;
+    struct identity_status status;
 
     (void)state;
     open_socket(&rig);
@@ -354,7 +343,7 @@ static void a_failure_is_told_and_what_came_before_it_counts(void **state)
     atomic_store(&knows, A);
     container_cache_want(rig.container_cache, A, "", false, now_us());
     container_cache_want(rig.container_cache, B, "", false, now_us());
-    runtime_poller_look(rig.poller);
+    runtime_poller_probe(rig.poller);
     WAIT_FOR(runtime_poller_get_status(rig.poller, &status) && status.errors > 0);
     assert_false(status.up);
     assert_non_null(strstr(status.error, rig.path));
@@ -367,16 +356,16 @@ static void a_failure_is_told_and_what_came_before_it_counts(void **state)
 static void a_socket_of_something_else_counts_as_absent(void **state)
 {
     struct rig rig = new_rig(&scripted);
-    struct runtime_poller_status status;
+    struct identity_status status;
 
     (void)state;
     open_socket(&rig);
     atomic_store(&result, -EOPNOTSUPP);
     container_cache_want(rig.container_cache, A, "", false, now_us());
-    runtime_poller_look(rig.poller);
+    runtime_poller_probe(rig.poller);
     WAIT_FOR(!runtime_poller_get_status(rig.poller, &status));
     assert_int_equal(status.errors, 0);
-    runtime_poller_look(rig.poller); /* it is still the same socket */
+    runtime_poller_probe(rig.poller); /* it is still the same socket */
     assert_false(runtime_poller_get_status(rig.poller, &status));
     assert_false(container_cache_may_learn(rig.container_cache, A));
     close_socket(&rig);
@@ -391,7 +380,7 @@ static void one_that_hangs_is_left_at_once(void **state)
     (void)state;
     open_socket(&rig);
     container_cache_want(rig.container_cache, A, "", false, now_us());
-    runtime_poller_look(rig.poller);
+    runtime_poller_probe(rig.poller);
     WAIT_FOR(atomic_load(&calls) == 1);
     assert_true(container_cache_may_learn(rig.container_cache, A)); /* no call waits for it */
     began_us = now_us();
@@ -418,26 +407,26 @@ static size_t attached(struct rig *rig, uint64_t since_us)
 }
 
 /* A second passes between two lists; the test does not wait for longer. */
-static void look_and_wait(struct rig *rig, int lists)
+static void probe_and_wait(struct rig *rig, int lists)
 {
-    runtime_poller_look(rig->poller);
+    runtime_poller_probe(rig->poller);
     WAIT_FOR(atomic_load(&calls) >= lists);
 }
 
-static void containers_are_listed_at_each_look_and_inspected_once(void **state)
+static void containers_are_listed_after_each_probe_and_inspected_once(void **state)
 {
     struct rig rig = new_rig_with(&scripted, true);
 
     (void)state;
     open_socket(&rig);
     atomic_store(&knows, A);
-    look_and_wait(&rig, 1);
+    probe_and_wait(&rig, 1);
     WAIT_FOR(attached(&rig, 0) == 1);
-    look_and_wait(&rig, 2);
+    probe_and_wait(&rig, 2);
     assert_int_equal(atomic_load(&calls), 2);
     assert_int_equal(atomic_load(&inspects), 1);
     atomic_store(&knows, NULL); /* it ended */
-    look_and_wait(&rig, 3);
+    probe_and_wait(&rig, 3);
     WAIT_FOR(attached(&rig, 0) == 0);
     assert_int_equal(atomic_load(&inspects), 1);
     close_socket(&rig);
@@ -452,10 +441,10 @@ static void one_that_vanishes_costs_one_question(void **state)
     open_socket(&rig);
     atomic_store(&knows, A);
     atomic_store(&inspect_result, -ESRCH);
-    look_and_wait(&rig, 1);
+    probe_and_wait(&rig, 1);
     WAIT_FOR(atomic_load(&inspects) == 1);
     atomic_store(&inspect_result, 0);
-    look_and_wait(&rig, 2);
+    probe_and_wait(&rig, 2);
     runtime_poller_free(rig.poller); /* what it did last is done */
     rig.poller = NULL;
     assert_int_equal(atomic_load(&inspects), 1);
@@ -467,18 +456,18 @@ static void one_that_vanishes_costs_one_question(void **state)
 static void an_inspection_that_fails_is_an_error_and_repeated(void **state)
 {
     struct rig rig = new_rig_with(&scripted, true);
-    struct runtime_poller_status status;
+    struct identity_status status;
 
     (void)state;
     open_socket(&rig);
     atomic_store(&knows, A);
     atomic_store(&inspect_result, -EACCES);
-    look_and_wait(&rig, 1);
+    probe_and_wait(&rig, 1);
     WAIT_FOR(runtime_poller_get_status(rig.poller, &status) && status.errors == 1);
     assert_true(status.up); /* names come */
     atomic_store(&inspect_result, 0);
     for (; attached(&rig, 0) == 0; poll(NULL, 0, 10))
-        runtime_poller_look(rig.poller);
+        runtime_poller_probe(rig.poller);
     assert_int_equal(atomic_load(&inspects), 2);
     close_socket(&rig);
     end_rig(&rig);
@@ -491,7 +480,7 @@ static void of_many_containers_64_are_inspected_after_each_list(void **state)
     (void)state;
     open_socket(&rig);
     for (int lists = 1; lists <= 3; lists++) {
-        look_and_wait(&rig, lists);
+        probe_and_wait(&rig, lists);
         WAIT_FOR(attached(&rig, 0) == (size_t)MIN(lists * RUNTIME_POLLER_INSPECTS_MAX, MANY));
         assert_int_equal(atomic_load(&inspects), MIN(lists * RUNTIME_POLLER_INSPECTS_MAX, MANY));
     }
@@ -502,15 +491,15 @@ static void of_many_containers_64_are_inspected_after_each_list(void **state)
 static void inspections_that_time_out_end_the_round(void **state)
 {
     struct rig rig = new_rig_with(&crowded, true);
-    struct runtime_poller_status status;
+    struct identity_status status;
 
     (void)state;
     open_socket(&rig);
     atomic_store(&inspect_result, -ETIMEDOUT);
-    look_and_wait(&rig, 1);
+    probe_and_wait(&rig, 1);
     WAIT_FOR(runtime_poller_get_status(rig.poller, &status) && status.errors == 1);
     atomic_store(&inspect_result, 0); /* the one that hung is not the first of the next round */
-    look_and_wait(&rig, 2);
+    probe_and_wait(&rig, 2);
     WAIT_FOR(attached(&rig, 0) == RUNTIME_POLLER_INSPECTS_MAX);
     assert_int_equal(atomic_load(&inspects), 1 + RUNTIME_POLLER_INSPECTS_MAX);
     close_socket(&rig);
@@ -520,18 +509,18 @@ static void inspections_that_time_out_end_the_round(void **state)
 static void a_list_that_fails_changes_nothing_but_grows_old(void **state)
 {
     struct rig rig = new_rig_with(&scripted, true);
-    struct runtime_poller_status status;
+    struct identity_status status;
     uint64_t since_us;
 
     (void)state;
     open_socket(&rig);
     atomic_store(&knows, A);
-    look_and_wait(&rig, 1);
+    probe_and_wait(&rig, 1);
     WAIT_FOR(attached(&rig, 0) == 1);
     since_us = now_us();
     atomic_store(&knows, NULL);
     atomic_store(&result, -ETIMEDOUT);
-    look_and_wait(&rig, 2);
+    probe_and_wait(&rig, 2);
     WAIT_FOR(runtime_poller_get_status(rig.poller, &status) && status.errors == 1);
     assert_int_equal(attached(&rig, 0), 1);
     assert_int_equal(attached(&rig, since_us), 0);
@@ -560,7 +549,7 @@ static void a_container_that_has_ended_is_named_by_the_one_list_of_all(void **st
     open_socket(&rig);
     atomic_store(&node.ended, RUNTIME_POLLER_ENDED_MAX - 1);
     container_cache_want(rig.container_cache, B, "", false, now_us());
-    runtime_poller_look(rig.poller);
+    runtime_poller_probe(rig.poller);
     WAIT_FOR(is_image(&rig, B, "registry/short:1"));
     assert_int_equal(atomic_load(&node.all_lists), 1);
     assert_int_equal(atomic_load(&node.running_lists), 0);
@@ -568,7 +557,7 @@ static void a_container_that_has_ended_is_named_by_the_one_list_of_all(void **st
     assert_int_equal(atomic_load(&inspects), 1);
     assert_false(
         knows_name(&rig, "0000000000000000000000000000000000000000000000000000000000000000"));
-    runtime_poller_look(rig.poller); /* where no name is missing, only what runs is listed */
+    runtime_poller_probe(rig.poller); /* where no name is missing, only what runs is listed */
     WAIT_FOR(atomic_load(&node.running_lists) == 1);
     assert_int_equal(atomic_load(&node.all_lists), 1);
     assert_int_equal(atomic_load(&images), 1);
@@ -584,7 +573,7 @@ static void where_thousands_have_ended_they_are_listed_only_if_a_name_is_still_m
     open_socket(&rig);
     atomic_store(&node.ended, RUNTIME_POLLER_ENDED_MAX);
     container_cache_want(rig.container_cache, B, "", false, now_us());
-    runtime_poller_look(rig.poller);
+    runtime_poller_probe(rig.poller);
     WAIT_FOR(knows_name(&rig, B));
     WAIT_FOR(knows_name(&rig, A));
     container_cache_expire(rig.container_cache, UINT64_MAX);
@@ -609,7 +598,7 @@ static void a_list_of_all_that_is_too_long_costs_no_name_of_what_runs(void **sta
     atomic_store(&node.too_long, true);
     container_cache_want(rig.container_cache, A, "", false, now_us());
     container_cache_want(rig.container_cache, B, "", false, now_us());
-    runtime_poller_look(rig.poller);
+    runtime_poller_probe(rig.poller);
     WAIT_FOR(knows_name(&rig, A));
     WAIT_FOR(is_up(&rig));
     assert_false(knows_name(&rig, B));
@@ -628,7 +617,7 @@ static void an_image_without_a_name_is_its_digest_and_a_failure_is_repeated(void
         open_socket(&rig);
         atomic_store(&image_result, results[i]);
         container_cache_want(rig.container_cache, B, "", false, now_us());
-        runtime_poller_look(rig.poller);
+        runtime_poller_probe(rig.poller);
         WAIT_FOR(!container_cache_may_learn(rig.container_cache, B));
         assert_true(is_image(&rig, B, "sha256:1"));
         assert_int_equal(atomic_load(&images),
@@ -641,13 +630,13 @@ static void an_image_without_a_name_is_its_digest_and_a_failure_is_repeated(void
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_runtime_is_asked_once_for_each_name_that_is_missing),
-        cmocka_unit_test(a_runtime_that_is_absent_is_neither_asked_nor_waited_for),
-        cmocka_unit_test(one_that_restarts_is_waited_for_but_not_for_ever),
-        cmocka_unit_test(a_failure_is_told_and_what_came_before_it_counts),
+        cmocka_unit_test(a_runtime_is_polled_once_for_each_missing_name),
+        cmocka_unit_test(an_absent_runtime_is_neither_polled_nor_waited_for),
+        cmocka_unit_test(a_restarting_runtime_is_waited_for_but_not_for_ever),
+        cmocka_unit_test(a_failure_is_reported_and_what_came_before_it_counts),
         cmocka_unit_test(a_socket_of_something_else_counts_as_absent),
         cmocka_unit_test(one_that_hangs_is_left_at_once),
-        cmocka_unit_test(containers_are_listed_at_each_look_and_inspected_once),
+        cmocka_unit_test(containers_are_listed_after_each_probe_and_inspected_once),
         cmocka_unit_test(one_that_vanishes_costs_one_question),
         cmocka_unit_test(an_inspection_that_fails_is_an_error_and_repeated),
         cmocka_unit_test(of_many_containers_64_are_inspected_after_each_list),

@@ -1,65 +1,89 @@
-/* The cgroups of batch schedulers, below which a job pays. */
+/* The cgroups of batch schedulers. A job is recognised only where its scheduler puts it: each level
+ * right below the one before. */
+#include "core/parse.h"
 #include "identity/cgroup/component.h"
 #include "identity/cgroup/walk.h"
 
-static bool enter_job(struct cgroup_walk *walk, struct span job, enum cgroup_kind kind,
-                      const char *scheduler)
+/* `boundary` is the scope of what the job may name itself; NULL if it cannot make cgroups. */
+static bool enter_job(struct cgroup_walk *walk, enum cgroup_kind kind, struct span job,
+                      const char *boundary)
 {
-    struct cgroup_place *place = &walk->place;
-
-    if (!component_copy(job, place->job, sizeof(place->job)))
+    if (!component_copy(job, walk->place.job, sizeof(walk->place.job)))
         return false;
-    place->step[0] = place->task[0] = '\0';
-    cgroup_walk_enter_holder(walk, kind, scheduler);
+    cgroup_walk_enter_holder(walk, kind);
+    if (boundary)
+        cgroup_walk_set_boundary(walk, boundary, walk->place.job);
     return true;
 }
 
 /* From here on: Slurm, ROOT[/uid_N]/JOB[/STEP[/user][/TASK]]. */
 
-enum { SLURM_JOB_BYTES = 32 };
+enum { SLURM_JOB_BYTES = 32, SLUID_LEN = 14 };
 
+/* "slurmstepd.scope", "NODE_slurmstepd.scope" */
+static bool is_slurm_v2(struct span component)
+{
+    return span_strip_suffix(&component, "slurmstepd.scope") &&
+           (component.len == 0 || (span_strip_suffix(&component, "_") && component.len > 0));
+}
+
+/* "slurm", "slurm_NODE" */
+static bool is_slurm_v1(struct span component)
+{
+    return span_equals(component, "slurm") ||
+           (span_strip_prefix(&component, "slurm_") && component.len > 0);
+}
+
+/* Crockford's base 32: no I, L, O, U. */
+static bool is_base32(char c)
+{
+    return parse_is_digit(c) ||
+           (c >= 'A' && c <= 'Z' && c != 'I' && c != 'L' && c != 'O' && c != 'U');
+}
+
+static bool is_sluid(struct span component)
+{
+    return component.len == SLUID_LEN && span_strip_prefix(&component, "s") &&
+           component_is_made_of(component, is_base32);
+}
+
+/* v1 gives the steps below to the user, by chown(2); all of v2's tree stays root's (Slurm's
+ * xcgroup_create_hierarchy(), cgroup_v2.c). */
 static bool match_slurm_job(struct cgroup_walk *walk, struct span component, bool is_v1)
 {
-    struct span job;
-
-    if (!component_is_slurm_job(component, &job) || job.len >= SLURM_JOB_BYTES ||
-        !enter_job(walk, job, CGROUP_SLURM, "slurm"))
+    if (!is_sluid(component) &&
+        (!span_strip_prefix(&component, "job_") || !component_is_decimal(component)))
         return false;
-    /* v1 gives the steps below to the user, by chown(2); all of v2's tree stays root's (Slurm's
-     * xcgroup_create_hierarchy(), cgroup_v2.c). */
-    if (is_v1)
-        cgroup_walk_set_boundary(walk, "slurm:", walk->place.job);
+    if (component.len >= SLURM_JOB_BYTES ||
+        !enter_job(walk, CGROUP_SLURM, component, is_v1 ? "slurm:" : NULL))
+        return false;
     walk->level = LEVEL_SLURM_JOB;
     return true;
 }
 
-static bool match_step(struct cgroup_walk *walk, struct span component)
+static bool is_slurm_step(struct span step)
 {
-    struct span step;
+    struct span component, number;
 
-    if (!component_is_slurm_step(component, &step) ||
-        !component_copy(step, walk->place.step, sizeof(walk->place.step)))
+    if (!span_strip_prefix(&step, "step_"))
         return false;
-    walk->level = LEVEL_SLURM_STEP;
-    return true;
+    if (span_equals(step, "batch") || span_equals(step, "extern") ||
+        span_equals(step, "interactive"))
+        return true;
+    component = step;
+    number = span_cut(&component, '+'); /* after it: the component of a heterogeneous job */
+    return component_is_decimal(number) &&
+           (number.len == step.len || component_is_decimal(component));
 }
 
-static bool match_task(struct cgroup_walk *walk, struct span component)
-{
-    struct span task;
-
-    return component_is_slurm_task(component, &task) &&
-           component_copy(task, walk->place.task, sizeof(walk->place.task));
-}
-
-/* A job is one only where Slurm puts it: each level right below the one before. */
 static bool match_slurm_level(struct cgroup_walk *walk, struct span component)
 {
+    struct span user = component;
     uint32_t uid;
 
     switch (walk->above) {
     case LEVEL_SLURM_V1:
-        if (component_is_slurm_uid(component, &uid)) {
+        if (span_strip_prefix(&user, "uid_") && component_parse_uid(user, &uid)) {
             cgroup_walk_set_user(walk, uid);
             walk->level = LEVEL_SLURM_V1_USER;
             return true;
@@ -70,19 +94,14 @@ static bool match_slurm_level(struct cgroup_walk *walk, struct span component)
     case LEVEL_SLURM_V2:
         return match_slurm_job(walk, component, false);
     case LEVEL_SLURM_JOB:
-        return match_step(walk, component);
+        if (is_slurm_step(component))
+            walk->level = LEVEL_SLURM_STEP;
+        return walk->level == LEVEL_SLURM_STEP;
     case LEVEL_SLURM_STEP:
-        if (span_equals(component, "slurm") && cgroup_walk_believes_monitors(walk)) {
-            cgroup_walk_enter_monitor(walk, "slurm");
-            return true;
-        }
-        if (span_equals(component, "user")) {
-            walk->level = LEVEL_SLURM_STEP_USER;
-            return true;
-        }
-        return match_task(walk, component);
-    case LEVEL_SLURM_STEP_USER:
-        return match_task(walk, component);
+        if (!span_equals(component, "slurm") || !cgroup_walk_trusts_monitors(walk))
+            return false;
+        walk->place.kind = CGROUP_MONITOR;
+        return true;
     default:
         return false;
     }
@@ -92,27 +111,39 @@ bool cgroup_walk_match_slurm(struct cgroup_walk *walk, struct span component)
 {
     if (match_slurm_level(walk, component))
         return true;
-    if (component_is_slurm_v1(component))
+    if (is_slurm_v1(component))
         walk->level = LEVEL_SLURM_V1;
-    else if (component_is_slurm_v2(component))
+    else if (is_slurm_v2(component))
         walk->level = LEVEL_SLURM_V2;
     return walk->level != LEVEL_OTHER;
 }
 
+/* "12345" or, in an array, "12345[7]". */
+static bool is_job_number(struct span id)
+{
+    struct span index = id, number = span_cut(&index, '[');
+
+    return component_is_decimal(number) &&
+           (number.len == id.len ||
+            (span_strip_suffix(&index, "]") && component_is_decimal(index)));
+}
+
 /*
  * From here on: LSF, lsf/CLUSTER/job.ID.PID.TIME, the same in every hierarchy of v1 and in v2. A
- * job that runs several times on a node has as many of them, and is one workload.
+ * job that runs several times on a node has several of them, and is one workload. LSF is closed
+ * source: whether a job may make cgroups below is not known.
  */
 
 static bool match_lsf_job(struct cgroup_walk *walk, struct span component)
 {
-    struct span job;
+    struct span job, pid;
 
-    if (!component_is_lsf_job(component, &job) || !enter_job(walk, job, CGROUP_LSF, "lsf"))
+    if (!span_strip_prefix(&component, "job."))
         return false;
-    /* Its source is closed: whether a job may make cgroups below is not known. */
-    cgroup_walk_set_boundary(walk, "lsf:", walk->place.job);
-    return true;
+    job = span_cut(&component, '.');
+    pid = span_cut(&component, '.');
+    return is_job_number(job) && component_is_decimal(pid) && component_is_decimal(component) &&
+           enter_job(walk, CGROUP_LSF, job, "lsf:");
 }
 
 bool cgroup_walk_match_lsf(struct cgroup_walk *walk, struct span component)
@@ -131,48 +162,49 @@ bool cgroup_walk_match_lsf(struct cgroup_walk *walk, struct span component)
  *   pbs_jobs.service/jobid/ID            v1
  *   pbs_jobs.service/jobs/ID             v2
  *   pbspro.slice/pbspro-ID.slice         before 2020, with systemd; ID is escaped
- *   pbspro/ID                            likewise, without
- * The first part can be configured; what somebody else calls theirs is a unit, not a guess.
+ *   pbspro/ID                            before 2020, without
+ * The first part is configurable; another name for it is a unit, not a guess. The site may change
+ * the hook: what it gives to a job's user is not known.
  */
 
+static bool is_host_name_char(char c)
+{
+    return parse_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
+           c == '-' || c == '_';
+}
+
+/* "12345[7].server", maybe escaped: the server's name is part of the id. */
 static bool match_pbs_job(struct cgroup_walk *walk, struct span component)
 {
     char job[CGROUP_NAME_BYTES];
+    struct span server;
 
-    if (!component_is_pbs_job(component, job) || !enter_job(walk, span_of(job), CGROUP_PBS, "pbs"))
+    if (!component_unescape(component, job))
         return false;
-    /* The hook is the site's to change: what it gives to a job's user is not known. */
-    cgroup_walk_set_boundary(walk, "pbs:", walk->place.job);
-    return true;
-}
-
-/* A job is one only where PBS puts it: each level right below the one before. */
-static bool match_pbs_level(struct cgroup_walk *walk, struct span component)
-{
-    switch (walk->above) {
-    case LEVEL_PBS_SERVICE:
-        if (span_equals(component, "jobid") || span_equals(component, "jobs"))
-            walk->level = LEVEL_PBS_JOBS;
-        return walk->level == LEVEL_PBS_JOBS;
-    case LEVEL_PBS_JOBS:
-        return match_pbs_job(walk, component);
-    case LEVEL_PBS_SLICE:
-        return span_strip_prefix(&component, "pbspro-") &&
-               span_strip_suffix(&component, ".slice") && match_pbs_job(walk, component);
-    default:
-        return false;
-    }
+    server = span_of(job);
+    return is_job_number(span_cut(&server, '.')) &&
+           component_is_made_of(server, is_host_name_char) &&
+           enter_job(walk, CGROUP_PBS, span_of(job), "pbs:");
 }
 
 bool cgroup_walk_match_pbs(struct cgroup_walk *walk, struct span component)
 {
-    if (match_pbs_level(walk, component))
+    struct span slice = component, service = component;
+
+    if (walk->above == LEVEL_PBS_JOBS && match_pbs_job(walk, component))
         return true;
-    if (component_is_pbs_service(component))
-        walk->level = LEVEL_PBS_SERVICE;
+    if (walk->above == LEVEL_PBS_SLICE && component_strip(&slice, "pbspro-", ".slice") &&
+        match_pbs_job(walk, slice))
+        return true;
+    if ((walk->above == LEVEL_PBS_SERVICE &&
+         (span_equals(component, "jobid") || span_equals(component, "jobs"))) ||
+        span_equals(component, "pbspro"))
+        walk->level = LEVEL_PBS_JOBS;
     else if (span_equals(component, "pbspro.slice"))
         walk->level = LEVEL_PBS_SLICE;
-    else if (span_equals(component, "pbspro"))
-        walk->level = LEVEL_PBS_JOBS;
+    else if (span_strip_suffix(&service, ".service") &&
+             (span_equals(service, "pbs_jobs") || span_equals(service, "pbspro") ||
+              span_equals(service, "pbs")))
+        walk->level = LEVEL_PBS_SERVICE;
     return walk->level != LEVEL_OTHER;
 }

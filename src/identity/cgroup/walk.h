@@ -1,4 +1,5 @@
-/* The way down a cgroup path, component by component: path.c's inner half. */
+/* The walk down a cgroup path, component by component (path.c), and the matchers that recognise
+ * them: containers.c, machines.c and schedulers.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,48 +11,48 @@
 /* What a component was, for those right below whose meaning depends on it. */
 enum cgroup_level {
     LEVEL_OTHER,
-    LEVEL_POD,
     LEVEL_NSPAWN,
     LEVEL_SLURM_V1,
     LEVEL_SLURM_V1_USER,
     LEVEL_SLURM_V2,
     LEVEL_SLURM_JOB,
     LEVEL_SLURM_STEP,
-    LEVEL_SLURM_STEP_USER, /* "user", between the step and its tasks */
     LEVEL_LSF,
     LEVEL_LSF_CLUSTER,
     LEVEL_PBS_SERVICE,
     LEVEL_PBS_SLICE,
-    LEVEL_PBS_JOBS, /* right below are the jobs */
+    LEVEL_PBS_JOBS, /* jobs are right below */
 };
 
 struct cgroup_walk {
     struct cgroup_place place;
 
-    /* The first point below which strangers name cgroups: the scope of all that comes after it. */
+    /* The first point below which tenants name cgroups: the scope of everything after it. */
     char boundary[CGROUP_NAME_BYTES];
     bool boundary_is_user;
 
     size_t depth; /* components passed */
     struct span parent, grandparent;
     enum cgroup_level above, level; /* of the parent, and of the component itself */
-    bool unit_is_ahead;             /* only slices so far */
+    bool may_find_unit;             /* only slices so far */
     bool below_ecs;
 };
 
-void cgroup_walk(struct span path, struct cgroup_walk *ret_walk);
-
-/* For the matchers, which say whether the component was theirs. */
+/* Matchers return whether the component was theirs. */
+bool cgroup_walk_match_machine(struct cgroup_walk *walk, struct span component);
+bool cgroup_walk_match_pod(struct cgroup_walk *walk, struct span component);
+bool cgroup_walk_match_container(struct cgroup_walk *walk, struct span component);
+bool cgroup_walk_match_conmon(struct cgroup_walk *walk, struct span component);
 bool cgroup_walk_match_slurm(struct cgroup_walk *walk, struct span component);
 bool cgroup_walk_match_lsf(struct cgroup_walk *walk, struct span component);
 bool cgroup_walk_match_pbs(struct cgroup_walk *walk, struct span component);
 
-/* What is entered takes its scope first, and may then be a boundary for what is below. */
-void cgroup_walk_enter_holder(struct cgroup_walk *walk, enum cgroup_kind kind, const char *runtime);
+/* Enter a component first, then set the boundary that it is for those below. */
+void cgroup_walk_enter_scope(struct cgroup_walk *walk);
+void cgroup_walk_enter_holder(struct cgroup_walk *walk, enum cgroup_kind kind);
 void cgroup_walk_set_boundary(struct cgroup_walk *walk, const char *prefix, const char *name);
 void cgroup_walk_set_user(struct cgroup_walk *walk, uint32_t uid);
 
-/* What is called a monitor does not pay, so there is none inside of a container. Those of a user
- * are believed: the user pays for them all the same. */
-bool cgroup_walk_believes_monitors(const struct cgroup_walk *walk);
-void cgroup_walk_enter_monitor(struct cgroup_walk *walk, const char *runtime);
+/* Monitors are not charged, so a container cannot have any: whoever is root in it could name its
+ * processes so. Those of a user are trusted, because the user is charged for them anyway. */
+bool cgroup_walk_trusts_monitors(const struct cgroup_walk *walk);

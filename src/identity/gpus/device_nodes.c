@@ -8,8 +8,8 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
+#include "core/parse.h"
 #include "host/proc.h"
-#include "identity/gpus/device_rules.h"
 #include "identity/owner.h"
 
 static const uint64_t AGAIN_US = 60 * USEC_PER_SEC;
@@ -21,12 +21,90 @@ enum {
     KERNEL_LOG_MINOR = 11,
 };
 
+/* From here on: the rules of cgroup v1. */
+
+static bool has_byte(struct span text, char byte)
+{
+    return text.len > 0 && memchr(text.data, byte, text.len);
+}
+
+static bool is_number(struct span text, uint32_t number)
+{
+    uint64_t value;
+
+    return span_equals(text, "*") || (parse_u64(text, &value) == 0 && value == number);
+}
+
+/* "c 195:0 rwm", "c *:* m" (Docker's default: nodes may be made, but not opened), "a *:* rwm". */
+bool device_rules_allow(struct span rules, uint32_t major, uint32_t minor)
+{
+    while (rules.len > 0) {
+        struct span line = span_cut(&rules, '\n'), type = span_cut(&line, ' ');
+        struct span device = span_cut(&line, ' '), device_major = span_cut(&device, ':');
+
+        if ((span_equals(type, "c") || span_equals(type, "a")) && is_number(device_major, major) &&
+            is_number(device, minor) && has_byte(line, 'r') && has_byte(line, 'w'))
+            return true;
+    }
+    return false;
+}
+
+bool device_rules_allow_all(struct span rules)
+{
+    while (rules.len > 0)
+        if (span_equals(span_cut(&rules, '\n'), "a *:* rwm"))
+            return true;
+    return false;
+}
+
+static bool has_devices(struct span controllers)
+{
+    while (controllers.len > 0)
+        if (span_equals(span_cut(&controllers, ','), "devices"))
+            return true;
+    return false;
+}
+
+bool device_rules_find_path(struct span cgroup_file, struct span *ret_path)
+{
+    while (cgroup_file.len > 0) {
+        struct span path = span_cut(&cgroup_file, '\n');
+
+        span_cut(&path, ':');
+        if (!has_devices(span_cut(&path, ':')))
+            continue;
+        if (path.len == 0 || path.data[0] != '/' || memmem(path.data, path.len, "/..", 3))
+            return false;
+        *ret_path = path;
+        return true;
+    }
+    return false;
+}
+
+/* False with v2. */
+static bool read_rules(const struct host *host, struct span cgroup_file, char *rules,
+                       size_t size_bytes, size_t *ret_len)
+{
+    char name[4096];
+    struct span path;
+    int len;
+
+    if (!device_rules_find_path(cgroup_file, &path) || path.len > sizeof(name))
+        return false;
+    len = snprintf(name, sizeof(name), "fs/cgroup/devices%.*s/devices.list", (int)path.len,
+                   path.data);
+    return len > 0 && (size_t)len < sizeof(name) &&
+           fs_read_at(host->sysfs_fd, name, rules, size_bytes, ret_len) == 0;
+}
+
+/* From here on: one process. */
+
 int device_nodes_stat_at(int dir_fd, const char *name, struct stat *ret_stat)
 {
     return fstatat(dir_fd, name, ret_stat, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : -errno;
 }
 
-/* A process and what was read of it. */
+/* What a process can see. */
 struct view {
     device_nodes_stat *stat_at;
     int dev_fd;
@@ -44,18 +122,16 @@ static bool has_node(const struct view *view, const char *name, uint32_t major_n
            (!view->has_rules || device_rules_allow(view->rules, major_number, minor_number));
 }
 
-/* No runtime gives the kernel's log to a container that it does not give everything to. */
-static bool is_privileged(const struct view *view)
-{
-    return view->has_rules ? device_rules_allow_all(view->rules)
-                           : has_node(view, "kmsg", KERNEL_MAJOR, KERNEL_LOG_MINOR);
-}
-
 static void add_nodes(const struct view *view, struct gpu_access_list *gpus)
 {
-    /* Nothing can be done with a GPU without it: one look is enough in nearly every container. */
+    bool is_privileged;
+
+    /* A GPU is unusable without it: one stat is enough for nearly every container. */
     if (!has_node(view, "nvidiactl", GPU_NODE_MAJOR, GPU_CONTROL_MINOR))
         return;
+    /* Runtimes give the kernel's log only to containers that get everything. */
+    is_privileged = view->has_rules ? device_rules_allow_all(view->rules)
+                                    : has_node(view, "kmsg", KERNEL_MAJOR, KERNEL_LOG_MINOR);
     for (uint32_t i = 0; i < GPU_ACCESS_MAX; i++) {
         char name[32];
 
@@ -63,37 +139,13 @@ static void add_nodes(const struct view *view, struct gpu_access_list *gpus)
         if (has_node(view, name, GPU_NODE_MAJOR, i))
             gpu_access_add(gpus, &(struct gpu_access){.kind = ALLOCATION_MINOR,
                                                       .index = i,
-                                                      .is_privileged = is_privileged(view)});
+                                                      .is_privileged = is_privileged});
     }
 }
 
-/* False with version 2. */
-static bool read_rules(const struct host *host, struct span cgroup_file, char *rules,
-                       size_t size_bytes, size_t *ret_len)
-{
-    char name[4096];
-    struct span path;
-    int len;
-
-    if (!device_rules_find_path(cgroup_file, &path) || path.len > sizeof(name))
-        return false;
-    len = snprintf(name, sizeof(name), "fs/cgroup/devices%.*s/devices.list", (int)path.len,
-                   path.data);
-    return len > 0 && (size_t)len < sizeof(name) &&
-           fs_read_at(host->sysfs_fd, name, rules, size_bytes, ret_len) == 0;
-}
-
-static bool is_owned(struct span cgroup_file, const struct workload_owner *owner)
-{
-    struct workload_owner now;
-
-    owner_of_cgroup_file(cgroup_file, OWNER_UID_UNKNOWN, &now);
-    return now.kind == owner->kind && strcmp(now.id, owner->id) == 0;
-}
-
-/* The container may have made its /dev anything; what is no directory is not there. The kernel
- * keeps the file systems that a user serves (FUSE) from all others, so that nobody can make us
- * wait here who is not root on the node. */
+/* The container can make its /dev anything; unless it is a directory it counts as absent. The
+ * kernel hides file systems that a user serves (FUSE) from other users, so only root on the node
+ * could block us here. */
 static int open_dev(int process_fd)
 {
     _cleanup_close_ int root_fd = openat(process_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -118,7 +170,7 @@ int device_nodes_find(const struct host *host, uint32_t pid, const struct worklo
         return process_fd;
     if (proc_read_cgroup(host, process_fd, cgroup_text, sizeof(cgroup_text), &cgroup_file.len) <
             0 ||
-        !is_owned(cgroup_file, owner))
+        !owner_has_cgroup_file(owner, cgroup_file))
         return -ESRCH;
     if (dev_fd < 0)
         return dev_fd == -ENODEV ? 0 : dev_fd;
@@ -134,21 +186,10 @@ static bool is_container(const struct workload_owner *owner)
            owner->container_id[0] != '\0' && !owner->container_is_claim;
 }
 
-static int list_containers(const struct process_table *processes, struct container_list *list)
-{
-    const struct process_table_owner *owner;
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && (owner = process_table_owner_at(processes, i)); i++)
-        if (is_container(&owner->owner))
-            r = container_list_add(list, &(struct container){.id = owner->owner.container_id});
-    return r;
-}
-
-/* By one process: another one, where it has just ended. */
-static int look_into(const struct host *host, const struct process_table *processes,
-                     const struct process_table_owner *owner, device_nodes_stat *stat_at,
-                     struct gpu_access_list *gpus)
+/* Tries another process where the first has just ended. */
+static int inspect_container(const struct host *host, const struct process_table *processes,
+                             const struct process_table_owner *owner, device_nodes_stat *stat_at,
+                             struct gpu_access_list *gpus)
 {
     int r = device_nodes_find(host, owner->pid, &owner->owner, stat_at, gpus);
     uint32_t pid = 0;
@@ -168,9 +209,13 @@ void device_nodes_scan(const struct host *host, const struct process_table *proc
 {
     const struct process_table_owner *owner;
     struct container_list list;
+    int r = 0;
 
     container_list_init(&list);
-    if (list_containers(processes, &list) == 0)
+    for (size_t i = 0; r == 0 && (owner = process_table_owner_at(processes, i)); i++)
+        if (is_container(&owner->owner))
+            r = container_list_add(&list, &(struct container){.id = owner->owner.container_id});
+    if (r == 0)
         attachments_list(attachments, source, &list, now_us);
     container_list_done(&list);
     for (size_t i = 0; (owner = process_table_owner_at(processes, i)); i++) {
@@ -180,7 +225,7 @@ void device_nodes_scan(const struct host *host, const struct process_table *proc
         if (!is_container(&owner->owner) ||
             !attachments_is_due(attachments, source, id, AGAIN_US, now_us))
             continue;
-        if (look_into(host, processes, owner, stat_at, &gpus) == 0)
+        if (inspect_container(host, processes, owner, stat_at, &gpus) == 0)
             attachments_set(attachments, source, id, &gpus, now_us);
         else
             attachments_note_failure(attachments, source, id, now_us);

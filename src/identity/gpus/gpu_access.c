@@ -19,7 +19,7 @@ void gpu_access_add(struct gpu_access_list *list, const struct gpu_access *acces
         list->items[list->count++] = *access;
 }
 
-/* What uuids are made of, and MIG-GPU-<uuid>/7/0 of old drivers. */
+/* The characters of uuids, and of MIG-GPU-<uuid>/7/0 of old drivers. */
 static bool is_uuid_text(struct span text)
 {
     for (size_t i = 0; i < text.len; i++)
@@ -76,7 +76,7 @@ void gpu_access_add_visible(struct gpu_access_list *list, struct span names)
         add_name(list, span_cut(&names, ','));
 }
 
-/* Plugins and operators put something before the maker: "k8s.device-plugin.nvidia.com". */
+/* Plugins and operators prefix the vendor: "k8s.device-plugin.nvidia.com". */
 static bool is_nvidia(struct span vendor)
 {
     return span_strip_suffix(&vendor, "nvidia.com") &&
@@ -90,7 +90,7 @@ void gpu_access_add_cdi(struct gpu_access_list *list, struct span name)
 
     if (!is_nvidia(vendor) || !span_equals(kind, "gpu"))
         return;
-    /* nvidia-ctk's other way to number them: "gpu0", "mig0:1". */
+    /* nvidia-ctk may also number them "gpu0", "mig0:1". */
     if (!span_strip_prefix(&name, "gpu"))
         span_strip_prefix(&name, "mig");
     add_name(list, name);
@@ -106,7 +106,7 @@ void gpu_access_add_path(struct gpu_access_list *list, struct span path)
                        &(struct gpu_access){.kind = ALLOCATION_MINOR, .index = (uint32_t)minor});
 }
 
-/* What stands before the memory: the slices, "1g." or "1g". */
+/* The slices before the memory: "1g." or "1g". */
 static bool ends_in_slices(struct span text)
 {
     span_strip_suffix(&text, ".");

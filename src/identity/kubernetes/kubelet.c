@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +11,7 @@
 
 static const uint64_t TIMEOUT_US = 3 * USEC_PER_SEC;
 
-/* What was answered longer ago than this is not shown: pods come and go. */
+/* Older answers are not shown: pods come and go. */
 static const uint64_t STALE_US = 120 * USEC_PER_SEC;
 
 struct kubelet {
@@ -23,11 +22,10 @@ struct kubelet {
     bool started;
 
     pthread_mutex_t lock; /* for what is below */
-    pthread_cond_t asked;
-    bool wanted, stop, present, up;
+    pthread_cond_t wake;
+    bool wanted, stop, present;
     struct allocation_list answer;
-    uint64_t answered_us, duration_us, errors;
-    char error[256];
+    struct identity_status status;
 };
 
 int kubelet_new(const char *socket_path, const struct clock *clock, struct kubelet **ret_kubelet)
@@ -39,7 +37,8 @@ int kubelet_new(const char *socket_path, const struct clock *clock, struct kubel
     kubelet->clock = clock;
     allocation_list_init(&kubelet->answer);
     pthread_mutex_init(&kubelet->lock, NULL);
-    pthread_cond_init(&kubelet->asked, NULL);
+    pthread_cond_init(&kubelet->wake, NULL);
+    kubelet->status = (struct identity_status){.name = "kubelet"};
     kubelet->socket_path = strdup(socket_path);
     if (!kubelet->socket_path) {
         kubelet_free(kubelet);
@@ -49,7 +48,7 @@ int kubelet_new(const char *socket_path, const struct clock *clock, struct kubel
     return 0;
 }
 
-static void ask(struct kubelet *kubelet)
+static void poll_kubelet(struct kubelet *kubelet)
 {
     uint64_t began_us = kubelet->clock->monotonic_us(kubelet->clock), ended_us;
     struct error err = {""};
@@ -60,18 +59,13 @@ static void ask(struct kubelet *kubelet)
     r = pod_resources_list(kubelet->client, kubelet->socket_path, TIMEOUT_US, &list, &err);
     ended_us = kubelet->clock->monotonic_us(kubelet->clock);
     pthread_mutex_lock(&kubelet->lock);
-    kubelet->up = r == 0;
-    kubelet->duration_us = ended_us - began_us;
+    identity_status_note(&kubelet->status, began_us, ended_us, r == 0 ? NULL : err.text);
     if (r == 0) {
         struct allocation_list old = kubelet->answer;
 
         kubelet->answer = list;
-        kubelet->answered_us = ended_us;
         list = old;
-    } else {
-        kubelet->errors++;
     }
-    snprintf(kubelet->error, sizeof(kubelet->error), "%s", r == 0 ? "" : err.text);
     pthread_mutex_unlock(&kubelet->lock);
     allocation_list_done(&list);
 }
@@ -84,12 +78,12 @@ static void *run(void *argument)
     do {
         pthread_mutex_lock(&kubelet->lock);
         while (!kubelet->wanted && !kubelet->stop)
-            pthread_cond_wait(&kubelet->asked, &kubelet->lock);
+            pthread_cond_wait(&kubelet->wake, &kubelet->lock);
         kubelet->wanted = false;
         stop = kubelet->stop;
         pthread_mutex_unlock(&kubelet->lock);
         if (!stop)
-            ask(kubelet);
+            poll_kubelet(kubelet);
     } while (!stop);
     return NULL;
 }
@@ -100,7 +94,7 @@ static bool start_thread(struct kubelet *kubelet)
            pthread_create(&kubelet->thread, NULL, run, kubelet) == 0;
 }
 
-void kubelet_ask(struct kubelet *kubelet)
+void kubelet_poll(struct kubelet *kubelet)
 {
     struct stat st;
     bool present = stat(kubelet->socket_path, &st) == 0 && S_ISSOCK(st.st_mode);
@@ -110,35 +104,28 @@ void kubelet_ask(struct kubelet *kubelet)
     pthread_mutex_lock(&kubelet->lock);
     kubelet->present = present;
     kubelet->wanted = present;
-    pthread_cond_signal(&kubelet->asked);
+    pthread_cond_signal(&kubelet->wake);
     pthread_mutex_unlock(&kubelet->lock);
 }
 
 void kubelet_each(struct kubelet *kubelet,
-                  void (*take)(void *context, const struct allocation *allocation), void *context)
+                  void (*visit)(void *context, const struct allocation *allocation), void *context)
 {
     HOLD_LOCK(&kubelet->lock);
     uint64_t now_us = kubelet->clock->monotonic_us(kubelet->clock);
 
-    for (size_t i = 0;
-         kubelet->present && kubelet->answered_us + STALE_US > now_us && i < kubelet->answer.count;
-         i++)
-        take(context, &kubelet->answer.items[i]);
+    if (!kubelet->present || kubelet->status.answered_us + STALE_US <= now_us)
+        return;
+    for (size_t i = 0; i < kubelet->answer.count; i++)
+        visit(context, &kubelet->answer.items[i]);
 }
 
-void kubelet_get_status(struct kubelet *kubelet, struct kubelet_status *ret_status)
+bool kubelet_get_status(struct kubelet *kubelet, struct identity_status *ret_status)
 {
     HOLD_LOCK(&kubelet->lock);
-    uint64_t now_us = kubelet->clock->monotonic_us(kubelet->clock);
 
-    *ret_status = (struct kubelet_status){
-        .present = kubelet->present,
-        .up = kubelet->up,
-        .age_us = kubelet->answered_us > 0 ? now_us - MIN(now_us, kubelet->answered_us) : 0,
-        .duration_us = kubelet->duration_us,
-        .errors = kubelet->errors,
-    };
-    memcpy(ret_status->error, kubelet->error, sizeof(kubelet->error));
+    *ret_status = kubelet->status;
+    return kubelet->present;
 }
 
 void kubelet_free(struct kubelet *kubelet)
@@ -148,14 +135,14 @@ void kubelet_free(struct kubelet *kubelet)
     if (kubelet->started) {
         pthread_mutex_lock(&kubelet->lock);
         kubelet->stop = true;
-        pthread_cond_signal(&kubelet->asked);
+        pthread_cond_signal(&kubelet->wake);
         pthread_mutex_unlock(&kubelet->lock);
         http_client_cancel(kubelet->client);
         pthread_join(kubelet->thread, NULL);
     }
     http_client_free(kubelet->client);
     allocation_list_done(&kubelet->answer);
-    pthread_cond_destroy(&kubelet->asked);
+    pthread_cond_destroy(&kubelet->wake);
     pthread_mutex_destroy(&kubelet->lock);
     free(kubelet->socket_path);
     free(kubelet);

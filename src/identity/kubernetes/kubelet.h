@@ -1,6 +1,6 @@
 /*
- * The kubelet's allocations, asked for now and then on a thread of their own, as long as its
- * socket is there. A kubelet that hangs or lies costs its allocations and nothing else.
+ * The GPUs that the kubelet allocated, polled on a thread of its own as long as its socket exists.
+ * A kubelet that hangs or lies costs its allocations and nothing else.
  */
 #pragma once
 
@@ -9,23 +9,19 @@
 
 #include "core/clock.h"
 #include "identity/pod_resources.h"
+#include "identity/status.h"
 
 struct kubelet;
 
-struct kubelet_status {
-    bool present;
-    bool up;
-    uint64_t age_us, duration_us, errors;
-    char error[256]; /* why it is down; "" if it is up */
-};
-
 int kubelet_new(const char *socket_path, const struct clock *clock, struct kubelet **ret_kubelet);
 
-/* Asks, if there is a socket. Does not wait for the answer. */
-void kubelet_ask(struct kubelet *kubelet);
+/* Starts a poll, if there is a socket, without waiting for the answer. */
+void kubelet_poll(struct kubelet *kubelet);
 
-/* Hands out what was last answered; nothing once the socket is gone or the answer is old. */
+/* Visits the last answer; nothing once the socket is gone or the answer is stale. */
 void kubelet_each(struct kubelet *kubelet,
-                  void (*take)(void *context, const struct allocation *allocation), void *context);
-void kubelet_get_status(struct kubelet *kubelet, struct kubelet_status *ret_status);
+                  void (*visit)(void *context, const struct allocation *allocation), void *context);
+
+/* False if there is no kubelet here. */
+bool kubelet_get_status(struct kubelet *kubelet, struct identity_status *ret_status);
 void kubelet_free(struct kubelet *kubelet);

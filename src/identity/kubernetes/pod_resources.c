@@ -2,40 +2,29 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/protobuf.h"
 #include "core/array.h"
 #include "core/macros.h"
-#include "identity/runtime.h"
-#include "identity/runtimes/ask.h"
+#include "core/parse.h"
+#include "identity/runtimes/request.h"
+
+static int parse_message(struct span message, void *list)
+{
+    return pod_resources_parse(message, list);
+}
 
 int pod_resources_list(struct http_client *client, const char *socket_path, uint64_t timeout_us,
                        struct allocation_list *list, struct error *err)
 {
-    const struct grpc_call call = {
-        .socket_path = socket_path,
-        .method = "/v1.PodResourcesLister/List",
-        .request = {"", 0},
-        .timeout_us = timeout_us,
-        .max_bytes = RUNTIME_REPLY_MAX,
-    };
-    struct http_reply reply;
-    struct span message;
-    int r;
+    const struct runtime_call call = {NULL, client, socket_path, timeout_us};
 
-    http_reply_init(&reply);
-    r = ask_grpc(client, &call, &reply, &message, err);
-    if (r == 0) {
-        r = pod_resources_parse(message, list);
-        if (r < 0)
-            error_set(err, r, "kubelet at '%s': %s", socket_path,
-                      r == -ENOMEM ? "out of memory" : "the answer is no list of pod resources");
-    }
-    http_reply_done(&reply);
-    return r;
+    return runtime_grpc(&call, "kubelet", "/v1.PodResourcesLister/List", (struct span){"", 0},
+                        parse_message, list, err);
 }
 
-/* From here on: the messages around the devices, and the list that they end up in. */
+/* From here on: the messages around the devices. */
 
 enum { ARENA_CAP_BYTES = 32 << 20 };
 
@@ -63,25 +52,22 @@ void allocation_list_done(struct allocation_list *list)
 /* The container whose devices are being read. */
 struct holder {
     struct allocation_list *list;
-    struct span namespace, pod, container;
-    struct allocation names; /* their copies, made for the first GPU: most containers have none */
+    struct span namespace, pod, container, resource;
+    struct allocation names; /* copied for the first GPU: most containers have none */
 };
 
+/* 0 or -ENOMEM. */
 static int copy_names(struct holder *holder)
 {
     struct arena *arena = &holder->list->arena;
     struct allocation *names = &holder->names;
 
+    if (names->pod)
+        return 0;
     names->namespace = runtime_text(arena, holder->namespace);
     names->pod = runtime_text(arena, holder->pod);
     names->container = runtime_text(arena, holder->container);
     return names->namespace && names->pod && names->container ? 0 : -ENOMEM;
-}
-
-/* A device without a whole name around it could be anybody's. */
-static bool is_named(const struct allocation *names)
-{
-    return *names->namespace && *names->pod && *names->container;
 }
 
 static int add_device(struct holder *holder, struct span resource, struct span id, bool shared)
@@ -95,13 +81,14 @@ static int add_device(struct holder *holder, struct span resource, struct span i
     r = pod_resources_parse_device(resource, id, &list->arena, &allocation);
     if (r <= 0)
         return r;
-    if (!holder->names.pod && copy_names(holder) < 0)
+    if (copy_names(holder) < 0)
         return -ENOMEM;
-    if (!is_named(&holder->names))
-        return 0;
     allocation.namespace = holder->names.namespace;
     allocation.pod = holder->names.pod;
     allocation.container = holder->names.container;
+    /* Without a whole name its container is not known. */
+    if (!*allocation.namespace || !*allocation.pod || !*allocation.container)
+        return 0;
     allocation.shared |= shared;
     if (!array_make_room(&list->items, &list->capacity, list->count, sizeof(*list->items)))
         return -ENOMEM;
@@ -109,87 +96,311 @@ static int add_device(struct holder *holder, struct span resource, struct span i
     return 0;
 }
 
-/* ContainerDevices: one for each resource, or for each resource and NUMA node. */
-static int add_devices(struct holder *holder, struct span message)
+/* Calls `visit` for each field of this number until it fails. */
+static int each_message(struct span message, uint32_t number,
+                        int (*visit)(struct holder *holder, struct span message),
+                        struct holder *holder, bool *ret_broken)
 {
-    struct span resource = protobuf_find_bytes(message, DEVICES_RESOURCE);
-    struct protobuf devices = protobuf_message(message);
+    struct protobuf reader = protobuf_message(message);
     struct protobuf_field field;
     int r = 0;
 
-    if (resource.len == 0) /* or broken */
-        return 0;
-    while (r == 0 && protobuf_next(&devices, &field))
-        if (field.is_bytes && field.number == DEVICES_ID)
-            r = add_device(holder, resource, field.bytes, false);
+    while (r == 0 && protobuf_next(&reader, &field))
+        if (field.is_bytes && field.number == number)
+            r = visit(holder, field.bytes);
+    if (ret_broken)
+        *ret_broken = reader.broken;
     return r;
+}
+
+static int add_id(struct holder *holder, struct span id)
+{
+    return add_device(holder, holder->resource, id, false);
+}
+
+/* ContainerDevices: one for each resource, or for each resource and NUMA node. */
+static int add_devices(struct holder *holder, struct span message)
+{
+    holder->resource = protobuf_find_bytes(message, DEVICES_RESOURCE);
+    if (holder->resource.len == 0) /* or broken */
+        return 0;
+    return each_message(message, DEVICES_ID, add_id, holder, NULL);
+}
+
+static int add_claim_device(struct holder *holder, struct span message)
+{
+    return add_device(holder, protobuf_find_bytes(message, CLAIM_DRIVER),
+                      protobuf_find_bytes(message, CLAIM_DEVICE),
+                      protobuf_find_bytes(message, CLAIM_SHARE).len > 0);
 }
 
 /* DynamicResource: a claim, and a ClaimResource for each of its devices. */
 static int add_claim(struct holder *holder, struct span message)
 {
-    struct protobuf claim = protobuf_message(message);
-    struct protobuf_field field;
-    int r = 0;
-
-    while (r == 0 && protobuf_next(&claim, &field))
-        if (field.is_bytes && field.number == DYNAMIC_CLAIM_RESOURCE)
-            r = add_device(holder, protobuf_find_bytes(field.bytes, CLAIM_DRIVER),
-                           protobuf_find_bytes(field.bytes, CLAIM_DEVICE),
-                           protobuf_find_bytes(field.bytes, CLAIM_SHARE).len > 0);
-    return r;
+    return each_message(message, DYNAMIC_CLAIM_RESOURCE, add_claim_device, holder, NULL);
 }
 
-/* Names may stand behind what they name, so each message is searched for its name first. One that
- * is broken has none. */
+/* A name may follow what it names, so each message is searched for its name first. A broken one has
+ * none. */
 static int add_container(struct holder *holder, struct span message)
 {
-    struct protobuf container = protobuf_message(message);
-    struct protobuf_field field;
-    int r = 0;
+    int r;
 
     holder->names = (struct allocation){0};
     holder->container = protobuf_find_bytes(message, CONTAINER_NAME);
     if (holder->container.len == 0)
         return 0;
-    while (r == 0 && protobuf_next(&container, &field)) {
-        if (field.is_bytes && field.number == CONTAINER_DEVICES)
-            r = add_devices(holder, field.bytes);
-        else if (field.is_bytes && field.number == CONTAINER_DYNAMIC)
-            r = add_claim(holder, field.bytes);
-    }
-    return r;
+    r = each_message(message, CONTAINER_DEVICES, add_devices, holder, NULL);
+    return r < 0 ? r : each_message(message, CONTAINER_DYNAMIC, add_claim, holder, NULL);
 }
 
-static int add_pod(struct allocation_list *list, struct span message)
+static int add_pod(struct holder *holder, struct span message)
 {
-    struct holder holder = {
-        .list = list,
-        .namespace = protobuf_find_bytes(message, POD_NAMESPACE),
-        .pod = protobuf_find_bytes(message, POD_NAME),
-    };
-    struct protobuf pod = protobuf_message(message);
-    struct protobuf_field field;
-    int r = 0;
-
-    if (holder.pod.len == 0)
+    holder->namespace = protobuf_find_bytes(message, POD_NAMESPACE);
+    holder->pod = protobuf_find_bytes(message, POD_NAME);
+    if (holder->pod.len == 0)
         return 0;
-    while (r == 0 && protobuf_next(&pod, &field))
-        if (field.is_bytes && field.number == POD_CONTAINER)
-            r = add_container(&holder, field.bytes);
-    return r;
+    return each_message(message, POD_CONTAINER, add_container, holder, NULL);
 }
 
 int pod_resources_parse(struct span message, struct allocation_list *list)
 {
-    struct protobuf response = protobuf_message(message);
-    struct protobuf_field field;
-    int r = 0;
+    struct holder holder = {.list = list};
+    bool is_broken;
+    int r = each_message(message, RESPONSE_POD, add_pod, &holder, &is_broken);
 
-    while (r == 0 && protobuf_next(&response, &field))
-        if (field.is_bytes && field.number == RESPONSE_POD)
-            r = add_pod(list, field.bytes);
-    if (r < 0)
-        return r;
-    return response.broken ? -EBADMSG : 0;
+    return r < 0 ? r : is_broken ? -EBADMSG : 0;
+}
+
+/* From here on: the forms of device ids, one function for each plugin and DRA driver. */
+
+enum { PCI_LEN = 12, ID_MAX = 128 };
+
+/* A parsed id; `id` is inside the plugin's text, or inside `pci`. */
+struct device {
+    enum allocation_kind kind;
+    struct span id;
+    uint32_t index;
+    bool shared;
+    char pci[PCI_LEN];
+};
+
+static bool cut_number(struct span *text, uint32_t *ret_number)
+{
+    struct span digits = {text->data, 0};
+    uint64_t number;
+
+    while (digits.len < text->len && parse_is_digit(text->data[digits.len]))
+        digits.len++;
+    if (parse_u64_max(digits, UINT32_MAX, &number) < 0)
+        return false;
+    *text = (struct span){text->data + digits.len, text->len - digits.len};
+    *ret_number = (uint32_t)number;
+    return true;
+}
+
+static bool is_any_of(char c, const char *set)
+{
+    return c != '\0' && strchr(set, c);
+}
+
+/* `shape` has a '#' for every hex digit; other characters are literal. */
+static bool has_shape(struct span text, const char *shape)
+{
+    if (text.len != strlen(shape))
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        if (shape[i] == '#' ? !is_any_of(text.data[i], "0123456789abcdefABCDEF")
+                            : text.data[i] != shape[i])
+            return false;
+    return true;
+}
+
+/* The characters of Kubernetes names. */
+static bool is_name(struct span text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!is_any_of(text.data[i], "abcdefghijklmnopqrstuvwxyz0123456789-."))
+            return false;
+    return text.len > 0;
+}
+
+static bool is_uuid(struct span text)
+{
+    return has_shape(text, "########-####-####-####-############");
+}
+
+/* "UUID/7/0" after "MIG-GPU-": before driver 470. */
+static bool is_old_mig(struct span text)
+{
+    struct span uuid = span_cut(&text, '/');
+    uint32_t instance;
+
+    return is_uuid(uuid) && cut_number(&text, &instance) && span_strip_prefix(&text, "/") &&
+           cut_number(&text, &instance) && text.len == 0;
+}
+
+/* NVIDIA's uuids cannot be confused with other ids, so they count under every resource: plugins can
+ * be configured to rename theirs. */
+static bool parse_uuid(struct span id, struct device *device)
+{
+    struct span rest = id;
+
+    device->id = id;
+    if (span_strip_prefix(&rest, "GPU-")) {
+        device->kind = ALLOCATION_GPU_UUID;
+        return is_uuid(rest);
+    }
+    device->kind = ALLOCATION_MIG_UUID;
+    if (span_strip_prefix(&rest, "MIG-GPU-"))
+        return is_old_mig(rest);
+    return span_strip_prefix(&rest, "MIG-") && is_uuid(rest);
+}
+
+/* GKE, after "nvidia": the minor, and "/gi1" (MIG), "/vgpu2" (a replica), or both. */
+static bool parse_gke(struct span id, struct device *device)
+{
+    uint32_t number;
+
+    device->kind = ALLOCATION_MINOR;
+    if (!cut_number(&id, &device->index))
+        return false;
+    if (span_strip_prefix(&id, "/gi")) {
+        device->id.data = id.data - strlen("gi");
+        if (!cut_number(&id, &number))
+            return false;
+        device->id.len = (size_t)(id.data - device->id.data);
+    }
+    if (span_strip_prefix(&id, "/vgpu")) {
+        device->shared = true;
+        if (!cut_number(&id, &number))
+            return false;
+    }
+    return id.len == 0;
+}
+
+static bool parse_nvidia(struct span id, struct device *device)
+{
+    if (span_equals(id, "tegra")) {
+        device->kind = ALLOCATION_TEGRA;
+        return true;
+    }
+    if (span_equals(id, "all")) {
+        device->kind = ALLOCATION_ALL;
+        return true;
+    }
+    return span_strip_prefix(&id, "nvidia") ? parse_gke(id, device) : parse_uuid(id, device);
+}
+
+static bool parse_amd(struct span id, struct device *device)
+{
+    if (span_strip_prefix(&id, "amdgpu_xcp_")) {
+        device->kind = ALLOCATION_XCP;
+        return cut_number(&id, &device->index) && id.len == 0;
+    }
+    device->kind = ALLOCATION_PCI;
+    device->id = id;
+    return has_shape(id, "####:##:##.#");
+}
+
+/* "card0-1": the second replica of a card. The first is "card0-0", even if it is the only one.
+ * "all" is for monitoring (gpu.intel.com/i915_monitoring) and allocates nothing. */
+static bool parse_intel(struct span id, struct device *device)
+{
+    uint32_t replica;
+
+    device->kind = ALLOCATION_DRM;
+    if (!span_strip_prefix(&id, "card") || !cut_number(&id, &device->index) ||
+        !span_strip_prefix(&id, "-") || !cut_number(&id, &replica))
+        return false;
+    device->shared |= replica > 0;
+    return id.len == 0;
+}
+
+/* "gpu-0", "gpu-1-mig-2g47gb-14-0". "gpu-vfio-0" belongs to a virtual machine: no driver on this
+ * node can meter it. */
+static bool parse_nvidia_claim(struct span id, struct device *device)
+{
+    device->kind = ALLOCATION_MINOR;
+    if (!span_strip_prefix(&id, "gpu-") || !cut_number(&id, &device->index))
+        return false;
+    if (id.len == 0)
+        return true;
+    if (!span_strip_prefix(&id, "-"))
+        return false;
+    device->id = id;
+    return span_strip_prefix(&id, "mig-") && is_name(id);
+}
+
+/* "gpu-0-128": the card and the render node. */
+static bool parse_amd_claim(struct span id, struct device *device)
+{
+    uint32_t render;
+
+    device->kind = ALLOCATION_DRM;
+    return span_strip_prefix(&id, "gpu-") && cut_number(&id, &device->index) &&
+           span_strip_prefix(&id, "-") && cut_number(&id, &render) && id.len == 0;
+}
+
+/* "0000-03-00-0-0x56c0": the PCI address in the characters of a device name, and the model. */
+static bool parse_intel_claim(struct span id, struct device *device)
+{
+    if (!has_shape(id, "####-##-##-#-0x####"))
+        return false;
+    memcpy(device->pci, id.data, PCI_LEN);
+    device->pci[4] = device->pci[7] = ':';
+    device->pci[10] = '.';
+    device->kind = ALLOCATION_PCI;
+    device->id = (struct span){device->pci, PCI_LEN};
+    return true;
+}
+
+/* A name that ends in a slash is a prefix of resources; one without is a DRA driver. */
+static const struct {
+    const char *name;
+    bool (*parse)(struct span id, struct device *device);
+} plugins[] = {
+    {"nvidia.com/", parse_nvidia},    {"amd.com/", parse_amd},
+    {"gpu.intel.com/", parse_intel},  {"gpu.nvidia.com", parse_nvidia_claim},
+    {"gpu.amd.com", parse_amd_claim}, {"gpu.intel.com", parse_intel_claim},
+};
+
+static bool parse_device(struct span resource, struct span id, struct device *device)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(plugins); i++) {
+        bool is_prefix = strchr(plugins[i].name, '/');
+        struct span rest = resource;
+
+        if (span_strip_prefix(&rest, plugins[i].name) && (is_prefix || rest.len == 0))
+            return plugins[i].parse(id, device);
+    }
+    return parse_uuid(id, device);
+}
+
+int pod_resources_parse_device(struct span resource, struct span id, struct arena *arena,
+                               struct allocation *ret_allocation)
+{
+    struct device device = {.id = {"", 0}};
+    struct allocation allocation = {.namespace = "", .pod = "", .container = ""};
+    const char *replica;
+
+    if (id.len == 0 || id.len > ID_MAX)
+        return 0;
+    /* Time-slicing and MPS hand out the same GPU as "ID::0", "ID::1", ... */
+    replica = memmem(id.data, id.len, "::", strlen("::"));
+    if (replica) {
+        id.len = (size_t)(replica - id.data);
+        device.shared = true;
+    }
+    if (!parse_device(resource, id, &device))
+        return 0;
+    allocation.kind = device.kind;
+    allocation.index = device.index;
+    allocation.shared = device.shared;
+    allocation.resource = runtime_text(arena, resource);
+    allocation.id = runtime_text(arena, device.id);
+    if (!allocation.resource || !allocation.id)
+        return -ENOMEM;
+    *ret_allocation = allocation;
+    return 1;
 }

@@ -4,6 +4,7 @@
 #include <linux/netlink.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -22,19 +23,19 @@ enum {
     ARENA_CAP_BYTES = 1 << 20,
 
     /*
-     * Events are left to gather this long before they are read: a CUDA context exists 200 ms after
-     * its process began at the earliest (cuInit and cuCtxCreate take 100 ms each on an H200 with
-     * driver 580). So a fork and the exec that follows it are read once, most commands of a shell
-     * not at all, and there are at most fifty wake-ups a second.
+     * Events gather this long before their processes are read: a CUDA context exists 200 ms after
+     * its process started at the earliest (cuInit and cuCtxCreate take 100 ms each on an H200 with
+     * driver 580). So a fork and its exec are read once, most commands of a shell not at all, and
+     * there are at most fifty wake-ups a second.
      */
     GATHER_MS = 20,
     GATHERED_MAX = 512, /* processes */
 
-    READS_PER_SECOND = 100, /* 50 to 80 us each: below a hundredth of a core */
+    READS_PER_SECOND = 100, /* 50 to 80 us each: less than a hundredth of a core */
     READS_BURST = 400,
 
-    /* Rounds in a row that could not read all: a second of them is a flood, and then nobody
-     * listens for a while. */
+    /* Consecutive rounds that could not read everything: a second of them is a flood, and
+     * listening pauses. */
     FLOOD_ROUNDS = 1000 / GATHER_MS,
     PAUSE_MS = 5000,
 
@@ -53,30 +54,21 @@ struct process_events {
     uint32_t pids[GATHERED_MAX]; /* this round's */
     size_t pid_count;
     struct arena arena; /* for one process */
+    atomic_uint_least64_t lost;
 
-    pthread_mutex_t lock; /* everything below */
+    pthread_mutex_t lock; /* for what is below */
     struct recent_processes recent;
-    struct process_events_stats stats;
 };
 
-static void count(struct process_events *events, uint64_t *counter, uint64_t by)
-{
-    HOLD_LOCK(&events->lock);
-
-    *counter += by;
-}
-
-static void remember(struct process_events *events, uint64_t now_us, uint32_t pid)
+static void read_process(struct process_events *events, uint64_t now_us, uint32_t pid)
 {
     struct sample_process process;
-    int r = proc_identify(&events->proc, pid, &events->arena, &process);
 
-    pthread_mutex_lock(&events->lock);
-    if (r == 0 && recent_processes_add(&events->recent, now_us, &process) == 0)
-        events->stats.read++;
-    else
-        events->stats.gone++;
-    pthread_mutex_unlock(&events->lock);
+    if (proc_identify(&events->proc, pid, &events->arena, &process) == 0) {
+        HOLD_LOCK(&events->lock);
+
+        (void)recent_processes_add(&events->recent, now_us, &process);
+    }
     arena_reset(&events->arena);
 }
 
@@ -97,7 +89,7 @@ static uint64_t read_gathered(struct process_events *events)
         if (i > 0 && events->pids[i] == events->pids[i - 1])
             continue;
         if (token_bucket_take(&events->bucket, now_us))
-            remember(events, now_us, events->pids[i]);
+            read_process(events, now_us, events->pids[i]);
         else
             lost++;
     }
@@ -106,8 +98,8 @@ static uint64_t read_gathered(struct process_events *events)
 }
 
 /* Returns how many were lost: one or none. */
-static uint64_t gather(struct process_events *events, struct span message,
-                       const struct sockaddr_nl *from)
+static uint64_t gather_event(struct process_events *events, struct span message,
+                             const struct sockaddr_nl *from)
 {
     struct process_event event;
 
@@ -120,8 +112,8 @@ static uint64_t gather(struct process_events *events, struct span message,
     return 0;
 }
 
-/* Takes what is queued, up to a bound. Returns how many were lost. */
-static uint64_t receive(struct process_events *events)
+/* Receives what is queued, up to a bound. Returns how many were lost. */
+static uint64_t receive_events(struct process_events *events)
 {
     char bytes[MESSAGES_AT_ONCE][PROCESS_CONNECTOR_BYTES];
     struct sockaddr_nl from[MESSAGES_AT_ONCE];
@@ -130,42 +122,34 @@ static uint64_t receive(struct process_events *events)
     uint64_t lost = 0;
     int received = MESSAGES_AT_ONCE;
 
-    for (size_t i = 0; i < MESSAGES_AT_ONCE; i++)
-        pieces[i] = (struct iovec){&bytes[i], sizeof(bytes[i])};
     for (int round = 0; round < RECEIVES_MAX && received != 0; round++) {
-        for (size_t i = 0; i < MESSAGES_AT_ONCE; i++)
+        for (size_t i = 0; i < MESSAGES_AT_ONCE; i++) {
+            pieces[i] = (struct iovec){&bytes[i], sizeof(bytes[i])};
             messages[i].msg_hdr = (struct msghdr){
                 .msg_name = &from[i],
                 .msg_namelen = sizeof(from[i]),
                 .msg_iov = &pieces[i],
                 .msg_iovlen = 1,
             };
+        }
         received = recvmmsg(events->socket_fd, messages, MESSAGES_AT_ONCE, MSG_DONTWAIT, NULL);
         if (received < 0 && errno == ENOBUFS)
-            count(events, &events->stats.overruns, 1);
+            lost++;
         else if (received < 0 && errno != EINTR)
             break;
         for (int i = 0; i < received; i++)
-            lost += gather(events, (struct span){bytes[i], messages[i].msg_len}, &from[i]);
+            lost += gather_event(events, (struct span){bytes[i], messages[i].msg_len}, &from[i]);
     }
     return lost;
 }
 
-/* True: asked to stop. */
+/* Waits for an event, too, unless there is a timeout. True: asked to stop. */
 static bool wait_for_stop(const struct process_events *events, int timeout_ms)
-{
-    struct pollfd stop = {.fd = events->stop_fd, .events = POLLIN};
-
-    return poll(&stop, 1, timeout_ms) > 0;
-}
-
-/* True: asked to stop. */
-static bool wait_for_event(const struct process_events *events)
 {
     struct pollfd ready[] = {{.fd = events->stop_fd, .events = POLLIN},
                              {.fd = events->socket_fd, .events = POLLIN}};
 
-    while (poll(ready, ARRAY_SIZE(ready), -1) < 0)
+    while (poll(ready, timeout_ms < 0 ? 2 : 1, timeout_ms) < 0 && timeout_ms < 0)
         ;
     return ready[0].revents != 0;
 }
@@ -175,10 +159,9 @@ static bool pause_listening(struct process_events *events)
 {
     bool stop;
 
-    count(events, &events->stats.pauses, 1);
-    process_connector_pause(events->socket_fd);
+    process_connector_pause(events->socket_fd, true);
     stop = wait_for_stop(events, PAUSE_MS);
-    process_connector_resume(events->socket_fd);
+    process_connector_pause(events->socket_fd, false);
     events->flood_rounds = 0;
     return stop;
 }
@@ -187,11 +170,11 @@ static void *run(void *arg)
 {
     struct process_events *events = arg;
 
-    while (!wait_for_event(events) && !wait_for_stop(events, GATHER_MS)) {
-        uint64_t lost = receive(events);
+    while (!wait_for_stop(events, -1) && !wait_for_stop(events, GATHER_MS)) {
+        uint64_t lost = receive_events(events);
 
         lost += read_gathered(events);
-        count(events, &events->stats.lost, lost);
+        atomic_fetch_add(&events->lost, lost);
         events->flood_rounds = lost > 0 ? events->flood_rounds + 1 : 0;
         if (events->flood_rounds >= FLOOD_ROUNDS && pause_listening(events))
             break;
@@ -209,21 +192,6 @@ static void free_events(struct process_events *events)
     free(events);
 }
 
-static int start(struct process_events *events)
-{
-    int r = process_connector_open(&events->socket_fd);
-
-    if (r < 0)
-        return r;
-    events->stop_fd = eventfd(0, EFD_CLOEXEC);
-    if (events->stop_fd < 0)
-        return -errno;
-    r = recent_processes_init(&events->recent, KEEP_SECONDS * USEC_PER_SEC);
-    if (r < 0)
-        return r;
-    return -pthread_create(&events->thread, NULL, run, events);
-}
-
 int process_events_start(const struct host *host, const struct clock *clock,
                          struct process_events **ret_events)
 {
@@ -238,7 +206,13 @@ int process_events_start(const struct host *host, const struct clock *clock,
     arena_init(&events->arena, ARENA_CAP_BYTES);
     token_bucket_init(&events->bucket, READS_PER_SECOND, READS_BURST, clock->monotonic_us(clock));
     pthread_mutex_init(&events->lock, NULL);
-    r = start(events);
+    r = process_connector_open(&events->socket_fd);
+    if (r == 0 && (events->stop_fd = eventfd(0, EFD_CLOEXEC)) < 0)
+        r = -errno;
+    if (r == 0)
+        r = recent_processes_init(&events->recent, KEEP_SECONDS * USEC_PER_SEC);
+    if (r == 0)
+        r = -pthread_create(&events->thread, NULL, run, events);
     if (r < 0) {
         free_events(events);
         return r;
@@ -261,20 +235,14 @@ void process_events_stop(struct process_events *events)
 int process_events_find(struct process_events *events, uint32_t pid,
                         struct sample_process *ret_process, struct arena *arena)
 {
-    int r;
-
     if (!events)
         return -ESRCH;
-    pthread_mutex_lock(&events->lock);
-    r = recent_processes_find(&events->recent, events->clock->monotonic_us(events->clock), pid,
-                              arena, ret_process);
-    pthread_mutex_unlock(&events->lock);
-    return r;
+    HOLD_LOCK(&events->lock);
+    return recent_processes_find(&events->recent, events->clock->monotonic_us(events->clock), pid,
+                                 arena, ret_process);
 }
 
-void process_events_get_stats(struct process_events *events, struct process_events_stats *ret_stats)
+uint64_t process_events_lost(struct process_events *events)
 {
-    HOLD_LOCK(&events->lock);
-
-    *ret_stats = events->stats;
+    return atomic_load(&events->lost);
 }

@@ -1,7 +1,6 @@
 /*
- * Who the last processes were, for a while after they are gone. Not thread-safe.
- *
- * Bounded by number, by bytes and by age: the oldest goes first.
+ * The last processes, remembered for a while after they are gone. Bounded by number, bytes and age:
+ * the oldest goes first. Not thread-safe.
  */
 #pragma once
 
@@ -9,19 +8,20 @@
 #include <stdint.h>
 
 #include "core/arena.h"
-#include "core/map.h"
 #include "model/sample.h"
 
 enum { RECENT_PROCESSES_MAX = 4096, RECENT_PROCESSES_BYTES_MAX = 4 << 20 };
 
-struct recent_process;
+struct recent_slot {
+    uint32_t pid; /* a search reads nothing else */
+    struct recent_process *process;
+};
 
 struct recent_processes {
     uint64_t keep_us;
-    struct recent_process **ring; /* RECENT_PROCESSES_MAX places */
+    struct recent_slot *ring; /* RECENT_PROCESSES_MAX of them */
     size_t oldest, count;
     size_t used_bytes;
-    struct map map; /* from the pid to the place of its newest */
 };
 
 /* 0 or -ENOMEM. */
@@ -30,7 +30,7 @@ int recent_processes_init(struct recent_processes *recent, uint64_t keep_us);
 void recent_processes_done(struct recent_processes *recent);
 
 /* Copies it; it replaces what was known of that pid. 0, -ENOMEM, or -E2BIG: its texts are larger
- * than all that may be held. */
+ * than the whole ring may be. */
 int recent_processes_add(struct recent_processes *recent, uint64_t now_us,
                          const struct sample_process *process);
 

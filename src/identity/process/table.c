@@ -1,40 +1,51 @@
 #include "identity/process_table.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/fs.h"
+#include "core/array.h"
 #include "core/macros.h"
+#include "core/parse.h"
+#include "core/table.h"
 #include "host/proc.h"
 #include "identity/owner.h"
-#include "identity/process/list.h"
-#include "identity/process/owners.h"
 
 /*
- * A process can change its cgroup and its user without any sign in the directory. Most do so in
- * their first moments (a container's first process starts in its runtime's cgroup), so the next
- * scans look again; after that everyone's turn comes about once in TURN_SCANS scans.
+ * A process can change its cgroup and its user without a trace in the directory. Most do so at
+ * their start (a container's first process starts in its runtime's cgroup), so the next scans read
+ * them again; after that every process is read about once in TURN_SCANS scans.
  */
 enum {
-    LOOKS_AGAIN = 2,
+    REREADS = 2,
     TURN_SCANS = 60,
     TURN_MAX = 256, /* processes in one scan */
+
+    /* The kernel could not make the inode (fs/proc/base.c, proc_fill_cache). */
+    INO_UNKNOWN = 1,
+};
+
+struct process_owner {
+    struct table_entry entry;
+    struct process_table_owner view; /* what callers see */
+    uint32_t first_pid;              /* in this scan */
+    bool is_pid_live;                /* view.pid was seen in this scan, and still belongs to it */
+    bool appeared;                   /* reported to the caller */
 };
 
 struct process {
-    uint64_t ino;
-    uint64_t start_ticks;        /* 0: unknown */
-    struct process_owner *owner; /* NULL: could not be told */
-    struct cgroup_text *text;    /* NULL: not kept */
+    uint64_t ino;                /* of /proc/PID */
+    struct process_owner *owner; /* NULL: unreadable, or beyond the cap */
     uint32_t pid;
-    uint8_t looks_again;
+    uint8_t rereads;
     bool outside;
     bool left_out; /* there was no room for its owner */
 };
 
-/* Sorted by pid. */
+/* Sorted by pid, each once. */
 struct processes {
     struct process *items;
     size_t count, capacity;
@@ -43,13 +54,11 @@ struct processes {
 struct process_table {
     const struct host *host;
     struct processes now;
-    struct processes next; /* filled by a scan, from `now` */
-    struct process_list list;
-    struct table owners; /* of struct process_owner */
-    struct cgroup_texts texts;
+    struct processes next; /* of the scan in progress */
+    struct table owners;   /* of struct process_owner */
     struct process_table_stats stats;
     size_t processes_max, owners_max;
-    uint32_t turn_pid; /* whose turn it is: the first one from here on */
+    uint32_t turn_pid; /* the first process whose turn it is */
     size_t turns_left; /* in this scan */
 
     /* Entries of the directory, later the text of one file. */
@@ -74,9 +83,7 @@ void process_table_free(struct process_table *table)
         return;
     free(table->now.items);
     free(table->next.items);
-    process_list_done(&table->list);
     table_done(&table->owners);
-    table_done(&table->texts.table);
     free(table);
 }
 
@@ -86,38 +93,99 @@ void process_table_set_caps(struct process_table *table, size_t processes, size_
     table->owners_max = MIN(owners, (size_t)PROCESS_TABLE_OWNERS_MAX);
 }
 
+/* From here on: the directory. */
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct process *x = a, *y = b;
+
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* The kernel lists pids in order; a tree on another filesystem may not. */
+static void sort_processes(struct processes *list)
+{
+    size_t kept = 0;
+
+    for (size_t i = 1; i < list->count; i++)
+        if (list->items[i - 1].pid >= list->items[i].pid) {
+            qsort(list->items, list->count, sizeof(*list->items), by_pid);
+            break;
+        }
+    for (size_t i = 0; i < list->count; i++)
+        if (kept == 0 || list->items[kept - 1].pid != list->items[i].pid)
+            list->items[kept++] = list->items[i];
+    list->count = kept;
+}
+
+static int add_entry(struct process_table *table, const struct dirent64 *entry, uint64_t *left_out)
+{
+    struct processes *list = &table->next;
+    uint64_t pid;
+
+    /* One byte is all that most of the other names cost. */
+    if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
+        parse_u64_max(span_of(entry->d_name), INT32_MAX, &pid) < 0)
+        return 0;
+    if (list->count == table->processes_max) {
+        ++*left_out;
+        return 0;
+    }
+    if (!array_make_room(&list->items, &list->capacity, list->count, sizeof(*list->items)))
+        return -ENOMEM;
+    list->items[list->count++] = (struct process){.ino = entry->d_ino, .pid = (uint32_t)pid};
+    return 0;
+}
+
+/* Fills `next` with the numeric names. */
+static int list_processes(struct process_table *table, uint64_t *left_out)
+{
+    _cleanup_close_ int fd =
+        openat(table->host->procfs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ssize_t len;
+
+    if (fd < 0)
+        return -errno;
+    table->next.count = 0;
+    /* Not readdir: it would allocate its 32 KiB buffer for each scan. */
+    while ((len = getdents64(fd, table->buffer, sizeof(table->buffer))) > 0)
+        for (char *at = table->buffer; at < table->buffer + len;) {
+            const struct dirent64 *entry = (const void *)at;
+            int r = add_entry(table, entry, left_out);
+
+            if (r < 0)
+                return r;
+            at += entry->d_reclen;
+        }
+    if (len < 0)
+        return -errno;
+    sort_processes(&table->next);
+    return 0;
+}
+
 /* From here on: one process. */
 
-static void hold(struct process *process)
+static bool has_owner(const void *entry, const void *key)
 {
-    if (process->owner)
-        process->owner->view.count++;
-    if (process->text)
-        process->text->processes++;
+    const struct workload_owner *held = &((const struct process_owner *)entry)->view.owner;
+    const struct workload_owner *wanted = key;
+
+    return held->kind == wanted->kind && strcmp(held->id, wanted->id) == 0;
 }
 
-static void let_go(struct process_table *table, const struct process *process)
+/* The entry of this kind and id, added if there is none. NULL: no room for it. */
+static struct process_owner *intern_owner(struct process_table *table,
+                                          const struct workload_owner *owner)
 {
-    struct process_owner *owner = process->owner;
+    uint64_t hash = map_hash_u64(map_hash_bytes(span_of(owner->id)) + owner->kind);
+    struct process_owner *found = table_find(&table->owners, hash, has_owner, owner);
 
-    cgroup_texts_leave(&table->texts, process->text);
-    if (!owner)
-        return;
-    owner->view.count--;
-    if (owner->view.pid == process->pid)
-        owner->view.pid = 0;
-}
-
-static uint64_t read_start(struct process_table *table, int process_fd)
-{
-    struct span text = {table->buffer, 0}, command;
-    uint64_t ticks;
-
-    table->stats.files_read++;
-    if (fs_read_at(process_fd, "stat", table->buffer, sizeof(table->buffer), &text.len) < 0 ||
-        proc_parse_stat(text, &command, &ticks) < 0)
-        return 0;
-    return ticks;
+    if (found || table->owners.count >= table->owners_max)
+        return found;
+    found = table_add(&table->owners, hash, sizeof(*found));
+    if (found)
+        found->view = (struct process_table_owner){.owner = *owner, .uid = OWNER_UID_UNKNOWN};
+    return found;
 }
 
 static uint32_t read_uid(struct process_table *table, int process_fd)
@@ -126,54 +194,10 @@ static uint32_t read_uid(struct process_table *table, int process_fd)
     return proc_read_uid(process_fd);
 }
 
-/* The path alone names nobody: it may be a user's. */
-static bool depends_on_user(const struct workload_owner *owner)
+/* Nothing else names a job's user. Root is read again: it may be the scheduler's own process. */
+static void find_job_user(struct process_table *table, int process_fd, uint32_t pid,
+                          struct process_table_owner *job)
 {
-    return owner->kind == WORKLOAD_SYSTEM || owner->kind == WORKLOAD_PROCESS;
-}
-
-/* `place` is NULL where the cgroups tell nothing. */
-static void find_payer(const struct cgroup_place *place, uint32_t uid,
-                       struct workload_owner *ret_owner)
-{
-    if (place)
-        owner_find(place, uid, ret_owner);
-    else
-        owner_of_cgroup_file((struct span){"", 0}, uid, ret_owner);
-}
-
-/* Parses what is not in the cache, or depends on the user. */
-static void find_owner(struct process_table *table, int process_fd, struct span bytes,
-                       struct process *process)
-{
-    struct cgroup_file_faults faults = {0};
-    struct workload_owner owner;
-    struct cgroup_place place;
-    bool placed = cgroup_file_parse(bytes, &place, &faults) == 0, by_user;
-
-    find_payer(placed ? &place : NULL, OWNER_UID_UNKNOWN, &owner);
-    by_user = depends_on_user(&owner);
-    if (by_user)
-        find_payer(placed ? &place : NULL, read_uid(table, process_fd), &owner);
-    process->owner = process_owners_intern(&table->owners, table->owners_max, &owner);
-    process->left_out = !process->owner;
-    process->outside = placed && place.kind == CGROUP_OUTSIDE;
-    if (process->text || process->left_out)
-        return;
-    table->stats.lines_skipped += faults.lines_skipped;
-    process->text = cgroup_texts_add(&table->texts, bytes);
-    if (!process->text)
-        return;
-    process->text->owner = by_user ? NULL : process->owner;
-    process->text->outside = process->outside;
-}
-
-/* A job's user is nowhere else. Root is not believed at once: it may be the scheduler's own
- * process. */
-static void find_user_of_job(struct process_table *table, int process_fd,
-                             const struct process *process)
-{
-    struct process_table_owner *job = &process->owner->view;
     uint32_t uid;
 
     if (!workload_is_job(job->owner.kind) || (job->uid != OWNER_UID_UNKNOWN && job->uid != 0))
@@ -182,62 +206,41 @@ static void find_user_of_job(struct process_table *table, int process_fd,
     if (uid == OWNER_UID_UNKNOWN)
         return;
     job->uid = uid;
-    job->pid = process->pid;
+    job->pid = pid;
 }
 
-/* Fills in what its cgroups say. 0 or -ESRCH: it is gone. */
-static int read_cgroups(struct process_table *table, int process_fd, struct process *process)
+/* 0 or -ESRCH: it is gone. */
+static int read_process(struct process_table *table, struct process *process)
 {
-    struct span bytes = {table->buffer, 0};
+    _cleanup_close_ int fd = proc_open(table->host, process->pid);
+    struct span text = {table->buffer, 0};
+    const struct cgroup_place *known;
+    struct workload_owner owner;
+    struct cgroup_place place;
     int r;
 
-    table->stats.files_read++;
-    r = proc_read_cgroup(table->host, process_fd, table->buffer, sizeof(table->buffer), &bytes.len);
-    if (r == -ENOENT || r == -ESRCH)
-        return -ESRCH;
-    if (r < 0)
-        return 0;
-    process->text = cgroup_texts_find(&table->texts, bytes);
-    if (process->text && process->text->owner) {
-        process->owner = process->text->owner;
-        process->outside = process->text->outside;
-    } else {
-        find_owner(table, process_fd, bytes, process);
-    }
-    if (process->owner)
-        find_user_of_job(table, process_fd, process);
-    return 0;
-}
-
-/* The directory of the pid is still the one that it was. */
-static bool is_known(const struct process *old, const struct process_list_item *seen)
-{
-    return old->ino == seen->ino && seen->ino != PROCESS_LIST_INO_UNKNOWN;
-}
-
-/* Reads the process that is seen now; `old` had its pid before. False: it is gone. */
-static bool read_process(struct process_table *table, const struct process_list_item *seen,
-                         const struct process *old, bool all, struct process *ret_process)
-{
-    _cleanup_close_ int fd = proc_open(table->host, seen->pid);
-    struct process process = {.ino = seen->ino, .pid = seen->pid, .looks_again = LOOKS_AGAIN};
-    bool known = is_known(old, seen);
-
     if (fd < 0)
-        return false;
-    process.start_ticks = known && !all ? old->start_ticks : read_start(table, fd);
-    /* The kernel makes inodes anew when it needed their memory: that makes no process new. */
-    if (known || (old->start_ticks == process.start_ticks && old->start_ticks != 0))
-        process.looks_again = (uint8_t)(old->looks_again > 0 ? old->looks_again - 1 : 0);
-    if (read_cgroups(table, fd, &process) < 0)
-        return false;
-    *ret_process = process;
-    return true;
+        return -ESRCH;
+    table->stats.files_read++;
+    r = proc_read_cgroup(table->host, fd, table->buffer, sizeof(table->buffer), &text.len);
+    if (r < 0)
+        return r == -ENOENT || r == -ESRCH ? -ESRCH : 0;
+    known = cgroup_file_parse(text, &place) == 0 ? &place : NULL;
+    owner_find(known, OWNER_UID_UNKNOWN, &owner);
+    /* The path alone names nobody: it may be a user's. */
+    if (owner.kind == WORKLOAD_SYSTEM || owner.kind == WORKLOAD_PROCESS)
+        owner_find(known, read_uid(table, fd), &owner);
+    process->owner = intern_owner(table, &owner);
+    process->left_out = !process->owner;
+    process->outside = known && place.kind == CGROUP_OUTSIDE;
+    if (process->owner)
+        find_job_user(table, fd, process->pid, &process->owner->view);
+    return 0;
 }
 
 static bool is_due(struct process_table *table, const struct process *process)
 {
-    if (process->looks_again > 0)
+    if (process->rereads > 0)
         return true;
     if (table->turns_left == 0 || process->pid < table->turn_pid)
         return false;
@@ -246,104 +249,77 @@ static bool is_due(struct process_table *table, const struct process *process)
     return true;
 }
 
+/* `old` is what had the pid at the last scan. False: the process is gone. */
+static bool visit_process(struct process_table *table, struct process *process,
+                          const struct process *old, bool all)
+{
+    bool is_known = old->ino == process->ino && process->ino != INO_UNKNOWN;
+
+    if (!all && is_known && !is_due(table, old)) {
+        *process = *old;
+    } else {
+        process->rereads = is_known ? (uint8_t)(old->rereads - (old->rereads > 0)) : REREADS;
+        if (read_process(table, process) < 0)
+            return false;
+    }
+    table->stats.outside += process->outside;
+    table->stats.left_out += process->left_out;
+    table->stats.unread += !process->owner && !process->left_out;
+    if (process->owner) {
+        struct process_owner *owner = process->owner;
+
+        owner->first_pid = owner->first_pid ? owner->first_pid : process->pid;
+        owner->is_pid_live |= owner->view.pid == process->pid;
+        owner->view.count++;
+    }
+    return true;
+}
+
 /* From here on: a scan. */
 
-static void keep(struct process_table *table, struct process process)
+/* Both lists are sorted by pid: one pass finds which processes are new, known or gone. */
+static void visit_processes(struct process_table *table, bool all)
 {
-    table->next.items[table->next.count++] = process;
-    table->stats.outside += process.outside;
-    table->stats.left_out += process.left_out;
-    table->stats.unread += !process.owner && !process.left_out;
-}
-
-/* The owner's `pid` is this one if it has none (any more). */
-static void name_process(const struct process *process)
-{
-    if (process->owner && process->owner->view.pid == 0)
-        process->owner->view.pid = process->pid;
-}
-
-static void visit(struct process_table *table, const struct process_list_item *seen,
-                  const struct process *old, bool all)
-{
-    struct process process;
-    bool lives;
-
-    if (!all && is_known(old, seen) && !is_due(table, old)) {
-        keep(table, *old);
-        return;
-    }
-    lives = read_process(table, seen, old, all, &process);
-    if (lives) {
-        hold(&process);
-        keep(table, process);
-    }
-    /* Only now: most keep their text, which would be freed with the last that has it. */
-    let_go(table, old);
-    if (lives)
-        name_process(&process);
-}
-
-/* Both are sorted by pid: one walk over the two finds who is new, known or gone. */
-static void visit_all(struct process_table *table, bool all)
-{
-    static const struct process nobody = {.ino = PROCESS_LIST_INO_UNKNOWN};
+    static const struct process none = {.ino = INO_UNKNOWN};
     const struct process *old = table->now.items, *end = old + table->now.count;
+    struct processes *next = &table->next;
+    size_t kept = 0;
 
-    for (size_t i = 0; i < table->list.count; i++) {
-        const struct process_list_item *seen = &table->list.items[i];
+    /* A scan takes turns from where the last one stopped, up to the last pid. */
+    table->turns_left = all ? 0 : MIN(next->count / TURN_SCANS + 1, (size_t)TURN_MAX);
+    for (size_t i = 0; i < next->count; i++) {
+        struct process *process = &next->items[i];
 
-        for (; old < end && old->pid < seen->pid; old++)
-            let_go(table, old);
-        if (old < end && old->pid == seen->pid)
-            visit(table, seen, old++, all);
-        else
-            visit(table, seen, &nobody, all);
+        while (old < end && old->pid < process->pid)
+            old++;
+        if (visit_process(table, process, old < end && old->pid == process->pid ? old : &none, all))
+            next->items[kept++] = *process;
     }
-    for (; old < end; old++)
-        let_go(table, old);
-}
-
-static int make_room(struct processes *processes, size_t count)
-{
-    size_t capacity = MAX(count + count / 8, (size_t)256);
-    struct process *items;
-
-    processes->count = 0;
-    if (processes->capacity >= count)
-        return 0;
-    items = realloc(processes->items, capacity * sizeof(*items));
-    if (!items)
-        return -ENOMEM;
-    processes->items = items;
-    processes->capacity = capacity;
-    return 0;
-}
-
-/* A scan takes turns from where the last one stopped, up to the last pid. */
-static void visit_by_turns(struct process_table *table)
-{
-    table->turns_left = MIN(table->list.count / TURN_SCANS + 1, (size_t)TURN_MAX);
-    visit_all(table, false);
+    next->count = kept;
     if (table->turns_left > 0)
         table->turn_pid = 0;
 }
 
-/* The processes that some owners named are gone: they name others. */
-static void name_processes(const struct process_table *table)
+static void begin_owners(struct process_table *table)
 {
-    bool missing = false;
+    for (size_t i = 0; i < table->owners.count; i++) {
+        struct process_owner *owner = table->owners.items[i];
 
-    for (size_t i = 0; i < table->owners.count; i++)
-        missing = missing || process_table_owner_at(table, i)->pid == 0;
-    for (size_t i = 0; i < table->now.count && missing; i++)
-        name_process(&table->now.items[i]);
+        owner->view.count = owner->first_pid = 0;
+        owner->is_pid_live = false;
+    }
 }
 
-static void tell_new(struct process_table *table,
-                     void (*appeared)(void *context, const struct process_table_owner *owner),
-                     void *context)
+static void end_owners(struct process_table *table, process_table_appeared *appeared, void *context)
 {
+    for (size_t i = table->owners.count; i-- > 0;) {
+        struct process_owner *owner = table->owners.items[i];
+
+        if (!owner->is_pid_live)
+            owner->view.pid = owner->first_pid;
+        if (owner->view.count == 0)
+            table_remove(&table->owners, owner);
+    }
     for (size_t i = 0; i < table->owners.count; i++) {
         struct process_owner *owner = table->owners.items[i];
 
@@ -353,66 +329,22 @@ static void tell_new(struct process_table *table,
     }
 }
 
-int process_table_scan(struct process_table *table, bool all,
-                       void (*appeared)(void *context, const struct process_table_owner *owner),
+int process_table_scan(struct process_table *table, bool all, process_table_appeared *appeared,
                        void *context)
 {
-    uint64_t lines_skipped = table->stats.lines_skipped;
-    struct processes last;
-    int r = process_list_read(&table->list, table->host->procfs_fd, table->processes_max,
-                              table->buffer, sizeof(table->buffer));
+    struct processes last = table->now;
+    uint64_t left_out = 0;
+    int r = list_processes(table, &left_out);
 
-    if (r == 0)
-        r = make_room(&table->next, table->list.count);
     if (r < 0)
         return r;
-    table->stats = (struct process_table_stats){
-        .left_out = table->list.left_out,
-        .lines_skipped = lines_skipped,
-    };
-    if (all)
-        visit_all(table, true);
-    else
-        visit_by_turns(table);
-    last = table->now;
+    table->stats = (struct process_table_stats){.left_out = left_out};
+    begin_owners(table);
+    visit_processes(table, all);
     table->now = table->next;
     table->next = last;
-    process_owners_sweep(&table->owners);
-    name_processes(table);
-    tell_new(table, appeared, context);
+    end_owners(table, appeared, context);
     return 0;
-}
-
-static const struct process *find(const struct process_table *table, uint32_t pid)
-{
-    size_t low = 0, high = table->now.count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (table->now.items[middle].pid == pid)
-            return &table->now.items[middle];
-        if (table->now.items[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
-}
-
-const struct process_table_owner *process_table_find(const struct process_table *table,
-                                                     uint32_t pid)
-{
-    const struct process *process = find(table, pid);
-
-    return process && process->owner ? &process->owner->view : NULL;
-}
-
-uint64_t process_table_start_ticks(const struct process_table *table, uint32_t pid)
-{
-    const struct process *process = find(table, pid);
-
-    return process ? process->start_ticks : 0;
 }
 
 const struct process_table_owner *process_table_owner_at(const struct process_table *table,

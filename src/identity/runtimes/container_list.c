@@ -1,14 +1,13 @@
 #include "identity/runtime.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "core/macros.h"
+#include "core/array.h"
 #include "core/utf8.h"
+#include "identity/cgroup/component.h"
 
-enum { ARENA_CAP_BYTES = 32 << 20, ID_DIGITS = 64 };
+enum { ARENA_CAP_BYTES = 32 << 20 };
 
 void container_list_init(struct container_list *list)
 {
@@ -21,16 +20,6 @@ void container_list_done(struct container_list *list)
     free(list->items);
     arena_done(&list->arena);
     container_list_init(list);
-}
-
-static bool is_id(struct span id)
-{
-    if (id.len != ID_DIGITS)
-        return false;
-    for (size_t i = 0; i < id.len; i++)
-        if (!(id.data[i] >= '0' && id.data[i] <= '9') && !(id.data[i] >= 'a' && id.data[i] <= 'f'))
-            return false;
-    return true;
 }
 
 const char *runtime_text(struct arena *arena, struct span text)
@@ -50,89 +39,88 @@ const char *runtime_text(struct arena *arena, struct span text)
     return len > 0 ? arena_copy(arena, text.data, len) : "";
 }
 
-static bool make_room(struct container_list *list)
+static int append(struct container_list *list, const struct container *container)
 {
-    size_t capacity = MAX(list->capacity * 2, (size_t)64);
-    struct container *items;
-
-    if (list->count < list->capacity)
-        return true;
-    items = realloc(list->items, capacity * sizeof(*items));
-    if (!items)
-        return false;
-    list->items = items;
-    list->capacity = capacity;
-    return true;
-}
-
-static int add(struct container_list *list, const struct container_spans *container)
-{
-    struct arena *arena = &list->arena;
-    struct container item;
-
+    for (size_t i = 0; i < CONTAINER_TEXTS; i++)
+        if (!container->texts[i])
+            return -ENOMEM;
     if (list->count == RUNTIME_CONTAINERS_MAX)
         return 0;
-    item = (struct container){
-        .id = runtime_text(arena, container->id),
-        .name = runtime_text(arena, container->name),
-        .namespace = runtime_text(arena, container->namespace),
-        .pod = runtime_text(arena, container->pod),
-        .pod_uid = runtime_text(arena, container->pod_uid),
-        .image = runtime_text(arena, container->image),
-        .is_pod_certain = container->is_pod_certain,
-        .ended = container->ended,
-        .image_is_digest = container->image_is_digest,
-    };
-    if (!item.id || !item.name || !item.namespace || !item.pod || !item.pod_uid || !item.image ||
-        !make_room(list))
+    if (!array_make_room(&list->items, &list->capacity, list->count, sizeof(*list->items)))
         return -ENOMEM;
-    list->items[list->count++] = item;
+    list->items[list->count++] = *container;
     return 0;
 }
 
-int container_list_add_spans(struct container_list *list, const struct container_spans *container)
+int container_list_append(struct container_list *list, const struct container *container)
 {
-    return is_id(container->id) ? add(list, container) : 0;
+    if (container->id && !component_is_container_id(span_of(container->id)))
+        return 0;
+    return append(list, container);
 }
 
-static struct span span_or_empty(const char *text)
+static int append_copy(struct container_list *list, struct container container)
 {
-    return text ? span_of(text) : (struct span){NULL, 0};
+    for (size_t i = 0; i < CONTAINER_TEXTS; i++)
+        container.texts[i] =
+            container.texts[i] ? runtime_text(&list->arena, span_of(container.texts[i])) : "";
+    return append(list, &container);
+}
+
+int container_list_add(struct container_list *list, const struct container *container)
+{
+    if (!container->id || !component_is_container_id(span_of(container->id)))
+        return 0;
+    return append_copy(list, *container);
 }
 
 int container_list_add_pod(struct container_list *list, const char *namespace, const char *pod,
                            const char *pod_uid)
 {
-    struct container_spans container = {
-        .namespace = span_or_empty(namespace),
-        .pod = span_or_empty(pod),
-        .pod_uid = span_or_empty(pod_uid),
-    };
-
-    return container.pod_uid.len > 0 ? add(list, &container) : 0;
+    if (!pod_uid || !*pod_uid)
+        return 0;
+    return append_copy(list,
+                       (struct container){.namespace = namespace, .pod = pod, .pod_uid = pod_uid});
 }
 
-int container_list_add(struct container_list *list, const struct container *container)
+static void set_text(const char **text, const char *to)
 {
-    return container_list_add_spans(list, &(struct container_spans){
-                                              .id = span_or_empty(container->id),
-                                              .name = span_or_empty(container->name),
-                                              .namespace = span_or_empty(container->namespace),
-                                              .pod = span_or_empty(container->pod),
-                                              .pod_uid = span_or_empty(container->pod_uid),
-                                              .image = span_or_empty(container->image),
-                                              .is_pod_certain = container->is_pod_certain,
-                                              .ended = container->ended,
-                                              .image_is_digest = container->image_is_digest,
-                                          });
+    char *copy;
+
+    if (!to || !*to || (*text && strcmp(*text, to) == 0)) /* as nearly always */
+        return;
+    copy = strdup(to);
+    if (!copy)
+        return;
+    free((void *)*text);
+    *text = copy;
 }
 
-bool runtime_state_is_running(const char *state)
+void container_keep(struct container *kept, const struct container *news)
 {
-    static const char *const running[] = {"running", "paused", "stopping"};
+    bool has_image = kept->image != NULL;
 
-    for (size_t i = 0; state && i < ARRAY_SIZE(running); i++)
-        if (strcmp(state, running[i]) == 0)
-            return true;
-    return !state;
+    for (size_t i = 0; i < CONTAINER_TEXTS; i++)
+        if (&news->texts[i] != &news->image || !news->image_is_digest || !has_image)
+            set_text(&kept->texts[i], news->texts[i]);
+    kept->is_pod_certain |= news->is_pod_certain;
+}
+
+void container_forget(struct container *kept)
+{
+    for (size_t i = 0; i < CONTAINER_TEXTS; i++)
+        free((void *)kept->texts[i]);
+    *kept = (struct container){0};
+}
+
+static bool is_text(const char *text, const char *wanted)
+{
+    return text && strcmp(text, wanted) == 0;
+}
+
+bool container_is_named(const struct container *kept, const char *namespace, const char *pod,
+                        const char *name)
+{
+    return is_text(kept->pod, pod) && is_text(kept->namespace, namespace) &&
+           is_text(kept->name, name);
 }

@@ -1,20 +1,18 @@
-/* containerd, CRI-O, cri-dockerd: whatever runs the containers of a kubelet. */
-#include "identity/runtimes/cri.h"
-
+/* The Kubernetes container runtime interface (runtime.v1, and v1alpha2 before it, which has the
+ * same field numbers): containerd, CRI-O, cri-dockerd. */
 #include <errno.h>
 #include <stdio.h>
 
 #include "client/protobuf.h"
 #include "core/macros.h"
-#include "identity/cgroup/container.h"
-#include "identity/runtimes/ask.h"
-#include "identity/runtimes/inspect.h"
-#include "identity/runtimes/kubernetes_labels.h"
+#include "identity/cgroup/component.h"
+#include "identity/runtime_table.h"
+#include "identity/runtimes/parse.h"
+#include "identity/runtimes/request.h"
 
 enum { REQUEST_CAP_BYTES = 128, IMAGE_CAP_BYTES = 64 << 10 };
 
 /* Field numbers of cri-api/pkg/apis/runtime/v1/api.proto. */
-enum { REQUEST_FILTER = 1, FILTER_STATE = 2, STATE_VALUE = 1 };
 enum { RESPONSE_ITEM = 1 };
 enum {
     CONTAINER_ID = 1,
@@ -32,43 +30,8 @@ enum { SANDBOX_NAME = 1, SANDBOX_UID = 2, SANDBOX_NAMESPACE = 3 };
 enum { STATUS_REQUEST_ID = 1, STATUS_REQUEST_VERBOSE = 2, STATUS = 1, STATUS_INFO = 2 };
 enum { STATUS_IMAGE = 8, STATUS_IMAGE_REF = 9 };
 
-enum { CONTAINER_RUNNING = 1, CONTAINER_EXITED = 2 }; /* 0 is created, 3 unknown */
+enum { CONTAINER_EXITED = 2 }; /* 0 is created, 1 running, 3 unknown */
 enum { SANDBOX_READY = 0, SANDBOX_NOTREADY = 1 };
-
-/* Both requests have the same shape: a filter that holds a state in a message of its own. */
-static void put_state_request(struct buffer *out, uint64_t state)
-{
-    struct buffer value, filter;
-
-    buffer_init(&value, REQUEST_CAP_BYTES);
-    buffer_init(&filter, REQUEST_CAP_BYTES);
-    protobuf_put_varint(&value, STATE_VALUE, state);
-    protobuf_put_bytes(&filter, FILTER_STATE, (struct span){value.data, value.len});
-    protobuf_put_bytes(out, REQUEST_FILTER, (struct span){filter.data, filter.len});
-    out->failed |= buffer_failed(&value) || buffer_failed(&filter);
-    buffer_done(&value);
-    buffer_done(&filter);
-}
-
-/* Without a filter all are listed. */
-void cri_put_containers_request(struct buffer *out, enum runtime_scope scope)
-{
-    if (scope == RUNTIME_RUNNING)
-        put_state_request(out, CONTAINER_RUNNING);
-}
-
-void cri_put_sandboxes_request(struct buffer *out, enum runtime_scope scope)
-{
-    if (scope == RUNTIME_RUNNING)
-        put_state_request(out, SANDBOX_READY);
-}
-
-void cri_put_status_request(struct buffer *out, const char *container_id, bool verbose)
-{
-    protobuf_put_bytes(out, STATUS_REQUEST_ID, span_of(container_id));
-    if (verbose)
-        protobuf_put_varint(out, STATUS_REQUEST_VERBOSE, 1);
-}
 
 struct span cri_find_info(struct span message)
 {
@@ -83,41 +46,43 @@ struct span cri_find_info(struct span message)
     return response.broken ? (struct span){NULL, 0} : info;
 }
 
-static void read_label(struct span entry, struct container_spans *container)
+static void read_label(struct span entry, struct container *container, struct arena *arena)
 {
     struct span key = protobuf_find_bytes(entry, MAP_KEY);
-    struct span value = protobuf_find_bytes(entry, MAP_VALUE);
+    struct {
+        const char *label, **text;
+    } labels[] = {
+        {KUBERNETES_POD_NAME, &container->pod},
+        {KUBERNETES_POD_NAMESPACE, &container->namespace},
+        {KUBERNETES_POD_UID, &container->pod_uid},
+        {KUBERNETES_CONTAINER_NAME, &container->name},
+    };
 
-    if (span_equals(key, KUBERNETES_POD_NAME))
-        container->pod = value;
-    else if (span_equals(key, KUBERNETES_POD_NAMESPACE))
-        container->namespace = value;
-    else if (span_equals(key, KUBERNETES_POD_UID))
-        container->pod_uid = value;
-    else if (span_equals(key, KUBERNETES_CONTAINER_NAME))
-        container->name = value;
+    for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
+        if (span_equals(key, labels[i].label))
+            *labels[i].text = runtime_text(arena, protobuf_find_bytes(entry, MAP_VALUE));
 }
 
-/* What the pod asked for, where the runtime has kept it: `image` may be a bare digest, which is
- * what the kubelet tells the runtime to start. */
-static struct span find_name_of_image(struct span image)
+/* As in the pod's spec, where the runtime has kept it: `image` may be a bare digest, which is what
+ * the kubelet passes to the runtime. */
+static struct span find_image_name(struct span image)
 {
     struct span specified = protobuf_find_bytes(image, IMAGE_USER_SPECIFIED);
 
     return specified.len > 0 ? specified : protobuf_find_bytes(image, IMAGE_NAME);
 }
 
-/* "sha256:0123..." or the digits alone, as CRI-O has them. */
+/* "sha256:0123..." or, from CRI-O, the digits alone. */
 static bool is_digest(struct span image)
 {
     (void)span_strip_prefix(&image, "sha256:");
-    return cgroup_container_is_id(image); /* as long as the id of a container */
+    return component_is_container_id(image); /* as long as one */
 }
 
 struct span cri_find_image(struct span message)
 {
     struct span status = protobuf_find_bytes(message, STATUS);
-    struct span image = find_name_of_image(protobuf_find_bytes(status, STATUS_IMAGE));
+    struct span image = find_image_name(protobuf_find_bytes(status, STATUS_IMAGE));
 
     if (image.len == 0 || is_digest(image))
         image = protobuf_find_bytes(status, STATUS_IMAGE_REF); /* "busybox@sha256:0123..." */
@@ -126,32 +91,33 @@ struct span cri_find_image(struct span message)
 
 static int add_container(struct span message, struct container_list *list)
 {
+    struct container container = {{{"", "", "", "", "", ""}}, .is_pod_certain = true};
     struct protobuf reader = protobuf_message(message);
-    struct container_spans container = {.is_pod_certain = true};
-    struct span metadata_name = {NULL, 0};
+    struct span metadata_name = {NULL, 0}, image = {NULL, 0};
+    struct arena *arena = &list->arena;
     struct protobuf_field field;
 
     while (protobuf_next(&reader, &field)) {
-        if (!field.is_bytes) {
-            if (field.number == CONTAINER_STATE)
-                container.ended = field.value == CONTAINER_EXITED;
+        if (!field.is_bytes && field.number == CONTAINER_STATE)
+            container.ended = field.value == CONTAINER_EXITED;
+        else if (!field.is_bytes)
             continue;
-        }
-        if (field.number == CONTAINER_ID)
-            container.id = field.bytes;
+        else if (field.number == CONTAINER_ID)
+            container.id = runtime_text(arena, field.bytes);
         else if (field.number == CONTAINER_METADATA)
             metadata_name = protobuf_find_bytes(field.bytes, CONTAINER_METADATA_NAME);
         else if (field.number == CONTAINER_IMAGE)
-            container.image = find_name_of_image(field.bytes);
+            image = find_image_name(field.bytes);
         else if (field.number == CONTAINER_LABELS)
-            read_label(field.bytes, &container);
+            read_label(field.bytes, &container, arena);
     }
     if (reader.broken)
         return 0;
-    if (container.name.len == 0)
-        container.name = metadata_name;
-    container.image_is_digest = is_digest(container.image);
-    return container_list_add_spans(list, &container);
+    if (container.name && !container.name[0])
+        container.name = runtime_text(arena, metadata_name);
+    container.image = runtime_text(arena, image);
+    container.image_is_digest = is_digest(image);
+    return container_list_append(list, &container);
 }
 
 static bool is_ready(struct span sandbox)
@@ -169,17 +135,20 @@ static bool is_ready(struct span sandbox)
 static int add_sandbox(struct span message, struct container_list *list)
 {
     struct span metadata = protobuf_find_bytes(message, SANDBOX_METADATA);
-    struct container_spans sandbox = {
-        .id = protobuf_find_bytes(message, SANDBOX_ID),
-        .name = span_of("POD"),
-        .namespace = protobuf_find_bytes(metadata, SANDBOX_NAMESPACE),
-        .pod = protobuf_find_bytes(metadata, SANDBOX_NAME),
-        .pod_uid = protobuf_find_bytes(metadata, SANDBOX_UID),
-        .is_pod_certain = true,
-        .ended = !is_ready(message),
-    };
+    struct arena *arena = &list->arena;
 
-    return container_list_add_spans(list, &sandbox);
+    return container_list_append(
+        list,
+        &(struct container){
+            .id = runtime_text(arena, protobuf_find_bytes(message, SANDBOX_ID)),
+            .name = "POD",
+            .namespace = runtime_text(arena, protobuf_find_bytes(metadata, SANDBOX_NAMESPACE)),
+            .pod = runtime_text(arena, protobuf_find_bytes(metadata, SANDBOX_NAME)),
+            .pod_uid = runtime_text(arena, protobuf_find_bytes(metadata, SANDBOX_UID)),
+            .image = "",
+            .is_pod_certain = true,
+            .ended = !is_ready(message),
+        });
 }
 
 static int parse_response(struct span message, struct container_list *list,
@@ -220,161 +189,87 @@ static const char *const sockets[] = {
     NULL,
 };
 
-struct version {
-    const char *containers, *sandboxes, *status;
-};
-
-static const struct version v1 = {
-    "/runtime.v1.RuntimeService/ListContainers",
-    "/runtime.v1.RuntimeService/ListPodSandbox",
-    "/runtime.v1.RuntimeService/ContainerStatus",
-};
-
-/* All that there was before containerd 1.6; gone from containerd 2. */
-static const struct version v1alpha2 = {
-    "/runtime.v1alpha2.RuntimeService/ListContainers",
-    "/runtime.v1alpha2.RuntimeService/ListPodSandbox",
-    "/runtime.v1alpha2.RuntimeService/ContainerStatus",
-};
-
-struct cri {
-    struct http_client *client;
-    const char *socket_path;
-    uint64_t timeout_us;
-};
-
-/* The message is in the reply, which is the caller's. */
-static int call(const struct cri *cri, const char *method, const struct buffer *request,
-                struct http_reply *reply, struct span *ret_message, struct error *err)
+/* v1alpha2 is all that containerd had before 1.6; containerd 2 no longer has it. */
+static int call_cri(const struct runtime_call *call, const char *method, struct span request,
+                    int (*parse)(struct span message, void *result), void *result,
+                    struct error *err)
 {
-    const struct grpc_call grpc = {
-        .socket_path = cri->socket_path,
-        .method = method,
-        .request = {request->data, request->len},
-        .timeout_us = cri->timeout_us,
-        .max_bytes = RUNTIME_REPLY_MAX,
-    };
+    static const char *const versions[] = {"v1", "v1alpha2"};
+    int r = -EOPNOTSUPP;
 
-    if (buffer_failed(request))
-        return error_set(err, -ENOMEM, "CRI at '%s': out of memory", cri->socket_path);
-    return ask_grpc(cri->client, &grpc, reply, ret_message, err);
+    for (size_t i = 0; i < ARRAY_SIZE(versions) && r == -EOPNOTSUPP; i++) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "/runtime.%s.RuntimeService/%s", versions[i], method);
+        r = runtime_grpc(call, "CRI", path, request, parse, result, err);
+    }
+    return r;
 }
 
-/* The two lists of CRI. */
-struct listing {
-    void (*put_request)(struct buffer *out, enum runtime_scope scope);
-    int (*parse)(struct span message, struct container_list *list);
-};
-
-static const struct listing containers = {cri_put_containers_request, cri_parse_containers};
-static const struct listing sandboxes = {cri_put_sandboxes_request, cri_parse_sandboxes};
-
-static int ask_for_list(const struct cri *cri, const char *method, const struct listing *listing,
-                        enum runtime_scope scope, struct container_list *list, struct error *err)
+static int parse_containers(struct span message, void *list)
 {
-    struct http_reply reply;
+    return cri_parse_containers(message, list);
+}
+
+static int parse_sandboxes(struct span message, void *list)
+{
+    return cri_parse_sandboxes(message, list);
+}
+
+/* Without a filter all are listed. */
+static int list_cri(const struct runtime_call *call, enum runtime_scope scope,
+                    struct container_list *list, struct error *err)
+{
+    /* filter (1) { state (2) { state (1): CONTAINER_RUNNING (1) or SANDBOX_READY (0) } } */
+    static const struct span running = {"\x0a\x04\x12\x02\x08\x01", 6};
+    static const struct span ready = {"\x0a\x04\x12\x02\x08\x00", 6}, all = {"", 0};
+    bool is_all = scope == RUNTIME_ALL;
+    int r = call_cri(call, "ListContainers", is_all ? all : running, parse_containers, list, err);
+
+    /* CRI does not list the pause container of a pod, but it has a cgroup like one. Its name is
+     * worth a request, but no error. */
+    if (r == 0 &&
+        call_cri(call, "ListPodSandbox", is_all ? all : ready, parse_sandboxes, list, NULL) ==
+            -EFBIG &&
+        is_all)
+        (void)call_cri(call, "ListPodSandbox", ready, parse_sandboxes, list, NULL);
+    return r;
+}
+
+static int call_status(const struct runtime_call *call, const char *container_id, bool verbose,
+                       int (*parse)(struct span message, void *result), void *result,
+                       struct error *err)
+{
     struct buffer request;
-    struct span message;
     int r;
 
-    http_reply_init(&reply);
     buffer_init(&request, REQUEST_CAP_BYTES);
-    listing->put_request(&request, scope);
-    r = call(cri, method, &request, &reply, &message, err);
-    if (r == 0) {
-        r = listing->parse(message, list);
-        if (r < 0)
-            error_set(err, r, "CRI at '%s': %s", cri->socket_path,
-                      r == -ENOMEM ? "out of memory" : "the answer is no list");
-    }
+    protobuf_put_bytes(&request, STATUS_REQUEST_ID, span_of(container_id));
+    if (verbose)
+        protobuf_put_varint(&request, STATUS_REQUEST_VERBOSE, 1);
+    if (buffer_failed(&request))
+        r = error_set(err, -ENOMEM, "CRI at '%s': out of memory", call->socket_path);
+    else
+        r = call_cri(call, "ContainerStatus", (struct span){request.data, request.len}, parse,
+                     result, err);
     buffer_done(&request);
-    http_reply_done(&reply);
     return r;
 }
 
-/* The pause container of a pod is no container to CRI, but its cgroup looks like one's. Its name is
- * worth a question, but no error. */
-static void ask_for_sandboxes(const struct cri *cri, const struct version *version,
-                              enum runtime_scope scope, struct container_list *list)
-{
-    int r = ask_for_list(cri, version->sandboxes, &sandboxes, scope, list, NULL);
-
-    if (r == -EFBIG && scope != RUNTIME_RUNNING)
-        (void)ask_for_list(cri, version->sandboxes, &sandboxes, RUNTIME_RUNNING, list, NULL);
-}
-
-static int list_cri(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                    enum runtime_scope scope, struct container_list *list, struct error *err)
-{
-    const struct cri cri = {client, socket_path, timeout_us};
-    const struct version *version = &v1;
-    int r = ask_for_list(&cri, version->containers, &containers, scope, list, err);
-
-    if (r == -EOPNOTSUPP) {
-        version = &v1alpha2;
-        r = ask_for_list(&cri, version->containers, &containers, scope, list, err);
-    }
-    if (r == 0)
-        ask_for_sandboxes(&cri, version, scope, list);
-    return r;
-}
-
-/* ContainerStatus, by `read`, whose errno is an answer that makes no sense. */
-struct status_query {
-    const char *container_id;
-    bool verbose;
-    int (*read)(struct span message, void *result);
-    void *result;
-};
-
-static int ask_for_status(const struct cri *cri, const struct version *version,
-                          const struct status_query *query, struct error *err)
-{
-    struct http_reply reply;
-    struct buffer request;
-    struct span message;
-    int r;
-
-    http_reply_init(&reply);
-    buffer_init(&request, REQUEST_CAP_BYTES);
-    cri_put_status_request(&request, query->container_id, query->verbose);
-    r = call(cri, version->status, &request, &reply, &message, err);
-    if (r == 0) {
-        r = query->read(message, query->result);
-        if (r < 0 && r != -ENODATA)
-            error_set(err, r, "CRI at '%s': %s", cri->socket_path,
-                      r == -ENOMEM ? "out of memory" : "what it says of a container is no status");
-    }
-    buffer_done(&request);
-    http_reply_done(&reply);
-    return r;
-}
-
-static int query_status(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                        const struct status_query *query, struct error *err)
-{
-    const struct cri cri = {client, socket_path, timeout_us};
-    int r = ask_for_status(&cri, &v1, query, err);
-
-    return r == -EOPNOTSUPP ? ask_for_status(&cri, &v1alpha2, query, err) : r;
-}
-
-static int read_gpus(struct span message, void *result)
+static int parse_gpus(struct span message, void *result)
 {
     struct span info = cri_find_info(message);
 
-    /* One that tells no more than it must has told all that it has. */
-    return info.len > 0 ? inspect_parse_cri_info(info, result) : 0;
+    return info.len > 0 ? inspect_parse_cri_info(info, result) : 0; /* it is optional */
 }
 
-static int inspect_cri(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                       const char *container_id, struct gpu_access_list *gpus, struct error *err)
+static int inspect_cri(const struct runtime_call *call, const char *container_id,
+                       struct gpu_access_list *gpus, struct error *err)
 {
-    return query_status(client, socket_path, timeout_us,
-                        &(struct status_query){container_id, true, read_gpus, gpus}, err);
+    return call_status(call, container_id, true, parse_gpus, gpus, err);
 }
 
-static int read_image(struct span message, void *result)
+static int parse_image(struct span message, void *result)
 {
     const char *image;
     struct arena arena;
@@ -392,18 +287,16 @@ static int read_image(struct span message, void *result)
     return r;
 }
 
-static int find_cri_image(struct http_client *client, const char *socket_path, uint64_t timeout_us,
-                          const char *container_id, char ret_image[RUNTIME_TEXT_MAX + 1],
-                          struct error *err)
+static int find_cri_image(const struct runtime_call *call, const char *container_id,
+                          char ret_image[RUNTIME_TEXT_MAX + 1], struct error *err)
 {
-    return query_status(client, socket_path, timeout_us,
-                        &(struct status_query){container_id, false, read_image, ret_image}, err);
+    return call_status(call, container_id, false, parse_image, ret_image, err);
 }
 
 const struct runtime_ops runtime_cri = {
     .name = "cri",
     .flag = "cri-socket",
-    .help = "socket of containerd or CRI-O; '' not to ask it",
+    .help = "socket of containerd or CRI-O; '' disables it",
     .sockets = sockets,
     .is_of_kubernetes = true,
     .list = list_cri,

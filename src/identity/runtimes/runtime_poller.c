@@ -8,24 +8,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/lock.h"
 #include "core/macros.h"
 
-/* One call, its connection included: for a list, and for what is asked of one container. containerd
- * was seen to take more than 3 s for a list while it started 15 pods; the ledger holds a row back
- * for 15 s. */
+/* One call, its connection included. containerd was seen to take more than 3 s for a list while it
+ * started 15 pods; the ledger holds a row back for 15 s. */
 static const uint64_t LIST_TIMEOUT_US = 10 * USEC_PER_SEC, INSPECT_TIMEOUT_US = 3 * USEC_PER_SEC;
 
-/* Never more often than this, and less often the longer it fails. */
+/* Between polls; doubled while the runtime fails. */
 static const uint64_t PAUSE_MIN_US = USEC_PER_SEC, PAUSE_MAX_US = 60 * USEC_PER_SEC;
 
-/* A runtime whose socket is gone for less than this is restarting: its names are waited for. */
+/* A runtime whose socket is gone for less than this is restarting: its names are still expected. */
 static const uint64_t RESTART_US = 60 * USEC_PER_SEC;
 
 struct runtime_poller {
     struct runtime_poller_options options;
-    char *name, *socket_path;
-    struct http_client
-        *client; /* NULL before the thread starts: without a runtime none is needed */
+    char *socket_path;
+    struct http_client *client; /* NULL before the thread starts */
     pthread_t thread;
     bool started;
     bool ended_are_many; /* of the thread */
@@ -36,9 +35,7 @@ struct runtime_poller {
     bool present;
     uint64_t seen_us; /* when it was last present; 0: never */
     bool list_wanted; /* for attachments */
-    bool asked, up;
-    uint64_t answered_us, duration_us, errors;
-    char error[256];
+    struct identity_status status;
 };
 
 int runtime_poller_new(const struct runtime_poller_options *options,
@@ -50,9 +47,9 @@ int runtime_poller_new(const struct runtime_poller_options *options,
         return -ENOMEM;
     poller->options = *options;
     pthread_mutex_init(&poller->lock, NULL);
-    poller->name = strdup(options->name);
+    snprintf(poller->status.name, sizeof(poller->status.name), "%s", options->name);
     poller->socket_path = strdup(options->socket_path);
-    if (!poller->name || !poller->socket_path) {
+    if (!poller->socket_path) {
         runtime_poller_free(poller);
         return -ENOMEM;
     }
@@ -65,6 +62,12 @@ static uint64_t now_us(const struct runtime_poller *poller)
     return poller->options.clock->monotonic_us(poller->options.clock);
 }
 
+static struct runtime_call call_of(const struct runtime_poller *poller, uint64_t timeout_us)
+{
+    return (struct runtime_call){poller->options.runtime, poller->client, poller->socket_path,
+                                 timeout_us};
+}
+
 static ino_t socket_inode(const struct runtime_poller *poller)
 {
     struct stat st;
@@ -75,32 +78,25 @@ static ino_t socket_inode(const struct runtime_poller *poller)
 static void note_result(struct runtime_poller *poller, int r, uint64_t began_us,
                         const struct error *err)
 {
-    uint64_t ended_us = now_us(poller);
-
     pthread_mutex_lock(&poller->lock);
-    poller->asked = true;
-    poller->up = r == 0;
-    poller->duration_us = ended_us - began_us;
-    if (r == 0)
-        poller->answered_us = ended_us;
-    else if (r == -EOPNOTSUPP) /* containerd without CRI, as dockerd starts it, say */
+    identity_status_note(&poller->status, began_us, now_us(poller), r == 0 ? NULL : err->text);
+    if (r == -EOPNOTSUPP) { /* not an error: containerd without CRI, as dockerd starts it, say */
         poller->unsuitable = socket_inode(poller);
-    else
-        poller->errors++;
-    snprintf(poller->error, sizeof(poller->error), "%s", r == 0 ? "" : err->text);
+        poller->status.errors--;
+    }
     pthread_mutex_unlock(&poller->lock);
     if (r == -EOPNOTSUPP)
-        runtime_poller_look(poller);
+        runtime_poller_probe(poller);
 }
 
-/* False: there is no point in looking into another one. */
-static bool inspect(struct runtime_poller *poller, const char *container_id)
+/* False: there is no point in inspecting another one. */
+static bool inspect_container(struct runtime_poller *poller, const char *container_id)
 {
     const struct runtime_poller_options *options = &poller->options;
+    struct runtime_call call = call_of(poller, INSPECT_TIMEOUT_US);
     struct gpu_access_list gpus = {.count = 0};
     struct error err = {""};
-    int r = options->runtime->inspect(poller->client, poller->socket_path, INSPECT_TIMEOUT_US,
-                                      container_id, &gpus, &err);
+    int r = options->runtime->inspect(&call, container_id, &gpus, &err);
 
     if (r == -ECANCELED)
         return false;
@@ -110,74 +106,69 @@ static bool inspect(struct runtime_poller *poller, const char *container_id)
     }
     attachments_note_failure(options->attachments, options->number, container_id, now_us(poller));
     pthread_mutex_lock(&poller->lock);
-    poller->errors++;
+    poller->status.errors++;
     pthread_mutex_unlock(&poller->lock);
     return r == -EREMOTEIO || r == -EBADMSG || r == -EFBIG;
 }
 
-/* What runs, and the GPUs of what is new in it. The time is that of one call or a little more,
- * because the next list may be waiting. */
+/* Takes the time of one call or a little more, because the next list may be waiting. */
 static void update_attachments(struct runtime_poller *poller, const struct container_list *list)
 {
     const struct runtime_poller_options *options = &poller->options;
     uint64_t until_us = now_us(poller) + INSPECT_TIMEOUT_US;
-    size_t asked = 0;
+    size_t inspected = 0;
 
     attachments_list(options->attachments, options->number, list, now_us(poller));
-    for (size_t i = 0; i < list->count && asked < RUNTIME_POLLER_INSPECTS_MAX; i++) {
+    for (size_t i = 0; i < list->count && inspected < RUNTIME_POLLER_INSPECTS_MAX; i++) {
         if (list->items[i].ended ||
             !attachments_is_due(options->attachments, options->number, list->items[i].id,
                                 UINT64_MAX, now_us(poller)))
             continue;
-        asked++;
-        if (!inspect(poller, list->items[i].id) || now_us(poller) >= until_us)
+        inspected++;
+        if (!inspect_container(poller, list->items[i].id) || now_us(poller) >= until_us)
             break;
     }
 }
 
-/* False: there is no point in asking for another one. */
-static bool find_image(struct runtime_poller *poller, const char *container_id)
-{
-    const struct runtime_poller_options *options = &poller->options;
-    char image[RUNTIME_TEXT_MAX + 1];
-    struct error err = {""};
-    int r = options->runtime->find_image(poller->client, poller->socket_path, INSPECT_TIMEOUT_US,
-                                         container_id, image, &err);
-
-    if (r == 0 || r == -ENODATA || r == -ESRCH)
-        container_cache_set_image(options->container_cache, container_id, r == 0 ? image : NULL);
-    else if (r != -ECANCELED)
-        container_cache_note_image_failure(options->container_cache, container_id, now_us(poller));
-    return r == 0 || r == -ENODATA || r == -ESRCH;
-}
-
-/* The names of images that are known by their digests alone: once for each container. */
+/* Looks up the names of images that are known by digest only: once for each container. */
 static void find_images(struct runtime_poller *poller)
 {
     const struct runtime_poller_options *options = &poller->options;
+    struct runtime_call call = call_of(poller, INSPECT_TIMEOUT_US);
     uint64_t until_us = now_us(poller) + INSPECT_TIMEOUT_US;
-    char id[RUNTIME_ID_BYTES];
+    char id[RUNTIME_ID_BYTES], image[RUNTIME_TEXT_MAX + 1];
 
-    for (int i = 0; i < RUNTIME_POLLER_INSPECTS_MAX && now_us(poller) < until_us; i++)
+    for (int i = 0; i < RUNTIME_POLLER_INSPECTS_MAX && now_us(poller) < until_us; i++) {
+        struct error err = {""};
+        int r;
+
         if (!container_cache_next_image(options->container_cache, options->number, now_us(poller),
-                                        id) ||
-            !find_image(poller, id))
+                                        id))
             return;
+        r = options->runtime->find_image(&call, id, image, &err);
+        if (r == 0 || r == -ENODATA || r == -ESRCH) {
+            container_cache_set_image(options->container_cache, id, r == 0 ? image : NULL);
+            continue;
+        }
+        if (r != -ECANCELED)
+            container_cache_note_image_failure(options->container_cache, id, now_us(poller));
+        return;
+    }
 }
 
 static int list_and_learn(struct runtime_poller *poller, enum runtime_scope scope,
                           struct container_list *list, struct error *err)
 {
     const struct runtime_poller_options *options = &poller->options;
-    int r = options->runtime->list(poller->client, poller->socket_path, LIST_TIMEOUT_US, scope,
-                                   list, err);
+    struct runtime_call call = call_of(poller, LIST_TIMEOUT_US);
+    int r = options->runtime->list(&call, scope, list, err);
 
     if (r != -ECANCELED)
         container_cache_learn(options->container_cache, options->number, list, now_us(poller));
     return r;
 }
 
-static bool are_many_ended(const struct container_list *list)
+static bool has_many_ended(const struct container_list *list)
 {
     size_t ended = 0;
 
@@ -186,47 +177,42 @@ static bool are_many_ended(const struct container_list *list)
     return ended > RUNTIME_POLLER_ENDED_MAX;
 }
 
-static bool is_missing(const struct runtime_poller *poller)
+static bool is_name_missing(const struct runtime_poller *poller)
 {
     return container_cache_is_missing(poller->options.container_cache, poller->options.number,
                                       now_us(poller));
 }
 
-/* Where a name is missing after those that run were listed. */
-static int list_ended(struct runtime_poller *poller, struct error *err)
-{
-    struct container_list list;
-    int r;
-
-    container_list_init(&list);
-    r = list_and_learn(poller, RUNTIME_ALL, &list, err);
-    if (r == 0)
-        poller->ended_are_many = are_many_ended(&list);
-    container_list_done(&list);
-    return r == -EFBIG ? 0 : r; /* who has ended stays without a name */
-}
-
 /*
- * A container of a second may have been made at one question and have ended at the next, so all are
- * listed while a name is missing. What runs is never lost to the limit of that list.
+ * A container of a second may have been created at one poll and have ended at the next, so all are
+ * listed while a name is missing. Running ones are never lost to the limit of that list.
  */
 static int list_containers(struct runtime_poller *poller, struct container_list *list,
                            struct error *err)
 {
+    struct container_list all;
     int r = -EFBIG;
 
-    if (is_missing(poller) && !poller->ended_are_many) {
+    if (is_name_missing(poller) && !poller->ended_are_many) {
         r = list_and_learn(poller, RUNTIME_ALL, list, err);
-        poller->ended_are_many = r == -EFBIG || are_many_ended(list);
+        poller->ended_are_many = r == -EFBIG || has_many_ended(list);
     }
     if (r != -EFBIG)
         return r;
     r = list_and_learn(poller, RUNTIME_RUNNING, list, err);
-    return r == 0 && poller->ended_are_many && is_missing(poller) ? list_ended(poller, err) : r;
+    if (r < 0 || !poller->ended_are_many || !is_name_missing(poller))
+        return r;
+    container_list_init(&all);
+    r = list_and_learn(poller, RUNTIME_ALL, &all, err);
+    if (r == 0)
+        poller->ended_are_many = has_many_ended(&all);
+    container_list_done(&all);
+    return r == -EFBIG ? 0 : r; /* ended ones stay without a name */
 }
 
-static int ask(struct runtime_poller *poller)
+static int poll_runtime(struct runtime_poller *poller)
 {
+    const struct runtime_poller_options *options = &poller->options;
     uint64_t began_us = now_us(poller);
     struct error err = {""};
     struct container_list list;
@@ -238,23 +224,19 @@ static int ask(struct runtime_poller *poller)
     container_list_init(&list);
     r = list_containers(poller, &list, &err);
     if (r != -ECANCELED) {
-        if (r == 0)
-            container_cache_note_asked(poller->options.container_cache, poller->options.number,
-                                       began_us);
-        else
-            container_cache_note_failure(poller->options.container_cache, poller->options.number);
+        container_cache_note_poll(options->container_cache, options->number, r, began_us);
         note_result(poller, r, began_us, &err);
     }
-    if (r == 0 && poller->options.runtime->find_image)
+    if (r == 0 && options->runtime->find_image)
         find_images(poller);
-    if (r == 0 && poller->options.attachments)
+    if (r == 0 && options->attachments)
         update_attachments(poller, &list);
     container_list_done(&list);
     return r;
 }
 
-/* When there is something to ask for; UINT64_MAX: nothing is known of. */
-static uint64_t next_ask_us(struct runtime_poller *poller)
+/* UINT64_MAX: nothing to poll for. */
+static uint64_t next_poll_us(struct runtime_poller *poller)
 {
     bool present, list_wanted;
 
@@ -265,8 +247,8 @@ static uint64_t next_ask_us(struct runtime_poller *poller)
     if (!present)
         return UINT64_MAX;
     return list_wanted ? 0
-                       : container_cache_next_ask_us(poller->options.container_cache,
-                                                     poller->options.number);
+                       : container_cache_next_poll_us(poller->options.container_cache,
+                                                      poller->options.number);
 }
 
 static void *run(void *argument)
@@ -277,7 +259,7 @@ static void *run(void *argument)
 
     while (!atomic_load(&poller->stop)) {
         uint64_t generation = container_cache_generation(container_cache);
-        uint64_t due_us = next_ask_us(poller);
+        uint64_t due_us = next_poll_us(poller);
 
         if (due_us != UINT64_MAX)
             due_us = MAX(due_us, earliest_us);
@@ -287,7 +269,7 @@ static void *run(void *argument)
             container_cache_wait(container_cache, generation, due_us);
             continue;
         }
-        pause_us = ask(poller) == 0 ? PAUSE_MIN_US : MIN(pause_us * 2, PAUSE_MAX_US);
+        pause_us = poll_runtime(poller) == 0 ? PAUSE_MIN_US : MIN(pause_us * 2, PAUSE_MAX_US);
         earliest_us = now_us(poller) + pause_us;
     }
     return NULL;
@@ -300,7 +282,7 @@ static int start_thread(struct runtime_poller *poller)
     return r < 0 ? r : -pthread_create(&poller->thread, NULL, run, poller);
 }
 
-void runtime_poller_look(struct runtime_poller *poller)
+void runtime_poller_probe(struct runtime_poller *poller)
 {
     ino_t inode = socket_inode(poller);
     uint64_t now = now_us(poller);
@@ -316,7 +298,7 @@ void runtime_poller_look(struct runtime_poller *poller)
     poller->started |= start;
     pthread_mutex_unlock(&poller->lock);
     if (start && start_thread(poller) < 0) {
-        poller->started = false; /* tried again at the next look */
+        poller->started = false; /* the next probe tries again */
         present = false;
     }
     container_cache_set_present(poller->options.container_cache, poller->options.number,
@@ -325,25 +307,12 @@ void runtime_poller_look(struct runtime_poller *poller)
         container_cache_wake(poller->options.container_cache);
 }
 
-bool runtime_poller_get_status(struct runtime_poller *poller,
-                               struct runtime_poller_status *ret_status)
+bool runtime_poller_get_status(struct runtime_poller *poller, struct identity_status *ret_status)
 {
-    uint64_t now = now_us(poller);
-    bool present;
+    HOLD_LOCK(&poller->lock);
 
-    pthread_mutex_lock(&poller->lock);
-    present = poller->present;
-    *ret_status = (struct runtime_poller_status){
-        .name = poller->name,
-        .asked = poller->asked,
-        .up = poller->up,
-        .age_us = poller->answered_us > 0 ? now - MIN(now, poller->answered_us) : 0,
-        .duration_us = poller->duration_us,
-        .errors = poller->errors,
-    };
-    memcpy(ret_status->error, poller->error, sizeof(poller->error));
-    pthread_mutex_unlock(&poller->lock);
-    return present;
+    *ret_status = poller->status;
+    return poller->present;
 }
 
 void runtime_poller_free(struct runtime_poller *poller)
@@ -358,7 +327,6 @@ void runtime_poller_free(struct runtime_poller *poller)
     }
     http_client_free(poller->client);
     pthread_mutex_destroy(&poller->lock);
-    free(poller->name);
     free(poller->socket_path);
     free(poller);
 }

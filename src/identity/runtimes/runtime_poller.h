@@ -1,10 +1,10 @@
 /*
- * Runtime poller: one runtime behind one socket, asked on a thread of its own when names are
- * missing, or, if GPUs are wanted, at every look.
+ * Runtime poller: one runtime behind one socket, polled on a thread of its own when names are
+ * missing, or, if GPUs are wanted, after every probe.
  *
- * Whatever the runtime does, it costs names and GPUs only: a call ends at its deadline, is repeated
- * with back-off, and nobody waits for it. The deadline is long, because a runtime that starts many
- * containers at once is slow just when their names are wanted.
+ * A runtime that fails or hangs costs names and GPUs only: a call ends at its deadline and is
+ * retried with back-off, and no other thread waits for it. The deadline is long, because a runtime
+ * that starts many containers at once is slow just when their names are wanted.
  */
 #pragma once
 
@@ -12,6 +12,7 @@
 #include "identity/container_cache.h"
 #include "identity/gpus/attachments.h"
 #include "identity/runtime.h"
+#include "identity/status.h"
 
 struct runtime_poller;
 
@@ -21,36 +22,26 @@ struct runtime_poller_options {
     const char *socket_path;
     unsigned number; /* of the runtime in the cache */
     struct container_cache *container_cache;
-    struct attachments *attachments; /* NULL: containers are not looked into for their GPUs */
+    struct attachments *attachments; /* NULL: containers are not inspected for their GPUs */
     const struct clock *clock;
-};
-
-struct runtime_poller_status {
-    const char *name;
-    bool asked; /* at least once */
-    bool up;    /* the last answer was good */
-    uint64_t age_us, duration_us, errors;
-    char error[256]; /* why it is down; "" if it is up */
 };
 
 int runtime_poller_new(const struct runtime_poller_options *options,
                        struct runtime_poller **ret_poller);
 
 enum {
-    /* How many containers are looked into after a list, and how many images are asked for; the
-     * others are after the next. */
+    /* Containers that are inspected, and images that are looked up, after one list. */
     RUNTIME_POLLER_INSPECTS_MAX = 64,
-    /* Where more containers than this have ended, they are listed only if a name is still missing
-     * after those that run were: a node may keep thousands. */
+    /* With more ended containers than this they are listed only if a name is still missing after
+     * the running ones: a node may keep thousands. */
     RUNTIME_POLLER_ENDED_MAX = 1000,
 };
 
-/* Is there a socket? Starts the thread when it is first seen. To be called now and then. */
-void runtime_poller_look(struct runtime_poller *poller);
+/* Checks whether the socket exists, and starts the thread once it does. Call it regularly. */
+void runtime_poller_probe(struct runtime_poller *poller);
 
 /* False if there is no such runtime here. */
-bool runtime_poller_get_status(struct runtime_poller *poller,
-                               struct runtime_poller_status *ret_status);
+bool runtime_poller_get_status(struct runtime_poller *poller, struct identity_status *ret_status);
 
-/* Ends the call in progress and the thread. Accepts NULL. */
+/* Cancels the call in progress and joins the thread. Accepts NULL. */
 void runtime_poller_free(struct runtime_poller *poller);

@@ -3,9 +3,6 @@
 #include <assert.h>
 
 #include "core/macros.h"
-#include "identity/runtimes/cri.h"
-#include "identity/runtimes/docker.h"
-#include "identity/runtimes/podman.h"
 
 /* clang-format off */
 const struct runtime_ops *const runtime_table[] = {

@@ -1,4 +1,4 @@
-#include "identity/runtimes/inspect.h"
+#include "identity/runtimes/parse.h"
 
 #include <string.h>
 
@@ -33,9 +33,9 @@ static bool has_capability(const struct json *capabilities, const char *const *w
     return false;
 }
 
-/* "--gpus" leaves the driver empty and asks for a capability; Compose names the driver. AMD's are
- * other GPUs than those that these names stand for. */
-static bool asks_for_gpus(const struct json *request)
+/* "--gpus" leaves the driver empty and requests a capability; Compose names the driver. AMD's GPUs
+ * are numbered by themselves. */
+static bool is_gpu_request(const struct json *request)
 {
     static const char *const drivers[] = {"nvidia", "nvidia.cdi", "nvidia.runtime-hook", "cdi",
                                           NULL};
@@ -48,8 +48,8 @@ static bool asks_for_gpus(const struct json *request)
     return has_capability(capabilities, gpus) && !has_capability(capabilities, amd);
 }
 
-/* Docker passes a count on as the indices 0, 1, ... (daemon/nvidia_linux.go, countToDevices); below
- * zero it is all of them, and zero without ids none. */
+/* Docker passes a count on as the indices 0, 1, ... (daemon/nvidia_linux.go, countToDevices); a
+ * negative one is all GPUs. */
 static void add_count(const struct json *count, struct gpu_access_list *list)
 {
     int64_t number;
@@ -66,7 +66,7 @@ static void add_request(const struct json *request, struct gpu_access_list *list
 {
     const struct json *ids = json_get(request, "DeviceIDs");
 
-    if (!asks_for_gpus(request))
+    if (!is_gpu_request(request))
         return;
     if (json_length(ids) == 0)
         add_count(json_get(request, "Count"), list);
@@ -80,25 +80,19 @@ static void add_request(const struct json *request, struct gpu_access_list *list
     }
 }
 
-/* The last one counts, as it does for who reads it. */
-static struct span find_variable(const struct json *env, const char *name_and_equals)
+/* CUDA images set the variable for every container: it has an effect only where NVIDIA's runtime
+ * reads it. The last one counts, as it does for the reader. */
+static void add_environment(const struct json *env, struct gpu_access_list *list)
 {
-    struct span value = {NULL, 0};
+    struct span visible = {NULL, 0};
 
     for (size_t i = 0; i < json_length(env); i++) {
         struct span entry = text_of(json_at(env, i));
 
-        if (span_strip_prefix(&entry, name_and_equals))
-            value = entry;
+        if (span_strip_prefix(&entry, "NVIDIA_VISIBLE_DEVICES="))
+            visible = entry;
     }
-    return value;
-}
-
-/* Images of CUDA set the variable for everybody: it does something only where NVIDIA's runtime
- * reads it. */
-static void add_environment(const struct json *env, struct gpu_access_list *list)
-{
-    gpu_access_add_visible(list, find_variable(env, "NVIDIA_VISIBLE_DEVICES="));
+    gpu_access_add_visible(list, visible);
 }
 
 static bool is_nvidia_runtime(const struct json *inspected)
@@ -139,7 +133,7 @@ static void add_node(const struct json *device, bool is_privileged, struct gpu_a
     gpu_access_add(list, &access);
 }
 
-/* containerd tells the program that it was told to run. */
+/* By the program that containerd was configured to run. */
 static bool is_run_by_nvidia(const struct json *info)
 {
     const struct json *options = json_get(info, "runtimeOptions");
@@ -151,7 +145,7 @@ static bool is_run_by_nvidia(const struct json *info)
                                      strlen("nvidia-container-runtime"));
 }
 
-/* CRI-O, and containerd. All nodes of the host are in what they say of a privileged container. */
+/* CRI-O, and containerd. They list all devices of the host for a privileged container. */
 static bool is_privileged(const struct json *info)
 {
     const struct json *config = json_get(json_get(info, "config"), "linux");
