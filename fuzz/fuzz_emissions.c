@@ -9,7 +9,6 @@
 
 #include "core/timestamp.h"
 #include "emissions/provider.h"
-#include "emissions/providers/entsoe_factors.h"
 #include "emissions/providers/owid.h"
 #include "emissions/providers/reply.h"
 #include "emissions/providers/watttime.h"
@@ -44,19 +43,12 @@ static void check_provider(struct span text, const struct provider *provider, co
 
 static void check_tables(struct span text)
 {
-    struct entsoe_factors factors;
     uint64_t mg;
 
     if (owid_find(text, "FRA", &mg) == 0)
         check(mg <= FACTOR_MAX_MG);
     if (factor_parse_grams(text, &mg) == 0)
         check(mg <= FACTOR_MAX_MG);
-    if (entsoe_factors_parse(text, &factors) < 0)
-        return;
-    check(factors.count > 0 && factors.count <= ENTSOE_KINDS_MAX && factors.name[0]);
-    for (size_t i = 0; i < factors.count; i++)
-        check(factors.kinds[i].mg_per_kwh <= FACTOR_MAX_MG &&
-              entsoe_factors_find(&factors, span_of(factors.kinds[i].psr_type)) == (int)i);
 }
 
 /* What opens closes, and nothing is made up: no more events than bytes, but for empty elements. */

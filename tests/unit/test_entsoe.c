@@ -8,7 +8,6 @@
 
 #include "core/macros.h"
 #include "emissions/provider.h"
-#include "emissions/providers/entsoe_factors.h"
 #include "emissions/providers/xml.h"
 
 #define NOW_US     UINT64_C(1768473600000000) /* 2026-01-15T10:40Z */
@@ -251,7 +250,8 @@ static void a_document_that_is_not_as_it_should_be_is_refused(void **state)
         DOCUMENT(SERIES("<inBiddingZone_Domain.mRID>10YBE----------2</inBiddingZone_Domain.mRID>",
                         "A01", "B14", PERIOD("09:00", "10:00", "PT60M", POINT("1", "1")))),
         DOCUMENT(SERIES(IN, "A02", "B14", PERIOD("09:00", "10:00", "PT60M", POINT("1", "1")))),
-        DOCUMENT(HOUR("B99", "1")),
+        DOCUMENT(HOUR("B21", "1")),
+        DOCUMENT(HOUR("#", "1")),
         DOCUMENT(HOUR("", "1")),
         DOCUMENT(HOUR("B14", "1e3")),
         DOCUMENT(HOUR("B14", "")),
@@ -270,8 +270,14 @@ static void a_document_that_is_not_as_it_should_be_is_refused(void **state)
         DOCUMENT(
             SERIES(IN, "A01", "B14",
                    PERIOD("09:00", "10:00", "PT60M", POINT("1", "1") "<psrType>B04</psrType>"))),
-        DOCUMENT("<TimeSeries>" IN "<quantity_Measure_Unit.name>KWT</quantity_Measure_Unit.name>"
-                 "</TimeSeries>"),
+        DOCUMENT(SERIES(
+            IN, "A01", "B14",
+            PERIOD("09:00", "10:00", "PT60M", POINT("1", "1") "<resolution>PT15M</resolution>"))),
+        DOCUMENT(SERIES(IN
+                        "<quantity_Measure_Unit.name>KWT</quantity_Measure_Unit.name>"
+                        "<curveType>A01</curveType><psrType>B14</psrType>" PERIOD(
+                            "09:00", "10:00", "PT60M", POINT("1", "1")) "</TimeSeries><TimeSeries>",
+                        "A01", "B14", "")),
     };
 
     (void)state;
@@ -290,53 +296,26 @@ static void what_is_older_than_a_day_is_not_looked_at(void **state)
         -ENODATA);
 }
 
-static void the_table_of_factors_is_data_with_a_name(void **state)
+static void every_plant_type_has_its_factor(void **state)
 {
-    struct entsoe_factors factors;
-    int nuclear;
-
-    (void)state;
-    entsoe_factors_load(&factors);
-    assert_string_equal(factors.name, "ipcc-ar5-median");
-    assert_int_equal(factors.count, 21);
-    nuclear = entsoe_factors_find(&factors, span_of("B14"));
-    assert_true(nuclear >= 0);
-    assert_int_equal(factors.kinds[nuclear].mg_per_kwh, 12000);
-    assert_int_equal(entsoe_factors_find(&factors, span_of("B21")), -ENOENT);
-    assert_int_equal(entsoe_factors_parse(span_of("mine\nB01\t1.5\n# x\n\nB02\t-\ty"), &factors),
-                     0);
-    assert_string_equal(factors.name, "mine");
-    assert_int_equal(factors.kinds[0].mg_per_kwh, 1500);
-    assert_true(factors.kinds[1].is_storage);
-}
-
-static void a_table_of_factors_that_is_not_as_it_should_be_is_refused(void **state)
-{
-    static const char *const bad[] = {
-        "",
-        "# x\n",
-        "mine\n",
-        "mine\nB01\n",
-        "mine\nB01\tx\n",
-        "mine\nB001\t1\n",
-        "mine\n\t1\n",
-        "mine\nB01\t1\nB01\t2\n",
-        "mine\nB01\t5001\n",
-        "mine\nB 1\t1\n",
-        "my table\nB01\t1\n",
-        "a name that has more than thirty-two letters\nB01\t1\n",
+#define TYPE(psr, grams)                                                                           \
+    {                                                                                              \
+        DOCUMENT(HOUR(psr, "100") HOUR("B14", "100")), (grams)                                     \
+    }
+    static const struct {
+        const char *document;
+        uint64_t grams;
+    } cases[] = {
+        TYPE("B01", 230), TYPE("B02", 820),  TYPE("B03", 820),  TYPE("B04", 490), TYPE("B05", 820),
+        TYPE("B06", 650), TYPE("B07", 1000), TYPE("B08", 1000), TYPE("B09", 38),  TYPE("B11", 24),
+        TYPE("B12", 24),  TYPE("B13", 17),   TYPE("B14", 12),   TYPE("B15", 230), TYPE("B16", 45),
+        TYPE("B17", 700), TYPE("B18", 12),   TYPE("B19", 11),   TYPE("B20", 700), TYPE("B10", 12),
+        TYPE("B25", 12), /* storage is left out */
     };
-    struct entsoe_factors factors = {.count = 7};
-    char many[512] = "mine\n";
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-        assert_int_equal(entsoe_factors_parse(span_of(bad[i]), &factors), -EBADMSG);
-    for (unsigned i = 0; i <= ENTSOE_KINDS_MAX; i++)
-        snprintf(many + strlen(many), sizeof(many) - strlen(many), "B%02u\t1\n", i);
-    assert_int_equal(entsoe_factors_parse(span_of(many), &factors), -EBADMSG);
-    assert_int_equal(entsoe_factors_parse((struct span){"mine\nB\0\t1\n", 10}, &factors), -EBADMSG);
-    assert_int_equal(factors.count, 7);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        check(cases[i].document, (cases[i].grams + 12) * 500, AT_0900_US);
 }
 
 static void the_scanner_gives_what_a_document_has_in_its_order(void **state)
@@ -377,8 +356,7 @@ int main(void)
         cmocka_unit_test(versions_prefixes_and_remarks_do_not_matter),
         cmocka_unit_test(a_document_that_is_not_as_it_should_be_is_refused),
         cmocka_unit_test(what_is_older_than_a_day_is_not_looked_at),
-        cmocka_unit_test(the_table_of_factors_is_data_with_a_name),
-        cmocka_unit_test(a_table_of_factors_that_is_not_as_it_should_be_is_refused),
+        cmocka_unit_test(every_plant_type_has_its_factor),
         cmocka_unit_test(the_scanner_gives_what_a_document_has_in_its_order),
     };
 
