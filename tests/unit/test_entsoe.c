@@ -273,11 +273,9 @@ static void a_document_that_is_not_as_it_should_be_is_refused(void **state)
         DOCUMENT(SERIES(
             IN, "A01", "B14",
             PERIOD("09:00", "10:00", "PT60M", POINT("1", "1") "<resolution>PT15M</resolution>"))),
-        DOCUMENT(SERIES(IN
-                        "<quantity_Measure_Unit.name>KWT</quantity_Measure_Unit.name>"
-                        "<curveType>A01</curveType><psrType>B14</psrType>" PERIOD(
-                            "09:00", "10:00", "PT60M", POINT("1", "1")) "</TimeSeries><TimeSeries>",
-                        "A01", "B14", "")),
+        DOCUMENT("<TimeSeries>" IN "<quantity_Measure_Unit.name>KWT</quantity_Measure_Unit.name>"
+                 "<psrType>B14</psrType>" PERIOD("09:00", "10:00", "PT60M",
+                                                 POINT("1", "1")) "</TimeSeries>"),
     };
 
     (void)state;
