@@ -18,6 +18,8 @@ enum {
     TRIES = 2, /* with a token: it may have ended just now, but not again at once */
 };
 
+static const uint64_t CONNECT_US = 5 * USEC_PER_SEC;
+
 #define BEARER            "Authorization: Bearer "
 #define IF_NONE_MATCH     "If-None-Match: "
 #define IF_MODIFIED_SINCE "If-Modified-Since: "
@@ -119,6 +121,8 @@ static int send_once(struct asking *a, const char *url, const char *authorizatio
         .url = url,
         .headers = headers,
         .ca_path = options->ca_path,
+        .proxy_by_environment = true,
+        .connect_timeout_us = CONNECT_US,
         .timeout_us = a->deadline_us - MIN(now, a->deadline_us),
         .max_bytes = provider->body_bytes_max,
         .on_header = reply_headers_take,
@@ -135,8 +139,13 @@ static int send_once(struct asking *a, const char *url, const char *authorizatio
     if (validator)
         headers[count] = validator;
     a->headers = (struct reply_headers){0};
-    r = options->send(options->context, &request, &a->reply, &why);
-    return r < 0 ? error_set(a->err, r, "%s: %s", provider->name, why.text) : 0;
+    r = http_client_do(options->client, &request, &a->reply, &why);
+    return r < 0 ? error_set(a->err, r, "%s: %.700s%s", provider->name, why.text,
+                             r == -EKEYREJECTED
+                                 ? "; if that is a proxy's or mirror's, give who signed it with "
+                                   "--emissions.ca-file, a file that everybody may read"
+                                 : "")
+                 : 0;
 }
 
 static const char *explain_refusal(const struct asking *a, bool is_login)

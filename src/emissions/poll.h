@@ -27,9 +27,8 @@ struct poll_options {
 
     const struct clock *clock;
     uint64_t (*draw)(void *context, uint64_t below); /* a random number */
-    int (*send)(void *context, const struct http_request *request, struct http_reply *ret_reply,
-                struct error *err); /* as http_client_do */
     void *context;
+    struct http_client *client;
 };
 
 /* 0, -ENOMEM, or with a text -EINVAL (no such zone, or no key) or -EILSEQ (no key can be so). The

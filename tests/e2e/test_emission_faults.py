@@ -17,7 +17,7 @@ from harness import HARDWARE_ENERGY, METER_ENERGY, SOON_S, Exporter, is_running,
 from servers.emissions import (HOUR_S, PROVIDERS, ElectricityMaps, Entsoe, Request, Rte, UkCarbonIntensity, WattTime,
                                of_time, of_zone, redirecting, refusing, saying, utc)
 
-NOT_ASKED = "a provider of emission factors is not asked"
+NOT_ASKED = "a provider of emission factors is not polled"
 VARIABLES = {"ELECTRICITY_MAPS_TOKEN": ElectricityMaps.TOKEN, "ENTSOE_TOKEN": Entsoe.TOKEN,
              "WATTTIME_USERNAME": WattTime.USER, "WATTTIME_PASSWORD": WattTime.PASSWORD}
 

@@ -15,7 +15,7 @@ from servers import require
 from servers.emissions import HOUR_S, PROVIDERS, ElectricityMaps, Entsoe, Rte, UkCarbonIntensity, WattTime, refusing
 from servers.proxy import Proxy
 
-READ = "emission factors are read"
+READ = "reading emission factors"
 BACK_IN_TIME = "a provider of emission factors went back in time: the later figure stays"
 FRANCE = Decimal("44.179")  # of the table, per kWh
 TICK_J = 8  # of a trace: the most that comes in 100 ms

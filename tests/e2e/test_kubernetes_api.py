@@ -17,9 +17,9 @@ from servers import cgroups, require
 from servers.kubernetes_api import KubernetesApi, ServiceAccount, pod
 from test_identity import NO_RUNTIMES, IdentityTestCase, Runtime, reply
 
-UP = "the Kubernetes API tells the names of this node's pods"
-DOWN = "the Kubernetes API does not answer: names from it are missing"
-DENIED = ("the Kubernetes API refuses us: names from it are missing; let the service account list and watch "
+UP = "reading this node's pod names from the Kubernetes API"
+DOWN = "the Kubernetes API fails: its names are missing"
+DENIED = ("the Kubernetes API denies access: its names are missing; let the service account list and watch "
           "pods")
 SOURCE_UP = "wattribute_source_up"
 STARTS = "wattribute_child_starts_total"

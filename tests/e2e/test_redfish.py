@@ -12,7 +12,7 @@ from servers import require
 from servers.kubernetes_api import KubernetesApi, ServiceAccount
 from servers.redfish import (GPU, NODE, PASSWORD, ROOT, SESSIONS, SYSTEM, USER, Redfish, Request, collection, link)
 
-FOUND = "the BMC tells the node's power by Redfish"
+FOUND = "reading the node's power from the BMC by Redfish"
 DOWN = "source is down; its series go stale"
 BACK = "source is back"
 ENVIRONMENT = f"{NODE}/EnvironmentMetrics"
@@ -162,7 +162,7 @@ class Readings(RedfishTestCase):
             with self.exporter(bmc, "--kubernetes.api", f"--kubernetes.service-account-dir={account.directory}",
                                env=env) as exporter:
                 self.wait_for_power(exporter)
-                exporter.wait_for_log("the Kubernetes API tells the names of this node's pods")
+                exporter.wait_for_log("reading this node's pod names from the Kubernetes API")
         self.assertEqual([f"{SESSIONS}/1"], bmc.deleted)
 
     def test_without_the_flag_there_is_nothing_of_it(self):

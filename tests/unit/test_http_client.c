@@ -582,16 +582,34 @@ static void every_header_can_be_had(void **state)
     close_bench(bench);
 }
 
-static void a_client_that_was_cancelled_can_be_resumed(void **state)
+static void *hang_up(void *argument)
 {
-    struct bench *bench = open_bench(well_behaved);
+    usleep(20000);
+    close(*(int *)argument);
+    return NULL;
+}
+
+static void a_request_ends_when_the_watched_socket_hangs_up(void **state)
+{
+    struct bench *bench = open_bench((struct peer_script){.end = PEER_HOLDS});
+    pthread_t thread;
+    int fds[2];
 
     (void)state;
-    http_client_cancel(bench->client);
-    assert_int_equal(ask(bench), -ECANCELED);
-    http_client_resume(bench->client);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+    http_client_watch(bench->client, fds[0]);
+    assert_int_equal(pthread_create(&thread, NULL, hang_up, &fds[1]), 0);
+    assert_fails(bench, -ECANCELED, "cancelled");
+    assert_true(bench->took_us < LATE);
+    pthread_join(thread, NULL);
+    assert_fails(bench, -ECANCELED, "cancelled"); /* and so does each later one */
+    close_bench(bench);
+    bench = open_bench(well_behaved);
+    http_client_watch(bench->client, fds[0]);
+    http_client_watch(bench->client, -1);
     assert_int_equal(ask(bench), 0);
     close_bench(bench);
+    close(fds[0]);
 }
 
 int main(void)
@@ -627,7 +645,7 @@ int main(void)
         cmocka_unit_test(authorities_that_cannot_be_read_are_an_error),
         cmocka_unit_test(another_method_can_be_asked_for),
         cmocka_unit_test(every_header_can_be_had),
-        cmocka_unit_test(a_client_that_was_cancelled_can_be_resumed),
+        cmocka_unit_test(a_request_ends_when_the_watched_socket_hangs_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,7 @@ static void a_stall_ends_the_request_before_its_deadline(void **state)
             open_bench((struct peer_script){.reply = span_of(replies[i]), .end = PEER_HOLDS});
 
         bench->request.stall_us = 150 * MS;
-        assert_fails(bench, -ETIMEDOUT, "silent for 0.15 s");
+        assert_fails(bench, -ETIMEDOUT, "no data for 0.15 s");
         assert_in_range(bench->took_us, 150 * MS, 150 * MS + LATE);
         close_bench(bench);
     }

@@ -80,7 +80,7 @@ static void a_stream_stalls_and_ends_at_its_deadline_too(void **state)
     (void)state;
     read_with(bench, &reader);
     bench->request.stall_us = 150 * MS;
-    assert_fails(bench, -ETIMEDOUT, "silent for 0.15 s");
+    assert_fails(bench, -ETIMEDOUT, "no data for 0.15 s");
     bench->request.stall_us = 0;
     bench->request.timeout_us = 150 * MS;
     assert_fails(bench, -ETIMEDOUT, "no complete answer within 0.15 s");

@@ -1,5 +1,5 @@
-/* fetcher/kubernetes/kubernetes_api: what it asks after which answer, on a client whose answers are
- * laid out before. The clock stands still, so that pauses take no time. */
+/* fetcher/kubernetes/kubernetes_api: which request follows which reply, on a client whose replies
+ * are prepared. The clock stands still, so that pauses take no time. */
 #include "file_fixture.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,43 +43,34 @@ static struct {
     const struct step *steps;
     size_t count, asked;
     struct clock_manual clock;
-    struct kubernetes_api *api;
+    int channel[2]; /* ours, and the collector's */
     char seen_token[128];
     char pods[256];   /* names of pods that came, each with a blank behind it */
-    char states[256]; /* likewise, what was told and new */
-    int pods_alone, times_told;
+    char states[256]; /* likewise, results that changed */
+    int pods_alone, reports, last_result;
     uint64_t list_duration_us;
-    bool cancelled;
-    int clients;
 } test;
 
+/* In place of the client. */
 int http_client_new(struct http_client **ret_client)
 {
-    test.clients++;
-    *ret_client = (struct http_client *)&test;
-    return 0;
+    (void)ret_client;
+    return -ENOMEM;
 }
 
 void http_client_free(struct http_client *client)
 {
-    test.clients -= client != NULL;
+    (void)client;
 }
 
 void http_client_cancel(struct http_client *client)
 {
     (void)client;
-    test.cancelled = true;
 }
 
-void http_reply_init(struct http_reply *reply)
+void http_client_watch(struct http_client *client, int fd)
 {
-    *reply = (struct http_reply){0};
-    buffer_init(&reply->body, 1 << 20);
-}
-
-void http_reply_done(struct http_reply *reply)
-{
-    buffer_done(&reply->body);
+    (void)client, (void)fd;
 }
 
 static void check_request(const struct http_request *request, const struct step *step)
@@ -121,13 +113,13 @@ int http_client_do(struct http_client *client, const struct http_request *reques
 
     assert_ptr_equal(client, &test);
     if (test.asked == test.count) {
-        kubernetes_api_stop(test.api);
-        assert_true(test.cancelled);
+        close(test.channel[1]);
         return error_set(err, -ECANCELED, "cancelled");
     }
     check_request(request, step);
     test.asked++;
     test.clock.now_us += step->lasts_s * USEC_PER_SEC;
+    buffer_init(&ret_reply->body, 1 << 20);
     r = hand_out(request, ret_reply, span_of(step->body ? step->body : ""));
     if (r < 0)
         return r;
@@ -135,7 +127,7 @@ int http_client_do(struct http_client *client, const struct http_request *reques
     return step->r < 0 ? error_set(err, step->r, "the client's text") : 0;
 }
 
-static void take(void *context, const struct container *container)
+static void add(void *context, const struct container *container)
 {
     assert_ptr_equal(context, &test);
     assert_string_equal(container->namespace, "ml");
@@ -148,20 +140,21 @@ static void take(void *context, const struct container *container)
     strcat(test.pods, " ");
 }
 
-static void told(void *context, const struct kubernetes_api_news *news)
+static void report(void *context, int result, const char *why, uint64_t list_duration_us)
 {
     assert_ptr_equal(context, &test);
-    assert_true(news->how == 0 || news->why[0] != '\0');
-    test.times_told++;
-    test.list_duration_us = news->duration_us;
-    if (news->is_change)
-        strcat(test.states, news->how == 0 ? "up " : news->how == -EACCES ? "denied " : "down ");
+    assert_true(result == 0 || why[0] != '\0');
+    if (test.reports++ == 0 || result != test.last_result)
+        strcat(test.states, result == 0 ? "up " : result == -EACCES ? "denied " : "down ");
+    test.last_result = result;
+    test.list_duration_us = list_duration_us;
 }
 
 static int setup(void **state)
 {
     (void)state;
     memset(&test, 0, sizeof(test));
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, test.channel), 0);
     clock_manual_init(&test.clock, USEC_PER_SEC); /* long past, for a wait on the real clock */
     return 0;
 }
@@ -169,36 +162,30 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
+    close(test.channel[0]);
     return 0;
 }
 
-static struct kubernetes_api_options options(void)
+/* Every step is asked for, and then the channel is closed. */
+static void play(const struct step *steps, size_t count, const char *pods, const char *states)
 {
-    return (struct kubernetes_api_options){
+    const struct kubernetes_api_options options = {
+        .client = (struct http_client *)&test,
+        .channel_fd = test.channel[0],
         .url = "https://api:443",
         .resolve = "api:443:10.0.0.1",
         .node = "node-a/b",
         .token = "abc.def",
         .trust = (const struct http_trust *)&test, /* only passed on */
         .clock = &test.clock.clock,
-        .take = take,
-        .told = told,
+        .add = add,
+        .report = report,
         .context = &test,
     };
-}
-
-/* Every step is asked for, and then the run is stopped. */
-static void play(const struct step *steps, size_t count, const char *pods, const char *states)
-{
-    struct kubernetes_api_options o = options();
 
     test.steps = steps;
     test.count = count;
-    assert_int_equal(kubernetes_api_new(&o, &test.api), 0);
-    kubernetes_api_run(test.api);
-    assert_int_equal(test.clients, 0);
-    kubernetes_api_stop(test.api); /* after the end it does nothing */
-    kubernetes_api_free(test.api);
+    assert_int_equal(kubernetes_api_run(&options), -ECANCELED);
     assert_int_equal(test.asked, count);
     assert_string_equal(test.pods, pods);
     assert_string_equal(test.states, states);
@@ -321,28 +308,11 @@ static void the_token_is_sent_with_each_request(void **state)
     assert_string_equal(test.seen_token, "Authorization: Bearer abc.def");
 }
 
-static void only_https_is_spoken(void **state)
+static void nothing_is_requested_once_the_channel_is_closed(void **state)
 {
-    struct kubernetes_api_options o = options();
-
     (void)state;
-    o.url = "http://api:443";
-    assert_int_equal(kubernetes_api_new(&o, &test.api), -EINVAL);
-    kubernetes_api_free(NULL);
-}
-
-static void one_that_is_stopped_before_it_runs_asks_nothing(void **state)
-{
-    struct kubernetes_api_options o = options();
-
-    (void)state;
-    assert_int_equal(kubernetes_api_new(&o, &test.api), 0);
-    kubernetes_api_stop(test.api);
-    kubernetes_api_run(test.api);
-    kubernetes_api_free(test.api);
-    assert_int_equal(kubernetes_api_new(&o, &test.api), 0);
-    kubernetes_api_free(test.api); /* and one that never runs is freed whole */
-    assert_int_equal(test.clients, 0);
+    close(test.channel[1]);
+    play(NULL, 0, "", "");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -357,8 +327,7 @@ int main(void)
         TEST(a_broken_stream_lists_again_and_is_told_once),
         TEST(a_server_that_fails_is_told_once_and_asked_until_it_answers),
         TEST(the_token_is_sent_with_each_request),
-        TEST(only_https_is_spoken),
-        TEST(one_that_is_stopped_before_it_runs_asks_nothing),
+        TEST(nothing_is_requested_once_the_channel_is_closed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,15 +121,17 @@ static void note(struct asked *asked, const struct http_request *request)
     asked->ca_path = request->ca_path;
 }
 
-static int fake_send(void *context, const struct http_request *request,
-                     struct http_reply *ret_reply, struct error *err)
+/* In place of the client. */
+int http_client_do(struct http_client *client, const struct http_request *request,
+                   struct http_reply *ret_reply, struct error *err)
 {
-    struct fixture *f = context;
+    struct fixture *f = (struct fixture *)client;
     const struct answer *answer = &f->answers[f->asked];
 
     assert_true(f->asked < f->answer_count);
     assert_null(request->body.data);
     assert_null(request->method);
+    assert_true(request->proxy_by_environment && request->connect_timeout_us == 5 * SECOND);
     assert_true(f->asked > 0 || !ret_reply->body.data); /* nothing is kept of a long answer */
     note(&f->asked_for[f->asked++], request);
     f->clock.now_us += answer->takes_us;
@@ -151,8 +153,8 @@ static int set_up(void **state)
     assert_non_null(f);
     clock_manual_init(&f->clock, NOW_US);
     f->options = (struct poll_options){
-        .user = "jane", .key = KEY, .clock = &f->clock.clock, .draw = draw, .send = fake_send};
-    f->options.context = f;
+        .user = "jane", .key = KEY, .clock = &f->clock.clock, .draw = draw, .context = f};
+    f->options.client = (struct http_client *)f;
     f->source.state = 1;
     *state = f;
     return 0;
@@ -461,8 +463,9 @@ static void what_the_client_says_is_passed_on_with_the_provider(void **state)
         put_answer(f, 0, NULL, "cannot ask https://api.electricitymaps.com/v3: of this");
         f->answers[0].r = errors[i];
         assert_int_equal(ask(f), errors[i]);
-        assert_string_equal(f->err.text, "electricity_maps: cannot ask "
-                                         "https://api.electricitymaps.com/v3: of this");
+        assert_says(f, "electricity_maps: cannot ask https://api.electricitymaps.com/v3: of this");
+        assert_int_equal(strstr(f->err.text, "--emissions.ca-file") != NULL,
+                         errors[i] == -EKEYREJECTED);
         assert_due_in(f, (UINT64_C(1) << i) * MINUTE);
     }
 }
@@ -981,7 +984,7 @@ static void what_is_missing_is_told_at_the_start(void **state)
         {&entsoe_provider, "FR", NULL, "\t" KEY,
          "entsoe: the token has a line break or a control character in it"},
         {&entsoe_provider, "XX", NULL, KEY,
-         "entsoe: 'XX' is no zone; one is as FR or DE-LU, or an EIC code"},
+         "entsoe: unknown zone 'XX'; expected one like FR or DE-LU, or an EIC code"},
         {&watttime_provider, "CAISO_NORTH", NULL, KEY,
          "watttime: it answers nobody without a user"},
         {&watttime_provider, "CAISO_NORTH", "", KEY, "watttime: it answers nobody without a user"},

@@ -119,7 +119,7 @@ static const char *message_of(const struct json *status)
     return message ? message : "";
 }
 
-int kubernetes_judge_status(int64_t status)
+int kubernetes_classify_status(int64_t status)
 {
     if (status == GONE)
         return -ESTALE;
@@ -131,8 +131,9 @@ static int read_error(const struct json *status, struct error *err)
     int64_t code = 0;
 
     (void)json_int64(json_get(status, "code"), &code);
-    return error_set(err, kubernetes_judge_status(code), "its watch ended with error %lld: %.256s",
-                     (long long)code, message_of(status));
+    return error_set(err, kubernetes_classify_status(code),
+                     "its watch ended with error %lld: %.256s", (long long)code,
+                     message_of(status));
 }
 
 static int read_event(const struct json *event, struct container_list *list,

@@ -37,7 +37,7 @@ int kubernetes_parse_event(struct span line, struct container_list *list,
 
 /* What a status other than 200 means: -ESTALE (what was asked for is too far in the past: list
  * again), -EACCES (we may not ask) or -EREMOTEIO. */
-int kubernetes_judge_status(int64_t status);
+int kubernetes_classify_status(int64_t status);
 
 /* Why the server refuses, from the body of its answer: "" if it does not say. */
 void kubernetes_parse_refusal(struct span text, char *ret_why, size_t size_bytes);

@@ -1,8 +1,8 @@
 /*
- * A session with a BMC: logged in once, a token with each question, logged out at the end. BMCs
- * have room for few sessions (often 4 to 16), so none is opened per question and none left behind.
+ * A session with a BMC: one login, a token with each request, a logout at the end. BMCs have room
+ * for few sessions (often 4 to 16), so none is opened per request and none is left behind.
  *
- * Where a BMC has no sessions, user and password go with each question (basic authentication).
+ * Where a BMC has no sessions, user and password go with each request (basic authentication).
  */
 #pragma once
 
@@ -12,17 +12,12 @@
 #include "client/http_trust.h"
 #include "fetcher/redfish/redfish_parse.h"
 
-/* As http_client_do, or what a test has in its place. */
-typedef int redfish_send(void *context, const struct http_request *request,
-                         struct http_reply *ret_reply, struct error *err);
-
 struct redfish_session_options {
-    const char *url;     /* "https://HOST:PORT", without a slash at the end */
+    struct http_client *client;
+    const char *url;     /* "https://HOST:PORT", without a trailing slash */
     const char *resolve; /* as in struct http_request */
     const struct http_trust *trust;
     const char *user, *password;
-    redfish_send *send;
-    void *context;
 };
 
 enum { REDFISH_TOKEN_BYTES = 1024 };
@@ -30,36 +25,39 @@ enum { REDFISH_TOKEN_BYTES = 1024 };
 struct redfish_session {
     struct redfish_session_options options;
     enum { REDFISH_CLOSED, REDFISH_TOKEN, REDFISH_BASIC } kind;
-    struct redfish_root root;
+    struct redfish_path chassis, sessions; /* from the service root */
     char token[REDFISH_TOKEN_BYTES];
     struct redfish_path location; /* of the session itself; "": unknown */
     uint64_t logins;
 
-    struct http_reply reply; /* the last one, and its headers */
-    char seen_token[REDFISH_TOKEN_BYTES];
-    char seen_location[512];
+    /* The last reply */
+    struct http_reply reply;
+    char reply_token[REDFISH_TOKEN_BYTES];
+    char reply_location[512];
+    struct json *resource; /* NULL: not JSON */
+    int parse_result;
 };
 
-/* The options' strings must outlive it. */
+/* The options' strings must outlive the session. */
 void redfish_session_init(struct redfish_session *session,
                           const struct redfish_session_options *options);
 
-/* Forgets what it knows; a session that was not closed stays open at the BMC until that ends it. */
+/* Wipes secrets. A session that was not closed stays open at the BMC until it expires there. */
 void redfish_session_done(struct redfish_session *session);
 
-/* Where everything begins: asks for the root and logs in, if that is still to be done. */
+/* Reads the service root and logs in, unless the session is open. Errors as below. */
 int redfish_session_open(struct redfish_session *session, struct error *err);
 
 /*
- * Asks for a resource, after logging in if need be: also once more where the session is not known
- * any longer. The text is the session's and valid until the next call.
+ * Reads a resource, after a login if need be; logs in again once if the session has expired. The
+ * resource belongs to the session and is valid until the next call.
  *
- * 0 or -errno of http_client_do, or -EACCES (it refuses the user or the password), -EPERM (it
- * refuses this resource), -EBUSY (it starts, or has too much to do), -ENODATA (there is no such
- * resource), -EREMOTEIO (another answer than was asked for).
+ * 0 or -errno of http_client_do, or -EACCES (user or password rejected), -EPERM (no permission for
+ * this resource), -EBUSY (the BMC is starting or overloaded), -ENODATA (no such resource), -EBADMSG
+ * (not JSON), -EREMOTEIO (any other status).
  */
-int redfish_session_get(struct redfish_session *session, const char *path, struct span *ret_text,
-                        struct error *err);
+int redfish_session_get(struct redfish_session *session, const char *path,
+                        const struct json **ret_resource, struct error *err);
 
-/* Logs out, within `timeout_us`. */
-void redfish_session_close(struct redfish_session *session, uint64_t timeout_us);
+/* Logs out; blocks for two seconds at most. */
+void redfish_session_close(struct redfish_session *session);
