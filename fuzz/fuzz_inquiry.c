@@ -90,7 +90,7 @@ int http_client_do(struct http_client *client, const struct http_request *reques
     ret_reply->body.len = 0;
     ret_reply->body.cap_bytes = request->max_bytes;
     if (span_equals(first, "-"))
-        return error_set(err, -ETIMEDOUT, "cannot ask it: %.*s", (int)MIN(body.len, (size_t)900),
+        return error_set(err, -ETIMEDOUT, "request to it failed: %.*s", (int)MIN(body.len, (size_t)900),
                          body.data);
     while ((line = span_cut(&body, '\n')).len > 0)
         tell_header(request, line);
@@ -130,14 +130,6 @@ static void check_failure(const struct provider *provider, int r, const struct e
         check(strncmp(err->text, provider->name, strlen(provider->name)) == 0);
 }
 
-static void check_factor(const struct poll_options *options, const struct emission_factor *factor)
-{
-    check(factor_is_plausible(factor));
-    check(factor->provider == options->provider->name);
-    check(strcmp(factor->zone, options->zone) == 0);
-    check(price_signal_words[factor->signal] && price_basis_words[factor->basis]);
-}
-
 static void ask(struct service *service, const struct poll_options *options, struct poll *inquiry)
 {
     uint64_t interval_us = options->provider->refresh_s * USEC_PER_SEC, pause_us;
@@ -151,7 +143,7 @@ static void ask(struct service *service, const struct poll_options *options, str
     check(service->sends > 0 && service->sends <= SENDS_MAX);
     pause_us = poll_due_us(inquiry) - service->clock.now_us;
     if (r == 0) {
-        check_factor(options, &factor);
+        check(factor.mg_per_kwh <= FACTOR_MAX_MG && price_basis_words[factor.basis]);
         check(pause_us >= interval_us * 9 / 10 && pause_us <= interval_us * 11 / 10);
     } else {
         check_failure(options->provider, r, &err);

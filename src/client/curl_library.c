@@ -57,7 +57,7 @@ int curl_library_open(struct curl_library *ret_library, struct error *err)
     void *handle = load();
 
     if (!handle)
-        return error_set(err, -ELIBACC, "no libcurl can be loaded: %s", dlerror());
+        return error_set(err, -ELIBACC, "cannot load libcurl: %s", dlerror());
     for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
         void *address = dlsym(handle, symbols[i].name);
 

@@ -10,7 +10,7 @@
 
 enum { CHAIN_MAX = 16 };
 
-/* As curl does: many a BMC's own certificate is of version 1. */
+/* As curl does: many BMCs have a certificate of version 1. */
 static const unsigned verify_flags = GNUTLS_VERIFY_ALLOW_X509_V1_CA_CRT;
 
 struct http_trust {
@@ -80,10 +80,10 @@ static int check_pin(const struct http_trust *trust, const gnutls_datum_t *certi
     if (gnutls_fingerprint(GNUTLS_DIG_SHA256, certificate, digest, &size) == 0 &&
         size == sizeof(digest) && memcmp(digest, trust->certificate_sha256, size) == 0)
         return 0;
-    return error_set(err, -EKEYREJECTED, "its certificate is not the one with this fingerprint");
+    return error_set(err, -EKEYREJECTED, "its certificate has another fingerprint");
 }
 
-static int judge(unsigned status, struct error *err)
+static int classify_status(unsigned status, struct error *err)
 {
     gnutls_datum_t text = {0};
 
@@ -119,7 +119,7 @@ static int check_chain(const struct http_trust *trust, const gnutls_datum_t *cha
                                                ARRAY_SIZE(wanted), verify_flags, &status, NULL);
     r = r < 0 ? error_set(err, -EKEYREJECTED, "its certificate cannot be checked: %s",
                           gnutls_strerror(r))
-              : judge(status, err);
+              : classify_status(status, err);
     for (unsigned i = 0; i < imported; i++)
         gnutls_x509_crt_deinit(certificates[i]);
     return r;
@@ -133,10 +133,10 @@ int http_trust_check(const struct http_trust *trust, void *session, struct error
     if (trust->anybody)
         return 0;
     if (!session)
-        return error_set(err, -EKEYREJECTED, "the connection is not one of TLS by GnuTLS");
+        return error_set(err, -EKEYREJECTED, "the connection does not use TLS by GnuTLS");
     chain = gnutls_certificate_get_peers(session, &count);
     if (!chain || count == 0)
-        return error_set(err, -EKEYREJECTED, "it shows no certificate");
+        return error_set(err, -EKEYREJECTED, "it presents no certificate");
     return trust->is_pinned ? check_pin(trust, &chain[0], err)
                             : check_chain(trust, chain, count, err);
 }

@@ -8,7 +8,6 @@
 
 #include "core/clock.h"
 #include "core/log.h"
-#include "emissions/providers/reply.h"
 #include "fetcher/fetcher.h"
 #include "process/channel.h"
 
@@ -77,8 +76,8 @@ static void send_result(const struct poller *poller, int result,
         record.is_estimated = factor->is_estimated;
         record.basis = factor->basis;
     } else {
-        reply_copy_printable(span_of(why[0] ? why : strerror(-result)), record.why,
-                             sizeof(record.why));
+        provider_copy_printable(span_of(why[0] ? why : strerror(-result)), record.why,
+                                sizeof(record.why));
     }
     (void)channel_send_factor(poller->channel_fd, &record);
 }

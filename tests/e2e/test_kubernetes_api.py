@@ -416,7 +416,7 @@ class Lies(ApiTestCase):
                 time.sleep(0.1)
         api.answer = trickle
         with self.exporter(api, pid) as exporter:
-            self.assertIn("no complete answer", exporter.wait_for_log(DOWN, 20)["error"])
+            self.assertIn("no complete reply", exporter.wait_for_log(DOWN, 20)["error"])
             exporter.page()
             wait_until("the next try", lambda: len(api.requests) >= 2)
             self.assertLess(exporter.stop(), SOON_S)

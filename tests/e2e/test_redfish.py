@@ -190,16 +190,16 @@ class Faults(RedfishTestCase):
         return bmc
 
     def test_an_answer_that_breaks_off(self):
-        self.survive(Request.truncate, "cannot ask")
+        self.survive(Request.truncate, "request to")
 
     def test_an_answer_of_ten_megabytes(self):
-        self.survive(Request.flood, "answer is longer than")
+        self.survive(Request.flood, "reply is longer than")
 
     def test_an_answer_that_never_comes(self):
-        self.survive(Request.hang, "no complete answer within 5 s")
+        self.survive(Request.hang, "no complete reply within 5 s")
 
     def test_an_answer_that_drips(self):
-        self.survive(Request.drip, "no complete answer within 5 s")
+        self.survive(Request.drip, "no complete reply within 5 s")
 
     def test_one_that_hangs_does_not_hold_up_the_end(self):
         bmc = self.bmc()
@@ -299,7 +299,7 @@ class Trust(RedfishTestCase):
         bmc = self.bmc()
         pin = self.fingerprint(self.authority.certificate)
         with self.exporter(bmc, f"--redfish.certificate-sha256={pin}") as exporter:
-            self.assert_told_nothing(exporter, bmc, "not the one with this fingerprint")
+            self.assert_told_nothing(exporter, bmc, "has another fingerprint")
 
     def test_a_name_is_looked_up_and_checked(self):
         bmc = self.bmc()

@@ -104,7 +104,7 @@ static void assert_fails(struct bench *bench, int code, const char *why)
 
     if (r != code)
         fail_msg("%s (%d) instead of %s: %s", strerror(-r), r, strerror(-code), bench->err.text);
-    assert_contains(bench->err.text, "cannot ask ");
+    assert_contains(bench->err.text, "request to ");
     if (bench->peer)
         assert_contains(bench->err.text,
                         bench->peer->path[0] ? bench->peer->path : bench->peer->url);

@@ -20,8 +20,7 @@ static struct choice make(void)
                                          .zone = "FRA",
                                          .signal = PRICE_AVERAGE,
                                          .basis = PRICE_LIFECYCLE};
-    const struct emission_factor world = factor_world();
-    const struct price_factor global = factor_price(&world);
+    const struct price_factor global = factor_world();
     struct choice choice = {0};
 
     choice_add_live(&choice, &electricity_maps_provider, "FR", PRICE_LIFECYCLE, HOUR / 4);
@@ -109,8 +108,7 @@ static void the_marginal_one_counts_if_it_is_preferred_and_then_only_tables_stan
 
 static void the_figure_of_another_country_is_shown_and_never_stands_in(void **state)
 {
-    const struct emission_factor world = factor_world();
-    const struct price_factor global = factor_price(&world);
+    const struct price_factor global = factor_world();
     struct choice choice = {0};
 
     (void)state;
@@ -141,8 +139,7 @@ static void a_constant_stands_in_unless_it_is_said_to_be_of_another_signal(void 
         enum price_signal signal;
         bool stands_in;
     } cases[] = {{PRICE_SIGNAL_UNSTATED, true}, {PRICE_AVERAGE, true}, {PRICE_MARGINAL, false}};
-    const struct emission_factor world = factor_world();
-    const struct price_factor global = factor_price(&world);
+    const struct price_factor global = factor_world();
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

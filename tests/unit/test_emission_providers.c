@@ -6,10 +6,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "client/http_client.h"
 #include "core/macros.h"
 #include "emissions/provider.h"
-#include "emissions/providers/reply.h"
-#include "emissions/providers/watttime.h"
 
 #define NOW_US     UINT64_C(1768473600000000) /* 2026-01-15T10:40Z */
 #define AT_0900_US UINT64_C(1768467600000000)
@@ -24,20 +23,20 @@ struct answer {
     bool is_estimated;
 };
 
-static struct provider_question ask(const char *zone)
+static struct provider_query ask(const char *zone)
 {
-    return (struct provider_question){.zone = zone, .now_us = NOW_US, .token = "t"};
+    return (struct provider_query){.zone = zone, .now_us = NOW_US, .token = "t"};
 }
 
 static void check_answers(const struct provider *provider, const char *zone,
                           const struct answer *answers, size_t count)
 {
-    struct provider_question question = ask(zone);
+    struct provider_query query = ask(zone);
 
     for (size_t i = 0; i < count; i++) {
         struct emission_factor factor = {.mg_per_kwh = 7};
         struct error err = {""};
-        int r = provider_parse(provider, span_of(answers[i].body), &question, &factor, &err);
+        int r = provider_parse(provider, span_of(answers[i].body), &query, &factor, &err);
 
         if (r != answers[i].r || (r < 0) != (err.text[0] != '\0'))
             fail_msg("%s: %d '%s'", answers[i].body, r, err.text);
@@ -49,12 +48,11 @@ static void check_answers(const struct provider *provider, const char *zone,
             factor.is_estimated != answers[i].is_estimated)
             fail_msg("%s: %ju at %ju", answers[i].body, (uintmax_t)factor.mg_per_kwh,
                      (uintmax_t)factor.time_us);
-        assert_string_equal(factor.provider, provider->name);
-        assert_string_equal(factor.zone, zone);
+        assert_int_equal(factor.basis, provider->basis);
     }
 }
 
-static void check_path(const struct provider *provider, struct provider_question question,
+static void check_path(const struct provider *provider, struct provider_query query,
                        const char *expected)
 {
     struct error err = {""};
@@ -62,7 +60,7 @@ static void check_path(const struct provider *provider, struct provider_question
     int r;
 
     buffer_init(&path, 4096);
-    r = provider->write_path(&question, &path, &err);
+    r = provider->write_path(&query, &path, &err);
     if (!expected) {
         assert_int_equal(r, -EINVAL);
         assert_true(err.text[0] && path.len == 0);
@@ -129,8 +127,8 @@ static void what_is_asked_is_escaped(void **state)
     (void)state;
     buffer_init(&path, 256);
     buffer_str(&path, "/a");
-    reply_ask(&path, "x", "a b+c&d=e/\xc3\xa9%~");
-    reply_ask(&path, "y", "");
+    http_put_parameter(&path, "x", "a b+c&d=e/\xc3\xa9%~");
+    http_put_parameter(&path, "y", "");
     buffer_char(&path, '\0');
     assert_string_equal(path.data, "/a?x=a%20b%2Bc%26d%3De%2F%C3%A9%25~&y=");
     buffer_done(&path);
@@ -191,7 +189,7 @@ static void rte_answers_with_rows_that_may_be_empty(void **state)
 
 static void electricity_maps_is_not_to_guess_the_zone(void **state)
 {
-    struct provider_question direct = ask("US-CAL-CISO");
+    struct provider_query direct = ask("US-CAL-CISO");
 
     (void)state;
     direct.basis = PRICE_DIRECT;
@@ -238,16 +236,16 @@ static void electricity_maps_answers_for_the_zone_that_was_asked(void **state)
 
 static void what_is_emitted_directly_may_be_nothing(void **state)
 {
-    struct provider_question question = ask("NO");
+    struct provider_query query = ask("NO");
     struct emission_factor factor = {.mg_per_kwh = 7};
 
     (void)state;
-    question.basis = PRICE_DIRECT;
+    query.basis = PRICE_DIRECT;
     assert_int_equal(provider_parse(&electricity_maps_provider,
                                     span_of("{\"zone\":\"NO\",\"carbonIntensity\":0,"
                                             "\"emissionFactorType\":\"direct\","
                                             "\"datetime\":\"2026-01-15T09:00:00.000Z\"}"),
-                                    &question, &factor, NULL),
+                                    &query, &factor, NULL),
                      0);
     assert_int_equal(factor.mg_per_kwh, 0);
     assert_int_equal(factor.basis, PRICE_DIRECT);
@@ -267,7 +265,7 @@ static void an_old_value_comes_with_its_time(void **state)
 
 static void watttime_is_asked_for_the_last_twenty_minutes(void **state)
 {
-    struct provider_question early = ask("CAISO_NORTH");
+    struct provider_query early = ask("CAISO_NORTH");
 
     (void)state;
     early.now_us = 60000000;
@@ -306,14 +304,14 @@ static void watttime_answers_in_pounds_and_in_no_order(void **state)
         {"{\"data\":[" POINT("09:00", "20000") "]," GOOD "}", -ERANGE, 0, 0, false},
         {"{\"error\":\"Forbidden\",\"message\":\"no access to region\"}", -EBADMSG, 0, 0, false},
     };
-    struct provider_question question = ask("CAISO_NORTH");
+    struct provider_query query = ask("CAISO_NORTH");
     struct emission_factor factor;
 
     (void)state;
     check_answers(&watttime_provider, "CAISO_NORTH", answers, ARRAY_SIZE(answers));
     assert_int_equal(
-        provider_parse(&watttime_provider, span_of(answers[0].body), &question, &factor, NULL), 0);
-    assert_int_equal(factor.signal, PRICE_MARGINAL);
+        provider_parse(&watttime_provider, span_of(answers[0].body), &query, &factor, NULL), 0);
+    assert_int_equal(watttime_provider.signal, PRICE_MARGINAL);
     assert_int_equal(factor.basis, PRICE_DIRECT);
 }
 
@@ -333,11 +331,13 @@ static void watttime_hands_out_a_token_that_fits_a_header(void **state)
     struct error err;
 
     (void)state;
-    assert_int_equal(
-        watttime_parse_token(span_of("{\"token\":\"eyJ0.e_-30\"}"), token, sizeof(token), &err), 0);
+    assert_int_equal(watttime_provider.login->parse_token(span_of("{\"token\":\"eyJ0.e_-30\"}"),
+                                                          token, sizeof(token), &err),
+                     0);
     assert_string_equal(token, "eyJ0.e_-30");
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-        if (watttime_parse_token(span_of(bad[i]), token, sizeof(token), &err) != -EBADMSG)
+        if (watttime_provider.login->parse_token(span_of(bad[i]), token, sizeof(token), &err) !=
+            -EBADMSG)
             fail_msg("%s", bad[i]);
     assert_string_equal(token, "eyJ0.e_-30");
 }
@@ -434,7 +434,7 @@ static void what_a_service_says_of_its_errors_is_printable(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         char why[17];
 
-        reply_refusal(span_of(cases[i].body), why, sizeof(why));
+        provider_error_message(span_of(cases[i].body), why, sizeof(why));
         assert_string_equal(why, cases[i].why);
     }
 }

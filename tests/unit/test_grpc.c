@@ -532,7 +532,7 @@ static void an_absent_server_is_named(void **state)
     (void)state;
     bench->call.socket_path = "/nonexistent/kubelet.sock";
     assert_int_equal(call(bench), -ENOENT);
-    assert_contains(bench->err.text, "/nonexistent/kubelet.sock: there is no such socket");
+    assert_contains(bench->err.text, "/nonexistent/kubelet.sock failed: no such socket");
     assert_int_equal(bench->status, UNTOUCHED);
     close_bench(bench);
 }

@@ -25,7 +25,7 @@ static void assert_ends_at_the_deadline(struct peer_script script)
     uint64_t began_us = cpu_us();
 
     bench->request.timeout_us = 300 * MS;
-    assert_fails(bench, -ETIMEDOUT, "no complete answer within 0.3 s");
+    assert_fails(bench, -ETIMEDOUT, "no complete reply within 0.3 s");
     assert_in_range(bench->took_us, 300 * MS, 300 * MS + LATE);
     assert_true(cpu_us() - began_us < 150 * MS); /* it waits, it does not spin */
     close_bench(bench);
@@ -89,7 +89,7 @@ static void a_full_queue_is_no_reply(void **state)
     assert_int_equal(errno, EAGAIN);
     bench = open_bench_with(peer);
     bench->request.timeout_us = 300 * MS;
-    assert_fails(bench, -EPROTO, "it takes no connection");
+    assert_fails(bench, -EPROTO, "it accepts no connection");
     while (count > 0)
         close(fds[--count]);
     close_bench(bench);
@@ -121,7 +121,7 @@ static void every_byte_puts_off_the_stall(void **state)
     (void)state;
     bench->request.stall_us = 1000 * MS;
     bench->request.timeout_us = 1500 * MS;
-    assert_fails(bench, -ETIMEDOUT, "no complete answer within 1.5 s");
+    assert_fails(bench, -ETIMEDOUT, "no complete reply within 1.5 s");
     assert_true(bench->took_us >= 1500 * MS);
     close_bench(bench);
 }
@@ -135,9 +135,9 @@ static void a_body_of_exactly_the_limit_is_kept(void **state)
     assert_int_equal(ask(bench), 0);
     assert_body(bench, "hello");
     bench->request.max_bytes = 4;
-    assert_fails(bench, -EFBIG, "answer is longer than");
+    assert_fails(bench, -EFBIG, "reply is longer than");
     bench->request.max_bytes = 0;
-    assert_fails(bench, -EFBIG, "answer is longer than");
+    assert_fails(bench, -EFBIG, "reply is longer than");
     bench->request.max_bytes = SIZE_MAX;
     assert_int_equal(ask(bench), 0);
     assert_body(bench, "hello");
@@ -168,11 +168,11 @@ static void endless_headers_end_at_their_limit(void **state)
     static const struct {
         const char *reply, *repeat, *why;
     } cases[] = {
-        {"HTTP/1.1 200 OK\r\n", "A: b\r\n", "headers are longer"},
-        {"HTTP/1.1 200 OK\r\nA: ", "bbbbbbbbbbbbbbbb", "headers are longer"},
-        {"", "HTTP/1.1 100 Continue\r\n\r\n", "headers are longer"},
+        {"HTTP/1.1 200 OK\r\n", "A: b\r\n", "its headers "},
+        {"HTTP/1.1 200 OK\r\nA: ", "bbbbbbbbbbbbbbbb", "its headers "},
+        {"", "HTTP/1.1 100 Continue\r\n\r\n", "its headers "},
         {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "A: b\r\n",
-         "headers are longer"},
+         "its headers "},
     };
 
     (void)state;
@@ -236,7 +236,7 @@ static void a_length_that_is_too_long_is_not_waited_for(void **state)
         snprintf(reply, sizeof(reply), "HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\nhello",
                  lengths[i]);
         bench = open_bench((struct peer_script){.reply = span_of(reply), .end = PEER_HOLDS});
-        assert_fails(bench, -EFBIG, "answer is longer than");
+        assert_fails(bench, -EFBIG, "reply is longer than");
         assert_true(bench->took_us < LATE);
         close_bench(bench);
     }

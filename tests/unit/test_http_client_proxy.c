@@ -35,7 +35,7 @@ static void assert_refused(struct bench *bench, int code, const char *why)
 
     if (r != code)
         fail_msg("%s instead of %s: %s", strerror(-r), strerror(-code), bench->err.text);
-    assert_contains(bench->err.text, "cannot ask https://api.test/");
+    assert_contains(bench->err.text, "request to https://api.test/");
     assert_contains(bench->err.text, why);
     assert_lacks(bench->err.text, "hunter2");
     assert_lacks(bench->err.text, "someone");
@@ -105,10 +105,10 @@ static void a_proxy_that_refuses_says_with_what(void **state)
         struct span reply;
         const char *says;
     } cases[] = {
-        {SPAN("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"), "names answers with 403"},
+        {SPAN("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"), "proxy replies with 403"},
         {SPAN("HTTP/1.1 302 There\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"),
-         "names answers with 302"},
-        {SPAN("HTTP/1.0 502 Bad gateway\r\n\r\n"), "names answers with 502"},
+         "proxy replies with 302"},
+        {SPAN("HTTP/1.0 502 Bad gateway\r\n\r\n"), "proxy replies with 502"},
     };
 
     (void)state;
@@ -130,12 +130,12 @@ static void a_proxy_that_is_not_there_may_be_why(void **state)
         int code;
         const char *says;
     } cases[] = {
-        {"http://someone:hunter2@127.0.0.1:1", -ECONNREFUSED, "nobody listens there"},
-        {"socks5h://someone:hunter2@127.0.0.1:1", -ECONNREFUSED, "nobody listens there"},
-        {"ftp://someone:hunter2@127.0.0.1:1", -EPROTO, "takes no connection"},
-        {"http://someone:hunter2@[::1", -ENOENT, "no address of a proxy"},
-        {"http://someone:hunter2@127.0.0.1:port", -ENOENT, "no address of a proxy"},
-        {"someone hunter2", -ENOENT, "no address of a proxy"},
+        {"http://someone:hunter2@127.0.0.1:1", -ECONNREFUSED, "connection refused"},
+        {"socks5h://someone:hunter2@127.0.0.1:1", -ECONNREFUSED, "connection refused"},
+        {"ftp://someone:hunter2@127.0.0.1:1", -EPROTO, "accepts no connection"},
+        {"http://someone:hunter2@[::1", -ENOENT, "the proxy's name does not resolve"},
+        {"http://someone:hunter2@127.0.0.1:port", -ENOENT, "the proxy's name does not resolve"},
+        {"someone hunter2", -ENOENT, "the proxy's name does not resolve"},
     };
 
     (void)state;
@@ -148,7 +148,7 @@ static void a_proxy_that_is_not_there_may_be_why(void **state)
         bench->request.proxy_by_environment = true;
         assert_refused(bench, cases[i].code, cases[i].says);
         assert_contains(bench->err.text,
-                        "; the environment names a proxy: is it there, and written as "
+                        "; the environment sets a proxy: is it running, and written as "
                         "http://HOST:PORT?");
         close_bench(bench);
     }
@@ -164,11 +164,11 @@ static void a_proxy_is_not_blamed_where_there_is_none(void **state)
     setenv("https_proxy", "", 1);
     bench->request.url = "https://127.0.0.1:1/";
     bench->request.proxy_by_environment = true;
-    assert_fails(bench, -ECONNREFUSED, "nobody listens there");
+    assert_fails(bench, -ECONNREFUSED, "connection refused");
     assert_lacks(bench->err.text, "proxy");
     setenv("https_proxy", "http://127.0.0.1:1", 1);
     bench->request.proxy_by_environment = false;
-    assert_fails(bench, -ECONNREFUSED, "nobody listens there");
+    assert_fails(bench, -ECONNREFUSED, "connection refused");
     assert_lacks(bench->err.text, "proxy");
     close_bench(bench);
     forget_proxies();
@@ -207,7 +207,7 @@ static void a_connection_that_is_not_made_in_time_says_so(void **state)
 
     (void)state;
     bench->request.connect_timeout_us = 200 * MS;
-    assert_refused(bench, -ETIMEDOUT, "no connection within 0.2 s; the environment names a proxy");
+    assert_refused(bench, -ETIMEDOUT, "no connection within 0.2 s; the environment sets a proxy");
     assert_in_range(bench->took_us, 200 * MS, 200 * MS + LATE);
     /* The handshake is a part of it. */
     forget_proxies();
@@ -227,7 +227,7 @@ static void an_answer_may_take_longer_than_the_connection(void **state)
     (void)state;
     bench->request.connect_timeout_us = 1 * SECOND;
     bench->request.timeout_us = 1500 * MS;
-    assert_fails(bench, -ETIMEDOUT, "no complete answer within 1.5 s");
+    assert_fails(bench, -ETIMEDOUT, "no complete reply within 1.5 s");
     assert_in_range(bench->took_us, 1500 * MS, 1500 * MS + LATE);
     close_bench(bench);
 }

@@ -83,7 +83,7 @@ static void a_stream_stalls_and_ends_at_its_deadline_too(void **state)
     assert_fails(bench, -ETIMEDOUT, "no data for 0.15 s");
     bench->request.stall_us = 0;
     bench->request.timeout_us = 150 * MS;
-    assert_fails(bench, -ETIMEDOUT, "no complete answer within 0.15 s");
+    assert_fails(bench, -ETIMEDOUT, "no complete reply within 0.15 s");
     buffer_done(&reader.text);
     close_bench(bench);
 }
@@ -196,7 +196,7 @@ static void a_look_up_that_hangs_ends_at_the_deadline(void **state)
     sem_init(&look_up_hangs, 0, 0);
     bench->request.url = "http://hangs.test/";
     bench->request.timeout_us = 200 * MS;
-    assert_fails(bench, -ETIMEDOUT, "no complete answer within 0.2 s");
+    assert_fails(bench, -ETIMEDOUT, "no complete reply within 0.2 s");
     assert_in_range(bench->took_us, 200 * MS, 200 * MS + LATE);
     bench->request.timeout_us = 20 * SECOND;
     assert_int_equal(pthread_create(&thread, NULL, cancel, &canceller), 0);

@@ -1,12 +1,11 @@
-/* emissions/providers/owid: the table by country that is in the program, and tables as they should
- * not be. */
+/* emissions/zone: the embedded table of yearly averages, and malformed ones. */
 #include "unit.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "core/macros.h"
-#include "emissions/providers/owid.h"
+#include "emissions/zone.h"
 
 extern const char emission_factors_owid_csv[], country_codes_tsv[];
 extern const size_t emission_factors_owid_csv_len, country_codes_tsv_len;
@@ -26,14 +25,14 @@ static void countries_are_found_by_either_code_of_theirs(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct emission_factor factor = {.mg_per_kwh = 7};
+        struct price_factor factor = {.ug_per_kwh = 7};
 
-        if (owid_of_country(cases[i].country, &factor, NULL) != 0 ||
-            factor.mg_per_kwh != cases[i].mg || strcmp(factor.zone, cases[i].zone) != 0)
-            fail_msg("%s: %s, %ju", cases[i].country, factor.zone, (uintmax_t)factor.mg_per_kwh);
+        if (zone_of_country(cases[i].country, &factor) != 0 ||
+            factor.ug_per_kwh != cases[i].mg * 1000 || strcmp(factor.zone, cases[i].zone) != 0)
+            fail_msg("%s: %s, %ju", cases[i].country, factor.zone, (uintmax_t)factor.ug_per_kwh);
         assert_string_equal(factor.provider, "owid");
         assert_int_equal(factor.basis, PRICE_LIFECYCLE);
-        assert_int_equal(factor.time_us, 0);
+        assert_int_equal(factor.signal, PRICE_AVERAGE);
     }
 }
 
@@ -58,22 +57,20 @@ static void nothing_stands_in_for_an_unknown_country(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
-        struct emission_factor factor = {.mg_per_kwh = 7};
-        struct error err = {""};
+        struct price_factor factor = {.ug_per_kwh = 7};
 
-        if (owid_of_country(unknown[i], &factor, &err) != -ENOENT || factor.mg_per_kwh != 7)
+        if (zone_of_country(unknown[i], &factor) != -ENOENT || factor.ug_per_kwh != 7)
             fail_msg("'%s'", unknown[i]);
-        assert_non_null(strstr(err.text, "ISO 3166"));
     }
 }
 
 static void the_constant_for_the_world_is_the_one_of_the_table(void **state)
 {
-    struct emission_factor world;
+    struct price_factor world;
 
     (void)state;
-    assert_int_equal(owid_of_country("world", &world, NULL), 0);
-    assert_int_equal(world.mg_per_kwh, factor_world().mg_per_kwh);
+    assert_int_equal(zone_of_country("world", &world), 0);
+    assert_int_equal(world.ug_per_kwh, factor_world().ug_per_kwh);
 }
 
 static void every_row_of_the_table_is_found_and_none_twice(void **state)
@@ -92,7 +89,7 @@ static void every_row_of_the_table_is_found_and_none_twice(void **state)
 
         assert_in_range(code.len, 3, sizeof(text) - 1);
         memcpy(text, code.data, code.len);
-        assert_int_equal(owid_find(whole, text, &mg), strcmp(text, "CAF") == 0 ? -ENOENT : 0);
+        assert_int_equal(zone_find_row(whole, text, &mg), strcmp(text, "CAF") == 0 ? -ENOENT : 0);
         /* Sorted, those without an ISO code last: so the same one twice would be neighbours. */
         assert_false(span_equals(previous, text));
         previous = code;
@@ -109,13 +106,13 @@ static void every_alpha_2_code_leads_to_a_row(void **state)
     (void)state;
     while (codes.len > 0) {
         struct span line = span_cut(&codes, '\n'), code = span_cut(&line, '\t');
-        struct emission_factor factor;
+        struct price_factor factor;
         char text[3] = "";
 
         if (code.len != 2 || span_equals(code, "CF"))
             continue;
         memcpy(text, code.data, 2);
-        assert_int_equal(owid_of_country(text, &factor, NULL), 0);
+        assert_int_equal(zone_of_country(text, &factor), 0);
         assert_true(span_equals(line, factor.zone));
         count++;
     }
@@ -125,7 +122,7 @@ static void every_alpha_2_code_leads_to_a_row(void **state)
 static uint64_t find(const char *csv, const char *code)
 {
     uint64_t mg = 0;
-    int r = owid_find(span_of(csv), code, &mg);
+    int r = zone_find_row(span_of(csv), code, &mg);
 
     assert_true(r == 0 || r == -ENOENT);
     return r == 0 ? mg : UINT64_MAX;

@@ -283,8 +283,7 @@ static void each_provider_is_asked_in_its_way(void **state)
         assert_int_equal(f->asked_for[0].timeout_us, cases[i].timeout_us);
         assert_int_equal(f->asked_for[0].max_bytes, cases[i].max_bytes);
         assert_null(f->asked_for[0].ca_path);
-        assert_string_equal(f->factor.provider, cases[i].provider->name);
-        assert_string_equal(f->factor.zone, cases[i].zone);
+        assert_int_equal(f->factor.basis, cases[i].provider->basis);
         assert_int_equal(f->factor.mg_per_kwh, cases[i].mg);
         assert_int_equal(f->factor.time_us, cases[i].time_us);
         assert_due_in(f, cases[i].refresh_us * 11 / 10);
@@ -309,7 +308,6 @@ static void watttime_is_logged_into_first(void **state)
     assert_int_equal(f->asked_for[1].max_bytes, 1 << 20);
     assert_int_equal(f->factor.mg_per_kwh, 410546);
     assert_int_equal(f->factor.time_us, AT_0905_US);
-    assert_int_equal(f->factor.signal, PRICE_MARGINAL);
     assert_due_in(f, 330 * SECOND);
 }
 
@@ -410,25 +408,25 @@ static void a_status_says_what_is_wrong_and_so_does_the_body(void **state)
         const char *headers, *body, *text;
     } cases[] = {
         {400, -ENXIO, JSON, "{\"error_code\":\"ODSQLError\",\"message\":\"bad query\"}",
-         "rte: the service answers with status 400: bad query"},
+         "rte: the service replies with status 400: bad query"},
         {404, -ENXIO, "Content-Type: text/html", "<html>no</html>",
-         "rte: the service answers with status 404"},
+         "rte: the service replies with status 404"},
         {500, -EREMOTEIO, JSON, "{\"error\":\"a\\nb\"}",
-         "rte: the service answers with status 500: a?b"},
-        {503, -EREMOTEIO, NULL, "", "rte: the service answers with status 503"},
-        {204, -EREMOTEIO, NULL, "", "rte: the service answers with status 204"},
-        {206, -EREMOTEIO, JSON, RTE, "rte: the service answers with status 206"},
+         "rte: the service replies with status 500: a?b"},
+        {503, -EREMOTEIO, NULL, "", "rte: the service replies with status 503"},
+        {204, -EREMOTEIO, NULL, "", "rte: the service replies with status 204"},
+        {206, -EREMOTEIO, JSON, RTE, "rte: the service replies with status 206"},
         {301, -EREMOTEIO, NULL, "",
-         "rte: the service answers with status 301, and redirects are not followed"},
+         "rte: the service replies with status 301, redirects are not followed"},
         {302, -EREMOTEIO, "Location: https://sso.example/login?back=x#y", "",
-         "rte: the service answers with status 302, and redirects are not followed: "
+         "rte: the service replies with status 302, redirects are not followed: "
          "https://sso.example/login"},
         {403, -EACCES, NULL, "",
-         "rte: the service answers with status 403, though it needs no key; is a proxy in "
+         "rte: the service replies with status 403, although it needs no key; is a proxy in "
          "between?"},
-        {407, -EREMOTEIO, NULL, "", "rte: the service answers with status 407"},
+        {407, -EREMOTEIO, NULL, "", "rte: the service replies with status 407"},
         {429, -EBUSY, JSON, "{\"error\":\"Too many requests on the domain\"}",
-         "rte: the service answers with status 429, it is asked too often: Too many requests on "
+         "rte: the service replies with status 429, too many requests: Too many requests on "
          "the domain"},
     };
     struct fixture *f = *state;
@@ -460,10 +458,10 @@ static void what_the_client_says_is_passed_on_with_the_provider(void **state)
 
     open_inquiry(f, &electricity_maps_provider, "FR");
     for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
-        put_answer(f, 0, NULL, "cannot ask https://api.electricitymaps.com/v3: of this");
+        put_answer(f, 0, NULL, "request to https://api.electricitymaps.com/v3 failed: this");
         f->answers[0].r = errors[i];
         assert_int_equal(ask(f), errors[i]);
-        assert_says(f, "electricity_maps: cannot ask https://api.electricitymaps.com/v3: of this");
+        assert_says(f, "electricity_maps: request to https://api.electricitymaps.com/v3 failed: this");
         assert_int_equal(strstr(f->err.text, "--emissions.ca-file") != NULL,
                          errors[i] == -EKEYREJECTED);
         assert_due_in(f, (UINT64_C(1) << i) * MINUTE);
@@ -501,7 +499,7 @@ static void an_answer_must_be_of_the_right_type(void **state)
     open_inquiry(f, &rte_provider, "FR");
     assert_int_equal(ask_for(f, 200, "Content-Type: text/html", ""), -EBADMSG);
     assert_string_equal(f->err.text,
-                        "rte: the answer is not JSON; is a proxy in between? It is text/html");
+                        "rte: the reply is not JSON but text/html; is a proxy in between?");
 }
 
 static void an_answer_without_a_good_value_is_a_failure(void **state)
@@ -544,7 +542,7 @@ static void a_key_that_is_refused_is_not_shown_again_soon(void **state)
 
     open_inquiry(f, &electricity_maps_provider, "FR");
     assert_int_equal(ask_for(f, 403, JSON, "{\"error\":\"zone not in plan\"}"), -EACCES);
-    assert_string_equal(f->err.text, "electricity_maps: the service answers with status 403, the "
+    assert_string_equal(f->err.text, "electricity_maps: the service replies with status 403, the "
                                      "key is not accepted, or not for this zone: zone not in plan");
     assert_due_in(f, HOUR);
     f->how = DRAW_LEAST;
@@ -561,8 +559,8 @@ static void one_401_of_electricity_maps_may_mean_that_too_many_asked(void **stat
     open_inquiry(f, &electricity_maps_provider, "FR");
     assert_int_equal(ask_for(f, 401, JSON, "{\"error\":\"Invalid auth-token\"}"), -EACCES);
     assert_string_equal(f->err.text,
-                        "electricity_maps: the service answers with status 401, the key is not "
-                        "accepted, or too many ask with it at once: Invalid auth-token");
+                        "electricity_maps: the service replies with status 401, the key is not "
+                        "accepted, or too many use it at once: Invalid auth-token");
     assert_due_in(f, MINUTE);
     assert_int_equal(ask_for(f, 200, JSON, MAPS("FR")), 0);
     assert_int_equal(ask_for(f, 401, JSON, ""), -EACCES);
@@ -627,7 +625,6 @@ static void what_has_not_changed_is_not_sent_again(void **state)
     assert_int_equal(ask_for(f, 304, NULL, ""), 0);
     assert_string_equal(f->asked_for[0].headers,
                         "Accept: application/json\nIf-None-Match: W/\"a b\"\n");
-    assert_string_equal(f->factor.zone, "FR");
     assert_int_equal(f->factor.mg_per_kwh, 23000);
     assert_int_equal(f->factor.time_us, AT_0915_US);
     assert_due_in(f, 990 * SECOND);
@@ -664,7 +661,7 @@ static void who_was_not_asked_for_changes_cannot_say_that_there_are_none(void **
 
     open_inquiry(f, &rte_provider, "FR");
     assert_int_equal(ask_for(f, 304, "ETag: \"a\"", ""), -EREMOTEIO);
-    assert_says(f, "rte: the service says that nothing has changed");
+    assert_says(f, "rte: the service replies 'not modified'");
     assert_due_in(f, MINUTE);
     assert_int_equal(ask_for(f, 200, JSON, RTE), 0);
     assert_string_equal(f->asked_for[0].headers, "Accept: application/json\n");
@@ -756,7 +753,7 @@ static void a_new_token_that_is_refused_is_the_end_of_it(void **state)
     put_answer(f, 401, JSON, "");
     put_answer(f, 200, JSON, LOGIN("t2"));
     assert_int_equal(ask_for(f, 401, JSON, "{\"error\":\"no\",\"message\":\"why\"}"), -EACCES);
-    assert_string_equal(f->err.text, "watttime: the service answers with status 401, the key is "
+    assert_string_equal(f->err.text, "watttime: the service replies with status 401, the key is "
                                      "not accepted, or not for this zone: why");
     assert_due_in(f, HOUR);
     put_answer(f, 200, JSON, LOGIN("t3"));
@@ -786,26 +783,26 @@ static void a_login_can_fail_in_every_way_that_a_question_can(void **state)
         uint64_t due_us;
     } cases[] = {
         {401, JSON, "{\"error\":\"bad\"}", -EACCES,
-         "watttime: the service answers with status 401, the user or the password is not "
+         "watttime: the service replies with status 401, user or password not "
          "accepted: bad",
          HOUR},
         {403, "Content-Type: text/html", "<html>", -EACCES,
-         "watttime: the service answers with status 403, the user or the password is not accepted",
+         "watttime: the service replies with status 403, user or password not accepted",
          HOUR},
         {429, "Retry-After: 300", "", -EBUSY,
-         "watttime: the service answers with status 429, it is asked too often", 6 * MINUTE},
-        {500, JSON, "", -EREMOTEIO, "watttime: the service answers with status 500", MINUTE},
+         "watttime: the service replies with status 429, too many requests", 6 * MINUTE},
+        {500, JSON, "", -EREMOTEIO, "watttime: the service replies with status 500", MINUTE},
         {302, "Location: /v3/login", "", -EREMOTEIO,
-         "watttime: the service answers with status 302, and redirects are not followed: "
+         "watttime: the service replies with status 302, redirects are not followed: "
          "/v3/login",
          MINUTE},
         {304, NULL, "", -EREMOTEIO,
-         "watttime: the service answers with status 304, and redirects are not followed", MINUTE},
-        {200, JSON, "{}", -EBADMSG, "watttime: the answer to the login has no token", MINUTE},
-        {200, JSON, LOGIN("a b"), -EBADMSG, "watttime: the answer to the login has no token",
+         "watttime: the service replies with status 304, redirects are not followed", MINUTE},
+        {200, JSON, "{}", -EBADMSG, "watttime: the reply to the login has no token", MINUTE},
+        {200, JSON, LOGIN("a b"), -EBADMSG, "watttime: the reply to the login has no token",
          MINUTE},
         {200, "Content-Type: text/html", LOGIN("t"), -EBADMSG,
-         "watttime: the answer is not JSON; is a proxy in between? It is text/html", MINUTE},
+         "watttime: the reply is not JSON but text/html; is a proxy in between?", MINUTE},
     };
     struct fixture *f = *state;
 
@@ -824,10 +821,10 @@ static void a_login_that_fails_after_a_token_has_ended_is_the_end_of_it(void **s
     open_inquiry(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t1"));
     put_answer(f, 401, JSON, "");
-    put_answer(f, 0, NULL, "cannot ask it");
+    put_answer(f, 0, NULL, "request to it failed");
     f->answers[2].r = -ETIMEDOUT;
     assert_int_equal(ask(f), -ETIMEDOUT);
-    assert_string_equal(f->err.text, "watttime: cannot ask it");
+    assert_string_equal(f->err.text, "watttime: request to it failed");
     assert_due_in(f, MINUTE);
 }
 
@@ -852,7 +849,7 @@ static void login_and_question_have_one_deadline(void **state)
     put_answer(f, 200, JSON, LOGIN("t1"));
     f->answers[0].takes_us = 10 * SECOND;
     assert_int_equal(ask(f), -ETIMEDOUT);
-    assert_string_equal(f->err.text, "watttime: no complete answer within 10 s");
+    assert_string_equal(f->err.text, "watttime: no complete reply within 10 s");
     assert_due_in(f, MINUTE);
     assert_int_equal(ask_for(f, 200, JSON, WATTTIME), 0); /* the token came all the same */
 }
@@ -867,11 +864,11 @@ static void entsoe_says_with_a_document_that_it_has_nothing(void **state)
          "entsoe: the service has no data: No matching data found"},
         {400, -ENODATA, NOTHING("No matching data found"),
          "entsoe: the service has no data: No matching data found"},
-        {400, -ENXIO, ENTSOE, "entsoe: the service answers with status 400"},
+        {400, -ENXIO, ENTSOE, "entsoe: the service replies with status 400"},
         {400, -ENXIO, "<html><body>Bad Request</body></html>",
-         "entsoe: the service answers with status 400"},
-        {400, -ENXIO, "", "entsoe: the service answers with status 400"},
-        {500, -EREMOTEIO, NOTHING("broken"), "entsoe: the service answers with status 500"},
+         "entsoe: the service replies with status 400"},
+        {400, -ENXIO, "", "entsoe: the service replies with status 400"},
+        {500, -EREMOTEIO, NOTHING("broken"), "entsoe: the service replies with status 500"},
     };
     struct fixture *f = *state;
 
@@ -897,24 +894,24 @@ static void a_key_that_comes_back_is_not_in_the_text(void **state)
         {&electricity_maps_provider,
          "FR",
          {.status = 401, .headers = JSON, .body = "{\"error\":\"token " KEY " is not valid\"}"},
-         "electricity_maps: the service answers with status 401, the key is not accepted, or too "
-         "many ask with it at once: token *** is not valid"},
+         "electricity_maps: the service replies with status 401, the key is not accepted, or too "
+         "many use it at once: token *** is not valid"},
         {&electricity_maps_provider,
          "FR",
          {.status = 200, .headers = JSON, .body = "{\"error\":\"" KEY "\"}"},
-         "electricity_maps: the service answered: ***"},
+         "electricity_maps: the service replied: ***"},
         {&electricity_maps_provider,
          "FR",
          {.status = 500, .headers = JSON, .body = "{\"error\":\"k3y\\u002dS3CRET\\/+\"}"},
-         "electricity_maps: the service answers with status 500: ***"},
+         "electricity_maps: the service replies with status 500: ***"},
         {&electricity_maps_provider,
          "FR",
          {.status = 200, .headers = "Content-Type: text/" KEY, .body = ""},
-         "electricity_maps: the answer is not JSON; is a proxy in between? It is text/***"},
+         "electricity_maps: the reply is not JSON but text/***; is a proxy in between?"},
         {&entsoe_provider,
          "FR",
          {.status = 302, .headers = "Location: https://x/" KEY_ESCAPED "/?a=" KEY, .body = ""},
-         "entsoe: the service answers with status 302, and redirects are not followed: "
+         "entsoe: the service replies with status 302, redirects are not followed: "
          "https://x/***/"},
         {&entsoe_provider,
          "FR",
@@ -922,12 +919,12 @@ static void a_key_that_comes_back_is_not_in_the_text(void **state)
          "entsoe: the service has no data: No data for securityToken=***"},
         {&entsoe_provider,
          "FR",
-         {.r = -EPROTO, .body = "cannot ask https://x/api?securityToken=" KEY_ESCAPED ": no"},
-         "entsoe: cannot ask https://x/api?securityToken=***: no"},
+         {.r = -EPROTO, .body = "request to https://x/api?securityToken=" KEY_ESCAPED " failed: no"},
+         "entsoe: request to https://x/api?securityToken=*** failed: no"},
         {&watttime_provider,
          "CAISO_NORTH",
          {.status = 401, .headers = JSON, .body = "{\"error\":\"Basic " BASIC " or " KEY "\"}"},
-         "watttime: the service answers with status 401, the user or the password is not "
+         "watttime: the service replies with status 401, user or password not "
          "accepted: Basic *** or ***"},
     };
     struct fixture *f = *state;
@@ -968,34 +965,34 @@ static void what_is_missing_is_told_at_the_start(void **state)
         const struct provider *provider;
         const char *zone, *user, *key, *text;
     } cases[] = {
-        {&rte_provider, "DE", NULL, NULL, "rte: 'DE' is no zone of it, only FR is"},
-        {&rte_provider, NULL, NULL, NULL, "rte: it answers for a zone only, and none is given"},
+        {&rte_provider, "DE", NULL, NULL, "rte: 'DE' is not its zone; only FR is"},
+        {&rte_provider, NULL, NULL, NULL, "rte: it needs a zone, and none is given"},
         {&electricity_maps_provider, "FR", NULL, NULL,
-         "electricity_maps: it answers nobody without a token"},
+         "electricity_maps: it needs a token"},
         {&electricity_maps_provider, "FR", NULL, "",
-         "electricity_maps: it answers nobody without a token"},
+         "electricity_maps: it needs a token"},
         {&electricity_maps_provider, "F R", NULL, KEY,
-         "electricity_maps: 'F R' is no zone; one is as FR or US-CAL-CISO"},
+         "electricity_maps: 'F R' is not a zone; expected one like FR or US-CAL-CISO"},
         {&electricity_maps_provider, "FR", NULL, KEY "\n",
-         "electricity_maps: the token has a line break or a control character in it"},
+         "electricity_maps: the token contains a line break or a control character"},
         {&electricity_maps_provider, "FR", NULL, KEY "\x7f",
-         "electricity_maps: the token has a line break or a control character in it"},
-        {&entsoe_provider, "FR", NULL, NULL, "entsoe: it answers nobody without a token"},
+         "electricity_maps: the token contains a line break or a control character"},
+        {&entsoe_provider, "FR", NULL, NULL, "entsoe: it needs a token"},
         {&entsoe_provider, "FR", NULL, "\t" KEY,
-         "entsoe: the token has a line break or a control character in it"},
+         "entsoe: the token contains a line break or a control character"},
         {&entsoe_provider, "XX", NULL, KEY,
-         "entsoe: unknown zone 'XX'; expected one like FR or DE-LU, or an EIC code"},
+         "entsoe: 'XX' is not a zone; expected one like FR or DE-LU, or an EIC code"},
         {&watttime_provider, "CAISO_NORTH", NULL, KEY,
-         "watttime: it answers nobody without a user"},
-        {&watttime_provider, "CAISO_NORTH", "", KEY, "watttime: it answers nobody without a user"},
+         "watttime: it needs a user"},
+        {&watttime_provider, "CAISO_NORTH", "", KEY, "watttime: it needs a user"},
         {&watttime_provider, "CAISO_NORTH", "ja\rne", KEY,
-         "watttime: the user has a line break or a control character in it"},
+         "watttime: the user contains a line break or a control character"},
         {&watttime_provider, "CAISO_NORTH", "ja:ne", KEY,
-         "watttime: the user has a ':' in it, where the password would begin"},
+         "watttime: the user contains a ':', where the password would begin"},
         {&watttime_provider, "CAISO_NORTH", "jane", NULL,
-         "watttime: it answers nobody without a password"},
+         "watttime: it needs a password"},
         {&watttime_provider, NULL, "jane", KEY,
-         "watttime: it answers for a zone only, and none is given"},
+         "watttime: it needs a zone, and none is given"},
     };
     struct fixture *f = *state;
     struct poll_options options = f->options;

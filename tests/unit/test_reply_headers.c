@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "emissions/providers/reply_headers.h"
+#include "emissions/reply_headers.h"
 
 #define SECOND USEC_PER_SEC
 #define NOW_US UINT64_C(1768473600000000) /* 2026-01-15T10:40Z */

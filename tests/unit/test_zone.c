@@ -55,8 +55,8 @@ static void what_is_about_one_country_is_not_asked_for_another_unless_it_is_mean
     (void)state;
     assert_int_equal(zone_choose(&rte_provider, "", "DEU", zone, &err), -EINVAL);
     assert_string_equal(err.text,
-                        "--emissions.providers: rte is about FR, and --emissions.zone is 'DEU'; "
-                        "write rte:FR if it is wanted all the same");
+                        "--emissions.providers: rte covers FR, but --emissions.zone is 'DEU'; "
+                        "write rte:FR to use it anyway");
     assert_int_equal(zone_choose(&rte_provider, "FR", "DEU", zone, &err), 0);
     assert_string_equal(zone, "FR");
 }
@@ -68,12 +68,12 @@ static void what_is_no_zone_is_refused_with_what_to_write(void **state)
         const char *own, *common, *says;
     } cases[] = {
         {&watttime_provider, "", "",
-         "--emissions.providers: watttime needs a zone; give --emissions.zone, or write "
+         "--emissions.providers: watttime needs a zone; set --emissions.zone, or write "
          "watttime:ZONE"},
         {&electricity_maps_provider, "a b", "", "--emissions.providers: electricity_maps: 'a b'"},
         {&electricity_maps_provider, "", "01234567890123456789012345678901",
-         "--emissions.zone: '01234567890123456789012345678901...' is no zone of electricity_maps"},
-        {&rte_provider, "", "hall-3", "--emissions.providers: rte: 'hall-3' is no zone of it"},
+         "--emissions.zone: '01234567890123456789012345678901...' is not a zone of electricity_maps"},
+        {&rte_provider, "", "hall-3", "--emissions.providers: rte: 'hall-3' is not its zone"},
         {&uk_carbon_intensity_provider, "18", "GB", "a region from 1 to 17"},
     };
 
@@ -102,13 +102,13 @@ static void a_part_of_a_country_has_the_yearly_figure_of_the_whole(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct emission_factor factor;
+        struct price_factor factor;
         struct error err = {""};
 
         if (zone_yearly(cases[i].own, cases[i].common, &factor, &err) != 0)
             fail_msg("%s", err.text);
         assert_string_equal(factor.zone, cases[i].zone);
-        assert_int_equal(factor.mg_per_kwh, cases[i].mg);
+        assert_int_equal(factor.ug_per_kwh, cases[i].mg * 1000);
     }
 }
 
@@ -118,8 +118,8 @@ static void what_is_in_no_country_has_no_yearly_figure(void **state)
         const char *own, *common, *says;
     } cases[] = {
         {"", "", "owid needs a zone"},
-        {"Atlantis", "FR", "--emissions.providers: no yearly factor is known for 'Atlantis'"},
-        {"", "Atlantis", "--emissions.zone: no yearly factor is known for 'Atlantis'"},
+        {"Atlantis", "FR", "--emissions.providers: no yearly factor for 'Atlantis'"},
+        {"", "Atlantis", "--emissions.zone: no yearly factor for 'Atlantis'"},
         {"", "F", "for 'F'"},
         {"", "fr", "for 'fr'"},
         {"", "FR_1", "for 'FR_1'"}, /* only - and digits end a code */
@@ -129,11 +129,11 @@ static void what_is_in_no_country_has_no_yearly_figure(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct emission_factor factor = {.mg_per_kwh = 7};
+        struct price_factor factor = {.ug_per_kwh = 7};
         struct error err = {""};
 
         assert_int_equal(zone_yearly(cases[i].own, cases[i].common, &factor, &err), -EINVAL);
-        assert_int_equal(factor.mg_per_kwh, 7);
+        assert_int_equal(factor.ug_per_kwh, 7);
         if (!strstr(err.text, cases[i].says))
             fail_msg("'%s' does not say '%s'", err.text, cases[i].says);
     }

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/http_client.h"
 #include "core/macros.h"
 #include "core/parse.h"
 #include "core/timestamp.h"
 #include "emissions/provider.h"
-#include "emissions/providers/reply.h"
 #include "emissions/providers/xml.h"
 
 #define NAME       "entsoe"
@@ -62,29 +62,28 @@ static void put_time(struct buffer *path, const char *name, uint64_t t_us)
     char text[64];
 
     snprintf(text, sizeof(text), "%04u%02u%02u%02u00", at.year, at.month, at.day, at.hour);
-    reply_ask(path, name, text);
+    http_put_parameter(path, name, text);
 }
 
 /* The service accepts its token in the query only: PROVIDER_KEY_IN_PATH. */
-static int write_path(const struct provider_question *question, struct buffer *path,
-                      struct error *err)
+static int write_path(const struct provider_query *query, struct buffer *path, struct error *err)
 {
-    const char *eic = find_eic(question->zone);
+    const char *eic = find_eic(query->zone);
 
     if (!eic)
         return error_set(err, -EINVAL,
-                         NAME ": unknown zone '%.40s'; expected one like FR or DE-LU, or an EIC "
+                         NAME ": '%.40s' is not a zone; expected one like FR or DE-LU, or an EIC "
                               "code",
-                         question->zone);
-    if (!question->token || !question->token[0])
+                         query->zone);
+    if (!query->token || !query->token[0])
         return error_set(err, -EINVAL, NAME ": no security token");
     buffer_str(path, "/api");
-    reply_ask(path, "documentType", "A75");
-    reply_ask(path, "processType", "A16");
-    reply_ask(path, "in_Domain", eic);
-    put_time(path, "periodStart", question->now_us - MIN(question->now_us, QUERY_HOURS * HOUR_US));
-    put_time(path, "periodEnd", question->now_us);
-    reply_ask(path, "securityToken", question->token);
+    http_put_parameter(path, "documentType", "A75");
+    http_put_parameter(path, "processType", "A16");
+    http_put_parameter(path, "in_Domain", eic);
+    put_time(path, "periodStart", query->now_us - MIN(query->now_us, QUERY_HOURS * HOUR_US));
+    put_time(path, "periodEnd", query->now_us);
+    http_put_parameter(path, "securityToken", query->token);
     return 0;
 }
 
@@ -312,7 +311,7 @@ static int read_acknowledgement(struct xml_scanner *xml, struct error *err)
 
     while (xml_next(xml, &event) == 0 && event.kind != XML_END)
         if (event.kind == XML_TEXT && span_equals(event.name, "text"))
-            reply_copy_printable(event.text, why, sizeof(why));
+            provider_copy_printable(event.text, why, sizeof(why));
     return error_set(err, -ENODATA, NAME ": the service has no data: %s", why);
 }
 
@@ -376,25 +375,25 @@ static int average_newest_hour(const struct document *document, struct emission_
     return -ENODATA;
 }
 
-static int parse(struct span body, const struct provider_question *question,
+static int parse(struct span body, const struct provider_query *query,
                  struct emission_factor *factor, struct error *err)
 {
     _cleanup_free_ struct document *document = calloc(1, sizeof(*document));
-    uint64_t hour = question->now_us / HOUR_US;
+    uint64_t hour = query->now_us / HOUR_US;
     int r;
 
     if (!document)
         return error_set(err, -ENOMEM, NAME ": out of memory");
-    document->eic = find_eic(question->zone);
+    document->eic = find_eic(query->zone);
     if (!document->eic)
-        return error_set(err, -EINVAL, NAME ": unknown zone '%.40s'", question->zone);
+        return error_set(err, -EINVAL, NAME ": '%.40s' is not a zone", query->zone);
     document->from_us = (hour - MIN(hour, (uint64_t)HOURS - 1)) * HOUR_US;
     r = read_document(document, body, err);
     if (r < 0)
         return r;
     r = average_newest_hour(document, factor);
     return r < 0 ? error_set(err, r, NAME ": zone %s has no complete hour of generation yet",
-                             question->zone)
+                             query->zone)
                  : 0;
 }
 
