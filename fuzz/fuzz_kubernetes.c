@@ -36,7 +36,7 @@ static void check_page(struct span text)
         check(page.version[0] && memchr(page.version, '\0', sizeof(page.version)) &&
               memchr(page.next, '\0', sizeof(page.next)));
     container_list_done(&list);
-    kubernetes_parse_refusal(text, why, sizeof(why));
+    kubernetes_parse_error(text, why, sizeof(why));
     check(strlen(why) < sizeof(why));
 }
 

@@ -7,7 +7,7 @@
 #include "core/macros.h"
 #include "core/parse.h"
 
-/* Of a message: whether it is compressed, and its length, big-endian. */
+/* Of a message: a compression flag, and the length, big-endian. */
 enum { FRAME_BYTES = 5 };
 
 static const char *status_name(uint64_t status)
@@ -32,7 +32,7 @@ static const char *status_name(uint64_t status)
         "UNAUTHENTICATED",
     };
 
-    return status < ARRAY_SIZE(names) ? names[status] : "which is none of gRPC";
+    return status < ARRAY_SIZE(names) ? names[status] : "unknown";
 }
 
 int grpc_unframe(struct span body, struct span *ret_message)
@@ -47,16 +47,6 @@ int grpc_unframe(struct span body, struct span *ret_message)
         return -EBADMSG;
     *ret_message = (struct span){body.data + FRAME_BYTES, len};
     return 0;
-}
-
-static void put_frame(struct buffer *out, struct span message)
-{
-    uint32_t len = (uint32_t)message.len;
-    const char frame[FRAME_BYTES] = {0, (char)(len >> 24), (char)(len >> 16), (char)(len >> 8),
-                                     (char)len};
-
-    buffer_bytes(out, frame, sizeof(frame));
-    buffer_bytes(out, message.data, message.len);
 }
 
 /* "grpc-timeout: 3000000u": at most eight digits and a unit. */
@@ -75,8 +65,8 @@ static void format_timeout(uint64_t timeout_us, char *text, size_t size_bytes)
              (unsigned long long)MIN(timeout_us / units[unit].us, max), units[unit].name);
 }
 
-static int ask(struct http_client *client, const struct grpc_call *call, const struct buffer *body,
-               struct http_reply *reply, struct error *err)
+static int send_call(struct http_client *client, const struct grpc_call *call,
+                     const struct buffer *body, struct http_reply *reply, struct error *err)
 {
     char url[256], timeout[40];
     const char *const headers[] = {"Content-Type: application/grpc", "TE: trailers", timeout, NULL};
@@ -100,8 +90,8 @@ static int ask(struct http_client *client, const struct grpc_call *call, const s
     return http_client_do(client, &request, reply, err);
 }
 
-#define refuse(call, err, code, format, ...)                                                       \
-    error_set(err, code, "cannot call %.256s at %.256s: it answered with " format, (call)->method, \
+#define fail_reply(call, err, code, format, ...)                                                   \
+    error_set(err, code, "cannot call %.256s at %.256s: it replied with " format, (call)->method,  \
               (call)->socket_path, ##__VA_ARGS__)
 
 static int read_reply(const struct grpc_call *call, const struct http_reply *reply,
@@ -111,29 +101,33 @@ static int read_reply(const struct grpc_call *call, const struct http_reply *rep
     uint64_t status;
 
     if (reply->status != 200)
-        return refuse(call, err, -EPROTO, "HTTP status %d", reply->status);
+        return fail_reply(call, err, -EPROTO, "HTTP status %d", reply->status);
     if (!reply->has_header || parse_u64_max(span_of(reply->header), INT_MAX, &status) < 0)
-        return refuse(call, err, -EPROTO, "no grpc-status");
+        return fail_reply(call, err, -EPROTO, "no grpc-status");
     if (ret_status)
         *ret_status = (int)status;
     if (status != 0)
-        return refuse(call, err, -EREMOTEIO, "status %d, %s", (int)status, status_name(status));
+        return fail_reply(call, err, -EREMOTEIO, "status %d, %s", (int)status, status_name(status));
     if (grpc_unframe(body, ret_message) < 0)
-        return refuse(call, err, -EBADMSG, "something else than one whole message");
+        return fail_reply(call, err, -EBADMSG, "other than one message");
     return 0;
 }
 
 int grpc_call(struct http_client *client, const struct grpc_call *call, struct http_reply *reply,
               struct span *ret_message, int *ret_status, struct error *err)
 {
+    uint32_t len = (uint32_t)call->request.len;
+    const char frame[FRAME_BYTES] = {0, (char)(len >> 24), (char)(len >> 16), (char)(len >> 8),
+                                     (char)len};
     struct buffer body;
     int r;
 
     if (call->request.len > UINT32_MAX)
         return error_set(err, -EINVAL, "cannot call %.256s: its request is too long", call->method);
-    buffer_init(&body, FRAME_BYTES + call->request.len);
-    put_frame(&body, call->request);
-    r = ask(client, call, &body, reply, err);
+    buffer_init(&body, sizeof(frame) + call->request.len);
+    buffer_bytes(&body, frame, sizeof(frame));
+    buffer_bytes(&body, call->request.data, call->request.len);
+    r = send_call(client, call, &body, reply, err);
     buffer_done(&body);
     return r < 0 ? r : read_reply(call, reply, ret_message, ret_status, err);
 }

@@ -49,7 +49,8 @@ static int explain_connect(const struct http_transfer *t)
 
     t->curl->easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os_errno);
     if (os_errno == 0 && t->socket_error < 0)
-        return http_failure(t, t->socket_error, "cannot open a socket: %s", strerror(-t->socket_error));
+        return http_failure(t, t->socket_error, "cannot open a socket: %s",
+                            strerror(-t->socket_error));
     switch (os_errno) {
     case ENOENT:
     case ENOTDIR:
@@ -81,8 +82,7 @@ static bool is_sent(const struct http_transfer *t)
 static int explain_memory(const struct http_transfer *t)
 {
     if (is_sent(t))
-        return http_failure(t, -EPROTO,
-                            "its headers exceed curl's limit, or memory is short");
+        return http_failure(t, -EPROTO, "its headers exceed curl's limit, or memory is short");
     return http_failure(t, -ENOMEM, "out of memory");
 }
 
@@ -124,11 +124,11 @@ static int explain_time(const struct http_transfer *t)
         return http_failure_late(t);
     t->curl->easy_getinfo(t->easy, CURLINFO_NAMELOOKUP_TIME_T, &found_us);
     return blame_proxy(
-        t, http_failure(t, -ETIMEDOUT,
-                        found_us == 0
-                            ? "its name could not be resolved within %.3g s; does DNS work?"
-                            : "no connection within %.3g s",
-                        (double)t->request->connect_timeout_us / USEC_PER_SEC));
+        t,
+        http_failure(t, -ETIMEDOUT,
+                     found_us == 0 ? "its name could not be resolved within %.3g s; does DNS work?"
+                                   : "no connection within %.3g s",
+                     (double)t->request->connect_timeout_us / USEC_PER_SEC));
 }
 
 static int explain_refusal(const struct http_transfer *t, long status)

@@ -90,7 +90,7 @@ static int write_url(const struct poll_options *options, const struct provider_q
     buffer_str(url, options->url ? options->url : "https://");
     buffer_str(url, options->url ? "" : options->provider->host);
     if (query)
-        r = options->provider->write_path(query, url, err);
+        r = provider_write_path(options->provider, query, url, err);
     else
         buffer_str(url, options->provider->login->path);
     buffer_char(url, '\0');
@@ -196,6 +196,7 @@ static int log_in(struct attempt *a)
 {
     struct poll *poll = a->poll;
     uint64_t from_us = now_us(poll);
+    struct error why = {""};
     struct buffer url;
     int r;
 
@@ -206,9 +207,12 @@ static int log_in(struct attempt *a)
         r = send_request(a, url.data, poll->credential.data, NULL);
     if (r == 0)
         r = a->reply.status == 200 ? check_type(a) : fail_status(a, true);
-    if (r == 0)
+    if (r == 0) {
         r = a->provider->login->parse_token(body_of(a), poll->bearer + strlen(BEARER),
-                                            PROVIDER_TOKEN_BYTES, a->err);
+                                            PROVIDER_TOKEN_BYTES, &why);
+        if (r < 0)
+            error_format(a->err, "%s: %s", a->provider->name, why.text);
+    }
     if (r == 0)
         poll->bearer_until_us = from_us + a->provider->login->token_s * USEC_PER_SEC;
     buffer_done(&url);

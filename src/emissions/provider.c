@@ -33,6 +33,18 @@ void provider_list_names(char *text, size_t size_bytes)
                                 provider_table[i]->name);
 }
 
+int provider_write_path(const struct provider *provider, const struct provider_query *query,
+                        struct buffer *path, struct error *err)
+{
+    int r = provider->write_path(query, path);
+
+    if (r == 0 && !factor_is_zone(query->zone))
+        r = -EINVAL;
+    return r < 0 ? error_set(err, r, "%s: '%.40s' is not a zone; expected %s", provider->name,
+                             query->zone, provider->zones)
+                 : 0;
+}
+
 static int read_body(const struct provider *provider, struct span body,
                      const struct provider_query *query, struct emission_factor *factor,
                      struct error *err)
@@ -42,7 +54,7 @@ static int read_body(const struct provider *provider, struct span body,
 
     if (provider->parse)
         return provider->parse(body, query, factor, err);
-    r = provider_read_json(body, provider->name, &root, err);
+    r = provider_read_json(body, &root, err);
     if (r < 0)
         return r;
     r = provider->read(root, query, factor, err);
@@ -50,30 +62,48 @@ static int read_body(const struct provider *provider, struct span body,
     return r;
 }
 
+static int check_factor(const struct provider *provider, const struct provider_query *query,
+                        const struct emission_factor *factor)
+{
+    if (factor->mg_per_kwh > FACTOR_MAX_MG ||
+        (factor->mg_per_kwh < FACTOR_LEAST_MG &&
+         (provider->is_never_zero || factor->basis == PRICE_LIFECYCLE)))
+        return -ERANGE;
+    return factor->time_us + BEHIND_MAX_US <= query->now_us ||
+                   factor->time_us > query->now_us + AHEAD_MAX_US
+               ? -ESTALE
+               : 0;
+}
+
+static const char *describe_error(int r)
+{
+    switch (r) {
+    case -ENODATA:
+        return "no value yet";
+    case -ERANGE:
+        return "implausible value";
+    case -ESTALE:
+        return "the value is a day old or more, or from the future; is the clock right?";
+    case -EBADMSG:
+        return "the reply is not for this zone";
+    default:
+        return "out of memory";
+    }
+}
+
 int provider_parse(const struct provider *provider, struct span body,
                    const struct provider_query *query, struct emission_factor *ret_factor,
                    struct error *err)
 {
     struct emission_factor factor = {.basis = provider->basis};
-    int r;
+    struct error why = {""};
+    int r = read_body(provider, body, query, &factor, &why);
 
-    if (!factor_is_zone(query->zone))
-        return error_set(err, -EINVAL, "%s: '%.40s' is not a zone", provider->name, query->zone);
-    r = read_body(provider, body, query, &factor, err);
+    if (r == 0)
+        r = check_factor(provider, query, &factor);
     if (r < 0)
-        return r;
-    if (factor.mg_per_kwh > FACTOR_MAX_MG)
-        return error_set(err, -ERANGE, "%s: implausible value: more than 5000 g/kWh",
-                         provider->name);
-    if (factor.mg_per_kwh < FACTOR_LEAST_MG &&
-        (provider->is_never_zero || factor.basis == PRICE_LIFECYCLE))
-        return error_set(err, -ERANGE, "%s: implausible value: less than 1 g/kWh", provider->name);
-    if (factor.time_us + BEHIND_MAX_US <= query->now_us)
-        return error_set(err, -ESTALE, "%s: the value is a day old or more; is the clock right?",
-                         provider->name);
-    if (factor.time_us > query->now_us + AHEAD_MAX_US)
-        return error_set(err, -ESTALE, "%s: the value is from the future; is the clock right?",
-                         provider->name);
+        return error_set(err, r, "%s: %.900s", provider->name,
+                         why.text[0] ? why.text : describe_error(r));
     *ret_factor = factor;
     return 0;
 }
@@ -117,8 +147,7 @@ void provider_error_message(struct span body, char *message, size_t size_bytes)
     json_free(root);
 }
 
-int provider_read_json(struct span body, const char *provider, struct json **ret_root,
-                       struct error *err)
+int provider_read_json(struct span body, struct json **ret_root, struct error *err)
 {
     char message[MESSAGE_BYTES];
     struct json *root;
@@ -126,7 +155,7 @@ int provider_read_json(struct span body, const char *provider, struct json **ret
     int r = json_read(body, &root);
 
     if (r < 0)
-        return error_set(err, r, "%s: %s", provider,
+        return error_set(err, r, "%s",
                          r == -ENOMEM ? "out of memory"
                                       : "the reply is not JSON; is a proxy in between?");
     found = find_error(root);
@@ -136,7 +165,7 @@ int provider_read_json(struct span body, const char *provider, struct json **ret
     }
     provider_copy_printable(span_of(found), message, sizeof(message));
     json_free(root);
-    return error_set(err, -EBADMSG, "%s: the service replied: %s", provider, message);
+    return error_set(err, -EBADMSG, "the service replied: %s", message);
 }
 
 int provider_json_grams(const struct json *value, uint64_t *ret_mg)

@@ -60,11 +60,14 @@ struct provider {
     enum price_basis basis;
     bool offers_direct; /* as well: chosen by --emissions.basis */
 
+    const char *zones; /* for error texts: "one like FR or DE-LU" */
+
     /* Appends path and query of the URL. 0, or -EINVAL: unknown zone. */
-    int (*write_path)(const struct provider_query *query, struct buffer *path, struct error *err);
+    int (*write_path)(const struct provider_query *query, struct buffer *path);
 
     /* Parses the reply: its JSON, or a body that is not JSON. One of the two, called by
-     * provider_parse only; the factor has the basis above already. */
+     * provider_parse only; the factor has the basis above already. Errors as of provider_parse,
+     * with a text where there is more to say than it does. */
     int (*read)(const struct json *root, const struct provider_query *query,
                 struct emission_factor *factor, struct error *err);
     int (*parse)(struct span body, const struct provider_query *query,
@@ -83,10 +86,14 @@ const struct provider *provider_find(struct span name);
 /* "rte, electricity_maps, ..." */
 void provider_list_names(char *text, size_t size_bytes);
 
+/* Appends path and query of the URL. 0, or -EINVAL with a text: unknown zone. */
+int provider_write_path(const struct provider *provider, const struct provider_query *query,
+                        struct buffer *path, struct error *err);
+
 /*
- * Parses a reply with a good status. 0, -ENOMEM, -EINVAL (unknown zone), -EBADMSG (not a reply to
- * this query), -ENODATA (no value yet), -ERANGE (no value that a grid can have) or -ESTALE (of
- * yesterday, or of the future). A factor that is returned is plausible, and of the query's zone.
+ * Parses a reply with a good status. 0, -ENOMEM, -EBADMSG (not a reply to this query), -ENODATA
+ * (no value yet), -ERANGE (no value that a grid can have) or -ESTALE (of yesterday, or of the
+ * future), with a text. A factor that is returned is plausible, and of the query's zone.
  */
 int provider_parse(const struct provider *provider, struct span body,
                    const struct provider_query *query, struct emission_factor *ret_factor,
@@ -96,8 +103,7 @@ int provider_parse(const struct provider *provider, struct span body,
 
 /* The JSON tree of a reply; free it with json_free. 0, -ENOMEM or -EBADMSG, also for an object that
  * reports an error, whatever its status. */
-int provider_read_json(struct span body, const char *provider, struct json **ret_root,
-                       struct error *err);
+int provider_read_json(struct span body, struct json **ret_root, struct error *err);
 
 /* 0, -ENODATA (absent, null, not a number) or -ERANGE. */
 int provider_json_grams(const struct json *value, uint64_t *ret_mg);

@@ -158,10 +158,8 @@ int zone_choose(const struct provider *provider, const char *own, const char *co
         return r;
     /* The provider checks it by writing a query, which is not sent. */
     buffer_init(&path, 4096);
-    r = provider->write_path(&query, &path, &why);
+    r = provider_write_path(provider, &query, &path, &why);
     buffer_done(&path);
-    if (r == 0 && !factor_is_zone(zone))
-        r = error_set(&why, -EINVAL, "%s: '%.40s' is not a zone", provider->name, zone);
     return r < 0 ? error_set(err, r, "--emissions.providers: %s", why.text) : 0;
 }
 

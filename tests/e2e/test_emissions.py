@@ -309,7 +309,7 @@ class Check(EmissionsTestCase):
         rte = self.start(Rte)
         stranger = Authority(self.site.authority.directory, "stranger").crt
         found = self.check(rte, more=(f"--emissions.ca-file={stranger}",))["emissions: rte"]
-        self.assertTrue(found["detail"].endswith("a file that everybody may read"), found)
+        self.assertTrue(found["detail"].endswith("a world-readable file with its CA"), found)
 
     def test_what_is_old_or_unusual_is_limited(self):
         rte = self.start(Rte, "1500")

@@ -73,22 +73,22 @@ static void the_query_names_the_zone_the_hours_and_the_token(void **state)
 
     (void)state;
     buffer_init(&path, 4096);
-    assert_int_equal(entsoe_provider.write_path(&query, &path, NULL), 0);
+    assert_int_equal(entsoe_provider.write_path(&query, &path), 0);
     buffer_char(&path, '\0');
     assert_string_equal(path.data,
                         "/api?documentType=A75&processType=A16&in_Domain=10YFR-RTE------C"
                         "&periodStart=202601142200&periodEnd=202601151000&securityToken=a-b%20c");
     path.len = 0;
     query.zone = "10YHU-MAVIR----U";
-    assert_int_equal(entsoe_provider.write_path(&query, &path, NULL), 0);
+    assert_int_equal(entsoe_provider.write_path(&query, &path), 0);
     assert_non_null(memmem(path.data, path.len, "in_Domain=10YHU-MAVIR----U&", 27));
     path.len = 0;
     for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
         query.zone = none[i];
-        assert_int_equal(entsoe_provider.write_path(&query, &path, NULL), -EINVAL);
+        assert_int_equal(entsoe_provider.write_path(&query, &path), -EINVAL);
     }
     query = (struct provider_query){.zone = "FR", .now_us = NOW_US};
-    assert_int_equal(entsoe_provider.write_path(&query, &path, NULL), -EINVAL);
+    assert_int_equal(entsoe_provider.write_path(&query, &path), -EINVAL);
     assert_int_equal(path.len, 0);
     buffer_done(&path);
 }

@@ -281,14 +281,14 @@ static void a_refusal_says_why_if_the_server_does(void **state)
     char why[16];
 
     (void)state;
-    kubernetes_parse_refusal(span_of(STATUS("403")), why, sizeof(why));
+    kubernetes_parse_error(span_of(STATUS("403")), why, sizeof(why));
     assert_string_equal(why, "too old");
-    kubernetes_parse_refusal(span_of("{\"message\":\"longer than there is room for\"}"), why,
+    kubernetes_parse_error(span_of("{\"message\":\"longer than there is room for\"}"), why,
                              sizeof(why));
     assert_string_equal(why, "longer than the");
-    kubernetes_parse_refusal(span_of("<html>"), why, sizeof(why));
+    kubernetes_parse_error(span_of("<html>"), why, sizeof(why));
     assert_string_equal(why, "");
-    kubernetes_parse_refusal((struct span){NULL, 0}, why, sizeof(why));
+    kubernetes_parse_error((struct span){NULL, 0}, why, sizeof(why));
     assert_string_equal(why, "");
 }
 

@@ -965,7 +965,7 @@ static void what_is_missing_is_told_at_the_start(void **state)
         const struct provider *provider;
         const char *zone, *user, *key, *text;
     } cases[] = {
-        {&rte_provider, "DE", NULL, NULL, "rte: 'DE' is not its zone; only FR is"},
+        {&rte_provider, "DE", NULL, NULL, "rte: 'DE' is not a zone; expected FR"},
         {&rte_provider, NULL, NULL, NULL, "rte: it needs a zone, and none is given"},
         {&electricity_maps_provider, "FR", NULL, NULL,
          "electricity_maps: it needs a token"},

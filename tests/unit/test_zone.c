@@ -73,7 +73,7 @@ static void what_is_no_zone_is_refused_with_what_to_write(void **state)
         {&electricity_maps_provider, "a b", "", "--emissions.providers: electricity_maps: 'a b'"},
         {&electricity_maps_provider, "", "01234567890123456789012345678901",
          "--emissions.zone: '01234567890123456789012345678901...' is not a zone of electricity_maps"},
-        {&rte_provider, "", "hall-3", "--emissions.providers: rte: 'hall-3' is not its zone"},
+        {&rte_provider, "", "hall-3", "--emissions.providers: rte: 'hall-3' is not a zone; expected FR"},
         {&uk_carbon_intensity_provider, "18", "GB", "a region from 1 to 17"},
     };
 

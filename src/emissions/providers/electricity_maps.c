@@ -5,19 +5,13 @@
 #include "client/http_client.h"
 #include "emissions/provider.h"
 
-#define NAME "electricity_maps"
-
 static enum price_basis basis_of(const struct provider_query *query)
 {
     return query->basis == PRICE_DIRECT ? PRICE_DIRECT : PRICE_LIFECYCLE;
 }
 
-static int write_path(const struct provider_query *query, struct buffer *path, struct error *err)
+static int write_path(const struct provider_query *query, struct buffer *path)
 {
-    if (!factor_is_zone(query->zone))
-        return error_set(err, -EINVAL,
-                         NAME ": '%.40s' is not a zone; expected one like FR or US-CAL-CISO",
-                         query->zone);
     buffer_str(path, "/v3/carbon-intensity/latest");
     http_put_parameter(path, "zone", query->zone);
     http_put_parameter(path, "emissionFactorType", price_basis_words[basis_of(query)]);
@@ -33,24 +27,22 @@ static int read_root(const struct json *root, const struct provider_query *query
     int r;
 
     if (!provider_json_equals(json_get(root, "zone"), query->zone))
-        return error_set(err, -EBADMSG, NAME ": the reply is not for zone %s", query->zone);
+        return -EBADMSG;
     if (basis && !span_equals(span_of(basis), price_basis_words[basis_of(query)]))
-        return error_set(err, -EBADMSG, NAME ": the reply is not for %s emissions",
+        return error_set(err, -EBADMSG, "the reply is not for %s emissions",
                          price_basis_words[basis_of(query)]);
     r = provider_json_grams(json_get(root, "carbonIntensity"), &factor->mg_per_kwh);
-    if (r == -ENODATA)
-        return error_set(err, r, NAME ": zone %s has no value yet", query->zone);
     if (r < 0)
-        return error_set(err, r, NAME ": the value is not from 0 to 5000 g/kWh");
+        return r;
     if (!provider_json_time(json_get(root, "datetime"), &factor->time_us))
-        return error_set(err, -EBADMSG, NAME ": the reply has no time");
+        return error_set(err, -EBADMSG, "the reply has no time");
     factor->is_estimated = json_is_true(json_get(root, "isEstimated"));
     factor->basis = basis_of(query);
     return 0;
 }
 
 const struct provider electricity_maps_provider = {
-    .name = NAME,
+    .name = "electricity_maps",
     .host = "api.electricitymaps.com",
     .key = PROVIDER_KEY_IN_HEADER,
     .secrets = {{"electricity_maps", "ELECTRICITY_MAPS_TOKEN"}},
@@ -61,6 +53,7 @@ const struct provider electricity_maps_provider = {
     .signal = PRICE_AVERAGE,
     .basis = PRICE_LIFECYCLE,
     .offers_direct = true,
+    .zones = "one like FR or US-CAL-CISO",
     .write_path = write_path,
     .read = read_root,
 };

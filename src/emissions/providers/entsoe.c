@@ -15,7 +15,6 @@
 #include "emissions/provider.h"
 #include "emissions/providers/xml.h"
 
-#define NAME       "entsoe"
 #define QUARTER_US (UINT64_C(900000000))
 #define HOUR_US    (4 * QUARTER_US)
 
@@ -66,17 +65,12 @@ static void put_time(struct buffer *path, const char *name, uint64_t t_us)
 }
 
 /* The service accepts its token in the query only: PROVIDER_KEY_IN_PATH. */
-static int write_path(const struct provider_query *query, struct buffer *path, struct error *err)
+static int write_path(const struct provider_query *query, struct buffer *path)
 {
     const char *eic = find_eic(query->zone);
 
-    if (!eic)
-        return error_set(err, -EINVAL,
-                         NAME ": '%.40s' is not a zone; expected one like FR or DE-LU, or an EIC "
-                              "code",
-                         query->zone);
-    if (!query->token || !query->token[0])
-        return error_set(err, -EINVAL, NAME ": no security token");
+    if (!eic || !query->token || !query->token[0])
+        return -EINVAL;
     buffer_str(path, "/api");
     http_put_parameter(path, "documentType", "A75");
     http_put_parameter(path, "processType", "A16");
@@ -312,7 +306,7 @@ static int read_acknowledgement(struct xml_scanner *xml, struct error *err)
     while (xml_next(xml, &event) == 0 && event.kind != XML_END)
         if (event.kind == XML_TEXT && span_equals(event.name, "text"))
             provider_copy_printable(event.text, why, sizeof(why));
-    return error_set(err, -ENODATA, NAME ": the service has no data: %s", why);
+    return error_set(err, -ENODATA, "the service has no data: %s", why);
 }
 
 static int read_document(struct document *document, struct span body, struct error *err)
@@ -323,7 +317,7 @@ static int read_document(struct document *document, struct span body, struct err
 
     xml_init(&xml, body);
     if (xml_next(&xml, &event) < 0 || event.kind != XML_OPEN)
-        return error_set(err, -EBADMSG, NAME ": the reply is not XML; is a proxy in between?");
+        return error_set(err, -EBADMSG, "the reply is not XML; is a proxy in between?");
     if (span_equals(event.name, "Acknowledgement_MarketDocument"))
         return read_acknowledgement(&xml, err);
     r = span_equals(event.name, "GL_MarketDocument") ? 0 : -EBADMSG;
@@ -331,7 +325,7 @@ static int read_document(struct document *document, struct span body, struct err
         r = event.kind == XML_OPEN    ? open_element(document, event.name)
             : event.kind == XML_CLOSE ? close_element(document, event.name)
                                       : keep_text(document, &event);
-    return r < 0 ? error_set(err, -EBADMSG, NAME ": the reply is not a generation document for %s",
+    return r < 0 ? error_set(err, -EBADMSG, "the reply is not a generation document for %s",
                              document->eic)
                  : 0;
 }
@@ -383,22 +377,17 @@ static int parse(struct span body, const struct provider_query *query,
     int r;
 
     if (!document)
-        return error_set(err, -ENOMEM, NAME ": out of memory");
+        return -ENOMEM;
     document->eic = find_eic(query->zone);
     if (!document->eic)
-        return error_set(err, -EINVAL, NAME ": '%.40s' is not a zone", query->zone);
+        return -EBADMSG;
     document->from_us = (hour - MIN(hour, (uint64_t)HOURS - 1)) * HOUR_US;
     r = read_document(document, body, err);
-    if (r < 0)
-        return r;
-    r = average_newest_hour(document, factor);
-    return r < 0 ? error_set(err, r, NAME ": zone %s has no complete hour of generation yet",
-                             query->zone)
-                 : 0;
+    return r < 0 ? r : average_newest_hour(document, factor);
 }
 
 const struct provider entsoe_provider = {
-    .name = NAME,
+    .name = "entsoe",
     .host = "web-api.tp.entsoe.eu",
     .key = PROVIDER_KEY_IN_PATH,
     .secrets = {{"entsoe", "ENTSOE_TOKEN"}},
@@ -408,6 +397,7 @@ const struct provider entsoe_provider = {
     .body_bytes_max = 4 << 20, /* half a day of a zone is less than 1 MB */
     .signal = PRICE_AVERAGE,
     .basis = PRICE_LIFECYCLE,
+    .zones = "one like FR or DE-LU, or an EIC code",
     .write_path = write_path,
     .parse = parse,
 };

@@ -5,12 +5,10 @@
 #include "client/http_client.h"
 #include "emissions/provider.h"
 
-#define NAME "rte"
-
-static int write_path(const struct provider_query *query, struct buffer *path, struct error *err)
+static int write_path(const struct provider_query *query, struct buffer *path)
 {
     if (!span_equals(span_of(query->zone), "FR"))
-        return error_set(err, -EINVAL, NAME ": '%.40s' is not its zone; only FR is", query->zone);
+        return -EINVAL;
     buffer_str(path, "/api/explore/v2.1/catalog/datasets/eco2mix-national-tr/records");
     http_put_parameter(path, "select", "taux_co2,date_heure");
     http_put_parameter(path, "where", "taux_co2 is not null");
@@ -32,17 +30,12 @@ static int read_row(const struct json *row, struct emission_factor *factor)
 static int read_root(const struct json *root, const struct provider_query *query,
                      struct emission_factor *factor, struct error *err)
 {
-    int r = provider_newest_row(json_get(root, "results"), read_row, factor);
-
-    (void)query;
-    if (r < 0)
-        return error_set(err, r, NAME ": the reply has no %s",
-                         r == -ENODATA ? "value yet" : "value from 0 to 5000 g/kWh");
-    return 0;
+    (void)query, (void)err;
+    return provider_newest_row(json_get(root, "results"), read_row, factor);
 }
 
 const struct provider rte_provider = {
-    .name = NAME,
+    .name = "rte",
     .host = "odre.opendatasoft.com",
     .country = "FR",
     .is_never_zero = true, /* a country this large always burns gas and waste */
@@ -51,6 +44,7 @@ const struct provider rte_provider = {
     .body_bytes_max = 1 << 20,
     .signal = PRICE_AVERAGE,
     .basis = PRICE_DIRECT,
+    .zones = "FR",
     .write_path = write_path,
     .read = read_root,
 };

@@ -10,8 +10,6 @@
 #include "core/parse.h"
 #include "emissions/provider.h"
 
-#define NAME "uk_carbon_intensity"
-
 enum { REGIONS = 17 };
 
 enum area { AREA_NATION, AREA_REGION, AREA_POSTCODE, AREA_NONE };
@@ -32,7 +30,7 @@ static enum area classify_zone(const char *zone)
     return AREA_NONE;
 }
 
-static int write_path(const struct provider_query *query, struct buffer *path, struct error *err)
+static int write_path(const struct provider_query *query, struct buffer *path)
 {
     static const char *const paths[] = {
         [AREA_NATION] = "/intensity",
@@ -42,10 +40,7 @@ static int write_path(const struct provider_query *query, struct buffer *path, s
     enum area area = classify_zone(query->zone);
 
     if (area == AREA_NONE)
-        return error_set(err, -EINVAL,
-                         NAME ": '%.40s' is not a zone; expected GB, a region from 1 to 17, or the "
-                              "outward part of a postcode like RG10",
-                         query->zone);
+        return -EINVAL;
     buffer_str(path, paths[area]);
     if (area != AREA_NATION)
         buffer_str(path, query->zone);
@@ -85,25 +80,19 @@ static int read_root(const struct json *root, const struct provider_query *query
     const struct json *data = json_get(root, "data");
     int r;
 
+    (void)err;
     if (area != AREA_NATION) {
         if (!is_in_zone(json_at(data, 0), area, query->zone))
-            return error_set(err, -EBADMSG, NAME ": the reply is not for zone %s", query->zone);
+            return -EBADMSG;
         data = json_get(json_at(data, 0), "data");
     }
     r = provider_newest_row(data, read_half, factor);
-    if (r == -ENODATA)
-        return error_set(err, r, NAME ": zone %s has no value yet", query->zone);
-    if (r < 0)
-        return error_set(err, r, NAME ": the value is not from 0 to 5000 g/kWh");
-    /* A region with wind or nuclear power only may well have 0. */
-    if (area == AREA_NATION && factor->mg_per_kwh == 0)
-        return error_set(err, -ERANGE,
-                         NAME ": implausible value: 0 g/kWh for all of Great Britain");
-    return 0;
+    /* A region with wind or nuclear power only may well have 0, but not all of Great Britain. */
+    return r == 0 && area == AREA_NATION && factor->mg_per_kwh == 0 ? -ERANGE : r;
 }
 
 const struct provider uk_carbon_intensity_provider = {
-    .name = NAME,
+    .name = "uk_carbon_intensity",
     .host = "api.carbonintensity.org.uk",
     .country = "GB",
     .refresh_s = 15 * 60,
@@ -111,6 +100,7 @@ const struct provider uk_carbon_intensity_provider = {
     .body_bytes_max = 1 << 20,
     .signal = PRICE_AVERAGE,
     .basis = PRICE_DIRECT,
+    .zones = "GB, a region from 1 to 17, or the outward part of a postcode like RG10",
     .write_path = write_path,
     .read = read_root,
 };

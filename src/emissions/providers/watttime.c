@@ -10,7 +10,6 @@
 #include "core/timestamp.h"
 #include "emissions/provider.h"
 
-#define NAME   "watttime"
 #define SIGNAL "co2_moer"
 #define UNITS  "lbs_co2_per_mwh"
 
@@ -24,7 +23,7 @@ static int parse_token(struct span body, char *token, size_t size_bytes, struct 
     struct json *root;
     const char *found;
     size_t len;
-    int r = provider_read_json(body, NAME, &root, err);
+    int r = provider_read_json(body, &root, err);
 
     if (r < 0)
         return r;
@@ -33,7 +32,7 @@ static int parse_token(struct span body, char *token, size_t size_bytes, struct 
     if (len > 0 && len < size_bytes && strspn(found, allowed) == len)
         memcpy(token, found, len + 1);
     else
-        r = error_set(err, -EBADMSG, NAME ": the reply to the login has no token");
+        r = error_set(err, -EBADMSG, "the reply to the login has no token");
     json_free(root);
     return r;
 }
@@ -48,29 +47,13 @@ static void put_time(struct buffer *path, const char *name, uint64_t t_us)
     http_put_parameter(path, name, text);
 }
 
-static int write_path(const struct provider_query *query, struct buffer *path, struct error *err)
+static int write_path(const struct provider_query *query, struct buffer *path)
 {
-    if (!factor_is_zone(query->zone))
-        return error_set(err, -EINVAL,
-                         NAME ": '%.40s' is not a region; expected one like CAISO_NORTH",
-                         query->zone);
     buffer_str(path, "/v3/historical");
     http_put_parameter(path, "region", query->zone);
     put_time(path, "start", query->now_us - MIN(query->now_us, WINDOW_US));
     put_time(path, "end", query->now_us);
     http_put_parameter(path, "signal_type", SIGNAL);
-    return 0;
-}
-
-static int check_meta(const struct json *meta, const struct provider_query *query,
-                      struct error *err)
-{
-    if (!provider_json_equals(json_get(meta, "units"), UNITS))
-        return error_set(err, -EBADMSG, NAME ": the reply's units are not " UNITS);
-    if (!provider_json_equals(json_get(meta, "region"), query->zone))
-        return error_set(err, -EBADMSG, NAME ": the reply is not for region %s", query->zone);
-    if (!provider_json_equals(json_get(meta, "signal_type"), SIGNAL))
-        return error_set(err, -EBADMSG, NAME ": the reply is not for signal " SIGNAL);
     return 0;
 }
 
@@ -99,16 +82,15 @@ static int read_newest(const struct json *points, struct emission_factor *factor
 static int read_root(const struct json *root, const struct provider_query *query,
                      struct emission_factor *factor, struct error *err)
 {
-    int r = check_meta(json_get(root, "meta"), query, err);
+    const struct json *meta = json_get(root, "meta");
 
-    if (r < 0)
-        return r;
-    r = read_newest(json_get(root, "data"), factor);
-    if (r == -ENODATA)
-        return error_set(err, r, NAME ": region %s has no value yet", query->zone);
-    if (r < 0)
-        return error_set(err, r, NAME ": the value is not from 0 to 11023 lb/MWh");
-    return 0;
+    if (!provider_json_equals(json_get(meta, "units"), UNITS))
+        return error_set(err, -EBADMSG, "the reply's units are not " UNITS);
+    if (!provider_json_equals(json_get(meta, "signal_type"), SIGNAL))
+        return error_set(err, -EBADMSG, "the reply is not for signal " SIGNAL);
+    if (!provider_json_equals(json_get(meta, "region"), query->zone))
+        return -EBADMSG;
+    return read_newest(json_get(root, "data"), factor);
 }
 
 static const struct provider_login login = {
@@ -118,7 +100,7 @@ static const struct provider_login login = {
 };
 
 const struct provider watttime_provider = {
-    .name = NAME,
+    .name = "watttime",
     .host = "api.watttime.org",
     .key = PROVIDER_KEY_LOGIN,
     .secrets = {{"watttime_username", "WATTTIME_USERNAME"},
@@ -129,6 +111,7 @@ const struct provider watttime_provider = {
     .body_bytes_max = 1 << 20,
     .signal = PRICE_MARGINAL,
     .basis = PRICE_DIRECT,
+    .zones = "one like CAISO_NORTH",
     .write_path = write_path,
     .read = read_root,
 };

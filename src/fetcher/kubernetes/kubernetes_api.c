@@ -85,7 +85,7 @@ static int send_request(struct kubernetes_api *api, struct buffer *url,
     buffer_done(url);
     if (r < 0 || reply->status == 200)
         return r;
-    kubernetes_parse_refusal((struct span){reply->body.data, reply->body.len}, why, sizeof(why));
+    kubernetes_parse_error((struct span){reply->body.data, reply->body.len}, why, sizeof(why));
     return error_set(&api->err, kubernetes_classify_status(reply->status),
                      "it replies with status %d%s%s", reply->status, why[0] ? ": " : "", why);
 }
