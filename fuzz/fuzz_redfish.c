@@ -31,9 +31,9 @@ static void check_path(const struct redfish_path *path)
     check(path->text[0] == '\0' || redfish_is_path(path->text));
 }
 
-static void check_power(int r, uint64_t power_mw)
+static void check_power(int r, const uint64_t *power_mw)
 {
-    check(r == -ENODATA || (r == 0 && power_mw < POWER_MAX_MW));
+    check(r == -ENODATA || (r == 0 && *power_mw < POWER_MAX_MW));
 }
 
 static void check_resource(struct span text)
@@ -60,8 +60,8 @@ static void check_resource(struct span text)
     check_path(&path);
     path = redfish_link(resource, "Chassis");
     check_path(&path);
-    check_power(redfish_parse_sensor(resource, "PowerWatts", &power_mw), power_mw);
-    check_power(redfish_parse_power(resource, "/redfish/v1/Systems/1", &power_mw), power_mw);
+    check_power(redfish_parse_sensor(resource, "PowerWatts", &power_mw), &power_mw);
+    check_power(redfish_parse_power(resource, "/redfish/v1/Systems/1", &power_mw), &power_mw);
     check(redfish_error_message(resource));
     json_free(resource);
 }
