@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/http_client.h"
 #include "core/macros.h"
@@ -40,6 +41,13 @@ static void check_outcome(int r, const struct http_reply *reply, const struct er
     }
 }
 
+static void check_header(void *context, const char *name, const char *value)
+{
+    (void)context;
+    if (strpbrk(name, "\r\n") || strpbrk(value, "\r\n"))
+        abort();
+}
+
 static void check_reply(struct span bytes, bool is_streamed)
 {
     const struct peer_script script = {.reply = bytes};
@@ -50,7 +58,7 @@ static void check_reply(struct span bytes, bool is_streamed)
         .socket_path = peer->path,
         .timeout_us = 9 * USEC_PER_SEC,
         .max_bytes = BODY_MAX,
-        .wanted_header = "status",
+        .on_header = check_header,
         .on_data = is_streamed ? count_bytes : NULL,
         .context = &total,
     };

@@ -260,22 +260,6 @@ static int check_request(const struct http_transfer *t)
     return 0;
 }
 
-/* The last header of its name wins, so that a trailer does. (HTTP/2 trailers are plain headers to
- * curl 7.88.) */
-static void find_header(const struct http_transfer *t)
-{
-    const unsigned origins = CURLH_HEADER | CURLH_TRAILER;
-    const char *name = t->request->wanted_header;
-    struct http_reply *reply = t->reply;
-    struct curl_header *header;
-
-    if (!name || t->curl->easy_header(t->easy, name, 0, origins, -1, &header) != CURLHE_OK ||
-        t->curl->easy_header(t->easy, name, header->amount - 1, origins, -1, &header) != CURLHE_OK)
-        return;
-    snprintf(reply->header, sizeof(reply->header), "%s", header->value);
-    reply->has_header = true;
-}
-
 /* To curl, a header that breaks off is a reply without a body. */
 static int read_reply(const struct http_transfer *t)
 {
@@ -286,9 +270,8 @@ static int read_reply(const struct http_transfer *t)
     if (!t->header_is_complete || status < 200)
         return http_failure(t, -EPROTO, "the reply broke off in the header");
     t->reply->status = (int)status;
-    find_header(t);
     while (t->request->on_header &&
-           (header = t->curl->easy_nextheader(t->easy, CURLH_HEADER, -1, header)))
+           (header = t->curl->easy_nextheader(t->easy, CURLH_HEADER | CURLH_TRAILER, -1, header)))
         t->request->on_header(t->request->context, header->name, header->value);
     return 0;
 }
@@ -369,8 +352,6 @@ static int perform(struct http_transfer *t)
 static void empty_reply(struct http_reply *reply, size_t max_bytes)
 {
     reply->status = 0;
-    reply->has_header = false;
-    reply->header[0] = '\0';
     reply->body.len = 0;
     reply->body.cap_bytes = max_bytes;
     reply->body.failed = false;

@@ -32,13 +32,12 @@ struct http_request {
     uint64_t connect_timeout_us;    /* up to the end of the TLS handshake; 0: none */
     uint64_t stall_us;              /* the longest silence of the peer; 0: none */
     size_t max_bytes;               /* of the reply's body */
-    const char *wanted_header;      /* header or trailer to return, the last one; may be NULL */
 
     /* If not NULL, gets the body piece by piece, whatever the status; nothing is kept, and
      * max_bytes does not apply. A negative errno ends the request with it, without a text. */
     int (*on_data)(void *context, struct span data);
 
-    /* If not NULL, called with each header of the final reply, once that is complete. */
+    /* If not NULL, called with each header and trailer of the final reply, once it is complete. */
     void (*on_header)(void *context, const char *name, const char *value);
     void *context;
 };
@@ -46,8 +45,6 @@ struct http_request {
 struct http_reply {
     int status;
     struct buffer body;
-    bool has_header;
-    char header[64]; /* value of wanted_header, possibly cut */
 };
 
 void http_reply_init(struct http_reply *reply);

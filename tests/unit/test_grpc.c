@@ -253,9 +253,9 @@ static void a_call_says_what_it_is_and_how_long_it_waits(void **state)
         uint64_t timeout_us;
         struct span value;
     } cases[] = {
-        {20 * SECOND, SPAN("\x86\x10\0\0\0\0\xb7")},            /* 20000000u */
+        {20 * SECOND, SPAN("\x84\x10\0\0\x53")},                /* 20000m */
         {100 * SECOND, SPAN("\x85\x08\0\0\x02\x9f")},           /* 100000m */
-        {UINT64_MAX, SPAN("\x87\x7d\xf7\xdf\x7d\xf7\xdf\xd1")}, /* 99999999M */
+        {UINT64_MAX, SPAN("\x87\x7d\xf7\xdf\x7d\xf7\xdf\xa7")}, /* 99999999m */
     };
 
     (void)state;
