@@ -115,7 +115,7 @@ static size_t match_secret(const char *text, const char *secret)
     return (size_t)(at - text);
 }
 
-void redact_secret(struct error *err, const char *secret)
+void credential_redact(struct error *err, const char *secret)
 {
     static const char stars[] = "***";
     struct error redacted;

@@ -22,4 +22,4 @@ void credential_write(const struct provider *provider, const char *user, const c
  * '?' for what is not printable, or escaped as in a URL; at the end of the text also cut, down to
  * four characters. An empty secret is none. `err` may be NULL.
  */
-void redact_secret(struct error *err, const char *secret);
+void credential_redact(struct error *err, const char *secret);

@@ -301,11 +301,11 @@ static int read_reply(struct attempt *a, struct emission_factor *ret_factor)
 static void redact_secrets(const struct poll *poll, struct error *err)
 {
     if (poll->options.key)
-        redact_secret(err, poll->options.key);
+        credential_redact(err, poll->options.key);
     if (poll->options.provider->key != PROVIDER_KEY_LOGIN)
         return;
-    redact_secret(err, strrchr(poll->credential.data, ' ') + 1);
-    redact_secret(err, poll->bearer + strlen(BEARER));
+    credential_redact(err, strrchr(poll->credential.data, ' ') + 1);
+    credential_redact(err, poll->bearer + strlen(BEARER));
 }
 
 int poll_ask(struct poll *poll, struct emission_factor *ret_factor, struct error *err)

@@ -1,5 +1,5 @@
-/* emissions/poll: how providers are asked, what their answers mean, and when they are asked
- * again. All answers are invented. */
+/* emissions/poll: requests to providers, what their replies mean, and when the next poll is due.
+ * All replies are invented. */
 #include "unit.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ struct answer {
 struct fixture {
     struct clock_manual clock;
     struct poll_options options;
-    struct poll *inquiry;
+    struct poll *poll;
     struct answer answers[ANSWERS_MAX];
     size_t answer_count, asked;
     struct asked {
@@ -91,7 +91,7 @@ static uint64_t draw(void *context, uint64_t below)
     return f->how == DRAW_MOST ? below - 1 : 0;
 }
 
-static void tell_headers(const struct http_request *request, const char *headers)
+static void pass_headers(const struct http_request *request, const char *headers)
 {
     struct span rest = span_of(headers ? headers : "");
 
@@ -106,7 +106,7 @@ static void tell_headers(const struct http_request *request, const char *headers
     }
 }
 
-static void note(struct asked *asked, const struct http_request *request)
+static void keep_request(struct asked *asked, const struct http_request *request)
 {
     size_t len = 0;
 
@@ -133,12 +133,12 @@ int http_client_do(struct http_client *client, const struct http_request *reques
     assert_null(request->method);
     assert_true(request->proxy_by_environment && request->connect_timeout_us == 5 * SECOND);
     assert_true(f->asked > 0 || !ret_reply->body.data); /* nothing is kept of a long answer */
-    note(&f->asked_for[f->asked++], request);
+    keep_request(&f->asked_for[f->asked++], request);
     f->clock.now_us += answer->takes_us;
     ret_reply->status = 0;
     if (answer->r < 0)
         return error_set(err, answer->r, "%s", answer->body);
-    tell_headers(request, answer->headers);
+    pass_headers(request, answer->headers);
     ret_reply->status = answer->status;
     ret_reply->body.len = 0;
     ret_reply->body.cap_bytes = request->max_bytes;
@@ -164,18 +164,18 @@ static int tear_down(void **state)
 {
     struct fixture *f = *state;
 
-    poll_free(f->inquiry);
+    poll_free(f->poll);
     free(f);
     return 0;
 }
 
-static void open_inquiry(struct fixture *f, const struct provider *provider, const char *zone)
+static void open_poll(struct fixture *f, const struct provider *provider, const char *zone)
 {
-    poll_free(f->inquiry);
-    f->inquiry = NULL;
+    poll_free(f->poll);
+    f->poll = NULL;
     f->options.provider = provider;
     f->options.zone = zone;
-    assert_int_equal(poll_new(&f->options, &f->inquiry, &f->err), 0);
+    assert_int_equal(poll_new(&f->options, &f->poll, &f->err), 0);
 }
 
 static void put_answer(struct fixture *f, int status, const char *headers, const char *body)
@@ -194,7 +194,7 @@ static int ask(struct fixture *f)
     memset(f->asked_for, 0, sizeof(f->asked_for));
     f->factor = (struct emission_factor){.mg_per_kwh = 7};
     f->err.text[0] = '\0';
-    r = poll_ask(f->inquiry, &f->factor, &f->err);
+    r = poll_ask(f->poll, &f->factor, &f->err);
     assert_int_equal(f->asked, f->answer_count);
     assert_int_equal(r < 0, f->err.text[0] != '\0');
     assert_true(r == 0 || f->factor.mg_per_kwh == 7);
@@ -213,7 +213,7 @@ static int ask_for(struct fixture *f, int status, const char *headers, const cha
 
 static void assert_due_in(const struct fixture *f, uint64_t us)
 {
-    assert_int_equal(poll_due_us(f->inquiry) - f->clock.now_us, us);
+    assert_int_equal(poll_due_us(f->poll) - f->clock.now_us, us);
 }
 
 static void assert_says(const struct fixture *f, const char *text)
@@ -234,13 +234,13 @@ static void the_first_question_is_due_within_a_minute_or_the_interval(void **sta
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_due_in(f, MINUTE - 1);
     f->options.interval_us = 5 * SECOND;
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_due_in(f, 5 * SECOND - 1);
     f->how = DRAW_LEAST;
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_due_in(f, 0);
 }
 
@@ -276,7 +276,7 @@ static void each_provider_is_asked_in_its_way(void **state)
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        open_inquiry(f, cases[i].provider, cases[i].zone);
+        open_poll(f, cases[i].provider, cases[i].zone);
         assert_int_equal(ask_for(f, 200, NULL, cases[i].body), 0);
         assert_string_equal(f->asked_for[0].url, cases[i].url);
         assert_string_equal(f->asked_for[0].headers, cases[i].headers);
@@ -294,7 +294,7 @@ static void watttime_is_logged_into_first(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t0k3n-1"));
     assert_int_equal(ask_for(f, 200, JSON, WATTTIME), 0);
     assert_string_equal(f->asked_for[0].url, "https://api.watttime.org/login");
@@ -318,7 +318,7 @@ static void url_authorities_and_basis_are_as_configured(void **state)
     f->options.url = "https://127.0.0.1:8443";
     f->options.ca_path = "/etc/ca.pem";
     f->options.basis = PRICE_DIRECT;
-    open_inquiry(f, &electricity_maps_provider, "DE");
+    open_poll(f, &electricity_maps_provider, "DE");
     put_answer(f, 200, JSON,
                "{\"zone\":\"DE\",\"carbonIntensity\":300.5,\"datetime\":\"2026-01-15T09:00Z\"}");
     assert_int_equal(ask(f), 0);
@@ -328,7 +328,7 @@ static void url_authorities_and_basis_are_as_configured(void **state)
     assert_string_equal(f->asked_for[0].ca_path, "/etc/ca.pem");
     assert_int_equal(f->factor.mg_per_kwh, 300500);
     assert_int_equal(f->factor.basis, PRICE_DIRECT);
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t"));
     assert_int_equal(ask_for(f, 200, JSON, WATTTIME), 0);
     assert_string_equal(f->asked_for[0].url, "https://127.0.0.1:8443/login");
@@ -342,7 +342,7 @@ static void after_an_answer_it_is_due_at_the_interval(void **state)
     struct fixture *f = *state;
 
     f->options.interval_us = HOUR;
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_int_equal(ask_for(f, 200, JSON, RTE), 0);
     assert_due_in(f, 66 * MINUTE);
     f->how = DRAW_LEAST;
@@ -354,11 +354,11 @@ static void the_time_that_an_answer_takes_comes_before_the_interval(void **state
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     put_answer(f, 200, JSON, RTE);
     f->answers[0].takes_us = 4 * SECOND;
     assert_int_equal(ask(f), 0);
-    assert_int_equal(poll_due_us(f->inquiry), NOW_US + 4 * SECOND + 990 * SECOND);
+    assert_int_equal(poll_due_us(f->poll), NOW_US + 4 * SECOND + 990 * SECOND);
 }
 
 static void failures_in_a_row_are_further_and_further_apart(void **state)
@@ -366,7 +366,7 @@ static void failures_in_a_row_are_further_and_further_apart(void **state)
     static const unsigned minutes[] = {1, 2, 4, 8, 16, 32, 60, 60};
     struct fixture *f = *state;
 
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     for (size_t i = 0; i < ARRAY_SIZE(minutes); i++) {
         f->how = i % 2 == 0 ? DRAW_MOST : DRAW_LEAST;
         assert_int_equal(ask_for(f, 500, JSON, ""), -EREMOTEIO);
@@ -387,15 +387,15 @@ static void whatever_is_drawn_it_is_due_within_bounds(void **state)
     for (int i = 0; i < 2000; i++) {
         uint64_t due_us;
 
-        open_inquiry(f, &rte_provider, "FR");
-        assert_true(poll_due_us(f->inquiry) - NOW_US < MINUTE);
+        open_poll(f, &rte_provider, "FR");
+        assert_true(poll_due_us(f->poll) - NOW_US < MINUTE);
         assert_int_equal(ask_for(f, 200, JSON, RTE), 0);
-        due_us = poll_due_us(f->inquiry) - NOW_US;
+        due_us = poll_due_us(f->poll) - NOW_US;
         assert_true(due_us >= 810 * SECOND && due_us <= 990 * SECOND);
         least_us = MIN(least_us, due_us);
         most_us = MAX(most_us, due_us);
         assert_int_equal(ask_for(f, 500, JSON, ""), -EREMOTEIO);
-        due_us = poll_due_us(f->inquiry) - NOW_US;
+        due_us = poll_due_us(f->poll) - NOW_US;
         assert_true(due_us >= 30 * SECOND && due_us <= MINUTE);
     }
     assert_true(least_us < 812 * SECOND && most_us > 988 * SECOND);
@@ -432,7 +432,7 @@ static void a_status_says_what_is_wrong_and_so_does_the_body(void **state)
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        open_inquiry(f, &rte_provider, "FR");
+        open_poll(f, &rte_provider, "FR");
         assert_int_equal(ask_for(f, cases[i].status, cases[i].headers, cases[i].body), cases[i].r);
         assert_string_equal(f->err.text, cases[i].text);
         assert_due_in(f, cases[i].r == -EACCES ? HOUR : MINUTE);
@@ -443,12 +443,12 @@ static void who_asks_without_wanting_the_text_gets_the_error(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     put_answer(f, 500, JSON, "{\"error\":\"" KEY "\"}");
-    assert_int_equal(poll_ask(f->inquiry, &f->factor, NULL), -EREMOTEIO);
+    assert_int_equal(poll_ask(f->poll, &f->factor, NULL), -EREMOTEIO);
     f->asked = 0;
     f->answers[0].r = -ETIMEDOUT;
-    assert_int_equal(poll_ask(f->inquiry, &f->factor, NULL), -ETIMEDOUT);
+    assert_int_equal(poll_ask(f->poll, &f->factor, NULL), -ETIMEDOUT);
 }
 
 static void what_the_client_says_is_passed_on_with_the_provider(void **state)
@@ -456,12 +456,13 @@ static void what_the_client_says_is_passed_on_with_the_provider(void **state)
     static const int errors[] = {-ETIMEDOUT, -EKEYREJECTED, -EFBIG, -ENOENT, -ECANCELED, -EACCES};
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
         put_answer(f, 0, NULL, "request to https://api.electricitymaps.com/v3 failed: this");
         f->answers[0].r = errors[i];
         assert_int_equal(ask(f), errors[i]);
-        assert_says(f, "electricity_maps: request to https://api.electricitymaps.com/v3 failed: this");
+        assert_says(f,
+                    "electricity_maps: request to https://api.electricitymaps.com/v3 failed: this");
         assert_int_equal(strstr(f->err.text, "--emissions.ca-file") != NULL,
                          errors[i] == -EKEYREJECTED);
         assert_due_in(f, (UINT64_C(1) << i) * MINUTE);
@@ -491,12 +492,12 @@ static void an_answer_must_be_of_the_right_type(void **state)
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        open_inquiry(f, cases[i].provider, "FR");
+        open_poll(f, cases[i].provider, "FR");
         assert_int_equal(ask_for(f, 200, cases[i].headers, cases[i].body), cases[i].r);
         if (cases[i].r < 0)
             assert_says(f, "is a proxy in between?");
     }
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_int_equal(ask_for(f, 200, "Content-Type: text/html", ""), -EBADMSG);
     assert_string_equal(f->err.text,
                         "rte: the reply is not JSON but text/html; is a proxy in between?");
@@ -506,7 +507,7 @@ static void an_answer_without_a_good_value_is_a_failure(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     assert_int_equal(ask_for(f, 200, JSON, MAPS("DE")), -EBADMSG);
     assert_due_in(f, MINUTE);
     put_answer(f, 200, JSON, MAPS_OF("FR", "null", "2026-01-15T09:00:00Z"));
@@ -525,7 +526,7 @@ static void a_value_that_is_old_or_unusual_is_what_the_provider_says(void **stat
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     assert_int_equal(ask_for(f, 200, JSON, MAPS("FR")), 0);
     put_answer(f, 200, JSON, MAPS_OF("FR", "40", "2026-01-15T04:00:00Z"));
     assert_int_equal(ask(f), 0);
@@ -540,13 +541,13 @@ static void a_key_that_is_refused_is_not_shown_again_soon(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     assert_int_equal(ask_for(f, 403, JSON, "{\"error\":\"zone not in plan\"}"), -EACCES);
     assert_string_equal(f->err.text, "electricity_maps: the service replies with status 403, the "
                                      "key is not accepted, or not for this zone: zone not in plan");
     assert_due_in(f, HOUR);
     f->how = DRAW_LEAST;
-    open_inquiry(f, &entsoe_provider, "FR");
+    open_poll(f, &entsoe_provider, "FR");
     assert_int_equal(ask_for(f, 401, "Content-Type: text/html", "<html>"), -EACCES);
     assert_due_in(f, HOUR / 2);
 }
@@ -556,7 +557,7 @@ static void one_401_of_electricity_maps_may_mean_that_too_many_asked(void **stat
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     assert_int_equal(ask_for(f, 401, JSON, "{\"error\":\"Invalid auth-token\"}"), -EACCES);
     assert_string_equal(f->err.text,
                         "electricity_maps: the service replies with status 401, the key is not "
@@ -604,11 +605,11 @@ static void who_says_when_to_come_back_is_obeyed(void **state)
         int r = cases[i].status == 429 ? -EBUSY : -EREMOTEIO;
 
         f->how = DRAW_LEAST;
-        open_inquiry(f, &rte_provider, "FR");
+        open_poll(f, &rte_provider, "FR");
         assert_int_equal(ask_for(f, cases[i].status, cases[i].headers, ""), r);
         assert_due_in(f, cases[i].least_us);
         f->how = DRAW_MOST;
-        open_inquiry(f, &rte_provider, "FR");
+        open_poll(f, &rte_provider, "FR");
         assert_int_equal(ask_for(f, cases[i].status, cases[i].headers, ""), r);
         assert_due_in(f, cases[i].most_us);
     }
@@ -618,7 +619,7 @@ static void what_has_not_changed_is_not_sent_again(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_int_equal(ask_for(f, 200, JSON "\nETag: W/\"a b\"\nLast-Modified: x", RTE), 0);
     assert_string_equal(f->asked_for[0].headers, "Accept: application/json\n");
     f->clock.now_us += HOUR;
@@ -643,7 +644,7 @@ static void without_an_etag_the_time_of_the_last_change_serves(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     put_answer(f, 200, JSON "\nLast-Modified: Thu, 15 Jan 2026 09:30:00 GMT\nETag: \"\xc3\xa9\"",
                MAPS("FR"));
     assert_int_equal(ask(f), 0);
@@ -659,7 +660,7 @@ static void who_was_not_asked_for_changes_cannot_say_that_there_are_none(void **
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_int_equal(ask_for(f, 304, "ETag: \"a\"", ""), -EREMOTEIO);
     assert_says(f, "rte: the service replies 'not modified'");
     assert_due_in(f, MINUTE);
@@ -672,7 +673,7 @@ static void an_etag_is_of_one_url(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON "\nETag: \"login\"", LOGIN("t"));
     assert_int_equal(ask_for(f, 200, JSON "\nETag: \"a\"", WATTTIME), 0);
     f->clock.now_us += 30 * SECOND;
@@ -682,7 +683,7 @@ static void an_etag_is_of_one_url(void **state)
     assert_int_equal(ask_for(f, 304, NULL, ""), -EREMOTEIO);
     assert_false(was_sent(f, 0, "If-None-Match: \"a\""));
 
-    open_inquiry(f, &entsoe_provider, "FR");
+    open_poll(f, &entsoe_provider, "FR");
     assert_int_equal(ask_for(f, 200, "ETag: \"b\"", ENTSOE), 0);
     f->clock.now_us += 10 * MINUTE;
     assert_int_equal(ask_for(f, 304, NULL, ""), 0);
@@ -697,7 +698,7 @@ static void the_headers_of_a_login_are_not_those_of_the_answer(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON "\nETag: \"login\"", LOGIN("t"));
     assert_int_equal(ask_for(f, 200, JSON, WATTTIME), 0);
     assert_int_equal(ask_for(f, 200, JSON, WATTTIME), 0);
@@ -709,7 +710,7 @@ static void a_token_serves_for_25_minutes(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t1"));
     f->answers[0].takes_us = SECOND; /* the service may count from before its answer */
     assert_int_equal(ask_for(f, 200, JSON, WATTTIME), 0);
@@ -726,7 +727,7 @@ static void a_token_that_has_ended_is_renewed_once(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t1"));
     put_answer(f, 401, JSON, "{\"error\":\"expired\"}");
     put_answer(f, 200, JSON, LOGIN("t2"));
@@ -748,7 +749,7 @@ static void a_new_token_that_is_refused_is_the_end_of_it(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t1"));
     put_answer(f, 401, JSON, "");
     put_answer(f, 200, JSON, LOGIN("t2"));
@@ -764,7 +765,7 @@ static void a_region_that_is_not_for_us_costs_no_login(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t1"));
     assert_int_equal(ask_for(f, 403, JSON, "{\"error\":\"no\",\"message\":\"region\"}"), -EACCES);
     assert_says(f, "or not for this zone: region");
@@ -787,8 +788,7 @@ static void a_login_can_fail_in_every_way_that_a_question_can(void **state)
          "accepted: bad",
          HOUR},
         {403, "Content-Type: text/html", "<html>", -EACCES,
-         "watttime: the service replies with status 403, user or password not accepted",
-         HOUR},
+         "watttime: the service replies with status 403, user or password not accepted", HOUR},
         {429, "Retry-After: 300", "", -EBUSY,
          "watttime: the service replies with status 429, too many requests", 6 * MINUTE},
         {500, JSON, "", -EREMOTEIO, "watttime: the service replies with status 500", MINUTE},
@@ -807,7 +807,7 @@ static void a_login_can_fail_in_every_way_that_a_question_can(void **state)
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+        open_poll(f, &watttime_provider, "CAISO_NORTH");
         assert_int_equal(ask_for(f, cases[i].status, cases[i].headers, cases[i].body), cases[i].r);
         assert_string_equal(f->err.text, cases[i].text);
         assert_due_in(f, cases[i].due_us);
@@ -818,7 +818,7 @@ static void a_login_that_fails_after_a_token_has_ended_is_the_end_of_it(void **s
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t1"));
     put_answer(f, 401, JSON, "");
     put_answer(f, 0, NULL, "request to it failed");
@@ -832,7 +832,7 @@ static void login_and_question_have_one_deadline(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t1"));
     f->answers[0].takes_us = 6 * SECOND;
     put_answer(f, 401, JSON, "");
@@ -845,7 +845,7 @@ static void login_and_question_have_one_deadline(void **state)
     assert_int_equal(f->asked_for[2].timeout_us, SECOND);
     assert_int_equal(f->asked_for[3].timeout_us, 1);
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t1"));
     f->answers[0].takes_us = 10 * SECOND;
     assert_int_equal(ask(f), -ETIMEDOUT);
@@ -873,13 +873,13 @@ static void entsoe_says_with_a_document_that_it_has_nothing(void **state)
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        open_inquiry(f, &entsoe_provider, "FR");
+        open_poll(f, &entsoe_provider, "FR");
         assert_int_equal(ask_for(f, cases[i].status, "Content-Type: text/xml", cases[i].body),
                          cases[i].r);
         assert_string_equal(f->err.text, cases[i].text);
         assert_due_in(f, MINUTE);
     }
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_int_equal(ask_for(f, 400, JSON, "{\"results\":[]}"), -ENXIO);
 }
 
@@ -919,7 +919,8 @@ static void a_key_that_comes_back_is_not_in_the_text(void **state)
          "entsoe: the service has no data: No data for securityToken=***"},
         {&entsoe_provider,
          "FR",
-         {.r = -EPROTO, .body = "request to https://x/api?securityToken=" KEY_ESCAPED " failed: no"},
+         {.r = -EPROTO,
+          .body = "request to https://x/api?securityToken=" KEY_ESCAPED " failed: no"},
          "entsoe: request to https://x/api?securityToken=*** failed: no"},
         {&watttime_provider,
          "CAISO_NORTH",
@@ -930,12 +931,12 @@ static void a_key_that_comes_back_is_not_in_the_text(void **state)
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        open_inquiry(f, cases[i].provider, cases[i].zone);
+        open_poll(f, cases[i].provider, cases[i].zone);
         f->answers[f->answer_count++] = cases[i].answer;
         assert_true(ask(f) < 0);
         assert_string_equal(f->err.text, cases[i].text);
     }
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t0k3n-1"));
     assert_int_equal(ask_for(f, 403, JSON, "{\"error\":\"not with t0k3n-1\"}"), -EACCES);
     assert_says(f, ": not with ***");
@@ -946,7 +947,7 @@ static void a_key_is_hidden_where_the_text_is_cut_within_it(void **state)
     char body[512];
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     for (int dots = 130; dots < 165; dots++) {
         int len = snprintf(body, sizeof(body), "{\"error\":\"%.*s" KEY "\"}", dots,
                            "........................................................."
@@ -967,10 +968,8 @@ static void what_is_missing_is_told_at_the_start(void **state)
     } cases[] = {
         {&rte_provider, "DE", NULL, NULL, "rte: 'DE' is not a zone; expected FR"},
         {&rte_provider, NULL, NULL, NULL, "rte: it needs a zone, and none is given"},
-        {&electricity_maps_provider, "FR", NULL, NULL,
-         "electricity_maps: it needs a token"},
-        {&electricity_maps_provider, "FR", NULL, "",
-         "electricity_maps: it needs a token"},
+        {&electricity_maps_provider, "FR", NULL, NULL, "electricity_maps: it needs a token"},
+        {&electricity_maps_provider, "FR", NULL, "", "electricity_maps: it needs a token"},
         {&electricity_maps_provider, "F R", NULL, KEY,
          "electricity_maps: 'F R' is not a zone; expected one like FR or US-CAL-CISO"},
         {&electricity_maps_provider, "FR", NULL, KEY "\n",
@@ -982,21 +981,18 @@ static void what_is_missing_is_told_at_the_start(void **state)
          "entsoe: the token contains a line break or a control character"},
         {&entsoe_provider, "XX", NULL, KEY,
          "entsoe: 'XX' is not a zone; expected one like FR or DE-LU, or an EIC code"},
-        {&watttime_provider, "CAISO_NORTH", NULL, KEY,
-         "watttime: it needs a user"},
+        {&watttime_provider, "CAISO_NORTH", NULL, KEY, "watttime: it needs a user"},
         {&watttime_provider, "CAISO_NORTH", "", KEY, "watttime: it needs a user"},
         {&watttime_provider, "CAISO_NORTH", "ja\rne", KEY,
          "watttime: the user contains a line break or a control character"},
         {&watttime_provider, "CAISO_NORTH", "ja:ne", KEY,
          "watttime: the user contains a ':', where the password would begin"},
-        {&watttime_provider, "CAISO_NORTH", "jane", NULL,
-         "watttime: it needs a password"},
-        {&watttime_provider, NULL, "jane", KEY,
-         "watttime: it needs a zone, and none is given"},
+        {&watttime_provider, "CAISO_NORTH", "jane", NULL, "watttime: it needs a password"},
+        {&watttime_provider, NULL, "jane", KEY, "watttime: it needs a zone, and none is given"},
     };
     struct fixture *f = *state;
     struct poll_options options = f->options;
-    struct poll *inquiry = NULL;
+    struct poll *poll = NULL;
     char longest[1026];
     int r;
 
@@ -1006,21 +1002,21 @@ static void what_is_missing_is_told_at_the_start(void **state)
         options.user = cases[i].user;
         options.key = cases[i].key;
         r = strstr(cases[i].text, "control character") ? -EILSEQ : -EINVAL;
-        assert_int_equal(poll_new(&options, &inquiry, &f->err), r);
+        assert_int_equal(poll_new(&options, &poll, &f->err), r);
         assert_string_equal(f->err.text, cases[i].text);
-        assert_int_equal(poll_new(&options, &inquiry, NULL), r);
-        assert_null(inquiry);
+        assert_int_equal(poll_new(&options, &poll, NULL), r);
+        assert_null(poll);
     }
     memset(longest, 'x', sizeof(longest));
     longest[sizeof(longest) - 1] = '\0';
     f->options.key = longest;
     f->options.provider = &entsoe_provider;
     f->options.zone = "FR";
-    assert_int_equal(poll_new(&f->options, &inquiry, &f->err), -EINVAL);
+    assert_int_equal(poll_new(&f->options, &poll, &f->err), -EINVAL);
     assert_string_equal(f->err.text, "entsoe: the token is longer than 1024 bytes");
     longest[1024] = '\0';
     memset(longest, '%', 1024);
-    open_inquiry(f, &entsoe_provider, "FR"); /* it fits the URL, escaped */
+    open_poll(f, &entsoe_provider, "FR"); /* it fits the URL, escaped */
     poll_free(NULL);
 }
 
@@ -1030,7 +1026,7 @@ static void a_password_may_have_blanks_and_letters_beyond_ascii(void **state)
     struct fixture *f = *state;
 
     f->options.key = "p\xc3\xa4 ss";
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 401, JSON, "{\"error\":\"p\xc3\xa4 ss, p%C3%A4+ss\"}");
     assert_int_equal(ask(f), -EACCES);
     assert_true(was_sent(f, 0, "Authorization: Basic amFuZTpww6Qgc3M="));
@@ -1043,11 +1039,11 @@ static void where_no_key_is_needed_none_is_sent(void **state)
 
     f->options.key = NULL;
     f->options.user = NULL;
-    open_inquiry(f, &uk_carbon_intensity_provider, "GB");
+    open_poll(f, &uk_carbon_intensity_provider, "GB");
     assert_int_equal(ask_for(f, 200, JSON, UK), 0);
     assert_int_equal(ask_for(f, 500, JSON, ""), -EREMOTEIO);
     f->options.key = "\n" KEY; /* whatever it is */
-    open_inquiry(f, &uk_carbon_intensity_provider, "GB");
+    open_poll(f, &uk_carbon_intensity_provider, "GB");
     assert_int_equal(ask_for(f, 200, JSON, UK), 0);
     assert_string_equal(f->asked_for[0].headers, "Accept: application/json\n");
 }

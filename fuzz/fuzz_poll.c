@@ -1,7 +1,7 @@
 /*
- * What a service of emission factors, or who stands before it, may answer, again and again: any
- * statuses, headers and bodies are a figure that a grid can have or an error that says why, without
- * a key in it, and the next question is neither too soon nor never.
+ * Replies of a provider of emission factors, or of a proxy, in a row: any statuses, headers and
+ * bodies yield a plausible factor, or an error with a text that contains no key, and the next poll
+ * is neither too soon nor never.
  *
  * The first byte chooses the provider. Answers follow, each ended by '\x1e': a line with the
  * status, or "-" where there is none and the body is the client's text; the headers by lines; an
@@ -50,7 +50,7 @@ static uint64_t draw(void *context, uint64_t below)
 }
 
 /* curl hands over texts, and none with a line break. */
-static void tell_header(const struct http_request *request, struct span line)
+static void pass_header(const struct http_request *request, struct span line)
 {
     char text[1024];
     char *colon;
@@ -90,10 +90,10 @@ int http_client_do(struct http_client *client, const struct http_request *reques
     ret_reply->body.len = 0;
     ret_reply->body.cap_bytes = request->max_bytes;
     if (span_equals(first, "-"))
-        return error_set(err, -ETIMEDOUT, "request to it failed: %.*s", (int)MIN(body.len, (size_t)900),
-                         body.data);
+        return error_set(err, -ETIMEDOUT, "request to it failed: %.*s",
+                         (int)MIN(body.len, (size_t)900), body.data);
     while ((line = span_cut(&body, '\n')).len > 0)
-        tell_header(request, line);
+        pass_header(request, line);
     if (parse_u64_max(first, 999, &status) < 0 || status < 200)
         status = 200;
     ret_reply->status = (int)status;
@@ -130,18 +130,18 @@ static void check_failure(const struct provider *provider, int r, const struct e
         check(strncmp(err->text, provider->name, strlen(provider->name)) == 0);
 }
 
-static void ask(struct service *service, const struct poll_options *options, struct poll *inquiry)
+static void ask(struct service *service, const struct poll_options *options, struct poll *poll)
 {
     uint64_t interval_us = options->provider->refresh_s * USEC_PER_SEC, pause_us;
     struct emission_factor factor;
     struct error err = {""};
     int r;
 
-    service->clock.now_us = poll_due_us(inquiry);
+    service->clock.now_us = poll_due_us(poll);
     service->sends = 0;
-    r = poll_ask(inquiry, &factor, &err);
+    r = poll_ask(poll, &factor, &err);
     check(service->sends > 0 && service->sends <= SENDS_MAX);
-    pause_us = poll_due_us(inquiry) - service->clock.now_us;
+    pause_us = poll_due_us(poll) - service->clock.now_us;
     if (r == 0) {
         check(factor.mg_per_kwh <= FACTOR_MAX_MG && price_basis_words[factor.basis]);
         check(pause_us >= interval_us * 9 / 10 && pause_us <= interval_us * 11 / 10);
@@ -170,7 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .draw = draw,
                                    .context = &service,
                                    .client = (struct http_client *)&service};
-    struct poll *inquiry;
+    struct poll *poll;
 
     if (size == 0)
         return 0;
@@ -178,9 +178,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.provider = questions[data[0] % ARRAY_SIZE(questions)].provider;
     options.zone = questions[data[0] % ARRAY_SIZE(questions)].zone;
     service.answers = (struct span){(const char *)data + 1, size - 1};
-    check(poll_new(&options, &inquiry, NULL) == 0);
+    check(poll_new(&options, &poll, NULL) == 0);
     for (int i = 0; i < QUESTIONS_MAX && service.answers.len > 0; i++)
-        ask(&service, &options, inquiry);
-    poll_free(inquiry);
+        ask(&service, &options, poll);
+    poll_free(poll);
     return 0;
 }
