@@ -51,7 +51,7 @@ static void tell(struct choice_line *line, uint64_t mg, uint64_t age_us)
                 UP_US);
 }
 
-static void before_anybody_has_answered_the_table_of_the_country_counts(void **state)
+static void before_the_first_answer_the_countrys_table_counts(void **state)
 {
     struct choice choice = make();
 
@@ -133,7 +133,7 @@ static void the_figure_of_another_country_is_shown_and_never_stands_in(void **st
     assert_true(choice.lines[3].may_count);
 }
 
-static void a_constant_stands_in_unless_it_is_said_to_be_of_another_signal(void **state)
+static void a_constant_stands_in_unless_its_signal_differs(void **state)
 {
     static const struct {
         enum price_signal signal;
@@ -158,7 +158,7 @@ static void a_constant_stands_in_unless_it_is_said_to_be_of_another_signal(void 
     }
 }
 
-static void an_answer_that_fails_keeps_the_last_good_figure(void **state)
+static void a_failed_poll_keeps_the_last_good_figure(void **state)
 {
     struct choice choice = make();
     struct choice_line *maps = &choice.lines[MAPS];
@@ -227,7 +227,7 @@ static void a_fresh_answer_with_an_old_value_is_as_old_as_the_value(void **state
     assert_true(choice_is_stale(&choice.lines[MAPS], noon()));
 }
 
-static void a_value_that_goes_back_in_time_is_no_answer(void **state)
+static void a_value_that_goes_back_in_time_is_a_failure(void **state)
 {
     struct choice choice = make();
     struct choice_line *maps = &choice.lines[MAPS];
@@ -249,7 +249,7 @@ static void a_value_that_goes_back_in_time_is_no_answer(void **state)
                             UP_US + 24 * HOUR));
 }
 
-static void an_old_answer_with_a_value_of_the_future_is_as_old_as_the_answer(void **state)
+static void an_old_answer_with_a_value_from_the_future_is_as_old_as_the_answer(void **state)
 {
     struct choice choice = make();
 
@@ -273,7 +273,7 @@ static void tables_never_age(void **state)
     assert_int_equal(choice_in_force(&choice, after(1000 * 24 * HOUR)), COUNTRY);
 }
 
-static void what_does_not_fit_is_left_out(void **state)
+static void a_line_that_does_not_fit_is_dropped(void **state)
 {
     struct choice choice = {0};
 
@@ -290,21 +290,21 @@ static void what_does_not_fit_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(before_anybody_has_answered_the_table_of_the_country_counts),
+        cmocka_unit_test(before_the_first_answer_the_countrys_table_counts),
         cmocka_unit_test(the_first_in_order_that_is_known_counts),
         cmocka_unit_test(a_marginal_figure_never_stands_in_for_an_average_one),
         cmocka_unit_test(the_marginal_one_counts_if_it_is_preferred_and_then_only_tables_stand_in),
         cmocka_unit_test(the_figure_of_another_country_is_shown_and_never_stands_in),
-        cmocka_unit_test(a_constant_stands_in_unless_it_is_said_to_be_of_another_signal),
-        cmocka_unit_test(an_answer_that_fails_keeps_the_last_good_figure),
+        cmocka_unit_test(a_constant_stands_in_unless_its_signal_differs),
+        cmocka_unit_test(a_failed_poll_keeps_the_last_good_figure),
         cmocka_unit_test(
             a_figure_is_stale_after_two_hours_or_three_intervals_and_unused_after_a_day),
         cmocka_unit_test(the_next_one_stands_in_when_the_first_is_too_old),
         cmocka_unit_test(a_fresh_answer_with_an_old_value_is_as_old_as_the_value),
-        cmocka_unit_test(a_value_that_goes_back_in_time_is_no_answer),
-        cmocka_unit_test(an_old_answer_with_a_value_of_the_future_is_as_old_as_the_answer),
+        cmocka_unit_test(a_value_that_goes_back_in_time_is_a_failure),
+        cmocka_unit_test(an_old_answer_with_a_value_from_the_future_is_as_old_as_the_answer),
         cmocka_unit_test(tables_never_age),
-        cmocka_unit_test(what_does_not_fit_is_left_out),
+        cmocka_unit_test(a_line_that_does_not_fit_is_dropped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,7 +93,7 @@ static void all_are_in_the_table_and_found_by_name(void **state)
     assert_null(provider_find(span_of("nobody")));
 }
 
-static void only_of_entsoe_the_path_is_a_secret(void **state)
+static void only_the_path_of_entsoe_is_secret(void **state)
 {
     (void)state;
     for (size_t i = 0; provider_table[i]; i++)
@@ -101,7 +101,7 @@ static void only_of_entsoe_the_path_is_a_secret(void **state)
                          provider_table[i] == &entsoe_provider);
 }
 
-static void a_provider_names_what_a_user_has_to_give(void **state)
+static void a_provider_names_its_secrets(void **state)
 {
     static const size_t secrets[] = {[PROVIDER_KEY_NONE] = 0,
                                      [PROVIDER_KEY_IN_HEADER] = 1,
@@ -120,7 +120,7 @@ static void a_provider_names_what_a_user_has_to_give(void **state)
     }
 }
 
-static void what_is_asked_is_escaped(void **state)
+static void parameters_are_percent_encoded(void **state)
 {
     struct buffer path;
 
@@ -134,7 +134,7 @@ static void what_is_asked_is_escaped(void **state)
     buffer_done(&path);
 }
 
-static void rte_is_asked_for_the_newest_row_with_a_value(void **state)
+static void rte_is_queried_for_the_newest_row_with_a_value(void **state)
 {
     (void)state;
     check_path(&rte_provider, ask("FR"),
@@ -145,7 +145,7 @@ static void rte_is_asked_for_the_newest_row_with_a_value(void **state)
     check_path(&rte_provider, ask("DE"), NULL);
 }
 
-static void rte_answers_with_rows_that_may_be_empty(void **state)
+static void rte_replies_with_rows_that_may_be_empty(void **state)
 {
 #define ROW(value, time) "{\"taux_co2\":" value ",\"date_heure\":\"" time "\"}"
 #define TIME_0915        "2026-01-15T10:15:00+01:00"
@@ -187,7 +187,7 @@ static void rte_answers_with_rows_that_may_be_empty(void **state)
 #undef ROW
 }
 
-static void electricity_maps_is_not_to_guess_the_zone(void **state)
+static void electricity_maps_must_not_guess_the_zone(void **state)
 {
     struct provider_query direct = ask("US-CAL-CISO");
 
@@ -203,7 +203,7 @@ static void electricity_maps_is_not_to_guess_the_zone(void **state)
     check_path(&electricity_maps_provider, ask(""), NULL);
 }
 
-static void electricity_maps_answers_for_the_zone_that_was_asked(void **state)
+static void electricity_maps_replies_for_the_queried_zone(void **state)
 {
 #define EMAPS(zone, value, rest)                                                                   \
     "{\"zone\":\"" zone "\",\"carbonIntensity\":" value                                            \
@@ -234,7 +234,7 @@ static void electricity_maps_answers_for_the_zone_that_was_asked(void **state)
 #undef EMAPS
 }
 
-static void what_is_emitted_directly_may_be_nothing(void **state)
+static void direct_emissions_may_be_zero(void **state)
 {
     struct provider_query query = ask("NO");
     struct emission_factor factor = {.mg_per_kwh = 7};
@@ -263,7 +263,7 @@ static void an_old_value_comes_with_its_time(void **state)
     check_answers(&electricity_maps_provider, "FR", answers, 1);
 }
 
-static void watttime_is_asked_for_the_last_twenty_minutes(void **state)
+static void watttime_is_queried_for_the_last_twenty_minutes(void **state)
 {
     struct provider_query early = ask("CAISO_NORTH");
 
@@ -278,7 +278,7 @@ static void watttime_is_asked_for_the_last_twenty_minutes(void **state)
     check_path(&watttime_provider, ask("CAISO NORTH"), NULL);
 }
 
-static void watttime_answers_in_pounds_and_in_no_order(void **state)
+static void watttime_replies_in_pounds_and_unsorted(void **state)
 {
 #define META(region, signal, units)                                                                \
     "\"meta\":{\"region\":\"" region "\",\"signal_type\":\"" signal "\",\"units\":\"" units "\"}"
@@ -315,7 +315,7 @@ static void watttime_answers_in_pounds_and_in_no_order(void **state)
     assert_int_equal(factor.basis, PRICE_DIRECT);
 }
 
-static void watttime_hands_out_a_token_that_fits_a_header(void **state)
+static void a_token_of_watttime_fits_a_header(void **state)
 {
     static const char *const bad[] = {
         "{}",
@@ -342,7 +342,7 @@ static void watttime_hands_out_a_token_that_fits_a_header(void **state)
     assert_string_equal(token, "eyJ0.e_-30");
 }
 
-static void the_uk_has_the_nation_regions_and_postcodes(void **state)
+static void uk_zones_are_the_nation_regions_and_postcodes(void **state)
 {
     static const char *const none[] = {"",   "0", "18", "013", "RG10 9NY", "RG109",
                                        "uk", "/", "1A", "UK",  "RG"};
@@ -358,7 +358,7 @@ static void the_uk_has_the_nation_regions_and_postcodes(void **state)
 #define HALF(time, intensity) "{\"from\":\"" time "\",\"to\":\"x\",\"intensity\":" intensity "}"
 #define TIME_0930             "2026-01-15T09:30Z"
 
-static void the_uk_answers_with_what_was_else_with_what_was_forecast(void **state)
+static void the_uk_replies_with_actual_values_else_with_forecasts(void **state)
 {
     static const struct answer answers[] = {
         {"{\"data\":[" HALF(TIME_0930, "{\"forecast\":187,\"actual\":181}") "]}", 0, 181000,
@@ -391,7 +391,7 @@ static void the_uk_answers_with_what_was_else_with_what_was_forecast(void **stat
     "{\"data\":[{\"regionid\":" id rest                                                            \
     ",\"data\":[" HALF(TIME_0930, "{\"forecast\":142,\"index\":\"moderate\"}") "]}]}"
 
-static void a_region_of_the_uk_answers_one_level_deeper(void **state)
+static void a_uk_region_is_nested_one_level_deeper(void **state)
 {
     static const struct answer region[] = {
         {REGION("13", ""), 0, 142000, AT_0930_US, true},
@@ -414,7 +414,7 @@ static void a_region_of_the_uk_answers_one_level_deeper(void **state)
     check_answers(&uk_carbon_intensity_provider, "RG10", postcode, ARRAY_SIZE(postcode));
 }
 
-static void what_a_service_says_of_its_errors_is_printable(void **state)
+static void error_messages_of_services_become_printable(void **state)
 {
     static const struct {
         const char *body, *why;
@@ -443,22 +443,22 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_are_in_the_table_and_found_by_name),
-        cmocka_unit_test(only_of_entsoe_the_path_is_a_secret),
-        cmocka_unit_test(a_provider_names_what_a_user_has_to_give),
-        cmocka_unit_test(what_is_asked_is_escaped),
-        cmocka_unit_test(rte_is_asked_for_the_newest_row_with_a_value),
-        cmocka_unit_test(rte_answers_with_rows_that_may_be_empty),
-        cmocka_unit_test(electricity_maps_is_not_to_guess_the_zone),
-        cmocka_unit_test(electricity_maps_answers_for_the_zone_that_was_asked),
-        cmocka_unit_test(what_is_emitted_directly_may_be_nothing),
+        cmocka_unit_test(only_the_path_of_entsoe_is_secret),
+        cmocka_unit_test(a_provider_names_its_secrets),
+        cmocka_unit_test(parameters_are_percent_encoded),
+        cmocka_unit_test(rte_is_queried_for_the_newest_row_with_a_value),
+        cmocka_unit_test(rte_replies_with_rows_that_may_be_empty),
+        cmocka_unit_test(electricity_maps_must_not_guess_the_zone),
+        cmocka_unit_test(electricity_maps_replies_for_the_queried_zone),
+        cmocka_unit_test(direct_emissions_may_be_zero),
         cmocka_unit_test(an_old_value_comes_with_its_time),
-        cmocka_unit_test(watttime_is_asked_for_the_last_twenty_minutes),
-        cmocka_unit_test(watttime_answers_in_pounds_and_in_no_order),
-        cmocka_unit_test(watttime_hands_out_a_token_that_fits_a_header),
-        cmocka_unit_test(the_uk_has_the_nation_regions_and_postcodes),
-        cmocka_unit_test(the_uk_answers_with_what_was_else_with_what_was_forecast),
-        cmocka_unit_test(a_region_of_the_uk_answers_one_level_deeper),
-        cmocka_unit_test(what_a_service_says_of_its_errors_is_printable),
+        cmocka_unit_test(watttime_is_queried_for_the_last_twenty_minutes),
+        cmocka_unit_test(watttime_replies_in_pounds_and_unsorted),
+        cmocka_unit_test(a_token_of_watttime_fits_a_header),
+        cmocka_unit_test(uk_zones_are_the_nation_regions_and_postcodes),
+        cmocka_unit_test(the_uk_replies_with_actual_values_else_with_forecasts),
+        cmocka_unit_test(a_uk_region_is_nested_one_level_deeper),
+        cmocka_unit_test(error_messages_of_services_become_printable),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,7 +149,7 @@ static void resolutions_may_differ(void **state)
           131250, AT_0900_US);
 }
 
-static void the_hour_is_the_newest_that_every_kind_that_matters_has(void **state)
+static void the_newest_hour_with_every_significant_type_counts(void **state)
 {
     (void)state;
     /* Gas lags by two hours; geothermal, a hundredth, does not hold up the rest. */
@@ -163,7 +163,7 @@ static void the_hour_is_the_newest_that_every_kind_that_matters_has(void **state
           12000, AT_0800_US);
 }
 
-static void several_series_of_one_kind_fill_each_others_gaps(void **state)
+static void several_series_of_one_type_fill_each_others_gaps(void **state)
 {
     (void)state;
     check(DOCUMENT(SERIES(IN, "A01", "B14", PERIOD("08:00", "09:00", "PT60M", POINT("1", "100")))
@@ -184,7 +184,7 @@ static void pumping_and_storage_are_left_out(void **state)
     check_refused(DOCUMENT(HOUR("B10", "900")), -ENODATA);
 }
 
-static void what_a_plant_draws_is_no_generation(void **state)
+static void power_drawn_by_a_plant_is_not_generation(void **state)
 {
     (void)state;
     check(DOCUMENT(HOUR("B14", "100") HOUR("B16", "-3")), 12000, AT_0900_US);
@@ -209,7 +209,7 @@ static void an_acknowledgement_is_no_data(void **state)
     check_refused(DOCUMENT(""), -ENODATA);
 }
 
-static void versions_prefixes_and_remarks_do_not_matter(void **state)
+static void versions_prefixes_and_comments_do_not_matter(void **state)
 {
     (void)state;
     check(
@@ -225,7 +225,7 @@ static void versions_prefixes_and_remarks_do_not_matter(void **state)
         12000, AT_0900_US);
 }
 
-static void a_document_that_is_not_as_it_should_be_is_refused(void **state)
+static void a_malformed_document_is_rejected(void **state)
 {
     static const char *const bad[] = {
         "",
@@ -282,7 +282,7 @@ static void a_document_that_is_not_as_it_should_be_is_refused(void **state)
         check_refused(bad[i], -EBADMSG);
 }
 
-static void what_is_older_than_a_day_is_not_looked_at(void **state)
+static void generation_older_than_a_day_is_ignored(void **state)
 {
     (void)state;
     check_refused(
@@ -315,7 +315,7 @@ static void every_plant_type_has_its_factor(void **state)
         check(cases[i].document, (cases[i].grams + 12) * 500, AT_0900_US);
 }
 
-static void the_scanner_gives_what_a_document_has_in_its_order(void **state)
+static void the_scanner_returns_events_in_document_order(void **state)
 {
     static const struct {
         enum xml_kind kind;
@@ -345,16 +345,16 @@ int main(void)
         cmocka_unit_test(a_curve_of_type_a03_repeats_what_is_left_out),
         cmocka_unit_test(a_curve_of_type_a01_does_not),
         cmocka_unit_test(resolutions_may_differ),
-        cmocka_unit_test(the_hour_is_the_newest_that_every_kind_that_matters_has),
-        cmocka_unit_test(several_series_of_one_kind_fill_each_others_gaps),
+        cmocka_unit_test(the_newest_hour_with_every_significant_type_counts),
+        cmocka_unit_test(several_series_of_one_type_fill_each_others_gaps),
         cmocka_unit_test(pumping_and_storage_are_left_out),
-        cmocka_unit_test(what_a_plant_draws_is_no_generation),
+        cmocka_unit_test(power_drawn_by_a_plant_is_not_generation),
         cmocka_unit_test(an_acknowledgement_is_no_data),
-        cmocka_unit_test(versions_prefixes_and_remarks_do_not_matter),
-        cmocka_unit_test(a_document_that_is_not_as_it_should_be_is_refused),
-        cmocka_unit_test(what_is_older_than_a_day_is_not_looked_at),
+        cmocka_unit_test(versions_prefixes_and_comments_do_not_matter),
+        cmocka_unit_test(a_malformed_document_is_rejected),
+        cmocka_unit_test(generation_older_than_a_day_is_ignored),
         cmocka_unit_test(every_plant_type_has_its_factor),
-        cmocka_unit_test(the_scanner_gives_what_a_document_has_in_its_order),
+        cmocka_unit_test(the_scanner_returns_events_in_document_order),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,7 @@ static void pounds_are_converted_by_their_definition(void **state)
     assert_int_equal(factor_from_pounds(-1, &mg), -ERANGE);
 }
 
-static void decimals_are_taken_digit_by_digit(void **state)
+static void decimals_are_parsed_digit_by_digit(void **state)
 {
     uint64_t mg = 7;
 
@@ -119,7 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_become_milligrams_rounded_once_half_up),
         cmocka_unit_test(pounds_are_converted_by_their_definition),
-        cmocka_unit_test(decimals_are_taken_digit_by_digit),
+        cmocka_unit_test(decimals_are_parsed_digit_by_digit),
         cmocka_unit_test(a_zone_is_a_short_word),
         cmocka_unit_test(a_kilowatt_hour_of_the_world_emits_473_007_grams),
     };

@@ -247,7 +247,7 @@ static const char *find(const struct buffer *text, struct span part)
 }
 
 /* Values as HPACK's Huffman code has them, behind their length (RFC 7541, appendix B). */
-static void a_call_says_what_it_is_and_how_long_it_waits(void **state)
+static void a_call_has_its_type_and_timeout(void **state)
 {
     static const struct {
         uint64_t timeout_us;
@@ -537,7 +537,7 @@ static void an_absent_server_is_named(void **state)
     close_bench(bench);
 }
 
-static void a_cancelled_client_calls_nobody(void **state)
+static void a_cancelled_client_makes_no_call(void **state)
 {
     struct bench *bench = open_bench(begin());
 
@@ -547,7 +547,7 @@ static void a_cancelled_client_calls_nobody(void **state)
     close_bench(bench);
 }
 
-static void nobody_needs_to_ask_for_the_status_or_the_text(void **state)
+static void status_and_text_are_optional(void **state)
 {
     struct bench *bench = open_bench(reply_with(SPAN(pod_list), "12"));
 
@@ -582,7 +582,7 @@ int main(void)
         cmocka_unit_test(an_empty_message_is_a_message),
         cmocka_unit_test(a_message_may_come_in_pieces),
         cmocka_unit_test(calls_follow_each_other),
-        cmocka_unit_test(a_call_says_what_it_is_and_how_long_it_waits),
+        cmocka_unit_test(a_call_has_its_type_and_timeout),
         cmocka_unit_test(a_request_is_framed),
         cmocka_unit_test(an_empty_request_is_a_frame_too),
         cmocka_unit_test(a_status_other_than_ok_is_named),
@@ -599,8 +599,8 @@ int main(void)
         cmocka_unit_test(an_endless_message_ends_at_its_limit),
         cmocka_unit_test(endless_headers_are_an_error),
         cmocka_unit_test(an_absent_server_is_named),
-        cmocka_unit_test(a_cancelled_client_calls_nobody),
-        cmocka_unit_test(nobody_needs_to_ask_for_the_status_or_the_text),
+        cmocka_unit_test(a_cancelled_client_makes_no_call),
+        cmocka_unit_test(status_and_text_are_optional),
         cmocka_unit_test(a_message_lies_inside_its_body),
     };
 

@@ -112,7 +112,7 @@ static void an_empty_body_is_still_a_post(void **state)
     close_bench(bench);
 }
 
-static void a_long_body_is_sent_without_asking_first(void **state)
+static void a_long_body_is_sent_without_100_continue(void **state)
 {
     struct bench *bench = open_bench(well_behaved);
     size_t len = 4 << 20;
@@ -162,7 +162,7 @@ static void a_body_may_end_with_the_connection(void **state)
     close_bench(bench);
 }
 
-static void a_status_that_is_no_success_is_a_reply_too(void **state)
+static void an_error_status_is_a_reply_too(void **state)
 {
     static const char *const replies[] = {
         "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\ngone",
@@ -247,7 +247,7 @@ static void an_http2_request_uses_no_kept_connection(void **state)
     close_bench(bench);
 }
 
-static void a_socket_that_nobody_serves_says_so(void **state)
+static void a_socket_without_a_server_is_named(void **state)
 {
     struct bench *bench = open_bench(well_behaved);
     char path[128];
@@ -268,7 +268,7 @@ static void a_socket_that_nobody_serves_says_so(void **state)
     close_bench(bench);
 }
 
-static void a_port_that_nobody_serves_says_so(void **state)
+static void a_port_without_a_server_is_named(void **state)
 {
     struct bench *bench = open_tcp_bench(well_behaved);
 
@@ -281,7 +281,7 @@ static void a_port_that_nobody_serves_says_so(void **state)
 }
 
 /* As root nothing is forbidden, so root becomes somebody else for the moment. */
-static void a_socket_of_others_says_so(void **state)
+static void a_socket_without_permission_is_named(void **state)
 {
     enum { NOBODY = 65534 };
     struct bench *bench = open_bench(well_behaved);
@@ -317,7 +317,7 @@ static void a_path_too_long_for_a_socket_is_refused(void **state)
     close_bench(bench);
 }
 
-static void a_request_without_a_free_descriptor_says_so(void **state)
+static void a_request_without_a_free_descriptor_fails(void **state)
 {
     struct bench *bench = open_bench(well_behaved);
     struct rlimit limit, none;
@@ -383,7 +383,7 @@ static void a_proxy_of_the_environment_is_not_used(void **state)
     close_bench(bench);
 }
 
-static void a_given_address_needs_no_look_up(void **state)
+static void a_given_address_needs_no_lookup(void **state)
 {
     struct bench *bench = open_tcp_bench(well_behaved);
     const char *port = strrchr(bench->peer->url, ':') + 1;
@@ -413,7 +413,7 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
     return EAI_NONAME;
 }
 
-static void a_name_without_an_address_says_so(void **state)
+static void a_name_that_does_not_resolve_is_named(void **state)
 {
     struct bench *bench = open_bench_with(NULL);
 
@@ -446,7 +446,7 @@ static void an_error_shows_no_secrets(void **state)
     close_bench(bench);
 }
 
-static void a_request_that_makes_no_sense_is_refused(void **state)
+static void a_malformed_request_is_rejected(void **state)
 {
     static const char *const urls[] = {
         "",       "localhost",         "ftp://localhost/",           "file:///etc/passwd",
@@ -485,7 +485,7 @@ static void a_peer_without_tls_is_not_trusted(void **state)
     close_bench(bench);
 }
 
-static void a_peer_without_tls_is_not_who_it_must_be(void **state)
+static void a_peer_without_tls_fails_verification(void **state)
 {
     static const uint8_t digest[HTTP_TRUST_SHA256_BYTES] = {0};
     struct bench *bench = open_tcp_bench(well_behaved);
@@ -511,7 +511,7 @@ static void a_peer_without_tls_is_not_who_it_must_be(void **state)
     close_bench(bench);
 }
 
-static void authorities_that_cannot_be_read_are_an_error(void **state)
+static void cas_that_cannot_be_read_are_an_error(void **state)
 {
     struct http_trust *trust;
     struct error err = {""};
@@ -524,7 +524,7 @@ static void authorities_that_cannot_be_read_are_an_error(void **state)
     assert_contains(err.text, "no certificate of an authority can be read");
 }
 
-static void another_method_can_be_asked_for(void **state)
+static void the_method_can_be_overridden(void **state)
 {
     struct bench *bench = open_bench(well_behaved);
     char *text;
@@ -538,7 +538,7 @@ static void another_method_can_be_asked_for(void **state)
     close_bench(bench);
 }
 
-static void every_header_can_be_had(void **state)
+static void every_header_is_passed_on(void **state)
 {
     struct bench *bench = open_bench(well_behaved);
     char seen[256] = "";
@@ -588,30 +588,30 @@ int main(void)
         cmocka_unit_test(a_get_returns_status_and_body),
         cmocka_unit_test(a_post_sends_its_headers_and_body),
         cmocka_unit_test(an_empty_body_is_still_a_post),
-        cmocka_unit_test(a_long_body_is_sent_without_asking_first),
+        cmocka_unit_test(a_long_body_is_sent_without_100_continue),
         cmocka_unit_test(a_chunked_body_is_put_together),
         cmocka_unit_test(a_body_may_end_with_the_connection),
-        cmocka_unit_test(a_status_that_is_no_success_is_a_reply_too),
+        cmocka_unit_test(an_error_status_is_a_reply_too),
         cmocka_unit_test(a_redirect_is_not_followed),
         cmocka_unit_test(a_connection_serves_many_requests),
         cmocka_unit_test(a_connection_that_the_peer_closed_is_replaced),
         cmocka_unit_test(an_http2_request_uses_no_kept_connection),
-        cmocka_unit_test(a_socket_that_nobody_serves_says_so),
-        cmocka_unit_test(a_port_that_nobody_serves_says_so),
-        cmocka_unit_test(a_socket_of_others_says_so),
+        cmocka_unit_test(a_socket_without_a_server_is_named),
+        cmocka_unit_test(a_port_without_a_server_is_named),
+        cmocka_unit_test(a_socket_without_permission_is_named),
         cmocka_unit_test(a_path_too_long_for_a_socket_is_refused),
-        cmocka_unit_test(a_request_without_a_free_descriptor_says_so),
+        cmocka_unit_test(a_request_without_a_free_descriptor_fails),
         cmocka_unit_test(a_connection_is_not_inherited_by_child_processes),
         cmocka_unit_test(a_proxy_of_the_environment_is_not_used),
-        cmocka_unit_test(a_given_address_needs_no_look_up),
-        cmocka_unit_test(a_name_without_an_address_says_so),
+        cmocka_unit_test(a_given_address_needs_no_lookup),
+        cmocka_unit_test(a_name_that_does_not_resolve_is_named),
         cmocka_unit_test(an_error_shows_no_secrets),
-        cmocka_unit_test(a_request_that_makes_no_sense_is_refused),
+        cmocka_unit_test(a_malformed_request_is_rejected),
         cmocka_unit_test(a_peer_without_tls_is_not_trusted),
-        cmocka_unit_test(a_peer_without_tls_is_not_who_it_must_be),
-        cmocka_unit_test(authorities_that_cannot_be_read_are_an_error),
-        cmocka_unit_test(another_method_can_be_asked_for),
-        cmocka_unit_test(every_header_can_be_had),
+        cmocka_unit_test(a_peer_without_tls_fails_verification),
+        cmocka_unit_test(cas_that_cannot_be_read_are_an_error),
+        cmocka_unit_test(the_method_can_be_overridden),
+        cmocka_unit_test(every_header_is_passed_on),
         cmocka_unit_test(a_request_ends_when_the_watched_socket_hangs_up),
     };
 

@@ -72,7 +72,7 @@ static void a_request_without_time_ends_at_once(void **state)
 }
 
 /* A listener whose queue is full: the connection is not refused, and never comes. */
-static void a_full_queue_is_no_reply(void **state)
+static void a_full_queue_is_an_error(void **state)
 {
     struct peer *peer = peer_start(&well_behaved);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -171,8 +171,7 @@ static void endless_headers_end_at_their_limit(void **state)
         {"HTTP/1.1 200 OK\r\n", "A: b\r\n", "its headers "},
         {"HTTP/1.1 200 OK\r\nA: ", "bbbbbbbbbbbbbbbb", "its headers "},
         {"", "HTTP/1.1 100 Continue\r\n\r\n", "its headers "},
-        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "A: b\r\n",
-         "its headers "},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "A: b\r\n", "its headers "},
     };
 
     (void)state;
@@ -342,7 +341,7 @@ int main(void)
         cmocka_unit_test(silence_ends_at_the_deadline),
         cmocka_unit_test(a_drip_ends_at_the_deadline),
         cmocka_unit_test(a_request_without_time_ends_at_once),
-        cmocka_unit_test(a_full_queue_is_no_reply),
+        cmocka_unit_test(a_full_queue_is_an_error),
         cmocka_unit_test(a_stall_ends_the_request_before_its_deadline),
         cmocka_unit_test(every_byte_puts_off_the_stall),
         cmocka_unit_test(a_body_of_exactly_the_limit_is_kept),

@@ -42,7 +42,7 @@ static void assert_refused(struct bench *bench, int code, const char *why)
     assert_int_equal(bench->reply.status, 0);
 }
 
-static void a_proxy_is_used_where_it_is_wanted(void **state)
+static void a_proxy_is_used_on_request(void **state)
 {
     static const char *const variables[] = {"http_proxy", "all_proxy", "ALL_PROXY"};
 
@@ -61,7 +61,7 @@ static void a_proxy_is_used_where_it_is_wanted(void **state)
     forget_proxies();
 }
 
-static void a_host_that_no_proxy_names_is_asked_directly(void **state)
+static void a_host_in_no_proxy_is_reached_directly(void **state)
 {
     static const char *const variables[] = {"no_proxy", "NO_PROXY"};
 
@@ -82,7 +82,7 @@ static void a_host_that_no_proxy_names_is_asked_directly(void **state)
     forget_proxies();
 }
 
-static void a_proxy_that_wants_to_know_who_we_are_says_so(void **state)
+static void a_proxy_that_requires_a_login_is_named(void **state)
 {
     struct bench *bench = open_proxy(
         (struct peer_script){.reply = SPAN("HTTP/1.1 407 Who?\r\nProxy-Authenticate: Basic "
@@ -99,7 +99,7 @@ static void a_proxy_that_wants_to_know_who_we_are_says_so(void **state)
     forget_proxies();
 }
 
-static void a_proxy_that_refuses_says_with_what(void **state)
+static void a_refusal_of_the_proxy_has_its_status(void **state)
 {
     static const struct {
         struct span reply;
@@ -123,7 +123,7 @@ static void a_proxy_that_refuses_says_with_what(void **state)
     forget_proxies();
 }
 
-static void a_proxy_that_is_not_there_may_be_why(void **state)
+static void a_missing_proxy_is_suggested_as_the_cause(void **state)
 {
     static const struct {
         const char *proxy;
@@ -174,7 +174,7 @@ static void a_proxy_is_not_blamed_where_there_is_none(void **state)
     forget_proxies();
 }
 
-static void a_proxy_that_is_no_proxy_is_an_error(void **state)
+static void a_server_that_is_not_a_proxy_is_an_error(void **state)
 {
     static const struct peer_script scripts[] = {
         {.reply = SPAN("SSH-2.0-OpenSSH_9.2\r\n"), .end = PEER_CLOSES},
@@ -199,7 +199,7 @@ static void a_proxy_that_is_no_proxy_is_an_error(void **state)
     forget_proxies();
 }
 
-static void a_connection_that_is_not_made_in_time_says_so(void **state)
+static void a_connect_timeout_is_named(void **state)
 {
     struct bench *bench =
         open_proxy((struct peer_script){.end = PEER_HOLDS}, "https_proxy", "https://api.test/");
@@ -220,7 +220,7 @@ static void a_connection_that_is_not_made_in_time_says_so(void **state)
     close_bench(bench);
 }
 
-static void an_answer_may_take_longer_than_the_connection(void **state)
+static void a_reply_may_take_longer_than_the_connect_timeout(void **state)
 {
     struct bench *bench = open_tcp_bench((struct peer_script){.end = PEER_HOLDS});
 
@@ -235,15 +235,15 @@ static void an_answer_may_take_longer_than_the_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_proxy_is_used_where_it_is_wanted),
-        cmocka_unit_test(a_host_that_no_proxy_names_is_asked_directly),
-        cmocka_unit_test(a_proxy_that_wants_to_know_who_we_are_says_so),
-        cmocka_unit_test(a_proxy_that_refuses_says_with_what),
-        cmocka_unit_test(a_proxy_that_is_not_there_may_be_why),
+        cmocka_unit_test(a_proxy_is_used_on_request),
+        cmocka_unit_test(a_host_in_no_proxy_is_reached_directly),
+        cmocka_unit_test(a_proxy_that_requires_a_login_is_named),
+        cmocka_unit_test(a_refusal_of_the_proxy_has_its_status),
+        cmocka_unit_test(a_missing_proxy_is_suggested_as_the_cause),
         cmocka_unit_test(a_proxy_is_not_blamed_where_there_is_none),
-        cmocka_unit_test(a_proxy_that_is_no_proxy_is_an_error),
-        cmocka_unit_test(a_connection_that_is_not_made_in_time_says_so),
-        cmocka_unit_test(an_answer_may_take_longer_than_the_connection),
+        cmocka_unit_test(a_server_that_is_not_a_proxy_is_an_error),
+        cmocka_unit_test(a_connect_timeout_is_named),
+        cmocka_unit_test(a_reply_may_take_longer_than_the_connect_timeout),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,7 +143,7 @@ static void a_cancel_is_never_lost(void **state)
     peer_free(peer);
 }
 
-static void a_cancelled_client_asks_nothing_more(void **state)
+static void a_cancelled_client_sends_nothing_more(void **state)
 {
     struct bench *bench = open_bench(well_behaved);
 
@@ -186,7 +186,7 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
     return EAI_NONAME;
 }
 
-static void a_look_up_that_hangs_ends_at_the_deadline(void **state)
+static void a_lookup_that_hangs_ends_at_the_deadline(void **state)
 {
     struct bench *bench = open_bench_with(NULL);
     struct canceller canceller = {bench->client, NULL};
@@ -216,9 +216,9 @@ int main(void)
         cmocka_unit_test(a_stream_stalls_and_ends_at_its_deadline_too),
         cmocka_unit_test(a_cancel_ends_a_request_that_waits),
         cmocka_unit_test(a_cancel_is_never_lost),
-        cmocka_unit_test(a_cancelled_client_asks_nothing_more),
+        cmocka_unit_test(a_cancelled_client_sends_nothing_more),
         cmocka_unit_test(a_cancel_from_the_reader_ends_the_request),
-        cmocka_unit_test(a_look_up_that_hangs_ends_at_the_deadline),
+        cmocka_unit_test(a_lookup_that_hangs_ends_at_the_deadline),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -240,7 +240,7 @@ static void a_list_without_end_is_given_up(void **state)
     PLAY(steps, "", "down ");
 }
 
-static void a_watch_from_too_far_in_the_past_lists_again(void **state)
+static void a_watch_from_a_version_too_old_lists_again(void **state)
 {
     static const struct step steps[] = {
         {.asks = "limit=", .body = LIST("7", "")},
@@ -257,7 +257,7 @@ static void a_watch_from_too_far_in_the_past_lists_again(void **state)
     PLAY(steps, "p0 p8 p0 p0 p0 ", "up down up ");
 }
 
-static void a_broken_stream_lists_again_and_is_told_once(void **state)
+static void a_broken_stream_lists_again_and_is_reported_once(void **state)
 {
     static const struct step steps[] = {
         {.asks = "limit=", .body = LIST("7", "")},
@@ -277,7 +277,7 @@ static void a_broken_stream_lists_again_and_is_told_once(void **state)
     PLAY(steps, "p0 p0 p0 p0 p10 p0 ", "up down up down up ");
 }
 
-static void a_server_that_fails_is_told_once_and_asked_until_it_answers(void **state)
+static void a_failing_server_is_reported_once_and_retried_until_it_recovers(void **state)
 {
     static const struct step steps[] = {
         {.asks = "limit=", .r = -ECONNREFUSED},
@@ -323,9 +323,9 @@ int main(void)
         TEST(a_watch_follows_the_list_and_is_resumed_where_it_ended),
         TEST(every_page_of_a_list_is_read),
         TEST(a_list_without_end_is_given_up),
-        TEST(a_watch_from_too_far_in_the_past_lists_again),
-        TEST(a_broken_stream_lists_again_and_is_told_once),
-        TEST(a_server_that_fails_is_told_once_and_asked_until_it_answers),
+        TEST(a_watch_from_a_version_too_old_lists_again),
+        TEST(a_broken_stream_lists_again_and_is_reported_once),
+        TEST(a_failing_server_is_reported_once_and_retried_until_it_recovers),
         TEST(the_token_is_sent_with_each_request),
         TEST(nothing_is_requested_once_the_channel_is_closed),
     };

@@ -230,7 +230,7 @@ static bool was_sent(const struct fixture *f, size_t index, const char *header)
     return strstr(f->asked_for[index].headers, line);
 }
 
-static void the_first_question_is_due_within_a_minute_or_the_interval(void **state)
+static void the_first_request_is_due_within_a_minute_or_the_interval(void **state)
 {
     struct fixture *f = *state;
 
@@ -244,7 +244,7 @@ static void the_first_question_is_due_within_a_minute_or_the_interval(void **sta
     assert_due_in(f, 0);
 }
 
-static void each_provider_is_asked_in_its_way(void **state)
+static void each_provider_has_its_own_request(void **state)
 {
     static const struct {
         const struct provider *provider;
@@ -311,7 +311,7 @@ static void watttime_is_logged_into_first(void **state)
     assert_due_in(f, 330 * SECOND);
 }
 
-static void url_authorities_and_basis_are_as_configured(void **state)
+static void url_cas_and_basis_are_as_configured(void **state)
 {
     struct fixture *f = *state;
 
@@ -337,7 +337,7 @@ static void url_authorities_and_basis_are_as_configured(void **state)
                      f->asked_for[1].url);
 }
 
-static void after_an_answer_it_is_due_at_the_interval(void **state)
+static void after_a_reply_the_next_poll_is_due_at_the_interval(void **state)
 {
     struct fixture *f = *state;
 
@@ -350,7 +350,7 @@ static void after_an_answer_it_is_due_at_the_interval(void **state)
     assert_due_in(f, 54 * MINUTE);
 }
 
-static void the_time_that_an_answer_takes_comes_before_the_interval(void **state)
+static void the_interval_starts_after_the_reply(void **state)
 {
     struct fixture *f = *state;
 
@@ -361,7 +361,7 @@ static void the_time_that_an_answer_takes_comes_before_the_interval(void **state
     assert_int_equal(poll_due_us(f->poll), NOW_US + 4 * SECOND + 990 * SECOND);
 }
 
-static void failures_in_a_row_are_further_and_further_apart(void **state)
+static void failures_in_a_row_back_off(void **state)
 {
     static const unsigned minutes[] = {1, 2, 4, 8, 16, 32, 60, 60};
     struct fixture *f = *state;
@@ -378,7 +378,7 @@ static void failures_in_a_row_are_further_and_further_apart(void **state)
     assert_due_in(f, MINUTE);
 }
 
-static void whatever_is_drawn_it_is_due_within_bounds(void **state)
+static void any_random_number_keeps_the_bounds(void **state)
 {
     struct fixture *f = *state;
     uint64_t least_us = UINT64_MAX, most_us = 0;
@@ -401,7 +401,7 @@ static void whatever_is_drawn_it_is_due_within_bounds(void **state)
     assert_true(least_us < 812 * SECOND && most_us > 988 * SECOND);
 }
 
-static void a_status_says_what_is_wrong_and_so_does_the_body(void **state)
+static void an_error_has_the_status_and_the_services_message(void **state)
 {
     static const struct {
         int status, r;
@@ -439,7 +439,7 @@ static void a_status_says_what_is_wrong_and_so_does_the_body(void **state)
     }
 }
 
-static void who_asks_without_wanting_the_text_gets_the_error(void **state)
+static void the_text_is_optional(void **state)
 {
     struct fixture *f = *state;
 
@@ -451,7 +451,7 @@ static void who_asks_without_wanting_the_text_gets_the_error(void **state)
     assert_int_equal(poll_ask(f->poll, &f->factor, NULL), -ETIMEDOUT);
 }
 
-static void what_the_client_says_is_passed_on_with_the_provider(void **state)
+static void the_clients_error_is_passed_on_with_the_provider(void **state)
 {
     static const int errors[] = {-ETIMEDOUT, -EKEYREJECTED, -EFBIG, -ENOENT, -ECANCELED, -EACCES};
     struct fixture *f = *state;
@@ -469,7 +469,7 @@ static void what_the_client_says_is_passed_on_with_the_provider(void **state)
     }
 }
 
-static void an_answer_must_be_of_the_right_type(void **state)
+static void a_reply_must_have_the_right_type(void **state)
 {
     static const struct {
         const struct provider *provider;
@@ -503,7 +503,7 @@ static void an_answer_must_be_of_the_right_type(void **state)
                         "rte: the reply is not JSON but text/html; is a proxy in between?");
 }
 
-static void an_answer_without_a_good_value_is_a_failure(void **state)
+static void a_reply_without_a_plausible_value_is_a_failure(void **state)
 {
     struct fixture *f = *state;
 
@@ -522,7 +522,7 @@ static void an_answer_without_a_good_value_is_a_failure(void **state)
 }
 
 /* Who holds it judges that. */
-static void a_value_that_is_old_or_unusual_is_what_the_provider_says(void **state)
+static void old_and_unusual_values_are_accepted(void **state)
 {
     struct fixture *f = *state;
 
@@ -537,7 +537,7 @@ static void a_value_that_is_old_or_unusual_is_what_the_provider_says(void **stat
     assert_int_equal(f->factor.mg_per_kwh, 4999500);
 }
 
-static void a_key_that_is_refused_is_not_shown_again_soon(void **state)
+static void a_rejected_key_is_not_sent_again_soon(void **state)
 {
     struct fixture *f = *state;
 
@@ -553,7 +553,7 @@ static void a_key_that_is_refused_is_not_shown_again_soon(void **state)
 }
 
 /* electricitymaps-contrib issue 8047. */
-static void one_401_of_electricity_maps_may_mean_that_too_many_asked(void **state)
+static void a_single_401_of_electricity_maps_may_mean_too_many_requests(void **state)
 {
     struct fixture *f = *state;
 
@@ -576,7 +576,7 @@ static void one_401_of_electricity_maps_may_mean_that_too_many_asked(void **stat
     assert_due_in(f, 16 * MINUTE);
 }
 
-static void who_says_when_to_come_back_is_obeyed(void **state)
+static void retry_after_is_obeyed(void **state)
 {
     static const struct {
         int status;
@@ -615,7 +615,7 @@ static void who_says_when_to_come_back_is_obeyed(void **state)
     }
 }
 
-static void what_has_not_changed_is_not_sent_again(void **state)
+static void an_unchanged_value_is_not_sent_again(void **state)
 {
     struct fixture *f = *state;
 
@@ -640,7 +640,7 @@ static void what_has_not_changed_is_not_sent_again(void **state)
     assert_string_equal(f->asked_for[0].headers, "Accept: application/json\n");
 }
 
-static void without_an_etag_the_time_of_the_last_change_serves(void **state)
+static void without_an_etag_last_modified_serves(void **state)
 {
     struct fixture *f = *state;
 
@@ -656,7 +656,7 @@ static void without_an_etag_the_time_of_the_last_change_serves(void **state)
     assert_true(f->factor.is_estimated);
 }
 
-static void who_was_not_asked_for_changes_cannot_say_that_there_are_none(void **state)
+static void a_304_to_an_unconditional_request_is_an_error(void **state)
 {
     struct fixture *f = *state;
 
@@ -669,7 +669,7 @@ static void who_was_not_asked_for_changes_cannot_say_that_there_are_none(void **
 }
 
 /* WattTime's URL has the minute in it, ENTSO-E's the hour. */
-static void an_etag_is_of_one_url(void **state)
+static void an_etag_holds_for_one_url(void **state)
 {
     struct fixture *f = *state;
 
@@ -694,7 +694,7 @@ static void an_etag_is_of_one_url(void **state)
     assert_false(was_sent(f, 0, "If-None-Match: \"b\""));
 }
 
-static void the_headers_of_a_login_are_not_those_of_the_answer(void **state)
+static void the_headers_of_a_login_are_not_those_of_the_reply(void **state)
 {
     struct fixture *f = *state;
 
@@ -706,7 +706,7 @@ static void the_headers_of_a_login_are_not_those_of_the_answer(void **state)
                         "Accept: application/json\nAuthorization: Bearer t\n");
 }
 
-static void a_token_serves_for_25_minutes(void **state)
+static void a_token_is_used_for_25_minutes(void **state)
 {
     struct fixture *f = *state;
 
@@ -723,7 +723,7 @@ static void a_token_serves_for_25_minutes(void **state)
     assert_true(was_sent(f, 1, "Authorization: Bearer t2"));
 }
 
-static void a_token_that_has_ended_is_renewed_once(void **state)
+static void an_expired_token_is_renewed_once(void **state)
 {
     struct fixture *f = *state;
 
@@ -745,7 +745,7 @@ static void a_token_that_has_ended_is_renewed_once(void **state)
     assert_true(was_sent(f, 2, "Authorization: Bearer t3"));
 }
 
-static void a_new_token_that_is_refused_is_the_end_of_it(void **state)
+static void a_new_token_that_is_rejected_is_a_failure(void **state)
 {
     struct fixture *f = *state;
 
@@ -761,7 +761,7 @@ static void a_new_token_that_is_refused_is_the_end_of_it(void **state)
     assert_int_equal(ask_for(f, 200, JSON, WATTTIME), 0);
 }
 
-static void a_region_that_is_not_for_us_costs_no_login(void **state)
+static void a_region_outside_the_plan_costs_no_login(void **state)
 {
     struct fixture *f = *state;
 
@@ -774,7 +774,7 @@ static void a_region_that_is_not_for_us_costs_no_login(void **state)
     assert_true(was_sent(f, 0, "Authorization: Bearer t1"));
 }
 
-static void a_login_can_fail_in_every_way_that_a_question_can(void **state)
+static void a_login_can_fail_like_any_request(void **state)
 {
     static const struct {
         int status;
@@ -814,7 +814,7 @@ static void a_login_can_fail_in_every_way_that_a_question_can(void **state)
     }
 }
 
-static void a_login_that_fails_after_a_token_has_ended_is_the_end_of_it(void **state)
+static void a_login_that_fails_after_an_expired_token_is_a_failure(void **state)
 {
     struct fixture *f = *state;
 
@@ -828,7 +828,7 @@ static void a_login_that_fails_after_a_token_has_ended_is_the_end_of_it(void **s
     assert_due_in(f, MINUTE);
 }
 
-static void login_and_question_have_one_deadline(void **state)
+static void login_and_query_share_one_deadline(void **state)
 {
     struct fixture *f = *state;
 
@@ -854,7 +854,7 @@ static void login_and_question_have_one_deadline(void **state)
     assert_int_equal(ask_for(f, 200, JSON, WATTTIME), 0); /* the token came all the same */
 }
 
-static void entsoe_says_with_a_document_that_it_has_nothing(void **state)
+static void entsoe_reports_no_data_with_a_document(void **state)
 {
     static const struct {
         int status, r;
@@ -883,7 +883,7 @@ static void entsoe_says_with_a_document_that_it_has_nothing(void **state)
     assert_int_equal(ask_for(f, 400, JSON, "{\"results\":[]}"), -ENXIO);
 }
 
-static void a_key_that_comes_back_is_not_in_the_text(void **state)
+static void a_repeated_key_is_redacted(void **state)
 {
     static const struct {
         const struct provider *provider;
@@ -942,7 +942,7 @@ static void a_key_that_comes_back_is_not_in_the_text(void **state)
     assert_says(f, ": not with ***");
 }
 
-static void a_key_is_hidden_where_the_text_is_cut_within_it(void **state)
+static void a_key_cut_at_the_end_of_the_text_is_redacted(void **state)
 {
     char body[512];
     struct fixture *f = *state;
@@ -960,7 +960,7 @@ static void a_key_is_hidden_where_the_text_is_cut_within_it(void **state)
     }
 }
 
-static void what_is_missing_is_told_at_the_start(void **state)
+static void missing_options_are_reported_at_the_start(void **state)
 {
     static const struct {
         const struct provider *provider;
@@ -1021,7 +1021,7 @@ static void what_is_missing_is_told_at_the_start(void **state)
 }
 
 /* A password is not sent as it is, so it may have any letters. */
-static void a_password_may_have_blanks_and_letters_beyond_ascii(void **state)
+static void a_password_may_have_blanks_and_non_ascii_letters(void **state)
 {
     struct fixture *f = *state;
 
@@ -1052,40 +1052,40 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(the_first_question_is_due_within_a_minute_or_the_interval),
-        TEST(each_provider_is_asked_in_its_way),
+        TEST(the_first_request_is_due_within_a_minute_or_the_interval),
+        TEST(each_provider_has_its_own_request),
         TEST(watttime_is_logged_into_first),
-        TEST(url_authorities_and_basis_are_as_configured),
-        TEST(after_an_answer_it_is_due_at_the_interval),
-        TEST(the_time_that_an_answer_takes_comes_before_the_interval),
-        TEST(failures_in_a_row_are_further_and_further_apart),
-        TEST(whatever_is_drawn_it_is_due_within_bounds),
-        TEST(a_status_says_what_is_wrong_and_so_does_the_body),
-        TEST(who_asks_without_wanting_the_text_gets_the_error),
-        TEST(what_the_client_says_is_passed_on_with_the_provider),
-        TEST(an_answer_must_be_of_the_right_type),
-        TEST(an_answer_without_a_good_value_is_a_failure),
-        TEST(a_value_that_is_old_or_unusual_is_what_the_provider_says),
-        TEST(a_key_that_is_refused_is_not_shown_again_soon),
-        TEST(one_401_of_electricity_maps_may_mean_that_too_many_asked),
-        TEST(who_says_when_to_come_back_is_obeyed),
-        TEST(what_has_not_changed_is_not_sent_again),
-        TEST(without_an_etag_the_time_of_the_last_change_serves),
-        TEST(who_was_not_asked_for_changes_cannot_say_that_there_are_none),
-        TEST(an_etag_is_of_one_url),
-        TEST(the_headers_of_a_login_are_not_those_of_the_answer),
-        TEST(a_token_serves_for_25_minutes),
-        TEST(a_token_that_has_ended_is_renewed_once),
-        TEST(a_new_token_that_is_refused_is_the_end_of_it),
-        TEST(a_region_that_is_not_for_us_costs_no_login),
-        TEST(a_login_can_fail_in_every_way_that_a_question_can),
-        TEST(a_login_that_fails_after_a_token_has_ended_is_the_end_of_it),
-        TEST(login_and_question_have_one_deadline),
-        TEST(entsoe_says_with_a_document_that_it_has_nothing),
-        TEST(a_key_that_comes_back_is_not_in_the_text),
-        TEST(a_key_is_hidden_where_the_text_is_cut_within_it),
-        TEST(what_is_missing_is_told_at_the_start),
-        TEST(a_password_may_have_blanks_and_letters_beyond_ascii),
+        TEST(url_cas_and_basis_are_as_configured),
+        TEST(after_a_reply_the_next_poll_is_due_at_the_interval),
+        TEST(the_interval_starts_after_the_reply),
+        TEST(failures_in_a_row_back_off),
+        TEST(any_random_number_keeps_the_bounds),
+        TEST(an_error_has_the_status_and_the_services_message),
+        TEST(the_text_is_optional),
+        TEST(the_clients_error_is_passed_on_with_the_provider),
+        TEST(a_reply_must_have_the_right_type),
+        TEST(a_reply_without_a_plausible_value_is_a_failure),
+        TEST(old_and_unusual_values_are_accepted),
+        TEST(a_rejected_key_is_not_sent_again_soon),
+        TEST(a_single_401_of_electricity_maps_may_mean_too_many_requests),
+        TEST(retry_after_is_obeyed),
+        TEST(an_unchanged_value_is_not_sent_again),
+        TEST(without_an_etag_last_modified_serves),
+        TEST(a_304_to_an_unconditional_request_is_an_error),
+        TEST(an_etag_holds_for_one_url),
+        TEST(the_headers_of_a_login_are_not_those_of_the_reply),
+        TEST(a_token_is_used_for_25_minutes),
+        TEST(an_expired_token_is_renewed_once),
+        TEST(a_new_token_that_is_rejected_is_a_failure),
+        TEST(a_region_outside_the_plan_costs_no_login),
+        TEST(a_login_can_fail_like_any_request),
+        TEST(a_login_that_fails_after_an_expired_token_is_a_failure),
+        TEST(login_and_query_share_one_deadline),
+        TEST(entsoe_reports_no_data_with_a_document),
+        TEST(a_repeated_key_is_redacted),
+        TEST(a_key_cut_at_the_end_of_the_text_is_redacted),
+        TEST(missing_options_are_reported_at_the_start),
+        TEST(a_password_may_have_blanks_and_non_ascii_letters),
         TEST(where_no_key_is_needed_none_is_sent),
     };
 

@@ -161,7 +161,7 @@ static void assert_not_found(int code, const char *says)
         fail_msg("%d: %s\n%s", r, test.err.text, test.asked);
 }
 
-static void the_node_is_found_and_then_asked_with_one_question(void **state)
+static void the_node_is_found_and_then_read_with_one_request(void **state)
 {
     struct redfish_place place;
     uint64_t power_mw;
@@ -188,7 +188,7 @@ static void the_node_is_found_and_then_asked_with_one_question(void **state)
     assert_string_equal(test.asked, "");
 }
 
-static void what_is_a_node_comes_before_what_may_be_one_and_parts_of_it(void **state)
+static void certain_nodes_come_before_unknown_chassis_and_parts(void **state)
 {
     (void)state;
     add_bmc("{\"Members\":[" LINK("Chassis/HGX") "," LINK("Chassis/X") "," LINK("Chassis/1") "]}");
@@ -232,7 +232,7 @@ static void without_metrics_the_inputs_of_all_supplies_are_summed(void **state)
     assert_int_equal(redfish_read(&test.session, &place, &power_mw, &test.err), -ENODATA);
 }
 
-static void a_search_that_does_not_end_is_ended(void **state)
+static void an_endless_search_is_given_up(void **state)
 {
     static char members[16 << 10] = "{\"Members\":[";
     size_t len = strlen(members);
@@ -276,7 +276,7 @@ static void where_the_bmc_itself_fails_the_search_ends(void **state)
     assert_null(strstr(test.asked, "Chassis/2"));
 }
 
-static void a_bmc_without_a_node_says_so(void **state)
+static void a_bmc_without_a_node_is_an_error(void **state)
 {
     (void)state;
     add_bmc("{\"Members\":[" LINK("Chassis/1") "]}");
@@ -284,7 +284,7 @@ static void a_bmc_without_a_node_says_so(void **state)
     assert_not_found(-ENODATA, "none of the BMC's 1 chassis");
 }
 
-static void a_session_that_is_not_known_any_longer_is_opened_once_more(void **state)
+static void an_expired_session_is_opened_once_more(void **state)
 {
     const struct json *resource;
 
@@ -301,7 +301,7 @@ static void a_session_that_is_not_known_any_longer_is_opened_once_more(void **st
     assert_int_equal(test.session.logins, 3);
 }
 
-static void where_there_are_no_sessions_the_password_goes_along(void **state)
+static void without_sessions_basic_authentication_is_used(void **state)
 {
     static const struct {
         struct answer login;
@@ -333,7 +333,7 @@ static void where_there_are_no_sessions_the_password_goes_along(void **state)
     set_up(state);
 }
 
-static void a_login_that_is_refused_or_fails_says_why_and_tells_no_password(void **state)
+static void a_failed_login_has_a_text_without_the_password(void **state)
 {
     static const struct {
         struct answer login;
@@ -365,7 +365,7 @@ static void a_login_that_is_refused_or_fails_says_why_and_tells_no_password(void
     set_up(state);
 }
 
-static void redirects_are_followed_on_the_same_server_and_not_for_ever(void **state)
+static void redirects_are_followed_on_the_same_server_only_and_a_few_times(void **state)
 {
     static const struct {
         const char *location;
@@ -399,7 +399,7 @@ static void redirects_are_followed_on_the_same_server_and_not_for_ever(void **st
     set_up(state);
 }
 
-static void a_session_is_deleted_where_its_answer_says_that_it_is(void **state)
+static void a_session_is_deleted_at_the_id_of_its_reply(void **state)
 {
     const struct json *resource;
 
@@ -420,18 +420,18 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(the_node_is_found_and_then_asked_with_one_question),
-        TEST(what_is_a_node_comes_before_what_may_be_one_and_parts_of_it),
+        TEST(the_node_is_found_and_then_read_with_one_request),
+        TEST(certain_nodes_come_before_unknown_chassis_and_parts),
         TEST(without_metrics_the_inputs_of_all_supplies_are_summed),
-        TEST(a_search_that_does_not_end_is_ended),
+        TEST(an_endless_search_is_given_up),
         TEST(the_deprecated_power_is_the_last_resort),
         TEST(where_the_bmc_itself_fails_the_search_ends),
-        TEST(a_bmc_without_a_node_says_so),
-        TEST(a_session_that_is_not_known_any_longer_is_opened_once_more),
-        TEST(where_there_are_no_sessions_the_password_goes_along),
-        TEST(a_login_that_is_refused_or_fails_says_why_and_tells_no_password),
-        TEST(redirects_are_followed_on_the_same_server_and_not_for_ever),
-        TEST(a_session_is_deleted_where_its_answer_says_that_it_is),
+        TEST(a_bmc_without_a_node_is_an_error),
+        TEST(an_expired_session_is_opened_once_more),
+        TEST(without_sessions_basic_authentication_is_used),
+        TEST(a_failed_login_has_a_text_without_the_password),
+        TEST(redirects_are_followed_on_the_same_server_only_and_a_few_times),
+        TEST(a_session_is_deleted_at_the_id_of_its_reply),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -217,7 +217,7 @@ static void a_reading_that_is_not_there_is_none(void **state)
     assert_int_equal(power_mw, 77);
 }
 
-static void of_the_power_controls_the_one_of_the_system_is_taken(void **state)
+static void the_power_control_of_the_system_wins(void **state)
 {
 #define WATTS(n) "\"PowerConsumedWatts\":" #n
 #define OF_SYSTEM                                                                                  \
@@ -318,7 +318,7 @@ int main(void)
         cmocka_unit_test(a_supply_that_is_not_enabled_is_not_in_use),
         cmocka_unit_test(watts_are_integers_or_reals_that_a_node_can_draw),
         cmocka_unit_test(a_reading_that_is_not_there_is_none),
-        cmocka_unit_test(of_the_power_controls_the_one_of_the_system_is_taken),
+        cmocka_unit_test(the_power_control_of_the_system_wins),
         cmocka_unit_test(without_a_control_the_supplies_are_summed_all_or_none),
         cmocka_unit_test(an_error_has_a_message),
     };
