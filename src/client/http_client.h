@@ -80,5 +80,8 @@ void http_client_cancel(struct http_client *client);
 /* The same as soon as the peer of `fd`, a socket or pipe, hangs up. -1: watches nothing. */
 void http_client_watch(struct http_client *client, int fd);
 
+/* Appends the header of basic authentication, NUL-terminated. */
+void http_put_basic(struct buffer *header, const char *user, const char *password);
+
 /* Appends "?name=value", or "&name=value" after the first, percent-encoded. */
 void http_put_parameter(struct buffer *url, const char *name, const char *value);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "client/http_client.h"
+#include "core/base64.h"
 
 void http_reply_init(struct http_reply *reply)
 {
@@ -12,6 +13,22 @@ void http_reply_done(struct http_reply *reply)
 {
     buffer_done(&reply->body);
     *reply = (struct http_reply){0};
+}
+
+void http_put_basic(struct buffer *header, const char *user, const char *password)
+{
+    struct buffer pair;
+
+    buffer_init(&pair, header->cap_bytes);
+    buffer_str(&pair, user);
+    buffer_char(&pair, ':');
+    buffer_str(&pair, password);
+    if (buffer_failed(&pair))
+        buffer_fail(header);
+    buffer_str(header, "Authorization: Basic ");
+    base64_write(header, (struct span){pair.data, pair.len});
+    buffer_char(header, '\0');
+    buffer_wipe(&pair);
 }
 
 void http_put_parameter(struct buffer *url, const char *name, const char *value)

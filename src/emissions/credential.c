@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base64.h"
+#include "client/http_client.h"
 
 enum {
     SECRET_BYTES_MAX = 1024, /* those of the services have less than a hundred */
@@ -51,37 +51,16 @@ int credential_check(const struct provider *provider, const char *user, const ch
     return r < 0 ? r : check_text(provider, "password", key, err);
 }
 
-static void write_basic(const char *user, const char *password, struct buffer *header)
-{
-    struct buffer pair;
-
-    buffer_init(&pair, CREDENTIAL_BYTES_MAX);
-    buffer_str(&pair, user);
-    buffer_char(&pair, ':');
-    buffer_str(&pair, password);
-    if (buffer_failed(&pair))
-        buffer_fail(header);
-    buffer_str(header, "Authorization: Basic ");
-    base64_write(header, (struct span){pair.data, pair.len});
-    buffer_wipe(&pair);
-}
-
 void credential_write(const struct provider *provider, const char *user, const char *key,
                       struct buffer *header)
 {
-    switch (provider->key) {
-    case PROVIDER_KEY_NONE:
-    case PROVIDER_KEY_IN_PATH:
-        return;
-    case PROVIDER_KEY_IN_HEADER:
+    if (provider->key == PROVIDER_KEY_LOGIN) {
+        http_put_basic(header, user, key);
+    } else if (provider->key == PROVIDER_KEY_IN_HEADER) {
         buffer_str(header, "auth-token: ");
         buffer_str(header, key);
-        break;
-    case PROVIDER_KEY_LOGIN:
-        write_basic(user, key, header);
-        break;
+        buffer_char(header, '\0');
     }
-    buffer_char(header, '\0');
 }
 
 /* Length of the text that stands for one character of a secret; 0: none does. */

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base64.h"
 #include "core/json.h"
 #include "core/macros.h"
 
@@ -59,27 +58,6 @@ static void keep_header(void *context, const char *name, const char *value)
         memcpy(session->reply_location, value, strlen(value) + 1);
 }
 
-static void put_authorization(const struct redfish_session *session, struct buffer *out)
-{
-    struct buffer pair;
-
-    if (session->kind == REDFISH_TOKEN) {
-        buffer_str(out, "X-Auth-Token: ");
-        buffer_str(out, session->token);
-    } else {
-        buffer_init(&pair, CREDENTIALS_MAX);
-        buffer_str(&pair, session->options.user);
-        buffer_char(&pair, ':');
-        buffer_str(&pair, session->options.password);
-        buffer_str(out, "Authorization: Basic ");
-        base64_write(out, (struct span){pair.data, pair.len});
-        if (buffer_failed(&pair))
-            buffer_fail(out);
-        buffer_wipe(&pair);
-    }
-    buffer_char(out, '\0');
-}
-
 static int send_once(struct redfish_session *session, const struct redfish_request *request,
                      const char *path, struct error *err)
 {
@@ -107,10 +85,14 @@ static int send_once(struct redfish_session *session, const struct redfish_reque
     buffer_char(&url, '\0');
     if (request->body.data)
         headers[count++] = "Content-Type: application/json";
-    if (!request->is_anonymous) {
-        put_authorization(session, &authorization);
-        headers[count] = authorization.data;
+    if (!request->is_anonymous && session->kind == REDFISH_TOKEN) {
+        buffer_str(&authorization, "X-Auth-Token: ");
+        buffer_str(&authorization, session->token);
+        buffer_char(&authorization, '\0');
+    } else if (!request->is_anonymous) {
+        http_put_basic(&authorization, session->options.user, session->options.password);
     }
+    headers[count] = authorization.data; /* NULL if anonymous */
     http.url = url.data;
     r = buffer_failed(&url) || buffer_failed(&authorization)
             ? error_set(err, -ENOMEM, "out of memory")
