@@ -1,6 +1,5 @@
-/* What services of emission factors answer, and the tables that are like such answers. Every reader
- * gets the text. Any bytes are an error that says why, or a figure that a grid can have, not of the
- * future. */
+/* Replies of emission providers, and tables: every parser gets the bytes. Any bytes yield an error
+ * with a text, or a plausible factor that is not from the future. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,7 +47,7 @@ static void check_tables(struct span text)
         check(mg <= FACTOR_MAX_MG);
 }
 
-/* What opens closes, and nothing is made up: no more events than bytes, but for empty elements. */
+/* What opens closes; there are no more events than bytes, except for empty elements. */
 static void check_xml(struct span text)
 {
     size_t events = 0, depth = 0;

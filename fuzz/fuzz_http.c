@@ -1,6 +1,6 @@
 /*
- * What an HTTP/1.1 server may answer: any bytes are a reply within its limits, or an error with a
- * text. The first byte chooses how the body is taken.
+ * Replies of an HTTP/1.1 server: any bytes yield a reply within its limits, or an error with a
+ * text. The first byte chooses whether the body is streamed.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static void check_outcome(int r, const struct http_reply *reply, const struct er
         if (err->text[0] == '\0' || reply->status != 0 || reply->body.len > 0)
             abort();
         return;
-    default: /* the peer is there, and hangs up when all is said */
+    default: /* the peer is there, and hangs up at the end */
         abort();
     }
 }

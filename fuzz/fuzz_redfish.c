@@ -1,6 +1,6 @@
-/* What a BMC answers over Redfish. The text is read as every resource; then a BMC that says it to
- * every question is searched. The first byte is the status of its answers. Any bytes are an error
- * or what a node can draw, and no question leads elsewhere. */
+/* Replies of a BMC over Redfish. The text is parsed as every resource; then a BMC that replies with
+ * it to every request is searched. The first byte is the status. Any bytes yield an error or a
+ * power that a node can draw, and no request leads elsewhere. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* emissions/backoff: when to ask again, to the microsecond. */
+/* emissions/backoff: when the next poll is due, to the microsecond. */
 #include "unit.h"
 
 #include <stdbool.h>
@@ -170,7 +170,7 @@ static void the_longest_interval_does_not_overflow(void **state)
     assert_int_equal(backoff.due_us, NOW + 6 * HOUR);
 }
 
-/* All of the range comes up, and nothing beyond it. */
+/* The whole range is drawn from, and nothing beyond it. */
 static void draws_are_spread_over_the_whole_range(void **state)
 {
     struct random_source source = {1};

@@ -1,4 +1,4 @@
-/* client/curl_library: what is found, and what is said where there is none. */
+/* client/curl_library: its functions, and requests without it. */
 #include "unit.h"
 
 #include <dlfcn.h>

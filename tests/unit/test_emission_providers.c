@@ -1,5 +1,4 @@
-/* emissions: what the services are asked, and what they answer in JSON. All answers are invented.
- */
+/* emissions/provider and providers/: queries and JSON replies. All replies are invented. */
 #include "unit.h"
 
 #include <errno.h>
@@ -16,37 +15,37 @@
 #define AT_0915_US UINT64_C(1768468500000000)
 #define AT_0930_US UINT64_C(1768469400000000)
 
-struct answer {
+struct reply {
     const char *body;
     int r;
     uint64_t mg, time_us;
     bool is_estimated;
 };
 
-static struct provider_query ask(const char *zone)
+static struct provider_query query_for(const char *zone)
 {
     return (struct provider_query){.zone = zone, .now_us = NOW_US, .token = "t"};
 }
 
-static void check_answers(const struct provider *provider, const char *zone,
-                          const struct answer *answers, size_t count)
+static void check_replies(const struct provider *provider, const char *zone,
+                          const struct reply *replies, size_t count)
 {
-    struct provider_query query = ask(zone);
+    struct provider_query query = query_for(zone);
 
     for (size_t i = 0; i < count; i++) {
         struct emission_factor factor = {.mg_per_kwh = 7};
         struct error err = {""};
-        int r = provider_parse(provider, span_of(answers[i].body), &query, &factor, &err);
+        int r = provider_parse(provider, span_of(replies[i].body), &query, &factor, &err);
 
-        if (r != answers[i].r || (r < 0) != (err.text[0] != '\0'))
-            fail_msg("%s: %d '%s'", answers[i].body, r, err.text);
+        if (r != replies[i].r || (r < 0) != (err.text[0] != '\0'))
+            fail_msg("%s: %d '%s'", replies[i].body, r, err.text);
         if (r < 0) {
             assert_int_equal(factor.mg_per_kwh, 7);
             continue;
         }
-        if (factor.mg_per_kwh != answers[i].mg || factor.time_us != answers[i].time_us ||
-            factor.is_estimated != answers[i].is_estimated)
-            fail_msg("%s: %ju at %ju", answers[i].body, (uintmax_t)factor.mg_per_kwh,
+        if (factor.mg_per_kwh != replies[i].mg || factor.time_us != replies[i].time_us ||
+            factor.is_estimated != replies[i].is_estimated)
+            fail_msg("%s: %ju at %ju", replies[i].body, (uintmax_t)factor.mg_per_kwh,
                      (uintmax_t)factor.time_us);
         assert_int_equal(factor.basis, provider->basis);
     }
@@ -81,7 +80,7 @@ static void all_are_in_the_table_and_found_by_name(void **state)
 
         assert_ptr_equal(provider_find(span_of(provider->name)), provider);
         assert_true(provider->refresh_s >= 300 && provider->timeout_s <= 30);
-        assert_true(provider->body_bytes_max > 0 && provider->write_path);
+        assert_true(provider->body_bytes_max > 0 && provider->write_path && provider->zones);
         assert_true(!provider->read != !provider->parse); /* one of them, not both */
     }
     assert_ptr_equal(provider_find(span_of("rte")), &rte_provider);
@@ -137,19 +136,19 @@ static void parameters_are_percent_encoded(void **state)
 static void rte_is_queried_for_the_newest_row_with_a_value(void **state)
 {
     (void)state;
-    check_path(&rte_provider, ask("FR"),
+    check_path(&rte_provider, query_for("FR"),
                "/api/explore/v2.1/catalog/datasets/eco2mix-national-tr/records"
                "?select=taux_co2%2Cdate_heure&where=taux_co2%20is%20not%20null"
                "&order_by=date_heure%20desc&limit=1&timezone=Europe%2FParis"
                "&include_links=false&include_app_metas=false");
-    check_path(&rte_provider, ask("DE"), NULL);
+    check_path(&rte_provider, query_for("DE"), NULL);
 }
 
 static void rte_replies_with_rows_that_may_be_empty(void **state)
 {
 #define ROW(value, time) "{\"taux_co2\":" value ",\"date_heure\":\"" time "\"}"
 #define TIME_0915        "2026-01-15T10:15:00+01:00"
-    static const struct answer answers[] = {
+    static const struct reply replies[] = {
         {"{\"total_count\":41,\"results\":[" ROW("23", TIME_0915) "]}", 0, 23000, AT_0915_US,
          false},
         {"{\"results\":[" ROW("23.5", TIME_0915) "]}", 0, 23500, AT_0915_US, false},
@@ -183,24 +182,24 @@ static void rte_replies_with_rows_that_may_be_empty(void **state)
     };
 
     (void)state;
-    check_answers(&rte_provider, "FR", answers, ARRAY_SIZE(answers));
+    check_replies(&rte_provider, "FR", replies, ARRAY_SIZE(replies));
 #undef ROW
 }
 
 static void electricity_maps_must_not_guess_the_zone(void **state)
 {
-    struct provider_query direct = ask("US-CAL-CISO");
+    struct provider_query direct = query_for("US-CAL-CISO");
 
     (void)state;
     direct.basis = PRICE_DIRECT;
-    check_path(&electricity_maps_provider, ask("FR"),
+    check_path(&electricity_maps_provider, query_for("FR"),
                "/v3/carbon-intensity/latest?zone=FR&emissionFactorType=lifecycle"
                "&shouldUseFallbackCallerLookup=false");
     check_path(&electricity_maps_provider, direct,
                "/v3/carbon-intensity/latest?zone=US-CAL-CISO&emissionFactorType=direct"
                "&shouldUseFallbackCallerLookup=false");
-    check_path(&electricity_maps_provider, ask("FR&zone=DE"), NULL);
-    check_path(&electricity_maps_provider, ask(""), NULL);
+    check_path(&electricity_maps_provider, query_for("FR&zone=DE"), NULL);
+    check_path(&electricity_maps_provider, query_for(""), NULL);
 }
 
 static void electricity_maps_replies_for_the_queried_zone(void **state)
@@ -208,7 +207,7 @@ static void electricity_maps_replies_for_the_queried_zone(void **state)
 #define EMAPS(zone, value, rest)                                                                   \
     "{\"zone\":\"" zone "\",\"carbonIntensity\":" value                                            \
     ",\"datetime\":\"2026-01-15T09:00:00.000Z\"" rest "}"
-    static const struct answer answers[] = {
+    static const struct reply replies[] = {
         {EMAPS("FR", "41", ",\"emissionFactorType\":\"lifecycle\",\"isEstimated\":true"), 0, 41000,
          AT_0900_US, true},
         {EMAPS("FR", "41", ",\"isEstimated\":false"), 0, 41000, AT_0900_US, false},
@@ -230,13 +229,13 @@ static void electricity_maps_replies_for_the_queried_zone(void **state)
     };
 
     (void)state;
-    check_answers(&electricity_maps_provider, "FR", answers, ARRAY_SIZE(answers));
+    check_replies(&electricity_maps_provider, "FR", replies, ARRAY_SIZE(replies));
 #undef EMAPS
 }
 
 static void direct_emissions_may_be_zero(void **state)
 {
-    struct provider_query query = ask("NO");
+    struct provider_query query = query_for("NO");
     struct emission_factor factor = {.mg_per_kwh = 7};
 
     (void)state;
@@ -251,31 +250,31 @@ static void direct_emissions_may_be_zero(void **state)
     assert_int_equal(factor.basis, PRICE_DIRECT);
 }
 
-/* Whether it is too old is for who holds it. */
+/* choice.c decides whether it is too old. */
 static void an_old_value_comes_with_its_time(void **state)
 {
-    static const struct answer answers[] = {
+    static const struct reply replies[] = {
         {"{\"zone\":\"FR\",\"carbonIntensity\":41,\"datetime\":\"2026-01-15T04:00:00.000Z\"}", 0,
          41000, 1768449600000000, false},
     };
 
     (void)state;
-    check_answers(&electricity_maps_provider, "FR", answers, 1);
+    check_replies(&electricity_maps_provider, "FR", replies, 1);
 }
 
 static void watttime_is_queried_for_the_last_twenty_minutes(void **state)
 {
-    struct provider_query early = ask("CAISO_NORTH");
+    struct provider_query early = query_for("CAISO_NORTH");
 
     (void)state;
     early.now_us = 60000000;
-    check_path(&watttime_provider, ask("CAISO_NORTH"),
+    check_path(&watttime_provider, query_for("CAISO_NORTH"),
                "/v3/historical?region=CAISO_NORTH&start=2026-01-15T10%3A20Z"
                "&end=2026-01-15T10%3A40Z&signal_type=co2_moer");
     check_path(&watttime_provider, early,
                "/v3/historical?region=CAISO_NORTH&start=1970-01-01T00%3A00Z"
                "&end=1970-01-01T00%3A01Z&signal_type=co2_moer");
-    check_path(&watttime_provider, ask("CAISO NORTH"), NULL);
+    check_path(&watttime_provider, query_for("CAISO NORTH"), NULL);
 }
 
 static void watttime_replies_in_pounds_and_unsorted(void **state)
@@ -284,7 +283,7 @@ static void watttime_replies_in_pounds_and_unsorted(void **state)
     "\"meta\":{\"region\":\"" region "\",\"signal_type\":\"" signal "\",\"units\":\"" units "\"}"
 #define POINT(time, value) "{\"point_time\":\"2026-01-15T" time ":00+00:00\",\"value\":" value "}"
 #define GOOD               META("CAISO_NORTH", "co2_moer", "lbs_co2_per_mwh")
-    static const struct answer answers[] = {
+    static const struct reply replies[] = {
         {"{\"data\":[" POINT("09:00", "912.4") "]," GOOD "}", 0, 413858, AT_0900_US, false},
         {"{\"data\":[" POINT("09:00", "912.4") "," POINT("09:05", "905.1") "," POINT(
              "08:55", "1") "]," GOOD "}",
@@ -304,13 +303,13 @@ static void watttime_replies_in_pounds_and_unsorted(void **state)
         {"{\"data\":[" POINT("09:00", "20000") "]," GOOD "}", -ERANGE, 0, 0, false},
         {"{\"error\":\"Forbidden\",\"message\":\"no access to region\"}", -EBADMSG, 0, 0, false},
     };
-    struct provider_query query = ask("CAISO_NORTH");
+    struct provider_query query = query_for("CAISO_NORTH");
     struct emission_factor factor;
 
     (void)state;
-    check_answers(&watttime_provider, "CAISO_NORTH", answers, ARRAY_SIZE(answers));
+    check_replies(&watttime_provider, "CAISO_NORTH", replies, ARRAY_SIZE(replies));
     assert_int_equal(
-        provider_parse(&watttime_provider, span_of(answers[0].body), &query, &factor, NULL), 0);
+        provider_parse(&watttime_provider, span_of(replies[0].body), &query, &factor, NULL), 0);
     assert_int_equal(watttime_provider.signal, PRICE_MARGINAL);
     assert_int_equal(factor.basis, PRICE_DIRECT);
 }
@@ -348,11 +347,11 @@ static void uk_zones_are_the_nation_regions_and_postcodes(void **state)
                                        "uk", "/", "1A", "UK",  "RG"};
 
     (void)state;
-    check_path(&uk_carbon_intensity_provider, ask("GB"), "/intensity");
-    check_path(&uk_carbon_intensity_provider, ask("13"), "/regional/regionid/13");
-    check_path(&uk_carbon_intensity_provider, ask("RG10"), "/regional/postcode/RG10");
+    check_path(&uk_carbon_intensity_provider, query_for("GB"), "/intensity");
+    check_path(&uk_carbon_intensity_provider, query_for("13"), "/regional/regionid/13");
+    check_path(&uk_carbon_intensity_provider, query_for("RG10"), "/regional/postcode/RG10");
     for (size_t i = 0; i < ARRAY_SIZE(none); i++)
-        check_path(&uk_carbon_intensity_provider, ask(none[i]), NULL);
+        check_path(&uk_carbon_intensity_provider, query_for(none[i]), NULL);
 }
 
 #define HALF(time, intensity) "{\"from\":\"" time "\",\"to\":\"x\",\"intensity\":" intensity "}"
@@ -360,7 +359,7 @@ static void uk_zones_are_the_nation_regions_and_postcodes(void **state)
 
 static void the_uk_replies_with_actual_values_else_with_forecasts(void **state)
 {
-    static const struct answer answers[] = {
+    static const struct reply replies[] = {
         {"{\"data\":[" HALF(TIME_0930, "{\"forecast\":187,\"actual\":181}") "]}", 0, 181000,
          AT_0930_US, false},
         {"{\"data\":[" HALF(TIME_0930, "{\"forecast\":187,\"actual\":null}") "]}", 0, 187000,
@@ -384,7 +383,7 @@ static void the_uk_replies_with_actual_values_else_with_forecasts(void **state)
     };
 
     (void)state;
-    check_answers(&uk_carbon_intensity_provider, "GB", answers, ARRAY_SIZE(answers));
+    check_replies(&uk_carbon_intensity_provider, "GB", replies, ARRAY_SIZE(replies));
 }
 
 #define REGION(id, rest)                                                                           \
@@ -393,7 +392,7 @@ static void the_uk_replies_with_actual_values_else_with_forecasts(void **state)
 
 static void a_uk_region_is_nested_one_level_deeper(void **state)
 {
-    static const struct answer region[] = {
+    static const struct reply region[] = {
         {REGION("13", ""), 0, 142000, AT_0930_US, true},
         {"{\"data\":[{\"regionid\":13,\"data\":[" HALF(TIME_0930, "{\"forecast\":0}") "]}]}", 0, 0,
          AT_0930_US, true},
@@ -402,7 +401,7 @@ static void a_uk_region_is_nested_one_level_deeper(void **state)
         {"{\"data\":[]}", -EBADMSG, 0, 0, false},
         {"{\"data\":[{\"regionid\":13}]}", -ENODATA, 0, 0, false},
     };
-    static const struct answer postcode[] = {
+    static const struct reply postcode[] = {
         {REGION("12", ",\"postcode\":\"RG10\""), 0, 142000, AT_0930_US, true},
         {REGION("12", ""), 0, 142000, AT_0930_US, true},
         {REGION("12", ",\"postcode\":\"RG1\""), -EBADMSG, 0, 0, false},
@@ -410,8 +409,8 @@ static void a_uk_region_is_nested_one_level_deeper(void **state)
     };
 
     (void)state;
-    check_answers(&uk_carbon_intensity_provider, "13", region, ARRAY_SIZE(region));
-    check_answers(&uk_carbon_intensity_provider, "RG10", postcode, ARRAY_SIZE(postcode));
+    check_replies(&uk_carbon_intensity_provider, "13", region, ARRAY_SIZE(region));
+    check_replies(&uk_carbon_intensity_provider, "RG10", postcode, ARRAY_SIZE(postcode));
 }
 
 static void error_messages_of_services_become_printable(void **state)

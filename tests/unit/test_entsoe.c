@@ -1,4 +1,4 @@
-/* emissions/providers/entsoe: the mix of plants, out of XML. All documents are invented. */
+/* emissions/providers/entsoe: the generation mix, from XML. All documents are invented. */
 #include "unit.h"
 
 #include <errno.h>
@@ -106,7 +106,7 @@ static void the_mix_is_the_mean_of_the_factors_by_power(void **state)
     check(DOCUMENT(HOUR("B19", "0.5") HOUR("B18", "0.5")), 11500, AT_0900_US);
 }
 
-/* What is left out repeats what was before: 48210, 48210, 47990, 47990. */
+/* Omitted positions repeat the point before: 48210, 48210, 47990, 47990. */
 static void a_curve_of_type_a03_repeats_what_is_left_out(void **state)
 {
     (void)state;
@@ -152,13 +152,13 @@ static void resolutions_may_differ(void **state)
 static void the_newest_hour_with_every_significant_type_counts(void **state)
 {
     (void)state;
-    /* Gas lags by two hours; geothermal, a hundredth, does not hold up the rest. */
+    /* Gas lags by two hours; geothermal, a hundredth, does not hold up the others. */
     check(DOCUMENT(
               SERIES(IN, "A03", "B14", PERIOD("06:00", "10:00", "PT60M", POINT("1", "500")))
                   SERIES(IN, "A03", "B04", PERIOD("06:00", "08:00", "PT60M", POINT("1", "500")))
                       SERIES(IN, "A03", "B09", PERIOD("06:00", "07:00", "PT60M", POINT("1", "5")))),
           251000, AT_0700_US);
-    /* Three quarters are no hour. */
+    /* Three quarters are not an hour. */
     check(DOCUMENT(SERIES(IN, "A03", "B14", PERIOD("08:00", "09:45", "PT15M", POINT("1", "100")))),
           12000, AT_0800_US);
 }

@@ -1,4 +1,4 @@
-/* emissions/factor: what a kilowatt hour emits, exactly. */
+/* emissions/factor: exact conversions to milligrams per kWh. */
 #include "unit.h"
 
 #include <errno.h>

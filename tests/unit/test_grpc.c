@@ -1,4 +1,4 @@
-/* client/grpc: one message or a named failure, from servers that speak HTTP/2 more or less. */
+/* client/grpc: one message or a named failure, from more or less correct HTTP/2 servers. */
 #include "unit.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 enum { DATA = 0, HEADERS = 1, RST_STREAM = 3, SETTINGS = 4, PING = 6, GOAWAY = 7 };
 enum { END_STREAM = 1, END_HEADERS = 4 };
 
-/* What a kubelet answers to List: one pod, one container, one replica of a GPU. */
+/* A kubelet's reply to List: one pod, one container, one replica of a GPU. */
 static const char pod_list[] = "\0\0\0\0\x58\x0a\x56\x0a\x07"
                                "train-0\x12\x02"
                                "ml\x1a\x47\x0a\x06"
@@ -79,7 +79,7 @@ static void put_headers(struct buffer *out, const char *http_status, const char 
     buffer_done(&block);
 }
 
-/* A server's first bytes, as every one of them begins. */
+/* The first bytes of every server. */
 static struct buffer begin(void)
 {
     struct buffer out;
@@ -101,7 +101,7 @@ static struct buffer reply_with(struct span body, const char *grpc_status)
 }
 
 struct bench {
-    struct buffer bytes; /* what the peer says */
+    struct buffer bytes; /* of the peer */
     struct peer *peer;
     struct http_client *client;
     struct grpc_call call;

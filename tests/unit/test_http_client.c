@@ -1,4 +1,4 @@
-/* client/http_client: what is sent, every reply, and every failure by its name. */
+/* client/http_client: requests, replies, and the name of every failure. */
 #include "client/http_trust.h"
 #include "http_client_fixture.h"
 
@@ -229,7 +229,7 @@ static void a_connection_that_the_peer_closed_is_replaced(void **state)
     close_bench(bench);
 }
 
-/* The peer has one ear: a second connection is not heard as long as the first one is kept. */
+/* The peer serves one connection: a second one waits as long as the first is kept. */
 static void an_http2_request_uses_no_kept_connection(void **state)
 {
     struct bench *bench = open_bench(well_behaved);
@@ -280,7 +280,7 @@ static void a_port_without_a_server_is_named(void **state)
     close_bench(bench);
 }
 
-/* As root nothing is forbidden, so root becomes somebody else for the moment. */
+/* Root may connect to anything, so it becomes another user for a moment. */
 static void a_socket_without_permission_is_named(void **state)
 {
     enum { NOBODY = 65534 };
@@ -337,7 +337,7 @@ static void a_request_without_a_free_descriptor_fails(void **state)
     close_bench(bench);
 }
 
-/* Looks at every connection to the peer, from inside the request. */
+/* Checks every connection to the peer, from inside the request. */
 static int check_flags(void *context, struct span data)
 {
     const struct bench *bench = context;
@@ -402,7 +402,7 @@ static void a_given_address_needs_no_lookup(void **state)
     close_bench(bench);
 }
 
-/* In place of glibc's, also for curl: no name has an address. */
+/* In place of glibc's, also for curl: no name resolves. */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
                 struct addrinfo **ret_list)
 {

@@ -65,13 +65,13 @@ static void a_request_without_time_ends_at_once(void **state)
     (void)state;
     bench->request.timeout_us = 0;
     assert_fails(bench, -ETIMEDOUT, "");
-    bench->request.timeout_us = UINT64_MAX; /* no end does not overflow either */
+    bench->request.timeout_us = UINT64_MAX; /* no overflow */
     bench->request.stall_us = UINT64_MAX;
     assert_int_equal(ask(bench), 0);
     close_bench(bench);
 }
 
-/* A listener whose queue is full: the connection is not refused, and never comes. */
+/* A listener with a full queue: the connection is neither refused nor accepted. */
 static void a_full_queue_is_an_error(void **state)
 {
     struct peer *peer = peer_start(&well_behaved);
@@ -218,7 +218,7 @@ static void a_length_that_is_too_short_ends_the_body(void **state)
         assert_body(bench, "hel");
     }
     peer_stop(bench->peer);
-    assert_int_equal(bench->peer->connections, 3); /* what is left over belongs to no reply */
+    assert_int_equal(bench->peer->connections, 3); /* excess bytes belong to no reply */
     close_bench(bench);
 }
 
@@ -254,7 +254,7 @@ static void a_reset_is_an_error(void **state)
     close_bench(bench);
 }
 
-/* Also: a write to a connection that is gone is no signal. */
+/* Nor does a write to a closed connection raise a signal. */
 static void a_peer_that_leaves_during_the_request_is_an_error(void **state)
 {
     struct bench *bench =

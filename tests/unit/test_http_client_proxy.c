@@ -1,5 +1,5 @@
-/* client/http_client: by way of the proxy that the environment names, where that is wanted. The
- * whole of a tunnel, with TLS in it, is in tests/e2e/test_asker.py. */
+/* client/http_client: through the proxy of the environment. A whole tunnel with TLS is in
+ * tests/e2e/test_fetcher.py. */
 #include "http_client_fixture.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static struct bench *open_proxy(struct peer_script script, const char *variable,
     return bench;
 }
 
-/* Fails with `code` and this in its text, and nothing that is a secret. */
+/* Fails with `code` and this in its text, and no secret. */
 static void assert_refused(struct bench *bench, int code, const char *why)
 {
     int r = ask(bench);
@@ -209,7 +209,7 @@ static void a_connect_timeout_is_named(void **state)
     bench->request.connect_timeout_us = 200 * MS;
     assert_refused(bench, -ETIMEDOUT, "no connection within 0.2 s; the environment sets a proxy");
     assert_in_range(bench->took_us, 200 * MS, 200 * MS + LATE);
-    /* The handshake is a part of it. */
+    /* The handshake counts. */
     forget_proxies();
     snprintf(url, sizeof(url), "https://%s/", bench->peer->url + 7);
     bench->request.url = url;

@@ -1,4 +1,4 @@
-/* client/http_client: bodies that are read as they come, and requests that others end. */
+/* client/http_client: streamed bodies, and cancelled requests. */
 #include "http_client_fixture.h"
 
 #include <errno.h>
@@ -90,7 +90,7 @@ static void a_stream_stalls_and_ends_at_its_deadline_too(void **state)
 
 struct canceller {
     struct http_client *client;
-    struct reader *reader; /* cancel when it has heard something; NULL: at once */
+    struct reader *reader; /* cancel after its first data; NULL: at once */
 };
 
 static void *cancel(void *arg)
@@ -121,7 +121,7 @@ static void a_cancel_ends_a_request_that_waits(void **state)
     close_bench(bench);
 }
 
-/* At whatever moment it comes: before the request, while it connects, while it waits. */
+/* At any moment: before the request, while it connects, while it waits. */
 static void a_cancel_is_never_lost(void **state)
 {
     struct peer *peer = peer_start(&(struct peer_script){.end = PEER_HOLDS});
@@ -174,7 +174,7 @@ static void a_cancel_from_the_reader_ends_the_request(void **state)
 
 static sem_t look_up_hangs;
 
-/* In place of glibc's, also for curl: an answer takes for ever. */
+/* In place of glibc's, also for curl: a lookup never ends. */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
                 struct addrinfo **ret_list)
 {

@@ -29,10 +29,10 @@
 
 enum { LONG_S = 300 };
 
-/* One request, in the order in which they come. */
+/* One request, in order. */
 struct step {
-    const char *asks;  /* a part of the URL: "limit=" is a list, "watch=" a watch */
-    const char *asks2; /* another; may be NULL */
+    const char *url;  /* a part of it: "limit=" is a list, "watch=" a watch */
+    const char *url2; /* another; may be NULL */
     int r;
     int status;
     const char *body;
@@ -41,12 +41,12 @@ struct step {
 
 static struct {
     const struct step *steps;
-    size_t count, asked;
+    size_t count, requested;
     struct clock_manual clock;
     int channel[2]; /* ours, and the collector's */
     char seen_token[128];
-    char pods[256];   /* names of pods that came, each with a blank behind it */
-    char states[256]; /* likewise, results that changed */
+    char pods[256];   /* names of pods, each followed by a blank */
+    char states[256]; /* likewise, changes of the result */
     int pods_alone, reports, last_result;
     uint64_t list_duration_us;
 } test;
@@ -75,8 +75,8 @@ void http_client_watch(struct http_client *client, int fd)
 
 static void check_request(const struct http_request *request, const struct step *step)
 {
-    if (!strstr(request->url, step->asks) || (step->asks2 && !strstr(request->url, step->asks2)))
-        fail_msg("request %zu is %s", test.asked, request->url);
+    if (!strstr(request->url, step->url) || (step->url2 && !strstr(request->url, step->url2)))
+        fail_msg("request %zu is %s", test.requested, request->url);
     assert_int_equal(strncmp(request->url, "https://api:443/api/v1/pods?fieldSelector=", 42), 0);
     assert_non_null(strstr(request->url, "fieldSelector=spec.nodeName%3Dnode-a%2Fb&"));
     assert_ptr_equal(request->trust, &test);
@@ -86,7 +86,7 @@ static void check_request(const struct http_request *request, const struct step 
     assert_null(request->headers[2]);
 }
 
-/* In pieces of three bytes, as a slow network would. */
+/* In pieces of three bytes, like a slow network. */
 static int hand_out(const struct http_request *request, struct http_reply *reply, struct span body)
 {
     int r = 0;
@@ -108,16 +108,16 @@ static int hand_out(const struct http_request *request, struct http_reply *reply
 int http_client_do(struct http_client *client, const struct http_request *request,
                    struct http_reply *ret_reply, struct error *err)
 {
-    const struct step *step = &test.steps[test.asked];
+    const struct step *step = &test.steps[test.requested];
     int r;
 
     assert_ptr_equal(client, &test);
-    if (test.asked == test.count) {
+    if (test.requested == test.count) {
         close(test.channel[1]);
         return error_set(err, -ECANCELED, "cancelled");
     }
     check_request(request, step);
-    test.asked++;
+    test.requested++;
     test.clock.now_us += step->lasts_s * USEC_PER_SEC;
     buffer_init(&ret_reply->body, 1 << 20);
     r = hand_out(request, ret_reply, span_of(step->body ? step->body : ""));
@@ -166,7 +166,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Every step is asked for, and then the channel is closed. */
+/* Every step is requested, and then the channel is closed. */
 static void play(const struct step *steps, size_t count, const char *pods, const char *states)
 {
     const struct kubernetes_api_options options = {
@@ -186,7 +186,7 @@ static void play(const struct step *steps, size_t count, const char *pods, const
     test.steps = steps;
     test.count = count;
     assert_int_equal(kubernetes_api_run(&options), -ECANCELED);
-    assert_int_equal(test.asked, count);
+    assert_int_equal(test.requested, count);
     assert_string_equal(test.pods, pods);
     assert_string_equal(test.states, states);
 }
@@ -196,18 +196,18 @@ static void play(const struct step *steps, size_t count, const char *pods, const
 static void a_watch_follows_the_list_and_is_resumed_where_it_ended(void **state)
 {
     static const struct step steps[] = {
-        {.asks = "limit=500&resourceVersion=0", .body = LIST("7", "")},
-        {.asks = "watch=1&resourceVersion=7&allowWatchBookmarks=true&timeoutSeconds=300",
+        {.url = "limit=500&resourceVersion=0", .body = LIST("7", "")},
+        {.url = "watch=1&resourceVersion=7&allowWatchBookmarks=true&timeoutSeconds=300",
          .body = EVENT("ADDED", "8") EVENT("MODIFIED", "9"),
          .lasts_s = LONG_S},
-        {.asks = "watch=1&resourceVersion=9&", .r = -EPROTO, .lasts_s = LONG_S},
-        {.asks = "watch=1&resourceVersion=9&", .r = -ETIMEDOUT, .lasts_s = LONG_S},
-        {.asks = "watch=1&resourceVersion=9&",
+        {.url = "watch=1&resourceVersion=9&", .r = -EPROTO, .lasts_s = LONG_S},
+        {.url = "watch=1&resourceVersion=9&", .r = -ETIMEDOUT, .lasts_s = LONG_S},
+        {.url = "watch=1&resourceVersion=9&",
          .body =
              "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"5 0\"}}}\n",
          .lasts_s = LONG_S},
-        {.asks = "watch=1&resourceVersion=5%200&"},
-        {.asks = "watch=1&resourceVersion=5%200&"}, /* one that ends at once is no failure */
+        {.url = "watch=1&resourceVersion=5%200&"},
+        {.url = "watch=1&resourceVersion=5%200&"}, /* one that ends at once is no failure */
     };
 
     (void)state;
@@ -217,10 +217,10 @@ static void a_watch_follows_the_list_and_is_resumed_where_it_ended(void **state)
 static void every_page_of_a_list_is_read(void **state)
 {
     static const struct step steps[] = {
-        {.asks = "limit=500&resourceVersion=0", .body = LIST("7", ",\"continue\":\"a=/+\"")},
-        {.asks = "limit=500&continue=a%3D%2F%2B", .body = LIST("7", ",\"continue\":\"b\"")},
-        {.asks = "limit=500&continue=b", .body = LIST("7", "")},
-        {.asks = "watch=1&resourceVersion=7&"},
+        {.url = "limit=500&resourceVersion=0", .body = LIST("7", ",\"continue\":\"a=/+\"")},
+        {.url = "limit=500&continue=a%3D%2F%2B", .body = LIST("7", ",\"continue\":\"b\"")},
+        {.url = "limit=500&continue=b", .body = LIST("7", "")},
+        {.url = "watch=1&resourceVersion=7&"},
     };
 
     (void)state;
@@ -234,7 +234,7 @@ static void a_list_without_end_is_given_up(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
         steps[i] = (struct step){
-            .asks = "limit=",
+            .url = "limit=",
             .body = "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"1\",\"continue\":"
                     "\"x\"},\"items\":[]}"};
     PLAY(steps, "", "down ");
@@ -243,14 +243,14 @@ static void a_list_without_end_is_given_up(void **state)
 static void a_watch_from_a_version_too_old_lists_again(void **state)
 {
     static const struct step steps[] = {
-        {.asks = "limit=", .body = LIST("7", "")},
-        {.asks = "watch=", .body = EVENT("ADDED", "8") EXPIRED},
-        {.asks = "limit=", .asks2 = "resourceVersion=0", .body = LIST("20", "")},
-        {.asks = "watch=", .asks2 = "resourceVersion=20&", .status = 410},
-        {.asks = "limit=", .body = LIST("30", "")},
-        {.asks = "watch=", .asks2 = "resourceVersion=30&", .body = EXPIRED, .lasts_s = LONG_S},
-        {.asks = "limit=", .status = 410, .body = "{}"}, /* a page that has expired */
-        {.asks = "limit=", .body = LIST("40", "")},
+        {.url = "limit=", .body = LIST("7", "")},
+        {.url = "watch=", .body = EVENT("ADDED", "8") EXPIRED},
+        {.url = "limit=", .url2 = "resourceVersion=0", .body = LIST("20", "")},
+        {.url = "watch=", .url2 = "resourceVersion=20&", .status = 410},
+        {.url = "limit=", .body = LIST("30", "")},
+        {.url = "watch=", .url2 = "resourceVersion=30&", .body = EXPIRED, .lasts_s = LONG_S},
+        {.url = "limit=", .status = 410, .body = "{}"}, /* a page that has expired */
+        {.url = "limit=", .body = LIST("40", "")},
     };
 
     (void)state;
@@ -260,17 +260,17 @@ static void a_watch_from_a_version_too_old_lists_again(void **state)
 static void a_broken_stream_lists_again_and_is_reported_once(void **state)
 {
     static const struct step steps[] = {
-        {.asks = "limit=", .body = LIST("7", "")},
-        {.asks = "watch=", .body = "<html>\n"},
-        {.asks = "limit=", .body = LIST("8", "")},
-        {.asks = "watch=", .body = "{\"type\":\"ADDED\"}\n", .lasts_s = LONG_S},
-        {.asks = "limit=", .body = LIST("9", "")},
-        {.asks = "watch=", .r = -ECONNREFUSED},
-        {.asks = "limit=", .body = LIST("9", "")},
-        {.asks = "watch=", .body = EVENT("ADDED", "10")},
-        {.asks = "watch=", .asks2 = "resourceVersion=10&", .r = -EPROTO},
-        {.asks = "limit=", .body = LIST("9", "")},
-        {.asks = "watch=", .lasts_s = LONG_S},
+        {.url = "limit=", .body = LIST("7", "")},
+        {.url = "watch=", .body = "<html>\n"},
+        {.url = "limit=", .body = LIST("8", "")},
+        {.url = "watch=", .body = "{\"type\":\"ADDED\"}\n", .lasts_s = LONG_S},
+        {.url = "limit=", .body = LIST("9", "")},
+        {.url = "watch=", .r = -ECONNREFUSED},
+        {.url = "limit=", .body = LIST("9", "")},
+        {.url = "watch=", .body = EVENT("ADDED", "10")},
+        {.url = "watch=", .url2 = "resourceVersion=10&", .r = -EPROTO},
+        {.url = "limit=", .body = LIST("9", "")},
+        {.url = "watch=", .lasts_s = LONG_S},
     };
 
     (void)state;
@@ -280,19 +280,19 @@ static void a_broken_stream_lists_again_and_is_reported_once(void **state)
 static void a_failing_server_is_reported_once_and_retried_until_it_recovers(void **state)
 {
     static const struct step steps[] = {
-        {.asks = "limit=", .r = -ECONNREFUSED},
-        {.asks = "limit=", .r = -EKEYREJECTED},
-        {.asks = "limit=", .status = 500, .body = "boom"},
-        {.asks = "limit=", .body = "not a list"},
-        {.asks = "limit=", .r = -EFBIG},
-        {.asks = "limit=", .status = 403, .body = "{\"message\":\"pods is forbidden\"}"},
-        {.asks = "limit=", .status = 401},
-        {.asks = "limit=", .body = LIST("7", "")},
-        {.asks = "watch=", .status = 403},
-        {.asks = "limit=", .body = LIST("7", "")},
-        {.asks = "watch=",
+        {.url = "limit=", .r = -ECONNREFUSED},
+        {.url = "limit=", .r = -EKEYREJECTED},
+        {.url = "limit=", .status = 500, .body = "boom"},
+        {.url = "limit=", .body = "not a list"},
+        {.url = "limit=", .r = -EFBIG},
+        {.url = "limit=", .status = 403, .body = "{\"message\":\"pods is forbidden\"}"},
+        {.url = "limit=", .status = 401},
+        {.url = "limit=", .body = LIST("7", "")},
+        {.url = "watch=", .status = 403},
+        {.url = "limit=", .body = LIST("7", "")},
+        {.url = "watch=",
          .body = "{\"kind\":\"Status\",\"message\":\"may not watch\",\"code\":403}\n"},
-        {.asks = "limit=", .body = LIST("7", "")},
+        {.url = "limit=", .body = LIST("7", "")},
     };
 
     (void)state;
@@ -301,7 +301,7 @@ static void a_failing_server_is_reported_once_and_retried_until_it_recovers(void
 
 static void the_token_is_sent_with_each_request(void **state)
 {
-    static const struct step steps[] = {{.asks = "limit=", .body = LIST("7", "")}};
+    static const struct step steps[] = {{.url = "limit=", .body = LIST("7", "")}};
 
     (void)state;
     PLAY(steps, "p0 ", "up ");

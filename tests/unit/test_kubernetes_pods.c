@@ -1,5 +1,5 @@
-/* fetcher/kubernetes/kubernetes_pods: names out of a PodList and of a watch, and nothing out of
- * nonsense. */
+/* fetcher/kubernetes/kubernetes_pods: names from a PodList and a watch, and nothing from
+ * malformed ones. */
 #include "unit.h"
 
 #include <errno.h>
@@ -189,7 +189,7 @@ static void a_list_cut_anywhere_is_rejected(void **state)
 
     (void)state;
     for (size_t len = 0; len < sizeof(text) - 1; len++) {
-        /* In memory of its own, so that a sanitizer sees a read behind it. */
+        /* A copy, so that a sanitizer sees a read beyond its end. */
         char *cut = malloc(len + (len == 0));
         struct kubernetes_page page;
         struct container_list list;

@@ -1,4 +1,4 @@
-/* client/protobuf: the wire format, and whatever else comes over the wire. */
+/* client/protobuf: the wire format, and malformed messages. */
 #include "unit.h"
 
 #include <stdlib.h>

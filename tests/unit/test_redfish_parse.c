@@ -1,4 +1,4 @@
-/* fetcher/redfish/redfish_parse: what BMCs say, and what they should not. */
+/* fetcher/redfish/redfish_parse: resources of BMCs, well-formed and not. */
 #include "unit.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #define SYSTEM "/redfish/v1/Systems/1"
 
-/* Freed with the next. */
+/* Valid until the next call. */
 static const struct json *resource(const char *text)
 {
     static struct json *tree;

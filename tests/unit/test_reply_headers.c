@@ -1,5 +1,4 @@
-/* emissions/providers/reply_headers: what services and proxies write into the headers of an answer.
- */
+/* emissions/reply_headers: headers that services and proxies send. */
 #include "unit.h"
 
 #include <stdbool.h>
