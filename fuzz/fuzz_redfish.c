@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fetcher/redfish_finder.h"
+#include "fetcher/redfish.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

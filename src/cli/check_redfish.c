@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "config/redfish_config.h"
-#include "fetcher/redfish_finder.h"
+#include "fetcher/redfish.h"
 
 static const char *remedy_for(int error)
 {

@@ -11,7 +11,7 @@
 #include "core/log.h"
 #include "core/macros.h"
 #include "fetcher/fetcher.h"
-#include "fetcher/redfish_finder.h"
+#include "fetcher/redfish.h"
 #include "sources/redfish_reading.h"
 
 /* Each start is a login at the BMC, and a process that died could not log out: repeated deaths must

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "fetcher/redfish_finder.h"
+#include "fetcher/redfish.h"
 
 #define URL       "https://bmc:443"
 #define R         "/redfish/v1/"

@@ -1,4 +1,4 @@
-#include "fetcher/redfish_finder.h"
+#include "fetcher/redfish.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "fetcher/redfish/redfish_session.h"
+#include "fetcher/redfish.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /*
- * A session with a BMC: one login, a token with each request, a logout at the end. BMCs have room
- * for few sessions (often 4 to 16), so none is opened per request and none is left behind.
+ * The node's power from its BMC, by Redfish.
  *
- * Where a BMC has no sessions, user and password go with each request (basic authentication).
+ * A session is one login, a token with each request, and a logout at the end. BMCs have room for
+ * few sessions (often 4 to 16), so none is opened per request and none is left behind. Where a BMC
+ * has no sessions, user and password go with each request (basic authentication).
  */
 #pragma once
 
@@ -61,3 +62,29 @@ int redfish_session_get(struct redfish_session *session, const char *path,
 
 /* Logs out; blocks for two seconds at most. */
 void redfish_session_close(struct redfish_session *session);
+
+enum { REDFISH_SUPPLIES_MAX = 16 };
+
+/* Where a BMC reports the power of the whole node. */
+struct redfish_place {
+    enum redfish_kind { REDFISH_ENVIRONMENT, REDFISH_SUPPLIES, REDFISH_POWER } kind;
+    struct redfish_path system;                      /* of REDFISH_POWER */
+    struct redfish_path paths[REDFISH_SUPPLIES_MAX]; /* all are read; several only of supplies */
+    size_t count;
+};
+
+extern const char *const redfish_kind_words[];
+
+/*
+ * Finds the place and reads it. In this order, on the chassis that links to a computer system:
+ * EnvironmentMetrics, the inputs of all power supplies, the deprecated Power. Chassis without a
+ * system (racks, GPUs, drive cages) are not the node. As redfish_session_get; -ENODATA: there is
+ * none, -E2BIG: the search takes too many requests.
+ */
+int redfish_find(struct redfish_session *session, struct redfish_place *ret_place,
+                 uint64_t *ret_power_mw, struct error *err);
+
+/* Takes one request, or one per supply. As redfish_session_get; -ENODATA: no power that a node can
+ * draw. */
+int redfish_read(struct redfish_session *session, const struct redfish_place *place,
+                 uint64_t *ret_power_mw, struct error *err);
