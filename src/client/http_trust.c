@@ -30,7 +30,7 @@ static int load_authorities(struct http_trust *trust, struct span ca, struct err
                    : gnutls_x509_trust_list_add_system_trust(trust->authorities, 0, 0);
     if (r > 0)
         return 0;
-    return error_set(err, -EINVAL, "no certificate of an authority can be read%s%s%s",
+    return error_set(err, -EINVAL, "no CA certificate can be read%s%s%s",
                      ca.len > 0 ? "" : " from the system's store", r < 0 ? ": " : "",
                      r < 0 ? gnutls_strerror(r) : "");
 }

@@ -521,7 +521,7 @@ static void cas_that_cannot_be_read_are_an_error(void **state)
         http_trust_new(&(struct http_trust_options){.host = "bmc", .ca = span_of("no certificate")},
                        &trust, &err),
         -EINVAL);
-    assert_contains(err.text, "no certificate of an authority can be read");
+    assert_contains(err.text, "no CA certificate can be read");
 }
 
 static void the_method_can_be_overridden(void **state)
