@@ -76,7 +76,7 @@ static void check_texts(struct span text)
 
     if (timestamp_parse(text, &t_us) == 0)
         check(timestamp_minute(t_us).year <= 10000);
-    if (watttime_provider.login->parse_token(text, token, sizeof(token), &err) == 0)
+    if (watttime_provider.parse_token(text, token, sizeof(token), &err) == 0)
         check(token[0] && strlen(token) < sizeof(token) && !strpbrk(token, "\r\n "));
     provider_error_message(text, why, sizeof(why));
     check(strlen(why) < sizeof(why));

@@ -92,7 +92,7 @@ static int write_url(const struct poll_options *options, const struct provider_q
     if (query)
         r = provider_write_path(options->provider, query, url, err);
     else
-        buffer_str(url, options->provider->login->path);
+        buffer_str(url, options->provider->login_path);
     buffer_char(url, '\0');
     return r == 0 && buffer_failed(url) ? fail_memory(options, err) : r;
 }
@@ -208,13 +208,13 @@ static int log_in(struct attempt *a)
     if (r == 0)
         r = a->reply.status == 200 ? check_type(a) : fail_status(a, true);
     if (r == 0) {
-        r = a->provider->login->parse_token(body_of(a), poll->bearer + strlen(BEARER),
-                                            PROVIDER_TOKEN_BYTES, &why);
+        r = a->provider->parse_token(body_of(a), poll->bearer + strlen(BEARER),
+                                     PROVIDER_TOKEN_BYTES, &why);
         if (r < 0)
             error_format(a->err, "%s: %s", a->provider->name, why.text);
     }
     if (r == 0)
-        poll->bearer_until_us = from_us + a->provider->login->token_s * USEC_PER_SEC;
+        poll->bearer_until_us = from_us + a->provider->token_s * USEC_PER_SEC;
     buffer_done(&url);
     buffer_wipe(&a->reply.body);
     return r;

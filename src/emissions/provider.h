@@ -36,20 +36,18 @@ struct provider_secret {
     const char *variable; /* in the environment */
 };
 
-/* How user and password become a token. */
-struct provider_login {
-    const char *path;
-    unsigned token_s; /* how long a token is used */
-    /* Writes only what may be part of a header. 0, -ENOMEM or -EBADMSG. */
-    int (*parse_token)(struct span body, char *token, size_t size_bytes, struct error *err);
-};
-
 struct provider {
     const char *name; /* of the label and the flag */
     const char *host;
     enum provider_key key;
     struct provider_secret secrets[PROVIDER_SECRETS_MAX]; /* of a login: the user, the password */
-    const struct provider_login *login;
+
+    /* Of PROVIDER_KEY_LOGIN: how user and password become a token, and how long that is used.
+     * parse_token writes only what may be part of a header. 0, -ENOMEM or -EBADMSG. */
+    const char *login_path;
+    unsigned token_s;
+    int (*parse_token)(struct span body, char *token, size_t size_bytes, struct error *err);
+
     bool says_401_when_busy; /* so a single 401 does not mean that the key is wrong */
     const char *country;     /* the only one it covers, as FR; NULL: its zones say */
     unsigned refresh_s, timeout_s;

@@ -115,7 +115,7 @@ static void a_provider_names_its_secrets(void **state)
         for (; count < PROVIDER_SECRETS_MAX && provider->secrets[count].name; count++)
             assert_non_null(provider->secrets[count].variable);
         assert_int_equal(count, secrets[provider->key]);
-        assert_int_equal(provider->login != NULL, provider->key == PROVIDER_KEY_LOGIN);
+        assert_int_equal(provider->parse_token != NULL, provider->key == PROVIDER_KEY_LOGIN);
     }
 }
 
@@ -330,13 +330,12 @@ static void a_token_of_watttime_fits_a_header(void **state)
     struct error err;
 
     (void)state;
-    assert_int_equal(watttime_provider.login->parse_token(span_of("{\"token\":\"eyJ0.e_-30\"}"),
-                                                          token, sizeof(token), &err),
+    assert_int_equal(watttime_provider.parse_token(span_of("{\"token\":\"eyJ0.e_-30\"}"), token,
+                                                   sizeof(token), &err),
                      0);
     assert_string_equal(token, "eyJ0.e_-30");
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-        if (watttime_provider.login->parse_token(span_of(bad[i]), token, sizeof(token), &err) !=
-            -EBADMSG)
+        if (watttime_provider.parse_token(span_of(bad[i]), token, sizeof(token), &err) != -EBADMSG)
             fail_msg("%s", bad[i]);
     assert_string_equal(token, "eyJ0.e_-30");
 }

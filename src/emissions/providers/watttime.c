@@ -93,19 +93,15 @@ static int read_root(const struct json *root, const struct provider_query *query
     return read_newest(json_get(root, "data"), factor);
 }
 
-static const struct provider_login login = {
-    .path = "/login",
-    .token_s = 25 * 60, /* of 30 minutes */
-    .parse_token = parse_token,
-};
-
 const struct provider watttime_provider = {
     .name = "watttime",
     .host = "api.watttime.org",
     .key = PROVIDER_KEY_LOGIN,
     .secrets = {{"watttime_username", "WATTTIME_USERNAME"},
                 {"watttime_password", "WATTTIME_PASSWORD"}},
-    .login = &login,
+    .login_path = "/login",
+    .token_s = 25 * 60, /* of 30 minutes */
+    .parse_token = parse_token,
     .refresh_s = 5 * 60,
     .timeout_s = 10,
     .body_bytes_max = 1 << 20,
