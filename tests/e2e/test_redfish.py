@@ -341,7 +341,7 @@ class Start(RedfishTestCase):
         bmc = self.bmc()
         self.assert_refused(bmc, "nothing is checked", "--redfish.insecure")
         self.assert_refused(bmc, "64 hexadecimal digits", "--redfish.certificate-sha256=ab")
-        self.assert_refused(bmc, "no certificate of an authority", f"--redfish.ca-file={self.credentials}")
+        self.assert_refused(bmc, "no CA certificate", f"--redfish.ca-file={self.credentials}")
         self.assert_refused(bmc, "credentials-file", "--redfish.credentials-file=/nonexistent")
         self.assert_refused(bmc, "not the address of a BMC", f"--redfish.url=https://{USER}:x@127.0.0.1/")
 
