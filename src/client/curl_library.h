@@ -18,7 +18,7 @@
 /* clang-format on */
 
 struct curl_library {
-#define CURL_POINTER(name) __typeof__((curl_##name)) *name;
+#define CURL_POINTER(name) __typeof__((curl_##name)) *(name);
     CURL_FUNCTIONS(CURL_POINTER)
 #undef CURL_POINTER
 };

@@ -112,8 +112,13 @@ void provider_copy_printable(struct span text, char *copy, size_t size_bytes)
 {
     size_t len = MIN(text.len, size_bytes - 1);
 
-    for (size_t i = 0; i < len; i++)
-        copy[i] = text.data[i] < ' ' || text.data[i] > '~' ? '?' : text.data[i];
+    for (size_t i = 0; i < len; i++) {
+        char c = text.data[i];
+
+        if (c < ' ' || c > '~')
+            c = '?';
+        copy[i] = c;
+    }
     copy[len] = '\0';
 }
 

@@ -199,7 +199,7 @@ static int read_period(struct document *document)
         timestamp_parse(texts[END], &document->end_us) < 0 ||
         document->start_us % QUARTER_US != 0 || document->end_us % QUARTER_US != 0 ||
         document->end_us <= document->start_us ||
-        document->end_us - document->start_us > PERIOD_DAYS_MAX * 24 * HOUR_US)
+        document->end_us - document->start_us > PERIOD_DAYS_MAX * (24 * HOUR_US))
         return -EBADMSG;
     document->last_position = 0;
     return 0;
@@ -350,7 +350,7 @@ static int average_newest_hour(const struct document *document, struct emission_
         uint64_t weighted = 0, total_kw = 0;
         bool is_whole = true;
 
-        for (size_t n = 0; n < TYPES_MAX * QUARTERS_PER_HOUR; n++) {
+        for (size_t n = 0; n < (size_t)TYPES_MAX * QUARTERS_PER_HOUR; n++) {
             const struct generation *type = &document->types[n / QUARTERS_PER_HOUR];
             size_t quarter = hour * QUARTERS_PER_HOUR + n % QUARTERS_PER_HOUR;
             uint64_t kw = type->is_storage ? 0 : type->kw[quarter];

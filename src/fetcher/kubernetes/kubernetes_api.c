@@ -66,22 +66,24 @@ static void begin_url(const struct kubernetes_api *api, struct buffer *url)
     http_put_parameter(url, "fieldSelector", selector);
 }
 
-/* Adds what all requests share. A status other than 200 is an error. Consumes the URL. */
+/* Adds to `options` what all requests share. A status other than 200 is an error. Consumes the
+ * URL. */
 static int send_request(struct kubernetes_api *api, struct buffer *url,
-                        struct http_request *request, struct http_reply *reply)
+                        const struct http_request *options, struct http_reply *reply)
 {
     const char *headers[] = {"Accept: application/json", api->authorization, NULL};
+    struct http_request request = *options;
     char why[256];
     int r;
 
     buffer_char(url, '\0');
-    request->url = url->data;
-    request->headers = headers;
-    request->resolve = api->options->resolve;
-    request->trust = api->options->trust;
+    request.url = url->data;
+    request.headers = headers;
+    request.resolve = api->options->resolve;
+    request.trust = api->options->trust;
     http_reply_init(reply);
     r = buffer_failed(url) ? error_set(&api->err, -ENOMEM, "out of memory")
-                           : http_client_do(api->options->client, request, reply, &api->err);
+                           : http_client_do(api->options->client, &request, reply, &api->err);
     buffer_done(url);
     if (r < 0 || reply->status == 200)
         return r;
@@ -99,7 +101,8 @@ static void add_containers(const struct kubernetes_api *api, const struct contai
 /* `page` is the one before; empty for the first. */
 static int list_page(struct kubernetes_api *api, struct kubernetes_page *page)
 {
-    struct http_request request = {.timeout_us = LIST_TIMEOUT_US, .max_bytes = RUNTIME_REPLY_MAX};
+    const struct http_request request = {.timeout_us = LIST_TIMEOUT_US,
+                                         .max_bytes = RUNTIME_REPLY_MAX};
     struct container_list list;
     struct http_reply reply;
     struct buffer url;
@@ -173,7 +176,7 @@ static int feed_watch(void *context, struct span data)
 
 static int watch_pods(struct kubernetes_api *api)
 {
-    struct http_request request = {
+    const struct http_request request = {
         .timeout_us = WATCH_TIMEOUT_US,
         .stall_us = WATCH_STALL_US,
         .on_data = feed_watch,
