@@ -54,7 +54,7 @@ static void check_call(struct span bytes)
         if (message.len > MESSAGE_MAX || status != 0)
             abort();
     } else if (err.text[0] == '\0' || (r == -EREMOTEIO && status <= 0) || r == -ETIMEDOUT) {
-        abort(); /* no time runs out: the peer hangs up when all is said */
+        abort(); /* no time runs out: the peer hangs up at the end */
     }
     http_reply_done(&reply);
     http_client_free(client);

@@ -1,11 +1,12 @@
 /*
- * What an HTTP/1.1 server may answer: any bytes are a reply within its limits, or an error with a
- * text. The first byte chooses how the body is taken.
+ * Replies of an HTTP/1.1 server: any bytes yield a reply within its limits, or an error with a
+ * text. The first byte chooses whether the body is streamed.
  */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/http_client.h"
 #include "core/macros.h"
@@ -35,9 +36,16 @@ static void check_outcome(int r, const struct http_reply *reply, const struct er
         if (err->text[0] == '\0' || reply->status != 0 || reply->body.len > 0)
             abort();
         return;
-    default: /* the peer is there, and hangs up when all is said */
+    default: /* the peer is there, and hangs up at the end */
         abort();
     }
+}
+
+static void check_header(void *context, const char *name, const char *value)
+{
+    (void)context;
+    if (strpbrk(name, "\r\n") || strpbrk(value, "\r\n"))
+        abort();
 }
 
 static void check_reply(struct span bytes, bool is_streamed)
@@ -50,7 +58,7 @@ static void check_reply(struct span bytes, bool is_streamed)
         .socket_path = peer->path,
         .timeout_us = 9 * USEC_PER_SEC,
         .max_bytes = BODY_MAX,
-        .wanted_header = "status",
+        .on_header = check_header,
         .on_data = is_streamed ? count_bytes : NULL,
         .context = &total,
     };

@@ -1,6 +1,5 @@
-/* What the Kubernetes API answers. The first byte is the size of the pieces in which the rest
- * comes: as a page, as a refusal, and as the lines of a watch. Any bytes are an error or whole
- * entries. */
+/* Replies of the Kubernetes API: a page, an error, and the lines of a watch, in pieces of the size
+ * of the first byte. Any bytes yield an error or whole entries. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,7 +35,7 @@ static void check_page(struct span text)
         check(page.version[0] && memchr(page.version, '\0', sizeof(page.version)) &&
               memchr(page.next, '\0', sizeof(page.next)));
     container_list_done(&list);
-    kubernetes_parse_refusal(text, why, sizeof(why));
+    kubernetes_parse_error(text, why, sizeof(why));
     check(strlen(why) < sizeof(why));
 }
 

@@ -8,7 +8,7 @@
 #include "collector/emissions.h"
 #include "core/clock.h"
 #include "core/macros.h"
-#include "fetcher/emission_poll.h"
+#include "fetcher/fetcher.h"
 
 #define LOOK_AT_THE_CLOCK "look at the clock, and at the mirror of --emissions.url if it is given"
 

@@ -4,16 +4,7 @@
 #include <inttypes.h>
 
 #include "config/redfish_config.h"
-#include "core/macros.h"
-#include "fetcher/redfish_finder.h"
-
-static const uint64_t LOGOUT_US = 2 * USEC_PER_SEC;
-
-static int send_request(void *context, const struct http_request *request,
-                        struct http_reply *ret_reply, struct error *err)
-{
-    return http_client_do(context, request, ret_reply, err);
-}
+#include "fetcher/redfish.h"
 
 static const char *remedy_for(int error)
 {
@@ -58,16 +49,15 @@ static int ask(const struct redfish_config *config, const struct redfish_flags *
         return error_set(err, r, "out of memory");
     }
     redfish_session_init(&session, &(struct redfish_session_options){
+                                       .client = client,
                                        .url = config->url,
                                        .resolve = resolve[0] ? resolve : NULL,
                                        .trust = trust,
                                        .user = config->user,
                                        .password = config->password,
-                                       .send = send_request,
-                                       .context = client,
                                    });
     r = redfish_find(&session, ret_place, ret_power_mw, err);
-    redfish_session_close(&session, LOGOUT_US);
+    redfish_session_close(&session);
     redfish_session_done(&session);
     http_client_free(client);
     http_trust_free(trust);

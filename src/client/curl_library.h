@@ -1,6 +1,6 @@
 /*
- * libcurl, loaded when it is first needed: it brings thirty other libraries along, 8 MB of memory
- * in the two processes, and a node without a container runtime asks nobody.
+ * libcurl, loaded when it is first needed: it brings thirty other libraries along and 8 MB of
+ * memory, and a node without a container runtime makes no request.
  */
 #pragma once
 
@@ -8,31 +8,21 @@
 
 #include "core/error.h"
 
+/* clang-format off */
+#define CURL_FUNCTIONS(F)                                                                          \
+    F(global_init) F(slist_append) F(slist_free_all)                                               \
+    F(easy_init) F(easy_cleanup) F(easy_setopt) F(easy_getinfo) F(easy_header) F(easy_nextheader)  \
+    F(easy_strerror)                                                                               \
+    F(multi_init) F(multi_cleanup) F(multi_setopt) F(multi_add_handle) F(multi_remove_handle)      \
+    F(multi_perform) F(multi_poll) F(multi_wakeup) F(multi_info_read) F(multi_strerror)
+/* clang-format on */
+
 struct curl_library {
-    __typeof__(curl_global_init) *global_init;
-    __typeof__(curl_slist_append) *slist_append;
-    __typeof__(curl_slist_free_all) *slist_free_all;
-
-    __typeof__(curl_easy_init) *easy_init;
-    __typeof__(curl_easy_cleanup) *easy_cleanup;
-    __typeof__((curl_easy_setopt)) *easy_setopt;
-    __typeof__((curl_easy_getinfo)) *easy_getinfo;
-    __typeof__(curl_easy_header) *easy_header;
-    __typeof__(curl_easy_nextheader) *easy_nextheader;
-    __typeof__(curl_easy_strerror) *easy_strerror;
-
-    __typeof__(curl_multi_init) *multi_init;
-    __typeof__(curl_multi_cleanup) *multi_cleanup;
-    __typeof__((curl_multi_setopt)) *multi_setopt;
-    __typeof__(curl_multi_add_handle) *multi_add_handle;
-    __typeof__(curl_multi_remove_handle) *multi_remove_handle;
-    __typeof__(curl_multi_perform) *multi_perform;
-    __typeof__(curl_multi_poll) *multi_poll;
-    __typeof__(curl_multi_wakeup) *multi_wakeup;
-    __typeof__(curl_multi_info_read) *multi_info_read;
-    __typeof__(curl_multi_strerror) *multi_strerror;
+#define CURL_POINTER(name) __typeof__((curl_##name)) *(name);
+    CURL_FUNCTIONS(CURL_POINTER)
+#undef CURL_POINTER
 };
 
-/* Loads it, or finds it loaded, and makes it ready. It stays for the life of the process. From any
- * thread. 0 or -ELIBACC. */
+/* Loads and initialises it, once per process; it is never unloaded. From any thread. 0 or
+ * -ELIBACC. */
 int curl_library_open(struct curl_library *ret_library, struct error *err);

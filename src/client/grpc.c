@@ -3,12 +3,15 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "core/macros.h"
 #include "core/parse.h"
 
-/* Of a message: whether it is compressed, and its length, big-endian. */
-enum { FRAME_BYTES = 5 };
+enum {
+    FRAME_BYTES = 5, /* before a message: a compression flag, and the length, big-endian */
+    STATUS_BYTES = 16,
+};
 
 static const char *status_name(uint64_t status)
 {
@@ -32,7 +35,7 @@ static const char *status_name(uint64_t status)
         "UNAUTHENTICATED",
     };
 
-    return status < ARRAY_SIZE(names) ? names[status] : "which is none of gRPC";
+    return status < ARRAY_SIZE(names) ? names[status] : "unknown";
 }
 
 int grpc_unframe(struct span body, struct span *ret_message)
@@ -49,34 +52,18 @@ int grpc_unframe(struct span body, struct span *ret_message)
     return 0;
 }
 
-static void put_frame(struct buffer *out, struct span message)
+/* grpc-status is a trailer, or a header where there is no message. The last one counts. */
+static void keep_status(void *context, const char *name, const char *value)
 {
-    uint32_t len = (uint32_t)message.len;
-    const char frame[FRAME_BYTES] = {0, (char)(len >> 24), (char)(len >> 16), (char)(len >> 8),
-                                     (char)len};
+    char *status = context;
 
-    buffer_bytes(out, frame, sizeof(frame));
-    buffer_bytes(out, message.data, message.len);
+    if (strcasecmp(name, "grpc-status") == 0)
+        snprintf(status, STATUS_BYTES, "%s", strlen(value) < STATUS_BYTES ? value : "");
 }
 
-/* "grpc-timeout: 3000000u": at most eight digits and a unit. */
-static void format_timeout(uint64_t timeout_us, char *text, size_t size_bytes)
-{
-    static const struct {
-        char name;
-        uint64_t us;
-    } units[] = {{'u', 1}, {'m', 1000}, {'S', USEC_PER_SEC}, {'M', 60 * USEC_PER_SEC}};
-    const uint64_t max = 99999999;
-    size_t unit = 0;
-
-    while (unit + 1 < ARRAY_SIZE(units) && timeout_us / units[unit].us > max)
-        unit++;
-    snprintf(text, size_bytes, "grpc-timeout: %llu%c",
-             (unsigned long long)MIN(timeout_us / units[unit].us, max), units[unit].name);
-}
-
-static int ask(struct http_client *client, const struct grpc_call *call, const struct buffer *body,
-               struct http_reply *reply, struct error *err)
+static int send_call(struct http_client *client, const struct grpc_call *call,
+                     const struct buffer *body, struct http_reply *reply, char status[STATUS_BYTES],
+                     struct error *err)
 {
     char url[256], timeout[40];
     const char *const headers[] = {"Content-Type: application/grpc", "TE: trailers", timeout, NULL};
@@ -88,7 +75,8 @@ static int ask(struct http_client *client, const struct grpc_call *call, const s
         .http2 = true,
         .timeout_us = call->timeout_us,
         .max_bytes = call->max_bytes + MIN((size_t)FRAME_BYTES, SIZE_MAX - call->max_bytes),
-        .wanted_header = "grpc-status",
+        .on_header = keep_status,
+        .context = status,
     };
     int len = snprintf(url, sizeof(url), "http://localhost%s", call->method);
 
@@ -96,44 +84,52 @@ static int ask(struct http_client *client, const struct grpc_call *call, const s
         return error_set(err, -ENOMEM, "cannot call %.256s: out of memory", call->method);
     if (len < 0 || (size_t)len >= sizeof(url))
         return error_set(err, -EINVAL, "cannot call %.256s: its name is too long", call->method);
-    format_timeout(call->timeout_us, timeout, sizeof(timeout));
+    /* At most eight digits. */
+    snprintf(timeout, sizeof(timeout), "grpc-timeout: %llum",
+             (unsigned long long)MIN(MAX(call->timeout_us / 1000, 1), (uint64_t)99999999));
     return http_client_do(client, &request, reply, err);
 }
 
-#define refuse(call, err, code, format, ...)                                                       \
-    error_set(err, code, "cannot call %.256s at %.256s: it answered with " format, (call)->method, \
+#define fail_reply(call, err, code, format, ...)                                                   \
+    error_set(err, code, "cannot call %.256s at %.256s: it replied with " format, (call)->method,  \
               (call)->socket_path, ##__VA_ARGS__)
 
 static int read_reply(const struct grpc_call *call, const struct http_reply *reply,
-                      struct span *ret_message, int *ret_status, struct error *err)
+                      const char *status_text, struct span *ret_message, int *ret_status,
+                      struct error *err)
 {
     struct span body = {reply->body.data, reply->body.len};
     uint64_t status;
 
     if (reply->status != 200)
-        return refuse(call, err, -EPROTO, "HTTP status %d", reply->status);
-    if (!reply->has_header || parse_u64_max(span_of(reply->header), INT_MAX, &status) < 0)
-        return refuse(call, err, -EPROTO, "no grpc-status");
+        return fail_reply(call, err, -EPROTO, "HTTP status %d", reply->status);
+    if (parse_u64_max(span_of(status_text), INT_MAX, &status) < 0)
+        return fail_reply(call, err, -EPROTO, "no grpc-status");
     if (ret_status)
         *ret_status = (int)status;
     if (status != 0)
-        return refuse(call, err, -EREMOTEIO, "status %d, %s", (int)status, status_name(status));
+        return fail_reply(call, err, -EREMOTEIO, "status %d, %s", (int)status, status_name(status));
     if (grpc_unframe(body, ret_message) < 0)
-        return refuse(call, err, -EBADMSG, "something else than one whole message");
+        return fail_reply(call, err, -EBADMSG, "other than one message");
     return 0;
 }
 
 int grpc_call(struct http_client *client, const struct grpc_call *call, struct http_reply *reply,
               struct span *ret_message, int *ret_status, struct error *err)
 {
+    uint32_t len = (uint32_t)call->request.len;
+    const char frame[FRAME_BYTES] = {0, (char)(len >> 24), (char)(len >> 16), (char)(len >> 8),
+                                     (char)len};
+    char status[STATUS_BYTES] = "";
     struct buffer body;
     int r;
 
     if (call->request.len > UINT32_MAX)
         return error_set(err, -EINVAL, "cannot call %.256s: its request is too long", call->method);
-    buffer_init(&body, FRAME_BYTES + call->request.len);
-    put_frame(&body, call->request);
-    r = ask(client, call, &body, reply, err);
+    buffer_init(&body, sizeof(frame) + call->request.len);
+    buffer_bytes(&body, frame, sizeof(frame));
+    buffer_bytes(&body, call->request.data, call->request.len);
+    r = send_call(client, call, &body, reply, status, err);
     buffer_done(&body);
-    return r < 0 ? r : read_reply(call, reply, ret_message, ret_status, err);
+    return r < 0 ? r : read_reply(call, reply, status, ret_message, ret_status, err);
 }

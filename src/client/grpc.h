@@ -12,13 +12,13 @@ struct grpc_call {
 };
 
 /*
- * 0, and `ret_message` is the reply's message, inside `reply` (which the caller initialises and
- * frees). Else as http_client_do, and -EREMOTEIO: the server answered with another status than 0;
- * -EBADMSG: with 0, but not with one whole message. `ret_status` (may be NULL) is the status
- * wherever there was one: 12 is "unimplemented", 8 "resource exhausted".
+ * 0: `ret_message` points into `reply`, which the caller initialises and frees. Else as
+ * http_client_do, or -EREMOTEIO (a status other than 0) or -EBADMSG (status 0, but not exactly one
+ * message). `ret_status` (may be NULL) is set wherever there was a status: 12 is "unimplemented", 8
+ * "resource exhausted".
  */
 int grpc_call(struct http_client *client, const struct grpc_call *call, struct http_reply *reply,
               struct span *ret_message, int *ret_status, struct error *err);
 
-/* Pure. The one message of a body. 0 or -EBADMSG: cut, compressed, or more than one. */
+/* Pure. The message of a body. 0 or -EBADMSG: cut, compressed, or several. */
 int grpc_unframe(struct span body, struct span *ret_message);

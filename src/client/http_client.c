@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,8 @@
 #include "core/macros.h"
 
 enum {
-    HEADERS_MAX = 64 << 10, /* bytes, with the trailers and what comes before the final reply */
-    CONNECTIONS_KEPT = 4,   /* at most one per runtime is of use */
+    HEADERS_MAX = 64 << 10, /* bytes, with trailers and interim replies */
+    CONNECTIONS_KEPT = 4,   /* one per runtime suffices */
     WAIT_MAX_MS = 60000,
 };
 
@@ -25,22 +26,28 @@ static uint64_t now_us(void)
     return clock_system.monotonic_us(&clock_system);
 }
 
+static bool is_cancelled(const struct http_client *client)
+{
+    struct pollfd watched = {.fd = client->watched_fd}; /* a hangup is reported without events */
+
+    return atomic_load(&client->cancelled) || (watched.fd >= 0 && poll(&watched, 1, 0) > 0);
+}
+
 /* 0, or why the request must end now. */
-static int must_end(const struct http_transfer *t, uint64_t now)
+static int check_limits(const struct http_transfer *t, uint64_t now)
 {
     uint64_t stall_us = t->request->stall_us;
 
-    if (atomic_load(&t->client->cancelled))
+    if (is_cancelled(t->client))
         return http_failure(t, -ECANCELED, "cancelled");
     if (now >= t->deadline_us)
         return http_failure_late(t);
     if (stall_us > 0 && now - t->heard_us >= stall_us)
-        return http_failure(t, -ETIMEDOUT, "it was silent for %.3g s",
-                            (double)stall_us / USEC_PER_SEC);
+        return http_failure(t, -ETIMEDOUT, "no data for %.3g s", (double)stall_us / USEC_PER_SEC);
     return 0;
 }
 
-static int keep(struct http_transfer *t, struct span piece)
+static int keep_body(struct http_transfer *t, struct span piece)
 {
     struct buffer *body = &t->reply->body;
 
@@ -50,41 +57,42 @@ static int keep(struct http_transfer *t, struct span piece)
     return buffer_failed(body) ? http_failure(t, -ENOMEM, "out of memory") : 0;
 }
 
-/* Looks at the clock too: one read can unfold to many pieces, where the peer compresses what it
- * transfers, and curl hands over all of them before it returns. */
-static size_t take_body(char *data, size_t size, size_t count, void *context)
+/* Checks the limits too: one read can unfold into many pieces where the transfer is compressed, and
+ * curl hands over all of them before it returns. */
+static size_t on_body(char *data, size_t size, size_t count, void *context)
 {
     struct http_transfer *t = context;
     const struct http_request *request = t->request;
     struct span piece = {data, size * count};
 
     t->heard_us = now_us();
-    t->verdict = must_end(t, t->heard_us);
-    if (t->verdict == 0)
-        t->verdict = request->on_data ? request->on_data(request->context, piece) : keep(t, piece);
-    return t->verdict == 0 ? piece.len : CURL_WRITEFUNC_ERROR;
+    t->result = check_limits(t, t->heard_us);
+    if (t->result == 0)
+        t->result =
+            request->on_data ? request->on_data(request->context, piece) : keep_body(t, piece);
+    return t->result == 0 ? piece.len : CURL_WRITEFUNC_ERROR;
 }
 
-/* Called with each line of the header, from the status line to the empty line, then the trailers.
- * There can be several headers, as "100 Continue" has one. */
-static size_t take_header(char *data, size_t size, size_t count, void *context)
+/* Called for each line from the status line to the empty line, then for trailers; several times
+ * where interim replies ("100 Continue") come first. */
+static size_t on_header_line(char *data, size_t size, size_t count, void *context)
 {
     struct http_transfer *t = context;
     struct span line = {data, size * count};
 
     if (line.len >= 5 && memcmp(line.data, "HTTP/", 5) == 0)
-        t->header_is_whole = false;
+        t->header_is_complete = false;
     else if (span_equals(line, "\r\n") || span_equals(line, "\n"))
-        t->header_is_whole = true;
+        t->header_is_complete = true;
     t->header_bytes += line.len;
     if (t->header_bytes <= HEADERS_MAX)
         return line.len;
-    t->verdict = http_failure(t, -EPROTO, "its headers are longer than %d bytes", HEADERS_MAX);
+    t->result = http_failure(t, -EPROTO, "its headers are longer than %d bytes", HEADERS_MAX);
     return CURL_WRITEFUNC_ERROR;
 }
 
-/* curl's own sockets would be inherited by the processes that we start, and a connection to a
- * runtime is as good as root. */
+/* curl's own sockets would be inherited by child processes, and a connection to a runtime is as
+ * good as root. */
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct http_transfer *t = context;
@@ -96,7 +104,7 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
     return fd;
 }
 
-/* After the handshake and before a byte of the request, for each request. */
+/* Called for each request, after the handshake and before the first byte. */
 static int check_peer(void *context, char *peer_address, char *own_address, int peer_port,
                       int own_port)
 {
@@ -110,7 +118,7 @@ static int check_peer(void *context, char *peer_address, char *own_address, int 
                          tls && tls->backend == CURLSSLBACKEND_GNUTLS ? tls->internals : NULL,
                          &why) == 0)
         return CURL_PREREQFUNC_OK;
-    t->verdict = http_failure(t, -EKEYREJECTED, "%.400s", why.text);
+    t->result = http_failure(t, -EKEYREJECTED, "%.400s", why.text);
     return CURL_PREREQFUNC_ABORT;
 }
 
@@ -120,13 +128,13 @@ static int check_peer(void *context, char *peer_address, char *own_address, int 
             (t)->set_up_code = (t)->curl->easy_setopt((t)->easy, option, value);                   \
     } while (0)
 
-/* With GnuTLS, curl takes authorities from files only, which it opens anew for each connection: so
- * that none is needed, curl checks nothing and we do. */
+/* With GnuTLS, curl reads CAs from files only, anew for each connection. Here no file may be
+ * opened: curl verifies nothing, and check_peer does. */
 static void set_trust(struct http_transfer *t)
 {
     SET(t, CURLOPT_PREREQFUNCTION, check_peer);
     SET(t, CURLOPT_PREREQDATA, t);
-    SET(t, CURLOPT_SSL_SESSIONID_CACHE, 0L); /* a session that is resumed shows no certificate */
+    SET(t, CURLOPT_SSL_SESSIONID_CACHE, 0L); /* a resumed session has no certificate */
     SET(t, CURLOPT_SSL_VERIFYPEER, 0L);
     SET(t, CURLOPT_SSL_VERIFYHOST, 0L);
     SET(t, CURLOPT_CAINFO, NULL);
@@ -142,7 +150,7 @@ static void set_peer(struct http_transfer *t)
     SET(t, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     SET(t, CURLOPT_OPENSOCKETDATA, t);
     if (request->proxy_by_environment)
-        SET(t, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* what a proxy says is not the peer's word */
+        SET(t, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* a proxy's headers are not the peer's */
     else
         SET(t, CURLOPT_PROXY, "");
     if (request->socket_path)
@@ -152,10 +160,10 @@ static void set_peer(struct http_transfer *t)
     SET(t, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     SET(t, CURLOPT_SSL_VERIFYPEER, 1L);
     SET(t, CURLOPT_SSL_VERIFYHOST, 2L);
-    SET(t, CURLOPT_CA_CACHE_TIMEOUT, 0L); /* from 8.9 on, a new authority would wait for a day */
+    SET(t, CURLOPT_CA_CACHE_TIMEOUT, 0L); /* curl 8.9 caches CAs for a day */
     if (request->ca_path) {
         SET(t, CURLOPT_CAINFO, request->ca_path);
-        SET(t, CURLOPT_CAPATH, NULL); /* else the system's authorities count as well */
+        SET(t, CURLOPT_CAPATH, NULL); /* else the system's CAs count as well */
         SET(t, CURLOPT_PROXY_CAINFO, request->ca_path);
         SET(t, CURLOPT_PROXY_CAPATH, NULL);
     }
@@ -163,8 +171,8 @@ static void set_peer(struct http_transfer *t)
         set_trust(t);
 }
 
-/* Redirects, netrc, cookies, HTTP/0.9 and Accept-Encoding are off unless asked for, and stay so. */
-static void set_question(struct http_transfer *t)
+/* Redirects, netrc, cookies, HTTP/0.9 and Accept-Encoding are off by default, and stay off. */
+static void set_message(struct http_transfer *t)
 {
     const struct http_request *request = t->request;
 
@@ -182,13 +190,12 @@ static void set_question(struct http_transfer *t)
         return;
     }
     SET(t, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
-    /* With curl 7.88 a second HTTP/2 request on a kept connection to a unix socket fails (curl's
-     * issue 10634); so would one on a connection that was kept by HTTP/1.1. */
+    /* curl 7.88 fails a second HTTP/2 request on a kept connection to a unix socket (issue 10634),
+     * and one on a connection kept by HTTP/1.1. */
     SET(t, CURLOPT_FRESH_CONNECT, 1L);
     SET(t, CURLOPT_FORBID_REUSE, 1L);
 }
 
-/* As curl takes it. */
 static long milliseconds(uint64_t limit_us)
 {
     return (long)MIN(limit_us / 1000 + 1, (uint64_t)INT_MAX);
@@ -200,43 +207,43 @@ static void set_limits(struct http_transfer *t)
 
     SET(t, CURLOPT_NOSIGNAL, 1L);
     SET(t, CURLOPT_ERRORBUFFER, t->curl_text);
-    SET(t, CURLOPT_HEADERFUNCTION, take_header);
+    SET(t, CURLOPT_HEADERFUNCTION, on_header_line);
     SET(t, CURLOPT_HEADERDATA, t);
-    SET(t, CURLOPT_WRITEFUNCTION, take_body);
+    SET(t, CURLOPT_WRITEFUNCTION, on_body);
     SET(t, CURLOPT_WRITEDATA, t);
-    /* What says that it is too long is not even begun; take_body() counts what comes. */
+    /* Rejects what is announced to be too long; keep_body() counts what arrives. */
     SET(t, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)MIN(MAX(max_bytes, 1), INT64_MAX));
-    /* run() keeps the deadline; curl divides the time among a host's addresses by this. */
+    /* run() enforces the deadline; curl divides this time among a host's addresses. */
     SET(t, CURLOPT_TIMEOUT_MS, milliseconds(t->request->timeout_us));
     if (t->request->connect_timeout_us > 0)
         SET(t, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(t->request->connect_timeout_us));
-    /* A look-up that hangs is left to its thread instead of waited for. */
+    /* Do not wait for the thread of a lookup that hangs. */
     SET(t, CURLOPT_QUICK_EXIT, 1L);
 }
 
-static bool append(const struct http_transfer *t, struct curl_slist **list, const char *text)
+static int append(struct http_transfer *t, struct curl_slist **list, const char *text)
 {
     struct curl_slist *longer = t->curl->slist_append(*list, text);
 
-    if (longer)
-        *list = longer;
-    return longer;
+    if (!longer)
+        return http_failure(t, -ENOMEM, "out of memory");
+    *list = longer;
+    return 0;
 }
 
 static int make_lists(struct http_transfer *t)
 {
     const char *const *headers = t->request->headers;
     /* No waiting for "100 Continue", which none of our peers sends. */
-    bool ok = append(t, &t->headers, "Expect:");
+    int r = append(t, &t->headers, "Expect:");
 
-    for (size_t i = 0; ok && headers && headers[i]; i++) {
-        if (strpbrk(headers[i], "\r\n"))
-            return http_failure(t, -EINVAL, "a header of the request has a line break in it");
-        ok = append(t, &t->headers, headers[i]);
-    }
-    if (ok && t->request->resolve && t->request->resolve[0])
-        ok = append(t, &t->resolve, t->request->resolve);
-    return ok ? 0 : http_failure(t, -ENOMEM, "out of memory");
+    for (size_t i = 0; r == 0 && headers && headers[i]; i++)
+        r = strpbrk(headers[i], "\r\n")
+                ? http_failure(t, -EINVAL, "a request header contains a line break")
+                : append(t, &t->headers, headers[i]);
+    if (r == 0 && t->request->resolve && t->request->resolve[0])
+        r = append(t, &t->resolve, t->request->resolve);
+    return r;
 }
 
 static int check_request(const struct http_transfer *t)
@@ -248,47 +255,24 @@ static int check_request(const struct http_transfer *t)
         return http_failure(t, -EINVAL, "not an http or https URL");
     if (path && strlen(path) > path_max)
         return http_failure(t, -ENAMETOOLONG,
-                            "a socket's path has at most %zu bytes, this one has %zu", path_max,
+                            "a socket path has at most %zu bytes, this one has %zu", path_max,
                             strlen(path));
     return 0;
 }
 
-/* The last one of its name: a trailer is the peer's final word. (Those of HTTP/2 are plain headers
- * to curl 7.88.) */
-static void find_header(const struct http_transfer *t)
-{
-    const unsigned origins = CURLH_HEADER | CURLH_TRAILER;
-    const char *name = t->request->wanted_header;
-    struct http_reply *reply = t->reply;
-    struct curl_header *header;
-
-    if (!name || t->curl->easy_header(t->easy, name, 0, origins, -1, &header) != CURLHE_OK ||
-        t->curl->easy_header(t->easy, name, header->amount - 1, origins, -1, &header) != CURLHE_OK)
-        return;
-    snprintf(reply->header, sizeof(reply->header), "%s", header->value);
-    reply->has_header = true;
-}
-
-static void tell_headers(const struct http_transfer *t)
-{
-    struct curl_header *header = NULL;
-
-    while ((header = t->curl->easy_nextheader(t->easy, CURLH_HEADER, -1, header)))
-        t->request->on_header(t->request->context, header->name, header->value);
-}
-
-/* curl takes a header that breaks off for a reply without a body. */
+/* To curl, a header that breaks off is a reply without a body. */
 static int read_reply(const struct http_transfer *t)
 {
+    struct curl_header *header = NULL;
     long status = 0;
 
     t->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (!t->header_is_whole || status < 200)
-        return http_failure(t, -EPROTO, "its answer broke off in the header");
+    if (!t->header_is_complete || status < 200)
+        return http_failure(t, -EPROTO, "the reply broke off in the header");
     t->reply->status = (int)status;
-    find_header(t);
-    if (t->request->on_header)
-        tell_headers(t);
+    while (t->request->on_header &&
+           (header = t->curl->easy_nextheader(t->easy, CURLH_HEADER | CURLH_TRAILER, -1, header)))
+        t->request->on_header(t->request->context, header->name, header->value);
     return 0;
 }
 
@@ -303,28 +287,31 @@ static int wait_ms(const struct http_transfer *t, uint64_t now)
 
 static int run(struct http_transfer *t)
 {
+    /* Wakes the poll; is_cancelled() sees why. */
+    struct curl_waitfd watched = {.fd = t->client->watched_fd, .events = CURL_WAIT_POLLIN};
     CURLM *multi = t->client->multi;
     CURLMcode code;
     int running, ready, left, r;
     const CURLMsg *message;
 
     for (;;) {
-        r = must_end(t, now_us());
+        r = check_limits(t, now_us());
         if (r < 0)
             return r;
         code = t->curl->multi_perform(multi, &running);
         if (code == CURLM_OK && running == 0)
             break;
-        /* http_client_cancel wakes this up, also if it comes just before. */
+        /* http_client_cancel interrupts this, also if it comes just before. */
         if (code == CURLM_OK)
-            code = t->curl->multi_poll(multi, NULL, 0, wait_ms(t, now_us()), &ready);
+            code =
+                t->curl->multi_poll(multi, &watched, watched.fd >= 0, wait_ms(t, now_us()), &ready);
         if (code != CURLM_OK)
             return http_failure(t, -ENOMEM, "%s", t->curl->multi_strerror(code));
         if (ready > 0)
             t->heard_us = now_us();
     }
-    if (t->verdict != 0)
-        return t->verdict;
+    if (t->result != 0)
+        return t->result;
     message = t->curl->multi_info_read(multi, &left);
     if (!message)
         return http_failure(t, -ENOMEM, "out of memory");
@@ -345,15 +332,8 @@ static int set_up(struct http_transfer *t)
         return http_failure(t, -ENOMEM, "out of memory");
     set_limits(t);
     set_peer(t);
-    set_question(t);
+    set_message(t);
     return t->set_up_code == CURLE_OK ? 0 : http_failure_of_curl(t, t->set_up_code);
-}
-
-static void clean_up(struct http_transfer *t)
-{
-    t->curl->easy_cleanup(t->easy);
-    t->curl->slist_free_all(t->headers);
-    t->curl->slist_free_all(t->resolve);
 }
 
 static int perform(struct http_transfer *t)
@@ -368,12 +348,10 @@ static int perform(struct http_transfer *t)
     return r;
 }
 
-/* Its memory is kept for the next body. */
+/* Keeps its memory for the next body. */
 static void empty_reply(struct http_reply *reply, size_t max_bytes)
 {
     reply->status = 0;
-    reply->has_header = false;
-    reply->header[0] = '\0';
     reply->body.len = 0;
     reply->body.cap_bytes = max_bytes;
     reply->body.failed = false;
@@ -400,7 +378,9 @@ int http_client_do(struct http_client *client, const struct http_request *reques
     r = set_up(&t);
     if (r == 0)
         r = perform(&t);
-    clean_up(&t);
+    t.curl->easy_cleanup(t.easy);
+    t.curl->slist_free_all(t.headers);
+    t.curl->slist_free_all(t.resolve);
     if (r != 0)
         empty_reply(ret_reply, request->max_bytes);
     return r;
@@ -412,6 +392,7 @@ int http_client_new(struct http_client **ret_client)
 
     if (!client)
         return -ENOMEM;
+    client->watched_fd = -1;
     if (curl_library_open(&client->curl, &client->no_library) == 0) {
         client->multi = client->curl.multi_init();
         if (!client->multi) {
@@ -440,18 +421,7 @@ void http_client_cancel(struct http_client *client)
         client->curl.multi_wakeup(client->multi);
 }
 
-void http_client_resume(struct http_client *client)
+void http_client_watch(struct http_client *client, int fd)
 {
-    atomic_store(&client->cancelled, false);
-}
-
-void http_reply_init(struct http_reply *reply)
-{
-    *reply = (struct http_reply){0};
-}
-
-void http_reply_done(struct http_reply *reply)
-{
-    buffer_done(&reply->body);
-    *reply = (struct http_reply){0};
+    client->watched_fd = fd;
 }

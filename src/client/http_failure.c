@@ -23,24 +23,24 @@ int http_failure(const struct http_transfer *t, int code, const char *format, ..
     vsnprintf(why, sizeof(why), format, args);
     va_end(args);
     if (path)
-        return error_set(t->err, code, "cannot ask %.256s: %s", path, why);
+        return error_set(t->err, code, "request to %.256s failed: %s", path, why);
     at = memrchr(host, '@', strcspn(host, "/?#"));
     if (at)
         shown = at + 1;
-    return error_set(t->err, code, "cannot ask %.*s%.*s: %s", (int)(host - url), url,
+    return error_set(t->err, code, "request to %.*s%.*s failed: %s", (int)(host - url), url,
                      (int)MIN(strcspn(shown, "?#"), (size_t)256), shown, why);
 }
 
 int http_failure_late(const struct http_transfer *t)
 {
-    return http_failure(t, -ETIMEDOUT, "no complete answer within %.3g s",
+    return http_failure(t, -ETIMEDOUT, "no complete reply within %.3g s",
                         (double)t->request->timeout_us / USEC_PER_SEC);
 }
 
-/* From 8.4 on, curl itself also stops a body that turns out longer than it was announced. */
+/* From 8.4 on, curl itself stops a body that turns out longer than announced, too. */
 int http_failure_size(const struct http_transfer *t)
 {
-    return http_failure(t, -EFBIG, "its answer is longer than %zu bytes", t->request->max_bytes);
+    return http_failure(t, -EFBIG, "the reply is longer than %zu bytes", t->request->max_bytes);
 }
 
 static int explain_connect(const struct http_transfer *t)
@@ -49,21 +49,22 @@ static int explain_connect(const struct http_transfer *t)
 
     t->curl->easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os_errno);
     if (os_errno == 0 && t->socket_error < 0)
-        return http_failure(t, t->socket_error, "no socket: %s", strerror(-t->socket_error));
+        return http_failure(t, t->socket_error, "cannot open a socket: %s",
+                            strerror(-t->socket_error));
     switch (os_errno) {
     case ENOENT:
     case ENOTDIR:
-        return http_failure(t, -ENOENT, "there is no such socket");
+        return http_failure(t, -ENOENT, "no such socket");
     case ECONNREFUSED:
-        return http_failure(t, -ECONNREFUSED, "nobody listens there");
+        return http_failure(t, -ECONNREFUSED, "connection refused");
     case EACCES:
     case EPERM:
         return http_failure(t, -EACCES, "not permitted to connect");
     case ETIMEDOUT:
         return http_failure(t, -ETIMEDOUT, "no connection: %s", strerror(ETIMEDOUT));
-    case 0: /* a unix socket whose queue is full, or that hung up before curl looked again */
+    case 0: /* a unix socket with a full queue, or one that hung up at once */
     case ECONNRESET:
-        return http_failure(t, -EPROTO, "it takes no connection, or closes it at once");
+        return http_failure(t, -EPROTO, "it accepts no connection, or closes it at once");
     default:
         return http_failure(t, -ECONNREFUSED, "no connection: %s", strerror((int)os_errno));
     }
@@ -77,17 +78,16 @@ static bool is_sent(const struct http_transfer *t)
     return sent_us > 0;
 }
 
-/* Before 8.6, curl also says "out of memory" of a header line beyond its own limit of 100 KB. */
+/* Before 8.6, curl reports a header line beyond its own limit of 100 KB as out of memory. */
 static int explain_memory(const struct http_transfer *t)
 {
     if (is_sent(t))
-        return http_failure(t, -EPROTO,
-                            "its headers are longer than curl takes, or memory is short");
+        return http_failure(t, -EPROTO, "its headers exceed curl's limit, or memory is short");
     return http_failure(t, -ENOMEM, "out of memory");
 }
 
-/* Whether the environment names a proxy. no_proxy may still except this peer, which curl tells from
- * 8.7 on only. */
+/* Whether the environment sets a proxy. no_proxy may still exclude this peer, which curl reports
+ * from 8.7 on only. */
 static bool has_proxy(const struct http_transfer *t)
 {
     static const char *const names[] = {"https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy",
@@ -102,7 +102,7 @@ static bool has_proxy(const struct http_transfer *t)
     return false;
 }
 
-/* No connection: it may be the proxy's. */
+/* The failed connection may be that to the proxy. */
 static int blame_proxy(const struct http_transfer *t, int code)
 {
     struct error why;
@@ -111,7 +111,7 @@ static int blame_proxy(const struct http_transfer *t, int code)
         return code;
     why = *t->err;
     return error_set(t->err, code,
-                     "%.700s; the environment names a proxy: is it there, and written as "
+                     "%.700s; the environment sets a proxy: is it running, and written as "
                      "http://HOST:PORT?",
                      why.text);
 }
@@ -124,25 +124,22 @@ static int explain_time(const struct http_transfer *t)
         return http_failure_late(t);
     t->curl->easy_getinfo(t->easy, CURLINFO_NAMELOOKUP_TIME_T, &found_us);
     return blame_proxy(
-        t, http_failure(t, -ETIMEDOUT,
-                        found_us == 0
-                            ? "its name could not be looked up within %.3g s; does DNS answer?"
-                            : "no connection within %.3g s",
-                        (double)t->request->connect_timeout_us / USEC_PER_SEC));
+        t,
+        http_failure(t, -ETIMEDOUT,
+                     found_us == 0 ? "its name could not be resolved within %.3g s; does DNS work?"
+                                   : "no connection within %.3g s",
+                     (double)t->request->connect_timeout_us / USEC_PER_SEC));
 }
 
-/* What the proxy said instead of connecting us. */
 static int explain_refusal(const struct http_transfer *t, long status)
 {
     if (status == 407)
         return http_failure(
             t, -ECONNREFUSED,
-            "the proxy that the environment names wants to know who we are (407); write "
-            "it as http://USER:PASSWORD@HOST:PORT");
+            "the proxy requires a login (407); write it as http://USER:PASSWORD@HOST:PORT");
     return http_failure(
         t, -ECONNREFUSED,
-        "the proxy that the environment names answers with %ld; let it connect us, or "
-        "except the host in no_proxy",
+        "the proxy replies with %ld; allow the connection there, or add the host to no_proxy",
         status);
 }
 
@@ -155,16 +152,16 @@ int http_failure_of_curl(const struct http_transfer *t, CURLcode failure)
     if (proxy_status >= 300)
         return explain_refusal(t, proxy_status);
     if (failure == too_large)
-        return http_failure(t, -EPROTO, "its headers are longer, or more, than curl takes");
+        return http_failure(t, -EPROTO, "its headers exceed curl's limit");
     switch (failure) {
     case CURLE_COULDNT_CONNECT:
         return blame_proxy(t, explain_connect(t));
-    case CURLE_COULDNT_RESOLVE_PROXY: /* curl's text may have its password */
-        return blame_proxy(t, http_failure(t, -ENOENT, "no address of a proxy"));
+    case CURLE_COULDNT_RESOLVE_PROXY: /* curl's text may contain its password */
+        return blame_proxy(t, http_failure(t, -ENOENT, "the proxy's name does not resolve"));
     case CURLE_PROXY:
-        return blame_proxy(t, http_failure(t, -ECONNREFUSED, "a proxy does not connect us"));
+        return blame_proxy(t, http_failure(t, -ECONNREFUSED, "the proxy does not connect"));
     case CURLE_COULDNT_RESOLVE_HOST:
-        return http_failure(t, -ENOENT, "its name has no address");
+        return http_failure(t, -ENOENT, "its name does not resolve");
     case CURLE_OPERATION_TIMEDOUT:
         return explain_time(t);
     case CURLE_OUT_OF_MEMORY:
@@ -182,7 +179,7 @@ int http_failure_of_curl(const struct http_transfer *t, CURLcode failure)
     case CURLE_UNSUPPORTED_PROTOCOL:
         return http_failure(t, -EPROTO, "it does not speak HTTP");
     case CURLE_GOT_NOTHING:
-        return http_failure(t, -EPROTO, "it closed the connection without an answer");
+        return http_failure(t, -EPROTO, "it closed the connection without a reply");
     default:
         return http_failure(t, -EPROTO, "%s", text);
     }

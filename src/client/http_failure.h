@@ -1,4 +1,4 @@
-/* Why a request failed: what curl says, for our callers and for people. The client's own. */
+/* Private to http_client: a request in progress, and why it failed. */
 #pragma once
 
 #include <stdatomic.h>
@@ -8,12 +8,12 @@
 
 struct http_client {
     struct curl_library curl;
-    struct error no_library; /* why it is missing */
-    CURLM *multi; /* keeps connections from one request to the next; NULL: there is no library */
+    struct error no_library; /* why curl is missing */
+    CURLM *multi;            /* keeps connections; NULL: there is no library */
     atomic_bool cancelled;
+    int watched_fd;
 };
 
-/* One request under way. */
 struct http_transfer {
     struct http_client *client;
     const struct curl_library *curl; /* the client's */
@@ -27,19 +27,17 @@ struct http_transfer {
     CURLcode set_up_code; /* of the first option that was refused */
 
     uint64_t deadline_us;
-    uint64_t heard_us; /* the peer's last sign of life */
+    uint64_t heard_us; /* when the peer last sent something */
     size_t header_bytes;
-    bool header_is_whole; /* its empty line has come */
-    int socket_error;     /* of the last socket that could not be had */
-    int verdict;          /* not 0: a callback ended the request, with this */
+    bool header_is_complete;
+    int socket_error; /* of the last socket that could not be opened */
+    int result;       /* not 0: a callback ended the request with this */
 };
 
-/* Fills the text and returns `code`. Names the peer without what may be a secret: the query, and
- * the user and password before the host. */
+/* Fills the text and returns `code`. Names the peer without what may be secret: the query, and user
+ * and password before the host. */
 int http_failure(const struct http_transfer *t, int code, const char *format, ...) PRINTF(3, 4);
 
 int http_failure_late(const struct http_transfer *t);
 int http_failure_size(const struct http_transfer *t);
-
-/* What curl's failure means. */
 int http_failure_of_curl(const struct http_transfer *t, CURLcode failure);

@@ -10,13 +10,11 @@
 
 enum { CHAIN_MAX = 16 };
 
-/* As curl does: many a BMC's own certificate is of version 1. */
+/* As curl does: many BMCs have a certificate of version 1. */
 static const unsigned verify_flags = GNUTLS_VERIFY_ALLOW_X509_V1_CA_CRT;
 
 struct http_trust {
-    char *host;
-    bool anybody, is_pinned;
-    uint8_t certificate_sha256[HTTP_TRUST_SHA256_BYTES];
+    struct http_trust_options options;
     gnutls_x509_trust_list_t authorities;
 };
 
@@ -32,7 +30,7 @@ static int load_authorities(struct http_trust *trust, struct span ca, struct err
                    : gnutls_x509_trust_list_add_system_trust(trust->authorities, 0, 0);
     if (r > 0)
         return 0;
-    return error_set(err, -EINVAL, "no certificate of an authority can be read%s%s%s",
+    return error_set(err, -EINVAL, "no CA certificate can be read%s%s%s",
                      ca.len > 0 ? "" : " from the system's store", r < 0 ? ": " : "",
                      r < 0 ? gnutls_strerror(r) : "");
 }
@@ -43,22 +41,16 @@ int http_trust_new(const struct http_trust_options *options, struct http_trust *
     struct http_trust *trust = calloc(1, sizeof(*trust));
     int r = 0;
 
-    if (!trust || !(trust->host = strdup(options->host))) {
-        http_trust_free(trust);
+    if (!trust)
         return error_set(err, -ENOMEM, "out of memory");
-    }
-    trust->anybody = options->anybody;
-    trust->is_pinned = options->certificate_sha256 != NULL;
-    if (trust->is_pinned)
-        memcpy(trust->certificate_sha256, options->certificate_sha256, HTTP_TRUST_SHA256_BYTES);
-    else if (!trust->anybody)
+    trust->options = *options;
+    if (!options->certificate_sha256 && !options->anybody)
         r = load_authorities(trust, options->ca, err);
-    if (r < 0) {
+    if (r < 0)
         http_trust_free(trust);
-        return r;
-    }
-    *ret_trust = trust;
-    return 0;
+    else
+        *ret_trust = trust;
+    return r;
 }
 
 void http_trust_free(struct http_trust *trust)
@@ -67,7 +59,6 @@ void http_trust_free(struct http_trust *trust)
         return;
     if (trust->authorities)
         gnutls_x509_trust_list_deinit(trust->authorities, 1);
-    free(trust->host);
     free(trust);
 }
 
@@ -78,12 +69,12 @@ static int check_pin(const struct http_trust *trust, const gnutls_datum_t *certi
     size_t size = sizeof(digest);
 
     if (gnutls_fingerprint(GNUTLS_DIG_SHA256, certificate, digest, &size) == 0 &&
-        size == sizeof(digest) && memcmp(digest, trust->certificate_sha256, size) == 0)
+        size == sizeof(digest) && memcmp(digest, trust->options.certificate_sha256, size) == 0)
         return 0;
-    return error_set(err, -EKEYREJECTED, "its certificate is not the one with this fingerprint");
+    return error_set(err, -EKEYREJECTED, "its certificate has another fingerprint");
 }
 
-static int judge(unsigned status, struct error *err)
+static int classify_status(unsigned status, struct error *err)
 {
     gnutls_datum_t text = {0};
 
@@ -100,7 +91,7 @@ static int check_chain(const struct http_trust *trust, const gnutls_datum_t *cha
                        struct error *err)
 {
     gnutls_typed_vdata_st wanted[] = {
-        {GNUTLS_DT_DNS_HOSTNAME, (unsigned char *)trust->host, 0},
+        {GNUTLS_DT_DNS_HOSTNAME, (unsigned char *)trust->options.host, 0},
         {GNUTLS_DT_KEY_PURPOSE_OID, (unsigned char *)GNUTLS_KP_TLS_WWW_SERVER, 0},
     };
     gnutls_x509_crt_t certificates[CHAIN_MAX];
@@ -119,7 +110,7 @@ static int check_chain(const struct http_trust *trust, const gnutls_datum_t *cha
                                                ARRAY_SIZE(wanted), verify_flags, &status, NULL);
     r = r < 0 ? error_set(err, -EKEYREJECTED, "its certificate cannot be checked: %s",
                           gnutls_strerror(r))
-              : judge(status, err);
+              : classify_status(status, err);
     for (unsigned i = 0; i < imported; i++)
         gnutls_x509_crt_deinit(certificates[i]);
     return r;
@@ -130,13 +121,13 @@ int http_trust_check(const struct http_trust *trust, void *session, struct error
     const gnutls_datum_t *chain;
     unsigned count = 0;
 
-    if (trust->anybody)
+    if (trust->options.anybody)
         return 0;
     if (!session)
-        return error_set(err, -EKEYREJECTED, "the connection is not one of TLS by GnuTLS");
+        return error_set(err, -EKEYREJECTED, "the connection does not use TLS by GnuTLS");
     chain = gnutls_certificate_get_peers(session, &count);
     if (!chain || count == 0)
-        return error_set(err, -EKEYREJECTED, "it shows no certificate");
-    return trust->is_pinned ? check_pin(trust, &chain[0], err)
-                            : check_chain(trust, chain, count, err);
+        return error_set(err, -EKEYREJECTED, "it presents no certificate");
+    return trust->options.certificate_sha256 ? check_pin(trust, &chain[0], err)
+                                             : check_chain(trust, chain, count, err);
 }

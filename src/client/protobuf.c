@@ -62,6 +62,7 @@ static bool read_bytes(struct span *rest, struct span *ret_bytes)
 static bool read_field(struct span *rest, struct protobuf_field *ret_field)
 {
     struct protobuf_field field = {0};
+    bool is_read = false;
     uint64_t key;
 
     if (!read_varint(rest, &key) || key > UINT32_MAX)
@@ -71,27 +72,23 @@ static bool read_field(struct span *rest, struct protobuf_field *ret_field)
         return false;
     switch (key & 7) {
     case WIRE_VARINT:
-        if (!read_varint(rest, &field.value))
-            return false;
+        is_read = read_varint(rest, &field.value);
         break;
     case WIRE_64_BIT:
-        if (!read_fixed(rest, 8, &field.value))
-            return false;
+        is_read = read_fixed(rest, 8, &field.value);
         break;
     case WIRE_32_BIT:
-        if (!read_fixed(rest, 4, &field.value))
-            return false;
+        is_read = read_fixed(rest, 4, &field.value);
         break;
     case WIRE_BYTES:
-        if (!read_bytes(rest, &field.bytes))
-            return false;
-        field.is_bytes = true;
+        is_read = field.is_bytes = read_bytes(rest, &field.bytes);
         break;
-    default: /* groups (3, 4) left the language before proto3; 6 and 7 never were in it */
-        return false;
+    default: /* groups (3, 4) are not in proto3; 6 and 7 are undefined */
+        break;
     }
-    *ret_field = field;
-    return true;
+    if (is_read)
+        *ret_field = field;
+    return is_read;
 }
 
 bool protobuf_next(struct protobuf *message, struct protobuf_field *ret_field)
@@ -114,27 +111,22 @@ struct span protobuf_find_bytes(struct span message, uint32_t number)
     return reader.broken ? (struct span){NULL, 0} : found;
 }
 
-static void put_varint(struct buffer *out, uint64_t value)
+static void put_raw_varint(struct buffer *out, uint64_t value)
 {
     for (; value >= 0x80; value >>= 7)
         buffer_char(out, (char)(unsigned char)(value | 0x80));
     buffer_char(out, (char)value);
 }
 
-static void put_key(struct buffer *out, uint32_t number, enum wire_type type)
-{
-    put_varint(out, (uint64_t)number << 3 | type);
-}
-
 void protobuf_put_varint(struct buffer *out, uint32_t number, uint64_t value)
 {
-    put_key(out, number, WIRE_VARINT);
-    put_varint(out, value);
+    put_raw_varint(out, (uint64_t)number << 3 | WIRE_VARINT);
+    put_raw_varint(out, value);
 }
 
 void protobuf_put_bytes(struct buffer *out, uint32_t number, struct span bytes)
 {
-    put_key(out, number, WIRE_BYTES);
-    put_varint(out, bytes.len);
+    put_raw_varint(out, (uint64_t)number << 3 | WIRE_BYTES);
+    put_raw_varint(out, bytes.len);
     buffer_bytes(out, bytes.data, bytes.len);
 }

@@ -1,6 +1,6 @@
 /*
- * Protobuf's wire format, as far as the kubelet and CRI use it: a cursor over one message, and
- * a writer for small requests. Pure.
+ * Protobuf's wire format, as far as the kubelet and CRI use it: a reader of one message, and a
+ * writer for small requests. Pure.
  */
 #pragma once
 
@@ -10,11 +10,10 @@
 #include "core/buffer.h"
 #include "core/span.h"
 
-/* A message that is being read. A nested message, a string or a map entry is a field whose
- * `bytes` are a message of their own. */
+/* A reader. Nested messages and map entries are fields whose `bytes` are a message again. */
 struct protobuf {
     struct span rest;
-    bool broken; /* the rest is not a message: what was read before it counts */
+    bool broken; /* malformed from here on; what was read before counts */
 };
 
 struct protobuf_field {
@@ -29,11 +28,11 @@ static inline struct protobuf protobuf_message(struct span bytes)
     return (struct protobuf){.rest = bytes};
 }
 
-/* The next field, in the order of the wire. False at the end, or where the message is broken. */
+/* The next field, in wire order. False at the end, or where the message is malformed. */
 bool protobuf_next(struct protobuf *message, struct protobuf_field *ret_field);
 
-/* The last length-delimited field of this number: a text, or a message that is there once. Empty if
- * there is none, or if the message is broken anywhere. */
+/* The last length-delimited field with this number; empty if there is none, or if the message is
+ * malformed anywhere. */
 struct span protobuf_find_bytes(struct span message, uint32_t number);
 
 void protobuf_put_varint(struct buffer *out, uint32_t number, uint64_t value);

@@ -58,23 +58,19 @@ static int add_constant(const struct options *options, const char *own,
 static int add_owid(const struct options *options, const char *own, struct emissions_config *config,
                     struct error *err)
 {
-    struct emission_factor factor;
-    struct price_factor price;
+    struct price_factor factor;
     int r = zone_yearly(own, zone_option(options), &factor, err);
 
-    if (r < 0)
-        return r;
-    price = factor_price(&factor);
-    choice_add_table(&config->choice, &price);
-    return 0;
+    if (r == 0)
+        choice_add_table(&config->choice, &factor);
+    return r;
 }
 
 static void add_global(struct emissions_config *config)
 {
-    const struct emission_factor world = factor_world();
-    const struct price_factor price = factor_price(&world);
+    const struct price_factor world = factor_world();
 
-    choice_add_table(&config->choice, &price);
+    choice_add_table(&config->choice, &world);
 }
 
 static int fail_unknown(struct span name, struct error *err)

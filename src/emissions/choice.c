@@ -12,53 +12,38 @@
 static const uint64_t STALE_US = 2 * HOUR_US, EXPIRED_US = 24 * HOUR_US, STEP_BACK_US = HOUR_US;
 enum { STALE_INTERVALS = 3 };
 
-static struct choice_line *add(struct choice *choice)
+static void append(struct choice *choice, struct choice_line line)
 {
-    return choice->count < CHOICE_MAX ? &choice->lines[choice->count++] : NULL;
+    line.may_count = true;
+    if (choice->count < CHOICE_MAX)
+        choice->lines[choice->count++] = line;
 }
 
 void choice_add_constant(struct choice *choice, const struct price_factor *factor)
 {
-    struct choice_line *line = add(choice);
-
-    if (line)
-        *line = (struct choice_line){.factor = *factor, .may_count = true};
+    append(choice, (struct choice_line){.factor = *factor});
 }
 
 void choice_add_table(struct choice *choice, const struct price_factor *factor)
 {
-    struct choice_line *line = add(choice);
-
-    if (line)
-        *line = (struct choice_line){.factor = *factor, .is_table = true, .may_count = true};
-}
-
-static void find_country(const struct provider *provider, const char *zone,
-                         char country[FACTOR_ZONE_BYTES])
-{
-    struct emission_factor yearly;
-    struct error unknown;
-
-    if (zone_yearly(zone_country(provider, zone), "", &yearly, &unknown) == 0)
-        memcpy(country, yearly.zone, FACTOR_ZONE_BYTES);
+    append(choice, (struct choice_line){.factor = *factor, .is_table = true});
 }
 
 void choice_add_live(struct choice *choice, const struct provider *provider, const char *zone,
                      enum price_basis basis, uint64_t interval_us)
 {
-    struct choice_line *line = add(choice);
-
-    if (!line)
-        return;
-    *line = (struct choice_line){
+    struct choice_line line = {
         .factor = {.signal = provider->signal, .basis = basis},
         .is_live = true,
-        .may_count = true,
         .stale_us = MAX(STALE_INTERVALS * interval_us, STALE_US) + provider->lag_s * USEC_PER_SEC,
     };
-    snprintf(line->factor.provider, sizeof(line->factor.provider), "%s", provider->name);
-    snprintf(line->factor.zone, sizeof(line->factor.zone), "%s", zone);
-    find_country(provider, zone, line->country);
+    struct price_factor yearly;
+
+    snprintf(line.factor.provider, sizeof(line.factor.provider), "%s", provider->name);
+    snprintf(line.factor.zone, sizeof(line.factor.zone), "%s", zone);
+    if (zone_yearly(zone_country(provider, zone), "", &yearly, NULL) == 0)
+        snprintf(line.country, sizeof(line.country), "%.31s", yearly.zone);
+    append(choice, line);
 }
 
 int choice_find(const struct choice *choice, struct span provider)
@@ -102,7 +87,7 @@ bool choice_take(struct choice_line *line, const struct emission_factor *factor,
         return false;
     }
     line->factor.known = true;
-    line->factor.ug_per_kwh = factor_ug(factor);
+    line->factor.ug_per_kwh = factor->mg_per_kwh * 1000;
     line->time_us = factor->time_us;
     line->taken_us = taken_us;
     line->is_estimated = factor->is_estimated;

@@ -1,5 +1,5 @@
-/* What a service wants to see before it answers: whether that can be sent, how it is, and how it is
- * kept out of messages. */
+/* The credentials of a provider: whether they can be sent, how they are, and how they are kept out
+ * of error texts. */
 #pragma once
 
 #include "core/buffer.h"
@@ -8,19 +8,18 @@
 
 enum { CREDENTIAL_BYTES_MAX = 4096 }; /* of the header */
 
-/* 0, -EINVAL (it is missing or too long) or -EILSEQ (it has characters in it that no header can
- * have), with a text that does not show it. */
+/* 0, -EINVAL (missing or too long) or -EILSEQ (characters that a header cannot have), with a text
+ * that does not contain them. */
 int credential_check(const struct provider *provider, const char *user, const char *key,
                      struct error *err);
 
-/* Appends the header that has the key in it, ended by NUL; nothing if it belongs elsewhere. */
+/* Appends the header with the key, NUL-terminated; nothing where the key is not sent in one. */
 void credential_write(const struct provider *provider, const char *user, const char *key,
                       struct buffer *header);
 
 /*
- * For texts into which a service may have written what it was sent. Puts "***" for the secret
- * wherever it stands in the text: as it is, with '?' for what is not printable, or escaped as in a
- * URL; at the text's end also if it is cut, down to four characters. An empty secret is none. `err`
- * may be NULL.
+ * Replaces the secret by "***" in a text in which a service may have repeated it: as it is, with
+ * '?' for what is not printable, or escaped as in a URL; at the end of the text also cut, down to
+ * four characters. An empty secret is none. `err` may be NULL.
  */
-void redact_secret(struct error *err, const char *secret);
+void credential_redact(struct error *err, const char *secret);

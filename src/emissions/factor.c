@@ -7,14 +7,7 @@
 #include "core/macros.h"
 #include "core/parse.h"
 
-enum { UG_PER_MG = 1000 };
-
 static const uint64_t BILLION = 1000000000;
-
-bool factor_is_plausible(const struct emission_factor *factor)
-{
-    return factor->mg_per_kwh <= FACTOR_MAX_MG;
-}
 
 bool factor_is_zone(const char *text)
 {
@@ -26,8 +19,8 @@ bool factor_is_zone(const char *text)
     return len > 0 && len < FACTOR_ZONE_BYTES && strspn(text, allowed) == len;
 }
 
-/* rate * numerator / denominator in mg, by way of the decimal that the double was: a double of this
- * size is nearer to its nine digits than to any others. */
+/* rate * numerator / denominator in mg, by way of the decimal that was parsed to the double: at
+ * this size a double determines nine digits after the point. */
 static int convert(double rate, uint64_t numerator, uint64_t denominator, uint64_t *ret_mg)
 {
     double rate_max = (double)FACTOR_MAX_MG * (double)denominator / (double)numerator;
@@ -68,32 +61,21 @@ int factor_parse_grams(struct span text, uint64_t *ret_mg)
     return 0;
 }
 
-uint64_t factor_ug(const struct emission_factor *factor)
+struct price_factor factor_yearly(const char *provider, struct span zone, uint64_t mg_per_kwh)
 {
-    return factor->mg_per_kwh * UG_PER_MG;
-}
-
-struct price_factor factor_price(const struct emission_factor *factor)
-{
-    struct price_factor price = {
+    struct price_factor factor = {
         .known = true,
-        .ug_per_kwh = factor_ug(factor),
-        .signal = factor->signal,
-        .basis = factor->basis,
-    };
-
-    snprintf(price.provider, sizeof(price.provider), "%s", factor->provider);
-    snprintf(price.zone, sizeof(price.zone), "%s", factor->zone);
-    return price;
-}
-
-struct emission_factor factor_world(void)
-{
-    return (struct emission_factor){
-        .provider = "global",
-        .zone = "world",
+        .ug_per_kwh = mg_per_kwh * 1000,
         .signal = PRICE_AVERAGE,
         .basis = PRICE_LIFECYCLE,
-        .mg_per_kwh = 473007,
     };
+
+    snprintf(factor.provider, sizeof(factor.provider), "%s", provider);
+    snprintf(factor.zone, sizeof(factor.zone), "%.*s", (int)zone.len, zone.data);
+    return factor;
+}
+
+struct price_factor factor_world(void)
+{
+    return factor_yearly("global", span_of("world"), 473007);
 }

@@ -1,130 +1,142 @@
-/* The node's power from its BMC, by Redfish. */
+/*
+ * Fetches the node's power from its BMC, by Redfish. Whatever the BMC does costs its own readings
+ * only: each request has a deadline, and after a failure the pause grows to five minutes.
+ */
 #include <errno.h>
-#include <pthread.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "client/http_trust.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/macros.h"
 #include "fetcher/fetcher.h"
-#include "fetcher/redfish/redfish_client.h"
-#include "process/sandbox.h"
+#include "fetcher/redfish.h"
 #include "sources/redfish_reading.h"
 
-/* Each start is a login at the BMC, and one that died could not log out: one that dies again and
- * again must not use up the BMC's sessions. */
+/* Each start is a login at the BMC, and a process that died could not log out: repeated deaths must
+ * not use up the BMC's sessions. */
 static const uint64_t LOGIN_PAUSE_US = 60 * USEC_PER_SEC;
+
+static const uint64_t PAUSE_MAX_US = 300 * USEC_PER_SEC;
 
 struct bmc {
     const struct bmc_job *job;
     int readings_fd;
-    char resolve[FETCHER_ADDRESS_BYTES];
-    bool is_address_missing; /* and that was logged */
-    struct http_trust *trust;
-    struct redfish_client *client;
+    struct redfish_session session;
+    struct redfish_place place;
+    bool is_found;
 };
 
-/* If the collector is so far behind that there is no room, it has readings enough. */
-static void send_reading(void *context, int result, uint64_t power_mw, uint64_t taken_us,
+static uint64_t now_us(void)
+{
+    return clock_system.monotonic_us(&clock_system);
+}
+
+/* A reading for which the socket has no room is dropped: the collector has enough to read. */
+static void send_reading(const struct bmc *bmc, int result, uint64_t power_mw, uint64_t taken_us,
                          const char *why)
 {
-    const struct bmc *bmc = context;
-    struct redfish_reading reading = {
-        .power_mw = result == 0 ? power_mw : 0, .taken_us = taken_us, .result = result};
+    struct redfish_reading reading = {.power_mw = power_mw, .taken_us = taken_us, .result = result};
 
     snprintf(reading.why, sizeof(reading.why), "%s%s", result == 0 ? "" : why,
-             result == -EKEYREJECTED ? "; give --redfish.ca-file or --redfish.certificate-sha256"
+             result == -EKEYREJECTED ? "; set --redfish.ca-file or --redfish.certificate-sha256"
                                      : "");
     (void)redfish_reading_send(bmc->readings_fd, &reading);
 }
 
-static void log_place(void *context, const struct redfish_place *place)
-{
-    const struct bmc *bmc = context;
-
-    log_info("the BMC tells the node's power by Redfish", "url", bmc->job->url, "resource",
-             place->paths[0].text, "what", redfish_kind_words[place->kind]);
-}
-
 static void report_no_address(void *context, const char *why)
 {
-    struct bmc *bmc = context;
-
-    if (!bmc->is_address_missing)
-        log_warn("readings of the BMC are missing; all else is served", "error", why);
-    bmc->is_address_missing = true;
-    send_reading(context, -EHOSTUNREACH, 0, clock_system.monotonic_us(&clock_system), why);
+    send_reading(context, -EHOSTUNREACH, 0, now_us(), why);
 }
 
-static int open_client(struct bmc *bmc, bool is_again, struct error *err)
+/* The place may move with the BMC's firmware, or when a power supply is pulled. */
+static int read_power(struct bmc *bmc, uint64_t *ret_power_mw, struct error *err)
 {
-    const struct bmc_job *job = bmc->job;
-    const struct http_trust_options trust = {
-        .host = job->host,
-        .ca = job->ca,
-        .certificate_sha256 = job->certificate_sha256.len == HTTP_TRUST_SHA256_BYTES
-                                  ? (const uint8_t *)job->certificate_sha256.data
-                                  : NULL,
-        .anybody = job->is_insecure,
-    };
-    int r = http_trust_new(&trust, &bmc->trust, err);
+    int r;
 
+    if (bmc->is_found) {
+        r = redfish_read(&bmc->session, &bmc->place, ret_power_mw, err);
+        if (r == -ENODATA || r == -EPERM || r == -EREMOTEIO || r == -EBADMSG)
+            bmc->is_found = false;
+        return r;
+    }
+    r = redfish_find(&bmc->session, &bmc->place, ret_power_mw, err);
+    (void)malloc_trim(0); /* the trees of many resources, freed in small pieces */
     if (r < 0)
         return r;
-    r = redfish_client_new(
-        &(struct redfish_client_options){
-            .session = {.url = job->url,
-                        .resolve = bmc->resolve,
-                        .trust = bmc->trust,
-                        .user = job->user,
-                        .password = job->password},
-            .interval_us = job->interval_us,
-            .delay_us = is_again ? LOGIN_PAUSE_US : 0,
-            .clock = &clock_system,
-            .take = send_reading,
-            .found = log_place,
-            .context = bmc,
-        },
-        &bmc->client);
-    return r < 0 ? error_set(err, r, "cannot set up the client of the BMC: %s", strerror(-r)) : 0;
-}
-
-static void *run_client(void *argument)
-{
-    redfish_client_run(argument);
-    return NULL;
-}
-
-/* What it needs of files it has: from here on it opens none. */
-static int ask(struct bmc *bmc, int channel_fd, struct error *err)
-{
-    pthread_t thread;
-    int r = sandbox_filter_calls(SYSCALL_FILELESS_CLIENT, err);
-
-    if (r < 0)
-        return r;
-    r = -pthread_create(&thread, NULL, run_client, bmc->client);
-    if (r < 0)
-        return error_set(err, r, "cannot start a thread: %s", strerror(-r));
-    (void)fetcher_is_over(channel_fd, UINT64_MAX);
-    redfish_client_stop(bmc->client); /* it logs out */
-    pthread_join(thread, NULL);
+    bmc->is_found = true;
+    log_info("reading the node's power from the BMC by Redfish", "url", bmc->job->url, "resource",
+             bmc->place.paths[0].text, "what", redfish_kind_words[bmc->place.kind]);
     return 0;
+}
+
+/* Many BMCs lock an account after a few failed logins. */
+static uint64_t pause_us(const struct bmc *bmc, int r, unsigned failures)
+{
+    if (r == -EACCES)
+        return PAUSE_MAX_US;
+    return r == 0 ? bmc->job->interval_us
+                  : MIN(bmc->job->interval_us << MIN(failures, 9U), PAUSE_MAX_US);
+}
+
+static void poll_bmc(struct bmc *bmc, int channel_fd, uint64_t due_us)
+{
+    unsigned failures = 0; /* in a row */
+
+    while (!fetcher_wait(channel_fd, due_us)) {
+        struct error err = {""};
+        uint64_t began_us = now_us(), power_mw = 0;
+        int r = read_power(bmc, &power_mw, &err);
+        uint64_t ended_us = now_us();
+
+        if (r == -ECANCELED)
+            return;
+        failures = r < 0 ? failures + 1 : 0;
+        send_reading(bmc, r, power_mw, ended_us, err.text);
+        /* In step, but with a pause after a reply that took long. */
+        due_us = MAX(began_us + pause_us(bmc, r, failures), ended_us + bmc->job->interval_us / 2);
+    }
 }
 
 int fetch_bmc(const struct fetcher_job *job, int channel_fd, int readings_fd, struct error *err)
 {
-    struct bmc bmc = {.job = &job->bmc, .readings_fd = readings_fd};
-    int r = open_client(&bmc, job->is_again, err);
+    const struct bmc_job *bmc_job = &job->bmc;
+    struct bmc bmc = {.job = bmc_job, .readings_fd = readings_fd};
+    struct fetcher_peer peer = {
+        .what = "the BMC",
+        .host = bmc_job->host,
+        .port = bmc_job->port,
+        .trust_options =
+            {
+                .host = bmc_job->host,
+                .ca = bmc_job->ca,
+                .certificate_sha256 = bmc_job->certificate_sha256.len == HTTP_TRUST_SHA256_BYTES
+                                          ? (const uint8_t *)bmc_job->certificate_sha256.data
+                                          : NULL,
+                .anybody = bmc_job->is_insecure,
+            },
+        .warning = "readings of the BMC are missing; all else is served",
+        .channel_fd = channel_fd,
+        .report = report_no_address,
+        .context = &bmc,
+    };
+    int r = fetcher_peer_open(&peer, err);
 
-    if (r == 0)
-        r = fetcher_enter_sandbox("", err);
-    if (r == 0 && fetcher_look_up("the BMC", bmc.job->host, bmc.job->port, channel_fd,
-                                  report_no_address, &bmc, bmc.resolve))
-        r = ask(&bmc, channel_fd, err);
-    redfish_client_free(bmc.client);
-    http_trust_free(bmc.trust);
+    if (r == 0) {
+        redfish_session_init(&bmc.session, &(struct redfish_session_options){
+                                               .client = peer.client,
+                                               .url = bmc_job->url,
+                                               .resolve = peer.resolve,
+                                               .trust = peer.trust,
+                                               .user = bmc_job->user,
+                                               .password = bmc_job->password,
+                                           });
+        poll_bmc(&bmc, channel_fd, now_us() + (job->is_again ? LOGIN_PAUSE_US : 0));
+        http_client_watch(peer.client, -1);
+        redfish_session_close(&bmc.session);
+        redfish_session_done(&bmc.session);
+    }
+    fetcher_peer_close(&peer);
     return r;
 }

@@ -10,26 +10,24 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "config/lookup.h"
 #include "core/clock.h"
 #include "core/json_reader.h"
+#include "core/log.h"
 #include "core/macros.h"
 #include "process/child.h"
 #include "process/sandbox.h"
 
-/* Between two look-ups of a name that has no address. */
-static const uint64_t LOOK_UP_MIN_US = 5 * USEC_PER_SEC, LOOK_UP_MAX_US = 60 * USEC_PER_SEC;
-
-_Static_assert((int)FETCHER_ADDRESS_BYTES == (int)LOOKUP_TEXT_BYTES, "one form of an address");
+/* Between two lookups of a name that has no address. */
+static const uint64_t LOOKUP_MIN_US = 5 * USEC_PER_SEC, LOOKUP_MAX_US = 60 * USEC_PER_SEC;
 
 static uint64_t now_us(void)
 {
     return clock_system.monotonic_us(&clock_system);
 }
 
-bool fetcher_is_over(int channel_fd, uint64_t until_us)
+bool fetcher_wait(int channel_fd, uint64_t until_us)
 {
-    struct pollfd channel = {.fd = channel_fd}; /* its end is reported unasked */
+    struct pollfd channel = {.fd = channel_fd}; /* a hangup is reported without events */
 
     for (;;) {
         uint64_t now = now_us(), left_us = until_us - MIN(until_us, now);
@@ -42,24 +40,48 @@ bool fetcher_is_over(int channel_fd, uint64_t until_us)
     }
 }
 
-bool fetcher_look_up(const char *what, const char *host, const char *port, int channel_fd,
-                     void (*report)(void *context, const char *why), void *context,
-                     char ret_resolve[FETCHER_ADDRESS_BYTES])
+static int look_up(struct fetcher_peer *peer)
 {
-    uint64_t pause_us = LOOK_UP_MIN_US;
+    uint64_t pause_us = LOOKUP_MIN_US;
+    bool is_logged = false;
     struct error err;
 
-    while (lookup_host(what, host, port, ret_resolve, &err) < 0) {
-        report(context, err.text);
-        if (fetcher_is_over(channel_fd, now_us() + pause_us))
-            return false;
-        pause_us = MIN(2 * pause_us, LOOK_UP_MAX_US);
+    while (lookup_host(peer->what, peer->host, peer->port, peer->resolve, &err) < 0) {
+        if (!is_logged)
+            log_warn(peer->warning, "error", err.text);
+        is_logged = true;
+        peer->report(peer->context, err.text);
+        if (fetcher_wait(peer->channel_fd, now_us() + pause_us))
+            return -ECANCELED;
+        pause_us = MIN(2 * pause_us, LOOKUP_MAX_US);
     }
-    return true;
+    return 0;
 }
 
-/* So that glibc loads what it looks up names with, which it cannot inside the sandbox. That name is
- * nobody's (RFC 6761): only that all ways are tried matters. */
+int fetcher_peer_open(struct fetcher_peer *peer, struct error *err)
+{
+    int r = http_trust_new(&peer->trust_options, &peer->trust, err);
+
+    if (r < 0)
+        return r;
+    r = http_client_new(&peer->client);
+    if (r < 0)
+        return error_set(err, r, "out of memory");
+    http_client_watch(peer->client, peer->channel_fd);
+    r = fetcher_enter_sandbox("", err);
+    if (r == 0)
+        r = look_up(peer);
+    return r < 0 ? r : sandbox_filter_calls(SYSCALL_FILELESS_CLIENT, err);
+}
+
+void fetcher_peer_close(struct fetcher_peer *peer)
+{
+    http_client_free(peer->client);
+    http_trust_free(peer->trust);
+}
+
+/* Makes glibc load its resolver libraries, which it cannot inside the sandbox. The name never
+ * resolves (RFC 6761), so every method is tried. */
 static void load_resolver(void)
 {
     struct addrinfo *found;
@@ -68,29 +90,21 @@ static void load_resolver(void)
         freeaddrinfo(found);
 }
 
-/* Not where that is the root, which would be no limit. */
-static void put_directory(char *to, size_t size_bytes, const char *path)
-{
-    const char *end = strrchr(path, '/');
-
-    snprintf(to, size_bytes, "%.*s", end ? (int)(end - path) : 0, path);
-}
-
 /*
- * Whole directories, for months: who replaces a file there by a new one, as writers of resolv.conf
- * and of authorities do, must not end the look-ups. That this opens all of /etc is no loss for who
- * is nobody; for one that had to stay root, /etc is that of its container, and the keys there are
- * its own.
+ * Whole directories: files such as resolv.conf and CA bundles are replaced by rename, and lookups
+ * must go on for months. All of /etc is no loss for a process that is nobody; one that had to stay
+ * root sees the /etc of its container, and the keys there are its own.
  */
 static int limit_files(const char *ca_path, struct error *err)
 {
-    char ca_directory[PATH_MAX];
+    char ca_directory[PATH_MAX]; /* "" for one in the root directory, which would be no limit */
+    const char *slash = strrchr(ca_path, '/');
     const char *const paths[] = {
         "/etc",
-        "/usr",       /* authorities, to which /etc/ssl/certs links, and policies of TLS */
-        "/nix/store", /* where all of /etc may be links to */
+        "/usr",       /* targets of /etc/ssl/certs, TLS policies */
+        "/nix/store", /* targets of all of /etc on NixOS */
         "/var/lib/ca-certificates",
-        /* where resolv.conf may be, and wherever it is now */
+        /* targets of resolv.conf, wherever it is now */
         "/run/systemd/resolve",
         "/run/resolvconf",
         "/run/NetworkManager",
@@ -101,7 +115,8 @@ static int limit_files(const char *ca_path, struct error *err)
         NULL,
     };
 
-    put_directory(ca_directory, sizeof(ca_directory), ca_path);
+    snprintf(ca_directory, sizeof(ca_directory), "%.*s", slash ? (int)(slash - ca_path) : 0,
+             ca_path);
     return sandbox_limit_files(paths, err);
 }
 
@@ -114,15 +129,6 @@ int fetcher_enter_sandbox(const char *ca_path, struct error *err)
     load_resolver();
     r = limit_files(ca_path, err);
     return r < 0 ? r : sandbox_filter_calls(SYSCALL_CLIENT, err);
-}
-
-static void set_up_libraries(void)
-{
-    /* Threads need no heaps of their own: to shrink one, glibc reads a file of /proc. */
-    mallopt(M_ARENA_MAX, 1);
-    /* So that a look-up which nobody answers ends: glibc's own limits are 5 s, twice for each
-     * server. */
-    setenv("RES_OPTIONS", "timeout:2 attempts:2", 1);
 }
 
 static int run(const struct fetcher_job *job, struct error *err)
@@ -139,7 +145,7 @@ static int run(const struct fetcher_job *job, struct error *err)
     case FETCHER_KINDS:
         break;
     }
-    return error_set(err, -EPROTO, "no such fetcher");
+    return error_set(err, -EPROTO, "unknown kind of fetcher");
 }
 
 int fetcher_main(void)
@@ -149,7 +155,7 @@ int fetcher_main(void)
     struct error err;
     int r;
 
-    prctl(PR_SET_NAME, "wattribute"); /* it was started as /proc/self/exe */
+    prctl(PR_SET_NAME, "wattribute"); /* started as /proc/self/exe */
     child_ignore_signals();
     sandbox_forbid_dumps();
     r = fetcher_job_read(CHILD_JOB_FD, &block, &job);
@@ -159,8 +165,13 @@ int fetcher_main(void)
         return 1;
     }
     log_configure(job.log.level, job.log.format);
-    set_up_libraries();
+    /* One heap for all threads: to shrink a thread's own, glibc reads a file in /proc. */
+    mallopt(M_ARENA_MAX, 1);
+    /* glibc's own limits for a lookup are 5 s, twice for each server. */
+    setenv("RES_OPTIONS", "timeout:2 attempts:2", 1);
     r = run(&job, &err);
+    if (r == -ECANCELED)
+        r = 0;
     if (r < 0)
         log_error(err.text);
     explicit_bzero(&job, sizeof(job));

@@ -1,44 +1,59 @@
 /*
- * Fetcher: a process that asks the network, for one trust domain: the BMC, the Kubernetes API
- * server or the providers of emission factors. It listens to nobody, and all that it can say are
- * readings, names or factors.
+ * Fetcher: the process that talks to the network, one for each trust domain: the BMC, the
+ * Kubernetes API server, the providers of emission factors. It listens on nothing, and all it can
+ * send to the collector are readings, names and factors.
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "client/http_client.h"
+#include "client/http_trust.h"
+#include "config/lookup.h"
 #include "core/error.h"
+#include "emissions/poll.h"
 #include "process/job.h"
 
-/*
- * The hidden verb `fetcher`, as the collector starts it. Reads its job, gives up all that it does
- * not need, and asks until the channel is at its end. Returns the exit status: 0, or 1 when it
- * could not start.
- */
+/* The hidden verb `fetcher`. Reads its job, drops what it does not need, and fetches until the
+ * channel is closed. Returns the exit status: 0, or 1 if it could not start. */
 int fetcher_main(void);
 
-/* Each returns when the channel is at its end. 0 or -errno, with a text, when it cannot start. */
+/* Each returns 0 or -ECANCELED when the channel is closed, and another -errno with a text when it
+ * cannot start. */
 int fetch_bmc(const struct fetcher_job *job, int channel_fd, int readings_fd, struct error *err);
 int fetch_kubernetes(const struct fetcher_job *job, int channel_fd, struct error *err);
 int fetch_emissions(const struct fetcher_job *job, int channel_fd, struct error *err);
 
-/*
- * The first part of the sandbox, for all: libraries must be loaded by then. From here on it is
- * nobody, and opens only what looking up names takes, and what is at `ca_path` ("": nothing).
- */
+/* First stage of the sandbox; libraries must be loaded before. From here on the process is nobody,
+ * and opens only what name lookups need, and files at `ca_path` ("": none). */
 int fetcher_enter_sandbox(const char *ca_path, struct error *err);
 
-/* True when the channel is at its end; waits for that until then, by the monotonic clock. */
-bool fetcher_is_over(int channel_fd, uint64_t until_us);
+/* Waits until then by the monotonic clock. True: the channel was closed. */
+bool fetcher_wait(int channel_fd, uint64_t until_us);
 
-/* For those that must ask one host alone: what they need of files is a name's address. */
+/* The peer of a fetcher that talks to one host only, and opens no file once it has its address. */
+struct fetcher_peer {
+    const char *what; /* for error texts: "the BMC" */
+    const char *host, *port;
+    struct http_trust_options trust_options;
+    const char *warning; /* logged once while the host has no address */
+    int channel_fd;
+    void (*report)(void *context, const char *why); /* each time it has none */
+    void *context;
 
-enum { FETCHER_ADDRESS_BYTES = 640 };
+    struct http_client *client; /* its requests end when the channel is closed */
+    struct http_trust *trust;
+    char resolve[LOOKUP_TEXT_BYTES]; /* as in struct http_request */
+};
 
-/*
- * Looks the host up until it has an address, in the form that curl wants ("" for an address), and
- * calls `report` after each failure. False: the channel ended before.
- */
-bool fetcher_look_up(const char *what, const char *host, const char *port, int channel_fd,
-                     void (*report)(void *context, const char *why), void *context,
-                     char ret_resolve[FETCHER_ADDRESS_BYTES]);
+/* Loads what needs files, enters the sandbox, and looks the host up until it has an address. 0,
+ * -ECANCELED (the channel was closed before) or -errno with a text. */
+int fetcher_peer_open(struct fetcher_peer *peer, struct error *err);
+void fetcher_peer_close(struct fetcher_peer *peer);
+
+/* A poll of the job's provider `index`; job and client must outlive it. 0, -ENOKEY, or as poll_new,
+ * with what to do. */
+int emission_poll_open(const struct emissions_job *job, size_t index, bool is_again,
+                       struct http_client *client, struct poll **ret_poll, struct error *err);

@@ -17,7 +17,7 @@ from harness import HARDWARE_ENERGY, METER_ENERGY, SOON_S, Exporter, is_running,
 from servers.emissions import (HOUR_S, PROVIDERS, ElectricityMaps, Entsoe, Request, Rte, UkCarbonIntensity, WattTime,
                                of_time, of_zone, redirecting, refusing, saying, utc)
 
-NOT_ASKED = "a provider of emission factors is not asked"
+NOT_ASKED = "a provider of emission factors is not polled"
 VARIABLES = {"ELECTRICITY_MAPS_TOKEN": ElectricityMaps.TOKEN, "ENTSOE_TOKEN": Entsoe.TOKEN,
              "WATTTIME_USERNAME": WattTime.USER, "WATTTIME_PASSWORD": WattTime.PASSWORD}
 
@@ -98,8 +98,8 @@ class Faults(EmissionsTestCase):
             Fault("a refusal", refusing(500, "out of order"), "status 500"),
             Fault("an error that looks like an answer", refusing(200, "nothing for you"), "nothing for you"),
             Fault("an answer that breaks off", Request.truncate),
-            Fault("an answer of ten megabytes", Request.flood, "answer is longer than"),
-            Fault("an answer without end", Request.flood_in_chunks, "its answer is longer than"),
+            Fault("an answer of ten megabytes", Request.flood, "reply is longer than"),
+            Fault("an answer without end", Request.flood_in_chunks, "the reply is longer than"),
             Fault("a page for people", Request.page, "is a proxy in between?"),
             Fault("a page that says it is none", Request.disguised_page, "is a proxy in between?"),
             Fault("a redirect", redirecting(elsewhere.url), "redirects are not followed"))
@@ -135,9 +135,9 @@ class Faults(EmissionsTestCase):
             self.assertEqual((2, 1, 1, 0), (len(emaps.requests), len(entsoe.requests), watttime.logins,
                                             len(watttime.requests)))
             errors = {line["provider"]: line["error"] for line in exporter.log(DOWN)}
-            self.assertIn("asked too often", errors["rte"])
-            self.assertIn("too many ask with it at once", errors["electricity_maps"])
-            self.assertIn("the user or the password is not accepted", errors["watttime"])
+            self.assertIn("too many requests", errors["rte"])
+            self.assertIn("too many use it at once", errors["electricity_maps"])
+            self.assertIn("user or password not accepted", errors["watttime"])
             self.assertIn("not for this zone", errors["entsoe"])
             self.assert_no_secret(exporter)
 
@@ -157,7 +157,7 @@ class Slowness(EmissionsTestCase):
         for service, other, exporter in self.slow:
             line = exporter.wait_for_log(DOWN, 45)
             limit_s = 30 if service.name == "entsoe" else 10
-            self.assertIn("no complete answer within", line["error"])
+            self.assertIn("no complete reply within", line["error"])
             ended = datetime.datetime.fromisoformat(line["ts"]).timestamp()
             # The time begins before the request, with the connection and perhaps a login.
             self.assertLess(abs(ended - service.requests[0][0] - limit_s), SOON_S, service.name)

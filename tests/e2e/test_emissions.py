@@ -15,7 +15,7 @@ from servers import require
 from servers.emissions import HOUR_S, PROVIDERS, ElectricityMaps, Entsoe, Rte, UkCarbonIntensity, WattTime, refusing
 from servers.proxy import Proxy
 
-READ = "emission factors are read"
+READ = "reading emission factors"
 BACK_IN_TIME = "a provider of emission factors went back in time: the later figure stays"
 FRANCE = Decimal("44.179")  # of the table, per kWh
 TICK_J = 8  # of a trace: the most that comes in 100 ms
@@ -309,7 +309,7 @@ class Check(EmissionsTestCase):
         rte = self.start(Rte)
         stranger = Authority(self.site.authority.directory, "stranger").crt
         found = self.check(rte, more=(f"--emissions.ca-file={stranger}",))["emissions: rte"]
-        self.assertTrue(found["detail"].endswith("a file that everybody may read"), found)
+        self.assertTrue(found["detail"].endswith("a world-readable file with its CA"), found)
 
     def test_what_is_old_or_unusual_is_limited(self):
         rte = self.start(Rte, "1500")

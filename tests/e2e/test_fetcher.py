@@ -26,10 +26,10 @@ PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "
 RECORD = struct.Struct("=IiQQQII232s")  # channel_factor
 LIFECYCLE, DIRECT = 1, 2
 SECOND_US, HOUR_US = 1000000, 3600000000
-FIRST, FAILS, BACK = ("emission factors are read", "a provider of emission factors fails",
+FIRST, FAILS, BACK = ("reading emission factors", "a provider of emission factors fails",
                       "a provider of emission factors is back")
 LANDLOCK_CREATE_RULESET, LANDLOCK_VERSION = 444, 1  # a system call, and its flag that asks for the version
-LEFT_OUT = "a provider of emission factors is not asked"
+LEFT_OUT = "a provider of emission factors is not polled"
 
 
 def kernel_has_landlock():

@@ -12,7 +12,7 @@ from servers import require
 from servers.kubernetes_api import KubernetesApi, ServiceAccount
 from servers.redfish import (GPU, NODE, PASSWORD, ROOT, SESSIONS, SYSTEM, USER, Redfish, Request, collection, link)
 
-FOUND = "the BMC tells the node's power by Redfish"
+FOUND = "reading the node's power from the BMC by Redfish"
 DOWN = "source is down; its series go stale"
 BACK = "source is back"
 ENVIRONMENT = f"{NODE}/EnvironmentMetrics"
@@ -120,7 +120,7 @@ class Readings(RedfishTestCase):
             self.wait_for_power(exporter)
             bmc.with_power({"PowerConsumedWatts": 777})
             bmc.resources[ENVIRONMENT] = {"PowerWatts": {"Reading": None}}
-            self.wait_for_error(exporter, "no power that a node can have")
+            self.wait_for_error(exporter, "no plausible power")
             self.wait_for_power(exporter, 777)
             exporter.wait_for_log(BACK)
             self.assertEqual([ENVIRONMENT, f"{NODE}/Power"], [line["resource"] for line in exporter.log(FOUND)])
@@ -162,7 +162,7 @@ class Readings(RedfishTestCase):
             with self.exporter(bmc, "--kubernetes.api", f"--kubernetes.service-account-dir={account.directory}",
                                env=env) as exporter:
                 self.wait_for_power(exporter)
-                exporter.wait_for_log("the Kubernetes API tells the names of this node's pods")
+                exporter.wait_for_log("reading this node's pod names from the Kubernetes API")
         self.assertEqual([f"{SESSIONS}/1"], bmc.deleted)
 
     def test_without_the_flag_there_is_nothing_of_it(self):
@@ -190,16 +190,16 @@ class Faults(RedfishTestCase):
         return bmc
 
     def test_an_answer_that_breaks_off(self):
-        self.survive(Request.truncate, "cannot ask")
+        self.survive(Request.truncate, "request to")
 
     def test_an_answer_of_ten_megabytes(self):
-        self.survive(Request.flood, "answer is longer than")
+        self.survive(Request.flood, "reply is longer than")
 
     def test_an_answer_that_never_comes(self):
-        self.survive(Request.hang, "no complete answer within 5 s")
+        self.survive(Request.hang, "no complete reply within 5 s")
 
     def test_an_answer_that_drips(self):
-        self.survive(Request.drip, "no complete answer within 5 s")
+        self.survive(Request.drip, "no complete reply within 5 s")
 
     def test_one_that_hangs_does_not_hold_up_the_end(self):
         bmc = self.bmc()
@@ -299,7 +299,7 @@ class Trust(RedfishTestCase):
         bmc = self.bmc()
         pin = self.fingerprint(self.authority.certificate)
         with self.exporter(bmc, f"--redfish.certificate-sha256={pin}") as exporter:
-            self.assert_told_nothing(exporter, bmc, "not the one with this fingerprint")
+            self.assert_told_nothing(exporter, bmc, "has another fingerprint")
 
     def test_a_name_is_looked_up_and_checked(self):
         bmc = self.bmc()
@@ -341,7 +341,7 @@ class Start(RedfishTestCase):
         bmc = self.bmc()
         self.assert_refused(bmc, "nothing is checked", "--redfish.insecure")
         self.assert_refused(bmc, "64 hexadecimal digits", "--redfish.certificate-sha256=ab")
-        self.assert_refused(bmc, "no certificate of an authority", f"--redfish.ca-file={self.credentials}")
+        self.assert_refused(bmc, "no CA certificate", f"--redfish.ca-file={self.credentials}")
         self.assert_refused(bmc, "credentials-file", "--redfish.credentials-file=/nonexistent")
         self.assert_refused(bmc, "not the address of a BMC", f"--redfish.url=https://{USER}:x@127.0.0.1/")
 

@@ -1,4 +1,4 @@
-/* emissions/choice: which factor counts, and when it is too old to. */
+/* emissions/choice: which factor is in force, and when it expires. */
 #include "unit.h"
 
 #include <errno.h>
@@ -20,8 +20,7 @@ static struct choice make(void)
                                          .zone = "FRA",
                                          .signal = PRICE_AVERAGE,
                                          .basis = PRICE_LIFECYCLE};
-    const struct emission_factor world = factor_world();
-    const struct price_factor global = factor_price(&world);
+    const struct price_factor global = factor_world();
     struct choice choice = {0};
 
     choice_add_live(&choice, &electricity_maps_provider, "FR", PRICE_LIFECYCLE, HOUR / 4);
@@ -45,14 +44,14 @@ static struct choice_now noon(void)
     return after(0);
 }
 
-/* A value of this age, told now. */
-static void tell(struct choice_line *line, uint64_t mg, uint64_t age_us)
+/* A value of this age, received now. */
+static void receive(struct choice_line *line, uint64_t mg, uint64_t age_us)
 {
     choice_take(line, &(struct emission_factor){.mg_per_kwh = mg, .time_us = NOON_US - age_us},
                 UP_US);
 }
 
-static void before_anybody_has_answered_the_table_of_the_country_counts(void **state)
+static void before_the_first_answer_the_countrys_table_counts(void **state)
 {
     struct choice choice = make();
 
@@ -69,11 +68,11 @@ static void the_first_in_order_that_is_known_counts(void **state)
     struct choice choice = make();
 
     (void)state;
-    tell(&choice.lines[MIX], 60000, HOUR);
+    receive(&choice.lines[MIX], 60000, HOUR);
     assert_int_equal(choice_in_force(&choice, noon()), MIX);
-    tell(&choice.lines[FRENCH], 23000, 0);
+    receive(&choice.lines[FRENCH], 23000, 0);
     assert_int_equal(choice_in_force(&choice, noon()), FRENCH);
-    tell(&choice.lines[MAPS], 41500, 0);
+    receive(&choice.lines[MAPS], 41500, 0);
     assert_int_equal(choice_in_force(&choice, noon()), MAPS);
     assert_int_equal(choice.lines[MAPS].factor.ug_per_kwh, 41500000);
 }
@@ -83,7 +82,7 @@ static void a_marginal_figure_never_stands_in_for_an_average_one(void **state)
     struct choice choice = make();
 
     (void)state;
-    tell(&choice.lines[MARGINAL], 413858, 0);
+    receive(&choice.lines[MARGINAL], 413858, 0);
     assert_int_equal(choice_in_force(&choice, noon()), COUNTRY);
     assert_true(choice_is_usable(&choice.lines[MARGINAL], noon()));
 }
@@ -97,11 +96,11 @@ static void the_marginal_one_counts_if_it_is_preferred_and_then_only_tables_stan
     assert_string_equal(choice.lines[0].factor.provider, "watttime");
     assert_string_equal(choice.lines[1].factor.provider, "electricity_maps");
     assert_string_equal(choice.lines[2].factor.provider, "rte");
-    tell(&choice.lines[1], 41000, 0);
+    receive(&choice.lines[1], 41000, 0);
     assert_int_equal(choice_in_force(&choice, noon()), COUNTRY);
-    tell(&choice.lines[0], 413858, 0);
+    receive(&choice.lines[0], 413858, 0);
     assert_int_equal(choice_in_force(&choice, noon()), 0);
-    /* And back: who was left out may count again. */
+    /* And back: a line that was excluded may count again. */
     choice_prefer(&choice, 1);
     assert_int_equal(choice_in_force(&choice, noon()), 0);
     assert_string_equal(choice.lines[0].factor.provider, "electricity_maps");
@@ -109,8 +108,7 @@ static void the_marginal_one_counts_if_it_is_preferred_and_then_only_tables_stan
 
 static void the_figure_of_another_country_is_shown_and_never_stands_in(void **state)
 {
-    const struct emission_factor world = factor_world();
-    const struct price_factor global = factor_price(&world);
+    const struct price_factor global = factor_world();
     struct choice choice = {0};
 
     (void)state;
@@ -120,14 +118,14 @@ static void the_figure_of_another_country_is_shown_and_never_stands_in(void **st
     choice_add_live(&choice, &entsoe_provider, "10YGB----------A", PRICE_LIFECYCLE, HOUR);
     choice_add_table(&choice, &global);
     choice_prefer(&choice, 0);
-    tell(&choice.lines[1], 181000, 0);
+    receive(&choice.lines[1], 181000, 0);
     assert_true(choice_is_usable(&choice.lines[1], noon()));
     assert_int_equal(choice_in_force(&choice, noon()), 4);
-    tell(&choice.lines[3], 180000, 0); /* nobody knows where that is */
+    receive(&choice.lines[3], 180000, 0); /* of an unknown country */
     assert_int_equal(choice_in_force(&choice, noon()), 3);
-    tell(&choice.lines[2], 41000, 0); /* France by its other code */
+    receive(&choice.lines[2], 41000, 0); /* France by its other code */
     assert_int_equal(choice_in_force(&choice, noon()), 2);
-    /* In London it is the French who do not count. */
+    /* Preferring London excludes the French ones. */
     choice_prefer(&choice, 1);
     assert_int_equal(choice_in_force(&choice, noon()), 0);
     assert_int_equal(choice_in_force(&choice, after(24 * HOUR)), 4);
@@ -135,14 +133,13 @@ static void the_figure_of_another_country_is_shown_and_never_stands_in(void **st
     assert_true(choice.lines[3].may_count);
 }
 
-static void a_constant_stands_in_unless_it_is_said_to_be_of_another_signal(void **state)
+static void a_constant_stands_in_unless_its_signal_differs(void **state)
 {
     static const struct {
         enum price_signal signal;
         bool stands_in;
     } cases[] = {{PRICE_SIGNAL_UNSTATED, true}, {PRICE_AVERAGE, true}, {PRICE_MARGINAL, false}};
-    const struct emission_factor world = factor_world();
-    const struct price_factor global = factor_price(&world);
+    const struct price_factor global = factor_world();
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -161,7 +158,7 @@ static void a_constant_stands_in_unless_it_is_said_to_be_of_another_signal(void 
     }
 }
 
-static void an_answer_that_fails_keeps_the_last_good_figure(void **state)
+static void a_failed_poll_keeps_the_last_good_figure(void **state)
 {
     struct choice choice = make();
     struct choice_line *maps = &choice.lines[MAPS];
@@ -170,7 +167,7 @@ static void an_answer_that_fails_keeps_the_last_good_figure(void **state)
     choice_miss(maps);
     assert_int_equal(maps->errors, 1);
     assert_false(maps->is_up);
-    tell(maps, 41000, 0);
+    receive(maps, 41000, 0);
     assert_true(maps->is_up);
     choice_miss(maps);
     assert_int_equal(maps->errors, 2);
@@ -188,7 +185,7 @@ static void a_figure_is_stale_after_two_hours_or_three_intervals_and_unused_afte
     } cases[] = {
         {MAPS, 2 * HOUR},
         {MARGINAL, 2 * HOUR},
-        {FRENCH, 3 * HOUR}, /* asked every hour */
+        {FRENCH, 3 * HOUR}, /* polled every hour */
         {MIX, 8 * HOUR},    /* its newest hour is hours old at best */
     };
 
@@ -197,7 +194,7 @@ static void a_figure_is_stale_after_two_hours_or_three_intervals_and_unused_afte
         struct choice choice = make();
         const struct choice_line *line = &choice.lines[cases[i].line];
 
-        tell(&choice.lines[cases[i].line], 41000, 0);
+        receive(&choice.lines[cases[i].line], 41000, 0);
         assert_false(choice_is_stale(line, after(cases[i].stale_us - 1)));
         assert_true(choice_is_stale(line, after(cases[i].stale_us)));
         assert_true(choice_is_usable(line, after(24 * HOUR - 1)));
@@ -211,7 +208,7 @@ static void the_next_one_stands_in_when_the_first_is_too_old(void **state)
     struct choice choice = make();
 
     (void)state;
-    tell(&choice.lines[MAPS], 41000, 0);
+    receive(&choice.lines[MAPS], 41000, 0);
     choice_take(&choice.lines[FRENCH],
                 &(struct emission_factor){.mg_per_kwh = 23000, .time_us = NOON_US + 23 * HOUR},
                 UP_US + 23 * HOUR);
@@ -225,34 +222,34 @@ static void a_fresh_answer_with_an_old_value_is_as_old_as_the_value(void **state
     struct choice choice = make();
 
     (void)state;
-    tell(&choice.lines[MAPS], 41000, 5 * HOUR);
+    receive(&choice.lines[MAPS], 41000, 5 * HOUR);
     assert_int_equal(choice_age_us(&choice.lines[MAPS], noon()), 5 * HOUR);
     assert_true(choice_is_stale(&choice.lines[MAPS], noon()));
 }
 
-static void a_value_that_goes_back_in_time_is_no_answer(void **state)
+static void a_value_that_goes_back_in_time_is_a_failure(void **state)
 {
     struct choice choice = make();
     struct choice_line *maps = &choice.lines[MAPS];
 
     (void)state;
-    tell(maps, 41000, 0);
-    tell(maps, 42000, HOUR); /* what was corrected may be a little older */
+    receive(maps, 41000, 0);
+    receive(maps, 42000, HOUR); /* a correction may be a little older */
     assert_int_equal(maps->factor.ug_per_kwh, 42000000);
-    tell(maps, 41000, 0);
-    tell(maps, 99000, HOUR + 1);
+    receive(maps, 41000, 0);
+    receive(maps, 99000, HOUR + 1);
     assert_int_equal(maps->factor.ug_per_kwh, 41000000);
     assert_int_equal(maps->time_us, NOON_US);
     assert_int_equal(maps->errors, 1);
     assert_false(maps->is_up);
-    /* After a day of that, anything is better than nothing. */
+    /* After a day, any value is accepted. */
     assert_false(choice_take(maps, &(struct emission_factor){.mg_per_kwh = 99000, .time_us = 1},
                              UP_US + 24 * HOUR - 1));
     assert_true(choice_take(maps, &(struct emission_factor){.mg_per_kwh = 99000, .time_us = 1},
                             UP_US + 24 * HOUR));
 }
 
-static void an_old_answer_with_a_value_of_the_future_is_as_old_as_the_answer(void **state)
+static void an_old_answer_with_a_value_from_the_future_is_as_old_as_the_answer(void **state)
 {
     struct choice choice = make();
 
@@ -260,7 +257,7 @@ static void an_old_answer_with_a_value_of_the_future_is_as_old_as_the_answer(voi
     choice_take(&choice.lines[MAPS],
                 &(struct emission_factor){.mg_per_kwh = 41000, .time_us = NOON_US + HOUR}, UP_US);
     assert_int_equal(choice_age_us(&choice.lines[MAPS], noon()), 0);
-    /* The clock of the world was set back, the other one goes on. */
+    /* The real-time clock was set back; the monotonic one goes on. */
     assert_int_equal(
         choice_age_us(&choice.lines[MAPS], (struct choice_now){NOON_US - HOUR, UP_US + 3 * HOUR}),
         3 * HOUR);
@@ -276,7 +273,7 @@ static void tables_never_age(void **state)
     assert_int_equal(choice_in_force(&choice, after(1000 * 24 * HOUR)), COUNTRY);
 }
 
-static void what_does_not_fit_is_left_out(void **state)
+static void a_line_that_does_not_fit_is_dropped(void **state)
 {
     struct choice choice = {0};
 
@@ -293,21 +290,21 @@ static void what_does_not_fit_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(before_anybody_has_answered_the_table_of_the_country_counts),
+        cmocka_unit_test(before_the_first_answer_the_countrys_table_counts),
         cmocka_unit_test(the_first_in_order_that_is_known_counts),
         cmocka_unit_test(a_marginal_figure_never_stands_in_for_an_average_one),
         cmocka_unit_test(the_marginal_one_counts_if_it_is_preferred_and_then_only_tables_stand_in),
         cmocka_unit_test(the_figure_of_another_country_is_shown_and_never_stands_in),
-        cmocka_unit_test(a_constant_stands_in_unless_it_is_said_to_be_of_another_signal),
-        cmocka_unit_test(an_answer_that_fails_keeps_the_last_good_figure),
+        cmocka_unit_test(a_constant_stands_in_unless_its_signal_differs),
+        cmocka_unit_test(a_failed_poll_keeps_the_last_good_figure),
         cmocka_unit_test(
             a_figure_is_stale_after_two_hours_or_three_intervals_and_unused_after_a_day),
         cmocka_unit_test(the_next_one_stands_in_when_the_first_is_too_old),
         cmocka_unit_test(a_fresh_answer_with_an_old_value_is_as_old_as_the_value),
-        cmocka_unit_test(a_value_that_goes_back_in_time_is_no_answer),
-        cmocka_unit_test(an_old_answer_with_a_value_of_the_future_is_as_old_as_the_answer),
+        cmocka_unit_test(a_value_that_goes_back_in_time_is_a_failure),
+        cmocka_unit_test(an_old_answer_with_a_value_from_the_future_is_as_old_as_the_answer),
         cmocka_unit_test(tables_never_age),
-        cmocka_unit_test(what_does_not_fit_is_left_out),
+        cmocka_unit_test(a_line_that_does_not_fit_is_dropped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* client/curl_library: what is found, and what is said where there is none. */
+/* client/curl_library: its functions, and requests without it. */
 #include "unit.h"
 
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ void *dlopen(const char *file, int mode)
     return real(is_missing && file && strstr(file, "libcurl") ? "libcurl-absent.so" : file, mode);
 }
 
-static void every_function_is_found_and_it_is_new_enough(void **state)
+static void every_function_is_found(void **state)
 {
     struct curl_library library;
     struct error err;
@@ -31,7 +31,7 @@ static void every_function_is_found_and_it_is_new_enough(void **state)
     assert_non_null(library.multi_strerror);
 }
 
-static void without_it_a_request_says_so_and_cancelling_is_harmless(void **state)
+static void without_libcurl_a_request_fails_and_cancelling_is_harmless(void **state)
 {
     const struct http_request request = {
         .url = "http://localhost/", .socket_path = "/absent", .timeout_us = 1000000};
@@ -45,7 +45,7 @@ static void without_it_a_request_says_so_and_cancelling_is_harmless(void **state
     is_missing = false;
     http_reply_init(&reply);
     assert_int_equal(http_client_do(client, &request, &reply, &err), -ELIBACC);
-    assert_non_null(strstr(err.text, "cannot ask /absent: no libcurl can be loaded: "));
+    assert_non_null(strstr(err.text, "request to /absent failed: cannot load libcurl: "));
     http_client_cancel(client);
     http_reply_done(&reply);
     http_client_free(client);
@@ -54,8 +54,8 @@ static void without_it_a_request_says_so_and_cancelling_is_harmless(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_function_is_found_and_it_is_new_enough),
-        cmocka_unit_test(without_it_a_request_says_so_and_cancelling_is_harmless),
+        cmocka_unit_test(every_function_is_found),
+        cmocka_unit_test(without_libcurl_a_request_fails_and_cancelling_is_harmless),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,15 +1,13 @@
-/* emissions: what the services are asked, and what they answer in JSON. All answers are invented.
- */
+/* emissions/provider and providers/: queries and JSON replies. All replies are invented. */
 #include "unit.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "client/http_client.h"
 #include "core/macros.h"
 #include "emissions/provider.h"
-#include "emissions/providers/reply.h"
-#include "emissions/providers/watttime.h"
 
 #define NOW_US     UINT64_C(1768473600000000) /* 2026-01-15T10:40Z */
 #define AT_0900_US UINT64_C(1768467600000000)
@@ -17,44 +15,43 @@
 #define AT_0915_US UINT64_C(1768468500000000)
 #define AT_0930_US UINT64_C(1768469400000000)
 
-struct answer {
+struct reply {
     const char *body;
     int r;
     uint64_t mg, time_us;
     bool is_estimated;
 };
 
-static struct provider_question ask(const char *zone)
+static struct provider_query query_for(const char *zone)
 {
-    return (struct provider_question){.zone = zone, .now_us = NOW_US, .token = "t"};
+    return (struct provider_query){.zone = zone, .now_us = NOW_US, .token = "t"};
 }
 
-static void check_answers(const struct provider *provider, const char *zone,
-                          const struct answer *answers, size_t count)
+static void check_replies(const struct provider *provider, const char *zone,
+                          const struct reply *replies, size_t count)
 {
-    struct provider_question question = ask(zone);
+    struct provider_query query = query_for(zone);
 
     for (size_t i = 0; i < count; i++) {
         struct emission_factor factor = {.mg_per_kwh = 7};
         struct error err = {""};
-        int r = provider_parse(provider, span_of(answers[i].body), &question, &factor, &err);
+        int r = provider_parse(provider, span_of(replies[i].body), &query, &factor, &err);
 
-        if (r != answers[i].r || (r < 0) != (err.text[0] != '\0'))
-            fail_msg("%s: %d '%s'", answers[i].body, r, err.text);
+        if (r != replies[i].r || (r < 0) != (err.text[0] != '\0'))
+            fail_msg("%s: %d '%s'", replies[i].body, r, err.text);
         if (r < 0) {
             assert_int_equal(factor.mg_per_kwh, 7);
             continue;
         }
-        if (factor.mg_per_kwh != answers[i].mg || factor.time_us != answers[i].time_us ||
-            factor.is_estimated != answers[i].is_estimated)
-            fail_msg("%s: %ju at %ju", answers[i].body, (uintmax_t)factor.mg_per_kwh,
+        if (factor.mg_per_kwh != replies[i].mg || factor.time_us != replies[i].time_us ||
+            factor.is_estimated != replies[i].is_estimated)
+            fail_msg("%s: %ju at %ju", replies[i].body, (uintmax_t)factor.mg_per_kwh,
                      (uintmax_t)factor.time_us);
-        assert_string_equal(factor.provider, provider->name);
-        assert_string_equal(factor.zone, zone);
+        assert_int_equal(factor.basis, provider->basis);
     }
 }
 
-static void check_path(const struct provider *provider, struct provider_question question,
+static void check_path(const struct provider *provider, struct provider_query query,
                        const char *expected)
 {
     struct error err = {""};
@@ -62,10 +59,10 @@ static void check_path(const struct provider *provider, struct provider_question
     int r;
 
     buffer_init(&path, 4096);
-    r = provider->write_path(&question, &path, &err);
+    r = provider_write_path(provider, &query, &path, &err);
     if (!expected) {
         assert_int_equal(r, -EINVAL);
-        assert_true(err.text[0] && path.len == 0);
+        assert_non_null(strstr(err.text, provider->zones));
     } else {
         assert_int_equal(r, 0);
         assert_false(buffer_failed(&path));
@@ -83,7 +80,7 @@ static void all_are_in_the_table_and_found_by_name(void **state)
 
         assert_ptr_equal(provider_find(span_of(provider->name)), provider);
         assert_true(provider->refresh_s >= 300 && provider->timeout_s <= 30);
-        assert_true(provider->body_bytes_max > 0 && provider->write_path);
+        assert_true(provider->body_bytes_max > 0 && provider->write_path && provider->zones);
         assert_true(!provider->read != !provider->parse); /* one of them, not both */
     }
     assert_ptr_equal(provider_find(span_of("rte")), &rte_provider);
@@ -95,7 +92,7 @@ static void all_are_in_the_table_and_found_by_name(void **state)
     assert_null(provider_find(span_of("nobody")));
 }
 
-static void only_of_entsoe_the_path_is_a_secret(void **state)
+static void only_the_path_of_entsoe_is_secret(void **state)
 {
     (void)state;
     for (size_t i = 0; provider_table[i]; i++)
@@ -103,7 +100,7 @@ static void only_of_entsoe_the_path_is_a_secret(void **state)
                          provider_table[i] == &entsoe_provider);
 }
 
-static void a_provider_names_what_a_user_has_to_give(void **state)
+static void a_provider_names_its_secrets(void **state)
 {
     static const size_t secrets[] = {[PROVIDER_KEY_NONE] = 0,
                                      [PROVIDER_KEY_IN_HEADER] = 1,
@@ -118,40 +115,40 @@ static void a_provider_names_what_a_user_has_to_give(void **state)
         for (; count < PROVIDER_SECRETS_MAX && provider->secrets[count].name; count++)
             assert_non_null(provider->secrets[count].variable);
         assert_int_equal(count, secrets[provider->key]);
-        assert_int_equal(provider->login != NULL, provider->key == PROVIDER_KEY_LOGIN);
+        assert_int_equal(provider->parse_token != NULL, provider->key == PROVIDER_KEY_LOGIN);
     }
 }
 
-static void what_is_asked_is_escaped(void **state)
+static void parameters_are_percent_encoded(void **state)
 {
     struct buffer path;
 
     (void)state;
     buffer_init(&path, 256);
     buffer_str(&path, "/a");
-    reply_ask(&path, "x", "a b+c&d=e/\xc3\xa9%~");
-    reply_ask(&path, "y", "");
+    http_put_parameter(&path, "x", "a b+c&d=e/\xc3\xa9%~");
+    http_put_parameter(&path, "y", "");
     buffer_char(&path, '\0');
     assert_string_equal(path.data, "/a?x=a%20b%2Bc%26d%3De%2F%C3%A9%25~&y=");
     buffer_done(&path);
 }
 
-static void rte_is_asked_for_the_newest_row_with_a_value(void **state)
+static void rte_is_queried_for_the_newest_row_with_a_value(void **state)
 {
     (void)state;
-    check_path(&rte_provider, ask("FR"),
+    check_path(&rte_provider, query_for("FR"),
                "/api/explore/v2.1/catalog/datasets/eco2mix-national-tr/records"
                "?select=taux_co2%2Cdate_heure&where=taux_co2%20is%20not%20null"
                "&order_by=date_heure%20desc&limit=1&timezone=Europe%2FParis"
                "&include_links=false&include_app_metas=false");
-    check_path(&rte_provider, ask("DE"), NULL);
+    check_path(&rte_provider, query_for("DE"), NULL);
 }
 
-static void rte_answers_with_rows_that_may_be_empty(void **state)
+static void rte_replies_with_rows_that_may_be_empty(void **state)
 {
 #define ROW(value, time) "{\"taux_co2\":" value ",\"date_heure\":\"" time "\"}"
 #define TIME_0915        "2026-01-15T10:15:00+01:00"
-    static const struct answer answers[] = {
+    static const struct reply replies[] = {
         {"{\"total_count\":41,\"results\":[" ROW("23", TIME_0915) "]}", 0, 23000, AT_0915_US,
          false},
         {"{\"results\":[" ROW("23.5", TIME_0915) "]}", 0, 23500, AT_0915_US, false},
@@ -185,32 +182,32 @@ static void rte_answers_with_rows_that_may_be_empty(void **state)
     };
 
     (void)state;
-    check_answers(&rte_provider, "FR", answers, ARRAY_SIZE(answers));
+    check_replies(&rte_provider, "FR", replies, ARRAY_SIZE(replies));
 #undef ROW
 }
 
-static void electricity_maps_is_not_to_guess_the_zone(void **state)
+static void electricity_maps_must_not_guess_the_zone(void **state)
 {
-    struct provider_question direct = ask("US-CAL-CISO");
+    struct provider_query direct = query_for("US-CAL-CISO");
 
     (void)state;
     direct.basis = PRICE_DIRECT;
-    check_path(&electricity_maps_provider, ask("FR"),
+    check_path(&electricity_maps_provider, query_for("FR"),
                "/v3/carbon-intensity/latest?zone=FR&emissionFactorType=lifecycle"
                "&shouldUseFallbackCallerLookup=false");
     check_path(&electricity_maps_provider, direct,
                "/v3/carbon-intensity/latest?zone=US-CAL-CISO&emissionFactorType=direct"
                "&shouldUseFallbackCallerLookup=false");
-    check_path(&electricity_maps_provider, ask("FR&zone=DE"), NULL);
-    check_path(&electricity_maps_provider, ask(""), NULL);
+    check_path(&electricity_maps_provider, query_for("FR&zone=DE"), NULL);
+    check_path(&electricity_maps_provider, query_for(""), NULL);
 }
 
-static void electricity_maps_answers_for_the_zone_that_was_asked(void **state)
+static void electricity_maps_replies_for_the_queried_zone(void **state)
 {
 #define EMAPS(zone, value, rest)                                                                   \
     "{\"zone\":\"" zone "\",\"carbonIntensity\":" value                                            \
     ",\"datetime\":\"2026-01-15T09:00:00.000Z\"" rest "}"
-    static const struct answer answers[] = {
+    static const struct reply replies[] = {
         {EMAPS("FR", "41", ",\"emissionFactorType\":\"lifecycle\",\"isEstimated\":true"), 0, 41000,
          AT_0900_US, true},
         {EMAPS("FR", "41", ",\"isEstimated\":false"), 0, 41000, AT_0900_US, false},
@@ -232,61 +229,61 @@ static void electricity_maps_answers_for_the_zone_that_was_asked(void **state)
     };
 
     (void)state;
-    check_answers(&electricity_maps_provider, "FR", answers, ARRAY_SIZE(answers));
+    check_replies(&electricity_maps_provider, "FR", replies, ARRAY_SIZE(replies));
 #undef EMAPS
 }
 
-static void what_is_emitted_directly_may_be_nothing(void **state)
+static void direct_emissions_may_be_zero(void **state)
 {
-    struct provider_question question = ask("NO");
+    struct provider_query query = query_for("NO");
     struct emission_factor factor = {.mg_per_kwh = 7};
 
     (void)state;
-    question.basis = PRICE_DIRECT;
+    query.basis = PRICE_DIRECT;
     assert_int_equal(provider_parse(&electricity_maps_provider,
                                     span_of("{\"zone\":\"NO\",\"carbonIntensity\":0,"
                                             "\"emissionFactorType\":\"direct\","
                                             "\"datetime\":\"2026-01-15T09:00:00.000Z\"}"),
-                                    &question, &factor, NULL),
+                                    &query, &factor, NULL),
                      0);
     assert_int_equal(factor.mg_per_kwh, 0);
     assert_int_equal(factor.basis, PRICE_DIRECT);
 }
 
-/* Whether it is too old is for who holds it. */
+/* choice.c decides whether it is too old. */
 static void an_old_value_comes_with_its_time(void **state)
 {
-    static const struct answer answers[] = {
+    static const struct reply replies[] = {
         {"{\"zone\":\"FR\",\"carbonIntensity\":41,\"datetime\":\"2026-01-15T04:00:00.000Z\"}", 0,
          41000, 1768449600000000, false},
     };
 
     (void)state;
-    check_answers(&electricity_maps_provider, "FR", answers, 1);
+    check_replies(&electricity_maps_provider, "FR", replies, 1);
 }
 
-static void watttime_is_asked_for_the_last_twenty_minutes(void **state)
+static void watttime_is_queried_for_the_last_twenty_minutes(void **state)
 {
-    struct provider_question early = ask("CAISO_NORTH");
+    struct provider_query early = query_for("CAISO_NORTH");
 
     (void)state;
     early.now_us = 60000000;
-    check_path(&watttime_provider, ask("CAISO_NORTH"),
+    check_path(&watttime_provider, query_for("CAISO_NORTH"),
                "/v3/historical?region=CAISO_NORTH&start=2026-01-15T10%3A20Z"
                "&end=2026-01-15T10%3A40Z&signal_type=co2_moer");
     check_path(&watttime_provider, early,
                "/v3/historical?region=CAISO_NORTH&start=1970-01-01T00%3A00Z"
                "&end=1970-01-01T00%3A01Z&signal_type=co2_moer");
-    check_path(&watttime_provider, ask("CAISO NORTH"), NULL);
+    check_path(&watttime_provider, query_for("CAISO NORTH"), NULL);
 }
 
-static void watttime_answers_in_pounds_and_in_no_order(void **state)
+static void watttime_replies_in_pounds_and_unsorted(void **state)
 {
 #define META(region, signal, units)                                                                \
     "\"meta\":{\"region\":\"" region "\",\"signal_type\":\"" signal "\",\"units\":\"" units "\"}"
 #define POINT(time, value) "{\"point_time\":\"2026-01-15T" time ":00+00:00\",\"value\":" value "}"
 #define GOOD               META("CAISO_NORTH", "co2_moer", "lbs_co2_per_mwh")
-    static const struct answer answers[] = {
+    static const struct reply replies[] = {
         {"{\"data\":[" POINT("09:00", "912.4") "]," GOOD "}", 0, 413858, AT_0900_US, false},
         {"{\"data\":[" POINT("09:00", "912.4") "," POINT("09:05", "905.1") "," POINT(
              "08:55", "1") "]," GOOD "}",
@@ -306,18 +303,18 @@ static void watttime_answers_in_pounds_and_in_no_order(void **state)
         {"{\"data\":[" POINT("09:00", "20000") "]," GOOD "}", -ERANGE, 0, 0, false},
         {"{\"error\":\"Forbidden\",\"message\":\"no access to region\"}", -EBADMSG, 0, 0, false},
     };
-    struct provider_question question = ask("CAISO_NORTH");
+    struct provider_query query = query_for("CAISO_NORTH");
     struct emission_factor factor;
 
     (void)state;
-    check_answers(&watttime_provider, "CAISO_NORTH", answers, ARRAY_SIZE(answers));
+    check_replies(&watttime_provider, "CAISO_NORTH", replies, ARRAY_SIZE(replies));
     assert_int_equal(
-        provider_parse(&watttime_provider, span_of(answers[0].body), &question, &factor, NULL), 0);
-    assert_int_equal(factor.signal, PRICE_MARGINAL);
+        provider_parse(&watttime_provider, span_of(replies[0].body), &query, &factor, NULL), 0);
+    assert_int_equal(watttime_provider.signal, PRICE_MARGINAL);
     assert_int_equal(factor.basis, PRICE_DIRECT);
 }
 
-static void watttime_hands_out_a_token_that_fits_a_header(void **state)
+static void a_token_of_watttime_fits_a_header(void **state)
 {
     static const char *const bad[] = {
         "{}",
@@ -333,34 +330,35 @@ static void watttime_hands_out_a_token_that_fits_a_header(void **state)
     struct error err;
 
     (void)state;
-    assert_int_equal(
-        watttime_parse_token(span_of("{\"token\":\"eyJ0.e_-30\"}"), token, sizeof(token), &err), 0);
+    assert_int_equal(watttime_provider.parse_token(span_of("{\"token\":\"eyJ0.e_-30\"}"), token,
+                                                   sizeof(token), &err),
+                     0);
     assert_string_equal(token, "eyJ0.e_-30");
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-        if (watttime_parse_token(span_of(bad[i]), token, sizeof(token), &err) != -EBADMSG)
+        if (watttime_provider.parse_token(span_of(bad[i]), token, sizeof(token), &err) != -EBADMSG)
             fail_msg("%s", bad[i]);
     assert_string_equal(token, "eyJ0.e_-30");
 }
 
-static void the_uk_has_the_nation_regions_and_postcodes(void **state)
+static void uk_zones_are_the_nation_regions_and_postcodes(void **state)
 {
     static const char *const none[] = {"",   "0", "18", "013", "RG10 9NY", "RG109",
                                        "uk", "/", "1A", "UK",  "RG"};
 
     (void)state;
-    check_path(&uk_carbon_intensity_provider, ask("GB"), "/intensity");
-    check_path(&uk_carbon_intensity_provider, ask("13"), "/regional/regionid/13");
-    check_path(&uk_carbon_intensity_provider, ask("RG10"), "/regional/postcode/RG10");
+    check_path(&uk_carbon_intensity_provider, query_for("GB"), "/intensity");
+    check_path(&uk_carbon_intensity_provider, query_for("13"), "/regional/regionid/13");
+    check_path(&uk_carbon_intensity_provider, query_for("RG10"), "/regional/postcode/RG10");
     for (size_t i = 0; i < ARRAY_SIZE(none); i++)
-        check_path(&uk_carbon_intensity_provider, ask(none[i]), NULL);
+        check_path(&uk_carbon_intensity_provider, query_for(none[i]), NULL);
 }
 
 #define HALF(time, intensity) "{\"from\":\"" time "\",\"to\":\"x\",\"intensity\":" intensity "}"
 #define TIME_0930             "2026-01-15T09:30Z"
 
-static void the_uk_answers_with_what_was_else_with_what_was_forecast(void **state)
+static void the_uk_replies_with_actual_values_else_with_forecasts(void **state)
 {
-    static const struct answer answers[] = {
+    static const struct reply replies[] = {
         {"{\"data\":[" HALF(TIME_0930, "{\"forecast\":187,\"actual\":181}") "]}", 0, 181000,
          AT_0930_US, false},
         {"{\"data\":[" HALF(TIME_0930, "{\"forecast\":187,\"actual\":null}") "]}", 0, 187000,
@@ -384,16 +382,16 @@ static void the_uk_answers_with_what_was_else_with_what_was_forecast(void **stat
     };
 
     (void)state;
-    check_answers(&uk_carbon_intensity_provider, "GB", answers, ARRAY_SIZE(answers));
+    check_replies(&uk_carbon_intensity_provider, "GB", replies, ARRAY_SIZE(replies));
 }
 
 #define REGION(id, rest)                                                                           \
     "{\"data\":[{\"regionid\":" id rest                                                            \
     ",\"data\":[" HALF(TIME_0930, "{\"forecast\":142,\"index\":\"moderate\"}") "]}]}"
 
-static void a_region_of_the_uk_answers_one_level_deeper(void **state)
+static void a_uk_region_is_nested_one_level_deeper(void **state)
 {
-    static const struct answer region[] = {
+    static const struct reply region[] = {
         {REGION("13", ""), 0, 142000, AT_0930_US, true},
         {"{\"data\":[{\"regionid\":13,\"data\":[" HALF(TIME_0930, "{\"forecast\":0}") "]}]}", 0, 0,
          AT_0930_US, true},
@@ -402,7 +400,7 @@ static void a_region_of_the_uk_answers_one_level_deeper(void **state)
         {"{\"data\":[]}", -EBADMSG, 0, 0, false},
         {"{\"data\":[{\"regionid\":13}]}", -ENODATA, 0, 0, false},
     };
-    static const struct answer postcode[] = {
+    static const struct reply postcode[] = {
         {REGION("12", ",\"postcode\":\"RG10\""), 0, 142000, AT_0930_US, true},
         {REGION("12", ""), 0, 142000, AT_0930_US, true},
         {REGION("12", ",\"postcode\":\"RG1\""), -EBADMSG, 0, 0, false},
@@ -410,11 +408,11 @@ static void a_region_of_the_uk_answers_one_level_deeper(void **state)
     };
 
     (void)state;
-    check_answers(&uk_carbon_intensity_provider, "13", region, ARRAY_SIZE(region));
-    check_answers(&uk_carbon_intensity_provider, "RG10", postcode, ARRAY_SIZE(postcode));
+    check_replies(&uk_carbon_intensity_provider, "13", region, ARRAY_SIZE(region));
+    check_replies(&uk_carbon_intensity_provider, "RG10", postcode, ARRAY_SIZE(postcode));
 }
 
-static void what_a_service_says_of_its_errors_is_printable(void **state)
+static void error_messages_of_services_become_printable(void **state)
 {
     static const struct {
         const char *body, *why;
@@ -434,7 +432,7 @@ static void what_a_service_says_of_its_errors_is_printable(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         char why[17];
 
-        reply_refusal(span_of(cases[i].body), why, sizeof(why));
+        provider_error_message(span_of(cases[i].body), why, sizeof(why));
         assert_string_equal(why, cases[i].why);
     }
 }
@@ -443,22 +441,22 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_are_in_the_table_and_found_by_name),
-        cmocka_unit_test(only_of_entsoe_the_path_is_a_secret),
-        cmocka_unit_test(a_provider_names_what_a_user_has_to_give),
-        cmocka_unit_test(what_is_asked_is_escaped),
-        cmocka_unit_test(rte_is_asked_for_the_newest_row_with_a_value),
-        cmocka_unit_test(rte_answers_with_rows_that_may_be_empty),
-        cmocka_unit_test(electricity_maps_is_not_to_guess_the_zone),
-        cmocka_unit_test(electricity_maps_answers_for_the_zone_that_was_asked),
-        cmocka_unit_test(what_is_emitted_directly_may_be_nothing),
+        cmocka_unit_test(only_the_path_of_entsoe_is_secret),
+        cmocka_unit_test(a_provider_names_its_secrets),
+        cmocka_unit_test(parameters_are_percent_encoded),
+        cmocka_unit_test(rte_is_queried_for_the_newest_row_with_a_value),
+        cmocka_unit_test(rte_replies_with_rows_that_may_be_empty),
+        cmocka_unit_test(electricity_maps_must_not_guess_the_zone),
+        cmocka_unit_test(electricity_maps_replies_for_the_queried_zone),
+        cmocka_unit_test(direct_emissions_may_be_zero),
         cmocka_unit_test(an_old_value_comes_with_its_time),
-        cmocka_unit_test(watttime_is_asked_for_the_last_twenty_minutes),
-        cmocka_unit_test(watttime_answers_in_pounds_and_in_no_order),
-        cmocka_unit_test(watttime_hands_out_a_token_that_fits_a_header),
-        cmocka_unit_test(the_uk_has_the_nation_regions_and_postcodes),
-        cmocka_unit_test(the_uk_answers_with_what_was_else_with_what_was_forecast),
-        cmocka_unit_test(a_region_of_the_uk_answers_one_level_deeper),
-        cmocka_unit_test(what_a_service_says_of_its_errors_is_printable),
+        cmocka_unit_test(watttime_is_queried_for_the_last_twenty_minutes),
+        cmocka_unit_test(watttime_replies_in_pounds_and_unsorted),
+        cmocka_unit_test(a_token_of_watttime_fits_a_header),
+        cmocka_unit_test(uk_zones_are_the_nation_regions_and_postcodes),
+        cmocka_unit_test(the_uk_replies_with_actual_values_else_with_forecasts),
+        cmocka_unit_test(a_uk_region_is_nested_one_level_deeper),
+        cmocka_unit_test(error_messages_of_services_become_printable),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

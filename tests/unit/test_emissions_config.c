@@ -88,7 +88,7 @@ static void a_zone_alone_is_a_country_of_the_table_and_nobody_is_asked(void **st
         assert_int_equal(config.inquiry_count, 0);
     }
     assert_int_equal(READ("emissions.zone", "Atlantis"), -EINVAL);
-    assert_non_null(strstr(err.text, "--emissions.zone: no yearly factor is known for 'Atlantis'"));
+    assert_non_null(strstr(err.text, "--emissions.zone: no yearly factor for 'Atlantis'"));
 }
 
 static void a_factor_that_is_given_counts_before_the_tables(void **state)
@@ -315,22 +315,22 @@ static void what_cannot_be_meant_is_refused_with_what_to_write(void **state)
         {{"emissions.providers", "electricity_maps"}, "electricity_maps needs a zone"},
         {{"emissions.providers", "watttime"}, "watttime:ZONE"},
         {{"emissions.providers", "owid"}, "owid needs a zone"},
-        {{"emissions.providers", "owid:Atlantis"}, "no yearly factor is known for 'Atlantis'"},
+        {{"emissions.providers", "owid:Atlantis"}, "no yearly factor for 'Atlantis'"},
         {{"emissions.providers", "constant"}, "constant needs --emissions.factor"},
         {{"emissions.providers", "rte:DE"}, "rte:"},
-        {{"emissions.providers", "electricity_maps:a b"}, "no zone"},
+        {{"emissions.providers", "electricity_maps:a b"}, "not a zone"},
         {{"emissions.providers", "uk_carbon_intensity:18"}, "a region from 1 to 17"},
         {{"emissions.providers", "electricity_maps:0123456789012345678901234567890123456789"},
          "too long a zone"},
         {{"emissions.providers", "uk_carbon_intensity", "emissions.zone", "FR"},
-         "uk_carbon_intensity is about GB, and --emissions.zone is 'FR'"},
+         "uk_carbon_intensity covers GB, but --emissions.zone is 'FR'"},
         {{"emissions.providers", "electricity_maps:FR", "emissions.zone",
           "0123456789012345678901234567890123456789", "emissions.url",
           "electricity_maps=http://127.0.0.1:80"},
          "not the place of a provider"},
         {{"emissions.providers", "electricity_maps", "emissions.zone",
           "0123456789012345678901234567890123456789"},
-         "is no zone of electricity_maps"},
+         "is not a zone of electricity_maps"},
         {{"emissions.url", "rte=https://127.0.0.1:1"}, "'rte' is not asked"},
         {{"emissions.keys-file", "/k"}, "--emissions.keys-file: nobody is asked"},
         {{"emissions.ca-file", "/c", "emissions.zone", "FR"},

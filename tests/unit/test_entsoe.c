@@ -1,4 +1,4 @@
-/* emissions/providers/entsoe: the mix of plants, out of XML. All documents are invented. */
+/* emissions/providers/entsoe: the generation mix, from XML. All documents are invented. */
 #include "unit.h"
 
 #include <errno.h>
@@ -8,7 +8,6 @@
 
 #include "core/macros.h"
 #include "emissions/provider.h"
-#include "emissions/providers/entsoe_factors.h"
 #include "emissions/providers/xml.h"
 
 #define NOW_US     UINT64_C(1768473600000000) /* 2026-01-15T10:40Z */
@@ -37,10 +36,10 @@
 
 static int parse(const char *document, struct emission_factor *factor, struct error *err)
 {
-    struct provider_question question = {.zone = "FR", .now_us = NOW_US};
+    struct provider_query query = {.zone = "FR", .now_us = NOW_US};
 
     *err = (struct error){""};
-    return provider_parse(&entsoe_provider, span_of(document), &question, factor, err);
+    return provider_parse(&entsoe_provider, span_of(document), &query, factor, err);
 }
 
 static void check(const char *document, uint64_t mg, uint64_t time_us)
@@ -52,9 +51,8 @@ static void check(const char *document, uint64_t mg, uint64_t time_us)
     if (r != 0 || factor.mg_per_kwh != mg || factor.time_us != time_us)
         fail_msg("%d '%s': %ju at %ju of %s", r, err.text, (uintmax_t)factor.mg_per_kwh,
                  (uintmax_t)factor.time_us, document);
-    assert_string_equal(factor.zone, "FR");
     assert_int_equal(factor.basis, PRICE_LIFECYCLE);
-    assert_int_equal(factor.signal, PRICE_AVERAGE);
+    assert_int_equal(entsoe_provider.signal, PRICE_AVERAGE);
 }
 
 static void check_refused(const char *document, int expected)
@@ -67,30 +65,30 @@ static void check_refused(const char *document, int expected)
         fail_msg("%d '%s': %s", r, err.text, document);
 }
 
-static void the_question_names_the_zone_the_hours_and_the_token(void **state)
+static void the_query_names_the_zone_the_hours_and_the_token(void **state)
 {
     static const char *const none[] = {"", "XX", "fr", "10YFR-RTE------", "10YFR-RTE-&----C"};
-    struct provider_question question = {.zone = "FR", .now_us = NOW_US, .token = "a-b c"};
+    struct provider_query query = {.zone = "FR", .now_us = NOW_US, .token = "a-b c"};
     struct buffer path;
 
     (void)state;
     buffer_init(&path, 4096);
-    assert_int_equal(entsoe_provider.write_path(&question, &path, NULL), 0);
+    assert_int_equal(entsoe_provider.write_path(&query, &path), 0);
     buffer_char(&path, '\0');
     assert_string_equal(path.data,
                         "/api?documentType=A75&processType=A16&in_Domain=10YFR-RTE------C"
                         "&periodStart=202601142200&periodEnd=202601151000&securityToken=a-b%20c");
     path.len = 0;
-    question.zone = "10YHU-MAVIR----U";
-    assert_int_equal(entsoe_provider.write_path(&question, &path, NULL), 0);
+    query.zone = "10YHU-MAVIR----U";
+    assert_int_equal(entsoe_provider.write_path(&query, &path), 0);
     assert_non_null(memmem(path.data, path.len, "in_Domain=10YHU-MAVIR----U&", 27));
     path.len = 0;
     for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
-        question.zone = none[i];
-        assert_int_equal(entsoe_provider.write_path(&question, &path, NULL), -EINVAL);
+        query.zone = none[i];
+        assert_int_equal(entsoe_provider.write_path(&query, &path), -EINVAL);
     }
-    question = (struct provider_question){.zone = "FR", .now_us = NOW_US};
-    assert_int_equal(entsoe_provider.write_path(&question, &path, NULL), -EINVAL);
+    query = (struct provider_query){.zone = "FR", .now_us = NOW_US};
+    assert_int_equal(entsoe_provider.write_path(&query, &path), -EINVAL);
     assert_int_equal(path.len, 0);
     buffer_done(&path);
 }
@@ -108,7 +106,7 @@ static void the_mix_is_the_mean_of_the_factors_by_power(void **state)
     check(DOCUMENT(HOUR("B19", "0.5") HOUR("B18", "0.5")), 11500, AT_0900_US);
 }
 
-/* What is left out repeats what was before: 48210, 48210, 47990, 47990. */
+/* Omitted positions repeat the point before: 48210, 48210, 47990, 47990. */
 static void a_curve_of_type_a03_repeats_what_is_left_out(void **state)
 {
     (void)state;
@@ -151,21 +149,21 @@ static void resolutions_may_differ(void **state)
           131250, AT_0900_US);
 }
 
-static void the_hour_is_the_newest_that_every_kind_that_matters_has(void **state)
+static void the_newest_hour_with_every_significant_type_counts(void **state)
 {
     (void)state;
-    /* Gas lags by two hours; geothermal, a hundredth, does not hold up the rest. */
+    /* Gas lags by two hours; geothermal, a hundredth, does not hold up the others. */
     check(DOCUMENT(
               SERIES(IN, "A03", "B14", PERIOD("06:00", "10:00", "PT60M", POINT("1", "500")))
                   SERIES(IN, "A03", "B04", PERIOD("06:00", "08:00", "PT60M", POINT("1", "500")))
                       SERIES(IN, "A03", "B09", PERIOD("06:00", "07:00", "PT60M", POINT("1", "5")))),
           251000, AT_0700_US);
-    /* Three quarters are no hour. */
+    /* Three quarters are not an hour. */
     check(DOCUMENT(SERIES(IN, "A03", "B14", PERIOD("08:00", "09:45", "PT15M", POINT("1", "100")))),
           12000, AT_0800_US);
 }
 
-static void several_series_of_one_kind_fill_each_others_gaps(void **state)
+static void several_series_of_one_type_fill_each_others_gaps(void **state)
 {
     (void)state;
     check(DOCUMENT(SERIES(IN, "A01", "B14", PERIOD("08:00", "09:00", "PT60M", POINT("1", "100")))
@@ -186,7 +184,7 @@ static void pumping_and_storage_are_left_out(void **state)
     check_refused(DOCUMENT(HOUR("B10", "900")), -ENODATA);
 }
 
-static void what_a_plant_draws_is_no_generation(void **state)
+static void power_drawn_by_a_plant_is_not_generation(void **state)
 {
     (void)state;
     check(DOCUMENT(HOUR("B14", "100") HOUR("B16", "-3")), 12000, AT_0900_US);
@@ -211,7 +209,7 @@ static void an_acknowledgement_is_no_data(void **state)
     check_refused(DOCUMENT(""), -ENODATA);
 }
 
-static void versions_prefixes_and_remarks_do_not_matter(void **state)
+static void versions_prefixes_and_comments_do_not_matter(void **state)
 {
     (void)state;
     check(
@@ -227,7 +225,7 @@ static void versions_prefixes_and_remarks_do_not_matter(void **state)
         12000, AT_0900_US);
 }
 
-static void a_document_that_is_not_as_it_should_be_is_refused(void **state)
+static void a_malformed_document_is_rejected(void **state)
 {
     static const char *const bad[] = {
         "",
@@ -251,7 +249,8 @@ static void a_document_that_is_not_as_it_should_be_is_refused(void **state)
         DOCUMENT(SERIES("<inBiddingZone_Domain.mRID>10YBE----------2</inBiddingZone_Domain.mRID>",
                         "A01", "B14", PERIOD("09:00", "10:00", "PT60M", POINT("1", "1")))),
         DOCUMENT(SERIES(IN, "A02", "B14", PERIOD("09:00", "10:00", "PT60M", POINT("1", "1")))),
-        DOCUMENT(HOUR("B99", "1")),
+        DOCUMENT(HOUR("B21", "1")),
+        DOCUMENT(HOUR("#", "1")),
         DOCUMENT(HOUR("", "1")),
         DOCUMENT(HOUR("B14", "1e3")),
         DOCUMENT(HOUR("B14", "")),
@@ -270,8 +269,12 @@ static void a_document_that_is_not_as_it_should_be_is_refused(void **state)
         DOCUMENT(
             SERIES(IN, "A01", "B14",
                    PERIOD("09:00", "10:00", "PT60M", POINT("1", "1") "<psrType>B04</psrType>"))),
+        DOCUMENT(SERIES(
+            IN, "A01", "B14",
+            PERIOD("09:00", "10:00", "PT60M", POINT("1", "1") "<resolution>PT15M</resolution>"))),
         DOCUMENT("<TimeSeries>" IN "<quantity_Measure_Unit.name>KWT</quantity_Measure_Unit.name>"
-                 "</TimeSeries>"),
+                 "<psrType>B14</psrType>" PERIOD("09:00", "10:00", "PT60M",
+                                                 POINT("1", "1")) "</TimeSeries>"),
     };
 
     (void)state;
@@ -279,7 +282,7 @@ static void a_document_that_is_not_as_it_should_be_is_refused(void **state)
         check_refused(bad[i], -EBADMSG);
 }
 
-static void what_is_older_than_a_day_is_not_looked_at(void **state)
+static void generation_older_than_a_day_is_ignored(void **state)
 {
     (void)state;
     check_refused(
@@ -290,56 +293,29 @@ static void what_is_older_than_a_day_is_not_looked_at(void **state)
         -ENODATA);
 }
 
-static void the_table_of_factors_is_data_with_a_name(void **state)
+static void every_plant_type_has_its_factor(void **state)
 {
-    struct entsoe_factors factors;
-    int nuclear;
-
-    (void)state;
-    entsoe_factors_load(&factors);
-    assert_string_equal(factors.name, "ipcc-ar5-median");
-    assert_int_equal(factors.count, 21);
-    nuclear = entsoe_factors_find(&factors, span_of("B14"));
-    assert_true(nuclear >= 0);
-    assert_int_equal(factors.kinds[nuclear].mg_per_kwh, 12000);
-    assert_int_equal(entsoe_factors_find(&factors, span_of("B21")), -ENOENT);
-    assert_int_equal(entsoe_factors_parse(span_of("mine\nB01\t1.5\n# x\n\nB02\t-\ty"), &factors),
-                     0);
-    assert_string_equal(factors.name, "mine");
-    assert_int_equal(factors.kinds[0].mg_per_kwh, 1500);
-    assert_true(factors.kinds[1].is_storage);
-}
-
-static void a_table_of_factors_that_is_not_as_it_should_be_is_refused(void **state)
-{
-    static const char *const bad[] = {
-        "",
-        "# x\n",
-        "mine\n",
-        "mine\nB01\n",
-        "mine\nB01\tx\n",
-        "mine\nB001\t1\n",
-        "mine\n\t1\n",
-        "mine\nB01\t1\nB01\t2\n",
-        "mine\nB01\t5001\n",
-        "mine\nB 1\t1\n",
-        "my table\nB01\t1\n",
-        "a name that has more than thirty-two letters\nB01\t1\n",
+#define TYPE(psr, grams)                                                                           \
+    {                                                                                              \
+        DOCUMENT(HOUR(psr, "100") HOUR("B14", "100")), (grams)                                     \
+    }
+    static const struct {
+        const char *document;
+        uint64_t grams;
+    } cases[] = {
+        TYPE("B01", 230), TYPE("B02", 820),  TYPE("B03", 820),  TYPE("B04", 490), TYPE("B05", 820),
+        TYPE("B06", 650), TYPE("B07", 1000), TYPE("B08", 1000), TYPE("B09", 38),  TYPE("B11", 24),
+        TYPE("B12", 24),  TYPE("B13", 17),   TYPE("B14", 12),   TYPE("B15", 230), TYPE("B16", 45),
+        TYPE("B17", 700), TYPE("B18", 12),   TYPE("B19", 11),   TYPE("B20", 700), TYPE("B10", 12),
+        TYPE("B25", 12), /* storage is left out */
     };
-    struct entsoe_factors factors = {.count = 7};
-    char many[512] = "mine\n";
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-        assert_int_equal(entsoe_factors_parse(span_of(bad[i]), &factors), -EBADMSG);
-    for (unsigned i = 0; i <= ENTSOE_KINDS_MAX; i++)
-        snprintf(many + strlen(many), sizeof(many) - strlen(many), "B%02u\t1\n", i);
-    assert_int_equal(entsoe_factors_parse(span_of(many), &factors), -EBADMSG);
-    assert_int_equal(entsoe_factors_parse((struct span){"mine\nB\0\t1\n", 10}, &factors), -EBADMSG);
-    assert_int_equal(factors.count, 7);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        check(cases[i].document, (cases[i].grams + 12) * 500, AT_0900_US);
 }
 
-static void the_scanner_gives_what_a_document_has_in_its_order(void **state)
+static void the_scanner_returns_events_in_document_order(void **state)
 {
     static const struct {
         enum xml_kind kind;
@@ -364,22 +340,21 @@ static void the_scanner_gives_what_a_document_has_in_its_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_question_names_the_zone_the_hours_and_the_token),
+        cmocka_unit_test(the_query_names_the_zone_the_hours_and_the_token),
         cmocka_unit_test(the_mix_is_the_mean_of_the_factors_by_power),
         cmocka_unit_test(a_curve_of_type_a03_repeats_what_is_left_out),
         cmocka_unit_test(a_curve_of_type_a01_does_not),
         cmocka_unit_test(resolutions_may_differ),
-        cmocka_unit_test(the_hour_is_the_newest_that_every_kind_that_matters_has),
-        cmocka_unit_test(several_series_of_one_kind_fill_each_others_gaps),
+        cmocka_unit_test(the_newest_hour_with_every_significant_type_counts),
+        cmocka_unit_test(several_series_of_one_type_fill_each_others_gaps),
         cmocka_unit_test(pumping_and_storage_are_left_out),
-        cmocka_unit_test(what_a_plant_draws_is_no_generation),
+        cmocka_unit_test(power_drawn_by_a_plant_is_not_generation),
         cmocka_unit_test(an_acknowledgement_is_no_data),
-        cmocka_unit_test(versions_prefixes_and_remarks_do_not_matter),
-        cmocka_unit_test(a_document_that_is_not_as_it_should_be_is_refused),
-        cmocka_unit_test(what_is_older_than_a_day_is_not_looked_at),
-        cmocka_unit_test(the_table_of_factors_is_data_with_a_name),
-        cmocka_unit_test(a_table_of_factors_that_is_not_as_it_should_be_is_refused),
-        cmocka_unit_test(the_scanner_gives_what_a_document_has_in_its_order),
+        cmocka_unit_test(versions_prefixes_and_comments_do_not_matter),
+        cmocka_unit_test(a_malformed_document_is_rejected),
+        cmocka_unit_test(generation_older_than_a_day_is_ignored),
+        cmocka_unit_test(every_plant_type_has_its_factor),
+        cmocka_unit_test(the_scanner_returns_events_in_document_order),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

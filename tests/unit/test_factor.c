@@ -1,4 +1,4 @@
-/* emissions/factor: what a kilowatt hour emits, exactly. */
+/* emissions/factor: exact conversions to milligrams per kWh. */
 #include "unit.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ static void pounds_are_converted_by_their_definition(void **state)
     assert_int_equal(factor_from_pounds(-1, &mg), -ERANGE);
 }
 
-static void decimals_are_taken_digit_by_digit(void **state)
+static void decimals_are_parsed_digit_by_digit(void **state)
 {
     uint64_t mg = 7;
 
@@ -87,18 +87,6 @@ static void decimals_are_taken_digit_by_digit(void **state)
     assert_int_equal(factor_parse_grams(span_of(""), &mg), -EINVAL);
 }
 
-static void no_grid_emits_more_than_five_kilograms(void **state)
-{
-    struct emission_factor factor = {.mg_per_kwh = 0};
-
-    (void)state;
-    assert_true(factor_is_plausible(&factor));
-    factor.mg_per_kwh = 5000000;
-    assert_true(factor_is_plausible(&factor));
-    factor.mg_per_kwh = 5000001;
-    assert_false(factor_is_plausible(&factor));
-}
-
 static void a_zone_is_a_short_word(void **state)
 {
     (void)state;
@@ -115,15 +103,15 @@ static void a_zone_is_a_short_word(void **state)
 
 static void a_kilowatt_hour_of_the_world_emits_473_007_grams(void **state)
 {
-    struct emission_factor world = factor_world();
+    const struct price_factor world = factor_world();
 
     (void)state;
+    assert_true(world.known);
     assert_string_equal(world.provider, "global");
     assert_string_equal(world.zone, "world");
     assert_int_equal(world.basis, PRICE_LIFECYCLE);
     assert_int_equal(world.signal, PRICE_AVERAGE);
-    /* 3600000 J in uJ times mg/kWh by 3.6e6 is ng. */
-    assert_int_equal((unsigned __int128)3600000000000 * world.mg_per_kwh / 3600000, 473007000000);
+    assert_int_equal(world.ug_per_kwh, 473007000);
 }
 
 int main(void)
@@ -131,8 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_become_milligrams_rounded_once_half_up),
         cmocka_unit_test(pounds_are_converted_by_their_definition),
-        cmocka_unit_test(decimals_are_taken_digit_by_digit),
-        cmocka_unit_test(no_grid_emits_more_than_five_kilograms),
+        cmocka_unit_test(decimals_are_parsed_digit_by_digit),
         cmocka_unit_test(a_zone_is_a_short_word),
         cmocka_unit_test(a_kilowatt_hour_of_the_world_emits_473_007_grams),
     };

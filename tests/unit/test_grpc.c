@@ -1,4 +1,4 @@
-/* client/grpc: one message or a named failure, from servers that speak HTTP/2 more or less. */
+/* client/grpc: one message or a named failure, from more or less correct HTTP/2 servers. */
 #include "unit.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 enum { DATA = 0, HEADERS = 1, RST_STREAM = 3, SETTINGS = 4, PING = 6, GOAWAY = 7 };
 enum { END_STREAM = 1, END_HEADERS = 4 };
 
-/* What a kubelet answers to List: one pod, one container, one replica of a GPU. */
+/* A kubelet's reply to List: one pod, one container, one replica of a GPU. */
 static const char pod_list[] = "\0\0\0\0\x58\x0a\x56\x0a\x07"
                                "train-0\x12\x02"
                                "ml\x1a\x47\x0a\x06"
@@ -79,7 +79,7 @@ static void put_headers(struct buffer *out, const char *http_status, const char 
     buffer_done(&block);
 }
 
-/* A server's first bytes, as every one of them begins. */
+/* The first bytes of every server. */
 static struct buffer begin(void)
 {
     struct buffer out;
@@ -101,7 +101,7 @@ static struct buffer reply_with(struct span body, const char *grpc_status)
 }
 
 struct bench {
-    struct buffer bytes; /* what the peer says */
+    struct buffer bytes; /* of the peer */
     struct peer *peer;
     struct http_client *client;
     struct grpc_call call;
@@ -247,15 +247,15 @@ static const char *find(const struct buffer *text, struct span part)
 }
 
 /* Values as HPACK's Huffman code has them, behind their length (RFC 7541, appendix B). */
-static void a_call_says_what_it_is_and_how_long_it_waits(void **state)
+static void a_call_has_its_type_and_timeout(void **state)
 {
     static const struct {
         uint64_t timeout_us;
         struct span value;
     } cases[] = {
-        {20 * SECOND, SPAN("\x86\x10\0\0\0\0\xb7")},            /* 20000000u */
+        {20 * SECOND, SPAN("\x84\x10\0\0\x53")},                /* 20000m */
         {100 * SECOND, SPAN("\x85\x08\0\0\x02\x9f")},           /* 100000m */
-        {UINT64_MAX, SPAN("\x87\x7d\xf7\xdf\x7d\xf7\xdf\xd1")}, /* 99999999M */
+        {UINT64_MAX, SPAN("\x87\x7d\xf7\xdf\x7d\xf7\xdf\xa7")}, /* 99999999m */
     };
 
     (void)state;
@@ -308,7 +308,7 @@ static void a_status_other_than_ok_is_named(void **state)
         {"8", "status 8, RESOURCE_EXHAUSTED", 8},
         {"12", "status 12, UNIMPLEMENTED", 12},
         {"16", "status 16, UNAUTHENTICATED", 16},
-        {"17", "status 17, which is none of gRPC", 17},
+        {"17", "status 17, unknown", 17},
         {"2147483647", "status 2147483647", INT_MAX},
     };
 
@@ -386,7 +386,7 @@ static void a_body_that_is_not_one_message_is_an_error(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bodies); i++)
-        assert_call_fails(reply_with(bodies[i], "0"), -EBADMSG, 0, "else than one whole message");
+        assert_call_fails(reply_with(bodies[i], "0"), -EBADMSG, 0, "other than one message");
 }
 
 static void a_broken_stream_is_an_error(void **state)
@@ -532,12 +532,12 @@ static void an_absent_server_is_named(void **state)
     (void)state;
     bench->call.socket_path = "/nonexistent/kubelet.sock";
     assert_int_equal(call(bench), -ENOENT);
-    assert_contains(bench->err.text, "/nonexistent/kubelet.sock: there is no such socket");
+    assert_contains(bench->err.text, "/nonexistent/kubelet.sock failed: no such socket");
     assert_int_equal(bench->status, UNTOUCHED);
     close_bench(bench);
 }
 
-static void a_cancelled_client_calls_nobody(void **state)
+static void a_cancelled_client_makes_no_call(void **state)
 {
     struct bench *bench = open_bench(begin());
 
@@ -547,7 +547,7 @@ static void a_cancelled_client_calls_nobody(void **state)
     close_bench(bench);
 }
 
-static void nobody_needs_to_ask_for_the_status_or_the_text(void **state)
+static void status_and_text_are_optional(void **state)
 {
     struct bench *bench = open_bench(reply_with(SPAN(pod_list), "12"));
 
@@ -582,7 +582,7 @@ int main(void)
         cmocka_unit_test(an_empty_message_is_a_message),
         cmocka_unit_test(a_message_may_come_in_pieces),
         cmocka_unit_test(calls_follow_each_other),
-        cmocka_unit_test(a_call_says_what_it_is_and_how_long_it_waits),
+        cmocka_unit_test(a_call_has_its_type_and_timeout),
         cmocka_unit_test(a_request_is_framed),
         cmocka_unit_test(an_empty_request_is_a_frame_too),
         cmocka_unit_test(a_status_other_than_ok_is_named),
@@ -599,8 +599,8 @@ int main(void)
         cmocka_unit_test(an_endless_message_ends_at_its_limit),
         cmocka_unit_test(endless_headers_are_an_error),
         cmocka_unit_test(an_absent_server_is_named),
-        cmocka_unit_test(a_cancelled_client_calls_nobody),
-        cmocka_unit_test(nobody_needs_to_ask_for_the_status_or_the_text),
+        cmocka_unit_test(a_cancelled_client_makes_no_call),
+        cmocka_unit_test(status_and_text_are_optional),
         cmocka_unit_test(a_message_lies_inside_its_body),
     };
 

@@ -25,7 +25,7 @@ static void assert_ends_at_the_deadline(struct peer_script script)
     uint64_t began_us = cpu_us();
 
     bench->request.timeout_us = 300 * MS;
-    assert_fails(bench, -ETIMEDOUT, "no complete answer within 0.3 s");
+    assert_fails(bench, -ETIMEDOUT, "no complete reply within 0.3 s");
     assert_in_range(bench->took_us, 300 * MS, 300 * MS + LATE);
     assert_true(cpu_us() - began_us < 150 * MS); /* it waits, it does not spin */
     close_bench(bench);
@@ -65,14 +65,14 @@ static void a_request_without_time_ends_at_once(void **state)
     (void)state;
     bench->request.timeout_us = 0;
     assert_fails(bench, -ETIMEDOUT, "");
-    bench->request.timeout_us = UINT64_MAX; /* no end does not overflow either */
+    bench->request.timeout_us = UINT64_MAX; /* no overflow */
     bench->request.stall_us = UINT64_MAX;
     assert_int_equal(ask(bench), 0);
     close_bench(bench);
 }
 
-/* A listener whose queue is full: the connection is not refused, and never comes. */
-static void a_full_queue_is_no_reply(void **state)
+/* A listener with a full queue: the connection is neither refused nor accepted. */
+static void a_full_queue_is_an_error(void **state)
 {
     struct peer *peer = peer_start(&well_behaved);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -89,7 +89,7 @@ static void a_full_queue_is_no_reply(void **state)
     assert_int_equal(errno, EAGAIN);
     bench = open_bench_with(peer);
     bench->request.timeout_us = 300 * MS;
-    assert_fails(bench, -EPROTO, "it takes no connection");
+    assert_fails(bench, -EPROTO, "it accepts no connection");
     while (count > 0)
         close(fds[--count]);
     close_bench(bench);
@@ -106,7 +106,7 @@ static void a_stall_ends_the_request_before_its_deadline(void **state)
             open_bench((struct peer_script){.reply = span_of(replies[i]), .end = PEER_HOLDS});
 
         bench->request.stall_us = 150 * MS;
-        assert_fails(bench, -ETIMEDOUT, "silent for 0.15 s");
+        assert_fails(bench, -ETIMEDOUT, "no data for 0.15 s");
         assert_in_range(bench->took_us, 150 * MS, 150 * MS + LATE);
         close_bench(bench);
     }
@@ -121,7 +121,7 @@ static void every_byte_puts_off_the_stall(void **state)
     (void)state;
     bench->request.stall_us = 1000 * MS;
     bench->request.timeout_us = 1500 * MS;
-    assert_fails(bench, -ETIMEDOUT, "no complete answer within 1.5 s");
+    assert_fails(bench, -ETIMEDOUT, "no complete reply within 1.5 s");
     assert_true(bench->took_us >= 1500 * MS);
     close_bench(bench);
 }
@@ -135,9 +135,9 @@ static void a_body_of_exactly_the_limit_is_kept(void **state)
     assert_int_equal(ask(bench), 0);
     assert_body(bench, "hello");
     bench->request.max_bytes = 4;
-    assert_fails(bench, -EFBIG, "answer is longer than");
+    assert_fails(bench, -EFBIG, "reply is longer than");
     bench->request.max_bytes = 0;
-    assert_fails(bench, -EFBIG, "answer is longer than");
+    assert_fails(bench, -EFBIG, "reply is longer than");
     bench->request.max_bytes = SIZE_MAX;
     assert_int_equal(ask(bench), 0);
     assert_body(bench, "hello");
@@ -168,11 +168,10 @@ static void endless_headers_end_at_their_limit(void **state)
     static const struct {
         const char *reply, *repeat, *why;
     } cases[] = {
-        {"HTTP/1.1 200 OK\r\n", "A: b\r\n", "headers are longer"},
-        {"HTTP/1.1 200 OK\r\nA: ", "bbbbbbbbbbbbbbbb", "headers are longer"},
-        {"", "HTTP/1.1 100 Continue\r\n\r\n", "headers are longer"},
-        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "A: b\r\n",
-         "headers are longer"},
+        {"HTTP/1.1 200 OK\r\n", "A: b\r\n", "its headers "},
+        {"HTTP/1.1 200 OK\r\nA: ", "bbbbbbbbbbbbbbbb", "its headers "},
+        {"", "HTTP/1.1 100 Continue\r\n\r\n", "its headers "},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "A: b\r\n", "its headers "},
     };
 
     (void)state;
@@ -219,7 +218,7 @@ static void a_length_that_is_too_short_ends_the_body(void **state)
         assert_body(bench, "hel");
     }
     peer_stop(bench->peer);
-    assert_int_equal(bench->peer->connections, 3); /* what is left over belongs to no reply */
+    assert_int_equal(bench->peer->connections, 3); /* excess bytes belong to no reply */
     close_bench(bench);
 }
 
@@ -236,7 +235,7 @@ static void a_length_that_is_too_long_is_not_waited_for(void **state)
         snprintf(reply, sizeof(reply), "HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\nhello",
                  lengths[i]);
         bench = open_bench((struct peer_script){.reply = span_of(reply), .end = PEER_HOLDS});
-        assert_fails(bench, -EFBIG, "answer is longer than");
+        assert_fails(bench, -EFBIG, "reply is longer than");
         assert_true(bench->took_us < LATE);
         close_bench(bench);
     }
@@ -255,7 +254,7 @@ static void a_reset_is_an_error(void **state)
     close_bench(bench);
 }
 
-/* Also: a write to a connection that is gone is no signal. */
+/* Nor does a write to a closed connection raise a signal. */
 static void a_peer_that_leaves_during_the_request_is_an_error(void **state)
 {
     struct bench *bench =
@@ -342,7 +341,7 @@ int main(void)
         cmocka_unit_test(silence_ends_at_the_deadline),
         cmocka_unit_test(a_drip_ends_at_the_deadline),
         cmocka_unit_test(a_request_without_time_ends_at_once),
-        cmocka_unit_test(a_full_queue_is_no_reply),
+        cmocka_unit_test(a_full_queue_is_an_error),
         cmocka_unit_test(a_stall_ends_the_request_before_its_deadline),
         cmocka_unit_test(every_byte_puts_off_the_stall),
         cmocka_unit_test(a_body_of_exactly_the_limit_is_kept),

@@ -1,5 +1,5 @@
-/* client/http_client: by way of the proxy that the environment names, where that is wanted. The
- * whole of a tunnel, with TLS in it, is in tests/e2e/test_asker.py. */
+/* client/http_client: through the proxy of the environment. A whole tunnel with TLS is in
+ * tests/e2e/test_fetcher.py. */
 #include "http_client_fixture.h"
 
 #include <errno.h>
@@ -28,21 +28,21 @@ static struct bench *open_proxy(struct peer_script script, const char *variable,
     return bench;
 }
 
-/* Fails with `code` and this in its text, and nothing that is a secret. */
+/* Fails with `code` and this in its text, and no secret. */
 static void assert_refused(struct bench *bench, int code, const char *why)
 {
     int r = ask(bench);
 
     if (r != code)
         fail_msg("%s instead of %s: %s", strerror(-r), strerror(-code), bench->err.text);
-    assert_contains(bench->err.text, "cannot ask https://api.test/");
+    assert_contains(bench->err.text, "request to https://api.test/");
     assert_contains(bench->err.text, why);
     assert_lacks(bench->err.text, "hunter2");
     assert_lacks(bench->err.text, "someone");
     assert_int_equal(bench->reply.status, 0);
 }
 
-static void a_proxy_is_used_where_it_is_wanted(void **state)
+static void a_proxy_is_used_on_request(void **state)
 {
     static const char *const variables[] = {"http_proxy", "all_proxy", "ALL_PROXY"};
 
@@ -61,7 +61,7 @@ static void a_proxy_is_used_where_it_is_wanted(void **state)
     forget_proxies();
 }
 
-static void a_host_that_no_proxy_names_is_asked_directly(void **state)
+static void a_host_in_no_proxy_is_reached_directly(void **state)
 {
     static const char *const variables[] = {"no_proxy", "NO_PROXY"};
 
@@ -82,7 +82,7 @@ static void a_host_that_no_proxy_names_is_asked_directly(void **state)
     forget_proxies();
 }
 
-static void a_proxy_that_wants_to_know_who_we_are_says_so(void **state)
+static void a_proxy_that_requires_a_login_is_named(void **state)
 {
     struct bench *bench = open_proxy(
         (struct peer_script){.reply = SPAN("HTTP/1.1 407 Who?\r\nProxy-Authenticate: Basic "
@@ -99,16 +99,16 @@ static void a_proxy_that_wants_to_know_who_we_are_says_so(void **state)
     forget_proxies();
 }
 
-static void a_proxy_that_refuses_says_with_what(void **state)
+static void a_refusal_of_the_proxy_has_its_status(void **state)
 {
     static const struct {
         struct span reply;
         const char *says;
     } cases[] = {
-        {SPAN("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"), "names answers with 403"},
+        {SPAN("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"), "proxy replies with 403"},
         {SPAN("HTTP/1.1 302 There\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"),
-         "names answers with 302"},
-        {SPAN("HTTP/1.0 502 Bad gateway\r\n\r\n"), "names answers with 502"},
+         "proxy replies with 302"},
+        {SPAN("HTTP/1.0 502 Bad gateway\r\n\r\n"), "proxy replies with 502"},
     };
 
     (void)state;
@@ -123,19 +123,19 @@ static void a_proxy_that_refuses_says_with_what(void **state)
     forget_proxies();
 }
 
-static void a_proxy_that_is_not_there_may_be_why(void **state)
+static void a_missing_proxy_is_suggested_as_the_cause(void **state)
 {
     static const struct {
         const char *proxy;
         int code;
         const char *says;
     } cases[] = {
-        {"http://someone:hunter2@127.0.0.1:1", -ECONNREFUSED, "nobody listens there"},
-        {"socks5h://someone:hunter2@127.0.0.1:1", -ECONNREFUSED, "nobody listens there"},
-        {"ftp://someone:hunter2@127.0.0.1:1", -EPROTO, "takes no connection"},
-        {"http://someone:hunter2@[::1", -ENOENT, "no address of a proxy"},
-        {"http://someone:hunter2@127.0.0.1:port", -ENOENT, "no address of a proxy"},
-        {"someone hunter2", -ENOENT, "no address of a proxy"},
+        {"http://someone:hunter2@127.0.0.1:1", -ECONNREFUSED, "connection refused"},
+        {"socks5h://someone:hunter2@127.0.0.1:1", -ECONNREFUSED, "connection refused"},
+        {"ftp://someone:hunter2@127.0.0.1:1", -EPROTO, "accepts no connection"},
+        {"http://someone:hunter2@[::1", -ENOENT, "the proxy's name does not resolve"},
+        {"http://someone:hunter2@127.0.0.1:port", -ENOENT, "the proxy's name does not resolve"},
+        {"someone hunter2", -ENOENT, "the proxy's name does not resolve"},
     };
 
     (void)state;
@@ -148,7 +148,7 @@ static void a_proxy_that_is_not_there_may_be_why(void **state)
         bench->request.proxy_by_environment = true;
         assert_refused(bench, cases[i].code, cases[i].says);
         assert_contains(bench->err.text,
-                        "; the environment names a proxy: is it there, and written as "
+                        "; the environment sets a proxy: is it running, and written as "
                         "http://HOST:PORT?");
         close_bench(bench);
     }
@@ -164,17 +164,17 @@ static void a_proxy_is_not_blamed_where_there_is_none(void **state)
     setenv("https_proxy", "", 1);
     bench->request.url = "https://127.0.0.1:1/";
     bench->request.proxy_by_environment = true;
-    assert_fails(bench, -ECONNREFUSED, "nobody listens there");
+    assert_fails(bench, -ECONNREFUSED, "connection refused");
     assert_lacks(bench->err.text, "proxy");
     setenv("https_proxy", "http://127.0.0.1:1", 1);
     bench->request.proxy_by_environment = false;
-    assert_fails(bench, -ECONNREFUSED, "nobody listens there");
+    assert_fails(bench, -ECONNREFUSED, "connection refused");
     assert_lacks(bench->err.text, "proxy");
     close_bench(bench);
     forget_proxies();
 }
 
-static void a_proxy_that_is_no_proxy_is_an_error(void **state)
+static void a_server_that_is_not_a_proxy_is_an_error(void **state)
 {
     static const struct peer_script scripts[] = {
         {.reply = SPAN("SSH-2.0-OpenSSH_9.2\r\n"), .end = PEER_CLOSES},
@@ -199,7 +199,7 @@ static void a_proxy_that_is_no_proxy_is_an_error(void **state)
     forget_proxies();
 }
 
-static void a_connection_that_is_not_made_in_time_says_so(void **state)
+static void a_connect_timeout_is_named(void **state)
 {
     struct bench *bench =
         open_proxy((struct peer_script){.end = PEER_HOLDS}, "https_proxy", "https://api.test/");
@@ -207,9 +207,9 @@ static void a_connection_that_is_not_made_in_time_says_so(void **state)
 
     (void)state;
     bench->request.connect_timeout_us = 200 * MS;
-    assert_refused(bench, -ETIMEDOUT, "no connection within 0.2 s; the environment names a proxy");
+    assert_refused(bench, -ETIMEDOUT, "no connection within 0.2 s; the environment sets a proxy");
     assert_in_range(bench->took_us, 200 * MS, 200 * MS + LATE);
-    /* The handshake is a part of it. */
+    /* The handshake counts. */
     forget_proxies();
     snprintf(url, sizeof(url), "https://%s/", bench->peer->url + 7);
     bench->request.url = url;
@@ -220,14 +220,14 @@ static void a_connection_that_is_not_made_in_time_says_so(void **state)
     close_bench(bench);
 }
 
-static void an_answer_may_take_longer_than_the_connection(void **state)
+static void a_reply_may_take_longer_than_the_connect_timeout(void **state)
 {
     struct bench *bench = open_tcp_bench((struct peer_script){.end = PEER_HOLDS});
 
     (void)state;
     bench->request.connect_timeout_us = 1 * SECOND;
     bench->request.timeout_us = 1500 * MS;
-    assert_fails(bench, -ETIMEDOUT, "no complete answer within 1.5 s");
+    assert_fails(bench, -ETIMEDOUT, "no complete reply within 1.5 s");
     assert_in_range(bench->took_us, 1500 * MS, 1500 * MS + LATE);
     close_bench(bench);
 }
@@ -235,15 +235,15 @@ static void an_answer_may_take_longer_than_the_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_proxy_is_used_where_it_is_wanted),
-        cmocka_unit_test(a_host_that_no_proxy_names_is_asked_directly),
-        cmocka_unit_test(a_proxy_that_wants_to_know_who_we_are_says_so),
-        cmocka_unit_test(a_proxy_that_refuses_says_with_what),
-        cmocka_unit_test(a_proxy_that_is_not_there_may_be_why),
+        cmocka_unit_test(a_proxy_is_used_on_request),
+        cmocka_unit_test(a_host_in_no_proxy_is_reached_directly),
+        cmocka_unit_test(a_proxy_that_requires_a_login_is_named),
+        cmocka_unit_test(a_refusal_of_the_proxy_has_its_status),
+        cmocka_unit_test(a_missing_proxy_is_suggested_as_the_cause),
         cmocka_unit_test(a_proxy_is_not_blamed_where_there_is_none),
-        cmocka_unit_test(a_proxy_that_is_no_proxy_is_an_error),
-        cmocka_unit_test(a_connection_that_is_not_made_in_time_says_so),
-        cmocka_unit_test(an_answer_may_take_longer_than_the_connection),
+        cmocka_unit_test(a_server_that_is_not_a_proxy_is_an_error),
+        cmocka_unit_test(a_connect_timeout_is_named),
+        cmocka_unit_test(a_reply_may_take_longer_than_the_connect_timeout),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

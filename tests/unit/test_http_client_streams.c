@@ -1,4 +1,4 @@
-/* client/http_client: bodies that are read as they come, and requests that others end. */
+/* client/http_client: streamed bodies, and cancelled requests. */
 #include "http_client_fixture.h"
 
 #include <errno.h>
@@ -80,17 +80,17 @@ static void a_stream_stalls_and_ends_at_its_deadline_too(void **state)
     (void)state;
     read_with(bench, &reader);
     bench->request.stall_us = 150 * MS;
-    assert_fails(bench, -ETIMEDOUT, "silent for 0.15 s");
+    assert_fails(bench, -ETIMEDOUT, "no data for 0.15 s");
     bench->request.stall_us = 0;
     bench->request.timeout_us = 150 * MS;
-    assert_fails(bench, -ETIMEDOUT, "no complete answer within 0.15 s");
+    assert_fails(bench, -ETIMEDOUT, "no complete reply within 0.15 s");
     buffer_done(&reader.text);
     close_bench(bench);
 }
 
 struct canceller {
     struct http_client *client;
-    struct reader *reader; /* cancel when it has heard something; NULL: at once */
+    struct reader *reader; /* cancel after its first data; NULL: at once */
 };
 
 static void *cancel(void *arg)
@@ -121,7 +121,7 @@ static void a_cancel_ends_a_request_that_waits(void **state)
     close_bench(bench);
 }
 
-/* At whatever moment it comes: before the request, while it connects, while it waits. */
+/* At any moment: before the request, while it connects, while it waits. */
 static void a_cancel_is_never_lost(void **state)
 {
     struct peer *peer = peer_start(&(struct peer_script){.end = PEER_HOLDS});
@@ -143,7 +143,7 @@ static void a_cancel_is_never_lost(void **state)
     peer_free(peer);
 }
 
-static void a_cancelled_client_asks_nothing_more(void **state)
+static void a_cancelled_client_sends_nothing_more(void **state)
 {
     struct bench *bench = open_bench(well_behaved);
 
@@ -174,7 +174,7 @@ static void a_cancel_from_the_reader_ends_the_request(void **state)
 
 static sem_t look_up_hangs;
 
-/* In place of glibc's, also for curl: an answer takes for ever. */
+/* In place of glibc's, also for curl: a lookup never ends. */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
                 struct addrinfo **ret_list)
 {
@@ -186,7 +186,7 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
     return EAI_NONAME;
 }
 
-static void a_look_up_that_hangs_ends_at_the_deadline(void **state)
+static void a_lookup_that_hangs_ends_at_the_deadline(void **state)
 {
     struct bench *bench = open_bench_with(NULL);
     struct canceller canceller = {bench->client, NULL};
@@ -196,7 +196,7 @@ static void a_look_up_that_hangs_ends_at_the_deadline(void **state)
     sem_init(&look_up_hangs, 0, 0);
     bench->request.url = "http://hangs.test/";
     bench->request.timeout_us = 200 * MS;
-    assert_fails(bench, -ETIMEDOUT, "no complete answer within 0.2 s");
+    assert_fails(bench, -ETIMEDOUT, "no complete reply within 0.2 s");
     assert_in_range(bench->took_us, 200 * MS, 200 * MS + LATE);
     bench->request.timeout_us = 20 * SECOND;
     assert_int_equal(pthread_create(&thread, NULL, cancel, &canceller), 0);
@@ -216,9 +216,9 @@ int main(void)
         cmocka_unit_test(a_stream_stalls_and_ends_at_its_deadline_too),
         cmocka_unit_test(a_cancel_ends_a_request_that_waits),
         cmocka_unit_test(a_cancel_is_never_lost),
-        cmocka_unit_test(a_cancelled_client_asks_nothing_more),
+        cmocka_unit_test(a_cancelled_client_sends_nothing_more),
         cmocka_unit_test(a_cancel_from_the_reader_ends_the_request),
-        cmocka_unit_test(a_look_up_that_hangs_ends_at_the_deadline),
+        cmocka_unit_test(a_lookup_that_hangs_ends_at_the_deadline),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* fetcher/kubernetes/kubernetes_api: what it asks after which answer, on a client whose answers are
- * laid out before. The clock stands still, so that pauses take no time. */
+/* fetcher/kubernetes/kubernetes_api: which request follows which reply, on a client whose replies
+ * are prepared. The clock stands still, so that pauses take no time. */
 #include "file_fixture.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,10 +29,10 @@
 
 enum { LONG_S = 300 };
 
-/* One request, in the order in which they come. */
+/* One request, in order. */
 struct step {
-    const char *asks;  /* a part of the URL: "limit=" is a list, "watch=" a watch */
-    const char *asks2; /* another; may be NULL */
+    const char *url;  /* a part of it: "limit=" is a list, "watch=" a watch */
+    const char *url2; /* another; may be NULL */
     int r;
     int status;
     const char *body;
@@ -40,51 +41,42 @@ struct step {
 
 static struct {
     const struct step *steps;
-    size_t count, asked;
+    size_t count, requested;
     struct clock_manual clock;
-    struct kubernetes_api *api;
+    int channel[2]; /* ours, and the collector's */
     char seen_token[128];
-    char pods[256];   /* names of pods that came, each with a blank behind it */
-    char states[256]; /* likewise, what was told and new */
-    int pods_alone, times_told;
+    char pods[256];   /* names of pods, each followed by a blank */
+    char states[256]; /* likewise, changes of the result */
+    int pods_alone, reports, last_result;
     uint64_t list_duration_us;
-    bool cancelled;
-    int clients;
 } test;
 
+/* In place of the client. */
 int http_client_new(struct http_client **ret_client)
 {
-    test.clients++;
-    *ret_client = (struct http_client *)&test;
-    return 0;
+    (void)ret_client;
+    return -ENOMEM;
 }
 
 void http_client_free(struct http_client *client)
 {
-    test.clients -= client != NULL;
+    (void)client;
 }
 
 void http_client_cancel(struct http_client *client)
 {
     (void)client;
-    test.cancelled = true;
 }
 
-void http_reply_init(struct http_reply *reply)
+void http_client_watch(struct http_client *client, int fd)
 {
-    *reply = (struct http_reply){0};
-    buffer_init(&reply->body, 1 << 20);
-}
-
-void http_reply_done(struct http_reply *reply)
-{
-    buffer_done(&reply->body);
+    (void)client, (void)fd;
 }
 
 static void check_request(const struct http_request *request, const struct step *step)
 {
-    if (!strstr(request->url, step->asks) || (step->asks2 && !strstr(request->url, step->asks2)))
-        fail_msg("request %zu is %s", test.asked, request->url);
+    if (!strstr(request->url, step->url) || (step->url2 && !strstr(request->url, step->url2)))
+        fail_msg("request %zu is %s", test.requested, request->url);
     assert_int_equal(strncmp(request->url, "https://api:443/api/v1/pods?fieldSelector=", 42), 0);
     assert_non_null(strstr(request->url, "fieldSelector=spec.nodeName%3Dnode-a%2Fb&"));
     assert_ptr_equal(request->trust, &test);
@@ -94,7 +86,7 @@ static void check_request(const struct http_request *request, const struct step 
     assert_null(request->headers[2]);
 }
 
-/* In pieces of three bytes, as a slow network would. */
+/* In pieces of three bytes, like a slow network. */
 static int hand_out(const struct http_request *request, struct http_reply *reply, struct span body)
 {
     int r = 0;
@@ -116,18 +108,18 @@ static int hand_out(const struct http_request *request, struct http_reply *reply
 int http_client_do(struct http_client *client, const struct http_request *request,
                    struct http_reply *ret_reply, struct error *err)
 {
-    const struct step *step = &test.steps[test.asked];
+    const struct step *step = &test.steps[test.requested];
     int r;
 
     assert_ptr_equal(client, &test);
-    if (test.asked == test.count) {
-        kubernetes_api_stop(test.api);
-        assert_true(test.cancelled);
+    if (test.requested == test.count) {
+        close(test.channel[1]);
         return error_set(err, -ECANCELED, "cancelled");
     }
     check_request(request, step);
-    test.asked++;
+    test.requested++;
     test.clock.now_us += step->lasts_s * USEC_PER_SEC;
+    buffer_init(&ret_reply->body, 1 << 20);
     r = hand_out(request, ret_reply, span_of(step->body ? step->body : ""));
     if (r < 0)
         return r;
@@ -135,7 +127,7 @@ int http_client_do(struct http_client *client, const struct http_request *reques
     return step->r < 0 ? error_set(err, step->r, "the client's text") : 0;
 }
 
-static void take(void *context, const struct container *container)
+static void add(void *context, const struct container *container)
 {
     assert_ptr_equal(context, &test);
     assert_string_equal(container->namespace, "ml");
@@ -148,20 +140,21 @@ static void take(void *context, const struct container *container)
     strcat(test.pods, " ");
 }
 
-static void told(void *context, const struct kubernetes_api_news *news)
+static void report(void *context, int result, const char *why, uint64_t list_duration_us)
 {
     assert_ptr_equal(context, &test);
-    assert_true(news->how == 0 || news->why[0] != '\0');
-    test.times_told++;
-    test.list_duration_us = news->duration_us;
-    if (news->is_change)
-        strcat(test.states, news->how == 0 ? "up " : news->how == -EACCES ? "denied " : "down ");
+    assert_true(result == 0 || why[0] != '\0');
+    if (test.reports++ == 0 || result != test.last_result)
+        strcat(test.states, result == 0 ? "up " : result == -EACCES ? "denied " : "down ");
+    test.last_result = result;
+    test.list_duration_us = list_duration_us;
 }
 
 static int setup(void **state)
 {
     (void)state;
     memset(&test, 0, sizeof(test));
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, test.channel), 0);
     clock_manual_init(&test.clock, USEC_PER_SEC); /* long past, for a wait on the real clock */
     return 0;
 }
@@ -169,37 +162,31 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
+    close(test.channel[0]);
     return 0;
 }
 
-static struct kubernetes_api_options options(void)
+/* Every step is requested, and then the channel is closed. */
+static void play(const struct step *steps, size_t count, const char *pods, const char *states)
 {
-    return (struct kubernetes_api_options){
+    const struct kubernetes_api_options options = {
+        .client = (struct http_client *)&test,
+        .channel_fd = test.channel[0],
         .url = "https://api:443",
         .resolve = "api:443:10.0.0.1",
         .node = "node-a/b",
         .token = "abc.def",
         .trust = (const struct http_trust *)&test, /* only passed on */
         .clock = &test.clock.clock,
-        .take = take,
-        .told = told,
+        .add = add,
+        .report = report,
         .context = &test,
     };
-}
-
-/* Every step is asked for, and then the run is stopped. */
-static void play(const struct step *steps, size_t count, const char *pods, const char *states)
-{
-    struct kubernetes_api_options o = options();
 
     test.steps = steps;
     test.count = count;
-    assert_int_equal(kubernetes_api_new(&o, &test.api), 0);
-    kubernetes_api_run(test.api);
-    assert_int_equal(test.clients, 0);
-    kubernetes_api_stop(test.api); /* after the end it does nothing */
-    kubernetes_api_free(test.api);
-    assert_int_equal(test.asked, count);
+    assert_int_equal(kubernetes_api_run(&options), -ECANCELED);
+    assert_int_equal(test.requested, count);
     assert_string_equal(test.pods, pods);
     assert_string_equal(test.states, states);
 }
@@ -209,18 +196,18 @@ static void play(const struct step *steps, size_t count, const char *pods, const
 static void a_watch_follows_the_list_and_is_resumed_where_it_ended(void **state)
 {
     static const struct step steps[] = {
-        {.asks = "limit=500&resourceVersion=0", .body = LIST("7", "")},
-        {.asks = "watch=1&resourceVersion=7&allowWatchBookmarks=true&timeoutSeconds=300",
+        {.url = "limit=500&resourceVersion=0", .body = LIST("7", "")},
+        {.url = "watch=1&resourceVersion=7&allowWatchBookmarks=true&timeoutSeconds=300",
          .body = EVENT("ADDED", "8") EVENT("MODIFIED", "9"),
          .lasts_s = LONG_S},
-        {.asks = "watch=1&resourceVersion=9&", .r = -EPROTO, .lasts_s = LONG_S},
-        {.asks = "watch=1&resourceVersion=9&", .r = -ETIMEDOUT, .lasts_s = LONG_S},
-        {.asks = "watch=1&resourceVersion=9&",
+        {.url = "watch=1&resourceVersion=9&", .r = -EPROTO, .lasts_s = LONG_S},
+        {.url = "watch=1&resourceVersion=9&", .r = -ETIMEDOUT, .lasts_s = LONG_S},
+        {.url = "watch=1&resourceVersion=9&",
          .body =
              "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"5 0\"}}}\n",
          .lasts_s = LONG_S},
-        {.asks = "watch=1&resourceVersion=5%200&"},
-        {.asks = "watch=1&resourceVersion=5%200&"}, /* one that ends at once is no failure */
+        {.url = "watch=1&resourceVersion=5%200&"},
+        {.url = "watch=1&resourceVersion=5%200&"}, /* one that ends at once is no failure */
     };
 
     (void)state;
@@ -230,10 +217,10 @@ static void a_watch_follows_the_list_and_is_resumed_where_it_ended(void **state)
 static void every_page_of_a_list_is_read(void **state)
 {
     static const struct step steps[] = {
-        {.asks = "limit=500&resourceVersion=0", .body = LIST("7", ",\"continue\":\"a=/+\"")},
-        {.asks = "limit=500&continue=a%3D%2F%2B", .body = LIST("7", ",\"continue\":\"b\"")},
-        {.asks = "limit=500&continue=b", .body = LIST("7", "")},
-        {.asks = "watch=1&resourceVersion=7&"},
+        {.url = "limit=500&resourceVersion=0", .body = LIST("7", ",\"continue\":\"a=/+\"")},
+        {.url = "limit=500&continue=a%3D%2F%2B", .body = LIST("7", ",\"continue\":\"b\"")},
+        {.url = "limit=500&continue=b", .body = LIST("7", "")},
+        {.url = "watch=1&resourceVersion=7&"},
     };
 
     (void)state;
@@ -247,65 +234,65 @@ static void a_list_without_end_is_given_up(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
         steps[i] = (struct step){
-            .asks = "limit=",
+            .url = "limit=",
             .body = "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"1\",\"continue\":"
                     "\"x\"},\"items\":[]}"};
     PLAY(steps, "", "down ");
 }
 
-static void a_watch_from_too_far_in_the_past_lists_again(void **state)
+static void a_watch_from_a_version_too_old_lists_again(void **state)
 {
     static const struct step steps[] = {
-        {.asks = "limit=", .body = LIST("7", "")},
-        {.asks = "watch=", .body = EVENT("ADDED", "8") EXPIRED},
-        {.asks = "limit=", .asks2 = "resourceVersion=0", .body = LIST("20", "")},
-        {.asks = "watch=", .asks2 = "resourceVersion=20&", .status = 410},
-        {.asks = "limit=", .body = LIST("30", "")},
-        {.asks = "watch=", .asks2 = "resourceVersion=30&", .body = EXPIRED, .lasts_s = LONG_S},
-        {.asks = "limit=", .status = 410, .body = "{}"}, /* a page that has expired */
-        {.asks = "limit=", .body = LIST("40", "")},
+        {.url = "limit=", .body = LIST("7", "")},
+        {.url = "watch=", .body = EVENT("ADDED", "8") EXPIRED},
+        {.url = "limit=", .url2 = "resourceVersion=0", .body = LIST("20", "")},
+        {.url = "watch=", .url2 = "resourceVersion=20&", .status = 410},
+        {.url = "limit=", .body = LIST("30", "")},
+        {.url = "watch=", .url2 = "resourceVersion=30&", .body = EXPIRED, .lasts_s = LONG_S},
+        {.url = "limit=", .status = 410, .body = "{}"}, /* a page that has expired */
+        {.url = "limit=", .body = LIST("40", "")},
     };
 
     (void)state;
     PLAY(steps, "p0 p8 p0 p0 p0 ", "up down up ");
 }
 
-static void a_broken_stream_lists_again_and_is_told_once(void **state)
+static void a_broken_stream_lists_again_and_is_reported_once(void **state)
 {
     static const struct step steps[] = {
-        {.asks = "limit=", .body = LIST("7", "")},
-        {.asks = "watch=", .body = "<html>\n"},
-        {.asks = "limit=", .body = LIST("8", "")},
-        {.asks = "watch=", .body = "{\"type\":\"ADDED\"}\n", .lasts_s = LONG_S},
-        {.asks = "limit=", .body = LIST("9", "")},
-        {.asks = "watch=", .r = -ECONNREFUSED},
-        {.asks = "limit=", .body = LIST("9", "")},
-        {.asks = "watch=", .body = EVENT("ADDED", "10")},
-        {.asks = "watch=", .asks2 = "resourceVersion=10&", .r = -EPROTO},
-        {.asks = "limit=", .body = LIST("9", "")},
-        {.asks = "watch=", .lasts_s = LONG_S},
+        {.url = "limit=", .body = LIST("7", "")},
+        {.url = "watch=", .body = "<html>\n"},
+        {.url = "limit=", .body = LIST("8", "")},
+        {.url = "watch=", .body = "{\"type\":\"ADDED\"}\n", .lasts_s = LONG_S},
+        {.url = "limit=", .body = LIST("9", "")},
+        {.url = "watch=", .r = -ECONNREFUSED},
+        {.url = "limit=", .body = LIST("9", "")},
+        {.url = "watch=", .body = EVENT("ADDED", "10")},
+        {.url = "watch=", .url2 = "resourceVersion=10&", .r = -EPROTO},
+        {.url = "limit=", .body = LIST("9", "")},
+        {.url = "watch=", .lasts_s = LONG_S},
     };
 
     (void)state;
     PLAY(steps, "p0 p0 p0 p0 p10 p0 ", "up down up down up ");
 }
 
-static void a_server_that_fails_is_told_once_and_asked_until_it_answers(void **state)
+static void a_failing_server_is_reported_once_and_retried_until_it_recovers(void **state)
 {
     static const struct step steps[] = {
-        {.asks = "limit=", .r = -ECONNREFUSED},
-        {.asks = "limit=", .r = -EKEYREJECTED},
-        {.asks = "limit=", .status = 500, .body = "boom"},
-        {.asks = "limit=", .body = "not a list"},
-        {.asks = "limit=", .r = -EFBIG},
-        {.asks = "limit=", .status = 403, .body = "{\"message\":\"pods is forbidden\"}"},
-        {.asks = "limit=", .status = 401},
-        {.asks = "limit=", .body = LIST("7", "")},
-        {.asks = "watch=", .status = 403},
-        {.asks = "limit=", .body = LIST("7", "")},
-        {.asks = "watch=",
+        {.url = "limit=", .r = -ECONNREFUSED},
+        {.url = "limit=", .r = -EKEYREJECTED},
+        {.url = "limit=", .status = 500, .body = "boom"},
+        {.url = "limit=", .body = "not a list"},
+        {.url = "limit=", .r = -EFBIG},
+        {.url = "limit=", .status = 403, .body = "{\"message\":\"pods is forbidden\"}"},
+        {.url = "limit=", .status = 401},
+        {.url = "limit=", .body = LIST("7", "")},
+        {.url = "watch=", .status = 403},
+        {.url = "limit=", .body = LIST("7", "")},
+        {.url = "watch=",
          .body = "{\"kind\":\"Status\",\"message\":\"may not watch\",\"code\":403}\n"},
-        {.asks = "limit=", .body = LIST("7", "")},
+        {.url = "limit=", .body = LIST("7", "")},
     };
 
     (void)state;
@@ -314,35 +301,18 @@ static void a_server_that_fails_is_told_once_and_asked_until_it_answers(void **s
 
 static void the_token_is_sent_with_each_request(void **state)
 {
-    static const struct step steps[] = {{.asks = "limit=", .body = LIST("7", "")}};
+    static const struct step steps[] = {{.url = "limit=", .body = LIST("7", "")}};
 
     (void)state;
     PLAY(steps, "p0 ", "up ");
     assert_string_equal(test.seen_token, "Authorization: Bearer abc.def");
 }
 
-static void only_https_is_spoken(void **state)
+static void nothing_is_requested_once_the_channel_is_closed(void **state)
 {
-    struct kubernetes_api_options o = options();
-
     (void)state;
-    o.url = "http://api:443";
-    assert_int_equal(kubernetes_api_new(&o, &test.api), -EINVAL);
-    kubernetes_api_free(NULL);
-}
-
-static void one_that_is_stopped_before_it_runs_asks_nothing(void **state)
-{
-    struct kubernetes_api_options o = options();
-
-    (void)state;
-    assert_int_equal(kubernetes_api_new(&o, &test.api), 0);
-    kubernetes_api_stop(test.api);
-    kubernetes_api_run(test.api);
-    kubernetes_api_free(test.api);
-    assert_int_equal(kubernetes_api_new(&o, &test.api), 0);
-    kubernetes_api_free(test.api); /* and one that never runs is freed whole */
-    assert_int_equal(test.clients, 0);
+    close(test.channel[1]);
+    play(NULL, 0, "", "");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -353,12 +323,11 @@ int main(void)
         TEST(a_watch_follows_the_list_and_is_resumed_where_it_ended),
         TEST(every_page_of_a_list_is_read),
         TEST(a_list_without_end_is_given_up),
-        TEST(a_watch_from_too_far_in_the_past_lists_again),
-        TEST(a_broken_stream_lists_again_and_is_told_once),
-        TEST(a_server_that_fails_is_told_once_and_asked_until_it_answers),
+        TEST(a_watch_from_a_version_too_old_lists_again),
+        TEST(a_broken_stream_lists_again_and_is_reported_once),
+        TEST(a_failing_server_is_reported_once_and_retried_until_it_recovers),
         TEST(the_token_is_sent_with_each_request),
-        TEST(only_https_is_spoken),
-        TEST(one_that_is_stopped_before_it_runs_asks_nothing),
+        TEST(nothing_is_requested_once_the_channel_is_closed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* fetcher/kubernetes/kubernetes_pods: names out of a PodList and of a watch, and nothing out of
- * nonsense. */
+/* fetcher/kubernetes/kubernetes_pods: names from a PodList and a watch, and nothing from
+ * malformed ones. */
 #include "unit.h"
 
 #include <errno.h>
@@ -118,7 +118,7 @@ static void a_hash_alone_does_not_make_a_static_pod(void **state)
     container_list_done(&list);
 }
 
-static void what_is_no_list_is_refused_and_changes_nothing(void **state)
+static void anything_but_a_list_is_rejected_and_changes_nothing(void **state)
 {
     static char long_version[256], long_next[8192];
     static const char *const texts[] = {
@@ -151,7 +151,7 @@ static void what_is_no_list_is_refused_and_changes_nothing(void **state)
     }
 }
 
-static void values_of_the_wrong_type_say_nothing(void **state)
+static void values_of_the_wrong_type_count_as_absent(void **state)
 {
     static const char *const pods[] = {
         "1",
@@ -183,13 +183,13 @@ static void values_of_the_wrong_type_say_nothing(void **state)
     }
 }
 
-static void a_list_that_is_cut_anywhere_is_refused(void **state)
+static void a_list_cut_anywhere_is_rejected(void **state)
 {
     static const char text[] = LIST("\"resourceVersion\":\"9\"", POD "," STATIC_POD);
 
     (void)state;
     for (size_t len = 0; len < sizeof(text) - 1; len++) {
-        /* In memory of its own, so that a sanitizer sees a read behind it. */
+        /* A copy, so that a sanitizer sees a read beyond its end. */
         char *cut = malloc(len + (len == 0));
         struct kubernetes_page page;
         struct container_list list;
@@ -207,7 +207,7 @@ static void a_list_that_is_cut_anywhere_is_refused(void **state)
 #define STATUS(code)                                                                               \
     "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"too old\",\"code\":" code "}"
 
-static void an_event_gives_names_and_the_version_to_go_on_from(void **state)
+static void an_event_has_names_and_the_version_to_resume_from(void **state)
 {
     static const struct {
         const char *line;
@@ -255,7 +255,7 @@ static void an_event_gives_names_and_the_version_to_go_on_from(void **state)
     }
 }
 
-static void an_event_that_is_cut_anywhere_is_refused(void **state)
+static void an_event_cut_anywhere_is_rejected(void **state)
 {
     static const char text[] = EVENT("ADDED", POD);
 
@@ -276,19 +276,19 @@ static void an_event_that_is_cut_anywhere_is_refused(void **state)
     }
 }
 
-static void a_refusal_says_why_if_the_server_does(void **state)
+static void an_error_has_the_servers_message(void **state)
 {
     char why[16];
 
     (void)state;
-    kubernetes_parse_refusal(span_of(STATUS("403")), why, sizeof(why));
+    kubernetes_parse_error(span_of(STATUS("403")), why, sizeof(why));
     assert_string_equal(why, "too old");
-    kubernetes_parse_refusal(span_of("{\"message\":\"longer than there is room for\"}"), why,
-                             sizeof(why));
+    kubernetes_parse_error(span_of("{\"message\":\"longer than there is room for\"}"), why,
+                           sizeof(why));
     assert_string_equal(why, "longer than the");
-    kubernetes_parse_refusal(span_of("<html>"), why, sizeof(why));
+    kubernetes_parse_error(span_of("<html>"), why, sizeof(why));
     assert_string_equal(why, "");
-    kubernetes_parse_refusal((struct span){NULL, 0}, why, sizeof(why));
+    kubernetes_parse_error((struct span){NULL, 0}, why, sizeof(why));
     assert_string_equal(why, "");
 }
 
@@ -299,12 +299,12 @@ int main(void)
         cmocka_unit_test(a_page_names_the_next_one),
         cmocka_unit_test(a_static_pod_goes_by_the_hash_that_the_node_knows),
         cmocka_unit_test(a_hash_alone_does_not_make_a_static_pod),
-        cmocka_unit_test(what_is_no_list_is_refused_and_changes_nothing),
-        cmocka_unit_test(values_of_the_wrong_type_say_nothing),
-        cmocka_unit_test(a_list_that_is_cut_anywhere_is_refused),
-        cmocka_unit_test(an_event_gives_names_and_the_version_to_go_on_from),
-        cmocka_unit_test(an_event_that_is_cut_anywhere_is_refused),
-        cmocka_unit_test(a_refusal_says_why_if_the_server_does),
+        cmocka_unit_test(anything_but_a_list_is_rejected_and_changes_nothing),
+        cmocka_unit_test(values_of_the_wrong_type_count_as_absent),
+        cmocka_unit_test(a_list_cut_anywhere_is_rejected),
+        cmocka_unit_test(an_event_has_names_and_the_version_to_resume_from),
+        cmocka_unit_test(an_event_cut_anywhere_is_rejected),
+        cmocka_unit_test(an_error_has_the_servers_message),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* emissions/poll: how providers are asked, what their answers mean, and when they are asked
- * again. All answers are invented. */
+/* emissions/poll: requests to providers, what their replies mean, and when the next poll is due.
+ * All replies are invented. */
 #include "unit.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ struct answer {
 struct fixture {
     struct clock_manual clock;
     struct poll_options options;
-    struct poll *inquiry;
+    struct poll *poll;
     struct answer answers[ANSWERS_MAX];
     size_t answer_count, asked;
     struct asked {
@@ -91,7 +91,7 @@ static uint64_t draw(void *context, uint64_t below)
     return f->how == DRAW_MOST ? below - 1 : 0;
 }
 
-static void tell_headers(const struct http_request *request, const char *headers)
+static void pass_headers(const struct http_request *request, const char *headers)
 {
     struct span rest = span_of(headers ? headers : "");
 
@@ -106,7 +106,7 @@ static void tell_headers(const struct http_request *request, const char *headers
     }
 }
 
-static void note(struct asked *asked, const struct http_request *request)
+static void keep_request(struct asked *asked, const struct http_request *request)
 {
     size_t len = 0;
 
@@ -121,22 +121,24 @@ static void note(struct asked *asked, const struct http_request *request)
     asked->ca_path = request->ca_path;
 }
 
-static int fake_send(void *context, const struct http_request *request,
-                     struct http_reply *ret_reply, struct error *err)
+/* In place of the client. */
+int http_client_do(struct http_client *client, const struct http_request *request,
+                   struct http_reply *ret_reply, struct error *err)
 {
-    struct fixture *f = context;
+    struct fixture *f = (struct fixture *)client;
     const struct answer *answer = &f->answers[f->asked];
 
     assert_true(f->asked < f->answer_count);
     assert_null(request->body.data);
     assert_null(request->method);
+    assert_true(request->proxy_by_environment && request->connect_timeout_us == 5 * SECOND);
     assert_true(f->asked > 0 || !ret_reply->body.data); /* nothing is kept of a long answer */
-    note(&f->asked_for[f->asked++], request);
+    keep_request(&f->asked_for[f->asked++], request);
     f->clock.now_us += answer->takes_us;
     ret_reply->status = 0;
     if (answer->r < 0)
         return error_set(err, answer->r, "%s", answer->body);
-    tell_headers(request, answer->headers);
+    pass_headers(request, answer->headers);
     ret_reply->status = answer->status;
     ret_reply->body.len = 0;
     ret_reply->body.cap_bytes = request->max_bytes;
@@ -151,8 +153,8 @@ static int set_up(void **state)
     assert_non_null(f);
     clock_manual_init(&f->clock, NOW_US);
     f->options = (struct poll_options){
-        .user = "jane", .key = KEY, .clock = &f->clock.clock, .draw = draw, .send = fake_send};
-    f->options.context = f;
+        .user = "jane", .key = KEY, .clock = &f->clock.clock, .draw = draw, .context = f};
+    f->options.client = (struct http_client *)f;
     f->source.state = 1;
     *state = f;
     return 0;
@@ -162,18 +164,18 @@ static int tear_down(void **state)
 {
     struct fixture *f = *state;
 
-    poll_free(f->inquiry);
+    poll_free(f->poll);
     free(f);
     return 0;
 }
 
-static void open_inquiry(struct fixture *f, const struct provider *provider, const char *zone)
+static void open_poll(struct fixture *f, const struct provider *provider, const char *zone)
 {
-    poll_free(f->inquiry);
-    f->inquiry = NULL;
+    poll_free(f->poll);
+    f->poll = NULL;
     f->options.provider = provider;
     f->options.zone = zone;
-    assert_int_equal(poll_new(&f->options, &f->inquiry, &f->err), 0);
+    assert_int_equal(poll_new(&f->options, &f->poll, &f->err), 0);
 }
 
 static void put_answer(struct fixture *f, int status, const char *headers, const char *body)
@@ -192,7 +194,7 @@ static int ask(struct fixture *f)
     memset(f->asked_for, 0, sizeof(f->asked_for));
     f->factor = (struct emission_factor){.mg_per_kwh = 7};
     f->err.text[0] = '\0';
-    r = poll_ask(f->inquiry, &f->factor, &f->err);
+    r = poll_ask(f->poll, &f->factor, &f->err);
     assert_int_equal(f->asked, f->answer_count);
     assert_int_equal(r < 0, f->err.text[0] != '\0');
     assert_true(r == 0 || f->factor.mg_per_kwh == 7);
@@ -211,7 +213,7 @@ static int ask_for(struct fixture *f, int status, const char *headers, const cha
 
 static void assert_due_in(const struct fixture *f, uint64_t us)
 {
-    assert_int_equal(poll_due_us(f->inquiry) - f->clock.now_us, us);
+    assert_int_equal(poll_due_us(f->poll) - f->clock.now_us, us);
 }
 
 static void assert_says(const struct fixture *f, const char *text)
@@ -228,21 +230,21 @@ static bool was_sent(const struct fixture *f, size_t index, const char *header)
     return strstr(f->asked_for[index].headers, line);
 }
 
-static void the_first_question_is_due_within_a_minute_or_the_interval(void **state)
+static void the_first_request_is_due_within_a_minute_or_the_interval(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_due_in(f, MINUTE - 1);
     f->options.interval_us = 5 * SECOND;
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_due_in(f, 5 * SECOND - 1);
     f->how = DRAW_LEAST;
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_due_in(f, 0);
 }
 
-static void each_provider_is_asked_in_its_way(void **state)
+static void each_provider_has_its_own_request(void **state)
 {
     static const struct {
         const struct provider *provider;
@@ -274,15 +276,14 @@ static void each_provider_is_asked_in_its_way(void **state)
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        open_inquiry(f, cases[i].provider, cases[i].zone);
+        open_poll(f, cases[i].provider, cases[i].zone);
         assert_int_equal(ask_for(f, 200, NULL, cases[i].body), 0);
         assert_string_equal(f->asked_for[0].url, cases[i].url);
         assert_string_equal(f->asked_for[0].headers, cases[i].headers);
         assert_int_equal(f->asked_for[0].timeout_us, cases[i].timeout_us);
         assert_int_equal(f->asked_for[0].max_bytes, cases[i].max_bytes);
         assert_null(f->asked_for[0].ca_path);
-        assert_string_equal(f->factor.provider, cases[i].provider->name);
-        assert_string_equal(f->factor.zone, cases[i].zone);
+        assert_int_equal(f->factor.basis, cases[i].provider->basis);
         assert_int_equal(f->factor.mg_per_kwh, cases[i].mg);
         assert_int_equal(f->factor.time_us, cases[i].time_us);
         assert_due_in(f, cases[i].refresh_us * 11 / 10);
@@ -293,7 +294,7 @@ static void watttime_is_logged_into_first(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t0k3n-1"));
     assert_int_equal(ask_for(f, 200, JSON, WATTTIME), 0);
     assert_string_equal(f->asked_for[0].url, "https://api.watttime.org/login");
@@ -307,18 +308,17 @@ static void watttime_is_logged_into_first(void **state)
     assert_int_equal(f->asked_for[1].max_bytes, 1 << 20);
     assert_int_equal(f->factor.mg_per_kwh, 410546);
     assert_int_equal(f->factor.time_us, AT_0905_US);
-    assert_int_equal(f->factor.signal, PRICE_MARGINAL);
     assert_due_in(f, 330 * SECOND);
 }
 
-static void url_authorities_and_basis_are_as_configured(void **state)
+static void url_cas_and_basis_are_as_configured(void **state)
 {
     struct fixture *f = *state;
 
     f->options.url = "https://127.0.0.1:8443";
     f->options.ca_path = "/etc/ca.pem";
     f->options.basis = PRICE_DIRECT;
-    open_inquiry(f, &electricity_maps_provider, "DE");
+    open_poll(f, &electricity_maps_provider, "DE");
     put_answer(f, 200, JSON,
                "{\"zone\":\"DE\",\"carbonIntensity\":300.5,\"datetime\":\"2026-01-15T09:00Z\"}");
     assert_int_equal(ask(f), 0);
@@ -328,7 +328,7 @@ static void url_authorities_and_basis_are_as_configured(void **state)
     assert_string_equal(f->asked_for[0].ca_path, "/etc/ca.pem");
     assert_int_equal(f->factor.mg_per_kwh, 300500);
     assert_int_equal(f->factor.basis, PRICE_DIRECT);
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t"));
     assert_int_equal(ask_for(f, 200, JSON, WATTTIME), 0);
     assert_string_equal(f->asked_for[0].url, "https://127.0.0.1:8443/login");
@@ -337,12 +337,12 @@ static void url_authorities_and_basis_are_as_configured(void **state)
                      f->asked_for[1].url);
 }
 
-static void after_an_answer_it_is_due_at_the_interval(void **state)
+static void after_a_reply_the_next_poll_is_due_at_the_interval(void **state)
 {
     struct fixture *f = *state;
 
     f->options.interval_us = HOUR;
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_int_equal(ask_for(f, 200, JSON, RTE), 0);
     assert_due_in(f, 66 * MINUTE);
     f->how = DRAW_LEAST;
@@ -350,23 +350,23 @@ static void after_an_answer_it_is_due_at_the_interval(void **state)
     assert_due_in(f, 54 * MINUTE);
 }
 
-static void the_time_that_an_answer_takes_comes_before_the_interval(void **state)
+static void the_interval_starts_after_the_reply(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     put_answer(f, 200, JSON, RTE);
     f->answers[0].takes_us = 4 * SECOND;
     assert_int_equal(ask(f), 0);
-    assert_int_equal(poll_due_us(f->inquiry), NOW_US + 4 * SECOND + 990 * SECOND);
+    assert_int_equal(poll_due_us(f->poll), NOW_US + 4 * SECOND + 990 * SECOND);
 }
 
-static void failures_in_a_row_are_further_and_further_apart(void **state)
+static void failures_in_a_row_back_off(void **state)
 {
     static const unsigned minutes[] = {1, 2, 4, 8, 16, 32, 60, 60};
     struct fixture *f = *state;
 
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     for (size_t i = 0; i < ARRAY_SIZE(minutes); i++) {
         f->how = i % 2 == 0 ? DRAW_MOST : DRAW_LEAST;
         assert_int_equal(ask_for(f, 500, JSON, ""), -EREMOTEIO);
@@ -378,7 +378,7 @@ static void failures_in_a_row_are_further_and_further_apart(void **state)
     assert_due_in(f, MINUTE);
 }
 
-static void whatever_is_drawn_it_is_due_within_bounds(void **state)
+static void any_random_number_keeps_the_bounds(void **state)
 {
     struct fixture *f = *state;
     uint64_t least_us = UINT64_MAX, most_us = 0;
@@ -387,87 +387,89 @@ static void whatever_is_drawn_it_is_due_within_bounds(void **state)
     for (int i = 0; i < 2000; i++) {
         uint64_t due_us;
 
-        open_inquiry(f, &rte_provider, "FR");
-        assert_true(poll_due_us(f->inquiry) - NOW_US < MINUTE);
+        open_poll(f, &rte_provider, "FR");
+        assert_true(poll_due_us(f->poll) - NOW_US < MINUTE);
         assert_int_equal(ask_for(f, 200, JSON, RTE), 0);
-        due_us = poll_due_us(f->inquiry) - NOW_US;
+        due_us = poll_due_us(f->poll) - NOW_US;
         assert_true(due_us >= 810 * SECOND && due_us <= 990 * SECOND);
         least_us = MIN(least_us, due_us);
         most_us = MAX(most_us, due_us);
         assert_int_equal(ask_for(f, 500, JSON, ""), -EREMOTEIO);
-        due_us = poll_due_us(f->inquiry) - NOW_US;
+        due_us = poll_due_us(f->poll) - NOW_US;
         assert_true(due_us >= 30 * SECOND && due_us <= MINUTE);
     }
     assert_true(least_us < 812 * SECOND && most_us > 988 * SECOND);
 }
 
-static void a_status_says_what_is_wrong_and_so_does_the_body(void **state)
+static void an_error_has_the_status_and_the_services_message(void **state)
 {
     static const struct {
         int status, r;
         const char *headers, *body, *text;
     } cases[] = {
         {400, -ENXIO, JSON, "{\"error_code\":\"ODSQLError\",\"message\":\"bad query\"}",
-         "rte: the service answers with status 400: bad query"},
+         "rte: the service replies with status 400: bad query"},
         {404, -ENXIO, "Content-Type: text/html", "<html>no</html>",
-         "rte: the service answers with status 404"},
+         "rte: the service replies with status 404"},
         {500, -EREMOTEIO, JSON, "{\"error\":\"a\\nb\"}",
-         "rte: the service answers with status 500: a?b"},
-        {503, -EREMOTEIO, NULL, "", "rte: the service answers with status 503"},
-        {204, -EREMOTEIO, NULL, "", "rte: the service answers with status 204"},
-        {206, -EREMOTEIO, JSON, RTE, "rte: the service answers with status 206"},
+         "rte: the service replies with status 500: a?b"},
+        {503, -EREMOTEIO, NULL, "", "rte: the service replies with status 503"},
+        {204, -EREMOTEIO, NULL, "", "rte: the service replies with status 204"},
+        {206, -EREMOTEIO, JSON, RTE, "rte: the service replies with status 206"},
         {301, -EREMOTEIO, NULL, "",
-         "rte: the service answers with status 301, and redirects are not followed"},
+         "rte: the service replies with status 301, redirects are not followed"},
         {302, -EREMOTEIO, "Location: https://sso.example/login?back=x#y", "",
-         "rte: the service answers with status 302, and redirects are not followed: "
+         "rte: the service replies with status 302, redirects are not followed: "
          "https://sso.example/login"},
         {403, -EACCES, NULL, "",
-         "rte: the service answers with status 403, though it needs no key; is a proxy in "
+         "rte: the service replies with status 403, although it needs no key; is a proxy in "
          "between?"},
-        {407, -EREMOTEIO, NULL, "", "rte: the service answers with status 407"},
+        {407, -EREMOTEIO, NULL, "", "rte: the service replies with status 407"},
         {429, -EBUSY, JSON, "{\"error\":\"Too many requests on the domain\"}",
-         "rte: the service answers with status 429, it is asked too often: Too many requests on "
+         "rte: the service replies with status 429, too many requests: Too many requests on "
          "the domain"},
     };
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        open_inquiry(f, &rte_provider, "FR");
+        open_poll(f, &rte_provider, "FR");
         assert_int_equal(ask_for(f, cases[i].status, cases[i].headers, cases[i].body), cases[i].r);
         assert_string_equal(f->err.text, cases[i].text);
         assert_due_in(f, cases[i].r == -EACCES ? HOUR : MINUTE);
     }
 }
 
-static void who_asks_without_wanting_the_text_gets_the_error(void **state)
+static void the_text_is_optional(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     put_answer(f, 500, JSON, "{\"error\":\"" KEY "\"}");
-    assert_int_equal(poll_ask(f->inquiry, &f->factor, NULL), -EREMOTEIO);
+    assert_int_equal(poll_ask(f->poll, &f->factor, NULL), -EREMOTEIO);
     f->asked = 0;
     f->answers[0].r = -ETIMEDOUT;
-    assert_int_equal(poll_ask(f->inquiry, &f->factor, NULL), -ETIMEDOUT);
+    assert_int_equal(poll_ask(f->poll, &f->factor, NULL), -ETIMEDOUT);
 }
 
-static void what_the_client_says_is_passed_on_with_the_provider(void **state)
+static void the_clients_error_is_passed_on_with_the_provider(void **state)
 {
     static const int errors[] = {-ETIMEDOUT, -EKEYREJECTED, -EFBIG, -ENOENT, -ECANCELED, -EACCES};
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
-        put_answer(f, 0, NULL, "cannot ask https://api.electricitymaps.com/v3: of this");
+        put_answer(f, 0, NULL, "request to https://api.electricitymaps.com/v3 failed: this");
         f->answers[0].r = errors[i];
         assert_int_equal(ask(f), errors[i]);
-        assert_string_equal(f->err.text, "electricity_maps: cannot ask "
-                                         "https://api.electricitymaps.com/v3: of this");
+        assert_says(f,
+                    "electricity_maps: request to https://api.electricitymaps.com/v3 failed: this");
+        assert_int_equal(strstr(f->err.text, "--emissions.ca-file") != NULL,
+                         errors[i] == -EKEYREJECTED);
         assert_due_in(f, (UINT64_C(1) << i) * MINUTE);
     }
 }
 
-static void an_answer_must_be_of_the_right_type(void **state)
+static void a_reply_must_have_the_right_type(void **state)
 {
     static const struct {
         const struct provider *provider;
@@ -490,22 +492,22 @@ static void an_answer_must_be_of_the_right_type(void **state)
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        open_inquiry(f, cases[i].provider, "FR");
+        open_poll(f, cases[i].provider, "FR");
         assert_int_equal(ask_for(f, 200, cases[i].headers, cases[i].body), cases[i].r);
         if (cases[i].r < 0)
             assert_says(f, "is a proxy in between?");
     }
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_int_equal(ask_for(f, 200, "Content-Type: text/html", ""), -EBADMSG);
     assert_string_equal(f->err.text,
-                        "rte: the answer is not JSON; is a proxy in between? It is text/html");
+                        "rte: the reply is not JSON but text/html; is a proxy in between?");
 }
 
-static void an_answer_without_a_good_value_is_a_failure(void **state)
+static void a_reply_without_a_plausible_value_is_a_failure(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     assert_int_equal(ask_for(f, 200, JSON, MAPS("DE")), -EBADMSG);
     assert_due_in(f, MINUTE);
     put_answer(f, 200, JSON, MAPS_OF("FR", "null", "2026-01-15T09:00:00Z"));
@@ -520,11 +522,11 @@ static void an_answer_without_a_good_value_is_a_failure(void **state)
 }
 
 /* Who holds it judges that. */
-static void a_value_that_is_old_or_unusual_is_what_the_provider_says(void **state)
+static void old_and_unusual_values_are_accepted(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     assert_int_equal(ask_for(f, 200, JSON, MAPS("FR")), 0);
     put_answer(f, 200, JSON, MAPS_OF("FR", "40", "2026-01-15T04:00:00Z"));
     assert_int_equal(ask(f), 0);
@@ -535,31 +537,31 @@ static void a_value_that_is_old_or_unusual_is_what_the_provider_says(void **stat
     assert_int_equal(f->factor.mg_per_kwh, 4999500);
 }
 
-static void a_key_that_is_refused_is_not_shown_again_soon(void **state)
+static void a_rejected_key_is_not_sent_again_soon(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     assert_int_equal(ask_for(f, 403, JSON, "{\"error\":\"zone not in plan\"}"), -EACCES);
-    assert_string_equal(f->err.text, "electricity_maps: the service answers with status 403, the "
+    assert_string_equal(f->err.text, "electricity_maps: the service replies with status 403, the "
                                      "key is not accepted, or not for this zone: zone not in plan");
     assert_due_in(f, HOUR);
     f->how = DRAW_LEAST;
-    open_inquiry(f, &entsoe_provider, "FR");
+    open_poll(f, &entsoe_provider, "FR");
     assert_int_equal(ask_for(f, 401, "Content-Type: text/html", "<html>"), -EACCES);
     assert_due_in(f, HOUR / 2);
 }
 
 /* electricitymaps-contrib issue 8047. */
-static void one_401_of_electricity_maps_may_mean_that_too_many_asked(void **state)
+static void a_single_401_of_electricity_maps_may_mean_too_many_requests(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     assert_int_equal(ask_for(f, 401, JSON, "{\"error\":\"Invalid auth-token\"}"), -EACCES);
     assert_string_equal(f->err.text,
-                        "electricity_maps: the service answers with status 401, the key is not "
-                        "accepted, or too many ask with it at once: Invalid auth-token");
+                        "electricity_maps: the service replies with status 401, the key is not "
+                        "accepted, or too many use it at once: Invalid auth-token");
     assert_due_in(f, MINUTE);
     assert_int_equal(ask_for(f, 200, JSON, MAPS("FR")), 0);
     assert_int_equal(ask_for(f, 401, JSON, ""), -EACCES);
@@ -574,7 +576,7 @@ static void one_401_of_electricity_maps_may_mean_that_too_many_asked(void **stat
     assert_due_in(f, 16 * MINUTE);
 }
 
-static void who_says_when_to_come_back_is_obeyed(void **state)
+static void retry_after_is_obeyed(void **state)
 {
     static const struct {
         int status;
@@ -603,28 +605,27 @@ static void who_says_when_to_come_back_is_obeyed(void **state)
         int r = cases[i].status == 429 ? -EBUSY : -EREMOTEIO;
 
         f->how = DRAW_LEAST;
-        open_inquiry(f, &rte_provider, "FR");
+        open_poll(f, &rte_provider, "FR");
         assert_int_equal(ask_for(f, cases[i].status, cases[i].headers, ""), r);
         assert_due_in(f, cases[i].least_us);
         f->how = DRAW_MOST;
-        open_inquiry(f, &rte_provider, "FR");
+        open_poll(f, &rte_provider, "FR");
         assert_int_equal(ask_for(f, cases[i].status, cases[i].headers, ""), r);
         assert_due_in(f, cases[i].most_us);
     }
 }
 
-static void what_has_not_changed_is_not_sent_again(void **state)
+static void an_unchanged_value_is_not_sent_again(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_int_equal(ask_for(f, 200, JSON "\nETag: W/\"a b\"\nLast-Modified: x", RTE), 0);
     assert_string_equal(f->asked_for[0].headers, "Accept: application/json\n");
     f->clock.now_us += HOUR;
     assert_int_equal(ask_for(f, 304, NULL, ""), 0);
     assert_string_equal(f->asked_for[0].headers,
                         "Accept: application/json\nIf-None-Match: W/\"a b\"\n");
-    assert_string_equal(f->factor.zone, "FR");
     assert_int_equal(f->factor.mg_per_kwh, 23000);
     assert_int_equal(f->factor.time_us, AT_0915_US);
     assert_due_in(f, 990 * SECOND);
@@ -639,11 +640,11 @@ static void what_has_not_changed_is_not_sent_again(void **state)
     assert_string_equal(f->asked_for[0].headers, "Accept: application/json\n");
 }
 
-static void without_an_etag_the_time_of_the_last_change_serves(void **state)
+static void without_an_etag_last_modified_serves(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     put_answer(f, 200, JSON "\nLast-Modified: Thu, 15 Jan 2026 09:30:00 GMT\nETag: \"\xc3\xa9\"",
                MAPS("FR"));
     assert_int_equal(ask(f), 0);
@@ -655,24 +656,24 @@ static void without_an_etag_the_time_of_the_last_change_serves(void **state)
     assert_true(f->factor.is_estimated);
 }
 
-static void who_was_not_asked_for_changes_cannot_say_that_there_are_none(void **state)
+static void a_304_to_an_unconditional_request_is_an_error(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_int_equal(ask_for(f, 304, "ETag: \"a\"", ""), -EREMOTEIO);
-    assert_says(f, "rte: the service says that nothing has changed");
+    assert_says(f, "rte: the service replies 'not modified'");
     assert_due_in(f, MINUTE);
     assert_int_equal(ask_for(f, 200, JSON, RTE), 0);
     assert_string_equal(f->asked_for[0].headers, "Accept: application/json\n");
 }
 
 /* WattTime's URL has the minute in it, ENTSO-E's the hour. */
-static void an_etag_is_of_one_url(void **state)
+static void an_etag_holds_for_one_url(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON "\nETag: \"login\"", LOGIN("t"));
     assert_int_equal(ask_for(f, 200, JSON "\nETag: \"a\"", WATTTIME), 0);
     f->clock.now_us += 30 * SECOND;
@@ -682,7 +683,7 @@ static void an_etag_is_of_one_url(void **state)
     assert_int_equal(ask_for(f, 304, NULL, ""), -EREMOTEIO);
     assert_false(was_sent(f, 0, "If-None-Match: \"a\""));
 
-    open_inquiry(f, &entsoe_provider, "FR");
+    open_poll(f, &entsoe_provider, "FR");
     assert_int_equal(ask_for(f, 200, "ETag: \"b\"", ENTSOE), 0);
     f->clock.now_us += 10 * MINUTE;
     assert_int_equal(ask_for(f, 304, NULL, ""), 0);
@@ -693,11 +694,11 @@ static void an_etag_is_of_one_url(void **state)
     assert_false(was_sent(f, 0, "If-None-Match: \"b\""));
 }
 
-static void the_headers_of_a_login_are_not_those_of_the_answer(void **state)
+static void the_headers_of_a_login_are_not_those_of_the_reply(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON "\nETag: \"login\"", LOGIN("t"));
     assert_int_equal(ask_for(f, 200, JSON, WATTTIME), 0);
     assert_int_equal(ask_for(f, 200, JSON, WATTTIME), 0);
@@ -705,11 +706,11 @@ static void the_headers_of_a_login_are_not_those_of_the_answer(void **state)
                         "Accept: application/json\nAuthorization: Bearer t\n");
 }
 
-static void a_token_serves_for_25_minutes(void **state)
+static void a_token_is_used_for_25_minutes(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t1"));
     f->answers[0].takes_us = SECOND; /* the service may count from before its answer */
     assert_int_equal(ask_for(f, 200, JSON, WATTTIME), 0);
@@ -722,11 +723,11 @@ static void a_token_serves_for_25_minutes(void **state)
     assert_true(was_sent(f, 1, "Authorization: Bearer t2"));
 }
 
-static void a_token_that_has_ended_is_renewed_once(void **state)
+static void an_expired_token_is_renewed_once(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t1"));
     put_answer(f, 401, JSON, "{\"error\":\"expired\"}");
     put_answer(f, 200, JSON, LOGIN("t2"));
@@ -744,27 +745,27 @@ static void a_token_that_has_ended_is_renewed_once(void **state)
     assert_true(was_sent(f, 2, "Authorization: Bearer t3"));
 }
 
-static void a_new_token_that_is_refused_is_the_end_of_it(void **state)
+static void a_new_token_that_is_rejected_is_a_failure(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t1"));
     put_answer(f, 401, JSON, "");
     put_answer(f, 200, JSON, LOGIN("t2"));
     assert_int_equal(ask_for(f, 401, JSON, "{\"error\":\"no\",\"message\":\"why\"}"), -EACCES);
-    assert_string_equal(f->err.text, "watttime: the service answers with status 401, the key is "
+    assert_string_equal(f->err.text, "watttime: the service replies with status 401, the key is "
                                      "not accepted, or not for this zone: why");
     assert_due_in(f, HOUR);
     put_answer(f, 200, JSON, LOGIN("t3"));
     assert_int_equal(ask_for(f, 200, JSON, WATTTIME), 0);
 }
 
-static void a_region_that_is_not_for_us_costs_no_login(void **state)
+static void a_region_outside_the_plan_costs_no_login(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t1"));
     assert_int_equal(ask_for(f, 403, JSON, "{\"error\":\"no\",\"message\":\"region\"}"), -EACCES);
     assert_says(f, "or not for this zone: region");
@@ -773,7 +774,7 @@ static void a_region_that_is_not_for_us_costs_no_login(void **state)
     assert_true(was_sent(f, 0, "Authorization: Bearer t1"));
 }
 
-static void a_login_can_fail_in_every_way_that_a_question_can(void **state)
+static void a_login_can_fail_like_any_request(void **state)
 {
     static const struct {
         int status;
@@ -783,56 +784,55 @@ static void a_login_can_fail_in_every_way_that_a_question_can(void **state)
         uint64_t due_us;
     } cases[] = {
         {401, JSON, "{\"error\":\"bad\"}", -EACCES,
-         "watttime: the service answers with status 401, the user or the password is not "
+         "watttime: the service replies with status 401, user or password not "
          "accepted: bad",
          HOUR},
         {403, "Content-Type: text/html", "<html>", -EACCES,
-         "watttime: the service answers with status 403, the user or the password is not accepted",
-         HOUR},
+         "watttime: the service replies with status 403, user or password not accepted", HOUR},
         {429, "Retry-After: 300", "", -EBUSY,
-         "watttime: the service answers with status 429, it is asked too often", 6 * MINUTE},
-        {500, JSON, "", -EREMOTEIO, "watttime: the service answers with status 500", MINUTE},
+         "watttime: the service replies with status 429, too many requests", 6 * MINUTE},
+        {500, JSON, "", -EREMOTEIO, "watttime: the service replies with status 500", MINUTE},
         {302, "Location: /v3/login", "", -EREMOTEIO,
-         "watttime: the service answers with status 302, and redirects are not followed: "
+         "watttime: the service replies with status 302, redirects are not followed: "
          "/v3/login",
          MINUTE},
         {304, NULL, "", -EREMOTEIO,
-         "watttime: the service answers with status 304, and redirects are not followed", MINUTE},
-        {200, JSON, "{}", -EBADMSG, "watttime: the answer to the login has no token", MINUTE},
-        {200, JSON, LOGIN("a b"), -EBADMSG, "watttime: the answer to the login has no token",
+         "watttime: the service replies with status 304, redirects are not followed", MINUTE},
+        {200, JSON, "{}", -EBADMSG, "watttime: the reply to the login has no token", MINUTE},
+        {200, JSON, LOGIN("a b"), -EBADMSG, "watttime: the reply to the login has no token",
          MINUTE},
         {200, "Content-Type: text/html", LOGIN("t"), -EBADMSG,
-         "watttime: the answer is not JSON; is a proxy in between? It is text/html", MINUTE},
+         "watttime: the reply is not JSON but text/html; is a proxy in between?", MINUTE},
     };
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+        open_poll(f, &watttime_provider, "CAISO_NORTH");
         assert_int_equal(ask_for(f, cases[i].status, cases[i].headers, cases[i].body), cases[i].r);
         assert_string_equal(f->err.text, cases[i].text);
         assert_due_in(f, cases[i].due_us);
     }
 }
 
-static void a_login_that_fails_after_a_token_has_ended_is_the_end_of_it(void **state)
+static void a_login_that_fails_after_an_expired_token_is_a_failure(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t1"));
     put_answer(f, 401, JSON, "");
-    put_answer(f, 0, NULL, "cannot ask it");
+    put_answer(f, 0, NULL, "request to it failed");
     f->answers[2].r = -ETIMEDOUT;
     assert_int_equal(ask(f), -ETIMEDOUT);
-    assert_string_equal(f->err.text, "watttime: cannot ask it");
+    assert_string_equal(f->err.text, "watttime: request to it failed");
     assert_due_in(f, MINUTE);
 }
 
-static void login_and_question_have_one_deadline(void **state)
+static void login_and_query_share_one_deadline(void **state)
 {
     struct fixture *f = *state;
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t1"));
     f->answers[0].takes_us = 6 * SECOND;
     put_answer(f, 401, JSON, "");
@@ -845,16 +845,16 @@ static void login_and_question_have_one_deadline(void **state)
     assert_int_equal(f->asked_for[2].timeout_us, SECOND);
     assert_int_equal(f->asked_for[3].timeout_us, 1);
 
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t1"));
     f->answers[0].takes_us = 10 * SECOND;
     assert_int_equal(ask(f), -ETIMEDOUT);
-    assert_string_equal(f->err.text, "watttime: no complete answer within 10 s");
+    assert_string_equal(f->err.text, "watttime: no complete reply within 10 s");
     assert_due_in(f, MINUTE);
     assert_int_equal(ask_for(f, 200, JSON, WATTTIME), 0); /* the token came all the same */
 }
 
-static void entsoe_says_with_a_document_that_it_has_nothing(void **state)
+static void entsoe_reports_no_data_with_a_document(void **state)
 {
     static const struct {
         int status, r;
@@ -864,26 +864,26 @@ static void entsoe_says_with_a_document_that_it_has_nothing(void **state)
          "entsoe: the service has no data: No matching data found"},
         {400, -ENODATA, NOTHING("No matching data found"),
          "entsoe: the service has no data: No matching data found"},
-        {400, -ENXIO, ENTSOE, "entsoe: the service answers with status 400"},
+        {400, -ENXIO, ENTSOE, "entsoe: the service replies with status 400"},
         {400, -ENXIO, "<html><body>Bad Request</body></html>",
-         "entsoe: the service answers with status 400"},
-        {400, -ENXIO, "", "entsoe: the service answers with status 400"},
-        {500, -EREMOTEIO, NOTHING("broken"), "entsoe: the service answers with status 500"},
+         "entsoe: the service replies with status 400"},
+        {400, -ENXIO, "", "entsoe: the service replies with status 400"},
+        {500, -EREMOTEIO, NOTHING("broken"), "entsoe: the service replies with status 500"},
     };
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        open_inquiry(f, &entsoe_provider, "FR");
+        open_poll(f, &entsoe_provider, "FR");
         assert_int_equal(ask_for(f, cases[i].status, "Content-Type: text/xml", cases[i].body),
                          cases[i].r);
         assert_string_equal(f->err.text, cases[i].text);
         assert_due_in(f, MINUTE);
     }
-    open_inquiry(f, &rte_provider, "FR");
+    open_poll(f, &rte_provider, "FR");
     assert_int_equal(ask_for(f, 400, JSON, "{\"results\":[]}"), -ENXIO);
 }
 
-static void a_key_that_comes_back_is_not_in_the_text(void **state)
+static void a_repeated_key_is_redacted(void **state)
 {
     static const struct {
         const struct provider *provider;
@@ -894,24 +894,24 @@ static void a_key_that_comes_back_is_not_in_the_text(void **state)
         {&electricity_maps_provider,
          "FR",
          {.status = 401, .headers = JSON, .body = "{\"error\":\"token " KEY " is not valid\"}"},
-         "electricity_maps: the service answers with status 401, the key is not accepted, or too "
-         "many ask with it at once: token *** is not valid"},
+         "electricity_maps: the service replies with status 401, the key is not accepted, or too "
+         "many use it at once: token *** is not valid"},
         {&electricity_maps_provider,
          "FR",
          {.status = 200, .headers = JSON, .body = "{\"error\":\"" KEY "\"}"},
-         "electricity_maps: the service answered: ***"},
+         "electricity_maps: the service replied: ***"},
         {&electricity_maps_provider,
          "FR",
          {.status = 500, .headers = JSON, .body = "{\"error\":\"k3y\\u002dS3CRET\\/+\"}"},
-         "electricity_maps: the service answers with status 500: ***"},
+         "electricity_maps: the service replies with status 500: ***"},
         {&electricity_maps_provider,
          "FR",
          {.status = 200, .headers = "Content-Type: text/" KEY, .body = ""},
-         "electricity_maps: the answer is not JSON; is a proxy in between? It is text/***"},
+         "electricity_maps: the reply is not JSON but text/***; is a proxy in between?"},
         {&entsoe_provider,
          "FR",
          {.status = 302, .headers = "Location: https://x/" KEY_ESCAPED "/?a=" KEY, .body = ""},
-         "entsoe: the service answers with status 302, and redirects are not followed: "
+         "entsoe: the service replies with status 302, redirects are not followed: "
          "https://x/***/"},
         {&entsoe_provider,
          "FR",
@@ -919,34 +919,35 @@ static void a_key_that_comes_back_is_not_in_the_text(void **state)
          "entsoe: the service has no data: No data for securityToken=***"},
         {&entsoe_provider,
          "FR",
-         {.r = -EPROTO, .body = "cannot ask https://x/api?securityToken=" KEY_ESCAPED ": no"},
-         "entsoe: cannot ask https://x/api?securityToken=***: no"},
+         {.r = -EPROTO,
+          .body = "request to https://x/api?securityToken=" KEY_ESCAPED " failed: no"},
+         "entsoe: request to https://x/api?securityToken=*** failed: no"},
         {&watttime_provider,
          "CAISO_NORTH",
          {.status = 401, .headers = JSON, .body = "{\"error\":\"Basic " BASIC " or " KEY "\"}"},
-         "watttime: the service answers with status 401, the user or the password is not "
+         "watttime: the service replies with status 401, user or password not "
          "accepted: Basic *** or ***"},
     };
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        open_inquiry(f, cases[i].provider, cases[i].zone);
+        open_poll(f, cases[i].provider, cases[i].zone);
         f->answers[f->answer_count++] = cases[i].answer;
         assert_true(ask(f) < 0);
         assert_string_equal(f->err.text, cases[i].text);
     }
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 200, JSON, LOGIN("t0k3n-1"));
     assert_int_equal(ask_for(f, 403, JSON, "{\"error\":\"not with t0k3n-1\"}"), -EACCES);
     assert_says(f, ": not with ***");
 }
 
-static void a_key_is_hidden_where_the_text_is_cut_within_it(void **state)
+static void a_key_cut_at_the_end_of_the_text_is_redacted(void **state)
 {
     char body[512];
     struct fixture *f = *state;
 
-    open_inquiry(f, &electricity_maps_provider, "FR");
+    open_poll(f, &electricity_maps_provider, "FR");
     for (int dots = 130; dots < 165; dots++) {
         int len = snprintf(body, sizeof(body), "{\"error\":\"%.*s" KEY "\"}", dots,
                            "........................................................."
@@ -959,44 +960,39 @@ static void a_key_is_hidden_where_the_text_is_cut_within_it(void **state)
     }
 }
 
-static void what_is_missing_is_told_at_the_start(void **state)
+static void missing_options_are_reported_at_the_start(void **state)
 {
     static const struct {
         const struct provider *provider;
         const char *zone, *user, *key, *text;
     } cases[] = {
-        {&rte_provider, "DE", NULL, NULL, "rte: 'DE' is no zone of it, only FR is"},
-        {&rte_provider, NULL, NULL, NULL, "rte: it answers for a zone only, and none is given"},
-        {&electricity_maps_provider, "FR", NULL, NULL,
-         "electricity_maps: it answers nobody without a token"},
-        {&electricity_maps_provider, "FR", NULL, "",
-         "electricity_maps: it answers nobody without a token"},
+        {&rte_provider, "DE", NULL, NULL, "rte: 'DE' is not a zone; expected FR"},
+        {&rte_provider, NULL, NULL, NULL, "rte: it needs a zone, and none is given"},
+        {&electricity_maps_provider, "FR", NULL, NULL, "electricity_maps: it needs a token"},
+        {&electricity_maps_provider, "FR", NULL, "", "electricity_maps: it needs a token"},
         {&electricity_maps_provider, "F R", NULL, KEY,
-         "electricity_maps: 'F R' is no zone; one is as FR or US-CAL-CISO"},
+         "electricity_maps: 'F R' is not a zone; expected one like FR or US-CAL-CISO"},
         {&electricity_maps_provider, "FR", NULL, KEY "\n",
-         "electricity_maps: the token has a line break or a control character in it"},
+         "electricity_maps: the token contains a line break or a control character"},
         {&electricity_maps_provider, "FR", NULL, KEY "\x7f",
-         "electricity_maps: the token has a line break or a control character in it"},
-        {&entsoe_provider, "FR", NULL, NULL, "entsoe: it answers nobody without a token"},
+         "electricity_maps: the token contains a line break or a control character"},
+        {&entsoe_provider, "FR", NULL, NULL, "entsoe: it needs a token"},
         {&entsoe_provider, "FR", NULL, "\t" KEY,
-         "entsoe: the token has a line break or a control character in it"},
+         "entsoe: the token contains a line break or a control character"},
         {&entsoe_provider, "XX", NULL, KEY,
-         "entsoe: 'XX' is no zone; one is as FR or DE-LU, or an EIC code"},
-        {&watttime_provider, "CAISO_NORTH", NULL, KEY,
-         "watttime: it answers nobody without a user"},
-        {&watttime_provider, "CAISO_NORTH", "", KEY, "watttime: it answers nobody without a user"},
+         "entsoe: 'XX' is not a zone; expected one like FR or DE-LU, or an EIC code"},
+        {&watttime_provider, "CAISO_NORTH", NULL, KEY, "watttime: it needs a user"},
+        {&watttime_provider, "CAISO_NORTH", "", KEY, "watttime: it needs a user"},
         {&watttime_provider, "CAISO_NORTH", "ja\rne", KEY,
-         "watttime: the user has a line break or a control character in it"},
+         "watttime: the user contains a line break or a control character"},
         {&watttime_provider, "CAISO_NORTH", "ja:ne", KEY,
-         "watttime: the user has a ':' in it, where the password would begin"},
-        {&watttime_provider, "CAISO_NORTH", "jane", NULL,
-         "watttime: it answers nobody without a password"},
-        {&watttime_provider, NULL, "jane", KEY,
-         "watttime: it answers for a zone only, and none is given"},
+         "watttime: the user contains a ':', where the password would begin"},
+        {&watttime_provider, "CAISO_NORTH", "jane", NULL, "watttime: it needs a password"},
+        {&watttime_provider, NULL, "jane", KEY, "watttime: it needs a zone, and none is given"},
     };
     struct fixture *f = *state;
     struct poll_options options = f->options;
-    struct poll *inquiry = NULL;
+    struct poll *poll = NULL;
     char longest[1026];
     int r;
 
@@ -1006,31 +1002,31 @@ static void what_is_missing_is_told_at_the_start(void **state)
         options.user = cases[i].user;
         options.key = cases[i].key;
         r = strstr(cases[i].text, "control character") ? -EILSEQ : -EINVAL;
-        assert_int_equal(poll_new(&options, &inquiry, &f->err), r);
+        assert_int_equal(poll_new(&options, &poll, &f->err), r);
         assert_string_equal(f->err.text, cases[i].text);
-        assert_int_equal(poll_new(&options, &inquiry, NULL), r);
-        assert_null(inquiry);
+        assert_int_equal(poll_new(&options, &poll, NULL), r);
+        assert_null(poll);
     }
     memset(longest, 'x', sizeof(longest));
     longest[sizeof(longest) - 1] = '\0';
     f->options.key = longest;
     f->options.provider = &entsoe_provider;
     f->options.zone = "FR";
-    assert_int_equal(poll_new(&f->options, &inquiry, &f->err), -EINVAL);
+    assert_int_equal(poll_new(&f->options, &poll, &f->err), -EINVAL);
     assert_string_equal(f->err.text, "entsoe: the token is longer than 1024 bytes");
     longest[1024] = '\0';
     memset(longest, '%', 1024);
-    open_inquiry(f, &entsoe_provider, "FR"); /* it fits the URL, escaped */
+    open_poll(f, &entsoe_provider, "FR"); /* it fits the URL, escaped */
     poll_free(NULL);
 }
 
 /* A password is not sent as it is, so it may have any letters. */
-static void a_password_may_have_blanks_and_letters_beyond_ascii(void **state)
+static void a_password_may_have_blanks_and_non_ascii_letters(void **state)
 {
     struct fixture *f = *state;
 
     f->options.key = "p\xc3\xa4 ss";
-    open_inquiry(f, &watttime_provider, "CAISO_NORTH");
+    open_poll(f, &watttime_provider, "CAISO_NORTH");
     put_answer(f, 401, JSON, "{\"error\":\"p\xc3\xa4 ss, p%C3%A4+ss\"}");
     assert_int_equal(ask(f), -EACCES);
     assert_true(was_sent(f, 0, "Authorization: Basic amFuZTpww6Qgc3M="));
@@ -1043,11 +1039,11 @@ static void where_no_key_is_needed_none_is_sent(void **state)
 
     f->options.key = NULL;
     f->options.user = NULL;
-    open_inquiry(f, &uk_carbon_intensity_provider, "GB");
+    open_poll(f, &uk_carbon_intensity_provider, "GB");
     assert_int_equal(ask_for(f, 200, JSON, UK), 0);
     assert_int_equal(ask_for(f, 500, JSON, ""), -EREMOTEIO);
     f->options.key = "\n" KEY; /* whatever it is */
-    open_inquiry(f, &uk_carbon_intensity_provider, "GB");
+    open_poll(f, &uk_carbon_intensity_provider, "GB");
     assert_int_equal(ask_for(f, 200, JSON, UK), 0);
     assert_string_equal(f->asked_for[0].headers, "Accept: application/json\n");
 }
@@ -1056,40 +1052,40 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(the_first_question_is_due_within_a_minute_or_the_interval),
-        TEST(each_provider_is_asked_in_its_way),
+        TEST(the_first_request_is_due_within_a_minute_or_the_interval),
+        TEST(each_provider_has_its_own_request),
         TEST(watttime_is_logged_into_first),
-        TEST(url_authorities_and_basis_are_as_configured),
-        TEST(after_an_answer_it_is_due_at_the_interval),
-        TEST(the_time_that_an_answer_takes_comes_before_the_interval),
-        TEST(failures_in_a_row_are_further_and_further_apart),
-        TEST(whatever_is_drawn_it_is_due_within_bounds),
-        TEST(a_status_says_what_is_wrong_and_so_does_the_body),
-        TEST(who_asks_without_wanting_the_text_gets_the_error),
-        TEST(what_the_client_says_is_passed_on_with_the_provider),
-        TEST(an_answer_must_be_of_the_right_type),
-        TEST(an_answer_without_a_good_value_is_a_failure),
-        TEST(a_value_that_is_old_or_unusual_is_what_the_provider_says),
-        TEST(a_key_that_is_refused_is_not_shown_again_soon),
-        TEST(one_401_of_electricity_maps_may_mean_that_too_many_asked),
-        TEST(who_says_when_to_come_back_is_obeyed),
-        TEST(what_has_not_changed_is_not_sent_again),
-        TEST(without_an_etag_the_time_of_the_last_change_serves),
-        TEST(who_was_not_asked_for_changes_cannot_say_that_there_are_none),
-        TEST(an_etag_is_of_one_url),
-        TEST(the_headers_of_a_login_are_not_those_of_the_answer),
-        TEST(a_token_serves_for_25_minutes),
-        TEST(a_token_that_has_ended_is_renewed_once),
-        TEST(a_new_token_that_is_refused_is_the_end_of_it),
-        TEST(a_region_that_is_not_for_us_costs_no_login),
-        TEST(a_login_can_fail_in_every_way_that_a_question_can),
-        TEST(a_login_that_fails_after_a_token_has_ended_is_the_end_of_it),
-        TEST(login_and_question_have_one_deadline),
-        TEST(entsoe_says_with_a_document_that_it_has_nothing),
-        TEST(a_key_that_comes_back_is_not_in_the_text),
-        TEST(a_key_is_hidden_where_the_text_is_cut_within_it),
-        TEST(what_is_missing_is_told_at_the_start),
-        TEST(a_password_may_have_blanks_and_letters_beyond_ascii),
+        TEST(url_cas_and_basis_are_as_configured),
+        TEST(after_a_reply_the_next_poll_is_due_at_the_interval),
+        TEST(the_interval_starts_after_the_reply),
+        TEST(failures_in_a_row_back_off),
+        TEST(any_random_number_keeps_the_bounds),
+        TEST(an_error_has_the_status_and_the_services_message),
+        TEST(the_text_is_optional),
+        TEST(the_clients_error_is_passed_on_with_the_provider),
+        TEST(a_reply_must_have_the_right_type),
+        TEST(a_reply_without_a_plausible_value_is_a_failure),
+        TEST(old_and_unusual_values_are_accepted),
+        TEST(a_rejected_key_is_not_sent_again_soon),
+        TEST(a_single_401_of_electricity_maps_may_mean_too_many_requests),
+        TEST(retry_after_is_obeyed),
+        TEST(an_unchanged_value_is_not_sent_again),
+        TEST(without_an_etag_last_modified_serves),
+        TEST(a_304_to_an_unconditional_request_is_an_error),
+        TEST(an_etag_holds_for_one_url),
+        TEST(the_headers_of_a_login_are_not_those_of_the_reply),
+        TEST(a_token_is_used_for_25_minutes),
+        TEST(an_expired_token_is_renewed_once),
+        TEST(a_new_token_that_is_rejected_is_a_failure),
+        TEST(a_region_outside_the_plan_costs_no_login),
+        TEST(a_login_can_fail_like_any_request),
+        TEST(a_login_that_fails_after_an_expired_token_is_a_failure),
+        TEST(login_and_query_share_one_deadline),
+        TEST(entsoe_reports_no_data_with_a_document),
+        TEST(a_repeated_key_is_redacted),
+        TEST(a_key_cut_at_the_end_of_the_text_is_redacted),
+        TEST(missing_options_are_reported_at_the_start),
+        TEST(a_password_may_have_blanks_and_non_ascii_letters),
         TEST(where_no_key_is_needed_none_is_sent),
     };
 

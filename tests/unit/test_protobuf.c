@@ -1,4 +1,4 @@
-/* client/protobuf: the wire format, and whatever else comes over the wire. */
+/* client/protobuf: the wire format, and malformed messages. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static void a_varint_has_ten_bytes_and_64_bits(void **state)
     }
 }
 
-static void what_no_message_has_is_broken(void **state)
+static void malformed_fields_are_broken(void **state)
 {
     static const struct {
         struct span bytes;
@@ -130,7 +130,7 @@ static void the_largest_field_number_is_read(void **state)
     assert_int_equal(field.number, (1 << 29) - 1);
 }
 
-static void what_stands_before_a_break_counts_and_what_stands_behind_does_not(void **state)
+static void fields_before_malformed_data_count_and_later_ones_do_not(void **state)
 {
     struct protobuf message = protobuf_message(BYTES("\x08\x01\x0b\x08\x02"));
     struct protobuf_field field;
@@ -196,7 +196,7 @@ static void the_last_text_of_a_number_is_found(void **state)
             fail_msg("case %zu", i);
 }
 
-static void what_is_written_is_what_the_specification_shows(void **state)
+static void the_writer_matches_the_specification(void **state)
 {
     struct buffer message = wire_new();
 
@@ -209,7 +209,7 @@ static void what_is_written_is_what_the_specification_shows(void **state)
     buffer_done(&message);
 }
 
-static void what_is_written_is_read_back(void **state)
+static void written_fields_are_read_back(void **state)
 {
     static const uint64_t values[] = {0, 1, 127, 128, 16383, 16384, UINT32_MAX, UINT64_MAX};
     static const uint32_t numbers[] = {1, 15, 16, 2047, 2048, (1 << 29) - 1};
@@ -279,13 +279,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_wire_type_is_read),
         cmocka_unit_test(a_varint_has_ten_bytes_and_64_bits),
-        cmocka_unit_test(what_no_message_has_is_broken),
+        cmocka_unit_test(malformed_fields_are_broken),
         cmocka_unit_test(the_largest_field_number_is_read),
-        cmocka_unit_test(what_stands_before_a_break_counts_and_what_stands_behind_does_not),
+        cmocka_unit_test(fields_before_malformed_data_count_and_later_ones_do_not),
         cmocka_unit_test(an_empty_message_has_no_fields),
         cmocka_unit_test(the_last_text_of_a_number_is_found),
-        cmocka_unit_test(what_is_written_is_what_the_specification_shows),
-        cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(the_writer_matches_the_specification),
+        cmocka_unit_test(written_fields_are_read_back),
         cmocka_unit_test(a_packed_number_is_a_run_of_varints),
         cmocka_unit_test(a_message_that_breaks_off_is_read_up_to_there),
     };

@@ -1,5 +1,5 @@
-/* fetcher/redfish/redfish_finder and redfish_session: what is asked after which answer, of a BMC
- * whose resources are laid out before. */
+/* fetcher/redfish/redfish_finder and redfish_session: which request follows which reply, of a
+ * BMC whose resources are prepared. */
 #include "unit.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "fetcher/redfish_finder.h"
+#include "fetcher/redfish.h"
 
 #define URL       "https://bmc:443"
 #define R         "/redfish/v1/"
@@ -19,9 +19,9 @@
 #define WATTS(n)  "{\"PowerWatts\":{\"Reading\":" #n "}}"
 #define INPUT(n)  "{\"InputPowerWatts\":{\"Reading\":" #n "}}"
 
-/* One answer, to the first question for it, or to each if `times` is 0. */
-struct answer {
-    const char *question; /* "GET /redfish/v1/" */
+/* A reply to the first `times` requests for it, or to each if 0. */
+struct reply {
+    const char *request; /* "GET /redfish/v1/" */
     const char *body;
     int status; /* 0: 200 */
     int r;
@@ -30,11 +30,11 @@ struct answer {
 };
 
 static struct {
-    struct answer answers[24];
+    struct reply replies[24];
     size_t count;
     struct redfish_session session;
     struct error err;
-    char asked[4096];        /* questions, each with a newline */
+    char requests[4096];     /* requests, each with a newline */
     char authorization[256]; /* of the last */
     char body[256];
 } test;
@@ -47,14 +47,14 @@ static const char *find_header(const struct http_request *request, const char *n
     return NULL;
 }
 
-static void note(const struct http_request *request, const char *question)
+static void keep_request(const struct http_request *request, const char *line)
 {
     const char *token = find_header(request, "X-Auth-Token: ");
     const char *basic = find_header(request, "Authorization: ");
-    size_t len = strlen(test.asked);
+    size_t len = strlen(test.requests);
 
     assert_non_null(find_header(request, "OData-Version: 4.0"));
-    snprintf(test.asked + len, sizeof(test.asked) - len, "%s\n", question);
+    snprintf(test.requests + len, sizeof(test.requests) - len, "%s\n", line);
     snprintf(test.authorization, sizeof(test.authorization), "%s",
              token   ? token
              : basic ? basic
@@ -63,49 +63,50 @@ static void note(const struct http_request *request, const char *question)
         snprintf(test.body, sizeof(test.body), "%.*s", (int)request->body.len, request->body.data);
 }
 
-static int fake_send(void *context, const struct http_request *request,
-                     struct http_reply *ret_reply, struct error *err)
+/* In place of the client. */
+int http_client_do(struct http_client *client, const struct http_request *request,
+                   struct http_reply *ret_reply, struct error *err)
 {
     const char *method = request->method ? request->method : request->body.data ? "POST" : "GET";
-    char question[512];
+    char line[512];
 
-    assert_ptr_equal(context, &test);
+    assert_ptr_equal(client, &test);
     assert_memory_equal(request->url, URL, strlen(URL));
-    snprintf(question, sizeof(question), "%s %s", method, request->url + strlen(URL));
-    note(request, question);
+    snprintf(line, sizeof(line), "%s %s", method, request->url + strlen(URL));
+    keep_request(request, line);
     ret_reply->body.len = 0;
     ret_reply->body.cap_bytes = request->max_bytes;
     for (size_t i = 0; i < test.count; i++) {
-        struct answer *answer = &test.answers[i];
+        struct reply *reply = &test.replies[i];
 
-        if (strcmp(answer->question, question) != 0 || answer->times == UINT32_MAX)
+        if (strcmp(reply->request, line) != 0 || reply->times == UINT32_MAX)
             continue;
-        if (answer->times > 0 && --answer->times == 0)
-            answer->times = UINT32_MAX;
-        if (answer->r < 0)
-            return error_set(err, answer->r, "%s", strerror(-answer->r));
-        ret_reply->status = answer->status ? answer->status : 200;
-        if (answer->body)
-            buffer_str(&ret_reply->body, answer->body);
-        if (answer->token)
-            request->on_header(request->context, "x-auth-token", answer->token);
-        if (answer->location)
-            request->on_header(request->context, "Location", answer->location);
+        if (reply->times > 0 && --reply->times == 0)
+            reply->times = UINT32_MAX;
+        if (reply->r < 0)
+            return error_set(err, reply->r, "%s", strerror(-reply->r));
+        ret_reply->status = reply->status ? reply->status : 200;
+        if (reply->body)
+            buffer_str(&ret_reply->body, reply->body);
+        if (reply->token)
+            request->on_header(request->context, "x-auth-token", reply->token);
+        if (reply->location)
+            request->on_header(request->context, "Location", reply->location);
         return 0;
     }
     ret_reply->status = 404;
     return 0;
 }
 
-static void add(struct answer answer)
+static void add(struct reply reply)
 {
-    assert_true(test.count < ARRAY_SIZE(test.answers));
-    test.answers[test.count++] = answer;
+    assert_true(test.count < ARRAY_SIZE(test.replies));
+    test.replies[test.count++] = reply;
 }
 
-static void add_resource(const char *question, const char *body)
+static void add_resource(const char *request, const char *body)
 {
-    add((struct answer){.question = question, .body = body});
+    add((struct reply){.request = request, .body = body});
 }
 
 static int set_up(void **state)
@@ -116,8 +117,7 @@ static int set_up(void **state)
                                             .url = URL,
                                             .user = "me",
                                             .password = "a\"b",
-                                            .send = fake_send,
-                                            .context = &test,
+                                            .client = (struct http_client *)&test,
                                         });
     return 0;
 }
@@ -132,10 +132,10 @@ static int tear_down(void **state)
 static void add_bmc(const char *members)
 {
     add_resource("GET " R, ROOT);
-    add((struct answer){.question = "POST " R "Sessions",
-                        .status = 201,
-                        .token = "secret",
-                        .location = R "Sessions/7"});
+    add((struct reply){.request = "POST " R "Sessions",
+                       .status = 201,
+                       .token = "secret",
+                       .location = R "Sessions/7"});
     add_resource("GET " R "Chassis", members);
 }
 
@@ -146,7 +146,7 @@ static struct redfish_place find(uint64_t power_w)
     int r = redfish_find(&test.session, &place, &power_mw, &test.err);
 
     if (r < 0)
-        fail_msg("%d: %s\n%s", r, test.err.text, test.asked);
+        fail_msg("%d: %s\n%s", r, test.err.text, test.requests);
     assert_int_equal(power_mw, power_w * 1000);
     return place;
 }
@@ -158,10 +158,10 @@ static void assert_not_found(int code, const char *says)
     int r = redfish_find(&test.session, &place, &power_mw, &test.err);
 
     if (r != code || !strstr(test.err.text, says))
-        fail_msg("%d: %s\n%s", r, test.err.text, test.asked);
+        fail_msg("%d: %s\n%s", r, test.err.text, test.requests);
 }
 
-static void the_node_is_found_and_then_asked_with_one_question(void **state)
+static void the_node_is_found_and_then_read_with_one_request(void **state)
 {
     struct redfish_place place;
     uint64_t power_mw;
@@ -176,19 +176,19 @@ static void the_node_is_found_and_then_asked_with_one_question(void **state)
     assert_string_equal(place.paths[0].text, R "E/1");
     assert_string_equal(test.body, "{\"UserName\":\"me\",\"Password\":\"a\\\"b\"}");
     assert_string_equal(test.authorization, "secret");
-    assert_string_equal(test.asked, "GET " R "\nPOST " R "Sessions\nGET " R "Chassis\nGET " R
-                                    "Chassis/GPU\nGET " R "Chassis/1\nGET " R "E/1\n");
-    test.asked[0] = '\0';
+    assert_string_equal(test.requests, "GET " R "\nPOST " R "Sessions\nGET " R "Chassis\nGET " R
+                                       "Chassis/GPU\nGET " R "Chassis/1\nGET " R "E/1\n");
+    test.requests[0] = '\0';
     assert_int_equal(redfish_read(&test.session, &place, &power_mw, &test.err), 0);
     assert_int_equal(power_mw, 612000);
-    redfish_session_close(&test.session, 1);
-    assert_string_equal(test.asked, "GET " R "E/1\nDELETE " R "Sessions/7\n");
-    test.asked[0] = '\0';
-    redfish_session_close(&test.session, 1);
-    assert_string_equal(test.asked, "");
+    redfish_session_close(&test.session);
+    assert_string_equal(test.requests, "GET " R "E/1\nDELETE " R "Sessions/7\n");
+    test.requests[0] = '\0';
+    redfish_session_close(&test.session);
+    assert_string_equal(test.requests, "");
 }
 
-static void what_is_a_node_comes_before_what_may_be_one_and_parts_of_it(void **state)
+static void certain_nodes_come_before_unknown_chassis_and_parts(void **state)
 {
     (void)state;
     add_bmc("{\"Members\":[" LINK("Chassis/HGX") "," LINK("Chassis/X") "," LINK("Chassis/1") "]}");
@@ -197,12 +197,12 @@ static void what_is_a_node_comes_before_what_may_be_one_and_parts_of_it(void **s
     add_resource("GET " R "E/HGX", WATTS(4000));
     add_resource("GET " R "Chassis/X", "{\"EnvironmentMetrics\":" LINK("E/X") "," SYSTEMS "}");
     add_resource("GET " R "E/X", WATTS(5000));
-    add((struct answer){.question = "GET " R "Chassis/1",
-                        .body = NODE("\"EnvironmentMetrics\":" LINK("E/1")),
-                        .times = 1});
+    add((struct reply){.request = "GET " R "Chassis/1",
+                       .body = NODE("\"EnvironmentMetrics\":" LINK("E/1")),
+                       .times = 1});
     add_resource("GET " R "E/1", WATTS(6000));
     find(6000);
-    find(5000); /* the third is gone now */
+    find(5000); /* the third has failed */
 }
 
 static void without_metrics_the_inputs_of_all_supplies_are_summed(void **state)
@@ -214,7 +214,7 @@ static void without_metrics_the_inputs_of_all_supplies_are_summed(void **state)
     add_bmc("{\"Members\":[" LINK("Chassis/1") "]}");
     add_resource("GET " R "Chassis/1",
                  NODE("\"EnvironmentMetrics\":" LINK("E/1") ",\"PowerSubsystem\":" LINK("S")));
-    add_resource("GET " R "E/1", WATTS(null));
+    add_resource("GET " R "E/1", WATTS(0)); /* unknown */
     add_resource("GET " R "S", "{\"PowerSupplies\":" LINK("S/P") "}");
     add_resource("GET " R "S/P",
                  "{\"Members\":[" LINK("S/P/1") "," LINK("S/P/2") "," LINK("S/P/3") "]}");
@@ -222,17 +222,17 @@ static void without_metrics_the_inputs_of_all_supplies_are_summed(void **state)
     add_resource("GET " R "S/P/2",
                  "{\"Status\":{\"State\":\"Absent\"},\"Metrics\":" LINK("M/2") "}");
     add_resource("GET " R "S/P/3", "{\"Metrics\":" LINK("M/3") "}");
-    add((struct answer){.question = "GET " R "M/1", .body = INPUT(311.5), .times = 1});
-    add((struct answer){.question = "GET " R "M/1", .body = INPUT(null)});
+    add((struct reply){.request = "GET " R "M/1", .body = INPUT(311.5), .times = 1});
+    add((struct reply){.request = "GET " R "M/1", .body = INPUT(null)});
     add_resource("GET " R "M/3", INPUT(300.5));
     place = find(612);
     assert_int_equal(place.kind, REDFISH_SUPPLIES);
     assert_int_equal(place.count, 2);
-    /* What is left would pass for the whole. */
+    /* A partial sum would pass for the whole. */
     assert_int_equal(redfish_read(&test.session, &place, &power_mw, &test.err), -ENODATA);
 }
 
-static void a_search_that_does_not_end_is_ended(void **state)
+static void an_endless_search_is_given_up(void **state)
 {
     static char members[16 << 10] = "{\"Members\":[";
     size_t len = strlen(members);
@@ -247,7 +247,7 @@ static void a_search_that_does_not_end_is_ended(void **state)
     add_resource("GET " R "S", "{\"PowerSupplies\":" LINK("S/P") "}");
     add_resource("GET " R "S/P", "{\"Members\":[" LINK("A") "," LINK("A") "," LINK("A") "]}");
     add_resource("GET " R "A", "{\"Status\":{\"State\":\"Absent\"}}");
-    assert_not_found(-E2BIG, "have no end");
+    assert_not_found(-E2BIG, "too many resources");
 }
 
 static void the_deprecated_power_is_the_last_resort(void **state)
@@ -258,8 +258,8 @@ static void the_deprecated_power_is_the_last_resort(void **state)
     add_bmc("{\"Members\":[" LINK("Chassis/1") "]}");
     add_resource("GET " R "Chassis/1", NODE("\"Power\":" LINK("P") ",\"EnvironmentMetrics\":" LINK(
                                            "E/1") ",\"PowerSubsystem\":" LINK("S")));
-    add((struct answer){.question = "GET " R "E/1", .status = 403});
-    add((struct answer){.question = "GET " R "S", .r = -EFBIG});
+    add((struct reply){.request = "GET " R "E/1", .status = 403});
+    add((struct reply){.request = "GET " R "S", .r = -EFBIG});
     add_resource("GET " R "P",
                  "{\"PowerControl\":[{\"PowerConsumedWatts\":90},{"
                  "\"PowerConsumedWatts\":611,\"RelatedItem\":[" LINK("Systems/1") "]}]}");
@@ -271,12 +271,12 @@ static void where_the_bmc_itself_fails_the_search_ends(void **state)
 {
     (void)state;
     add_bmc("{\"Members\":[" LINK("Chassis/1") "," LINK("Chassis/2") "]}");
-    add((struct answer){.question = "GET " R "Chassis/1", .r = -ETIMEDOUT});
+    add((struct reply){.request = "GET " R "Chassis/1", .r = -ETIMEDOUT});
     assert_not_found(-ETIMEDOUT, strerror(ETIMEDOUT));
-    assert_null(strstr(test.asked, "Chassis/2"));
+    assert_null(strstr(test.requests, "Chassis/2"));
 }
 
-static void a_bmc_without_a_node_says_so(void **state)
+static void a_bmc_without_a_node_is_an_error(void **state)
 {
     (void)state;
     add_bmc("{\"Members\":[" LINK("Chassis/1") "]}");
@@ -284,27 +284,27 @@ static void a_bmc_without_a_node_says_so(void **state)
     assert_not_found(-ENODATA, "none of the BMC's 1 chassis");
 }
 
-static void a_session_that_is_not_known_any_longer_is_opened_once_more(void **state)
+static void an_expired_session_is_opened_once_more(void **state)
 {
-    struct span text;
+    const struct json *resource;
 
     (void)state;
     add_bmc("{}");
-    add((struct answer){.question = "GET " R "x", .status = 401, .times = 1});
-    add((struct answer){.question = "GET " R "x", .body = "here", .times = 1});
-    add((struct answer){.question = "GET " R "x", .status = 401});
-    assert_int_equal(redfish_session_get(&test.session, R "x", &text, &test.err), 0);
-    assert_true(span_equals(text, "here"));
+    add((struct reply){.request = "GET " R "x", .status = 401, .times = 1});
+    add((struct reply){.request = "GET " R "x", .body = "{\"here\":true}", .times = 1});
+    add((struct reply){.request = "GET " R "x", .status = 401});
+    assert_int_equal(redfish_session_get(&test.session, R "x", &resource, &test.err), 0);
+    assert_true(json_is_true(json_get(resource, "here")));
     assert_int_equal(test.session.logins, 2);
-    /* A second refusal in a row is one of us, and not of the session. */
-    assert_int_equal(redfish_session_get(&test.session, R "x", &text, &test.err), -EACCES);
+    /* A second 401 in a row is about the account, not the session. */
+    assert_int_equal(redfish_session_get(&test.session, R "x", &resource, &test.err), -EACCES);
     assert_int_equal(test.session.logins, 3);
 }
 
-static void where_there_are_no_sessions_the_password_goes_along(void **state)
+static void without_sessions_basic_authentication_is_used(void **state)
 {
     static const struct {
-        struct answer login;
+        struct reply login;
         const char *root;
     } cases[] = {
         {{.status = 201, .location = R "Sessions/1"}, ROOT}, /* without a token */
@@ -313,30 +313,30 @@ static void where_there_are_no_sessions_the_password_goes_along(void **state)
         {{.status = 201, .token = "a b"}, ROOT}, /* no token that fits into a header */
         {{.status = 500}, "{\"Chassis\":" LINK("Chassis") "}"},
     };
-    struct span text;
+    const struct json *resource;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct answer login = cases[i].login;
+        struct reply login = cases[i].login;
 
         set_up(state);
-        login.question = "POST " R "Sessions";
+        login.request = "POST " R "Sessions";
         add_resource("GET " R, cases[i].root);
         add(login);
-        add_resource("GET " R "x", "here");
-        if (redfish_session_get(&test.session, R "x", &text, &test.err) != 0)
+        add_resource("GET " R "x", "{\"here\":true}");
+        if (redfish_session_get(&test.session, R "x", &resource, &test.err) != 0)
             fail_msg("case %zu: %s", i, test.err.text);
         assert_string_equal(test.authorization, "Basic bWU6YSJi"); /* me:a"b */
-        redfish_session_close(&test.session, 1);
-        assert_null(strstr(test.asked, "DELETE"));
+        redfish_session_close(&test.session);
+        assert_null(strstr(test.requests, "DELETE"));
         tear_down(state);
     }
     set_up(state);
 }
 
-static void a_login_that_is_refused_or_fails_says_why_and_tells_no_password(void **state)
+static void a_failed_login_has_a_text_without_the_password(void **state)
 {
     static const struct {
-        struct answer login;
+        struct reply login;
         int r;
     } cases[] = {
         {{.status = 401, .body = "{\"error\":{\"message\":\"wrong\"}}"}, -EACCES},
@@ -346,26 +346,26 @@ static void a_login_that_is_refused_or_fails_says_why_and_tells_no_password(void
         {{.status = 500}, -EREMOTEIO},
         {{.r = -ETIMEDOUT}, -ETIMEDOUT},
     };
-    struct span text;
+    const struct json *resource;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct answer login = cases[i].login;
+        struct reply login = cases[i].login;
         int r;
 
         set_up(state);
-        login.question = "POST " R "Sessions";
+        login.request = "POST " R "Sessions";
         add_resource("GET " R, ROOT);
         add(login);
-        r = redfish_session_get(&test.session, R "x", &text, &test.err);
+        r = redfish_session_get(&test.session, R "x", &resource, &test.err);
         if (r != cases[i].r || test.err.text[0] == '\0' || strstr(test.err.text, "a\"b"))
             fail_msg("case %zu: %d, %s", i, r, test.err.text);
-        assert_null(strstr(test.asked, R "x"));
+        assert_null(strstr(test.requests, R "x"));
         tear_down(state);
     }
     set_up(state);
 }
 
-static void redirects_are_followed_on_the_same_server_and_not_for_ever(void **state)
+static void redirects_are_followed_on_the_same_server_only_and_a_few_times(void **state)
 {
     static const struct {
         const char *location;
@@ -381,57 +381,56 @@ static void redirects_are_followed_on_the_same_server_and_not_for_ever(void **st
         {"/elsewhere", -EREMOTEIO},
         {NULL, -EREMOTEIO},
     };
-    struct span text;
+    const struct json *resource;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         int r;
 
         set_up(state);
         add_bmc("{}");
-        add((struct answer){
-            .question = "GET " R "x", .status = 308, .location = cases[i].location});
-        add_resource("GET " R "x/", "here");
-        r = redfish_session_get(&test.session, R "x", &text, &test.err);
-        if (r != cases[i].r || (r == 0 && !span_equals(text, "here")))
+        add((struct reply){.request = "GET " R "x", .status = 308, .location = cases[i].location});
+        add_resource("GET " R "x/", "{\"here\":true}");
+        r = redfish_session_get(&test.session, R "x", &resource, &test.err);
+        if (r != cases[i].r || (r == 0 && !json_is_true(json_get(resource, "here"))))
             fail_msg("case %zu: %d, %s", i, r, test.err.text);
         tear_down(state);
     }
     set_up(state);
 }
 
-static void a_session_is_deleted_where_its_answer_says_that_it_is(void **state)
+static void a_session_is_deleted_at_the_id_of_its_reply(void **state)
 {
-    struct span text;
+    const struct json *resource;
 
     (void)state;
     add_resource("GET " R, ROOT);
-    add((struct answer){.question = "POST " R "Sessions",
-                        .status = 200,
-                        .token = "secret",
-                        .location = "https://other" R "Sessions/1",
-                        .body = "{\"@odata.id\":\"" R "Sessions/2\"}"});
-    add_resource("GET " R "x", "here");
-    assert_int_equal(redfish_session_get(&test.session, R "x", &text, &test.err), 0);
-    redfish_session_close(&test.session, 1);
-    assert_non_null(strstr(test.asked, "DELETE " R "Sessions/2\n"));
+    add((struct reply){.request = "POST " R "Sessions",
+                       .status = 200,
+                       .token = "secret",
+                       .location = "https://other" R "Sessions/1",
+                       .body = "{\"@odata.id\":\"" R "Sessions/2\"}"});
+    add_resource("GET " R "x", "{\"here\":true}");
+    assert_int_equal(redfish_session_get(&test.session, R "x", &resource, &test.err), 0);
+    redfish_session_close(&test.session);
+    assert_non_null(strstr(test.requests, "DELETE " R "Sessions/2\n"));
 }
 
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(the_node_is_found_and_then_asked_with_one_question),
-        TEST(what_is_a_node_comes_before_what_may_be_one_and_parts_of_it),
+        TEST(the_node_is_found_and_then_read_with_one_request),
+        TEST(certain_nodes_come_before_unknown_chassis_and_parts),
         TEST(without_metrics_the_inputs_of_all_supplies_are_summed),
-        TEST(a_search_that_does_not_end_is_ended),
+        TEST(an_endless_search_is_given_up),
         TEST(the_deprecated_power_is_the_last_resort),
         TEST(where_the_bmc_itself_fails_the_search_ends),
-        TEST(a_bmc_without_a_node_says_so),
-        TEST(a_session_that_is_not_known_any_longer_is_opened_once_more),
-        TEST(where_there_are_no_sessions_the_password_goes_along),
-        TEST(a_login_that_is_refused_or_fails_says_why_and_tells_no_password),
-        TEST(redirects_are_followed_on_the_same_server_and_not_for_ever),
-        TEST(a_session_is_deleted_where_its_answer_says_that_it_is),
+        TEST(a_bmc_without_a_node_is_an_error),
+        TEST(an_expired_session_is_opened_once_more),
+        TEST(without_sessions_basic_authentication_is_used),
+        TEST(a_failed_login_has_a_text_without_the_password),
+        TEST(redirects_are_followed_on_the_same_server_only_and_a_few_times),
+        TEST(a_session_is_deleted_at_the_id_of_its_reply),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* fetcher/redfish/redfish_parse: what BMCs say, and what they should not. */
+/* fetcher/redfish/redfish_parse: resources of BMCs, well-formed and not. */
 #include "unit.h"
 
 #include <errno.h>
@@ -10,6 +10,17 @@
 #include "fetcher/redfish/redfish_parse.h"
 
 #define SYSTEM "/redfish/v1/Systems/1"
+
+/* Valid until the next call. */
+static const struct json *resource(const char *text)
+{
+    static struct json *tree;
+
+    json_free(TAKE_PTR(tree));
+    if (text)
+        assert_int_equal(json_read(span_of(text), &tree), 0);
+    return tree;
+}
 
 static void only_paths_below_the_root_of_the_same_server_are_links(void **state)
 {
@@ -51,38 +62,41 @@ static void only_paths_below_the_root_of_the_same_server_are_links(void **state)
     assert_true(redfish_is_path(long_path));
 }
 
-static void the_root_tells_where_chassis_and_sessions_are(void **state)
+static void links_to_other_places_are_none(void **state)
 {
-    struct redfish_root root;
+    static const struct {
+        const char *text, *path;
+    } cases[] = {
+        {"{\"Chassis\":{\"@odata.id\":\"/redfish/v1/Chassis\"}}", "/redfish/v1/Chassis"},
+        {"{\"Chassis\":{\"@odata.id\":\"https://x/redfish/v1/Chassis\"}}", ""},
+        {"{\"Chassis\":{\"@odata.id\":7}}", ""},
+        {"{\"Chassis\":\"/redfish/v1/Chassis\"}", ""},
+        {"{}", ""},
+        {"[]", ""},
+    };
 
     (void)state;
-    assert_int_equal(
-        redfish_parse_root(
-            span_of("{\"Chassis\":{\"@odata.id\":\"/redfish/v1/Chassis\"},\"Links\":{\"Sessions\":"
-                    "{\"@odata.id\":\"/redfish/v1/SessionService/Sessions\"}}}"),
-            &root),
-        0);
-    assert_string_equal(root.chassis.text, "/redfish/v1/Chassis");
-    assert_string_equal(root.sessions.text, "/redfish/v1/SessionService/Sessions");
-    assert_int_equal(redfish_parse_root(span_of("{\"Chassis\":{\"@odata.id\":7}}"), &root), 0);
-    assert_string_equal(root.chassis.text, "");
-    assert_string_equal(root.sessions.text, "");
-    assert_int_equal(redfish_parse_root(span_of("{\"Chassis\":"), &root), -EBADMSG);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct redfish_path path = redfish_link(resource(cases[i].text), "Chassis");
+
+        assert_string_equal(path.text, cases[i].path);
+    }
+    assert_string_equal(redfish_id(resource("{\"@odata.id\":\"/redfish/v1/a\"}")).text,
+                        "/redfish/v1/a");
 }
 
-static void of_the_members_those_that_lead_elsewhere_are_left_out(void **state)
+static void members_that_lead_elsewhere_are_left_out(void **state)
 {
     struct redfish_members members;
 
     (void)state;
-    assert_int_equal(redfish_parse_members(
-                         span_of("{\"Members\":[{\"@odata.id\":\"https://x/redfish/v1/Chassis/1\"},"
-                                 "{\"@odata.id\":\"/redfish/v1/Chassis/2\"},null,{},7]}"),
-                         &members),
-                     0);
+    redfish_parse_members(
+        resource("{\"Members\":[{\"@odata.id\":\"https://x/redfish/v1/Chassis/1\"},"
+                 "{\"@odata.id\":\"/redfish/v1/Chassis/2\"},null,{},7]}"),
+        &members);
     assert_int_equal(members.count, 1);
     assert_string_equal(members.paths[0].text, "/redfish/v1/Chassis/2");
-    assert_int_equal(redfish_parse_members(span_of("{\"Members\":{}}"), &members), 0);
+    redfish_parse_members(resource("{\"Members\":{}}"), &members);
     assert_int_equal(members.count, 0);
 }
 
@@ -97,7 +111,7 @@ static void a_collection_without_end_is_cut(void **state)
         len += (size_t)snprintf(text + len, sizeof(text) - len,
                                 "%s{\"@odata.id\":\"/redfish/v1/Chassis/%u\"}", i ? "," : "", i);
     snprintf(text + len, sizeof(text) - len, "]}");
-    assert_int_equal(redfish_parse_members(span_of(text), &members), 0);
+    redfish_parse_members(resource(text), &members);
     assert_int_equal(members.count, REDFISH_MEMBERS_MAX);
 }
 
@@ -124,9 +138,8 @@ static void a_chassis_is_ranked_by_what_it_holds(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct redfish_chassis chassis;
+        struct redfish_chassis chassis = redfish_parse_chassis(resource(cases[i].text));
 
-        assert_int_equal(redfish_parse_chassis(span_of(cases[i].text), &chassis), 0);
         if (chassis.rank != cases[i].rank)
             fail_msg("%s is %d", cases[i].text, (int)chassis.rank);
         assert_string_equal(chassis.environment.text, "");
@@ -148,13 +161,8 @@ static void a_supply_that_is_not_enabled_is_not_in_use(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct redfish_supply supply;
-
-        assert_int_equal(redfish_parse_supply(span_of(cases[i].text), &supply), 0);
-        assert_int_equal(supply.is_in_use, cases[i].is_in_use);
-        assert_string_equal(supply.metrics.text, "");
-    }
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_int_equal(redfish_is_in_use(resource(cases[i].text)), cases[i].is_in_use);
 }
 
 static void watts_are_integers_or_reals_that_a_node_can_draw(void **state)
@@ -166,12 +174,12 @@ static void watts_are_integers_or_reals_that_a_node_can_draw(void **state)
     } cases[] = {
         {"612", 0, 612000},
         {"612.5", 0, 612500},
-        {"0.0004", -ENODATA, 0},
+        {"0.0004", 0, 0},
         {"6.12e2", 0, 612000},
         {"49999.999", 0, 49999999},
         {"50000", -ENODATA, 0},
-        {"0", -ENODATA, 0},
-        {"0.0", -ENODATA, 0},
+        {"0", 0, 0},
+        {"0.0", 0, 0},
         {"-3", -ENODATA, 0},
         {"-0.5", -ENODATA, 0},
         {"null", -ENODATA, 0},
@@ -190,7 +198,7 @@ static void watts_are_integers_or_reals_that_a_node_can_draw(void **state)
         int r;
 
         snprintf(text, sizeof(text), "{\"PowerWatts\":{\"Reading\":%s}}", cases[i].reading);
-        r = redfish_parse_environment(span_of(text), &power_mw);
+        r = redfish_parse_sensor(resource(text), "PowerWatts", &power_mw);
         if (r != cases[i].r || power_mw != (r == 0 ? cases[i].power_mw : 77))
             fail_msg("%s gave %d, %llu mW", cases[i].reading, r, (unsigned long long)power_mw);
     }
@@ -198,33 +206,18 @@ static void watts_are_integers_or_reals_that_a_node_can_draw(void **state)
 
 static void a_reading_that_is_not_there_is_none(void **state)
 {
+    static const char *const cases[] = {"{}", "{\"PowerWatts\":612}", "[]",
+                                        "{\"InputPowerWatts\":{\"Reading\":1}}"};
     uint64_t power_mw = 77;
 
     (void)state;
-    assert_int_equal(redfish_parse_environment(span_of("{}"), &power_mw), -ENODATA);
-    assert_int_equal(redfish_parse_environment(span_of("{\"PowerWatts\":612}"), &power_mw),
-                     -ENODATA);
-    assert_int_equal(redfish_parse_environment(span_of("[]"), &power_mw), -ENODATA);
-    assert_int_equal(redfish_parse_environment(span_of("{\"PowerWatts\":{\"Rea"), &power_mw),
-                     -EBADMSG);
-    assert_int_equal(redfish_parse_environment(span_of("<html>"), &power_mw), -EBADMSG);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_int_equal(redfish_parse_sensor(resource(cases[i]), "PowerWatts", &power_mw),
+                         -ENODATA);
     assert_int_equal(power_mw, 77);
 }
 
-static void one_supply_of_several_may_carry_nothing(void **state)
-{
-    uint64_t power_mw = 77;
-
-    (void)state;
-    assert_int_equal(
-        redfish_parse_supply_power(span_of("{\"InputPowerWatts\":{\"Reading\":0}}"), &power_mw), 0);
-    assert_int_equal(power_mw, 0);
-    assert_int_equal(
-        redfish_parse_supply_power(span_of("{\"InputPowerWatts\":{\"Reading\":null}}"), &power_mw),
-        -ENODATA);
-}
-
-static void of_the_power_controls_the_one_of_the_system_is_taken(void **state)
+static void the_power_control_of_the_system_wins(void **state)
 {
 #define WATTS(n) "\"PowerConsumedWatts\":" #n
 #define OF_SYSTEM                                                                                  \
@@ -258,7 +251,7 @@ static void of_the_power_controls_the_one_of_the_system_is_taken(void **state)
         int r;
 
         snprintf(text, sizeof(text), "{\"PowerControl\":[%s]}", cases[i].controls);
-        r = redfish_parse_power(span_of(text), SYSTEM, &power_mw);
+        r = redfish_parse_power(resource(text), SYSTEM, &power_mw);
         if (r != (cases[i].power_w ? 0 : -ENODATA) || power_mw != cases[i].power_w * 1000)
             fail_msg("%s gave %d, %llu mW", text, r, (unsigned long long)power_mw);
     }
@@ -276,6 +269,7 @@ static void without_a_control_the_supplies_are_summed_all_or_none(void **state)
         {SUPPLY("Enabled", "611") "," SUPPLY("Absent", "null"), 611},
         {SUPPLY("Enabled", "311") "," SUPPLY("Enabled", "null"), 0},
         {SUPPLY("Enabled", "49999") "," SUPPLY("Enabled", "49999"), 0},
+        {SUPPLY("Enabled", "0"), 0},
         {SUPPLY("Absent", "311"), 0},
     };
 #undef SUPPLY
@@ -288,42 +282,45 @@ static void without_a_control_the_supplies_are_summed_all_or_none(void **state)
 
         snprintf(text, sizeof(text), "{\"PowerControl\":[{}],\"PowerSupplies\":[%s]}",
                  cases[i].supplies);
-        r = redfish_parse_power(span_of(text), "", &power_mw);
+        r = redfish_parse_power(resource(text), "", &power_mw);
         if (r != (cases[i].power_w ? 0 : -ENODATA) || power_mw != cases[i].power_w * 1000)
             fail_msg("%s gave %d, %llu mW", text, r, (unsigned long long)power_mw);
     }
 }
 
-static void an_error_says_why(void **state)
+static void an_error_has_a_message(void **state)
 {
-    char why[16];
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"{\"error\":{\"message\":\"see\",\"@Message.ExtendedInfo\":[{\"Message\":\"no such"
+         " thing\"}]}}",
+         "no such thing"},
+        {"{\"error\":{\"message\":\"busy\"}}", "busy"},
+        {"{\"error\":7}", ""},
+        {NULL, ""},
+    };
 
     (void)state;
-    redfish_parse_refusal(span_of("{\"error\":{\"message\":\"see\",\"@Message.ExtendedInfo\":[{"
-                                  "\"Message\":\"no such thing as that\"}]}}"),
-                          why, sizeof(why));
-    assert_string_equal(why, "no such thing a");
-    redfish_parse_refusal(span_of("{\"error\":{\"message\":\"busy\"}}"), why, sizeof(why));
-    assert_string_equal(why, "busy");
-    redfish_parse_refusal(span_of("<html>"), why, sizeof(why));
-    assert_string_equal(why, "");
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_string_equal(redfish_error_message(resource(cases[i].text)), cases[i].message);
+    (void)resource(NULL);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_paths_below_the_root_of_the_same_server_are_links),
-        cmocka_unit_test(the_root_tells_where_chassis_and_sessions_are),
-        cmocka_unit_test(of_the_members_those_that_lead_elsewhere_are_left_out),
+        cmocka_unit_test(links_to_other_places_are_none),
+        cmocka_unit_test(members_that_lead_elsewhere_are_left_out),
         cmocka_unit_test(a_collection_without_end_is_cut),
         cmocka_unit_test(a_chassis_is_ranked_by_what_it_holds),
         cmocka_unit_test(a_supply_that_is_not_enabled_is_not_in_use),
         cmocka_unit_test(watts_are_integers_or_reals_that_a_node_can_draw),
         cmocka_unit_test(a_reading_that_is_not_there_is_none),
-        cmocka_unit_test(one_supply_of_several_may_carry_nothing),
-        cmocka_unit_test(of_the_power_controls_the_one_of_the_system_is_taken),
+        cmocka_unit_test(the_power_control_of_the_system_wins),
         cmocka_unit_test(without_a_control_the_supplies_are_summed_all_or_none),
-        cmocka_unit_test(an_error_says_why),
+        cmocka_unit_test(an_error_has_a_message),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,11 @@
-/* emissions/providers/reply_headers: what services and proxies write into the headers of an answer.
- */
+/* emissions/reply_headers: headers that services and proxies send. */
 #include "unit.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "core/macros.h"
-#include "emissions/providers/reply_headers.h"
+#include "emissions/reply_headers.h"
 
 #define SECOND USEC_PER_SEC
 #define NOW_US UINT64_C(1768473600000000) /* 2026-01-15T10:40Z */
@@ -19,7 +18,7 @@ static struct reply_headers take(const char *name, const char *value)
     return headers;
 }
 
-static void names_have_no_case_and_the_last_of_a_name_wins(void **state)
+static void header_names_ignore_case_and_the_last_one_wins(void **state)
 {
     struct reply_headers headers = {0};
 
@@ -40,7 +39,7 @@ static void names_have_no_case_and_the_last_of_a_name_wins(void **state)
     assert_string_equal(headers.rate_limit_reset, "8");
 }
 
-static void what_is_too_long_or_not_printable_is_cut_or_nothing(void **state)
+static void long_or_unprintable_headers_are_cut_or_dropped(void **state)
 {
     char longest[REPLY_VALIDATOR_BYTES], too_long[REPLY_VALIDATOR_BYTES + 1];
     struct reply_headers headers;
@@ -68,7 +67,7 @@ static void what_is_too_long_or_not_printable_is_cut_or_nothing(void **state)
     assert_string_equal(headers.content_type, "text/?[0m");
 }
 
-static void the_type_of_the_body_is_told_by_its_end(void **state)
+static void the_content_type_is_matched_by_its_suffix(void **state)
 {
     static const struct {
         const char *type;
@@ -106,7 +105,7 @@ static void the_type_of_the_body_is_told_by_its_end(void **state)
     }
 }
 
-static void every_form_of_a_wait_is_read_in_either_header(void **state)
+static void every_form_of_a_wait_is_parsed_in_either_header(void **state)
 {
     static const struct {
         const char *text;
@@ -149,7 +148,7 @@ static void every_form_of_a_wait_is_read_in_either_header(void **state)
     }
 }
 
-static void of_two_waits_the_longer_counts(void **state)
+static void the_longer_of_two_waits_counts(void **state)
 {
     struct reply_headers headers = take("Retry-After", "60");
 
@@ -163,11 +162,11 @@ static void of_two_waits_the_longer_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_have_no_case_and_the_last_of_a_name_wins),
-        cmocka_unit_test(what_is_too_long_or_not_printable_is_cut_or_nothing),
-        cmocka_unit_test(the_type_of_the_body_is_told_by_its_end),
-        cmocka_unit_test(every_form_of_a_wait_is_read_in_either_header),
-        cmocka_unit_test(of_two_waits_the_longer_counts),
+        cmocka_unit_test(header_names_ignore_case_and_the_last_one_wins),
+        cmocka_unit_test(long_or_unprintable_headers_are_cut_or_dropped),
+        cmocka_unit_test(the_content_type_is_matched_by_its_suffix),
+        cmocka_unit_test(every_form_of_a_wait_is_parsed_in_either_header),
+        cmocka_unit_test(the_longer_of_two_waits_counts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

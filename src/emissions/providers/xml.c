@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define BLANKS "\t\r\n "
+
 void xml_init(struct xml_scanner *scanner, struct span document)
 {
     *scanner = (struct xml_scanner){.rest = document};
@@ -11,154 +13,110 @@ void xml_init(struct xml_scanner *scanner, struct span document)
 
 static bool is_blank(char c)
 {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+    return c != '\0' && strchr(BLANKS, c);
 }
 
-static bool is_of_name(char c)
+static bool is_name_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.' || c == ':';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("_-.:", c));
 }
 
-static void skip(struct span *text, size_t count)
+static struct span cut_front(struct span *text, size_t len)
 {
-    *text = (struct span){text->data + count, text->len - count};
+    struct span front = {text->data, len};
+
+    *text = (struct span){text->data + len, text->len - len};
+    return front;
+}
+
+static struct span cut_while(struct span *text, bool (*is_wanted)(char))
+{
+    size_t len = 0;
+
+    while (len < text->len && is_wanted(text->data[len]))
+        len++;
+    return cut_front(text, len);
 }
 
 static bool skip_past(struct span *text, const char *mark)
 {
     const char *at = text->len ? memmem(text->data, text->len, mark, strlen(mark)) : NULL;
 
-    if (!at)
-        return false;
-    skip(text, (size_t)(at - text->data) + strlen(mark));
-    return true;
+    if (at)
+        cut_front(text, (size_t)(at - text->data) + strlen(mark));
+    return at;
 }
 
-static struct span trim(struct span text)
-{
-    while (text.len > 0 && is_blank(text.data[0]))
-        skip(&text, 1);
-    while (text.len > 0 && is_blank(text.data[text.len - 1]))
-        text.len--;
-    return text;
-}
-
-static struct span local_name(struct span name)
-{
-    struct span rest = name, prefix = span_cut(&rest, ':');
-
-    return prefix.len < name.len ? rest : name;
-}
-
-static struct span cut_name(struct span *text)
-{
-    struct span name = {text->data, 0};
-
-    while (name.len < text->len && is_of_name(text->data[name.len]))
-        name.len++;
-    skip(text, name.len);
-    return name;
-}
-
-/* Up to and over the ">" of a tag that begins an element; a quoted value may have one, too. */
+/* Skips past the ">" of an opening tag; a quoted value may contain one as well. */
 static bool skip_attributes(struct span *text, bool *ret_is_empty)
 {
     char quote = '\0', last = '\0';
 
-    for (size_t i = 0; i < text->len; i++) {
+    for (size_t i = 0; i < text->len && text->data[i] != '<'; i++) {
         char c = text->data[i];
 
-        if (c == '<')
-            return false;
-        if (quote) {
-            if (c == quote)
-                quote = '\0';
-        } else if (c == '"' || c == '\'') {
-            quote = c;
-        } else if (c == '>') {
+        if (!quote && c == '>') {
             *ret_is_empty = last == '/';
-            skip(text, i + 1);
+            cut_front(text, i + 1);
             return true;
         }
+        if (c == quote)
+            quote = '\0';
+        else if (!quote && (c == '"' || c == '\''))
+            quote = c;
         last = c;
     }
     return false;
 }
 
-static int open_element(struct xml_scanner *scanner, struct xml_event *ret_event)
+/* An event of the innermost element. */
+static int xml_emit(const struct xml_scanner *scanner, enum xml_kind kind, struct span text,
+                    struct xml_event *ret_event)
 {
-    struct span name = cut_name(&scanner->rest);
+    struct span name, local, prefix;
 
-    if (name.len == 0 || scanner->depth == XML_DEPTH_MAX ||
-        (scanner->depth == 0 && scanner->has_root) ||
-        !skip_attributes(&scanner->rest, &scanner->is_empty))
+    if (scanner->depth == 0)
         return -EBADMSG;
-    scanner->open[scanner->depth++] = name;
-    scanner->has_root = true;
-    *ret_event = (struct xml_event){.kind = XML_OPEN, .name = local_name(name)};
+    name = local = scanner->open[scanner->depth - 1];
+    prefix = span_cut(&local, ':');
+    *ret_event = (struct xml_event){
+        .kind = kind, .name = prefix.len < name.len ? local : name, .text = text};
     return 0;
 }
 
 static int close_element(struct xml_scanner *scanner, struct xml_event *ret_event)
 {
-    if (scanner->depth == 0)
-        return -EBADMSG;
+    int r = xml_emit(scanner, XML_CLOSE, (struct span){NULL, 0}, ret_event);
+
     scanner->is_empty = false;
-    *ret_event = (struct xml_event){
-        .kind = XML_CLOSE,
-        .name = local_name(scanner->open[--scanner->depth]),
-    };
-    return 0;
+    scanner->depth -= r == 0;
+    return r;
 }
 
-static int close_tag(struct xml_scanner *scanner, struct xml_event *ret_event)
+static int read_tag(struct xml_scanner *scanner, struct xml_event *ret_event)
 {
-    struct span name = cut_name(&scanner->rest), opened;
+    struct span *rest = &scanner->rest, name;
+    bool is_end = span_strip_prefix(rest, "</");
 
-    if (scanner->depth == 0)
+    if (!is_end)
+        span_strip_prefix(rest, "<");
+    name = cut_while(rest, is_name_char);
+    if (is_end) {
+        const struct span *top = &scanner->open[scanner->depth - (scanner->depth > 0)];
+
+        cut_while(rest, is_blank);
+        if (scanner->depth == 0 || name.len != top->len ||
+            memcmp(name.data, top->data, name.len) != 0 || !span_strip_prefix(rest, ">"))
+            return -EBADMSG;
+        return close_element(scanner, ret_event);
+    }
+    if (name.len == 0 || scanner->depth == XML_DEPTH_MAX ||
+        (scanner->depth == 0 && scanner->has_root) || !skip_attributes(rest, &scanner->is_empty))
         return -EBADMSG;
-    opened = scanner->open[scanner->depth - 1];
-    while (scanner->rest.len > 0 && is_blank(scanner->rest.data[0]))
-        skip(&scanner->rest, 1);
-    if (name.len != opened.len || memcmp(name.data, opened.data, name.len) != 0 ||
-        !span_strip_prefix(&scanner->rest, ">"))
-        return -EBADMSG;
-    return close_element(scanner, ret_event);
-}
-
-static int take_text(struct xml_scanner *scanner, struct span text, struct xml_event *ret_event)
-{
-    if (scanner->depth == 0)
-        return -EBADMSG;
-    *ret_event = (struct xml_event){
-        .kind = XML_TEXT,
-        .name = local_name(scanner->open[scanner->depth - 1]),
-        .text = text,
-    };
-    return 0;
-}
-
-/* A comment or a processing instruction off the front: whether there was one, or -EBADMSG. */
-static int skip_remark(struct span *rest)
-{
-    const char *end = NULL;
-
-    if (span_strip_prefix(rest, "<?"))
-        end = "?>";
-    else if (span_strip_prefix(rest, "<!--"))
-        end = "-->";
-    if (!end)
-        return false;
-    return skip_past(rest, end) ? true : -EBADMSG;
-}
-
-static int take_tag(struct xml_scanner *scanner, struct xml_event *ret_event)
-{
-    if (span_strip_prefix(&scanner->rest, "</"))
-        return close_tag(scanner, ret_event);
-    span_strip_prefix(&scanner->rest, "<");
-    return open_element(scanner, ret_event);
+    scanner->open[scanner->depth++] = name;
+    scanner->has_root = true;
+    return xml_emit(scanner, XML_OPEN, (struct span){NULL, 0}, ret_event);
 }
 
 int xml_next(struct xml_scanner *scanner, struct xml_event *ret_event)
@@ -168,21 +126,21 @@ int xml_next(struct xml_scanner *scanner, struct xml_event *ret_event)
     if (scanner->is_empty)
         return close_element(scanner, ret_event);
     while (rest->len > 0) {
-        const char *tag = memchr(rest->data, '<', rest->len);
-        size_t len = tag ? (size_t)(tag - rest->data) : rest->len;
-        struct span text = trim((struct span){rest->data, len});
-        int r;
+        const char *tag = memchr(rest->data, '<', rest->len), *end;
+        struct span text = cut_front(rest, tag ? (size_t)(tag - rest->data) : rest->len);
 
-        skip(rest, len);
+        cut_while(&text, is_blank);
+        while (text.len > 0 && is_blank(text.data[text.len - 1]))
+            text.len--;
         if (text.len > 0)
-            return take_text(scanner, text, ret_event);
+            return xml_emit(scanner, XML_TEXT, text, ret_event);
         if (rest->len == 0)
             break;
-        r = skip_remark(rest);
-        if (r < 0)
-            return r;
-        if (r == 0)
-            return take_tag(scanner, ret_event);
+        end = span_strip_prefix(rest, "<?") ? "?>" : span_strip_prefix(rest, "<!--") ? "-->" : NULL;
+        if (!end)
+            return read_tag(scanner, ret_event);
+        if (!skip_past(rest, end))
+            return -EBADMSG;
     }
     if (scanner->depth > 0 || !scanner->has_root)
         return -EBADMSG;

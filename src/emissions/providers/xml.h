@@ -1,7 +1,7 @@
 /*
- * A scanner for the small, regular part of XML that machines send each other: elements, attributes
- * that nobody reads, text. No DTD, no CDATA, no entities (a text has them as they stand), no more
- * than XML_DEPTH_MAX levels; any of these is an error. Views into the document, no memory. Pure.
+ * Pull parser for the subset of XML that services send: elements, attributes (skipped) and text.
+ * DTDs, CDATA and more than XML_DEPTH_MAX levels are errors; entities stay as they are. Events
+ * point into the document; nothing is allocated. Pure.
  */
 #pragma once
 
@@ -13,10 +13,10 @@
 enum { XML_DEPTH_MAX = 16 };
 
 enum xml_kind {
-    XML_OPEN,  /* an element begins; an empty one begins and ends */
-    XML_CLOSE, /* it ends */
-    XML_TEXT,  /* without the blanks around it, and never empty */
-    XML_END,   /* of the document, whose one root has ended */
+    XML_OPEN,
+    XML_CLOSE, /* also follows the XML_OPEN of an empty element */
+    XML_TEXT,  /* trimmed, never empty */
+    XML_END,   /* the root element has ended */
 };
 
 struct xml_event {
@@ -27,13 +27,13 @@ struct xml_event {
 
 struct xml_scanner {
     struct span rest;
-    struct span open[XML_DEPTH_MAX]; /* full names */
+    struct span open[XML_DEPTH_MAX]; /* names with prefix */
     size_t depth;
-    bool is_empty; /* the element on top has ended where it began */
+    bool is_empty; /* the innermost element was an empty tag */
     bool has_root;
 };
 
 void xml_init(struct xml_scanner *scanner, struct span document);
 
-/* 0 or -EBADMSG, after which the scanner is of no more use. */
+/* 0 or -EBADMSG, which ends the scan. */
 int xml_next(struct xml_scanner *scanner, struct xml_event *ret_event);

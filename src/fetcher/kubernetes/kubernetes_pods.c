@@ -7,10 +7,10 @@
 #include "core/json_reader.h"
 #include "core/macros.h"
 
-/* Statuses of HTTP, which errors inside of a watch have as well. */
+/* HTTP statuses, also of errors inside a watch. */
 enum { UNAUTHORIZED = 401, FORBIDDEN = 403, GONE = 410 };
 
-/* False, and nothing is written, if there is no such text or it does not fit. */
+/* False, with nothing written, if there is no text or it does not fit. */
 static bool copy_text(const struct json *value, char *to, size_t size_bytes)
 {
     const char *text = json_text(value);
@@ -29,8 +29,8 @@ static bool is_text(const struct json *value, const char *wanted)
     return text && strcmp(text, wanted) == 0;
 }
 
-/* The uid that the node knows. Of a static pod the API has only the mirror, with a uid that never
- * appears on the node; there the pod goes by its hash. */
+/* The uid on the node. Of a static pod the API has only the mirror, whose uid never appears on the
+ * node; there the hash is the uid. */
 static const char *node_uid(const struct json *metadata)
 {
     const struct json *annotations = json_get(metadata, "annotations");
@@ -41,7 +41,7 @@ static const char *node_uid(const struct json *metadata)
     return json_text(json_get(metadata, "uid"));
 }
 
-/* "containerd://<64 hex digits>"; absent until the container was created. */
+/* "containerd://<64 hex digits>"; absent until the container is created. */
 static const char *bare_id(const struct json *container_id)
 {
     const char *text = json_text(container_id), *end = text ? strstr(text, "://") : NULL;
@@ -67,7 +67,7 @@ static int add_pod(const struct json *pod, struct container_list *list)
     static const char *const kinds[] = {"containerStatuses", "initContainerStatuses",
                                         "ephemeralContainerStatuses"};
     const struct json *metadata = json_get(pod, "metadata"), *status = json_get(pod, "status");
-    /* The pod itself: its pause container is in no status, and no other may have started yet. */
+    /* The pod itself: its pause container has no status, and no other may have started yet. */
     int r = container_list_add_pod(list, json_text(json_get(metadata, "namespace")),
                                    json_text(json_get(metadata, "name")), node_uid(metadata));
 
@@ -119,7 +119,7 @@ static const char *message_of(const struct json *status)
     return message ? message : "";
 }
 
-int kubernetes_judge_status(int64_t status)
+int kubernetes_classify_status(int64_t status)
 {
     if (status == GONE)
         return -ESTALE;
@@ -131,8 +131,9 @@ static int read_error(const struct json *status, struct error *err)
     int64_t code = 0;
 
     (void)json_int64(json_get(status, "code"), &code);
-    return error_set(err, kubernetes_judge_status(code), "its watch ended with error %lld: %.256s",
-                     (long long)code, message_of(status));
+    return error_set(err, kubernetes_classify_status(code),
+                     "its watch ended with error %lld: %.256s", (long long)code,
+                     message_of(status));
 }
 
 static int read_event(const struct json *event, struct container_list *list,
@@ -140,13 +141,13 @@ static int read_event(const struct json *event, struct container_list *list,
 {
     const struct json *type = json_get(event, "type"), *object = json_get(event, "object");
 
-    if (is_text(json_get(event, "kind"), "Status")) /* the watch did not even begin */
+    if (is_text(json_get(event, "kind"), "Status")) /* the watch did not start */
         return read_error(event, err);
     if (!json_text(type) || !object)
         return -EBADMSG;
     if (is_text(type, "ERROR"))
         return read_error(object, err);
-    /* Of a bookmark the version is all that counts, and of types yet to be invented. */
+    /* Of bookmarks, and of types yet to be invented, only the version counts. */
     (void)copy_text(json_get(json_get(object, "metadata"), "resourceVersion"), version,
                     KUBERNETES_VERSION_BYTES);
     return add_pod(object, list);
@@ -164,11 +165,11 @@ int kubernetes_parse_event(struct span line, struct container_list *list,
     return r;
 }
 
-void kubernetes_parse_refusal(struct span text, char *ret_why, size_t size_bytes)
+void kubernetes_parse_error(struct span text, char *message, size_t size_bytes)
 {
     struct json *status = NULL;
 
     (void)json_read(text, &status);
-    snprintf(ret_why, size_bytes, "%s", message_of(status));
+    snprintf(message, size_bytes, "%s", message_of(status));
     json_free(status);
 }

@@ -1,7 +1,5 @@
-/*
- * What the Kubernetes API says of pods, as far as names need it: pages of a PodList, the events of
- * a watch, and refusals. Pure.
- */
+/* Pods of the Kubernetes API, as far as names need them: pages of a PodList, events of a watch, and
+ * errors. Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -16,10 +14,10 @@ enum {
     KUBERNETES_CONTINUE_BYTES = 4096,
 };
 
-/* Opaque texts of the server, to be handed back to it (encoded for a URL). */
+/* Opaque strings of the server, to be sent back to it. */
 struct kubernetes_page {
-    char version[KUBERNETES_VERSION_BYTES]; /* a watch goes on from here */
-    char next[KUBERNETES_CONTINUE_BYTES];   /* asks for the next page; "": this was the last */
+    char version[KUBERNETES_VERSION_BYTES]; /* where a watch resumes */
+    char next[KUBERNETES_CONTINUE_BYTES];   /* of the next page; "": this was the last */
 };
 
 /* Adds every pod, and its containers that have an id. 0, -ENOMEM, or -EBADMSG: not a PodList. */
@@ -27,17 +25,17 @@ int kubernetes_parse_list(struct span text, struct container_list *list,
                           struct kubernetes_page *ret_page);
 
 /*
- * One line of a watch. Adds the containers of its pod, also of one that was deleted: what it used
- * is still to be named. `version` becomes the event's, if it has one.
+ * One line of a watch. Adds the containers of its pod, also of a deleted one, whose usage still
+ * needs a name. `version` becomes the event's, if it has one.
  *
  * 0, -ENOMEM, -EBADMSG (not an event), or an error of the server, with a text, as below.
  */
 int kubernetes_parse_event(struct span line, struct container_list *list,
                            char version[KUBERNETES_VERSION_BYTES], struct error *err);
 
-/* What a status other than 200 means: -ESTALE (what was asked for is too far in the past: list
- * again), -EACCES (we may not ask) or -EREMOTEIO. */
-int kubernetes_judge_status(int64_t status);
+/* Of a status other than 200: -ESTALE (the version is too old: list again), -EACCES or
+ * -EREMOTEIO. */
+int kubernetes_classify_status(int64_t status);
 
-/* Why the server refuses, from the body of its answer: "" if it does not say. */
-void kubernetes_parse_refusal(struct span text, char *ret_why, size_t size_bytes);
+/* The message of an error reply; "" if it has none. */
+void kubernetes_parse_error(struct span text, char *message, size_t size_bytes);

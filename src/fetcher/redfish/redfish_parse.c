@@ -1,10 +1,8 @@
 #include "fetcher/redfish/redfish_parse.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "core/json_reader.h"
 #include "core/macros.h"
 #include "sources/plausible.h"
 
@@ -24,140 +22,75 @@ bool redfish_is_path(const char *text)
     return strspn(text, allowed) == len && !strstr(text, "/.") && !strstr(text, "//");
 }
 
-static void put_path(const struct json *value, struct redfish_path *path)
+struct redfish_path redfish_id(const struct json *resource)
 {
-    const char *text = json_text(value);
+    const char *text = json_text(json_get(resource, "@odata.id"));
+    struct redfish_path path = {""};
 
-    path->text[0] = '\0';
     if (text && redfish_is_path(text))
-        memcpy(path->text, text, strlen(text) + 1);
+        memcpy(path.text, text, strlen(text) + 1);
+    return path;
 }
 
-static void put_link(const struct json *object, const char *key, struct redfish_path *path)
+struct redfish_path redfish_link(const struct json *resource, const char *key)
 {
-    put_path(json_get(json_get(object, key), "@odata.id"), path);
+    return redfish_id(json_get(resource, key));
 }
 
-int redfish_parse_root(struct span text, struct redfish_root *ret_root)
+bool redfish_is_in_use(const struct json *resource)
 {
-    struct json *root;
-    int r = json_read(text, &root);
-
-    if (r < 0)
-        return r;
-    put_link(root, "Chassis", &ret_root->chassis);
-    put_link(json_get(root, "Links"), "Sessions", &ret_root->sessions);
-    json_free(root);
-    return 0;
-}
-
-int redfish_parse_members(struct span text, struct redfish_members *ret_members)
-{
-    struct json *root;
-    const struct json *members;
-    size_t count = 0;
-    int r = json_read(text, &root);
-
-    if (r < 0)
-        return r;
-    members = json_get(root, "Members");
-    for (size_t i = 0; i < json_length(members) && count < REDFISH_MEMBERS_MAX; i++) {
-        struct redfish_path *path = &ret_members->paths[count];
-
-        put_path(json_get(json_at(members, i), "@odata.id"), path);
-        count += path->text[0] != '\0';
-    }
-    ret_members->count = count;
-    json_free(root);
-    return 0;
-}
-
-/* Absent, UnavailableOffline, StandbyOffline ... are not; many a BMC says nothing. */
-static bool is_in_use(const struct json *object)
-{
-    const char *state = json_text(json_get(json_get(object, "Status"), "State"));
+    const char *state = json_text(json_get(json_get(resource, "Status"), "State"));
 
     return !state || strcmp(state, "Enabled") == 0;
 }
 
-static bool is_one_of(const char *text, const char *const *words, size_t count)
+void redfish_parse_members(const struct json *collection, struct redfish_members *ret_members)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(text, words[i]) == 0)
-            return true;
-    return false;
+    const struct json *members = json_get(collection, "Members");
+
+    ret_members->count = 0;
+    for (size_t i = 0; i < json_length(members) && ret_members->count < REDFISH_MEMBERS_MAX; i++) {
+        struct redfish_path *path = &ret_members->paths[ret_members->count];
+
+        *path = redfish_id(json_at(members, i));
+        ret_members->count += path->text[0] != '\0';
+    }
 }
 
 /* The baseboard of GPUs is a module that links to a system of its own. */
 static enum redfish_rank rank_type(const char *type)
 {
-    static const char *const nodes[] = {"RackMount", "Blade",     "Sled",      "Tower",
-                                        "Desktop",   "MiniTower", "StandAlone"};
-    static const char *const unknown[] = {"Other", ""};
+    static const struct {
+        const char *type;
+        enum redfish_rank rank;
+    } types[] = {
+        {"RackMount", REDFISH_NODE},  {"Blade", REDFISH_NODE},    {"Sled", REDFISH_NODE},
+        {"Tower", REDFISH_NODE},      {"Desktop", REDFISH_NODE},  {"MiniTower", REDFISH_NODE},
+        {"StandAlone", REDFISH_NODE}, {"Other", REDFISH_UNKNOWN}, {"", REDFISH_UNKNOWN},
+    };
 
-    if (!type || is_one_of(type, unknown, ARRAY_SIZE(unknown)))
-        return REDFISH_UNKNOWN;
-    return is_one_of(type, nodes, ARRAY_SIZE(nodes)) ? REDFISH_NODE : REDFISH_PART;
+    for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+        if (strcmp(type ? type : "", types[i].type) == 0)
+            return types[i].rank;
+    return REDFISH_PART;
 }
 
-int redfish_parse_chassis(struct span text, struct redfish_chassis *ret_chassis)
+struct redfish_chassis redfish_parse_chassis(const struct json *resource)
 {
-    struct json *root;
-    const struct json *systems;
-    int r = json_read(text, &root);
+    const struct json *systems = json_get(json_get(resource, "Links"), "ComputerSystems");
 
-    if (r < 0)
-        return r;
-    systems = json_get(json_get(root, "Links"), "ComputerSystems");
-    put_path(json_get(json_at(systems, 0), "@odata.id"), &ret_chassis->system);
-    put_link(root, "EnvironmentMetrics", &ret_chassis->environment);
-    put_link(root, "PowerSubsystem", &ret_chassis->power_subsystem);
-    put_link(root, "Power", &ret_chassis->power);
-    ret_chassis->rank = json_length(systems) > 0 && is_in_use(root)
-                            ? rank_type(json_text(json_get(root, "ChassisType")))
-                            : REDFISH_NO_NODE;
-    json_free(root);
-    return 0;
+    return (struct redfish_chassis){
+        .rank = json_length(systems) > 0 && redfish_is_in_use(resource)
+                    ? rank_type(json_text(json_get(resource, "ChassisType")))
+                    : REDFISH_NO_NODE,
+        .system = redfish_id(json_at(systems, 0)),
+        .environment = redfish_link(resource, "EnvironmentMetrics"),
+        .power_subsystem = redfish_link(resource, "PowerSubsystem"),
+        .power = redfish_link(resource, "Power"),
+    };
 }
 
-int redfish_parse_subsystem(struct span text, struct redfish_path *ret_supplies)
-{
-    struct json *root;
-    int r = json_read(text, &root);
-
-    if (r < 0)
-        return r;
-    put_link(root, "PowerSupplies", ret_supplies);
-    json_free(root);
-    return 0;
-}
-
-int redfish_parse_supply(struct span text, struct redfish_supply *ret_supply)
-{
-    struct json *root;
-    int r = json_read(text, &root);
-
-    if (r < 0)
-        return r;
-    ret_supply->is_in_use = is_in_use(root);
-    put_link(root, "Metrics", &ret_supply->metrics);
-    json_free(root);
-    return 0;
-}
-
-int redfish_parse_id(struct span text, struct redfish_path *ret_path)
-{
-    struct json *root;
-    int r = json_read(text, &root);
-
-    if (r < 0)
-        return r;
-    put_path(json_get(root, "@odata.id"), ret_path);
-    json_free(root);
-    return 0;
-}
-
-static int read_watts(const struct json *value, uint64_t *ret_power_mw)
+static int parse_watts(const struct json *value, uint64_t *ret_power_mw)
 {
     double watts;
 
@@ -167,39 +100,9 @@ static int read_watts(const struct json *value, uint64_t *ret_power_mw)
     return 0;
 }
 
-static int read_reading(struct span text, const char *key, uint64_t *ret_power_mw)
+int redfish_parse_sensor(const struct json *resource, const char *key, uint64_t *ret_power_mw)
 {
-    struct json *root;
-    int r = json_read(text, &root);
-
-    if (r < 0)
-        return r;
-    r = read_watts(json_get(json_get(root, key), "Reading"), ret_power_mw);
-    json_free(root);
-    return r;
-}
-
-/* 0 W is what those say that do not know: a node that answers draws more. */
-static int require_power(int r, uint64_t power_mw, uint64_t *ret_power_mw)
-{
-    if (r == 0 && power_mw == 0)
-        r = -ENODATA;
-    if (r == 0)
-        *ret_power_mw = power_mw;
-    return r;
-}
-
-int redfish_parse_environment(struct span text, uint64_t *ret_power_mw)
-{
-    uint64_t power_mw = 0;
-    int r = read_reading(text, "PowerWatts", &power_mw);
-
-    return require_power(r, power_mw, ret_power_mw);
-}
-
-int redfish_parse_supply_power(struct span text, uint64_t *ret_power_mw)
-{
-    return read_reading(text, "InputPowerWatts", ret_power_mw);
+    return parse_watts(json_get(json_get(resource, key), "Reading"), ret_power_mw);
 }
 
 static bool is_related(const struct json *control, const char *system)
@@ -215,30 +118,32 @@ static bool is_related(const struct json *control, const char *system)
     return false;
 }
 
-/* Some list processors, memory and accelerators beside the whole: these have another context. Of
- * several that are left, the first that names the system, else the first. */
-static int read_controls(const struct json *controls, const char *system, uint64_t *ret_power_mw)
+/* Some BMCs list processors, memory and accelerators beside the whole, with another context. The
+ * first control that names the system wins, else the first. 0 W means that the BMC does not know:
+ * a node that replies draws more. */
+static int parse_controls(const struct json *controls, const char *system, uint64_t *ret_power_mw)
 {
-    bool found = false;
+    int r = -ENODATA;
 
     for (size_t i = 0; i < json_length(controls); i++) {
         const struct json *control = json_at(controls, i);
         const char *context = json_text(json_get(control, "PhysicalContext"));
         bool related = is_related(control, system);
         uint64_t power_mw = 0;
-        int r = read_watts(json_get(control, "PowerConsumedWatts"), &power_mw);
 
-        if ((context && strcmp(context, "Chassis") != 0) || !is_in_use(control) ||
-            (found && !related) || require_power(r, power_mw, ret_power_mw) < 0)
+        if ((context && strcmp(context, "Chassis") != 0) || !redfish_is_in_use(control) ||
+            (r == 0 && !related) ||
+            parse_watts(json_get(control, "PowerConsumedWatts"), &power_mw) < 0 || power_mw == 0)
             continue;
-        found = true;
+        *ret_power_mw = power_mw;
+        r = 0;
         if (related)
             break;
     }
-    return found ? 0 : -ENODATA;
+    return r;
 }
 
-/* Of all that are in use, or of none: the rest would pass for the whole. */
+/* All supplies in use, or none: a partial sum would pass for the whole. */
 static int sum_supplies(const struct json *supplies, uint64_t *ret_power_mw)
 {
     uint64_t sum_mw = 0;
@@ -247,44 +152,33 @@ static int sum_supplies(const struct json *supplies, uint64_t *ret_power_mw)
         const struct json *supply = json_at(supplies, i);
         uint64_t power_mw = 0;
 
-        if (!is_in_use(supply))
+        if (!redfish_is_in_use(supply))
             continue;
-        if (read_watts(json_get(supply, "PowerInputWatts"), &power_mw) < 0)
+        if (parse_watts(json_get(supply, "PowerInputWatts"), &power_mw) < 0)
             return -ENODATA;
         sum_mw += power_mw;
     }
-    return require_power(sum_mw < PLAUSIBLE_POWER_MAX_UW / 1000 ? 0 : -ENODATA, sum_mw,
-                         ret_power_mw);
+    if (sum_mw == 0 || sum_mw >= PLAUSIBLE_POWER_MAX_UW / 1000)
+        return -ENODATA;
+    *ret_power_mw = sum_mw;
+    return 0;
 }
 
-int redfish_parse_power(struct span text, const char *system, uint64_t *ret_power_mw)
+int redfish_parse_power(const struct json *resource, const char *system, uint64_t *ret_power_mw)
 {
-    struct json *root;
-    int r = json_read(text, &root);
-
-    if (r < 0)
-        return r;
-    r = read_controls(json_get(root, "PowerControl"), system, ret_power_mw);
-    if (r < 0)
-        r = sum_supplies(json_get(root, "PowerSupplies"), ret_power_mw);
-    json_free(root);
-    return r;
+    if (parse_controls(json_get(resource, "PowerControl"), system, ret_power_mw) == 0)
+        return 0;
+    return sum_supplies(json_get(resource, "PowerSupplies"), ret_power_mw);
 }
 
 /* The message at the top is mostly "see the extended info". */
-void redfish_parse_refusal(struct span text, char *why, size_t size_bytes)
+const char *redfish_error_message(const struct json *reply)
 {
-    const struct json *error;
-    struct json *root;
-    const char *said;
+    const struct json *error = json_get(reply, "error");
+    const struct json *info = json_at(json_get(error, "@Message.ExtendedInfo"), 0);
+    const char *message = json_text(json_get(info, "Message"));
 
-    why[0] = '\0';
-    if (json_read(text, &root) < 0)
-        return;
-    error = json_get(root, "error");
-    said = json_text(json_get(json_at(json_get(error, "@Message.ExtendedInfo"), 0), "Message"));
-    if (!said)
-        said = json_text(json_get(error, "message"));
-    snprintf(why, size_bytes, "%s", said ? said : "");
-    json_free(root);
+    if (!message)
+        message = json_text(json_get(error, "message"));
+    return message ? message : "";
 }

@@ -1,9 +1,6 @@
 /*
- * What a BMC says over Redfish (DSP0266, DSP0268), as far as the node's power needs it. Pure: the
- * text of a resource in, a struct out.
- *
- * All return 0, -ENOMEM, -EBADMSG (not JSON) or, where they say so, -ENODATA: what was looked for
- * is not there, or no value that a node can have. What has the wrong type counts as not there.
+ * Redfish resources (DSP0266, DSP0268), as far as the node's power needs them. Pure: parsed JSON
+ * in, a struct out. A property of the wrong type counts as absent.
  */
 #pragma once
 
@@ -11,35 +8,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/span.h"
+#include "core/json_reader.h"
 
 enum {
     REDFISH_PATH_BYTES = 256,
-    REDFISH_MEMBERS_MAX = 128, /* of a collection; the boards of eight GPUs have some ninety */
+    REDFISH_MEMBERS_MAX = 128, /* of a collection; boards with eight GPUs have about ninety */
 };
 
-/* Where a resource is, "": nowhere. Only what redfish_is_path() accepts ever gets into one. */
+/* Path of a resource; "" if there is none. Holds nothing that redfish_is_path() rejects. */
 struct redfish_path {
     char text[REDFISH_PATH_BYTES];
 };
 
-/* A path below /redfish/v1 of the same server, without query, fragment and dots: links that lead
- * elsewhere are not followed. */
+/* Accepts paths below /redfish/v1 of the same server, without query, fragment or dot segments:
+ * links to other places are not followed. */
 bool redfish_is_path(const char *text);
-
-struct redfish_root {
-    struct redfish_path chassis, sessions;
-};
 
 struct redfish_members {
     struct redfish_path paths[REDFISH_MEMBERS_MAX];
     size_t count;
 };
 
-/* How likely a chassis is the whole node, the likeliest first. */
+/* How likely a chassis is the whole node, most likely first. */
 enum redfish_rank {
-    REDFISH_NODE,    /* made to hold one: rack mounted, blade, sled, tower ... */
-    REDFISH_UNKNOWN, /* does not say what it is */
+    REDFISH_NODE,    /* built to hold one: rack mount, blade, sled, tower ... */
+    REDFISH_UNKNOWN, /* no type given */
     REDFISH_PART,    /* of a node (module, card), or of the room (rack, enclosure) */
     REDFISH_NO_NODE, /* links to no system, or is not in use */
 };
@@ -50,30 +43,23 @@ struct redfish_chassis {
     struct redfish_path environment, power_subsystem, power;
 };
 
-struct redfish_supply {
-    bool is_in_use;
-    struct redfish_path metrics;
-};
+/* The "@odata.id" of a resource, or of the one that `key` links to. */
+struct redfish_path redfish_id(const struct json *resource);
+struct redfish_path redfish_link(const struct json *resource, const char *key);
 
-int redfish_parse_root(struct span text, struct redfish_root *ret_root);
-int redfish_parse_members(struct span text, struct redfish_members *ret_members);
-int redfish_parse_chassis(struct span text, struct redfish_chassis *ret_chassis);
-int redfish_parse_subsystem(struct span text, struct redfish_path *ret_supplies);
-int redfish_parse_supply(struct span text, struct redfish_supply *ret_supply);
+/* False where the state is Absent, UnavailableOffline, ...; many BMCs do not report a state. */
+bool redfish_is_in_use(const struct json *resource);
 
-/* The "@odata.id" of anything. */
-int redfish_parse_id(struct span text, struct redfish_path *ret_path);
+void redfish_parse_members(const struct json *collection, struct redfish_members *ret_members);
+struct redfish_chassis redfish_parse_chassis(const struct json *resource);
 
-/* PowerWatts of EnvironmentMetrics. -ENODATA. */
-int redfish_parse_environment(struct span text, uint64_t *ret_power_mw);
+/* The sensor `key`: PowerWatts of EnvironmentMetrics, InputPowerWatts of a power supply, which may
+ * be 0. 0, or -ENODATA: none that a node can draw. */
+int redfish_parse_sensor(const struct json *resource, const char *key, uint64_t *ret_power_mw);
 
-/* InputPowerWatts of a power supply's metrics, which may be 0: one of several may carry nothing.
- * -ENODATA. */
-int redfish_parse_supply_power(struct span text, uint64_t *ret_power_mw);
+/* The deprecated Power resource: the power control of the whole system, else the sum over the
+ * power supplies. `system` is the system's path, "" if unknown. 0 or -ENODATA. */
+int redfish_parse_power(const struct json *resource, const char *system, uint64_t *ret_power_mw);
 
-/* Of the deprecated Power: the control of the whole system, else what the supplies draw. `system`
- * is the system's path, "": unknown. -ENODATA. */
-int redfish_parse_power(struct span text, const char *system, uint64_t *ret_power_mw);
-
-/* What an answer that is an error says for people, cut to the size; "" if nothing. */
-void redfish_parse_refusal(struct span text, char *why, size_t size_bytes);
+/* The message of an error reply; "" if it has none. */
+const char *redfish_error_message(const struct json *reply);

@@ -1,30 +1,27 @@
-#include "fetcher/redfish/redfish_session.h"
+#include "fetcher/redfish.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "core/base64.h"
 #include "core/json.h"
 #include "core/macros.h"
 
 enum {
-    REPLY_MAX = 4 << 20, /* Power with many voltages has hundreds of kilobytes */
+    REPLY_MAX = 4 << 20, /* Power with many voltages takes hundreds of kilobytes */
     CREDENTIALS_MAX = 4096,
     HEADER_MAX = 8192,
-    HOPS_MAX = 3, /* the slash at the end of a path is what BMCs redirect for */
+    HOPS_MAX = 3, /* BMCs redirect for the slash at the end of a path */
 };
 
-static const uint64_t TIMEOUT_US = 5 * USEC_PER_SEC; /* typical answers take 0.1 to 3 s */
+static const uint64_t TIMEOUT_US = 5 * USEC_PER_SEC; /* replies usually take 0.1 to 3 s */
+static const uint64_t LOGOUT_US = 2 * USEC_PER_SEC;
 
-/* One question. */
-struct question {
+struct redfish_request {
     const char *path;
     struct span body;   /* of a POST */
     const char *method; /* as in struct http_request */
-    bool is_open_to_all;
-    uint64_t timeout_us;
+    bool is_anonymous;
 };
 
 void redfish_session_init(struct redfish_session *session,
@@ -37,8 +34,8 @@ void redfish_session_init(struct redfish_session *session,
 void redfish_session_done(struct redfish_session *session)
 {
     http_reply_done(&session->reply);
-    explicit_bzero(session->token, sizeof(session->token));
-    explicit_bzero(session->seen_token, sizeof(session->seen_token));
+    json_free(session->resource);
+    explicit_bzero(session, sizeof(*session));
 }
 
 static bool is_printable(const char *text)
@@ -49,90 +46,72 @@ static bool is_printable(const char *text)
     return true;
 }
 
-/* What does not fit is no token of a BMC, and a part of one is worth nothing. */
-static void take_header(void *context, const char *name, const char *value)
+/* A token that does not fit is dropped: part of one is useless. */
+static void keep_header(void *context, const char *name, const char *value)
 {
     struct redfish_session *session = context;
 
-    if (strcasecmp(name, "X-Auth-Token") == 0 && strlen(value) < sizeof(session->seen_token) &&
+    if (strcasecmp(name, "X-Auth-Token") == 0 && strlen(value) < sizeof(session->reply_token) &&
         is_printable(value))
-        memcpy(session->seen_token, value, strlen(value) + 1);
-    if (strcasecmp(name, "Location") == 0 && strlen(value) < sizeof(session->seen_location))
-        memcpy(session->seen_location, value, strlen(value) + 1);
+        memcpy(session->reply_token, value, strlen(value) + 1);
+    if (strcasecmp(name, "Location") == 0 && strlen(value) < sizeof(session->reply_location))
+        memcpy(session->reply_location, value, strlen(value) + 1);
 }
 
-static void put_authorization(const struct redfish_session *session, struct buffer *out)
-{
-    struct buffer pair;
-
-    if (session->kind == REDFISH_TOKEN) {
-        buffer_str(out, "X-Auth-Token: ");
-        buffer_str(out, session->token);
-        return;
-    }
-    buffer_init(&pair, CREDENTIALS_MAX);
-    buffer_str(&pair, session->options.user);
-    buffer_char(&pair, ':');
-    buffer_str(&pair, session->options.password);
-    buffer_str(out, "Authorization: Basic ");
-    base64_write(out, (struct span){pair.data, pair.len});
-    buffer_wipe(&pair);
-}
-
-static int send_once(struct redfish_session *session, const struct question *question,
+static int send_once(struct redfish_session *session, const struct redfish_request *request,
                      const char *path, struct error *err)
 {
     const char *headers[] = {"Accept: application/json", "OData-Version: 4.0", NULL, NULL, NULL};
     size_t count = 2;
     struct buffer url, authorization;
-    struct http_request request = {
+    struct http_request http = {
         .headers = headers,
-        .body = question->body,
-        .method = question->method,
+        .body = request->body,
+        .method = request->method,
         .trust = session->options.trust,
         .resolve = session->options.resolve,
-        .timeout_us = question->timeout_us,
+        .timeout_us = request->method ? LOGOUT_US : TIMEOUT_US,
         .max_bytes = REPLY_MAX,
-        .on_header = take_header,
+        .on_header = keep_header,
         .context = session,
     };
-    int r = -ENOMEM;
+    int r;
 
-    session->seen_token[0] = session->seen_location[0] = '\0';
+    session->reply_token[0] = session->reply_location[0] = '\0';
     buffer_init(&url, CREDENTIALS_MAX);
     buffer_init(&authorization, HEADER_MAX);
     buffer_str(&url, session->options.url);
     buffer_str(&url, path);
     buffer_char(&url, '\0');
-    if (question->body.data)
+    if (request->body.data)
         headers[count++] = "Content-Type: application/json";
-    if (!question->is_open_to_all) {
-        put_authorization(session, &authorization);
+    if (!request->is_anonymous && session->kind == REDFISH_TOKEN) {
+        buffer_str(&authorization, "X-Auth-Token: ");
+        buffer_str(&authorization, session->token);
         buffer_char(&authorization, '\0');
-        headers[count] = authorization.data;
+    } else if (!request->is_anonymous) {
+        http_put_basic(&authorization, session->options.user, session->options.password);
     }
-    request.url = url.data;
-    if (buffer_failed(&url) || buffer_failed(&authorization))
-        error_format(err, "out of memory");
-    else
-        r = session->options.send(session->options.context, &request, &session->reply, err);
+    headers[count] = authorization.data; /* NULL if anonymous */
+    http.url = url.data;
+    r = buffer_failed(&url) || buffer_failed(&authorization)
+            ? error_set(err, -ENOMEM, "out of memory")
+            : http_client_do(session->options.client, &http, &session->reply, err);
     buffer_wipe(&authorization);
     buffer_done(&url);
     return r;
 }
 
-/* The path of a Location, which may be a whole URL, but only of the same server. */
-static bool read_location(const struct redfish_session *session, struct redfish_path *ret_path)
+/* The path of a Location header, which may be a URL, but only of the same server. */
+static struct redfish_path parse_location(const struct redfish_session *session)
 {
-    struct span location = span_of(session->seen_location);
+    struct span location = span_of(session->reply_location);
+    struct redfish_path path = {""};
 
-    if (location.len == 0)
-        return false;
     span_strip_prefix(&location, session->options.url);
-    if (!redfish_is_path(location.data))
-        return false;
-    memcpy(ret_path->text, location.data, location.len + 1);
-    return true;
+    if (redfish_is_path(location.data))
+        memcpy(path.text, location.data, location.len + 1);
+    return path;
 }
 
 static bool is_redirect(int status)
@@ -140,32 +119,38 @@ static bool is_redirect(int status)
     return status == 301 || status == 302 || status == 307 || status == 308;
 }
 
-/* 0: there was an answer, whatever its status. */
-static int ask(struct redfish_session *session, const struct question *question, struct error *err)
+/* 0: there was a reply, whatever its status. */
+static int send_request(struct redfish_session *session, const struct redfish_request *request,
+                        struct error *err)
 {
-    const char *path = question->path;
-    struct redfish_path next;
-    int r = 0;
+    const char *path = request->path;
+    struct redfish_path location, next;
 
     for (int hop = 0; hop < HOPS_MAX; hop++) {
-        r = send_once(session, question, path, err);
-        if (r < 0 || !is_redirect(session->reply.status))
+        int r = send_once(session, request, path, err);
+
+        if (r < 0)
             return r;
-        if (!read_location(session, &next))
+        if (!is_redirect(session->reply.status)) {
+            json_free(TAKE_PTR(session->resource));
+            session->parse_result =
+                json_read((struct span){session->reply.body.data, session->reply.body.len},
+                          &session->resource);
+            return 0;
+        }
+        location = parse_location(session);
+        if (location.text[0] == '\0')
             return error_set(err, -EREMOTEIO,
-                             "the BMC sends us from %.200s to elsewhere, which is not followed",
+                             "the BMC redirects from %.200s to another server, which is not "
+                             "followed",
                              path);
+        next = location;
         path = next.text;
     }
-    return error_set(err, -EREMOTEIO, "the BMC sends us from %.200s round in circles", path);
+    return error_set(err, -EREMOTEIO, "the BMC redirects in circles from %.200s", path);
 }
 
-static struct span text_of(const struct redfish_session *session)
-{
-    return (struct span){session->reply.body.data, session->reply.body.len};
-}
-
-static int judge_status(int status)
+static int classify_status(int status)
 {
     switch (status) {
     case 401:
@@ -185,40 +170,44 @@ static int judge_status(int status)
     }
 }
 
-static int fail_status(const struct redfish_session *session, const char *path, struct error *err)
+static int check_status(const struct redfish_session *session, const char *path, struct error *err)
 {
-    int status = session->reply.status;
-    char why[256];
+    const char *message = redfish_error_message(session->resource);
+    int r = classify_status(session->reply.status);
 
-    redfish_parse_refusal(text_of(session), why, sizeof(why));
-    return error_set(err, judge_status(status), "the BMC answers for %.200s with status %d%s%s",
-                     path, status, why[0] ? ": " : "", why);
+    return r == 0 ? 0
+                  : error_set(err, r, "the BMC replies to %.200s with status %d%s%.255s", path,
+                              session->reply.status, message[0] ? ": " : "", message);
 }
 
-static int fail_form(int r, const char *path, struct error *err)
+static int check_resource(const struct redfish_session *session, const char *path,
+                          struct error *err)
 {
-    return error_set(err, r, "what the BMC says of %.200s cannot be read: %s", path, strerror(-r));
+    int r = check_status(session, path, err);
+
+    if (r == 0 && session->parse_result < 0)
+        r = error_set(err, session->parse_result, "the BMC's reply to %.200s cannot be parsed: %s",
+                      path, strerror(-session->parse_result));
+    return r;
 }
 
-static int ask_root(struct redfish_session *session, struct error *err)
+static int read_root(struct redfish_session *session, struct error *err)
 {
-    static const char path[] = "/redfish/v1/";
-    int r = ask(session,
-                &(struct question){.path = path, .is_open_to_all = true, .timeout_us = TIMEOUT_US},
-                err);
+    const struct redfish_request request = {.path = "/redfish/v1/", .is_anonymous = true};
+    int r = send_request(session, &request, err);
 
+    if (r == 0)
+        r = check_resource(session, request.path, err);
     if (r < 0)
         return r;
-    if (judge_status(session->reply.status) < 0)
-        return fail_status(session, path, err);
-    r = redfish_parse_root(text_of(session), &session->root);
-    return r < 0 ? fail_form(r, path, err) : 0;
+    session->chassis = redfish_link(session->resource, "Chassis");
+    session->sessions = redfish_link(json_get(session->resource, "Links"), "Sessions");
+    return 0;
 }
 
 static int post_login(struct redfish_session *session, struct error *err)
 {
-    struct question question = {
-        .path = session->root.sessions.text, .is_open_to_all = true, .timeout_us = TIMEOUT_US};
+    struct redfish_request request = {.path = session->sessions.text, .is_anonymous = true};
     struct buffer body;
     int r;
 
@@ -228,42 +217,37 @@ static int post_login(struct redfish_session *session, struct error *err)
     buffer_str(&body, ",\"Password\":");
     json_string(&body, session->options.password);
     buffer_char(&body, '}');
-    question.body = (struct span){body.data, body.len};
+    request.body = (struct span){body.data, body.len};
     r = buffer_failed(&body) ? error_set(err, -ENOMEM, "out of memory")
-                             : ask(session, &question, err);
+                             : send_request(session, &request, err);
     buffer_wipe(&body);
     return r;
 }
 
 static int log_in(struct redfish_session *session, struct error *err)
 {
-    int status, r;
+    int r;
 
     session->kind = REDFISH_BASIC;
-    if (session->root.sessions.text[0] == '\0')
+    if (session->sessions.text[0] == '\0')
         return 0;
     r = post_login(session, err);
     if (r < 0)
         return r;
     session->logins++;
-    status = session->reply.status;
-    /* iLO says 400 to a wrong password. */
-    if (status == 400)
-        return error_set(err, -EACCES, "the BMC refuses the user or the password");
-    r = judge_status(status);
-    if (r == -ENODATA)
-        return 0;
-    if (r < 0) {
-        r = fail_status(session, session->root.sessions.text, err);
+    /* iLO replies with 400 to a wrong password. */
+    if (session->reply.status == 400)
+        return error_set(err, -EACCES, "the BMC rejects the user or the password");
+    r = check_status(session, session->sessions.text, err);
+    if (r < 0 && r != -ENODATA)
         return r == -EPERM ? -EACCES : r;
-    }
-    if (session->seen_token[0] == '\0')
+    if (r < 0 || session->reply_token[0] == '\0')
         return 0;
     session->kind = REDFISH_TOKEN;
-    memcpy(session->token, session->seen_token, sizeof(session->token));
-    if (!read_location(session, &session->location) &&
-        redfish_parse_id(text_of(session), &session->location) < 0)
-        session->location.text[0] = '\0';
+    memcpy(session->token, session->reply_token, sizeof(session->token));
+    session->location = parse_location(session);
+    if (session->location.text[0] == '\0')
+        session->location = redfish_id(session->resource);
     return 0;
 }
 
@@ -273,7 +257,7 @@ int redfish_session_open(struct redfish_session *session, struct error *err)
 
     if (session->kind != REDFISH_CLOSED)
         return 0;
-    r = ask_root(session, err);
+    r = read_root(session, err);
     if (r == 0)
         r = log_in(session, err);
     if (r < 0)
@@ -281,34 +265,32 @@ int redfish_session_open(struct redfish_session *session, struct error *err)
     return r;
 }
 
-int redfish_session_get(struct redfish_session *session, const char *path, struct span *ret_text,
-                        struct error *err)
+int redfish_session_get(struct redfish_session *session, const char *path,
+                        const struct json **ret_resource, struct error *err)
 {
-    const struct question question = {.path = path, .timeout_us = TIMEOUT_US};
+    const struct redfish_request request = {.path = path};
     int r = redfish_session_open(session, err);
 
     if (r == 0)
-        r = ask(session, &question, err);
+        r = send_request(session, &request, err);
     if (r == 0 && session->reply.status == 401 && session->kind == REDFISH_TOKEN) {
         session->kind = REDFISH_CLOSED; /* it has expired, or the BMC was reset */
         r = redfish_session_open(session, err);
         if (r == 0)
-            r = ask(session, &question, err);
+            r = send_request(session, &request, err);
     }
-    if (r < 0)
-        return r;
-    if (judge_status(session->reply.status) < 0)
-        return fail_status(session, path, err);
-    *ret_text = text_of(session);
-    return 0;
+    if (r == 0)
+        r = check_resource(session, path, err);
+    if (r == 0)
+        *ret_resource = session->resource;
+    return r;
 }
 
-void redfish_session_close(struct redfish_session *session, uint64_t timeout_us)
+void redfish_session_close(struct redfish_session *session)
 {
+    const struct redfish_request request = {.path = session->location.text, .method = "DELETE"};
+
     if (session->kind == REDFISH_TOKEN && session->location.text[0])
-        (void)ask(session,
-                  &(struct question){
-                      .path = session->location.text, .method = "DELETE", .timeout_us = timeout_us},
-                  NULL);
+        (void)send_request(session, &request, NULL);
     session->kind = REDFISH_CLOSED;
 }

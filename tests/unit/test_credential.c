@@ -41,10 +41,10 @@ static void the_secret_becomes_stars(void **state)
         struct error err;
 
         snprintf(err.text, sizeof(err.text), "%s", cases[i].text);
-        redact_secret(&err, cases[i].secret);
+        credential_redact(&err, cases[i].secret);
         assert_string_equal(err.text, cases[i].redacted);
     }
-    redact_secret(NULL, "s3cret");
+    credential_redact(NULL, "s3cret");
 }
 
 static void a_text_that_grows_is_cut(void **state)
@@ -54,7 +54,7 @@ static void a_text_that_grows_is_cut(void **state)
     (void)state;
     memset(err.text, 'a', sizeof(err.text) - 1);
     err.text[sizeof(err.text) - 1] = '\0';
-    redact_secret(&err, "a");
+    credential_redact(&err, "a");
     assert_true(strlen(err.text) > 1000 && strlen(err.text) < sizeof(err.text));
     assert_int_equal(strspn(err.text, "*"), strlen(err.text));
 }

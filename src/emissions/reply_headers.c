@@ -1,4 +1,4 @@
-#include "emissions/providers/reply_headers.h"
+#include "emissions/reply_headers.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -8,10 +8,10 @@
 #include "core/macros.h"
 #include "core/parse.h"
 #include "core/timestamp.h"
-#include "emissions/providers/reply.h"
+#include "emissions/provider.h"
 
-/* Seconds below it count from now, not from 1970: nobody lets us wait for thirty years, and 2001 is
- * over. */
+/* Fewer seconds count from now, not from 1970: no service demands a wait of thirty years, and 2001
+ * is over. */
 static const uint64_t EPOCH_MIN_S = 1000000000;
 
 #define FIELD(field)                                                                               \
@@ -20,7 +20,7 @@ static const uint64_t EPOCH_MIN_S = 1000000000;
 static const struct {
     const char *name;
     size_t offset, size;
-    bool may_be_cut; /* else a part of it is worth nothing */
+    bool may_be_cut; /* else part of it is useless */
 } fields[] = {
     {"Content-Type", FIELD(content_type), true},
     {"Location", FIELD(location), true},
@@ -46,7 +46,7 @@ void reply_headers_take(void *context, const char *name, const char *value)
         if (strcasecmp(name, fields[i].name) != 0)
             continue;
         if (fields[i].may_be_cut || (strlen(value) < fields[i].size && is_printable(value)))
-            reply_copy_printable(span_of(value), field, fields[i].size);
+            provider_copy_printable(span_of(value), field, fields[i].size);
         else
             field[0] = '\0';
     }
@@ -70,23 +70,10 @@ bool reply_headers_allow(const struct reply_headers *headers, const char *format
     return type[len - 1] == '+';
 }
 
-static int read_time(const char *text, uint64_t *ret_us)
+/* Seconds from now or from 1970, or a date, in either header. */
+static uint64_t parse_wait_us(const char *text, uint64_t now_us)
 {
-    char copy[sizeof(((struct reply_headers *)0)->rate_limit_reset)];
-    char *blank;
-
-    if (timestamp_parse_http(span_of(text), ret_us) == 0)
-        return 0;
-    reply_copy_printable(span_of(text), copy, sizeof(copy));
-    blank = strchr(copy, ' ');
-    if (blank)
-        *blank = 'T'; /* Opendatasoft has "2026-01-16 00:00:00+00:00" */
-    return timestamp_parse(span_of(copy), ret_us);
-}
-
-/* Seconds from now or from 1970, or a time in words, whichever header they are in. */
-static uint64_t read_wait_us(const char *text, uint64_t now_us)
-{
+    char date[sizeof(((struct reply_headers *)0)->rate_limit_reset)], *blank;
     uint64_t seconds, until_us;
     int r = parse_u64_max(span_of(text), UINT64_MAX / USEC_PER_SEC, &seconds);
 
@@ -96,15 +83,21 @@ static uint64_t read_wait_us(const char *text, uint64_t now_us)
         return seconds * USEC_PER_SEC;
     if (r == 0)
         until_us = seconds * USEC_PER_SEC;
-    else if (read_time(text, &until_us) < 0)
-        return 0;
+    else if (timestamp_parse_http(span_of(text), &until_us) < 0) {
+        provider_copy_printable(span_of(text), date, sizeof(date));
+        blank = strchr(date, ' ');
+        if (blank)
+            *blank = 'T'; /* Opendatasoft has "2026-01-16 00:00:00+00:00" */
+        if (timestamp_parse(span_of(date), &until_us) < 0)
+            return 0;
+    }
     return until_us - MIN(until_us, now_us);
 }
 
 uint64_t reply_headers_wait_us(const struct reply_headers *headers, uint64_t now_us)
 {
-    uint64_t retry_us = read_wait_us(headers->retry_after, now_us);
-    uint64_t reset_us = read_wait_us(headers->rate_limit_reset, now_us);
+    uint64_t retry_us = parse_wait_us(headers->retry_after, now_us);
+    uint64_t reset_us = parse_wait_us(headers->rate_limit_reset, now_us);
 
     return MAX(retry_us, reset_us);
 }
