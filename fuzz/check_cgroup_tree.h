@@ -59,7 +59,7 @@ static void count_watches(const struct cgroup_tree *tree, const struct cgroup_no
         counts->watches += is_watched;
         counts->unwatched += may_be && !is_watched;
     }
-    if (node->events_watch == CGROUP_UNWATCHED)
+    if (node->watches[CGROUP_EVENTS_WATCH] == CGROUP_UNWATCHED)
         return;
     check_that(node->is_workload && unified != HIERARCHY_NONE && node->inodes[unified] != 0);
     counts->events_watches++;

@@ -299,7 +299,7 @@ static void take_joined(void *context, struct cgroup_node *node)
     spring(context);
 }
 
-static void take_stirred(void *context, struct cgroup_node *node)
+static void take_changed(void *context, struct cgroup_node *node)
 {
     check_live(context, node);
     spring(context);
@@ -339,7 +339,8 @@ static void check_reader(const struct world *world, const struct cgroup_tree *fr
     const struct usage_owner *items;
     size_t count, live = 0;
 
-    items = cgroup_reader_items(world->reader, &count);
+    items = world->reader->items;
+    count = world->reader->count;
     for (size_t i = 0; i < count; i++) {
         live += !items[i].ended;
         check_that(items[i].around == USAGE_AROUND_NONE || items[i].around < count);
@@ -356,7 +357,7 @@ static void check_is_complete(const struct world *world)
     const struct cgroup_observer observer = {.find_owner = find_owner,
                                              .appeared = be_known,
                                              .joined = be_told,
-                                             .stirred = be_told,
+                                             .changed = be_told,
                                              .ended = be_told};
     struct cgroup_tree fresh;
 
@@ -406,7 +407,7 @@ static void rescan_in_peace(struct world *world)
     calls = world->calls;
     cgroup_tree_update(&world->tree, false);
     check_that(world->calls == calls || world->is_capped);
-    check_that(count_kernel_watches(world->tree.watch.fd) == world->tree.by_watch.count);
+    check_that(count_kernel_watches(world->tree.inotify_fd) == world->tree.by_watch.count);
     world->is_certain = !world->is_capped;
 }
 
@@ -435,7 +436,7 @@ static void attend(struct world *world)
 /* As the kernel's queue does that overflows. */
 static void lose_events(struct world *world)
 {
-    drain_events(world->tree.watch.fd);
+    drain_events(world->tree.inotify_fd);
     world->tree.is_behind = true;
 }
 
@@ -515,10 +516,9 @@ static void make_host(struct world *world, const char *mountinfo)
 static void begin(struct world *world)
 {
     const struct cgroup_observer observer = {.find_owner = find_owner_late,
-                                             .owner_context = world,
                                              .appeared = take_appeared,
                                              .joined = take_joined,
-                                             .stirred = take_stirred,
+                                             .changed = take_changed,
                                              .ended = take_ended,
                                              .context = world};
     uint8_t first = take_byte(world);
@@ -526,7 +526,7 @@ static void begin(struct world *world)
     make_host(world, LAYOUTS[first % ARRAY_SIZE(LAYOUTS)]);
     check_that(cgroup_tree_init(&world->tree, &world->hierarchies, &observer) == 0);
     if (first & 128)
-        check_that(cgroup_reader_new(&world->host, find_owner, NULL, &world->reader) == 0);
+        check_that(cgroup_reader_new(&world->host, find_owner, &world->reader) == 0);
     cgroup_tree_update(&world->tree, true);
     read_reader(world, true);
     world->is_certain = true;

@@ -178,7 +178,6 @@ static void v2_has_everything_in_one_place(void **state)
 static void without_descriptors_to_keep_the_values_are_the_same(void **state)
 {
     struct fixture *fixture = *state;
-    struct cgroup_reader_stats stats;
 
     put_v2(fixture);
     start_reader(fixture, V2);
@@ -187,8 +186,7 @@ static void without_descriptors_to_keep_the_values_are_the_same(void **state)
         read_once(fixture);
         assert_v2(fixture);
     }
-    cgroup_reader_get_stats(fixture->reader, &stats);
-    assert_int_equal(stats.unkept, 1);
+    assert_int_equal(fixture->reader->stats.unkept, 1);
     remove_cgroup(fixture, "docker/" A);
     read_once(fixture);
     assert_true(get_item(fixture, A)->ended);
@@ -306,7 +304,7 @@ static void without_cgroups_there_is_no_reader(void **state)
 
     open_host(fixture, "31 23 0:28 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n"
                        "33 31 0:30 / /sys/fs/cgroup/systemd rw - cgroup x rw,name=systemd\n");
-    assert_int_equal(cgroup_reader_new(&fixture->host, cgroup_verdict_find, NULL, &fixture->reader),
+    assert_int_equal(cgroup_reader_new(&fixture->host, cgroup_verdict_find, &fixture->reader),
                      -ENOENT);
 }
 

@@ -66,7 +66,7 @@ static void report(struct machine *machine)
 {
     arena_reset(&machine->arena);
     assert_int_equal(
-        usage_delta_take(machine->items, machine->count, &machine->arena, machine->did), 0);
+        usage_delta_compute(machine->items, machine->count, &machine->arena, machine->did), 0);
     for (size_t i = 0; i < machine->count; i++) {
         machine->cpu_us[i] = usage_delta_cpu_us(&machine->items[i], &machine->did[i]);
         assert_int_equal(usage_copy_counters(&machine->items[i].before, &machine->items[i].usage),

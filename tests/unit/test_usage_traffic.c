@@ -54,7 +54,7 @@ static struct sample_usage match(struct fixture *fixture, const struct usage_own
 
     for (size_t i = 0; i < count; i++)
         workloads[i] = (struct sample_workload){.container_id = items[i].owner.container_id};
-    usage_traffic_take(resctrl, items, workloads, &usage);
+    usage_traffic_assign(resctrl, items, workloads, &usage);
     resctrl_free(resctrl);
     return usage;
 }

@@ -1,16 +1,14 @@
-#include "sources/cgroup/node.h"
-
+/* The nodes of a tree. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/macros.h"
+#include "sources/cgroup/tree.h"
 
-struct key {
+struct node_key {
     struct cgroup_handle parent;
     const char *name;
 };
-
-static const struct cgroup_handle NO_NODE = {0};
 
 static bool is_same(struct cgroup_handle a, struct cgroup_handle b)
 {
@@ -24,15 +22,15 @@ struct cgroup_node *cgroup_nodes_get(const struct cgroup_nodes *nodes, struct cg
     return node && is_same(node->self, handle) ? node : NULL;
 }
 
-static uint64_t hash_of(struct cgroup_handle parent, const char *name)
+static uint64_t name_hash(struct cgroup_handle parent, const char *name)
 {
     return map_hash_u64(map_hash_bytes(span_of(name)) ^ parent.generation);
 }
 
-static bool is_node(const void *context, uint32_t value, const void *key)
+static bool has_key(const void *context, uint32_t value, const void *key)
 {
     const struct cgroup_nodes *nodes = context;
-    const struct key *wanted = key;
+    const struct node_key *wanted = key;
     const struct cgroup_node *node = nodes->items[value];
 
     return is_same(node->parent, wanted->parent) && strcmp(node->name, wanted->name) == 0;
@@ -41,15 +39,16 @@ static bool is_node(const void *context, uint32_t value, const void *key)
 struct cgroup_node *cgroup_nodes_find(const struct cgroup_nodes *nodes,
                                       const struct cgroup_node *parent, const char *name)
 {
-    struct key key = {parent->self, name};
+    struct node_key key = {parent->self, name};
     uint32_t index;
 
-    return map_find(&nodes->by_name, hash_of(parent->self, name), is_node, nodes, &key, &index)
+    return map_find(&nodes->by_name, name_hash(parent->self, name), has_key, nodes, &key, &index)
                ? nodes->items[index]
                : NULL;
 }
 
-static bool make_room(struct cgroup_nodes *nodes)
+/* False: there are too many, or no memory. */
+static bool find_free_index(struct cgroup_nodes *nodes)
 {
     size_t capacity = MAX(nodes->capacity * 2, (size_t)64);
     struct cgroup_node **grown;
@@ -68,90 +67,61 @@ static bool make_room(struct cgroup_nodes *nodes)
     return true;
 }
 
-static void free_node(struct cgroup_node *node)
+struct cgroup_node *cgroup_nodes_add(struct cgroup_nodes *nodes, struct cgroup_node *parent,
+                                     const char *name)
 {
-    if (node)
-        free(node->name);
-    free(node);
-}
+    struct cgroup_node *node, *sibling;
 
-static struct cgroup_node *new_node(const struct cgroup_node *parent, const char *name)
-{
-    struct cgroup_node *node = calloc(1, sizeof(*node));
-
-    if (!node)
+    if ((parent && parent->depth >= CGROUP_DEPTH_MAX) || !find_free_index(nodes) ||
+        !(node = calloc(1, sizeof(*node) + strlen(name) + 1)))
         return NULL;
-    node->name = strdup(name);
-    node->parent = parent ? parent->self : NO_NODE;
-    node->depth = parent ? (uint8_t)(parent->depth + 1) : 0;
-    for (size_t i = 0; i < HIERARCHIES_MAX; i++)
+    strcpy(node->name, name);
+    node->self = (struct cgroup_handle){(uint32_t)nodes->lowest_free, ++nodes->generations};
+    for (size_t i = 0; i < CGROUP_WATCHES; i++)
         node->watches[i] = CGROUP_UNWATCHED;
-    node->events_watch = CGROUP_UNWATCHED;
-    if (node->name)
+    if (parent) {
+        node->parent = parent->self;
+        node->depth = (uint8_t)(parent->depth + 1);
+    }
+    if (map_insert(&nodes->by_name, name_hash(node->parent, name), node->self.index) < 0) {
+        free(node);
+        return NULL;
+    }
+    nodes->items[node->self.index] = node;
+    nodes->count++;
+    if (!parent)
         return node;
-    free_node(node);
-    return NULL;
-}
-
-static void link_to_parent(const struct cgroup_nodes *nodes, struct cgroup_node *parent,
-                           struct cgroup_node *node)
-{
-    struct cgroup_node *next = cgroup_nodes_get(nodes, parent->first_child);
-
     node->next = parent->first_child;
-    if (next)
-        next->previous = node->self;
+    sibling = cgroup_nodes_get(nodes, node->next);
+    if (sibling)
+        sibling->previous = node->self;
     parent->first_child = node->self;
+    return node;
 }
 
-static void unlink_from_parent(const struct cgroup_nodes *nodes, const struct cgroup_node *node)
+void cgroup_nodes_remove(struct cgroup_nodes *nodes, struct cgroup_node *node)
 {
     struct cgroup_node *next = cgroup_nodes_get(nodes, node->next);
     struct cgroup_node *previous = cgroup_nodes_get(nodes, node->previous);
     struct cgroup_node *parent = cgroup_nodes_get(nodes, node->parent);
 
+    map_remove(&nodes->by_name, name_hash(node->parent, node->name), node->self.index);
     if (next)
         next->previous = node->previous;
     if (previous)
         previous->next = node->next;
     else if (parent)
         parent->first_child = node->next;
-}
-
-struct cgroup_node *cgroup_nodes_add(struct cgroup_nodes *nodes, struct cgroup_node *parent,
-                                     const char *name)
-{
-    struct cgroup_node *node;
-
-    if ((parent && parent->depth >= CGROUP_DEPTH_MAX) || !make_room(nodes) ||
-        !(node = new_node(parent, name)))
-        return NULL;
-    node->self = (struct cgroup_handle){(uint32_t)nodes->lowest_free, ++nodes->generations};
-    if (map_insert(&nodes->by_name, hash_of(node->parent, name), node->self.index) < 0) {
-        free_node(node);
-        return NULL;
-    }
-    nodes->items[node->self.index] = node;
-    nodes->count++;
-    if (parent)
-        link_to_parent(nodes, parent, node);
-    return node;
-}
-
-void cgroup_nodes_remove(struct cgroup_nodes *nodes, struct cgroup_node *node)
-{
-    map_remove(&nodes->by_name, hash_of(node->parent, node->name), node->self.index);
-    unlink_from_parent(nodes, node);
     nodes->items[node->self.index] = NULL;
     nodes->lowest_free = MIN(nodes->lowest_free, (size_t)node->self.index);
     nodes->count--;
-    free_node(node);
+    free(node);
 }
 
 void cgroup_nodes_done(struct cgroup_nodes *nodes)
 {
     for (size_t i = 0; i < nodes->capacity; i++)
-        free_node(nodes->items[i]);
+        free(nodes->items[i]);
     free(nodes->items);
     map_done(&nodes->by_name);
     *nodes = (struct cgroup_nodes){0};
