@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "sources/counter.h"
-#include "sources/rapl/rapl_events.h"
-#include "sources/rapl/rapl_zones.h"
+#include "sources/rapl/rapl.h"
 
 enum { CPUS_MAX = 8 };
 
