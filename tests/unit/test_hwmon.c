@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "sources/sensors/hwmon.h"
-#include "sources/sensors/hwmon_scan.h"
 
 #define SECOND USEC_PER_SEC
 #define JOULE  ((uint64_t)1000000)
@@ -74,15 +73,15 @@ static void a_rail_of_a_grace_says_what_it_is_and_of_which_socket(void **state)
     static const struct {
         const char *text;
         int r;
-        enum hwmon_rail rail;
+        enum meter_kind kind;
         uint32_t socket;
     } cases[] = {
-        {"Module Power Socket 0\n", 0, HWMON_RAIL_MODULE, 0},
-        {"Grace Power Socket 1", 0, HWMON_RAIL_GRACE, 1},
-        {"CPU Power Socket 12 \n", 0, HWMON_RAIL_CPU, 12},
-        {"SysIO Power Socket 255\n", 0, HWMON_RAIL_SYSIO, 255},
-        {"Some New Power Socket 0\n", 0, HWMON_RAIL_UNKNOWN, 0},
-        {"cpu Power Socket 0\n", 0, HWMON_RAIL_UNKNOWN, 0},
+        {"Module Power Socket 0\n", 0, METER_MODULE, 0},
+        {"Grace Power Socket 1", 0, METER_PACKAGE, 1},
+        {"CPU Power Socket 12 \n", 0, METER_CORE, 12},
+        {"SysIO Power Socket 255\n", 0, METER_UNCORE, 255},
+        {"Some New Power Socket 0\n", 0, METER_KINDS, 0},
+        {"cpu Power Socket 0\n", 0, METER_KINDS, 0},
         {"CPU Power Socket 256\n", -EINVAL, 0, 0},
         {"CPU Power Socket \n", -EINVAL, 0, 0},
         {"CPU Power Socket -1\n", -EINVAL, 0, 0},
@@ -94,12 +93,11 @@ static void a_rail_of_a_grace_says_what_it_is_and_of_which_socket(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        enum hwmon_rail rail = 0;
-        uint32_t socket = 0;
+        struct hwmon_rail rail = {0};
 
-        assert_int_equal(hwmon_parse_rail(span_of(cases[i].text), &rail, &socket), cases[i].r);
-        assert_int_equal(rail, cases[i].rail);
-        assert_int_equal(socket, cases[i].socket);
+        assert_int_equal(hwmon_parse_rail(span_of(cases[i].text), &rail), cases[i].r);
+        assert_int_equal(rail.kind, cases[i].kind);
+        assert_int_equal(rail.socket, cases[i].socket);
     }
 }
 
