@@ -386,7 +386,7 @@ static void a_bmc_without_dcmi_is_no_source(void **state)
         script(f, (struct turn){.completion = codes[i]});
         assert_int_equal(open_source(f), 0);
         assert_int_equal(read_source(f), -ENODEV);
-        assert_says(f, "does not tell its power by DCMI");
+        assert_says(f, "does not report its power by DCMI");
         close_source(f);
     }
 }

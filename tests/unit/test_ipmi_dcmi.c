@@ -1,11 +1,11 @@
-/* sources/bmc/ipmi_dcmi: what a BMC may answer, byte by byte. */
+/* sources/bmc/ipmi: responses of a BMC, byte by byte. */
 #include "unit.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/bmc/ipmi_dcmi.h"
+#include "sources/bmc/ipmi.h"
 
 #define VALUES "00 dc 2c 01 44 00 f8 01 5c 01"
 #define TIMES  VALUES " 10 20 30 65 e8 03 00 00"
@@ -25,16 +25,6 @@ static struct span bytes_of(const char *hex, char buffer[static 32])
         buffer[len++] = (char)(digit(hex[0]) << 4 | digit(hex[1]));
     assert_true(len <= 32);
     return (struct span){buffer, len};
-}
-
-static void the_request_is_the_one_of_the_specification(void **state)
-{
-    char buffer[32];
-    struct span wanted = bytes_of("dc 01 00 00", buffer);
-
-    (void)state;
-    assert_int_equal(sizeof(dcmi_power_request), wanted.len);
-    assert_memory_equal(dcmi_power_request, wanted.data, wanted.len);
 }
 
 static void readings_are_taken_as_the_bmc_gives_them(void **state)
@@ -140,7 +130,6 @@ static void an_answer_without_its_four_values_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_request_is_the_one_of_the_specification),
         cmocka_unit_test(readings_are_taken_as_the_bmc_gives_them),
         cmocka_unit_test(what_is_no_reading_is_refused_with_its_reason),
         cmocka_unit_test(an_answer_without_its_four_values_is_refused),
