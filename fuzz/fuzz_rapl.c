@@ -1,4 +1,4 @@
-/* What sysfs says of RAPL: any bytes are parsed within their bounds, a scale gives what it says,
+/* What sysfs says of RAPL: any bytes are parsed within their bounds, a scale is a power of two,
  * and a counter that is fed with them never goes back. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,15 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_scale(struct span text)
 {
-    struct rapl_scale scale;
-    uint64_t less = 0, more = 0;
+    uint8_t shift;
 
-    if (rapl_parse_scale(text, &scale) < 0)
-        return;
-    if (scale.numerator == 0 || scale.denominator == 0)
-        abort();
-    if (rapl_scale_apply(&scale, UINT64_MAX / 2, &less) == 0 &&
-        rapl_scale_apply(&scale, UINT64_MAX, &more) == 0 && more < less)
+    if (rapl_parse_scale(text, &shift) == 0 && shift > 63)
         abort();
 }
 

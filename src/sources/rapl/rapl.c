@@ -68,7 +68,7 @@ void rapl_add(struct rapl *rapl, const struct rapl_meter *found, uint64_t range_
     }
     if (meter) { /* it is back, and goes on from its last count */
         meter->fd = found->fd;
-        meter->scale = found->scale;
+        meter->shift = found->shift;
     } else {
         meter = &rapl->meters[rapl->meter_count++];
         *meter = *found;

@@ -17,7 +17,12 @@
 #include "sources/counter.h"
 #include "sources/source.h"
 
-enum { RAPL_METERS_MAX = 64, RAPL_ID_BYTES = 32, RAPL_TEXT_BYTES = 8192 };
+enum {
+    RAPL_METERS_MAX = 64,
+    RAPL_ID_BYTES = 32,
+    RAPL_DIRECTORY_BYTES = 48,
+    RAPL_TEXT_BYTES = 8192
+};
 enum { RAPL_NUMBER_MAX = 0xffff }; /* of CPUs, sockets, dies and zones */
 
 extern const struct source_ops rapl_source;
@@ -30,17 +35,11 @@ struct rapl_calls {
     ssize_t (*pread)(int fd, void *buffer, size_t size_bytes, off_t offset);
 };
 
-/* Microjoules of one count of perf, as a fraction in its lowest terms: 2^-32 J are 15625 / 2^26. */
-struct rapl_scale {
-    uint64_t numerator;
-    uint64_t denominator;
-};
-
 struct rapl_meter {
     enum meter_kind kind;
     char id[RAPL_ID_BYTES];
-    int fd; /* -1: it is gone, and searched for */
-    struct rapl_scale scale;
+    int fd;                 /* -1: it is gone, and searched for */
+    uint8_t shift;          /* a count of perf is 2^-shift J */
     struct counter counter; /* in microjoules */
     bool has_counted;       /* was read as anything but 0 */
     uint64_t raw_uj;        /* as last read, and since when it is that */
@@ -85,7 +84,7 @@ int rapl_read(void *rapl, struct batch *batch, struct error *err);
 
 bool rapl_is_open(const struct rapl *rapl, enum meter_kind kind, const char *id);
 
-/* A meter that was found, with kind, id, descriptor and scale. Takes the descriptor, even when
+/* A meter that was found, with kind, id, descriptor and shift. Takes the descriptor, even when
  * there is no room. The range is as in struct counter. */
 void rapl_add(struct rapl *rapl, const struct rapl_meter *found, uint64_t range_uj);
 
@@ -110,10 +109,10 @@ int rapl_parse_hex(struct span text, uint32_t max, uint32_t *ret_value);
 
 /* A directory of powercap: "intel-rapl:0:1" or "intel-rapl-mmio:0"; the numbers are hexadecimal. */
 struct rapl_directory {
+    char name[RAPL_DIRECTORY_BYTES];
     bool is_mmio;
-    uint32_t zone;
-    bool is_below; /* it is below a zone */
-    uint32_t below;
+    bool is_below;     /* it is below a zone */
+    size_t parent_len; /* of that zone's name */
 };
 
 /* -EINVAL for anything else, also for a control type itself. */
@@ -125,12 +124,9 @@ int rapl_parse_name(struct span text, enum meter_kind *ret_kind, struct rapl_pla
 /* "event=0x02": the number of perf's event, of 8 bits. */
 int rapl_parse_event(struct span text, uint8_t *ret_event);
 
-/* "2.3283064365386962890625e-10", in joules, exactly: rounded to a double and multiplied with a
- * count that goes on for months, it would drift. -ERANGE: the fraction does not fit. */
-int rapl_parse_scale(struct span text, struct rapl_scale *ret_scale);
-
-/* Rounded down. 0 or -ERANGE. */
-int rapl_scale_apply(const struct rapl_scale *scale, uint64_t counts, uint64_t *ret_uj);
+/* "2.3283064365386962890625e-10": joules, which RAPL counts in powers of two, so that no rounding
+ * adds up over months. -EINVAL: not a power; -ERANGE: too small a one. */
+int rapl_parse_scale(struct span text, uint8_t *ret_shift);
 
 /* "0,24" or "0-3,8". -ERANGE: more than `max`. An empty list is none. */
 int rapl_parse_cpus(struct span text, uint32_t *cpus, size_t max, size_t *ret_count);

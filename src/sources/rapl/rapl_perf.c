@@ -3,17 +3,16 @@
  * of each package. The events count from 0 when they are opened.
  */
 #include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/parse.h"
 #include "sources/rapl/rapl.h"
 
 #define PMU "bus/event_source/devices/power/"
 
-typedef unsigned __int128 u128;
-
-enum { CPUS_MAX = 256 };
-enum { POWER_MAX = 38, DIGITS_MAX = 38 }; /* of ten, that an u128 holds */
-enum { MICRO = 6 };
+enum { CPUS_MAX = 256, SCALE_BYTES = 64, SHIFT_MAX = 63 };
 
 int rapl_parse_event(struct span text, uint8_t *ret_event)
 {
@@ -28,93 +27,22 @@ int rapl_parse_event(struct span text, uint8_t *ret_event)
     return 0;
 }
 
-/* The digits before an exponent, and how many of them are behind the point. */
-static int parse_mantissa(struct span text, u128 *ret_value, int *ret_decimals)
+int rapl_parse_scale(struct span text, uint8_t *ret_shift)
 {
-    bool has_point = false;
-    u128 value = 0;
-    int digits = 0, decimals = 0;
+    char number[SCALE_BYTES], *end;
+    int exponent;
+    double scale;
 
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.data[i];
-
-        if (c == '.' && !has_point) {
-            has_point = true;
-            continue;
-        }
-        if (!parse_is_digit(c))
-            return -EINVAL;
-        if (++digits > DIGITS_MAX)
-            return -ERANGE;
-        value = value * 10 + (unsigned)(c - '0');
-        decimals += has_point;
-    }
-    if (digits == 0)
+    if (text.len == 0 || text.len >= sizeof(number) || memchr(text.data, '\0', text.len))
         return -EINVAL;
-    *ret_value = value;
-    *ret_decimals = decimals;
-    return 0;
-}
-
-static int parse_exponent(struct span text, int *ret_exponent)
-{
-    bool is_negative = span_strip_prefix(&text, "-");
-    uint64_t value;
-    int r;
-
-    if (!is_negative)
-        (void)span_strip_prefix(&text, "+");
-    r = parse_u64_max(text, POWER_MAX, &value);
-    if (r == 0)
-        *ret_exponent = is_negative ? -(int)value : (int)value;
-    return r;
-}
-
-/* value * 10^exponent, in lowest terms. */
-static int make_fraction(u128 value, int exponent, struct rapl_scale *ret_scale)
-{
-    u128 numerator = value, denominator = 1, divisor, remainder;
-
-    if (exponent < -POWER_MAX || value == 0)
+    memcpy(number, text.data, text.len);
+    number[text.len] = '\0';
+    scale = strtod(number, &end);
+    if (*end != '\0' || !(scale > 0 && scale <= 1) || frexp(scale, &exponent) != 0.5)
+        return -EINVAL;
+    if (1 - exponent > SHIFT_MAX)
         return -ERANGE;
-    for (; exponent < 0; exponent++)
-        denominator *= 10;
-    for (; exponent > 0; exponent--) {
-        if (numerator > UINT64_MAX)
-            return -ERANGE;
-        numerator *= 10;
-    }
-    divisor = numerator;
-    for (u128 other = denominator; other != 0; other = remainder) {
-        remainder = divisor % other;
-        divisor = other;
-    }
-    numerator /= divisor;
-    denominator /= divisor;
-    if (numerator > UINT64_MAX || denominator > UINT64_MAX)
-        return -ERANGE;
-    *ret_scale = (struct rapl_scale){(uint64_t)numerator, (uint64_t)denominator};
-    return 0;
-}
-
-int rapl_parse_scale(struct span text, struct rapl_scale *ret_scale)
-{
-    struct span mantissa = span_cut(&text, 'e');
-    u128 value;
-    int decimals, exponent = 0, r = parse_mantissa(mantissa, &value, &decimals);
-
-    if (r == 0 && text.data > mantissa.data + mantissa.len)
-        r = parse_exponent(text, &exponent);
-    return r < 0 ? r : make_fraction(value, exponent - decimals + MICRO, ret_scale);
-}
-
-int rapl_scale_apply(const struct rapl_scale *scale, uint64_t counts, uint64_t *ret_uj)
-{
-    u128 uj = (u128)counts * scale->numerator / scale->denominator;
-
-    if (uj > UINT64_MAX)
-        return -ERANGE;
-    *ret_uj = (uint64_t)uj;
+    *ret_shift = (uint8_t)(1 - exponent);
     return 0;
 }
 
@@ -208,7 +136,7 @@ static int read_pmu(const struct rapl *rapl, struct pmu *pmu)
 }
 
 static int read_event(const struct rapl *rapl, const char *name, uint8_t *ret_event,
-                      struct rapl_scale *ret_scale)
+                      uint8_t *ret_shift)
 {
     char buffer[RAPL_TEXT_BYTES];
     struct span text;
@@ -222,22 +150,21 @@ static int read_event(const struct rapl *rapl, const char *name, uint8_t *ret_ev
         r = span_equals(text, "Joules") ? 0 : -EINVAL;
     if (r == 0)
         r = rapl_read_file(rapl, buffer, &text, PMU "events/%s.scale", name);
-    return r < 0 ? r : rapl_parse_scale(text, ret_scale);
+    return r < 0 ? r : rapl_parse_scale(text, ret_shift);
 }
 
 /* Opens the event on every CPU; stops when that is forbidden, as it then is for all. */
 static int open_event(struct rapl *rapl, const struct pmu *pmu, enum meter_kind kind,
                       const char *name)
 {
-    struct rapl_scale scale;
-    uint8_t event;
-    int result = -ENODEV, r = read_event(rapl, name, &event, &scale);
+    uint8_t event, shift;
+    int result = -ENODEV, r = read_event(rapl, name, &event, &shift);
 
     if (r < 0)
         return r;
     for (size_t i = 0; i < pmu->cpu_count; i++) {
         struct perf_event_attr attr = {.size = sizeof(attr), .type = pmu->type, .config = event};
-        struct rapl_meter meter = {.kind = kind, .scale = scale};
+        struct rapl_meter meter = {.kind = kind, .shift = shift};
 
         rapl_place_id(&pmu->places[i], meter.id);
         if (!rapl_is_open(rapl, kind, meter.id)) {
@@ -286,6 +213,7 @@ static int perf_find(struct rapl *rapl, struct error *err)
 static int perf_read(const struct rapl *rapl, const struct rapl_meter *meter, uint64_t *ret_uj)
 {
     uint64_t count;
+    unsigned __int128 uj;
     /* Not pread: these descriptors cannot seek. */
     ssize_t len = rapl->calls->read(meter->fd, &count, sizeof(count));
 
@@ -293,8 +221,10 @@ static int perf_read(const struct rapl *rapl, const struct rapl_meter *meter, ui
         return -errno;
     if (len == 0) /* its CPU is gone */
         return -ENODEV;
-    if (len != sizeof(count) || rapl_scale_apply(&meter->scale, count, ret_uj) < 0)
+    uj = (unsigned __int128)count * 1000000 >> meter->shift;
+    if (len != sizeof(count) || uj > UINT64_MAX)
         return -EBADMSG;
+    *ret_uj = (uint64_t)uj;
     return 0;
 }
 

@@ -9,28 +9,28 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "core/fs.h"
 #include "core/parse.h"
 #include "sources/rapl/rapl.h"
 
-enum { DIRECTORY_BYTES = 48, NUMBER_BYTES = 32 };
-
-static const char *const control_types[] = {"intel-rapl", "intel-rapl-mmio"}; /* by is_mmio */
+enum { NUMBER_BYTES = 32 };
 
 int rapl_parse_directory(struct span text, struct rapl_directory *ret_directory)
 {
-    struct span control = span_cut(&text, ':'), zone = span_cut(&text, ':');
-    struct rapl_directory directory = {
-        .is_mmio = span_equals(control, control_types[true]),
-        .is_below = text.data > zone.data + zone.len,
-    };
+    struct rapl_directory directory = {.is_mmio = false};
+    struct span rest = text, control = span_cut(&rest, ':'), zone = span_cut(&rest, ':');
+    uint32_t number;
 
-    if ((!directory.is_mmio && !span_equals(control, control_types[false])) ||
-        rapl_parse_hex(zone, RAPL_NUMBER_MAX, &directory.zone) < 0 ||
-        (directory.is_below && rapl_parse_hex(text, RAPL_NUMBER_MAX, &directory.below) < 0))
+    directory.is_mmio = span_equals(control, "intel-rapl-mmio");
+    directory.parent_len = (size_t)(zone.data + zone.len - text.data);
+    directory.is_below = directory.parent_len < text.len;
+    if ((!directory.is_mmio && !span_equals(control, "intel-rapl")) ||
+        text.len >= sizeof(directory.name) || rapl_parse_hex(zone, RAPL_NUMBER_MAX, &number) < 0 ||
+        (directory.is_below && rapl_parse_hex(rest, RAPL_NUMBER_MAX, &number) < 0))
         return -EINVAL;
+    memcpy(directory.name, text.data, text.len);
     *ret_directory = directory;
     return 0;
 }
@@ -85,13 +85,7 @@ static int compare_directories(const void *a, const void *b)
 {
     const struct rapl_directory *x = a, *y = b;
 
-    if (x->is_mmio != y->is_mmio)
-        return x->is_mmio ? 1 : -1;
-    if (x->zone != y->zone)
-        return x->zone < y->zone ? -1 : 1;
-    if (x->is_below != y->is_below)
-        return x->is_below ? 1 : -1;
-    return x->below < y->below ? -1 : x->below > y->below;
+    return x->is_mmio != y->is_mmio ? x->is_mmio - y->is_mmio : strverscmp(x->name, y->name);
 }
 
 static size_t list_directories(const struct rapl *rapl,
@@ -109,24 +103,13 @@ static size_t list_directories(const struct rapl *rapl,
     return count;
 }
 
-static void print_directory(const struct rapl_directory *directory, char text[DIRECTORY_BYTES])
-{
-    int len = snprintf(text, DIRECTORY_BYTES, "%s:%x", control_types[directory->is_mmio],
-                       directory->zone);
-
-    if (directory->is_below)
-        snprintf(text + len, DIRECTORY_BYTES - (size_t)len, ":%x", directory->below);
-}
-
-static int read_name(const struct rapl *rapl, const struct rapl_directory *directory,
+static int read_name(const struct rapl *rapl, const char *directory, size_t len,
                      enum meter_kind *ret_kind, struct rapl_place *ret_place)
 {
-    char name[DIRECTORY_BYTES], buffer[RAPL_TEXT_BYTES];
+    char buffer[RAPL_TEXT_BYTES];
     struct span text;
-    int r;
+    int r = rapl_read_file(rapl, buffer, &text, "class/powercap/%.*s/name", (int)len, directory);
 
-    print_directory(directory, name);
-    r = rapl_read_file(rapl, buffer, &text, "class/powercap/%s/name", name);
     return r < 0 ? r : rapl_parse_name(text, ret_kind, ret_place);
 }
 
@@ -134,18 +117,16 @@ static int read_name(const struct rapl *rapl, const struct rapl_directory *direc
 static int identify(const struct rapl *rapl, const struct rapl_directory *directory,
                     struct rapl_meter *meter)
 {
-    struct rapl_directory parent = *directory;
     enum meter_kind parent_kind = METER_PACKAGE;
     struct rapl_place place = {.socket = 0};
-    int r = read_name(rapl, directory, &meter->kind, &place);
+    int r = read_name(rapl, directory->name, strlen(directory->name), &meter->kind, &place);
 
     if (r < 0)
         return r;
     if (directory->is_below != (meter->kind != METER_PACKAGE && meter->kind != METER_PSYS))
         return -EINVAL;
-    parent.is_below = false;
     if (directory->is_below)
-        r = read_name(rapl, &parent, &parent_kind, &place);
+        r = read_name(rapl, directory->name, directory->parent_len, &parent_kind, &place);
     if (r < 0)
         return r;
     /*
@@ -167,20 +148,19 @@ static int parse_uj(struct span text, uint64_t *ret_uj)
     return parse_u64(text, ret_uj) < 0 ? -EBADMSG : 0;
 }
 
-static int open_zone(struct rapl *rapl, const struct rapl_directory *directory,
-                     struct rapl_meter *meter)
+static int open_zone(struct rapl *rapl, const char *directory, struct rapl_meter *meter)
 {
-    char name[DIRECTORY_BYTES], path[2 * DIRECTORY_BYTES], buffer[RAPL_TEXT_BYTES];
+    char path[2 * RAPL_DIRECTORY_BYTES], buffer[RAPL_TEXT_BYTES];
     struct span text;
     uint64_t range_uj;
 
-    print_directory(directory, name);
-    snprintf(path, sizeof(path), "class/powercap/%s/energy_uj", name);
+    snprintf(path, sizeof(path), "class/powercap/%s/energy_uj", directory);
     meter->fd = openat(rapl->host->sysfs_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (meter->fd < 0)
         return -errno;
     /* Without a range a wrap cannot be recognised: every step back is a break. */
-    if (rapl_read_file(rapl, buffer, &text, "class/powercap/%s/max_energy_range_uj", name) < 0 ||
+    if (rapl_read_file(rapl, buffer, &text, "class/powercap/%s/max_energy_range_uj", directory) <
+            0 ||
         parse_uj(text, &range_uj) < 0)
         range_uj = 0;
     rapl_add(rapl, meter, range_uj);
@@ -204,7 +184,7 @@ static int powercap_find(struct rapl *rapl, struct error *err)
         /* MMIO is a second view of the same joules, under the same names. */
         skips_mmio |= meter.kind == METER_PACKAGE && !directories[i].is_mmio;
         if (!rapl_is_open(rapl, meter.kind, meter.id))
-            r = open_zone(rapl, &directories[i], &meter);
+            r = open_zone(rapl, directories[i].name, &meter);
         any |= r == 0;
         denied |= r == -EACCES || r == -EPERM;
     }
