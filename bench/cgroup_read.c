@@ -237,7 +237,7 @@ static int measure_readers(struct readers *readers)
 {
     double costs_us[KINDS][ROUNDS];
 
-    cgroup_reader_set_caps(readers->unkept, CGROUP_WORKLOADS_MAX, 0, SIZE_MAX);
+    readers->unkept->kept_files_max = 0;
     cgroup_reader_read(readers->kept, true);
     cgroup_reader_read(readers->unkept, true);
     for (int i = 0; i < ROUNDS && !stop; i++)
@@ -245,17 +245,16 @@ static int measure_readers(struct readers *readers)
             costs_us[kind][i] = time_one(kind, readers);
     if (stop)
         return 0;
-    if (readers->kept->tree.workload_count < CGROUPS || readers->kept->stats.unkept > 0 ||
-        readers->kept->stats.files_failed > 0 || readers->failed > 0) {
+    if (readers->kept->tree.workload_count < CGROUPS || readers->kept->unkept > 0 ||
+        readers->kept->files_failed > 0 || readers->failed > 0) {
         fprintf(stderr,
                 "cgroup_read: %zu of %d cgroups read, %zu without keeping files; is the limit of "
                 "open files (ulimit -n) too low?\n",
-                (size_t)readers->kept->tree.workload_count, CGROUPS,
-                (size_t)readers->kept->stats.unkept);
+                (size_t)readers->kept->tree.workload_count, CGROUPS, (size_t)readers->kept->unkept);
         return -EMFILE;
     }
     printf("%zu workloads, %zu open files\n\n", (size_t)readers->kept->tree.workload_count,
-           (size_t)readers->kept->stats.files_read);
+           (size_t)readers->kept->kept_files);
     print_costs(costs_us);
     return 0;
 }

@@ -440,13 +440,22 @@ static void lose_events(struct world *world)
     world->tree.is_behind = true;
 }
 
+static void cap_tree(struct cgroup_tree *tree, uint8_t caps)
+{
+    tree->workloads_max = caps % 8;
+    tree->watches_max = caps / 8 % 8;
+    tree->events_watches_max = MIN(tree->watches_max / 2, tree->events_watches_max);
+}
+
 static void lower_caps(struct world *world, uint8_t caps)
 {
     world->is_capped = true;
     world->is_certain = false;
-    cgroup_tree_set_caps(&world->tree, caps % 8, caps / 8 % 8);
-    if (world->reader)
-        cgroup_reader_set_caps(world->reader, caps % 8, caps / 64, caps / 8 % 8);
+    cap_tree(&world->tree, caps);
+    if (!world->reader)
+        return;
+    cap_tree(&world->reader->tree, caps);
+    world->reader->kept_files_max = MIN((size_t)caps / 64, world->reader->kept_files_max);
 }
 
 static void step(struct world *world)

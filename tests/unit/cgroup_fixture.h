@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "collector/cgroup_verdict.h"
+#include "core/macros.h"
 #include "sources/cgroup/reader.h"
 
 #define MOUNT(path, type, options)                                                                 \
@@ -73,6 +74,13 @@ static void start_reader(struct fixture *fixture, const char *mountinfo)
 {
     open_host(fixture, mountinfo);
     assert_int_equal(cgroup_reader_new(&fixture->host, cgroup_verdict_find, &fixture->reader), 0);
+}
+
+/* At most half of the watches are on cgroup.events. */
+static void cap_watches(struct cgroup_reader *reader, size_t watches)
+{
+    reader->tree.watches_max = watches;
+    reader->tree.events_watches_max = MIN(watches / 2, reader->tree.events_watches_max);
 }
 
 /* A cycle after a report of the one before. */

@@ -237,7 +237,7 @@ static void watches_for_ends_are_at_most_half_and_without_them_the_cycles_see_th
 
     put_cgroup(fixture, "cgroup.controllers", "");
     start_reader(fixture, V2);
-    cgroup_reader_set_caps(fixture->reader, CGROUP_WORKLOADS_MAX, SIZE_MAX, 6);
+    cap_watches(fixture->reader, 6);
     for (int i = 0; i < 10; i++) {
         snprintf(path, sizeof(path), "docker/%064x", i);
         put_usage(fixture, path, 1);

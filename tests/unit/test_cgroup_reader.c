@@ -181,12 +181,12 @@ static void without_descriptors_to_keep_the_values_are_the_same(void **state)
 
     put_v2(fixture);
     start_reader(fixture, V2);
-    cgroup_reader_set_caps(fixture->reader, CGROUP_WORKLOADS_MAX, 0, SIZE_MAX);
+    fixture->reader->kept_files_max = 0;
     for (int i = 0; i < 3; i++) {
         read_once(fixture);
         assert_v2(fixture);
     }
-    assert_int_equal(fixture->reader->stats.unkept, 1);
+    assert_int_equal(fixture->reader->unkept, 1);
     remove_cgroup(fixture, "docker/" A);
     read_once(fixture);
     assert_true(get_item(fixture, A)->ended);

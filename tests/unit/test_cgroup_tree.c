@@ -80,7 +80,7 @@ static void come_and_go(struct fixture *fixture, size_t watches, bool rescan)
 
     put_cgroup(fixture, "cgroup.controllers", "");
     start_reader(fixture, V2);
-    cgroup_reader_set_caps(fixture->reader, CGROUP_WORKLOADS_MAX, SIZE_MAX, watches);
+    cap_watches(fixture->reader, watches);
     read_once(fixture);
     assert_int_equal(count_items(fixture), 0);
 
@@ -186,7 +186,7 @@ static void workloads_beyond_the_cap_are_counted_and_come_in_when_there_is_room(
 
     put_usage(fixture, "docker/" A, 1);
     start_reader(fixture, V2);
-    cgroup_reader_set_caps(fixture->reader, 1, SIZE_MAX, SIZE_MAX);
+    fixture->reader->tree.workloads_max = 1;
     read_once(fixture);
     put_usage(fixture, "docker/" B, 2);
     read_once(fixture);

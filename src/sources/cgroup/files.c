@@ -166,10 +166,8 @@ static void open_files(struct cgroup_reader *reader, struct cgroup_workload *wor
         if (directories.are_tried[i])
             cleanup_close(&directories.fds[i]);
     workload->must_open = is_out_of_files(fd);
-    if (workload->must_open) {
-        reader->stats.unread++;
+    if (workload->must_open)
         cgroup_workload_close(reader, workload);
-    }
 }
 
 /* From here on: limits of cgroup v2. They apply to everything below, and hardly ever change. */
@@ -226,13 +224,12 @@ static void read_file(struct cgroup_reader *reader, const struct cgroup_file *fi
 {
     ssize_t len = pread(fd, reader->buffer, sizeof(reader->buffer), 0);
 
-    reader->stats.files_read++;
     if (len >= 0 && (size_t)len < sizeof(reader->buffer))
         parse_file(file, (struct span){reader->buffer, (size_t)len}, usage);
     else if (len < 0 && errno == ENODEV)
         keep_values(file, last, usage);
     else
-        reader->stats.files_failed++;
+        reader->files_failed++;
 }
 
 /* Without memory some devices are missing until the next cycle. */
@@ -273,7 +270,7 @@ void cgroup_workload_read(struct cgroup_reader *reader, size_t index, bool resca
         usage_forget_gauges(usage);
     if (may_keep)
         return;
-    reader->stats.unkept++;
+    reader->unkept++;
     cgroup_workload_close(reader, workload);
     workload->must_open = true;
 }

@@ -10,16 +10,11 @@ struct node_key {
     const char *name;
 };
 
-static bool is_same(struct cgroup_handle a, struct cgroup_handle b)
-{
-    return a.index == b.index && a.generation == b.generation;
-}
-
 struct cgroup_node *cgroup_nodes_get(const struct cgroup_nodes *nodes, struct cgroup_handle handle)
 {
     struct cgroup_node *node = handle.index < nodes->capacity ? nodes->items[handle.index] : NULL;
 
-    return node && is_same(node->self, handle) ? node : NULL;
+    return node && node->self.generation == handle.generation ? node : NULL;
 }
 
 static uint64_t name_hash(struct cgroup_handle parent, const char *name)
@@ -33,7 +28,8 @@ static bool has_key(const void *context, uint32_t value, const void *key)
     const struct node_key *wanted = key;
     const struct cgroup_node *node = nodes->items[value];
 
-    return is_same(node->parent, wanted->parent) && strcmp(node->name, wanted->name) == 0;
+    return node->parent.generation == wanted->parent.generation &&
+           strcmp(node->name, wanted->name) == 0;
 }
 
 struct cgroup_node *cgroup_nodes_find(const struct cgroup_nodes *nodes,

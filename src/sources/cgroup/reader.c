@@ -74,7 +74,7 @@ void cgroup_reader_read(struct cgroup_reader *reader, bool rescan)
 {
     rescan |= reader->turn == 0;
     reader->turn += rescan;
-    reader->stats = (struct cgroup_reader_stats){0};
+    reader->files_failed = reader->unkept = 0;
     cgroup_tree_update(&reader->tree, rescan);
     drop_ended(reader, true);
     for (size_t i = 0; i < reader->count; i++)
@@ -284,7 +284,7 @@ int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner,
     }
     cgroup_files_choose(&reader->hierarchies, host, &reader->files);
     reader->kept_files_max = find_files_max();
-    reader->tree.events_watches_max = MIN(find_watches_max(host), reader->tree.events_watches_max);
+    reader->tree.events_watches_max = find_watches_max(host);
     *ret_reader = reader;
     return 0;
 }
@@ -303,11 +303,4 @@ void cgroup_reader_free(struct cgroup_reader *reader)
     free(reader->items);
     free(reader->workloads);
     free(reader);
-}
-
-void cgroup_reader_set_caps(struct cgroup_reader *reader, size_t workloads, size_t files,
-                            size_t watches)
-{
-    reader->kept_files_max = MIN(files, reader->kept_files_max);
-    cgroup_tree_set_caps(&reader->tree, workloads, watches);
 }

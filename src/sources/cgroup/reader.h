@@ -75,14 +75,6 @@ struct cgroup_workload {
     uint64_t around_id; /* once it has ended: of the item around it, or 0 */
 };
 
-/* Of the last cycle. */
-struct cgroup_reader_stats {
-    uint64_t files_read;
-    uint64_t files_failed; /* could be opened but not read, or were too large */
-    uint64_t unkept;       /* workloads whose files are opened each time: too many descriptors */
-    uint64_t unread;       /* workloads whose files could not be opened, for lack of descriptors */
-};
-
 struct cgroup_reader {
     struct hierarchies hierarchies;
     struct cgroup_files files;
@@ -99,7 +91,8 @@ struct cgroup_reader {
     struct recents recents;
     bool is_started; /* what appears from now on has just begun */
     bool is_attending;
-    struct cgroup_reader_stats stats;
+    size_t files_failed; /* of the last cycle: could be opened but not read, or were too large */
+    size_t unkept;       /* workloads whose files are opened each time: too many descriptors */
     struct usage_room room;
     char buffer[CGROUP_READER_BUFFER_BYTES];
 };
@@ -112,10 +105,6 @@ struct cgroup_reader {
 int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner,
                       struct cgroup_reader **ret_reader);
 void cgroup_reader_free(struct cgroup_reader *reader);
-
-/* Lower caps for new workloads. */
-void cgroup_reader_set_caps(struct cgroup_reader *reader, size_t workloads, size_t files,
-                            size_t watches);
 
 /*
  * One cycle: finds what has come and gone, and reads. With `rescan`, all directories are listed and

@@ -60,14 +60,6 @@ static uint64_t child_inode(const struct cgroup_tree *tree, const struct cgroup_
 
 static void node_leave(struct cgroup_tree *tree, struct cgroup_handle handle, size_t hierarchy);
 
-static bool is_anywhere(const struct cgroup_tree *tree, const struct cgroup_node *node)
-{
-    for (size_t i = 0; i < tree->hierarchies->count; i++)
-        if (node->inodes[i] != 0)
-            return true;
-    return false;
-}
-
 /* One node more or less inside the workloads around it. */
 static void count_inside(struct cgroup_tree *tree, const struct cgroup_node *node, int change)
 {
@@ -80,10 +72,11 @@ static void count_inside(struct cgroup_tree *tree, const struct cgroup_node *nod
 static void node_detach(struct cgroup_tree *tree, struct cgroup_node *node, size_t hierarchy)
 {
     const struct cgroup_observer *observer = &tree->observer;
-    bool is_last;
+    bool is_last = true;
 
     node->inodes[hierarchy] = 0;
-    is_last = !is_anywhere(tree, node);
+    for (size_t i = 0; i < tree->hierarchies->count; i++)
+        is_last &= node->inodes[i] == 0;
     if (node->is_open)
         cgroup_watches_remove(tree, node, hierarchy);
     /* On v2 cgroup.events has reported it before. */
@@ -318,21 +311,18 @@ static void list_directory(struct cgroup_tree *tree, struct cgroup_handle handle
     closedir(dir);
 }
 
-/* Nodes that this update added were listed when they joined. */
-static bool must_list(const struct cgroup_tree *tree, const struct cgroup_node *node,
-                      size_t hierarchy, bool only_unwatched)
-{
-    return node && node->is_open && node->inodes[hierarchy] != 0 && node->update != tree->updates &&
-           (!only_unwatched || node->watches[hierarchy] == CGROUP_UNWATCHED);
-}
-
 static void list_all(struct cgroup_tree *tree, bool only_unwatched)
 {
     tree->updates++;
     for (size_t i = 0; i < tree->nodes.capacity; i++)
-        for (size_t h = 0; h < tree->hierarchies->count; h++)
-            if (must_list(tree, tree->nodes.items[i], h, only_unwatched))
-                list_directory(tree, tree->nodes.items[i]->self, h);
+        for (size_t h = 0; h < tree->hierarchies->count; h++) {
+            const struct cgroup_node *node = tree->nodes.items[i];
+
+            /* Nodes that this update added were listed when they joined. */
+            if (node && node->is_open && node->inodes[h] != 0 && node->update != tree->updates &&
+                (!only_unwatched || node->watches[h] == CGROUP_UNWATCHED))
+                list_directory(tree, node->self, h);
+        }
 }
 
 static void handle_event(struct cgroup_tree *tree, const struct inotify_event *event)
@@ -405,8 +395,9 @@ int cgroup_tree_init(struct cgroup_tree *tree, const struct hierarchies *hierarc
     *tree = (struct cgroup_tree){.hierarchies = hierarchies,
                                  .observer = *observer,
                                  .inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC),
-                                 .events_watches_max = SIZE_MAX};
-    cgroup_tree_set_caps(tree, CGROUP_WORKLOADS_MAX, SIZE_MAX);
+                                 .watches_max = SIZE_MAX,
+                                 .events_watches_max = SIZE_MAX,
+                                 .workloads_max = CGROUP_WORKLOADS_MAX};
     root = cgroup_nodes_add(&tree->nodes, NULL, "");
     if (!root) {
         cgroup_tree_done(tree);
@@ -424,11 +415,4 @@ void cgroup_tree_done(struct cgroup_tree *tree)
     cgroup_nodes_done(&tree->nodes);
     cleanup_close(&tree->inotify_fd);
     map_done(&tree->by_watch);
-}
-
-void cgroup_tree_set_caps(struct cgroup_tree *tree, size_t workloads, size_t watches)
-{
-    tree->workloads_max = MIN(workloads, (size_t)CGROUP_WORKLOADS_MAX);
-    tree->watches_max = watches;
-    tree->events_watches_max = MIN(watches / 2, tree->events_watches_max);
 }

@@ -121,7 +121,7 @@ struct cgroup_tree {
     struct cgroup_nodes nodes;
     int inotify_fd;                  /* -1: the kernel has none */
     struct map by_watch;             /* to the index of a node */
-    size_t watch_count, watches_max; /* of directories; of all */
+    size_t watch_count, watches_max; /* of directories; of all: the kernel's limit */
     /* Of cgroup.events. Without one, only a workload's last moments go unseen: so directories
      * come first. */
     size_t events_watch_count, events_watches_max;
@@ -137,9 +137,6 @@ struct cgroup_tree {
 int cgroup_tree_init(struct cgroup_tree *tree, const struct hierarchies *hierarchies,
                      const struct cgroup_observer *observer);
 void cgroup_tree_done(struct cgroup_tree *tree);
-
-/* Lower caps for new directories. At most half of the watches may be on cgroup.events. */
-void cgroup_tree_set_caps(struct cgroup_tree *tree, size_t workloads, size_t watches);
 
 /* Finds what has come and gone; with `rescan`, lists all directories. May block as long as the file
  * system does. */
