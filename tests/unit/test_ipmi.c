@@ -367,12 +367,11 @@ static void a_device_that_must_not_be_opened_is_told_and_no_reason_not_to_start(
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
-        struct ipmi_device device;
+        struct ipmi_device device = {.calls = &f->calls, .clock = &f->clock.clock, .fd = -1};
 
         f->open_error = errors[i];
         assert_int_equal(open_source(f), -ENOTSUP);
         assert_says(f, "/dev/ipmi0: not permitted; run as root");
-        ipmi_device_init(&device, &f->calls, &f->clock.clock);
         assert_int_equal(ipmi_device_open(&device, &f->host, NULL), -EACCES);
     }
 }

@@ -142,7 +142,7 @@ int ipmi_open_with(const struct source_context *context, const struct ipmi_calls
         return error_set(err, -ENOMEM, "out of memory");
     ipmi->meter.source = "ipmi";
     ipmi->context = context;
-    ipmi_device_init(&ipmi->device, calls, context->clock);
+    ipmi->device = (struct ipmi_device){.calls = calls, .clock = context->clock, .fd = -1};
     r = ipmi_device_open(&ipmi->device, context->host, err);
     if (r < 0)
         return r == -EACCES ? -ENOTSUP : r; /* a warning; the collector starts without it */
@@ -237,47 +237,42 @@ static void ipmi_close(void *state)
     free(ipmi);
 }
 
-static const char *find_remedy(int error)
-{
-    switch (error) {
-    case -ENODEV:
-        return "not needed without a BMC; otherwise load its driver: modprobe ipmi_si (or "
-               "ipmi_ssif) and modprobe ipmi_devintf; give a container the device "
-               "(--device=/dev/ipmi0)";
-    case -EACCES:
-        return "run as root, or let this user read it: a udev rule "
-               "KERNEL==\"ipmi[0-9]*\", GROUP=\"...\", MODE=\"0640\"";
-    case -EOPNOTSUPP:
-        return "none: this BMC does not offer it; its power may be known by Redfish, hwmon or RAPL";
-    case -ENODATA:
-        return "enable power measurement in the BMC's settings";
-    case -ETIMEDOUT:
-        return "try again; if it stays silent, reset the BMC (ipmitool mc reset cold)";
-    default:
-        return "try again";
-    }
-}
+static const struct {
+    int error;
+    const char *remedy;
+} remedies[] = {
+    {-ENODEV,
+     "not needed without a BMC; otherwise load its driver: modprobe ipmi_si (or ipmi_ssif) "
+     "and modprobe ipmi_devintf; give a container the device (--device=/dev/ipmi0)"},
+    {-EACCES, "run as root, or let this user read it: a udev rule "
+              "KERNEL==\"ipmi[0-9]*\", GROUP=\"...\", MODE=\"0640\""},
+    {-EOPNOTSUPP, "none: this BMC does not offer it; its power may be known by Redfish, hwmon or "
+                  "RAPL"},
+    {-ENODATA, "enable power measurement in the BMC's settings"},
+    {-ETIMEDOUT, "try again; if it stays silent, reset the BMC (ipmitool mc reset cold)"},
+};
 
 static void ipmi_check(const struct source_context *context, struct report *report)
 {
-    struct ipmi_device device;
+    struct ipmi_device device = {.calls = &ipmi_calls_system, .clock = context->clock, .fd = -1};
+    const char *remedy = "try again";
     struct dcmi_power power;
     struct error err = {""};
-    int r;
-
-    ipmi_device_init(&device, &ipmi_calls_system, context->clock);
-    r = ipmi_device_open(&device, context->host, &err);
+    int r = ipmi_device_open(&device, context->host, &err);
     if (r == 0)
         r = query_power(&device, &power, &err);
     ipmi_device_close(&device);
+    for (size_t i = 0; i < ARRAY_SIZE(remedies); i++)
+        if (remedies[i].error == r)
+            remedy = remedies[i].remedy;
     report->meters += r == 0;
     if (r == 0)
         report_add(report, "ipmi", VERDICT_OK, NULL,
                    "the BMC reports the node's power by DCMI: %u W", (unsigned)power.current_w);
     else
         report_add(report, "ipmi",
-                   r == -ENODEV || r == -EOPNOTSUPP ? VERDICT_MISSING : VERDICT_LIMITED,
-                   find_remedy(r), "%s", err.text);
+                   r == -ENODEV || r == -EOPNOTSUPP ? VERDICT_MISSING : VERDICT_LIMITED, remedy,
+                   "%s", err.text);
 }
 
 const struct source_ops ipmi_source = {

@@ -34,7 +34,7 @@ int ipmi_open_with(const struct source_context *context, const struct ipmi_calls
  * is recognised and dropped, and no other is sent before.
  */
 struct ipmi_device {
-    const struct ipmi_calls *calls;
+    const struct ipmi_calls *calls; /* outlive it, as does the clock */
     const struct clock *clock;
     int fd;           /* -1: closed */
     long last_msgid;  /* never used twice */
@@ -49,10 +49,6 @@ struct ipmi_response {
     uint8_t data[IPMI_RESPONSE_MAX_BYTES]; /* the completion code first */
     size_t len;
 };
-
-/* Closed as yet. The calls and the clock must outlive it. */
-void ipmi_device_init(struct ipmi_device *device, const struct ipmi_calls *calls,
-                      const struct clock *clock);
 
 /* Opens the first node that there is: below the host's root, else our own. Does not block. -ENODEV:
  * there is none, or no interface behind it; -EACCES: it must not be opened. Both with a text. */

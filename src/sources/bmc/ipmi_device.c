@@ -61,12 +61,6 @@ const struct ipmi_calls ipmi_calls_system = {
     .close = system_close,
 };
 
-void ipmi_device_init(struct ipmi_device *device, const struct ipmi_calls *calls,
-                      const struct clock *clock)
-{
-    *device = (struct ipmi_device){.calls = calls, .clock = clock, .fd = -1};
-}
-
 int ipmi_device_open(struct ipmi_device *device, const struct host *host, struct error *err)
 {
     /* A container is given the device in its own /dev, and may not open the one below the host's

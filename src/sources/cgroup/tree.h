@@ -151,7 +151,7 @@ int cgroup_tree_open(const struct cgroup_tree *tree, const struct cgroup_node *n
                      size_t hierarchy);
 
 /*
- * watches.c, for tree.c only. `slot` is a hierarchy or CGROUP_EVENTS_WATCH. A directory is watched
+ * Watches, for tree.c only. `slot` is a hierarchy or CGROUP_EVENTS_WATCH. A directory is watched
  * before it is listed, so that nothing is missed in between.
  */
 struct cgroup_node *cgroup_watches_find(const struct cgroup_tree *tree, int number,

@@ -98,11 +98,12 @@ struct nvml_poll {
     int result;   /* -ENODEV and -ENOMEM end it; after another error the other calls are made */
 };
 
-/* True if the driver has the function and the call succeeded. If not, and it matters, the poll
- * keeps the reason. */
+/* True if the driver has this function of a device and the call succeeded. If not, and it matters,
+ * the poll keeps the reason. */
 #define NVML_POLL_CALL(poll, what, function, ...)                                                  \
     ((poll)->gpu->shared->library.function &&                                                      \
-     nvml_poll_succeeded(poll, what, (poll)->gpu->shared->library.function(__VA_ARGS__)))
+     nvml_poll_succeeded(poll, what,                                                               \
+                         (poll)->gpu->shared->library.function((poll)->gpu->device, __VA_ARGS__)))
 
 bool nvml_poll_succeeded(struct nvml_poll *poll, const char *what, int code);
 bool nvml_poll_is_over(const struct nvml_poll *poll);

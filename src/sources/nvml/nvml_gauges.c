@@ -10,15 +10,14 @@ static void add_gauge(struct nvml_poll *poll, enum gpu_gauge gauge, uint64_t val
 /* 0: unknown. */
 static uint32_t read_temperature_c(struct nvml_poll *poll)
 {
-    struct nvml_device *device = poll->gpu->device;
     struct nvml_temperature temperature = {.version = NVML_VERSION(struct nvml_temperature, 1),
                                            .sensor = NVML_TEMPERATURE_GPU};
     uint32_t value;
 
-    if (NVML_POLL_CALL(poll, "temperature", temperature_v, device, &temperature) &&
+    if (NVML_POLL_CALL(poll, "temperature", temperature_v, &temperature) &&
         temperature.temperature_c >= 0)
         return (uint32_t)temperature.temperature_c;
-    if (NVML_POLL_CALL(poll, "temperature", temperature, device, NVML_TEMPERATURE_GPU, &value))
+    if (NVML_POLL_CALL(poll, "temperature", temperature, NVML_TEMPERATURE_GPU, &value))
         return value;
     return 0;
 }
@@ -26,15 +25,14 @@ static uint32_t read_temperature_c(struct nvml_poll *poll)
 /* With MIG there is a clock and a temperature, but no utilisation. */
 void nvml_poll_read_utilisation(struct nvml_poll *poll)
 {
-    struct nvml_device *device = poll->gpu->device;
     uint32_t clock_mhz = 0, temperature_c;
     struct nvml_utilization utilization;
 
-    if (!NVML_POLL_CALL(poll, "clock", clock_mhz, device, NVML_CLOCK_SM, &clock_mhz))
+    if (!NVML_POLL_CALL(poll, "clock", clock_mhz, NVML_CLOCK_SM, &clock_mhz))
         clock_mhz = 0;
     temperature_c = read_temperature_c(poll);
-    if (NVML_POLL_CALL(poll, "utilisation", utilization, device, &utilization) &&
-        utilization.gpu <= 100 && utilization.memory <= 100) {
+    if (NVML_POLL_CALL(poll, "utilisation", utilization, &utilization) && utilization.gpu <= 100 &&
+        utilization.memory <= 100) {
         nvml_poll_add(poll,
                       (struct sample){.kind = SAMPLE_UTILISATION,
                                       .utilisation = {.gpu_percent = (uint8_t)utilization.gpu,
@@ -51,16 +49,15 @@ void nvml_poll_read_utilisation(struct nvml_poll *poll)
 
 static void read_memory(struct nvml_poll *poll)
 {
-    struct nvml_device *device = poll->gpu->device;
     struct nvml_memory_v2 memory = {.version = NVML_VERSION(struct nvml_memory_v2, 2)};
     struct nvml_memory_v1 old;
 
-    if (NVML_POLL_CALL(poll, "memory", memory_v2, device, &memory)) {
+    if (NVML_POLL_CALL(poll, "memory", memory_v2, &memory)) {
         add_gauge(poll, GPU_GAUGE_MEMORY_TOTAL_BYTES, memory.total);
         add_gauge(poll, GPU_GAUGE_MEMORY_RESERVED_BYTES, memory.reserved);
         add_gauge(poll, GPU_GAUGE_MEMORY_USED_BYTES, memory.used);
         add_gauge(poll, GPU_GAUGE_MEMORY_FREE_BYTES, memory.free);
-    } else if (NVML_POLL_CALL(poll, "memory", memory_v1, device, &old)) {
+    } else if (NVML_POLL_CALL(poll, "memory", memory_v1, &old)) {
         /* Its `used` includes what the driver reserves, which no process uses: not exported. */
         add_gauge(poll, GPU_GAUGE_MEMORY_TOTAL_BYTES, old.total);
         add_gauge(poll, GPU_GAUGE_MEMORY_FREE_BYTES, old.free);
@@ -104,7 +101,7 @@ static void read_fields(struct nvml_poll *poll)
     for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
         fields[i] =
             (struct nvml_field_value){.field_id = wanted[i].id, .scope_id = wanted[i].scope};
-    if (!NVML_POLL_CALL(poll, "fields", fields, poll->gpu->device, ARRAY_SIZE(wanted), fields))
+    if (!NVML_POLL_CALL(poll, "fields", fields, ARRAY_SIZE(wanted), fields))
         return;
     for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
         if (fields[i].result == NVML_SUCCESS)
@@ -113,29 +110,28 @@ static void read_fields(struct nvml_poll *poll)
 
 void nvml_poll_read_gauges(struct nvml_poll *poll)
 {
-    struct nvml_device *device = poll->gpu->device;
     unsigned long long big;
     uint32_t value;
     int state;
 
-    if (NVML_POLL_CALL(poll, "power limit", power_limit_mw, device, &value))
+    if (NVML_POLL_CALL(poll, "power limit", power_limit_mw, &value))
         add_gauge(poll, GPU_GAUGE_POWER_LIMIT_MW, value);
-    if (NVML_POLL_CALL(poll, "clock", clock_mhz, device, NVML_CLOCK_MEMORY, &value))
+    if (NVML_POLL_CALL(poll, "clock", clock_mhz, NVML_CLOCK_MEMORY, &value))
         add_gauge(poll, GPU_GAUGE_MEMORY_CLOCK_MHZ, value);
-    if (NVML_POLL_CALL(poll, "throttle reasons", throttle_reasons, device, &big))
+    if (NVML_POLL_CALL(poll, "throttle reasons", throttle_reasons, &big))
         add_gauge(poll, GPU_GAUGE_THROTTLE_MASK, big);
-    if (NVML_POLL_CALL(poll, "performance state", performance_state, device, &state) &&
-        state >= 0 && state <= 15)
+    if (NVML_POLL_CALL(poll, "performance state", performance_state, &state) && state >= 0 &&
+        state <= 15)
         add_gauge(poll, GPU_GAUGE_PERFORMANCE_STATE, (uint64_t)state);
-    if (NVML_POLL_CALL(poll, "ECC errors", ecc_errors, device, NVML_ECC_CORRECTED,
-                       NVML_ECC_AGGREGATE, &big))
+    if (NVML_POLL_CALL(poll, "ECC errors", ecc_errors, NVML_ECC_CORRECTED, NVML_ECC_AGGREGATE,
+                       &big))
         add_gauge(poll, GPU_GAUGE_ECC_CORRECTED, big);
-    if (NVML_POLL_CALL(poll, "ECC errors", ecc_errors, device, NVML_ECC_UNCORRECTED,
-                       NVML_ECC_AGGREGATE, &big))
+    if (NVML_POLL_CALL(poll, "ECC errors", ecc_errors, NVML_ECC_UNCORRECTED, NVML_ECC_AGGREGATE,
+                       &big))
         add_gauge(poll, GPU_GAUGE_ECC_UNCORRECTED, big);
-    if (NVML_POLL_CALL(poll, "PCIe generation", pcie_generation, device, &value))
+    if (NVML_POLL_CALL(poll, "PCIe generation", pcie_generation, &value))
         add_gauge(poll, GPU_GAUGE_PCIE_GENERATION, value);
-    if (NVML_POLL_CALL(poll, "PCIe width", pcie_width, device, &value))
+    if (NVML_POLL_CALL(poll, "PCIe width", pcie_width, &value))
         add_gauge(poll, GPU_GAUGE_PCIE_WIDTH, value);
     read_memory(poll);
     read_fields(poll);

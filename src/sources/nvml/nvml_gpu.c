@@ -98,7 +98,7 @@ static void describe_device(struct nvml_poll *poll)
     };
     uint32_t limit_mw;
 
-    if (NVML_POLL_CALL(poll, "power limit", power_limit_mw, gpu->device, &limit_mw))
+    if (NVML_POLL_CALL(poll, "power limit", power_limit_mw, &limit_mw))
         device.power_limit_mw = limit_mw;
     device.has_minor =
         nvml->minor && nvml->minor(gpu->device, &device.minor) == NVML_SUCCESS; /* not in WSL */
@@ -122,7 +122,7 @@ static void add_gpm(struct nvml_poll *poll)
     metrics->until = gpu->gpm[1];
     for (size_t i = 0; i < SAMPLE_GPM_COUNT; i++)
         metrics->metrics[i] = (struct nvml_gpm_metric){.id = sample_gpm_ids[i]};
-    if (!NVML_POLL_CALL(poll, "GPM metrics", gpm_metrics, metrics))
+    if (!nvml_poll_succeeded(poll, "GPM metrics", gpu->shared->library.gpm_metrics(metrics)))
         return;
     for (size_t i = 0; i < SAMPLE_GPM_COUNT; i++) {
         const struct nvml_gpm_metric *metric = &metrics->metrics[i];
@@ -141,7 +141,7 @@ static void read_gpm(struct nvml_poll *poll)
     struct nvml_gpm_sample *older = gpu->gpm[0];
 
     if (!gpu->gpm_metrics || poll->now_us - gpu->gpm_us < GPM_MIN_US ||
-        !NVML_POLL_CALL(poll, "GPM sample", gpm_sample, gpu->device, gpu->gpm[1]))
+        !NVML_POLL_CALL(poll, "GPM sample", gpm_sample, gpu->gpm[1]))
         return;
     if (gpu->gpm_us > 0)
         add_gpm(poll);
@@ -191,7 +191,7 @@ static void read_energy(struct nvml_poll *poll)
     const struct clock *clock = gpu->shared->context->clock;
     unsigned long long energy_mj = 0;
     uint32_t power_mw;
-    bool has_power = NVML_POLL_CALL(poll, "power", power_mw, gpu->device, &power_mw);
+    bool has_power = NVML_POLL_CALL(poll, "power", power_mw, &power_mw);
     uint64_t t_us = clock->realtime_us(clock);
     int code = NVML_NOT_SUPPORTED;
 

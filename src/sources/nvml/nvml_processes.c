@@ -263,11 +263,10 @@ void nvml_poll_read_accounting(struct nvml_poll *poll)
     int mode = 0;
 
     if (!gpu->shared->library.accounting_stats ||
-        !NVML_POLL_CALL(poll, "accounting mode", accounting_mode, gpu->device, &mode) || !mode)
+        !NVML_POLL_CALL(poll, "accounting mode", accounting_mode, &mode) || !mode)
         return;
     pids = malloc(ACCOUNTED_MAX * sizeof(*pids));
-    if (!pids ||
-        !NVML_POLL_CALL(poll, "accounting pids", accounting_pids, gpu->device, &count, pids))
+    if (!pids || !NVML_POLL_CALL(poll, "accounting pids", accounting_pids, &count, pids))
         return;
     count = MIN(count, (uint32_t)ACCOUNTED_MAX);
     for (uint32_t i = 0; i < count && gpu->accounting_begun && !nvml_poll_is_over(poll); i++) {
@@ -277,7 +276,7 @@ void nvml_poll_read_accounting(struct nvml_poll *poll)
         for (uint32_t k = 0; k < gpu->accounted_count && !was_there; k++)
             was_there = gpu->accounted[k] == pids[i];
         if (was_there || find_known(gpu, pids[i]) ||
-            !NVML_POLL_CALL(poll, "accounting", accounting_stats, gpu->device, pids[i], &stats) ||
+            !NVML_POLL_CALL(poll, "accounting", accounting_stats, pids[i], &stats) ||
             stats.is_running || stats.gpu_utilization == 0 || stats.gpu_utilization > 100)
             continue;
         add_short_process(poll, pids[i], &stats);

@@ -157,7 +157,7 @@ static int cray_read(void *state, struct batch *batch, struct error *err)
 
     if (mono_us >= cray->next_search_us) {
         cray->next_search_us = mono_us + SEARCH_US;
-        cray_counters_reopen(&cray->counters);
+        (void)cray_counters_reopen(&cray->counters);
     }
     r = cray_counters_read(&cray->counters, values);
     if (r < 0)
@@ -259,22 +259,33 @@ int cray_counters_open(int sysfs_fd, struct cray_counters *ret_counters)
         .dir_fd = openat(sysfs_fd, "cray/pm_counters", O_PATH | O_DIRECTORY | O_CLOEXEC),
         .read_kept = fs_read_kept,
     };
-    int result = -ENODEV;
+    int r;
 
     if (counters.dir_fd < 0)
         return -ENODEV;
+    memset(counters.fds, -1, sizeof(counters.fds));
+    r = cray_counters_reopen(&counters);
+    if (r < 0)
+        cray_counters_close(&counters);
+    else
+        *ret_counters = counters;
+    return r;
+}
+
+int cray_counters_reopen(struct cray_counters *counters)
+{
+    int result = -ENODEV;
+
     for (enum cray_file file = 0; file < CRAY_FILES; file++) {
-        counters.fds[file] =
-            openat(counters.dir_fd, files[file].name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        if (file >= CRAY_ENERGY && counters.fds[file] >= 0)
+        int *fd = &counters->fds[file];
+
+        if (*fd < 0)
+            *fd = openat(counters->dir_fd, files[file].name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        if (file >= CRAY_ENERGY && *fd >= 0)
             result = 0;
         else if (file >= CRAY_ENERGY && result < 0 && errno != ENOENT)
             result = -errno;
     }
-    if (result < 0)
-        cray_counters_close(&counters);
-    else
-        *ret_counters = counters;
     return result;
 }
 
@@ -283,14 +294,6 @@ void cray_counters_close(struct cray_counters *counters)
     for (size_t i = 0; i < CRAY_FILES; i++)
         cleanup_close(&counters->fds[i]);
     cleanup_close(&counters->dir_fd);
-}
-
-void cray_counters_reopen(struct cray_counters *counters)
-{
-    for (size_t i = 0; i < CRAY_FILES; i++)
-        if (counters->fds[i] < 0)
-            counters->fds[i] =
-                openat(counters->dir_fd, files[i].name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
 static struct cray_value read_value(struct cray_counters *counters, enum cray_file file)

@@ -44,12 +44,13 @@ struct cray_counters {
  * can draw or count. */
 int cray_parse(enum cray_file file, struct span text, struct cray_value *ret_value);
 
-/* -ENODEV: not a Cray. -errno: none of its counters can be opened. */
+/* 0, -ENODEV: not a Cray, or -errno: none of its energy counters can be opened. */
 int cray_counters_open(int sysfs_fd, struct cray_counters *ret_counters);
 void cray_counters_close(struct cray_counters *counters);
 
-/* Opens files that were missing, or stopped answering, at the last attempt. */
-void cray_counters_reopen(struct cray_counters *counters);
+/* Opens files that were missing, or stopped answering, at the last attempt. Returns as the first.
+ */
+int cray_counters_reopen(struct cray_counters *counters);
 
 /*
  * Reads all files of one freshness; those without an answer are not valid. -EAGAIN: it changed

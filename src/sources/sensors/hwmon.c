@@ -123,18 +123,19 @@ static void search(struct hwmon *hwmon)
 
 static int hwmon_open(const struct source_context *context, void **ret_state, struct error *err)
 {
-    struct hwmon_scan scan;
     struct hwmon *hwmon;
 
     if (context->replay_path)
-        return -ENODEV;
-    hwmon_scan(context->host, context->switches, &scan);
-    if (scan.count == 0)
         return -ENODEV;
     hwmon = calloc(1, sizeof(*hwmon));
     if (!hwmon)
         return error_set(err, -ENOMEM, "out of memory");
     hwmon->context = context;
+    search(hwmon);
+    if (hwmon->count == 0) {
+        free(hwmon);
+        return -ENODEV;
+    }
     *ret_state = hwmon;
     return 0;
 }
@@ -206,18 +207,13 @@ static int read_meter(const struct hwmon *hwmon, struct meter *meter, struct bat
 
 static const char *describe_error(int code)
 {
-    switch (code) {
-    case -ESTALE:
+    if (code == -ESTALE)
         return "has not moved for a minute or more, so it is not believed";
-    case -EACCES:
+    if (code == -EACCES)
         return "may not be read; run as root";
-    case -EINVAL:
-    case -EFBIG:
-    case -ERANGE:
+    if (code == -EINVAL || code == -EFBIG || code == -ERANGE)
         return "is not a number that can be used";
-    default:
-        return strerror(-code);
-    }
+    return strerror(-code);
 }
 
 static int hwmon_read(void *state, struct batch *batch, struct error *err)
