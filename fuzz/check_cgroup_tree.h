@@ -19,7 +19,8 @@ static size_t check_place(const struct cgroup_tree *tree, const struct cgroup_no
     size_t count = 0;
 
     check_that(node->depth == 0 ? !parent : parent && node->depth == parent->depth + 1);
-    check_that(node->depth == 0 || cgroup_nodes_find(&tree->nodes, parent, node->name) == node);
+    check_that(node->depth == 0 ||
+               cgroup_nodes_find(&tree->nodes, node->parent, node->name) == node);
     for (size_t h = 0; h < tree->hierarchies->count; h++) {
         count += node->inodes[h] != 0;
         check_that(node->inodes[h] == 0 || !parent || parent->inodes[h] != 0);

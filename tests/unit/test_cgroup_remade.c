@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "cgroup_fixture.h"
-#include "sources/cgroup/usage_delta.h"
+#include "sources/cgroup/cgroups.h"
 
 #define A         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B         "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

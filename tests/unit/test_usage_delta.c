@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/cgroup/usage_delta.h"
+#include "sources/cgroup/cgroups.h"
 
 enum { ITEMS_MAX = 4 };
 

@@ -3,7 +3,6 @@
 
 #include "cgroup_fixture.h"
 #include "sources/cgroup/cgroups.h"
-#include "sources/cgroup/usage_delta.h"
 
 #define SECOND USEC_PER_SEC
 #define V2     MOUNT("", "cgroup2", "")

@@ -11,8 +11,6 @@
 #include "host/machine.h"
 #include "model/report.h"
 #include "sources/cgroup/reader.h"
-#include "sources/cgroup/usage_delta.h"
-#include "sources/resctrl/resctrl.h"
 
 /* Energy is divided by the usage of this time: short enough for a job, long enough to be cheap with
  * thousands of cgroups. */

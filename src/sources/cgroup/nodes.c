@@ -35,13 +35,13 @@ static bool has_key(const void *context, uint32_t value, const void *key)
            strcmp(node->name, wanted->name) == 0;
 }
 
-struct cgroup_node *cgroup_nodes_find(const struct cgroup_nodes *nodes,
-                                      const struct cgroup_node *parent, const char *name)
+struct cgroup_node *cgroup_nodes_find(const struct cgroup_nodes *nodes, struct cgroup_handle parent,
+                                      const char *name)
 {
-    struct node_key key = {parent->self, name};
+    struct node_key key = {parent, name};
     uint32_t index;
 
-    return map_find(&nodes->by_name, name_hash(parent->self, name), has_key, nodes, &key, &index)
+    return map_find(&nodes->by_name, name_hash(parent, name), has_key, nodes, &key, &index)
                ? nodes->items[index]
                : NULL;
 }

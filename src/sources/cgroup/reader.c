@@ -27,7 +27,7 @@ static void drop_ended(struct cgroup_reader *reader, bool only_unread)
         const struct cgroup_workload *workload = &reader->workloads[i];
         struct cgroup_node *node = cgroup_nodes_get(&reader->tree.nodes, workload->node);
 
-        if (workload->has_ended && !(only_unread && workload->is_read)) {
+        if (reader->items[i].ended && !(only_unread && workload->is_read)) {
             usage_done(&reader->items[i].usage);
             usage_done(&reader->items[i].before);
             continue;
@@ -230,7 +230,6 @@ static void workload_ended(void *context, struct cgroup_node *node)
 
     cgroup_workload_close(reader, workload);
     recents_remove(&reader->recents, item->id);
-    workload->has_ended = true;
     workload->around_id = around ? reader->items[around->workload].id : 0;
     item->ended = true;
 }

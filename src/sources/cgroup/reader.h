@@ -63,7 +63,6 @@ struct recents {
 
 struct cgroup_workload {
     struct cgroup_handle node;
-    bool has_ended;
     int fds[CGROUP_FILES_MAX];
     size_t fd_count;
     uint64_t opened; /* bits of the files that were ever open */

@@ -243,7 +243,7 @@ static void node_observe(struct cgroup_tree *tree, struct cgroup_handle parent, 
                          size_t hierarchy, uint64_t inode)
 {
     const struct cgroup_node *above = cgroup_nodes_get(&tree->nodes, parent);
-    const struct cgroup_node *node = above ? cgroup_nodes_find(&tree->nodes, above, name) : NULL;
+    const struct cgroup_node *node = cgroup_nodes_find(&tree->nodes, parent, name);
     uint64_t inodes[HIERARCHIES_MAX] = {0};
 
     if (!above || above->inodes[hierarchy] == 0)
@@ -261,14 +261,6 @@ static void node_observe(struct cgroup_tree *tree, struct cgroup_handle parent, 
 
 /* From here on: directories and events. */
 
-static struct cgroup_node *find_child(const struct cgroup_tree *tree, struct cgroup_handle parent,
-                                      const char *name)
-{
-    const struct cgroup_node *above = cgroup_nodes_get(&tree->nodes, parent);
-
-    return above ? cgroup_nodes_find(&tree->nodes, above, name) : NULL;
-}
-
 static void observe_entry(struct cgroup_tree *tree, struct cgroup_handle parent, int dir_fd,
                           const struct dirent *entry, size_t hierarchy, uint64_t listing)
 {
@@ -278,11 +270,11 @@ static void observe_entry(struct cgroup_tree *tree, struct cgroup_handle parent,
     if ((entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) ||
         strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
         return;
-    node = find_child(tree, parent, entry->d_name);
+    node = cgroup_nodes_find(&tree->nodes, parent, entry->d_name);
     /* Where the listing shows other inodes than stat does, as overlayfs may, stat decides. */
     if (!node || node->inodes[hierarchy] != entry->d_ino)
         node_observe(tree, parent, entry->d_name, hierarchy, inode_at(dir_fd, entry->d_name));
-    node = find_child(tree, parent, entry->d_name);
+    node = cgroup_nodes_find(&tree->nodes, parent, entry->d_name);
     if (node)
         node->listing = listing;
 }

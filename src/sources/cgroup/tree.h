@@ -88,8 +88,8 @@ struct cgroup_node *cgroup_nodes_get(const struct cgroup_nodes *nodes, struct cg
 /* The root's parent is NULL. NULL: out of memory, too deep, or too many. */
 struct cgroup_node *cgroup_nodes_add(struct cgroup_nodes *nodes, struct cgroup_node *parent,
                                      const char *name);
-struct cgroup_node *cgroup_nodes_find(const struct cgroup_nodes *nodes,
-                                      const struct cgroup_node *parent, const char *name);
+struct cgroup_node *cgroup_nodes_find(const struct cgroup_nodes *nodes, struct cgroup_handle parent,
+                                      const char *name);
 
 /* It must have no children. */
 void cgroup_nodes_remove(struct cgroup_nodes *nodes, struct cgroup_node *node);

@@ -1,4 +1,4 @@
-#include "sources/cgroup/usage_delta.h"
+#include "sources/cgroup/cgroups.h"
 
 #include <errno.h>
 #include <string.h>

@@ -55,10 +55,8 @@ struct nvml_gpu {
     bool described;
 
     uint64_t last_sample_us; /* the newest utilisation sample that was read */
-    struct nvml_process_sample *samples;
-    uint32_t sample_capacity;
-    char *listed; /* entries as the library writes them */
-    uint32_t listed_capacity;
+    void *entries;           /* of the last list or samples, as the library writes them */
+    uint32_t entry_capacity;
 
     /* Pids that were identified while a list named them. */
     struct known {

@@ -382,8 +382,7 @@ static void gpu_close(void *state)
             nvml->gpm_free(gpu->gpm[i]);
     if (gpu->events)
         nvml->event_set_free(gpu->events);
-    free(gpu->samples);
-    free(gpu->listed);
+    free(gpu->entries);
     free(gpu->known);
     free(gpu->accounted);
     free(gpu->gpm_metrics);

@@ -145,6 +145,7 @@ _Static_assert(sizeof(struct nvml_memory_v2) == 40, "Memory_v2");
 _Static_assert(sizeof(struct nvml_process_v1) == 16, "ProcessInfo_v1");
 _Static_assert(sizeof(struct nvml_process) == 24, "ProcessInfo_v2");
 _Static_assert(sizeof(struct nvml_process_sample) == 32, "ProcessUtilizationSample");
+_Static_assert(sizeof(struct nvml_process_sample) <= NVML_PROCESS_BYTES_MAX, "one buffer for both");
 _Static_assert(sizeof(struct nvml_temperature) == 12, "Temperature_v1");
 _Static_assert(sizeof(struct nvml_field_value) == 40, "FieldValue");
 _Static_assert(sizeof(struct nvml_event_data) == 32, "EventData");

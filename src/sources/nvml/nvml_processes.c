@@ -9,11 +9,10 @@
 #include "sources/nvml/nvml.h"
 
 enum {
-    LISTED_START = 64,
+    ENTRIES_START = 128,
     LISTED_MAX = 65536,
-    SAMPLES_START = 128,
     SAMPLES_MAX = 4096,
-    LIST_TRIES = 4,       /* a list can grow between two calls */
+    FETCH_TRIES = 4,      /* a list can grow between two calls */
     ACCOUNTED_MAX = 4096, /* the driver's buffer holds 4000 */
     SHORT_SAMPLES_MAX = 5,
 };
@@ -88,48 +87,52 @@ static void forget_gone(struct nvml_gpu *gpu)
     gpu->round++;
 }
 
-/* Makes room for more entries than the `count` that did not fit. False: out of memory. */
-static bool grow_entries(struct nvml_poll *poll, void *entries, uint32_t *capacity, uint32_t count,
-                         uint32_t start, uint32_t max, size_t entry_bytes)
+/* The entries of a list, or (`kind` is SAMPLE_LIST_KINDS) new utilisation samples, in gpu->entries.
+ * Returns how many, or -1 if they could not be read. */
+static int64_t fetch_entries(struct nvml_poll *poll, enum sample_list_kind kind)
 {
-    uint32_t wanted = MIN(MAX(count + 16, start), max);
-    void *old, *grown;
+    struct nvml_gpu *gpu = poll->gpu;
+    const struct nvml_library *nvml = &gpu->shared->library;
+    bool is_samples = kind == SAMPLE_LIST_KINDS;
+    uint32_t count = 0, max = is_samples ? SAMPLES_MAX : LISTED_MAX;
+    int code = NVML_INSUFFICIENT_SIZE;
 
-    if (wanted <= *capacity)
-        return true;
-    memcpy(&old, entries, sizeof(old));
-    grown = reallocarray(old, wanted, entry_bytes);
-    if (!grown) {
-        nvml_poll_out_of_memory(poll);
-        return false;
+    if (is_samples ? !nvml->process_samples : !nvml->lists[kind])
+        return -1;
+    for (int i = 0; i < FETCH_TRIES && code == NVML_INSUFFICIENT_SIZE; i++) {
+        uint32_t wanted = MIN(MAX(count + 16, (uint32_t)ENTRIES_START), max);
+
+        if (wanted > gpu->entry_capacity) {
+            /* Room for the largest entries there are, whatever this call writes. */
+            void *grown = reallocarray(gpu->entries, wanted, NVML_PROCESS_BYTES_MAX);
+
+            if (!grown) {
+                nvml_poll_out_of_memory(poll);
+                return -1;
+            }
+            gpu->entries = grown;
+            gpu->entry_capacity = wanted;
+        }
+        count = gpu->entry_capacity;
+        code = is_samples
+                   ? nvml->process_samples(gpu->device, gpu->entries, &count, gpu->last_sample_us)
+                   : nvml->lists[kind](gpu->device, &count, gpu->entries);
     }
-    memcpy(entries, &grown, sizeof(grown));
-    *capacity = wanted;
-    return true;
+    return nvml_poll_succeeded(poll, is_samples ? "process utilisation" : "process list", code)
+               ? (int64_t)MIN(count, gpu->entry_capacity)
+               : -1;
 }
 
 /* Between samples the driver returns "not found". */
 void nvml_poll_read_samples(struct nvml_poll *poll)
 {
     struct nvml_gpu *gpu = poll->gpu;
-    const struct nvml_library *nvml = &gpu->shared->library;
     uint64_t newest_us = gpu->last_sample_us;
-    uint32_t count = 0;
-    int code = NVML_INSUFFICIENT_SIZE;
+    int64_t count = fetch_entries(poll, SAMPLE_LIST_KINDS);
+    const struct nvml_process_sample *samples = gpu->entries;
 
-    if (!nvml->process_samples)
-        return;
-    for (int i = 0; i < LIST_TRIES && code == NVML_INSUFFICIENT_SIZE; i++) {
-        if (!grow_entries(poll, &gpu->samples, &gpu->sample_capacity, count, SAMPLES_START,
-                          SAMPLES_MAX, sizeof(*gpu->samples)))
-            return;
-        count = gpu->sample_capacity;
-        code = nvml->process_samples(gpu->device, gpu->samples, &count, gpu->last_sample_us);
-    }
-    if (!nvml_poll_succeeded(poll, "process utilisation", code))
-        return;
-    for (uint32_t i = 0; i < MIN(count, gpu->sample_capacity); i++) {
-        const struct nvml_process_sample *from = &gpu->samples[i];
+    for (int64_t i = 0; i < count; i++) {
+        const struct nvml_process_sample *from = &samples[i];
 
         if (from->timestamp_us <= gpu->last_sample_us || from->pid == 0)
             continue;
@@ -151,35 +154,12 @@ void nvml_poll_read_samples(struct nvml_poll *poll)
     gpu->last_sample_us = newest_us;
 }
 
-/* The entries of a list, in gpu->listed. -1 if it could not be read. */
-static int64_t fetch_list(struct nvml_poll *poll, enum sample_list_kind kind)
-{
-    struct nvml_gpu *gpu = poll->gpu;
-    const struct nvml_library *nvml = &gpu->shared->library;
-    uint32_t count = 0;
-    int code = NVML_INSUFFICIENT_SIZE;
-
-    if (!nvml->lists[kind])
-        return -1;
-    for (int i = 0; i < LIST_TRIES && code == NVML_INSUFFICIENT_SIZE; i++) {
-        /* Room for the largest entries there are, whatever this list writes. */
-        if (!grow_entries(poll, &gpu->listed, &gpu->listed_capacity, count, LISTED_START,
-                          LISTED_MAX, NVML_PROCESS_BYTES_MAX))
-            return -1;
-        count = gpu->listed_capacity;
-        code = nvml->lists[kind](gpu->device, &count, gpu->listed);
-    }
-    return nvml_poll_succeeded(poll, "process list", code)
-               ? (int64_t)MIN(count, gpu->listed_capacity)
-               : -1;
-}
-
 /* Passes a list on if it has changed, or `always`. True if it has. */
 static bool read_list(struct nvml_poll *poll, enum sample_list_kind kind, bool always)
 {
     struct nvml_gpu *gpu = poll->gpu;
     size_t entry_bytes = gpu->shared->library.list_entry_bytes[kind];
-    int64_t count = fetch_list(poll, kind);
+    int64_t count = fetch_entries(poll, kind);
     struct sample_listed *entries;
     uint64_t hash = map_hash_u64((uint64_t)kind);
     bool changed;
@@ -195,7 +175,7 @@ static bool read_list(struct nvml_poll *poll, enum sample_list_kind kind, bool a
         /* Later versions only append to pid and memory. */
         struct nvml_process_v1 entry;
 
-        memcpy(&entry, gpu->listed + (size_t)i * entry_bytes, sizeof(entry));
+        memcpy(&entry, (char *)gpu->entries + (size_t)i * entry_bytes, sizeof(entry));
         entries[i] = (struct sample_listed){entry.pid, entry.used_memory};
         hash = map_hash_u64(hash ^ entry.pid);
         if (entry.pid > 0)
