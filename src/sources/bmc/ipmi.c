@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "core/map.h"
 #include "model/report.h"
 #include "sources/bmc/bmc_meter.h"
 
@@ -88,11 +89,10 @@ int dcmi_parse_power(struct span data, struct dcmi_power *ret_power, struct erro
     enum { POWER_BYTES = 10, TIMES_BYTES = 18, STATE_ACTIVE = 0x40 };
     struct dcmi_power power = {
         .current_w = (uint16_t)number_at(data, 2, 2),
-        .minimum_w = (uint16_t)number_at(data, 4, 2),
-        .maximum_w = (uint16_t)number_at(data, 6, 2),
-        .average_w = (uint16_t)number_at(data, 8, 2),
-        .is_active = number_at(data, 18, 1) & STATE_ACTIVE,
+        .time_s = data.len >= TIMES_BYTES ? number_at(data, 10, 4) : 0,
+        .hash = map_hash_bytes((struct span){data.data, MIN(data.len, (size_t)TIMES_BYTES)}),
     };
+    bool is_active = number_at(data, TIMES_BYTES, 1) & STATE_ACTIVE;
 
     if (data.len < 1)
         return error_set(err, -EBADMSG, "the BMC's response is empty");
@@ -104,15 +104,12 @@ int dcmi_parse_power(struct span data, struct dcmi_power *ret_power, struct erro
     if (number_at(data, 1, 1) != DCMI_GROUP_ID)
         return error_set(err, -EBADMSG, "the BMC's response is of group 0x%02x, not of DCMI",
                          number_at(data, 1, 1));
-    if (data.len >= TIMES_BYTES) {
-        power.time_s = number_at(data, 10, 4);
-        power.period_ms = number_at(data, 14, 4);
-    }
     if (power.current_w == 0)
-        return error_set(err, -ENODATA, "the BMC has no power reading: it says 0 W, measuring %s",
-                         power.is_active ? "active" : "inactive");
+        return error_set(err, -ENODATA,
+                         "the BMC has no power reading: it reports 0 W, measuring %s",
+                         is_active ? "active" : "inactive");
     if (power.current_w >= IMPLAUSIBLE_W || power.current_w == SATURATED_W)
-        return error_set(err, -ENODATA, "the BMC has no power reading: it says %u W",
+        return error_set(err, -ENODATA, "the BMC has no power reading: it reports %u W",
                          (unsigned)power.current_w);
     *ret_power = power;
     return 0;
@@ -155,13 +152,6 @@ static int ipmi_open(const struct source_context *context, void **ret_state, str
     return ipmi_open_with(context, &ipmi_calls_system, ret_state, err);
 }
 
-static bool is_same(const struct dcmi_power *a, const struct dcmi_power *b)
-{
-    return a->current_w == b->current_w && a->minimum_w == b->minimum_w &&
-           a->maximum_w == b->maximum_w && a->average_w == b->average_w && a->time_s == b->time_s &&
-           a->period_ms == b->period_ms;
-}
-
 static int poll_power(struct ipmi *ipmi, struct batch *batch, struct error *err)
 {
     const struct clock *clock = ipmi->context->clock;
@@ -178,7 +168,7 @@ static int poll_power(struct ipmi *ipmi, struct batch *batch, struct error *err)
         .power_mw = (uint64_t)power.current_w * 1000,
         .mono_us = clock->monotonic_us(clock),
         .t_us = clock->realtime_us(clock),
-        .is_repeated = is_same(&power, &ipmi->last),
+        .is_repeated = power.hash == ipmi->last.hash,
         .frozen_us = ipmi->has_time_stamps ? FROZEN_CLOCK_US : BMC_FROZEN_US,
     };
     ipmi->last = power;
@@ -195,20 +185,11 @@ static void close_if_lost(struct ipmi *ipmi, int result)
     ipmi->timeouts = 0;
 }
 
-static uint64_t pause_us(const struct ipmi *ipmi, int result)
-{
-    if (result == 0)
-        return PERIOD_US;
-    if (result == -EBUSY)
-        return PERIOD_MAX_US;
-    return MIN(PERIOD_US << MIN(ipmi->failures, 3U), PERIOD_MAX_US);
-}
-
 static int ipmi_read(void *state, struct batch *batch, struct error *err)
 {
     struct ipmi *ipmi = state;
     const struct clock *clock = ipmi->context->clock;
-    uint64_t now_us = clock->monotonic_us(clock);
+    uint64_t now_us = clock->monotonic_us(clock), pause_us = PERIOD_US;
     int r;
 
     if (now_us < ipmi->due_us) /* as it was */
@@ -221,7 +202,11 @@ static int ipmi_read(void *state, struct batch *batch, struct error *err)
         return error_set(err, -ENODEV, "%s", ipmi->why.text);
     if (r == -ENODEV)
         r = -EIO;
-    ipmi->due_us = now_us + pause_us(ipmi, r) - SLACK_US;
+    if (r == -EBUSY)
+        pause_us = PERIOD_MAX_US;
+    else if (r < 0)
+        pause_us = MIN(PERIOD_US << MIN(ipmi->failures, 3U), PERIOD_MAX_US);
+    ipmi->due_us = now_us + pause_us - SLACK_US;
     ipmi->failures = r < 0 ? ipmi->failures + 1 : 0;
     ipmi->result = r;
     return r < 0 ? error_set(err, r, "%s", ipmi->why.text) : 0;
@@ -259,6 +244,7 @@ static void ipmi_check(const struct source_context *context, struct report *repo
     struct dcmi_power power;
     struct error err = {""};
     int r = ipmi_device_open(&device, context->host, &err);
+
     if (r == 0)
         r = query_power(&device, &power, &err);
     ipmi_device_close(&device);

@@ -63,14 +63,12 @@ void ipmi_device_close(struct ipmi_device *device);
 int ipmi_device_query(struct ipmi_device *device, uint64_t timeout_us,
                       struct ipmi_response *ret_response, struct error *err);
 
-/* All but `current_w` only show whether the BMC is alive: the others cover the time since it last
- * reset its statistics, which may be weeks. */
 struct dcmi_power {
     uint16_t current_w; /* never 0 */
-    uint16_t minimum_w, maximum_w, average_w;
     uint32_t time_s;    /* of the BMC's clock; 0: unknown */
-    uint32_t period_ms; /* of the statistics; 0: unknown */
-    bool is_active;     /* OpenBMC never sets it, and measures all the same */
+    /* Of these and the statistics. They cover the time since the BMC last reset them, which may be
+     * weeks, and only show whether it is alive. */
+    uint64_t hash;
 };
 
 /*

@@ -199,7 +199,7 @@ static int cgroups_read(void *state, struct batch *batch, struct error *err)
     if (had_reader)
         return 0;
     if (cgroups->reader)
-        return error_set(err, -ENODEV, "cgroups are there now"); /* it is opened again */
+        return error_set(err, -ENODEV, "cgroups are mounted now"); /* it is opened again */
     return error_set(err, -ENOENT,
                      "no cgroup hierarchy is mounted at fs/cgroup below --path.sysfs: what "
                      "workloads use is not known, and the energy of processors is unattributed; "
@@ -240,7 +240,7 @@ static void cgroups_check(const struct source_context *context, struct report *r
                        "fs/resctrl has groups of containers: %zu", count);
         else
             report_add(report, "memory traffic", VERDICT_LIMITED,
-                       "let the container runtime make them: docs/power.md",
+                       "have the container runtime create them: docs/power.md",
                        "fs/resctrl counts, but has no groups of containers");
     }
     resctrl_free(resctrl);

@@ -218,13 +218,6 @@ static bool read_meter(struct rapl *rapl, struct rapl_meter *meter)
     return true;
 }
 
-/* Virtual machines have counters that stand at 0, or at an old value of the host: those are not
- * meters, and 0 W was not measured. */
-static bool is_trusted(const struct rapl_meter *meter, uint64_t mono_us)
-{
-    return meter->has_counted && mono_us - MIN(mono_us, meter->still_since_us) < STILL_US;
-}
-
 static int add_sample(const struct rapl *rapl, const struct rapl_meter *meter, struct batch *batch)
 {
     struct sample sample = {
@@ -259,7 +252,11 @@ int rapl_read(void *state, struct batch *batch, struct error *err)
         if (meter->fd < 0 || !read_meter(rapl, meter))
             continue;
         answers++;
-        if (is_trusted(meter, mono_us) && add_sample(rapl, meter, batch) < 0)
+        /* Virtual machines have counters that stay at 0, or at an old value of the host: those are
+         * not meters, and 0 W was not measured. */
+        if (!meter->has_counted || mono_us - MIN(mono_us, meter->still_since_us) >= STILL_US)
+            continue;
+        if (add_sample(rapl, meter, batch) < 0)
             return error_set(err, -ENOMEM, "RAPL: out of memory");
     }
     if (answers == 0)
@@ -270,16 +267,12 @@ int rapl_read(void *state, struct batch *batch, struct error *err)
 
 static int rapl_open(const struct source_context *context, void **ret_state, struct error *err)
 {
-    struct rapl *rapl;
     int r;
 
     if (context->replay_path)
         return -ENODEV;
-    r = rapl_new(context->host, context->clock, &system_calls, &rapl, err);
-    if (r < 0)
-        return r == -EACCES ? -ENOTSUP : r; /* a warning; the collector starts without it */
-    *ret_state = rapl;
-    return 0;
+    r = rapl_new(context->host, context->clock, &system_calls, (struct rapl **)ret_state, err);
+    return r == -EACCES ? -ENOTSUP : r; /* a warning; the collector starts without it */
 }
 
 /* A counter that counts has moved by then: they are updated about every millisecond. */
@@ -303,8 +296,8 @@ static void report_meter(struct report *report, const struct rapl_meter *meter)
         report_add(report, what, VERDICT_OK, NULL, "%s", scopes[meter->kind]);
     else
         report_add(report, what, VERDICT_MISSING,
-                   "none: as on virtual machines and on processors without it; it is left out",
-                   "its counter stands at 0");
+                   "none: virtual machines and some processors do not count it; it is ignored",
+                   "its counter stays at 0");
 }
 
 static void report_meters(struct report *report, struct rapl *rapl)

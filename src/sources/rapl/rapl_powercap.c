@@ -195,7 +195,7 @@ static int powercap_find(struct rapl *rapl, struct error *err)
     if (count > 0 && gone == count)
         return error_set(err, -EACCES,
                          "the container hides the zones of powercap: mount the host's /sys and "
-                         "give it with --path.sysfs");
+                         "set --path.sysfs to it");
     return error_set(err, -ENODEV, "no zone of RAPL in class/powercap of sysfs");
 }
 

@@ -211,11 +211,10 @@ static void cray_check(const struct source_context *context, struct report *repo
         snprintf(what, sizeof(what), "cray: %s", files[file].name);
         report->meters += values[file].valid && !elsewhere && file != CRAY_POWER;
         if (!values[file].valid)
-            report_add(report, what, VERDICT_LIMITED,
-                       "look at the file's mode, and the blade's log",
+            report_add(report, what, VERDICT_LIMITED, "check the file's mode, and the blade's log",
                        "no usable value in cray/pm_counters/%s", files[file].name);
         else if (elsewhere)
-            report_add(report, what, VERDICT_OK, NULL, "left alone: RAPL is finer");
+            report_add(report, what, VERDICT_OK, NULL, "skipped: RAPL is finer");
         else
             report_add(report, what, VERDICT_OK, NULL, "%" PRIu64 " %s", values[file].number,
                        files[file].unit);

@@ -212,7 +212,7 @@ static const char *describe_error(int code)
     if (code == -EACCES)
         return "may not be read; run as root";
     if (code == -EINVAL || code == -EFBIG || code == -ERANGE)
-        return "is not a number that can be used";
+        return "is not a usable number";
     return strerror(-code);
 }
 
@@ -277,9 +277,8 @@ static void report_meter(struct report *report, const struct host *host,
                    value / 1000000, found->path);
     else
         report_add(report, what, VERDICT_MISSING,
-                   r == -EACCES ? "run as root" : "look for newer firmware of the board",
-                   "%s, %s: %s", found->what, found->path,
-                   r == -EACCES ? strerror(-r) : "no usable value");
+                   r == -EACCES ? "run as root" : "update the board's firmware", "%s, %s: %s",
+                   found->what, found->path, r == -EACCES ? strerror(-r) : "no usable value");
 }
 
 static void hwmon_check(const struct source_context *context, struct report *report)
@@ -291,11 +290,10 @@ static void hwmon_check(const struct source_context *context, struct report *rep
         report_meter(report, context->host, &scan.found[i]);
     if (scan.repeated > 0)
         report_add(report, "hwmon", VERDICT_LIMITED, NULL,
-                   "chips left alone, as another says that it measures the same: %zu",
-                   scan.repeated);
+                   "chips skipped because another measures the same: %zu", scan.repeated);
     if (scan.elsewhere > 0)
         report_add(report, "hwmon", VERDICT_OK, NULL,
-                   "chips left alone, as their CPUs have finer meters: %zu", scan.elsewhere);
+                   "chips skipped because their CPUs have finer meters: %zu", scan.elsewhere);
     if (scan.count + scan.elsewhere == 0)
         report_add(report, "hwmon", VERDICT_MISSING,
                    "modprobe acpi_power_meter (NVIDIA Grace: boot with "
