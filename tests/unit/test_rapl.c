@@ -744,6 +744,27 @@ static void perfs_counts_do_not_drift(void **state)
     done_rig(&rig);
 }
 
+static void a_count_that_does_not_fit_in_microjoules_is_a_break(void **state)
+{
+    struct rig rig;
+
+    (void)state;
+    make_rig(&rig, intel);
+    write_pmu(&rig, "0\n");
+    write_event(&rig, "energy-pkg", "event=0x02\n", "1\n", "Joules\n");
+    write_cpu(&rig, 0, "0\n", "0\n");
+    assert_int_equal(open_rig(&rig), 0);
+    find_event(2, 0)->count = 3;
+    assert_read(&rig, 0, 0, "package 0=0");
+    find_event(2, 0)->count = UINT64_MAX;
+    assert_read(&rig, 1, 0, "");
+    find_event(2, 0)->count = 5;
+    assert_read(&rig, 1, 0, "package 0=0!1");
+    find_event(2, 0)->count = 7;
+    assert_read(&rig, 1, 0, "package 0=2000000!1");
+    done_rig(&rig);
+}
+
 static void dies_are_named_as_by_powercap(void **state)
 {
     struct rig rig;
@@ -1116,6 +1137,7 @@ int main(void)
         cmocka_unit_test(a_node_without_rapl_has_none),
         cmocka_unit_test(perf_has_an_event_of_each_domain_and_package),
         cmocka_unit_test(perfs_counts_do_not_drift),
+        cmocka_unit_test(a_count_that_does_not_fit_in_microjoules_is_a_break),
         cmocka_unit_test(dies_are_named_as_by_powercap),
         cmocka_unit_test(of_amds_events_there_is_one_of_each_package),
         cmocka_unit_test(an_event_whose_cpu_goes_is_opened_again),

@@ -129,29 +129,22 @@ static bool is_whole(const struct host *host, int fd)
            st.st_ino == 1;
 }
 
-static bool is_wanted(const struct hierarchies *hierarchies, const struct hierarchy_mount *mount)
-{
-    if (mount->unified)
-        return hierarchies->unified == HIERARCHY_NONE;
-    for (size_t i = 0; i < CONTROLLERS; i++)
-        if ((mount->controllers & 1U << i) && hierarchies->homes[i] == HIERARCHY_NONE)
-            return true;
-    return false;
-}
-
+/* Unless others have all of its controllers already. */
 static void add_mount(const struct host *host, struct hierarchies *hierarchies,
                       const struct hierarchy_mount *mount)
 {
-    int index = (int)hierarchies->count, fd;
+    bool is_new = mount->unified && hierarchies->unified == HIERARCHY_NONE;
+    int index = (int)hierarchies->count;
+    _cleanup_close_ int fd = -1;
 
-    if (hierarchies->count == HIERARCHIES_MAX || mount->point[0] != '/' ||
-        !is_wanted(hierarchies, mount) || (fd = open_point(host, mount->point)) < 0)
+    for (size_t i = 0; i < CONTROLLERS; i++)
+        is_new |= (mount->controllers & 1U << i) && hierarchies->homes[i] == HIERARCHY_NONE;
+    if (hierarchies->count == HIERARCHIES_MAX || mount->point[0] != '/' || !is_new)
         return;
-    if (!is_whole(host, fd)) {
-        close(fd);
+    fd = open_point(host, mount->point);
+    if (fd < 0 || !is_whole(host, fd))
         return;
-    }
-    hierarchies->fds[hierarchies->count++] = fd;
+    hierarchies->fds[hierarchies->count++] = TAKE_FD(fd);
     if (mount->unified)
         hierarchies->unified = index;
     for (size_t i = 0; i < CONTROLLERS; i++)

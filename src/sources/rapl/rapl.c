@@ -286,37 +286,31 @@ static const char *const scopes[METER_KINDS] = {
     [METER_PSYS] = "observed: the platform, with the packages in it",
 };
 
-static void report_meter(struct report *report, const struct rapl_meter *meter)
-{
-    char what[64];
-
-    snprintf(what, sizeof(what), "rapl: %s %s", meter_words[meter->kind], meter->id);
-    report->meters += meter->has_counted;
-    if (meter->has_counted)
-        report_add(report, what, VERDICT_OK, NULL, "%s", scopes[meter->kind]);
-    else
-        report_add(report, what, VERDICT_MISSING,
-                   "none: virtual machines and some processors do not count it; it is ignored",
-                   "its counter stays at 0");
-}
-
 static void report_meters(struct report *report, struct rapl *rapl)
 {
     bool has_memory = false;
     struct batch batch;
 
     batch_init(&batch);
-    for (int i = 0; i < 2; i++) {
-        if (i > 0)
-            nanosleep(&CHECK_PAUSE, NULL);
-        (void)rapl_read(rapl, &batch, NULL); /* its results are in the meters */
-    }
+    (void)rapl_read(rapl, &batch, NULL); /* its results are in the meters */
+    nanosleep(&CHECK_PAUSE, NULL);
+    (void)rapl_read(rapl, &batch, NULL);
     batch_done(&batch);
     report_add(report, "rapl", VERDICT_OK, NULL, "%zu meter%s, read by %s", rapl->meter_count,
                PLURAL_S(rapl->meter_count), rapl->backend->name);
     for (size_t i = 0; i < rapl->meter_count; i++) {
-        report_meter(report, &rapl->meters[i]);
-        has_memory |= rapl->meters[i].kind == METER_DRAM;
+        const struct rapl_meter *meter = &rapl->meters[i];
+        char what[64];
+
+        snprintf(what, sizeof(what), "rapl: %s %s", meter_words[meter->kind], meter->id);
+        has_memory |= meter->kind == METER_DRAM;
+        report->meters += meter->has_counted;
+        if (meter->has_counted)
+            report_add(report, what, VERDICT_OK, NULL, "%s", scopes[meter->kind]);
+        else
+            report_add(report, what, VERDICT_MISSING,
+                       "none: virtual machines and some processors do not count it; it is ignored",
+                       "its counter stays at 0");
     }
     if (!has_memory)
         report_add(report, "rapl: dram", VERDICT_LIMITED,
