@@ -1,4 +1,4 @@
-/* What holds for a tree of cgroups at any time (tree.h), and what it must be once it has looked. */
+/* The invariants of a tree of cgroups (tree.h), and what it must hold after an update. */
 #pragma once
 
 #include <stdlib.h>

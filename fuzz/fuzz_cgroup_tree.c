@@ -76,14 +76,14 @@ struct world {
 /*
  * The kernel takes milliseconds to close an inotify descriptor that had watches, so that two are
  * kept for all inputs: all watches end with the directories. The tree has one, the reader or a
- * fresh tree the other; whoever else wants one does without.
+ * fresh tree the other; others do without.
  */
 static int kept_fds[] = {-1, -1};
-static size_t given_fds;
+static size_t handed_out_fds;
 
 int inotify_init1(int flags)
 {
-    size_t i = given_fds++;
+    size_t i = handed_out_fds++;
 
     if (i >= ARRAY_SIZE(kept_fds)) {
         errno = EMFILE;
@@ -320,7 +320,7 @@ static void take_ended(void *context, struct cgroup_node *node)
 
 /* From here on: what must be. */
 
-static bool be_known(void *context, struct cgroup_node *node, const struct workload_owner *owner)
+static bool accept_node(void *context, struct cgroup_node *node, const struct workload_owner *owner)
 {
     (void)context;
     (void)node;
@@ -328,7 +328,7 @@ static bool be_known(void *context, struct cgroup_node *node, const struct workl
     return true;
 }
 
-static void be_told(void *context, struct cgroup_node *node)
+static void ignore_node(void *context, struct cgroup_node *node)
 {
     (void)context;
     (void)node;
@@ -355,10 +355,10 @@ static void check_reader(const struct world *world, const struct cgroup_tree *fr
 static void check_is_complete(const struct world *world)
 {
     const struct cgroup_observer observer = {.find_owner = find_owner,
-                                             .appeared = be_known,
-                                             .joined = be_told,
-                                             .changed = be_told,
-                                             .ended = be_told};
+                                             .appeared = accept_node,
+                                             .joined = ignore_node,
+                                             .changed = ignore_node,
+                                             .ended = ignore_node};
     struct cgroup_tree fresh;
 
     check_that(cgroup_tree_init(&fresh, &world->hierarchies, &observer) == 0);
@@ -557,7 +557,7 @@ static void end(struct world *world)
     for (size_t i = 0; i < ARRAY_SIZE(kept_fds); i++)
         if (kept_fds[i] >= 0)
             drain_events(kept_fds[i]);
-    given_fds = 0;
+    handed_out_fds = 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

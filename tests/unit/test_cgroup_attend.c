@@ -151,7 +151,7 @@ static void without_the_kernels_word_it_is_read_as_time_passes(void **state)
     assert_in_range(reads, 30, 60);
 }
 
-static void what_was_there_before_the_first_cycle_is_not_young(void **state)
+static void workloads_older_than_the_first_cycle_are_not_recent(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -230,7 +230,7 @@ static void one_that_has_ended_is_still_in_what_was_around_it(void **state)
     assert_ptr_equal(&items[get_item(fixture, "1000/" A)->around], get_item(fixture, "1000"));
 }
 
-static void watches_for_ends_are_at_most_half_and_without_them_the_cycles_see_the_rest(void **state)
+static void at_most_half_of_the_watches_are_for_ends_and_cycles_see_the_others(void **state)
 {
     struct fixture *fixture = *state;
     char path[128];
@@ -287,7 +287,7 @@ static void a_flood_is_followed_in_parts_and_ends_in_a_rescan(void **state)
         assert_int_equal(mkdir(path, 0755), 0);
         assert_int_equal(rmdir(path), 0);
     }
-    put_usage(fixture, "docker/" B, 2); /* nobody is told */
+    put_usage(fixture, "docker/" B, 2); /* no event */
     for (; has_events(fixture); attends++)
         cgroup_reader_attend(fixture->reader, START_US);
     assert_true(attends > 10);
@@ -305,11 +305,11 @@ int main(void)
         TEST(what_has_ended_waits_until_it_was_reported),
         TEST(the_last_numbers_of_one_that_was_reported_count_from_there),
         TEST(without_the_kernels_word_it_is_read_as_time_passes),
-        TEST(what_was_there_before_the_first_cycle_is_not_young),
+        TEST(workloads_older_than_the_first_cycle_are_not_recent),
         TEST(on_v1_the_first_directory_that_goes_is_the_sign_to_read_the_others),
         TEST(in_a_hybrid_the_v2_side_announces_the_end_for_v1),
         TEST(one_that_has_ended_is_still_in_what_was_around_it),
-        TEST(watches_for_ends_are_at_most_half_and_without_them_the_cycles_see_the_rest),
+        TEST(at_most_half_of_the_watches_are_for_ends_and_cycles_see_the_others),
         TEST(the_kernels_cap_of_watches_is_not_used_up),
         TEST(a_flood_is_followed_in_parts_and_ends_in_a_rescan),
     };

@@ -208,7 +208,7 @@ static void the_limit_is_the_tightest_on_the_way_up(void **state)
     assert_value(fixture, A, USAGE_MEMORY_LIMIT_BYTES, 600);
     assert_value(fixture, B, USAGE_MEMORY_LIMIT_BYTES, 500);
     assert_absent(fixture, "cron.service", USAGE_MEMORY_LIMIT_BYTES);
-    /* It is a setting, and looked at as rarely as everything is. */
+    /* It is a setting, and read only by rescans. */
     put_cgroup(fixture, "docker/memory.max", "400\n");
     read_next(fixture, true);
     assert_value(fixture, A, USAGE_MEMORY_LIMIT_BYTES, 400);
@@ -285,7 +285,7 @@ static void garbage_costs_the_values_of_its_file_and_only_as_long_as_it_is_there
     assert_v2(fixture);
 }
 
-static void a_directory_in_place_of_a_file_tells_nothing(void **state)
+static void a_directory_in_place_of_a_file_has_no_values(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -360,7 +360,7 @@ int main(void)
         TEST(a_directory_that_joins_in_another_hierarchy_adds_its_values),
         TEST(a_file_that_comes_later_is_found_by_a_rescan),
         TEST(garbage_costs_the_values_of_its_file_and_only_as_long_as_it_is_there),
-        TEST(a_directory_in_place_of_a_file_tells_nothing),
+        TEST(a_directory_in_place_of_a_file_has_no_values),
         TEST(without_cgroups_there_is_no_reader),
         cmocka_unit_test(lines_of_mountinfo),
     };

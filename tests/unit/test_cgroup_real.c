@@ -35,7 +35,7 @@ struct machine {
     struct host host;
     struct hierarchies hierarchies;
     struct cgroup_reader *reader;
-    char name[64]; /* of a cgroup that looks like a unit */
+    char name[64]; /* of a cgroup that is named like a unit */
 };
 
 static void make_cgroup(const struct machine *machine)
@@ -256,7 +256,7 @@ static void cgroups_are_found_without_a_rescan(void **state)
     assert_int_equal(machine->reader->files_failed, 0);
 }
 
-/* Waits for the kernel to say something, and looks. The clock stands still: nothing is read because
+/* Waits for an event, and handles it. The clock stands still: nothing is read because
  * time has passed. */
 static void attend_to_event(const struct machine *machine)
 {

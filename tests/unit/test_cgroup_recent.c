@@ -25,7 +25,7 @@ static bool take_read(void *context, uint64_t id)
     return log->is_reported;
 }
 
-/* Lives until nobody looks any more, on a clock that jumps from one time to the next. */
+/* Until it is not recent any more, on a clock that jumps from one read to the next. */
 static void live(struct recents *recents, struct log *log)
 {
     uint64_t next_us = BORN_US;
@@ -48,7 +48,7 @@ static void assert_steps(const struct log *log, uint64_t parts)
     }
 }
 
-static void without_word_from_the_kernel_it_is_read_at_each_eighth_of_its_life(void **state)
+static void without_events_it_is_read_at_each_eighth_of_its_life(void **state)
 {
     struct recents recents = {.count = 0};
     struct log log = {.count = 0};
@@ -61,7 +61,7 @@ static void without_word_from_the_kernel_it_is_read_at_each_eighth_of_its_life(v
     assert_true(log.now_us - BORN_US >= 40 * USEC_PER_SEC); /* an eighth is a cycle */
 }
 
-static void with_word_from_the_kernel_it_is_read_less_often(void **state)
+static void with_events_it_is_read_less_often(void **state)
 {
     struct recents recents = {.count = 0};
     struct log log = {.is_reported = true};
@@ -73,7 +73,7 @@ static void with_word_from_the_kernel_it_is_read_less_often(void **state)
     assert_in_range(log.count, 8, 20);
 }
 
-static void those_that_are_read_soon_are_read_together(void **state)
+static void reads_that_are_due_soon_share_a_wake_up(void **state)
 {
     struct recents recents = {.count = 0};
     struct log log = {.is_reported = true};
@@ -110,9 +110,9 @@ static void too_many_are_left_to_the_cycles_and_one_that_ends_makes_room(void **
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_word_from_the_kernel_it_is_read_at_each_eighth_of_its_life),
-        cmocka_unit_test(with_word_from_the_kernel_it_is_read_less_often),
-        cmocka_unit_test(those_that_are_read_soon_are_read_together),
+        cmocka_unit_test(without_events_it_is_read_at_each_eighth_of_its_life),
+        cmocka_unit_test(with_events_it_is_read_less_often),
+        cmocka_unit_test(reads_that_are_due_soon_share_a_wake_up),
         cmocka_unit_test(too_many_are_left_to_the_cycles_and_one_that_ends_makes_room),
     };
 

@@ -1,4 +1,4 @@
-/* sources/cgroup when cgroups are removed and made again, or renamed, faster than it looks. */
+/* sources/cgroup when cgroups are removed and made again, or renamed, faster than it reads. */
 #include "unit.h"
 
 #include "cgroup_fixture.h"
@@ -96,7 +96,7 @@ static void with_a_parent_that_is_made_again_it_begins_once(void **state)
     assert_empty(fixture, 1);
 }
 
-static void one_that_is_made_again_on_v2_only_is_told_of_once(void **state)
+static void one_that_is_made_again_on_v2_only_is_reported_once(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -183,7 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(one_is_never_in_a_hierarchy_where_its_parent_is_not_known),
         TEST(with_a_parent_that_is_made_again_it_begins_once),
-        TEST(one_that_is_made_again_on_v2_only_is_told_of_once),
+        TEST(one_that_is_made_again_on_v2_only_is_reported_once),
         TEST(one_that_is_renamed_brings_no_time_that_was_counted_before),
         TEST(one_that_is_made_again_in_one_hierarchy_keeps_its_time_in_the_other),
     };

@@ -42,7 +42,7 @@ static void a_pods_containers_are_workloads_but_not_the_pod_nor_what_is_in_them(
     assert_int_equal(get_item(fixture, A)->around, USAGE_AROUND_NONE);
 }
 
-static void what_is_in_a_unit_or_a_users_slice_says_so(void **state)
+static void a_workload_in_a_unit_or_a_users_slice_is_inside_it(void **state)
 {
     struct fixture *fixture = *state;
     const struct usage_owner *items;
@@ -111,7 +111,7 @@ static void come_and_go(struct fixture *fixture, size_t watches, bool rescan)
     assert_int_equal(count_items(fixture), 0);
 }
 
-static void what_comes_and_goes_is_told_by_the_kernel(void **state)
+static void events_report_what_comes_and_goes(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -279,8 +279,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(a_pods_containers_are_workloads_but_not_the_pod_nor_what_is_in_them),
-        TEST(what_is_in_a_unit_or_a_users_slice_says_so),
-        TEST(what_comes_and_goes_is_told_by_the_kernel),
+        TEST(a_workload_in_a_unit_or_a_users_slice_is_inside_it),
+        TEST(events_report_what_comes_and_goes),
         TEST(without_watches_directories_are_listed_each_time),
         TEST(with_too_few_watches_the_rest_is_listed),
         TEST(a_rescan_finds_the_same),

@@ -246,7 +246,7 @@ static void memory_is_what_is_held_with_all_below(void **state)
     assert_rows(false, "memory.oom_control", oom_control, ARRAY_SIZE(oom_control));
 }
 
-static void io_is_told_by_device(void **state)
+static void io_is_counted_by_device(void **state)
 {
     static const struct row v2[] = {
         {"8:16 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n259:0 wios=9 rbytes=8\n",
@@ -312,7 +312,7 @@ static void devices_beyond_the_cap_are_counted_not_stored(void **state)
     assert_int_equal(usage.left_out, 5);
 }
 
-static void of_pressure_the_totals_count(void **state)
+static void the_totals_of_pressure_count(void **state)
 {
     static const struct row cpu_rows[] = {
         {"some avg10=0.11 avg60=0.06 avg300=0.24 total=78765576\n"
@@ -331,7 +331,7 @@ static void of_pressure_the_totals_count(void **state)
     assert_rows(true, "io.pressure", io_rows, ARRAY_SIZE(io_rows));
 }
 
-static void rdma_objects_are_told_by_device(void **state)
+static void rdma_objects_are_counted_by_device(void **state)
 {
     static const struct row rows[] = {
         {"mlx5_0 hca_handle=2 hca_object=20\nocrdma1 hca_handle=1 hca_object=3\n",
@@ -378,11 +378,11 @@ int main(void)
         cmocka_unit_test(the_exact_cpu_time_is_divided_as_the_sampled_one_and_no_half_goes_back),
         cmocka_unit_test(a_half_that_is_absent_stays_so),
         cmocka_unit_test(memory_is_what_is_held_with_all_below),
-        cmocka_unit_test(io_is_told_by_device),
+        cmocka_unit_test(io_is_counted_by_device),
         cmocka_unit_test(bytes_and_operations_of_v1_meet_at_the_device),
         cmocka_unit_test(devices_beyond_the_cap_are_counted_not_stored),
-        cmocka_unit_test(of_pressure_the_totals_count),
-        cmocka_unit_test(rdma_objects_are_told_by_device),
+        cmocka_unit_test(the_totals_of_pressure_count),
+        cmocka_unit_test(rdma_objects_are_counted_by_device),
         cmocka_unit_test(no_limit_is_no_number),
     };
 

@@ -21,7 +21,7 @@ enum { EVENTS_MAX = 512, NOBODY = 65534 };
 static const char intel[] = "cpu:type:x86,ven0000fam0006mod008F:feature:,0000,0001\n";
 static const char amd[] = "cpu:type:x86,ven0002fam0019mod0011:feature:,0000,0001\n";
 
-/* What perf was asked for, and what it answers. */
+/* The events that were opened, and their counts. */
 struct fake_event {
     int fd;
     uint32_t type;
@@ -361,7 +361,7 @@ static void what_is_not_a_zone_of_rapl_is_left_out(void **state)
     make_rig(&rig, intel);
     write_zone(&rig, "intel-rapl:0", "package-0", "1", RANGE);
     write_zone(&rig, "intel-rapl:0:0", "package-7", "1", RANGE); /* not below another */
-    write_zone(&rig, "intel-rapl:1", "dram", "1", RANGE);        /* of nobody */
+    write_zone(&rig, "intel-rapl:1", "dram", "1", RANGE);        /* without a package */
     write_zone(&rig, "intel-rapl:2", "package-x", "1", RANGE);
     write_zone(&rig, "intel-rapl:3", "", "1", RANGE);
     write_zone(&rig, "intel-rapl:4:0", "dram", "1", RANGE); /* its parent is missing */
@@ -479,7 +479,7 @@ static void a_file_that_is_empty_is_no_count_of_zero(void **state)
     done_rig(&rig);
 }
 
-static void an_error_that_passes_loses_nothing(void **state)
+static void a_passing_error_loses_nothing(void **state)
 {
     struct rig rig;
 
@@ -519,7 +519,7 @@ static void a_zone_that_vanishes_leaves_the_others_and_comes_back_under_its_name
     done_rig(&rig);
 }
 
-static void a_zone_that_vanishes_before_it_is_opened_is_looked_for(void **state)
+static void a_zone_that_vanishes_before_it_is_opened_is_searched_for(void **state)
 {
     struct rig rig;
 
@@ -610,7 +610,7 @@ static void forbid(const struct rig *rig, const char *name)
     assert_int_equal(chmod(path, 0), 0);
 }
 
-static void what_may_not_be_read_is_said_with_what_to_do(void **state)
+static void meters_that_may_not_be_read_are_an_error_with_a_remedy(void **state)
 {
     struct rig rig;
 
@@ -662,7 +662,7 @@ static void one_zone_that_may_be_read_is_enough_for_powercap(void **state)
     done_rig(&rig);
 }
 
-static void zones_that_a_container_hides_are_said_to_be(void **state)
+static void zones_that_a_container_hides_are_reported(void **state)
 {
     struct rig rig;
     char path[128];
@@ -1035,7 +1035,7 @@ static void lists_of_cpus_are_numbers_and_ranges(void **state)
     assert_int_equal(cpus[4], 48);
 }
 
-static void a_vendor_is_told_by_its_number(void **state)
+static void a_vendor_is_known_by_its_number(void **state)
 {
     (void)state;
     assert_true(rapl_modalias_is_amd(span_of(amd)));
@@ -1074,11 +1074,11 @@ static const struct finding *find_finding(const struct report *report, const cha
     for (size_t i = 0; i < report->count; i++)
         if (strcmp(report->findings[i].what, what) == 0)
             return &report->findings[i];
-    fail_msg("nothing is said of '%s'", what);
+    fail_msg("no finding about '%s'", what);
     return NULL;
 }
 
-static void check_tells_the_meters_the_way_and_what_is_missing(void **state)
+static void check_reports_meters_backend_and_what_is_missing(void **state)
 {
     _cleanup_free_ struct report *report = calloc(1, sizeof(*report));
     struct rig rig;
@@ -1124,16 +1124,16 @@ int main(void)
         cmocka_unit_test(a_meter_that_stands_still_for_a_minute_is_none_until_it_moves),
         cmocka_unit_test(an_answer_that_is_no_count_costs_that_meter_a_break),
         cmocka_unit_test(a_file_that_is_empty_is_no_count_of_zero),
-        cmocka_unit_test(an_error_that_passes_loses_nothing),
+        cmocka_unit_test(a_passing_error_loses_nothing),
         cmocka_unit_test(a_zone_that_vanishes_leaves_the_others_and_comes_back_under_its_name),
-        cmocka_unit_test(a_zone_that_vanishes_before_it_is_opened_is_looked_for),
+        cmocka_unit_test(a_zone_that_vanishes_before_it_is_opened_is_searched_for),
         cmocka_unit_test(all_that_vanish_are_an_error_until_one_is_back),
         cmocka_unit_test(a_long_gap_is_a_break),
         cmocka_unit_test(there_are_no_more_than_64_zones),
-        cmocka_unit_test(what_may_not_be_read_is_said_with_what_to_do),
+        cmocka_unit_test(meters_that_may_not_be_read_are_an_error_with_a_remedy),
         cmocka_unit_test(perf_is_the_way_where_powercap_may_not_be_read),
         cmocka_unit_test(one_zone_that_may_be_read_is_enough_for_powercap),
-        cmocka_unit_test(zones_that_a_container_hides_are_said_to_be),
+        cmocka_unit_test(zones_that_a_container_hides_are_reported),
         cmocka_unit_test(a_node_without_rapl_has_none),
         cmocka_unit_test(perf_has_an_event_of_each_domain_and_package),
         cmocka_unit_test(perfs_counts_do_not_drift),
@@ -1148,9 +1148,9 @@ int main(void)
         cmocka_unit_test(scales_are_powers_of_two),
         cmocka_unit_test(events_are_numbers_of_eight_bits),
         cmocka_unit_test(lists_of_cpus_are_numbers_and_ranges),
-        cmocka_unit_test(a_vendor_is_told_by_its_number),
+        cmocka_unit_test(a_vendor_is_known_by_its_number),
         cmocka_unit_test(the_source_is_silent_in_a_replay_and_starts_without_permission),
-        cmocka_unit_test(check_tells_the_meters_the_way_and_what_is_missing),
+        cmocka_unit_test(check_reports_meters_backend_and_what_is_missing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,7 +147,7 @@ static void halves_that_differ_between_cgroups_add_no_time_to_the_one_around(voi
     struct machine *machine = *state;
     const uint64_t *rest;
 
-    /* Nobody else is in it: only the kernel's halves are not the same. */
+    /* Nothing else is in it: only the kernel's halves differ. */
     put_halves(machine, 0, 900, 100, USAGE_AROUND_NONE);
     put_halves(machine, 1, 920, 80, 0);
     report(machine);
