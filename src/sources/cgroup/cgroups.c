@@ -84,7 +84,7 @@ static void read_block_name(const struct host *host, uint32_t major, uint32_t mi
     last = strrchr(target, '/');
     last = last ? last + 1 : target;
     if (last[0] && strlen(last) < USAGE_DEVICE_BYTES)
-        strcpy(name, last);
+        memcpy(name, last, strlen(last) + 1);
 }
 
 void block_names_find(struct block_names *names, const struct host *host, uint32_t major,
@@ -157,7 +157,7 @@ static int add_sample(struct cgroups *cgroups, struct batch *batch, const struct
 
     if (!workloads)
         return -ENOMEM;
-    if (cgroups->has_traffic)
+    if (reader && cgroups->has_traffic)
         usage_traffic_assign(cgroups->resctrl, reader->items, workloads, &sample.usage);
     if (cgroups->is_started) {
         sample.usage.busy_us = machine->busy_us - MIN(machine->busy_us, last->busy_us);

@@ -74,7 +74,7 @@ struct cgroup_node *cgroup_nodes_add(struct cgroup_nodes *nodes, struct cgroup_n
     if ((parent && parent->depth >= CGROUP_DEPTH_MAX) || !find_free_index(nodes) ||
         !(node = calloc(1, sizeof(*node) + strlen(name) + 1)))
         return NULL;
-    strcpy(node->name, name);
+    memcpy(node->name, name, strlen(name));
     node->self = (struct cgroup_handle){(uint32_t)nodes->lowest_free, ++nodes->generations};
     for (size_t i = 0; i < CGROUP_WATCHES; i++)
         node->watches[i] = CGROUP_UNWATCHED;

@@ -43,15 +43,15 @@ static const struct rapl_calls system_calls = {
     .pread = pread,
 };
 
-static struct rapl_meter *find_meter(const struct rapl *rapl, enum meter_kind kind, const char *id)
+static struct rapl_meter *find_meter(struct rapl *rapl, enum meter_kind kind, const char *id)
 {
     for (size_t i = 0; i < rapl->meter_count; i++)
         if (rapl->meters[i].kind == kind && strcmp(rapl->meters[i].id, id) == 0)
-            return (struct rapl_meter *)&rapl->meters[i];
+            return &rapl->meters[i];
     return NULL;
 }
 
-bool rapl_is_open(const struct rapl *rapl, enum meter_kind kind, const char *id)
+bool rapl_is_open(struct rapl *rapl, enum meter_kind kind, const char *id)
 {
     const struct rapl_meter *meter = find_meter(rapl, kind, id);
 

@@ -82,7 +82,7 @@ int rapl_read(void *rapl, struct batch *batch, struct error *err);
 
 /* From here on: for the backends. */
 
-bool rapl_is_open(const struct rapl *rapl, enum meter_kind kind, const char *id);
+bool rapl_is_open(struct rapl *rapl, enum meter_kind kind, const char *id);
 
 /* A meter that was found, with kind, id, descriptor and shift. Takes the descriptor, even when
  * there is no room. The range is as in struct counter. */

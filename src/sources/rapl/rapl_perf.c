@@ -103,7 +103,7 @@ static int read_pmu(const struct rapl *rapl, struct pmu *pmu)
     uint32_t cpus[CPUS_MAX];
     char buffer[RAPL_TEXT_BYTES];
     struct span text;
-    uint64_t type;
+    uint64_t type = 0;
     size_t count = 0;
     int r = rapl_read_file(rapl, buffer, &text, PMU "type");
 

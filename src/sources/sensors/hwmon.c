@@ -186,7 +186,7 @@ static int parse_value(const struct hwmon_found *found, struct span text, uint64
 static int read_meter(const struct hwmon *hwmon, struct meter *meter, struct batch *batch)
 {
     const struct clock *clock = hwmon->context->clock;
-    uint64_t value, mono_us;
+    uint64_t value = 0, mono_us;
     char text[32];
     size_t len;
     int r = meter->fd < 0 ? meter->fd : fs_read_kept(meter->fd, text, sizeof(text), &len);
