@@ -31,7 +31,6 @@ static void check_cpus(struct span text)
 static void check_names(struct span text)
 {
     struct rapl_directory directory;
-    struct rapl_place place;
     enum meter_kind kind;
     char id[RAPL_ID_BYTES];
     uint8_t event;
@@ -39,8 +38,8 @@ static void check_names(struct span text)
     (void)rapl_parse_directory(text, &directory);
     (void)rapl_parse_event(text, &event);
     (void)rapl_modalias_is_amd(text);
-    if (rapl_parse_name(text, &kind, &place) == 0)
-        rapl_place_id(&place, id);
+    if (rapl_parse_name(text, &kind, id) == 0 && strnlen(id, sizeof(id)) == sizeof(id))
+        abort();
 }
 
 static void check_counter(const uint8_t *data, size_t size)

@@ -97,12 +97,12 @@ int rapl_read_file(const struct rapl *rapl, char buffer[static RAPL_TEXT_BYTES],
     return 0;
 }
 
-void rapl_place_id(const struct rapl_place *place, char id[static RAPL_ID_BYTES])
+void rapl_print_id(uint32_t socket, const uint32_t *die, char id[static RAPL_ID_BYTES])
 {
-    if (place->has_die)
-        snprintf(id, RAPL_ID_BYTES, "%u-die-%u", place->socket, place->die);
+    if (die)
+        snprintf(id, RAPL_ID_BYTES, "%u-die-%u", socket, *die);
     else
-        snprintf(id, RAPL_ID_BYTES, "%u", place->socket);
+        snprintf(id, RAPL_ID_BYTES, "%u", socket);
 }
 
 /* X86_VENDOR_AMD and X86_VENDOR_HYGON of the kernel's asm/processor.h. */

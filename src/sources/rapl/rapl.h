@@ -88,18 +88,12 @@ bool rapl_is_open(struct rapl *rapl, enum meter_kind kind, const char *id);
  * there is no room. The range is as in struct counter. */
 void rapl_add(struct rapl *rapl, const struct rapl_meter *found, uint64_t range_uj);
 
+/* A meter's id: "0", or where packages are counted by die "0-die-1"; NULL: they are not. */
+void rapl_print_id(uint32_t socket, const uint32_t *die, char id[static RAPL_ID_BYTES]);
+
 /* A file of sysfs without its newline, in `buffer`. 0 or -errno. */
 int rapl_read_file(const struct rapl *rapl, char buffer[static RAPL_TEXT_BYTES],
                    struct span *ret_text, const char *format, ...) PRINTF(4, 5);
-
-struct rapl_place {
-    uint32_t socket;
-    bool has_die; /* the packages of this node are counted by die */
-    uint32_t die;
-};
-
-/* The meter's id: "0", or "0-die-1". */
-void rapl_place_id(const struct rapl_place *place, char id[static RAPL_ID_BYTES]);
 
 /* From here on: parsers of files of sysfs. Pure. All return 0 or -EINVAL, some -ERANGE. */
 
@@ -118,8 +112,8 @@ struct rapl_directory {
 /* -EINVAL for anything else, also for a control type itself. */
 int rapl_parse_directory(struct span text, struct rapl_directory *ret_directory);
 
-/* A zone's name. Only package and psys have a place of their own. */
-int rapl_parse_name(struct span text, enum meter_kind *ret_kind, struct rapl_place *ret_place);
+/* A zone's name, and the meter's id if it is of a package or psys; others have their parent's. */
+int rapl_parse_name(struct span text, enum meter_kind *ret_kind, char ret_id[static RAPL_ID_BYTES]);
 
 /* "event=0x02": the number of perf's event, of 8 bits. */
 int rapl_parse_event(struct span text, uint8_t *ret_event);

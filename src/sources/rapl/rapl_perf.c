@@ -77,7 +77,8 @@ struct pmu {
     uint32_t type;
     size_t cpu_count;
     uint32_t cpus[CPUS_MAX];
-    struct rapl_place places[CPUS_MAX];
+    uint32_t sockets[CPUS_MAX];
+    char ids[CPUS_MAX][RAPL_ID_BYTES];
 };
 
 static int read_topology(const struct rapl *rapl, uint32_t cpu, const char *file,
@@ -93,7 +94,7 @@ static int read_topology(const struct rapl *rapl, uint32_t cpu, const char *file
 static bool shares_socket(const struct pmu *pmu, size_t index)
 {
     for (size_t i = 0; i < pmu->cpu_count; i++)
-        if (i != index && pmu->places[i].socket == pmu->places[index].socket)
+        if (i != index && pmu->sockets[i] == pmu->sockets[index])
             return true;
     return false;
 }
@@ -118,20 +119,20 @@ static int read_pmu(const struct rapl *rapl, struct pmu *pmu)
     pmu->type = (uint32_t)type;
     pmu->cpu_count = 0;
     for (size_t i = 0; i < count; i++) {
-        struct rapl_place place = {.has_die = false};
-
-        if (read_topology(rapl, cpus[i], "physical_package_id", &place.socket) < 0)
-            continue;
         pmu->cpus[pmu->cpu_count] = cpus[i];
-        pmu->places[pmu->cpu_count++] = place;
+        pmu->cpu_count +=
+            read_topology(rapl, cpus[i], "physical_package_id", &pmu->sockets[pmu->cpu_count]) == 0;
     }
     /* A package that has several CPUs in the mask is counted by die, named as powercap does; but
      * AMD's counter is the package's on each of them: Linux 6.9 to 6.11 list one for each core
      * complex die ("perf/x86/rapl: Fix the energy-pkg event for AMD CPUs"). */
-    for (size_t i = 0; i < pmu->cpu_count && !rapl->is_amd; i++)
-        pmu->places[i].has_die =
-            shares_socket(pmu, i) &&
-            read_topology(rapl, pmu->cpus[i], "die_id", &pmu->places[i].die) == 0;
+    for (size_t i = 0; i < pmu->cpu_count; i++) {
+        uint32_t die;
+        bool has_die = !rapl->is_amd && shares_socket(pmu, i) &&
+                       read_topology(rapl, pmu->cpus[i], "die_id", &die) == 0;
+
+        rapl_print_id(pmu->sockets[i], has_die ? &die : NULL, pmu->ids[i]);
+    }
     return 0;
 }
 
@@ -166,7 +167,7 @@ static int open_event(struct rapl *rapl, const struct pmu *pmu, enum meter_kind 
         struct perf_event_attr attr = {.size = sizeof(attr), .type = pmu->type, .config = event};
         struct rapl_meter meter = {.kind = kind, .shift = shift};
 
-        rapl_place_id(&pmu->places[i], meter.id);
+        memcpy(meter.id, pmu->ids[i], sizeof(meter.id));
         if (!rapl_is_open(rapl, kind, meter.id)) {
             meter.fd = rapl->calls->perf_event_open(&attr, (int)pmu->cpus[i]);
             if (meter.fd == -EACCES || meter.fd == -EPERM)

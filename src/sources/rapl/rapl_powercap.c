@@ -35,20 +35,7 @@ int rapl_parse_directory(struct span text, struct rapl_directory *ret_directory)
     return 0;
 }
 
-/* What follows "package-": a socket, and a die where the kernel counts by die. */
-static int parse_package(struct span text, struct rapl_place *place)
-{
-    struct span socket = span_cut(&text, '-');
-
-    place->has_die = text.data > socket.data + socket.len;
-    if (rapl_parse_number(socket, &place->socket) < 0)
-        return -EINVAL;
-    if (!place->has_die)
-        return 0;
-    return span_strip_prefix(&text, "die-") ? rapl_parse_number(text, &place->die) : -EINVAL;
-}
-
-int rapl_parse_name(struct span text, enum meter_kind *ret_kind, struct rapl_place *ret_place)
+int rapl_parse_name(struct span text, enum meter_kind *ret_kind, char ret_id[static RAPL_ID_BYTES])
 {
     static const struct {
         const char *name;
@@ -59,8 +46,9 @@ int rapl_parse_name(struct span text, enum meter_kind *ret_kind, struct rapl_pla
         {"dram", METER_DRAM},
         {"psys", METER_PSYS}, /* of the first socket */
     };
-    struct rapl_place place = {.socket = 0};
     enum meter_kind kind = METER_KINDS;
+    uint32_t socket = 0, die = 0;
+    bool has_die = false;
     int r = 0;
 
     for (size_t i = 0; i < ARRAY_SIZE(zones); i++)
@@ -68,15 +56,20 @@ int rapl_parse_name(struct span text, enum meter_kind *ret_kind, struct rapl_pla
             kind = zones[i].kind;
     if (span_strip_prefix(&text, "psys-")) {
         kind = METER_PSYS;
-        r = rapl_parse_number(text, &place.socket);
+        r = rapl_parse_number(text, &socket);
     } else if (span_strip_prefix(&text, "package-")) {
+        struct span number = span_cut(&text, '-');
+
         kind = METER_PACKAGE;
-        r = parse_package(text, &place);
+        has_die = text.data > number.data + number.len;
+        r = rapl_parse_number(number, &socket);
+        if (r == 0 && has_die)
+            r = span_strip_prefix(&text, "die-") ? rapl_parse_number(text, &die) : -EINVAL;
     }
     if (r < 0 || kind == METER_KINDS)
         return -EINVAL;
     *ret_kind = kind;
-    *ret_place = place;
+    rapl_print_id(socket, has_die ? &die : NULL, ret_id);
     return 0;
 }
 
@@ -104,13 +97,13 @@ static size_t list_directories(const struct rapl *rapl,
 }
 
 static int read_name(const struct rapl *rapl, const char *directory, size_t len,
-                     enum meter_kind *ret_kind, struct rapl_place *ret_place)
+                     enum meter_kind *ret_kind, char ret_id[static RAPL_ID_BYTES])
 {
     char buffer[RAPL_TEXT_BYTES];
     struct span text;
     int r = rapl_read_file(rapl, buffer, &text, "class/powercap/%.*s/name", (int)len, directory);
 
-    return r < 0 ? r : rapl_parse_name(text, ret_kind, ret_place);
+    return r < 0 ? r : rapl_parse_name(text, ret_kind, ret_id);
 }
 
 /* 0, -ENOENT where the directory leads nowhere, or another error where it is no meter. */
@@ -118,15 +111,14 @@ static int identify(const struct rapl *rapl, const struct rapl_directory *direct
                     struct rapl_meter *meter)
 {
     enum meter_kind parent_kind = METER_PACKAGE;
-    struct rapl_place place = {.socket = 0};
-    int r = read_name(rapl, directory->name, strlen(directory->name), &meter->kind, &place);
+    int r = read_name(rapl, directory->name, strlen(directory->name), &meter->kind, meter->id);
 
     if (r < 0)
         return r;
     if (directory->is_below != (meter->kind != METER_PACKAGE && meter->kind != METER_PSYS))
         return -EINVAL;
     if (directory->is_below)
-        r = read_name(rapl, directory->name, directory->parent_len, &parent_kind, &place);
+        r = read_name(rapl, directory->name, directory->parent_len, &parent_kind, meter->id);
     if (r < 0)
         return r;
     /*
@@ -136,8 +128,8 @@ static int identify(const struct rapl *rapl, const struct rapl_directory *direct
      */
     if (parent_kind != METER_PACKAGE || (rapl->is_amd && meter->kind != METER_PACKAGE))
         return -EINVAL;
-    place.has_die &= !rapl->is_amd;
-    rapl_place_id(&place, meter->id);
+    if (rapl->is_amd)
+        meter->id[strcspn(meter->id, "-")] = '\0';
     return 0;
 }
 
