@@ -222,8 +222,10 @@ static int perf_read(const struct rapl *rapl, const struct rapl_meter *meter, ui
         return -errno;
     if (len == 0) /* its CPU is gone */
         return -ENODEV;
+    if (len != sizeof(count))
+        return -EBADMSG;
     uj = (unsigned __int128)count * 1000000 >> meter->shift;
-    if (len != sizeof(count) || uj > UINT64_MAX)
+    if (uj > UINT64_MAX)
         return -EBADMSG;
     *ret_uj = (uint64_t)uj;
     return 0;
