@@ -183,12 +183,17 @@ static double median(double values[static ROUNDS])
     return values[ROUNDS / 2];
 }
 
-static void read_bare(void *context, int fd)
+/* Returns how many reads failed. */
+static size_t read_bare(const struct cgroup_reader *reader)
 {
     static char buffer[64 << 10];
+    size_t failed = 0;
 
-    if (pread(fd, buffer, sizeof(buffer), 0) < 0)
-        ++*(size_t *)context;
+    for (size_t i = 0; i < reader->count; i++)
+        for (size_t f = 0; f < reader->files.count; f++)
+            failed += reader->workloads[i].fds[f] >= 0 &&
+                      pread(reader->workloads[i].fds[f], buffer, sizeof(buffer), 0) < 0;
+    return failed;
 }
 
 enum kind { BARE, KEPT, RESCAN, UNKEPT, KINDS };
@@ -203,7 +208,7 @@ static double time_one(enum kind kind, struct readers *readers)
     double begin_us = cpu_us();
 
     if (kind == BARE)
-        cgroup_reader_for_each_file(readers->kept, read_bare, &readers->failed);
+        readers->failed += read_bare(readers->kept);
     else
         cgroup_reader_read(kind == UNKEPT ? readers->unkept : readers->kept, kind == RESCAN);
     return cpu_us() - begin_us;
@@ -231,9 +236,8 @@ static void print_costs(double costs_us[static KINDS][ROUNDS])
 static int measure_readers(struct readers *readers)
 {
     double costs_us[KINDS][ROUNDS];
-    struct cgroup_reader_stats stats;
 
-    cgroup_reader_set_caps(readers->unkept, CGROUP_WORKLOADS_MAX, 0, SIZE_MAX);
+    readers->unkept->kept_files_max = 0;
     cgroup_reader_read(readers->kept, true);
     cgroup_reader_read(readers->unkept, true);
     for (int i = 0; i < ROUNDS && !stop; i++)
@@ -241,16 +245,16 @@ static int measure_readers(struct readers *readers)
             costs_us[kind][i] = time_one(kind, readers);
     if (stop)
         return 0;
-    cgroup_reader_get_stats(readers->kept, &stats);
-    if (stats.workloads < CGROUPS || stats.unkept > 0 || stats.files_failed > 0 ||
-        readers->failed > 0) {
+    if (readers->kept->tree.workload_count < CGROUPS || readers->kept->unkept > 0 ||
+        readers->kept->files_failed > 0 || readers->failed > 0) {
         fprintf(stderr,
                 "cgroup_read: %zu of %d cgroups read, %zu without keeping files; is the limit of "
                 "open files (ulimit -n) too low?\n",
-                (size_t)stats.workloads, CGROUPS, (size_t)stats.unkept);
+                (size_t)readers->kept->tree.workload_count, CGROUPS, (size_t)readers->kept->unkept);
         return -EMFILE;
     }
-    printf("%zu workloads, %zu open files\n\n", (size_t)stats.workloads, (size_t)stats.files_read);
+    printf("%zu workloads, %zu open files\n\n", (size_t)readers->kept->tree.workload_count,
+           (size_t)readers->kept->kept_files);
     print_costs(costs_us);
     return 0;
 }
@@ -258,10 +262,10 @@ static int measure_readers(struct readers *readers)
 static int measure(const struct host *host)
 {
     struct readers readers = {0};
-    int r = cgroup_reader_new(host, cgroup_verdict_find, NULL, &readers.kept);
+    int r = cgroup_reader_new(host, cgroup_verdict_find, &readers.kept);
 
     if (r == 0)
-        r = cgroup_reader_new(host, cgroup_verdict_find, NULL, &readers.unkept);
+        r = cgroup_reader_new(host, cgroup_verdict_find, &readers.unkept);
     if (r == 0)
         r = measure_readers(&readers);
     cgroup_reader_free(readers.kept);

@@ -1,4 +1,4 @@
-/* What holds for a tree of cgroups at any time (tree.h), and what it must be once it has looked. */
+/* The invariants of a tree of cgroups (tree.h), and what it must hold after an update. */
 #pragma once
 
 #include <stdlib.h>
@@ -19,7 +19,8 @@ static size_t check_place(const struct cgroup_tree *tree, const struct cgroup_no
     size_t count = 0;
 
     check_that(node->depth == 0 ? !parent : parent && node->depth == parent->depth + 1);
-    check_that(node->depth == 0 || cgroup_nodes_find(&tree->nodes, parent, node->name) == node);
+    check_that(node->depth == 0 ||
+               cgroup_nodes_find(&tree->nodes, node->parent, node->name) == node);
     for (size_t h = 0; h < tree->hierarchies->count; h++) {
         count += node->inodes[h] != 0;
         check_that(node->inodes[h] == 0 || !parent || parent->inodes[h] != 0);
@@ -59,7 +60,7 @@ static void count_watches(const struct cgroup_tree *tree, const struct cgroup_no
         counts->watches += is_watched;
         counts->unwatched += may_be && !is_watched;
     }
-    if (node->events_watch == CGROUP_UNWATCHED)
+    if (node->watches[CGROUP_EVENTS_WATCH] == CGROUP_UNWATCHED)
         return;
     check_that(node->is_workload && unified != HIERARCHY_NONE && node->inodes[unified] != 0);
     counts->events_watches++;

@@ -76,14 +76,14 @@ struct world {
 /*
  * The kernel takes milliseconds to close an inotify descriptor that had watches, so that two are
  * kept for all inputs: all watches end with the directories. The tree has one, the reader or a
- * fresh tree the other; whoever else wants one does without.
+ * fresh tree the other; others do without.
  */
 static int kept_fds[] = {-1, -1};
-static size_t given_fds;
+static size_t handed_out_fds;
 
 int inotify_init1(int flags)
 {
-    size_t i = given_fds++;
+    size_t i = handed_out_fds++;
 
     if (i >= ARRAY_SIZE(kept_fds)) {
         errno = EMFILE;
@@ -299,7 +299,7 @@ static void take_joined(void *context, struct cgroup_node *node)
     spring(context);
 }
 
-static void take_stirred(void *context, struct cgroup_node *node)
+static void take_changed(void *context, struct cgroup_node *node)
 {
     check_live(context, node);
     spring(context);
@@ -320,7 +320,7 @@ static void take_ended(void *context, struct cgroup_node *node)
 
 /* From here on: what must be. */
 
-static bool be_known(void *context, struct cgroup_node *node, const struct workload_owner *owner)
+static bool accept_node(void *context, struct cgroup_node *node, const struct workload_owner *owner)
 {
     (void)context;
     (void)node;
@@ -328,7 +328,7 @@ static bool be_known(void *context, struct cgroup_node *node, const struct workl
     return true;
 }
 
-static void be_told(void *context, struct cgroup_node *node)
+static void ignore_node(void *context, struct cgroup_node *node)
 {
     (void)context;
     (void)node;
@@ -339,7 +339,8 @@ static void check_reader(const struct world *world, const struct cgroup_tree *fr
     const struct usage_owner *items;
     size_t count, live = 0;
 
-    items = cgroup_reader_items(world->reader, &count);
+    items = world->reader->items;
+    count = world->reader->count;
     for (size_t i = 0; i < count; i++) {
         live += !items[i].ended;
         check_that(items[i].around == USAGE_AROUND_NONE || items[i].around < count);
@@ -354,10 +355,10 @@ static void check_reader(const struct world *world, const struct cgroup_tree *fr
 static void check_is_complete(const struct world *world)
 {
     const struct cgroup_observer observer = {.find_owner = find_owner,
-                                             .appeared = be_known,
-                                             .joined = be_told,
-                                             .stirred = be_told,
-                                             .ended = be_told};
+                                             .appeared = accept_node,
+                                             .joined = ignore_node,
+                                             .changed = ignore_node,
+                                             .ended = ignore_node};
     struct cgroup_tree fresh;
 
     check_that(cgroup_tree_init(&fresh, &world->hierarchies, &observer) == 0);
@@ -406,7 +407,7 @@ static void rescan_in_peace(struct world *world)
     calls = world->calls;
     cgroup_tree_update(&world->tree, false);
     check_that(world->calls == calls || world->is_capped);
-    check_that(count_kernel_watches(world->tree.watch.fd) == world->tree.by_watch.count);
+    check_that(count_kernel_watches(world->tree.inotify_fd) == world->tree.by_watch.count);
     world->is_certain = !world->is_capped;
 }
 
@@ -435,17 +436,26 @@ static void attend(struct world *world)
 /* As the kernel's queue does that overflows. */
 static void lose_events(struct world *world)
 {
-    drain_events(world->tree.watch.fd);
+    drain_events(world->tree.inotify_fd);
     world->tree.is_behind = true;
+}
+
+static void cap_tree(struct cgroup_tree *tree, uint8_t caps)
+{
+    tree->workloads_max = caps % 8;
+    tree->watches_max = caps / 8 % 8;
+    tree->events_watches_max = MIN(tree->watches_max / 2, tree->events_watches_max);
 }
 
 static void lower_caps(struct world *world, uint8_t caps)
 {
     world->is_capped = true;
     world->is_certain = false;
-    cgroup_tree_set_caps(&world->tree, caps % 8, caps / 8 % 8);
-    if (world->reader)
-        cgroup_reader_set_caps(world->reader, caps % 8, caps / 64, caps / 8 % 8);
+    cap_tree(&world->tree, caps);
+    if (!world->reader)
+        return;
+    cap_tree(&world->reader->tree, caps);
+    world->reader->kept_files_max = MIN((size_t)caps / 64, world->reader->kept_files_max);
 }
 
 static void step(struct world *world)
@@ -515,10 +525,9 @@ static void make_host(struct world *world, const char *mountinfo)
 static void begin(struct world *world)
 {
     const struct cgroup_observer observer = {.find_owner = find_owner_late,
-                                             .owner_context = world,
                                              .appeared = take_appeared,
                                              .joined = take_joined,
-                                             .stirred = take_stirred,
+                                             .changed = take_changed,
                                              .ended = take_ended,
                                              .context = world};
     uint8_t first = take_byte(world);
@@ -526,7 +535,7 @@ static void begin(struct world *world)
     make_host(world, LAYOUTS[first % ARRAY_SIZE(LAYOUTS)]);
     check_that(cgroup_tree_init(&world->tree, &world->hierarchies, &observer) == 0);
     if (first & 128)
-        check_that(cgroup_reader_new(&world->host, find_owner, NULL, &world->reader) == 0);
+        check_that(cgroup_reader_new(&world->host, find_owner, &world->reader) == 0);
     cgroup_tree_update(&world->tree, true);
     read_reader(world, true);
     world->is_certain = true;
@@ -548,7 +557,7 @@ static void end(struct world *world)
     for (size_t i = 0; i < ARRAY_SIZE(kept_fds); i++)
         if (kept_fds[i] >= 0)
             drain_events(kept_fds[i]);
-    given_fds = 0;
+    handed_out_fds = 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -41,21 +41,26 @@ static void parse_mountinfo(struct span text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const parsers[])(struct span, struct usage *) = {
-        cpu_stat_parse,
-        cpu_stat_parse_v1,
-        cpu_stat_parse_cpuacct,
-        cpu_stat_parse_cpuacct_usage,
-        memory_stat_parse,
-        memory_stat_parse_v1,
-        memory_stat_parse_events,
-        memory_stat_parse_oom_control,
-        io_stat_parse,
-        io_stat_parse_blkio_bytes,
-        io_stat_parse_blkio_counts,
-        pressure_parse_cpu,
-        rdma_parse,
+    /* In the order of the corpus. */
+    static const struct {
+        bool is_v2;
+        const char *file;
+    } formats[] = {
+        {true, "cpu.stat"},
+        {false, "cpu.stat"},
+        {false, "cpuacct.stat"},
+        {false, "cpuacct.usage"},
+        {true, "memory.stat"},
+        {false, "memory.stat"},
+        {true, "memory.events"},
+        {false, "memory.oom_control"},
+        {true, "io.stat"},
+        {false, "blkio.throttle.io_service_bytes_recursive"},
+        {false, "blkio.throttle.io_serviced_recursive"},
+        {true, "cpu.pressure"},
+        {true, "rdma.current"},
     };
+    const struct cgroup_format *format = cgroup_formats;
     struct usage_room room = {0}, room_again = {0};
     struct usage usage = usage_in(&room), again = usage_in(&room_again);
     struct span text;
@@ -64,25 +69,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     text = (struct span){(const char *)data + 1, size - 1};
-    choice = (size_t)(data[0] - 'a') % (ARRAY_SIZE(parsers) + 1);
-    if (choice == ARRAY_SIZE(parsers)) {
+    choice = (size_t)(data[0] - 'a') % (ARRAY_SIZE(formats) + 1);
+    if (choice == ARRAY_SIZE(formats)) {
         parse_mountinfo(text);
         return 0;
     }
-    parsers[choice](text, &usage);
+    while (format->is_v2 != formats[choice].is_v2 ||
+           strcmp(format->name, formats[choice].file) != 0)
+        format++;
+    format->parse(format, text, &usage);
     check(&usage);
     room_again = room;
     again.valid = usage.valid;
     again.io_count = usage.io_count;
     again.rdma_count = usage.rdma_count;
     memcpy(again.values, usage.values, sizeof(again.values));
-    parsers[choice](text, &again);
+    format->parse(format, text, &again);
     if (again.valid != usage.valid || again.io_count != usage.io_count ||
         again.rdma_count != usage.rdma_count ||
         memcmp(usage.values, again.values, sizeof(usage.values)) != 0 ||
         memcmp(&room, &room_again, sizeof(room)) != 0)
         abort();
-    cpu_stat_divide(&usage, &again);
+    cgroup_divide_cpu(&usage, &again);
     check(&usage);
     return 0;
 }

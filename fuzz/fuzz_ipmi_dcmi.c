@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "sources/bmc/ipmi_dcmi.h"
+#include "sources/bmc/ipmi.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

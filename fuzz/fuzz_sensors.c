@@ -7,7 +7,7 @@
 #include "sources/plausible.h"
 #include "sources/resctrl/resctrl.h"
 #include "sources/sensors/cray.h"
-#include "sources/sensors/hwmon_scan.h"
+#include "sources/sensors/hwmon.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,15 +29,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct span text = {(const char *)data, size};
     uint64_t value, product;
-    enum hwmon_rail rail;
+    struct hwmon_rail rail;
     uint32_t socket;
 
     parse_resctrl(text);
-    (void)hwmon_parse_chip(text);
-    (void)hwmon_parse_energy(text, &value);
     if (hwmon_parse_power(text, &value) == 0 && (value == 0 || value >= PLAUSIBLE_POWER_MAX_UW))
         abort();
-    if (hwmon_parse_rail(text, &rail, &socket) == 0 && (rail > HWMON_RAIL_UNKNOWN || socket > 255))
+    if (hwmon_parse_rail(text, &rail) == 0 && (rail.kind > METER_KINDS || rail.socket > 255))
         abort();
     if (hwmon_parse_socket(text, &socket) == 0 && socket > 255)
         abort();

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "collector/source_set.h"
+#include "core/macros.h"
 #include "sources/cgroup/reader.h"
 
 #define MOUNT(path, type, options)                                                                 \
@@ -72,8 +73,14 @@ static void open_host(struct fixture *fixture, const char *mountinfo)
 static void start_reader(struct fixture *fixture, const char *mountinfo)
 {
     open_host(fixture, mountinfo);
-    assert_int_equal(cgroup_reader_new(&fixture->host, cgroup_verdict_find, NULL, &fixture->reader),
-                     0);
+    assert_int_equal(cgroup_reader_new(&fixture->host, cgroup_verdict_find, &fixture->reader), 0);
+}
+
+/* At most half of the watches are on cgroup.events. */
+static void cap_watches(struct cgroup_reader *reader, size_t watches)
+{
+    reader->tree.watches_max = watches;
+    reader->tree.events_watches_max = MIN(watches / 2, reader->tree.events_watches_max);
 }
 
 /* A cycle after a report of the one before. */
@@ -96,17 +103,14 @@ static int tear_down(void **state)
 
 static size_t count_items(const struct fixture *fixture)
 {
-    size_t count;
-
-    (void)cgroup_reader_items(fixture->reader, &count);
-    return count;
+    return fixture->reader->count;
 }
 
 /* NULL: there is none. */
 static const struct usage_owner *find_item(const struct fixture *fixture, const char *id)
 {
-    size_t count;
-    const struct usage_owner *items = cgroup_reader_items(fixture->reader, &count);
+    const struct usage_owner *items = fixture->reader->items;
+    size_t count = fixture->reader->count;
 
     for (size_t i = 0; i < count; i++)
         if (strcmp(items[i].owner.id, id) == 0)

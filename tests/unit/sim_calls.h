@@ -74,7 +74,7 @@ struct sim_bmc {
     const struct clock *clock;
     struct sim_meter *meter; /* NULL: there is none */
     long msgid;
-    bool is_asked;
+    bool is_pending;
 };
 
 static struct sim_bmc *sim_bmc_of(const struct ipmi_calls *calls)
@@ -92,18 +92,18 @@ static int sim_bmc_open(const struct ipmi_calls *calls, int dir_fd, const char *
 static void sim_bmc_close(const struct ipmi_calls *calls, int fd)
 {
     assert_int_equal(fd, SIM_BMC_FD);
-    sim_bmc_of(calls)->is_asked = false;
+    sim_bmc_of(calls)->is_pending = false;
 }
 
-/* It tells whole watts; with garbage, that it has no reading. */
+/* It reports whole watts; with garbage, that it has no reading. */
 static int sim_bmc_answer(struct sim_bmc *bmc, struct ipmi_recv *recv)
 {
     uint8_t data[19] = {[0] = bmc->meter->is_garbage ? 0xc9 : 0, [1] = 0xdc};
     uint16_t watts = (uint16_t)(bmc->meter->power_uw / 1000000);
 
-    if (!bmc->is_asked)
+    if (!bmc->is_pending)
         return -EAGAIN;
-    bmc->is_asked = false;
+    bmc->is_pending = false;
     for (size_t at = 2; at < 10; at += 2)
         memcpy(data + at, &watts, sizeof(watts));
     recv->recv_type = IPMI_RESPONSE_RECV_TYPE;
@@ -126,7 +126,7 @@ static int sim_bmc_control(const struct ipmi_calls *calls, int fd, unsigned long
     if (request != IPMICTL_SEND_COMMAND)
         return sim_bmc_answer(bmc, argument);
     bmc->msgid = ((const struct ipmi_req *)argument)->msgid;
-    bmc->is_asked = true;
+    bmc->is_pending = true;
     return 0;
 }
 
@@ -134,7 +134,7 @@ static int sim_bmc_wait(const struct ipmi_calls *calls, int fd, uint64_t timeout
 {
     (void)fd;
     (void)timeout_us;
-    return sim_bmc_of(calls)->is_asked;
+    return sim_bmc_of(calls)->is_pending;
 }
 
 static void sim_bmc_init(struct sim_bmc *bmc, const struct clock *clock, struct sim_meter *meter)

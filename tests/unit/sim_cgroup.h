@@ -26,7 +26,7 @@ struct sim_cgroup {
     uint64_t cpu_us, memory_bytes; /* with those inside */
     bool is_known;                 /* it was read, or began after the first report */
     uint64_t seen_us;
-    uint64_t did_us, held_bytes; /* as a report says it: without those inside */
+    uint64_t did_us, held_bytes; /* as reported: without those inside */
 };
 
 struct sim_node {
@@ -34,7 +34,7 @@ struct sim_node {
     bool is_v1;
     struct sim_cgroup cgroups[SIM_CGROUPS_MAX];
     size_t count;
-    uint64_t busy_us, capacity_us; /* as drawn; /proc tells whole ticks */
+    uint64_t busy_us, capacity_us; /* as drawn; /proc has whole ticks */
     uint64_t tick_us;
     uint64_t seen_busy_us;
     uint64_t system_us, used_bytes; /* of the last report: the whole machine less its workloads */
@@ -147,7 +147,7 @@ static void sim_take_out(uint64_t *from, uint64_t amount)
     *from = amount < *from ? *from - amount : 0;
 }
 
-/* A report was made now: what it says each of them did. */
+/* A report was made now: the usage of each in it. */
 static void sim_node_note_report(struct sim_node *node)
 {
     uint64_t done_us[SIM_CGROUPS_MAX] = {0};

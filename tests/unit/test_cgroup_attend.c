@@ -33,7 +33,7 @@ static void put_populated(const struct fixture *fixture, const char *cgroup, boo
 
 static bool has_events(const struct fixture *fixture)
 {
-    struct pollfd event = {.fd = cgroup_reader_event_fd(fixture->reader), .events = POLLIN};
+    struct pollfd event = {.fd = fixture->reader->tree.inotify_fd, .events = POLLIN};
 
     return poll(&event, 1, 0) == 1;
 }
@@ -44,14 +44,6 @@ static void attend(const struct fixture *fixture)
     assert_true(has_events(fixture));
     cgroup_reader_attend(fixture->reader, START_US);
     assert_false(has_events(fixture));
-}
-
-static struct cgroup_reader_stats get_stats(const struct fixture *fixture)
-{
-    struct cgroup_reader_stats stats;
-
-    cgroup_reader_get_stats(fixture->reader, &stats);
-    return stats;
 }
 
 static void start(struct fixture *fixture, const char *mountinfo)
@@ -71,7 +63,7 @@ static void one_that_lives_between_two_cycles_is_shown_once_with_its_last_number
     put_populated(fixture, "docker/" A, true);
     attend(fixture);
     assert_value(fixture, A, USAGE_CPU_US, 1);
-    assert_int_equal(get_stats(fixture).told, 1);
+    assert_int_equal(fixture->reader->tree.events_watch_count, 1);
 
     put_usage(fixture, "docker/" A, 300);
     assert_false(has_events(fixture)); /* a counter announces nothing */
@@ -82,7 +74,7 @@ static void one_that_lives_between_two_cycles_is_shown_once_with_its_last_number
     remove_cgroup(fixture, "docker/" A);
     attend(fixture);
     assert_true(get_item(fixture, A)->ended);
-    assert_int_equal(get_stats(fixture).told, 0);
+    assert_int_equal(fixture->reader->tree.events_watch_count, 0);
     read_next(fixture, false);
     assert_int_equal(count_items(fixture), 0); /* read_next has reported it */
 }
@@ -159,7 +151,7 @@ static void without_the_kernels_word_it_is_read_as_time_passes(void **state)
     assert_in_range(reads, 30, 60);
 }
 
-static void what_was_there_before_the_first_cycle_is_not_young(void **state)
+static void workloads_older_than_the_first_cycle_are_not_recent(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -222,7 +214,8 @@ static void one_that_has_ended_is_still_in_what_was_around_it(void **state)
     attend(fixture);
     remove_cgroup(fixture, "user.slice/user-1000.slice/libpod-" A ".scope");
     cgroup_reader_read(fixture->reader, false);
-    items = cgroup_reader_items(fixture->reader, &count);
+    items = fixture->reader->items;
+    count = fixture->reader->count;
     assert_int_equal(count, 2);
     assert_true(get_item(fixture, "1000/" A)->ended);
     assert_ptr_equal(&items[get_item(fixture, "1000/" A)->around], get_item(fixture, "1000"));
@@ -230,20 +223,21 @@ static void one_that_has_ended_is_still_in_what_was_around_it(void **state)
     /* Also if that ends with it. */
     remove_cgroup(fixture, "user.slice");
     cgroup_reader_read(fixture->reader, false);
-    items = cgroup_reader_items(fixture->reader, &count);
+    items = fixture->reader->items;
+    count = fixture->reader->count;
     assert_int_equal(count, 2);
     assert_true(get_item(fixture, "1000")->ended);
     assert_ptr_equal(&items[get_item(fixture, "1000/" A)->around], get_item(fixture, "1000"));
 }
 
-static void watches_for_ends_are_at_most_half_and_without_them_the_cycles_see_the_rest(void **state)
+static void at_most_half_of_the_watches_are_for_ends_and_cycles_see_the_others(void **state)
 {
     struct fixture *fixture = *state;
     char path[128];
 
     put_cgroup(fixture, "cgroup.controllers", "");
     start_reader(fixture, V2);
-    cgroup_reader_set_caps(fixture->reader, CGROUP_WORKLOADS_MAX, SIZE_MAX, 6);
+    cap_watches(fixture->reader, 6);
     for (int i = 0; i < 10; i++) {
         snprintf(path, sizeof(path), "docker/%064x", i);
         put_usage(fixture, path, 1);
@@ -251,8 +245,8 @@ static void watches_for_ends_are_at_most_half_and_without_them_the_cycles_see_th
     }
     read_next(fixture, false);
     assert_int_equal(count_items(fixture), 10);
-    assert_int_equal(get_stats(fixture).told, 3);
-    assert_int_equal(get_stats(fixture).watched, 2);
+    assert_int_equal(fixture->reader->tree.events_watch_count, 3);
+    assert_int_equal(fixture->reader->tree.watch_count, 2);
     for (int i = 0; i < 10; i++) {
         snprintf(path, sizeof(path), "docker/%064x", i);
         put_usage(fixture, path, 9);
@@ -261,7 +255,7 @@ static void watches_for_ends_are_at_most_half_and_without_them_the_cycles_see_th
     assert_value(fixture, path + sizeof("docker/") - 1, USAGE_CPU_US, 9);
     remove_cgroup(fixture, "docker");
     read_next(fixture, false);
-    assert_int_equal(get_stats(fixture).told, 0);
+    assert_int_equal(fixture->reader->tree.events_watch_count, 0);
 }
 
 static void the_kernels_cap_of_watches_is_not_used_up(void **state)
@@ -277,7 +271,7 @@ static void the_kernels_cap_of_watches_is_not_used_up(void **state)
     }
     start_reader(fixture, V2);
     read_next(fixture, false);
-    assert_int_equal(get_stats(fixture).told, 2);
+    assert_int_equal(fixture->reader->tree.events_watch_count, 2);
 }
 
 static void a_flood_is_followed_in_parts_and_ends_in_a_rescan(void **state)
@@ -293,7 +287,7 @@ static void a_flood_is_followed_in_parts_and_ends_in_a_rescan(void **state)
         assert_int_equal(mkdir(path, 0755), 0);
         assert_int_equal(rmdir(path), 0);
     }
-    put_usage(fixture, "docker/" B, 2); /* nobody is told */
+    put_usage(fixture, "docker/" B, 2); /* no event */
     for (; has_events(fixture); attends++)
         cgroup_reader_attend(fixture->reader, START_US);
     assert_true(attends > 10);
@@ -311,11 +305,11 @@ int main(void)
         TEST(what_has_ended_waits_until_it_was_reported),
         TEST(the_last_numbers_of_one_that_was_reported_count_from_there),
         TEST(without_the_kernels_word_it_is_read_as_time_passes),
-        TEST(what_was_there_before_the_first_cycle_is_not_young),
+        TEST(workloads_older_than_the_first_cycle_are_not_recent),
         TEST(on_v1_the_first_directory_that_goes_is_the_sign_to_read_the_others),
         TEST(in_a_hybrid_the_v2_side_announces_the_end_for_v1),
         TEST(one_that_has_ended_is_still_in_what_was_around_it),
-        TEST(watches_for_ends_are_at_most_half_and_without_them_the_cycles_see_the_rest),
+        TEST(at_most_half_of_the_watches_are_for_ends_and_cycles_see_the_others),
         TEST(the_kernels_cap_of_watches_is_not_used_up),
         TEST(a_flood_is_followed_in_parts_and_ends_in_a_rescan),
     };

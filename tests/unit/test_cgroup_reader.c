@@ -178,17 +178,15 @@ static void v2_has_everything_in_one_place(void **state)
 static void without_descriptors_to_keep_the_values_are_the_same(void **state)
 {
     struct fixture *fixture = *state;
-    struct cgroup_reader_stats stats;
 
     put_v2(fixture);
     start_reader(fixture, V2);
-    cgroup_reader_set_caps(fixture->reader, CGROUP_WORKLOADS_MAX, 0, SIZE_MAX);
+    fixture->reader->kept_files_max = 0;
     for (int i = 0; i < 3; i++) {
         read_once(fixture);
         assert_v2(fixture);
     }
-    cgroup_reader_get_stats(fixture->reader, &stats);
-    assert_int_equal(stats.unkept, 1);
+    assert_int_equal(fixture->reader->unkept, 1);
     remove_cgroup(fixture, "docker/" A);
     read_once(fixture);
     assert_true(get_item(fixture, A)->ended);
@@ -210,7 +208,7 @@ static void the_limit_is_the_tightest_on_the_way_up(void **state)
     assert_value(fixture, A, USAGE_MEMORY_LIMIT_BYTES, 600);
     assert_value(fixture, B, USAGE_MEMORY_LIMIT_BYTES, 500);
     assert_absent(fixture, "cron.service", USAGE_MEMORY_LIMIT_BYTES);
-    /* It is a setting, and looked at as rarely as everything is. */
+    /* It is a setting, and read only by rescans. */
     put_cgroup(fixture, "docker/memory.max", "400\n");
     read_next(fixture, true);
     assert_value(fixture, A, USAGE_MEMORY_LIMIT_BYTES, 400);
@@ -287,7 +285,7 @@ static void garbage_costs_the_values_of_its_file_and_only_as_long_as_it_is_there
     assert_v2(fixture);
 }
 
-static void a_directory_in_place_of_a_file_tells_nothing(void **state)
+static void a_directory_in_place_of_a_file_has_no_values(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -306,7 +304,7 @@ static void without_cgroups_there_is_no_reader(void **state)
 
     open_host(fixture, "31 23 0:28 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n"
                        "33 31 0:30 / /sys/fs/cgroup/systemd rw - cgroup x rw,name=systemd\n");
-    assert_int_equal(cgroup_reader_new(&fixture->host, cgroup_verdict_find, NULL, &fixture->reader),
+    assert_int_equal(cgroup_reader_new(&fixture->host, cgroup_verdict_find, &fixture->reader),
                      -ENOENT);
 }
 
@@ -362,7 +360,7 @@ int main(void)
         TEST(a_directory_that_joins_in_another_hierarchy_adds_its_values),
         TEST(a_file_that_comes_later_is_found_by_a_rescan),
         TEST(garbage_costs_the_values_of_its_file_and_only_as_long_as_it_is_there),
-        TEST(a_directory_in_place_of_a_file_tells_nothing),
+        TEST(a_directory_in_place_of_a_file_has_no_values),
         TEST(without_cgroups_there_is_no_reader),
         cmocka_unit_test(lines_of_mountinfo),
     };

@@ -35,7 +35,7 @@ struct machine {
     struct host host;
     struct hierarchies hierarchies;
     struct cgroup_reader *reader;
-    char name[64]; /* of a cgroup that looks like a unit */
+    char name[64]; /* of a cgroup that is named like a unit */
 };
 
 static void make_cgroup(const struct machine *machine)
@@ -69,7 +69,7 @@ static int set_up(void **state)
     snprintf(machine->name, sizeof(machine->name), "wattribute-test-%d.service", getpid());
     make_cgroup(machine);
     *state = machine;
-    return cgroup_reader_new(&machine->host, cgroup_verdict_find, NULL, &machine->reader);
+    return cgroup_reader_new(&machine->host, cgroup_verdict_find, &machine->reader);
 }
 
 static int tear_down(void **state)
@@ -87,8 +87,8 @@ static int tear_down(void **state)
 /* The one that has ended, or the one that has not; NULL: there is none. */
 static const struct usage_owner *find_item(const struct machine *machine, bool ended)
 {
-    size_t count;
-    const struct usage_owner *items = cgroup_reader_items(machine->reader, &count);
+    const struct usage_owner *items = machine->reader->items;
+    size_t count = machine->reader->count;
 
     for (size_t i = 0; i < count; i++)
         if (strcmp(items[i].owner.id, machine->name) == 0 && items[i].ended == ended)
@@ -245,7 +245,6 @@ static void what_has_ended_keeps_its_total_and_the_next_of_its_name_starts_anew(
 static void cgroups_are_found_without_a_rescan(void **state)
 {
     struct machine *machine = *state;
-    struct cgroup_reader_stats stats;
 
     remove_cgroup(machine);
     cgroup_reader_read(machine->reader, false);
@@ -253,16 +252,15 @@ static void cgroups_are_found_without_a_rescan(void **state)
     make_cgroup(machine);
     cgroup_reader_read(machine->reader, false);
     assert_non_null(find_item(machine, false));
-    cgroup_reader_get_stats(machine->reader, &stats);
-    assert_int_equal(stats.listed, 0);
-    assert_int_equal(stats.files_failed, 0);
+    assert_int_equal(machine->reader->tree.unwatched_count, 0);
+    assert_int_equal(machine->reader->files_failed, 0);
 }
 
-/* Waits for the kernel to say something, and looks. The clock stands still: nothing is read because
+/* Waits for an event, and handles it. The clock stands still: nothing is read because
  * time has passed. */
 static void attend_to_event(const struct machine *machine)
 {
-    struct pollfd event = {.fd = cgroup_reader_event_fd(machine->reader), .events = POLLIN};
+    struct pollfd event = {.fd = machine->reader->tree.inotify_fd, .events = POLLIN};
 
     assert_int_equal(poll(&event, 1, EVENT_MS_MAX), 1);
     cgroup_reader_attend(machine->reader, USEC_PER_SEC);
@@ -313,8 +311,8 @@ static void what_lives_a_moment_between_two_cycles_is_counted_to_one_percent(voi
 
 static uint64_t sum_of_ended(const struct machine *machine, size_t *ret_ended)
 {
-    size_t count;
-    const struct usage_owner *items = cgroup_reader_items(machine->reader, &count);
+    const struct usage_owner *items = machine->reader->items;
+    size_t count = machine->reader->count;
     uint64_t sum_us = 0;
 
     *ret_ended = 0;

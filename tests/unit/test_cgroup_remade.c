@@ -1,8 +1,8 @@
-/* sources/cgroup when cgroups are removed and made again, or renamed, faster than it looks. */
+/* sources/cgroup when cgroups are removed and made again, or renamed, faster than it reads. */
 #include "unit.h"
 
 #include "cgroup_fixture.h"
-#include "sources/cgroup/usage_delta.h"
+#include "sources/cgroup/cgroups.h"
 
 #define A         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B         "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -29,20 +29,12 @@ static void move(const struct fixture *fixture, const char *from, const char *to
 
 static size_t count_ended(const struct fixture *fixture)
 {
-    size_t count, ended = 0;
-    const struct usage_owner *items = cgroup_reader_items(fixture->reader, &count);
+    const struct usage_owner *items = fixture->reader->items;
+    size_t count = fixture->reader->count, ended = 0;
 
     for (size_t i = 0; i < count; i++)
         ended += items[i].ended;
     return ended;
-}
-
-static struct cgroup_reader_stats get_stats(const struct fixture *fixture)
-{
-    struct cgroup_reader_stats stats;
-
-    cgroup_reader_get_stats(fixture->reader, &stats);
-    return stats;
 }
 
 static void assert_empty(struct fixture *fixture, size_t hierarchies)
@@ -50,10 +42,10 @@ static void assert_empty(struct fixture *fixture, size_t hierarchies)
     read_next(fixture, false);
     read_next(fixture, false);
     assert_int_equal(count_items(fixture), 0);
-    assert_int_equal(get_stats(fixture).workloads, 0);
-    assert_int_equal(get_stats(fixture).watched, hierarchies); /* the roots */
-    assert_int_equal(get_stats(fixture).listed, 0);
-    assert_int_equal(get_stats(fixture).told, 0);
+    assert_int_equal(fixture->reader->tree.workload_count, 0);
+    assert_int_equal(fixture->reader->tree.watch_count, hierarchies); /* the roots */
+    assert_int_equal(fixture->reader->tree.unwatched_count, 0);
+    assert_int_equal(fixture->reader->tree.events_watch_count, 0);
 }
 
 static void one_is_never_in_a_hierarchy_where_its_parent_is_not_known(void **state)
@@ -104,7 +96,7 @@ static void with_a_parent_that_is_made_again_it_begins_once(void **state)
     assert_empty(fixture, 1);
 }
 
-static void one_that_is_made_again_on_v2_only_is_told_of_once(void **state)
+static void one_that_is_made_again_on_v2_only_is_reported_once(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -115,13 +107,13 @@ static void one_that_is_made_again_on_v2_only_is_told_of_once(void **state)
     for (int i = 0; i < 3; i++) {
         remove_cgroup(fixture, "unified/docker/" A);
         read_next(fixture, false);
-        assert_int_equal(get_stats(fixture).told, 0);
+        assert_int_equal(fixture->reader->tree.events_watch_count, 0);
         assert_false(get_item(fixture, A)->ended);
         make(fixture, "unified/next");
         put_cgroup(fixture, "unified/next/cgroup.events", "populated 1\n");
         move(fixture, "unified/next", "unified/docker/" A);
         read_next(fixture, false);
-        assert_int_equal(get_stats(fixture).told, 1);
+        assert_int_equal(fixture->reader->tree.events_watch_count, 1);
     }
     remove_cgroup(fixture, "cpuacct/docker");
     remove_cgroup(fixture, "unified/docker");
@@ -131,8 +123,8 @@ static void one_that_is_made_again_on_v2_only_is_told_of_once(void **state)
 /* Of all that have not ended: what of their CPU time counts as used since the last report. */
 static uint64_t count_new_us(const struct fixture *fixture)
 {
-    size_t count;
-    const struct usage_owner *items = cgroup_reader_items(fixture->reader, &count);
+    const struct usage_owner *items = fixture->reader->items;
+    size_t count = fixture->reader->count;
     uint64_t cpu_us = 0;
 
     for (size_t i = 0; i < count; i++)
@@ -191,7 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(one_is_never_in_a_hierarchy_where_its_parent_is_not_known),
         TEST(with_a_parent_that_is_made_again_it_begins_once),
-        TEST(one_that_is_made_again_on_v2_only_is_told_of_once),
+        TEST(one_that_is_made_again_on_v2_only_is_reported_once),
         TEST(one_that_is_renamed_brings_no_time_that_was_counted_before),
         TEST(one_that_is_made_again_in_one_hierarchy_keeps_its_time_in_the_other),
     };

@@ -42,7 +42,7 @@ static void a_pods_containers_are_workloads_but_not_the_pod_nor_what_is_in_them(
     assert_int_equal(get_item(fixture, A)->around, USAGE_AROUND_NONE);
 }
 
-static void what_is_in_a_unit_or_a_users_slice_says_so(void **state)
+static void a_workload_in_a_unit_or_a_users_slice_is_inside_it(void **state)
 {
     struct fixture *fixture = *state;
     const struct usage_owner *items;
@@ -59,7 +59,8 @@ static void what_is_in_a_unit_or_a_users_slice_says_so(void **state)
     put_usage(fixture, "init.scope", 6);
     start_reader(fixture, V2);
     read_once(fixture);
-    items = cgroup_reader_items(fixture->reader, &count);
+    items = fixture->reader->items;
+    count = fixture->reader->count;
     assert_int_equal(count, 6);
     assert_value(fixture, "slurmstepd.scope", USAGE_CPU_US, 9);
     assert_value(fixture, "7", USAGE_CPU_US, 5);
@@ -79,7 +80,7 @@ static void come_and_go(struct fixture *fixture, size_t watches, bool rescan)
 
     put_cgroup(fixture, "cgroup.controllers", "");
     start_reader(fixture, V2);
-    cgroup_reader_set_caps(fixture->reader, CGROUP_WORKLOADS_MAX, SIZE_MAX, watches);
+    cap_watches(fixture->reader, watches);
     read_once(fixture);
     assert_int_equal(count_items(fixture), 0);
 
@@ -110,26 +111,22 @@ static void come_and_go(struct fixture *fixture, size_t watches, bool rescan)
     assert_int_equal(count_items(fixture), 0);
 }
 
-static void what_comes_and_goes_is_told_by_the_kernel(void **state)
+static void events_report_what_comes_and_goes(void **state)
 {
     struct fixture *fixture = *state;
-    struct cgroup_reader_stats stats;
 
     come_and_go(fixture, SIZE_MAX, false);
-    cgroup_reader_get_stats(fixture->reader, &stats);
-    assert_int_equal(stats.listed, 0);
-    assert_int_equal(stats.watched, 2); /* the root and docker */
+    assert_int_equal(fixture->reader->tree.unwatched_count, 0);
+    assert_int_equal(fixture->reader->tree.watch_count, 2); /* the root and docker */
 }
 
 static void without_watches_directories_are_listed_each_time(void **state)
 {
     struct fixture *fixture = *state;
-    struct cgroup_reader_stats stats;
 
     come_and_go(fixture, 0, false);
-    cgroup_reader_get_stats(fixture->reader, &stats);
-    assert_int_equal(stats.listed, 2);
-    assert_int_equal(stats.watched, 0);
+    assert_int_equal(fixture->reader->tree.unwatched_count, 2);
+    assert_int_equal(fixture->reader->tree.watch_count, 0);
 }
 
 static void with_too_few_watches_the_rest_is_listed(void **state)
@@ -159,7 +156,8 @@ static void one_that_is_made_again_is_another_one(void **state)
     snprintf(new_path, sizeof(new_path), "%s/sys/fs/cgroup/docker/" A, fixture->path);
     assert_int_equal(rename(old_path, new_path), 0);
     read_once(fixture);
-    items = cgroup_reader_items(fixture->reader, &count);
+    items = fixture->reader->items;
+    count = fixture->reader->count;
     assert_int_equal(count, 2);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(items[i].usage.values[USAGE_CPU_US], items[i].ended ? 100 : 1);
@@ -185,30 +183,26 @@ static void one_that_came_and_went_unread_is_not_shown(void **state)
 static void workloads_beyond_the_cap_are_counted_and_come_in_when_there_is_room(void **state)
 {
     struct fixture *fixture = *state;
-    struct cgroup_reader_stats stats;
 
     put_usage(fixture, "docker/" A, 1);
     start_reader(fixture, V2);
-    cgroup_reader_set_caps(fixture->reader, 1, SIZE_MAX, SIZE_MAX);
+    fixture->reader->tree.workloads_max = 1;
     read_once(fixture);
     put_usage(fixture, "docker/" B, 2);
     read_once(fixture);
-    cgroup_reader_get_stats(fixture->reader, &stats);
-    assert_int_equal(stats.workloads, 1);
-    assert_int_equal(stats.left_out, 1);
+    assert_int_equal(fixture->reader->tree.workload_count, 1);
+    assert_int_equal(fixture->reader->tree.left_out, 1);
     assert_null(find_item(fixture, B));
     remove_cgroup(fixture, "docker/" A);
     read_once(fixture);
     read_next(fixture, true);
     assert_value(fixture, B, USAGE_CPU_US, 2);
-    cgroup_reader_get_stats(fixture->reader, &stats);
-    assert_int_equal(stats.left_out, 0);
+    assert_int_equal(fixture->reader->tree.left_out, 0);
 }
 
 static void one_user_cannot_take_the_room_of_others(void **state)
 {
     struct fixture *fixture = *state;
-    struct cgroup_reader_stats stats;
     char path[256];
 
     for (int i = 0; i < CGROUP_INNER_MAX + 10; i++) {
@@ -217,9 +211,8 @@ static void one_user_cannot_take_the_room_of_others(void **state)
     }
     start_reader(fixture, V2);
     read_once(fixture);
-    cgroup_reader_get_stats(fixture->reader, &stats);
-    assert_int_equal(stats.workloads, CGROUP_INNER_MAX + 1);
-    assert_int_equal(stats.left_out, 10);
+    assert_int_equal(fixture->reader->tree.workload_count, CGROUP_INNER_MAX + 1);
+    assert_int_equal(fixture->reader->tree.left_out, 10);
     put_usage(fixture, "docker/" A, 1);
     read_once(fixture);
     assert_value(fixture, A, USAGE_CPU_US, 1);
@@ -228,7 +221,6 @@ static void one_user_cannot_take_the_room_of_others(void **state)
 static void depth_has_an_end(void **state)
 {
     struct fixture *fixture = *state;
-    struct cgroup_reader_stats stats;
     char path[4096] = "";
 
     for (int i = 0; i < CGROUP_DEPTH_MAX - 1; i++)
@@ -244,8 +236,7 @@ static void depth_has_an_end(void **state)
     read_once(fixture);
     assert_non_null(find_item(fixture, A));
     assert_null(find_item(fixture, B));
-    cgroup_reader_get_stats(fixture->reader, &stats);
-    assert_int_equal(stats.left_out, 1);
+    assert_int_equal(fixture->reader->tree.left_out, 1);
 }
 
 static void links_lead_nowhere(void **state)
@@ -288,8 +279,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(a_pods_containers_are_workloads_but_not_the_pod_nor_what_is_in_them),
-        TEST(what_is_in_a_unit_or_a_users_slice_says_so),
-        TEST(what_comes_and_goes_is_told_by_the_kernel),
+        TEST(a_workload_in_a_unit_or_a_users_slice_is_inside_it),
+        TEST(events_report_what_comes_and_goes),
         TEST(without_watches_directories_are_listed_each_time),
         TEST(with_too_few_watches_the_rest_is_listed),
         TEST(a_rescan_finds_the_same),

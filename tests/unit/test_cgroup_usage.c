@@ -8,8 +8,6 @@
 #include "core/macros.h"
 #include "sources/cgroup/parse.h"
 
-typedef void parser(struct span text, struct usage *usage);
-
 /* "cpu 12 user 3": the values that are there, in the order of the enum. */
 static const char *const names[USAGE_FIELDS] = {
     [USAGE_CPU_US] = "cpu",
@@ -80,14 +78,23 @@ struct row {
     const char *text, *expected;
 };
 
-static void assert_rows(parser *parse, const struct row *rows, size_t count)
+static void parse(bool is_v2, const char *file, const char *text, struct usage *usage)
+{
+    const struct cgroup_format *format = cgroup_formats;
+
+    while (format->is_v2 != is_v2 || strcmp(format->name, file) != 0)
+        format++;
+    format->parse(format, span_of(text), usage);
+}
+
+static void assert_rows(bool is_v2, const char *file, const struct row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct usage_room room;
         struct usage usage = usage_in(&room);
         char found[1024];
 
-        parse(span_of(rows[i].text), &usage);
+        parse(is_v2, file, rows[i].text, &usage);
         describe(&usage, found, sizeof(found));
         assert_string_equal(found, rows[i].expected);
     }
@@ -105,7 +112,7 @@ static void cpu_time_and_throttling_are_read_in_any_order(void **state)
     };
 
     (void)state;
-    assert_rows(cpu_stat_parse, rows, ARRAY_SIZE(rows));
+    assert_rows(true, "cpu.stat", rows, ARRAY_SIZE(rows));
 }
 
 static void what_is_malformed_costs_its_own_value_only(void **state)
@@ -128,7 +135,7 @@ static void what_is_malformed_costs_its_own_value_only(void **state)
     };
 
     (void)state;
-    assert_rows(cpu_stat_parse, rows, ARRAY_SIZE(rows));
+    assert_rows(true, "cpu.stat", rows, ARRAY_SIZE(rows));
 }
 
 static void v1_has_nanoseconds_and_ticks(void **state)
@@ -152,9 +159,9 @@ static void v1_has_nanoseconds_and_ticks(void **state)
     };
 
     (void)state;
-    assert_rows(cpu_stat_parse_v1, throttling, ARRAY_SIZE(throttling));
-    assert_rows(cpu_stat_parse_cpuacct, ticks, ARRAY_SIZE(ticks));
-    assert_rows(cpu_stat_parse_cpuacct_usage, total, ARRAY_SIZE(total));
+    assert_rows(false, "cpu.stat", throttling, ARRAY_SIZE(throttling));
+    assert_rows(false, "cpuacct.stat", ticks, ARRAY_SIZE(ticks));
+    assert_rows(false, "cpuacct.usage", total, ARRAY_SIZE(total));
 }
 
 static struct usage cpu(uint64_t total, uint64_t user, uint64_t system)
@@ -189,7 +196,7 @@ static void the_exact_cpu_time_is_divided_as_the_sampled_one_and_no_half_goes_ba
         struct usage now = cpu(cases[i].now.total, cases[i].now.user, cases[i].now.system);
         struct usage last = cpu(cases[i].last.total, cases[i].last.user, cases[i].last.system);
 
-        cpu_stat_divide(&now, &last);
+        cgroup_divide_cpu(&now, &last);
         assert_int_equal(now.values[USAGE_CPU_USER_US], cases[i].user);
         assert_int_equal(now.values[USAGE_CPU_USER_US] + now.values[USAGE_CPU_SYSTEM_US],
                          cases[i].now.total);
@@ -203,7 +210,7 @@ static void a_half_that_is_absent_stays_so(void **state)
     (void)state;
     usage_set(&usage, USAGE_CPU_US, 100);
     usage_set(&usage, USAGE_CPU_USER_US, 7);
-    cpu_stat_divide(&usage, &last);
+    cgroup_divide_cpu(&usage, &last);
     assert_int_equal(usage.values[USAGE_CPU_USER_US], 7);
     assert_false(usage_has(&usage, USAGE_CPU_SYSTEM_US));
 }
@@ -233,13 +240,13 @@ static void memory_is_what_is_held_with_all_below(void **state)
     };
 
     (void)state;
-    assert_rows(memory_stat_parse, v2, ARRAY_SIZE(v2));
-    assert_rows(memory_stat_parse_v1, v1, ARRAY_SIZE(v1));
-    assert_rows(memory_stat_parse_events, events, ARRAY_SIZE(events));
-    assert_rows(memory_stat_parse_oom_control, oom_control, ARRAY_SIZE(oom_control));
+    assert_rows(true, "memory.stat", v2, ARRAY_SIZE(v2));
+    assert_rows(false, "memory.stat", v1, ARRAY_SIZE(v1));
+    assert_rows(true, "memory.events", events, ARRAY_SIZE(events));
+    assert_rows(false, "memory.oom_control", oom_control, ARRAY_SIZE(oom_control));
 }
 
-static void io_is_told_by_device(void **state)
+static void io_is_counted_by_device(void **state)
 {
     static const struct row v2[] = {
         {"8:16 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n259:0 wios=9 rbytes=8\n",
@@ -266,9 +273,9 @@ static void io_is_told_by_device(void **state)
     };
 
     (void)state;
-    assert_rows(io_stat_parse, v2, ARRAY_SIZE(v2));
-    assert_rows(io_stat_parse_blkio_bytes, bytes, ARRAY_SIZE(bytes));
-    assert_rows(io_stat_parse_blkio_counts, counts, ARRAY_SIZE(counts));
+    assert_rows(true, "io.stat", v2, ARRAY_SIZE(v2));
+    assert_rows(false, "blkio.throttle.io_service_bytes_recursive", bytes, ARRAY_SIZE(bytes));
+    assert_rows(false, "blkio.throttle.io_serviced_recursive", counts, ARRAY_SIZE(counts));
 }
 
 static void bytes_and_operations_of_v1_meet_at_the_device(void **state)
@@ -278,8 +285,9 @@ static void bytes_and_operations_of_v1_meet_at_the_device(void **state)
     char found[256];
 
     (void)state;
-    io_stat_parse_blkio_bytes(span_of("8:0 Read 1\n8:0 Write 2\n"), &usage);
-    io_stat_parse_blkio_counts(span_of("8:1 Read 5\n8:0 Read 3\n8:0 Write 4\n"), &usage);
+    parse(false, "blkio.throttle.io_service_bytes_recursive", "8:0 Read 1\n8:0 Write 2\n", &usage);
+    parse(false, "blkio.throttle.io_serviced_recursive", "8:1 Read 5\n8:0 Read 3\n8:0 Write 4\n",
+          &usage);
     describe(&usage, found, sizeof(found));
     assert_string_equal(found, "8:0/read 1 8:0/written 2 8:0/reads 3 8:0/writes 4 8:1/reads 5");
 }
@@ -293,18 +301,18 @@ static void devices_beyond_the_cap_are_counted_not_stored(void **state)
     (void)state;
     for (int i = 0; i < USAGE_IO_MAX + 3; i++)
         sprintf(text + strlen(text), "8:%d rbytes=1\n", i);
-    io_stat_parse(span_of(text), &usage);
+    parse(true, "io.stat", text, &usage);
     assert_int_equal(usage.io_count, USAGE_IO_MAX);
     assert_int_equal(usage.left_out, 3);
     text[0] = '\0';
     for (int i = 0; i < USAGE_RDMA_MAX + 2; i++)
         sprintf(text + strlen(text), "mlx5_%d hca_handle=1\n", i);
-    rdma_parse(span_of(text), &usage);
+    parse(true, "rdma.current", text, &usage);
     assert_int_equal(usage.rdma_count, USAGE_RDMA_MAX);
     assert_int_equal(usage.left_out, 5);
 }
 
-static void of_pressure_the_totals_count(void **state)
+static void the_totals_of_pressure_count(void **state)
 {
     static const struct row cpu_rows[] = {
         {"some avg10=0.11 avg60=0.06 avg300=0.24 total=78765576\n"
@@ -318,12 +326,12 @@ static void of_pressure_the_totals_count(void **state)
     static const struct row io_rows[] = {{"some total=2\n", "io_some 2"}};
 
     (void)state;
-    assert_rows(pressure_parse_cpu, cpu_rows, ARRAY_SIZE(cpu_rows));
-    assert_rows(pressure_parse_memory, memory_rows, ARRAY_SIZE(memory_rows));
-    assert_rows(pressure_parse_io, io_rows, ARRAY_SIZE(io_rows));
+    assert_rows(true, "cpu.pressure", cpu_rows, ARRAY_SIZE(cpu_rows));
+    assert_rows(true, "memory.pressure", memory_rows, ARRAY_SIZE(memory_rows));
+    assert_rows(true, "io.pressure", io_rows, ARRAY_SIZE(io_rows));
 }
 
-static void rdma_objects_are_told_by_device(void **state)
+static void rdma_objects_are_counted_by_device(void **state)
 {
     static const struct row rows[] = {
         {"mlx5_0 hca_handle=2 hca_object=20\nocrdma1 hca_handle=1 hca_object=3\n",
@@ -335,7 +343,7 @@ static void rdma_objects_are_told_by_device(void **state)
     };
 
     (void)state;
-    assert_rows(rdma_parse, rows, ARRAY_SIZE(rows));
+    assert_rows(true, "rdma.current", rows, ARRAY_SIZE(rows));
 }
 
 static void no_limit_is_no_number(void **state)
@@ -370,11 +378,11 @@ int main(void)
         cmocka_unit_test(the_exact_cpu_time_is_divided_as_the_sampled_one_and_no_half_goes_back),
         cmocka_unit_test(a_half_that_is_absent_stays_so),
         cmocka_unit_test(memory_is_what_is_held_with_all_below),
-        cmocka_unit_test(io_is_told_by_device),
+        cmocka_unit_test(io_is_counted_by_device),
         cmocka_unit_test(bytes_and_operations_of_v1_meet_at_the_device),
         cmocka_unit_test(devices_beyond_the_cap_are_counted_not_stored),
-        cmocka_unit_test(of_pressure_the_totals_count),
-        cmocka_unit_test(rdma_objects_are_told_by_device),
+        cmocka_unit_test(the_totals_of_pressure_count),
+        cmocka_unit_test(rdma_objects_are_counted_by_device),
         cmocka_unit_test(no_limit_is_no_number),
     };
 

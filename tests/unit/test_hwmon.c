@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "sources/sensors/hwmon.h"
-#include "sources/sensors/hwmon_scan.h"
 
 #define SECOND USEC_PER_SEC
 #define JOULE  ((uint64_t)1000000)
@@ -69,20 +68,20 @@ static void power_that_cannot_be_is_refused(void **state)
     }
 }
 
-static void a_rail_of_a_grace_says_what_it_is_and_of_which_socket(void **state)
+static void the_label_of_a_rail_has_its_meter_and_socket(void **state)
 {
     static const struct {
         const char *text;
         int r;
-        enum hwmon_rail rail;
+        enum meter_kind kind;
         uint32_t socket;
     } cases[] = {
-        {"Module Power Socket 0\n", 0, HWMON_RAIL_MODULE, 0},
-        {"Grace Power Socket 1", 0, HWMON_RAIL_GRACE, 1},
-        {"CPU Power Socket 12 \n", 0, HWMON_RAIL_CPU, 12},
-        {"SysIO Power Socket 255\n", 0, HWMON_RAIL_SYSIO, 255},
-        {"Some New Power Socket 0\n", 0, HWMON_RAIL_UNKNOWN, 0},
-        {"cpu Power Socket 0\n", 0, HWMON_RAIL_UNKNOWN, 0},
+        {"Module Power Socket 0\n", 0, METER_MODULE, 0},
+        {"Grace Power Socket 1", 0, METER_PACKAGE, 1},
+        {"CPU Power Socket 12 \n", 0, METER_CORE, 12},
+        {"SysIO Power Socket 255\n", 0, METER_UNCORE, 255},
+        {"Some New Power Socket 0\n", 0, METER_KINDS, 0},
+        {"cpu Power Socket 0\n", 0, METER_KINDS, 0},
         {"CPU Power Socket 256\n", -EINVAL, 0, 0},
         {"CPU Power Socket \n", -EINVAL, 0, 0},
         {"CPU Power Socket -1\n", -EINVAL, 0, 0},
@@ -94,16 +93,15 @@ static void a_rail_of_a_grace_says_what_it_is_and_of_which_socket(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        enum hwmon_rail rail = 0;
-        uint32_t socket = 0;
+        struct hwmon_rail rail = {0};
 
-        assert_int_equal(hwmon_parse_rail(span_of(cases[i].text), &rail, &socket), cases[i].r);
-        assert_int_equal(rail, cases[i].rail);
-        assert_int_equal(socket, cases[i].socket);
+        assert_int_equal(hwmon_parse_rail(span_of(cases[i].text), &rail), cases[i].r);
+        assert_int_equal(rail.kind, cases[i].kind);
+        assert_int_equal(rail.socket, cases[i].socket);
     }
 }
 
-static void the_power_of_the_node_is_told_and_integrated(void **state)
+static void the_power_of_the_node_is_sampled_and_integrated(void **state)
 {
     struct machine *machine = *state;
     const struct sample *sample;
@@ -306,7 +304,7 @@ static void cpus_that_have_finer_meters_are_left_to_them(void **state)
         assert_int_equal(scan.elsewhere, 2);
         for (size_t k = 0; k < scan.count; k++)
             assert_int_not_equal(scan.found[k].kind, METER_PACKAGE);
-        hwmon_scan(&machine->host, &switches, &scan); /* unless nobody reads those */
+        hwmon_scan(&machine->host, &switches, &scan); /* unless those are off */
         assert_int_equal(scan.count, 6);
         machine_remove(machine, others[i].path);
     }
@@ -377,7 +375,7 @@ static void what_answers_nonsense_loses_its_own_series_only(void **state)
     machine_expect(machine, METER_PACKAGE, "1", 8 * 140 * JOULE, 0);
 }
 
-static void the_source_is_down_when_nothing_answers_and_says_why(void **state)
+static void the_source_is_down_with_a_reason_when_nothing_answers(void **state)
 {
     struct machine *machine = *state;
 
@@ -574,8 +572,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(power_that_cannot_be_is_refused),
-        cmocka_unit_test(a_rail_of_a_grace_says_what_it_is_and_of_which_socket),
-        machine_test(the_power_of_the_node_is_told_and_integrated),
+        cmocka_unit_test(the_label_of_a_rail_has_its_meter_and_socket),
+        machine_test(the_power_of_the_node_is_sampled_and_integrated),
         machine_test(older_kernels_have_the_files_in_the_device),
         machine_test(a_file_that_is_in_both_places_is_taken_once),
         machine_test(a_counter_is_preferred_to_a_mean_and_a_mean_to_an_instant),
@@ -590,7 +588,7 @@ int main(void)
         machine_test(amd_energy_counts_sockets),
         machine_test(each_socket_has_a_chip_where_only_power_is_known),
         machine_test(what_answers_nonsense_loses_its_own_series_only),
-        machine_test(the_source_is_down_when_nothing_answers_and_says_why),
+        machine_test(the_source_is_down_with_a_reason_when_nothing_answers),
         machine_test(a_chip_that_goes_is_missed_and_comes_back_under_another_number),
         machine_test(a_chip_that_appears_later_is_found),
         machine_test(power_that_stands_still_for_a_minute_is_not_believed),

@@ -17,7 +17,7 @@
 
 enum { FD = 77, TURNS_MAX = 128, QUEUE_MAX = 80, ROOTFS_FD = 55 };
 
-/* What becomes of one question. */
+/* What becomes of one request. */
 struct turn {
     int send_error;
     bool is_silent; /* no answer, ever */
@@ -25,12 +25,12 @@ struct turn {
     uint16_t current_w;
     uint32_t time_s;
     uint8_t completion;
-    uint8_t group;      /* 0: DCMI */
-    uint8_t netfn;      /* 0: the right one */
-    size_t len;         /* 0: a whole answer; beyond it, zeros */
-    int receive_error;  /* with the message */
-    int strangers;      /* messages that are not for us, before */
-    int strangers_type; /* what those are */
+    uint8_t group;     /* 0: DCMI */
+    uint8_t netfn;     /* 0: the right one */
+    size_t len;        /* 0: a whole answer; beyond it, zeros */
+    int receive_error; /* with the message */
+    int others;        /* messages that are not for us, before */
+    int others_type;   /* what those are */
 };
 
 struct message {
@@ -58,8 +58,8 @@ struct fixture {
     bool is_open;
     struct turn turns[TURNS_MAX];
     size_t turn_count;
-    bool is_asked; /* and has not answered */
-    long asked_msgid;
+    bool is_pending; /* and has not answered */
+    long last_msgid;
     struct message queue[QUEUE_MAX];
     size_t queued;
 };
@@ -82,7 +82,7 @@ static int fake_open(const struct ipmi_calls *calls, int dir_fd, const char *pat
         return f->open_error;
     assert_false(f->is_open);
     f->is_open = true;
-    f->is_asked = false; /* what the driver had for the last descriptor went with it */
+    f->is_pending = false; /* what the driver had for the last descriptor went with it */
     f->queued = 0;
     f->opens++;
     return FD;
@@ -113,8 +113,8 @@ static void give_answer(struct fixture *f, const struct turn *turn, long msgid)
     uint64_t at_us = f->clock.now_us + turn->delay_us;
     struct message *message;
 
-    for (int i = 0; i < turn->strangers; i++)
-        enqueue(f, at_us, turn->strangers_type, msgid - (i % 2))->len = 1;
+    for (int i = 0; i < turn->others; i++)
+        enqueue(f, at_us, turn->others_type, msgid - (i % 2))->len = 1;
     message = enqueue(f, at_us, IPMI_RESPONSE_RECV_TYPE, msgid);
     message->error = turn->receive_error;
     if (turn->netfn)
@@ -127,14 +127,14 @@ static void give_answer(struct fixture *f, const struct turn *turn, long msgid)
     memcpy(message->data + 10, &turn->time_s, sizeof(turn->time_s));
 }
 
-static int take_question(struct fixture *f, const struct ipmi_req *request)
+static int take_request(struct fixture *f, const struct ipmi_req *request)
 {
     static const uint8_t wanted[] = {0xdc, 0x01, 0x00, 0x00};
     struct ipmi_system_interface_addr address;
     const struct turn *turn = &f->turns[f->sends++];
 
     assert_true(f->sends <= f->turn_count);
-    assert_false(f->is_asked); /* never two at a time */
+    assert_false(f->is_pending); /* never two at a time */
     assert_int_equal(request->addr_len, sizeof(address));
     memcpy(&address, request->addr, sizeof(address));
     assert_int_equal(address.addr_type, IPMI_SYSTEM_INTERFACE_ADDR_TYPE);
@@ -144,11 +144,11 @@ static int take_question(struct fixture *f, const struct ipmi_req *request)
     assert_int_equal(request->msg.cmd, 0x02);
     assert_int_equal(request->msg.data_len, sizeof(wanted));
     assert_memory_equal(request->msg.data, wanted, sizeof(wanted));
-    assert_true(request->msgid > f->asked_msgid);
+    assert_true(request->msgid > f->last_msgid);
     if (turn->send_error)
         return turn->send_error;
-    f->asked_msgid = request->msgid;
-    f->is_asked = true;
+    f->last_msgid = request->msgid;
+    f->is_pending = true;
     if (!turn->is_silent)
         give_answer(f, turn, request->msgid);
     return 0;
@@ -161,8 +161,8 @@ static int take_message(struct fixture *f, struct ipmi_recv *recv)
     if (f->queued == 0 || message.at_us > f->clock.now_us)
         return -EAGAIN;
     memmove(f->queue, f->queue + 1, --f->queued * sizeof(f->queue[0]));
-    if (message.recv_type == IPMI_RESPONSE_RECV_TYPE && message.msgid == f->asked_msgid)
-        f->is_asked = false;
+    if (message.recv_type == IPMI_RESPONSE_RECV_TYPE && message.msgid == f->last_msgid)
+        f->is_pending = false;
     assert_true(recv->addr_len >= sizeof(struct ipmi_addr));
     recv->recv_type = message.recv_type;
     recv->msgid = message.msgid;
@@ -183,7 +183,7 @@ static int fake_control(const struct ipmi_calls *calls, int fd, unsigned long re
     assert_int_equal(fd, FD);
     assert_true(f->is_open);
     if (request == IPMICTL_SEND_COMMAND)
-        return take_question(f, argument);
+        return take_request(f, argument);
     assert_int_equal(request, IPMICTL_RECEIVE_MSG_TRUNC);
     return take_message(f, argument);
 }
@@ -246,7 +246,7 @@ static void close_source(struct fixture *f)
 {
     ipmi_source.close(f->source);
     f->source = NULL;
-    f->asked_msgid = 0;
+    f->last_msgid = 0;
 }
 
 static void script(struct fixture *f, struct turn turn)
@@ -276,7 +276,7 @@ static int read_later(struct fixture *f, unsigned seconds)
     return read_source(f);
 }
 
-static void assert_says(const struct fixture *f, const char *text)
+static void assert_error(const struct fixture *f, const char *text)
 {
     if (!strstr(f->err.text, text))
         fail_msg("'%s' does not say '%s'", f->err.text, text);
@@ -361,18 +361,17 @@ static void a_machine_without_a_bmc_has_no_such_source(void **state)
     assert_int_equal(open_source(f), -ENODEV);
 }
 
-static void a_device_that_must_not_be_opened_is_told_and_no_reason_not_to_start(void **state)
+static void a_device_that_must_not_be_opened_is_a_warning(void **state)
 {
     static const int errors[] = {-EACCES, -EPERM};
     struct fixture *f = *state;
 
     for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
-        struct ipmi_device device;
+        struct ipmi_device device = {.calls = &f->calls, .clock = &f->clock.clock, .fd = -1};
 
         f->open_error = errors[i];
         assert_int_equal(open_source(f), -ENOTSUP);
-        assert_says(f, "/dev/ipmi0: not permitted; run as root");
-        ipmi_device_init(&device, &f->calls, &f->clock.clock);
+        assert_error(f, "/dev/ipmi0: not permitted; run as root");
         assert_int_equal(ipmi_device_open(&device, &f->host, NULL), -EACCES);
     }
 }
@@ -386,12 +385,12 @@ static void a_bmc_without_dcmi_is_no_source(void **state)
         script(f, (struct turn){.completion = codes[i]});
         assert_int_equal(open_source(f), 0);
         assert_int_equal(read_source(f), -ENODEV);
-        assert_says(f, "does not tell its power by DCMI");
+        assert_error(f, "does not report its power by DCMI");
         close_source(f);
     }
 }
 
-static void one_that_has_told_its_power_is_down_instead(void **state)
+static void one_that_has_reported_power_is_down_instead(void **state)
 {
     struct fixture *f = *state;
 
@@ -415,7 +414,7 @@ static void a_slow_bmc_is_waited_for(void **state)
     assert_read(f, 300000, 0, 0);
 }
 
-static void a_late_answer_is_dropped_before_the_next_question(void **state)
+static void a_late_response_is_dropped_before_the_next_request(void **state)
 {
     struct fixture *f = *state;
 
@@ -423,7 +422,7 @@ static void a_late_answer_is_dropped_before_the_next_question(void **state)
     script(f, (struct turn){.current_w = 400});
     assert_int_equal(open_source(f), 0);
     assert_int_equal(read_source(f), -ETIMEDOUT);
-    assert_says(f, "does not answer");
+    assert_error(f, "does not answer");
     assert_int_equal(read_later(f, 5), 0);
     assert_read(f, 400000, 0, 0);
 }
@@ -450,7 +449,7 @@ static void no_answer_is_an_error_that_stays_and_opens_the_device_again(void **s
     assert_int_equal(open_source(f), 0);
     assert_int_equal(read_source(f), -ETIMEDOUT);
     assert_int_equal(read_later(f, 1), -ETIMEDOUT); /* kept */
-    assert_says(f, "does not answer");
+    assert_error(f, "does not answer");
     assert_int_equal(read_later(f, 10), -ETIMEDOUT);
     assert_int_equal(read_later(f, 20), -ETIMEDOUT);
     assert_int_equal(f->sends, 1); /* the driver still has the first */
@@ -484,9 +483,8 @@ static void answers_to_others_and_events_are_passed_over(void **state)
 
     assert_int_equal(open_source(f), 0);
     for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-        script(f, (struct turn){.current_w = (uint16_t)(300 + i),
-                                .strangers = 10,
-                                .strangers_type = types[i]});
+        script(f, (struct turn){
+                      .current_w = (uint16_t)(300 + i), .others = 10, .others_type = types[i]});
         assert_int_equal(read_later(f, 10), 0);
         assert_int_equal(f->batch.samples[0].node_power.power_mw, 300000 + 1000 * i);
     }
@@ -502,8 +500,8 @@ static void an_answer_with_another_msgid_is_not_ours(void **state)
     enqueue(f, f->clock.now_us, IPMI_RESPONSE_RECV_TYPE, 4711)->len = 19;
     enqueue(f, f->clock.now_us + 1, IPMI_RESPONSE_RECV_TYPE, -1)->len = 19;
     assert_int_equal(read_source(f), -ETIMEDOUT);
-    /* The one that we wait for, when it is not asked for any more. */
-    enqueue(f, f->clock.now_us, IPMI_RESPONSE_RECV_TYPE, f->asked_msgid)->len = 19;
+    /* The last one again, after its response. */
+    enqueue(f, f->clock.now_us, IPMI_RESPONSE_RECV_TYPE, f->last_msgid)->len = 19;
     assert_int_equal(read_later(f, 10), 0);
     assert_read(f, 300000, 0, 0);
 }
@@ -513,12 +511,12 @@ static void a_flood_of_strange_messages_ends(void **state)
     struct fixture *f = *state;
 
     script(f, (struct turn){.current_w = 300,
-                            .strangers = QUEUE_MAX - 1,
-                            .strangers_type = IPMI_ASYNC_EVENT_RECV_TYPE});
+                            .others = QUEUE_MAX - 1,
+                            .others_type = IPMI_ASYNC_EVENT_RECV_TYPE});
     script(f, (struct turn){.current_w = 301});
     assert_int_equal(open_source(f), 0);
     assert_int_equal(read_source(f), -EIO);
-    assert_says(f, "not asked for");
+    assert_error(f, "not asked for");
     assert_int_equal(read_later(f, 10), 0);
     assert_read(f, 301000, 0, 0);
 }
@@ -533,11 +531,11 @@ static void a_bmc_that_is_reset_comes_back(void **state)
     assert_int_equal(open_source(f), 0);
     assert_int_equal(read_source(f), 0);
     assert_int_equal(read_later(f, 10), -EIO); /* not -ENODEV: its count would be lost */
-    assert_says(f, "gone");
+    assert_error(f, "gone");
     assert_int_equal(f->closes, 1);
     f->node = NULL;
     assert_int_equal(read_later(f, 10), -EIO);
-    assert_says(f, "no /dev/ipmi0");
+    assert_error(f, "no /dev/ipmi0");
     f->node = "dev/ipmi0";
     assert_int_equal(read_later(f, 20), 0);
     assert_read(f, 400000, 0, 1); /* 40 s are not filled in */
@@ -553,7 +551,7 @@ static void an_interface_that_is_gone_before_it_answered_was_none(void **state)
     assert_int_equal(read_source(f), -ENODEV);
 }
 
-static void a_busy_driver_is_asked_again_later(void **state)
+static void a_busy_driver_is_tried_again_later(void **state)
 {
     static const int errors[] = {-EBUSY, -EAGAIN};
     struct fixture *f = *state;
@@ -563,7 +561,7 @@ static void a_busy_driver_is_asked_again_later(void **state)
         script(f, (struct turn){.send_error = errors[i]});
         script(f, (struct turn){.current_w = (uint16_t)(300 + i)});
         assert_int_equal(read_later(f, 10), -EAGAIN);
-        assert_says(f, "busy");
+        assert_error(f, "busy");
         assert_int_equal(read_later(f, 10), 0);
     }
     assert_int_equal(f->opens, 1);
@@ -657,7 +655,7 @@ static void a_reading_that_stands_still_for_ten_minutes_is_stale(void **state)
     }
     script(f, (struct turn){.current_w = 300});
     assert_int_equal(read_later(f, 10), -ESTALE);
-    assert_says(f, "300 W for 600 s without any change");
+    assert_error(f, "300 W for 600 s without any change");
     script(f, (struct turn){.current_w = 300});
     assert_int_equal(read_later(f, 10), -ESTALE);
     script(f, (struct turn){.current_w = 301});
@@ -689,6 +687,146 @@ static void a_clock_that_stops_shows_within_a_minute_that_it_is_old(void **state
     assert_int_equal(read_later(f, 10), -ESTALE);
 }
 
+/* Responses, byte by byte. */
+
+#define VALUES "00 dc 2c 01 44 00 f8 01 5c 01"
+#define TIMES  VALUES " 10 20 30 65 e8 03 00 00"
+#define ZEROS  " 00 00 00 00 00 00"
+
+static unsigned digit(char c)
+{
+    return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+/* Pairs of hexadecimal digits with one blank in between. */
+static struct span bytes_of(const char *hex, char buffer[static 32])
+{
+    size_t len = 0;
+
+    for (; *hex; hex += hex[2] ? 3 : 2)
+        buffer[len++] = (char)(digit(hex[0]) << 4 | digit(hex[1]));
+    assert_true(len <= 32);
+    return (struct span){buffer, len};
+}
+
+static void power_and_time_are_parsed_as_the_bmc_sends_them(void **state)
+{
+    static const struct {
+        const char *what, *hex;
+        uint16_t current_w;
+        uint32_t time_s;
+    } cases[] = {
+        {"whole", TIMES " 40", 300, 0x65302010},
+        {"reserved bits set", TIMES " ff", 300, 0x65302010},
+        {"inactive", TIMES " bf", 300, 0x65302010}, /* OpenBMC is always, and measures */
+        {"OpenBMC", "00 dc 3f 01 3f 01 3f 01 3f 01" ZEROS " 00 00 00", 319, 0},
+        {"no state", TIMES, 300, 0x65302010},
+        {"times cut", VALUES " 10 20 30 65 e8", 300, 0},
+        {"four values", VALUES, 300, 0},
+        {"longer", TIMES " 40 01 02", 300, 0x65302010},
+        {"no statistics", "00 dc 01 00" ZEROS ZEROS " 00 00 40", 1, 0},
+        {"high bytes", "00 dc 4f c3 ff ff ff ff ff ff ff ff ff ff ff ff ff ff 40", 49999,
+         UINT32_MAX},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct error err = {""};
+        struct dcmi_power power;
+        char buffer[32];
+
+        if (dcmi_parse_power(bytes_of(cases[i].hex, buffer), &power, &err) < 0)
+            fail_msg("%s: %s", cases[i].what, err.text);
+        assert_int_equal(power.current_w, cases[i].current_w);
+        assert_int_equal(power.time_s, cases[i].time_s);
+    }
+}
+
+static uint64_t hash_of(const char *hex)
+{
+    struct dcmi_power power;
+    char buffer[32];
+
+    assert_int_equal(dcmi_parse_power(bytes_of(hex, buffer), &power, NULL), 0);
+    return power.hash;
+}
+
+static void readings_differ_by_any_statistic_but_not_by_their_state(void **state)
+{
+    static const char *const others[] = {
+        "00 dc 2d 01 44 00 f8 01 5c 01 10 20 30 65 e8 03 00 00 40",
+        "00 dc 2c 01 45 00 f8 01 5c 01 10 20 30 65 e8 03 00 00 40",
+        "00 dc 2c 01 44 00 f9 01 5c 01 10 20 30 65 e8 03 00 00 40",
+        "00 dc 2c 01 44 00 f8 01 5d 01 10 20 30 65 e8 03 00 00 40",
+        "00 dc 2c 01 44 00 f8 01 5c 01 11 20 30 65 e8 03 00 00 40",
+        "00 dc 2c 01 44 00 f8 01 5c 01 10 20 30 65 e9 03 00 00 40",
+    };
+
+    (void)state;
+    assert_true(hash_of(TIMES " 40") == hash_of(TIMES " 00"));
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+        assert_true(hash_of(TIMES " 40") != hash_of(others[i]));
+}
+
+static void what_is_no_reading_is_refused_with_its_reason(void **state)
+{
+    static const struct {
+        const char *hex;
+        int r;
+        const char *text;
+    } cases[] = {
+        {"c0", -EAGAIN, "busy"},
+        {"c1", -EOPNOTSUPP, "does not know the command (completion code 0xc1)"},
+        {"c1 dc", -EOPNOTSUPP, "0xc1"},
+        {"c3", -ETIMEDOUT, "timeout"},
+        {"c7", -EOPNOTSUPP, "length"},
+        {"c9", -EOPNOTSUPP, "range"},
+        {"cb", -ENODATA, "sensor"},
+        {"cc", -EOPNOTSUPP, "invalid field"},
+        {"ce", -ENODATA, "cannot provide"},
+        {"d1", -EBUSY, "updated"},
+        {"d2", -EBUSY, "starting"},
+        {"d4", -EOPNOTSUPP, "privilege"},
+        {"d5", -ENODATA, "present state"},
+        {"d6", -ENODATA, "disabled"},
+        {"ff", -EAGAIN, "unspecified"},
+        {"80", -EAGAIN, "completion code 0x80"},
+        {"00 dc" ZEROS ZEROS " 00 00 00 00 00", -ENODATA, "0 W, measuring inactive"},
+        {"00 dc" ZEROS ZEROS " 00 00 00 00 40", -ENODATA, "0 W, measuring active"},
+        {"00 dc 00 00 44 00 f8 01 5c 01", -ENODATA, "0 W"},
+        {"00 dc ff ff" ZEROS, -ENODATA, "65535 W"},
+        {"00 dc 50 c3" ZEROS, -ENODATA, "50000 W"},
+        {"00 dc ff 7f" ZEROS, -ENODATA, "32767 W"},
+        {"00 aa 2c 01 44 00 f8 01 5c 01 10 20 30 65 e8 03 00 00 40", -EBADMSG, "group 0xaa"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct dcmi_power power = {.current_w = 77};
+        struct error err = {""};
+        char buffer[32];
+
+        assert_int_equal(dcmi_parse_power(bytes_of(cases[i].hex, buffer), &power, &err),
+                         cases[i].r);
+        if (!strstr(err.text, cases[i].text))
+            fail_msg("'%s' does not say '%s'", err.text, cases[i].text);
+        assert_int_equal(power.current_w, 77);
+    }
+}
+
+static void an_answer_without_its_four_values_is_refused(void **state)
+{
+    char buffer[32];
+    struct span whole = bytes_of(VALUES, buffer);
+
+    (void)state;
+    for (size_t len = 0; len < whole.len; len++) {
+        struct dcmi_power power;
+
+        assert_int_equal(dcmi_parse_power((struct span){whole.data, len}, &power, NULL), -EBADMSG);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -697,11 +835,11 @@ int main(void)
         TEST(reads_in_between_return_at_once_and_add_nothing),
         TEST(any_of_the_three_nodes_is_used),
         TEST(a_machine_without_a_bmc_has_no_such_source),
-        TEST(a_device_that_must_not_be_opened_is_told_and_no_reason_not_to_start),
+        TEST(a_device_that_must_not_be_opened_is_a_warning),
         TEST(a_bmc_without_dcmi_is_no_source),
-        TEST(one_that_has_told_its_power_is_down_instead),
+        TEST(one_that_has_reported_power_is_down_instead),
         TEST(a_slow_bmc_is_waited_for),
-        TEST(a_late_answer_is_dropped_before_the_next_question),
+        TEST(a_late_response_is_dropped_before_the_next_request),
         TEST(one_that_is_still_late_is_waited_for_first),
         TEST(no_answer_is_an_error_that_stays_and_opens_the_device_again),
         TEST(timeouts_of_the_driver_open_the_device_again_too),
@@ -710,7 +848,7 @@ int main(void)
         TEST(a_flood_of_strange_messages_ends),
         TEST(a_bmc_that_is_reset_comes_back),
         TEST(an_interface_that_is_gone_before_it_answered_was_none),
-        TEST(a_busy_driver_is_asked_again_later),
+        TEST(a_busy_driver_is_tried_again_later),
         TEST(an_interrupted_wait_goes_on),
         TEST(garbage_is_an_error_and_never_a_reading),
         TEST(an_answer_longer_than_the_buffer_is_read_cut),
@@ -719,6 +857,10 @@ int main(void)
         TEST(a_reading_that_stands_still_for_ten_minutes_is_stale),
         TEST(a_clock_that_moves_shows_that_the_reading_is_new),
         TEST(a_clock_that_stops_shows_within_a_minute_that_it_is_old),
+        cmocka_unit_test(power_and_time_are_parsed_as_the_bmc_sends_them),
+        cmocka_unit_test(readings_differ_by_any_statistic_but_not_by_their_state),
+        cmocka_unit_test(what_is_no_reading_is_refused_with_its_reason),
+        cmocka_unit_test(an_answer_without_its_four_values_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -264,7 +264,7 @@ static void close_rig(struct rig *rig)
     for (size_t i = 0; i < rig->unit_count; i++)
         rig->units[i].ops->close(rig->units[i].state);
     nvml_source.close(rig->source);
-    /* Everything was given back. */
+    /* Everything was released. */
     assert_int_equal(rig->init_count(), 0);
     assert_int_equal(rig->open_handles(), 0);
     assert_int_equal(rig->stale_uses(), 0);
@@ -332,7 +332,7 @@ static void processes_that_share_get_the_share_of_their_samples(void **state)
     close_rig(&rig);
 }
 
-static void an_mps_server_pays_nothing(void **state)
+static void an_mps_server_is_charged_nothing(void **state)
 {
     struct snapshot *snapshot;
     struct rig rig;
@@ -401,7 +401,7 @@ static void a_lost_gpu_costs_a_gap_and_nothing_of_the_others(void **state)
     play(&rig, 5 * SECOND);
     assert_int_equal(rig.unit_count, 1);
     assert_false(process_of(&rig, 1, 901).active);
-    play(&rig, 20 * SECOND); /* looked for every 10 s */
+    play(&rig, 20 * SECOND); /* searched for every 10 s */
     assert_int_equal(rig.unit_count, 2);
     pipeline_finish(rig.pipeline);
     assert_int_equal(ledger_meter(rig.pipeline->ledger, 0)->unowned_uj[UNOWNED_GAP], 0);
@@ -473,7 +473,7 @@ static void a_driver_that_is_reloaded_is_picked_up(void **state)
     unlink(path);
 }
 
-static void every_generation_of_the_library_gives_the_same_processes(void **state)
+static void every_generation_of_the_library_lists_the_same_processes(void **state)
 {
     static const char *const libraries[] = {FAKE_NVML, FAKE_NVML_R530, FAKE_NVML_OMIT_MEMORY_V2,
                                             FAKE_NVML_LISTS_V2, FAKE_NVML_LISTS_V1};
@@ -528,7 +528,7 @@ static void whichever_function_is_missing_the_rest_is_read_and_the_books_balance
     assert_true(libraries > 20);
 }
 
-static void a_library_that_has_next_to_nothing_still_gives_power(void **state)
+static void a_library_with_next_to_no_functions_still_reports_power(void **state)
 {
     struct snapshot *snapshot;
     struct rig rig;
@@ -545,7 +545,7 @@ static void a_library_that_has_next_to_nothing_still_gives_power(void **state)
     close_rig(&rig);
 }
 
-static void the_counter_is_asked_once_per_window_and_samples_only_as_often_as_they_matter(
+static void the_counter_is_read_once_per_window_and_samples_only_as_often_as_they_matter(
     void **state)
 {
     static const struct {
@@ -614,7 +614,7 @@ static void a_pid_that_is_reused_is_another_process(void **state)
     close_rig(&rig);
 }
 
-static void accounting_tells_of_a_process_that_no_list_and_no_sample_showed(void **state)
+static void accounting_shows_a_process_that_was_in_no_list_and_no_sample(void **state)
 {
     static const char text[] =
         "wattribute-trace 1\n"
@@ -700,21 +700,21 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eight_gpus_are_eight_meters_that_follow_their_counters),
         cmocka_unit_test(processes_that_share_get_the_share_of_their_samples),
-        cmocka_unit_test(an_mps_server_pays_nothing),
+        cmocka_unit_test(an_mps_server_is_charged_nothing),
         cmocka_unit_test(a_process_that_exits_between_two_lists_is_booked),
         cmocka_unit_test(a_counter_that_restarts_is_a_reset_and_no_joule_is_invented),
         cmocka_unit_test(a_lost_gpu_costs_a_gap_and_nothing_of_the_others),
         cmocka_unit_test(without_a_counter_power_is_integrated_and_nothing_is_measured),
         cmocka_unit_test(no_error_code_of_any_call_breaks_anything),
         cmocka_unit_test(a_driver_that_is_reloaded_is_picked_up),
-        cmocka_unit_test(every_generation_of_the_library_gives_the_same_processes),
+        cmocka_unit_test(every_generation_of_the_library_lists_the_same_processes),
         cmocka_unit_test(whichever_function_is_missing_the_rest_is_read_and_the_books_balance),
-        cmocka_unit_test(a_library_that_has_next_to_nothing_still_gives_power),
+        cmocka_unit_test(a_library_with_next_to_no_functions_still_reports_power),
         cmocka_unit_test(
-            the_counter_is_asked_once_per_window_and_samples_only_as_often_as_they_matter),
+            the_counter_is_read_once_per_window_and_samples_only_as_often_as_they_matter),
         cmocka_unit_test(a_suspended_device_is_not_woken),
         cmocka_unit_test(a_pid_that_is_reused_is_another_process),
-        cmocka_unit_test(accounting_tells_of_a_process_that_no_list_and_no_sample_showed),
+        cmocka_unit_test(accounting_shows_a_process_that_was_in_no_list_and_no_sample),
         cmocka_unit_test(a_day_of_churn_leaves_nothing_behind),
         cmocka_unit_test(without_the_library_there_is_no_source_and_no_complaint),
     };

@@ -1,4 +1,4 @@
-/* sources/bmc/redfish: what becomes of readings that somebody else has made. */
+/* sources/bmc/redfish: readings that come from a fetcher. */
 #include "unit.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ static void post_failure(struct fixture *f, int result, const char *why)
 }
 
 /* A reading that is made and taken now. */
-static int hear(struct fixture *f, uint64_t power_mw)
+static int receive(struct fixture *f, uint64_t power_mw)
 {
     post_at(f, power_mw, f->clock.now_us);
     return read_source(f);
@@ -92,7 +92,7 @@ static void a_reading_is_the_nodes_power_and_a_step_of_its_meter(void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal(hear(f, 600000), 0);
+    assert_int_equal(receive(f, 600000), 0);
     f->clock.now_us += 10 * SECOND;
     post_at(f, 700000, f->clock.now_us);
     f->clock.now_us += SECOND / 2; /* it is taken a little later than it was read */
@@ -110,13 +110,13 @@ static void a_reading_is_the_nodes_power_and_a_step_of_its_meter(void **state)
     assert_int_equal(meter(f)->breaks, 0);
 }
 
-static void between_readings_nothing_is_said_and_nothing_is_wrong(void **state)
+static void between_readings_there_is_no_sample_and_no_error(void **state)
 {
     struct fixture *f = *state;
 
     assert_int_equal(read_source(f), 0);
     assert_int_equal(f->batch.count, 0);
-    assert_int_equal(hear(f, 600000), 0);
+    assert_int_equal(receive(f, 600000), 0);
     f->clock.now_us += 20 * SECOND;
     assert_int_equal(read_source(f), 0);
     assert_int_equal(f->batch.count, 0);
@@ -126,20 +126,20 @@ static void silence_for_half_a_minute_is_a_failure_and_a_break(void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal(hear(f, 600000), 0);
+    assert_int_equal(receive(f, 600000), 0);
     f->clock.now_us += 31 * SECOND;
     assert_int_equal(read_source(f), -ETIMEDOUT);
-    assert_non_null(strstr(f->err.text, "nothing was heard"));
-    assert_int_equal(hear(f, 700000), 0);
+    assert_non_null(strstr(f->err.text, "no reading of the BMC for 30 s"));
+    assert_int_equal(receive(f, 700000), 0);
     assert_int_equal(meter(f)->counter_uj, 0);
     assert_int_equal(meter(f)->breaks, 1);
 }
 
-static void a_failure_is_told_until_the_next_word(void **state)
+static void a_failure_lasts_until_the_next_reading(void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal(hear(f, 600000), 0);
+    assert_int_equal(receive(f, 600000), 0);
     post_failure(f, -EACCES, "the BMC refuses us");
     for (int i = 0; i < 3; i++) {
         assert_int_equal(read_source(f), -EACCES);
@@ -147,7 +147,7 @@ static void a_failure_is_told_until_the_next_word(void **state)
         assert_int_equal(f->batch.count, 0);
         f->clock.now_us += 100 * SECOND;
     }
-    assert_int_equal(hear(f, 600000), 0);
+    assert_int_equal(receive(f, 600000), 0);
 }
 
 /* -ENODEV would close the source for good. */
@@ -160,7 +160,7 @@ static void no_failure_is_the_end_of_the_source(void **state)
     assert_string_equal(f->err.text, "gone");
 }
 
-static void what_no_node_draws_or_no_clock_says_is_not_believed(void **state)
+static void implausible_power_and_times_are_not_believed(void **state)
 {
     struct fixture *f = *state;
     const struct {
@@ -183,7 +183,7 @@ static void what_no_node_draws_or_no_clock_says_is_not_believed(void **state)
         if (read_source(f) != -EBADMSG || f->batch.count != 0)
             fail_msg("case %zu is believed", i);
     }
-    assert_int_equal(hear(f, 49999999), 0);
+    assert_int_equal(receive(f, 49999999), 0);
 }
 
 static void power_that_does_not_move_for_ten_minutes_is_not_believed(void **state)
@@ -191,15 +191,15 @@ static void power_that_does_not_move_for_ten_minutes_is_not_believed(void **stat
     struct fixture *f = *state;
 
     for (int i = 0; i < 60; i++) {
-        assert_int_equal(hear(f, 600500), 0);
+        assert_int_equal(receive(f, 600500), 0);
         f->clock.now_us += 10 * SECOND;
     }
-    assert_int_equal(hear(f, 600500), -ESTALE);
-    assert_non_null(strstr(f->err.text, "600.500 W for 600 s"));
+    assert_int_equal(receive(f, 600500), -ESTALE);
+    assert_non_null(strstr(f->err.text, "600.5 W for 600 s"));
     f->clock.now_us += 100 * SECOND;
-    assert_int_equal(hear(f, 600500), -ESTALE);
+    assert_int_equal(receive(f, 600500), -ESTALE);
     f->clock.now_us += 10 * SECOND;
-    assert_int_equal(hear(f, 600501), 0);
+    assert_int_equal(receive(f, 600501), 0);
     assert_int_equal(meter(f)->breaks, 1);
     assert_int_equal(meter(f)->counter_uj, (uint64_t)6005 * 59 * 1000000);
 }
@@ -227,10 +227,10 @@ static void what_is_no_reading_is_an_error_and_the_next_one_counts(void **state)
     assert_int_equal(redfish_reading_send(f->fds[1], &endless), 0);
     assert_int_equal(read_source(f), -EPROTO);
     f->clock.now_us += SECOND;
-    assert_int_equal(hear(f, 600000), 0);
+    assert_int_equal(receive(f, 600000), 0);
 }
 
-static void where_no_bmc_is_asked_there_is_no_source(void **state)
+static void without_a_socket_there_is_no_source(void **state)
 {
     struct source_context none = {.clock = &clock_system};
     struct source_context replay = ((struct fixture *)*state)->context;
@@ -246,15 +246,15 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(a_reading_is_the_nodes_power_and_a_step_of_its_meter),
-        TEST(between_readings_nothing_is_said_and_nothing_is_wrong),
+        TEST(between_readings_there_is_no_sample_and_no_error),
         TEST(silence_for_half_a_minute_is_a_failure_and_a_break),
-        TEST(a_failure_is_told_until_the_next_word),
+        TEST(a_failure_lasts_until_the_next_reading),
         TEST(no_failure_is_the_end_of_the_source),
-        TEST(what_no_node_draws_or_no_clock_says_is_not_believed),
+        TEST(implausible_power_and_times_are_not_believed),
         TEST(power_that_does_not_move_for_ten_minutes_is_not_believed),
         TEST(readings_that_have_queued_up_are_all_taken),
         TEST(what_is_no_reading_is_an_error_and_the_next_one_counts),
-        TEST(where_no_bmc_is_asked_there_is_no_source),
+        TEST(without_a_socket_there_is_no_source),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/cgroup/usage_delta.h"
+#include "sources/cgroup/cgroups.h"
 
 enum { ITEMS_MAX = 4 };
 
@@ -66,7 +66,7 @@ static void report(struct machine *machine)
 {
     arena_reset(&machine->arena);
     assert_int_equal(
-        usage_delta_take(machine->items, machine->count, &machine->arena, machine->did), 0);
+        usage_delta_compute(machine->items, machine->count, &machine->arena, machine->did), 0);
     for (size_t i = 0; i < machine->count; i++) {
         machine->cpu_us[i] = usage_delta_cpu_us(&machine->items[i], &machine->did[i]);
         assert_int_equal(usage_copy_counters(&machine->items[i].before, &machine->items[i].usage),
@@ -147,7 +147,7 @@ static void halves_that_differ_between_cgroups_add_no_time_to_the_one_around(voi
     struct machine *machine = *state;
     const uint64_t *rest;
 
-    /* Nobody else is in it: only the kernel's halves are not the same. */
+    /* Nothing else is in it: only the kernel's halves differ. */
     put_halves(machine, 0, 900, 100, USAGE_AROUND_NONE);
     put_halves(machine, 1, 920, 80, 0);
     report(machine);

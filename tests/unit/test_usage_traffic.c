@@ -3,7 +3,6 @@
 
 #include "cgroup_fixture.h"
 #include "sources/cgroup/cgroups.h"
-#include "sources/cgroup/usage_delta.h"
 
 #define SECOND USEC_PER_SEC
 #define V2     MOUNT("", "cgroup2", "")
@@ -54,7 +53,7 @@ static struct sample_usage match(struct fixture *fixture, const struct usage_own
 
     for (size_t i = 0; i < count; i++)
         workloads[i] = (struct sample_workload){.container_id = items[i].owner.container_id};
-    usage_traffic_take(resctrl, items, workloads, &usage);
+    usage_traffic_assign(resctrl, items, workloads, &usage);
     resctrl_free(resctrl);
     return usage;
 }
@@ -79,7 +78,7 @@ static void containers_have_their_groups_traffic_and_others_the_rest(void **stat
     assert_traffic(&workloads[2], 20);
 }
 
-static void a_group_of_nobody_is_of_the_others(void **state)
+static void a_group_without_a_workload_belongs_to_the_others(void **state)
 {
     const struct usage_owner items[] = {item(WORKLOAD_CONTAINER, B)};
     struct sample_workload workloads[ITEMS_MAX];
@@ -153,7 +152,7 @@ static const struct sample_usage *read_report(const struct source_ops *ops, void
     return &batch->samples[0].usage;
 }
 
-static void the_report_of_the_cgroups_says_who_moved_what(void **state)
+static void the_sample_of_cgroups_has_the_traffic_of_each_workload(void **state)
 {
     struct fixture *fixture = *state;
     struct clock_manual clock;
@@ -195,12 +194,12 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(containers_have_their_groups_traffic_and_others_the_rest),
-        TEST(a_group_of_nobody_is_of_the_others),
+        TEST(a_group_without_a_workload_belongs_to_the_others),
         TEST(where_no_workload_has_a_group_there_is_no_traffic),
         TEST(a_container_of_two_cgroups_is_counted_once),
         TEST(a_job_that_claims_a_container_gets_nothing_of_it),
         TEST(what_is_inside_of_a_container_is_counted_with_it),
-        TEST(the_report_of_the_cgroups_says_who_moved_what),
+        TEST(the_sample_of_cgroups_has_the_traffic_of_each_workload),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

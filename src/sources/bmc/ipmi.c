@@ -5,55 +5,125 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "core/map.h"
 #include "model/report.h"
-#include "sources/integrator.h"
+#include "sources/bmc/bmc_meter.h"
 
-/* KCS without an interrupt is polled by the kernel while a question is open: ask seldom. */
+/* The kernel polls KCS without an interrupt while a request is open: send few. */
 enum { PERIOD_S = 10 };
 static const uint64_t PERIOD_US = PERIOD_S * USEC_PER_SEC;
-/* A read that comes a little early is one of ours. */
-static const uint64_t SLACK_US = USEC_PER_SEC;
 static const uint64_t PERIOD_MAX_US = 60 * USEC_PER_SEC;
+/* A read that comes a little early is on time. */
+static const uint64_t SLACK_US = USEC_PER_SEC;
 /* A healthy BMC answers within 2 s. */
-static const uint64_t ANSWER_US = 5 * USEC_PER_SEC;
-/* For how long the power between two readings is believed. */
-static const uint64_t HOLD_US = 30 * USEC_PER_SEC;
-/* A node's power moves by a watt within minutes; a time stamp that used to move always does. */
-static const uint64_t FROZEN_US = 600 * USEC_PER_SEC;
+static const uint64_t RESPONSE_US = 5 * USEC_PER_SEC;
+/* A time stamp that used to move always does. */
 static const uint64_t FROZEN_CLOCK_US = 60 * USEC_PER_SEC;
 
-/* So many questions without an answer, and the device is opened anew. */
-enum { TIMEOUTS_MAX = 3 };
+enum {
+    TIMEOUTS_MAX = 3, /* in a row, then the device is opened anew */
+    /* A node that draws this much has a register of all ones, not a meter. */
+    IMPLAUSIBLE_W = 50000,
+    SATURATED_W = INT16_MAX,
+};
 
 struct ipmi {
     const struct source_context *context;
     struct ipmi_device device;
-    uint64_t due_us; /* not asked before, by the monotonic clock */
-    bool has_answered;
+    uint64_t due_us;             /* no request before, by the monotonic clock */
     unsigned failures, timeouts; /* in a row */
-    int result;                  /* of the last question */
+    int result;                  /* of the last request */
     struct error why;
 
     struct dcmi_power last;
-    uint64_t moved_us;    /* when it was not as before */
     bool has_time_stamps; /* that move */
-    struct integrator integrator;
+    struct bmc_meter meter;
 };
 
-int ipmi_ask_power(struct ipmi_device *device, struct dcmi_power *ret_power, struct error *err)
+/* IPMI 2.0, table 5-2. */
+static const struct {
+    uint8_t code;
+    int error;
+    const char *text;
+} completions[] = {
+    {0xc0, -EAGAIN, "it is busy"},
+    {0xc1, -EOPNOTSUPP, "it does not know the command"},
+    {0xc3, -ETIMEDOUT, "timeout"},
+    {0xc7, -EOPNOTSUPP, "it expects a request of another length"},
+    {0xc9, -EOPNOTSUPP, "parameter out of range"},
+    {0xcb, -ENODATA, "it has no such sensor"},
+    {0xcc, -EOPNOTSUPP, "invalid field in the request"},
+    {0xce, -ENODATA, "it cannot provide the answer"},
+    {0xd1, -EBUSY, "its firmware is being updated"},
+    {0xd2, -EBUSY, "it is starting"},
+    {0xd4, -EOPNOTSUPP, "insufficient privilege"},
+    {0xd5, -ENODATA, "not possible in its present state"},
+    {0xd6, -ENODATA, "the function is disabled"},
+    {0xff, -EAGAIN, "unspecified error"},
+};
+
+static int refuse(uint8_t code, struct error *err)
 {
-    static const struct ipmi_question question = {
-        .netfn = DCMI_NETFN,
-        .command = DCMI_GET_POWER_READING,
-        .data = dcmi_power_request,
-        .len = sizeof(dcmi_power_request),
+    for (size_t i = 0; i < ARRAY_SIZE(completions); i++)
+        if (completions[i].code == code)
+            return error_set(
+                err, completions[i].error,
+                "the BMC does not report its power by DCMI: %s (completion code 0x%02x)",
+                completions[i].text, code);
+    return error_set(err, -EAGAIN,
+                     "the BMC does not report its power by DCMI: completion code 0x%02x", code);
+}
+
+/* A number of so many bytes, the lowest first; 0 where the data end before. */
+static uint32_t number_at(struct span data, size_t at, size_t bytes)
+{
+    uint32_t value = 0;
+
+    for (size_t i = 0; i < bytes && at + bytes <= data.len; i++)
+        value |= (uint32_t)(uint8_t)data.data[at + i] << (8 * i);
+    return value;
+}
+
+int dcmi_parse_power(struct span data, struct dcmi_power *ret_power, struct error *err)
+{
+    enum { POWER_BYTES = 10, TIMES_BYTES = 18, STATE_ACTIVE = 0x40 };
+    struct dcmi_power power = {
+        .current_w = (uint16_t)number_at(data, 2, 2),
+        .time_s = data.len >= TIMES_BYTES ? number_at(data, 10, 4) : 0,
+        .hash = map_hash_bytes((struct span){data.data, MIN(data.len, (size_t)TIMES_BYTES)}),
     };
-    struct ipmi_answer answer;
-    int r = ipmi_device_ask(device, &question, ANSWER_US, &answer, err);
+    bool is_active = number_at(data, TIMES_BYTES, 1) & STATE_ACTIVE;
+
+    if (data.len < 1)
+        return error_set(err, -EBADMSG, "the BMC's response is empty");
+    if (data.data[0] != 0)
+        return refuse((uint8_t)data.data[0], err);
+    if (data.len < POWER_BYTES)
+        return error_set(err, -EBADMSG, "the BMC's response has %zu bytes of at least %d", data.len,
+                         POWER_BYTES);
+    if (number_at(data, 1, 1) != DCMI_GROUP_ID)
+        return error_set(err, -EBADMSG, "the BMC's response is of group 0x%02x, not of DCMI",
+                         number_at(data, 1, 1));
+    if (power.current_w == 0)
+        return error_set(err, -ENODATA,
+                         "the BMC has no power reading: it reports 0 W, measuring %s",
+                         is_active ? "active" : "inactive");
+    if (power.current_w >= IMPLAUSIBLE_W || power.current_w == SATURATED_W)
+        return error_set(err, -ENODATA, "the BMC has no power reading: it reports %u W",
+                         (unsigned)power.current_w);
+    *ret_power = power;
+    return 0;
+}
+
+static int query_power(struct ipmi_device *device, struct dcmi_power *ret_power, struct error *err)
+{
+    struct ipmi_response response;
+    int r = ipmi_device_query(device, RESPONSE_US, &response, err);
 
     if (r < 0)
         return r;
-    return dcmi_parse_power((struct span){(const char *)answer.data, answer.len}, ret_power, err);
+    return dcmi_parse_power((struct span){(const char *)response.data, response.len}, ret_power,
+                            err);
 }
 
 int ipmi_open_with(const struct source_context *context, const struct ipmi_calls *calls,
@@ -67,15 +137,12 @@ int ipmi_open_with(const struct source_context *context, const struct ipmi_calls
     ipmi = calloc(1, sizeof(*ipmi));
     if (!ipmi)
         return error_set(err, -ENOMEM, "out of memory");
-    ipmi->integrator.stale_us = HOLD_US;
+    ipmi->meter.source = "ipmi";
     ipmi->context = context;
-    ipmi_device_init(&ipmi->device, calls, context->clock);
+    ipmi->device = (struct ipmi_device){.calls = calls, .clock = context->clock, .fd = -1};
     r = ipmi_device_open(&ipmi->device, context->host, err);
-    /* No reason not to start. */
-    if (r == -EACCES)
-        return -ENOTSUP;
     if (r < 0)
-        return r;
+        return r == -EACCES ? -ENOTSUP : r; /* a warning; the collector starts without it */
     *ret_state = TAKE_PTR(ipmi);
     return 0;
 }
@@ -85,79 +152,30 @@ static int ipmi_open(const struct source_context *context, void **ret_state, str
     return ipmi_open_with(context, &ipmi_calls_system, ret_state, err);
 }
 
-static bool is_same(const struct dcmi_power *a, const struct dcmi_power *b)
-{
-    return a->current_w == b->current_w && a->minimum_w == b->minimum_w &&
-           a->maximum_w == b->maximum_w && a->average_w == b->average_w && a->time_s == b->time_s &&
-           a->period_ms == b->period_ms;
-}
-
-/* A BMC that hangs may go on to tell the last that it measured. */
-static int check_moves(struct ipmi *ipmi, const struct dcmi_power *power, uint64_t now_us,
-                       struct error *err)
-{
-    uint64_t still_us;
-
-    if (!ipmi->has_answered || !is_same(power, &ipmi->last)) {
-        if (ipmi->has_answered && power->time_s != ipmi->last.time_s)
-            ipmi->has_time_stamps = true;
-        ipmi->last = *power;
-        ipmi->moved_us = now_us;
-        return 0;
-    }
-    still_us = now_us - ipmi->moved_us;
-    if (still_us < (ipmi->has_time_stamps ? FROZEN_CLOCK_US : FROZEN_US))
-        return 0;
-    return error_set(err, -ESTALE,
-                     "the BMC has said %u W for %llu s without any change: its reading is stale; "
-                     "it may need a reset (ipmitool mc reset cold)",
-                     (unsigned)power->current_w, (unsigned long long)(still_us / USEC_PER_SEC));
-}
-
-static int emit(struct ipmi *ipmi, uint64_t power_mw, uint64_t mono_us, struct batch *batch,
-                struct error *err)
-{
-    const struct clock *clock = ipmi->context->clock;
-    struct sample sample = {
-        .kind = SAMPLE_NODE_POWER,
-        .t_us = clock->realtime_us(clock),
-        .node_power = {.source = "ipmi", .power_mw = power_mw},
-    };
-    int r = batch_add(batch, &sample);
-
-    integrator_add(&ipmi->integrator, mono_us, power_mw * 1000);
-    sample.kind = SAMPLE_METER;
-    sample.meter = (struct sample_meter){
-        .source = "ipmi",
-        .kind = METER_NODE,
-        .id = "ipmi",
-        .counter_uj = ipmi->integrator.energy_uj,
-        .breaks = ipmi->integrator.breaks,
-        .integrated = true,
-    };
-    if (r == 0)
-        r = batch_add(batch, &sample);
-    return r < 0 ? error_set(err, r, "out of memory") : 0;
-}
-
-static int ask(struct ipmi *ipmi, struct batch *batch, struct error *err)
+static int poll_power(struct ipmi *ipmi, struct batch *batch, struct error *err)
 {
     const struct clock *clock = ipmi->context->clock;
     struct dcmi_power power = {0};
-    uint64_t now_us;
+    struct bmc_reading reading;
     int r = ipmi->device.fd < 0 ? ipmi_device_open(&ipmi->device, ipmi->context->host, err) : 0;
 
     if (r == 0)
-        r = ipmi_ask_power(&ipmi->device, &power, err);
+        r = query_power(&ipmi->device, &power, err);
     if (r < 0)
         return r;
-    now_us = clock->monotonic_us(clock);
-    r = check_moves(ipmi, &power, now_us, err);
-    ipmi->has_answered = true;
-    return r < 0 ? r : emit(ipmi, (uint64_t)power.current_w * 1000, now_us, batch, err);
+    ipmi->has_time_stamps |= ipmi->meter.has_reading && power.time_s != ipmi->last.time_s;
+    reading = (struct bmc_reading){
+        .power_mw = (uint64_t)power.current_w * 1000,
+        .mono_us = clock->monotonic_us(clock),
+        .t_us = clock->realtime_us(clock),
+        .is_repeated = power.hash == ipmi->last.hash,
+        .frozen_us = ipmi->has_time_stamps ? FROZEN_CLOCK_US : BMC_FROZEN_US,
+    };
+    ipmi->last = power;
+    return bmc_meter_add(&ipmi->meter, &reading, batch, err);
 }
 
-/* A BMC that is reset loses its interface or leaves questions unanswered. */
+/* A BMC that is reset loses its interface or leaves requests unanswered. */
 static void close_if_lost(struct ipmi *ipmi, int result)
 {
     ipmi->timeouts = result == -ETIMEDOUT ? ipmi->timeouts + 1 : 0;
@@ -167,33 +185,28 @@ static void close_if_lost(struct ipmi *ipmi, int result)
     ipmi->timeouts = 0;
 }
 
-static uint64_t pause_us(const struct ipmi *ipmi, int result)
-{
-    if (result == 0)
-        return PERIOD_US;
-    if (result == -EBUSY)
-        return PERIOD_MAX_US;
-    return MIN(PERIOD_US << MIN(ipmi->failures, 3U), PERIOD_MAX_US);
-}
-
 static int ipmi_read(void *state, struct batch *batch, struct error *err)
 {
     struct ipmi *ipmi = state;
     const struct clock *clock = ipmi->context->clock;
-    uint64_t now_us = clock->monotonic_us(clock);
+    uint64_t now_us = clock->monotonic_us(clock), pause_us = PERIOD_US;
     int r;
 
-    if (now_us < ipmi->due_us) /* as it was: what failed has not come back by waiting */
+    if (now_us < ipmi->due_us) /* as it was */
         return ipmi->result < 0 ? error_set(err, ipmi->result, "%s", ipmi->why.text) : 0;
     ipmi->why.text[0] = '\0';
-    r = ask(ipmi, batch, &ipmi->why);
+    r = poll_power(ipmi, batch, &ipmi->why);
     close_if_lost(ipmi, r);
-    /* One that never told its power is none; one that did is down. */
-    if (!ipmi->has_answered && (r == -EOPNOTSUPP || r == -ENODEV))
+    /* A BMC that never reported its power is no meter; one that did is down. */
+    if (!ipmi->meter.has_reading && (r == -EOPNOTSUPP || r == -ENODEV))
         return error_set(err, -ENODEV, "%s", ipmi->why.text);
     if (r == -ENODEV)
         r = -EIO;
-    ipmi->due_us = now_us + pause_us(ipmi, r) - SLACK_US;
+    if (r == -EBUSY)
+        pause_us = PERIOD_MAX_US;
+    else if (r < 0)
+        pause_us = MIN(PERIOD_US << MIN(ipmi->failures, 3U), PERIOD_MAX_US);
+    ipmi->due_us = now_us + pause_us - SLACK_US;
     ipmi->failures = r < 0 ? ipmi->failures + 1 : 0;
     ipmi->result = r;
     return r < 0 ? error_set(err, r, "%s", ipmi->why.text) : 0;
@@ -209,47 +222,43 @@ static void ipmi_close(void *state)
     free(ipmi);
 }
 
-static const char *remedy_for(int error)
-{
-    switch (error) {
-    case -ENODEV:
-        return "not needed without a BMC; otherwise load its driver: modprobe ipmi_si (or "
-               "ipmi_ssif) and modprobe ipmi_devintf; give a container the device "
-               "(--device=/dev/ipmi0)";
-    case -EACCES:
-        return "run as root, or let this user read it: a udev rule "
-               "KERNEL==\"ipmi[0-9]*\", GROUP=\"...\", MODE=\"0640\"";
-    case -EOPNOTSUPP:
-        return "none: this BMC does not offer it; its power may be known by Redfish, hwmon or RAPL";
-    case -ENODATA:
-        return "enable power measurement in the BMC's settings";
-    case -ETIMEDOUT:
-        return "try again; if it stays silent, reset the BMC (ipmitool mc reset cold)";
-    default:
-        return "try again";
-    }
-}
+static const struct {
+    int error;
+    const char *remedy;
+} remedies[] = {
+    {-ENODEV,
+     "not needed without a BMC; otherwise load its driver: modprobe ipmi_si (or ipmi_ssif) "
+     "and modprobe ipmi_devintf; give a container the device (--device=/dev/ipmi0)"},
+    {-EACCES, "run as root, or let this user read it: a udev rule "
+              "KERNEL==\"ipmi[0-9]*\", GROUP=\"...\", MODE=\"0640\""},
+    {-EOPNOTSUPP, "none: this BMC does not offer it; its power may be known by Redfish, hwmon or "
+                  "RAPL"},
+    {-ENODATA, "enable power measurement in the BMC's settings"},
+    {-ETIMEDOUT, "try again; if it stays silent, reset the BMC (ipmitool mc reset cold)"},
+};
 
 static void ipmi_check(const struct source_context *context, struct report *report)
 {
-    struct ipmi_device device;
+    struct ipmi_device device = {.calls = &ipmi_calls_system, .clock = context->clock, .fd = -1};
+    const char *remedy = "try again";
     struct dcmi_power power;
     struct error err = {""};
-    int r;
+    int r = ipmi_device_open(&device, context->host, &err);
 
-    ipmi_device_init(&device, &ipmi_calls_system, context->clock);
-    r = ipmi_device_open(&device, context->host, &err);
     if (r == 0)
-        r = ipmi_ask_power(&device, &power, &err);
+        r = query_power(&device, &power, &err);
     ipmi_device_close(&device);
+    for (size_t i = 0; i < ARRAY_SIZE(remedies); i++)
+        if (remedies[i].error == r)
+            remedy = remedies[i].remedy;
     report->meters += r == 0;
     if (r == 0)
-        report_add(report, "ipmi", VERDICT_OK, NULL, "the BMC tells the node's power by DCMI: %u W",
-                   (unsigned)power.current_w);
+        report_add(report, "ipmi", VERDICT_OK, NULL,
+                   "the BMC reports the node's power by DCMI: %u W", (unsigned)power.current_w);
     else
         report_add(report, "ipmi",
-                   r == -ENODEV || r == -EOPNOTSUPP ? VERDICT_MISSING : VERDICT_LIMITED,
-                   remedy_for(r), "%s", err.text);
+                   r == -ENODEV || r == -EOPNOTSUPP ? VERDICT_MISSING : VERDICT_LIMITED, remedy,
+                   "%s", err.text);
 }
 
 const struct source_ops ipmi_source = {

@@ -1,5 +1,4 @@
-#include "sources/bmc/ipmi_device.h"
-
+/* The kernel's IPMI driver: requests and responses. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/ipmi.h>
@@ -10,20 +9,19 @@
 #include <unistd.h>
 
 #include "core/macros.h"
+#include "sources/bmc/ipmi.h"
 
-/* More messages than this in one go are not for us: one answer is what we asked for. */
+/* More messages than this in one go are not for us: we wait for one response. */
 enum { RECEIVED_MAX = 64 };
 
 static int system_open(const struct ipmi_calls *calls, int dir_fd, const char *path)
 {
-    /* The driver does not look at the mode, so that the lesser right is enough. */
+    /* The driver ignores the mode, so that the lesser right is enough. */
     _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat status;
 
     (void)calls;
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, &status) < 0)
+    if (fd < 0 || fstat(fd, &status) < 0)
         return -errno;
     return S_ISCHR(status.st_mode) ? TAKE_FD(fd) : -ENODEV;
 }
@@ -63,12 +61,6 @@ const struct ipmi_calls ipmi_calls_system = {
     .close = system_close,
 };
 
-void ipmi_device_init(struct ipmi_device *device, const struct ipmi_calls *calls,
-                      const struct clock *clock)
-{
-    *device = (struct ipmi_device){.calls = calls, .clock = clock, .fd = -1};
-}
-
 int ipmi_device_open(struct ipmi_device *device, const struct host *host, struct error *err)
 {
     /* A container is given the device in its own /dev, and may not open the one below the host's
@@ -105,9 +97,10 @@ void ipmi_device_close(struct ipmi_device *device)
     device->fd = -1;
 }
 
-static int send_question(struct ipmi_device *device, const struct ipmi_question *question,
-                         struct error *err)
+static int send_request(struct ipmi_device *device, struct error *err)
 {
+    /* System power statistics, without attributes. */
+    unsigned char data[] = {DCMI_GROUP_ID, 0x01, 0x00, 0x00};
     struct ipmi_system_interface_addr address = {
         .addr_type = IPMI_SYSTEM_INTERFACE_ADDR_TYPE,
         .channel = IPMI_BMC_CHANNEL,
@@ -116,55 +109,52 @@ static int send_question(struct ipmi_device *device, const struct ipmi_question 
         .addr = (unsigned char *)&address,
         .addr_len = sizeof(address),
         .msgid = ++device->last_msgid,
-        .msg = {.netfn = question->netfn,
-                .cmd = question->command,
-                .data_len = (unsigned short)question->len,
-                /* The driver only reads it; its type serves both directions. */
-                .data = (unsigned char *)(uintptr_t)question->data},
+        .msg = {.netfn = DCMI_NETFN,
+                .cmd = DCMI_GET_POWER_READING,
+                .data_len = sizeof(data),
+                .data = data},
     };
     int r = device->calls->control(device->calls, device->fd, IPMICTL_SEND_COMMAND, &request);
 
     if (r == -ENODEV)
         return error_set(err, r, "the interface to the BMC is gone");
     if (r == -EBUSY || r == -EAGAIN)
-        return error_set(err, -EAGAIN, "the IPMI driver is busy with the questions of others");
+        return error_set(err, -EAGAIN, "the IPMI driver is busy with other requests");
     if (r < 0)
-        return error_set(err, r, "cannot ask the BMC: %s", strerror(-r));
+        return error_set(err, r, "cannot send a request to the BMC: %s", strerror(-r));
     device->outstanding = true;
     return 0;
 }
 
-/* 1: it was the answer to the last question; 0: something else; -EAGAIN: there is nothing. */
-static int receive(struct ipmi_device *device, const struct ipmi_question *question,
-                   struct ipmi_answer *ret_answer, struct error *err)
+/* 1: the response to the last request; 0: another message; -EAGAIN: there is none. */
+static int receive(struct ipmi_device *device, struct ipmi_response *ret_response,
+                   struct error *err)
 {
     struct ipmi_addr address;
     struct ipmi_recv message = {
         .addr = (unsigned char *)&address,
         .addr_len = sizeof(address),
-        .msg = {.data = ret_answer->data, .data_len = sizeof(ret_answer->data)},
+        .msg = {.data = ret_response->data, .data_len = sizeof(ret_response->data)},
     };
     int r = device->calls->control(device->calls, device->fd, IPMICTL_RECEIVE_MSG_TRUNC, &message);
 
     if (r == -EAGAIN)
         return r;
     if (r < 0 && r != -EMSGSIZE) /* which was delivered as well, cut */
-        return error_set(err, r, "cannot receive what the BMC says: %s", strerror(-r));
+        return error_set(err, r, "cannot receive from the BMC: %s", strerror(-r));
     if (message.recv_type != IPMI_RESPONSE_RECV_TYPE || message.msgid != device->last_msgid ||
         !device->outstanding)
         return 0;
     device->outstanding = false;
-    /* Bit 0 tells an answer from its question. */
-    if (question && (message.msg.netfn != (question->netfn | 1) ||
-                     message.msg.cmd != question->command || message.msg.data_len == 0))
-        return error_set(err, -EBADMSG, "the BMC answered another question");
-    ret_answer->len = MIN((size_t)message.msg.data_len, sizeof(ret_answer->data));
+    ret_response->netfn = message.msg.netfn;
+    ret_response->command = message.msg.cmd;
+    ret_response->len = MIN((size_t)message.msg.data_len, sizeof(ret_response->data));
     return 1;
 }
 
-/* Until the answer to the last question comes. NULL: to whatever that was. */
-static int await(struct ipmi_device *device, const struct ipmi_question *question,
-                 uint64_t deadline_us, struct ipmi_answer *ret_answer, struct error *err)
+/* Until the response to the last request comes. */
+static int await_response(struct ipmi_device *device, uint64_t deadline_us,
+                          struct ipmi_response *ret_response, struct error *err)
 {
     for (int i = 0; i < RECEIVED_MAX; i++) {
         uint64_t now_us = device->clock->monotonic_us(device->clock);
@@ -178,38 +168,34 @@ static int await(struct ipmi_device *device, const struct ipmi_question *questio
             return error_set(err, -ETIMEDOUT, "the BMC does not answer");
         if (r < 0)
             return error_set(err, r, "cannot wait for the BMC: %s", strerror(-r));
-        r = receive(device, question, ret_answer, err);
+        r = receive(device, ret_response, err);
         if (r == 1 || (r < 0 && r != -EAGAIN))
-            return r;
+            return r < 0 ? r : 0;
     }
-    return error_set(err, -EIO, "the IPMI driver sends what was not asked for");
+    return error_set(err, -EIO, "the IPMI driver sends messages that were not asked for");
 }
 
-/* Takes what is left of earlier questions out of the queue. */
-static int drain(struct ipmi_device *device, uint64_t deadline_us, struct error *err)
-{
-    struct ipmi_answer late = {.len = 0};
-    int r = 0;
-
-    for (int i = 0; i < RECEIVED_MAX && r >= 0; i++)
-        r = receive(device, NULL, &late, err);
-    if (r < 0 && r != -EAGAIN)
-        return r;
-    if (!device->outstanding)
-        return 0;
-    r = await(device, NULL, deadline_us, &late, err);
-    return r < 0 ? r : 0;
-}
-
-int ipmi_device_ask(struct ipmi_device *device, const struct ipmi_question *question,
-                    uint64_t timeout_us, struct ipmi_answer *ret_answer, struct error *err)
+int ipmi_device_query(struct ipmi_device *device, uint64_t timeout_us,
+                      struct ipmi_response *ret_response, struct error *err)
 {
     uint64_t deadline_us = device->clock->monotonic_us(device->clock) + timeout_us;
-    int r = drain(device, deadline_us, err);
+    int r = 0;
 
+    /* What is left of earlier requests goes first. */
+    for (int i = 0; i < RECEIVED_MAX && r >= 0; i++)
+        r = receive(device, ret_response, err);
+    r = r == -EAGAIN || r > 0 ? 0 : r;
+    if (r == 0 && device->outstanding)
+        r = await_response(device, deadline_us, ret_response, err);
     if (r == 0)
-        r = send_question(device, question, err);
+        r = send_request(device, err);
     if (r == 0)
-        r = await(device, question, deadline_us, ret_answer, err);
-    return r < 0 ? r : 0;
+        r = await_response(device, deadline_us, ret_response, err);
+    if (r < 0)
+        return r;
+    /* Bit 0 tells a response from its request. */
+    if (ret_response->netfn != (DCMI_NETFN | 1) ||
+        ret_response->command != DCMI_GET_POWER_READING || ret_response->len == 0)
+        return error_set(err, -EBADMSG, "the BMC answered another request");
+    return 0;
 }

@@ -1,21 +1,21 @@
 #include "sources/cgroup/cgroups.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/macros.h"
 #include "host/machine.h"
 #include "model/report.h"
-#include "sources/cgroup/block_names.h"
 #include "sources/cgroup/reader.h"
-#include "sources/cgroup/usage_delta.h"
-#include "sources/resctrl/resctrl.h"
 
-/* Energy is divided by what was done in this time: short enough for a job, long enough to be
- * cheap with thousands of cgroups. */
+/* Energy is divided by the usage of this time: short enough for a job, long enough to be cheap with
+ * thousands of cgroups. */
 #define INTERVAL_US (5 * USEC_PER_SEC)
-/* Directories that no notification told of are found by then. */
+/* Finds directories whose events were lost. */
 enum { RESCAN_EVERY = 12 };
 
 struct cgroups {
@@ -42,7 +42,7 @@ static void cgroups_close(void *state)
 static int find_hierarchies(struct cgroups *cgroups)
 {
     const struct source_context *context = cgroups->context;
-    int r = cgroup_reader_new(context->host, context->judge_cgroup, NULL, &cgroups->reader);
+    int r = cgroup_reader_new(context->host, context->judge_cgroup, &cgroups->reader);
 
     return r == -ENOENT ? 0 : r;
 }
@@ -69,131 +69,148 @@ static int cgroups_open(const struct source_context *context, void **ret_state, 
     return 0;
 }
 
-static const char *keep(struct batch *batch, const char *text)
+/* /sys/dev/block/8:0 is a link to .../block/sda. */
+static void read_block_name(const struct host *host, uint32_t major, uint32_t minor,
+                            char name[static USAGE_DEVICE_BYTES])
+{
+    char link[64], target[PATH_MAX];
+    const char *last;
+    ssize_t len;
+
+    snprintf(name, USAGE_DEVICE_BYTES, "%u:%u", major, minor);
+    snprintf(link, sizeof(link), "dev/block/%u:%u", major, minor);
+    len = readlinkat(host->sysfs_fd, link, target, sizeof(target) - 1);
+    target[MAX(len, 0)] = '\0';
+    last = strrchr(target, '/');
+    last = last ? last + 1 : target;
+    if (last[0] && strlen(last) < USAGE_DEVICE_BYTES)
+        memcpy(name, last, strlen(last) + 1);
+}
+
+void block_names_find(struct block_names *names, const struct host *host, uint32_t major,
+                      uint32_t minor, char ret_name[static USAGE_DEVICE_BYTES])
+{
+    size_t i = 0;
+
+    while (i < names->count && (names->items[i].major != major || names->items[i].minor != minor))
+        i++;
+    if (i == names->count) {
+        i = i < BLOCK_NAMES_MAX ? i : 0;
+        names->items[i].major = major;
+        names->items[i].minor = minor;
+        read_block_name(host, major, minor, names->items[i].name);
+        names->count += i == names->count;
+    }
+    memcpy(ret_name, names->items[i].name, USAGE_DEVICE_BYTES);
+}
+
+static const char *copy_text(struct batch *batch, const char *text)
 {
     return text[0] ? arena_copy(&batch->arena, text, strlen(text)) : "";
 }
 
-static void name_devices(struct cgroups *cgroups, struct usage *did)
+/* Copies into the batch: it outlives the reader's items, which change with the next cycle. */
+static struct sample_workload *describe_workloads(struct cgroups *cgroups, struct batch *batch)
 {
-    for (size_t i = 0; i < did->io_count; i++)
-        block_names_find(&cgroups->block_names, cgroups->context->host, did->io[i].major,
-                         did->io[i].minor, did->io[i].device);
-}
-
-/* The reader's items are gone with its next cycle, the batch may wait. */
-static int describe(struct cgroups *cgroups, struct batch *batch, const struct usage_owner *items,
-                    size_t count, struct sample_workload **ret_workloads)
-{
+    const struct usage_owner *items = cgroups->reader ? cgroups->reader->items : NULL;
+    size_t count = cgroups->reader ? cgroups->reader->count : 0;
     struct sample_workload *workloads = arena_array(&batch->arena, count, sizeof(*workloads));
     struct usage *did = arena_array(&batch->arena, count, sizeof(*did));
 
-    if (!workloads || !did || usage_delta_take(items, count, &batch->arena, did) < 0)
-        return -ENOMEM;
+    if (!workloads || !did || usage_delta_compute(items, count, &batch->arena, did) < 0)
+        return NULL;
     for (size_t i = 0; i < count; i++) {
-        name_devices(cgroups, &did[i]);
+        for (size_t k = 0; k < did[i].io_count; k++)
+            block_names_find(&cgroups->block_names, cgroups->context->host, did[i].io[k].major,
+                             did[i].io[k].minor, did[i].io[k].device);
         workloads[i] = (struct sample_workload){
             .kind = items[i].owner.kind,
-            .id = keep(batch, items[i].owner.id),
-            .container_id = keep(batch, items[i].owner.container_id),
-            .pod_uid = keep(batch, items[i].owner.pod_uid),
+            .id = copy_text(batch, items[i].owner.id),
+            .container_id = copy_text(batch, items[i].owner.container_id),
+            .pod_uid = copy_text(batch, items[i].owner.pod_uid),
             .cpu_us = cgroups->is_started ? usage_delta_cpu_us(&items[i], &did[i]) : 0,
             .memory_bytes = usage_memory_bytes(&did[i]),
             .did = &did[i],
         };
         if (!workloads[i].id || !workloads[i].container_id || !workloads[i].pod_uid)
-            return -ENOMEM;
+            return NULL;
     }
-    *ret_workloads = workloads;
-    return 0;
+    return workloads;
 }
 
-static int report(struct cgroups *cgroups, struct batch *batch, const struct machine *machine)
+static int add_sample(struct cgroups *cgroups, struct batch *batch, const struct machine *machine)
 {
-    struct sample_workload *workloads = NULL;
-    const struct usage_owner *items = NULL;
-    struct sample sample = {.kind = SAMPLE_USAGE,
-                            .t_us = cgroups->context->clock->realtime_us(cgroups->context->clock)};
-    size_t count = 0;
-    int r;
-
-    if (cgroups->reader)
-        items = cgroup_reader_items(cgroups->reader, &count);
-    r = describe(cgroups, batch, items, count, &workloads);
-    if (r < 0)
-        return r;
-    sample.usage = (struct sample_usage){
-        .is_first = !cgroups->is_started,
-        .is_blind = !cgroups->reader,
-        .memory_used_bytes = machine->memory_used_bytes,
-        .memory_bytes = machine->memory_bytes,
-        .count = count,
-        .workloads = workloads,
+    const struct clock *clock = cgroups->context->clock;
+    const struct machine *last = &cgroups->machine;
+    struct cgroup_reader *reader = cgroups->reader;
+    struct sample_workload *workloads = describe_workloads(cgroups, batch);
+    struct sample sample = {
+        .kind = SAMPLE_USAGE,
+        .t_us = clock->realtime_us(clock),
+        .usage = {.is_first = !cgroups->is_started,
+                  .is_blind = !reader,
+                  .memory_used_bytes = machine->memory_used_bytes,
+                  .memory_bytes = machine->memory_bytes,
+                  .count = reader ? reader->count : 0,
+                  .workloads = workloads},
     };
-    if (cgroups->has_traffic)
-        usage_traffic_take(cgroups->resctrl, items, workloads, &sample.usage);
-    if (cgroups->is_started) {
-        const struct machine *last = &cgroups->machine;
 
+    if (!workloads)
+        return -ENOMEM;
+    if (reader && cgroups->has_traffic)
+        usage_traffic_assign(cgroups->resctrl, reader->items, workloads, &sample.usage);
+    if (cgroups->is_started) {
         sample.usage.busy_us = machine->busy_us - MIN(machine->busy_us, last->busy_us);
         sample.usage.capacity_us =
             machine->capacity_us - MIN(machine->capacity_us, last->capacity_us);
     }
-    r = batch_add(batch, &sample);
-    if (r < 0)
-        return r;
-    if (cgroups->reader)
-        cgroup_reader_set_reported(cgroups->reader);
+    if (batch_add(batch, &sample) < 0)
+        return -ENOMEM;
+    if (reader)
+        cgroup_reader_set_reported(reader);
     cgroups->machine = *machine;
     cgroups->is_started = true;
     return 0;
 }
 
-/* The machine as a whole, so that no joule of a processor is lost. */
-static int read_machine(struct cgroups *cgroups, const struct machine *machine, struct batch *batch,
-                        struct error *err)
+static int cgroups_read(void *state, struct batch *batch, struct error *err)
 {
-    int r = report(cgroups, batch, machine);
+    struct cgroups *cgroups = state;
+    const struct clock *clock = cgroups->context->clock;
+    bool rescan = cgroups->cycle % RESCAN_EVERY == 0, had_reader = cgroups->reader;
+    struct machine machine;
+    int r = machine_read(cgroups->context->host, &machine);
 
-    if (r == 0)
+    if (r < 0)
+        return error_set(err, r, "/proc/stat and /proc/meminfo: %s", strerror(-r));
+    if (had_reader) {
+        cgroups->cycle++;
+        if (rescan)
+            cgroups->block_names.count = 0;
+        cgroup_reader_read(cgroups->reader, rescan);
+        cgroups->has_traffic = resctrl_read(cgroups->resctrl, clock->monotonic_us(clock));
+    }
+    /* Without cgroups, the machine as a whole, so that no joule of a processor is lost. */
+    r = add_sample(cgroups, batch, &machine);
+    if (r == 0 && !had_reader)
         r = find_hierarchies(cgroups);
     if (r < 0)
         return error_set(err, r, "cgroups: %s", strerror(-r));
+    if (had_reader)
+        return 0;
     if (cgroups->reader)
-        return error_set(err, -ENODEV, "cgroups are there now"); /* it is opened again */
+        return error_set(err, -ENODEV, "cgroups are mounted now"); /* it is opened again */
     return error_set(err, -ENOENT,
                      "no cgroup hierarchy is mounted at fs/cgroup below --path.sysfs: what "
                      "workloads use is not known, and the energy of processors is unattributed; "
                      "mount /sys/fs/cgroup there");
 }
 
-static int cgroups_read(void *state, struct batch *batch, struct error *err)
-{
-    struct cgroups *cgroups = state;
-    struct machine machine;
-    int r;
-
-    r = machine_read(cgroups->context->host, &machine);
-    if (r < 0)
-        return error_set(err, r, "/proc/stat and /proc/meminfo: %s", strerror(-r));
-    if (!cgroups->reader)
-        return read_machine(cgroups, &machine, batch, err);
-    if (cgroups->cycle++ % RESCAN_EVERY == 0)
-        block_names_forget(&cgroups->block_names);
-    cgroup_reader_read(cgroups->reader, cgroups->cycle % RESCAN_EVERY == 1);
-    cgroups->has_traffic = resctrl_read(
-        cgroups->resctrl, cgroups->context->clock->monotonic_us(cgroups->context->clock));
-    r = report(cgroups, batch, &machine);
-    if (r < 0)
-        return error_set(err, r, "cgroups: %s", strerror(-r));
-    return 0;
-}
-
 static int cgroups_event_fd(void *state)
 {
-    struct cgroups *cgroups = state;
+    const struct cgroups *cgroups = state;
 
-    return cgroups->reader ? cgroup_reader_event_fd(cgroups->reader) : -1;
+    return cgroups->reader ? cgroups->reader->tree.inotify_fd : -1;
 }
 
 static uint64_t cgroups_attend(void *state)
@@ -207,7 +224,7 @@ static uint64_t cgroups_attend(void *state)
     return next_us == CGROUP_READER_NEVER ? SOURCE_NEVER : next_us - MIN(now_us, next_us);
 }
 
-/* Says nothing where resctrl is not mounted, or cannot count. */
+/* Reports nothing where resctrl is not mounted, or cannot count. */
 static void cgroups_check(const struct source_context *context, struct report *report)
 {
     struct resctrl *resctrl;
@@ -216,14 +233,14 @@ static void cgroups_check(const struct source_context *context, struct report *r
     if (resctrl_new(context->host, &resctrl) < 0)
         return;
     (void)resctrl_read(resctrl, 0);
-    if (resctrl_read(resctrl, USEC_PER_SEC)) { /* what is counted can only be seen twice */
+    if (resctrl_read(resctrl, USEC_PER_SEC)) { /* a difference needs two */
         count = resctrl_container_count(resctrl);
         if (count > 0)
             report_add(report, "memory traffic", VERDICT_OK, NULL,
                        "fs/resctrl has groups of containers: %zu", count);
         else
             report_add(report, "memory traffic", VERDICT_LIMITED,
-                       "let the container runtime make them: docs/power.md",
+                       "have the container runtime create them: docs/power.md",
                        "fs/resctrl counts, but has no groups of containers");
     }
     resctrl_free(resctrl);

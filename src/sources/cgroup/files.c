@@ -1,129 +1,64 @@
-#include "sources/cgroup/files.h"
-
+/* The files of cgroups: which ones this machine has; and those of one workload, opened, kept open
+ * and read. */
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
-#include "sources/cgroup/parse.h"
+#include "sources/cgroup/reader.h"
 
-#define BIT(field)     USAGE_BIT(USAGE_##field)
-#define IO_BIT(field)  (1U << (TELLS_IO_SHIFT + USAGE_IO_##field))
-#define CPU_HALVES     (BIT(CPU_USER_US) | BIT(CPU_SYSTEM_US))
-#define CPU_THROTTLING (BIT(CPU_PERIODS) | BIT(CPU_THROTTLED_PERIODS) | BIT(CPU_THROTTLED_US))
-#define CPU_ALL        (BIT(CPU_US) | CPU_HALVES | CPU_THROTTLING)
-#define CPU_STALLS     (BIT(CPU_SOME_US) | BIT(CPU_FULL_US))
-#define MEMORY_RSS     BIT(MEMORY_RSS_BYTES)
-#define MEMORY_USED    BIT(MEMORY_USED_BYTES)
-#define MEMORY_SWAP    BIT(MEMORY_SWAP_BYTES)
-#define MEMORY_PARTS   (MEMORY_RSS | BIT(MEMORY_CACHE_BYTES) | BIT(MEMORY_INACTIVE_FILE_BYTES))
-#define MEMORY_V1      (MEMORY_PARTS | BIT(MEMORY_LIMIT_BYTES) | MEMORY_SWAP)
-#define MEMORY_EVENTS  (BIT(MEMORY_FAILURES) | BIT(MEMORY_OOM_KILLS))
-#define MEMORY_STALLS  (BIT(MEMORY_SOME_US) | BIT(MEMORY_FULL_US))
-#define IO_STALLS      (BIT(IO_SOME_US) | BIT(IO_FULL_US))
-#define IO_BYTES       (IO_BIT(READ_BYTES) | IO_BIT(WRITTEN_BYTES))
-#define IO_COUNTS      (IO_BIT(READS) | IO_BIT(WRITES))
-
-enum version { V1, V2 };
-
-/* v2 has these whether or not a controller is enabled. */
-enum { ANY = CONTROLLERS };
-
-enum {
-    CPU = CONTROLLER_CPU,
-    CPUACCT = CONTROLLER_CPUACCT,
-    MEMORY = CONTROLLER_MEMORY,
-    BLKIO = CONTROLLER_IO,
-    IO = CONTROLLER_IO,
-    PIDS = CONTROLLER_PIDS,
-    RDMA = CONTROLLER_RDMA,
-};
-
-/*
- * blkio: what throttling counts, then CFQ and BFQ. The files without "_recursive" lack what is
- * below, so that a job on a kernel that has no others shows no IO rather than a wrong one.
- * memory.max is no counter: the reader looks at it less often, and further up, too.
- */
-static const struct {
-    enum version version;
-    unsigned controller;
-    const char *name;
-    uint32_t tells;
-    void (*parse)(struct span text, struct usage *usage);
-} known[] = {
-    {V1, CPUACCT, "cpuacct.usage", BIT(CPU_US), cpu_stat_parse_cpuacct_usage},
-    {V1, CPUACCT, "cpuacct.stat", CPU_HALVES, cpu_stat_parse_cpuacct},
-    {V1, CPU, "cpu.stat", CPU_THROTTLING, cpu_stat_parse_v1},
-    {V2, ANY, "cpu.stat", CPU_ALL, cpu_stat_parse},
-    {V2, ANY, "cpu.pressure", CPU_STALLS, pressure_parse_cpu},
-
-    {V1, MEMORY, "memory.stat", MEMORY_V1, memory_stat_parse_v1},
-    {V1, MEMORY, "memory.usage_in_bytes", MEMORY_USED, NULL},
-    {V1, MEMORY, "memory.failcnt", BIT(MEMORY_FAILURES), NULL},
-    {V1, MEMORY, "memory.oom_control", BIT(MEMORY_OOM_KILLS), memory_stat_parse_oom_control},
-    {V2, MEMORY, "memory.stat", MEMORY_PARTS, memory_stat_parse},
-    {V2, MEMORY, "memory.current", MEMORY_USED, NULL},
-    {V2, MEMORY, "memory.swap.current", MEMORY_SWAP, NULL},
-    {V2, MEMORY, "memory.events", MEMORY_EVENTS, memory_stat_parse_events},
-    {V2, ANY, "memory.pressure", MEMORY_STALLS, pressure_parse_memory},
-
-    {V1, BLKIO, "blkio.throttle.io_service_bytes_recursive", IO_BYTES, io_stat_parse_blkio_bytes},
-    {V1, BLKIO, "blkio.io_service_bytes_recursive", IO_BYTES, io_stat_parse_blkio_bytes},
-    {V1, BLKIO, "blkio.bfq.io_service_bytes_recursive", IO_BYTES, io_stat_parse_blkio_bytes},
-    {V1, BLKIO, "blkio.throttle.io_serviced_recursive", IO_COUNTS, io_stat_parse_blkio_counts},
-    {V1, BLKIO, "blkio.io_serviced_recursive", IO_COUNTS, io_stat_parse_blkio_counts},
-    {V1, BLKIO, "blkio.bfq.io_serviced_recursive", IO_COUNTS, io_stat_parse_blkio_counts},
-    {V2, IO, "io.stat", IO_BYTES | IO_COUNTS, io_stat_parse},
-    {V2, ANY, "io.pressure", IO_STALLS, pressure_parse_io},
-
-    {V1, PIDS, "pids.current", BIT(PIDS), NULL},
-    {V2, PIDS, "pids.current", BIT(PIDS), NULL},
-    {V1, RDMA, "rdma.current", TELLS_RDMA, rdma_parse},
-    {V2, RDMA, "rdma.current", TELLS_RDMA, rdma_parse},
-};
-
-/* Where a file of this version is; HIERARCHY_NONE: nowhere. */
-static int find_home(const struct hierarchies *hierarchies, enum version version,
-                     unsigned controller)
+static struct cgroup_file *file_add(struct cgroup_files *files, int hierarchy)
 {
-    int home = controller == ANY ? hierarchies->unified : hierarchies->homes[controller];
+    struct cgroup_file *file = &files->items[files->count];
 
-    return (home == hierarchies->unified) == (version == V2) ? home : HIERARCHY_NONE;
-}
-
-static void add(struct cgroup_files *files, const struct cgroup_file *file, int hierarchy)
-{
     if (hierarchy == HIERARCHY_NONE || files->count == CGROUP_FILES_MAX)
-        return;
-    files->items[files->count] = *file;
-    files->items[files->count++].hierarchy = hierarchy;
+        return NULL;
+    *file = (struct cgroup_file){.hierarchy = hierarchy};
+    files->count++;
+    return file;
 }
 
-/* As the kernel names them: mem_fmt() in mm/hugetlb_cgroup.c. */
+/* Named as by mem_fmt() in the kernel's mm/hugetlb_cgroup.c. */
 static void add_hugetlb(struct cgroup_files *files, const struct hierarchies *hierarchies,
                         uint64_t page_kib)
 {
+    static const char *const sizes[] = {"KB", "MB", "GB"};
     int home = hierarchies->homes[CONTROLLER_HUGETLB];
-    const char *unit = page_kib >= 1 << 20 ? "GB" : page_kib >= 1 << 10 ? "MB" : "KB";
-    uint64_t size = page_kib >= 1 << 20   ? page_kib >> 20
-                    : page_kib >= 1 << 10 ? page_kib >> 10
-                                          : page_kib;
-    struct cgroup_file file = {.page_bytes = page_kib << 10};
+    struct cgroup_file *file = file_add(files, home);
+    unsigned unit = page_kib >= 1 << 20 ? 2 : page_kib >= 1 << 10 ? 1 : 0;
 
-    snprintf(file.name, sizeof(file.name), "hugetlb.%llu%s.%s", (unsigned long long)size, unit,
+    if (!file)
+        return;
+    file->page_bytes = page_kib << 10;
+    snprintf(file->name, sizeof(file->name), "hugetlb.%llu%s.%s",
+             (unsigned long long)page_kib >> (unit * 10), sizes[unit],
              home == hierarchies->unified ? "current" : "usage_in_bytes");
-    add(files, &file, home);
 }
 
-static void add_page_sizes(struct cgroup_files *files, const struct hierarchies *hierarchies,
-                           const struct host *host)
+void cgroup_files_choose(const struct hierarchies *hierarchies, const struct host *host,
+                         struct cgroup_files *ret_files)
 {
     DIR *dir = fs_open_dir(host->sysfs_fd, "kernel/mm/hugepages");
     const struct dirent *entry;
     size_t sizes = 0;
 
+    ret_files->count = 0;
+    for (const struct cgroup_format *format = cgroup_formats; format->name; format++) {
+        int home = format->controller == CONTROLLERS ? hierarchies->unified
+                                                     : hierarchies->homes[format->controller];
+        struct cgroup_file *file =
+            (home == hierarchies->unified) == format->is_v2 ? file_add(ret_files, home) : NULL;
+
+        if (!file)
+            continue;
+        file->format = format;
+        file->fields = cgroup_format_fields(format);
+        snprintf(file->name, sizeof(file->name), "%s", format->name);
+    }
     while (dir && sizes < USAGE_HUGETLB_MAX && (entry = readdir(dir))) {
         struct span name = span_of(entry->d_name);
         uint64_t page_kib;
@@ -131,71 +66,211 @@ static void add_page_sizes(struct cgroup_files *files, const struct hierarchies 
         if (!span_strip_prefix(&name, "hugepages-") || !span_strip_suffix(&name, "kB") ||
             parse_u64_max(name, 1 << 30, &page_kib) < 0 || page_kib == 0)
             continue;
-        add_hugetlb(files, hierarchies, page_kib);
+        add_hugetlb(ret_files, hierarchies, page_kib);
         sizes++;
     }
     if (dir)
         closedir(dir);
 }
 
-void cgroup_files_choose(const struct hierarchies *hierarchies, const struct host *host,
-                         struct cgroup_files *ret_files)
-{
-    struct cgroup_files *files = ret_files;
-
-    files->count = 0;
-    for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-        struct cgroup_file file = {.tells = known[i].tells, .parse = known[i].parse};
-
-        snprintf(file.name, sizeof(file.name), "%s", known[i].name);
-        add(files, &file, find_home(hierarchies, known[i].version, known[i].controller));
-    }
-    add_page_sizes(files, hierarchies, host);
-}
-
-bool cgroup_file_is_wanted(const struct cgroup_file *file, uint32_t told)
-{
-    return !(file->tells & -file->tells & told);
-}
-
-static enum usage_field first_field(uint32_t fields)
-{
-    return (enum usage_field)__builtin_ctz(fields);
-}
-
-static void add_huge_pages(const struct cgroup_file *file, uint64_t used_bytes, struct usage *usage)
+static void set_hugetlb(const struct cgroup_file *file, uint64_t used_bytes, struct usage *usage)
 {
     if (usage->hugetlb_count < usage->hugetlb_room)
         usage->hugetlb[usage->hugetlb_count++] =
             (struct usage_hugetlb){file->page_bytes, used_bytes};
 }
 
-void cgroup_file_parse_usage(const struct cgroup_file *file, struct span text, struct usage *usage)
+static void parse_file(const struct cgroup_file *file, struct span text, struct usage *usage)
 {
-    uint64_t value;
+    uint64_t used_bytes;
 
-    if (file->parse)
-        file->parse(text, usage);
-    else if (cgroup_parse_number(text, &value) < 0)
-        return;
-    else if (file->page_bytes > 0)
-        add_huge_pages(file, value, usage);
-    else
-        usage_set(usage, first_field(file->tells), value);
+    if (file->format)
+        file->format->parse(file->format, text, usage);
+    else if (cgroup_parse_number(text, &used_bytes) == 0)
+        set_hugetlb(file, used_bytes, usage);
 }
 
-void cgroup_file_keep_usage(const struct cgroup_file *file, const struct usage *last,
-                            struct usage *usage)
+/* The file's last values, once its cgroup is gone. */
+static void keep_values(const struct cgroup_file *file, const struct usage *last,
+                        struct usage *usage)
 {
-    for (uint32_t left = file->tells & last->valid; left; left &= left - 1)
-        usage_set(usage, first_field(left), last->values[first_field(left)]);
-    io_stat_keep(last, file->tells >> TELLS_IO_SHIFT, usage);
-    if (file->tells & TELLS_RDMA) {
-        usage->rdma_count = MIN(last->rdma_count, usage->rdma_room);
-        for (size_t i = 0; i < usage->rdma_count; i++)
-            usage->rdma[i] = last->rdma[i];
+    const struct usage_hugetlb *hugetlb = usage_find_hugetlb(last, file->page_bytes);
+
+    cgroup_keep_fields(last, file->fields, usage);
+    if (hugetlb)
+        set_hugetlb(file, hugetlb->used_bytes, usage);
+}
+
+/* From here on: the descriptors of a workload. */
+
+void cgroup_workload_close(struct cgroup_reader *reader, struct cgroup_workload *workload)
+{
+    for (size_t i = 0; i < reader->files.count; i++) {
+        cleanup_close(&workload->fds[i]);
+        workload->fds[i] = -1;
     }
-    for (size_t i = 0; file->page_bytes > 0 && i < last->hugetlb_count; i++)
-        if (last->hugetlb[i].page_bytes == file->page_bytes)
-            add_huge_pages(file, last->hugetlb[i].used_bytes, usage);
+    reader->kept_files -= workload->fd_count;
+    workload->fd_count = 0;
+}
+
+static bool is_out_of_files(int error)
+{
+    return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
+}
+
+/* The descriptor of the workload's directory in each hierarchy, opened when it is first needed;
+ * or -errno. */
+struct directories {
+    int fds[HIERARCHIES_MAX];
+    bool are_tried[HIERARCHIES_MAX];
+};
+
+static int open_file(struct cgroup_reader *reader, const struct cgroup_node *node,
+                     const struct cgroup_file *file, struct directories *directories)
+{
+    int *dir_fd = &directories->fds[file->hierarchy], fd;
+
+    if (!directories->are_tried[file->hierarchy])
+        *dir_fd = cgroup_tree_open(&reader->tree, node, (size_t)file->hierarchy);
+    directories->are_tried[file->hierarchy] = true;
+    if (*dir_fd < 0)
+        return *dir_fd;
+    fd = openat(*dir_fd, file->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Opens those that are not open yet: a controller may be enabled later. */
+static void open_files(struct cgroup_reader *reader, struct cgroup_workload *workload,
+                       const struct cgroup_node *node)
+{
+    struct directories directories = {.are_tried = {false}};
+    uint32_t present = 0;
+    int fd = 0;
+
+    for (size_t i = 0; i < reader->files.count && !is_out_of_files(fd); i++) {
+        const struct cgroup_file *file = &reader->files.items[i];
+
+        if (workload->fds[i] < 0 && !(file->fields & -file->fields & present)) {
+            fd = open_file(reader, node, file, &directories);
+            if (fd >= 0) {
+                workload->fds[i] = fd;
+                workload->opened |= (uint64_t)1 << i;
+                workload->fd_count++;
+                reader->kept_files++;
+            }
+        }
+        if (workload->fds[i] >= 0)
+            present |= file->fields;
+    }
+    for (size_t i = 0; i < HIERARCHIES_MAX; i++)
+        if (directories.are_tried[i])
+            cleanup_close(&directories.fds[i]);
+    workload->must_open = is_out_of_files(fd);
+    if (workload->must_open)
+        cgroup_workload_close(reader, workload);
+}
+
+/* From here on: limits of cgroup v2. They apply to everything below, and hardly ever change. */
+
+static uint64_t read_limit(struct cgroup_reader *reader, const struct cgroup_node *node)
+{
+    int root_fd = reader->hierarchies.fds[reader->hierarchies.unified];
+    char path[CGROUP_PATH_BYTES], name[CGROUP_PATH_BYTES + sizeof("/memory.max")];
+    struct span text = {reader->buffer, 0};
+    uint64_t limit_bytes;
+
+    /* The root has none. */
+    if (node->depth == 0 || !cgroup_nodes_get_path(&reader->tree.nodes, node, path))
+        return CGROUP_NO_LIMIT;
+    snprintf(name, sizeof(name), "%s/memory.max", path + 1);
+    if (fs_read_at(root_fd, name, reader->buffer, sizeof(reader->buffer), &text.len) < 0 ||
+        cgroup_parse_number(text, &limit_bytes) < 0)
+        return CGROUP_NO_LIMIT;
+    return limit_bytes;
+}
+
+static uint64_t find_limit(struct cgroup_reader *reader, struct cgroup_node *node)
+{
+    struct cgroup_node *parent = cgroup_nodes_get(&reader->tree.nodes, node->parent);
+
+    if (node->limit_turn != reader->turn) {
+        uint64_t above = parent ? find_limit(reader, parent) : CGROUP_NO_LIMIT;
+
+        node->limit_bytes = MIN(read_limit(reader, node), above);
+        node->limit_turn = reader->turn;
+    }
+    return node->limit_bytes;
+}
+
+static void update_limit(struct cgroup_reader *reader, struct cgroup_workload *workload,
+                         struct cgroup_node *node)
+{
+    int unified = reader->hierarchies.unified;
+
+    if (unified == HIERARCHY_NONE || reader->hierarchies.homes[CONTROLLER_MEMORY] != unified)
+        return;
+    /* Its creator may still be about to limit it, or what it is in. */
+    if (workload->is_late && workload->first_turn == reader->turn)
+        for (struct cgroup_node *above = node; above;
+             above = cgroup_nodes_get(&reader->tree.nodes, above->parent))
+            above->limit_turn = 0;
+    workload->limit_bytes = find_limit(reader, node);
+}
+
+/* From here on: one read. */
+
+static void read_file(struct cgroup_reader *reader, const struct cgroup_file *file, int fd,
+                      const struct usage *last, struct usage *usage)
+{
+    ssize_t len = pread(fd, reader->buffer, sizeof(reader->buffer), 0);
+
+    if (len >= 0 && (size_t)len < sizeof(reader->buffer))
+        parse_file(file, (struct span){reader->buffer, (size_t)len}, usage);
+    else if (len < 0 && errno == ENODEV)
+        keep_values(file, last, usage);
+    else
+        reader->files_failed++;
+}
+
+/* Without memory some devices are missing until the next cycle. */
+static void read_files(struct cgroup_reader *reader, struct cgroup_workload *workload,
+                       struct usage *usage)
+{
+    struct usage now = usage_in(&reader->room);
+
+    for (size_t i = 0; i < reader->files.count; i++)
+        if (workload->fds[i] >= 0)
+            read_file(reader, &reader->files.items[i], workload->fds[i], usage, &now);
+        else if (workload->opened & (uint64_t)1 << i)
+            keep_values(&reader->files.items[i], usage, &now);
+    cgroup_divide_cpu(&now, usage);
+    usage_set(&now, USAGE_MEMORY_LIMIT_BYTES, workload->limit_bytes);
+    (void)usage_copy(usage, &now);
+    workload->is_read = true;
+}
+
+void cgroup_workload_read(struct cgroup_reader *reader, size_t index, bool rescan)
+{
+    struct cgroup_workload *workload = &reader->workloads[index];
+    struct usage *usage = &reader->items[index].usage;
+    struct cgroup_node *node = cgroup_nodes_get(&reader->tree.nodes, workload->node);
+    uint32_t age = reader->turn - workload->first_turn;
+    bool may_keep =
+        reader->kept_files - workload->fd_count + reader->files.count <= reader->kept_files_max;
+
+    if (!node)
+        return;
+    /* New ones are checked for more files soon, others less and less often. */
+    if (workload->must_open || (rescan && (age & (age - 1)) == 0))
+        open_files(reader, workload, node);
+    update_limit(reader, workload, node);
+    if (workload->fd_count > 0)
+        read_files(reader, workload, usage);
+    else
+        usage_forget_gauges(usage);
+    if (may_keep)
+        return;
+    reader->unkept++;
+    cgroup_workload_close(reader, workload);
+    workload->must_open = true;
 }

@@ -13,7 +13,12 @@
 
 enum { MOUNTINFO_BYTES = 16 << 20 }; /* nodes with many pods have thousands of mounts */
 
-/* "\040" for a blank, also for tab, newline and backslash. False: it does not fit. */
+static bool is_octal(char c)
+{
+    return c >= '0' && c <= '7';
+}
+
+/* "\040" is a blank; tab, newline and backslash are escaped, too. False: it does not fit. */
 static bool unescape(struct span text, char *buffer, size_t size_bytes)
 {
     size_t len = 0;
@@ -21,18 +26,19 @@ static bool unescape(struct span text, char *buffer, size_t size_bytes)
     for (size_t i = 0; i < text.len; i++) {
         const char *at = text.data + i;
 
-        if (len + 1 >= size_bytes || *at == '\0')
+        if (len + 1 >= size_bytes)
             return false;
-        if (*at == '\\' && text.len - i > 3 && at[1] >= '0' && at[1] <= '1' && at[2] >= '0' &&
-            at[2] <= '7' && at[3] >= '0' && at[3] <= '7') {
-            buffer[len++] = (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0'));
+        buffer[len] = *at;
+        if (*at == '\\' && text.len - i > 3 && (at[1] == '0' || at[1] == '1') && is_octal(at[2]) &&
+            is_octal(at[3])) {
+            buffer[len] = (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0'));
             i += 3;
-        } else {
-            buffer[len++] = *at;
         }
+        if (buffer[len++] == '\0')
+            return false;
     }
     buffer[len] = '\0';
-    return len > 0 && !memchr(buffer, '\0', len);
+    return len > 0;
 }
 
 static uint32_t controller_bit(struct span name)
@@ -46,7 +52,7 @@ static uint32_t controller_bit(struct span name)
     return 0;
 }
 
-/* "/", or "/../.." as it is seen from a cgroup namespace further down. */
+/* "/", or "/../.." as seen from a cgroup namespace further down. */
 static bool is_whole_tree(struct span root)
 {
     if (root.len == 0 || root.data[0] != '/')
@@ -123,29 +129,22 @@ static bool is_whole(const struct host *host, int fd)
            st.st_ino == 1;
 }
 
-static bool is_wanted(const struct hierarchies *hierarchies, const struct hierarchy_mount *mount)
-{
-    if (mount->unified)
-        return hierarchies->unified == HIERARCHY_NONE;
-    for (size_t i = 0; i < CONTROLLERS; i++)
-        if ((mount->controllers & 1U << i) && hierarchies->homes[i] == HIERARCHY_NONE)
-            return true;
-    return false;
-}
-
+/* Unless others have all of its controllers already. */
 static void add_mount(const struct host *host, struct hierarchies *hierarchies,
                       const struct hierarchy_mount *mount)
 {
-    int index = (int)hierarchies->count, fd;
+    bool is_new = mount->unified && hierarchies->unified == HIERARCHY_NONE;
+    int index = (int)hierarchies->count;
+    _cleanup_close_ int fd = -1;
 
-    if (hierarchies->count == HIERARCHIES_MAX || mount->point[0] != '/' ||
-        !is_wanted(hierarchies, mount) || (fd = open_point(host, mount->point)) < 0)
+    for (size_t i = 0; i < CONTROLLERS; i++)
+        is_new |= (mount->controllers & 1U << i) && hierarchies->homes[i] == HIERARCHY_NONE;
+    if (hierarchies->count == HIERARCHIES_MAX || mount->point[0] != '/' || !is_new)
         return;
-    if (!is_whole(host, fd)) {
-        close(fd);
+    fd = open_point(host, mount->point);
+    if (fd < 0 || !is_whole(host, fd))
         return;
-    }
-    hierarchies->fds[hierarchies->count++] = fd;
+    hierarchies->fds[hierarchies->count++] = TAKE_FD(fd);
     if (mount->unified)
         hierarchies->unified = index;
     for (size_t i = 0; i < CONTROLLERS; i++)
@@ -175,8 +174,7 @@ int hierarchies_open(const struct host *host, struct hierarchies *ret_hierarchie
 
     for (size_t i = 0; i < CONTROLLERS; i++)
         found.homes[i] = HIERARCHY_NONE;
-    /* The node's own, where our namespace does not tell: a container may have been given /sys only.
-     */
+    /* The node's own fill in what our namespace lacks: a container may have only /sys. */
     add_mounts(host, "self/mountinfo", &found);
     add_mounts(host, "1/mountinfo", &found);
     if (found.count == 0)

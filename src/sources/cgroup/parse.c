@@ -5,52 +5,14 @@
 #include "core/macros.h"
 #include "core/parse.h"
 
-/* "KEY VALUE" lines. A line that is not of this form, or has no end, is not believed: the start of
- * a number is a number, too. */
-struct keyed_field {
-    const char *key;
-    enum usage_field field;
-    uint32_t multiplier, divisor; /* of the file's unit into ours */
-};
-
-/* False behind the last line. */
+/* False after the last line. A line without an end is not believed: the start of a number is a
+ * number, too. */
 static bool next_line(struct span *text, struct span *ret_line)
 {
-    const char *end = text->len ? memchr(text->data, '\n', text->len) : NULL;
-
-    if (!end)
+    if (text->len == 0 || !memchr(text->data, '\n', text->len))
         return false;
-    *ret_line = (struct span){text->data, (size_t)(end - text->data)};
-    *text = (struct span){end + 1, text->len - ret_line->len - 1};
+    *ret_line = span_cut(text, '\n');
     return true;
-}
-
-static const struct keyed_field *find_field(const struct keyed_field *fields, size_t count,
-                                            struct span key)
-{
-    for (size_t i = 0; i < count; i++)
-        if (key.len > 0 && fields[i].key[0] == key.data[0] && span_equals(key, fields[i].key))
-            return &fields[i];
-    return NULL;
-}
-
-static void parse_keyed(struct span text, const struct keyed_field *fields, size_t count,
-                        struct usage *usage)
-{
-    size_t left = count; /* memory.stat is long, and what we want is not at its end */
-    struct span line;
-
-    while (left > 0 && next_line(&text, &line)) {
-        struct span key = span_cut(&line, ' ');
-        const struct keyed_field *field = find_field(fields, count, key);
-        uint64_t value;
-
-        if (!field)
-            continue;
-        left--;
-        if (parse_u64_max(line, USAGE_VALUE_MAX / field->multiplier, &value) == 0)
-            usage_set(usage, field->field, value * field->multiplier / field->divisor);
-    }
 }
 
 int cgroup_parse_number(struct span text, uint64_t *ret_value)
@@ -62,128 +24,12 @@ int cgroup_parse_number(struct span text, uint64_t *ret_value)
     return span_equals(line, "max") ? -ERANGE : parse_u64_max(line, USAGE_VALUE_MAX, ret_value);
 }
 
-enum {
-    NS_PER_US = 1000,
-    TICK_US =
-        10000, /* USER_HZ is 100 on all that we run on; it only divides, see cpu_stat_divide */
-};
-
-void cpu_stat_parse(struct span text, struct usage *usage)
-{
-    static const struct keyed_field fields[] = {
-        {"usage_usec", USAGE_CPU_US, 1, 1},
-        {"user_usec", USAGE_CPU_USER_US, 1, 1},
-        {"system_usec", USAGE_CPU_SYSTEM_US, 1, 1},
-        {"nr_periods", USAGE_CPU_PERIODS, 1, 1},
-        {"nr_throttled", USAGE_CPU_THROTTLED_PERIODS, 1, 1},
-        {"throttled_usec", USAGE_CPU_THROTTLED_US, 1, 1},
-    };
-
-    parse_keyed(text, fields, ARRAY_SIZE(fields), usage);
-}
-
-void cpu_stat_parse_v1(struct span text, struct usage *usage)
-{
-    static const struct keyed_field fields[] = {
-        {"nr_periods", USAGE_CPU_PERIODS, 1, 1},
-        {"nr_throttled", USAGE_CPU_THROTTLED_PERIODS, 1, 1},
-        {"throttled_time", USAGE_CPU_THROTTLED_US, 1, NS_PER_US},
-    };
-
-    parse_keyed(text, fields, ARRAY_SIZE(fields), usage);
-}
-
-void cpu_stat_parse_cpuacct(struct span text, struct usage *usage)
-{
-    static const struct keyed_field fields[] = {
-        {"user", USAGE_CPU_USER_US, TICK_US, 1},
-        {"system", USAGE_CPU_SYSTEM_US, TICK_US, 1},
-    };
-
-    parse_keyed(text, fields, ARRAY_SIZE(fields), usage);
-}
-
-void cpu_stat_parse_cpuacct_usage(struct span text, struct usage *usage)
-{
-    uint64_t used_ns;
-
-    if (cgroup_parse_number(text, &used_ns) == 0)
-        usage_set(usage, USAGE_CPU_US, used_ns / NS_PER_US);
-}
-
-static uint64_t user_part(uint64_t total, uint64_t user, uint64_t system)
-{
-    /* As the kernel does where no tick has hit yet (cputime_adjust). */
-    if (user + system == 0)
-        return total;
-    return (uint64_t)((unsigned __int128)total * user / (user + system));
-}
-
-void cpu_stat_divide(struct usage *usage, const struct usage *last)
-{
-    const uint32_t all =
-        USAGE_BIT(USAGE_CPU_US) | USAGE_BIT(USAGE_CPU_USER_US) | USAGE_BIT(USAGE_CPU_SYSTEM_US);
-    uint64_t *user = &usage->values[USAGE_CPU_USER_US];
-    uint64_t *system = &usage->values[USAGE_CPU_SYSTEM_US];
-    uint64_t total = usage->values[USAGE_CPU_US];
-    uint64_t last_user = last->values[USAGE_CPU_USER_US];
-    uint64_t last_system = last->values[USAGE_CPU_SYSTEM_US];
-
-    if ((usage->valid & all) != all)
-        return;
-    *user = user_part(total, *user, *system);
-    if ((last->valid & all) == all && total >= last_user + last_system)
-        *user = MIN(MAX(*user, last_user), total - last_system);
-    *system = total - *user;
-}
-
-void memory_stat_parse(struct span text, struct usage *usage)
-{
-    static const struct keyed_field fields[] = {
-        {"anon", USAGE_MEMORY_RSS_BYTES, 1, 1},
-        {"file", USAGE_MEMORY_CACHE_BYTES, 1, 1},
-        {"inactive_file", USAGE_MEMORY_INACTIVE_FILE_BYTES, 1, 1},
-    };
-
-    parse_keyed(text, fields, ARRAY_SIZE(fields), usage);
-}
-
-void memory_stat_parse_events(struct span text, struct usage *usage)
-{
-    static const struct keyed_field fields[] = {
-        {"max", USAGE_MEMORY_FAILURES, 1, 1},
-        {"oom_kill", USAGE_MEMORY_OOM_KILLS, 1, 1},
-    };
-
-    parse_keyed(text, fields, ARRAY_SIZE(fields), usage);
-}
-
-void memory_stat_parse_v1(struct span text, struct usage *usage)
-{
-    static const struct keyed_field fields[] = {
-        {"hierarchical_memory_limit", USAGE_MEMORY_LIMIT_BYTES, 1, 1},
-        {"total_cache", USAGE_MEMORY_CACHE_BYTES, 1, 1},
-        {"total_rss", USAGE_MEMORY_RSS_BYTES, 1, 1},
-        {"total_swap", USAGE_MEMORY_SWAP_BYTES, 1, 1},
-        {"total_inactive_file", USAGE_MEMORY_INACTIVE_FILE_BYTES, 1, 1},
-    };
-
-    parse_keyed(text, fields, ARRAY_SIZE(fields), usage);
-}
-
-void memory_stat_parse_oom_control(struct span text, struct usage *usage)
-{
-    static const struct keyed_field fields[] = {{"oom_kill", USAGE_MEMORY_OOM_KILLS, 1, 1}};
-
-    parse_keyed(text, fields, ARRAY_SIZE(fields), usage);
-}
-
-/* The kernel's numbers have 12 and 20 bits. */
-enum { DEVICE_MAJOR_MAX = (1 << 12) - 1, DEVICE_MINOR_MAX = (1 << 20) - 1 };
-
+/* A block device. The kernel's numbers have 12 and 20 bits. */
 struct device {
     uint32_t major, minor;
 };
+
+enum { DEVICE_MAJOR_MAX = (1 << 12) - 1, DEVICE_MINOR_MAX = (1 << 20) - 1 };
 
 static bool parse_device(struct span text, struct device *ret_device)
 {
@@ -197,8 +43,8 @@ static bool parse_device(struct span text, struct device *ret_device)
     return true;
 }
 
-static void set_value(struct usage *usage, struct device device, enum usage_io_field field,
-                      uint64_t value)
+/* The first value stays. */
+static void set_io(struct usage *usage, struct device device, unsigned field, uint64_t value)
 {
     struct usage_io *io = usage_add_io(usage, device.major, device.minor);
 
@@ -208,34 +54,83 @@ static void set_value(struct usage *usage, struct device device, enum usage_io_f
     io->valid |= 1U << field;
 }
 
-static void take_value(struct usage *usage, struct device device, enum usage_io_field field,
-                       struct span text)
+static void set_field(struct usage *usage, const struct cgroup_key *key, struct device device,
+                      uint64_t value)
 {
+    if (key->field < CGROUP_IO)
+        usage_set(usage, (enum usage_field)key->field, value);
+    else
+        set_io(usage, device, key->field - CGROUP_IO, value);
+}
+
+/* USER_HZ is 100 on all that we run on; ticks only divide, see cgroup_divide_cpu. */
+static const struct {
+    uint32_t multiplier, divisor;
+} units[] = {
+    [CGROUP_AS_IS] = {1, 1}, [CGROUP_NANOSECONDS] = {1, 1000}, [CGROUP_TICKS] = {10000, 1}};
+
+/* True if the format has such a key, whatever the value is. */
+static bool take_value(const struct cgroup_format *format, struct span name, struct device device,
+                       struct span text, struct usage *usage)
+{
+    const struct cgroup_key *key = format->keys;
     uint64_t value;
 
-    if (parse_u64_max(text, USAGE_VALUE_MAX, &value) == 0)
-        set_value(usage, device, field, value);
+    while (key < format->keys + CGROUP_KEYS_MAX && key->name && !span_equals(name, key->name))
+        key++;
+    if (key == format->keys + CGROUP_KEYS_MAX || !key->name)
+        return false;
+    if (parse_u64_max(text, USAGE_VALUE_MAX / units[key->unit].multiplier, &value) == 0)
+        set_field(usage, key, device,
+                  value * units[key->unit].multiplier / units[key->unit].divisor);
+    return true;
 }
 
-static void take_io_pair(struct usage *usage, struct device device, struct span pair)
+static void parse_one(const struct cgroup_format *format, struct span text, struct usage *usage)
 {
-    static const struct {
-        const char *key;
-        enum usage_io_field field;
-    } keys[] = {
-        {"rbytes", USAGE_IO_READ_BYTES},
-        {"wbytes", USAGE_IO_WRITTEN_BYTES},
-        {"rios", USAGE_IO_READS},
-        {"wios", USAGE_IO_WRITES},
-    };
-    struct span key = span_cut(&pair, '=');
+    const struct cgroup_key *key = &format->keys[0];
+    uint64_t value;
 
-    for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-        if (span_equals(key, keys[i].key))
-            take_value(usage, device, keys[i].field, pair);
+    if (cgroup_parse_number(text, &value) == 0)
+        set_field(usage, key, (struct device){0}, value / units[key->unit].divisor);
 }
 
-void io_stat_parse(struct span text, struct usage *usage)
+/* Lines of "KEY VALUE". */
+static void parse_keyed(const struct cgroup_format *format, struct span text, struct usage *usage)
+{
+    size_t left = 0; /* memory.stat is long, and our keys are not at its end */
+    struct span line;
+
+    while (left < CGROUP_KEYS_MAX && format->keys[left].name)
+        left++;
+    while (left > 0 && next_line(&text, &line)) {
+        struct span key = span_cut(&line, ' ');
+
+        left -= take_value(format, key, (struct device){0}, line, usage);
+    }
+}
+
+/* How long tasks waited: lines of "some|full avg10=... avg60=... avg300=... total=MICROSECONDS". */
+static void parse_pressure(const struct cgroup_format *format, struct span text,
+                           struct usage *usage)
+{
+    struct span line;
+
+    while (next_line(&text, &line)) {
+        struct span key = span_cut(&line, ' ');
+
+        while (line.len > 0) {
+            struct span word = span_cut(&line, ' ');
+
+            if (span_strip_prefix(&word, "total="))
+                take_value(format, key, (struct device){0}, word, usage);
+        }
+    }
+}
+
+/* Lines of "MAJOR:MINOR KEY=VALUE ...". A device may have no values, and some kernels forget to end
+ * such a line: "253:0 8:0 rbytes=...". */
+static void parse_io(const struct cgroup_format *format, struct span text, struct usage *usage)
 {
     struct span line;
 
@@ -246,95 +141,32 @@ void io_stat_parse(struct span text, struct usage *usage)
         while (line.len > 0) {
             struct span word = span_cut(&line, ' ');
 
-            if (!memchr(word.data, '=', word.len))
+            if (!memchr(word.data, '=', word.len)) {
                 has_device = parse_device(word, &device);
-            else if (has_device)
-                take_io_pair(usage, device, word);
+            } else if (has_device) {
+                struct span key = span_cut(&word, '=');
+
+                take_value(format, key, device, word, usage);
+            }
         }
     }
 }
 
-static void parse_blkio(struct span text, enum usage_io_field read, enum usage_io_field written,
-                        struct usage *usage)
+/* Lines of "MAJOR:MINOR Read|Write|... VALUE". */
+static void parse_blkio(const struct cgroup_format *format, struct span text, struct usage *usage)
 {
     struct span line;
 
     while (next_line(&text, &line)) {
-        struct span name = span_cut(&line, ' '), operation = span_cut(&line, ' ');
+        struct span name = span_cut(&line, ' '), key = span_cut(&line, ' ');
         struct device device;
 
-        if (!parse_device(name, &device))
-            continue;
-        if (span_equals(operation, "Read"))
-            take_value(usage, device, read, line);
-        else if (span_equals(operation, "Write"))
-            take_value(usage, device, written, line);
+        if (parse_device(name, &device))
+            take_value(format, key, device, line, usage);
     }
 }
 
-void io_stat_parse_blkio_bytes(struct span text, struct usage *usage)
-{
-    parse_blkio(text, USAGE_IO_READ_BYTES, USAGE_IO_WRITTEN_BYTES, usage);
-}
-
-void io_stat_parse_blkio_counts(struct span text, struct usage *usage)
-{
-    parse_blkio(text, USAGE_IO_READS, USAGE_IO_WRITES, usage);
-}
-
-void io_stat_keep(const struct usage *last, uint32_t fields, struct usage *usage)
-{
-    for (size_t i = 0; i < last->io_count; i++)
-        for (enum usage_io_field field = 0; field < USAGE_IO_FIELDS; field++)
-            if (last->io[i].valid & fields & 1U << field)
-                set_value(usage, (struct device){last->io[i].major, last->io[i].minor}, field,
-                          last->io[i].values[field]);
-}
-
-static bool find_total(struct span line, uint64_t *ret_us)
-{
-    while (line.len > 0) {
-        struct span word = span_cut(&line, ' ');
-
-        if (span_strip_prefix(&word, "total="))
-            return parse_u64_max(word, USAGE_VALUE_MAX, ret_us) == 0;
-    }
-    return false;
-}
-
-static void parse_pressure(struct span text, enum usage_field some, enum usage_field full,
-                           struct usage *usage)
-{
-    struct span line;
-
-    while (next_line(&text, &line)) {
-        uint64_t total_us;
-
-        if (!find_total(line, &total_us))
-            continue;
-        if (span_strip_prefix(&line, "some "))
-            usage_set(usage, some, total_us);
-        else if (span_strip_prefix(&line, "full "))
-            usage_set(usage, full, total_us);
-    }
-}
-
-void pressure_parse_cpu(struct span text, struct usage *usage)
-{
-    parse_pressure(text, USAGE_CPU_SOME_US, USAGE_CPU_FULL_US, usage);
-}
-
-void pressure_parse_memory(struct span text, struct usage *usage)
-{
-    parse_pressure(text, USAGE_MEMORY_SOME_US, USAGE_MEMORY_FULL_US, usage);
-}
-
-void pressure_parse_io(struct span text, struct usage *usage)
-{
-    parse_pressure(text, USAGE_IO_SOME_US, USAGE_IO_FULL_US, usage);
-}
-
-static void take_rdma_pair(struct span pair, struct usage_rdma *rdma)
+static void parse_rdma_pair(struct span pair, struct usage_rdma *rdma)
 {
     struct span key = span_cut(&pair, '=');
     uint64_t value;
@@ -350,33 +182,147 @@ static void take_rdma_pair(struct span pair, struct usage_rdma *rdma)
     }
 }
 
-static bool is_known_rdma(const struct usage *usage, struct span device)
-{
-    for (size_t i = 0; i < usage->rdma_count; i++)
-        if (span_equals(device, usage->rdma[i].device))
-            return true;
-    return false;
-}
-
-void rdma_parse(struct span text, struct usage *usage)
+/* Verbs objects: lines of "DEVICE hca_handle=N hca_object=N". cgroups do not count traffic. */
+static void parse_rdma(const struct cgroup_format *format, struct span text, struct usage *usage)
 {
     struct span line;
 
+    (void)format;
     while (next_line(&text, &line)) {
         struct span device = span_cut(&line, ' ');
         struct usage_rdma rdma = {.device = ""};
 
-        if (device.len == 0 || memchr(device.data, '\0', device.len) ||
-            is_known_rdma(usage, device))
+        if (device.len == 0 || memchr(device.data, '\0', device.len))
             continue;
-        if (device.len >= sizeof(rdma.device) || usage->rdma_count == usage->rdma_room) {
+        if (device.len >= sizeof(rdma.device)) {
             usage->left_out++;
             continue;
         }
         memcpy(rdma.device, device.data, device.len);
+        if (usage_find_rdma(usage, rdma.device))
+            continue;
+        if (usage->rdma_count == usage->rdma_room) {
+            usage->left_out++;
+            continue;
+        }
         while (line.len > 0)
-            take_rdma_pair(span_cut(&line, ' '), &rdma);
+            parse_rdma_pair(span_cut(&line, ' '), &rdma);
         if (rdma.has_handles || rdma.has_objects)
             usage->rdma[usage->rdma_count++] = rdma;
+    }
+}
+
+enum { V1 = false, V2 = true, ALWAYS = CONTROLLERS };
+
+/* clang-format off */
+#define KEY(name, field)  {name, USAGE_##field, CGROUP_AS_IS}
+#define IO(name, field)   {name, CGROUP_IO + USAGE_IO_##field, CGROUP_AS_IS}
+#define ONE(field)        parse_one, {KEY(NULL, field)}
+#define STALLS(resource)  \
+    parse_pressure, {KEY("some", resource##_SOME_US), KEY("full", resource##_FULL_US)}
+#define BLKIO_BYTES       parse_blkio, {IO("Read", READ_BYTES), IO("Write", WRITTEN_BYTES)}
+#define BLKIO_COUNTS      parse_blkio, {IO("Read", READS), IO("Write", WRITES)}
+#define NO_KEYS           {KEY(NULL, FIELDS)}
+
+/*
+ * blkio: what throttling counts, then CFQ and BFQ. The files without "_recursive" lack what is
+ * below, so that a job on a kernel that has no others shows no IO rather than a wrong one.
+ * memory.max is no counter: it is read less often, and further up, too (files.c).
+ */
+const struct cgroup_format cgroup_formats[] = {
+    {V1, CONTROLLER_CPUACCT, "cpuacct.usage", parse_one,
+     {{NULL, USAGE_CPU_US, CGROUP_NANOSECONDS}}},
+    {V1, CONTROLLER_CPUACCT, "cpuacct.stat", parse_keyed,
+     {{"user", USAGE_CPU_USER_US, CGROUP_TICKS}, {"system", USAGE_CPU_SYSTEM_US, CGROUP_TICKS}}},
+    {V1, CONTROLLER_CPU, "cpu.stat", parse_keyed,
+     {KEY("nr_periods", CPU_PERIODS), KEY("nr_throttled", CPU_THROTTLED_PERIODS),
+      {"throttled_time", USAGE_CPU_THROTTLED_US, CGROUP_NANOSECONDS}}},
+    {V2, ALWAYS, "cpu.stat", parse_keyed,
+     {KEY("usage_usec", CPU_US), KEY("user_usec", CPU_USER_US), KEY("system_usec", CPU_SYSTEM_US),
+      KEY("nr_periods", CPU_PERIODS), KEY("nr_throttled", CPU_THROTTLED_PERIODS),
+      KEY("throttled_usec", CPU_THROTTLED_US)}},
+    {V2, ALWAYS, "cpu.pressure", STALLS(CPU)},
+
+    {V1, CONTROLLER_MEMORY, "memory.stat", parse_keyed,
+     {KEY("hierarchical_memory_limit", MEMORY_LIMIT_BYTES), KEY("total_cache", MEMORY_CACHE_BYTES),
+      KEY("total_rss", MEMORY_RSS_BYTES), KEY("total_swap", MEMORY_SWAP_BYTES),
+      KEY("total_inactive_file", MEMORY_INACTIVE_FILE_BYTES)}},
+    {V1, CONTROLLER_MEMORY, "memory.usage_in_bytes", ONE(MEMORY_USED_BYTES)},
+    {V1, CONTROLLER_MEMORY, "memory.failcnt", ONE(MEMORY_FAILURES)},
+    {V1, CONTROLLER_MEMORY, "memory.oom_control", parse_keyed, {KEY("oom_kill", MEMORY_OOM_KILLS)}},
+    {V2, CONTROLLER_MEMORY, "memory.stat", parse_keyed,
+     {KEY("anon", MEMORY_RSS_BYTES), KEY("file", MEMORY_CACHE_BYTES),
+      KEY("inactive_file", MEMORY_INACTIVE_FILE_BYTES)}},
+    {V2, CONTROLLER_MEMORY, "memory.current", ONE(MEMORY_USED_BYTES)},
+    {V2, CONTROLLER_MEMORY, "memory.swap.current", ONE(MEMORY_SWAP_BYTES)},
+    {V2, CONTROLLER_MEMORY, "memory.events", parse_keyed,
+     {KEY("max", MEMORY_FAILURES), KEY("oom_kill", MEMORY_OOM_KILLS)}},
+    {V2, ALWAYS, "memory.pressure", STALLS(MEMORY)},
+
+    {V1, CONTROLLER_IO, "blkio.throttle.io_service_bytes_recursive", BLKIO_BYTES},
+    {V1, CONTROLLER_IO, "blkio.io_service_bytes_recursive", BLKIO_BYTES},
+    {V1, CONTROLLER_IO, "blkio.bfq.io_service_bytes_recursive", BLKIO_BYTES},
+    {V1, CONTROLLER_IO, "blkio.throttle.io_serviced_recursive", BLKIO_COUNTS},
+    {V1, CONTROLLER_IO, "blkio.io_serviced_recursive", BLKIO_COUNTS},
+    {V1, CONTROLLER_IO, "blkio.bfq.io_serviced_recursive", BLKIO_COUNTS},
+    {V2, CONTROLLER_IO, "io.stat", parse_io,
+     {IO("rbytes", READ_BYTES), IO("wbytes", WRITTEN_BYTES), IO("rios", READS),
+      IO("wios", WRITES)}},
+    {V2, ALWAYS, "io.pressure", STALLS(IO)},
+
+    {V1, CONTROLLER_PIDS, "pids.current", ONE(PIDS)},
+    {V2, CONTROLLER_PIDS, "pids.current", ONE(PIDS)},
+    {V1, CONTROLLER_RDMA, "rdma.current", parse_rdma, NO_KEYS},
+    {V2, CONTROLLER_RDMA, "rdma.current", parse_rdma, NO_KEYS},
+    {.name = NULL},
+};
+/* clang-format on */
+
+uint32_t cgroup_format_fields(const struct cgroup_format *format)
+{
+    uint32_t fields = 0;
+
+    if (format->parse == parse_rdma)
+        return CGROUP_RDMA_BIT;
+    if (format->parse == parse_one)
+        return USAGE_BIT(format->keys[0].field);
+    for (size_t i = 0; i < CGROUP_KEYS_MAX && format->keys[i].name; i++)
+        fields |= USAGE_BIT(format->keys[i].field);
+    return fields;
+}
+
+void cgroup_divide_cpu(struct usage *usage, const struct usage *last)
+{
+    const uint32_t all =
+        USAGE_BIT(USAGE_CPU_US) | USAGE_BIT(USAGE_CPU_USER_US) | USAGE_BIT(USAGE_CPU_SYSTEM_US);
+    uint64_t *user = &usage->values[USAGE_CPU_USER_US];
+    uint64_t *system = &usage->values[USAGE_CPU_SYSTEM_US];
+    uint64_t total = usage->values[USAGE_CPU_US], ticks = *user + *system;
+    uint64_t last_user = last->values[USAGE_CPU_USER_US];
+    uint64_t last_system = last->values[USAGE_CPU_SYSTEM_US];
+
+    if ((usage->valid & all) != all)
+        return;
+    /* All of it is user time where no tick has hit yet, as in the kernel's cputime_adjust(). */
+    *user = ticks == 0 ? total : (uint64_t)((unsigned __int128)total * *user / ticks);
+    if ((last->valid & all) == all && total >= last_user + last_system)
+        *user = MIN(MAX(*user, last_user), total - last_system);
+    *system = total - *user;
+}
+
+void cgroup_keep_fields(const struct usage *last, uint32_t fields, struct usage *usage)
+{
+    for (unsigned field = 0; field < USAGE_FIELDS; field++)
+        if (last->valid & fields & USAGE_BIT(field))
+            usage_set(usage, (enum usage_field)field, last->values[field]);
+    for (size_t i = 0; i < last->io_count; i++)
+        for (unsigned field = 0; field < USAGE_IO_FIELDS; field++)
+            if (last->io[i].valid & fields >> CGROUP_IO & 1U << field)
+                set_io(usage, (struct device){last->io[i].major, last->io[i].minor}, field,
+                       last->io[i].values[field]);
+    if (fields & CGROUP_RDMA_BIT) {
+        usage->rdma_count = MIN(last->rdma_count, usage->rdma_room);
+        for (size_t i = 0; i < usage->rdma_count; i++)
+            usage->rdma[i] = last->rdma[i];
     }
 }

@@ -1,56 +1,54 @@
 /*
- * What the files of a cgroup say, v1 and v2. Pure: each parser sets the values that its text has,
- * and leaves the others alone. Keys come in any order and grow with each kernel.
+ * The formats of cgroup files, v1 and v2. Pure: a parser sets the values that its text has and
+ * leaves the others alone. Keys come in any order, and new kernels add more.
  */
 #pragma once
 
 #include "core/span.h"
 #include "model/usage.h"
+#include "sources/cgroup_hierarchy.h"
 
-/* A file that holds one number. 0, -EINVAL or -ERANGE: also what is above USAGE_VALUE_MAX, and
- * "max". */
+/* A file's value: of enum usage_field, or of enum usage_io_field from CGROUP_IO on. */
+enum { CGROUP_IO = 24, CGROUP_KEYS_MAX = 6 };
+/* The bit of files that list RDMA objects, beside those of the fields. */
+#define CGROUP_RDMA_BIT ((uint32_t)1 << 28)
+_Static_assert((int)USAGE_FIELDS <= CGROUP_IO, "the bits of a file's fields are used up");
+
+enum cgroup_unit { CGROUP_AS_IS, CGROUP_NANOSECONDS, CGROUP_TICKS };
+
+struct cgroup_key {
+    const char *name; /* NULL: the file is one number */
+    unsigned field;
+    enum cgroup_unit unit; /* times become microseconds */
+};
+
+struct cgroup_format {
+    bool is_v2;
+    unsigned controller; /* of enum cgroup_controller, or CONTROLLERS: v2 always has it */
+    const char *name;
+    void (*parse)(const struct cgroup_format *format, struct span text, struct usage *usage);
+    struct cgroup_key keys[CGROUP_KEYS_MAX];
+};
+
+/*
+ * Every file that is read, ended by one without a name. A file is skipped if an earlier one of the
+ * same cgroup has the first of its fields (the lowest bit): old forms stand behind new ones, and v2
+ * behind v1.
+ */
+extern const struct cgroup_format cgroup_formats[];
+
+/* Bits of the fields that the file has. */
+uint32_t cgroup_format_fields(const struct cgroup_format *format);
+
+/* A file that holds one number. 0, -EINVAL or -ERANGE: above USAGE_VALUE_MAX, or "max". */
 int cgroup_parse_number(struct span text, uint64_t *ret_value);
 
-/* CPU time and throttling: cpu.stat of v2 and v1, and v1's cpuacct. */
-void cpu_stat_parse(struct span text, struct usage *usage);
-void cpu_stat_parse_v1(struct span text, struct usage *usage);      /* throttling only */
-void cpu_stat_parse_cpuacct(struct span text, struct usage *usage); /* cpuacct.stat */
-void cpu_stat_parse_cpuacct_usage(struct span text, struct usage *usage);
-
 /*
- * cpuacct.usage is exact; cpuacct.stat comes in ticks, and before 5.18 it was sampled, too, so that
- * it did not add up. So the one is divided as the other says. Neither half may go back, which it
- * would where what is sampled changes its mind: `last` is what was there before.
+ * cpuacct.usage is exact; cpuacct.stat is in ticks, and was sampled before Linux 5.18, so that it
+ * did not add up. So the former is divided in the ratio of the latter. Neither half may go back
+ * below `last`, as it would when the samples correct themselves.
  */
-void cpu_stat_divide(struct usage *usage, const struct usage *last);
+void cgroup_divide_cpu(struct usage *usage, const struct usage *last);
 
-/* Memory: what is held, how often the limit was hit, and how many processes were killed for it. */
-void memory_stat_parse(struct span text, struct usage *usage);
-void memory_stat_parse_events(struct span text, struct usage *usage);
-
-/* v1: the keys that include what is below, and the tightest limit. */
-void memory_stat_parse_v1(struct span text, struct usage *usage);
-void memory_stat_parse_oom_control(struct span text, struct usage *usage);
-
-/*
- * Block IO by device, v2: lines of "MAJOR:MINOR KEY=VALUE ...". A device may stand there without
- * values, and some kernels forget the end of such a line: "253:0 8:0 rbytes=...".
- */
-void io_stat_parse(struct span text, struct usage *usage);
-
-/* v1: lines of "MAJOR:MINOR Read|Write|... VALUE". */
-void io_stat_parse_blkio_bytes(struct span text, struct usage *usage);
-void io_stat_parse_blkio_counts(struct span text, struct usage *usage);
-
-/* Takes over from `last` the values of these kinds (bits of enum usage_io_field). */
-void io_stat_keep(const struct usage *last, uint32_t fields, struct usage *usage);
-
-/* Pressure stall information of v2, how long tasks waited: lines of "some|full avg10=... avg60=...
- * avg300=... total=MICROSECONDS"; only totals are taken. */
-void pressure_parse_cpu(struct span text, struct usage *usage);
-void pressure_parse_memory(struct span text, struct usage *usage);
-void pressure_parse_io(struct span text, struct usage *usage);
-
-/* rdma.current of v1 and v2, verbs objects by device: lines of "DEVICE hca_handle=N hca_object=N".
- * The traffic is not counted by cgroup. */
-void rdma_parse(struct span text, struct usage *usage);
+/* Takes over the values of these fields from `last`. */
+void cgroup_keep_fields(const struct usage *last, uint32_t fields, struct usage *usage);

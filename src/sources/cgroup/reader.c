@@ -1,4 +1,4 @@
-#include "sources/cgroup/reader_private.h"
+#include "sources/cgroup/reader.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include "core/array.h"
 #include "core/fs.h"
 #include "core/macros.h"
-#include "sources/cgroup/parse.h"
 
 enum {
     FILES_FOR_OTHERS = 1024,
@@ -19,43 +18,28 @@ enum {
     WATCHES_USUAL_MAX = 8192,
 };
 
-static void free_item(struct usage_owner *item)
-{
-    usage_done(&item->usage);
-    usage_done(&item->before);
-}
-
-static bool has_ended(const struct cgroup_workload *workload)
-{
-    return workload->has_ended;
-}
-
-/* It came and went between two cycles. */
-static bool was_never_read(const struct cgroup_workload *workload)
-{
-    return workload->has_ended && !workload->is_read;
-}
-
-static void move_item(struct cgroup_reader *reader, size_t from, size_t to)
-{
-    struct cgroup_node *node = cgroup_workload_node(reader, &reader->workloads[from]);
-
-    reader->items[to] = reader->items[from];
-    reader->workloads[to] = reader->workloads[from];
-    if (node)
-        node->workload = (uint32_t)to;
-}
-
-static void remove_items(struct cgroup_reader *reader,
-                         bool (*is_meant)(const struct cgroup_workload *))
+/* Drops ended workloads: all of them, or those that came and went between two cycles. */
+static void drop_ended(struct cgroup_reader *reader, bool only_unread)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < reader->count; i++)
-        if (is_meant(&reader->workloads[i]))
-            free_item(&reader->items[i]);
-        else if (kept++ != i)
-            move_item(reader, i, kept - 1);
+    for (size_t i = 0; i < reader->count; i++) {
+        const struct cgroup_workload *workload = &reader->workloads[i];
+        struct cgroup_node *node = cgroup_nodes_get(&reader->tree.nodes, workload->node);
+
+        if (reader->items[i].ended && !(only_unread && workload->is_read)) {
+            usage_done(&reader->items[i].usage);
+            usage_done(&reader->items[i].before);
+            continue;
+        }
+        if (node)
+            node->workload = (uint32_t)kept;
+        if (kept != i) {
+            reader->items[kept] = reader->items[i];
+            reader->workloads[kept] = *workload;
+        }
+        kept++;
+    }
     reader->count = kept;
 }
 
@@ -77,11 +61,12 @@ static uint32_t find_index(const struct cgroup_reader *reader, uint64_t id)
 static uint32_t find_around(const struct cgroup_reader *reader,
                             const struct cgroup_workload *workload)
 {
-    const struct cgroup_node *node = cgroup_workload_node(reader, workload), *around;
+    const struct cgroup_nodes *nodes = &reader->tree.nodes;
+    const struct cgroup_node *node = cgroup_nodes_get(nodes, workload->node), *around;
 
     if (!node)
         return find_index(reader, workload->around_id);
-    around = cgroup_nodes_find_around(&reader->tree.nodes, node);
+    around = cgroup_nodes_find_around(nodes, node);
     return around ? around->workload : USAGE_AROUND_NONE;
 }
 
@@ -89,9 +74,9 @@ void cgroup_reader_read(struct cgroup_reader *reader, bool rescan)
 {
     rescan |= reader->turn == 0;
     reader->turn += rescan;
-    reader->stats = (struct cgroup_reader_stats){0};
+    reader->files_failed = reader->unkept = 0;
     cgroup_tree_update(&reader->tree, rescan);
-    remove_items(reader, was_never_read);
+    drop_ended(reader, true);
     for (size_t i = 0; i < reader->count; i++)
         cgroup_workload_read(reader, i, rescan);
     for (size_t i = 0; i < reader->count; i++)
@@ -99,9 +84,71 @@ void cgroup_reader_read(struct cgroup_reader *reader, bool rescan)
     reader->is_started = true;
 }
 
+void cgroup_reader_set_reported(struct cgroup_reader *reader)
+{
+    for (size_t i = 0; i < reader->count; i++) {
+        (void)usage_copy_counters(&reader->items[i].before, &reader->items[i].usage);
+        reader->items[i].is_older |= !reader->has_reported;
+    }
+    reader->has_reported = true;
+    drop_ended(reader, false);
+}
+
 /* From here on: between two cycles. */
 
-static bool read_young(void *context, uint64_t id)
+/* Times are multiples of the first, so that one wake-up serves all; a cycle comes as soon as the
+ * second. */
+#define RECENT_STEP_US     (USEC_PER_SEC / 20)
+#define RECENT_STEP_MAX_US (5 * USEC_PER_SEC)
+
+/* Where the kernel reports the end, only a race with the removal can be lost: fewer reads do. */
+enum { RECENT_PARTS = 8, RECENT_PARTS_REPORTED = 2 };
+
+void recents_add(struct recents *recents, uint64_t id)
+{
+    if (recents->count == RECENT_MAX)
+        return;
+    memset(&recents->items[recents->count], 0, sizeof(recents->items[0]));
+    recents->items[recents->count++].id = id;
+}
+
+void recents_remove(struct recents *recents, uint64_t id)
+{
+    for (size_t i = 0; i < recents->count; i++)
+        if (recents->items[i].id == id) {
+            recents->items[i] = recents->items[--recents->count];
+            return;
+        }
+}
+
+uint64_t recents_read(struct recents *recents, uint64_t now_us,
+                      bool (*read)(void *context, uint64_t id), void *context)
+{
+    uint64_t next_us = CGROUP_READER_NEVER;
+
+    for (size_t i = recents->count; i-- > 0;) {
+        uint64_t *born_us = &recents->items[i].born_us, *due_us = &recents->items[i].due_us;
+
+        if (*due_us <= now_us) {
+            bool is_reported = read(context, recents->items[i].id);
+            uint64_t step_us;
+
+            if (*born_us == 0)
+                *born_us = now_us;
+            step_us = (now_us - MIN(*born_us, now_us)) /
+                      (is_reported ? RECENT_PARTS_REPORTED : RECENT_PARTS);
+            if (step_us >= RECENT_STEP_MAX_US) {
+                recents->items[i] = recents->items[--recents->count];
+                continue;
+            }
+            *due_us = (now_us + MAX(step_us, RECENT_STEP_US)) / RECENT_STEP_US * RECENT_STEP_US;
+        }
+        next_us = MIN(next_us, *due_us);
+    }
+    return next_us;
+}
+
+static bool read_recent(void *context, uint64_t id)
 {
     struct cgroup_reader *reader = context;
     uint32_t index = find_index(reader, id);
@@ -110,8 +157,8 @@ static bool read_young(void *context, uint64_t id)
     if (index == USAGE_AROUND_NONE)
         return true;
     cgroup_workload_read(reader, index, false);
-    node = cgroup_workload_node(reader, &reader->workloads[index]);
-    return node && node->events_watch != CGROUP_UNWATCHED;
+    node = cgroup_nodes_get(&reader->tree.nodes, reader->workloads[index].node);
+    return node && node->watches[CGROUP_EVENTS_WATCH] != CGROUP_UNWATCHED;
 }
 
 uint64_t cgroup_reader_attend(struct cgroup_reader *reader, uint64_t now_us)
@@ -122,34 +169,24 @@ uint64_t cgroup_reader_attend(struct cgroup_reader *reader, uint64_t now_us)
         return CGROUP_READER_NEVER;
     reader->is_attending = true;
     cgroup_tree_attend(&reader->tree);
-    next_us = recents_read(&reader->youngs, now_us, read_young, reader);
+    next_us = recents_read(&reader->recents, now_us, read_recent, reader);
     reader->is_attending = false;
     return next_us;
 }
 
-int cgroup_reader_event_fd(const struct cgroup_reader *reader)
-{
-    return reader->tree.watch.fd;
-}
+/* From here on: the tree's observer. */
 
-/* From here on: what the tree tells. */
-
-static bool make_room(struct cgroup_reader *reader)
-{
-    size_t items = reader->capacity;
-
-    return array_make_room(&reader->items, &items, reader->count, sizeof(*reader->items)) &&
-           array_make_room(&reader->workloads, &reader->capacity, reader->count,
-                           sizeof(*reader->workloads));
-}
-
-static bool take_appeared(void *context, struct cgroup_node *node,
-                          const struct workload_owner *owner)
+static bool workload_appeared(void *context, struct cgroup_node *node,
+                              const struct workload_owner *owner)
 {
     struct cgroup_reader *reader = context;
+    size_t capacity = reader->capacity;
     struct cgroup_workload *workload;
 
-    if (reader->count >= reader->tree.workloads_max + ENDED_MAX || !make_room(reader))
+    if (reader->count >= reader->tree.workloads_max + ENDED_MAX ||
+        !array_make_room(&reader->items, &capacity, reader->count, sizeof(*reader->items)) ||
+        !array_make_room(&reader->workloads, &reader->capacity, reader->count,
+                         sizeof(*reader->workloads)))
         return false;
     node->workload = (uint32_t)reader->count;
     workload = &reader->workloads[reader->count];
@@ -164,11 +201,11 @@ static bool take_appeared(void *context, struct cgroup_node *node,
                                                           .is_older = node->is_older,
                                                           .around = USAGE_AROUND_NONE};
     if (reader->is_started)
-        recents_add(&reader->youngs, reader->last_id);
+        recents_add(&reader->recents, reader->last_id);
     return true;
 }
 
-static void take_joined(void *context, struct cgroup_node *node)
+static void workload_joined(void *context, struct cgroup_node *node)
 {
     struct cgroup_reader *reader = context;
 
@@ -176,7 +213,7 @@ static void take_joined(void *context, struct cgroup_node *node)
 }
 
 /* A cycle reads all of them anyway. */
-static void take_stirred(void *context, struct cgroup_node *node)
+static void workload_changed(void *context, struct cgroup_node *node)
 {
     struct cgroup_reader *reader = context;
 
@@ -184,7 +221,7 @@ static void take_stirred(void *context, struct cgroup_node *node)
         cgroup_workload_read(reader, node->workload, false);
 }
 
-static void take_ended(void *context, struct cgroup_node *node)
+static void workload_ended(void *context, struct cgroup_node *node)
 {
     struct cgroup_reader *reader = context;
     const struct cgroup_node *around = cgroup_nodes_find_around(&reader->tree.nodes, node);
@@ -192,8 +229,7 @@ static void take_ended(void *context, struct cgroup_node *node)
     struct usage_owner *item = &reader->items[node->workload];
 
     cgroup_workload_close(reader, workload);
-    recents_remove(&reader->youngs, item->id);
-    workload->has_ended = true;
+    recents_remove(&reader->recents, item->id);
     workload->around_id = around ? reader->items[around->workload].id : 0;
     item->ended = true;
 }
@@ -215,43 +251,39 @@ static size_t find_watches_max(const struct host *host)
     uint64_t watches;
     char text[32];
     size_t len;
-    int r;
 
-    r = fs_read_at(host->procfs_fd, "sys/fs/inotify/max_user_watches", text, sizeof(text), &len);
-    if (r < 0 || cgroup_parse_number((struct span){text, len}, &watches) < 0)
+    if (fs_read_at(host->procfs_fd, "sys/fs/inotify/max_user_watches", text, sizeof(text), &len) <
+            0 ||
+        cgroup_parse_number((struct span){text, len}, &watches) < 0)
         watches = WATCHES_USUAL_MAX;
     return (size_t)watches / WATCHES_SHARE;
 }
 
-int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner, void *context,
+int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner,
                       struct cgroup_reader **ret_reader)
 {
     struct cgroup_reader *reader = calloc(1, sizeof(*reader));
     const struct cgroup_observer observer = {.find_owner = find_owner,
-                                             .owner_context = context,
-                                             .appeared = take_appeared,
-                                             .joined = take_joined,
-                                             .stirred = take_stirred,
-                                             .ended = take_ended,
+                                             .appeared = workload_appeared,
+                                             .joined = workload_joined,
+                                             .changed = workload_changed,
+                                             .ended = workload_ended,
                                              .context = reader};
     int r;
 
     if (!reader)
         return -ENOMEM;
     r = hierarchies_open(host, &reader->hierarchies);
-    if (r < 0) {
-        free(reader);
-        return r;
-    }
-    cgroup_files_choose(&reader->hierarchies, host, &reader->files);
-    reader->kept_files_max = find_files_max();
-    r = cgroup_tree_init(&reader->tree, &reader->hierarchies, &observer);
+    if (r == 0)
+        r = cgroup_tree_init(&reader->tree, &reader->hierarchies, &observer);
     if (r < 0) {
         hierarchies_close(&reader->hierarchies);
         free(reader);
         return r;
     }
-    cgroup_tree_set_events_cap(&reader->tree, find_watches_max(host));
+    cgroup_files_choose(&reader->hierarchies, host, &reader->files);
+    reader->kept_files_max = find_files_max();
+    reader->tree.events_watches_max = find_watches_max(host);
     *ret_reader = reader;
     return 0;
 }
@@ -262,54 +294,12 @@ void cgroup_reader_free(struct cgroup_reader *reader)
         return;
     for (size_t i = 0; i < reader->count; i++) {
         cgroup_workload_close(reader, &reader->workloads[i]);
-        free_item(&reader->items[i]);
+        usage_done(&reader->items[i].usage);
+        usage_done(&reader->items[i].before);
     }
     cgroup_tree_done(&reader->tree);
     hierarchies_close(&reader->hierarchies);
     free(reader->items);
     free(reader->workloads);
     free(reader);
-}
-
-void cgroup_reader_set_caps(struct cgroup_reader *reader, size_t workloads, size_t files,
-                            size_t watches)
-{
-    reader->kept_files_max = MIN(files, reader->kept_files_max);
-    cgroup_tree_set_caps(&reader->tree, workloads, watches);
-}
-
-const struct usage_owner *cgroup_reader_items(const struct cgroup_reader *reader, size_t *ret_count)
-{
-    *ret_count = reader->count;
-    return reader->items;
-}
-
-void cgroup_reader_set_reported(struct cgroup_reader *reader)
-{
-    for (size_t i = 0; i < reader->count; i++) {
-        (void)usage_copy_counters(&reader->items[i].before, &reader->items[i].usage);
-        reader->items[i].is_older |= !reader->has_reported;
-    }
-    reader->has_reported = true;
-    remove_items(reader, has_ended);
-}
-
-void cgroup_reader_get_stats(const struct cgroup_reader *reader,
-                             struct cgroup_reader_stats *ret_stats)
-{
-    *ret_stats = reader->stats;
-    ret_stats->workloads = reader->tree.workload_count;
-    ret_stats->left_out = reader->tree.left_out;
-    ret_stats->watched = reader->tree.watch_count;
-    ret_stats->listed = reader->tree.unwatched_count;
-    ret_stats->told = reader->tree.events_watch_count;
-}
-
-void cgroup_reader_for_each_file(const struct cgroup_reader *reader,
-                                 void (*take)(void *context, int fd), void *context)
-{
-    for (size_t i = 0; i < reader->count; i++)
-        for (size_t f = 0; f < reader->files.count; f++)
-            if (reader->workloads[i].fds[f] >= 0)
-                take(context, reader->workloads[i].fds[f]);
 }

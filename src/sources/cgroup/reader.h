@@ -1,10 +1,10 @@
 /*
- * Reads what the cgroups of all workloads have used. Files stay open, and each is read once a
- * cycle, from its beginning and at once: a descriptor that is kept can never show another cgroup,
- * also if one of the same name is made (measured: ENODEV). Not thread-safe.
+ * Reader: what the cgroups of all workloads have used. Files stay open, and each is read once a
+ * cycle, in one piece: an open descriptor never shows another cgroup, even if one of the same name
+ * is created (measured: ENODEV). Not thread-safe.
  *
- * What ends takes its counters with it. So that short workloads and the last seconds of long ones
- * are seen, there is something to do between two cycles: cgroup_reader_attend.
+ * A workload that ends takes its counters with it. cgroup_reader_attend reads short workloads, and
+ * the last seconds of long ones, between two cycles.
  */
 #pragma once
 
@@ -12,68 +12,134 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/span.h"
 #include "host/host.h"
 #include "model/usage.h"
+#include "sources/cgroup/parse.h"
 #include "sources/cgroup/tree.h"
+#include "sources/cgroup_hierarchy.h"
 
-struct cgroup_reader;
-
-/* Of the last cycle. */
-struct cgroup_reader_stats {
-    uint64_t workloads;
-    uint64_t files_read;
-    uint64_t files_failed; /* could be opened but not read, or were too large */
-    uint64_t unkept;       /* workloads whose files are opened each time: too many descriptors */
-    uint64_t unread;       /* workloads whose files could not be opened, for lack of descriptors */
-    uint64_t left_out;     /* directories beyond the caps */
-    uint64_t watched, listed; /* directories that may get workloads: watched, or listed each time */
-    uint64_t told;            /* workloads of which the kernel says when their last process ends */
+enum {
+    CGROUP_FILES_MAX = 40,
+    CGROUP_FILE_NAME_BYTES = 48,
+    /* The longest files are memory.stat and io.stat, of a few KiB. */
+    CGROUP_READER_BUFFER_BYTES = 64 << 10,
+    /* More that begin at the same time are read by cycles only. */
+    RECENT_MAX = 256,
 };
+_Static_assert(CGROUP_FILES_MAX <= 64, "a bit for each file");
 
 #define CGROUP_READER_NEVER UINT64_MAX
+#define CGROUP_NO_LIMIT     UINT64_MAX
+
+/* A file that cgroups have on this machine. */
+struct cgroup_file {
+    char name[CGROUP_FILE_NAME_BYTES];
+    int hierarchy;                      /* index */
+    const struct cgroup_format *format; /* NULL: the size of huge pages in use */
+    uint64_t page_bytes;                /* of those */
+    uint32_t fields;                    /* bits; see cgroup_format_fields */
+};
+
+struct cgroup_files {
+    struct cgroup_file items[CGROUP_FILES_MAX];
+    size_t count;
+};
+
+/*
+ * Workloads that have just begun, and when each is read again. A short one may end before the next
+ * cycle, and v1 does not report when: so it is read whenever its age has grown by an eighth, until
+ * that is as long as a cycle. At most a ninth of its life goes unseen (or 50 ms), for about 45
+ * reads in all.
+ */
+struct recents {
+    struct {
+        uint64_t id;
+        uint64_t born_us; /* when it was first read */
+        uint64_t due_us;  /* 0: at once */
+    } items[RECENT_MAX];
+    size_t count;
+};
+
+struct cgroup_workload {
+    struct cgroup_handle node;
+    int fds[CGROUP_FILES_MAX];
+    size_t fd_count;
+    uint64_t opened; /* bits of the files that were ever open */
+    uint32_t first_turn;
+    bool must_open;
+    bool is_read; /* at least once */
+    bool is_late; /* it appeared after the first cycle */
+    uint64_t limit_bytes;
+    uint64_t around_id; /* once it has ended: of the item around it, or 0 */
+};
+
+struct cgroup_reader {
+    struct hierarchies hierarchies;
+    struct cgroup_files files;
+    struct cgroup_tree tree;
+    /* What was read, in the order of appearance, ended workloads with their last values until they
+     * are reported. Valid until the reader is called again. */
+    struct usage_owner *items;         /* by id */
+    struct cgroup_workload *workloads; /* of the items */
+    size_t count, capacity;
+    size_t kept_files, kept_files_max;
+    uint64_t last_id;
+    bool has_reported;
+    uint32_t turn; /* rescans, from 1 on */
+    struct recents recents;
+    bool is_started; /* what appears from now on has just begun */
+    bool is_attending;
+    size_t files_failed; /* of the last cycle: could be opened but not read, or were too large */
+    size_t unkept;       /* workloads whose files are opened each time: too many descriptors */
+    struct usage_room room;
+    char buffer[CGROUP_READER_BUFFER_BYTES];
+};
 
 /*
  * The host stays the caller's. Keeps descriptors up to the soft RLIMIT_NOFILE, less some for
- * others; whoever raises that pays with the kernel's memory, which counts as ours: 4.7 KB for each
- * (measured, Linux 6.18). 0, -ENOMEM, or -ENOENT: no cgroup file system is there.
+ * others; each costs 4.7 KB of kernel memory that is charged to us (measured, Linux 6.18). 0,
+ * -ENOMEM, or -ENOENT: no cgroup file system is mounted.
  */
-int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner, void *context,
+int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner,
                       struct cgroup_reader **ret_reader);
 void cgroup_reader_free(struct cgroup_reader *reader);
 
-/* Lower caps, for what is to come. */
-void cgroup_reader_set_caps(struct cgroup_reader *reader, size_t workloads, size_t files,
-                            size_t watches);
-
 /*
- * One cycle: finds what has come and gone, and reads. With `rescan`, all directories are looked
- * at, and limits are read again; the first cycle is one. What fails costs the values that it would
- * have told, for this cycle. May block as long as the file system does.
+ * One cycle: finds what has come and gone, and reads. With `rescan`, all directories are listed and
+ * limits read again; the first cycle is one. A file that fails costs its own values, for this
+ * cycle. May block as long as the file system does.
  */
 void cgroup_reader_read(struct cgroup_reader *reader, bool rescan);
 
 /*
- * Between two cycles, whenever the descriptor is readable and when the time has come that the last
- * call returned (CGROUP_READER_NEVER: nothing is to be done before the next event): finds what has
- * come and gone, and reads what has begun, or may be about to end. Does nothing before the first
- * cycle. Costs as much as happens; whoever calls it must keep that in bounds. The descriptor may be
- * -1: there are no events.
+ * Between two cycles, whenever tree.inotify_fd is readable and at the time that the last call
+ * returned (CGROUP_READER_NEVER: at the next event): finds what has come and gone, and reads what
+ * has begun or may be about to end. Does nothing before the first cycle. Costs as much as happens;
+ * the caller must bound that.
  */
 uint64_t cgroup_reader_attend(struct cgroup_reader *reader, uint64_t now_us);
-int cgroup_reader_event_fd(const struct cgroup_reader *reader);
 
-/* What was read, and those that have ended since the last report, with what was read of them last.
- * Valid until anything else is called; in the order in which they appeared. */
-const struct usage_owner *cgroup_reader_items(const struct cgroup_reader *reader,
-                                              size_t *ret_count);
-
-/* Says that what was read has been counted: it is what the next cycles are compared with, and those
- * that have ended are forgotten. */
+/* The items have been counted: the next cycles are compared with them, and ended ones are
+ * dropped. */
 void cgroup_reader_set_reported(struct cgroup_reader *reader);
 
-void cgroup_reader_get_stats(const struct cgroup_reader *reader,
-                             struct cgroup_reader_stats *ret_stats);
+/* Due at once; no two have the same id. */
+void recents_add(struct recents *recents, uint64_t id);
+void recents_remove(struct recents *recents, uint64_t id);
 
-/* Calls `take` with each descriptor that is kept: to measure against. */
-void cgroup_reader_for_each_file(const struct cgroup_reader *reader,
-                                 void (*take)(void *context, int fd), void *context);
+/* Calls `read` for those that are due, and drops those that are old. Returns when the next is due,
+ * or CGROUP_READER_NEVER. `read` returns whether the kernel will report the end, and must not add
+ * or remove any. */
+uint64_t recents_read(struct recents *recents, uint64_t now_us,
+                      bool (*read)(void *context, uint64_t id), void *context);
+
+/* From here on: files.c, for reader.c only. */
+
+/* Lists the sizes of huge pages in the host's sysfs, once. */
+void cgroup_files_choose(const struct hierarchies *hierarchies, const struct host *host,
+                         struct cgroup_files *ret_files);
+
+/* Reads all files of one workload. With `rescan`, those that are due are opened anew. */
+void cgroup_workload_read(struct cgroup_reader *reader, size_t index, bool rescan);
+void cgroup_workload_close(struct cgroup_reader *reader, struct cgroup_workload *workload);

@@ -6,21 +6,19 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "model/report.h"
 
-/* Utilisation samples come every 200 ms; asked for less often, the driver answers means. */
+/* Utilisation samples come every 200 ms; polled less often, the driver returns means. */
 static const uint64_t POLL_US = 200000;
 
-/* How often GPUs that have no unit are looked for, and a missing driver is tried again. */
+/* Between two searches for GPUs that have no unit, and for a missing driver. */
 static const uint64_t SEARCH_US = 10 * USEC_PER_SEC;
 
-struct nvml {
-    struct nvml_shared *shared;
-    uint64_t next_search_us;
-};
-
-void nvml_shared_unref(struct nvml_shared *shared)
+void nvml_shared_unref(void *state)
 {
-    if (atomic_fetch_sub(&shared->references, 1) != 1)
+    struct nvml_shared *shared = state;
+
+    if (!shared || atomic_fetch_sub(&shared->references, 1) != 1)
         return;
     if (atomic_load(&shared->initialised))
         (void)shared->library.shutdown();
@@ -30,43 +28,27 @@ void nvml_shared_unref(struct nvml_shared *shared)
 
 static int nvml_open(const struct source_context *context, void **ret_state, struct error *err)
 {
-    struct nvml *nvml;
+    _cleanup_free_ struct nvml_shared *shared = NULL;
     int r;
 
     if (context->replay_path)
         return -ENODEV;
-    nvml = calloc(1, sizeof(*nvml));
-    if (nvml)
-        nvml->shared = calloc(1, sizeof(*nvml->shared));
-    if (!nvml || !nvml->shared) {
-        free(nvml);
+    shared = calloc(1, sizeof(*shared));
+    if (!shared)
         return error_set(err, -ENOMEM, "out of memory");
-    }
-    nvml->shared->context = context;
-    nvml->shared->references = 1;
-    nvml->shared->polls_per_window = MAX(context->interval_us / POLL_US, (uint64_t)1);
-    r = nvml_library_open(context->nvml_library, &nvml->shared->library, err);
-    if (r < 0) {
-        free(nvml->shared);
-        free(nvml);
+    shared->context = context;
+    shared->references = 1;
+    shared->polls_per_window = MAX(context->interval_us / POLL_US, (uint64_t)1);
+    r = nvml_library_open(context->nvml_library, &shared->library, err);
+    if (r < 0)
         return r;
-    }
-    proc_reader_init(&nvml->shared->proc, context->host);
-    *ret_state = nvml;
+    proc_reader_init(&shared->proc, context->host);
+    *ret_state = TAKE_PTR(shared);
     return 0;
 }
 
-static bool any_running(struct nvml_shared *shared)
+static int initialise(struct nvml_shared *shared, struct error *err)
 {
-    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
-        if (atomic_load(&shared->running[i]))
-            return true;
-    return false;
-}
-
-static int initialise(struct nvml *nvml, struct error *err)
-{
-    struct nvml_shared *shared = nvml->shared;
     int code = shared->library.init();
 
     if (code != NVML_SUCCESS)
@@ -79,24 +61,26 @@ static int initialise(struct nvml *nvml, struct error *err)
 }
 
 /* Handles do not survive: everything is closed and opened again. Waits until no unit uses them. */
-static void shut_down_if_gone(struct nvml *nvml)
+static void shut_down_if_gone(struct nvml_shared *shared)
 {
-    if (!atomic_load(&nvml->shared->initialised) || !atomic_load(&nvml->shared->driver_gone) ||
-        any_running(nvml->shared))
+    if (!atomic_load(&shared->initialised) || !atomic_load(&shared->driver_gone))
         return;
-    (void)nvml->shared->library.shutdown();
-    atomic_store(&nvml->shared->initialised, false);
-    atomic_store(&nvml->shared->driver_gone, false);
+    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
+        if (atomic_load(&shared->running[i]))
+            return;
+    (void)shared->library.shutdown();
+    atomic_store(&shared->initialised, false);
+    atomic_store(&shared->driver_gone, false);
 }
 
-static int add_gpu(struct nvml *nvml, uint32_t index, struct error *err)
+static int add_gpu(struct nvml_shared *shared, uint32_t index, struct error *err)
 {
-    const struct source_context *context = nvml->shared->context;
+    const struct source_context *context = shared->context;
     struct source_unit unit = {
         .ops = &nvml_gpu_unit,
-        .interval_us = context->interval_us / nvml->shared->polls_per_window,
+        .interval_us = context->interval_us / shared->polls_per_window,
     };
-    int r = nvml_gpu_new(nvml->shared, index, &unit.state);
+    int r = nvml_gpu_new(shared, index, &unit.state);
 
     if (r < 0)
         return error_set(err, r, "out of memory");
@@ -109,11 +93,9 @@ static int add_gpu(struct nvml *nvml, uint32_t index, struct error *err)
     return 0;
 }
 
-/* Makes a unit for every GPU that has none. It is opened there, on its own thread: that may hang.
- */
-static int find_gpus(struct nvml *nvml, struct error *err)
+/* Makes a unit for every GPU that has none. Its own thread opens the GPU, as that may hang. */
+static int find_gpus(struct nvml_shared *shared, struct error *err)
 {
-    struct nvml_shared *shared = nvml->shared;
     uint32_t count;
     int code = shared->library.device_count(&count), result = 0;
 
@@ -123,7 +105,7 @@ static int find_gpus(struct nvml *nvml, struct error *err)
     }
     for (uint32_t i = 0; i < MIN(count, (uint32_t)SAMPLE_GPU_MAX); i++)
         if (!atomic_load(&shared->running[i])) {
-            int r = add_gpu(nvml, i, err);
+            int r = add_gpu(shared, i, err);
 
             if (r < 0)
                 result = r;
@@ -131,35 +113,129 @@ static int find_gpus(struct nvml *nvml, struct error *err)
     return result;
 }
 
+/* Its units add the samples. */
 static int nvml_read(void *state, struct batch *batch, struct error *err)
 {
-    struct nvml *nvml = state;
-    const struct clock *clock = nvml->shared->context->clock;
+    struct nvml_shared *shared = state;
+    const struct clock *clock = shared->context->clock;
     uint64_t mono_us = clock->monotonic_us(clock);
     int r = 0;
 
-    (void)batch; /* its units have the samples */
-    shut_down_if_gone(nvml);
-    if (mono_us >= nvml->next_search_us && !atomic_load(&nvml->shared->driver_gone)) {
-        nvml->next_search_us = mono_us + SEARCH_US;
-        if (!atomic_load(&nvml->shared->initialised))
-            r = initialise(nvml, err);
+    (void)batch;
+    shut_down_if_gone(shared);
+    if (mono_us >= shared->next_search_us && !atomic_load(&shared->driver_gone)) {
+        shared->next_search_us = mono_us + SEARCH_US;
+        if (!atomic_load(&shared->initialised))
+            r = initialise(shared, err);
         if (r == 0)
-            r = find_gpus(nvml, err);
-    } else if (!atomic_load(&nvml->shared->initialised)) {
+            r = find_gpus(shared, err);
+    } else if (!atomic_load(&shared->initialised)) {
         r = error_set(err, -EAGAIN, "NVML: waiting for the driver");
     }
     return r;
 }
 
-static void nvml_close(void *state)
-{
-    struct nvml *nvml = state;
+/* From here on: `wattribute check`. */
 
-    if (!nvml)
+/* Whether a function of the driver works for a GPU. */
+static void report_function(struct report *report, const struct nvml_library *nvml, uint32_t index,
+                            const char *what, bool exists, int code, const char *remedy)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "gpu %u: %s", index, what);
+    if (!exists)
+        report_add(report, name, VERDICT_LIMITED, "install a newer driver",
+                   "the driver's library has no such function");
+    else if (code == NVML_SUCCESS || code == NVML_NOT_FOUND || code == NVML_INSUFFICIENT_SIZE)
+        report_add(report, name, VERDICT_OK, NULL, "available");
+    else
+        report_add(report, name, VERDICT_LIMITED, remedy, "%s", nvml_library_error(nvml, code));
+}
+
+static void report_gpu(struct report *report, const struct nvml_library *nvml, uint32_t index)
+{
+    struct nvml_device *device;
+    char uuid[NVML_UUID_BYTES] = "", name[NVML_NAME_BYTES] = "", what[64];
+    struct nvml_gpm_support support = {.version = NVML_GPM_VERSION};
+    unsigned long long energy_mj;
+    uint32_t count = 0;
+    int code = nvml->device_by_index(index, &device);
+
+    snprintf(what, sizeof(what), "gpu %u", index);
+    if (code != NVML_SUCCESS) {
+        report_add(report, what, VERDICT_MISSING,
+                   "run as a user that may open /dev/nvidia*, or give the container this GPU", "%s",
+                   nvml_library_error(nvml, code));
         return;
-    nvml_shared_unref(nvml->shared);
-    free(nvml);
+    }
+    (void)nvml->uuid(device, uuid, sizeof(uuid));
+    if (nvml->name)
+        (void)nvml->name(device, name, sizeof(name));
+    report->gpus++;
+    report_add(report, what, VERDICT_OK, NULL, "%.90s, %.90s", name, uuid);
+    report_function(
+        report, nvml, index, "energy counter", nvml->energy_mj,
+        nvml->energy_mj ? nvml->energy_mj(device, &energy_mj) : 0,
+        "none: this board has no counter; its power is integrated instead, always estimated");
+    report_function(report, nvml, index, "process samples", nvml->process_samples,
+                    nvml->process_samples ? nvml->process_samples(device, NULL, &count, 0) : 0,
+                    "none with MIG enabled: energy is then shared without them");
+    count = 0;
+    report_function(report, nvml, index, "process list", nvml->lists[0],
+                    nvml->lists[0] ? nvml->lists[0](device, &count, NULL) : 0,
+                    "run as root, or with the mig/monitor capability");
+    code = nvml->gpm_support ? nvml->gpm_support(device, &support) : NVML_NOT_SUPPORTED;
+    if (code == NVML_SUCCESS && !support.is_supported)
+        code = NVML_NOT_SUPPORTED;
+    report_function(report, nvml, index, "GPM activity", nvml->gpm_support, code,
+                    "none: needs Hopper or newer; nothing is lost but a finer estimate");
+}
+
+static void report_driver(struct report *report, const struct nvml_library *nvml)
+{
+    char driver[NVML_DRIVER_BYTES] = "";
+    uint32_t count = 0;
+    int code = nvml->init();
+
+    if (code != NVML_SUCCESS) {
+        report_add(
+            report, "nvidia driver", VERDICT_MISSING,
+            code == NVML_NO_PERMISSION ? "run as a user that may open /dev/nvidia*"
+            : code == NVML_LIB_RM_VERSION_MISMATCH
+                ? "reboot, or reload the driver: it was upgraded under the running kernel module"
+                : "load the driver: modprobe nvidia",
+            "%s", nvml_library_error(nvml, code));
+        return;
+    }
+    if (nvml->driver_version)
+        (void)nvml->driver_version(driver, sizeof(driver));
+    report_add(report, "nvidia driver", VERDICT_OK, NULL, "%.79s", driver);
+    code = nvml->device_count(&count);
+    if (code != NVML_SUCCESS || count == 0)
+        report_add(report, "gpus", VERDICT_MISSING, "give the container a GPU",
+                   "the driver shows none");
+    for (uint32_t i = 0; i < MIN(count, (uint32_t)SAMPLE_GPU_MAX); i++)
+        report_gpu(report, nvml, i);
+    (void)nvml->shutdown();
+}
+
+static void nvml_check(const struct source_context *context, struct report *report)
+{
+    struct nvml_library nvml;
+    struct error err = {""};
+
+    if (nvml_library_open(context->nvml_library, &nvml, &err) < 0) {
+        report_add(
+            report, "nvidia library", VERDICT_MISSING,
+            "install NVIDIA's driver (Debian: apt install nvidia-driver), or run the container with "
+            "the NVIDIA runtime; nothing to do on a node without NVIDIA GPUs",
+            "%s", err.text);
+        return;
+    }
+    report_add(report, "nvidia library", VERDICT_OK, NULL, "%s is here", context->nvml_library);
+    report_driver(report, &nvml);
+    nvml_library_close(&nvml);
 }
 
 const struct source_ops nvml_source = {
@@ -169,6 +245,6 @@ const struct source_ops nvml_source = {
     .holds_device = true,
     .open = nvml_open,
     .read = nvml_read,
-    .close = nvml_close,
+    .close = nvml_shared_unref,
     .check = nvml_check,
 };

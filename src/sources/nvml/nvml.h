@@ -2,13 +2,15 @@
  * NVIDIA GPUs, through NVML.
  *
  * The source itself is one thread: it loads the library, waits for the driver and counts the GPUs.
- * Each GPU is a unit with a thread of its own (nvml_gpu.c), and every call that concerns it is made
- * there, so that one that hangs does not hold up the others. No driver, a driver that goes away and
- * a GPU that is lost are states, not errors: they cost a gap, and what comes back is picked up.
+ * Each GPU is a unit with a thread of its own, which makes every call that concerns it, so that one
+ * that hangs does not hold up the others. No driver, a driver that goes away and a GPU that is lost
+ * are states, not errors: they cost a gap, and what comes back is picked up.
+ *
+ * nvml.c is the source; nvml_gpu.c opens, polls and closes one GPU, nvml_processes.c reads its
+ * processes, and nvml_gauges.c the readings that are exported as they are.
  */
 #pragma once
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "host/proc.h"
@@ -21,23 +23,101 @@ extern const struct source_ops nvml_source;
 struct nvml_shared {
     atomic_uint references;
     struct nvml_library library;
-    atomic_bool initialised; /* the library; it is shut down once, by the last who uses it */
+    atomic_bool initialised; /* the library; its last user shuts it down, once */
     const struct source_context *context;
     struct proc_reader proc;
     char driver[NVML_DRIVER_BYTES];
-    atomic_bool driver_gone; /* a call said so: everybody stops, then it is tried anew */
+    atomic_bool driver_gone; /* a call reported it: all threads stop, then it is tried anew */
     atomic_bool running[SAMPLE_GPU_MAX]; /* the GPU has a unit */
     uint64_t polls_per_window;
+    uint64_t next_search_us; /* the source's own */
 };
 
-void nvml_shared_unref(struct nvml_shared *shared);
-
-/* nvml_gpu.c: the unit of one GPU, which its first read opens. Takes a reference. 0 or -ENOMEM. */
-int nvml_gpu_new(struct nvml_shared *shared, uint32_t index, void **ret_state);
-extern const struct source_ops nvml_gpu_unit;
-
-/* nvml_check.c: the source's `check`. */
-void nvml_check(const struct source_context *context, struct report *report);
+/* A source's `close`, too. */
+void nvml_shared_unref(void *shared);
 
 /* The code means that the GPU, or the whole driver, is gone. */
 bool nvml_is_gone(struct nvml_shared *shared, int code);
+
+/* The unit of one GPU, which its first read opens. Takes a reference. 0 or -ENOMEM. */
+int nvml_gpu_new(struct nvml_shared *shared, uint32_t index, void **ret_state);
+extern const struct source_ops nvml_gpu_unit;
+
+struct nvml_gpu {
+    struct nvml_shared *shared;
+    uint32_t index;
+    struct nvml_device *device; /* NULL: not opened yet */
+    uint64_t open_us;           /* when to try that again */
+    struct nvml_event_set *events;
+    char uuid[NVML_UUID_BYTES], name[NVML_NAME_BYTES];
+    char runtime_status[96]; /* below sysfs; "" if unknown */
+    uint64_t polls;
+    bool described;
+
+    uint64_t last_sample_us; /* the newest utilisation sample that was read */
+    void *entries;           /* of the last list or samples, as the library writes them */
+    uint32_t entry_capacity;
+
+    /* Pids that were identified while a list named them. */
+    struct known {
+        uint32_t pid;
+        uint32_t checks;
+        uint64_t round;
+        uint64_t check_us; /* when to identify it again */
+        uint64_t identity; /* a hash of the last sample of it; 0: none yet */
+    } * known;
+    size_t known_count, known_capacity;
+    uint64_t round;
+    size_t listed_count;                   /* processes that the last lists named */
+    uint64_t list_hash[SAMPLE_LIST_KINDS]; /* of the pids in each, as last passed on */
+
+    /* Pids that the accounting buffer held in the last window, where that mode is on. */
+    bool accounting_begun;
+    uint32_t *accounted;
+    uint32_t accounted_count;
+
+    struct nvml_gpm_sample *gpm[2];
+    uint64_t gpm_us; /* when gpm[0] was taken; 0: not yet */
+    struct nvml_gpm_metrics *gpm_metrics;
+
+    /* Decided by the first clear answer, and never changed: the two must not be mixed. */
+    enum { ENERGY_UNKNOWN, ENERGY_COUNTER, ENERGY_INTEGRAL } energy;
+    uint64_t align_us; /* when the reads are next put behind a tick */
+    uint64_t integral_uj, integral_us;
+};
+
+/* A read in progress. */
+struct nvml_poll {
+    struct nvml_gpu *gpu;
+    struct batch *batch;
+    struct error *err;
+    uint64_t now_us;
+    bool aligned; /* it ended right behind a tick of the counter */
+    int result;   /* -ENODEV and -ENOMEM end it; after another error the other calls are made */
+};
+
+/* True if the driver has this function of a device and the call succeeded. If not, and it matters,
+ * the poll keeps the reason. */
+#define NVML_POLL_CALL(poll, what, function, ...)                                                  \
+    ((poll)->gpu->shared->library.function &&                                                      \
+     nvml_poll_succeeded(poll, what,                                                               \
+                         (poll)->gpu->shared->library.function((poll)->gpu->device, __VA_ARGS__)))
+
+bool nvml_poll_succeeded(struct nvml_poll *poll, const char *what, int code);
+bool nvml_poll_is_over(const struct nvml_poll *poll);
+void nvml_poll_out_of_memory(struct nvml_poll *poll);
+
+/* Adds a sample of this GPU, of now if it has no time. */
+void nvml_poll_add(struct nvml_poll *poll, struct sample sample);
+
+/* Each utilisation sample once, by its own time. */
+void nvml_poll_read_samples(struct nvml_poll *poll);
+
+/* The process lists; unchanged ones only if `always`. True if a process came or went. */
+bool nvml_poll_read_lists(struct nvml_poll *poll, bool always);
+
+/* Processes that were too short for lists and samples, where accounting mode is on. */
+void nvml_poll_read_accounting(struct nvml_poll *poll);
+
+void nvml_poll_read_utilisation(struct nvml_poll *poll);
+void nvml_poll_read_gauges(struct nvml_poll *poll);

@@ -1,26 +1,66 @@
-/* What a GPU tells of itself that is shown as it is. */
-#include "sources/nvml/nvml_poll.h"
-
+/* Readings of a GPU that are exported as they are. */
 #include "core/macros.h"
+#include "sources/nvml/nvml.h"
+
+static void add_gauge(struct nvml_poll *poll, enum gpu_gauge gauge, uint64_t value)
+{
+    nvml_poll_add(poll, (struct sample){.kind = SAMPLE_GAUGE, .gauge = {gauge, value}});
+}
+
+/* 0: unknown. */
+static uint32_t read_temperature_c(struct nvml_poll *poll)
+{
+    struct nvml_temperature temperature = {.version = NVML_VERSION(struct nvml_temperature, 1),
+                                           .sensor = NVML_TEMPERATURE_GPU};
+    uint32_t value;
+
+    if (NVML_POLL_CALL(poll, "temperature", temperature_v, &temperature) &&
+        temperature.temperature_c >= 0)
+        return (uint32_t)temperature.temperature_c;
+    if (NVML_POLL_CALL(poll, "temperature", temperature, NVML_TEMPERATURE_GPU, &value))
+        return value;
+    return 0;
+}
+
+/* With MIG there is a clock and a temperature, but no utilisation. */
+void nvml_poll_read_utilisation(struct nvml_poll *poll)
+{
+    uint32_t clock_mhz = 0, temperature_c;
+    struct nvml_utilization utilization;
+
+    if (!NVML_POLL_CALL(poll, "clock", clock_mhz, NVML_CLOCK_SM, &clock_mhz))
+        clock_mhz = 0;
+    temperature_c = read_temperature_c(poll);
+    if (NVML_POLL_CALL(poll, "utilisation", utilization, &utilization) && utilization.gpu <= 100 &&
+        utilization.memory <= 100) {
+        nvml_poll_add(poll,
+                      (struct sample){.kind = SAMPLE_UTILISATION,
+                                      .utilisation = {.gpu_percent = (uint8_t)utilization.gpu,
+                                                      .memory_percent = (uint8_t)utilization.memory,
+                                                      .sm_clock_mhz = clock_mhz,
+                                                      .temperature_c = temperature_c}});
+        return;
+    }
+    if (clock_mhz > 0)
+        add_gauge(poll, GPU_GAUGE_SM_CLOCK_MHZ, clock_mhz);
+    if (temperature_c > 0)
+        add_gauge(poll, GPU_GAUGE_TEMPERATURE_C, temperature_c);
+}
 
 static void read_memory(struct nvml_poll *poll)
 {
-    struct nvml_gpu *gpu = poll->gpu;
-    const struct nvml_library *nvml = &gpu->shared->library;
     struct nvml_memory_v2 memory = {.version = NVML_VERSION(struct nvml_memory_v2, 2)};
     struct nvml_memory_v1 old;
 
-    if (nvml->memory_v2 &&
-        nvml_poll_succeeded(poll, "memory", nvml->memory_v2(gpu->device, &memory))) {
-        nvml_poll_add_gauge(poll, GPU_GAUGE_MEMORY_TOTAL_BYTES, memory.total);
-        nvml_poll_add_gauge(poll, GPU_GAUGE_MEMORY_RESERVED_BYTES, memory.reserved);
-        nvml_poll_add_gauge(poll, GPU_GAUGE_MEMORY_USED_BYTES, memory.used);
-        nvml_poll_add_gauge(poll, GPU_GAUGE_MEMORY_FREE_BYTES, memory.free);
-    } else if (nvml->memory_v1 &&
-               nvml_poll_succeeded(poll, "memory", nvml->memory_v1(gpu->device, &old))) {
-        /* Its `used` includes what the driver reserves, which nobody used: it is not shown. */
-        nvml_poll_add_gauge(poll, GPU_GAUGE_MEMORY_TOTAL_BYTES, old.total);
-        nvml_poll_add_gauge(poll, GPU_GAUGE_MEMORY_FREE_BYTES, old.free);
+    if (NVML_POLL_CALL(poll, "memory", memory_v2, &memory)) {
+        add_gauge(poll, GPU_GAUGE_MEMORY_TOTAL_BYTES, memory.total);
+        add_gauge(poll, GPU_GAUGE_MEMORY_RESERVED_BYTES, memory.reserved);
+        add_gauge(poll, GPU_GAUGE_MEMORY_USED_BYTES, memory.used);
+        add_gauge(poll, GPU_GAUGE_MEMORY_FREE_BYTES, memory.free);
+    } else if (NVML_POLL_CALL(poll, "memory", memory_v1, &old)) {
+        /* Its `used` includes what the driver reserves, which no process uses: not exported. */
+        add_gauge(poll, GPU_GAUGE_MEMORY_TOTAL_BYTES, old.total);
+        add_gauge(poll, GPU_GAUGE_MEMORY_FREE_BYTES, old.free);
     }
 }
 
@@ -56,58 +96,43 @@ static void read_fields(struct nvml_poll *poll)
         {NVML_FIELD_NVLINK_TX_KIB, NVML_FIELD_ALL_LINKS, GPU_GAUGE_NVLINK_TX_KIB},
         {NVML_FIELD_NVLINK_RX_KIB, NVML_FIELD_ALL_LINKS, GPU_GAUGE_NVLINK_RX_KIB},
     };
-    struct nvml_gpu *gpu = poll->gpu;
-    const struct nvml_library *nvml = &gpu->shared->library;
     struct nvml_field_value fields[ARRAY_SIZE(wanted)] = {0};
 
-    if (!nvml->fields)
-        return;
     for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
         fields[i] =
             (struct nvml_field_value){.field_id = wanted[i].id, .scope_id = wanted[i].scope};
-    if (!nvml_poll_succeeded(poll, "fields", nvml->fields(gpu->device, ARRAY_SIZE(wanted), fields)))
+    if (!NVML_POLL_CALL(poll, "fields", fields, ARRAY_SIZE(wanted), fields))
         return;
     for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
         if (fields[i].result == NVML_SUCCESS)
-            nvml_poll_add_gauge(poll, wanted[i].gauge, field_number(&fields[i]));
+            add_gauge(poll, wanted[i].gauge, field_number(&fields[i]));
 }
 
 void nvml_poll_read_gauges(struct nvml_poll *poll)
 {
-    struct nvml_gpu *gpu = poll->gpu;
-    const struct nvml_library *nvml = &gpu->shared->library;
     unsigned long long big;
     uint32_t value;
     int state;
 
-    if (nvml->power_limit_mw &&
-        nvml_poll_succeeded(poll, "power limit", nvml->power_limit_mw(gpu->device, &value)))
-        nvml_poll_add_gauge(poll, GPU_GAUGE_POWER_LIMIT_MW, value);
-    if (nvml->clock_mhz &&
-        nvml_poll_succeeded(poll, "clock", nvml->clock_mhz(gpu->device, NVML_CLOCK_MEMORY, &value)))
-        nvml_poll_add_gauge(poll, GPU_GAUGE_MEMORY_CLOCK_MHZ, value);
-    if (nvml->throttle_reasons &&
-        nvml_poll_succeeded(poll, "throttle reasons", nvml->throttle_reasons(gpu->device, &big)))
-        nvml_poll_add_gauge(poll, GPU_GAUGE_THROTTLE_MASK, big);
-    if (nvml->performance_state &&
-        nvml_poll_succeeded(poll, "performance state",
-                            nvml->performance_state(gpu->device, &state)) &&
-        state >= 0 && state <= 15)
-        nvml_poll_add_gauge(poll, GPU_GAUGE_PERFORMANCE_STATE, (uint64_t)state);
-    for (int type = NVML_ECC_CORRECTED; type <= NVML_ECC_UNCORRECTED; type++)
-        if (nvml->ecc_errors &&
-            nvml_poll_succeeded(poll, "ECC errors",
-                                nvml->ecc_errors(gpu->device, type, NVML_ECC_AGGREGATE, &big)))
-            nvml_poll_add_gauge(poll,
-                                type == NVML_ECC_CORRECTED ? GPU_GAUGE_ECC_CORRECTED
-                                                           : GPU_GAUGE_ECC_UNCORRECTED,
-                                big);
-    if (nvml->pcie_generation &&
-        nvml_poll_succeeded(poll, "PCIe generation", nvml->pcie_generation(gpu->device, &value)))
-        nvml_poll_add_gauge(poll, GPU_GAUGE_PCIE_GENERATION, value);
-    if (nvml->pcie_width &&
-        nvml_poll_succeeded(poll, "PCIe width", nvml->pcie_width(gpu->device, &value)))
-        nvml_poll_add_gauge(poll, GPU_GAUGE_PCIE_WIDTH, value);
+    if (NVML_POLL_CALL(poll, "power limit", power_limit_mw, &value))
+        add_gauge(poll, GPU_GAUGE_POWER_LIMIT_MW, value);
+    if (NVML_POLL_CALL(poll, "clock", clock_mhz, NVML_CLOCK_MEMORY, &value))
+        add_gauge(poll, GPU_GAUGE_MEMORY_CLOCK_MHZ, value);
+    if (NVML_POLL_CALL(poll, "throttle reasons", throttle_reasons, &big))
+        add_gauge(poll, GPU_GAUGE_THROTTLE_MASK, big);
+    if (NVML_POLL_CALL(poll, "performance state", performance_state, &state) && state >= 0 &&
+        state <= 15)
+        add_gauge(poll, GPU_GAUGE_PERFORMANCE_STATE, (uint64_t)state);
+    if (NVML_POLL_CALL(poll, "ECC errors", ecc_errors, NVML_ECC_CORRECTED, NVML_ECC_AGGREGATE,
+                       &big))
+        add_gauge(poll, GPU_GAUGE_ECC_CORRECTED, big);
+    if (NVML_POLL_CALL(poll, "ECC errors", ecc_errors, NVML_ECC_UNCORRECTED, NVML_ECC_AGGREGATE,
+                       &big))
+        add_gauge(poll, GPU_GAUGE_ECC_UNCORRECTED, big);
+    if (NVML_POLL_CALL(poll, "PCIe generation", pcie_generation, &value))
+        add_gauge(poll, GPU_GAUGE_PCIE_GENERATION, value);
+    if (NVML_POLL_CALL(poll, "PCIe width", pcie_width, &value))
+        add_gauge(poll, GPU_GAUGE_PCIE_WIDTH, value);
     read_memory(poll);
     read_fields(poll);
 }

@@ -1,6 +1,4 @@
-/* One NVIDIA GPU: opened, read in the right order, closed. */
-#include "sources/nvml/nvml_poll.h"
-
+/* One NVIDIA GPU: opened, polled in the right order, closed. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +8,9 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
+#include "sources/nvml/nvml.h"
 
-/* How often a GPU that cannot be opened is tried again. */
+/* Between two attempts to open a GPU. */
 static const uint64_t REOPEN_US = 10 * USEC_PER_SEC;
 
 enum { EVENTS_PER_READ = 64 };
@@ -44,10 +43,10 @@ bool nvml_is_gone(struct nvml_shared *shared, int code)
     }
 }
 
-/* Did the call succeed? If not, and it matters, the poll remembers why. */
 bool nvml_poll_succeeded(struct nvml_poll *poll, const char *what, int code)
 {
     struct nvml_shared *shared = poll->gpu->shared;
+    bool is_gone;
 
     switch (code) {
     case NVML_SUCCESS:
@@ -60,12 +59,11 @@ bool nvml_poll_succeeded(struct nvml_poll *poll, const char *what, int code)
     default:
         break;
     }
-    if (nvml_is_gone(shared, code))
-        poll->result = error_set(poll->err, -ENODEV, "GPU %u: %s: %s", poll->gpu->index, what,
-                                 nvml_library_error(&shared->library, code));
-    else if (poll->result == 0)
-        poll->result = error_set(poll->err, -EIO, "GPU %u: %s: %s", poll->gpu->index, what,
-                                 nvml_library_error(&shared->library, code));
+    is_gone = nvml_is_gone(shared, code);
+    if (is_gone || poll->result == 0)
+        poll->result =
+            error_set(poll->err, is_gone ? -ENODEV : -EIO, "GPU %u: %s: %s", poll->gpu->index, what,
+                      nvml_library_error(&shared->library, code));
     return false;
 }
 
@@ -74,130 +72,79 @@ bool nvml_poll_is_over(const struct nvml_poll *poll)
     return poll->result == -ENODEV || poll->result == -ENOMEM;
 }
 
+void nvml_poll_out_of_memory(struct nvml_poll *poll)
+{
+    poll->result = error_set(poll->err, -ENOMEM, "out of memory");
+}
+
 void nvml_poll_add(struct nvml_poll *poll, struct sample sample)
 {
     sample.gpu = poll->gpu->index;
     sample.t_us = sample.t_us ? sample.t_us : poll->now_us;
     if (batch_add(poll->batch, &sample) < 0)
-        poll->result = error_set(poll->err, -ENOMEM, "out of memory");
+        nvml_poll_out_of_memory(poll);
 }
 
-void nvml_poll_add_gauge(struct nvml_poll *poll, enum gpu_gauge gauge, uint64_t value)
-{
-    nvml_poll_add(poll, (struct sample){.kind = SAMPLE_GAUGE, .gauge = {gauge, value}});
-}
-
-static void describe(struct nvml_poll *poll)
+/* Copies the strings: a batch may outlive the GPU. */
+static void describe_device(struct nvml_poll *poll)
 {
     struct nvml_gpu *gpu = poll->gpu;
     const struct nvml_library *nvml = &gpu->shared->library;
-    struct sample_device device = {0};
+    struct arena *arena = &poll->batch->arena;
+    struct sample_device device = {
+        .uuid = arena_copy(arena, gpu->uuid, strlen(gpu->uuid)),
+        .name = arena_copy(arena, gpu->name, strlen(gpu->name)),
+        .driver = arena_copy(arena, gpu->shared->driver, strlen(gpu->shared->driver)),
+    };
     uint32_t limit_mw;
 
-    if (nvml->power_limit_mw &&
-        nvml_poll_succeeded(poll, "power limit", nvml->power_limit_mw(gpu->device, &limit_mw)))
+    if (NVML_POLL_CALL(poll, "power limit", power_limit_mw, &limit_mw))
         device.power_limit_mw = limit_mw;
     device.has_minor =
         nvml->minor && nvml->minor(gpu->device, &device.minor) == NVML_SUCCESS; /* not in WSL */
-    /* The strings live as long as the GPU is open; a batch may outlive it. */
-    device.uuid = arena_copy(&poll->batch->arena, gpu->uuid, strlen(gpu->uuid));
-    device.name = arena_copy(&poll->batch->arena, gpu->name, strlen(gpu->name));
-    device.driver =
-        arena_copy(&poll->batch->arena, gpu->shared->driver, strlen(gpu->shared->driver));
     if (!device.uuid || !device.name || !device.driver)
-        poll->result = error_set(poll->err, -ENOMEM, "out of memory");
+        nvml_poll_out_of_memory(poll);
     else
         nvml_poll_add(poll, (struct sample){.kind = SAMPLE_DEVICE, .device = device});
     gpu->described = !nvml_poll_is_over(poll);
 }
 
-static uint32_t read_clock_mhz(struct nvml_poll *poll)
-{
-    const struct nvml_library *nvml = &poll->gpu->shared->library;
-    uint32_t clock_mhz;
-
-    if (!nvml->clock_mhz ||
-        !nvml_poll_succeeded(poll, "clock",
-                             nvml->clock_mhz(poll->gpu->device, NVML_CLOCK_SM, &clock_mhz)))
-        return 0;
-    return clock_mhz;
-}
-
-static uint32_t read_temperature_c(struct nvml_poll *poll)
-{
-    const struct nvml_library *nvml = &poll->gpu->shared->library;
-    struct nvml_temperature temperature = {.version = NVML_VERSION(struct nvml_temperature, 1),
-                                           .sensor = NVML_TEMPERATURE_GPU};
-    uint32_t value;
-
-    if (nvml->temperature_v &&
-        nvml_poll_succeeded(poll, "temperature",
-                            nvml->temperature_v(poll->gpu->device, &temperature)) &&
-        temperature.temperature_c >= 0)
-        return (uint32_t)temperature.temperature_c;
-    if (nvml->temperature &&
-        nvml_poll_succeeded(poll, "temperature",
-                            nvml->temperature(poll->gpu->device, NVML_TEMPERATURE_GPU, &value)))
-        return value;
-    return 0;
-}
-
-/* With MIG there is a clock and a temperature, but no utilisation. */
-static void read_utilisation(struct nvml_poll *poll)
+/* The activity between gpm[0] and gpm[1]. */
+static void add_gpm(struct nvml_poll *poll)
 {
     struct nvml_gpu *gpu = poll->gpu;
-    const struct nvml_library *nvml = &gpu->shared->library;
-    uint32_t clock_mhz = read_clock_mhz(poll), temperature_c = read_temperature_c(poll);
-    struct nvml_utilization utilization;
+    struct nvml_gpm_metrics *metrics = gpu->gpm_metrics;
+    struct sample sample = {.kind = SAMPLE_GPM};
 
-    if (nvml->utilization &&
-        nvml_poll_succeeded(poll, "utilisation", nvml->utilization(gpu->device, &utilization)) &&
-        utilization.gpu <= 100 && utilization.memory <= 100) {
-        nvml_poll_add(poll,
-                      (struct sample){.kind = SAMPLE_UTILISATION,
-                                      .utilisation = {.gpu_percent = (uint8_t)utilization.gpu,
-                                                      .memory_percent = (uint8_t)utilization.memory,
-                                                      .sm_clock_mhz = clock_mhz,
-                                                      .temperature_c = temperature_c}});
+    metrics->version = NVML_GPM_VERSION;
+    metrics->count = SAMPLE_GPM_COUNT;
+    metrics->from = gpu->gpm[0];
+    metrics->until = gpu->gpm[1];
+    for (size_t i = 0; i < SAMPLE_GPM_COUNT; i++)
+        metrics->metrics[i] = (struct nvml_gpm_metric){.id = sample_gpm_ids[i]};
+    if (!nvml_poll_succeeded(poll, "GPM metrics", gpu->shared->library.gpm_metrics(metrics)))
         return;
+    for (size_t i = 0; i < SAMPLE_GPM_COUNT; i++) {
+        const struct nvml_gpm_metric *metric = &metrics->metrics[i];
+
+        if (metric->result != NVML_SUCCESS || !(metric->value >= 0 && metric->value <= 100))
+            continue;
+        sample.gpm.valid |= (uint16_t)(1 << i);
+        sample.gpm.millipercent[i] = (uint32_t)lround(metric->value * 1000);
     }
-    if (clock_mhz > 0)
-        nvml_poll_add_gauge(poll, GPU_GAUGE_SM_CLOCK_MHZ, clock_mhz);
-    if (temperature_c > 0)
-        nvml_poll_add_gauge(poll, GPU_GAUGE_TEMPERATURE_C, temperature_c);
+    nvml_poll_add(poll, sample);
 }
 
 static void read_gpm(struct nvml_poll *poll)
 {
     struct nvml_gpu *gpu = poll->gpu;
-    const struct nvml_library *nvml = &gpu->shared->library;
     struct nvml_gpm_sample *older = gpu->gpm[0];
-    struct sample sample = {.kind = SAMPLE_GPM};
 
     if (!gpu->gpm_metrics || poll->now_us - gpu->gpm_us < GPM_MIN_US ||
-        !nvml_poll_succeeded(poll, "GPM sample", nvml->gpm_sample(gpu->device, gpu->gpm[1])))
+        !NVML_POLL_CALL(poll, "GPM sample", gpm_sample, gpu->gpm[1]))
         return;
-    if (gpu->gpm_us > 0) {
-        struct nvml_gpm_metrics *metrics = gpu->gpm_metrics;
-
-        metrics->version = NVML_GPM_VERSION;
-        metrics->count = SAMPLE_GPM_COUNT;
-        metrics->from = gpu->gpm[0];
-        metrics->until = gpu->gpm[1];
-        for (size_t i = 0; i < SAMPLE_GPM_COUNT; i++)
-            metrics->metrics[i] = (struct nvml_gpm_metric){.id = sample_gpm_ids[i]};
-        if (nvml_poll_succeeded(poll, "GPM metrics", nvml->gpm_metrics(metrics))) {
-            for (size_t i = 0; i < SAMPLE_GPM_COUNT; i++) {
-                const struct nvml_gpm_metric *metric = &metrics->metrics[i];
-
-                if (metric->result != NVML_SUCCESS || !(metric->value >= 0 && metric->value <= 100))
-                    continue;
-                sample.gpm.valid |= (uint16_t)(1 << i);
-                sample.gpm.millipercent[i] = (uint32_t)lround(metric->value * 1000);
-            }
-            nvml_poll_add(poll, sample);
-        }
-    }
+    if (gpu->gpm_us > 0)
+        add_gpm(poll);
     gpu->gpm_us = poll->now_us;
     gpu->gpm[0] = gpu->gpm[1];
     gpu->gpm[1] = older;
@@ -215,7 +162,7 @@ static void integrate(struct nvml_poll *poll, uint32_t power_mw)
     nvml_poll_add(poll, (struct sample){.kind = SAMPLE_INTEGRAL, .counter_uj = gpu->integral_uj});
 }
 
-/* Asks until the counter moves. False if it does not, or if the clock stands still. */
+/* Polls until the counter moves. False if it does not, or if the clock stands still. */
 static bool wait_for_tick(const struct nvml_gpu *gpu, unsigned long long *energy_mj)
 {
     const struct nvml_library *nvml = &gpu->shared->library;
@@ -237,7 +184,6 @@ static bool wait_for_tick(const struct nvml_gpu *gpu, unsigned long long *energy
     return true;
 }
 
-/* Last in a window, as it closes the one before it. */
 static void read_energy(struct nvml_poll *poll)
 {
     struct nvml_gpu *gpu = poll->gpu;
@@ -245,8 +191,7 @@ static void read_energy(struct nvml_poll *poll)
     const struct clock *clock = gpu->shared->context->clock;
     unsigned long long energy_mj = 0;
     uint32_t power_mw;
-    bool has_power = nvml->power_mw &&
-                     nvml_poll_succeeded(poll, "power", nvml->power_mw(gpu->device, &power_mw));
+    bool has_power = NVML_POLL_CALL(poll, "power", power_mw, &power_mw);
     uint64_t t_us = clock->realtime_us(clock);
     int code = NVML_NOT_SUPPORTED;
 
@@ -271,7 +216,7 @@ static void read_energy(struct nvml_poll *poll)
         integrate(poll, power_mw);
 }
 
-/* A device that the kernel has suspended would be woken by a question. */
+/* A call would wake a device that the kernel has suspended. */
 static bool is_suspended(const struct nvml_gpu *gpu)
 {
     char text[32];
@@ -311,7 +256,7 @@ static void find_runtime_status(struct nvml_gpu *gpu)
              info.device);
 }
 
-/* Registers for XID errors; a GPU that cannot tell of them is no worse for it. */
+/* Registers for XID errors; a GPU that cannot report them works all the same. */
 static void open_events(struct nvml_gpu *gpu)
 {
     const struct nvml_library *nvml = &gpu->shared->library;
@@ -336,7 +281,7 @@ static void read_events(struct nvml_poll *poll)
     }
 }
 
-/* Opens the GPU, now and then. Until then it is down: not permitted, lost, or in a reset. */
+/* Until it is opened, the GPU is down: not permitted, lost, or in a reset. */
 static int open_device(struct nvml_gpu *gpu, struct error *err)
 {
     const struct nvml_library *nvml = &gpu->shared->library;
@@ -367,6 +312,38 @@ static int open_device(struct nvml_gpu *gpu, struct error *err)
     return 0;
 }
 
+/*
+ * Every single sample matters only among processes that share. The call costs 2.8 ms of CPU time,
+ * GPM 2 ms and the energy counter 4.3 ms (H200, driver 580), so a process that is alone is sampled
+ * once per window, as a mean, and when one comes or goes. The energy closes the window: it is last.
+ */
+static void gpu_poll(struct nvml_poll *poll, bool window_ends)
+{
+    struct nvml_gpu *gpu = poll->gpu;
+    bool changed = false, shared;
+
+    if (!gpu->described)
+        describe_device(poll);
+    if (!nvml_poll_is_over(poll))
+        changed = nvml_poll_read_lists(poll, window_ends);
+    shared = gpu->listed_count > 1;
+    const struct {
+        bool is_due;
+        void (*read)(struct nvml_poll *poll);
+    } steps[] = {
+        {window_ends || shared || changed, nvml_poll_read_samples},
+        {true, nvml_poll_read_utilisation},
+        {shared || (window_ends && gpu->listed_count > 0), read_gpm},
+        {window_ends, nvml_poll_read_accounting},
+        {window_ends, nvml_poll_read_gauges},
+        {window_ends, read_energy},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(steps) && !nvml_poll_is_over(poll); i++)
+        if (steps[i].is_due)
+            steps[i].read(poll);
+}
+
 static int gpu_read(void *state, struct batch *batch, struct error *err)
 {
     struct nvml_gpu *gpu = state;
@@ -374,39 +351,18 @@ static int gpu_read(void *state, struct batch *batch, struct error *err)
     struct nvml_poll poll = {
         .gpu = gpu, .batch = batch, .err = err, .now_us = clock->realtime_us(clock)};
     bool window_ends = gpu->polls++ % gpu->shared->polls_per_window == 0;
-    bool changed = false, shared;
-    int opened;
+    int r = 0;
 
     if (atomic_load(&gpu->shared->driver_gone))
         poll.result = error_set(err, -ENODEV, "GPU %u: the driver is gone", gpu->index);
-    else if (!gpu->device && (opened = open_device(gpu, err)) < 0)
-        return opened;
-    else if (!is_suspended(gpu)) {
-        if (!gpu->described)
-            describe(&poll);
-        if (!nvml_poll_is_over(&poll))
-            changed = nvml_poll_read_lists(&poll, window_ends);
-        /*
-         * Every single sample matters only among processes that share. The call costs 2.8 ms of CPU
-         * time, GPM 2 ms and the energy counter 4.3 ms (H200, driver 580), so who is alone is asked
-         * for once per window, as a mean, and when somebody comes or goes.
-         */
-        shared = gpu->listed_count > 1;
-        if ((window_ends || shared || changed) && !nvml_poll_is_over(&poll))
-            nvml_poll_read_samples(&poll);
-        if (!nvml_poll_is_over(&poll))
-            read_utilisation(&poll);
-        if ((shared || (window_ends && gpu->listed_count > 0)) && !nvml_poll_is_over(&poll))
-            read_gpm(&poll);
-        if (window_ends && !nvml_poll_is_over(&poll))
-            nvml_poll_read_accounting(&poll);
-        if (window_ends && !nvml_poll_is_over(&poll))
-            nvml_poll_read_gauges(&poll);
-        if (window_ends && !nvml_poll_is_over(&poll))
-            read_energy(&poll);
-    }
+    else if (!gpu->device)
+        r = open_device(gpu, err);
+    if (r < 0)
+        return r;
+    if (poll.result == 0 && !is_suspended(gpu))
+        gpu_poll(&poll, window_ends);
     if (window_ends || poll.result == -ENODEV)
-        read_events(&poll); /* a GPU that is lost says why */
+        read_events(&poll); /* those of a lost GPU say why */
     if (poll.result == -ENODEV)
         (void)batch_add(
             batch, &(struct sample){.kind = SAMPLE_LOST, .gpu = gpu->index, .t_us = poll.now_us});
@@ -426,8 +382,7 @@ static void gpu_close(void *state)
             nvml->gpm_free(gpu->gpm[i]);
     if (gpu->events)
         nvml->event_set_free(gpu->events);
-    free(gpu->samples);
-    free(gpu->listed);
+    free(gpu->entries);
     free(gpu->known);
     free(gpu->accounted);
     free(gpu->gpm_metrics);

@@ -1,74 +1,239 @@
 /*
- * libnvidia-ml.so.1, found at run time. Every function is resolved by name, the newest version
- * first; a pointer that is NULL means that this driver does not have it, and that what it tells is
- * absent.
+ * libnvidia-ml.so.1, loaded at run time, with our own declarations of the part of its ABI that we
+ * use: no vendor header is needed to build. Layouts are those of x86-64 and aarch64 Linux, checked
+ * below. A function that this driver does not have is NULL, and what it reports is absent.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/error.h"
-#include "sources/nvml/nvml_abi.h"
+#include "model/sample.h"
 
-/* Which of a function's versions was found. */
-enum nvml_list_version { NVML_LIST_NONE, NVML_LIST_V1, NVML_LIST_V2 /* and v3: same entries */ };
+enum nvml_return {
+    NVML_SUCCESS = 0,
+    NVML_UNINITIALIZED = 1,
+    NVML_INVALID_ARGUMENT = 2,
+    NVML_NOT_SUPPORTED = 3,
+    NVML_NO_PERMISSION = 4,
+    NVML_NOT_FOUND = 6,
+    NVML_INSUFFICIENT_SIZE = 7,
+    NVML_DRIVER_NOT_LOADED = 9,
+    NVML_GPU_IS_LOST = 15,
+    NVML_RESET_REQUIRED = 16,
+    NVML_LIB_RM_VERSION_MISMATCH = 18,
+    NVML_GPU_NOT_FOUND = 28,
+};
 
-typedef int nvml_list_function(struct nvml_device *, uint32_t *count, void *entries);
+enum {
+    NVML_UUID_BYTES = 96,
+    NVML_NAME_BYTES = 96,
+    NVML_DRIVER_BYTES = 80,
+    NVML_CLOCK_SM = 1,
+    NVML_CLOCK_MEMORY = 2,
+    NVML_TEMPERATURE_GPU = 0,
+    NVML_ECC_CORRECTED = 0,
+    NVML_ECC_UNCORRECTED = 1,
+    NVML_ECC_AGGREGATE = 1,
+    NVML_EVENT_XID = 0x8,
+    NVML_FIELD_MEMORY_TEMPERATURE = 82,
+    NVML_FIELD_PCIE_REPLAY = 94,
+    NVML_FIELD_NVLINK_TX_KIB = 138, /* scope NVML_FIELD_ALL_LINKS: all links */
+    NVML_FIELD_NVLINK_RX_KIB = 139,
+    NVML_FIELD_PCIE_TX_BYTES = 197,
+    NVML_FIELD_PCIE_RX_BYTES = 198,
+    NVML_VALUE_U32 = 1,
+    NVML_VALUE_ULONG = 2,
+    NVML_VALUE_U64 = 3,
+    NVML_VALUE_I64 = 4,
+    NVML_VALUE_INT = 5,
+    NVML_VALUE_U16 = 6,
+};
+#define NVML_FIELD_ALL_LINKS UINT32_MAX
+
+/* The version word of most structs; GPM's is plain 1. */
+#define NVML_VERSION(type, version) ((uint32_t)sizeof(type) | (uint32_t)(version) << 24)
+
+struct nvml_device; /* opaque */
+struct nvml_event_set;
+struct nvml_gpm_sample;
+
+struct nvml_pci_info {
+    char bus_id_legacy[16];
+    uint32_t domain, bus, device, pci_device_id, pci_subsystem_id;
+    char bus_id[32];
+};
+
+struct nvml_utilization {
+    uint32_t gpu, memory;
+};
+
+struct nvml_memory_v1 {
+    uint64_t total, free, used; /* used includes reserved */
+};
+
+struct nvml_memory_v2 {
+    uint32_t version;
+    uint64_t total, reserved, free, used; /* used excludes reserved */
+};
+
+struct nvml_process_v1 {
+    uint32_t pid;
+    uint64_t used_memory;
+};
+
+/* The entries of lists since v2; R530 wrote eight bytes more. */
+struct nvml_process {
+    uint32_t pid;
+    uint64_t used_memory; /* all ones: not available */
+    uint32_t gpu_instance, compute_instance;
+};
+
+enum { NVML_PROCESS_BYTES_MAX = sizeof(struct nvml_process) + sizeof(uint64_t) };
+
+struct nvml_process_sample {
+    uint32_t pid;
+    uint64_t timestamp_us;
+    uint32_t sm, memory, encoder, decoder;
+};
+
+struct nvml_temperature {
+    uint32_t version;
+    int sensor;
+    int temperature_c;
+};
+
+struct nvml_field_value {
+    uint32_t field_id, scope_id;
+    int64_t timestamp_us, latency_us;
+    int value_type;
+    int result;
+    union {
+        double d;
+        int32_t i;
+        uint32_t u32;
+        uint64_t u64;
+        int64_t i64;
+        uint16_t u16;
+    } value;
+};
+
+struct nvml_event_data {
+    struct nvml_device *device;
+    uint64_t type, data;
+    uint32_t gpu_instance, compute_instance;
+};
+
+struct nvml_accounting_stats {
+    uint32_t gpu_utilization, memory_utilization;
+    uint64_t max_memory_bytes;
+    uint64_t time_ms;
+    uint64_t start_us;
+    uint32_t is_running;
+    uint32_t reserved[5];
+};
+
+struct nvml_gpm_support {
+    uint32_t version;
+    uint32_t is_supported;
+};
+
+_Static_assert(sizeof(struct nvml_pci_info) == 68, "PciInfo");
+_Static_assert(sizeof(struct nvml_memory_v2) == 40, "Memory_v2");
+_Static_assert(sizeof(struct nvml_process_v1) == 16, "ProcessInfo_v1");
+_Static_assert(sizeof(struct nvml_process) == 24, "ProcessInfo_v2");
+_Static_assert(sizeof(struct nvml_process_sample) == 32, "ProcessUtilizationSample");
+_Static_assert(sizeof(struct nvml_process_sample) <= NVML_PROCESS_BYTES_MAX, "one buffer for both");
+_Static_assert(sizeof(struct nvml_temperature) == 12, "Temperature_v1");
+_Static_assert(sizeof(struct nvml_field_value) == 40, "FieldValue");
+_Static_assert(sizeof(struct nvml_event_data) == 32, "EventData");
+_Static_assert(sizeof(struct nvml_accounting_stats) == 56, "AccountingStats");
+
+/* The largest header's; older drivers fit. */
+enum { NVML_GPM_VERSION = 1, NVML_GPM_METRICS_MAX = 333 };
+
+struct nvml_gpm_metric {
+    uint32_t id;
+    int result;
+    double value;
+    const char *short_name, *long_name, *unit;
+};
+
+struct nvml_gpm_metrics {
+    uint32_t version;
+    uint32_t count;
+    struct nvml_gpm_sample *from, *until;
+    struct nvml_gpm_metric metrics[NVML_GPM_METRICS_MAX];
+};
+
+_Static_assert(sizeof(struct nvml_gpm_metric) == 40, "GpmMetric");
+_Static_assert(sizeof(struct nvml_gpm_metrics) == 13344, "GpmMetricsGet");
+
+/* Each function: its member, its parameters, and its names from the newest to the oldest. All
+ * return a code of enum nvml_return. Those of a DEVICE take that first, and are optional, too. */
+/* clang-format off */
+#define NVML_FUNCTIONS(REQUIRED, OPTIONAL, DEVICE)                                                 \
+    REQUIRED(init, (void), "nvmlInit_v2", "nvmlInit")                                              \
+    REQUIRED(shutdown, (void), "nvmlShutdown")                                                     \
+    REQUIRED(device_count, (uint32_t *), "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount")            \
+    REQUIRED(device_by_index, (uint32_t index, struct nvml_device **),                             \
+             "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex")                        \
+    REQUIRED(uuid, (struct nvml_device *, char *, uint32_t size), "nvmlDeviceGetUUID")             \
+    OPTIONAL(driver_version, (char *, uint32_t size), "nvmlSystemGetDriverVersion")                \
+    OPTIONAL(gpm_alloc, (struct nvml_gpm_sample **), "nvmlGpmSampleAlloc")                         \
+    OPTIONAL(gpm_free, (struct nvml_gpm_sample *), "nvmlGpmSampleFree")                            \
+    OPTIONAL(gpm_metrics, (struct nvml_gpm_metrics *), "nvmlGpmMetricsGet")                        \
+    OPTIONAL(event_set_create, (struct nvml_event_set **), "nvmlEventSetCreate")                   \
+    OPTIONAL(event_set_free, (struct nvml_event_set *), "nvmlEventSetFree")                        \
+    OPTIONAL(event_wait, (struct nvml_event_set *, struct nvml_event_data *, uint32_t timeout_ms), \
+             "nvmlEventSetWait_v2", "nvmlEventSetWait")                                            \
+    DEVICE(name, (char *, uint32_t size), "nvmlDeviceGetName")                                     \
+    DEVICE(minor, (uint32_t *), "nvmlDeviceGetMinorNumber")                                        \
+    /* Older versions fill only the short bus id. */                                               \
+    DEVICE(pci_info, (struct nvml_pci_info *), "nvmlDeviceGetPciInfo_v3")                          \
+    DEVICE(energy_mj, (unsigned long long *), "nvmlDeviceGetTotalEnergyConsumption")               \
+    DEVICE(power_mw, (uint32_t *), "nvmlDeviceGetPowerUsage")                                      \
+    DEVICE(power_limit_mw, (uint32_t *), "nvmlDeviceGetEnforcedPowerLimit",                        \
+           "nvmlDeviceGetPowerManagementLimit")                                                    \
+    DEVICE(utilization, (struct nvml_utilization *), "nvmlDeviceGetUtilizationRates")              \
+    DEVICE(clock_mhz, (int type, uint32_t *), "nvmlDeviceGetClockInfo")                            \
+    DEVICE(temperature_v, (struct nvml_temperature *), "nvmlDeviceGetTemperatureV")                \
+    DEVICE(temperature, (int sensor, uint32_t *celsius), "nvmlDeviceGetTemperature")               \
+    DEVICE(memory_v2, (struct nvml_memory_v2 *), "nvmlDeviceGetMemoryInfo_v2")                     \
+    DEVICE(memory_v1, (struct nvml_memory_v1 *), "nvmlDeviceGetMemoryInfo")                        \
+    DEVICE(throttle_reasons, (unsigned long long *mask),                                           \
+           "nvmlDeviceGetCurrentClocksEventReasons",                                               \
+           "nvmlDeviceGetCurrentClocksThrottleReasons")                                            \
+    DEVICE(performance_state, (int *), "nvmlDeviceGetPerformanceState")                            \
+    DEVICE(ecc_errors, (int type, int counter, unsigned long long *),                              \
+           "nvmlDeviceGetTotalEccErrors")                                                          \
+    DEVICE(fields, (int count, struct nvml_field_value *), "nvmlDeviceGetFieldValues")             \
+    DEVICE(pcie_generation, (uint32_t *), "nvmlDeviceGetCurrPcieLinkGeneration")                   \
+    DEVICE(pcie_width, (uint32_t *), "nvmlDeviceGetCurrPcieLinkWidth")                             \
+    DEVICE(process_samples, (struct nvml_process_sample *, uint32_t *count,                        \
+           unsigned long long since_us), "nvmlDeviceGetProcessUtilization")                        \
+    DEVICE(accounting_mode, (int *), "nvmlDeviceGetAccountingMode")                                \
+    DEVICE(accounting_pids, (uint32_t *count, uint32_t *pids), "nvmlDeviceGetAccountingPids")      \
+    DEVICE(accounting_stats, (uint32_t pid, struct nvml_accounting_stats *),                       \
+           "nvmlDeviceGetAccountingStats")                                                         \
+    DEVICE(gpm_support, (struct nvml_gpm_support *), "nvmlGpmQueryDeviceSupport")                  \
+    DEVICE(gpm_sample, (struct nvml_gpm_sample *), "nvmlGpmSampleGet")                             \
+    DEVICE(register_events, (unsigned long long types, struct nvml_event_set *),                   \
+           "nvmlDeviceRegisterEvents")
+/* clang-format on */
 
 struct nvml_library {
     void *handle;
-
-    int (*init)(void);
-    int (*shutdown)(void);
     const char *(*error_string)(int code);
-    int (*driver_version)(char *text, uint32_t size);
-    int (*device_count)(uint32_t *count);
-    int (*device_by_index)(uint32_t index, struct nvml_device **device);
-    int (*uuid)(struct nvml_device *, char *text, uint32_t size);
-    int (*name)(struct nvml_device *, char *text, uint32_t size);
-    int (*minor)(struct nvml_device *, uint32_t *minor);
-    int (*pci_info)(struct nvml_device *, struct nvml_pci_info *info);
-
-    int (*energy_mj)(struct nvml_device *, unsigned long long *energy_mj);
-    int (*power_mw)(struct nvml_device *, uint32_t *power_mw);
-    int (*power_limit_mw)(struct nvml_device *, uint32_t *limit_mw);
-    int (*utilization)(struct nvml_device *, struct nvml_utilization *utilization);
-    int (*clock_mhz)(struct nvml_device *, int type, uint32_t *clock_mhz);
-    int (*temperature_v)(struct nvml_device *, struct nvml_temperature *temperature);
-    int (*temperature)(struct nvml_device *, int sensor, uint32_t *temperature_c);
-    int (*memory_v2)(struct nvml_device *, struct nvml_memory_v2 *memory);
-    int (*memory_v1)(struct nvml_device *, struct nvml_memory_v1 *memory);
-    int (*throttle_reasons)(struct nvml_device *, unsigned long long *mask);
-    int (*performance_state)(struct nvml_device *, int *state);
-    int (*ecc_errors)(struct nvml_device *, int type, int counter, unsigned long long *count);
-    int (*fields)(struct nvml_device *, int count, struct nvml_field_value *values);
-    int (*pcie_generation)(struct nvml_device *, uint32_t *generation);
-    int (*pcie_width)(struct nvml_device *, uint32_t *width);
-
-    nvml_list_function *lists[3]; /* by enum sample_list_kind */
-    enum nvml_list_version list_versions[3];
-    size_t list_entry_bytes; /* of version 2 entries: 24, or the 32 of R530 */
-    int (*process_samples)(struct nvml_device *, struct nvml_process_sample *samples,
-                           uint32_t *count, unsigned long long since_us);
-
-    int (*accounting_mode)(struct nvml_device *, int *mode);
-    int (*accounting_pids)(struct nvml_device *, uint32_t *count, uint32_t *pids);
-    int (*accounting_stats)(struct nvml_device *, uint32_t pid,
-                            struct nvml_accounting_stats *stats);
-
-    int (*gpm_support)(struct nvml_device *, struct nvml_gpm_support *support);
-    int (*gpm_alloc)(struct nvml_gpm_sample **sample);
-    int (*gpm_free)(struct nvml_gpm_sample *sample);
-    int (*gpm_sample)(struct nvml_device *, struct nvml_gpm_sample *sample);
-    int (*gpm_metrics)(struct nvml_gpm_metrics *metrics);
-
-    int (*event_set_create)(struct nvml_event_set **set);
-    int (*event_set_free)(struct nvml_event_set *set);
-    int (*register_events)(struct nvml_device *, unsigned long long types,
-                           struct nvml_event_set *set);
-    int (*event_wait)(struct nvml_event_set *set, struct nvml_event_data *data,
-                      uint32_t timeout_ms);
+#define NVML_UNPACK(...)                     __VA_ARGS__
+#define NVML_MEMBER(member, parameters, ...) int(*member) parameters;
+#define NVML_OF_DEVICE(member, parameters, ...)                                                    \
+    int (*member)(struct nvml_device *, NVML_UNPACK parameters);
+    NVML_FUNCTIONS(NVML_MEMBER, NVML_MEMBER, NVML_OF_DEVICE)
+    int (*lists[SAMPLE_LIST_KINDS])(struct nvml_device *, uint32_t *count, void *entries);
+    size_t list_entry_bytes[SAMPLE_LIST_KINDS];
 };
 
 /* -ENODEV: there is no such library. Other errors carry a text. Does not talk to the driver. */

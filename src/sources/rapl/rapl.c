@@ -1,6 +1,7 @@
 #include "sources/rapl/rapl.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,23 +9,24 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/macros.h"
+#include "core/fs.h"
+#include "core/parse.h"
 #include "model/report.h"
 
 /* However long a window is: a counter in units of 2^-16 J is full after 65 kJ, which is half a
  * minute at PACKAGE_MAX_UW. */
 enum { INTERVAL_MAX_US = 5000000 };
 
-/* How often meters that went or came with their CPUs are looked for. */
+/* Between two searches for meters that came or went with their CPUs. */
 static const uint64_t SEARCH_US = 10 * USEC_PER_SEC;
 /* A counter of a machine that runs moves a thousand times a second. */
 static const uint64_t STILL_US = 60 * USEC_PER_SEC;
 
-/* No package draws this. Not a multiple of the thermal design power: mobile parts take four times
- * that in short turns, and what is taken for a reset is lost. */
+/* No package draws this. Not a multiple of the thermal design power: mobile parts draw four times
+ * that for short, and energy mistaken for a reset is lost. */
 static const uint64_t PACKAGE_MAX_UW = 2000 * (uint64_t)1000000;
 
-/* Nor any platform this. */
+/* No platform draws this. */
 static const uint64_t PLATFORM_MAX_UW = 10000 * (uint64_t)1000000;
 
 static int system_perf_event_open(struct perf_event_attr *attr, int cpu)
@@ -35,61 +37,121 @@ static int system_perf_event_open(struct perf_event_attr *attr, int cpu)
     return fd < 0 ? -errno : (int)fd;
 }
 
-const struct rapl_calls rapl_system_calls = {
+static const struct rapl_calls system_calls = {
     .perf_event_open = system_perf_event_open,
     .read = read,
     .pread = pread,
 };
 
-static size_t find_meter(const struct rapl *rapl, enum meter_kind kind, const char *id)
+static struct rapl_meter *find_meter(struct rapl *rapl, enum meter_kind kind, const char *id)
 {
-    size_t i;
-
-    for (i = 0; i < rapl->meter_count; i++)
+    for (size_t i = 0; i < rapl->meter_count; i++)
         if (rapl->meters[i].kind == kind && strcmp(rapl->meters[i].id, id) == 0)
-            break;
-    return i;
+            return &rapl->meters[i];
+    return NULL;
 }
 
-bool rapl_is_open(const struct rapl *rapl, enum meter_kind kind, const char *id)
+bool rapl_is_open(struct rapl *rapl, enum meter_kind kind, const char *id)
 {
-    size_t i = find_meter(rapl, kind, id);
+    const struct rapl_meter *meter = find_meter(rapl, kind, id);
 
-    return i < rapl->meter_count && rapl->meters[i].fd >= 0;
+    return meter && meter->fd >= 0;
 }
 
 void rapl_add(struct rapl *rapl, const struct rapl_meter *found, uint64_t range_uj)
 {
-    size_t i = find_meter(rapl, found->kind, found->id);
-    struct rapl_meter *meter = &rapl->meters[i];
+    struct rapl_meter *meter = find_meter(rapl, found->kind, found->id);
 
-    if (i == RAPL_METERS_MAX || (i < rapl->meter_count && meter->fd >= 0)) {
+    if (meter ? meter->fd >= 0 : rapl->meter_count == RAPL_METERS_MAX) {
         close(found->fd);
         return;
     }
-    if (i == rapl->meter_count) {
-        *meter = *found;
-        rapl->meter_count++;
-    } else { /* it is back, and goes on from what it had counted */
+    if (meter) { /* it is back, and goes on from its last count */
         meter->fd = found->fd;
-        meter->scale = found->scale;
+        meter->shift = found->shift;
+    } else {
+        meter = &rapl->meters[rapl->meter_count++];
+        *meter = *found;
     }
     counter_limit(&meter->counter, range_uj,
                   meter->kind == METER_PSYS ? PLATFORM_MAX_UW : PACKAGE_MAX_UW);
-    meter->counter.max_gap_us = MIN(meter->counter.max_gap_us, rapl->way->max_gap_us);
+    meter->counter.max_gap_us = MIN(meter->counter.max_gap_us, rapl->backend->max_gap_us);
 }
 
-static int pick_way(struct rapl *rapl, struct error *err)
+int rapl_read_file(const struct rapl *rapl, char buffer[static RAPL_TEXT_BYTES],
+                   struct span *ret_text, const char *format, ...)
 {
-    static const struct rapl_way *const ways[] = {&rapl_powercap, &rapl_perf};
-    struct error why[ARRAY_SIZE(ways)] = {{""}, {""}};
+    struct span text = {buffer, 0};
+    char path[128];
+    va_list args;
+    int r;
+
+    va_start(args, format);
+    vsnprintf(path, sizeof(path), format, args);
+    va_end(args);
+    r = fs_read_at(rapl->host->sysfs_fd, path, buffer, RAPL_TEXT_BYTES, &text.len);
+    if (r < 0)
+        return r;
+    (void)span_strip_suffix(&text, "\n");
+    *ret_text = text;
+    return 0;
+}
+
+void rapl_print_id(uint32_t socket, const uint32_t *die, char id[static RAPL_ID_BYTES])
+{
+    if (die)
+        snprintf(id, RAPL_ID_BYTES, "%u-die-%u", socket, *die);
+    else
+        snprintf(id, RAPL_ID_BYTES, "%u", socket);
+}
+
+/* X86_VENDOR_AMD and X86_VENDOR_HYGON of the kernel's asm/processor.h. */
+bool rapl_modalias_is_amd(struct span modalias)
+{
+    return span_strip_prefix(&modalias, "cpu:type:x86,ven0002") ||
+           span_strip_prefix(&modalias, "cpu:type:x86,ven0009");
+}
+
+int rapl_parse_number(struct span text, uint32_t *ret_value)
+{
+    uint64_t value;
+
+    if (parse_u64_max(text, RAPL_NUMBER_MAX, &value) < 0)
+        return -EINVAL;
+    *ret_value = (uint32_t)value;
+    return 0;
+}
+
+int rapl_parse_hex(struct span text, uint32_t max, uint32_t *ret_value)
+{
+    uint32_t value = 0;
+
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+
+        if (!parse_is_hex(c))
+            return -EINVAL;
+        value = value * 16 + (uint32_t)(parse_is_digit(c) ? c - '0' : c - 'a' + 10);
+        if (value > max)
+            return -EINVAL;
+    }
+    if (text.len == 0)
+        return -EINVAL;
+    *ret_value = value;
+    return 0;
+}
+
+static int choose_backend(struct rapl *rapl, struct error *err)
+{
+    static const struct rapl_backend *const backends[] = {&rapl_powercap, &rapl_perf};
+    struct error why[ARRAY_SIZE(backends)] = {{""}, {""}};
     int result = -ENODEV;
 
-    for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
         int r;
 
-        rapl->way = ways[i];
-        r = rapl->way->find(rapl, &why[i]);
+        rapl->backend = backends[i];
+        r = rapl->backend->find(rapl, &why[i]);
         if (r == 0)
             return 0;
         if (r == -EACCES)
@@ -103,6 +165,8 @@ int rapl_new(const struct host *host, const struct clock *clock, const struct ra
              struct rapl **ret_rapl, struct error *err)
 {
     struct rapl *rapl = calloc(1, sizeof(*rapl));
+    char buffer[RAPL_TEXT_BYTES];
+    struct span modalias;
     int r;
 
     if (!rapl)
@@ -110,9 +174,10 @@ int rapl_new(const struct host *host, const struct clock *clock, const struct ra
     rapl->host = host;
     rapl->clock = clock;
     rapl->calls = calls;
-    rapl->is_amd = rapl_is_amd(host->sysfs_fd);
+    rapl->is_amd = rapl_read_file(rapl, buffer, &modalias, "devices/system/cpu/modalias") == 0 &&
+                   rapl_modalias_is_amd(modalias);
     rapl->next_search_us = clock->monotonic_us(clock) + SEARCH_US;
-    r = pick_way(rapl, err);
+    r = choose_backend(rapl, err);
     if (r < 0) {
         rapl_free(rapl);
         return r;
@@ -121,21 +186,22 @@ int rapl_new(const struct host *host, const struct clock *clock, const struct ra
     return 0;
 }
 
-void rapl_free(struct rapl *rapl)
+void rapl_free(void *state)
 {
+    struct rapl *rapl = state;
+
     if (!rapl)
         return;
     for (size_t i = 0; i < rapl->meter_count; i++)
-        if (rapl->meters[i].fd >= 0)
-            close(rapl->meters[i].fd);
+        cleanup_close(&rapl->meters[i].fd);
     free(rapl);
 }
 
-/* True if the meter gave a count. An error that passes costs nothing: the next value has it all. */
+/* True if it was a count. A passing error costs nothing: the next value includes it. */
 static bool read_meter(struct rapl *rapl, struct rapl_meter *meter)
 {
     uint64_t mono_us = rapl->clock->monotonic_us(rapl->clock), uj;
-    int r = rapl->way->read(rapl, meter, &uj);
+    int r = rapl->backend->read(rapl, meter, &uj);
 
     if (r == -ENODEV || r == -EBADMSG)
         counter_break(&meter->counter);
@@ -150,13 +216,6 @@ static bool read_meter(struct rapl *rapl, struct rapl_meter *meter)
     meter->has_counted |= uj > 0;
     meter->raw_uj = uj;
     return true;
-}
-
-/* Virtual machines have meters that stand at 0, or at what the host counted once: those are none,
- * and no measurement of nothing. */
-static bool is_trusted(const struct rapl_meter *meter, uint64_t mono_us)
-{
-    return meter->has_counted && mono_us - MIN(mono_us, meter->still_since_us) < STILL_US;
 }
 
 static int add_sample(const struct rapl *rapl, const struct rapl_meter *meter, struct batch *batch)
@@ -177,14 +236,15 @@ static int add_sample(const struct rapl *rapl, const struct rapl_meter *meter, s
     return sample.meter.id ? batch_add(batch, &sample) : -ENOMEM;
 }
 
-int rapl_read(struct rapl *rapl, struct batch *batch, struct error *err)
+int rapl_read(void *state, struct batch *batch, struct error *err)
 {
+    struct rapl *rapl = state;
     uint64_t mono_us = rapl->clock->monotonic_us(rapl->clock);
     size_t answers = 0;
 
     if (mono_us >= rapl->next_search_us) {
         rapl->next_search_us = mono_us + SEARCH_US;
-        (void)rapl->way->find(rapl, NULL); /* what it does not find is missed below */
+        (void)rapl->backend->find(rapl, NULL); /* a meter that it does not find fails below */
     }
     for (size_t i = 0; i < rapl->meter_count; i++) {
         struct rapl_meter *meter = &rapl->meters[i];
@@ -192,77 +252,39 @@ int rapl_read(struct rapl *rapl, struct batch *batch, struct error *err)
         if (meter->fd < 0 || !read_meter(rapl, meter))
             continue;
         answers++;
-        if (is_trusted(meter, mono_us) && add_sample(rapl, meter, batch) < 0)
+        /* Virtual machines have counters that stay at 0, or at an old value of the host: those are
+         * not meters, and 0 W was not measured. */
+        if (!meter->has_counted || mono_us - MIN(mono_us, meter->still_since_us) >= STILL_US)
+            continue;
+        if (add_sample(rapl, meter, batch) < 0)
             return error_set(err, -ENOMEM, "RAPL: out of memory");
     }
     if (answers == 0)
         return error_set(err, -EIO, "RAPL: none of %zu meters answers (%s)", rapl->meter_count,
-                         rapl->way->name);
+                         rapl->backend->name);
     return 0;
 }
 
-static int source_open(const struct source_context *context, void **ret_state, struct error *err)
+static int rapl_open(const struct source_context *context, void **ret_state, struct error *err)
 {
-    struct rapl *rapl;
     int r;
 
     if (context->replay_path)
         return -ENODEV;
-    r = rapl_new(context->host, context->clock, &rapl_system_calls, &rapl, err);
-    if (r < 0)
-        return r == -EACCES ? -ENOTSUP : r; /* worth a warning, but no reason not to start */
-    *ret_state = rapl;
-    return 0;
-}
-
-static int source_read(void *state, struct batch *batch, struct error *err)
-{
-    return rapl_read(state, batch, err);
-}
-
-static void source_close(void *state)
-{
-    rapl_free(state);
+    r = rapl_new(context->host, context->clock, &system_calls, (struct rapl **)ret_state, err);
+    return r == -EACCES ? -ENOTSUP : r; /* a warning; the collector starts without it */
 }
 
 /* A counter that counts has moved by then: they are updated about every millisecond. */
 static const struct timespec CHECK_PAUSE = {.tv_nsec = 100000000};
 
-static const char *describe_scope(enum meter_kind kind)
-{
-    switch (kind) {
-    case METER_PACKAGE:
-        return "booked: the processor";
-    case METER_DRAM:
-        return "booked: its memory, which is not in the package";
-    case METER_CORE:
-    case METER_UNCORE:
-        return "observed: a part of the package";
-    case METER_PSYS:
-        return "observed: the platform, with the packages in it";
-    case METER_GPU:
-    case METER_REST:
-    case METER_MODULE:
-    case METER_NODE:
-    case METER_KINDS:
-        break;
-    }
-    return "observed";
-}
-
-static void report_meter(struct report *report, const struct rapl_meter *meter)
-{
-    char what[64];
-
-    snprintf(what, sizeof(what), "rapl: %s %s", meter_words[meter->kind], meter->id);
-    report->meters += meter->has_counted;
-    if (meter->has_counted)
-        report_add(report, what, VERDICT_OK, NULL, "%s", describe_scope(meter->kind));
-    else
-        report_add(report, what, VERDICT_MISSING,
-                   "none: as on virtual machines and on processors without it; it is left out",
-                   "its counter stands at 0");
-}
+static const char *const scopes[METER_KINDS] = {
+    [METER_PACKAGE] = "booked: the processor",
+    [METER_DRAM] = "booked: its memory, which is not in the package",
+    [METER_CORE] = "observed: a part of the package",
+    [METER_UNCORE] = "observed: a part of the package",
+    [METER_PSYS] = "observed: the platform, with the packages in it",
+};
 
 static void report_meters(struct report *report, struct rapl *rapl)
 {
@@ -270,17 +292,25 @@ static void report_meters(struct report *report, struct rapl *rapl)
     struct batch batch;
 
     batch_init(&batch);
-    for (int i = 0; i < 2; i++) {
-        if (i > 0)
-            nanosleep(&CHECK_PAUSE, NULL);
-        (void)rapl_read(rapl, &batch, NULL); /* the meters have what it found */
-    }
+    (void)rapl_read(rapl, &batch, NULL); /* its results are in the meters */
+    nanosleep(&CHECK_PAUSE, NULL);
+    (void)rapl_read(rapl, &batch, NULL);
     batch_done(&batch);
     report_add(report, "rapl", VERDICT_OK, NULL, "%zu meter%s, read by %s", rapl->meter_count,
-               PLURAL_S(rapl->meter_count), rapl->way->name);
+               PLURAL_S(rapl->meter_count), rapl->backend->name);
     for (size_t i = 0; i < rapl->meter_count; i++) {
-        report_meter(report, &rapl->meters[i]);
-        has_memory |= rapl->meters[i].kind == METER_DRAM;
+        const struct rapl_meter *meter = &rapl->meters[i];
+        char what[64];
+
+        snprintf(what, sizeof(what), "rapl: %s %s", meter_words[meter->kind], meter->id);
+        has_memory |= meter->kind == METER_DRAM;
+        report->meters += meter->has_counted;
+        if (meter->has_counted)
+            report_add(report, what, VERDICT_OK, NULL, "%s", scopes[meter->kind]);
+        else
+            report_add(report, what, VERDICT_MISSING,
+                       "none: virtual machines and some processors do not count it; it is ignored",
+                       "its counter stays at 0");
     }
     if (!has_memory)
         report_add(report, "rapl: dram", VERDICT_LIMITED,
@@ -292,7 +322,7 @@ static void rapl_check(const struct source_context *context, struct report *repo
 {
     struct error err = {""};
     struct rapl *rapl = NULL;
-    int r = rapl_new(context->host, context->clock, &rapl_system_calls, &rapl, &err);
+    int r = rapl_new(context->host, context->clock, &system_calls, &rapl, &err);
 
     if (r == 0)
         report_meters(report, rapl);
@@ -314,8 +344,8 @@ const struct source_ops rapl_source = {
     .flag = "collector.rapl",
     .help = "read the energy counters of processors",
     .interval_max_us = INTERVAL_MAX_US,
-    .open = source_open,
-    .read = source_read,
-    .close = source_close,
+    .open = rapl_open,
+    .read = rapl_read,
+    .close = rapl_free,
     .check = rapl_check,
 };

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/fs.h"
 #include "core/macros.h"
@@ -16,23 +15,31 @@
 #include "sources/overlap.h"
 #include "sources/plausible.h"
 
-/* How often files that are not there are tried again. */
+enum { TRIES = 3, TEXT_BYTES = 128 };
+
+/* Between two attempts to open missing files. */
 static const uint64_t SEARCH_US = 30 * USEC_PER_SEC;
 
-/* Freshness that stands still for so long, at ten steps a second, means that nobody counts. */
+/* Freshness moves ten times a second: a controller that has not moved it for so long hangs. */
 static const uint64_t STALE_US = 2 * USEC_PER_SEC;
 
 /* A controller's clock that is further off than this is not the node's. */
 static const uint64_t CLOCK_SKEW_MAX_US = 10 * USEC_PER_SEC;
 
+#define ENERGY_MAX_J (UINT64_MAX / 1000000) /* in microjoules it fits in 64 bits */
+
 static const struct {
-    enum cray_file file;
-    enum meter_kind kind;
-    const char *id; /* not a number: it is all of the node's sockets */
-} meters[] = {
-    {CRAY_ENERGY, METER_NODE, "cray"},
-    {CRAY_CPU_ENERGY, METER_PACKAGE, "cray"},
-    {CRAY_MEMORY_ENERGY, METER_DRAM, "cray"},
+    const char *name;
+    const char *unit; /* NULL: a plain number */
+    uint64_t max;
+    enum meter_kind kind; /* of energy counters */
+} files[CRAY_FILES] = {
+    [CRAY_FRESHNESS] = {"freshness", NULL, UINT64_MAX, METER_KINDS},
+    [CRAY_STARTUP] = {"startup", NULL, UINT64_MAX, METER_KINDS},
+    [CRAY_POWER] = {"power", "W", PLAUSIBLE_POWER_MAX_UW / 1000000 - 1, METER_KINDS},
+    [CRAY_ENERGY] = {"energy", "J", ENERGY_MAX_J, METER_NODE},
+    [CRAY_CPU_ENERGY] = {"cpu_energy", "J", ENERGY_MAX_J, METER_PACKAGE},
+    [CRAY_MEMORY_ENERGY] = {"memory_energy", "J", ENERGY_MAX_J, METER_DRAM},
 };
 
 struct cray {
@@ -42,11 +49,16 @@ struct cray {
     struct cray_value freshness;
     uint64_t fresh_us;
     struct cray_value startup;
-    struct {
-        bool elsewhere; /* RAPL measures it */
-        struct counter counter;
-    } meters[ARRAY_SIZE(meters)];
+    bool is_elsewhere[CRAY_FILES];
+    struct counter energy[CRAY_FILES];
 };
+
+/* RAPL measures it. */
+static bool is_elsewhere(const struct source_context *context, enum cray_file file)
+{
+    return (file == CRAY_CPU_ENERGY || file == CRAY_MEMORY_ENERGY) &&
+           overlap_rapl_measures(context->host, context->switches, files[file].kind);
+}
 
 static int cray_open(const struct source_context *context, void **ret_state, struct error *err)
 {
@@ -66,17 +78,15 @@ static int cray_open(const struct source_context *context, void **ret_state, str
                    : error_set(err, r, "cannot open cray/pm_counters/energy: %s", strerror(-r));
     }
     cray->context = context;
-    for (size_t i = 0; i < ARRAY_SIZE(meters); i++) {
-        cray->meters[i].elsewhere =
-            meters[i].kind != METER_NODE &&
-            overlap_rapl_measures(context->host, context->switches, meters[i].kind);
-        counter_limit(&cray->meters[i].counter, 0, PLAUSIBLE_POWER_MAX_UW);
+    for (enum cray_file file = CRAY_ENERGY; file < CRAY_FILES; file++) {
+        cray->is_elsewhere[file] = is_elsewhere(context, file);
+        counter_limit(&cray->energy[file], 0, PLAUSIBLE_POWER_MAX_UW);
     }
     *ret_state = cray;
     return 0;
 }
 
-/* The controller's time where its clock is set; so that samples of all sources go together. */
+/* The controller's time where its clock is set, to match the samples of other sources. */
 static uint64_t sample_us(const struct cray *cray, const struct cray_value *value)
 {
     const struct clock *clock = cray->context->clock;
@@ -86,30 +96,28 @@ static uint64_t sample_us(const struct cray *cray, const struct cray_value *valu
     return skew_us <= CLOCK_SKEW_MAX_US ? MIN(value->t_us, now_us) : now_us;
 }
 
-static int add_meter(struct cray *cray, size_t index, const struct cray_value *value,
-                     uint64_t mono_us, struct batch *batch)
-{
-    struct counter *counter = &cray->meters[index].counter;
-
-    counter_add(counter, value->t_us > 0 ? value->t_us : mono_us, value->number * 1000000);
-    return batch_add(batch, &(struct sample){.kind = SAMPLE_METER,
-                                             .t_us = sample_us(cray, value),
-                                             .meter = {.source = "cray",
-                                                       .kind = meters[index].kind,
-                                                       .id = meters[index].id,
-                                                       .counter_uj = counter->total,
-                                                       .breaks = counter->breaks}});
-}
-
 static int add_samples(struct cray *cray, const struct cray_value values[static CRAY_FILES],
                        uint64_t mono_us, struct batch *batch)
 {
     const struct cray_value *power = &values[CRAY_POWER];
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(meters); i++)
-        if (values[meters[i].file].valid && !cray->meters[i].elsewhere)
-            r = add_meter(cray, i, &values[meters[i].file], mono_us, batch);
+    for (enum cray_file file = CRAY_ENERGY; r == 0 && file < CRAY_FILES; file++) {
+        const struct cray_value *value = &values[file];
+        struct counter *counter = &cray->energy[file];
+
+        if (!value->valid || cray->is_elsewhere[file])
+            continue;
+        counter_add(counter, value->t_us > 0 ? value->t_us : mono_us, value->number * 1000000);
+        /* The id is no number: the counter is of all sockets. */
+        r = batch_add(batch, &(struct sample){.kind = SAMPLE_METER,
+                                              .t_us = sample_us(cray, value),
+                                              .meter = {.source = "cray",
+                                                        .kind = files[file].kind,
+                                                        .id = "cray",
+                                                        .counter_uj = counter->total,
+                                                        .breaks = counter->breaks}});
+    }
     /* A node that runs draws something: 0 is a controller that does not know. */
     if (r == 0 && power->valid && power->number > 0)
         r = batch_add(batch, &(struct sample){.kind = SAMPLE_NODE_POWER,
@@ -118,17 +126,17 @@ static int add_samples(struct cray *cray, const struct cray_value values[static 
     return r;
 }
 
-static void note_startup(struct cray *cray, const struct cray_value *startup)
+static void check_startup(struct cray *cray, const struct cray_value *startup)
 {
     if (!startup->valid)
         return;
     if (cray->startup.valid && cray->startup.number != startup->number)
-        for (size_t i = 0; i < ARRAY_SIZE(meters); i++)
-            counter_break(&cray->meters[i].counter);
+        for (enum cray_file file = CRAY_ENERGY; file < CRAY_FILES; file++)
+            counter_break(&cray->energy[file]);
     cray->startup = *startup;
 }
 
-/* False if the controller wrote nothing since the last read. Without the file nobody can tell. */
+/* False if the controller wrote nothing since the last read. Without the file it is unknown. */
 static bool is_fresh(struct cray *cray, const struct cray_value *freshness, uint64_t mono_us)
 {
     if (freshness->valid && cray->freshness.valid && freshness->number == cray->freshness.number)
@@ -149,7 +157,7 @@ static int cray_read(void *state, struct batch *batch, struct error *err)
 
     if (mono_us >= cray->next_search_us) {
         cray->next_search_us = mono_us + SEARCH_US;
-        cray_counters_reopen(&cray->counters);
+        (void)cray_counters_reopen(&cray->counters);
     }
     r = cray_counters_read(&cray->counters, values);
     if (r < 0)
@@ -160,7 +168,7 @@ static int cray_read(void *state, struct batch *batch, struct error *err)
                    : error_set(err, -ESTALE,
                                "cray/pm_counters/freshness stands still: the blade's controller "
                                "does not count");
-    note_startup(cray, &values[CRAY_STARTUP]);
+    check_startup(cray, &values[CRAY_STARTUP]);
     r = add_samples(cray, values, mono_us, batch);
     if (r < 0)
         return error_set(err, r, "out of memory");
@@ -177,23 +185,6 @@ static void cray_close(void *state)
         return;
     cray_counters_close(&cray->counters);
     free(cray);
-}
-
-static void report_counter(struct report *report, enum cray_file file,
-                           const struct cray_value *value, bool elsewhere)
-{
-    char what[64];
-
-    snprintf(what, sizeof(what), "cray: %s", cray_file_names[file]);
-    report->meters += value->valid && !elsewhere && file != CRAY_POWER;
-    if (!value->valid)
-        report_add(report, what, VERDICT_LIMITED, "look at the file's mode, and the blade's log",
-                   "no usable value in cray/pm_counters/%s", cray_file_names[file]);
-    else if (elsewhere)
-        report_add(report, what, VERDICT_OK, NULL, "left alone: RAPL is finer");
-    else
-        report_add(report, what, VERDICT_OK, NULL, "%" PRIu64 " %s", value->number,
-                   file == CRAY_POWER ? "W" : "J");
 }
 
 static void cray_check(const struct source_context *context, struct report *report)
@@ -213,12 +204,21 @@ static void cray_check(const struct source_context *context, struct report *repo
                    "cray/pm_counters cannot be read: %s", strerror(-r));
         return;
     }
-    report_counter(report, CRAY_POWER, &values[CRAY_POWER], false);
-    report_counter(report, CRAY_ENERGY, &values[CRAY_ENERGY], false);
-    report_counter(report, CRAY_CPU_ENERGY, &values[CRAY_CPU_ENERGY],
-                   overlap_rapl_measures(context->host, context->switches, METER_PACKAGE));
-    report_counter(report, CRAY_MEMORY_ENERGY, &values[CRAY_MEMORY_ENERGY],
-                   overlap_rapl_measures(context->host, context->switches, METER_DRAM));
+    for (enum cray_file file = CRAY_POWER; file < CRAY_FILES; file++) {
+        bool elsewhere = is_elsewhere(context, file);
+        char what[64];
+
+        snprintf(what, sizeof(what), "cray: %s", files[file].name);
+        report->meters += values[file].valid && !elsewhere && file != CRAY_POWER;
+        if (!values[file].valid)
+            report_add(report, what, VERDICT_LIMITED, "check the file's mode, and the blade's log",
+                       "no usable value in cray/pm_counters/%s", files[file].name);
+        else if (elsewhere)
+            report_add(report, what, VERDICT_OK, NULL, "skipped: RAPL is finer");
+        else
+            report_add(report, what, VERDICT_OK, NULL, "%" PRIu64 " %s", values[file].number,
+                       files[file].unit);
+    }
 }
 
 const struct source_ops cray_source = {
@@ -233,67 +233,23 @@ const struct source_ops cray_source = {
 
 /* From here on: the counters. */
 
-enum { TRIES = 3, TEXT_BYTES = 128 };
-
-const char *const cray_file_names[CRAY_FILES] = {
-    [CRAY_FRESHNESS] = "freshness",   [CRAY_STARTUP] = "startup",
-    [CRAY_POWER] = "power",           [CRAY_ENERGY] = "energy",
-    [CRAY_CPU_ENERGY] = "cpu_energy", [CRAY_MEMORY_ENERGY] = "memory_energy",
-};
-
-static const char *unit_of(enum cray_file file)
-{
-    switch (file) {
-    case CRAY_FRESHNESS:
-    case CRAY_STARTUP:
-        return NULL;
-    case CRAY_POWER:
-        return "W";
-    default:
-        return "J";
-    }
-}
-
-static uint64_t max_of(enum cray_file file)
-{
-    switch (file) {
-    case CRAY_FRESHNESS:
-    case CRAY_STARTUP:
-        return UINT64_MAX;
-    case CRAY_POWER:
-        return PLAUSIBLE_POWER_MAX_UW / 1000000 - 1;
-    default:
-        return UINT64_MAX / 1000000; /* so that it can be said in microjoules */
-    }
-}
-
 int cray_parse(enum cray_file file, struct span text, struct cray_value *ret_value)
 {
-    const char *unit = unit_of(file);
+    const char *unit = files[file].unit;
     struct cray_value value = {.valid = true};
-    struct span rest = text;
     int r;
 
-    span_strip_suffix(&rest, "\n");
-    r = parse_u64_max(span_cut(&rest, ' '), max_of(file), &value.number);
+    span_strip_suffix(&text, "\n");
+    r = parse_u64_max(span_cut(&text, ' '), files[file].max, &value.number);
     if (r < 0)
         return r;
-    if (unit && !span_equals(span_cut(&rest, ' '), unit))
+    if (unit && !span_equals(span_cut(&text, ' '), unit))
         return -EINVAL;
-    if (unit && rest.len > 0) {
-        if (!span_strip_suffix(&rest, " us"))
-            return -EINVAL;
-        r = parse_u64(rest, &value.t_us);
-        if (r < 0)
-            return r;
-    }
-    *ret_value = value;
-    return 0;
-}
-
-static bool counts_energy(enum cray_file file)
-{
-    return file == CRAY_ENERGY || file == CRAY_CPU_ENERGY || file == CRAY_MEMORY_ENERGY;
+    if (unit && text.len > 0)
+        r = span_strip_suffix(&text, " us") ? parse_u64(text, &value.t_us) : -EINVAL;
+    if (r == 0)
+        *ret_value = value;
+    return r;
 }
 
 int cray_counters_open(int sysfs_fd, struct cray_counters *ret_counters)
@@ -302,47 +258,44 @@ int cray_counters_open(int sysfs_fd, struct cray_counters *ret_counters)
         .dir_fd = openat(sysfs_fd, "cray/pm_counters", O_PATH | O_DIRECTORY | O_CLOEXEC),
         .read_kept = fs_read_kept,
     };
-    int result = -ENODEV;
+    int r;
 
     if (counters.dir_fd < 0)
         return -ENODEV;
-    for (size_t i = 0; i < CRAY_FILES; i++) {
-        counters.fds[i] =
-            openat(counters.dir_fd, cray_file_names[i], O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        if (!counts_energy((enum cray_file)i))
-            continue;
-        if (counters.fds[i] >= 0)
+    memset(counters.fds, -1, sizeof(counters.fds));
+    r = cray_counters_reopen(&counters);
+    if (r < 0)
+        cray_counters_close(&counters);
+    else
+        *ret_counters = counters;
+    return r;
+}
+
+int cray_counters_reopen(struct cray_counters *counters)
+{
+    int result = -ENODEV;
+
+    for (enum cray_file file = 0; file < CRAY_FILES; file++) {
+        int *fd = &counters->fds[file];
+
+        if (*fd < 0)
+            *fd = openat(counters->dir_fd, files[file].name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        if (file >= CRAY_ENERGY && *fd >= 0)
             result = 0;
-        else if (result < 0 && errno != ENOENT)
+        else if (file >= CRAY_ENERGY && result < 0 && errno != ENOENT)
             result = -errno;
     }
-    if (result < 0) {
-        cray_counters_close(&counters);
-        return result;
-    }
-    *ret_counters = counters;
-    return 0;
+    return result;
 }
 
 void cray_counters_close(struct cray_counters *counters)
 {
-    for (size_t i = 0; i < CRAY_FILES; i++) {
-        cleanup_close(&counters->fds[i]);
-        counters->fds[i] = -1;
-    }
-    cleanup_close(&counters->dir_fd);
-    counters->dir_fd = -1;
-}
-
-void cray_counters_reopen(struct cray_counters *counters)
-{
     for (size_t i = 0; i < CRAY_FILES; i++)
-        if (counters->fds[i] < 0)
-            counters->fds[i] =
-                openat(counters->dir_fd, cray_file_names[i], O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        cleanup_close(&counters->fds[i]);
+    cleanup_close(&counters->dir_fd);
 }
 
-static struct cray_value read_one(struct cray_counters *counters, enum cray_file file)
+static struct cray_value read_value(struct cray_counters *counters, enum cray_file file)
 {
     struct cray_value value = {0};
     char text[TEXT_BYTES];
@@ -356,27 +309,27 @@ static struct cray_value read_one(struct cray_counters *counters, enum cray_file
         cleanup_close(&counters->fds[file]);
         counters->fds[file] = -1;
     }
-    if (r < 0 || cray_parse(file, (struct span){text, len}, &value) < 0)
-        return (struct cray_value){0};
+    if (r == 0)
+        (void)cray_parse(file, (struct span){text, len}, &value);
     return value;
 }
 
 int cray_counters_read(struct cray_counters *counters, struct cray_value ret_values[CRAY_FILES])
 {
     struct cray_value values[CRAY_FILES];
-    struct cray_value after;
 
-    values[CRAY_FRESHNESS] = read_one(counters, CRAY_FRESHNESS);
+    values[CRAY_FRESHNESS] = read_value(counters, CRAY_FRESHNESS);
     for (int i = 0; i < TRIES; i++) {
+        struct cray_value before = values[CRAY_FRESHNESS];
+
         for (enum cray_file file = CRAY_FRESHNESS + 1; file < CRAY_FILES; file++)
-            values[file] = read_one(counters, file);
-        after = read_one(counters, CRAY_FRESHNESS);
-        if (after.valid == values[CRAY_FRESHNESS].valid &&
-            after.number == values[CRAY_FRESHNESS].number) {
+            values[file] = read_value(counters, file);
+        values[CRAY_FRESHNESS] = read_value(counters, CRAY_FRESHNESS);
+        if (values[CRAY_FRESHNESS].valid == before.valid &&
+            values[CRAY_FRESHNESS].number == before.number) {
             memcpy(ret_values, values, sizeof(values));
             return 0;
         }
-        values[CRAY_FRESHNESS] = after;
     }
     return -EAGAIN;
 }

@@ -1,6 +1,6 @@
 /*
  * Energy of the node, of its CPUs and of its memory, as the controller of a Cray's blade counts it.
- * It counts the accelerators, too: those have meters of their own, and are not told of again.
+ * It also counts the accelerators: those have meters of their own, and are left to them.
  */
 #pragma once
 
@@ -21,18 +21,16 @@ enum cray_file {
     CRAY_FRESHNESS,
     CRAY_STARTUP, /* how often the controller was started: its counters may begin anew then */
     CRAY_POWER,   /* the node with its accelerators, in W */
-    CRAY_ENERGY,  /* in J; the next two, too */
+    CRAY_ENERGY,  /* in J, as all that follow */
     CRAY_CPU_ENERGY,
     CRAY_MEMORY_ENERGY,
     CRAY_FILES,
 };
 
-extern const char *const cray_file_names[CRAY_FILES];
-
 struct cray_value {
     bool valid;
     uint64_t number;
-    uint64_t t_us; /* since the epoch, by the controller's clock; 0: the file does not say */
+    uint64_t t_us; /* since the epoch, by the controller's clock; 0: not in the file */
 };
 
 struct cray_counters {
@@ -46,15 +44,16 @@ struct cray_counters {
  * can draw or count. */
 int cray_parse(enum cray_file file, struct span text, struct cray_value *ret_value);
 
-/* -ENODEV: not a Cray. -errno: none of its counters can be opened. */
+/* 0, -ENODEV: not a Cray, or -errno: none of its energy counters can be opened. */
 int cray_counters_open(int sysfs_fd, struct cray_counters *ret_counters);
 void cray_counters_close(struct cray_counters *counters);
 
-/* Opens what was not there, or stopped answering, when it was tried last. */
-void cray_counters_reopen(struct cray_counters *counters);
+/* Opens files that were missing, or stopped answering, at the last attempt. Returns as the first.
+ */
+int cray_counters_reopen(struct cray_counters *counters);
 
 /*
- * Reads all files of one freshness; those without an answer are not valid. -EAGAIN: three times it
- * changed in between. A file that is gone is closed.
+ * Reads all files of one freshness; those without an answer are not valid. -EAGAIN: it changed
+ * during each of three reads. A file that is gone is closed.
  */
 int cray_counters_read(struct cray_counters *counters, struct cray_value ret_values[CRAY_FILES]);

@@ -14,9 +14,8 @@
 #include "sources/counter.h"
 #include "sources/integrator.h"
 #include "sources/plausible.h"
-#include "sources/sensors/hwmon_scan.h"
 
-/* How often chips that came, went or failed are looked for. */
+/* Between two searches for chips that came, went or failed. */
 static const uint64_t SEARCH_US = 30 * USEC_PER_SEC;
 
 /* A gap between two readings that is longer is not integrated. */
@@ -24,8 +23,9 @@ static const uint64_t STALE_MIN_US = 3 * USEC_PER_SEC;
 enum { STALE_INTERVALS = 3 };
 
 /*
- * How long a value may stand still: a minute, and ten times what the chip says of its refreshing
- * (some firmware gives means of 5 minutes). Nor is it judged by fewer readings than that.
+ * A value that stands still is not believed: a running machine never draws the same to the
+ * microwatt for long, so the controller behind it hangs. It may stand still for a minute, and ten
+ * of the chip's refresh intervals (some firmware gives means of 5 minutes), and ten readings.
  */
 static const uint64_t STILL_MIN_US = 60 * USEC_PER_SEC, STILL_MAX_US = 3600 * USEC_PER_SEC;
 enum { STILL_REFRESHES = 10 };
@@ -54,49 +54,40 @@ static uint64_t read_still_max_us(const struct hwmon *hwmon, const struct hwmon_
 {
     uint64_t refresh_ms;
     char text[32];
-    struct span said = {text, 0};
+    struct span number = {text, 0};
 
     if (found->refresh[0] == '\0' || fs_read_at(hwmon->context->host->sysfs_fd, found->refresh,
-                                                text, sizeof(text), &said.len) < 0)
+                                                text, sizeof(text), &number.len) < 0)
         return STILL_MIN_US;
-    span_strip_suffix(&said, "\n");
-    if (parse_u64_max(said, STILL_MAX_US / 1000 / STILL_REFRESHES, &refresh_ms) < 0)
+    span_strip_suffix(&number, "\n");
+    if (parse_u64_max(number, STILL_MAX_US / 1000 / STILL_REFRESHES, &refresh_ms) < 0)
         return STILL_MIN_US;
     return MAX(STILL_MIN_US, STILL_REFRESHES * refresh_ms * 1000);
 }
 
-static void open_meter(struct hwmon *hwmon, struct meter *meter)
+/* NULL: no room. */
+static struct meter *get_meter(struct hwmon *hwmon, const struct hwmon_found *found)
 {
-    cleanup_close(&meter->fd);
-    meter->fd =
-        openat(hwmon->context->host->sysfs_fd, meter->found.path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (meter->fd < 0)
-        meter->fd = -errno;
-    meter->still_max_us = read_still_max_us(hwmon, &meter->found);
+    struct meter *meter = hwmon->meters;
+
+    for (; meter < hwmon->meters + hwmon->count; meter++)
+        if (meter->found.kind == found->kind && strcmp(meter->found.id, found->id) == 0)
+            return meter;
+    if (hwmon->count == HWMON_METERS_MAX)
+        return NULL;
+    hwmon->count++;
+    *meter = (struct meter){.found = *found, .fd = -ENODEV};
+    meter->integrator.stale_us = MAX(STALE_MIN_US, STALE_INTERVALS * hwmon->context->interval_us);
+    counter_limit(&meter->counter, 0, PLAUSIBLE_POWER_MAX_UW);
+    return meter;
 }
 
-static struct meter *find_meter(struct hwmon *hwmon, const struct hwmon_found *found)
+static void update_meter(struct hwmon *hwmon, const struct hwmon_found *found)
 {
-    for (size_t i = 0; i < hwmon->count; i++)
-        if (hwmon->meters[i].found.kind == found->kind &&
-            strcmp(hwmon->meters[i].found.id, found->id) == 0)
-            return &hwmon->meters[i];
-    return NULL;
-}
-
-static void note_found(struct hwmon *hwmon, const struct hwmon_found *found)
-{
-    struct meter *meter = find_meter(hwmon, found);
+    struct meter *meter = get_meter(hwmon, found);
     bool moved;
 
-    if (!meter && hwmon->count < HWMON_METERS_MAX) {
-        meter = &hwmon->meters[hwmon->count++];
-        *meter = (struct meter){.found = *found, .fd = -ENODEV};
-        meter->integrator.stale_us =
-            MAX(STALE_MIN_US, STALE_INTERVALS * hwmon->context->interval_us);
-        counter_limit(&meter->counter, 0, PLAUSIBLE_POWER_MAX_UW);
-    }
-    /* What was counted and what was integrated cannot go on in each other's place. */
+    /* A count and an integral cannot continue each other. */
     if (!meter || meter->found.counts != found->counts)
         return;
     meter->present = true;
@@ -104,8 +95,14 @@ static void note_found(struct hwmon *hwmon, const struct hwmon_found *found)
     if (moved)
         counter_break(&meter->counter);
     meter->found = *found;
-    if (moved || meter->fd < 0 || meter->result < 0)
-        open_meter(hwmon, meter);
+    if (!moved && meter->fd >= 0 && meter->result >= 0)
+        return;
+    cleanup_close(&meter->fd);
+    meter->fd =
+        openat(hwmon->context->host->sysfs_fd, found->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (meter->fd < 0)
+        meter->fd = -errno;
+    meter->still_max_us = read_still_max_us(hwmon, found);
 }
 
 static void search(struct hwmon *hwmon)
@@ -116,7 +113,7 @@ static void search(struct hwmon *hwmon)
     for (size_t i = 0; i < hwmon->count; i++)
         hwmon->meters[i].present = false;
     for (size_t i = 0; i < scan.count; i++)
-        note_found(hwmon, &scan.found[i]);
+        update_meter(hwmon, &scan.found[i]);
     for (size_t i = 0; i < hwmon->count; i++)
         if (!hwmon->meters[i].present) {
             cleanup_close(&hwmon->meters[i].fd);
@@ -126,18 +123,19 @@ static void search(struct hwmon *hwmon)
 
 static int hwmon_open(const struct source_context *context, void **ret_state, struct error *err)
 {
-    struct hwmon_scan scan;
     struct hwmon *hwmon;
 
     if (context->replay_path)
-        return -ENODEV;
-    hwmon_scan(context->host, context->switches, &scan);
-    if (scan.count == 0)
         return -ENODEV;
     hwmon = calloc(1, sizeof(*hwmon));
     if (!hwmon)
         return error_set(err, -ENOMEM, "out of memory");
     hwmon->context = context;
+    search(hwmon);
+    if (hwmon->count == 0) {
+        free(hwmon);
+        return -ENODEV;
+    }
     *ret_state = hwmon;
     return 0;
 }
@@ -177,27 +175,24 @@ static int add_samples(const struct meter *meter, uint64_t t_us, uint64_t power_
                                              .node_power = {"hwmon", power_uw / 1000}});
 }
 
-static int read_value(const struct meter *meter, uint64_t *ret_value)
+static int parse_value(const struct hwmon_found *found, struct span text, uint64_t *ret_value)
 {
-    char text[32];
-    size_t len;
-    int r;
-
-    if (meter->fd < 0)
-        return meter->fd;
-    r = fs_read_kept(meter->fd, text, sizeof(text), &len);
-    if (r < 0)
-        return r;
-    return meter->found.counts ? hwmon_parse_energy((struct span){text, len}, ret_value)
-                               : hwmon_parse_power((struct span){text, len}, ret_value);
+    if (!found->counts)
+        return hwmon_parse_power(text, ret_value);
+    span_strip_suffix(&text, "\n");
+    return parse_u64(text, ret_value);
 }
 
 static int read_meter(const struct hwmon *hwmon, struct meter *meter, struct batch *batch)
 {
     const struct clock *clock = hwmon->context->clock;
-    uint64_t value, mono_us;
-    int r = read_value(meter, &value);
+    uint64_t value = 0, mono_us;
+    char text[32];
+    size_t len;
+    int r = meter->fd < 0 ? meter->fd : fs_read_kept(meter->fd, text, sizeof(text), &len);
 
+    if (r == 0)
+        r = parse_value(&meter->found, (struct span){text, len}, &value);
     if (r < 0)
         return r;
     mono_us = clock->monotonic_us(clock); /* the other clock may be set meanwhile */
@@ -210,20 +205,15 @@ static int read_meter(const struct hwmon *hwmon, struct meter *meter, struct bat
     return add_samples(meter, clock->realtime_us(clock), value, batch);
 }
 
-static const char *describe(int code)
+static const char *describe_error(int code)
 {
-    switch (code) {
-    case -ESTALE:
+    if (code == -ESTALE)
         return "has not moved for a minute or more, so it is not believed";
-    case -EACCES:
+    if (code == -EACCES)
         return "may not be read; run as root";
-    case -EINVAL:
-    case -EFBIG:
-    case -ERANGE:
-        return "is not a number that can be used";
-    default:
-        return strerror(-code);
-    }
+    if (code == -EINVAL || code == -EFBIG || code == -ERANGE)
+        return "is not a usable number";
+    return strerror(-code);
 }
 
 static int hwmon_read(void *state, struct batch *batch, struct error *err)
@@ -253,7 +243,7 @@ static int hwmon_read(void *state, struct batch *batch, struct error *err)
         return 0;
     if (!failed)
         return error_set(err, -ENODEV, "hwmon: no chip is left that measures the node");
-    return error_set(err, -EIO, "%s %s", failed->found.path, describe(failed->result));
+    return error_set(err, -EIO, "%s %s", failed->found.path, describe_error(failed->result));
 }
 
 static void hwmon_close(void *state)
@@ -271,14 +261,14 @@ static void report_meter(struct report *report, const struct host *host,
                          const struct hwmon_found *found)
 {
     char what[64], text[64];
-    struct span said = {text, 0};
+    struct span number = {text, 0};
     uint64_t value;
-    int r = fs_read_at(host->sysfs_fd, found->path, text, sizeof(text), &said.len);
+    int r = fs_read_at(host->sysfs_fd, found->path, text, sizeof(text), &number.len);
 
     snprintf(what, sizeof(what), "hwmon: %s %s", meter_words[found->kind],
              found->kind == METER_NODE ? "" : found->id);
     if (r == 0)
-        r = found->counts ? hwmon_parse_energy(said, &value) : hwmon_parse_power(said, &value);
+        r = parse_value(found, number, &value);
     report->meters += r == 0;
     if (r == 0 && found->counts)
         report_add(report, what, VERDICT_OK, NULL, "%s, counter %s", found->what, found->path);
@@ -287,9 +277,8 @@ static void report_meter(struct report *report, const struct host *host,
                    value / 1000000, found->path);
     else
         report_add(report, what, VERDICT_MISSING,
-                   r == -EACCES ? "run as root" : "look for newer firmware of the board",
-                   "%s, %s: %s", found->what, found->path,
-                   r == -EACCES ? strerror(-r) : "no usable value");
+                   r == -EACCES ? "run as root" : "update the board's firmware", "%s, %s: %s",
+                   found->what, found->path, r == -EACCES ? strerror(-r) : "no usable value");
 }
 
 static void hwmon_check(const struct source_context *context, struct report *report)
@@ -301,11 +290,10 @@ static void hwmon_check(const struct source_context *context, struct report *rep
         report_meter(report, context->host, &scan.found[i]);
     if (scan.repeated > 0)
         report_add(report, "hwmon", VERDICT_LIMITED, NULL,
-                   "chips left alone, as another says that it measures the same: %zu",
-                   scan.repeated);
+                   "chips skipped because another measures the same: %zu", scan.repeated);
     if (scan.elsewhere > 0)
         report_add(report, "hwmon", VERDICT_OK, NULL,
-                   "chips left alone, as their CPUs have finer meters: %zu", scan.elsewhere);
+                   "chips skipped because their CPUs have finer meters: %zu", scan.elsewhere);
     if (scan.count + scan.elsewhere == 0)
         report_add(report, "hwmon", VERDICT_MISSING,
                    "modprobe acpi_power_meter (NVIDIA Grace: boot with "

@@ -1,5 +1,3 @@
-#include "sources/sensors/hwmon_scan.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -12,8 +10,88 @@
 #include "core/parse.h"
 #include "sources/overlap.h"
 #include "sources/plausible.h"
+#include "sources/sensors/hwmon.h"
 
 enum { CHIPS_MAX = 256, CHIP_NUMBER_MAX = 99999, CHANNELS_MAX = 1024, TEXT_BYTES = 128 };
+enum { SOCKET_MAX = 255 };
+
+/* The largest positive of 16 bits, in W. Other values for "unknown" are more than a node can draw:
+ * 4294967295000 of the ACPI meter, 65535000000. */
+static const uint64_t SATURATED_UW = 32767000000;
+
+static struct span trim_end(struct span text)
+{
+    while (text.len > 0 && (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == ' '))
+        text.len--;
+    return text;
+}
+
+int hwmon_parse_power(struct span text, uint64_t *ret_uw)
+{
+    uint64_t power_uw;
+    int r = parse_u64(trim_end(text), &power_uw);
+
+    if (r < 0)
+        return r == -ERANGE ? -ENODATA : r;
+    /* A node that runs draws something: 0 is a sensor that is off. */
+    if (power_uw == 0 || power_uw == SATURATED_UW || power_uw >= PLAUSIBLE_POWER_MAX_UW)
+        return -ENODATA;
+    *ret_uw = power_uw;
+    return 0;
+}
+
+static int parse_socket(struct span text, uint32_t *ret_socket)
+{
+    uint64_t socket;
+
+    if (parse_u64_max(text, SOCKET_MAX, &socket) < 0)
+        return -EINVAL;
+    *ret_socket = (uint32_t)socket;
+    return 0;
+}
+
+int hwmon_parse_rail(struct span text, struct hwmon_rail *ret_rail)
+{
+    static const struct {
+        const char *name;
+        enum meter_kind kind;
+        const char *what;
+    } rails[] = {
+        /* With the regulators' losses. */
+        {"Module", METER_MODULE, "Grace module with its GPU"},
+        {"Grace", METER_PACKAGE, "Grace socket with its memory"},
+        {"CPU", METER_CORE, "cores of a Grace socket"},
+        {"SysIO", METER_UNCORE, "fabric and IO of a Grace socket"},
+    };
+    static const char separator[] = " Power Socket ";
+    struct span number = trim_end(text), name = number;
+    struct hwmon_rail rail = {.kind = METER_KINDS};
+    const char *at =
+        number.len > 0 ? memmem(number.data, number.len, separator, strlen(separator)) : NULL;
+
+    if (!at)
+        return -EINVAL;
+    name.len = (size_t)(at - name.data);
+    number = (struct span){at + strlen(separator), number.len - name.len - strlen(separator)};
+    if (parse_socket(number, &rail.socket) < 0)
+        return -EINVAL;
+    for (size_t i = 0; i < ARRAY_SIZE(rails); i++)
+        if (span_equals(name, rails[i].name)) {
+            rail.kind = rails[i].kind;
+            rail.what = rails[i].what;
+        }
+    *ret_rail = rail;
+    return 0;
+}
+
+int hwmon_parse_socket(struct span text, uint32_t *ret_socket)
+{
+    struct span number = trim_end(text);
+
+    return span_strip_prefix(&number, "Esocket") ? parse_socket(number, ret_socket) : -EINVAL;
+}
+
+/* From here on: the scan. */
 
 /* hwmonN is another chip after the next boot; the device behind it is the same. */
 struct chip {
@@ -24,18 +102,7 @@ struct chip {
 struct scanner {
     const struct host *host;
     struct hwmon_scan *scan;
-    struct chip chips[CHIPS_MAX];
-    size_t chip_count;
-};
-
-static const struct {
-    enum meter_kind kind;
-    const char *what;
-} rail_meters[] = {
-    [HWMON_RAIL_MODULE] = {METER_MODULE, "Grace module with its GPU"},
-    [HWMON_RAIL_GRACE] = {METER_PACKAGE, "Grace socket with its memory"},
-    [HWMON_RAIL_CPU] = {METER_CORE, "cores of a Grace socket"},
-    [HWMON_RAIL_SYSIO] = {METER_UNCORE, "fabric and IO of a Grace socket"},
+    uint32_t socket_count; /* of chips that have one each */
 };
 
 static int compare_chips(const void *left, const void *right)
@@ -46,42 +113,37 @@ static int compare_chips(const void *left, const void *right)
     return order ? order : (a->number > b->number) - (a->number < b->number);
 }
 
-static void read_address(const struct scanner *scanner, struct chip *chip)
+static size_t list_chips(const struct host *host, struct chip chips[static CHIPS_MAX])
 {
-    char path[HWMON_PATH_BYTES], target[256];
-    const char *slash;
-    ssize_t n;
-
-    snprintf(path, sizeof(path), "class/hwmon/hwmon%u/device", chip->number);
-    n = readlinkat(scanner->host->sysfs_fd, path, target, sizeof(target) - 1);
-    target[MAX(n, 0)] = '\0';
-    slash = strrchr(target, '/');
-    snprintf(chip->address, sizeof(chip->address), "%.63s", slash ? slash + 1 : target);
-}
-
-static void list_chips(struct scanner *scanner)
-{
-    DIR *directory = fs_open_dir(scanner->host->sysfs_fd, "class/hwmon");
+    DIR *directory = fs_open_dir(host->sysfs_fd, "class/hwmon");
     const struct dirent *entry;
+    size_t count = 0;
 
-    if (!directory)
-        return;
-    while (scanner->chip_count < CHIPS_MAX && (entry = readdir(directory))) {
+    while (directory && count < CHIPS_MAX && (entry = readdir(directory))) {
         struct span name = span_of(entry->d_name);
-        struct chip *chip = &scanner->chips[scanner->chip_count];
+        char path[HWMON_PATH_BYTES], target[256];
+        const char *slash;
         uint64_t number;
+        ssize_t n;
 
         if (!span_strip_prefix(&name, "hwmon") || parse_u64_max(name, CHIP_NUMBER_MAX, &number) < 0)
             continue;
-        chip->number = (uint32_t)number;
-        read_address(scanner, chip);
-        scanner->chip_count++;
+        snprintf(path, sizeof(path), "class/hwmon/hwmon%u/device", (uint32_t)number);
+        n = readlinkat(host->sysfs_fd, path, target, sizeof(target) - 1);
+        target[MAX(n, 0)] = '\0';
+        slash = strrchr(target, '/');
+        chips[count].number = (uint32_t)number;
+        snprintf(chips[count].address, sizeof(chips[count].address), "%.63s",
+                 slash ? slash + 1 : target);
+        count++;
     }
-    closedir(directory);
-    qsort(scanner->chips, scanner->chip_count, sizeof(*scanner->chips), compare_chips);
+    if (directory)
+        closedir(directory);
+    qsort(chips, count, sizeof(*chips), compare_chips);
+    return count;
 }
 
-/* Where the chip has this file: in its own directory, or, with older kernels, in its device's. */
+/* The chip's file is in its own directory or, with older kernels, in its device's. */
 static bool find_file(const struct scanner *scanner, const struct chip *chip, const char *name,
                       char path[static HWMON_PATH_BYTES])
 {
@@ -96,6 +158,7 @@ static bool find_file(const struct scanner *scanner, const struct chip *chip, co
     return false;
 }
 
+/* Empty: there is none. */
 static struct span read_file(const struct scanner *scanner, const struct chip *chip,
                              const char *name, char text[static TEXT_BYTES])
 {
@@ -105,20 +168,18 @@ static struct span read_file(const struct scanner *scanner, const struct chip *c
     if (!find_file(scanner, chip, name, path) ||
         fs_read_at(scanner->host->sysfs_fd, path, text, TEXT_BYTES, &len) < 0)
         return (struct span){NULL, 0};
-    return (struct span){text, len};
+    return trim_end((struct span){text, len});
 }
 
-static bool says(const struct scanner *scanner, const struct chip *chip, const char *name,
-                 const char *answer)
+static bool file_equals(const struct scanner *scanner, const struct chip *chip, const char *name,
+                        const char *expected)
 {
     char text[TEXT_BYTES];
-    struct span said = read_file(scanner, chip, name, text);
 
-    span_strip_suffix(&said, "\n");
-    return said.len > 0 && span_equals(said, answer);
+    return span_equals(read_file(scanner, chip, name, text), expected);
 }
 
-/* The best of what the channel offers: a counter before a mean before an instant. */
+/* The best file of the channel: a counter before a mean before an instant. */
 static bool choose_file(const struct scanner *scanner, const struct chip *chip, unsigned channel,
                         struct hwmon_found *found)
 {
@@ -129,7 +190,7 @@ static bool choose_file(const struct scanner *scanner, const struct chip *chip, 
 
     for (size_t i = 0; i < ARRAY_SIZE(choices); i++) {
         snprintf(name, sizeof(name), "%s%u_enable", choices[i].quantity, channel);
-        if (says(scanner, chip, name, "0"))
+        if (file_equals(scanner, chip, name, "0"))
             continue;
         snprintf(name, sizeof(name), "%s%u_%s", choices[i].quantity, channel, choices[i].reading);
         if (!find_file(scanner, chip, name, found->path))
@@ -143,7 +204,7 @@ static bool choose_file(const struct scanner *scanner, const struct chip *chip, 
     return false;
 }
 
-static struct hwmon_found *look_up(struct hwmon_scan *scan, enum meter_kind kind, const char *id)
+static struct hwmon_found *find_found(struct hwmon_scan *scan, enum meter_kind kind, const char *id)
 {
     for (size_t i = 0; i < scan->count; i++)
         if (scan->found[i].kind == kind && strcmp(scan->found[i].id, id) == 0)
@@ -151,11 +212,11 @@ static struct hwmon_found *look_up(struct hwmon_scan *scan, enum meter_kind kind
     return NULL;
 }
 
-static void add(struct scanner *scanner, const struct chip *chip, unsigned channel,
-                struct hwmon_found found)
+static void found_add(struct scanner *scanner, const struct chip *chip, unsigned channel,
+                      struct hwmon_found found)
 {
     struct hwmon_scan *scan = scanner->scan;
-    struct hwmon_found *same = look_up(scan, found.kind, found.id);
+    struct hwmon_found *same = find_found(scan, found.kind, found.id);
 
     if (!choose_file(scanner, chip, channel, &found))
         return;
@@ -168,26 +229,26 @@ static void add(struct scanner *scanner, const struct chip *chip, unsigned chann
     }
 }
 
+/* ACPI: a node, or one rail of a Grace module. */
 static void add_power_meter(struct scanner *scanner, const struct chip *chip)
 {
     struct hwmon_found found = {METER_NODE, .id = "hwmon", .what = "ACPI power meter"};
     char text[TEXT_BYTES];
-    struct span label = read_file(scanner, chip, "power1_oem_info", text);
-    enum hwmon_rail rail;
-    uint32_t socket;
+    struct hwmon_rail rail;
 
-    if (says(scanner, chip, "power1_is_battery", "1"))
+    if (file_equals(scanner, chip, "power1_is_battery", "1"))
         return;
-    if (label.len > 0 && hwmon_parse_rail(label, &rail, &socket) == 0) {
-        if (rail == HWMON_RAIL_UNKNOWN)
+    if (hwmon_parse_rail(read_file(scanner, chip, "power1_oem_info", text), &rail) == 0) {
+        if (rail.kind == METER_KINDS)
             return;
-        found.kind = rail_meters[rail].kind;
-        found.what = rail_meters[rail].what;
-        snprintf(found.id, sizeof(found.id), "%u", socket);
+        found.kind = rail.kind;
+        found.what = rail.what;
+        snprintf(found.id, sizeof(found.id), "%u", rail.socket);
     }
-    add(scanner, chip, 1, found);
+    found_add(scanner, chip, 1, found);
 }
 
+/* Counters of every core and socket, told apart by label. */
 static void add_amd_energy(struct scanner *scanner, const struct chip *chip)
 {
     for (unsigned channel = 1; channel <= CHANNELS_MAX; channel++) {
@@ -203,42 +264,38 @@ static void add_amd_energy(struct scanner *scanner, const struct chip *chip)
         if (hwmon_parse_socket(label, &socket) < 0)
             continue;
         snprintf(found.id, sizeof(found.id), "%u", socket);
-        add(scanner, chip, channel, found);
+        found_add(scanner, chip, channel, found);
     }
 }
 
-static void add_chips(struct scanner *scanner)
+/* A chip for each socket. */
+static void add_cpu_power(struct scanner *scanner, const struct chip *chip)
 {
-    uint32_t socket = 0;
+    struct hwmon_found found = {METER_PACKAGE, .what = "AMD's socket power"};
 
-    for (size_t i = 0; i < scanner->chip_count; i++) {
-        const struct chip *chip = &scanner->chips[i];
-        struct hwmon_found found = {METER_PACKAGE, .what = "AMD's socket power"};
-        char text[TEXT_BYTES];
-
-        switch (hwmon_parse_chip(read_file(scanner, chip, "name", text))) {
-        case HWMON_POWER_METER:
-            add_power_meter(scanner, chip);
-            break;
-        case HWMON_AMD_ENERGY:
-            add_amd_energy(scanner, chip);
-            break;
-        case HWMON_CPU_POWER:
-            snprintf(found.id, sizeof(found.id), "%u", socket++);
-            add(scanner, chip, 1, found);
-            break;
-        case HWMON_OTHER:
-            break;
-        }
-    }
+    snprintf(found.id, sizeof(found.id), "%u", scanner->socket_count++);
+    found_add(scanner, chip, 1, found);
 }
 
-/* Some boards measure only the rails of a socket: then its cores are all that is known of it. */
-static void promote_cores(struct hwmon_scan *scan)
+/* Names of the kernel's documentation of hwmon, and of the drivers. All others are a GPU, a power
+ * supply, a regulator or a battery, or measure no power. */
+static void add_chip(struct scanner *scanner, const struct chip *chip)
 {
-    for (size_t i = 0; i < scan->count; i++)
-        if (scan->found[i].kind == METER_CORE && !look_up(scan, METER_PACKAGE, scan->found[i].id))
-            scan->found[i].kind = METER_PACKAGE;
+    static const struct {
+        const char *name;
+        void (*add)(struct scanner *scanner, const struct chip *chip);
+    } drivers[] = {
+        {"power_meter", add_power_meter},
+        {"amd_energy", add_amd_energy},
+        {"amd_hsmp_hwmon", add_cpu_power},
+        {"fam15h_power", add_cpu_power},
+    };
+    char text[TEXT_BYTES];
+    struct span name = read_file(scanner, chip, "name", text);
+
+    for (size_t i = 0; i < ARRAY_SIZE(drivers); i++)
+        if (span_equals(name, drivers[i].name))
+            drivers[i].add(scanner, chip);
 }
 
 static void leave_to_others(struct hwmon_scan *scan, const struct host *host,
@@ -260,109 +317,16 @@ void hwmon_scan(const struct host *host, const struct source_switches *switches,
                 struct hwmon_scan *ret_scan)
 {
     struct scanner scanner = {.host = host, .scan = ret_scan};
+    struct chip chips[CHIPS_MAX];
+    size_t count = list_chips(host, chips);
 
     *ret_scan = (struct hwmon_scan){0};
-    list_chips(&scanner);
-    add_chips(&scanner);
-    promote_cores(ret_scan);
+    for (size_t i = 0; i < count; i++)
+        add_chip(&scanner, &chips[i]);
+    /* Some boards measure only the rails of a socket: then its cores are all that is known. */
+    for (size_t i = 0; i < ret_scan->count; i++)
+        if (ret_scan->found[i].kind == METER_CORE &&
+            !find_found(ret_scan, METER_PACKAGE, ret_scan->found[i].id))
+            ret_scan->found[i].kind = METER_PACKAGE;
     leave_to_others(ret_scan, host, switches);
-}
-
-/* From here on: names and texts. */
-
-enum { SOCKET_MAX = 255 };
-
-/* Of the kernel's documentation of hwmon, and the drivers. */
-static const struct {
-    const char *name;
-    enum hwmon_chip chip;
-} chips[] = {
-    {"power_meter", HWMON_POWER_METER},
-    {"amd_energy", HWMON_AMD_ENERGY},
-    {"amd_hsmp_hwmon", HWMON_CPU_POWER},
-    {"fam15h_power", HWMON_CPU_POWER},
-};
-
-static const struct {
-    const char *name;
-    enum hwmon_rail rail;
-} rails[] = {
-    {"Module", HWMON_RAIL_MODULE},
-    {"Grace", HWMON_RAIL_GRACE},
-    {"CPU", HWMON_RAIL_CPU},
-    {"SysIO", HWMON_RAIL_SYSIO},
-};
-
-/* The largest positive of 16 bits, in W. What else means "unknown" is more than a node can draw:
- * 4294967295000 of the ACPI meter, 65535000000. */
-static const uint64_t SATURATED_UW = 32767000000;
-
-static struct span without_end(struct span text)
-{
-    while (text.len > 0 && (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == ' '))
-        text.len--;
-    return text;
-}
-
-enum hwmon_chip hwmon_parse_chip(struct span name)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(chips); i++)
-        if (span_equals(without_end(name), chips[i].name))
-            return chips[i].chip;
-    return HWMON_OTHER;
-}
-
-int hwmon_parse_power(struct span text, uint64_t *ret_uw)
-{
-    uint64_t power_uw;
-    int r = parse_u64(without_end(text), &power_uw);
-
-    if (r == -ERANGE)
-        return -ENODATA;
-    if (r < 0)
-        return r;
-    /* A node that runs draws something: 0 is a sensor that is off. */
-    if (power_uw == 0 || power_uw == SATURATED_UW || power_uw >= PLAUSIBLE_POWER_MAX_UW)
-        return -ENODATA;
-    *ret_uw = power_uw;
-    return 0;
-}
-
-int hwmon_parse_energy(struct span text, uint64_t *ret_uj)
-{
-    return parse_u64(without_end(text), ret_uj);
-}
-
-int hwmon_parse_rail(struct span text, enum hwmon_rail *ret_rail, uint32_t *ret_socket)
-{
-    static const char SEPARATOR[] = " Power Socket ";
-    struct span whole = without_end(text), name, number;
-    const char *at =
-        whole.len > 0 ? memmem(whole.data, whole.len, SEPARATOR, strlen(SEPARATOR)) : NULL;
-    enum hwmon_rail rail = HWMON_RAIL_UNKNOWN;
-    uint64_t socket;
-
-    if (!at)
-        return -EINVAL;
-    name = (struct span){whole.data, (size_t)(at - whole.data)};
-    number = (struct span){at, whole.len - name.len};
-    if (!span_strip_prefix(&number, SEPARATOR) || parse_u64_max(number, SOCKET_MAX, &socket) < 0)
-        return -EINVAL;
-    for (size_t i = 0; i < ARRAY_SIZE(rails); i++)
-        if (span_equals(name, rails[i].name))
-            rail = rails[i].rail;
-    *ret_rail = rail;
-    *ret_socket = (uint32_t)socket;
-    return 0;
-}
-
-int hwmon_parse_socket(struct span text, uint32_t *ret_socket)
-{
-    struct span number = without_end(text);
-    uint64_t socket;
-
-    if (!span_strip_prefix(&number, "Esocket") || parse_u64_max(number, SOCKET_MAX, &socket) < 0)
-        return -EINVAL;
-    *ret_socket = (uint32_t)socket;
-    return 0;
 }
