@@ -4,13 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct gpu *pipeline_gpu_of_meter(const struct pipeline *pipeline, uint32_t meter)
-{
-    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
-        if (pipeline->gpus[i] && pipeline->gpus[i]->meter == meter)
-            return pipeline->gpus[i];
-    return NULL;
-}
+#include "core/macros.h"
+
+/* A row without names by then is shown without. A runtime that is slow but responds, as when it
+ * starts many containers at once, gets more time than one that hangs. */
+static const uint64_t HOLD_US = 15 * USEC_PER_SEC, HOLD_AWAITED_US = 60 * USEC_PER_SEC;
 
 int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_pipeline)
 {
@@ -65,13 +63,6 @@ void pipeline_free(struct pipeline *pipeline)
     free(pipeline);
 }
 
-/* Settles what a board used, as it stands: it is gone, or has another index now. */
-static void retire_gpu(struct pipeline *pipeline, uint32_t index)
-{
-    (void)gpu_finish(pipeline->gpus[index]);
-    remove_gpu(pipeline, index);
-}
-
 static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sample_device *device)
 {
     struct gpu *gpu = pipeline->gpus[index];
@@ -81,8 +72,11 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
         return 0;
     node_overhead_gpu_changed(&pipeline->overhead);
     for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
-        if (pipeline->gpus[i] && (i == index || strcmp(pipeline->gpus[i]->uuid, device->uuid) == 0))
-            retire_gpu(pipeline, i);
+        if (pipeline->gpus[i] &&
+            (i == index || strcmp(pipeline->gpus[i]->uuid, device->uuid) == 0)) {
+            (void)gpu_finish(pipeline->gpus[i]); /* it is gone, or has another index now */
+            remove_gpu(pipeline, i);
+        }
     gpu = malloc(sizeof(*gpu));
     if (!gpu)
         return -ENOMEM;
@@ -96,14 +90,6 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
     return 0;
 }
 
-static int ingest_of_node(struct pipeline *pipeline, const struct sample *sample)
-{
-    int node = node_ingest(&pipeline->node, sample),
-        overhead = node_overhead_ingest(&pipeline->overhead, sample);
-
-    return node < 0 ? node : overhead;
-}
-
 int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, size_t count)
 {
     int result = 0;
@@ -113,12 +99,16 @@ int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, siz
         struct gpu *gpu = pipeline->gpus[sample->gpu];
         int r = 0;
 
-        if (sample->kind >= SAMPLE_METER)
-            r = ingest_of_node(pipeline, sample);
-        else if (sample->kind == SAMPLE_DEVICE)
+        if (sample->kind >= SAMPLE_METER) {
+            int node = node_ingest(&pipeline->node, sample);
+
+            r = node_overhead_ingest(&pipeline->overhead, sample);
+            r = node < 0 ? node : r;
+        } else if (sample->kind == SAMPLE_DEVICE) {
             r = add_gpu(pipeline, sample->gpu, &sample->device);
-        else if (gpu)
+        } else if (gpu) {
             r = gpu_ingest(gpu, sample);
+        }
         if (r < 0)
             result = r;
     }
@@ -173,4 +163,30 @@ int pipeline_finish(struct pipeline *pipeline)
 void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us)
 {
     ledger_sweep(pipeline->ledger, now_us);
+}
+
+void pipeline_set_names(struct pipeline *pipeline, pipeline_find_names *find, void *context)
+{
+    pipeline->options.find_names = find;
+    pipeline->options.names_context = context;
+}
+
+void pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us)
+{
+    const struct pipeline_options *options = &pipeline->options;
+    struct ledger_unnamed unnamed = {0};
+
+    while (options->find_names && ledger_next_unnamed(pipeline->ledger, now_us, &unnamed)) {
+        struct workload_names names = {0};
+
+        if (!options->find_names(options->names_context, &unnamed.owner, &names)) {
+            bool is_awaited = options->are_names_awaited &&
+                              options->are_names_awaited(options->names_context, &unnamed.owner);
+
+            if (now_us < unnamed.opened_us + (is_awaited ? HOLD_AWAITED_US : HOLD_US))
+                continue;
+        }
+        /* Out of memory: it is held back, and tried again at the next snapshot. */
+        (void)ledger_fix_names(pipeline->ledger, &unnamed, &names);
+    }
 }

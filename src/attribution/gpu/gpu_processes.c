@@ -1,12 +1,70 @@
-/* The processes of a GPU: who they are, and which of them the driver's lists name. */
+/* The processes of a GPU: identity, the driver's lists, presence in windows, memory. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "attribution/gpu/gpu.h"
+#include "attribution/grow.h"
 #include "core/macros.h"
 
-/* A process that is gone from a list so soon after a window began has no part in it. */
+/* A process gone from a list so soon after a window began has no part in it. */
 static const uint64_t RENEWAL_US = 350000;
+
+/* Lists older than this, and than three windows, say nothing about the memory. */
+static const uint64_t LISTS_STALE_US = 5 * USEC_PER_SEC;
+
+void sightings_done(struct sightings *sightings)
+{
+    free(sightings->items);
+    *sightings = (struct sightings){0};
+}
+
+static bool is_of_gpu(const struct gpu *gpu, uint32_t process)
+{
+    const struct ledger_process *account = ledger_process(gpu->ledger, process);
+
+    return account && account->meter == gpu->meter;
+}
+
+void gpu_restart_sightings(struct gpu *gpu)
+{
+    for (uint32_t i = 0; i < ledger_process_slots(gpu->ledger); i++) {
+        struct sighting *seen = gpu_sighting(gpu, i);
+
+        if (!is_of_gpu(gpu, i))
+            continue;
+        seen->window = 0;
+        seen->tenant = 0;
+        memset(seen->list_round, 0, sizeof(seen->list_round));
+    }
+}
+
+void gpu_set_sightings_back(struct gpu *gpu, uint64_t now_us)
+{
+    for (uint32_t i = 0; i < ledger_process_slots(gpu->ledger); i++) {
+        struct sighting *seen = gpu_sighting(gpu, i);
+
+        if (!is_of_gpu(gpu, i))
+            continue;
+        seen->last_listed_us = MIN(seen->last_listed_us, now_us);
+        seen->first_listed_us = MIN(seen->first_listed_us, now_us);
+    }
+}
+
+/* Makes room for a sighting before its account is opened: there is no way back. */
+static int reserve_sighting(struct gpu *gpu)
+{
+    return grow_zeroed(&gpu->sightings->items, &gpu->sightings->slots,
+                       ledger_process_slots(gpu->ledger) + 1, sizeof(*gpu->sightings->items));
+}
+
+static void open_sighting(struct gpu *gpu, uint32_t process)
+{
+    uint64_t serial = ledger_process(gpu->ledger, process)->serial;
+
+    if (gpu_sighting(gpu, process)->serial != serial)
+        *gpu_sighting(gpu, process) = (struct sighting){.serial = serial};
+}
 
 int gpu_open_process(struct gpu *gpu, uint32_t pid, uint32_t *ret_process)
 {
@@ -14,22 +72,22 @@ int gpu_open_process(struct gpu *gpu, uint32_t pid, uint32_t *ret_process)
 
     if (ledger_find_process(gpu->ledger, gpu->meter, pid, ret_process))
         return 0;
-    r = sightings_reserve(gpu->sightings, gpu->ledger);
+    r = reserve_sighting(gpu);
     if (r == 0)
         r = ledger_open_process(gpu->ledger, gpu->meter, pid, ret_process);
     if (r == 0)
-        sightings_open(gpu->sightings, gpu->ledger, *ret_process);
+        open_sighting(gpu, *ret_process);
     return r;
 }
 
 int gpu_open_unseen(struct gpu *gpu, const struct workload_owner *owner, uint32_t *ret_process)
 {
-    int r = sightings_reserve(gpu->sightings, gpu->ledger);
+    int r = reserve_sighting(gpu);
 
     if (r == 0)
         r = ledger_open_unseen(gpu->ledger, gpu->meter, owner, ret_process);
     if (r == 0)
-        sightings_open(gpu->sightings, gpu->ledger, *ret_process);
+        open_sighting(gpu, *ret_process);
     return r;
 }
 
@@ -42,29 +100,29 @@ int gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_process
     if (who->pid == 0)
         return 0; /* the driver's own */
     gpu->options.find_owner(who, &owner);
-    r = sightings_reserve(gpu->sightings, gpu->ledger);
+    r = reserve_sighting(gpu);
+    if (r == 0)
+        r = ledger_identify(gpu->ledger, gpu->meter, who, &owner, &process);
     if (r < 0)
         return r;
-    r = ledger_identify(gpu->ledger, gpu->meter, who, &owner, &process);
-    if (r < 0)
-        return r;
-    sightings_open(gpu->sightings, gpu->ledger, process);
+    open_sighting(gpu, process);
     ledger_see_process(gpu->ledger, process, t_us);
     gpu_sighting(gpu, process)->is_mps_server |= strcmp(who->name, "nvidia-cuda-mps-server") == 0;
     return 0;
 }
 
-bool gpu_is_listed(const struct gpu *gpu, uint32_t process)
+uint8_t gpu_lists_of(const struct gpu *gpu, uint32_t process)
 {
-    return gpu_lists_in_force(gpu, process) != 0;
+    uint8_t lists = 0;
+
+    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++)
+        if (gpu_is_on_list(gpu, process, kind))
+            lists |= (uint8_t)(1 << kind);
+    return lists;
 }
 
-bool gpu_is_mps_client(const struct gpu *gpu, uint32_t process)
-{
-    return gpu_lists_in_force(gpu, process) & (1 << SAMPLE_LIST_MPS);
-}
-
-void gpu_note_context(struct gpu *gpu, struct window *window)
+/* Records in the window whether there is a context, as far as the lists in force tell. */
+static void record_context(struct gpu *gpu, struct window *window)
 {
     bool named = false, read = false;
 
@@ -76,9 +134,55 @@ void gpu_note_context(struct gpu *gpu, struct window *window)
     window->saw_no_context |= read && !named;
 }
 
+/* Finds or adds the presence of a process. NULL when out of memory. */
+static struct presence *open_presence(struct gpu *gpu, struct window *window, uint32_t process)
+{
+    struct sighting *seen = gpu_sighting(gpu, process);
+
+    if (seen->window == window->number)
+        return &window->presences[seen->window_index];
+    if (grow_zeroed(&window->presences, &window->presence_slots, window->presence_count + 1,
+                    sizeof(*window->presences)) < 0)
+        return NULL;
+    seen->window = window->number;
+    seen->window_index = window->presence_count;
+    window->presences[window->presence_count] = (struct presence){.process = process};
+    return &window->presences[window->presence_count++];
+}
+
+int gpu_begin_window(struct gpu *gpu, struct window *window, const struct window *before,
+                     uint64_t start_us)
+{
+    const struct presence *presences = before->presences;
+    size_t count = before->presence_count;
+    int r = 0;
+
+    *window = (struct window){
+        .number = before->number + 1,
+        .start_us = start_us,
+        .end_us = start_us,
+        .presences = window->presences,
+        .presence_slots = window->presence_slots,
+    };
+    record_context(gpu, window);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t process = presences[i].process;
+        uint8_t lists = gpu_lists_of(gpu, process);
+        struct presence *presence = lists ? open_presence(gpu, window, process) : NULL;
+
+        if (!presence) {
+            r = lists ? -ENOMEM : r;
+            continue;
+        }
+        presence->inherited = lists;
+        ledger_see_process(gpu->ledger, process, start_us);
+    }
+    return r;
+}
+
 /*
- * The MPS server is on the compute list, its clients are on the MPS list too. It is known by its
- * name, or where there are no names, by being the only one of its kind.
+ * The MPS server is on the compute list, its clients are on the MPS list too. It is identified by
+ * its name or, without names, as the only process that is on the compute list alone.
  */
 static void find_mps_server(struct gpu *gpu, const struct window *window)
 {
@@ -89,7 +193,7 @@ static void find_mps_server(struct gpu *gpu, const struct window *window)
     for (size_t i = 0; i < window->presence_count; i++) {
         uint32_t process = window->presences[i].process;
 
-        if (gpu_lists_in_force(gpu, process) != 1 << SAMPLE_LIST_COMPUTE)
+        if (gpu_lists_of(gpu, process) != 1 << SAMPLE_LIST_COMPUTE)
             continue;
         if (server != LEDGER_NONE)
             return;
@@ -117,7 +221,7 @@ static int take_listed(struct gpu *gpu, struct window *window, uint64_t t_us,
     seen->last_listed_us = t_us;
     seen->list_round[kind] = gpu->list_round[kind];
     seen->memory_bytes[kind] = entry->memory_bytes;
-    presence = window_presence(window, gpu->sightings, process);
+    presence = open_presence(gpu, window, process);
     if (!presence)
         return -ENOMEM;
     presence->listed |= (uint8_t)(1 << kind);
@@ -134,7 +238,7 @@ int gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
         window->lists_renewed |= (uint8_t)(1 << list->kind);
     gpu->list_named[list->kind] = list->count > 0;
     gpu->list_us[list->kind] = t_us;
-    gpu_note_context(gpu, window);
+    record_context(gpu, window);
     for (size_t i = 0; i < list->count; i++) {
         int r = 0;
 
@@ -154,4 +258,55 @@ void gpu_lose_lists(struct gpu *gpu)
         gpu->list_round[kind]++;
         gpu->list_named[kind] = false;
     }
+}
+
+/* The memory of a process; on two lists it counts once. False if the driver does not report it. */
+static bool process_memory(const struct gpu *gpu, uint32_t process, uint64_t *ret_bytes)
+{
+    const uint64_t *memory_bytes = gpu_sighting(gpu, process)->memory_bytes;
+
+    *ret_bytes = 0;
+    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
+        if (!gpu_is_on_list(gpu, process, kind))
+            continue;
+        if (memory_bytes[kind] == SAMPLE_MEMORY_UNKNOWN)
+            return false;
+        *ret_bytes = MAX(*ret_bytes, memory_bytes[kind]);
+    }
+    return true;
+}
+
+void gpu_take_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes)
+{
+    uint64_t read_us = gpu->list_us[SAMPLE_LIST_COMPUTE], known_bytes = 0, bytes;
+    bool is_known =
+        read_us > 0 && read_us + MAX(LISTS_STALE_US, 3 * gpu->options.interval_us) >= t_us;
+
+    for (uint32_t i = 0; i < ledger_process_slots(gpu->ledger) && is_known; i++) {
+        if (!is_of_gpu(gpu, i) || ledger_process(gpu->ledger, i)->superseded)
+            continue;
+        is_known = process_memory(gpu, i, &bytes);
+        known_bytes += bytes;
+    }
+    if (is_known)
+        gpu->unknown_bytes[gpu->unknown_readings++ % GPU_UNKNOWN_READINGS] =
+            used_bytes > known_bytes ? used_bytes - known_bytes : 0;
+    else
+        gpu->unknown_readings = 0;
+}
+
+/*
+ * The least of the last readings: the list and the memory are two calls, and what a process
+ * allocates between them is not unknown.
+ */
+bool gpu_unknown_memory(const struct gpu *gpu, uint64_t *ret_bytes)
+{
+    uint64_t least = UINT64_MAX;
+
+    if (gpu->unknown_readings < GPU_UNKNOWN_READINGS)
+        return false;
+    for (size_t i = 0; i < GPU_UNKNOWN_READINGS; i++)
+        least = MIN(least, gpu->unknown_bytes[i]);
+    *ret_bytes = least;
+    return true;
 }

@@ -1,23 +1,23 @@
-/* Who pays for a window of a GPU: gathers the claimants and settles by time share. */
+/* Settles the windows of a GPU: gathers the claimants and divides the energy among them. */
 #include "attribution/gpu/gpu.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "attribution/gpu/memory.h"
+#include "attribution/grow.h"
 #include "core/macros.h"
 
-/* A sample's pid is believed if a list named it within this time. */
-static const uint64_t BELIEF_US = 2 * USEC_PER_SEC;
+/* A sample's pid is valid if it was on a list within this time. */
+static const uint64_t VALIDITY_US = 2 * USEC_PER_SEC;
 
 /* In a busy window without samples, the last shares hold for this long. */
 static const uint64_t HOLD_US = 5 * USEC_PER_SEC;
 
-/* Weights are percents; this makes them divisible among the clients of an MPS server. */
+/* Weights are percents; scaled, they can be divided among the clients of an MPS server. */
 static const uint64_t WEIGHT_SCALE = 1 << 20;
 
-/* What the samples and lists of a window say. */
+/* The samples and lists of a window. */
 struct evidence {
     size_t claimant_count; /* in gpu->claimants */
     uint64_t known_weight;
@@ -25,28 +25,6 @@ struct evidence {
     bool has_mps;
     bool has_inferred;
 };
-
-static int reserve_scratch(struct gpu *gpu, size_t claimants)
-{
-    size_t capacity = MAX(claimants, MAX(gpu->scratch_capacity * 2, (size_t)16));
-    void *grown;
-
-    if (claimants <= gpu->scratch_capacity)
-        return 0;
-    if (!(grown = realloc(gpu->claimants, capacity * sizeof(*gpu->claimants))))
-        return -ENOMEM;
-    gpu->claimants = grown;
-    if (!(grown = realloc(gpu->shares, (capacity + 1) * sizeof(*gpu->shares))))
-        return -ENOMEM;
-    gpu->shares = grown;
-    if (!(grown = realloc(gpu->bookings,
-                          (TIMESHARE_BOOKINGS_PER_CLAIMANT * capacity + TIMESHARE_BOOKINGS_MORE) *
-                              sizeof(*gpu->bookings))))
-        return -ENOMEM;
-    gpu->bookings = grown;
-    gpu->scratch_capacity = capacity;
-    return 0;
-}
 
 static struct claimant *add_claimant(struct gpu *gpu, struct evidence *evidence, uint32_t process)
 {
@@ -59,7 +37,7 @@ static struct claimant *add_claimant(struct gpu *gpu, struct evidence *evidence,
     return claimant;
 }
 
-/* The first claimants: those whom a list named, each once. */
+/* The first claimants: the processes on a list. */
 static void gather_contexts(struct gpu *gpu, const struct window *window, struct evidence *evidence)
 {
     for (size_t i = 0; i < window->presence_count; i++) {
@@ -72,23 +50,17 @@ static void gather_contexts(struct gpu *gpu, const struct window *window, struct
     }
 }
 
-static bool is_mps_server(const struct gpu *gpu, uint32_t process)
-{
-    return gpu_sighting(gpu, process)->is_mps_server;
-}
-
-/*
- * A busy window with nobody in it: those who were listed when it began and left at once are the
- * only ones who can have been busy. They hold no context for it.
- */
+/* A busy window without processes: only those listed when it began, and gone at once, can have been
+ * busy. They hold no context for it. */
 static void gather_leavers(struct gpu *gpu, const struct window *window, struct evidence *evidence)
 {
     for (size_t i = 0; i < window->presence_count; i++)
-        if (window->presences[i].inherited && !is_mps_server(gpu, window->presences[i].process))
+        if (window->presences[i].inherited &&
+            !gpu_sighting(gpu, window->presences[i].process)->is_mps_server)
             add_claimant(gpu, evidence, window->presences[i].process);
 }
 
-/* Is a process of this owner among the first `count` claimants? Marks those, if so, as reserved. */
+/* Is a process of this owner among the first `count` claimants? Marks them as reserved. */
 static bool is_seen(struct gpu *gpu, size_t count, const struct workload_owner *owner)
 {
     bool seen = false;
@@ -114,13 +86,13 @@ static struct claimant *add_unseen(struct gpu *gpu, const struct window *window,
 }
 
 /*
- * Work that nobody was seen to do was done by those who can use the board and were not seen: by
- * the only one, or by all of them in proportion to what they asked for.
+ * Work of no visible process was done by the containers that have access to the board and no
+ * visible process: by the only one, or by all of them in proportion to their weights.
  */
 static void infer_claimants(struct gpu *gpu, const struct window *window, struct evidence *evidence)
 {
     uint64_t weight = evidence->unknown_weight ? evidence->unknown_weight : WEIGHT_SCALE;
-    bool is_asked = memory_is_asked(gpu->attached, gpu->attached_count);
+    bool is_requested = gpu_is_memory_requested(gpu->attached, gpu->attached_count);
     size_t first = evidence->claimant_count;
     uint64_t total = 0;
 
@@ -131,7 +103,7 @@ static void infer_claimants(struct gpu *gpu, const struct window *window, struct
             !(claimant = add_unseen(gpu, window, evidence, &gpu->attached[i])))
             continue;
         claimant->inferred = claimant->has_context = true;
-        claimant->weight = memory_weight(&gpu->attached[i], is_asked);
+        claimant->weight = gpu_attached_weight(&gpu->attached[i], is_requested);
         total += claimant->weight;
     }
     if (total == 0)
@@ -144,7 +116,7 @@ static void infer_claimants(struct gpu *gpu, const struct window *window, struct
     evidence->has_inferred = true;
 }
 
-/* For --idle-policy=reserved: who was given the board pays its floor, at work or not. */
+/* For --idle-policy=reserved: the floor is charged to all that were granted the board. */
 static void gather_reserved(struct gpu *gpu, const struct window *window, struct evidence *evidence)
 {
     size_t first = evidence->claimant_count;
@@ -167,51 +139,51 @@ static struct claimant *find_claimant(struct gpu *gpu, const struct evidence *ev
     return NULL;
 }
 
-static bool is_believed(const struct gpu *gpu, const struct util_sample *label)
+static bool is_valid(const struct gpu *gpu, const struct util_sample *sample)
 {
     const struct sighting *seen;
 
-    if (label->in_proc)
+    if (sample->in_proc)
         return true;
-    if (label->process == LEDGER_NONE)
+    if (sample->process == LEDGER_NONE)
         return false;
-    seen = gpu_sighting(gpu, label->process);
-    if (seen->last_listed_us == 0) /* never listed, but somebody knew who it is */
-        return ledger_process(gpu->ledger, label->process)->identified;
-    return label->at_us + BELIEF_US >= seen->first_listed_us &&
-           seen->last_listed_us + BELIEF_US >= label->at_us;
+    seen = gpu_sighting(gpu, sample->process);
+    if (seen->last_listed_us == 0) /* never listed, but identified */
+        return ledger_process(gpu->ledger, sample->process)->identified;
+    return sample->at_us + VALIDITY_US >= seen->first_listed_us &&
+           seen->last_listed_us + VALIDITY_US >= sample->at_us;
 }
 
-/* Finds the process of a sample that came before it was known. */
-static void bind_label(struct gpu *gpu, struct util_sample *label)
+/* Finds the process of a sample that came before the process was known. */
+static void bind_sample(struct gpu *gpu, struct util_sample *sample)
 {
-    if (label->process != LEDGER_NONE ||
-        ledger_find_process(gpu->ledger, gpu->meter, label->pid, &label->process))
+    if (sample->process != LEDGER_NONE ||
+        ledger_find_process(gpu->ledger, gpu->meter, sample->pid, &sample->process))
         return;
-    if (label->in_proc)
-        (void)gpu_open_process(gpu, label->pid, &label->process);
+    if (sample->in_proc)
+        (void)gpu_open_process(gpu, sample->pid, &sample->process);
     else /* LEDGER_NONE, or those cut by --max-processes: it is one of them if they are listed */
-        label->process = ledger_meter(gpu->ledger, gpu->meter)->overflow;
+        sample->process = ledger_meter(gpu->ledger, gpu->meter)->overflow;
 }
 
-/* Gives each sample of the window to the process that won it, once. */
-static void gather_labels(struct gpu *gpu, const struct window *window, struct evidence *evidence)
+/* Adds each sample of the window to the weight of the process that won it, once. */
+static void gather_samples(struct gpu *gpu, const struct window *window, struct evidence *evidence)
 {
-    for (size_t i = 0; i < gpu->labels.count; i++) {
-        struct util_sample *label = util_samples_at(&gpu->labels, i);
-        uint64_t weight = label->weight * WEIGHT_SCALE;
+    for (size_t i = 0; i < gpu->samples.count; i++) {
+        struct util_sample *sample = util_samples_at(&gpu->samples, i);
+        uint64_t weight = sample->weight * WEIGHT_SCALE;
 
-        if (label->counted || label->at_us > window->end_us)
+        if (sample->counted || sample->at_us > window->end_us)
             continue;
-        label->counted = true;
-        if (label->at_us <= window->start_us || weight == 0)
+        sample->counted = true;
+        if (sample->at_us <= window->start_us || weight == 0)
             continue;
-        bind_label(gpu, label);
-        if (label->process != LEDGER_NONE && is_believed(gpu, label)) {
-            struct claimant *claimant = find_claimant(gpu, evidence, label->process);
+        bind_sample(gpu, sample);
+        if (sample->process != LEDGER_NONE && is_valid(gpu, sample)) {
+            struct claimant *claimant = find_claimant(gpu, evidence, sample->process);
 
             if (!claimant)
-                claimant = add_claimant(gpu, evidence, label->process);
+                claimant = add_claimant(gpu, evidence, sample->process);
             claimant->weight += weight;
             evidence->known_weight += weight;
         } else {
@@ -229,16 +201,17 @@ static bool is_mps_client(const struct window *window, uint32_t process)
 }
 
 /*
- * Under MPS every sample carries the server's pid (measured, H200). Its samples belong to its
- * clients, equally as long as nothing more is known of them; while there are none, to nobody. It
- * pays nothing itself.
+ * Under MPS every sample has the server's pid (measured, H200). Its samples belong to its clients,
+ * equally as long as nothing more is known of them; without clients they are unknown. The server is
+ * not charged.
  */
-static void share_out_mps(struct gpu *gpu, const struct window *window, struct evidence *evidence)
+static void split_mps_samples(struct gpu *gpu, const struct window *window,
+                              struct evidence *evidence)
 {
     uint64_t weight = 0, clients = 0;
 
     for (size_t i = evidence->claimant_count; i-- > 0;) {
-        if (!is_mps_server(gpu, gpu->claimants[i].process))
+        if (!gpu_sighting(gpu, gpu->claimants[i].process)->is_mps_server)
             continue;
         weight += gpu->claimants[i].weight;
         gpu->claimants[i] = gpu->claimants[--evidence->claimant_count];
@@ -258,21 +231,15 @@ static void share_out_mps(struct gpu *gpu, const struct window *window, struct e
 static void hold_shares(struct gpu *gpu, const struct window *window,
                         const struct evidence *evidence)
 {
-    if (gpu->held_capacity < evidence->claimant_count) {
-        struct claimant *held = realloc(gpu->held, gpu->scratch_capacity * sizeof(*held));
-
-        if (!held)
-            return;
-        gpu->held = held;
-        gpu->held_capacity = gpu->scratch_capacity;
-    }
+    if (grow_zeroed(&gpu->held, &gpu->held_slots, evidence->claimant_count, sizeof(*gpu->held)) < 0)
+        return;
     if (evidence->claimant_count > 0)
         memcpy(gpu->held, gpu->claimants, evidence->claimant_count * sizeof(*gpu->held));
     gpu->held_count = evidence->claimant_count;
     gpu->held_until_us = window->end_us + HOLD_US;
 }
 
-/* Takes the last shares, of those who are still there. True if anybody was. */
+/* Applies the last shares to the claimants that had one. False if there are none. */
 static bool apply_held_shares(struct gpu *gpu, const struct window *window,
                               const struct evidence *evidence)
 {
@@ -299,14 +266,14 @@ static int by_workload(const void *a, const void *b)
     return (x->process > y->process) - (x->process < y->process);
 }
 
-/* Did anybody win a sample in the window? */
+/* Does the window have samples? */
 static bool has_samples(struct gpu *gpu, const struct window *window)
 {
-    for (size_t i = 0; i < gpu->labels.count; i++) {
-        const struct util_sample *label = util_samples_at(&gpu->labels, i);
+    for (size_t i = 0; i < gpu->samples.count; i++) {
+        const struct util_sample *sample = util_samples_at(&gpu->samples, i);
 
-        if (!label->counted && label->weight > 0 && label->at_us > window->start_us &&
-            label->at_us <= window->end_us)
+        if (!sample->counted && sample->weight > 0 && sample->at_us > window->start_us &&
+            sample->at_us <= window->end_us)
             return true;
     }
     return false;
@@ -320,9 +287,9 @@ void gpu_observe_window(struct gpu *gpu, const struct window *window)
 
     for (size_t i = 0; i < window->presence_count; i++)
         context |= window_lists_of(window, &window->presences[i]) != 0;
-    busy |= context && !window->saw_utilisation; /* nobody can say: not idle */
+    busy |= context && !window->saw_utilisation; /* unknown: not idle */
     idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
-    /* A window in which a context came or went tells of neither level; a busy one at most that the
+    /* A window in which a context came or went shows neither level; a busy one at most that the
      * level is too high. */
     if (!(window->saw_context && window->saw_no_context) &&
         (!busy || idle.floor_uj + idle.step_uj == window->energy_uj))
@@ -331,62 +298,61 @@ void gpu_observe_window(struct gpu *gpu, const struct window *window)
 
 int gpu_settle_window(struct gpu *gpu, const struct window *window)
 {
+    const struct booking unattributed = {
+        .process = LEDGER_NONE, .unowned = UNOWNED_UNATTRIBUTED, .energy_uj = window->energy_uj};
     uint64_t duration_us = window->end_us - window->start_us;
     struct evidence evidence = {0};
     struct timeshare_window settled;
-    bool sampled, busy, context;
-    size_t count;
-    /* Those who are attached can be claimants twice: beyond --max-processes nobody finds them. */
-    int r = reserve_scratch(gpu, window->presence_count + gpu->labels.count +
-                                     2 * gpu->attached_count + 1);
+    bool sampled, busy;
+    /* Attached containers can be claimants twice: beyond --max-processes they are not found. */
+    int r = grow_zeroed(&gpu->claimants, &gpu->claimant_slots,
+                        window->presence_count + gpu->samples.count + 2 * gpu->attached_count + 1,
+                        sizeof(*gpu->claimants));
 
+    if (r == 0)
+        r = bookings_begin(&gpu->bookings, TIMESHARE_BOOKINGS_PER_CLAIMANT * gpu->claimant_slots +
+                                               TIMESHARE_BOOKINGS_MORE);
     if (r < 0) {
         ledger_book(gpu->ledger, gpu->meter, window->energy_uj, window->start_us, window->end_us,
-                    &(struct booking){.process = LEDGER_NONE,
-                                      .unowned = UNOWNED_UNATTRIBUTED,
-                                      .energy_uj = window->energy_uj},
-                    1);
+                    &unattributed, 1);
         return r;
     }
     gather_contexts(gpu, window, &evidence);
-    gather_labels(gpu, window, &evidence);
-    share_out_mps(gpu, window, &evidence);
+    gather_samples(gpu, window, &evidence);
+    split_mps_samples(gpu, window, &evidence);
 
     sampled = evidence.known_weight + evidence.unknown_weight > 0;
     busy = sampled || window->busiest_percent > 0 ||
-           (!window->saw_utilisation && evidence.claimant_count > 0); /* nobody can say: not idle */
+           (!window->saw_utilisation && evidence.claimant_count > 0); /* unknown: not idle */
     if (busy && !sampled && evidence.claimant_count == 0)
         gather_leavers(gpu, window, &evidence);
     if (evidence.unknown_weight > 0 || (busy && evidence.claimant_count == 0))
         infer_claimants(gpu, window, &evidence);
-    context = evidence.claimant_count > 0;
     settled = (struct timeshare_window){
         .energy_uj = window->energy_uj,
+        .idle = idle_split(&gpu->idle, evidence.claimant_count > 0, window->energy_uj, duration_us),
         .claimants = gpu->claimants,
-        .claimant_count = evidence.claimant_count,
         .unknown_weight = evidence.unknown_weight,
-        .nobody_active = !busy,
-        .alone = evidence.claimant_count == 1 && evidence.unknown_weight == 0 &&
-                 !evidence.has_mps && !evidence.has_inferred && !gpu->counter_is_integral,
+        .is_inactive = !busy,
+        .is_alone = evidence.claimant_count == 1 && evidence.unknown_weight == 0 &&
+                    !evidence.has_mps && !evidence.has_inferred && !gpu->counter_is_integral,
         .policy = gpu->options.idle_policy,
     };
-    settled.idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
-    if (!busy && !context)
+    if (!busy && evidence.claimant_count == 0)
         settled.idle = (struct idle_part){.floor_uj = window->energy_uj};
 
     if (sampled)
         hold_shares(gpu, window, &evidence);
     else if (!evidence.has_inferred && !(busy && apply_held_shares(gpu, window, &evidence)) &&
              evidence.claimant_count == 1)
-        gpu->claimants[0].weight = 1; /* nobody else can have used it */
+        gpu->claimants[0].weight = 1; /* no other process can have used it */
     gpu_weigh_claimants(gpu, window, evidence.claimant_count, sampled);
-    if (gpu->options.idle_policy == IDLE_POLICY_RESERVED) {
+    if (gpu->options.idle_policy == IDLE_POLICY_RESERVED)
         gather_reserved(gpu, window, &evidence);
-        settled.claimant_count = evidence.claimant_count;
-    }
 
     qsort(gpu->claimants, evidence.claimant_count, sizeof(*gpu->claimants), by_workload);
-    count = timeshare_settle(&settled, gpu->shares, gpu->bookings);
+    settled.claimant_count = evidence.claimant_count;
+    timeshare_settle(&settled, &gpu->bookings);
     return ledger_book(gpu->ledger, gpu->meter, window->energy_uj, window->start_us, window->end_us,
-                       gpu->bookings, count);
+                       gpu->bookings.items, gpu->bookings.count);
 }

@@ -6,29 +6,27 @@
 #include "core/macros.h"
 
 static const double FULL_SLOT_S = 0.2;
-static const double BUSY_MIN = 0.05; /* of a slot; with less, what ran cannot be told */
+static const double BUSY_MIN = 0.05; /* of a slot; with less, activity is unclear */
 
-/*
- * Power is compared as it would be at one clock: it rises with about this power of it, near the
- * power cap (measured, H200).
- */
+/* Power is compared at a reference clock: near the power cap it rises with about this power of the
+ * clock (measured, H200). */
 static const double CLOCK_EXPONENT = 1.4, CLOCK_REFERENCE_MHZ = 2000;
 
-/* Two states are one if telling them apart explains less than this, in squares of NOISE x slots. */
+/* Two states are merged if their difference explains less than this, in squares of NOISE x slots.
+ */
 static const double SAME_STATE = 3, NOISE = 0.06;
-/* Power weighs less than the units: it is not quite additive. Without GPM it is most of what there
- * is. */
+/* Power weighs less than the units, being not quite additive. Without GPM there is little else. */
 static const double POWER_NOISE_GPM = 0.3, POWER_NOISE = 0.06;
-/* The counter is read some milliseconds after its tick, and what one slot lacks the next has. */
+/* The counter is read some milliseconds after its tick: what one slot lacks, the next has. */
 static const double TICK_NOISE = 0.3;
-/* Who is listed tells states apart too, as long as there is room. */
+/* States with other tenants are kept apart while there is room. */
 static const double OTHER_TENANTS = 20;
 
-static const double FEATURE_MOST = 1.5;   /* one odd reading must not weigh more than all others */
-static const double SCALE_MIN = 0.01;     /* a unit that does less is not looked at */
-static const double SCALE_MIN_WEIGHT = 2; /* slots, so that one odd reading sets no scale */
+static const double FEATURE_MOST = 1.5;   /* one odd reading must not outweigh all others */
+static const double SCALE_MIN = 0.01;     /* less active units are ignored */
+static const double SCALE_MIN_WEIGHT = 2; /* in slots: one odd reading sets no scale */
 static const uint64_t GPM_LOST_US = 60 * USEC_PER_SEC;
-static const double FADED = 0.1; /* slots; a state of less is dropped */
+static const double FADED = 0.1; /* in slots; smaller states are dropped */
 
 bool states_describe(const struct slot *slot, struct state *ret_state, bool *ret_has_gpm)
 {
@@ -102,7 +100,7 @@ static double distance(const struct states *states, const struct state *a, const
     return count > 0 ? sum / count : 0;
 }
 
-/* What is lost by taking two states for one (Ward). */
+/* The loss of merging two states (Ward). */
 static double merge_cost(const struct states *states, const struct state *a, const struct state *b)
 {
     double both = a->weight * b->weight / (a->weight + b->weight);
@@ -153,7 +151,7 @@ static void merge_closest(struct states *states)
     remove_state(states, from);
 }
 
-static void find_scale(struct states *states)
+static void update_scale(struct states *states)
 {
     double most = 0;
 
@@ -172,14 +170,14 @@ static void find_scale(struct states *states)
     }
 }
 
-size_t states_nearest(const struct states *states, const struct state *like, uint32_t that_matter)
+size_t states_nearest(const struct states *states, const struct state *like, uint32_t tenants)
 {
     size_t nearest = SIZE_MAX;
     double least = INFINITY;
 
     for (size_t s = 0; s < states->count; s++) {
         const struct state *state = &states->all[s];
-        bool same = ((state->listed ^ like->listed) & that_matter) == 0;
+        bool same = ((state->listed ^ like->listed) & tenants) == 0;
         double far = distance(states, state, like) + (same ? 0 : 1e6);
 
         if (far < least) {
@@ -200,7 +198,7 @@ void states_learn(struct states *states, const struct slot *slot)
         return;
     if (has_gpm)
         states->gpm_us = slot->end_us;
-    if (has_gpm != states->has_gpm) { /* the two do not compare */
+    if (has_gpm != states->has_gpm) { /* they are not comparable */
         if (!has_gpm && slot->end_us < states->gpm_us + GPM_LOST_US)
             return;
         states->count = 0;
@@ -223,7 +221,7 @@ void states_learn(struct states *states, const struct slot *slot)
             merge_closest(states);
         states->all[states->count++] = described;
     }
-    find_scale(states);
+    update_scale(states);
 }
 
 void states_fade(struct states *states, double factor)
@@ -246,7 +244,7 @@ void states_forget(struct states *states, uint32_t tenant)
 
         if (!(state->listed & (1U << tenant)))
             continue;
-        /* A mixture with a stranger in it says nothing of the others. */
+        /* A mixture with an unknown part tells nothing of the others. */
         if (state->share[tenant] > 0.05 || state->won[tenant] > 0)
             remove_state(states, s);
         else
