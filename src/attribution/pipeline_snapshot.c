@@ -205,14 +205,9 @@ static void add_processes(struct builder *builder)
     struct snapshot *snapshot = builder->snapshot;
     struct snapshot_process *processes =
         new_rows(builder, ledger_counts(ledger).processes, sizeof(*processes));
-    struct gpu_won *won = new_rows(builder, ledger_process_slots(ledger), sizeof(*won));
-    uint64_t samples[SAMPLE_GPU_MAX] = {0};
 
-    if (!processes || !won)
+    if (!processes)
         return;
-    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
-        if (pipeline->gpus[i])
-            samples[i] = gpu_count_won(pipeline->gpus[i], won);
     for (uint32_t i = 0; i < ledger_process_slots(ledger); i++) {
         const struct ledger_process *from = ledger_process(ledger, i);
         struct snapshot_process *to = &processes[snapshot->process_count];
@@ -238,8 +233,7 @@ static void add_processes(struct builder *builder)
         };
         gpu = gpu_of_meter(pipeline, from->meter);
         if (gpu)
-            gpu_snapshot_process(gpu, i, &won[i], samples[gpu->index], builder->now_us,
-                                 builder->stale_us, to);
+            gpu_snapshot_process(gpu, i, builder->now_us, builder->stale_us, to);
         snapshot->process_count++;
     }
     qsort(processes, snapshot->process_count, sizeof(*processes), by_gpu_and_pid);

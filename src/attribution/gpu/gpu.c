@@ -69,9 +69,9 @@ void gpu_done(struct gpu *gpu)
     free(gpu->name);
     free(gpu->driver);
     free(gpu->learning);
-    free(gpu->held);
+    free(gpu->held.items);
     free(gpu->attached);
-    free(gpu->claimants);
+    free(gpu->claimants.items);
     bookings_done(&gpu->bookings);
     *gpu = (struct gpu){0};
 }

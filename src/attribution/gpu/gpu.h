@@ -127,8 +127,7 @@ struct gpu {
     struct idle_levels idle;
 
     /* The shares of the last window with samples, for busy windows without any. */
-    struct claimant *held;
-    size_t held_count, held_slots;
+    struct claimants held;
     uint64_t held_until_us;
 
     /* The containers with access to the board. */
@@ -146,8 +145,7 @@ struct gpu {
     } xids[SNAPSHOT_XIDS_MAX]; /* since the start; the last entry counts all others */
 
     /* Scratch of gpu_settle.c, kept so that a steady state allocates nothing. */
-    struct claimant *claimants;
-    size_t claimant_slots;
+    struct claimants claimants;
     struct bookings bookings;
 };
 
@@ -178,20 +176,11 @@ uint64_t gpu_attached_weight(const struct attached *attached, bool is_requested)
 
 /* In gpu_snapshot.c. */
 
-/* Utilisation of a process over the last 10 s, in sums over its samples. */
-struct gpu_won {
-    uint64_t sm_percent, memory_percent;
-};
-
-/* Adds what each process won, by its index in the ledger. Returns the number of samples. */
-uint64_t gpu_count_won(const struct gpu *gpu, struct gpu_won *won);
-
 /* Describe the GPU and one of its processes, without gauges older than `stale_us`. 0 or -ENOMEM. */
 int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, struct arena *arena,
                  struct snapshot_gpu *to);
-void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, const struct gpu_won *won,
-                          uint64_t samples, uint64_t now_us, uint64_t stale_us,
-                          struct snapshot_process *to);
+void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, uint64_t now_us,
+                          uint64_t stale_us, struct snapshot_process *to);
 
 /*
  * Adds the containers of the GPU to the snapshot: those with visible processes, with their memory,
@@ -276,9 +265,9 @@ void gpu_learn_last(struct gpu *gpu);
 /* Is there a process in the window of which more may be learned? */
 bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window);
 
-/* Sets the active weights of the first `count` claimants. `sampled`: the window has samples, of
- * claimants or of unknown processes. */
-void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, size_t count, bool sampled);
+/* Sets the active weights of the claimants. `sampled`: the window has samples, of claimants or of
+ * unknown processes. */
+void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled);
 
 /* Drops what was learned of a settled window alone, and the tenants that ended. */
 void gpu_forget_window(struct gpu *gpu, const struct window *window);

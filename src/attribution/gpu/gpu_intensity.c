@@ -277,18 +277,20 @@ static uint32_t confidence_of(double error)
     return (uint32_t)(CONFIDENCE_ONE / (1 + doubt * doubt));
 }
 
-void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, size_t count, bool sampled)
+void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled)
 {
+    struct claimant *claimants = gpu->claimants.items;
     struct intensity_shares shares = {0};
+    size_t count = gpu->claimants.count;
     uint64_t weights = 0, others = 0;
     double present = 0;
 
     for (size_t i = 0; i < count; i++)
-        gpu->claimants[i].active_weight = gpu->claimants[i].weight;
+        claimants[i].active_weight = claimants[i].weight;
     if (!gpu->learning || !divide_window(gpu, window, &shares))
         return;
     for (size_t i = 0; i < count; i++) {
-        const struct claimant *claimant = &gpu->claimants[i];
+        const struct claimant *claimant = &claimants[i];
         uint32_t place = place_of(gpu, claimant->process);
 
         if (place == TENANT_NONE)
@@ -304,7 +306,7 @@ void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, size_t co
     if (present <= 0 || (sampled && weights == 0)) /* the samples are all of unknown processes */
         return;
     for (size_t i = 0; i < count; i++) {
-        struct claimant *claimant = &gpu->claimants[i];
+        struct claimant *claimant = &claimants[i];
         uint32_t place = place_of(gpu, claimant->process);
         double share;
 

@@ -45,31 +45,27 @@ int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, stru
     return 0;
 }
 
-uint64_t gpu_count_won(const struct gpu *gpu, struct gpu_won *won)
+/* Adds the utilisation of a process over the last 10 s, in sums over its samples. */
+static void add_utilisation(const struct gpu *gpu, uint32_t process, struct snapshot_process *to)
 {
-    uint64_t samples = 0;
+    uint32_t pid = ledger_process(gpu->ledger, process)->pid;
 
     for (size_t i = 0; i < gpu->samples.count; i++) {
         const struct util_sample *sample =
             &gpu->samples.ring[(gpu->samples.first + i) % UTIL_SAMPLES_MAX];
-        const struct ledger_process *process = NULL;
 
         if (sample->at_us + UTIL_SAMPLES_RATIO_US < gpu->latest_us)
             continue;
-        samples++;
-        if (sample->process != LEDGER_NONE)
-            process = ledger_process(gpu->ledger, sample->process);
-        if (!process || process->pid != sample->pid)
+        to->samples++;
+        if (sample->process != process || sample->pid != pid)
             continue;
-        won[sample->process].sm_percent += sample->sm_percent;
-        won[sample->process].memory_percent += sample->memory_percent;
+        to->sm_won_percent += sample->sm_percent;
+        to->memory_won_percent += sample->memory_percent;
     }
-    return samples;
 }
 
-void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, const struct gpu_won *won,
-                          uint64_t samples, uint64_t now_us, uint64_t stale_us,
-                          struct snapshot_process *to)
+void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, uint64_t now_us,
+                          uint64_t stale_us, struct snapshot_process *to)
 {
     const struct sighting *seen = gpu_sighting(gpu, process);
 
@@ -78,9 +74,7 @@ void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, const struct 
     if (is_fresh(gpu->gauges[GPU_GAUGE_UTILISATION_PERCENT], now_us, stale_us) &&
         !gpu_is_on_list(gpu, process, SAMPLE_LIST_MPS))
         to->valid |= SNAPSHOT_PROCESS_UTILISATION;
-    to->sm_won_percent = won->sm_percent;
-    to->memory_won_percent = won->memory_percent;
-    to->samples = samples;
+    add_utilisation(gpu, process, to);
     for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
         if (!gpu_is_on_list(gpu, process, kind) ||
             seen->memory_bytes[kind] == SAMPLE_MEMORY_UNKNOWN)
