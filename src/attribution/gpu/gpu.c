@@ -58,7 +58,8 @@ int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device
     }
     ledger_allow_forgetting(ledger, gpu->meter, 0);
     gpu_restart_sightings(gpu);
-    return gpu_begin_window(gpu, open_window(gpu), open_window(gpu), 0);
+    gpu_begin_window(gpu, open_window(gpu), open_window(gpu), 0);
+    return 0;
 }
 
 void gpu_done(struct gpu *gpu)
@@ -106,56 +107,47 @@ static void observe_windows(struct gpu *gpu, uint64_t until_us)
         gpu_observe_window(gpu, window_at(gpu, gpu->observed_count++));
 }
 
-static int settle_first(struct gpu *gpu)
+static void settle_first(struct gpu *gpu)
 {
-    struct window *window = &gpu->windows[gpu->first_window];
-    int r;
+    struct window *window = window_at(gpu, 0);
 
     observe_windows(gpu, window->end_us);
-    r = gpu_settle_window(gpu, window);
+    gpu_settle_window(gpu, window);
     gpu->observed_count--;
     settle_until(gpu, window->end_us);
     gpu_forget_window(gpu, window);
     gpu->first_window = (gpu->first_window + 1) % GPU_WINDOWS_MAX;
     gpu->window_count--;
-    return r;
 }
 
 /* Closes the open window, if it has energy, and starts the next at `start_us`. */
-static int next_window(struct gpu *gpu, uint64_t start_us)
+static void next_window(struct gpu *gpu, uint64_t start_us)
 {
-    const struct window *closed = open_window(gpu);
-    int settled = 0, begun;
+    struct window *closed = open_window(gpu);
 
     if (closed->energy_uj == 0) {
-        open_window(gpu)->start_us = open_window(gpu)->end_us = start_us;
-        return 0;
+        closed->start_us = closed->end_us = start_us;
+        return;
     }
     if (gpu->window_count == GPU_WINDOWS_MAX)
-        settled = settle_first(gpu);
+        settle_first(gpu);
     gpu->window_count++;
-    begun = gpu_begin_window(gpu, open_window(gpu), closed, start_us);
-    return begun < 0 ? begun : settled;
+    gpu_begin_window(gpu, open_window(gpu), closed, start_us);
+}
+
+/* Closes the open window at the last tick and settles everything. */
+static void settle_all(struct gpu *gpu)
+{
+    next_window(gpu, gpu->tick_us);
+    observe_windows(gpu, UINT64_MAX);
+    gpu_learn_last(gpu);
+    while (gpu->window_count > 1)
+        settle_first(gpu);
 }
 
 static uint64_t gap_us(const struct gpu *gpu)
 {
     return MAX(GAP_US, GAP_WINDOWS * gpu->options.interval_us);
-}
-
-/*
- * Restarts the open window when no energy came for so long that the next would be a gap: on a board
- * without a counter processes must not stay present for ever.
- */
-static int renew_quiet_window(struct gpu *gpu)
-{
-    struct window *window = open_window(gpu);
-
-    if (window->energy_uj > 0 || gpu->latest_us < window->start_us + gap_us(gpu))
-        return 0;
-    ledger_pass_time(gpu->ledger, gpu->meter, window->start_us, gpu->latest_us);
-    settle_until(gpu, gpu->latest_us);
-    return gpu_begin_window(gpu, window, window, gpu->latest_us);
 }
 
 /* Could the board have used this much in this time? */
@@ -168,80 +160,70 @@ static bool is_plausible(const struct gpu *gpu, uint64_t energy_uj, uint64_t ela
            (unsigned __int128)limit_mw * 3 * (elapsed_us + TICK_US);
 }
 
-/* Drops what is in the future now: it would count until then. */
-static void forget_future(struct gpu *gpu, uint64_t now_us)
-{
-    const struct window *window = open_window(gpu);
-
-    gpu->latest_us = now_us;
-    gpu->samples.count = 0;
-    ledger_set_clock_back(gpu->ledger, gpu->meter, now_us);
-    gpu_set_sightings_back(gpu, now_us);
-    settle_until(gpu, now_us);
-    for (size_t i = 0; i < window->presence_count; i++)
-        ledger_see_process(gpu->ledger, window->presences[i].process, now_us);
-}
-
 /* Starts over at a tick: how the energy since the last one was used is unknown. */
-static int restart_at(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
+static void restart_at(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
 {
-    int r = next_window(gpu, t_us);
-
+    next_window(gpu, t_us);
     if (gpu->learning)
         slots_restart(&gpu->learning->slots, t_us);
     gpu->counter_seen = true;
     gpu->counter_uj = counter_uj;
     gpu->tick_us = t_us;
-    return r;
 }
 
-/* The clock was set back: all before it is settled, and how long the last energy took is unknown.
- */
-static int set_clock_back(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
+/* The clock was set back: all before it is settled, what is in the future now is dropped, and how
+ * long the last energy took is unknown. */
+static void set_clock_back(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
 {
-    int settled = gpu_finish(gpu), begun;
+    const struct window *window;
 
-    forget_future(gpu, t_us);
+    settle_all(gpu);
+    window = open_window(gpu);
+    gpu->latest_us = t_us;
+    gpu->samples.count = 0;
+    ledger_set_clock_back(gpu->ledger, gpu->meter, t_us);
+    gpu_set_sightings_back(gpu, t_us);
+    settle_until(gpu, t_us);
+    for (size_t i = 0; i < window->presence_count; i++)
+        ledger_see_process(gpu->ledger, window->presences[i].process, t_us);
     if (counter_uj >= gpu->counter_uj &&
         is_plausible(gpu, counter_uj - gpu->counter_uj, gap_us(gpu)))
         ledger_book_gap(gpu->ledger, gpu->meter, counter_uj - gpu->counter_uj);
     else
         gpu->resets++;
-    begun = restart_at(gpu, t_us, counter_uj);
-    return begun < 0 ? begun : settled;
+    restart_at(gpu, t_us, counter_uj);
 }
 
-static int take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
+static void take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
 {
     struct window *window = open_window(gpu);
     uint64_t elapsed_us = t_us - gpu->tick_us;
     uint64_t delta_uj = counter_uj - gpu->counter_uj;
 
-    if (!gpu->counter_seen)
-        return restart_at(gpu, t_us, counter_uj);
-    if (t_us + TICK_US < gpu->tick_us)
-        return set_clock_back(gpu, t_us, counter_uj);
-    if (t_us <= gpu->tick_us || counter_uj == gpu->counter_uj)
-        return 0; /* not a tick */
-    if (counter_uj < gpu->counter_uj || !is_plausible(gpu, delta_uj, elapsed_us)) {
+    if (!gpu->counter_seen) {
+        restart_at(gpu, t_us, counter_uj);
+    } else if (t_us + TICK_US < gpu->tick_us) {
+        set_clock_back(gpu, t_us, counter_uj);
+    } else if (t_us <= gpu->tick_us || counter_uj == gpu->counter_uj) {
+        return; /* not a tick */
+    } else if (counter_uj < gpu->counter_uj || !is_plausible(gpu, delta_uj, elapsed_us)) {
         gpu->resets++;
         /* After a reset the counter has counted from 0; an impossible jump means nothing. */
         if (counter_uj < gpu->counter_uj && is_plausible(gpu, counter_uj, elapsed_us))
             ledger_book_gap(gpu->ledger, gpu->meter, counter_uj);
-        return restart_at(gpu, t_us, counter_uj);
-    }
-    if (elapsed_us > gap_us(gpu)) {
+        restart_at(gpu, t_us, counter_uj);
+    } else if (elapsed_us > gap_us(gpu)) {
         ledger_book_gap(gpu->ledger, gpu->meter, delta_uj);
-        return restart_at(gpu, t_us, counter_uj);
+        restart_at(gpu, t_us, counter_uj);
+    } else {
+        gpu->counter_uj = counter_uj;
+        gpu->tick_us = t_us;
+        window->energy_uj += delta_uj;
+        window->end_us = t_us;
+        gpu_learn_energy(gpu, t_us, delta_uj);
+        if (window->end_us - window->start_us + TICK_US / 2 >= gpu->options.interval_us)
+            next_window(gpu, t_us);
     }
-    gpu->counter_uj = counter_uj;
-    gpu->tick_us = t_us;
-    window->energy_uj += delta_uj;
-    window->end_us = t_us;
-    gpu_learn_energy(gpu, t_us, delta_uj);
-    if (window->end_us - window->start_us + TICK_US / 2 < gpu->options.interval_us)
-        return 0;
-    return next_window(gpu, t_us);
 }
 
 static void take_sample(struct gpu *gpu, const struct sample_label *sample)
@@ -293,32 +275,39 @@ static void take_xid(struct gpu *gpu, uint32_t xid)
     gpu->xids[i].count++;
 }
 
-static bool is_due(const struct gpu *gpu, const struct window *window)
+/* Settles the windows of which no more is to be learned. */
+static void settle_due(struct gpu *gpu)
 {
-    if (gpu->latest_us < window->end_us + SETTLE_DELAY_US)
-        return false;
-    return gpu->latest_us >= window->end_us + gpu->options.patience_us ||
-           !gpu_may_learn_more(gpu, window);
-}
-
-static int settle_due(struct gpu *gpu)
-{
-    int result = 0, r;
+    struct window *window = window_at(gpu, 0);
 
     observe_windows(gpu, gpu->latest_us - MIN(gpu->latest_us, SETTLE_DELAY_US));
-    while (gpu->window_count > 1 && is_due(gpu, window_at(gpu, 0)))
-        if ((r = settle_first(gpu)) < 0)
-            result = r;
-    if (gpu->window_count == 1 && (r = renew_quiet_window(gpu)) < 0)
-        result = r;
+    while (gpu->window_count > 1 && gpu->latest_us >= window->end_us + SETTLE_DELAY_US &&
+           (gpu->latest_us >= window->end_us + gpu->options.patience_us ||
+            !gpu_may_learn_more(gpu, window))) {
+        settle_first(gpu);
+        window = window_at(gpu, 0);
+    }
+    /* Without energy for so long that the next would be a gap, the open window restarts: on a board
+     * without a counter processes must not stay present for ever. */
+    if (gpu->window_count == 1 && window->energy_uj == 0 &&
+        gpu->latest_us >= window->start_us + gap_us(gpu)) {
+        ledger_pass_time(gpu->ledger, gpu->meter, window->start_us, gpu->latest_us);
+        settle_until(gpu, gpu->latest_us);
+        gpu_begin_window(gpu, window, window, gpu->latest_us);
+    }
     util_samples_prune(&gpu->samples, gpu->latest_us);
-    return result;
+}
+
+static int take_error(struct gpu *gpu)
+{
+    bool failed = gpu->out_of_memory;
+
+    gpu->out_of_memory = false;
+    return failed ? -ENOMEM : 0;
 }
 
 int gpu_ingest(struct gpu *gpu, const struct sample *sample)
 {
-    int taken = 0, settled;
-
     ledger_advance(gpu->ledger, sample->t_us);
     switch (sample->kind) {
     case SAMPLE_GPM:
@@ -341,7 +330,7 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
     case SAMPLE_INTEGRAL:
     case SAMPLE_ENERGY:
         gpu->counter_is_integral |= sample->kind == SAMPLE_INTEGRAL;
-        taken = take_energy(gpu, sample->t_us, sample->counter_uj);
+        take_energy(gpu, sample->t_us, sample->counter_uj);
         break;
     case SAMPLE_POWER:
         set_gauge(gpu, GPU_GAUGE_POWER_MW, sample->t_us, sample->power_mw);
@@ -353,27 +342,21 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
         take_sample(gpu, &sample->label);
         break;
     case SAMPLE_LIST:
-        taken = gpu_take_list(gpu, open_window(gpu), sample->t_us, &sample->list);
+        gpu_take_list(gpu, open_window(gpu), sample->t_us, &sample->list);
         break;
     case SAMPLE_PROCESS:
-        taken = gpu_take_process(gpu, sample->t_us, &sample->process);
+        gpu_take_process(gpu, sample->t_us, &sample->process);
         break;
     default: /* of the node */
         break;
     }
     gpu->latest_us = MAX(gpu->latest_us, sample->t_us);
-    settled = settle_due(gpu);
-    return settled < 0 ? settled : taken;
+    settle_due(gpu);
+    return take_error(gpu);
 }
 
 int gpu_finish(struct gpu *gpu)
 {
-    int result = next_window(gpu, gpu->tick_us), r;
-
-    observe_windows(gpu, UINT64_MAX);
-    gpu_learn_last(gpu);
-    while (gpu->window_count > 1)
-        if ((r = settle_first(gpu)) < 0)
-            result = r;
-    return result;
+    settle_all(gpu);
+    return take_error(gpu);
 }

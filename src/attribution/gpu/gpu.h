@@ -107,6 +107,7 @@ struct gpu {
     uint32_t minor;
 
     uint64_t latest_us; /* of any sample */
+    bool out_of_memory; /* since the last gpu_ingest: something was not attributed */
 
     bool counter_seen;
     bool counter_is_integral;     /* energy is power x time: nothing is measured */
@@ -218,17 +219,17 @@ uint8_t gpu_lists_of(const struct gpu *gpu, uint32_t process);
 int gpu_open_process(struct gpu *gpu, uint32_t pid, uint32_t *ret_process);
 int gpu_open_unseen(struct gpu *gpu, const struct workload_owner *owner, uint32_t *ret_process);
 
-int gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_process *who);
+void gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_process *who);
 /* `window` is the open one. */
-int gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
-                  const struct sample_list *list);
+void gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
+                   const struct sample_list *list);
 
 /* Clears the lists of a board that does not respond. */
 void gpu_lose_lists(struct gpu *gpu);
 
 /* Starts a window, which may be `before` itself, with the processes of the lists in force. */
-int gpu_begin_window(struct gpu *gpu, struct window *window, const struct window *before,
-                     uint64_t start_us);
+void gpu_begin_window(struct gpu *gpu, struct window *window, const struct window *before,
+                      uint64_t start_us);
 
 /*
  * The lists that a process was on: those read in the window, and those in force when it began,
@@ -251,7 +252,7 @@ bool gpu_unknown_memory(const struct gpu *gpu, uint64_t *ret_bytes);
 void gpu_observe_window(struct gpu *gpu, const struct window *window);
 
 /* Books the oldest closed window. */
-int gpu_settle_window(struct gpu *gpu, const struct window *window);
+void gpu_settle_window(struct gpu *gpu, const struct window *window);
 
 /* In gpu_intensity.c. They do nothing with --attribution=timeshare. */
 

@@ -1,5 +1,4 @@
 /* The processes of a GPU: identity, the driver's lists, presence in windows, memory. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,24 +90,22 @@ int gpu_open_unseen(struct gpu *gpu, const struct workload_owner *owner, uint32_
     return r;
 }
 
-int gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_process *who)
+void gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_process *who)
 {
     struct workload_owner owner;
     uint32_t process;
-    int r;
 
     if (who->pid == 0)
-        return 0; /* the driver's own */
+        return; /* the driver's own */
     gpu->options.find_owner(who, &owner);
-    r = reserve_sighting(gpu);
-    if (r == 0)
-        r = ledger_identify(gpu->ledger, gpu->meter, who, &owner, &process);
-    if (r < 0)
-        return r;
+    if (reserve_sighting(gpu) < 0 ||
+        ledger_identify(gpu->ledger, gpu->meter, who, &owner, &process) < 0) {
+        gpu->out_of_memory = true;
+        return;
+    }
     open_sighting(gpu, process);
     ledger_see_process(gpu->ledger, process, t_us);
     gpu_sighting(gpu, process)->is_mps_server |= strcmp(who->name, "nvidia-cuda-mps-server") == 0;
-    return 0;
 }
 
 uint8_t gpu_lists_of(const struct gpu *gpu, uint32_t process)
@@ -142,20 +139,21 @@ static struct presence *open_presence(struct gpu *gpu, struct window *window, ui
     if (seen->window == window->number)
         return &window->presences[seen->window_index];
     if (grow_zeroed(&window->presences, &window->presence_slots, window->presence_count + 1,
-                    sizeof(*window->presences)) < 0)
+                    sizeof(*window->presences)) < 0) {
+        gpu->out_of_memory = true;
         return NULL;
+    }
     seen->window = window->number;
     seen->window_index = window->presence_count;
     window->presences[window->presence_count] = (struct presence){.process = process};
     return &window->presences[window->presence_count++];
 }
 
-int gpu_begin_window(struct gpu *gpu, struct window *window, const struct window *before,
-                     uint64_t start_us)
+void gpu_begin_window(struct gpu *gpu, struct window *window, const struct window *before,
+                      uint64_t start_us)
 {
     const struct presence *presences = before->presences;
     size_t count = before->presence_count;
-    int r = 0;
 
     *window = (struct window){
         .number = before->number + 1,
@@ -170,14 +168,11 @@ int gpu_begin_window(struct gpu *gpu, struct window *window, const struct window
         uint8_t lists = gpu_lists_of(gpu, process);
         struct presence *presence = lists ? open_presence(gpu, window, process) : NULL;
 
-        if (!presence) {
-            r = lists ? -ENOMEM : r;
+        if (!presence)
             continue;
-        }
         presence->inherited = lists;
         ledger_see_process(gpu->ledger, process, start_us);
     }
-    return r;
 }
 
 /*
@@ -203,16 +198,17 @@ static void find_mps_server(struct gpu *gpu, const struct window *window)
         gpu_sighting(gpu, server)->is_mps_server = true;
 }
 
-static int take_listed(struct gpu *gpu, struct window *window, uint64_t t_us,
-                       enum sample_list_kind kind, const struct sample_listed *entry)
+static void take_listed(struct gpu *gpu, struct window *window, uint64_t t_us,
+                        enum sample_list_kind kind, const struct sample_listed *entry)
 {
     struct presence *presence;
     struct sighting *seen;
     uint32_t process;
-    int r = gpu_open_process(gpu, entry->pid, &process);
 
-    if (r < 0)
-        return r;
+    if (gpu_open_process(gpu, entry->pid, &process) < 0) {
+        gpu->out_of_memory = true;
+        return;
+    }
     /* The window holds its index from now on, however late the list came. */
     ledger_see_process(gpu->ledger, process, MAX(t_us, window->start_us));
     seen = gpu_sighting(gpu, process);
@@ -222,34 +218,24 @@ static int take_listed(struct gpu *gpu, struct window *window, uint64_t t_us,
     seen->list_round[kind] = gpu->list_round[kind];
     seen->memory_bytes[kind] = entry->memory_bytes;
     presence = open_presence(gpu, window, process);
-    if (!presence)
-        return -ENOMEM;
-    presence->listed |= (uint8_t)(1 << kind);
-    return 0;
+    if (presence)
+        presence->listed |= (uint8_t)(1 << kind);
 }
 
-int gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
-                  const struct sample_list *list)
+void gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
+                   const struct sample_list *list)
 {
-    int result = 0;
-
     gpu->list_round[list->kind]++;
     if (t_us <= window->start_us + RENEWAL_US)
         window->lists_renewed |= (uint8_t)(1 << list->kind);
     gpu->list_named[list->kind] = list->count > 0;
     gpu->list_us[list->kind] = t_us;
     record_context(gpu, window);
-    for (size_t i = 0; i < list->count; i++) {
-        int r = 0;
-
+    for (size_t i = 0; i < list->count; i++)
         if (list->entries[i].pid > 0) /* or the driver's own */
-            r = take_listed(gpu, window, t_us, list->kind, &list->entries[i]);
-        if (r < 0)
-            result = r;
-    }
+            take_listed(gpu, window, t_us, list->kind, &list->entries[i]);
     find_mps_server(gpu, window);
     gpu_learn_list(gpu, list);
-    return result;
 }
 
 void gpu_lose_lists(struct gpu *gpu)

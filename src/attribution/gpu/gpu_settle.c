@@ -246,26 +246,23 @@ void gpu_observe_window(struct gpu *gpu, const struct window *window)
         idle_learn(&gpu->idle, context, window->energy_uj, duration_us);
 }
 
-int gpu_settle_window(struct gpu *gpu, const struct window *window)
+void gpu_settle_window(struct gpu *gpu, const struct window *window)
 {
-    const struct booking unattributed = {
-        .process = LEDGER_NONE, .unowned = UNOWNED_UNATTRIBUTED, .energy_uj = window->energy_uj};
     struct claimants *claimants = &gpu->claimants, settled_claimants;
     struct timeshare_window settled = {.energy_uj = window->energy_uj,
                                        .policy = gpu->options.idle_policy};
     bool sampled, busy, has_mps, has_inferred = false;
-    /* Attached containers can be claimants twice: beyond --max-processes they are not found. */
-    int r = grow_zeroed(&claimants->items, &claimants->slots,
-                        window->presence_count + gpu->samples.count + 2 * gpu->attached_count + 1,
-                        sizeof(*claimants->items));
 
-    if (r == 0)
-        r = bookings_begin(&gpu->bookings, TIMESHARE_BOOKINGS_PER_CLAIMANT * claimants->slots +
-                                               TIMESHARE_BOOKINGS_MORE);
-    if (r < 0) {
-        ledger_book(gpu->ledger, gpu->meter, window->energy_uj, window->start_us, window->end_us,
-                    &unattributed, 1);
-        return r;
+    /* Attached containers can be claimants twice: beyond --max-processes they are not found. */
+    if (grow_zeroed(&claimants->items, &claimants->slots,
+                    window->presence_count + gpu->samples.count + 2 * gpu->attached_count + 1,
+                    sizeof(*claimants->items)) < 0 ||
+        bookings_begin(&gpu->bookings, TIMESHARE_BOOKINGS_PER_CLAIMANT * claimants->slots +
+                                           TIMESHARE_BOOKINGS_MORE) < 0) {
+        ledger_book_unattributed(gpu->ledger, gpu->meter, window->energy_uj, window->start_us,
+                                 window->end_us);
+        gpu->out_of_memory = true;
+        return;
     }
     claimants->count = 0;
     has_mps = gather_contexts(gpu, window);
@@ -303,6 +300,7 @@ int gpu_settle_window(struct gpu *gpu, const struct window *window)
         gpu->held = settled_claimants;
         gpu->held_until_us = window->end_us + HOLD_US;
     }
-    return ledger_book(gpu->ledger, gpu->meter, window->energy_uj, window->start_us, window->end_us,
-                       gpu->bookings.items, gpu->bookings.count);
+    if (ledger_book(gpu->ledger, gpu->meter, window->energy_uj, window->start_us, window->end_us,
+                    gpu->bookings.items, gpu->bookings.count) < 0)
+        gpu->out_of_memory = true;
 }

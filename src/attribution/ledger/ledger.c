@@ -340,6 +340,15 @@ int ledger_book(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint6
     return result;
 }
 
+void ledger_book_unattributed(struct ledger *ledger, uint32_t meter, uint64_t energy_uj,
+                              uint64_t start_us, uint64_t end_us)
+{
+    const struct booking booking = {
+        .process = LEDGER_NONE, .unowned = UNOWNED_UNATTRIBUTED, .energy_uj = energy_uj};
+
+    (void)ledger_book(ledger, meter, energy_uj, start_us, end_us, &booking, 1);
+}
+
 void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj)
 {
     book_meter(ledger, meter, energy_uj, ledger->latest_us);

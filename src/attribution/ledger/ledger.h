@@ -198,6 +198,10 @@ struct price_rate ledger_rate_at(const struct ledger *ledger, uint64_t t_us);
 int ledger_book(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint64_t start_us,
                 uint64_t end_us, const struct booking *bookings, size_t count);
 
+/* The same with one booking, as unattributed: when out of memory for others. */
+void ledger_book_unattributed(struct ledger *ledger, uint32_t meter, uint64_t energy_uj,
+                              uint64_t start_us, uint64_t end_us);
+
 /* Advances the device time over a window without energy. */
 void ledger_pass_time(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint64_t end_us);
 

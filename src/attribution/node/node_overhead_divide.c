@@ -174,8 +174,6 @@ static uint64_t idle_energy(struct node_overhead *overhead, uint64_t energy_uj)
 
 int node_overhead_book(struct node_overhead *overhead, uint64_t energy_uj)
 {
-    const struct booking lost = {
-        .process = LEDGER_NONE, .unowned = UNOWNED_UNATTRIBUTED, .energy_uj = energy_uj};
     uint64_t start_us = overhead->start.t_us, end_us = overhead->latest.t_us, idle_uj;
     struct bookings *bookings = &overhead->bookings;
     int r = reserve_weights(overhead);
@@ -183,7 +181,7 @@ int node_overhead_book(struct node_overhead *overhead, uint64_t energy_uj)
     if (r == 0)
         r = bookings_begin(bookings, overhead->weight_slots * TIER_COUNT + UNOWNED_COUNT);
     if (r < 0) {
-        (void)ledger_book(overhead->ledger, overhead->meter, energy_uj, start_us, end_us, &lost, 1);
+        ledger_book_unattributed(overhead->ledger, overhead->meter, energy_uj, start_us, end_us);
         return r;
     }
     if (overhead->options.policy == NODE_OVERHEAD_POLICY_PROPORTIONAL)
