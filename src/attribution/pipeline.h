@@ -52,8 +52,7 @@ void pipeline_free(struct pipeline *pipeline);
 /* Takes samples in order. 0 or -ENOMEM; then some energy is unattributed, but all is booked. */
 int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, size_t count);
 
-/* Sets the containers with access to a GPU. `attached` (from malloc, may be NULL) is the pipeline's
- * from then on. */
+/* Sets the containers with access to a GPU. The pipeline will free `attached`; it may be NULL. */
 void pipeline_set_attached(struct pipeline *pipeline, uint32_t gpu, struct attached *attached,
                            size_t count);
 

@@ -50,8 +50,7 @@ struct sighting {
     uint8_t tenant;                           /* its place in the estimator, from 1; 0: none */
 };
 
-/* By the index of the process in the ledger. All boards share one array, as an account is of one
- * board only. */
+/* By the index of the process in the ledger. All boards share it: an account is of one board. */
 struct sightings {
     struct sighting *items;
     size_t slots;
@@ -164,15 +163,13 @@ int gpu_finish(struct gpu *gpu);
 /* Counted but not settled yet. */
 uint64_t gpu_pending_uj(const struct gpu *gpu);
 
-/* Sets the containers with access to the board. `attached` (from malloc) is the GPU's from then on.
- */
+/* Sets the containers with access to the board. The GPU will free `attached`. */
 void gpu_set_attached(struct gpu *gpu, struct attached *attached, size_t count);
 
 /* Does weighing attached containers go by the memory they requested? Only if all of them did. */
 bool gpu_is_memory_requested(const struct attached *attached, size_t count);
 
-/* The weight of an attached container: the memory it requested, or how often it was granted the
- * GPU. */
+/* The weight of a container: the memory it requested, or how often it was granted the GPU. */
 uint64_t gpu_attached_weight(const struct attached *attached, bool is_requested);
 
 /* In gpu_snapshot.c. */
@@ -183,10 +180,8 @@ int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, stru
 void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, uint64_t now_us,
                           uint64_t stale_us, struct snapshot_process *to);
 
-/*
- * Adds the containers of the GPU to the snapshot: those with visible processes, with their memory,
- * and those to which its unknown memory is inferred. 0 or -ENOMEM.
- */
+/* Adds the containers of the GPU to the snapshot: those with visible processes, and those to which
+ * its unknown memory is inferred. 0 or -ENOMEM. */
 int gpu_snapshot_containers(const struct gpu *gpu, struct snapshot *snapshot,
                             struct snapshot_gpu *to);
 
@@ -231,10 +226,8 @@ void gpu_lose_lists(struct gpu *gpu);
 void gpu_begin_window(struct gpu *gpu, struct window *window, const struct window *before,
                       uint64_t start_us);
 
-/*
- * The lists that a process was on: those read in the window, and those in force when it began,
- * unless the list was read again so soon that the process can hardly have been there any more.
- */
+/* The lists that a process was on: those read in the window, and those in force when it began, but
+ * for lists that were read again so soon that it can hardly have been there. */
 static inline uint8_t window_lists_of(const struct window *window, const struct presence *presence)
 {
     return presence->listed | (uint8_t)(presence->inherited & ~window->lists_renewed);
@@ -266,8 +259,7 @@ void gpu_learn_last(struct gpu *gpu);
 /* Is there a process in the window of which more may be learned? */
 bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window);
 
-/* Sets the active weights of the claimants. `sampled`: the window has samples, of claimants or of
- * unknown processes. */
+/* Sets the active weights of the claimants. `sampled`: the window has samples. */
 void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled);
 
 /* Drops what was learned of a settled window alone, and the tenants that ended. */

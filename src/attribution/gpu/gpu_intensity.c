@@ -57,8 +57,7 @@ static uint32_t place_of(const struct gpu *gpu, uint32_t process)
     return tenant->used && !tenant->ended && tenant->process == process ? place : TENANT_NONE;
 }
 
-/* The same, given one if it has none. A process in TENANT_OTHERS gets its own as soon as possible.
- */
+/* The same, or a new one. A process in TENANT_OTHERS gets its own as soon as possible. */
 static uint32_t open_place(struct gpu *gpu, uint32_t process)
 {
     struct gpu_learning *learning = gpu->learning;
@@ -205,28 +204,22 @@ void gpu_forget_window(struct gpu *gpu, const struct window *window)
     update_tenants(gpu);
 }
 
-/* Is a process so well known that waiting would not change its share? */
-static bool is_well_known(const struct gpu *gpu, uint32_t process)
-{
-    const struct gpu_learning *learning = gpu->learning;
-    uint32_t place = gpu_sighting(gpu, process)->tenant;
-
-    return place > 0 && place - 1 != TENANT_OTHERS &&
-           (learning->intensity.certain & (1U << (place - 1))) &&
-           gpu->latest_us >= learning->tenants.all[place - 1].since_us + gpu->options.patience_us;
-}
-
 bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window)
 {
+    const struct gpu_learning *learning = gpu->learning;
     size_t present = 0, known = 0;
 
-    if (!gpu->learning || (window->saw_utilisation && window->busiest_percent == 0))
+    if (!learning || (window->saw_utilisation && window->busiest_percent == 0))
         return false;
     for (size_t i = 0; i < window->presence_count; i++) {
+        uint32_t place = gpu_sighting(gpu, window->presences[i].process)->tenant - 1U;
+
         if (window_lists_of(window, &window->presences[i]) == 0)
             continue;
         present++;
-        known += is_well_known(gpu, window->presences[i].process);
+        /* Waiting would not change the share of a tenant that is certain. */
+        known += place < TENANT_OTHERS && (learning->intensity.certain & (1U << place)) &&
+                 gpu->latest_us >= learning->tenants.all[place].since_us + gpu->options.patience_us;
     }
     return present > 1 && known < present;
 }
@@ -270,13 +263,6 @@ static bool divide_window(const struct gpu *gpu, const struct window *window,
     return true;
 }
 
-static uint32_t confidence_of(double error)
-{
-    double doubt = error / DOUBTFUL_ERROR;
-
-    return (uint32_t)(CONFIDENCE_ONE / (1 + doubt * doubt));
-}
-
 void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled)
 {
     struct claimant *claimants = gpu->claimants.items;
@@ -308,15 +294,16 @@ void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool samp
     for (size_t i = 0; i < count; i++) {
         struct claimant *claimant = &claimants[i];
         uint32_t place = place_of(gpu, claimant->process);
-        double share;
+        double share, doubt;
 
         if (place == TENANT_NONE)
             continue;
         share = shares.of[place];
+        doubt = shares.error[place] / DOUBTFUL_ERROR;
         if (place == TENANT_OTHERS)
             share *= others > 0 ? (double)claimant->weight / (double)others : 0;
         else
-            claimant->confidence = confidence_of(shares.error[place]);
+            claimant->confidence = (uint32_t)(CONFIDENCE_ONE / (1 + doubt * doubt));
         claimant->active_weight =
             (uint64_t)(share / present * (weights > 0 ? (double)weights : WEIGHT_SCALE));
     }

@@ -91,10 +91,8 @@ static void gather_unseen(struct gpu *gpu, const struct window *window, bool inf
     }
 }
 
-/*
- * Work of no visible process was done by the containers without one: by the only one, or by all of
- * them in proportion to their weights. False if there are none.
- */
+/* Work of no visible process was done by the containers without one: by the only one, or by all of
+ * them in proportion to their weights. False if there are none. */
 static bool infer_claimants(struct gpu *gpu, const struct window *window, uint64_t *unknown_weight)
 {
     uint64_t weight = *unknown_weight ? *unknown_weight : WEIGHT_SCALE, total = 0;
@@ -113,8 +111,7 @@ static bool infer_claimants(struct gpu *gpu, const struct window *window, uint64
     return true;
 }
 
-/* Finds the process of a sample that came before the process was known. False if its pid is not
- * valid. */
+/* Finds the process of a sample that preceded it. False if its pid is not valid. */
 static bool bind_sample(struct gpu *gpu, struct util_sample *sample)
 {
     const struct sighting *seen;
@@ -135,8 +132,7 @@ static bool bind_sample(struct gpu *gpu, struct util_sample *sample)
            seen->last_listed_us + VALIDITY_US >= sample->at_us;
 }
 
-/* Adds each sample of the window, once, to the weight of the process that won it, or to the unknown
- * weight. Returns whether there are any. */
+/* Adds each sample to the weight of its process, or to the unknown weight. False without any. */
 static bool gather_samples(struct gpu *gpu, const struct window *window, uint64_t *unknown_weight)
 {
     struct claimants *claimants = &gpu->claimants;
@@ -166,11 +162,8 @@ static bool gather_samples(struct gpu *gpu, const struct window *window, uint64_
     return sampled;
 }
 
-/*
- * Under MPS every sample has the server's pid (measured, H200). Its samples belong to its clients,
- * equally as long as nothing more is known of them; without clients they are unknown. The server is
- * not charged.
- */
+/* Under MPS every sample has the server's pid (measured, H200). Its samples belong to its clients,
+ * equally as long as nothing more is known of them. The server is not charged. */
 static void split_mps_samples(struct gpu *gpu, uint64_t *unknown_weight)
 {
     struct claimants *claimants = &gpu->claimants;

@@ -3,21 +3,12 @@
 /* The weight of a workload, to be divided among its processes; an integer, but fine enough. */
 static const uint64_t WORKLOAD_WEIGHT = 1ULL << 40;
 
-/* A window being divided. The first shares are those of the claimants, the next is that of unknown
- * processes. */
-struct split {
-    const struct timeshare_window *window;
-    struct share *shares;
-    struct booking *bookings; /* for each claimant one of each tier */
-    uint64_t unattributed_uj;
-    uint64_t idle_uj;
-};
-
 /* Weighs the workloads with a context, or with a grant, equally, and so the claimants of each. */
-static void weigh_workloads(struct split *split, bool by_grant)
+static void weigh_workloads(const struct timeshare_window *window, struct share *shares,
+                            bool by_grant)
 {
-    const struct claimant *claimants = split->window->claimants;
-    size_t count = split->window->claimant_count;
+    const struct claimant *claimants = window->claimants;
+    size_t count = window->claimant_count;
 
     for (size_t begin = 0, end; begin < count; begin = end) {
         uint64_t counted = 0;
@@ -26,89 +17,95 @@ static void weigh_workloads(struct split *split, bool by_grant)
              end++)
             counted += by_grant ? claimants[end].reserved : claimants[end].has_context;
         for (size_t i = begin; i < end; i++)
-            split->shares[i].weight = (by_grant ? claimants[i].reserved : claimants[i].has_context)
-                                          ? WORKLOAD_WEIGHT / counted
-                                          : 0;
+            shares[i].weight = (by_grant ? claimants[i].reserved : claimants[i].has_context)
+                                   ? WORKLOAD_WEIGHT / counted
+                                   : 0;
     }
-    split->shares[count].weight = 0;
+    shares[count].weight = 0;
 }
 
-static void weigh_samples(struct split *split, bool is_active)
+/* Weighs the claimants and, after them, unknown processes. */
+static void weigh_samples(const struct timeshare_window *window, struct share *shares,
+                          bool is_active)
 {
-    const struct timeshare_window *window = split->window;
-
     for (size_t i = 0; i < window->claimant_count; i++)
-        split->shares[i].weight =
+        shares[i].weight =
             is_active ? window->claimants[i].active_weight : window->claimants[i].weight;
-    split->shares[window->claimant_count].weight = window->unknown_weight;
+    shares[window->claimant_count].weight = window->unknown_weight;
 }
 
 /* Divides by the weights of the shares; without any weight it goes to `*otherwise_uj`. */
-static void divide(struct split *split, uint64_t energy_uj, enum tier tier, uint64_t *otherwise_uj)
+static void divide(const struct timeshare_window *window, struct bookings *bookings,
+                   uint64_t energy_uj, enum tier tier, uint64_t *otherwise_uj)
 {
-    size_t count = split->window->claimant_count;
+    size_t count = window->claimant_count;
 
-    if (share_split(energy_uj, split->shares, count + 1) == 0) {
+    if (share_split(energy_uj, bookings->shares, count + 1) == 0) {
         *otherwise_uj += energy_uj;
         return;
     }
     for (size_t i = 0; i < count; i++)
-        split->bookings[TIER_COUNT * i + (size_t)tier].energy_uj += split->shares[i].amount;
-    split->unattributed_uj += split->shares[count].amount;
+        bookings->items[TIER_COUNT * i + (size_t)tier].energy_uj += bookings->shares[i].amount;
+    bookings->items[bookings->count - 1].energy_uj += bookings->shares[count].amount;
 }
 
-static void divide_idle(struct split *split)
+static void divide_idle(const struct timeshare_window *window, struct bookings *bookings,
+                        uint64_t *idle_uj)
 {
-    const struct timeshare_window *window = split->window;
+    struct share *shares = bookings->shares;
 
     if (window->policy == IDLE_POLICY_NONE) {
-        split->idle_uj = window->idle.floor_uj + window->idle.step_uj;
+        *idle_uj = window->idle.floor_uj + window->idle.step_uj;
         return;
     }
     if (window->policy == IDLE_POLICY_PROPORTIONAL && window->is_inactive) {
-        split->idle_uj = window->idle.floor_uj;
+        *idle_uj = window->idle.floor_uj;
     } else {
         if (window->policy == IDLE_POLICY_PROPORTIONAL)
-            weigh_samples(split, false);
+            weigh_samples(window, shares, false);
         else
-            weigh_workloads(split, window->policy == IDLE_POLICY_RESERVED);
-        divide(split, window->idle.floor_uj, TIER_IDLE, &split->idle_uj);
+            weigh_workloads(window, shares, window->policy == IDLE_POLICY_RESERVED);
+        divide(window, bookings, window->idle.floor_uj, TIER_IDLE, idle_uj);
     }
-    weigh_workloads(split, false);
-    divide(split, window->idle.step_uj, TIER_IDLE, &split->idle_uj);
+    weigh_workloads(window, shares, false);
+    divide(window, bookings, window->idle.step_uj, TIER_IDLE, idle_uj);
 }
 
 void timeshare_settle(const struct timeshare_window *window, struct bookings *bookings)
 {
-    struct split split = {window, bookings->shares, bookings->items, 0, 0};
+    size_t slots = TIER_COUNT * window->claimant_count;
+    uint64_t *idle_uj = &bookings->items[slots].energy_uj;
+    uint64_t *unattributed_uj = &bookings->items[slots + 1].energy_uj;
     bool measured;
 
-    bookings->count = TIMESHARE_BOOKINGS_PER_CLAIMANT * window->claimant_count;
-    for (size_t i = 0; i < bookings->count; i++)
+    for (size_t i = 0; i < slots; i++)
         bookings->items[i] = (struct booking){
             .process = window->claimants[i / TIER_COUNT].process,
             .tier = (enum tier)(i % TIER_COUNT),
         };
-    divide_idle(&split);
-    weigh_samples(&split, true);
-    divide(&split, window->energy_uj - window->idle.floor_uj - window->idle.step_uj, TIER_ACTIVE,
-           &split.unattributed_uj);
+    bookings->count = slots;
+    bookings_add_unowned(bookings, UNOWNED_IDLE, 0, 0);
+    bookings_add_unowned(bookings, UNOWNED_UNATTRIBUTED, 0, 0);
+    divide_idle(window, bookings, idle_uj);
+    weigh_samples(window, bookings->shares, true);
+    divide(window, bookings, window->energy_uj - window->idle.floor_uj - window->idle.step_uj,
+           TIER_ACTIVE, unattributed_uj);
 
     /* Only a window that went whole to its one process is measured. */
-    measured = window->is_alone && split.idle_uj == 0 && split.unattributed_uj == 0;
-    for (size_t i = 0; i < bookings->count; i++) {
+    measured = window->is_alone && *idle_uj == 0 && *unattributed_uj == 0;
+    for (size_t i = 0; i < slots; i++) {
         const struct claimant *claimant = &window->claimants[i / TIER_COUNT];
         struct booking *booking = &bookings->items[i];
 
-        booking->method = claimant->inferred ? METHOD_INFERRED
-                          : measured         ? METHOD_MEASURED
-                                             : METHOD_SHARED;
-        if (booking->method == METHOD_MEASURED)
+        if (claimant->inferred) {
+            booking->method = METHOD_INFERRED;
+        } else if (measured) {
+            booking->method = METHOD_MEASURED;
             booking->known_uj = booking->energy_uj;
-        else if (booking->method == METHOD_SHARED)
+        } else {
+            booking->method = METHOD_SHARED;
             booking->known_uj = (uint64_t)((unsigned __int128)booking->energy_uj *
                                            claimant->confidence / CONFIDENCE_ONE);
+        }
     }
-    bookings_add_unowned(bookings, UNOWNED_IDLE, split.idle_uj, 0);
-    bookings_add_unowned(bookings, UNOWNED_UNATTRIBUTED, split.unattributed_uj, 0);
 }

@@ -30,8 +30,8 @@ struct util_samples {
     uint64_t late;     /* not counted: after their window was settled */
 };
 
-/* Adds a sample. NULL if it is garbage or a repetition. `settled_until_us` is the end of the last
- * settled window. */
+/* Adds a sample. NULL if it is garbage or a repetition. Windows are settled until the time given.
+ */
 struct util_sample *util_samples_add(struct util_samples *samples,
                                      const struct sample_label *sample, uint64_t settled_until_us);
 

@@ -260,33 +260,19 @@ static void book_unowned(struct ledger_meter *meter, enum unowned owner, uint64_
     bill_add_energy(&meter->unowned_bill[owner], energy_uj, rate);
 }
 
-static void book_process(struct ledger *ledger, const struct booking *booking)
-{
-    struct ledger_process *process = &ledger->processes[booking->process];
-
-    if (booking->tier == TIER_ACTIVE)
-        process->active_uj += booking->energy_uj;
-    else
-        process->idle_uj += booking->energy_uj;
-    if (booking->method == METHOD_MEASURED)
-        process->measured_uj += booking->energy_uj;
-    process->known_uj += booking->known_uj;
-    process->last_booked_us = ledger->latest_us;
-}
-
 /* Books a part of the window from `start_us` to `end_us`, with `time_us` of its device time. */
 static int book_part(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint64_t end_us,
                      uint64_t time_us, const struct booking *booking)
 {
     const struct price_rate rate = ledger_rate_at(ledger, end_us);
-    bool has_process = booking->process != LEDGER_NONE;
-    uint32_t workload =
-        has_process ? ledger->processes[booking->process].workload : booking->workload;
+    struct ledger_process *process =
+        booking->process != LEDGER_NONE ? &ledger->processes[booking->process] : NULL;
+    uint32_t workload = process ? process->workload : booking->workload;
     struct ledger_account *account;
     uint32_t index;
     int r;
 
-    if (!has_process && !booking->to_workload) {
+    if (!process && !booking->to_workload) {
         book_unowned(&ledger->meters[meter], booking->unowned, booking->energy_uj, time_us, rate);
         return 0;
     }
@@ -304,8 +290,12 @@ static int book_part(struct ledger *ledger, uint32_t meter, uint64_t start_us, u
     smooth_power(account, booking->energy_uj, start_us, end_us);
     if (ledger->kept_kinds & 1U << ledger->meters[meter].kind)
         ledger->workloads[workload].kept = true;
-    if (has_process)
-        book_process(ledger, booking);
+    if (!process)
+        return 0;
+    *(booking->tier == TIER_ACTIVE ? &process->active_uj : &process->idle_uj) += booking->energy_uj;
+    process->measured_uj += booking->method == METHOD_MEASURED ? booking->energy_uj : 0;
+    process->known_uj += booking->known_uj;
+    process->last_booked_us = ledger->latest_us;
     return 0;
 }
 

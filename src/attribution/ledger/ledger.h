@@ -128,10 +128,8 @@ struct booking {
 int ledger_new(const struct ledger_options *options, struct ledger **ret_ledger);
 void ledger_free(struct ledger *ledger);
 
-/*
- * Read-only rows by index. Meters are never removed. A process or workload keeps its index while it
- * has an account; NULL: a free slot. Pointers are valid until the ledger changes.
- */
+/* Read-only rows by index. Meters are never removed. A process or workload keeps its index while it
+ * has an account; NULL: a free slot. Pointers are valid until the ledger changes. */
 size_t ledger_meter_count(const struct ledger *ledger);
 const struct ledger_meter *ledger_meter(const struct ledger *ledger, uint32_t meter);
 size_t ledger_process_slots(const struct ledger *ledger);
@@ -139,11 +137,11 @@ const struct ledger_process *ledger_process(const struct ledger *ledger, uint32_
 size_t ledger_workload_slots(const struct ledger *ledger);
 const struct ledger_workload *ledger_workload(const struct ledger *ledger, uint32_t workload);
 
-/* Iterates over the accounts of a workload, one per meter, from NULL to NULL. All workloads
- * together have at most ledger_account_count. */
+/* Iterates over the accounts of a workload, one per meter, from NULL to NULL. */
 const struct ledger_account *ledger_next_account(const struct ledger *ledger,
                                                  const struct ledger_workload *workload,
                                                  const struct ledger_account *before);
+/* An upper limit over all workloads. */
 size_t ledger_account_count(const struct ledger *ledger);
 
 struct ledger_counts ledger_counts(const struct ledger *ledger);
@@ -162,10 +160,8 @@ int ledger_add_meter(struct ledger *ledger, enum meter_kind kind, const char *me
 bool ledger_find_process(const struct ledger *ledger, uint32_t meter, uint32_t pid,
                          uint32_t *ret_process);
 
-/*
- * Finds or opens the account of a pid at a meter. At --max-processes the process that ended first
- * makes room; if none has ended, it is the meter's overflow account.
- */
+/* Finds or opens the account of a pid at a meter. At --max-processes the process that ended first
+ * makes room; if none has ended, it is the meter's overflow account. */
 int ledger_open_process(struct ledger *ledger, uint32_t meter, uint32_t pid, uint32_t *ret_process);
 
 /* Sets identity and owner of a pid. A different start time means a different process. An owner of
@@ -177,10 +173,8 @@ int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_p
 int ledger_open_unseen(struct ledger *ledger, uint32_t meter, const struct workload_owner *owner,
                        uint32_t *ret_process);
 
-/*
- * A process of the meter last seen before `before_us` may be forgotten: the energy of that time is
- * settled. The others are live, at first all of them. UINT64_MAX: the meter is gone.
- */
+/* Processes of the meter last seen before `before_us` may be forgotten, as that time is settled.
+ * The others are live, at first all of them. UINT64_MAX: the meter is gone. */
 void ledger_allow_forgetting(struct ledger *ledger, uint32_t meter, uint64_t before_us);
 void ledger_see_process(struct ledger *ledger, uint32_t process, uint64_t t_us);
 bool ledger_is_live(const struct ledger *ledger, uint32_t process);
@@ -210,21 +204,16 @@ void ledger_pass_time(struct ledger *ledger, uint32_t meter, uint64_t start_us, 
  */
 void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj);
 
-/*
- * Keeps the workloads to which meters of these kinds (bits 1 << kind; 0: none) book from now on,
- * and those of ledger_keep_workload, until the next call: they are retired only to make room.
- */
+/* Keeps the workloads to which meters of these kinds (bits) book from now on, and those of
+ * ledger_keep_workload, until the next call: they are retired only to make room. */
 void ledger_keep_booked(struct ledger *ledger, unsigned kinds);
 void ledger_keep_workload(struct ledger *ledger, uint32_t workload);
 
-/* Forgets processes that ended longer than the retention ago, and retires workloads without
- * members. */
+/* Forgets processes that ended before the retention, and retires workloads without members. */
 void ledger_sweep(struct ledger *ledger, uint64_t now_us);
 
-/*
- * Finds or opens the workload of an owner. At --max-workloads those without members are retired to
- * make room; if there are none, it is the workload `other`.
- */
+/* Finds or opens the workload of an owner. At --max-workloads those without members are retired to
+ * make room; if there are none, it is the workload `other`. */
 int ledger_open_workload(struct ledger *ledger, const struct workload_owner *owner,
                          uint32_t *ret_workload);
 
@@ -233,8 +222,7 @@ int ledger_open_workload(struct ledger *ledger, const struct workload_owner *own
 void ledger_join_workload(struct ledger *ledger, uint32_t workload);
 void ledger_leave_workload(struct ledger *ledger, uint32_t workload);
 
-/* Iterates over the workloads, then the processes, whose names are not fixed. False after the last.
- */
+/* Iterates over the workloads, then the processes, without fixed names. False after the last. */
 struct ledger_unnamed {
     size_t cursor; /* 0 at first */
     struct workload_owner owner;

@@ -222,29 +222,11 @@ static int set_owner(struct ledger *ledger, uint32_t index, const struct workloa
     return r;
 }
 
-/* Identifies the process of an account: for the first time, or because its cgroup changed. */
-static int identify_process(struct ledger *ledger, uint32_t index, const struct sample_process *who,
-                            const struct workload_owner *owner)
-{
-    struct ledger_process *process = &ledger->processes[index];
-    struct workload_owner itself;
-
-    if (!process->name && ledger_text_set(&process->name, who->name) < 0)
-        return -ENOMEM;
-    if (process->identified && who->cgroup[0] == '\0')
-        return 0; /* nothing new */
-    process->identified = true;
-    process->start_us = who->start_us;
-    process->uid = who->uid;
-    if (owner->kind != WORKLOAD_PROCESS)
-        return set_owner(ledger, index, owner);
-    itself = own_workload(who->pid, who->start_us);
-    return set_owner(ledger, index, &itself);
-}
-
 int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_process *who,
                     const struct workload_owner *owner, uint32_t *ret_process)
 {
+    struct workload_owner itself = own_workload(who->pid, who->start_us);
+    struct ledger_process *process;
     uint32_t index;
     int r;
 
@@ -255,8 +237,18 @@ int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_p
             supersede(ledger, index);
     }
     r = ledger_open_process(ledger, meter, who->pid, &index);
-    if (r == 0 && ledger->processes[index].pid > 0)
-        r = identify_process(ledger, index, who, owner);
+    if (r < 0)
+        return r;
+    process = &ledger->processes[index];
+    if (process->pid > 0 && !process->name)
+        r = ledger_text_set(&process->name, who->name);
+    /* A later identification is news only with a cgroup: the process may have moved. */
+    if (r == 0 && process->pid > 0 && (!process->identified || who->cgroup[0] != '\0')) {
+        process->identified = true;
+        process->start_us = who->start_us;
+        process->uid = who->uid;
+        r = set_owner(ledger, index, owner->kind == WORKLOAD_PROCESS ? &itself : owner);
+    }
     if (r == 0)
         *ret_process = index;
     return r;

@@ -231,17 +231,6 @@ static struct ledger_identity *identity_at(struct ledger *ledger, size_t index)
                : &ledger->processes[index - ledger->workload_slots].identity;
 }
 
-/* The workload of such a row; NULL: a free slot. */
-static const struct ledger_workload *workload_at(const struct ledger *ledger, size_t index)
-{
-    const struct ledger_process *process;
-
-    if (index < ledger->workload_slots)
-        return ledger_workload(ledger, (uint32_t)index);
-    process = ledger_process(ledger, (uint32_t)(index - ledger->workload_slots));
-    return process ? &ledger->workloads[process->workload] : NULL;
-}
-
 static void copy_text(char *text, const char *from)
 {
     if (from)
@@ -251,10 +240,13 @@ static void copy_text(char *text, const char *from)
 bool ledger_next_unnamed(struct ledger *ledger, uint64_t now_us, struct ledger_unnamed *unnamed)
 {
     while (unnamed->cursor < ledger->workload_slots + ledger->process_slots) {
-        const struct ledger_workload *workload = workload_at(ledger, unnamed->cursor);
-        struct ledger_identity *identity = identity_at(ledger, unnamed->cursor++);
+        struct ledger_identity *identity = identity_at(ledger, unnamed->cursor);
+        size_t at = unnamed->cursor++, slots = ledger->workload_slots;
+        const struct ledger_process *process = at < slots ? NULL : &ledger->processes[at - slots];
+        const struct ledger_workload *workload =
+            &ledger->workloads[process ? process->workload : at];
 
-        if (!workload || identity->is_named)
+        if (identity->is_named || (process ? !process->used : !workload->used))
             continue;
         if (identity->opened_us == 0)
             identity->opened_us = now_us;

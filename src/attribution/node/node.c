@@ -7,9 +7,6 @@
 #include "attribution/grow.h"
 #include "core/macros.h"
 
-/* Below this part of its capacity a machine shows its idle power. */
-enum { QUIET_DIVISOR = 50 };
-
 void node_init(struct node *node, struct ledger *ledger)
 {
     *node = (struct node){.ledger = ledger};
@@ -24,15 +21,6 @@ void node_done(struct node *node)
     workload_usages_done(&node->usages);
     bookings_done(&node->bookings);
     *node = (struct node){0};
-}
-
-static struct node_meter *find_meter(struct node *node, const struct sample_meter *reading)
-{
-    for (size_t i = 0; i < node->meter_count; i++)
-        if (node->meters[i].kind == reading->kind && strcmp(node->meters[i].id, reading->id) == 0 &&
-            strcmp(node->meters[i].source, reading->source) == 0)
-            return &node->meters[i];
-    return NULL;
 }
 
 /* Several sources may measure the same package: the finest and purest counter comes first. */
@@ -118,9 +106,12 @@ static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter
 
 static int take_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
 {
-    struct node_meter *meter = find_meter(node, reading);
+    struct node_meter *meter = node->meters, *end = meter + node->meter_count;
 
-    if (!meter)
+    while (meter < end && (meter->kind != reading->kind || strcmp(meter->id, reading->id) != 0 ||
+                           strcmp(meter->source, reading->source) != 0))
+        meter++;
+    if (meter == end)
         return add_meter(node, t_us, reading);
     if (is_superseded(node, meter))
         return 0; /* what is pending is still booked */
@@ -145,9 +136,8 @@ static uint64_t idle_energy(struct node_meter *meter, const struct sample_usage 
         return 0; /* it is that of free memory */
     if (meter->modelled)
         return MIN(meter->pending_idle_uj, meter->pending_uj);
-    if (usage->busy_us <= usage->capacity_us / QUIET_DIVISOR)
-        idle_learn(&meter->idle, false, meter->pending_uj, duration_us);
-    return idle_split(&meter->idle, false, meter->pending_uj, duration_us).floor_uj;
+    return idle_floor(&meter->idle, usage->busy_us, usage->capacity_us, meter->pending_uj,
+                      duration_us);
 }
 
 /* Divides the energy of the last booking among the workloads before it. The part that weighs

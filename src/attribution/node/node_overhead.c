@@ -120,28 +120,12 @@ const char *node_overhead_source(const struct node_overhead *overhead)
     return overhead->meter != LEDGER_NONE ? overhead->total->source : NULL;
 }
 
-/* Adds the GPUs to a reading; their sum is unknown if any of them is not read. */
-static void read_gpus(const struct node_overhead *overhead, struct node_overhead_reading *reading)
-{
-    reading->gpus_known = true;
-    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++) {
-        const struct gpu *gpu = overhead->gpus[i];
-
-        if (!gpu)
-            continue;
-        if (!gpu->counter_seen || gpu->tick_us + overhead->late_us < reading->t_us)
-            reading->gpus_known = false;
-        reading->gpus_uj += gpu->counter_uj;
-        reading->gpu_resets += gpu->resets;
-    }
-}
-
-/* False if one of the counters is too old. */
+/* False if a counter is too old. The sum of the GPUs is unknown if any of theirs is. */
 static bool read_counters(const struct node_overhead *overhead, uint64_t t_us,
                           struct node_overhead_reading *ret_reading)
 {
     const struct node_overhead_total_meter *total = overhead->total;
-    struct node_overhead_reading reading = {.t_us = t_us};
+    struct node_overhead_reading reading = {.t_us = t_us, .gpus_known = true};
 
     for (size_t i = 0; i < overhead->node->meter_count; i++) {
         const struct node_meter *meter = &overhead->node->meters[i];
@@ -159,7 +143,15 @@ static bool read_counters(const struct node_overhead *overhead, uint64_t t_us,
         reading.meter_count++;
         reading.has_package |= meter->kind == METER_PACKAGE;
     }
-    read_gpus(overhead, &reading);
+    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++) {
+        const struct gpu *gpu = overhead->gpus[i];
+
+        if (!gpu)
+            continue;
+        reading.gpus_known &= gpu->counter_seen && gpu->tick_us + overhead->late_us >= t_us;
+        reading.gpus_uj += gpu->counter_uj;
+        reading.gpu_resets += gpu->resets;
+    }
     *ret_reading = reading;
     return reading.gpus_known || !overhead->includes_gpus;
 }
@@ -195,19 +187,9 @@ void node_overhead_gpu_changed(struct node_overhead *overhead)
         close_window(overhead);
 }
 
-/* Did all counters continue from the start of the window to this reading? */
-static bool is_continuous(const struct node_overhead *overhead,
-                          const struct node_overhead_reading *reading)
-{
-    const struct node_overhead_reading *start = &overhead->start;
-
-    return reading->t_us >= start->t_us && reading->meter_count == start->meter_count &&
-           reading->lapses == start->lapses &&
-           (!overhead->includes_gpus || reading->gpu_resets == start->gpu_resets);
-}
-
 static int take_total(struct node_overhead *overhead, uint64_t t_us)
 {
+    const struct node_overhead_reading *start = &overhead->start;
     const char *meter_id = overhead->total_id;
     struct node_overhead_reading reading;
     int r = 0;
@@ -215,7 +197,10 @@ static int take_total(struct node_overhead *overhead, uint64_t t_us)
     if (!read_counters(overhead, t_us, &reading))
         return 0; /* a later reading includes it */
     overhead->latest = reading;
-    if (!overhead->is_open || !is_continuous(overhead, &reading)) {
+    /* A window in which a counter was interrupted is dropped. */
+    if (!overhead->is_open || t_us < start->t_us || reading.meter_count != start->meter_count ||
+        reading.lapses != start->lapses ||
+        (overhead->includes_gpus && reading.gpu_resets != start->gpu_resets)) {
         gpu_inclusion_interrupt(&overhead->inclusion);
         r = open_window(overhead);
     }

@@ -79,8 +79,7 @@ void node_overhead_init(struct node_overhead *overhead, const struct node_overhe
                         uint64_t interval_us, struct node *node, struct gpu *const *gpus);
 void node_overhead_done(struct node_overhead *overhead);
 
-/* Takes a sample that is not of a GPU, after the node. 0 or -ENOMEM; the books balance either way.
- */
+/* Takes a sample that is not of a GPU, after the node. 0 or -ENOMEM, as node_ingest. */
 int node_overhead_ingest(struct node_overhead *overhead, const struct sample *sample);
 
 /* A GPU was added or removed. */

@@ -4,11 +4,8 @@
 #include "attribution/grow.h"
 #include "core/macros.h"
 
-/* Below this part of its capacity a machine shows its idle power. */
-enum { QUIET_DIVISOR = 50 };
-
-/* Without a package meter the processors are most of what varies in the overhead: then it is
- * divided like a package. */
+/* Without a package meter the overhead varies mostly with the processors, and is divided likewise.
+ */
 static bool is_by_cpu_time(const struct node_overhead *overhead)
 {
     return overhead->options.policy == NODE_OVERHEAD_POLICY_PROPORTIONAL &&
@@ -160,21 +157,9 @@ static void list_present(struct node_overhead *overhead)
             bookings_add_workload(&overhead->bookings, w, TIER_IDLE, METHOD_SHARED, 1);
 }
 
-/* The part of the window that the machine draws while its CPUs are idle. */
-static uint64_t idle_energy(struct node_overhead *overhead, uint64_t energy_uj)
-{
-    uint64_t duration_us = overhead->latest.t_us - overhead->start.t_us;
-
-    if (!is_by_cpu_time(overhead))
-        return 0;
-    if (overhead->busy_us <= overhead->capacity_us / QUIET_DIVISOR)
-        idle_learn(&overhead->idle, false, energy_uj, duration_us);
-    return idle_split(&overhead->idle, false, energy_uj, duration_us).floor_uj;
-}
-
 int node_overhead_book(struct node_overhead *overhead, uint64_t energy_uj)
 {
-    uint64_t start_us = overhead->start.t_us, end_us = overhead->latest.t_us, idle_uj;
+    uint64_t start_us = overhead->start.t_us, end_us = overhead->latest.t_us, idle_uj = 0;
     struct bookings *bookings = &overhead->bookings;
     int r = reserve_weights(overhead);
 
@@ -190,7 +175,9 @@ int node_overhead_book(struct node_overhead *overhead, uint64_t energy_uj)
         list_present(overhead);
     else
         bookings_add_unowned(bookings, UNOWNED_IDLE, 0, 0);
-    idle_uj = idle_energy(overhead, energy_uj);
+    if (is_by_cpu_time(overhead))
+        idle_uj = idle_floor(&overhead->idle, overhead->busy_us, overhead->capacity_us, energy_uj,
+                             end_us - start_us);
     if (!bookings_divide(bookings, energy_uj - idle_uj))
         idle_uj = energy_uj; /* nothing was active */
     bookings->items[0].energy_uj += idle_uj;

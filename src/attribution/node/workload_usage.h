@@ -36,8 +36,7 @@ struct workload_usages {
 void workload_usages_init(struct workload_usages *usages, struct ledger *ledger);
 void workload_usages_done(struct workload_usages *usages);
 
-/* Takes a report in. What the machine used beyond its workloads is the workload `system`. 0 or
- * -ENOMEM; then workloads are missing. */
+/* Takes a report. What no workload used is `system`. 0 or -ENOMEM; then workloads are missing. */
 int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
                            const struct sample_usage *report);
 

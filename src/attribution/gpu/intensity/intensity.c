@@ -44,9 +44,8 @@ bool intensity_has_unknown(const struct intensity *intensity, const struct slot 
 {
     struct state described;
     uint32_t winners = 0;
-    bool has_gpm;
 
-    if (!states_describe(slot, &described, &has_gpm))
+    if (!states_describe(slot, &described))
         return false;
     for (uint32_t t = 0; t < TENANTS_MAX; t++)
         winners |= described.won[t] > 0 ? 1U << t : 0;
@@ -101,10 +100,9 @@ bool intensity_divide(const struct intensity *intensity, const struct slot *slot
     struct mixture mixture;
     struct state described;
     size_t nearest;
-    bool has_gpm;
     double sum = 0;
 
-    if (!states_describe(slot, &described, &has_gpm) || has_gpm != intensity->states.has_gpm)
+    if (!states_describe(slot, &described) || described.has_gpm != intensity->states.has_gpm)
         return false;
     described.listed &= intensity->known;
     nearest = states_nearest(&intensity->states, &described, intensity->known);

@@ -44,27 +44,20 @@ void mps_clients_learn(struct mps_clients *clients, const struct slot *slot, dou
     group->watts += (watts - group->watts) / MIN(group->weight, WEIGHT_MAX);
 }
 
-/* The mean power of a client while it is present. */
-static double mean_watts(const struct mps_clients *clients)
-{
-    double sum = 0, weights = 0;
-
-    for (size_t i = 0; i < clients->count; i++) {
-        const struct mps_group *group = &clients->groups[i];
-
-        sum += group->weight * group->watts / __builtin_popcount(group->clients);
-        weights += group->weight;
-    }
-    return weights > 0 ? sum / weights : 0;
-}
-
 bool mps_clients_divide(const struct mps_clients *clients, uint32_t present,
                         struct intensity_shares *ret_shares)
 {
     double matrix[TENANTS_MAX * TENANTS_MAX] = {0}, inverse[TENANTS_MAX * TENANTS_MAX];
-    double watts[TENANTS_MAX] = {0}, mean = mean_watts(clients), total = 0;
+    double watts[TENANTS_MAX] = {0}, sum = 0, weights = 0, total = 0, mean;
     size_t n = TENANTS_MAX;
 
+    for (size_t g = 0; g < clients->count; g++) {
+        const struct mps_group *group = &clients->groups[g];
+
+        sum += group->weight * group->watts / __builtin_popcount(group->clients);
+        weights += group->weight;
+    }
+    mean = weights > 0 ? sum / weights : 0; /* of a client while it is present */
     if (mean <= 0)
         return false;
     for (size_t g = 0; g < clients->count; g++) {

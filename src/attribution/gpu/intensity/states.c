@@ -1,6 +1,7 @@
 #include "attribution/gpu/intensity/states.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "attribution/gpu/intensity/linear.h"
 #include "core/macros.h"
@@ -12,8 +13,7 @@ static const double BUSY_MIN = 0.05; /* of a slot; with less, activity is unclea
  * clock (measured, H200). */
 static const double CLOCK_EXPONENT = 1.4, CLOCK_REFERENCE_MHZ = 2000;
 
-/* Two states are merged if their difference explains less than this, in squares of NOISE x slots.
- */
+/* States are merged if their difference explains less than this, in squares of NOISE x slots. */
 static const double SAME_STATE = 3, NOISE = 0.06;
 /* Power weighs less than the units, being not quite additive. Without GPM there is little else. */
 static const double POWER_NOISE_GPM = 0.3, POWER_NOISE = 0.06;
@@ -28,7 +28,7 @@ static const double SCALE_MIN_WEIGHT = 2; /* in slots: one odd reading sets no s
 static const uint64_t GPM_LOST_US = 60 * USEC_PER_SEC;
 static const double FADED = 0.1; /* in slots; smaller states are dropped */
 
-bool states_describe(const struct slot *slot, struct state *ret_state, bool *ret_has_gpm)
+bool states_describe(const struct slot *slot, struct state *ret_state)
 {
     double duration_s = (double)(slot->end_us - slot->start_us) / 1e6, clock, normal, log_clock;
     struct slot_reading reading;
@@ -39,6 +39,7 @@ bool states_describe(const struct slot *slot, struct state *ret_state, bool *ret
     normal = linear_steady(pow(CLOCK_REFERENCE_MHZ / clock, CLOCK_EXPONENT));
     log_clock = linear_steady(log(clock));
     *ret_state = (struct state){
+        .has_gpm = reading.has_gpm,
         .weight = reading.busy_s / FULL_SLOT_S,
         .power_w = normal * (double)slot->energy_uj / 1e6 / reading.busy_s,
         .idle_w = normal * duration_s / reading.busy_s,
@@ -46,14 +47,12 @@ bool states_describe(const struct slot *slot, struct state *ret_state, bool *ret
         .log_clock_squared = log_clock * log_clock,
         .listed = slot->listed,
     };
-    for (size_t u = 0; u < UNIT_COUNT; u++)
-        ret_state->units[u] = reading.units[u];
+    memcpy(ret_state->units, reading.units, sizeof(ret_state->units));
     for (size_t t = 0; t < TENANTS_MAX; t++) {
         ret_state->won[t] = slot->won[t];
         if (slot->won[t] > 0)
             ret_state->listed |= 1U << t;
     }
-    *ret_has_gpm = reading.has_gpm;
     return true;
 }
 
@@ -126,11 +125,6 @@ static void merge(struct state *into, const struct state *from)
         into->share[t] += part * (from->share[t] - into->share[t]);
 }
 
-static void remove_state(struct states *states, size_t index)
-{
-    states->all[index] = states->all[--states->count];
-}
-
 static void merge_closest(struct states *states)
 {
     size_t into = 0, from = 1;
@@ -148,7 +142,7 @@ static void merge_closest(struct states *states)
         }
     }
     merge(&states->all[into], &states->all[from]);
-    remove_state(states, from);
+    states->all[from] = states->all[--states->count];
 }
 
 static void update_scale(struct states *states)
@@ -192,17 +186,16 @@ void states_learn(struct states *states, const struct slot *slot)
 {
     struct state *best = NULL, described;
     double least = SAME_STATE;
-    bool has_gpm;
 
-    if (!states_describe(slot, &described, &has_gpm) || described.listed == 0)
+    if (!states_describe(slot, &described) || described.listed == 0)
         return;
-    if (has_gpm)
+    if (described.has_gpm)
         states->gpm_us = slot->end_us;
-    if (has_gpm != states->has_gpm) { /* they are not comparable */
-        if (!has_gpm && slot->end_us < states->gpm_us + GPM_LOST_US)
+    if (described.has_gpm != states->has_gpm) { /* they are not comparable */
+        if (!described.has_gpm && slot->end_us < states->gpm_us + GPM_LOST_US)
             return;
         states->count = 0;
-        states->has_gpm = has_gpm;
+        states->has_gpm = described.has_gpm;
     }
     for (size_t s = 0; s < states->count; s++) {
         double cost = merge_cost(states, &states->all[s], &described);
@@ -213,8 +206,7 @@ void states_learn(struct states *states, const struct slot *slot)
         }
     }
     if (best) {
-        for (size_t t = 0; t <= TENANTS_MAX; t++)
-            described.share[t] = best->share[t];
+        memcpy(described.share, best->share, sizeof(described.share));
         merge(best, &described);
     } else {
         if (states->count == STATES_MAX)
@@ -233,7 +225,7 @@ void states_fade(struct states *states, double factor)
         for (size_t t = 0; t < TENANTS_MAX; t++)
             state->won[t] *= factor;
         if (state->weight < FADED)
-            remove_state(states, s);
+            *state = states->all[--states->count];
     }
 }
 
@@ -246,7 +238,7 @@ void states_forget(struct states *states, uint32_t tenant)
             continue;
         /* A mixture with an unknown part tells nothing of the others. */
         if (state->share[tenant] > 0.05 || state->won[tenant] > 0)
-            remove_state(states, s);
+            *state = states->all[--states->count];
         else
             state->listed &= ~(1U << tenant);
     }

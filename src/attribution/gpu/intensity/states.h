@@ -13,6 +13,7 @@ enum { FEATURE_POWER = UNIT_COUNT, FEATURE_COUNT };
 enum { STATES_MAX = 40 };
 
 struct state {
+    bool has_gpm;
     double weight;            /* in full slots */
     double units[UNIT_COUNT]; /* while busy */
     /* Board power per busy time at the reference clock, and what an idle watt adds to it. */
@@ -35,7 +36,7 @@ struct states {
 };
 
 /* Describes a slot as a state of its own. False if nothing ran. */
-bool states_describe(const struct slot *slot, struct state *ret_state, bool *ret_has_gpm);
+bool states_describe(const struct slot *slot, struct state *ret_state);
 
 /* Adds a slot. */
 void states_learn(struct states *states, const struct slot *slot);
