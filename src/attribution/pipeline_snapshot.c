@@ -407,14 +407,19 @@ static int by_container(const void *a, const void *b)
 /* Adds the containers of each GPU, and then all of them, each once. */
 static void add_containers(struct builder *builder, struct snapshot_gpu *gpus)
 {
+    struct gpu *const *from = builder->pipeline->gpus;
     struct snapshot *snapshot = builder->snapshot;
-    struct snapshot_container *rows;
-    size_t kept = 0;
+    size_t kept = 0, most = snapshot->process_count;
+    struct snapshot_container *rows, *containers;
 
     for (size_t i = 0; i < snapshot->gpu_count; i++)
+        most += from[gpus[i].gpu]->attached_count;
+    snapshot->containers = containers = new_rows(builder, most, sizeof(*containers));
+    for (size_t i = 0; i < snapshot->gpu_count && containers; i++)
         builder->out_of_memory |=
-            gpu_snapshot_containers(builder->pipeline->gpus[gpus[i].gpu], snapshot, &gpus[i]) < 0;
-    rows = copy_rows(builder, snapshot->containers, snapshot->container_count, sizeof(*rows));
+            gpu_snapshot_containers(from[gpus[i].gpu], snapshot, &gpus[i],
+                                    &containers[snapshot->container_count]) < 0;
+    rows = copy_rows(builder, containers, snapshot->container_count, sizeof(*rows));
     if (!rows)
         return;
     qsort(rows, snapshot->container_count, sizeof(*rows), by_container);

@@ -180,10 +180,10 @@ int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, stru
 void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, uint64_t now_us,
                           uint64_t stale_us, struct snapshot_process *to);
 
-/* Adds the containers of the GPU to the snapshot: those with visible processes, and those to which
- * its unknown memory is inferred. 0 or -ENOMEM. */
+/* Writes the rows of the GPU's containers: those with visible processes, and those to which its
+ * unknown memory is inferred. Counts them in the snapshot. 0 or -ENOMEM. */
 int gpu_snapshot_containers(const struct gpu *gpu, struct snapshot *snapshot,
-                            struct snapshot_gpu *to);
+                            struct snapshot_gpu *to, struct snapshot_container *rows);
 
 /* In gpu_processes.c. */
 

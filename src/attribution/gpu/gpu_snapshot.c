@@ -11,14 +11,19 @@ static bool is_fresh(struct gpu_reading reading, uint64_t now_us, uint64_t stale
     return reading.t_us > 0 && reading.t_us + stale_us >= now_us;
 }
 
+static const char *copy_text(struct arena *arena, const char *text)
+{
+    return arena_copy(arena, text, strlen(text));
+}
+
 int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, struct arena *arena,
                  struct snapshot_gpu *to)
 {
     *to = (struct snapshot_gpu){
         .gpu = gpu->index,
-        .uuid = arena_copy(arena, gpu->uuid, strlen(gpu->uuid)),
-        .name = arena_copy(arena, gpu->name, strlen(gpu->name)),
-        .driver = arena_copy(arena, gpu->driver, strlen(gpu->driver)),
+        .uuid = copy_text(arena, gpu->uuid),
+        .name = copy_text(arena, gpu->name),
+        .driver = copy_text(arena, gpu->driver),
         .has_minor = gpu->has_minor,
         .minor = gpu->minor,
         .labels_garbage = gpu->samples.garbage,
@@ -98,12 +103,6 @@ uint64_t gpu_attached_weight(const struct attached *attached, bool is_requested)
     return is_requested ? attached->memory_bytes : MAX(attached->units, 1U);
 }
 
-/* The containers of one GPU, being listed. */
-struct container_rows {
-    struct snapshot_container *items;
-    size_t count;
-};
-
 static int by_container(const void *a, const void *b)
 {
     const struct snapshot_container *x = a, *y = b;
@@ -111,10 +110,11 @@ static int by_container(const void *a, const void *b)
     return strcmp(x->container_id, y->container_id);
 }
 
-/* Adds the containers with visible processes, sorted. */
-static void list_visible(const struct snapshot *snapshot, uint32_t gpu, struct container_rows *rows)
+/* Writes a row for each container with visible processes, sorted, and returns their number. */
+static size_t list_visible(const struct snapshot *snapshot, uint32_t gpu,
+                           struct snapshot_container *rows)
 {
-    size_t kept = 0;
+    size_t count = 0, kept = 0;
 
     for (size_t i = 0; i < snapshot->process_count; i++) {
         const struct snapshot_process *process = &snapshot->processes[i];
@@ -122,7 +122,7 @@ static void list_visible(const struct snapshot *snapshot, uint32_t gpu, struct c
         if (process->gpu != gpu || !process->active || process->hidden || process->superseded ||
             !process->container_id[0])
             continue;
-        rows->items[rows->count++] = (struct snapshot_container){
+        rows[count++] = (struct snapshot_container){
             .gpu = gpu,
             .container_id = process->container_id,
             .name = process->names.container,
@@ -130,71 +130,49 @@ static void list_visible(const struct snapshot *snapshot, uint32_t gpu, struct c
             .bytes = process->valid & SNAPSHOT_PROCESS_MEMORY ? process->memory_bytes : 0,
         };
     }
-    qsort(rows->items, rows->count, sizeof(*rows->items), by_container);
-    for (size_t i = 0; i < rows->count; i++) {
-        struct snapshot_container *last = kept > 0 ? &rows->items[kept - 1] : NULL;
-
-        if (last && by_container(last, &rows->items[i]) == 0) {
-            last->bytes += rows->items[i].bytes;
-            last->has_bytes |= rows->items[i].has_bytes;
+    qsort(rows, count, sizeof(*rows), by_container);
+    for (size_t i = 0; i < count; i++) {
+        if (kept > 0 && by_container(&rows[kept - 1], &rows[i]) == 0) {
+            rows[kept - 1].bytes += rows[i].bytes;
+            rows[kept - 1].has_bytes |= rows[i].has_bytes;
         } else {
-            rows->items[kept++] = rows->items[i];
+            rows[kept++] = rows[i];
         }
     }
-    rows->count = kept;
+    return kept;
 }
 
-/* Adds the containers with access to the GPU and no visible process, and their weights. */
-static int list_invisible(const struct gpu *gpu, struct arena *arena, struct container_rows *rows,
-                          struct share *shares)
+int gpu_snapshot_containers(const struct gpu *gpu, struct snapshot *snapshot,
+                            struct snapshot_gpu *to, struct snapshot_container *rows)
 {
     bool is_requested = gpu_is_memory_requested(gpu->attached, gpu->attached_count);
-    size_t visible = rows->count;
+    struct share *shares = arena_array(&snapshot->arena, gpu->attached_count + 1, sizeof(*shares));
+    size_t visible = list_visible(snapshot, gpu->index, rows), count = visible;
 
-    for (size_t i = 0; i < gpu->attached_count; i++) {
+    for (size_t i = 0; i < gpu->attached_count && shares; i++) {
         const struct attached *attached = &gpu->attached[i];
         struct snapshot_container row = {
             .gpu = gpu->index, .container_id = attached->owner.container_id, .inferred = true};
 
-        if (!row.container_id[0] || bsearch(&row, rows->items, visible, sizeof(row), by_container))
+        if (!row.container_id[0] || bsearch(&row, rows, visible, sizeof(row), by_container))
             continue;
-        row.container_id = arena_copy(arena, row.container_id, strlen(row.container_id));
-        row.name = arena_copy(arena, attached->name, strlen(attached->name));
+        row.container_id = copy_text(&snapshot->arena, row.container_id);
+        row.name = copy_text(&snapshot->arena, attached->name);
         if (!row.container_id || !row.name)
             return -ENOMEM;
-        shares[rows->count - visible].weight = gpu_attached_weight(attached, is_requested);
-        rows->items[rows->count++] = row;
+        shares[count - visible].weight = gpu_attached_weight(attached, is_requested);
+        rows[count++] = row;
     }
-    return 0;
-}
-
-int gpu_snapshot_containers(const struct gpu *gpu, struct snapshot *snapshot,
-                            struct snapshot_gpu *to)
-{
-    size_t before = snapshot->container_count, visible;
-    struct snapshot_container *all = arena_array(
-        &snapshot->arena, before + snapshot->process_count + gpu->attached_count, sizeof(*all));
-    struct share *shares = arena_array(&snapshot->arena, gpu->attached_count + 1, sizeof(*shares));
-    struct container_rows rows = {0};
-
-    if (!all || !shares)
-        return -ENOMEM;
-    if (before > 0)
-        memcpy(all, snapshot->containers, before * sizeof(*all));
-    rows.items = all + before;
-    list_visible(snapshot, gpu->index, &rows);
-    visible = rows.count;
-    if (list_invisible(gpu, &snapshot->arena, &rows, shares) < 0)
+    if (!shares)
         return -ENOMEM;
     /* Unknown memory can only be that of containers without a visible process. */
     to->inference_active =
         to->has_unknown && to->unknown_bytes > 0 &&
-        share_split(to->unknown_bytes, shares, rows.count - visible) == to->unknown_bytes;
-    for (size_t i = visible; i < rows.count && to->inference_active; i++) {
-        rows.items[i].has_bytes = true;
-        rows.items[i].bytes = shares[i - visible].amount;
+        share_split(to->unknown_bytes, shares, count - visible) == to->unknown_bytes;
+    for (size_t i = visible; i < count && to->inference_active; i++) {
+        rows[i].has_bytes = true;
+        rows[i].bytes = shares[i - visible].amount;
     }
-    snapshot->containers = all;
-    snapshot->container_count += rows.count;
+    snapshot->container_count += count;
     return 0;
 }
