@@ -82,6 +82,9 @@ void gpu_set_attached(struct gpu *gpu, struct attached *attached, size_t count)
     free(gpu->attached);
     gpu->attached = attached;
     gpu->attached_count = count;
+    gpu->is_memory_requested = count > 0;
+    for (size_t i = 0; i < count; i++)
+        gpu->is_memory_requested &= attached[i].memory_bytes > 0;
 }
 
 uint64_t gpu_pending_uj(const struct gpu *gpu)
@@ -228,7 +231,7 @@ static void take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
 
 static void take_sample(struct gpu *gpu, const struct sample_label *sample)
 {
-    struct util_sample *taken = util_samples_add(&gpu->samples, sample, gpu->settled_until_us);
+    struct gpu_sample *taken = gpu_samples_add(&gpu->samples, sample, gpu->settled_until_us);
     uint32_t process;
 
     if (!taken)
@@ -295,7 +298,7 @@ static void settle_due(struct gpu *gpu)
         settle_until(gpu, gpu->latest_us);
         gpu_begin_window(gpu, window, window, gpu->latest_us);
     }
-    util_samples_prune(&gpu->samples, gpu->latest_us);
+    gpu_samples_prune(&gpu->samples, gpu->latest_us);
 }
 
 static int take_error(struct gpu *gpu)

@@ -15,9 +15,9 @@
 #include "attribution/gpu/intensity/mps_clients.h"
 #include "attribution/gpu/intensity/tenants.h"
 #include "attribution/gpu/timeshare.h"
-#include "attribution/gpu/util_sample.h"
 #include "attribution/ledger/ledger.h"
 #include "attribution/share.h"
+#include "core/macros.h"
 #include "model/attached.h"
 #include "model/policy.h"
 #include "model/sample.h"
@@ -77,6 +77,30 @@ struct window {
     size_t presence_count, presence_slots;
 };
 
+/* Utilisation samples: each is counted once, in the window of its own time, and kept for 10 s for
+ * the utilisation ratios. The driver makes five a second and keeps 14 s of them; these are over
+ * three minutes. */
+enum { GPU_SAMPLES_MAX = 1024 };
+#define GPU_SAMPLES_RATIO_US ((uint64_t)10000000)
+
+struct gpu_sample {
+    uint64_t at_us;
+    uint32_t pid;
+    uint32_t process; /* LEDGER_NONE: not known yet */
+    uint8_t sm_percent, memory_percent;
+    uint8_t weight; /* the busiest engine of the process, percent */
+    bool in_proc;
+    bool counted; /* its window is settled */
+};
+
+struct gpu_samples {
+    struct gpu_sample ring[GPU_SAMPLES_MAX];
+    size_t first, count;
+    uint64_t garbage;  /* dropped: above 100 % */
+    uint64_t repeated; /* dropped: a repetition */
+    uint64_t late;     /* not counted: after their window was settled */
+};
+
 struct gpu_reading {
     uint64_t t_us; /* 0: never read */
     uint64_t value;
@@ -119,7 +143,7 @@ struct gpu {
     size_t observed_count; /* windows from the first on that idle levels were learned from */
     uint64_t settled_until_us;
 
-    struct util_samples samples;
+    struct gpu_samples samples;
     struct gpu_learning *learning;          /* NULL: --attribution=timeshare */
     uint64_t list_round[SAMPLE_LIST_KINDS]; /* lists of this kind read so far */
     bool list_named[SAMPLE_LIST_KINDS];     /* the last one had a process */
@@ -133,6 +157,7 @@ struct gpu {
     /* The containers with access to the board. */
     struct attached *attached;
     size_t attached_count;
+    bool is_memory_requested; /* by all of them */
 
     /* The last readings of memory in use by no listed process. */
     uint64_t unknown_bytes[GPU_UNKNOWN_READINGS];
@@ -166,11 +191,12 @@ uint64_t gpu_pending_uj(const struct gpu *gpu);
 /* Sets the containers with access to the board. The GPU will free `attached`. */
 void gpu_set_attached(struct gpu *gpu, struct attached *attached, size_t count);
 
-/* Does weighing attached containers go by the memory they requested? Only if all of them did. */
-bool gpu_is_memory_requested(const struct attached *attached, size_t count);
-
-/* The weight of a container: the memory it requested, or how often it was granted the GPU. */
-uint64_t gpu_attached_weight(const struct attached *attached, bool is_requested);
+/* The weight of an attached container, in which unknown memory and work are inferred: the memory it
+ * requested if all did, else how often it was granted the GPU. */
+static inline uint64_t gpu_attached_weight(const struct gpu *gpu, const struct attached *attached)
+{
+    return gpu->is_memory_requested ? attached->memory_bytes : MAX(attached->units, 1U);
+}
 
 /* In gpu_snapshot.c. */
 
@@ -241,6 +267,15 @@ bool gpu_unknown_memory(const struct gpu *gpu, uint64_t *ret_bytes);
 
 /* In gpu_settle.c. */
 
+/* Adds a sample. NULL if it is garbage or a repetition. Windows are settled until the time given.
+ */
+struct gpu_sample *gpu_samples_add(struct gpu_samples *samples, const struct sample_label *sample,
+                                   uint64_t settled_until_us);
+struct gpu_sample *gpu_samples_at(struct gpu_samples *samples, size_t index);
+
+/* Drops samples that are counted and too old for the ratios. */
+void gpu_samples_prune(struct gpu_samples *samples, uint64_t now_us);
+
 /* Learns the idle level from a window with all its samples. */
 void gpu_observe_window(struct gpu *gpu, const struct window *window);
 
@@ -251,7 +286,7 @@ void gpu_settle_window(struct gpu *gpu, const struct window *window);
 
 void gpu_learn_list(struct gpu *gpu, const struct sample_list *list);
 void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,
-                      const struct util_sample *taken);
+                      const struct gpu_sample *taken);
 void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj);
 /* Learns from what is left, at the end of a run. */
 void gpu_learn_last(struct gpu *gpu);

@@ -136,7 +136,7 @@ void gpu_learn_list(struct gpu *gpu, const struct sample_list *list)
 }
 
 void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,
-                      const struct util_sample *taken)
+                      const struct gpu_sample *taken)
 {
     if (!gpu->learning)
         return;

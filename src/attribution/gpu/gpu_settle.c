@@ -15,6 +15,59 @@ static const uint64_t HOLD_US = 5 * USEC_PER_SEC;
 /* Weights are percents; scaled, they can be divided among the clients of an MPS server. */
 static const uint64_t WEIGHT_SCALE = 1 << 20;
 
+struct gpu_sample *gpu_samples_at(struct gpu_samples *samples, size_t index)
+{
+    return &samples->ring[(samples->first + index) % GPU_SAMPLES_MAX];
+}
+
+static void drop_first(struct gpu_samples *samples)
+{
+    samples->first = (samples->first + 1) % GPU_SAMPLES_MAX;
+    samples->count--;
+}
+
+struct gpu_sample *gpu_samples_add(struct gpu_samples *samples, const struct sample_label *sample,
+                                   uint64_t settled_until_us)
+{
+    uint16_t weight =
+        MAX(sample->sm_percent, MAX(sample->encoder_percent, sample->decoder_percent));
+    struct gpu_sample *taken;
+
+    if (weight > 100 || sample->memory_percent > 100) {
+        samples->garbage++;
+        return NULL;
+    }
+    for (size_t i = samples->count; i-- > 0;) {
+        taken = gpu_samples_at(samples, i);
+        if (taken->at_us == sample->at_us && taken->pid == sample->pid) {
+            samples->repeated++;
+            return NULL;
+        }
+    }
+    if (samples->count == GPU_SAMPLES_MAX)
+        drop_first(samples);
+    taken = gpu_samples_at(samples, samples->count++);
+    *taken = (struct gpu_sample){
+        .at_us = sample->at_us,
+        .pid = sample->pid,
+        .process = LEDGER_NONE,
+        .sm_percent = (uint8_t)sample->sm_percent,
+        .memory_percent = (uint8_t)sample->memory_percent,
+        .weight = (uint8_t)weight,
+        .in_proc = sample->in_proc,
+        .counted = sample->at_us <= settled_until_us,
+    };
+    samples->late += taken->counted;
+    return taken;
+}
+
+void gpu_samples_prune(struct gpu_samples *samples, uint64_t now_us)
+{
+    while (samples->count > 0 && gpu_samples_at(samples, 0)->counted &&
+           gpu_samples_at(samples, 0)->at_us + GPU_SAMPLES_RATIO_US < now_us)
+        drop_first(samples);
+}
+
 static struct claimant *add_claimant(struct gpu *gpu, uint32_t process)
 {
     struct claimant *claimant = &gpu->claimants.items[gpu->claimants.count++];
@@ -72,7 +125,6 @@ static bool is_seen(struct gpu *gpu, size_t count, const struct workload_owner *
 /* Adds the containers with access to the board and no visible process. */
 static void gather_unseen(struct gpu *gpu, const struct window *window, bool inferred)
 {
-    bool is_requested = gpu_is_memory_requested(gpu->attached, gpu->attached_count);
     size_t seen_count = gpu->claimants.count;
 
     for (size_t i = 0; i < gpu->attached_count; i++) {
@@ -87,7 +139,7 @@ static void gather_unseen(struct gpu *gpu, const struct window *window, bool inf
         claimant->inferred = claimant->has_context = inferred;
         claimant->reserved = !inferred;
         if (inferred)
-            claimant->weight = gpu_attached_weight(&gpu->attached[i], is_requested);
+            claimant->weight = gpu_attached_weight(gpu, &gpu->attached[i]);
     }
 }
 
@@ -112,7 +164,7 @@ static bool infer_claimants(struct gpu *gpu, const struct window *window, uint64
 }
 
 /* Finds the process of a sample that preceded it. False if its pid is not valid. */
-static bool bind_sample(struct gpu *gpu, struct util_sample *sample)
+static bool bind_sample(struct gpu *gpu, struct gpu_sample *sample)
 {
     const struct sighting *seen;
 
@@ -139,7 +191,7 @@ static bool gather_samples(struct gpu *gpu, const struct window *window, uint64_
     bool sampled = false;
 
     for (size_t i = 0; i < gpu->samples.count; i++) {
-        struct util_sample *sample = util_samples_at(&gpu->samples, i);
+        struct gpu_sample *sample = gpu_samples_at(&gpu->samples, i);
         uint64_t weight = sample->weight * WEIGHT_SCALE;
         size_t c = 0;
 
@@ -213,7 +265,7 @@ static int by_workload(const void *a, const void *b)
 static bool has_samples(struct gpu *gpu, const struct window *window)
 {
     for (size_t i = 0; i < gpu->samples.count; i++) {
-        const struct util_sample *sample = util_samples_at(&gpu->samples, i);
+        const struct gpu_sample *sample = gpu_samples_at(&gpu->samples, i);
 
         if (!sample->counted && sample->weight > 0 && sample->at_us > window->start_us &&
             sample->at_us <= window->end_us)

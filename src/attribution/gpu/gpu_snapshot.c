@@ -56,10 +56,10 @@ static void add_utilisation(const struct gpu *gpu, uint32_t process, struct snap
     uint32_t pid = ledger_process(gpu->ledger, process)->pid;
 
     for (size_t i = 0; i < gpu->samples.count; i++) {
-        const struct util_sample *sample =
-            &gpu->samples.ring[(gpu->samples.first + i) % UTIL_SAMPLES_MAX];
+        const struct gpu_sample *sample =
+            &gpu->samples.ring[(gpu->samples.first + i) % GPU_SAMPLES_MAX];
 
-        if (sample->at_us + UTIL_SAMPLES_RATIO_US < gpu->latest_us)
+        if (sample->at_us + GPU_SAMPLES_RATIO_US < gpu->latest_us)
             continue;
         to->samples++;
         if (sample->process != process || sample->pid != pid)
@@ -88,19 +88,6 @@ void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, uint64_t now_
         to->memory_bytes = MAX(to->memory_bytes, seen->memory_bytes[kind]);
         to->valid |= SNAPSHOT_PROCESS_MEMORY;
     }
-}
-
-bool gpu_is_memory_requested(const struct attached *attached, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (attached[i].memory_bytes == 0)
-            return false;
-    return count > 0;
-}
-
-uint64_t gpu_attached_weight(const struct attached *attached, bool is_requested)
-{
-    return is_requested ? attached->memory_bytes : MAX(attached->units, 1U);
 }
 
 static int by_container(const void *a, const void *b)
@@ -145,7 +132,6 @@ static size_t list_visible(const struct snapshot *snapshot, uint32_t gpu,
 int gpu_snapshot_containers(const struct gpu *gpu, struct snapshot *snapshot,
                             struct snapshot_gpu *to, struct snapshot_container *rows)
 {
-    bool is_requested = gpu_is_memory_requested(gpu->attached, gpu->attached_count);
     struct share *shares = arena_array(&snapshot->arena, gpu->attached_count + 1, sizeof(*shares));
     size_t visible = list_visible(snapshot, gpu->index, rows), count = visible;
 
@@ -160,7 +146,7 @@ int gpu_snapshot_containers(const struct gpu *gpu, struct snapshot *snapshot,
         row.name = copy_text(&snapshot->arena, attached->name);
         if (!row.container_id || !row.name)
             return -ENOMEM;
-        shares[count - visible].weight = gpu_attached_weight(attached, is_requested);
+        shares[count - visible].weight = gpu_attached_weight(gpu, attached);
         rows[count++] = row;
     }
     if (!shares)
