@@ -92,27 +92,22 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
 
 int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, size_t count)
 {
-    int result = 0;
+    bool failed = false;
 
     for (size_t i = 0; i < count; i++) {
         const struct sample *sample = &samples[i];
         struct gpu *gpu = pipeline->gpus[sample->gpu];
-        int r = 0;
 
         if (sample->kind >= SAMPLE_METER) {
-            int node = node_ingest(&pipeline->node, sample);
-
-            r = node_overhead_ingest(&pipeline->overhead, sample);
-            r = node < 0 ? node : r;
+            failed |= node_ingest(&pipeline->node, sample) < 0;
+            failed |= node_overhead_ingest(&pipeline->overhead, sample) < 0;
         } else if (sample->kind == SAMPLE_DEVICE) {
-            r = add_gpu(pipeline, sample->gpu, &sample->device);
+            failed |= add_gpu(pipeline, sample->gpu, &sample->device) < 0;
         } else if (gpu) {
-            r = gpu_ingest(gpu, sample);
+            failed |= gpu_ingest(gpu, sample) < 0;
         }
-        if (r < 0)
-            result = r;
     }
-    return result;
+    return failed ? -ENOMEM : 0;
 }
 
 void pipeline_set_attached(struct pipeline *pipeline, uint32_t gpu, struct attached *attached,
@@ -148,16 +143,13 @@ void pipeline_set_price(struct pipeline *pipeline, const struct price *price, ui
 
 int pipeline_finish(struct pipeline *pipeline)
 {
-    int result = 0;
+    bool failed = false;
 
-    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++) {
-        int r = pipeline->gpus[i] ? gpu_finish(pipeline->gpus[i]) : 0;
-
-        if (r < 0)
-            result = r;
-    }
+    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
+        if (pipeline->gpus[i])
+            failed |= gpu_finish(pipeline->gpus[i]) < 0;
     node_finish(&pipeline->node);
-    return result;
+    return failed ? -ENOMEM : 0;
 }
 
 void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us)

@@ -1,4 +1,5 @@
 /* The processes of a GPU: identity, the driver's lists, presence in windows, memory. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,27 +68,22 @@ static void open_sighting(struct gpu *gpu, uint32_t process)
 
 int gpu_open_process(struct gpu *gpu, uint32_t pid, uint32_t *ret_process)
 {
-    int r;
-
     if (ledger_find_process(gpu->ledger, gpu->meter, pid, ret_process))
         return 0;
-    r = reserve_sighting(gpu);
-    if (r == 0)
-        r = ledger_open_process(gpu->ledger, gpu->meter, pid, ret_process);
-    if (r == 0)
-        open_sighting(gpu, *ret_process);
-    return r;
+    if (reserve_sighting(gpu) < 0 ||
+        ledger_open_process(gpu->ledger, gpu->meter, pid, ret_process) < 0)
+        return -ENOMEM;
+    open_sighting(gpu, *ret_process);
+    return 0;
 }
 
 int gpu_open_unseen(struct gpu *gpu, const struct workload_owner *owner, uint32_t *ret_process)
 {
-    int r = reserve_sighting(gpu);
-
-    if (r == 0)
-        r = ledger_open_unseen(gpu->ledger, gpu->meter, owner, ret_process);
-    if (r == 0)
-        open_sighting(gpu, *ret_process);
-    return r;
+    if (reserve_sighting(gpu) < 0 ||
+        ledger_open_unseen(gpu->ledger, gpu->meter, owner, ret_process) < 0)
+        return -ENOMEM;
+    open_sighting(gpu, *ret_process);
+    return 0;
 }
 
 void gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_process *who)

@@ -109,7 +109,6 @@ int ledger_add_meter(struct ledger *ledger, enum meter_kind kind, const char *me
                      uint32_t gpu, uint32_t *ret_meter)
 {
     char *id;
-    int r;
 
     for (size_t i = 0; i < ledger->meter_count; i++) {
         if (ledger->meters[i].kind != kind || strcmp(ledger->meters[i].meter_id, meter_id) != 0)
@@ -118,12 +117,9 @@ int ledger_add_meter(struct ledger *ledger, enum meter_kind kind, const char *me
         *ret_meter = (uint32_t)i;
         return 0;
     }
-    r = grow_zeroed(&ledger->meters, &ledger->meter_slots, ledger->meter_count + 1,
-                    sizeof(*ledger->meters));
-    if (r < 0)
-        return r;
-    id = strdup(meter_id);
-    if (!id)
+    if (grow_zeroed(&ledger->meters, &ledger->meter_slots, ledger->meter_count + 1,
+                    sizeof(*ledger->meters)) < 0 ||
+        !(id = strdup(meter_id)))
         return -ENOMEM;
     ledger->meters[ledger->meter_count] =
         (struct ledger_meter){.kind = kind, .meter_id = id, .gpu = gpu, .overflow = LEDGER_NONE};

@@ -94,18 +94,16 @@ static bool make_room(struct ledger *ledger)
 static int add_process(struct ledger *ledger, uint32_t meter, uint32_t pid, uint32_t workload,
                        uint32_t *ret_process)
 {
+    uint64_t hash = map_hash_u64(process_key(meter, pid));
     uint32_t index = 0, account;
-    int r = ledger_open_account(ledger, workload, meter, &account);
 
     while (index < ledger->process_slots && ledger->processes[index].used)
         index++;
-    if (r == 0)
-        r = grow_zeroed(&ledger->processes, &ledger->process_slots, index + 1,
-                        sizeof(*ledger->processes));
-    if (r == 0 && pid > 0)
-        r = map_insert(&ledger->process_map, map_hash_u64(process_key(meter, pid)), index);
-    if (r < 0)
-        return r;
+    if (ledger_open_account(ledger, workload, meter, &account) < 0 ||
+        grow_zeroed(&ledger->processes, &ledger->process_slots, index + 1,
+                    sizeof(*ledger->processes)) < 0 ||
+        (pid > 0 && map_insert(&ledger->process_map, hash, index) < 0))
+        return -ENOMEM;
     ledger->processes[index] = (struct ledger_process){
         .used = true,
         .serial = ++ledger->last_serial,
@@ -125,17 +123,13 @@ static int open_overflow(struct ledger *ledger, uint32_t meter, uint32_t *ret_pr
     const struct workload_owner other = {.kind = WORKLOAD_OTHER, .id = "other"};
     struct ledger_meter *m = &ledger->meters[meter];
     uint32_t workload;
-    int r = 0;
 
     ledger->counts.processes_dropped++;
-    if (m->overflow == LEDGER_NONE) {
-        r = ledger_open_workload(ledger, &other, &workload);
-        if (r == 0)
-            r = add_process(ledger, meter, 0, workload, &m->overflow);
-    }
-    if (r == 0)
-        *ret_process = m->overflow;
-    return r;
+    if (m->overflow == LEDGER_NONE && (ledger_open_workload(ledger, &other, &workload) < 0 ||
+                                       add_process(ledger, meter, 0, workload, &m->overflow) < 0))
+        return -ENOMEM;
+    *ret_process = m->overflow;
+    return 0;
 }
 
 /* Opens an account for a pid of this owner, or, for pid 0, for the owner's unseen processes. */
@@ -205,15 +199,15 @@ static int set_owner(struct ledger *ledger, uint32_t index, const struct workloa
 {
     struct ledger_process *process = &ledger->processes[index];
     uint32_t workload, account;
-    int r = ledger_open_workload(ledger, owner, &workload);
+    int r;
 
-    if (r == 0)
-        r = ledger_text_set(&process->identity.container_id, owner->container_id);
-    if (r == 0)
-        r = ledger_text_set(&process->identity.pod_uid, owner->pod_uid);
     process->identity.container_is_claim = owner->container_is_claim;
-    if (r < 0 || workload == process->workload)
-        return r;
+    if (ledger_open_workload(ledger, owner, &workload) < 0 ||
+        ledger_text_set(&process->identity.container_id, owner->container_id) < 0 ||
+        ledger_text_set(&process->identity.pod_uid, owner->pod_uid) < 0)
+        return -ENOMEM;
+    if (workload == process->workload)
+        return 0;
     r = ledger_open_account(ledger, workload, process->meter, &account);
     ledger_join_workload(ledger, workload);
     ledger_leave_workload(ledger, r < 0 ? workload : process->workload);

@@ -62,22 +62,18 @@ static int add_workload(struct ledger *ledger, const struct workload_owner *owne
         .first_account = LEDGER_NONE,
     };
     uint32_t index = 0;
-    int r = (workload.id = strdup(owner->id)) ? 0 : -ENOMEM;
 
     while (index < ledger->workload_slots && ledger->workloads[index].used)
         index++;
-    if (r == 0 && is_container)
-        r = ledger_text_set(&workload.identity.container_id, owner->container_id);
-    if (r == 0)
-        r = ledger_text_set(&workload.identity.pod_uid, owner->pod_uid);
-    if (r == 0)
-        r = grow_zeroed(&ledger->workloads, &ledger->workload_slots, index + 1,
-                        sizeof(*ledger->workloads));
-    if (r == 0)
-        r = map_insert(&ledger->workload_map, workload_hash(owner->kind, owner->id), index);
-    if (r < 0) {
+    if (!(workload.id = strdup(owner->id)) ||
+        (is_container &&
+         ledger_text_set(&workload.identity.container_id, owner->container_id) < 0) ||
+        ledger_text_set(&workload.identity.pod_uid, owner->pod_uid) < 0 ||
+        grow_zeroed(&ledger->workloads, &ledger->workload_slots, index + 1,
+                    sizeof(*ledger->workloads)) < 0 ||
+        map_insert(&ledger->workload_map, workload_hash(owner->kind, owner->id), index) < 0) {
         ledger_workload_done(&workload);
-        return r;
+        return -ENOMEM;
     }
     ledger->workloads[index] = workload;
     ledger->counts.workloads++;
@@ -171,11 +167,9 @@ int ledger_open_account(struct ledger *ledger, uint32_t workload, uint32_t meter
     if (index != LEDGER_NONE) {
         ledger->free_account = ledger->accounts[index].next;
     } else {
-        int r = grow_zeroed(&ledger->accounts, &ledger->account_slots, ledger->account_count + 1,
-                            sizeof(*ledger->accounts));
-
-        if (r < 0)
-            return r;
+        if (grow_zeroed(&ledger->accounts, &ledger->account_slots, ledger->account_count + 1,
+                        sizeof(*ledger->accounts)) < 0)
+            return -ENOMEM;
         index = (uint32_t)ledger->account_count++;
     }
     ledger->accounts[index] = (struct ledger_account){

@@ -63,21 +63,18 @@ static bool is_chosen(const struct node *node, const struct node_meter *meter)
 }
 
 /* Opens the books of meters. Not before a usage report: without one nothing can be divided. */
-static int open_books(struct node *node)
+static bool open_books(struct node *node)
 {
-    int result = 0;
+    bool failed = false;
 
     for (size_t i = 0; i < node->meter_count; i++) {
         struct node_meter *meter = &node->meters[i];
-        int r;
 
-        if ((meter->kind != METER_PACKAGE && meter->kind != METER_DRAM) ||
-            meter->meter != LEDGER_NONE || !is_chosen(node, meter))
-            continue;
-        r = ledger_add_meter(node->ledger, meter->kind, meter->id, 0, &meter->meter);
-        result = r < 0 ? r : result;
+        if ((meter->kind == METER_PACKAGE || meter->kind == METER_DRAM) &&
+            meter->meter == LEDGER_NONE && is_chosen(node, meter))
+            failed |= ledger_add_meter(node->ledger, meter->kind, meter->id, 0, &meter->meter) < 0;
     }
-    return result;
+    return !failed;
 }
 
 static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
@@ -211,28 +208,25 @@ static int settle_meter(struct node *node, struct node_meter *meter, uint64_t no
 
 static int take_usage(struct node *node, uint64_t t_us, const struct sample_usage *usage)
 {
-    int result = 0, begun, r;
+    bool failed, can_settle;
 
     ledger_advance(node->ledger, t_us);
-    if (!usage->is_first)
-        result = open_books(node);
-    if ((r = workload_usages_update(&node->usages, t_us, usage)) < 0)
-        result = r;
-    begun = bookings_begin(&node->bookings, node->usages.slots + 2); /* and idle, unattributed */
-    result = begun < 0 ? begun : result;
+    failed = !usage->is_first && !open_books(node);
+    failed |= workload_usages_update(&node->usages, t_us, usage) < 0;
+    can_settle = bookings_begin(&node->bookings, node->usages.slots + 2) == 0; /* and unowned */
     for (size_t i = 0; i < node->meter_count; i++) {
         struct node_meter *meter = &node->meters[i];
 
-        if (meter->meter != LEDGER_NONE && begun < 0)
+        if (meter->meter != LEDGER_NONE && !can_settle)
             continue; /* the next report settles it */
         if (meter->meter != LEDGER_NONE && usage->is_first)
             ledger_book_gap(node->ledger, meter->meter, meter->pending_uj);
-        else if (meter->meter != LEDGER_NONE && (r = settle_meter(node, meter, t_us, usage)) < 0)
-            result = r;
+        else if (meter->meter != LEDGER_NONE)
+            failed |= settle_meter(node, meter, t_us, usage) < 0;
         meter->pending_uj = meter->pending_idle_uj = 0;
     }
     node->settled_until_us = t_us;
-    return result;
+    return failed || !can_settle ? -ENOMEM : 0;
 }
 
 static void take_power(struct node *node, uint64_t t_us, const struct sample_node_power *reading)

@@ -1,5 +1,6 @@
 #include "attribution/node/node_overhead.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -255,40 +256,35 @@ static void learn_inclusion(struct node_overhead *overhead, uint64_t node_uj, ui
     overhead->mismatch = false;
 }
 
-static int settle(struct node_overhead *overhead)
+static bool settle_window(struct node_overhead *overhead)
 {
     uint64_t total_uj = overhead->latest.total_uj - overhead->start.total_uj;
     uint64_t parts_uj = overhead->latest.parts_uj - overhead->start.parts_uj;
     uint64_t gpus_uj = overhead->latest.gpus_uj - overhead->start.gpus_uj;
-    unsigned __int128 inside_uj = (unsigned __int128)parts_uj;
-    int divided, opened;
+    unsigned __int128 inside_uj =
+        (unsigned __int128)parts_uj + (overhead->includes_gpus ? gpus_uj : 0);
+    bool booked = node_overhead_book(overhead, overhead_energy(overhead, total_uj, inside_uj)) == 0;
 
-    if (overhead->includes_gpus)
-        inside_uj += gpus_uj;
-    divided = node_overhead_book(overhead, overhead_energy(overhead, total_uj, inside_uj));
     learn_inclusion(overhead, total_uj - parts_uj, gpus_uj);
-    opened = open_window(overhead);
-    return divided < 0 ? divided : opened;
+    return open_window(overhead) == 0 && booked;
 }
 
 static int take_usage(struct node_overhead *overhead, uint64_t t_us,
                       const struct sample_usage *usage)
 {
     uint64_t start_us = overhead->start.t_us;
-    int weighed, settled;
+    bool failed;
 
     if (!overhead->total)
         choose_total(overhead, t_us);
     if (!overhead->is_open || overhead->meter == LEDGER_NONE)
         return 0;
-    weighed = node_overhead_add_usage(overhead, usage);
-    if (overhead->latest.t_us >= start_us + overhead->window_us) {
-        settled = settle(overhead);
-        return settled < 0 ? settled : weighed;
-    }
-    if (t_us > start_us + WINDOW_MAX_US || t_us + WINDOW_MAX_US < start_us)
+    failed = node_overhead_add_usage(overhead, usage) < 0;
+    if (overhead->latest.t_us >= start_us + overhead->window_us)
+        failed |= !settle_window(overhead);
+    else if (t_us > start_us + WINDOW_MAX_US || t_us + WINDOW_MAX_US < start_us)
         close_window(overhead);
-    return weighed;
+    return failed ? -ENOMEM : 0;
 }
 
 int node_overhead_ingest(struct node_overhead *overhead, const struct sample *sample)

@@ -25,13 +25,11 @@ static int open_usage(struct workload_usages *usages, const struct workload_owne
 {
     struct workload_usage *usage;
     uint32_t workload;
-    int r = ledger_open_workload(usages->ledger, owner, &workload);
 
-    if (r == 0)
-        r = grow_zeroed(&usages->items, &usages->slots, ledger_workload_slots(usages->ledger),
-                        sizeof(*usages->items));
-    if (r < 0)
-        return r;
+    if (ledger_open_workload(usages->ledger, owner, &workload) < 0 ||
+        grow_zeroed(&usages->items, &usages->slots, ledger_workload_slots(usages->ledger),
+                    sizeof(*usages->items)) < 0)
+        return -ENOMEM;
     usage = &usages->items[workload];
     if (usage->round == 0)
         ledger_join_workload(usages->ledger, workload);
@@ -61,15 +59,13 @@ static int add_workload(struct workload_usages *usages, uint64_t now_us,
 {
     struct workload_owner owner = {.kind = workload->kind};
     struct workload_usage *usage;
-    int r;
 
     if (!copy_text(owner.id, sizeof(owner.id), workload->id) ||
         !copy_text(owner.container_id, sizeof(owner.container_id), workload->container_id) ||
         !copy_text(owner.pod_uid, sizeof(owner.pod_uid), workload->pod_uid))
         return 0;
-    r = open_usage(usages, &owner, now_us, &usage);
-    if (r < 0)
-        return r;
+    if (open_usage(usages, &owner, now_us, &usage) < 0)
+        return -ENOMEM;
     usage->weights[USAGE_WEIGHT_CPU_TIME] += workload->cpu_us;
     usage->weights[USAGE_WEIGHT_MEMORY] += workload->memory_bytes;
     if (workload->has_traffic)
@@ -86,16 +82,14 @@ static int add_system(struct workload_usages *usages, uint64_t now_us,
     static const struct workload_owner owner = {.kind = WORKLOAD_SYSTEM, .id = "system"};
     uint64_t cpu_us = 0, memory_bytes = 0, left_bytes;
     struct workload_usage *usage;
-    int r;
 
     for (uint32_t w = 0; w < usages->slots; w++)
         if (workload_usages_has(usages, w)) {
             cpu_us += usages->items[w].weights[USAGE_WEIGHT_CPU_TIME];
             memory_bytes += usages->items[w].weights[USAGE_WEIGHT_MEMORY];
         }
-    r = open_usage(usages, &owner, now_us, &usage);
-    if (r < 0)
-        return r;
+    if (open_usage(usages, &owner, now_us, &usage) < 0)
+        return -ENOMEM;
     left_bytes = report->memory_used_bytes - MIN(report->memory_used_bytes, memory_bytes);
     usage->weights[USAGE_WEIGHT_CPU_TIME] += report->busy_us - MIN(report->busy_us, cpu_us);
     usage->weights[USAGE_WEIGHT_MEMORY] += left_bytes;
@@ -107,14 +101,13 @@ int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
                            const struct sample_usage *report)
 {
     uint64_t retention_us = ledger_retention_us(usages->ledger);
-    int result = 0, r;
+    bool failed = false;
 
     usages->round++;
     for (size_t i = 0; i < report->count; i++)
-        if ((r = add_workload(usages, now_us, &report->workloads[i])) < 0)
-            result = r;
-    if (!report->is_blind && (r = add_system(usages, now_us, report)) < 0)
-        result = r;
+        failed |= add_workload(usages, now_us, &report->workloads[i]) < 0;
+    if (!report->is_blind)
+        failed |= add_system(usages, now_us, report) < 0;
     for (uint32_t w = 0; w < usages->slots; w++) {
         struct workload_usage *usage = &usages->items[w];
 
@@ -127,7 +120,7 @@ int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
         *usage = (struct workload_usage){0};
         ledger_leave_workload(usages->ledger, w);
     }
-    return result;
+    return failed ? -ENOMEM : 0;
 }
 
 const struct workload_usage *workload_usages_find(const struct workload_usages *usages,
