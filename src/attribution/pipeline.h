@@ -59,10 +59,8 @@ void pipeline_set_attached(struct pipeline *pipeline, uint32_t gpu, struct attac
 /* No device is read any more: the lists are empty until they are read again. */
 void pipeline_lose_devices(struct pipeline *pipeline, uint64_t now_us);
 
-/*
- * Sets the price of energy from `from_us` on; earlier windows have the price of their time. Only
- * what the first price knew is ever billed, and if it becomes unknown it stays as it was.
- */
+/* Sets the price of energy from `from_us` on; earlier windows have the price of their time. Only
+ * what the first price knew is ever billed, and if it becomes unknown it stays as it was. */
 void pipeline_set_price(struct pipeline *pipeline, const struct price *price, uint64_t from_us);
 
 /* Settles everything that is pending. */

@@ -75,10 +75,8 @@ static bool is_held(const struct pipeline *pipeline, const struct ledger_identit
     return pipeline->options.find_names && !identity->is_named;
 }
 
-/*
- * Adjusts meters so that on every page a meter is the sum of its rows: what the system used is
- * unowned, and what is held back is not settled yet.
- */
+/* Adjusts meters so that on every page a meter is the sum of its rows: what the system used is
+ * unowned, and what is held back is not settled yet. */
 static void fold_accounts(const struct pipeline *pipeline, struct snapshot_meter *meters)
 {
     const struct ledger *ledger = pipeline->ledger;

@@ -12,11 +12,9 @@ struct share {
     size_t index;
 };
 
-/*
- * Divides `total` in proportion to the weights, by largest remainder: the amounts are integers and
+/* Divides `total` in proportion to the weights, by largest remainder: the amounts are integers and
  * sum to `total`, each within one of its exact quota; equal remainders go to the earlier. Returns
- * the sum of the amounts: `total`, or 0 if all weights are 0.
- */
+ * the sum of the amounts: `total`, or 0 if all weights are 0. */
 uint64_t share_split(uint64_t total, struct share *shares, size_t count);
 
 /* The bookings of a window, being built. Its memory is reused for the next. */

@@ -1,12 +1,7 @@
 /*
- * One GPU: samples in, settled windows out to the ledger.
- *
- * gpu.c cuts time into windows at ticks of the energy counter; gpu_processes.c tracks which
- * processes the driver shows; gpu_settle.c divides a window, with what gpu_intensity.c has learned
- * of the processes. A window is settled some time after it closes, when all its samples have
- * arrived or, where processes share it, when no more is to be learned of them; until then its
- * energy is pending. Driven by the times of the samples alone: the same samples always give the
- * same bookings. No I/O, no clock.
+ * One GPU: samples in, settled windows out to the ledger. A window is settled when all its samples
+ * have arrived or, where processes share it, when no more is to be learned of them; until then its
+ * energy is pending. Driven by the times of samples alone, so a replay gives the same bookings.
  */
 #pragma once
 

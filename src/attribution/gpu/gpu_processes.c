@@ -171,10 +171,8 @@ void gpu_begin_window(struct gpu *gpu, struct window *window, const struct windo
     }
 }
 
-/*
- * The MPS server is on the compute list, its clients are on the MPS list too. It is identified by
- * its name or, without names, as the only process that is on the compute list alone.
- */
+/* The MPS server is on the compute list, its clients are on the MPS list too. It is identified by
+ * its name or, without names, as the only process that is on the compute list alone. */
 static void find_mps_server(struct gpu *gpu, const struct window *window)
 {
     uint32_t server = LEDGER_NONE;
@@ -277,10 +275,8 @@ void gpu_take_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes)
         gpu->unknown_readings = 0;
 }
 
-/*
- * The least of the last readings: the list and the memory are two calls, and what a process
- * allocates between them is not unknown.
- */
+/* The least of the last readings: the list and the memory are two calls, and what a process
+ * allocates between them is not unknown. */
 bool gpu_unknown_memory(const struct gpu *gpu, uint64_t *ret_bytes)
 {
     uint64_t least = UINT64_MAX;

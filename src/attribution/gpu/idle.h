@@ -1,9 +1,7 @@
 /*
- * Idle levels of a meter, learned from windows in which nothing ran.
- *
- * A GPU has two: the floor while no process holds a context (76 to 80 W on an H200), and about 45 W
- * more while one does, or shortly after work. Both are low quantiles, so that a window with unseen
- * activity does not raise them. Pure, bounded.
+ * Idle levels of a meter, learned from windows in which nothing ran. A GPU has two: the floor while
+ * no process holds a context (76 to 80 W on an H200), and about 45 W more while one does. Both are
+ * low quantiles, so that a window with unseen activity does not raise them. Pure, bounded.
  */
 #pragma once
 

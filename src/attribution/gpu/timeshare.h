@@ -1,9 +1,5 @@
-/*
- * The division of a window among processes. Pure: numbers in, bookings out.
- *
- * The idle floor is divided by policy, the context step equally over the workloads that hold a
- * context, and the active energy by the weights of the processes: the utilisation samples they won,
- * or what was learned of them.
+/* The division of a window among processes: the idle floor by policy, the context step equally over
+ * the workloads that hold a context, and the active energy by the weights of the processes. Pure.
  */
 #pragma once
 

@@ -196,11 +196,9 @@ static uint64_t stretch_us(uint64_t from_us, uint64_t to_us)
     return to_us - from_us <= STRETCH_MAX_US ? to_us - from_us : 0;
 }
 
-/*
- * Advances the device time to the end of a window and returns the window's part of it; time before
+/* Advances the device time to the end of a window and returns the window's part of it; time before
  * the window was unmonitored. Windows come in order, so until_us suffices to count no time twice:
- * if the clock is set back a little, device time stands still until the clock has caught up.
- */
+ * if the clock is set back a little, device time stands still until the clock has caught up. */
 static uint64_t advance_device(struct ledger_device *device, uint64_t start_us, uint64_t end_us)
 {
     uint64_t until_us = device->until_us, hole_us;

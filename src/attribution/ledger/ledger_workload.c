@@ -106,11 +106,9 @@ static void retire_workload(struct ledger *ledger, uint32_t index)
     ledger->counts.workloads--;
 }
 
-/*
- * Retired energy is shown under the time of the last retirement as its id. So each retirement ends
+/* Retired energy is shown under the time of the last retirement as its id. So each retirement ends
  * the old series and starts new ones at the new total: sums of the values still balance, and sums
- * of increase() do not count that energy twice. No id may repeat.
- */
+ * of increase() do not count that energy twice. No id may repeat. */
 static void retire_ended(struct ledger *ledger, uint64_t now_us, bool need_room)
 {
     bool any = false;

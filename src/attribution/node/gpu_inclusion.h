@@ -1,11 +1,9 @@
 /*
- * GPU inclusion: does the meter of the whole node measure the GPUs, too?
- *
- * No BMC reports it. But where GPU power steps, a meter that includes the GPUs steps with it, in
- * the same window or, being late, partly in the next: its changes are fitted by those of the GPUs
- * in a window and in the one before; the sum of both slopes is near 1, or else near 0. In
- * simulations (loads that change every 13 s to 5 min, meters up to 15 s late) this was never wrong;
- * with a single slope, a meter 10 s late seemed to exclude GPUs in up to 15 % of the hours. Pure.
+ * Does the meter of the whole node include the GPUs? No BMC reports it, but where GPU power steps,
+ * such a meter steps with it, in the same window or, being late, partly in the next: its changes
+ * are fitted by those of the GPUs in a window and in the one before; the slopes sum to nearly 1, or
+ * 0. With a single slope, a meter 10 s late seemed to exclude GPUs in up to 15 % of simulated
+ * hours.
  */
 #pragma once
 

@@ -1,12 +1,8 @@
 /*
  * The node beside its GPUs: readings of its meters and usage of its workloads in, settled windows
- * out to the ledger.
- *
- * A window lasts from one usage report to the next. Package energy is divided by CPU time, DRAM
- * energy by memory traffic where that is counted, else by memory held; what the machine uses
- * outside of workloads is `system`, and its level without load is `idle`. Meters that contain
- * others, or are contained in them, are only observed. A model stands in for package meters until
- * there are any, and knows the idle part of its energy. No I/O, no clock.
+ * out to the ledger. A window lasts from one usage report to the next. Meters that contain others,
+ * or are contained in them, are only observed. A model stands in for package meters until there are
+ * any. docs/power.md explains the division.
  */
 #pragma once
 

@@ -213,10 +213,8 @@ static int take_total(struct node_overhead *overhead, uint64_t t_us)
     return r;
 }
 
-/*
- * The energy of the whole beyond its parts. Late counters and means make it negative now and then:
- * nothing is taken back, but the next windows are reduced by as much, so that the sum is right.
- */
+/* The energy of the whole beyond its parts. Late counters and means make it negative now and then:
+ * nothing is taken back, but the next windows are reduced by as much, so that the sum is right. */
 static uint64_t overhead_energy(struct node_overhead *overhead, uint64_t total_uj,
                                 unsigned __int128 parts_uj)
 {

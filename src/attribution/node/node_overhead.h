@@ -1,11 +1,8 @@
 /*
- * Node overhead: what the whole node draws beyond packages, memory and GPUs. Fans, disks,
- * regulators, losses of the power supplies, and any of the others without a meter.
- *
- * One meter of the whole node is chosen (a BMC, say). All counters are taken when it is read, as it
- * is the slowest; the difference of two such readings, at least 30 s apart, is a window. A window
- * in which any counter broke is not booked: the overhead has no counter to tell what was missed.
- * No I/O, no clock.
+ * Node overhead: what the whole node draws beyond packages, memory and GPUs. All counters are taken
+ * when the meter of the whole (a BMC, say) is read, as it is the slowest; two such readings, at
+ * least 30 s apart, make a window. A window in which any counter broke is not booked: the overhead
+ * has no counter to tell what was missed.
  */
 #pragma once
 

@@ -1,8 +1,7 @@
 /*
- * What the workloads of the node's cgroups use, by their index in the ledger.
- *
- * Counters continue from one cgroup of a workload to the next (a unit that is restarted) and are
- * kept for the retention after the last one has ended; gauges end with it. No I/O, no clock.
+ * What the workloads of the node's cgroups use, by their index in the ledger. Counters continue
+ * from one cgroup of a workload to the next (a unit that is restarted) and are kept for the
+ * retention after the last one has ended; gauges end with it.
  */
 #pragma once
 

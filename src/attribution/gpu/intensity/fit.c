@@ -6,11 +6,9 @@
 #include "attribution/gpu/intensity/mixture.h"
 #include "core/macros.h"
 
-/*
- * Samples are worse than independent draws: they beat against the time slices (18 of 20 went to a
+/* Samples are worse than independent draws: they beat against the time slices (18 of 20 went to a
  * process with half of the time). Their variance is larger by this factor, and this much of it
- * never averages out.
- */
+ * never averages out. */
 static const double DRAW_VARIANCE = 1.5, BEAT_VARIANCE = 0.03;
 static const double PRIOR_DRAWS = 1;
 static const double DRAW_FLOOR = 0.05; /* of p(1 - p): a share of 0 may still be wrong */
@@ -214,10 +212,8 @@ static void estimate_watts(struct fit *fit)
                 misfit * inverse[i * fit->count + k];
 }
 
-/*
- * How much better the shares predict the winners of samples than the mean shares do, as a log
- * likelihood ratio. Shares bent only to explain the device's activity predict them worse.
- */
+/* How much better the shares predict the winners of samples than the mean shares do, as a log
+ * likelihood ratio. Shares bent only to explain the device's activity predict them worse. */
 static double log_evidence(const struct fit *fit)
 {
     const struct states *states = &fit->intensity->states;

@@ -52,11 +52,9 @@ bool intensity_has_unknown(const struct intensity *intensity, const struct slot 
     return winners & ~intensity->known;
 }
 
-/*
- * Weights the parts of a mixture by watts, with the errors of both. A tenant's energy e is known
+/* Weights the parts of a mixture by watts, with the errors of both. A tenant's energy e is known
  * with a covariance C; its share s changes with (e_i - s), so that the variance of the share is
- * C_ii - 2 s (C 1)_i + s^2 1'C1.
- */
+ * C_ii - 2 s (C 1)_i + s^2 1'C1. */
 static void weigh_parts(const struct intensity *intensity, const struct mixture *mixture,
                         struct intensity_shares *shares)
 {

@@ -3,9 +3,8 @@
  *
  * The model (docs/attribution.md explains it): in every state of the device, activity and power per
  * busy time are a mixture of those of its tenants, and utilisation samples are draws from the
- * mixture's shares of time. Shares and signatures are estimated in turns
- * (expectation-maximisation); uncertain shares pull signatures together, so that processes which
- * the data do not separate get equal watts, and are divided by time share. Pure; memory is fixed.
+ * mixture's shares of time. Uncertain shares pull signatures together, so that processes which the
+ * data do not separate get equal watts, and are divided by time share. Memory is fixed.
  */
 #pragma once
 

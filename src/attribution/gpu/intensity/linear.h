@@ -23,8 +23,6 @@ void linear_solve(const double *factor, size_t n, double *side);
 /* Writes the inverse, by the factor. */
 void linear_invert(const double *factor, size_t n, double *ret_inverse);
 
-/*
- * Minimises x'Hx/2 - b'x over the mixtures x (not negative, with the sum 1), from the mixture in
- * `parts`. H is positive semidefinite and has at most LINEAR_SIZE_MAX rows.
- */
+/* Minimises x'Hx/2 - b'x over the mixtures x (not negative, with the sum 1), from the mixture in
+ * `parts`. H is positive semidefinite and has at most LINEAR_SIZE_MAX rows. */
 void linear_minimise(const double *matrix, const double *linear, size_t n, double *parts);
