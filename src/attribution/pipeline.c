@@ -58,7 +58,7 @@ void pipeline_free(struct pipeline *pipeline)
         remove_gpu(pipeline, i);
     node_overhead_done(&pipeline->overhead);
     node_done(&pipeline->node);
-    sightings_done(&pipeline->sightings);
+    free(pipeline->sightings.items);
     ledger_free(pipeline->ledger);
     free(pipeline);
 }

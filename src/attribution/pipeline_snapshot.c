@@ -439,7 +439,8 @@ int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t
     snapshot->workloads_dropped = counts.workloads_dropped;
     snapshot->price = pipeline->price;
     snapshot->embodied = pipeline->options.embodied;
-    snapshot->rest_source = node_overhead_source(&pipeline->overhead);
+    snapshot->rest_source =
+        pipeline->overhead.meter != LEDGER_NONE ? pipeline->overhead.source : NULL;
     snapshot->rest_includes_gpus = pipeline->overhead.includes_gpus;
     snapshot->rest_mismatch = pipeline->overhead.mismatch;
     add_meters(&builder);

@@ -328,7 +328,10 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
         take_xid(gpu, sample->xid);
         break;
     case SAMPLE_LOST:
-        gpu_lose_lists(gpu);
+        for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
+            gpu->list_round[kind]++; /* none is in force until the next */
+            gpu->list_named[kind] = false;
+        }
         break;
     case SAMPLE_INTEGRAL:
     case SAMPLE_ENERGY:

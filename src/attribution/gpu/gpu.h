@@ -208,8 +208,6 @@ int gpu_snapshot_containers(const struct gpu *gpu, struct snapshot *snapshot,
 
 /* In gpu_processes.c. */
 
-void sightings_done(struct sightings *sightings);
-
 /* The board was away: its processes' windows, lists and places are of before. */
 void gpu_restart_sightings(struct gpu *gpu);
 /* The clock was set back: no sighting is later than now. */
@@ -239,9 +237,6 @@ void gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_proces
 /* `window` is the open one. */
 void gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
                    const struct sample_list *list);
-
-/* Clears the lists of a board that does not respond. */
-void gpu_lose_lists(struct gpu *gpu);
 
 /* Starts a window, which may be `before` itself, with the processes of the lists in force. */
 void gpu_begin_window(struct gpu *gpu, struct window *window, const struct window *before,

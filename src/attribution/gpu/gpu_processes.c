@@ -13,12 +13,6 @@ static const uint64_t RENEWAL_US = 350000;
 /* Lists older than this, and than three windows, say nothing about the memory. */
 static const uint64_t LISTS_STALE_US = 5 * USEC_PER_SEC;
 
-void sightings_done(struct sightings *sightings)
-{
-    free(sightings->items);
-    *sightings = (struct sightings){0};
-}
-
 static bool is_of_gpu(const struct gpu *gpu, uint32_t process)
 {
     const struct ledger_process *account = ledger_process(gpu->ledger, process);
@@ -230,14 +224,6 @@ void gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
             take_listed(gpu, window, t_us, list->kind, &list->entries[i]);
     find_mps_server(gpu, window);
     gpu_learn_list(gpu, list);
-}
-
-void gpu_lose_lists(struct gpu *gpu)
-{
-    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
-        gpu->list_round[kind]++;
-        gpu->list_named[kind] = false;
-    }
 }
 
 /* The memory of a process; on two lists it counts once. False if the driver does not report it. */

@@ -262,24 +262,19 @@ static int by_workload(const void *a, const void *b)
     return (x->process > y->process) - (x->process < y->process);
 }
 
-static bool has_samples(struct gpu *gpu, const struct window *window)
-{
-    for (size_t i = 0; i < gpu->samples.count; i++) {
-        const struct gpu_sample *sample = gpu_samples_at(&gpu->samples, i);
-
-        if (!sample->counted && sample->weight > 0 && sample->at_us > window->start_us &&
-            sample->at_us <= window->end_us)
-            return true;
-    }
-    return false;
-}
-
 void gpu_observe_window(struct gpu *gpu, const struct window *window)
 {
     uint64_t duration_us = window->end_us - window->start_us;
-    bool busy = window->busiest_percent > 0 || has_samples(gpu, window), context = busy;
+    bool busy = window->busiest_percent > 0, context;
     struct idle_part idle;
 
+    for (size_t i = 0; i < gpu->samples.count && !busy; i++) {
+        const struct gpu_sample *sample = gpu_samples_at(&gpu->samples, i);
+
+        busy = !sample->counted && sample->weight > 0 && sample->at_us > window->start_us &&
+               sample->at_us <= window->end_us;
+    }
+    context = busy;
     for (size_t i = 0; i < window->presence_count; i++)
         context |= window_lists_of(window, &window->presences[i]) != 0;
     busy |= context && !window->saw_utilisation; /* unknown: not idle */

@@ -16,11 +16,6 @@ static const double SLOPE_EXCLUDED = 0.3, SLOPE_INCLUDED = 0.7;
 /* Where power alternates with every window, the two slopes are not separable. */
 static const double INDEPENDENT_MIN = 0.05;
 
-void gpu_inclusion_init(struct gpu_inclusion *inclusion)
-{
-    *inclusion = (struct gpu_inclusion){.included = true};
-}
-
 void gpu_inclusion_interrupt(struct gpu_inclusion *inclusion)
 {
     inclusion->window_count = 0;
@@ -63,9 +58,9 @@ static void add_step(struct gpu_inclusion *inclusion, struct gpu_inclusion_step 
     if (!fit_slope(inclusion, &slope))
         return;
     if (slope > SLOPE_INCLUDED)
-        inclusion->included = true;
+        inclusion->excluded = false;
     else if (slope < SLOPE_EXCLUDED)
-        inclusion->included = false;
+        inclusion->excluded = true;
 }
 
 void gpu_inclusion_learn(struct gpu_inclusion *inclusion, double node_w, double gpus_w)

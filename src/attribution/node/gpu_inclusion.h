@@ -17,16 +17,15 @@ struct gpu_inclusion_step {
     double gpus_w, before_w; /* the same of the GPUs, and their change in the last window */
 };
 
+/* Zeroed, it is empty. */
 struct gpu_inclusion {
-    bool included;                                        /* the decision */
+    bool excluded; /* the decision; included until steps show otherwise, so that no energy is booked
+                      twice */
     size_t window_count;                                  /* without interruption; up to 2 */
     double node_w, gpus_w, gpus_step_w;                   /* of the last window */
     struct gpu_inclusion_step steps[GPU_INCLUSION_STEPS]; /* a ring */
     size_t step_count, next_step;
 };
-
-/* Included until steps show otherwise: so no energy is booked twice. */
-void gpu_inclusion_init(struct gpu_inclusion *inclusion);
 
 /* Takes the mean powers of the next window: of the node without its packages and memory, whose
  * power changes along with that of the GPUs, and of all GPUs. Only a clear slope changes the

@@ -9,8 +9,7 @@
 
 void node_init(struct node *node, struct ledger *ledger)
 {
-    *node = (struct node){.ledger = ledger};
-    workload_usages_init(&node->usages, ledger);
+    *node = (struct node){.ledger = ledger, .usages.ledger = ledger};
 }
 
 void node_done(struct node *node)

@@ -58,7 +58,6 @@ void node_overhead_init(struct node_overhead *overhead, const struct node_overhe
         .late_us = MAX(LATE_MIN_US, LATE_INTERVALS * interval_us),
         .meter = LEDGER_NONE,
     };
-    gpu_inclusion_init(&overhead->inclusion);
 }
 
 void node_overhead_done(struct node_overhead *overhead)
@@ -110,15 +109,11 @@ static void choose_total(struct node_overhead *overhead, uint64_t now_us)
     if (!meter)
         return;
     overhead->total_id = meter->id;
+    overhead->source = meter->source;
     if (includes == INCLUDES_GPUS_AUTO)
         includes = overhead->total->includes_gpus;
     overhead->learns_inclusion = includes == INCLUDES_GPUS_AUTO;
     overhead->includes_gpus = includes != INCLUDES_GPUS_NO;
-}
-
-const char *node_overhead_source(const struct node_overhead *overhead)
-{
-    return overhead->meter != LEDGER_NONE ? overhead->total->source : NULL;
 }
 
 /* False if a counter is too old. The sum of the GPUs is unknown if any of theirs is. */
@@ -247,9 +242,9 @@ static void learn_inclusion(struct node_overhead *overhead, uint64_t node_uj, ui
     else /* uJ / us = W; without its parts, so negative where these are ahead */
         gpu_inclusion_learn(&overhead->inclusion, (double)(int64_t)node_uj / duration_us,
                             (double)gpus_uj / duration_us);
-    if (overhead->includes_gpus == overhead->inclusion.included)
+    if (overhead->includes_gpus != overhead->inclusion.excluded)
         return;
-    overhead->includes_gpus = overhead->inclusion.included;
+    overhead->includes_gpus = !overhead->inclusion.excluded;
     overhead->deficit_uj = 0;
     overhead->mismatch = false;
 }

@@ -48,6 +48,7 @@ struct node_overhead {
 
     uint64_t first_report_us;                      /* 0: none yet */
     const struct node_overhead_total_meter *total; /* NULL: not chosen yet */
+    const char *source;                            /* of its meter, a literal */
     const char *total_id; /* the node's own text; of a sum, that of the last meter */
     uint32_t meter;       /* in the ledger; LEDGER_NONE: nothing to book yet */
     bool includes_gpus;
@@ -81,9 +82,6 @@ int node_overhead_ingest(struct node_overhead *overhead, const struct sample *sa
 
 /* A GPU was added or removed. */
 void node_overhead_gpu_changed(struct node_overhead *overhead);
-
-/* The source of the meter of the whole node; NULL: nothing is booked. */
-const char *node_overhead_source(const struct node_overhead *overhead);
 
 /* The functions below are in node_overhead_divide.c, for node_overhead.c. */
 

@@ -7,11 +7,6 @@
 #include "attribution/grow.h"
 #include "core/macros.h"
 
-void workload_usages_init(struct workload_usages *usages, struct ledger *ledger)
-{
-    *usages = (struct workload_usages){.ledger = ledger};
-}
-
 void workload_usages_done(struct workload_usages *usages)
 {
     for (size_t i = 0; i < usages->slots; i++)

@@ -32,7 +32,6 @@ struct workload_usages {
     uint64_t round; /* reports so far */
 };
 
-void workload_usages_init(struct workload_usages *usages, struct ledger *ledger);
 void workload_usages_done(struct workload_usages *usages);
 
 /* Takes a report. What no workload used is `system`. 0 or -ENOMEM; then workloads are missing. */
