@@ -109,7 +109,9 @@ static void add_meters(struct builder *builder)
     size_t count = ledger_meter_count(builder->ledger);
     struct snapshot_meter *meters = new_rows(builder, count, sizeof(*meters));
 
-    for (uint32_t i = 0; i < count && meters; i++) {
+    if (!meters)
+        return;
+    for (uint32_t i = 0; i < count; i++) {
         const struct ledger_meter *from = ledger_meter(builder->ledger, i);
         const struct gpu *gpu = gpu_of_meter(builder->pipeline, i);
         const struct node_meter *node_meter = node_meter_of(&builder->pipeline->node, i);
@@ -141,8 +143,6 @@ static void add_meters(struct builder *builder)
         memcpy(to->unowned_bill, from->unowned_bill, sizeof(to->unowned_bill));
         memcpy(to->unowned_device_us, from->device.unowned_us, sizeof(to->unowned_device_us));
     }
-    if (!meters)
-        return;
     fold_accounts(builder->pipeline, meters);
     builder->snapshot->meters = meters;
     builder->snapshot->meter_count = count;
@@ -371,20 +371,10 @@ static void add_usages(struct builder *builder)
     snapshot->usages = rows;
 }
 
-static struct builder builder_of(const struct pipeline *pipeline, uint64_t now_us,
-                                 uint64_t stale_us, struct snapshot *snapshot)
-{
-    return (struct builder){.pipeline = pipeline,
-                            .ledger = pipeline->ledger,
-                            .snapshot = snapshot,
-                            .now_us = now_us,
-                            .stale_us = stale_us};
-}
-
 int pipeline_snapshot_usages(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                              struct snapshot *snapshot)
 {
-    struct builder builder = builder_of(pipeline, now_us, stale_us, snapshot);
+    struct builder builder = {pipeline, pipeline->ledger, snapshot, now_us, stale_us, false};
 
     add_usages(&builder);
     return builder.out_of_memory ? -ENOMEM : 0;
@@ -431,7 +421,7 @@ static void add_containers(struct builder *builder, struct snapshot_gpu *gpus)
 int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                       struct snapshot *snapshot)
 {
-    struct builder builder = builder_of(pipeline, now_us, stale_us, snapshot);
+    struct builder builder = {pipeline, pipeline->ledger, snapshot, now_us, stale_us, false};
     const struct ledger_counts counts = ledger_counts(pipeline->ledger);
     struct snapshot_gpu *gpus;
 

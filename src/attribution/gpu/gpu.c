@@ -57,7 +57,7 @@ int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device
         return r;
     }
     ledger_allow_forgetting(ledger, gpu->meter, 0);
-    gpu_restart_sightings(gpu);
+    gpu_reset_sightings(gpu, true, UINT64_MAX);
     gpu_begin_window(gpu, open_window(gpu), open_window(gpu), 0);
     return 0;
 }
@@ -185,7 +185,7 @@ static void set_clock_back(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
     gpu->latest_us = t_us;
     gpu->samples.count = 0;
     ledger_set_clock_back(gpu->ledger, gpu->meter, t_us);
-    gpu_set_sightings_back(gpu, t_us);
+    gpu_reset_sightings(gpu, false, t_us);
     settle_until(gpu, t_us);
     for (size_t i = 0; i < window->presence_count; i++)
         ledger_see_process(gpu->ledger, window->presences[i].process, t_us);

@@ -159,10 +159,8 @@ struct gpu {
     size_t unknown_readings;
 
     struct gpu_reading gauges[GPU_GAUGE_COUNT];
-    struct {
-        uint32_t xid; /* 0: unused */
-        uint64_t count;
-    } xids[SNAPSHOT_XIDS_MAX]; /* since the start; the last entry counts all others */
+    /* Since the start; the last entry counts all others. */
+    __typeof__(((struct snapshot_gpu *)0)->xids) xids;
 
     /* Scratch of gpu_settle.c, kept so that a steady state allocates nothing. */
     struct claimants claimants;
@@ -208,10 +206,9 @@ int gpu_snapshot_containers(const struct gpu *gpu, struct snapshot *snapshot,
 
 /* In gpu_processes.c. */
 
-/* The board was away: its processes' windows, lists and places are of before. */
-void gpu_restart_sightings(struct gpu *gpu);
-/* The clock was set back: no sighting is later than now. */
-void gpu_set_sightings_back(struct gpu *gpu, uint64_t now_us);
+/* Makes no sighting later than now, after the clock was set back, and drops windows, lists and
+ * places after the board was away. */
+void gpu_reset_sightings(struct gpu *gpu, bool was_away, uint64_t now_us);
 
 static inline struct sighting *gpu_sighting(const struct gpu *gpu, uint32_t process)
 {
@@ -251,9 +248,6 @@ static inline uint8_t window_lists_of(const struct window *window, const struct 
 
 /* Compares the memory in use with that of the listed processes. */
 void gpu_take_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes);
-
-/* Memory of no listed process; false if it is not known. */
-bool gpu_unknown_memory(const struct gpu *gpu, uint64_t *ret_bytes);
 
 /* In gpu_settle.c. */
 

@@ -20,20 +20,7 @@ static bool is_of_gpu(const struct gpu *gpu, uint32_t process)
     return account && account->meter == gpu->meter;
 }
 
-void gpu_restart_sightings(struct gpu *gpu)
-{
-    for (uint32_t i = 0; i < ledger_process_slots(gpu->ledger); i++) {
-        struct sighting *seen = gpu_sighting(gpu, i);
-
-        if (!is_of_gpu(gpu, i))
-            continue;
-        seen->window = 0;
-        seen->tenant = 0;
-        memset(seen->list_round, 0, sizeof(seen->list_round));
-    }
-}
-
-void gpu_set_sightings_back(struct gpu *gpu, uint64_t now_us)
+void gpu_reset_sightings(struct gpu *gpu, bool was_away, uint64_t now_us)
 {
     for (uint32_t i = 0; i < ledger_process_slots(gpu->ledger); i++) {
         struct sighting *seen = gpu_sighting(gpu, i);
@@ -42,6 +29,10 @@ void gpu_set_sightings_back(struct gpu *gpu, uint64_t now_us)
             continue;
         seen->last_listed_us = MIN(seen->last_listed_us, now_us);
         seen->first_listed_us = MIN(seen->first_listed_us, now_us);
+        if (was_away) {
+            seen->window = seen->tenant = 0;
+            memset(seen->list_round, 0, sizeof(seen->list_round));
+        }
     }
 }
 
@@ -62,8 +53,6 @@ static void open_sighting(struct gpu *gpu, uint32_t process)
 
 int gpu_open_process(struct gpu *gpu, uint32_t pid, uint32_t *ret_process)
 {
-    if (ledger_find_process(gpu->ledger, gpu->meter, pid, ret_process))
-        return 0;
     if (reserve_sighting(gpu) < 0 ||
         ledger_open_process(gpu->ledger, gpu->meter, pid, ret_process) < 0)
         return -ENOMEM;
@@ -259,18 +248,4 @@ void gpu_take_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes)
             used_bytes > known_bytes ? used_bytes - known_bytes : 0;
     else
         gpu->unknown_readings = 0;
-}
-
-/* The least of the last readings: the list and the memory are two calls, and what a process
- * allocates between them is not unknown. */
-bool gpu_unknown_memory(const struct gpu *gpu, uint64_t *ret_bytes)
-{
-    uint64_t least = UINT64_MAX;
-
-    if (gpu->unknown_readings < GPU_UNKNOWN_READINGS)
-        return false;
-    for (size_t i = 0; i < GPU_UNKNOWN_READINGS; i++)
-        least = MIN(least, gpu->unknown_bytes[i]);
-    *ret_bytes = least;
-    return true;
 }

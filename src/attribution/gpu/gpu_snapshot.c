@@ -16,6 +16,20 @@ static const char *copy_text(struct arena *arena, const char *text)
     return arena_copy(arena, text, strlen(text));
 }
 
+/* Memory of no listed process, as the least of the last readings: the list and the memory are two
+ * calls, and what a process allocates between them is not unknown. */
+static bool unknown_memory(const struct gpu *gpu, uint64_t *ret_bytes)
+{
+    uint64_t least = UINT64_MAX;
+
+    if (gpu->unknown_readings < GPU_UNKNOWN_READINGS)
+        return false;
+    for (size_t i = 0; i < GPU_UNKNOWN_READINGS; i++)
+        least = MIN(least, gpu->unknown_bytes[i]);
+    *ret_bytes = least;
+    return true;
+}
+
 int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, struct arena *arena,
                  struct snapshot_gpu *to)
 {
@@ -32,16 +46,13 @@ int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, stru
     };
     if (!to->uuid || !to->name || !to->driver)
         return -ENOMEM;
-    to->has_unknown = gpu_unknown_memory(gpu, &to->unknown_bytes);
+    to->has_unknown = unknown_memory(gpu, &to->unknown_bytes);
     for (int gauge = 0; gauge < GPU_GAUGE_COUNT; gauge++) {
         to->gauges[gauge] = gpu->gauges[gauge].value;
         if (is_fresh(gpu->gauges[gauge], now_us, stale_us))
             to->valid |= 1ULL << gauge;
     }
-    for (size_t x = 0; x < SNAPSHOT_XIDS_MAX; x++) {
-        to->xids[x].xid = gpu->xids[x].xid;
-        to->xids[x].count = gpu->xids[x].count;
-    }
+    memcpy(to->xids, gpu->xids, sizeof(to->xids));
     /* Where it is not read repeatedly, it is that of the device sample. */
     if (gpu->power_limit_mw > 0) {
         to->gauges[GPU_GAUGE_POWER_LIMIT_MW] = gpu->power_limit_mw;
