@@ -81,7 +81,7 @@ static void fold_accounts(const struct pipeline *pipeline, struct snapshot_meter
 {
     const struct ledger *ledger = pipeline->ledger;
 
-    for (uint32_t i = 0; i < ledger_workload_slots(ledger); i++) {
+    for (uint32_t i = 0; i < ledger_counts(ledger)->workload_slots; i++) {
         const struct ledger_workload *workload = ledger_workload(ledger, i);
         const struct ledger_account *at = NULL;
 
@@ -202,11 +202,11 @@ static void add_processes(struct builder *builder)
     const struct ledger *ledger = builder->ledger;
     struct snapshot *snapshot = builder->snapshot;
     struct snapshot_process *processes =
-        new_rows(builder, ledger_counts(ledger).processes, sizeof(*processes));
+        new_rows(builder, ledger_counts(ledger)->processes, sizeof(*processes));
 
     if (!processes)
         return;
-    for (uint32_t i = 0; i < ledger_process_slots(ledger); i++) {
+    for (uint32_t i = 0; i < ledger_counts(ledger)->process_slots; i++) {
         const struct ledger_process *from = ledger_process(ledger, i);
         struct snapshot_process *to = &processes[snapshot->process_count];
         const struct gpu *gpu;
@@ -252,7 +252,7 @@ static int by_workload(const void *a, const void *b)
 /* Adds the rows of retired workloads: see ledger_workload.c for the id. */
 static void add_retired(struct builder *builder, struct snapshot_workload *rows)
 {
-    uint64_t retired_at_us = ledger_counts(builder->ledger).retired_at_us;
+    uint64_t retired_at_us = ledger_counts(builder->ledger)->retired_at_us;
     const char *text;
     char id[32];
 
@@ -295,12 +295,12 @@ static void add_workloads(struct builder *builder)
 {
     const struct ledger *ledger = builder->ledger;
     struct snapshot *snapshot = builder->snapshot;
-    struct snapshot_workload *rows =
-        new_rows(builder, ledger_account_count(ledger) + ledger_meter_count(ledger), sizeof(*rows));
+    struct snapshot_workload *rows = new_rows(
+        builder, ledger_counts(ledger)->accounts + ledger_meter_count(ledger), sizeof(*rows));
 
     if (!rows)
         return;
-    for (uint32_t i = 0; i < ledger_workload_slots(ledger); i++) {
+    for (uint32_t i = 0; i < ledger_counts(ledger)->workload_slots; i++) {
         const struct ledger_workload *workload = ledger_workload(ledger, i);
         const struct ledger_account *at = NULL;
         struct snapshot_workload row;
@@ -382,7 +382,7 @@ int pipeline_snapshot_usages(const struct pipeline *pipeline, uint64_t now_us, u
 
 uint64_t pipeline_usage_version(const struct pipeline *pipeline)
 {
-    return pipeline->node.usages.round + ledger_counts(pipeline->ledger).names_fixed;
+    return pipeline->node.usages.round + ledger_counts(pipeline->ledger)->names_fixed;
 }
 
 static int by_container(const void *a, const void *b)
@@ -422,11 +422,11 @@ int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t
                       struct snapshot *snapshot)
 {
     struct builder builder = {pipeline, pipeline->ledger, snapshot, now_us, stale_us, false};
-    const struct ledger_counts counts = ledger_counts(pipeline->ledger);
+    const struct ledger_counts *counts = ledger_counts(pipeline->ledger);
     struct snapshot_gpu *gpus;
 
-    snapshot->processes_dropped = counts.processes_dropped;
-    snapshot->workloads_dropped = counts.workloads_dropped;
+    snapshot->processes_dropped = counts->processes_dropped;
+    snapshot->workloads_dropped = counts->workloads_dropped;
     snapshot->price = pipeline->price;
     snapshot->embodied = pipeline->options.embodied;
     snapshot->rest_source =

@@ -349,7 +349,7 @@ static void the_time_of_a_workload_that_ended_is_with_the_retired(void **state)
     window(ledger, T0, T0 + SECOND, 9);
     ledger_leave_workload(ledger, workload);
     ledger_retire_workloads(ledger, T0);
-    assert_int_equal(ledger_counts(ledger).workloads, 0);
+    assert_int_equal(ledger_counts(ledger)->workloads, 0);
     assert_int_equal(ledger_meter(ledger, GPU)->retired.device_us, SECOND);
     assert_int_equal(time_imbalance_us(ledger, GPU), 0);
     ledger_free(ledger);

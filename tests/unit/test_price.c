@@ -177,7 +177,7 @@ static void the_bill_of_a_workload_that_ended_is_with_the_retired(void **state)
     book(ledger, workload, 1000, T0);
     ledger_leave_workload(ledger, workload);
     ledger_retire_workloads(ledger, T0);
-    assert_int_equal(ledger_counts(ledger).workloads, 0);
+    assert_int_equal(ledger_counts(ledger)->workloads, 0);
     assert_bill(ledger_meter(ledger, 0)->retired.bill, 1000000, 14000);
     assert_bill(bill_imbalance(ledger, 0), 0, 0);
     ledger_free(ledger);

@@ -22,7 +22,7 @@ static bool is_of_gpu(const struct gpu *gpu, uint32_t process)
 
 void gpu_reset_sightings(struct gpu *gpu, bool was_away, uint64_t now_us)
 {
-    for (uint32_t i = 0; i < ledger_process_slots(gpu->ledger); i++) {
+    for (uint32_t i = 0; i < ledger_counts(gpu->ledger)->process_slots; i++) {
         struct sighting *seen = gpu_sighting(gpu, i);
 
         if (!is_of_gpu(gpu, i))
@@ -40,7 +40,8 @@ void gpu_reset_sightings(struct gpu *gpu, bool was_away, uint64_t now_us)
 static int reserve_sighting(struct gpu *gpu)
 {
     return grow_zeroed(&gpu->sightings->items, &gpu->sightings->slots,
-                       ledger_process_slots(gpu->ledger) + 1, sizeof(*gpu->sightings->items));
+                       ledger_counts(gpu->ledger)->process_slots + 1,
+                       sizeof(*gpu->sightings->items));
 }
 
 static void open_sighting(struct gpu *gpu, uint32_t process)
@@ -237,7 +238,7 @@ void gpu_take_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes)
     bool is_known =
         read_us > 0 && read_us + MAX(LISTS_STALE_US, 3 * gpu->options.interval_us) >= t_us;
 
-    for (uint32_t i = 0; i < ledger_process_slots(gpu->ledger) && is_known; i++) {
+    for (uint32_t i = 0; i < ledger_counts(gpu->ledger)->process_slots && is_known; i++) {
         if (!is_of_gpu(gpu, i) || ledger_process(gpu->ledger, i)->superseded)
             continue;
         is_known = process_memory(gpu, i, &bytes);

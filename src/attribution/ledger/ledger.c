@@ -33,9 +33,9 @@ void ledger_free(struct ledger *ledger)
         return;
     for (size_t i = 0; i < ledger->meter_count; i++)
         free(ledger->meters[i].meter_id);
-    for (size_t i = 0; i < ledger->process_slots; i++)
+    for (size_t i = 0; i < ledger->counts.process_slots; i++)
         ledger_process_done(&ledger->processes[i]);
-    for (size_t i = 0; i < ledger->workload_slots; i++)
+    for (size_t i = 0; i < ledger->counts.workload_slots; i++)
         ledger_workload_done(&ledger->workloads[i]);
     free(ledger->meters);
     free(ledger->processes);
@@ -56,19 +56,9 @@ const struct ledger_meter *ledger_meter(const struct ledger *ledger, uint32_t me
     return &ledger->meters[meter];
 }
 
-size_t ledger_process_slots(const struct ledger *ledger)
-{
-    return ledger->process_slots;
-}
-
 const struct ledger_process *ledger_process(const struct ledger *ledger, uint32_t process)
 {
     return ledger->processes[process].used ? &ledger->processes[process] : NULL;
-}
-
-size_t ledger_workload_slots(const struct ledger *ledger)
-{
-    return ledger->workload_slots;
 }
 
 const struct ledger_workload *ledger_workload(const struct ledger *ledger, uint32_t workload)
@@ -85,14 +75,9 @@ const struct ledger_account *ledger_next_account(const struct ledger *ledger,
     return next != LEDGER_NONE ? &ledger->accounts[next] : NULL;
 }
 
-size_t ledger_account_count(const struct ledger *ledger)
+const struct ledger_counts *ledger_counts(const struct ledger *ledger)
 {
-    return ledger->account_count;
-}
-
-struct ledger_counts ledger_counts(const struct ledger *ledger)
-{
-    return ledger->counts;
+    return &ledger->counts;
 }
 
 uint64_t ledger_retention_us(const struct ledger *ledger)
@@ -344,7 +329,7 @@ struct account ledger_owned(const struct ledger *ledger, uint32_t meter)
 {
     struct account owned = ledger->meters[meter].retired;
 
-    for (size_t w = 0; w < ledger->workload_slots; w++) {
+    for (size_t w = 0; w < ledger->counts.workload_slots; w++) {
         const struct ledger_account *at = NULL;
 
         while (ledger->workloads[w].used &&
@@ -364,7 +349,7 @@ int64_t ledger_imbalance_uj(const struct ledger *ledger, uint32_t meter)
 
     for (size_t i = 0; i < UNOWNED_COUNT; i++)
         unowned += m->unowned_uj[i];
-    for (size_t p = 0; p < ledger->process_slots; p++)
+    for (size_t p = 0; p < ledger->counts.process_slots; p++)
         if (ledger->processes[p].used && ledger->processes[p].meter == meter)
             processes += ledger->processes[p].active_uj + ledger->processes[p].idle_uj;
     books = (int64_t)(m->energy_uj - unowned - workloads);

@@ -106,7 +106,9 @@ struct ledger_account {
 };
 
 struct ledger_counts {
-    size_t processes, workloads; /* accounts in use */
+    size_t process_slots, workload_slots; /* ends of their indices */
+    size_t processes, workloads;          /* in use */
+    size_t accounts;                      /* at most, over all workloads and meters */
     uint64_t processes_dropped, workloads_dropped;
     uint64_t names_fixed;   /* of workloads */
     uint64_t retired_at_us; /* last retirement of workloads; 0: never */
@@ -132,19 +134,15 @@ void ledger_free(struct ledger *ledger);
  * has an account; NULL: a free slot. Pointers are valid until the ledger changes. */
 size_t ledger_meter_count(const struct ledger *ledger);
 const struct ledger_meter *ledger_meter(const struct ledger *ledger, uint32_t meter);
-size_t ledger_process_slots(const struct ledger *ledger);
 const struct ledger_process *ledger_process(const struct ledger *ledger, uint32_t process);
-size_t ledger_workload_slots(const struct ledger *ledger);
 const struct ledger_workload *ledger_workload(const struct ledger *ledger, uint32_t workload);
 
 /* Iterates over the accounts of a workload, one per meter, from NULL to NULL. */
 const struct ledger_account *ledger_next_account(const struct ledger *ledger,
                                                  const struct ledger_workload *workload,
                                                  const struct ledger_account *before);
-/* An upper limit over all workloads. */
-size_t ledger_account_count(const struct ledger *ledger);
 
-struct ledger_counts ledger_counts(const struct ledger *ledger);
+const struct ledger_counts *ledger_counts(const struct ledger *ledger);
 uint64_t ledger_retention_us(const struct ledger *ledger);
 
 /* Advances to the time of a sample. Accounts are opened and booked at the latest time. */

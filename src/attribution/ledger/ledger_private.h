@@ -22,13 +22,11 @@ struct ledger {
     struct ledger_meter *meters;
     size_t meter_count, meter_slots;
     struct ledger_process *processes; /* a row keeps its index while it is used */
-    size_t process_slots;
     struct map process_map;
     struct ledger_workload *workloads; /* likewise */
-    size_t workload_slots;
     struct map workload_map;
     struct ledger_account *accounts; /* likewise */
-    size_t account_count, account_slots;
+    size_t account_slots;
     uint32_t free_account; /* a list over `next` */
     uint64_t last_serial;
     struct ledger_rates emission_rates, cost_rates; /* each changes at its own times */

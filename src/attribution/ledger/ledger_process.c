@@ -79,7 +79,7 @@ static bool make_room(struct ledger *ledger)
 {
     uint32_t oldest = LEDGER_NONE;
 
-    for (uint32_t i = 0; i < ledger->process_slots; i++)
+    for (uint32_t i = 0; i < ledger->counts.process_slots; i++)
         if (is_forgettable(ledger, i) &&
             (oldest == LEDGER_NONE ||
              last_active_us(&ledger->processes[i]) < last_active_us(&ledger->processes[oldest])))
@@ -97,10 +97,10 @@ static int add_process(struct ledger *ledger, uint32_t meter, uint32_t pid, uint
     uint64_t hash = map_hash_u64(process_key(meter, pid));
     uint32_t index = 0, account;
 
-    while (index < ledger->process_slots && ledger->processes[index].used)
+    while (index < ledger->counts.process_slots && ledger->processes[index].used)
         index++;
     if (ledger_open_account(ledger, workload, meter, &account) < 0 ||
-        grow_zeroed(&ledger->processes, &ledger->process_slots, index + 1,
+        grow_zeroed(&ledger->processes, &ledger->counts.process_slots, index + 1,
                     sizeof(*ledger->processes)) < 0 ||
         (pid > 0 && map_insert(&ledger->process_map, hash, index) < 0))
         return -ENOMEM;
@@ -250,7 +250,7 @@ int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_p
 
 void ledger_sweep(struct ledger *ledger, uint64_t now_us)
 {
-    for (uint32_t i = 0; i < ledger->process_slots; i++) {
+    for (uint32_t i = 0; i < ledger->counts.process_slots; i++) {
         const struct ledger_process *process = &ledger->processes[i];
 
         if (is_forgettable(ledger, i) &&
@@ -281,7 +281,7 @@ bool ledger_is_live(const struct ledger *ledger, uint32_t process)
 void ledger_set_clock_back(struct ledger *ledger, uint32_t meter, uint64_t now_us)
 {
     ledger->latest_us = now_us;
-    for (size_t i = 0; i < ledger->process_slots; i++) {
+    for (size_t i = 0; i < ledger->counts.process_slots; i++) {
         struct ledger_process *process = &ledger->processes[i];
 
         if (!process->used || process->meter != meter)

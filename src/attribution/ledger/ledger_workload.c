@@ -63,13 +63,13 @@ static int add_workload(struct ledger *ledger, const struct workload_owner *owne
     };
     uint32_t index = 0;
 
-    while (index < ledger->workload_slots && ledger->workloads[index].used)
+    while (index < ledger->counts.workload_slots && ledger->workloads[index].used)
         index++;
     if (!(workload.id = strdup(owner->id)) ||
         (is_container &&
          ledger_text_set(&workload.identity.container_id, owner->container_id) < 0) ||
         ledger_text_set(&workload.identity.pod_uid, owner->pod_uid) < 0 ||
-        grow_zeroed(&ledger->workloads, &ledger->workload_slots, index + 1,
+        grow_zeroed(&ledger->workloads, &ledger->counts.workload_slots, index + 1,
                     sizeof(*ledger->workloads)) < 0 ||
         map_insert(&ledger->workload_map, workload_hash(owner->kind, owner->id), index) < 0) {
         ledger_workload_done(&workload);
@@ -113,7 +113,7 @@ static void retire_ended(struct ledger *ledger, uint64_t now_us, bool need_room)
 {
     bool any = false;
 
-    for (uint32_t i = 0; i < ledger->workload_slots; i++) {
+    for (uint32_t i = 0; i < ledger->counts.workload_slots; i++) {
         const struct ledger_workload *workload = &ledger->workloads[i];
 
         if (!workload->used || workload->member_count > 0 || is_permanent(workload->kind) ||
@@ -165,10 +165,10 @@ int ledger_open_account(struct ledger *ledger, uint32_t workload, uint32_t meter
     if (index != LEDGER_NONE) {
         ledger->free_account = ledger->accounts[index].next;
     } else {
-        if (grow_zeroed(&ledger->accounts, &ledger->account_slots, ledger->account_count + 1,
+        if (grow_zeroed(&ledger->accounts, &ledger->account_slots, ledger->counts.accounts + 1,
                         sizeof(*ledger->accounts)) < 0)
             return -ENOMEM;
-        index = (uint32_t)ledger->account_count++;
+        index = (uint32_t)ledger->counts.accounts++;
     }
     ledger->accounts[index] = (struct ledger_account){
         .meter = meter,
@@ -205,7 +205,7 @@ void ledger_retire_workloads(struct ledger *ledger, uint64_t now_us)
 
 void ledger_keep_booked(struct ledger *ledger, unsigned kinds)
 {
-    for (size_t i = 0; i < ledger->workload_slots; i++)
+    for (size_t i = 0; i < ledger->counts.workload_slots; i++)
         ledger->workloads[i].kept = false;
     ledger->kept_kinds = kinds;
 }
@@ -218,9 +218,9 @@ void ledger_keep_workload(struct ledger *ledger, uint32_t workload)
 /* The identity of a row: of a workload, or after all workloads, of a process. */
 static struct ledger_identity *identity_at(struct ledger *ledger, size_t index)
 {
-    return index < ledger->workload_slots
+    return index < ledger->counts.workload_slots
                ? &ledger->workloads[index].identity
-               : &ledger->processes[index - ledger->workload_slots].identity;
+               : &ledger->processes[index - ledger->counts.workload_slots].identity;
 }
 
 static void copy_text(char *text, const char *from)
@@ -231,9 +231,9 @@ static void copy_text(char *text, const char *from)
 
 bool ledger_next_unnamed(struct ledger *ledger, uint64_t now_us, struct ledger_unnamed *unnamed)
 {
-    while (unnamed->cursor < ledger->workload_slots + ledger->process_slots) {
+    while (unnamed->cursor < ledger->counts.workload_slots + ledger->counts.process_slots) {
         struct ledger_identity *identity = identity_at(ledger, unnamed->cursor);
-        size_t at = unnamed->cursor++, slots = ledger->workload_slots;
+        size_t at = unnamed->cursor++, slots = ledger->counts.workload_slots;
         const struct ledger_process *process = at < slots ? NULL : &ledger->processes[at - slots];
         const struct ledger_workload *workload =
             &ledger->workloads[process ? process->workload : at];
@@ -280,6 +280,6 @@ int ledger_fix_names(struct ledger *ledger, const struct ledger_unnamed *unnamed
         end = stpcpy(end, texts[i].from) + 1;
     }
     identity->is_named = true;
-    ledger->counts.names_fixed += unnamed->cursor <= ledger->workload_slots;
+    ledger->counts.names_fixed += unnamed->cursor <= ledger->counts.workload_slots;
     return 0;
 }

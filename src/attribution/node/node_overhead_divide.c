@@ -53,7 +53,7 @@ static void sum_workload(const struct node_overhead *overhead, uint32_t index,
 static int reserve_weights(struct node_overhead *overhead)
 {
     return grow_zeroed(&overhead->weights, &overhead->weight_slots,
-                       ledger_workload_slots(overhead->ledger), sizeof(*overhead->weights));
+                       ledger_counts(overhead->ledger)->workload_slots, sizeof(*overhead->weights));
 }
 
 /* The weight of the workload in this slot; that of the slot's former workload is lost. */
@@ -83,7 +83,7 @@ int node_overhead_reset_weights(struct node_overhead *overhead)
                 (overhead->includes_gpus ? 1U << METER_GPU : 0);
     overhead->weighed_kinds = kinds;
     overhead->begin_uj = sum_meters(overhead, overhead->begin_unowned_uj);
-    for (uint32_t w = 0; w < ledger_workload_slots(overhead->ledger); w++) {
+    for (uint32_t w = 0; w < ledger_counts(overhead->ledger)->workload_slots; w++) {
         struct node_overhead_weight *weight = weight_of(overhead, w);
 
         weight->cpu_us = 0;
@@ -126,7 +126,7 @@ static void list_by_weight(struct node_overhead *overhead)
     bookings_add_unowned(bookings, UNOWNED_IDLE, 0, unowned_uj[UNOWNED_IDLE]);
     bookings_add_unowned(bookings, UNOWNED_SYSTEM, 0, unowned_uj[UNOWNED_SYSTEM]);
     bookings_add_unowned(bookings, UNOWNED_UNATTRIBUTED, 0, 0);
-    for (uint32_t w = 0; w < ledger_workload_slots(overhead->ledger); w++) {
+    for (uint32_t w = 0; w < ledger_counts(overhead->ledger)->workload_slots; w++) {
         const struct node_overhead_weight *weight = weight_of(overhead, w);
         uint64_t weights[TIER_COUNT];
 

@@ -22,7 +22,7 @@ static int open_usage(struct workload_usages *usages, const struct workload_owne
     uint32_t workload;
 
     if (ledger_open_workload(usages->ledger, owner, &workload) < 0 ||
-        grow_zeroed(&usages->items, &usages->slots, ledger_workload_slots(usages->ledger),
+        grow_zeroed(&usages->items, &usages->slots, ledger_counts(usages->ledger)->workload_slots,
                     sizeof(*usages->items)) < 0)
         return -ENOMEM;
     usage = &usages->items[workload];
