@@ -5,12 +5,7 @@
 #pragma once
 
 #include "attribution/gpu/gpu.h"
-#include "attribution/ledger/ledger.h"
-#include "attribution/node/node.h"
 #include "attribution/node/node_overhead.h"
-#include "model/price.h"
-#include "model/sample.h"
-#include "model/snapshot.h"
 
 /* Returns the names of an owner as far as they are known; false if more may come. They live until
  * the next call. */

@@ -5,17 +5,12 @@
  */
 #pragma once
 
-#include "attribution/gpu/idle.h"
 #include "attribution/gpu/intensity/intensity.h"
 #include "attribution/gpu/intensity/mps_clients.h"
 #include "attribution/gpu/intensity/tenants.h"
 #include "attribution/gpu/timeshare.h"
-#include "attribution/ledger/ledger.h"
-#include "attribution/share.h"
 #include "core/macros.h"
 #include "model/attached.h"
-#include "model/policy.h"
-#include "model/sample.h"
 #include "model/snapshot.h"
 
 /* Room for methods that settle up to 60 s late. */

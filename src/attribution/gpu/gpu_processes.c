@@ -1,6 +1,5 @@
 /* The processes of a GPU: identity, the driver's lists, presence in windows, memory. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "attribution/gpu/gpu.h"

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "attribution/gpu/idle.h"
-#include "attribution/ledger/ledger.h"
 #include "attribution/share.h"
 #include "model/policy.h"
 

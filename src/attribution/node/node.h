@@ -7,10 +7,8 @@
 #pragma once
 
 #include "attribution/gpu/idle.h"
-#include "attribution/ledger/ledger.h"
 #include "attribution/node/workload_usage.h"
 #include "attribution/share.h"
-#include "model/sample.h"
 
 enum { NODE_METERS_MAX = 256, NODE_POWERS_MAX = 8 };
 

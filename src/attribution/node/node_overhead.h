@@ -7,13 +7,9 @@
 #pragma once
 
 #include "attribution/gpu/gpu.h"
-#include "attribution/gpu/idle.h"
-#include "attribution/ledger/ledger.h"
 #include "attribution/node/gpu_inclusion.h"
 #include "attribution/node/node.h"
-#include "attribution/share.h"
 #include "model/policy.h"
-#include "model/sample.h"
 
 struct node_overhead_options {
     enum node_overhead_policy policy;

@@ -2,7 +2,6 @@
 #include "attribution/node/node_overhead.h"
 
 #include "attribution/grow.h"
-#include "core/macros.h"
 
 /* Without a package meter the overhead varies mostly with the processors, and is divided likewise.
  */

@@ -1,7 +1,5 @@
 #include "attribution/gpu/intensity/slot.h"
 
-#include <string.h>
-
 #include "core/macros.h"
 
 static const uint64_t SLOT_US = 200000;
