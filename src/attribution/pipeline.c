@@ -12,25 +12,20 @@ static const uint64_t HOLD_US = 15 * USEC_PER_SEC, HOLD_AWAITED_US = 60 * USEC_P
 
 int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_pipeline)
 {
+    const struct ledger_options ledger_options = {
+        .max_processes = options->max_processes,
+        .max_workloads = options->max_workloads,
+        .retention_us = options->retention_us,
+        .embodied = options->embodied,
+    };
     struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
-    int r;
 
-    if (!pipeline)
+    if (!pipeline || ledger_new(&ledger_options, &pipeline->ledger) < 0) {
+        free(pipeline);
         return -ENOMEM;
+    }
     pipeline->options = *options;
     pipeline->options.gpu.find_owner = options->find_owner;
-    r = ledger_new(
-        &(struct ledger_options){
-            .max_processes = options->max_processes,
-            .max_workloads = options->max_workloads,
-            .retention_us = options->retention_us,
-            .embodied = options->embodied,
-        },
-        &pipeline->ledger);
-    if (r < 0) {
-        free(pipeline);
-        return r;
-    }
     pipeline->price = options->price;
     ledger_set_price(pipeline->ledger, &pipeline->price, 0);
     node_init(&pipeline->node, pipeline->ledger);
@@ -66,11 +61,10 @@ void pipeline_free(struct pipeline *pipeline)
 static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sample_device *device)
 {
     struct gpu *gpu = pipeline->gpus[index];
-    int r;
 
     if (gpu && strcmp(gpu->uuid, device->uuid) == 0)
         return 0;
-    node_overhead_gpu_changed(&pipeline->overhead);
+    node_overhead_close_window(&pipeline->overhead);
     for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
         if (pipeline->gpus[i] &&
             (i == index || strcmp(pipeline->gpus[i]->uuid, device->uuid) == 0)) {
@@ -78,13 +72,10 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
             remove_gpu(pipeline, i);
         }
     gpu = malloc(sizeof(*gpu));
-    if (!gpu)
-        return -ENOMEM;
-    r = gpu_init(gpu, index, device, &pipeline->options.gpu, pipeline->ledger,
-                 &pipeline->sightings);
-    if (r < 0) {
+    if (!gpu || gpu_init(gpu, index, device, &pipeline->options.gpu, pipeline->ledger,
+                         &pipeline->sightings) < 0) {
         free(gpu);
-        return r;
+        return -ENOMEM;
     }
     pipeline->gpus[index] = gpu;
     return 0;

@@ -32,8 +32,6 @@ static struct window *open_window(struct gpu *gpu)
 int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device,
              const struct gpu_options *options, struct ledger *ledger, struct sightings *sightings)
 {
-    int r;
-
     *gpu = (struct gpu){
         .options = *options,
         .ledger = ledger,
@@ -47,14 +45,13 @@ int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device
         .minor = device->minor,
         .window_count = 1,
     };
-    r = gpu->uuid && gpu->name && gpu->driver ? 0 : -ENOMEM;
-    if (r == 0 && options->attribution == ATTRIBUTION_INTENSITY)
-        r = (gpu->learning = calloc(1, sizeof(*gpu->learning))) ? 0 : -ENOMEM;
-    if (r == 0)
-        r = ledger_add_meter(ledger, METER_GPU, device->uuid, index, &gpu->meter);
-    if (r < 0) {
+    if (options->attribution == ATTRIBUTION_INTENSITY)
+        gpu->learning = calloc(1, sizeof(*gpu->learning));
+    if (!gpu->uuid || !gpu->name || !gpu->driver ||
+        (options->attribution == ATTRIBUTION_INTENSITY && !gpu->learning) ||
+        ledger_add_meter(ledger, METER_GPU, device->uuid, index, &gpu->meter) < 0) {
         gpu_done(gpu);
-        return r;
+        return -ENOMEM;
     }
     ledger_allow_forgetting(ledger, gpu->meter, 0);
     gpu_reset_sightings(gpu, true, UINT64_MAX);
@@ -118,7 +115,8 @@ static void settle_first(struct gpu *gpu)
     gpu_settle_window(gpu, window);
     gpu->observed_count--;
     settle_until(gpu, window->end_us);
-    gpu_forget_window(gpu, window);
+    if (gpu->learning)
+        gpu_forget_window(gpu, window);
     gpu->first_window = (gpu->first_window + 1) % GPU_WINDOWS_MAX;
     gpu->window_count--;
 }
@@ -143,7 +141,8 @@ static void settle_all(struct gpu *gpu)
 {
     next_window(gpu, gpu->tick_us);
     observe_windows(gpu, UINT64_MAX);
-    gpu_learn_last(gpu);
+    if (gpu->learning)
+        gpu_learn_last(gpu);
     while (gpu->window_count > 1)
         settle_first(gpu);
 }
@@ -223,7 +222,8 @@ static void take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
         gpu->tick_us = t_us;
         window->energy_uj += delta_uj;
         window->end_us = t_us;
-        gpu_learn_energy(gpu, t_us, delta_uj);
+        if (gpu->learning)
+            gpu_learn_energy(gpu, t_us, delta_uj);
         if (window->end_us - window->start_us + TICK_US / 2 >= gpu->options.interval_us)
             next_window(gpu, t_us);
     }
@@ -241,7 +241,8 @@ static void take_sample(struct gpu *gpu, const struct sample_label *sample)
         taken->process = process;
         ledger_see_process(gpu->ledger, process, taken->at_us);
     }
-    gpu_learn_sample(gpu, sample, taken);
+    if (gpu->learning)
+        gpu_learn_sample(gpu, sample, taken);
 }
 
 static void set_gauge(struct gpu *gpu, enum gpu_gauge gauge, uint64_t t_us, uint64_t value)

@@ -68,8 +68,7 @@ struct window {
 };
 
 /* Utilisation samples: each is counted once, in the window of its own time, and kept for 10 s for
- * the utilisation ratios. The driver makes five a second and keeps 14 s of them; these are over
- * three minutes. */
+ * the ratios. The driver makes five a second, so that these are over three minutes. */
 enum { GPU_SAMPLES_MAX = 1024 };
 #define GPU_SAMPLES_RATIO_US ((uint64_t)10000000)
 
@@ -261,14 +260,7 @@ void gpu_observe_window(struct gpu *gpu, const struct window *window);
 /* Books the oldest closed window. */
 void gpu_settle_window(struct gpu *gpu, const struct window *window);
 
-/* In gpu_intensity.c. They do nothing with --attribution=timeshare. */
-
-void gpu_learn_list(struct gpu *gpu, const struct sample_list *list);
-void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,
-                      const struct gpu_sample *taken);
-void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj);
-/* Learns from what is left, at the end of a run. */
-void gpu_learn_last(struct gpu *gpu);
+/* In gpu_intensity.c. */
 
 /* Is there a process in the window of which more may be learned? */
 bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window);
@@ -276,5 +268,12 @@ bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window);
 /* Sets the active weights of the claimants. `sampled`: the window has samples. */
 void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled);
 
-/* Drops what was learned of a settled window alone, and the tenants that ended. */
+/* These need gpu->learning. The last slots are learned at the end of a run. */
+void gpu_learn_list(struct gpu *gpu, const struct sample_list *list);
+void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,
+                      const struct gpu_sample *taken);
+void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj);
+void gpu_learn_last(struct gpu *gpu);
+
+/* Drops the slots of a settled window, and the tenants that ended. */
 void gpu_forget_window(struct gpu *gpu, const struct window *window);

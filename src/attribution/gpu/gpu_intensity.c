@@ -114,8 +114,6 @@ void gpu_learn_list(struct gpu *gpu, const struct sample_list *list)
 {
     uint32_t listed = 0, clients = 0;
 
-    if (!gpu->learning)
-        return;
     for (size_t i = 0; i < list->count; i++) {
         uint32_t process;
 
@@ -138,8 +136,6 @@ void gpu_learn_list(struct gpu *gpu, const struct sample_list *list)
 void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,
                       const struct gpu_sample *taken)
 {
-    if (!gpu->learning)
-        return;
     slots_take_sample(&gpu->learning->slots, sample);
     if (taken->process != LEDGER_NONE && taken->weight > 0)
         slots_take_win(&gpu->learning->slots, taken->at_us, open_place(gpu, taken->process));
@@ -182,24 +178,18 @@ static void learn_slots(struct gpu *gpu, bool is_last)
 
 void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj)
 {
-    if (!gpu->learning)
-        return;
     slots_take_energy(&gpu->learning->slots, tick_us, energy_uj);
     learn_slots(gpu, false);
 }
 
 void gpu_learn_last(struct gpu *gpu)
 {
-    if (!gpu->learning)
-        return;
     learn_slots(gpu, true);
     intensity_fit(&gpu->learning->intensity, LAST_ROUNDS);
 }
 
 void gpu_forget_window(struct gpu *gpu, const struct window *window)
 {
-    if (!gpu->learning)
-        return;
     slots_drop_until(&gpu->learning->slots, window->end_us);
     update_tenants(gpu);
 }

@@ -212,36 +212,26 @@ void gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
         if (list->entries[i].pid > 0) /* or the driver's own */
             take_listed(gpu, window, t_us, list->kind, &list->entries[i]);
     find_mps_server(gpu, window);
-    gpu_learn_list(gpu, list);
-}
-
-/* The memory of a process; on two lists it counts once. False if the driver does not report it. */
-static bool process_memory(const struct gpu *gpu, uint32_t process, uint64_t *ret_bytes)
-{
-    const uint64_t *memory_bytes = gpu_sighting(gpu, process)->memory_bytes;
-
-    *ret_bytes = 0;
-    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
-        if (!gpu_is_on_list(gpu, process, kind))
-            continue;
-        if (memory_bytes[kind] == SAMPLE_MEMORY_UNKNOWN)
-            return false;
-        *ret_bytes = MAX(*ret_bytes, memory_bytes[kind]);
-    }
-    return true;
+    if (gpu->learning)
+        gpu_learn_list(gpu, list);
 }
 
 void gpu_take_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes)
 {
-    uint64_t read_us = gpu->list_us[SAMPLE_LIST_COMPUTE], known_bytes = 0, bytes;
+    uint64_t read_us = gpu->list_us[SAMPLE_LIST_COMPUTE], known_bytes = 0;
     bool is_known =
         read_us > 0 && read_us + MAX(LISTS_STALE_US, 3 * gpu->options.interval_us) >= t_us;
 
     for (uint32_t i = 0; i < ledger_counts(gpu->ledger)->process_slots && is_known; i++) {
+        uint64_t most = 0; /* on two lists its memory counts once */
+
         if (!is_of_gpu(gpu, i) || ledger_process(gpu->ledger, i)->superseded)
             continue;
-        is_known = process_memory(gpu, i, &bytes);
-        known_bytes += bytes;
+        for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++)
+            if (gpu_is_on_list(gpu, i, kind))
+                most = MAX(most, gpu_sighting(gpu, i)->memory_bytes[kind]);
+        is_known = most != SAMPLE_MEMORY_UNKNOWN; /* the largest number: the driver hides it */
+        known_bytes += most;
     }
     if (is_known)
         gpu->unknown_bytes[gpu->unknown_readings++ % GPU_UNKNOWN_READINGS] =

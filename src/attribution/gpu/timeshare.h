@@ -3,8 +3,8 @@
  */
 #pragma once
 
+#include "attribution/bookings.h"
 #include "attribution/gpu/idle.h"
-#include "attribution/share.h"
 #include "model/policy.h"
 
 /* A process that may have a part in the window. */

@@ -197,9 +197,7 @@ void ledger_book_unattributed(struct ledger *ledger, uint32_t meter, uint64_t en
 /* Advances the device time over a window without energy. */
 void ledger_pass_time(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint64_t end_us);
 
-/* Books energy of unmonitored time, at the latest price. Its device time comes with the next
- * window.
- */
+/* Books energy of unmonitored time, at the latest price. Its device time comes with the next. */
 void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj);
 
 /* Keeps the workloads to which meters of these kinds (bits) book from now on, and those of

@@ -46,11 +46,20 @@ static bool fit_slope(const struct gpu_inclusion *inclusion, double *ret_slope)
     return true;
 }
 
-static void add_step(struct gpu_inclusion *inclusion, struct gpu_inclusion_step step)
+void gpu_inclusion_learn(struct gpu_inclusion *inclusion, double node_w, double gpus_w)
 {
+    struct gpu_inclusion_step step = {.node_w = node_w - inclusion->node_w,
+                                      .gpus_w = gpus_w - inclusion->gpus_w,
+                                      .before_w = inclusion->gpus_step_w};
+    bool is_step =
+        inclusion->window_count == 2 && fmax(fabs(step.gpus_w), fabs(step.before_w)) > STEP_MIN_W;
     double slope;
 
-    if (fmax(fabs(step.gpus_w), fabs(step.before_w)) <= STEP_MIN_W)
+    inclusion->window_count = MIN(inclusion->window_count + 1, (size_t)2);
+    inclusion->node_w = node_w;
+    inclusion->gpus_w = gpus_w;
+    inclusion->gpus_step_w = step.gpus_w;
+    if (!is_step)
         return;
     inclusion->steps[inclusion->next_step] = step;
     inclusion->next_step = (inclusion->next_step + 1) % GPU_INCLUSION_STEPS;
@@ -61,18 +70,4 @@ static void add_step(struct gpu_inclusion *inclusion, struct gpu_inclusion_step 
         inclusion->excluded = false;
     else if (slope < SLOPE_EXCLUDED)
         inclusion->excluded = true;
-}
-
-void gpu_inclusion_learn(struct gpu_inclusion *inclusion, double node_w, double gpus_w)
-{
-    double gpus_step_w = gpus_w - inclusion->gpus_w;
-
-    if (inclusion->window_count == 2)
-        add_step(inclusion, (struct gpu_inclusion_step){.node_w = node_w - inclusion->node_w,
-                                                        .gpus_w = gpus_step_w,
-                                                        .before_w = inclusion->gpus_step_w});
-    inclusion->window_count = MIN(inclusion->window_count + 1, (size_t)2);
-    inclusion->node_w = node_w;
-    inclusion->gpus_w = gpus_w;
-    inclusion->gpus_step_w = gpus_step_w;
 }

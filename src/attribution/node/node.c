@@ -228,31 +228,24 @@ static int take_usage(struct node *node, uint64_t t_us, const struct sample_usag
     return failed || !can_settle ? -ENOMEM : 0;
 }
 
-static void take_power(struct node *node, uint64_t t_us, const struct sample_node_power *reading)
-{
-    size_t i = 0;
-
-    while (i < node->power_count && strcmp(node->powers[i].source, reading->source) != 0)
-        i++;
-    if (i == NODE_POWERS_MAX)
-        return;
-    node->power_count = MAX(node->power_count, i + 1);
-    node->powers[i] = (struct node_power){reading->source, reading->power_mw, t_us};
-}
-
 int node_ingest(struct node *node, const struct sample *sample)
 {
-    switch (sample->kind) {
-    case SAMPLE_METER:
+    const struct sample_node_power *power = &sample->node_power;
+    size_t i = 0;
+
+    if (sample->kind == SAMPLE_METER)
         return take_meter(node, sample->t_us, &sample->meter);
-    case SAMPLE_USAGE:
+    if (sample->kind == SAMPLE_USAGE)
         return take_usage(node, sample->t_us, &sample->usage);
-    case SAMPLE_NODE_POWER:
-        take_power(node, sample->t_us, &sample->node_power);
+    if (sample->kind != SAMPLE_NODE_POWER)
         return 0;
-    default: /* GPU samples, names */
-        return 0;
+    while (i < node->power_count && strcmp(node->powers[i].source, power->source) != 0)
+        i++;
+    if (i < NODE_POWERS_MAX) {
+        node->power_count = MAX(node->power_count, i + 1);
+        node->powers[i] = (struct node_power){power->source, power->power_mw, sample->t_us};
     }
+    return 0;
 }
 
 void node_finish(struct node *node)

@@ -6,9 +6,9 @@
  */
 #pragma once
 
+#include "attribution/bookings.h"
 #include "attribution/gpu/idle.h"
 #include "attribution/node/workload_usage.h"
-#include "attribution/share.h"
 
 enum { NODE_METERS_MAX = 256, NODE_POWERS_MAX = 8 };
 

@@ -152,7 +152,7 @@ static bool read_counters(const struct node_overhead *overhead, uint64_t t_us,
     return reading.gpus_known || !overhead->includes_gpus;
 }
 
-static void close_window(struct node_overhead *overhead)
+void node_overhead_close_window(struct node_overhead *overhead)
 {
     overhead->is_open = false;
     ledger_keep_booked(overhead->ledger, 0);
@@ -173,14 +173,8 @@ static int open_window(struct node_overhead *overhead)
     }
     r = node_overhead_reset_weights(overhead);
     if (r < 0)
-        close_window(overhead);
+        node_overhead_close_window(overhead);
     return r;
-}
-
-void node_overhead_gpu_changed(struct node_overhead *overhead)
-{
-    if (overhead->is_open)
-        close_window(overhead);
 }
 
 static int take_total(struct node_overhead *overhead, uint64_t t_us)
@@ -276,7 +270,7 @@ static int take_usage(struct node_overhead *overhead, uint64_t t_us,
     if (overhead->latest.t_us >= start_us + overhead->window_us)
         failed |= !settle_window(overhead);
     else if (t_us > start_us + WINDOW_MAX_US || t_us + WINDOW_MAX_US < start_us)
-        close_window(overhead);
+        node_overhead_close_window(overhead);
     return failed ? -ENOMEM : 0;
 }
 

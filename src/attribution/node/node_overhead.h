@@ -76,8 +76,8 @@ void node_overhead_done(struct node_overhead *overhead);
 /* Takes a sample that is not of a GPU, after the node. 0 or -ENOMEM, as node_ingest. */
 int node_overhead_ingest(struct node_overhead *overhead, const struct sample *sample);
 
-/* A GPU was added or removed. */
-void node_overhead_gpu_changed(struct node_overhead *overhead);
+/* Drops the open window, if there is one: a GPU was added or removed. */
+void node_overhead_close_window(struct node_overhead *overhead);
 
 /* The functions below are in node_overhead_divide.c, for node_overhead.c. */
 

@@ -144,21 +144,11 @@ static void list_by_weight(struct node_overhead *overhead)
         unowned_uj[UNOWNED_UNATTRIBUTED] + unowned_uj[UNOWNED_GAP] + lost + overhead->lost_us;
 }
 
-/* Adds the workloads that are present, which is not to be active. */
-static void list_present(struct node_overhead *overhead)
-{
-    const struct workload_usages *usages = &overhead->node->usages;
-
-    bookings_add_unowned(&overhead->bookings, UNOWNED_IDLE, 0, 0);
-    for (uint32_t w = 0; w < usages->slots; w++)
-        if (workload_usages_has(usages, w) &&
-            ledger_workload(overhead->ledger, w)->kind != WORKLOAD_SYSTEM)
-            bookings_add_workload(&overhead->bookings, w, TIER_IDLE, METHOD_SHARED, 1);
-}
-
 int node_overhead_book(struct node_overhead *overhead, uint64_t energy_uj)
 {
     uint64_t start_us = overhead->start.t_us, end_us = overhead->latest.t_us, idle_uj = 0;
+    bool is_equal = overhead->options.policy == NODE_OVERHEAD_POLICY_EQUAL;
+    const struct workload_usages *usages = &overhead->node->usages;
     struct bookings *bookings = &overhead->bookings;
     int r = reserve_weights(overhead);
 
@@ -170,10 +160,13 @@ int node_overhead_book(struct node_overhead *overhead, uint64_t energy_uj)
     }
     if (overhead->options.policy == NODE_OVERHEAD_POLICY_PROPORTIONAL)
         list_by_weight(overhead);
-    else if (overhead->options.policy == NODE_OVERHEAD_POLICY_EQUAL)
-        list_present(overhead);
     else
         bookings_add_unowned(bookings, UNOWNED_IDLE, 0, 0);
+    /* A workload that is present need not be active. */
+    for (uint32_t w = 0; w < usages->slots && is_equal; w++)
+        if (workload_usages_has(usages, w) &&
+            ledger_workload(overhead->ledger, w)->kind != WORKLOAD_SYSTEM)
+            bookings_add_workload(bookings, w, TIER_IDLE, METHOD_SHARED, 1);
     if (is_by_cpu_time(overhead))
         idle_uj = idle_floor(&overhead->idle, overhead->busy_us, overhead->capacity_us, energy_uj,
                              end_us - start_us);

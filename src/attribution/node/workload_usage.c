@@ -117,10 +117,3 @@ int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
     }
     return failed ? -ENOMEM : 0;
 }
-
-const struct workload_usage *workload_usages_find(const struct workload_usages *usages,
-                                                  uint32_t workload)
-{
-    return workload < usages->slots && usages->items[workload].round > 0 ? &usages->items[workload]
-                                                                         : NULL;
-}

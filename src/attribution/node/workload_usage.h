@@ -39,8 +39,13 @@ int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
                            const struct sample_usage *report);
 
 /* NULL: it has no cgroup, and had none within the retention. */
-const struct workload_usage *workload_usages_find(const struct workload_usages *usages,
-                                                  uint32_t workload);
+static inline const struct workload_usage *workload_usages_find(
+    const struct workload_usages *usages, uint32_t workload)
+{
+    const struct workload_usage *usage = &usages->items[workload];
+
+    return workload < usages->slots && usage->round > 0 ? usage : NULL;
+}
 
 /* Did the last report have it? */
 static inline bool workload_usages_has(const struct workload_usages *usages, uint32_t workload)

@@ -12,34 +12,26 @@ static const double WEIGHT_MAX = 25;
 /* The error of a group's watts: relative and absolute. */
 static const double WATTS_NOISE = 0.08, WATTS_FLOOR = 4, WATTS_MIN = 0.5;
 
-static struct mps_group *find_group(struct mps_clients *clients, uint32_t present)
-{
-    struct mps_group *least = &clients->groups[0];
-
-    for (size_t i = 0; i < clients->count; i++) {
-        if (clients->groups[i].clients == present)
-            return &clients->groups[i];
-        if (clients->groups[i].weight < least->weight)
-            least = &clients->groups[i];
-    }
-    if (clients->count < MPS_GROUPS_MAX)
-        least = &clients->groups[clients->count++];
-    *least = (struct mps_group){.clients = present};
-    return least;
-}
-
 void mps_clients_learn(struct mps_clients *clients, const struct slot *slot, double idle_watts)
 {
     double duration_s = (double)(slot->end_us - slot->start_us) / 1e6, watts;
+    struct mps_group *group = NULL, *least = &clients->groups[0];
     struct slot_reading reading;
-    struct mps_group *group;
 
     if (!slot_read(slot, &reading) || reading.busy_s < BUSY_MIN * duration_s)
         return;
-    for (size_t i = 0; i < clients->count; i++)
+    for (size_t i = 0; i < clients->count; i++) {
         clients->groups[i].weight *= FADE;
+        if (clients->groups[i].clients == slot->clients)
+            group = &clients->groups[i];
+        else if (clients->groups[i].weight < least->weight)
+            least = &clients->groups[i];
+    }
+    if (!group) { /* the rarest makes room */
+        group = clients->count < MPS_GROUPS_MAX ? &clients->groups[clients->count++] : least;
+        *group = (struct mps_group){.clients = slot->clients};
+    }
     watts = MAX((double)slot->energy_uj / 1e6 / duration_s - idle_watts, 0.0);
-    group = find_group(clients, slot->clients);
     group->weight += 1;
     group->watts += (watts - group->watts) / MIN(group->weight, WEIGHT_MAX);
 }

@@ -131,12 +131,10 @@ void slots_take_win(struct slots *slots, uint64_t at_us, uint32_t tenant)
 
 void slots_take_clock(struct slots *slots, uint32_t clock_mhz)
 {
-    struct slot *open = slots->count > 0 ? slot_at(slots, slots->count - 1) : NULL;
-
     slots->clock_mhz = clock_mhz;
-    if (open) {
-        open->clock_sum_mhz += clock_mhz;
-        open->clock_readings++;
+    if (slots->count > 0) {
+        slot_at(slots, slots->count - 1)->clock_sum_mhz += clock_mhz;
+        slot_at(slots, slots->count - 1)->clock_readings++;
     }
 }
 

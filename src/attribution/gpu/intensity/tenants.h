@@ -21,10 +21,8 @@ struct tenants {
     struct tenant all[TENANTS_MAX]; /* the last is not used: it is TENANT_OTHERS */
 };
 
-/*
- * Finds a place for a new process: of an ended one of its kind, else a free one, else of the one
- * that ended first, else TENANT_OTHERS. `*ret_is_new` if what was learned there is of another kind.
- */
+/* Finds a place for a new process: of an ended one of its kind, else a free one, else of the first
+ * that ended, else TENANT_OTHERS. `*ret_is_new` if what was learned there is of another kind. */
 uint32_t tenants_enter(struct tenants *tenants, uint32_t process, uint64_t kind, uint64_t now_us,
                        bool *ret_is_new);
 
