@@ -4,35 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct gpu *pipeline_gpu_of_meter(const struct pipeline *pipeline, uint32_t meter)
-{
-    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
-        if (pipeline->gpus[i] && pipeline->gpus[i]->meter == meter)
-            return pipeline->gpus[i];
-    return NULL;
-}
+#include "core/macros.h"
+
+/* A row without names by then is shown without. A runtime that is slow but responds, as when it
+ * starts many containers at once, gets more time than one that hangs. */
+static const uint64_t HOLD_US = 15 * USEC_PER_SEC, HOLD_AWAITED_US = 60 * USEC_PER_SEC;
 
 int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_pipeline)
 {
+    const struct ledger_options ledger_options = {
+        .max_processes = options->max_processes,
+        .max_workloads = options->max_workloads,
+        .retention_us = options->retention_us,
+        .embodied = options->embodied,
+    };
     struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
-    int r;
 
-    if (!pipeline)
+    if (!pipeline || ledger_new(&ledger_options, &pipeline->ledger) < 0) {
+        free(pipeline);
         return -ENOMEM;
+    }
     pipeline->options = *options;
     pipeline->options.gpu.find_owner = options->find_owner;
-    r = ledger_new(
-        &(struct ledger_options){
-            .max_processes = options->max_processes,
-            .max_workloads = options->max_workloads,
-            .retention_us = options->retention_us,
-            .embodied = options->embodied,
-        },
-        &pipeline->ledger);
-    if (r < 0) {
-        free(pipeline);
-        return r;
-    }
     pipeline->price = options->price;
     ledger_set_price(pipeline->ledger, &pipeline->price, 0);
     node_init(&pipeline->node, pipeline->ledger);
@@ -60,69 +53,52 @@ void pipeline_free(struct pipeline *pipeline)
         remove_gpu(pipeline, i);
     node_overhead_done(&pipeline->overhead);
     node_done(&pipeline->node);
-    sightings_done(&pipeline->sightings);
+    free(pipeline->sightings.items);
     ledger_free(pipeline->ledger);
     free(pipeline);
-}
-
-/* Settles what a board used, as it stands: it is gone, or has another index now. */
-static void retire_gpu(struct pipeline *pipeline, uint32_t index)
-{
-    (void)gpu_finish(pipeline->gpus[index]);
-    remove_gpu(pipeline, index);
 }
 
 static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sample_device *device)
 {
     struct gpu *gpu = pipeline->gpus[index];
-    int r;
 
     if (gpu && strcmp(gpu->uuid, device->uuid) == 0)
         return 0;
-    node_overhead_gpu_changed(&pipeline->overhead);
+    node_overhead_close_window(&pipeline->overhead);
     for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
-        if (pipeline->gpus[i] && (i == index || strcmp(pipeline->gpus[i]->uuid, device->uuid) == 0))
-            retire_gpu(pipeline, i);
+        if (pipeline->gpus[i] &&
+            (i == index || strcmp(pipeline->gpus[i]->uuid, device->uuid) == 0)) {
+            (void)gpu_finish(pipeline->gpus[i]); /* it is gone, or has another index now */
+            remove_gpu(pipeline, i);
+        }
     gpu = malloc(sizeof(*gpu));
-    if (!gpu)
-        return -ENOMEM;
-    r = gpu_init(gpu, index, device, &pipeline->options.gpu, pipeline->ledger,
-                 &pipeline->sightings);
-    if (r < 0) {
+    if (!gpu || gpu_init(gpu, index, device, &pipeline->options.gpu, pipeline->ledger,
+                         &pipeline->sightings) < 0) {
         free(gpu);
-        return r;
+        return -ENOMEM;
     }
     pipeline->gpus[index] = gpu;
     return 0;
 }
 
-static int ingest_of_node(struct pipeline *pipeline, const struct sample *sample)
-{
-    int node = node_ingest(&pipeline->node, sample),
-        overhead = node_overhead_ingest(&pipeline->overhead, sample);
-
-    return node < 0 ? node : overhead;
-}
-
 int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, size_t count)
 {
-    int result = 0;
+    bool failed = false;
 
     for (size_t i = 0; i < count; i++) {
         const struct sample *sample = &samples[i];
         struct gpu *gpu = pipeline->gpus[sample->gpu];
-        int r = 0;
 
-        if (sample->kind >= SAMPLE_METER)
-            r = ingest_of_node(pipeline, sample);
-        else if (sample->kind == SAMPLE_DEVICE)
-            r = add_gpu(pipeline, sample->gpu, &sample->device);
-        else if (gpu)
-            r = gpu_ingest(gpu, sample);
-        if (r < 0)
-            result = r;
+        if (sample->kind >= SAMPLE_METER) {
+            failed |= node_ingest(&pipeline->node, sample) < 0;
+            failed |= node_overhead_ingest(&pipeline->overhead, sample) < 0;
+        } else if (sample->kind == SAMPLE_DEVICE) {
+            failed |= add_gpu(pipeline, sample->gpu, &sample->device) < 0;
+        } else if (gpu) {
+            failed |= gpu_ingest(gpu, sample) < 0;
+        }
     }
-    return result;
+    return failed ? -ENOMEM : 0;
 }
 
 void pipeline_set_attached(struct pipeline *pipeline, uint32_t gpu, struct attached *attached,
@@ -158,19 +134,42 @@ void pipeline_set_price(struct pipeline *pipeline, const struct price *price, ui
 
 int pipeline_finish(struct pipeline *pipeline)
 {
-    int result = 0;
+    bool failed = false;
 
-    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++) {
-        int r = pipeline->gpus[i] ? gpu_finish(pipeline->gpus[i]) : 0;
-
-        if (r < 0)
-            result = r;
-    }
+    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
+        if (pipeline->gpus[i])
+            failed |= gpu_finish(pipeline->gpus[i]) < 0;
     node_finish(&pipeline->node);
-    return result;
+    return failed ? -ENOMEM : 0;
 }
 
 void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us)
 {
     ledger_sweep(pipeline->ledger, now_us);
+}
+
+void pipeline_set_names(struct pipeline *pipeline, pipeline_find_names *find, void *context)
+{
+    pipeline->options.find_names = find;
+    pipeline->options.names_context = context;
+}
+
+void pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us)
+{
+    const struct pipeline_options *options = &pipeline->options;
+    struct ledger_unnamed unnamed = {0};
+
+    while (options->find_names && ledger_next_unnamed(pipeline->ledger, now_us, &unnamed)) {
+        struct workload_names names = {0};
+
+        if (!options->find_names(options->names_context, &unnamed.owner, &names)) {
+            bool is_awaited = options->are_names_awaited &&
+                              options->are_names_awaited(options->names_context, &unnamed.owner);
+
+            if (now_us < unnamed.opened_us + (is_awaited ? HOLD_AWAITED_US : HOLD_US))
+                continue;
+        }
+        /* Out of memory: it is held back, and tried again at the next snapshot. */
+        (void)ledger_fix_names(pipeline->ledger, &unnamed, &names);
+    }
 }

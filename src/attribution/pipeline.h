@@ -1,25 +1,18 @@
 /*
  * The pipeline: samples of all GPUs and of the node in, one ledger, snapshots out. The same for
- * `serve` and `replay`.
- *
- * Not thread-safe: its owner feeds it and asks it from one thread. No I/O, no clock.
+ * `serve` and `replay`. Not thread-safe. No I/O, no clock.
  */
 #pragma once
 
 #include "attribution/gpu/gpu.h"
-#include "attribution/ledger/ledger.h"
-#include "attribution/node/node.h"
 #include "attribution/node/node_overhead.h"
-#include "model/price.h"
-#include "model/sample.h"
-#include "model/snapshot.h"
 
-/* The names of an owner, as far as they are known: false if more may come. They live until the next
- * call. */
+/* Returns the names of an owner as far as they are known; false if more may come. They live until
+ * the next call. */
 typedef bool pipeline_find_names(void *context, const struct workload_owner *owner,
                                  struct workload_names *ret_names);
 
-/* Is it worth it to wait longer for them? */
+/* Are they expected soon? */
 typedef bool pipeline_await_names(void *context, const struct workload_owner *owner);
 
 struct pipeline_options {
@@ -27,12 +20,12 @@ struct pipeline_options {
     struct node_overhead_options overhead;
     size_t max_processes, max_workloads;
     uint64_t retention_us; /* UINT64_MAX: for ever */
-    struct price price;    /* from the start on; what it does not know is never billed */
+    struct price price;    /* from the start; what it does not know is never billed */
     struct embodied_rates embodied;
 
     /* As in gpu_options. */
     void (*find_owner)(const struct sample_process *who, struct workload_owner *ret_owner);
-    /* Where names come from. NULL: from nowhere, and nothing is held back for want of them. */
+    /* The source of names. NULL: none, and nothing is held back. */
     pipeline_find_names *find_names;
     pipeline_await_names *are_names_awaited;
     void *names_context;
@@ -51,50 +44,39 @@ struct pipeline {
 int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_pipeline);
 void pipeline_free(struct pipeline *pipeline);
 
-/* Takes the samples in order. 0 or -ENOMEM; then something was not attributed, but all is booked.
- */
+/* Takes samples in order. 0 or -ENOMEM; then some energy is unattributed, but all is booked. */
 int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, size_t count);
 
-/* Says who can use a GPU. `attached` (from malloc, may be NULL) is the pipeline's from then on. */
+/* Sets the containers with access to a GPU. The pipeline will free `attached`; it may be NULL. */
 void pipeline_set_attached(struct pipeline *pipeline, uint32_t gpu, struct attached *attached,
                            size_t count);
 
-/* Says that no device is read any more: nobody is listed until the lists are read again. */
+/* No device is read any more: the lists are empty until they are read again. */
 void pipeline_lose_devices(struct pipeline *pipeline, uint64_t now_us);
 
-/*
- * From `from_us` on energy has this price; windows that ended before have the price of their time.
- * Whether there are emissions and cost at all was said at the start: one that is not known any more
- * goes on as it was, because no joule is free.
- */
+/* Sets the price of energy from `from_us` on; earlier windows have the price of their time. Only
+ * what the first price knew is ever billed, and if it becomes unknown it stays as it was. */
 void pipeline_set_price(struct pipeline *pipeline, const struct price *price, uint64_t from_us);
 
 /* Settles everything that is pending. */
 int pipeline_finish(struct pipeline *pipeline);
 
-/* Forgets what ended longer ago than the retention. */
+/* Forgets what ended longer than the retention ago. */
 void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us);
 
-/* Says where names come from if that was not known at the start. */
+/* Sets the source of names if it was not known at the start. */
 void pipeline_set_names(struct pipeline *pipeline, pipeline_find_names *find, void *context);
 
-/*
- * Fixes the names that are known by now, and after a while those that are not: to be called before
- * a snapshot is taken. Until then energy is booked but not shown.
- */
+/* Fixes the names that are known by now, and after a while all others, before a snapshot. Until
+ * then energy is booked but not shown. */
 void pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us);
 
-/* Adds the books, as of now, to an empty snapshot. What is held back for want of its names counts
- * as pending. Gauges that are older than `stale_us` are left
- * out. */
+/* Adds the books to an empty snapshot. What is held back for its names counts as pending. Gauges
+ * older than `stale_us` are left out. 0 or -ENOMEM. */
 int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                       struct snapshot *snapshot);
 
-/* The part of it that tells what workloads use, alone; and a number that changes with it, but for
- * the age of what it tells. */
+/* The usage of workloads alone, and a number that changes with it, though not with its age. */
 int pipeline_snapshot_usages(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                              struct snapshot *snapshot);
 uint64_t pipeline_usage_version(const struct pipeline *pipeline);
-
-/* The GPU whose meter this is, or NULL if it is gone. */
-const struct gpu *pipeline_gpu_of_meter(const struct pipeline *pipeline, uint32_t meter);

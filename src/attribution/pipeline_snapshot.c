@@ -1,4 +1,4 @@
-/* The books and gauges of a pipeline, copied into an immutable snapshot. */
+/* Copies the books and gauges of a pipeline into an immutable snapshot. */
 #include "attribution/pipeline.h"
 
 #include <errno.h>
@@ -6,20 +6,59 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attribution/gpu/memory.h"
 #include "core/macros.h"
 
+/* A BMC is polled every 10 s, and may be late. */
 static const uint64_t NODE_STALE_US = 60 * USEC_PER_SEC;
 
-/* A BMC is asked every 10 s, and may be late. */
-static bool is_fresh_of_node(uint64_t read_us, uint64_t now_us, uint64_t stale_us)
+/* A snapshot being built. */
+struct builder {
+    const struct pipeline *pipeline;
+    const struct ledger *ledger;
+    struct snapshot *snapshot;
+    uint64_t now_us, stale_us;
+    bool out_of_memory; /* then the snapshot is not used: texts may be missing */
+};
+
+static const char *copy_text(struct builder *builder, const char *text)
 {
-    return read_us + MAX(stale_us, NODE_STALE_US) >= now_us;
+    const char *copy =
+        text && text[0] ? arena_copy(&builder->snapshot->arena, text, strlen(text)) : "";
+
+    builder->out_of_memory |= !copy;
+    return copy ? copy : "";
 }
 
-static const char *copy_text(struct arena *arena, const char *text)
+static struct workload_names copy_names(struct builder *builder, const struct workload_names *from)
 {
-    return text && text[0] ? arena_copy(arena, text, strlen(text)) : "";
+    return (struct workload_names){
+        .name = copy_text(builder, from->name),
+        .namespace = copy_text(builder, from->namespace),
+        .pod = copy_text(builder, from->pod),
+        .container = copy_text(builder, from->container),
+    };
+}
+
+/* NULL if out of memory. */
+static void *new_rows(struct builder *builder, size_t count, size_t row_bytes)
+{
+    void *rows = arena_array(&builder->snapshot->arena, count, row_bytes);
+
+    builder->out_of_memory |= !rows;
+    return rows;
+}
+
+static bool is_fresh(const struct builder *builder, uint64_t read_us)
+{
+    return read_us + MAX(builder->stale_us, NODE_STALE_US) >= builder->now_us;
+}
+
+static const struct gpu *gpu_of_meter(const struct pipeline *pipeline, uint32_t meter)
+{
+    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
+        if (pipeline->gpus[i] && pipeline->gpus[i]->meter == meter)
+            return pipeline->gpus[i];
+    return NULL;
 }
 
 /* The board of this meter is gone, and another one has its index. */
@@ -27,40 +66,22 @@ static bool is_replaced(const struct pipeline *pipeline, uint32_t meter)
 {
     const struct ledger_meter *books = ledger_meter(pipeline->ledger, meter);
 
-    return books->kind == METER_GPU && !pipeline_gpu_of_meter(pipeline, meter) &&
-           pipeline->gpus[books->gpu];
+    return books->kind == METER_GPU && !gpu_of_meter(pipeline, meter) && pipeline->gpus[books->gpu];
 }
 
-/* Booked, but not to be shown yet. */
-static bool is_held(const struct pipeline *pipeline, const struct ledger_names *names)
+/* Booked, but not shown until its names are fixed. */
+static bool is_held(const struct pipeline *pipeline, const struct ledger_identity *identity)
 {
-    return pipeline->options.find_names && !names->fixed;
+    return pipeline->options.find_names && !identity->is_named;
 }
 
-static struct workload_names copy_names(struct arena *arena, const struct ledger_names *from)
-{
-    return (struct workload_names){
-        .name = copy_text(arena, from->name),
-        .namespace = copy_text(arena, from->namespace),
-        .pod = copy_text(arena, from->pod),
-        .container = copy_text(arena, from->container),
-    };
-}
-
-static bool has_names(struct workload_names names)
-{
-    return names.name && names.namespace && names.pod && names.container;
-}
-
-/*
- * What a scrape shows of a meter: what the system used is nobody's, and what is held back is not
- * settled yet, so that on every page the meter is the sum of its rows.
- */
+/* Adjusts meters so that on every page a meter is the sum of its rows: what the system used is
+ * unowned, and what is held back is not settled yet. */
 static void fold_accounts(const struct pipeline *pipeline, struct snapshot_meter *meters)
 {
     const struct ledger *ledger = pipeline->ledger;
 
-    for (uint32_t i = 0; i < ledger_workload_slots(ledger); i++) {
+    for (uint32_t i = 0; i < ledger_counts(ledger)->workload_slots; i++) {
         const struct ledger_workload *workload = ledger_workload(ledger, i);
         const struct ledger_account *at = NULL;
 
@@ -73,7 +94,7 @@ static void fold_accounts(const struct pipeline *pipeline, struct snapshot_meter
                 meter->unowned_uj[UNOWNED_SYSTEM] += energy_uj;
                 meter->unowned_device_us[UNOWNED_SYSTEM] += account->device_us;
                 bill_add(&meter->unowned_bill[UNOWNED_SYSTEM], &account->bill);
-            } else if (is_held(pipeline, &workload->names)) {
+            } else if (is_held(pipeline, &workload->identity)) {
                 meter->energy_uj -= energy_uj;
                 meter->pending_uj += energy_uj;
                 meter->device_us -= account->device_us;
@@ -83,38 +104,36 @@ static void fold_accounts(const struct pipeline *pipeline, struct snapshot_meter
     }
 }
 
-static int add_meters(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
-                      struct snapshot *snapshot)
+static void add_meters(struct builder *builder)
 {
-    const struct ledger *ledger = pipeline->ledger;
-    struct snapshot_meter *meters =
-        arena_array(&snapshot->arena, ledger_meter_count(ledger), sizeof(*meters));
+    size_t count = ledger_meter_count(builder->ledger);
+    struct snapshot_meter *meters = new_rows(builder, count, sizeof(*meters));
 
     if (!meters)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < ledger_meter_count(ledger); i++) {
-        const struct ledger_meter *from = ledger_meter(ledger, i);
-        const struct gpu *gpu = pipeline_gpu_of_meter(pipeline, i);
-        const struct node_meter *node_meter = node_meter_of(&pipeline->node, i);
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ledger_meter *from = ledger_meter(builder->ledger, i);
+        const struct gpu *gpu = gpu_of_meter(builder->pipeline, i);
+        const struct node_meter *node_meter = node_meter_of(&builder->pipeline->node, i);
         struct snapshot_meter *to = &meters[i];
 
         *to = (struct snapshot_meter){
             .kind = from->kind,
             .gpu = from->gpu,
-            .meter_id = copy_text(&snapshot->arena, from->meter_id),
-            .replaced = is_replaced(pipeline, i),
-            .has_counter = gpu && gpu->counter_seen,
-            .counter_uj = gpu ? gpu->counter_uj : 0,
+            .meter_id = copy_text(builder, from->meter_id),
+            .replaced = is_replaced(builder->pipeline, i),
             .energy_uj = from->energy_uj,
             .bill = from->bill,
             .device_us = from->device.total_us,
-            .pending_uj = gpu ? gpu_pending_uj(gpu) : 0,
-            .imbalance_uj = ledger_imbalance_uj(ledger, i),
-            .resets = gpu ? gpu->resets : 0,
+            .imbalance_uj = ledger_imbalance_uj(builder->ledger, i),
         };
-        if (node_meter) {
-            to->has_counter =
-                !node_meter->modelled && is_fresh_of_node(node_meter->read_us, now_us, stale_us);
+        if (gpu) {
+            to->has_counter = gpu->counter_seen;
+            to->counter_uj = gpu->counter_uj;
+            to->pending_uj = gpu_pending_uj(gpu);
+            to->resets = gpu->resets;
+        } else if (node_meter) {
+            to->has_counter = !node_meter->modelled && is_fresh(builder, node_meter->read_us);
             to->counter_uj = node_meter->counter_uj;
             to->pending_uj = node_meter->pending_uj;
             to->resets = node_meter->breaks;
@@ -123,76 +142,47 @@ static int add_meters(const struct pipeline *pipeline, uint64_t now_us, uint64_t
         memcpy(to->unowned_uj, from->unowned_uj, sizeof(to->unowned_uj));
         memcpy(to->unowned_bill, from->unowned_bill, sizeof(to->unowned_bill));
         memcpy(to->unowned_device_us, from->device.unowned_us, sizeof(to->unowned_device_us));
-        if (!to->meter_id)
-            return -ENOMEM;
     }
-    fold_accounts(pipeline, meters);
-    snapshot->meters = meters;
-    snapshot->meter_count = ledger_meter_count(ledger);
-    return 0;
+    fold_accounts(builder->pipeline, meters);
+    builder->snapshot->meters = meters;
+    builder->snapshot->meter_count = count;
 }
 
-/* The meters that are not booked, and the power of the whole node. */
-static int add_observed(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
-                        struct snapshot *snapshot)
+/* Adds the meters that are not booked, and the power of the whole node. */
+static void add_observed(struct builder *builder)
 {
-    const struct node *node = &pipeline->node;
-    struct snapshot_observed *observed =
-        arena_array(&snapshot->arena, node->meter_count, sizeof(*observed));
-    struct snapshot_node_power *powers =
-        arena_array(&snapshot->arena, node->power_count, sizeof(*powers));
+    const struct node *node = &builder->pipeline->node;
+    struct snapshot *snapshot = builder->snapshot;
+    struct snapshot_observed *observed = new_rows(builder, node->meter_count, sizeof(*observed));
+    struct snapshot_node_power *powers = new_rows(builder, node->power_count, sizeof(*powers));
 
-    if (!observed || !powers)
-        return -ENOMEM;
-    for (size_t i = 0; i < node->meter_count; i++) {
+    for (size_t i = 0; i < node->meter_count && observed; i++) {
         const struct node_meter *from = &node->meters[i];
-        struct snapshot_observed *to = &observed[snapshot->observed_count];
 
-        if (from->meter != LEDGER_NONE || from->modelled ||
-            !is_fresh_of_node(from->read_us, now_us, stale_us))
-            continue;
-        *to = (struct snapshot_observed){from->kind, copy_text(&snapshot->arena, from->id),
-                                         from->counter_uj};
-        if (!to->id)
-            return -ENOMEM;
-        snapshot->observed_count++;
+        if (from->meter == LEDGER_NONE && !from->modelled && is_fresh(builder, from->read_us))
+            observed[snapshot->observed_count++] = (struct snapshot_observed){
+                from->kind, copy_text(builder, from->id), from->counter_uj};
     }
-    for (size_t i = 0; i < node->power_count; i++)
-        if (is_fresh_of_node(node->powers[i].read_us, now_us, stale_us))
+    for (size_t i = 0; i < node->power_count && powers; i++)
+        if (is_fresh(builder, node->powers[i].read_us))
             powers[snapshot->node_power_count++] =
                 (struct snapshot_node_power){node->powers[i].source, node->powers[i].power_mw};
     snapshot->observed = observed;
     snapshot->node_powers = powers;
-    return 0;
 }
 
-static void add_rest(const struct node_overhead *overhead, struct snapshot *snapshot)
+static struct snapshot_gpu *add_gpus(struct builder *builder)
 {
-    snapshot->rest_source = overhead->meter != LEDGER_NONE ? overhead->total->source : NULL;
-    snapshot->rest_includes_gpus = overhead->includes_gpus;
-    snapshot->rest_mismatch = overhead->mismatch;
-}
+    struct snapshot *snapshot = builder->snapshot;
+    struct snapshot_gpu *gpus = new_rows(builder, SAMPLE_GPU_MAX, sizeof(*gpus));
 
-static int add_gpus(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
-                    struct snapshot *snapshot, struct snapshot_gpu **ret_gpus)
-{
-    struct snapshot_gpu *gpus = arena_array(&snapshot->arena, SAMPLE_GPU_MAX, sizeof(*gpus));
-
-    if (!gpus)
-        return -ENOMEM;
-    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++) {
-        const struct gpu *gpu = pipeline->gpus[i];
-        int r;
-
-        if (!gpu)
-            continue;
-        r = gpu_snapshot(gpu, now_us, stale_us, &snapshot->arena, &gpus[snapshot->gpu_count]);
-        if (r < 0)
-            return r;
-        snapshot->gpu_count++;
-    }
-    snapshot->gpus = *ret_gpus = gpus;
-    return 0;
+    for (size_t i = 0; i < SAMPLE_GPU_MAX && gpus; i++)
+        if (builder->pipeline->gpus[i])
+            builder->out_of_memory |=
+                gpu_snapshot(builder->pipeline->gpus[i], builder->now_us, builder->stale_us,
+                             &snapshot->arena, &gpus[snapshot->gpu_count++]) < 0;
+    snapshot->gpus = gpus;
+    return gpus;
 }
 
 static int by_gpu_and_pid(const void *a, const void *b)
@@ -206,21 +196,17 @@ static int by_gpu_and_pid(const void *a, const void *b)
     return (x->start_us > y->start_us) - (x->start_us < y->start_us);
 }
 
-static int add_processes(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
-                         struct snapshot *snapshot)
+static void add_processes(struct builder *builder)
 {
-    const struct ledger *ledger = pipeline->ledger;
+    const struct pipeline *pipeline = builder->pipeline;
+    const struct ledger *ledger = builder->ledger;
+    struct snapshot *snapshot = builder->snapshot;
     struct snapshot_process *processes =
-        arena_array(&snapshot->arena, ledger_counts(ledger).processes, sizeof(*processes));
-    struct gpu_won *won = arena_array(&snapshot->arena, ledger_process_slots(ledger), sizeof(*won));
-    uint64_t samples[SAMPLE_GPU_MAX] = {0};
+        new_rows(builder, ledger_counts(ledger)->processes, sizeof(*processes));
 
-    if (!processes || !won)
-        return -ENOMEM;
-    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
-        if (pipeline->gpus[i])
-            samples[i] = gpu_count_won(pipeline->gpus[i], won);
-    for (uint32_t i = 0; i < ledger_process_slots(ledger); i++) {
+    if (!processes)
+        return;
+    for (uint32_t i = 0; i < ledger_counts(ledger)->process_slots; i++) {
         const struct ledger_process *from = ledger_process(ledger, i);
         struct snapshot_process *to = &processes[snapshot->process_count];
         const struct gpu *gpu;
@@ -231,11 +217,11 @@ static int add_processes(const struct pipeline *pipeline, uint64_t now_us, uint6
             .gpu = ledger_meter(ledger, from->meter)->gpu,
             .pid = from->pid,
             .superseded = from->superseded || is_replaced(pipeline, from->meter),
-            .hidden = is_held(pipeline, &from->names) || from->unseen,
-            .name = copy_text(&snapshot->arena, from->name),
-            .names = copy_names(&snapshot->arena, &from->names),
-            .container_id = copy_text(&snapshot->arena, from->container_id),
-            .pod_uid = copy_text(&snapshot->arena, from->pod_uid),
+            .hidden = is_held(pipeline, &from->identity) || from->unseen,
+            .name = copy_text(builder, from->name),
+            .names = copy_names(builder, &from->identity.names),
+            .container_id = copy_text(builder, from->identity.container_id),
+            .pod_uid = copy_text(builder, from->identity.pod_uid),
             .active_uj = from->active_uj,
             .idle_uj = from->idle_uj,
             .measured_uj = from->measured_uj,
@@ -243,16 +229,13 @@ static int add_processes(const struct pipeline *pipeline, uint64_t now_us, uint6
             .start_us = from->start_us,
             .valid = from->start_us > 0 ? SNAPSHOT_PROCESS_START : 0,
         };
-        if (!to->name || !has_names(to->names) || !to->container_id || !to->pod_uid)
-            return -ENOMEM;
-        gpu = pipeline_gpu_of_meter(pipeline, from->meter);
+        gpu = gpu_of_meter(pipeline, from->meter);
         if (gpu)
-            gpu_snapshot_process(gpu, i, &won[i], samples[gpu->index], now_us, stale_us, to);
+            gpu_snapshot_process(gpu, i, builder->now_us, builder->stale_us, to);
         snapshot->process_count++;
     }
     qsort(processes, snapshot->process_count, sizeof(*processes), by_gpu_and_pid);
     snapshot->processes = processes;
-    return 0;
 }
 
 static int by_workload(const void *a, const void *b)
@@ -266,60 +249,64 @@ static int by_workload(const void *a, const void *b)
     return order ? order : (x->meter > y->meter) - (x->meter < y->meter);
 }
 
-/* The rows of retired workloads: see ledger_workload.c for the id. */
-static int add_retired(const struct ledger *ledger, struct snapshot *snapshot,
-                       struct snapshot_workload *rows)
+/* Adds the rows of retired workloads: see ledger_workload.c for the id. */
+static void add_retired(struct builder *builder, struct snapshot_workload *rows)
 {
-    uint64_t retired_at_us = ledger_counts(ledger).retired_at_us;
-    char id[32];
+    uint64_t retired_at_us = ledger_counts(builder->ledger)->retired_at_us;
     const char *text;
+    char id[32];
 
     if (retired_at_us == 0)
-        return 0;
+        return;
     snprintf(id, sizeof(id), "%llu.%06llu", (unsigned long long)(retired_at_us / USEC_PER_SEC),
              (unsigned long long)(retired_at_us % USEC_PER_SEC));
-    text = copy_text(&snapshot->arena, id);
-    if (!text)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < ledger_meter_count(ledger); i++)
-        rows[snapshot->workload_count++] = (struct snapshot_workload){
+    text = copy_text(builder, id);
+    for (uint32_t i = 0; i < ledger_meter_count(builder->ledger); i++)
+        rows[builder->snapshot->workload_count++] = (struct snapshot_workload){
             .kind = WORKLOAD_RETIRED,
             .id = text,
             .names = {"", "", "", "", ""},
             .container_id = "",
             .pod_uid = "",
             .meter = i,
-            .account = ledger_meter(ledger, i)->retired,
+            .account = ledger_meter(builder->ledger, i)->retired,
             .power_mw = -1,
         };
-    return 0;
 }
 
-static int add_workloads(const struct pipeline *pipeline, struct snapshot *snapshot)
+/* Sets the identity of a workload's rows. False if the workload is not shown. */
+static bool describe_workload(struct builder *builder, const struct ledger_workload *workload,
+                              struct snapshot_workload *ret_row)
 {
-    const struct ledger *ledger = pipeline->ledger;
-    struct snapshot_workload *rows = arena_array(
-        &snapshot->arena, ledger_account_slots(ledger) + ledger_meter_count(ledger), sizeof(*rows));
-    int r;
+    if (!workload || workload->kind == WORKLOAD_SYSTEM ||
+        is_held(builder->pipeline, &workload->identity))
+        return false;
+    *ret_row = (struct snapshot_workload){
+        .kind = workload->kind,
+        .id = copy_text(builder, workload->id),
+        .names = copy_names(builder, &workload->identity.names),
+        .container_id = copy_text(builder, workload->identity.container_id),
+        .pod_uid = copy_text(builder, workload->identity.pod_uid),
+    };
+    return true;
+}
+
+static void add_workloads(struct builder *builder)
+{
+    const struct ledger *ledger = builder->ledger;
+    struct snapshot *snapshot = builder->snapshot;
+    struct snapshot_workload *rows = new_rows(
+        builder, ledger_counts(ledger)->accounts + ledger_meter_count(ledger), sizeof(*rows));
 
     if (!rows)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < ledger_workload_slots(ledger); i++) {
+        return;
+    for (uint32_t i = 0; i < ledger_counts(ledger)->workload_slots; i++) {
         const struct ledger_workload *workload = ledger_workload(ledger, i);
         const struct ledger_account *at = NULL;
         struct snapshot_workload row;
 
-        if (!workload || workload->kind == WORKLOAD_SYSTEM || is_held(pipeline, &workload->names))
+        if (!describe_workload(builder, workload, &row))
             continue;
-        row = (struct snapshot_workload){
-            .kind = workload->kind,
-            .id = copy_text(&snapshot->arena, workload->id),
-            .names = copy_names(&snapshot->arena, &workload->names),
-            .container_id = copy_text(&snapshot->arena, workload->container_id),
-            .pod_uid = copy_text(&snapshot->arena, workload->pod_uid),
-        };
-        if (!row.id || !has_names(row.names) || !row.container_id || !row.pod_uid)
-            return -ENOMEM;
         while ((at = ledger_next_account(ledger, workload, at))) {
             row.meter = at->meter;
             row.account = at->account;
@@ -327,30 +314,18 @@ static int add_workloads(const struct pipeline *pipeline, struct snapshot *snaps
             rows[snapshot->workload_count++] = row;
         }
     }
-    r = add_retired(ledger, snapshot, rows);
+    add_retired(builder, rows);
     qsort(rows, snapshot->workload_count, sizeof(*rows), by_workload);
     snapshot->workloads = rows;
-    return r;
 }
 
-static int copy_usage(struct arena *arena, const struct usage *from, bool has_gauges,
-                      struct usage *to)
+static void *copy_rows(struct builder *builder, const void *from, size_t count, size_t row_bytes)
 {
-    *to = *from;
-    if (!has_gauges)
-        usage_forget_gauges(to);
-    to->io = arena_array(arena, to->io_count, sizeof(*to->io));
-    to->rdma = arena_array(arena, to->rdma_count, sizeof(*to->rdma));
-    to->hugetlb = arena_array(arena, to->hugetlb_count, sizeof(*to->hugetlb));
-    if (!to->io || !to->rdma || !to->hugetlb)
-        return -ENOMEM;
-    if (to->io_count > 0)
-        memcpy(to->io, from->io, to->io_count * sizeof(*to->io));
-    if (to->rdma_count > 0)
-        memcpy(to->rdma, from->rdma, to->rdma_count * sizeof(*to->rdma));
-    if (to->hugetlb_count > 0)
-        memcpy(to->hugetlb, from->hugetlb, to->hugetlb_count * sizeof(*to->hugetlb));
-    return 0;
+    void *rows = new_rows(builder, count, row_bytes);
+
+    if (rows && count > 0)
+        memcpy(rows, from, count * row_bytes);
+    return rows;
 }
 
 static int by_kind_and_id(const void *a, const void *b)
@@ -362,77 +337,108 @@ static int by_kind_and_id(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
-int pipeline_snapshot_usages(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
-                             struct snapshot *snapshot)
+static void add_usages(struct builder *builder)
 {
-    const struct workload_usages *members = &pipeline->node.members;
-    struct snapshot_usage *rows = arena_array(&snapshot->arena, members->slots, sizeof(*rows));
+    const struct workload_usages *usages = &builder->pipeline->node.usages;
+    struct snapshot *snapshot = builder->snapshot;
+    struct snapshot_usage *rows = new_rows(builder, usages->slots, sizeof(*rows));
 
     if (!rows)
-        return -ENOMEM;
-    for (uint32_t w = 0; w < members->slots; w++) {
-        const struct ledger_workload *workload = ledger_workload(pipeline->ledger, w);
-        const struct workload_usage *member = workload_usages_find(members, w);
-        struct snapshot_usage *row = &rows[snapshot->usage_count];
+        return;
+    for (uint32_t w = 0; w < usages->slots; w++) {
+        const struct workload_usage *from = workload_usages_find(usages, w);
+        struct snapshot_usage *to = &rows[snapshot->usage_count];
+        struct snapshot_workload row;
 
-        if (!member || workload->kind == WORKLOAD_SYSTEM || is_held(pipeline, &workload->names))
+        if (!from || !describe_workload(builder, ledger_workload(builder->ledger, w), &row))
             continue;
-        *row = (struct snapshot_usage){
-            .kind = workload->kind,
-            .id = copy_text(&snapshot->arena, workload->id),
-            .names = copy_names(&snapshot->arena, &workload->names),
-            .container_id = copy_text(&snapshot->arena, workload->container_id),
-            .pod_uid = copy_text(&snapshot->arena, workload->pod_uid),
-        };
-        if (!row->id || !has_names(row->names) || !row->container_id || !row->pod_uid ||
-            copy_usage(&snapshot->arena, &member->usage,
-                       is_fresh_of_node(member->seen_us, now_us, stale_us), &row->usage) < 0)
-            return -ENOMEM;
+        *to = (struct snapshot_usage){.kind = row.kind,
+                                      .id = row.id,
+                                      .names = row.names,
+                                      .container_id = row.container_id,
+                                      .pod_uid = row.pod_uid,
+                                      .usage = from->usage};
+        if (!is_fresh(builder, from->seen_us))
+            usage_forget_gauges(&to->usage);
+        to->usage.io = copy_rows(builder, to->usage.io, to->usage.io_count, sizeof(*to->usage.io));
+        to->usage.rdma =
+            copy_rows(builder, to->usage.rdma, to->usage.rdma_count, sizeof(*to->usage.rdma));
+        to->usage.hugetlb = copy_rows(builder, to->usage.hugetlb, to->usage.hugetlb_count,
+                                      sizeof(*to->usage.hugetlb));
         snapshot->usage_count++;
     }
     qsort(rows, snapshot->usage_count, sizeof(*rows), by_kind_and_id);
     snapshot->usages = rows;
-    return 0;
+}
+
+int pipeline_snapshot_usages(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
+                             struct snapshot *snapshot)
+{
+    struct builder builder = {pipeline, pipeline->ledger, snapshot, now_us, stale_us, false};
+
+    add_usages(&builder);
+    return builder.out_of_memory ? -ENOMEM : 0;
 }
 
 uint64_t pipeline_usage_version(const struct pipeline *pipeline)
 {
-    /* Neither goes back. */
-    return pipeline->node.members.round + ledger_counts(pipeline->ledger).names_fixed;
+    return pipeline->node.usages.round + ledger_counts(pipeline->ledger)->names_fixed;
 }
 
-static int add_containers(const struct pipeline *pipeline, struct snapshot *snapshot,
-                          struct snapshot_gpu *gpus)
+static int by_container(const void *a, const void *b)
 {
-    for (size_t i = 0; i < snapshot->gpu_count; i++) {
-        const struct gpu *gpu = pipeline->gpus[gpus[i].gpu];
-        int r = memory_divide(snapshot, &gpus[i], gpu->attached, gpu->attached_count);
+    const struct snapshot_container *x = a, *y = b;
 
-        if (r < 0)
-            return r;
-    }
-    return memory_list_containers(snapshot);
+    return strcmp(x->container_id, y->container_id);
+}
+
+/* Adds the containers of each GPU, and then all of them, each once. */
+static void add_containers(struct builder *builder, struct snapshot_gpu *gpus)
+{
+    struct gpu *const *from = builder->pipeline->gpus;
+    struct snapshot *snapshot = builder->snapshot;
+    size_t kept = 0, most = snapshot->process_count;
+    struct snapshot_container *rows, *containers;
+
+    for (size_t i = 0; i < snapshot->gpu_count; i++)
+        most += from[gpus[i].gpu]->attached_count;
+    snapshot->containers = containers = new_rows(builder, most, sizeof(*containers));
+    for (size_t i = 0; i < snapshot->gpu_count && containers; i++)
+        builder->out_of_memory |=
+            gpu_snapshot_containers(from[gpus[i].gpu], snapshot, &gpus[i],
+                                    &containers[snapshot->container_count]) < 0;
+    rows = copy_rows(builder, containers, snapshot->container_count, sizeof(*rows));
+    if (!rows)
+        return;
+    qsort(rows, snapshot->container_count, sizeof(*rows), by_container);
+    for (size_t i = 0; i < snapshot->container_count; i++)
+        if (kept == 0 || by_container(&rows[kept - 1], &rows[i]) != 0)
+            rows[kept++] = rows[i];
+    snapshot->detected = rows;
+    snapshot->detected_count = kept;
 }
 
 int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                       struct snapshot *snapshot)
 {
-    const struct ledger_counts counts = ledger_counts(pipeline->ledger);
+    struct builder builder = {pipeline, pipeline->ledger, snapshot, now_us, stale_us, false};
+    const struct ledger_counts *counts = ledger_counts(pipeline->ledger);
     struct snapshot_gpu *gpus;
-    int r;
 
-    snapshot->processes_dropped = counts.processes_dropped;
-    snapshot->workloads_dropped = counts.workloads_dropped;
+    snapshot->processes_dropped = counts->processes_dropped;
+    snapshot->workloads_dropped = counts->workloads_dropped;
     snapshot->price = pipeline->price;
     snapshot->embodied = pipeline->options.embodied;
-    if ((r = add_meters(pipeline, now_us, stale_us, snapshot)) < 0 ||
-        (r = add_observed(pipeline, now_us, stale_us, snapshot)) < 0 ||
-        (r = add_gpus(pipeline, now_us, stale_us, snapshot, &gpus)) < 0 ||
-        (r = add_processes(pipeline, now_us, stale_us, snapshot)) < 0 ||
-        (r = add_workloads(pipeline, snapshot)) < 0 ||
-        (r = pipeline_snapshot_usages(pipeline, now_us, stale_us, snapshot)) < 0 ||
-        (r = add_containers(pipeline, snapshot, gpus)) < 0)
-        return r;
-    add_rest(&pipeline->overhead, snapshot);
-    return 0;
+    snapshot->rest_source =
+        pipeline->overhead.meter != LEDGER_NONE ? pipeline->overhead.source : NULL;
+    snapshot->rest_includes_gpus = pipeline->overhead.includes_gpus;
+    snapshot->rest_mismatch = pipeline->overhead.mismatch;
+    add_meters(&builder);
+    add_observed(&builder);
+    gpus = add_gpus(&builder);
+    add_processes(&builder);
+    add_workloads(&builder);
+    add_usages(&builder);
+    add_containers(&builder, gpus);
+    return builder.out_of_memory ? -ENOMEM : 0;
 }

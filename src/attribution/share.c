@@ -23,7 +23,7 @@ static int by_index(const void *a, const void *b)
 uint64_t share_split(uint64_t total, struct share *shares, size_t count)
 {
     unsigned __int128 sum = 0;
-    uint64_t given = 0;
+    uint64_t divided = 0;
 
     for (size_t i = 0; i < count; i++)
         sum += shares[i].weight;
@@ -40,14 +40,14 @@ uint64_t share_split(uint64_t total, struct share *shares, size_t count)
         shares[i].remainder_high = (uint64_t)(remainder >> 64);
         shares[i].remainder_low = (uint64_t)remainder;
         shares[i].index = i;
-        given += shares[i].amount;
+        divided += shares[i].amount;
     }
-    if (given < total) {
+    if (divided < total) {
         /* Fewer units are left than there are shares with a remainder. */
         qsort(shares, count, sizeof(*shares), by_remainder);
-        for (size_t i = 0; given < total; i++, given++)
+        for (size_t i = 0; divided < total; i++, divided++)
             shares[i].amount++;
         qsort(shares, count, sizeof(*shares), by_index);
     }
-    return given;
+    return divided;
 }

@@ -13,9 +13,7 @@ struct share {
     size_t index;
 };
 
-/*
- * Divides `total` in proportion to the weights, by largest remainder: the amounts are integers and
+/* Divides `total` in proportion to the weights, by largest remainder: the amounts are integers and
  * sum to `total`, each within one of its exact quota; equal remainders go to the earlier. Returns
- * the sum that was given out: `total`, or 0 if all weights are 0.
- */
+ * the sum of the amounts: `total`, or 0 if all weights are 0. */
 uint64_t share_split(uint64_t total, struct share *shares, size_t count);

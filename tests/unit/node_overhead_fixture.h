@@ -13,6 +13,7 @@
 
 #include "attribution/pipeline.h"
 #include "core/macros.h"
+#include "imbalance.h"
 
 #define T0     ((uint64_t)1785000000000000)
 #define SECOND USEC_PER_SEC
@@ -129,7 +130,7 @@ static void assert_balanced(const struct machine *machine)
 {
     for (uint32_t i = 0; i < ledger_meter_count(machine->pipeline->ledger); i++) {
         assert_int_equal(ledger_imbalance_uj(machine->pipeline->ledger, i), 0);
-        assert_int_equal(ledger_time_imbalance_us(machine->pipeline->ledger, i), 0);
+        assert_int_equal(time_imbalance_us(machine->pipeline->ledger, i), 0);
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "attribution/pipeline.h"
 #include "core/macros.h"
+#include "imbalance.h"
 
 #define T0     ((uint64_t)1794725358000000) /* when every scenario begins */
 #define SECOND USEC_PER_SEC
@@ -139,7 +140,7 @@ static struct snapshot *books(const struct pipeline *pipeline)
     for (uint32_t m = 0; m < snapshot->meter_count; m++) {
         const struct snapshot_meter *meter = &snapshot->meters[m];
         uint64_t unowned = 0, workloads = 0, device_us = meter->device_us;
-        struct bill bill = meter->bill, imbalance = ledger_bill_imbalance(pipeline->ledger, m);
+        struct bill bill = meter->bill, imbalance = bill_imbalance(pipeline->ledger, m);
 
         for (int i = 0; i < UNOWNED_COUNT; i++) {
             unowned += meter->unowned_uj[i];
@@ -156,7 +157,7 @@ static struct snapshot *books(const struct pipeline *pipeline)
         assert_true(bill.emission == 0 && bill.cost == 0);
         assert_true(imbalance.emission == 0 && imbalance.cost == 0);
         assert_int_equal(device_us, 0);
-        assert_int_equal(ledger_time_imbalance_us(pipeline->ledger, m), 0);
+        assert_int_equal(time_imbalance_us(pipeline->ledger, m), 0);
         assert_int_equal(meter->energy_uj, unowned + workloads);
     }
     return snapshot;

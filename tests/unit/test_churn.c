@@ -102,7 +102,7 @@ static void a_hundred_thousand_lives_leave_nothing_behind(void **state)
     }
     /* As after the first tenth, but for what a window holds at one time or another. */
     assert_true(mallinfo2().uordblks < early_bytes + (256 << 10));
-    assert_true(ledger_counts(pipeline->ledger).processes < 5000);
+    assert_true(ledger_counts(pipeline->ledger)->processes < 5000);
     assert_true(crowd.saw_others);
     assert_int_equal(pipeline_finish(pipeline), 0);
     snapshot = books(pipeline);

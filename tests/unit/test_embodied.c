@@ -61,7 +61,7 @@ static void book(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint6
     for (size_t i = 0; i < count; i++)
         energy_uj += bookings[i].energy_uj;
     assert_int_equal(ledger_book(ledger, meter, energy_uj, start_us, end_us, bookings, count), 0);
-    assert_int_equal(ledger_time_imbalance_us(ledger, meter), 0);
+    assert_int_equal(time_imbalance_us(ledger, meter), 0);
 }
 
 /* A window of the first GPU that is all of one workload, or of nobody and empty. */
@@ -349,9 +349,9 @@ static void the_time_of_a_workload_that_ended_is_with_the_retired(void **state)
     window(ledger, T0, T0 + SECOND, 9);
     ledger_leave_workload(ledger, workload);
     ledger_retire_workloads(ledger, T0);
-    assert_int_equal(ledger_counts(ledger).workloads, 0);
+    assert_int_equal(ledger_counts(ledger)->workloads, 0);
     assert_int_equal(ledger_meter(ledger, GPU)->retired.device_us, SECOND);
-    assert_int_equal(ledger_time_imbalance_us(ledger, GPU), 0);
+    assert_int_equal(time_imbalance_us(ledger, GPU), 0);
     ledger_free(ledger);
 }
 
@@ -379,9 +379,9 @@ static void time_that_is_lost_is_an_imbalance(void **state)
     ledger = open_ledger();
     window(ledger, T0, T0 + SECOND, 9);
     ledger->accounts[0].account.device_us -= 3;
-    assert_int_equal(ledger_time_imbalance_us(ledger, GPU), 3);
+    assert_int_equal(time_imbalance_us(ledger, GPU), 3);
     ledger->accounts[0].account.device_us += 8;
-    assert_int_equal(ledger_time_imbalance_us(ledger, GPU), -5);
+    assert_int_equal(time_imbalance_us(ledger, GPU), -5);
     ledger_free(ledger);
 }
 
@@ -432,7 +432,7 @@ static void in_any_history_the_owners_time_is_the_devices(void **state)
             const struct ledger_device *device = &ledger_meter(ledger, m)->device;
             uint64_t counted_us = device->total_us + device->undivided_us;
 
-            assert_int_equal(ledger_time_imbalance_us(ledger, m), 0);
+            assert_int_equal(time_imbalance_us(ledger, m), 0);
             assert_true(device->total_us >= total_us[m]);
             assert_true(counted_us - covered_us[m] <= HOUR + 2 * SECOND);
             total_us[m] = device->total_us;
@@ -642,7 +642,7 @@ static void of_a_package_that_is_read_late_the_time_goes_with_its_joules(void **
     report_usage(pipeline, T0 + 15 * SECOND);
     assert_int_equal(ledger_meter(ledger, 0)->device.total_us, 15 * SECOND);
     assert_int_equal(ledger_meter(ledger, 0)->device.unowned_us[UNOWNED_GAP], 0);
-    assert_int_equal(ledger_time_imbalance_us(ledger, 0), 0);
+    assert_int_equal(time_imbalance_us(ledger, 0), 0);
     pipeline_free(pipeline);
 }
 

@@ -95,7 +95,7 @@ static struct outcome *play(struct shared_gpu gpu, take_turns *take_turns_in)
         if (truth[i].winner < TENANTS_MAX)
             outcome->won[truth[i].winner]++;
     }
-    intensity_refine(&outcome->intensity, ROUNDS);
+    intensity_fit(&outcome->intensity, ROUNDS);
     for (size_t i = 0; i < SLOTS; i++)
         divide_slot(outcome, &slots[i], &truth[i]);
     for (size_t t = 0; t < TENANTS_MAX; t++)
@@ -284,10 +284,10 @@ static void nothing_is_divided_before_something_is_known(void **state)
 
     (void)state;
     assert_non_null(intensity);
-    intensity_refine(intensity, ROUNDS);
+    intensity_fit(intensity, ROUNDS);
     assert_false(intensity_divide(intensity, &slot, &shares));
     intensity_learn(intensity, &slot);
-    intensity_refine(intensity, ROUNDS);
+    intensity_fit(intensity, ROUNDS);
     assert_true(intensity_divide(intensity, &slot, &shares));
     assert_true(fabs(shares.of[0] - 1) < 1e-9);
     intensity_forget(intensity, 0);
@@ -304,11 +304,11 @@ static void somebody_at_work_of_whom_nothing_is_known_is_a_stranger(void **state
     struct slot slot = shared_slot_read(&gpu, &ran, T0 + 300 * USEC_PER_SEC, 7);
 
     (void)state;
-    assert_false(intensity_has_stranger(&outcome->intensity, &slot)); /* it only is there */
+    assert_false(intensity_has_unknown(&outcome->intensity, &slot)); /* it only is there */
     slot.won[2] = 1;
-    assert_true(intensity_has_stranger(&outcome->intensity, &slot));
+    assert_true(intensity_has_unknown(&outcome->intensity, &slot));
     slot.gpm.busy_us = 0; /* nothing to tell of anybody */
-    assert_false(intensity_has_stranger(&outcome->intensity, &slot));
+    assert_false(intensity_has_unknown(&outcome->intensity, &slot));
     free(outcome);
 }
 

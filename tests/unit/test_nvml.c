@@ -675,7 +675,7 @@ static void a_day_of_churn_leaves_nothing_behind(void **state)
         if (hour == 0)
             after_an_hour = mallinfo2().uordblks;
     }
-    assert_true(ledger_counts(rig.pipeline->ledger).processes < 200);
+    assert_true(ledger_counts(rig.pipeline->ledger)->processes < 200);
     /* The same memory as after the first hour, but for what a cycle holds at one time or another.
      */
     assert_true(mallinfo2().uordblks < after_an_hour + (256 << 10));

@@ -14,19 +14,24 @@ struct result {
 
 static struct result settle(const struct timeshare_window *window)
 {
-    struct share scratch[CLAIMANTS_MAX + 1];
-    struct booking bookings[2 * CLAIMANTS_MAX + 2];
+    struct share shares[2 * CLAIMANTS_MAX + 2];
+    struct booking items[2 * CLAIMANTS_MAX + 2];
+    struct bookings bookings = {items, shares, 0, 2 * CLAIMANTS_MAX + 2};
     struct result result = {0};
     uint64_t sum = 0;
-    size_t count = timeshare_settle(window, scratch, bookings);
 
-    for (size_t i = 0; i < count; i++) {
-        const struct booking *booking = &bookings[i];
+    timeshare_settle(window, &bookings);
+    for (size_t i = 0; i < bookings.count; i++) {
+        const struct booking *booking = &items[i];
 
+        if (booking->energy_uj == 0)
+            continue; /* the ledger ignores it */
         sum += booking->energy_uj;
         assert_true(booking->known_uj <= booking->energy_uj);
-        if (booking->process != LEDGER_NONE)
+        if (booking->process != LEDGER_NONE) {
             result.known_uj[booking->process] += booking->known_uj;
+            result.measured = booking->method == METHOD_MEASURED;
+        }
         if (booking->process == LEDGER_NONE && booking->unowned == UNOWNED_IDLE)
             result.unowned_idle_uj += booking->energy_uj;
         else if (booking->process == LEDGER_NONE)
@@ -35,7 +40,6 @@ static struct result settle(const struct timeshare_window *window)
             result.active_uj[booking->process] += booking->energy_uj;
         else
             result.idle_uj[booking->process] += booking->energy_uj;
-        result.measured = booking->method == METHOD_MEASURED;
     }
     assert_int_equal(sum, window->energy_uj);
     return result;
@@ -197,7 +201,7 @@ static void if_nobody_is_active_the_floor_is_idle_and_the_step_is_still_paid(voi
     struct result result;
 
     (void)state;
-    window.nobody_active = true;
+    window.is_inactive = true;
     window.energy_uj = 600;
     result = settle(&window);
     assert_int_equal(result.unowned_idle_uj, 400);
@@ -240,7 +244,7 @@ static void who_is_alone_gets_the_whole_window_as_measured(void **state)
 
     (void)state;
     window.claimant_count = 1;
-    window.alone = true;
+    window.is_alone = true;
     result = settle(&window);
     assert_int_equal(result.active_uj[0] + result.idle_uj[0], 1000);
     assert_int_equal(result.known_uj[0], 1000); /* whatever the confidence in its share is */
@@ -253,7 +257,7 @@ static void who_is_alone_but_does_not_get_the_floor_is_not_measured(void **state
 
     (void)state;
     window.claimant_count = 1;
-    window.alone = true;
+    window.is_alone = true;
     assert_false(settle(&window).measured);
     assert_int_equal(settle(&window).known_uj[0], 0);
 }

@@ -181,7 +181,7 @@ static void samples_after_the_clock_was_set_back_count(void **state)
     labels_80_to_20(pipeline, back_us, back_us + 10 * SECOND);
     ticks(pipeline, 0, back_us, back_us + 10 * SECOND, 700 * JOULE, 70);
     pipeline_finish(pipeline);
-    assert_int_equal(pipeline->gpus[0]->labels.late, 0);
+    assert_int_equal(pipeline->gpus[0]->samples.late, 0);
     assert_true(process_uj(pipeline, 1) > process_uj(pipeline, 2));
     pipeline_free(pipeline);
 }
@@ -517,9 +517,9 @@ static void on_a_board_that_was_away_nobody_is_listed_until_a_list_says_so(void 
     add_gpu(pipeline, 0);
     LIST(pipeline, T0 + SECOND, 4); /* as many lists as before */
     assert_true(ledger_find_process(pipeline->ledger, 0, 1, &process));
-    assert_false(gpu_is_listed(pipeline->gpus[0], process));
+    assert_int_equal(gpu_lists_of(pipeline->gpus[0], process), 0);
     assert_true(ledger_find_process(pipeline->ledger, 0, 4, &process));
-    assert_true(gpu_is_listed(pipeline->gpus[0], process));
+    assert_int_not_equal(gpu_lists_of(pipeline->gpus[0], process), 0);
     assert_int_equal(pipeline->gpus[0]->windows[0].presence_count, 1);
     pipeline_free(pipeline);
 }

@@ -68,13 +68,13 @@ static struct usage used(uint64_t kills, uint64_t pids)
 
 static const struct usage *usage_of_cron(struct node_of_one *node)
 {
-    const struct workload_usage *member;
+    const struct workload_usage *found;
     uint32_t workload;
 
     if (!ledger_find_workload(node->pipeline->ledger, &cron, &workload))
         return NULL;
-    member = workload_usages_find(&node->pipeline->node.members, workload);
-    return member ? &member->usage : NULL;
+    found = workload_usages_find(&node->pipeline->node.usages, workload);
+    return found ? &found->usage : NULL;
 }
 
 static void counters_add_up_and_gauges_are_those_of_now(void **state)

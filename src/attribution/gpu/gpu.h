@@ -1,27 +1,16 @@
 /*
- * One GPU: samples in, settled windows out to the ledger.
- *
- * gpu.c takes samples in and cuts time into windows at ticks of the energy counter;
- * gpu_processes.c notes which processes the driver shows; gpu_settle.c decides who pays for a
- * window, with what gpu_intensity.c learned of the processes. A window is settled some time after
- * it closes, when everything that belongs to it has arrived, or, where processes share it, when no
- * more is to be learned of them; until then its energy is pending. Driven by the times of the
- * samples alone, so the same samples always give the same bookings. No I/O, no clock.
+ * One GPU: samples in, settled windows out to the ledger. A window is settled when all its samples
+ * have arrived or, where processes share it, when no more is to be learned of them; until then its
+ * energy is pending. Driven by the times of samples alone, so a replay gives the same bookings.
  */
 #pragma once
 
-#include "attribution/gpu/idle.h"
-#include "attribution/gpu/intensity/clients.h"
 #include "attribution/gpu/intensity/intensity.h"
+#include "attribution/gpu/intensity/mps_clients.h"
 #include "attribution/gpu/intensity/tenants.h"
-#include "attribution/gpu/sightings.h"
 #include "attribution/gpu/timeshare.h"
-#include "attribution/gpu/util_sample.h"
-#include "attribution/gpu/window.h"
-#include "attribution/ledger/ledger.h"
+#include "core/macros.h"
 #include "model/attached.h"
-#include "model/policy.h"
-#include "model/sample.h"
 #include "model/snapshot.h"
 
 /* Room for methods that settle up to 60 s late. */
@@ -35,33 +24,87 @@ struct gpu_options {
     enum attribution_method attribution;
     uint64_t patience_us; /* how long a shared window may wait for what is learned later */
 
-    /* Who pays for a process; WORKLOAD_PROCESS if nothing is known of it. Pure. */
+    /* The owner to charge for a process; WORKLOAD_PROCESS if it is unknown. Pure. */
     void (*find_owner)(const struct sample_process *who, struct workload_owner *ret_owner);
 };
 
-/* A reading that is valid for a while. */
+/* What the driver has shown of a process. Lists are numbered by rounds, windows by number. */
+struct sighting {
+    uint64_t serial;                          /* of the account: another one starts over */
+    uint64_t first_listed_us, last_listed_us; /* 0: never */
+    uint64_t list_round[SAMPLE_LIST_KINDS];   /* of the last list of this kind with it */
+    uint64_t memory_bytes[SAMPLE_LIST_KINDS]; /* in that list */
+    uint64_t window;                          /* the last window in which it is present */
+    size_t window_index;                      /* its presence there */
+    bool is_mps_server;                       /* its samples are those of its clients */
+    uint8_t tenant;                           /* its place in the estimator, from 1; 0: none */
+};
+
+/* By the index of the process in the ledger. All boards share it: an account is of one board. */
+struct sightings {
+    struct sighting *items;
+    size_t slots;
+};
+
+/* A process on a list. Bits are 1 << enum sample_list_kind. */
+struct presence {
+    uint32_t process;
+    uint8_t listed;    /* by lists read in this window */
+    uint8_t inherited; /* by the lists in force when it began */
+};
+
+/* The energy between two ticks of the counter, and the processes present meanwhile. */
+struct window {
+    uint64_t number; /* from 1 */
+    uint64_t start_us, end_us;
+    uint64_t energy_uj;
+    uint8_t lists_renewed;   /* bits: kinds of list that were read soon after its begin */
+    uint8_t busiest_percent; /* the highest device utilisation read */
+    bool saw_utilisation;    /* it was read at all: with MIG it cannot be */
+    bool saw_context;        /* the lists in force had a process at some time */
+    bool saw_no_context;     /* they had none at some time */
+    struct presence *presences;
+    size_t presence_count, presence_slots;
+};
+
+/* Utilisation samples: each is counted once, in the window of its own time, and kept for 10 s for
+ * the ratios. The driver makes five a second, so that these are over three minutes. */
+enum { GPU_SAMPLES_MAX = 1024 };
+#define GPU_SAMPLES_RATIO_US ((uint64_t)10000000)
+
+struct gpu_sample {
+    uint64_t at_us;
+    uint32_t pid;
+    uint32_t process; /* LEDGER_NONE: not known yet */
+    uint8_t sm_percent, memory_percent;
+    uint8_t weight; /* the busiest engine of the process, percent */
+    bool in_proc;
+    bool counted; /* its window is settled */
+};
+
+struct gpu_samples {
+    struct gpu_sample ring[GPU_SAMPLES_MAX];
+    size_t first, count;
+    uint64_t garbage;  /* dropped: above 100 % */
+    uint64_t repeated; /* dropped: a repetition */
+    uint64_t late;     /* not counted: after their window was settled */
+};
+
 struct gpu_reading {
     uint64_t t_us; /* 0: never read */
     uint64_t value;
 };
 
-/* What --attribution=intensity knows; see gpu_intensity.c. */
+/* The state of --attribution=intensity; see gpu_intensity.c. */
 struct gpu_learning {
     struct tenants tenants;
     struct slots slots;
     struct intensity intensity;
-    struct clients clients;
+    struct mps_clients clients;
     struct {
         uint64_t energy_uj, duration_us;
         bool context;
-    } quiet; /* the time since the last slot in which something ran */
-};
-
-enum { GPU_XIDS_MAX = 16 };
-
-struct gpu_xid {
-    uint32_t xid; /* 0: unused */
-    uint64_t count;
+    } quiet; /* since the last slot with activity */
 };
 
 struct gpu {
@@ -71,51 +114,51 @@ struct gpu {
     uint32_t index;
     uint32_t meter;
     char *uuid, *name, *driver;
-    uint64_t power_limit_mw, memory_bytes; /* 0: unknown */
+    uint64_t power_limit_mw; /* 0: unknown */
     bool has_minor;
     uint32_t minor;
 
-    uint64_t latest_us; /* the latest time of any sample */
+    uint64_t latest_us; /* of any sample */
+    bool out_of_memory; /* since the last gpu_ingest: something was not attributed */
 
     bool counter_seen;
     bool counter_is_integral;     /* energy is power x time: nothing is measured */
     uint64_t counter_uj, tick_us; /* the last tick */
     uint64_t resets;
 
-    /* Closed windows that wait for settlement, then the open one, which is always there. */
+    /* Closed windows to be settled, then the open one, which is always there. */
     struct window windows[GPU_WINDOWS_MAX];
     size_t first_window, window_count;
-    size_t observed_count; /* the first of them have taught what they can of idle levels */
+    size_t observed_count; /* windows from the first on that idle levels were learned from */
     uint64_t settled_until_us;
 
-    struct util_samples labels;
+    struct gpu_samples samples;
     struct gpu_learning *learning;          /* NULL: --attribution=timeshare */
     uint64_t list_round[SAMPLE_LIST_KINDS]; /* lists of this kind read so far */
-    bool list_named[SAMPLE_LIST_KINDS];     /* the last one named somebody */
+    bool list_named[SAMPLE_LIST_KINDS];     /* the last one had a process */
+    uint64_t list_us[SAMPLE_LIST_KINDS];    /* when it was last read */
     struct idle_levels idle;
 
-    /* The shares of the last window that had samples, for busy windows without any. */
-    struct claimant *held;
-    size_t held_count, held_capacity;
+    /* The shares of the last window with samples, for busy windows without any. */
+    struct claimants held;
     uint64_t held_until_us;
 
-    /* Who can use the board, by the latest word. */
+    /* The containers with access to the board. */
     struct attached *attached;
     size_t attached_count;
+    bool is_memory_requested; /* by all of them */
 
-    /* Memory in use that belongs to no listed process, as last read; see gpu_memory.c. */
+    /* The last readings of memory in use by no listed process. */
     uint64_t unknown_bytes[GPU_UNKNOWN_READINGS];
     size_t unknown_readings;
-    uint64_t list_us[SAMPLE_LIST_KINDS]; /* when it was last read */
 
     struct gpu_reading gauges[GPU_GAUGE_COUNT];
-    struct gpu_xid xids[GPU_XIDS_MAX]; /* counted since the start; the rest is in the last */
+    /* Since the start; the last entry counts all others. */
+    __typeof__(((struct snapshot_gpu *)0)->xids) xids;
 
     /* Scratch of gpu_settle.c, kept so that a steady state allocates nothing. */
-    struct claimant *claimants;
-    struct share *shares;
-    struct booking *bookings;
-    size_t scratch_capacity;
+    struct claimants claimants;
+    struct bookings bookings;
 };
 
 /* The ledger and the sightings, which all GPUs share, must outlive it. */
@@ -123,101 +166,114 @@ int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device
              const struct gpu_options *options, struct ledger *ledger, struct sightings *sightings);
 void gpu_done(struct gpu *gpu);
 
-/* Takes one sample of this GPU. 0 or -ENOMEM; then the books still balance. */
+/* Takes one sample of this GPU. 0 or -ENOMEM; the books balance either way. */
 int gpu_ingest(struct gpu *gpu, const struct sample *sample);
 
 /* Closes the open window at the last tick and settles everything. For the end of a run. */
 int gpu_finish(struct gpu *gpu);
 
-/* Read from the counter but not settled yet. */
+/* Counted but not settled yet. */
 uint64_t gpu_pending_uj(const struct gpu *gpu);
 
-/* Does a list in force name the process? */
-bool gpu_is_listed(const struct gpu *gpu, uint32_t process);
-bool gpu_is_mps_client(const struct gpu *gpu, uint32_t process);
-
-/* What the samples of the last 10 s say of a process. */
-struct gpu_won {
-    uint64_t sm_percent, memory_percent;
-};
-
-/* Adds what each process won, by its index in the ledger. Returns the number of samples. */
-uint64_t gpu_count_won(const struct gpu *gpu, struct gpu_won *won);
-
-/* Describe the GPU and one of its processes for a snapshot, without gauges older than `stale_us`. 0
- * or -ENOMEM. */
-int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, struct arena *arena,
-                 struct snapshot_gpu *to);
-void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, const struct gpu_won *won,
-                          uint64_t samples, uint64_t now_us, uint64_t stale_us,
-                          struct snapshot_process *to);
-
-/* Takes over who can use the board. `attached` (from malloc) is the GPU's from then on. */
+/* Sets the containers with access to the board. The GPU will free `attached`. */
 void gpu_set_attached(struct gpu *gpu, struct attached *attached, size_t count);
 
-/* What the driver showed of a process that gpu_processes.c has opened. */
+/* The weight of an attached container, in which unknown memory and work are inferred: the memory it
+ * requested if all did, else how often it was granted the GPU. */
+static inline uint64_t gpu_attached_weight(const struct gpu *gpu, const struct attached *attached)
+{
+    return gpu->is_memory_requested ? attached->memory_bytes : MAX(attached->units, 1U);
+}
+
+/* In gpu_snapshot.c. */
+
+/* Describe the GPU and one of its processes, without gauges older than `stale_us`. 0 or -ENOMEM. */
+int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, struct arena *arena,
+                 struct snapshot_gpu *to);
+void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, uint64_t now_us,
+                          uint64_t stale_us, struct snapshot_process *to);
+
+/* Writes the rows of the GPU's containers: those with visible processes, and those to which its
+ * unknown memory is inferred. Counts them in the snapshot. 0 or -ENOMEM. */
+int gpu_snapshot_containers(const struct gpu *gpu, struct snapshot *snapshot,
+                            struct snapshot_gpu *to, struct snapshot_container *rows);
+
+/* In gpu_processes.c. */
+
+/* Makes no sighting later than now, after the clock was set back, and drops windows, lists and
+ * places after the board was away. */
+void gpu_reset_sightings(struct gpu *gpu, bool was_away, uint64_t now_us);
+
 static inline struct sighting *gpu_sighting(const struct gpu *gpu, uint32_t process)
 {
     return &gpu->sightings->items[process];
 }
 
-/* The lists in force that name the process, as bits 1 << enum sample_list_kind. */
-static inline uint8_t gpu_lists_in_force(const struct gpu *gpu, uint32_t process)
+/* Is the process on the list of this kind that is in force? */
+static inline bool gpu_is_on_list(const struct gpu *gpu, uint32_t process,
+                                  enum sample_list_kind kind)
 {
-    const struct sighting *seen = gpu_sighting(gpu, process);
-    uint8_t lists = 0;
-
-    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++)
-        if (gpu->list_round[kind] > 0 && seen->list_round[kind] == gpu->list_round[kind])
-            lists |= (uint8_t)(1 << kind);
-    return lists;
+    return gpu->list_round[kind] > 0 &&
+           gpu_sighting(gpu, process)->list_round[kind] == gpu->list_round[kind];
 }
 
-/* The following five are in gpu_processes.c. These two open an account in the ledger, and its
- * sighting. */
+/* The lists in force that it is on, as bits 1 << enum sample_list_kind. */
+uint8_t gpu_lists_of(const struct gpu *gpu, uint32_t process);
+
+/* Open an account in the ledger, and its sighting. */
 int gpu_open_process(struct gpu *gpu, uint32_t pid, uint32_t *ret_process);
 int gpu_open_unseen(struct gpu *gpu, const struct workload_owner *owner, uint32_t *ret_process);
 
-/* Take samples; a list is of the open window. */
-int gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_process *who);
-int gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
-                  const struct sample_list *list);
+void gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_process *who);
+/* `window` is the open one. */
+void gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
+                   const struct sample_list *list);
 
-/* Nobody is listed on a board that does not answer, until it answers again. */
-void gpu_lose_lists(struct gpu *gpu);
+/* Starts a window, which may be `before` itself, with the processes of the lists in force. */
+void gpu_begin_window(struct gpu *gpu, struct window *window, const struct window *before,
+                      uint64_t start_us);
 
-/* Notes in the open window whether anybody holds a context, as far as the lists in force tell. */
-void gpu_note_context(struct gpu *gpu, struct window *window);
+/* The lists that a process was on: those read in the window, and those in force when it began, but
+ * for lists that were read again so soon that it can hardly have been there. */
+static inline uint8_t window_lists_of(const struct window *window, const struct presence *presence)
+{
+    return presence->listed | (uint8_t)(presence->inherited & ~window->lists_renewed);
+}
 
-/* Compares the memory in use with that of the listed processes. Used by gpu.c; in gpu_memory.c. */
-void gpu_read_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes);
+/* Compares the memory in use with that of the listed processes. */
+void gpu_take_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes);
 
-/* The memory that no listed process accounts for; false if that cannot be told. */
-bool gpu_unknown_memory(const struct gpu *gpu, uint64_t *ret_bytes);
+/* In gpu_settle.c. */
 
-/* Learns the idle level from a window of which everything has arrived. In gpu_settle.c. */
+/* Adds a sample. NULL if it is garbage or a repetition. Windows are settled until the time given.
+ */
+struct gpu_sample *gpu_samples_add(struct gpu_samples *samples, const struct sample_label *sample,
+                                   uint64_t settled_until_us);
+struct gpu_sample *gpu_samples_at(struct gpu_samples *samples, size_t index);
+
+/* Drops samples that are counted and too old for the ratios. */
+void gpu_samples_prune(struct gpu_samples *samples, uint64_t now_us);
+
+/* Learns the idle level from a window with all its samples. */
 void gpu_observe_window(struct gpu *gpu, const struct window *window);
 
-/* Books the oldest closed window. Used by gpu.c; in gpu_settle.c. */
-int gpu_settle_window(struct gpu *gpu, const struct window *window);
+/* Books the oldest closed window. */
+void gpu_settle_window(struct gpu *gpu, const struct window *window);
 
-/* The rest is in gpu_intensity.c, and does nothing with --attribution=timeshare. */
-int gpu_learning_init(struct gpu *gpu);
-void gpu_learn_list(struct gpu *gpu, const struct sample_list *list);
-void gpu_learn_label(struct gpu *gpu, const struct sample_label *sample,
-                     const struct util_sample *label);
-void gpu_learn_gpm(struct gpu *gpu, uint64_t t_us, const struct sample_gpm *gpm);
-void gpu_learn_clock(struct gpu *gpu, uint32_t clock_mhz);
-void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj);
-void gpu_learn_restart(struct gpu *gpu, uint64_t tick_us);
-void gpu_learn_the_rest(struct gpu *gpu);
+/* In gpu_intensity.c. */
 
-/* Is there somebody in the window of whom more may be learned? */
+/* Is there a process in the window of which more may be learned? */
 bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window);
 
-/* Sets by what the first `count` claimants divide the active energy. `sampled`: somebody won
- * samples, be it one of them or a stranger. */
-void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, size_t count, bool sampled);
+/* Sets the active weights of the claimants. `sampled`: the window has samples. */
+void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled);
 
-/* The window is settled. */
+/* These need gpu->learning. The last slots are learned at the end of a run. */
+void gpu_learn_list(struct gpu *gpu, const struct sample_list *list);
+void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,
+                      const struct gpu_sample *taken);
+void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj);
+void gpu_learn_last(struct gpu *gpu);
+
+/* Drops the slots of a settled window, and the tenants that ended. */
 void gpu_forget_window(struct gpu *gpu, const struct window *window);

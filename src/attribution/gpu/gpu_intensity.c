@@ -1,40 +1,26 @@
-/* What a GPU learns of its processes for --attribution=intensity, and how that weighs claimants. */
-#include <errno.h>
-#include <stdlib.h>
-
+/* Learns the power of a GPU's processes for --attribution=intensity, and weighs claimants by it. */
 #include "attribution/gpu/gpu.h"
 #include "core/macros.h"
 #include "core/map.h"
 
-/* Quiet for so long, a board shows its idle level. */
+/* A board that is quiet for this long shows its idle level. */
 static const uint64_t QUIET_US = 900000;
 
-/* Rounds that find everything from nothing. */
 enum { LAST_ROUNDS = 12 };
 
-/* An expected error of this part of a share halves the confidence in it. */
+/* A relative error of this size halves the confidence in a share. */
 static const double DOUBTFUL_ERROR = 0.08;
 
-/* Weights of windows without samples; any scale will do. */
+/* The sum of weights in windows without samples. */
 static const double WEIGHT_SCALE = (double)(1ULL << 40);
-
-int gpu_learning_init(struct gpu *gpu)
-{
-    if (gpu->options.attribution != ATTRIBUTION_INTENSITY)
-        return 0;
-    gpu->learning = calloc(1, sizeof(*gpu->learning));
-    return gpu->learning ? 0 : -ENOMEM;
-}
 
 static uint64_t hash_with(uint64_t hash, const char *text)
 {
     return map_hash_u64(hash + map_hash_bytes(span_of(text)));
 }
 
-/*
- * What a process has in common with the next of its kind: the command, and the image of its
- * container, or else its owner. 0 while that is not known.
- */
+/* What a process has in common with the next of its kind: the command, and the image of its
+ * container, or else its user. 0 while that is unknown. */
 static uint64_t kind_of(const struct gpu *gpu, uint32_t index)
 {
     const struct ledger_process *process = ledger_process(gpu->ledger, index);
@@ -44,52 +30,52 @@ static uint64_t kind_of(const struct gpu *gpu, uint32_t index)
     if (!process->name || process->unseen)
         return 0;
     hash = hash_with(0, process->name);
-    if (process->container_id)
-        return process->names.image ? hash_with(hash, process->names.image) : 0;
+    if (process->identity.container_id)
+        return process->identity.names.image ? hash_with(hash, process->identity.names.image) : 0;
     if (process->uid == SAMPLE_UID_UNKNOWN)
         return 0;
     hash = map_hash_u64(hash + process->uid);
     return workload->kind == WORKLOAD_UNIT ? hash_with(hash, workload->id) : hash;
 }
 
-static void forget(struct gpu_learning *learning, uint32_t tenant)
+static void forget_tenant(struct gpu_learning *learning, uint32_t tenant)
 {
     slots_move(&learning->slots, tenant, TENANT_NONE);
     intensity_forget(&learning->intensity, tenant);
-    clients_forget(&learning->clients, tenant);
+    mps_clients_forget(&learning->clients, tenant);
 }
 
-static bool has_place(const struct gpu *gpu, uint32_t process)
+/* The place of a process, or TENANT_NONE. */
+static uint32_t place_of(const struct gpu *gpu, uint32_t process)
 {
-    uint32_t place = gpu_sighting(gpu, process)->tenant;
+    uint32_t place = gpu_sighting(gpu, process)->tenant - 1U;
     const struct tenant *tenant;
 
-    if (place == 0 || place - 1 == TENANT_OTHERS)
-        return place > 0;
-    tenant = &gpu->learning->tenants.all[place - 1];
-    return tenant->used && !tenant->ended && tenant->process == process;
+    if (place == TENANT_NONE || place == TENANT_OTHERS)
+        return place;
+    tenant = &gpu->learning->tenants.all[place];
+    return tenant->used && !tenant->ended && tenant->process == process ? place : TENANT_NONE;
 }
 
-static uint32_t tenant_of(struct gpu *gpu, uint32_t process)
+/* The same, or a new one. A process in TENANT_OTHERS gets its own as soon as possible. */
+static uint32_t open_place(struct gpu *gpu, uint32_t process)
 {
-    struct sighting *seen = gpu_sighting(gpu, process);
     struct gpu_learning *learning = gpu->learning;
-    uint32_t place;
+    uint32_t place = place_of(gpu, process);
     bool is_new;
 
-    /* Who shares the last place gets one of its own as soon as there is one. */
-    if (has_place(gpu, process) && seen->tenant - 1 != TENANT_OTHERS)
-        return seen->tenant - 1;
+    if (place < TENANT_OTHERS)
+        return place;
     place =
         tenants_enter(&learning->tenants, process, kind_of(gpu, process), gpu->latest_us, &is_new);
     if (is_new && place != TENANT_OTHERS)
-        forget(learning, place);
-    seen->tenant = (uint8_t)(place + 1);
+        forget_tenant(learning, place);
+    gpu_sighting(gpu, process)->tenant = (uint8_t)(place + 1);
     return place;
 }
 
-/* The place of one of its kind that ended, once the kind is known. */
-static void adopt(struct gpu *gpu, uint32_t tenant)
+/* Moves a tenant whose kind is known by now to the place of an ended one of its kind. */
+static void inherit_place(struct gpu *gpu, uint32_t tenant)
 {
     struct gpu_learning *learning = gpu->learning;
     struct tenant *own = &learning->tenants.all[tenant];
@@ -101,15 +87,14 @@ static void adopt(struct gpu *gpu, uint32_t tenant)
         return;
     slots_move(&learning->slots, to, TENANT_NONE);
     slots_move(&learning->slots, tenant, to);
-    forget(learning, tenant);
+    forget_tenant(learning, tenant);
     own->since_us = learning->tenants.all[to].since_us;
     learning->tenants.all[to] = *own;
     gpu_sighting(gpu, own->process)->tenant = (uint8_t)(to + 1);
     *own = (struct tenant){0};
 }
 
-/* Who ended leaves; whose kind is known by now may take a place over. */
-static void look_after_tenants(struct gpu *gpu)
+static void update_tenants(struct gpu *gpu)
 {
     for (uint32_t t = 0; t < TENANT_OTHERS; t++) {
         const struct tenant *tenant = &gpu->learning->tenants.all[t];
@@ -121,7 +106,7 @@ static void look_after_tenants(struct gpu *gpu)
             !ledger_is_live(gpu->ledger, tenant->process))
             tenants_leave(&gpu->learning->tenants, t, gpu->latest_us);
         else if (tenant->kind == 0)
-            adopt(gpu, t);
+            inherit_place(gpu, t);
     }
 }
 
@@ -129,79 +114,63 @@ void gpu_learn_list(struct gpu *gpu, const struct sample_list *list)
 {
     uint32_t listed = 0, clients = 0;
 
-    if (!gpu->learning)
-        return;
     for (size_t i = 0; i < list->count; i++) {
         uint32_t process;
 
         if (ledger_find_process(gpu->ledger, gpu->meter, list->entries[i].pid, &process))
-            (void)tenant_of(gpu, process);
+            (void)open_place(gpu, process);
     }
     for (uint32_t t = 0; t < TENANT_OTHERS; t++) {
         const struct tenant *tenant = &gpu->learning->tenants.all[t];
 
         if (!tenant->used || tenant->ended)
             continue;
-        if (gpu_is_listed(gpu, tenant->process))
+        if (gpu_lists_of(gpu, tenant->process))
             listed |= 1U << t;
-        if (gpu_is_mps_client(gpu, tenant->process))
+        if (gpu_is_on_list(gpu, tenant->process, SAMPLE_LIST_MPS))
             clients |= 1U << t;
     }
     slots_take_listed(&gpu->learning->slots, listed, clients);
 }
 
-void gpu_learn_label(struct gpu *gpu, const struct sample_label *sample,
-                     const struct util_sample *label)
+void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,
+                      const struct gpu_sample *taken)
 {
-    if (!gpu->learning)
-        return;
     slots_take_sample(&gpu->learning->slots, sample);
-    if (label->process != LEDGER_NONE && label->weight > 0)
-        slots_take_win(&gpu->learning->slots, label->at_us, tenant_of(gpu, label->process));
+    if (taken->process != LEDGER_NONE && taken->weight > 0)
+        slots_take_win(&gpu->learning->slots, taken->at_us, open_place(gpu, taken->process));
 }
 
-void gpu_learn_gpm(struct gpu *gpu, uint64_t t_us, const struct sample_gpm *gpm)
-{
-    if (gpu->learning)
-        slots_take_gpm(&gpu->learning->slots, t_us, gpm);
-}
-
-void gpu_learn_clock(struct gpu *gpu, uint32_t clock_mhz)
-{
-    if (gpu->learning)
-        slots_take_clock(&gpu->learning->slots, clock_mhz);
-}
-
-/* Windows are coarse: a second of quiet between two of them teaches the idle level as well. */
+/* Learns the idle level from a second of quiet: windows are too coarse to show all of them. */
 static void learn_idle(struct gpu *gpu, const struct slot *slot)
 {
-    struct gpu_learning *learning = gpu->learning;
-    bool context = slot->listed != 0;
+    __typeof__(gpu->learning->quiet) *quiet = &gpu->learning->quiet;
+    bool context = slot->listed != 0, is_quiet = slot_is_quiet(slot);
 
-    if (!slot_is_quiet(slot) || context != learning->quiet.context)
-        learning->quiet.energy_uj = learning->quiet.duration_us = 0;
-    learning->quiet.context = context;
-    if (!slot_is_quiet(slot))
+    if (!is_quiet || context != quiet->context)
+        quiet->energy_uj = quiet->duration_us = 0;
+    quiet->context = context;
+    if (!is_quiet)
         return;
-    learning->quiet.energy_uj += slot->energy_uj;
-    learning->quiet.duration_us += slot->end_us - slot->start_us;
-    if (learning->quiet.duration_us < QUIET_US)
+    quiet->energy_uj += slot->energy_uj;
+    quiet->duration_us += slot->end_us - slot->start_us;
+    if (quiet->duration_us < QUIET_US)
         return;
-    idle_learn(&gpu->idle, context, learning->quiet.energy_uj, learning->quiet.duration_us);
-    learning->quiet.energy_uj = learning->quiet.duration_us = 0;
+    idle_learn(&gpu->idle, context, quiet->energy_uj, quiet->duration_us);
+    quiet->energy_uj = quiet->duration_us = 0;
 }
 
-static void learn_slots(struct gpu *gpu, bool is_last_call)
+static void learn_slots(struct gpu *gpu, bool is_last)
 {
     struct gpu_learning *learning = gpu->learning;
     const struct slot *slot;
 
     learning->intensity.states.idle_watts =
         (double)MAX(gpu->idle.with_context.level_mw, gpu->idle.without_context.level_mw) / 1e3;
-    while ((slot = slots_next(&learning->slots, is_last_call))) {
+    while ((slot = slots_next(&learning->slots, is_last))) {
         learn_idle(gpu, slot);
         if (slot->clients)
-            clients_learn(&learning->clients, slot, learning->intensity.states.idle_watts);
+            mps_clients_learn(&learning->clients, slot, learning->intensity.states.idle_watts);
         else
             intensity_learn(&learning->intensity, slot);
     }
@@ -209,64 +178,44 @@ static void learn_slots(struct gpu *gpu, bool is_last_call)
 
 void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj)
 {
-    if (!gpu->learning)
-        return;
     slots_take_energy(&gpu->learning->slots, tick_us, energy_uj);
     learn_slots(gpu, false);
 }
 
-void gpu_learn_restart(struct gpu *gpu, uint64_t tick_us)
+void gpu_learn_last(struct gpu *gpu)
 {
-    if (gpu->learning)
-        slots_restart(&gpu->learning->slots, tick_us);
-}
-
-void gpu_learn_the_rest(struct gpu *gpu)
-{
-    if (!gpu->learning)
-        return;
     learn_slots(gpu, true);
-    intensity_refine(&gpu->learning->intensity, LAST_ROUNDS);
+    intensity_fit(&gpu->learning->intensity, LAST_ROUNDS);
 }
 
 void gpu_forget_window(struct gpu *gpu, const struct window *window)
 {
-    if (!gpu->learning)
-        return;
     slots_drop_until(&gpu->learning->slots, window->end_us);
-    look_after_tenants(gpu);
-}
-
-/* Is a process so well known that waiting would not change what it pays? */
-static bool is_well_known(const struct gpu *gpu, uint32_t process)
-{
-    const struct gpu_learning *learning = gpu->learning;
-    uint32_t place = gpu_sighting(gpu, process)->tenant;
-
-    return place > 0 && place - 1 != TENANT_OTHERS &&
-           (learning->intensity.sure & (1U << (place - 1))) &&
-           gpu->latest_us >= learning->tenants.all[place - 1].since_us + gpu->options.patience_us;
+    update_tenants(gpu);
 }
 
 bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window)
 {
+    const struct gpu_learning *learning = gpu->learning;
     size_t present = 0, known = 0;
 
-    if (!gpu->learning || (window->saw_utilisation && window->busiest_percent == 0))
+    if (!learning || (window->saw_utilisation && window->busiest_percent == 0))
         return false;
     for (size_t i = 0; i < window->presence_count; i++) {
+        uint32_t place = gpu_sighting(gpu, window->presences[i].process)->tenant - 1U;
+
         if (window_lists_of(window, &window->presences[i]) == 0)
             continue;
         present++;
-        known += is_well_known(gpu, window->presences[i].process);
+        /* Waiting would not change the share of a tenant that is certain. */
+        known += place < TENANT_OTHERS && (learning->intensity.certain & (1U << place)) &&
+                 gpu->latest_us >= learning->tenants.all[place].since_us + gpu->options.patience_us;
     }
     return present > 1 && known < present;
 }
 
-/*
- * The shares of a whole window: those of its slots, by their energy above idle. False if there are
- * none, or if they would leave somebody out who was at work.
- */
+/* The shares of a window: those of its slots, by their energy above idle. False if there are none,
+ * or if they would leave out an active process. */
 static bool divide_window(const struct gpu *gpu, const struct window *window,
                           struct intensity_shares *ret_shares)
 {
@@ -282,9 +231,9 @@ static bool divide_window(const struct gpu *gpu, const struct window *window,
             (double)slot->energy_uj / 1e6 - seconds * learning->intensity.states.idle_watts;
         bool known;
 
-        if (!slot->clients && intensity_has_stranger(&learning->intensity, slot))
+        if (!slot->clients && intensity_has_unknown(&learning->intensity, slot))
             return false;
-        known = slot->clients ? clients_divide(&learning->clients, slot->clients, &part)
+        known = slot->clients ? mps_clients_divide(&learning->clients, slot->clients, &part)
                               : intensity_divide(&learning->intensity, slot, &part);
 
         if (!known || joules <= 0)
@@ -304,31 +253,25 @@ static bool divide_window(const struct gpu *gpu, const struct window *window,
     return true;
 }
 
-static uint32_t confidence_of(double error)
+void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled)
 {
-    double doubt = error / DOUBTFUL_ERROR;
-
-    return (uint32_t)(CONFIDENCE_ONE / (1 + doubt * doubt));
-}
-
-void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, size_t count, bool sampled)
-{
+    struct claimant *claimants = gpu->claimants.items;
     struct intensity_shares shares = {0};
+    size_t count = gpu->claimants.count;
     uint64_t weights = 0, others = 0;
     double present = 0;
 
     for (size_t i = 0; i < count; i++)
-        gpu->claimants[i].active_weight = gpu->claimants[i].weight;
+        claimants[i].active_weight = claimants[i].weight;
     if (!gpu->learning || !divide_window(gpu, window, &shares))
         return;
     for (size_t i = 0; i < count; i++) {
-        const struct claimant *claimant = &gpu->claimants[i];
-        uint32_t place;
+        const struct claimant *claimant = &claimants[i];
+        uint32_t place = place_of(gpu, claimant->process);
 
-        if (!has_place(gpu, claimant->process))
-            continue; /* inferred: nobody saw it, it keeps the samples that nobody owns */
+        if (place == TENANT_NONE)
+            continue; /* inferred: it keeps the weight of unknown samples */
         weights += claimant->weight;
-        place = gpu_sighting(gpu, claimant->process)->tenant - 1;
         if (place == TENANT_OTHERS)
             others += claimant->weight;
         else
@@ -336,21 +279,21 @@ void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, size_t co
     }
     if (others > 0)
         present += shares.of[TENANT_OTHERS];
-    if (present <= 0 || (sampled && weights == 0)) /* nobody, or others alone won samples */
+    if (present <= 0 || (sampled && weights == 0)) /* the samples are all of unknown processes */
         return;
     for (size_t i = 0; i < count; i++) {
-        struct claimant *claimant = &gpu->claimants[i];
-        uint32_t place;
-        double share;
+        struct claimant *claimant = &claimants[i];
+        uint32_t place = place_of(gpu, claimant->process);
+        double share, doubt;
 
-        if (!has_place(gpu, claimant->process))
+        if (place == TENANT_NONE)
             continue;
-        place = gpu_sighting(gpu, claimant->process)->tenant - 1;
         share = shares.of[place];
+        doubt = shares.error[place] / DOUBTFUL_ERROR;
         if (place == TENANT_OTHERS)
             share *= others > 0 ? (double)claimant->weight / (double)others : 0;
         else
-            claimant->confidence = confidence_of(shares.error[place]);
+            claimant->confidence = (uint32_t)(CONFIDENCE_ONE / (1 + doubt * doubt));
         claimant->active_weight =
             (uint64_t)(share / present * (weights > 0 ? (double)weights : WEIGHT_SCALE));
     }

@@ -1,70 +1,104 @@
-/* The processes of a GPU: who they are, and which of them the driver's lists name. */
+/* The processes of a GPU: identity, the driver's lists, presence in windows, memory. */
 #include <errno.h>
 #include <string.h>
 
 #include "attribution/gpu/gpu.h"
+#include "attribution/grow.h"
 #include "core/macros.h"
 
-/* A process that is gone from a list so soon after a window began has no part in it. */
+/* A process gone from a list so soon after a window began has no part in it. */
 static const uint64_t RENEWAL_US = 350000;
+
+/* Lists older than this, and than three windows, say nothing about the memory. */
+static const uint64_t LISTS_STALE_US = 5 * USEC_PER_SEC;
+
+static bool is_of_gpu(const struct gpu *gpu, uint32_t process)
+{
+    const struct ledger_process *account = ledger_process(gpu->ledger, process);
+
+    return account && account->meter == gpu->meter;
+}
+
+void gpu_reset_sightings(struct gpu *gpu, bool was_away, uint64_t now_us)
+{
+    for (uint32_t i = 0; i < ledger_counts(gpu->ledger)->process_slots; i++) {
+        struct sighting *seen = gpu_sighting(gpu, i);
+
+        if (!is_of_gpu(gpu, i))
+            continue;
+        seen->last_listed_us = MIN(seen->last_listed_us, now_us);
+        seen->first_listed_us = MIN(seen->first_listed_us, now_us);
+        if (was_away) {
+            seen->window = seen->tenant = 0;
+            memset(seen->list_round, 0, sizeof(seen->list_round));
+        }
+    }
+}
+
+/* Makes room for a sighting before its account is opened: there is no way back. */
+static int reserve_sighting(struct gpu *gpu)
+{
+    return grow_zeroed(&gpu->sightings->items, &gpu->sightings->slots,
+                       ledger_counts(gpu->ledger)->process_slots + 1,
+                       sizeof(*gpu->sightings->items));
+}
+
+static void open_sighting(struct gpu *gpu, uint32_t process)
+{
+    uint64_t serial = ledger_process(gpu->ledger, process)->serial;
+
+    if (gpu_sighting(gpu, process)->serial != serial)
+        *gpu_sighting(gpu, process) = (struct sighting){.serial = serial};
+}
 
 int gpu_open_process(struct gpu *gpu, uint32_t pid, uint32_t *ret_process)
 {
-    int r;
-
-    if (ledger_find_process(gpu->ledger, gpu->meter, pid, ret_process))
-        return 0;
-    r = sightings_reserve(gpu->sightings, gpu->ledger);
-    if (r == 0)
-        r = ledger_open_process(gpu->ledger, gpu->meter, pid, ret_process);
-    if (r == 0)
-        sightings_open(gpu->sightings, gpu->ledger, *ret_process);
-    return r;
+    if (reserve_sighting(gpu) < 0 ||
+        ledger_open_process(gpu->ledger, gpu->meter, pid, ret_process) < 0)
+        return -ENOMEM;
+    open_sighting(gpu, *ret_process);
+    return 0;
 }
 
 int gpu_open_unseen(struct gpu *gpu, const struct workload_owner *owner, uint32_t *ret_process)
 {
-    int r = sightings_reserve(gpu->sightings, gpu->ledger);
-
-    if (r == 0)
-        r = ledger_open_unseen(gpu->ledger, gpu->meter, owner, ret_process);
-    if (r == 0)
-        sightings_open(gpu->sightings, gpu->ledger, *ret_process);
-    return r;
-}
-
-int gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_process *who)
-{
-    struct workload_owner owner;
-    uint32_t process;
-    int r;
-
-    if (who->pid == 0)
-        return 0; /* the driver's own */
-    gpu->options.find_owner(who, &owner);
-    r = sightings_reserve(gpu->sightings, gpu->ledger);
-    if (r < 0)
-        return r;
-    r = ledger_identify(gpu->ledger, gpu->meter, who, &owner, &process);
-    if (r < 0)
-        return r;
-    sightings_open(gpu->sightings, gpu->ledger, process);
-    ledger_see_process(gpu->ledger, process, t_us);
-    gpu_sighting(gpu, process)->is_mps_server |= strcmp(who->name, "nvidia-cuda-mps-server") == 0;
+    if (reserve_sighting(gpu) < 0 ||
+        ledger_open_unseen(gpu->ledger, gpu->meter, owner, ret_process) < 0)
+        return -ENOMEM;
+    open_sighting(gpu, *ret_process);
     return 0;
 }
 
-bool gpu_is_listed(const struct gpu *gpu, uint32_t process)
+void gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_process *who)
 {
-    return gpu_lists_in_force(gpu, process) != 0;
+    struct workload_owner owner;
+    uint32_t process;
+
+    if (who->pid == 0)
+        return; /* the driver's own */
+    gpu->options.find_owner(who, &owner);
+    if (reserve_sighting(gpu) < 0 ||
+        ledger_identify(gpu->ledger, gpu->meter, who, &owner, &process) < 0) {
+        gpu->out_of_memory = true;
+        return;
+    }
+    open_sighting(gpu, process);
+    ledger_see_process(gpu->ledger, process, t_us);
+    gpu_sighting(gpu, process)->is_mps_server |= strcmp(who->name, "nvidia-cuda-mps-server") == 0;
 }
 
-bool gpu_is_mps_client(const struct gpu *gpu, uint32_t process)
+uint8_t gpu_lists_of(const struct gpu *gpu, uint32_t process)
 {
-    return gpu_lists_in_force(gpu, process) & (1 << SAMPLE_LIST_MPS);
+    uint8_t lists = 0;
+
+    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++)
+        if (gpu_is_on_list(gpu, process, kind))
+            lists |= (uint8_t)(1 << kind);
+    return lists;
 }
 
-void gpu_note_context(struct gpu *gpu, struct window *window)
+/* Records in the window whether there is a context, as far as the lists in force tell. */
+static void record_context(struct gpu *gpu, struct window *window)
 {
     bool named = false, read = false;
 
@@ -76,10 +110,52 @@ void gpu_note_context(struct gpu *gpu, struct window *window)
     window->saw_no_context |= read && !named;
 }
 
-/*
- * The MPS server is on the compute list, its clients are on the MPS list too. It is known by its
- * name, or where there are no names, by being the only one of its kind.
- */
+/* Finds or adds the presence of a process. NULL when out of memory. */
+static struct presence *open_presence(struct gpu *gpu, struct window *window, uint32_t process)
+{
+    struct sighting *seen = gpu_sighting(gpu, process);
+
+    if (seen->window == window->number)
+        return &window->presences[seen->window_index];
+    if (grow_zeroed(&window->presences, &window->presence_slots, window->presence_count + 1,
+                    sizeof(*window->presences)) < 0) {
+        gpu->out_of_memory = true;
+        return NULL;
+    }
+    seen->window = window->number;
+    seen->window_index = window->presence_count;
+    window->presences[window->presence_count] = (struct presence){.process = process};
+    return &window->presences[window->presence_count++];
+}
+
+void gpu_begin_window(struct gpu *gpu, struct window *window, const struct window *before,
+                      uint64_t start_us)
+{
+    const struct presence *presences = before->presences;
+    size_t count = before->presence_count;
+
+    *window = (struct window){
+        .number = before->number + 1,
+        .start_us = start_us,
+        .end_us = start_us,
+        .presences = window->presences,
+        .presence_slots = window->presence_slots,
+    };
+    record_context(gpu, window);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t process = presences[i].process;
+        uint8_t lists = gpu_lists_of(gpu, process);
+        struct presence *presence = lists ? open_presence(gpu, window, process) : NULL;
+
+        if (!presence)
+            continue;
+        presence->inherited = lists;
+        ledger_see_process(gpu->ledger, process, start_us);
+    }
+}
+
+/* The MPS server is on the compute list, its clients are on the MPS list too. It is identified by
+ * its name or, without names, as the only process that is on the compute list alone. */
 static void find_mps_server(struct gpu *gpu, const struct window *window)
 {
     uint32_t server = LEDGER_NONE;
@@ -89,7 +165,7 @@ static void find_mps_server(struct gpu *gpu, const struct window *window)
     for (size_t i = 0; i < window->presence_count; i++) {
         uint32_t process = window->presences[i].process;
 
-        if (gpu_lists_in_force(gpu, process) != 1 << SAMPLE_LIST_COMPUTE)
+        if (gpu_lists_of(gpu, process) != 1 << SAMPLE_LIST_COMPUTE)
             continue;
         if (server != LEDGER_NONE)
             return;
@@ -99,16 +175,17 @@ static void find_mps_server(struct gpu *gpu, const struct window *window)
         gpu_sighting(gpu, server)->is_mps_server = true;
 }
 
-static int take_listed(struct gpu *gpu, struct window *window, uint64_t t_us,
-                       enum sample_list_kind kind, const struct sample_listed *entry)
+static void take_listed(struct gpu *gpu, struct window *window, uint64_t t_us,
+                        enum sample_list_kind kind, const struct sample_listed *entry)
 {
     struct presence *presence;
     struct sighting *seen;
     uint32_t process;
-    int r = gpu_open_process(gpu, entry->pid, &process);
 
-    if (r < 0)
-        return r;
+    if (gpu_open_process(gpu, entry->pid, &process) < 0) {
+        gpu->out_of_memory = true;
+        return;
+    }
     /* The window holds its index from now on, however late the list came. */
     ledger_see_process(gpu->ledger, process, MAX(t_us, window->start_us));
     seen = gpu_sighting(gpu, process);
@@ -117,41 +194,48 @@ static int take_listed(struct gpu *gpu, struct window *window, uint64_t t_us,
     seen->last_listed_us = t_us;
     seen->list_round[kind] = gpu->list_round[kind];
     seen->memory_bytes[kind] = entry->memory_bytes;
-    presence = window_presence(window, gpu->sightings, process);
-    if (!presence)
-        return -ENOMEM;
-    presence->listed |= (uint8_t)(1 << kind);
-    return 0;
+    presence = open_presence(gpu, window, process);
+    if (presence)
+        presence->listed |= (uint8_t)(1 << kind);
 }
 
-int gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
-                  const struct sample_list *list)
+void gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
+                   const struct sample_list *list)
 {
-    int result = 0;
-
     gpu->list_round[list->kind]++;
     if (t_us <= window->start_us + RENEWAL_US)
         window->lists_renewed |= (uint8_t)(1 << list->kind);
     gpu->list_named[list->kind] = list->count > 0;
     gpu->list_us[list->kind] = t_us;
-    gpu_note_context(gpu, window);
-    for (size_t i = 0; i < list->count; i++) {
-        int r = 0;
-
+    record_context(gpu, window);
+    for (size_t i = 0; i < list->count; i++)
         if (list->entries[i].pid > 0) /* or the driver's own */
-            r = take_listed(gpu, window, t_us, list->kind, &list->entries[i]);
-        if (r < 0)
-            result = r;
-    }
+            take_listed(gpu, window, t_us, list->kind, &list->entries[i]);
     find_mps_server(gpu, window);
-    gpu_learn_list(gpu, list);
-    return result;
+    if (gpu->learning)
+        gpu_learn_list(gpu, list);
 }
 
-void gpu_lose_lists(struct gpu *gpu)
+void gpu_take_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes)
 {
-    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
-        gpu->list_round[kind]++;
-        gpu->list_named[kind] = false;
+    uint64_t read_us = gpu->list_us[SAMPLE_LIST_COMPUTE], known_bytes = 0;
+    bool is_known =
+        read_us > 0 && read_us + MAX(LISTS_STALE_US, 3 * gpu->options.interval_us) >= t_us;
+
+    for (uint32_t i = 0; i < ledger_counts(gpu->ledger)->process_slots && is_known; i++) {
+        uint64_t most = 0; /* on two lists its memory counts once */
+
+        if (!is_of_gpu(gpu, i) || ledger_process(gpu->ledger, i)->superseded)
+            continue;
+        for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++)
+            if (gpu_is_on_list(gpu, i, kind))
+                most = MAX(most, gpu_sighting(gpu, i)->memory_bytes[kind]);
+        is_known = most != SAMPLE_MEMORY_UNKNOWN; /* the largest number: the driver hides it */
+        known_bytes += most;
     }
+    if (is_known)
+        gpu->unknown_bytes[gpu->unknown_readings++ % GPU_UNKNOWN_READINGS] =
+            used_bytes > known_bytes ? used_bytes - known_bytes : 0;
+    else
+        gpu->unknown_readings = 0;
 }

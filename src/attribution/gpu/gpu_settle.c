@@ -1,56 +1,76 @@
-/* Who pays for a window of a GPU: gathers the claimants and settles by time share. */
+/* Settles the windows of a GPU: gathers the claimants and divides the energy among them. */
 #include "attribution/gpu/gpu.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "attribution/gpu/memory.h"
+#include "attribution/grow.h"
 #include "core/macros.h"
 
-/* A sample's pid is believed if a list named it within this time. */
-static const uint64_t BELIEF_US = 2 * USEC_PER_SEC;
+/* A sample's pid is valid if it was on a list within this time. */
+static const uint64_t VALIDITY_US = 2 * USEC_PER_SEC;
 
 /* In a busy window without samples, the last shares hold for this long. */
 static const uint64_t HOLD_US = 5 * USEC_PER_SEC;
 
-/* Weights are percents; this makes them divisible among the clients of an MPS server. */
+/* Weights are percents; scaled, they can be divided among the clients of an MPS server. */
 static const uint64_t WEIGHT_SCALE = 1 << 20;
 
-/* What the samples and lists of a window say. */
-struct evidence {
-    size_t claimant_count; /* in gpu->claimants */
-    uint64_t known_weight;
-    uint64_t unknown_weight;
-    bool has_mps;
-    bool has_inferred;
-};
-
-static int reserve_scratch(struct gpu *gpu, size_t claimants)
+struct gpu_sample *gpu_samples_at(struct gpu_samples *samples, size_t index)
 {
-    size_t capacity = MAX(claimants, MAX(gpu->scratch_capacity * 2, (size_t)16));
-    void *grown;
-
-    if (claimants <= gpu->scratch_capacity)
-        return 0;
-    if (!(grown = realloc(gpu->claimants, capacity * sizeof(*gpu->claimants))))
-        return -ENOMEM;
-    gpu->claimants = grown;
-    if (!(grown = realloc(gpu->shares, (capacity + 1) * sizeof(*gpu->shares))))
-        return -ENOMEM;
-    gpu->shares = grown;
-    if (!(grown = realloc(gpu->bookings,
-                          (TIMESHARE_BOOKINGS_PER_CLAIMANT * capacity + TIMESHARE_BOOKINGS_MORE) *
-                              sizeof(*gpu->bookings))))
-        return -ENOMEM;
-    gpu->bookings = grown;
-    gpu->scratch_capacity = capacity;
-    return 0;
+    return &samples->ring[(samples->first + index) % GPU_SAMPLES_MAX];
 }
 
-static struct claimant *add_claimant(struct gpu *gpu, struct evidence *evidence, uint32_t process)
+static void drop_first(struct gpu_samples *samples)
 {
-    struct claimant *claimant = &gpu->claimants[evidence->claimant_count++];
+    samples->first = (samples->first + 1) % GPU_SAMPLES_MAX;
+    samples->count--;
+}
+
+struct gpu_sample *gpu_samples_add(struct gpu_samples *samples, const struct sample_label *sample,
+                                   uint64_t settled_until_us)
+{
+    uint16_t weight =
+        MAX(sample->sm_percent, MAX(sample->encoder_percent, sample->decoder_percent));
+    struct gpu_sample *taken;
+
+    if (weight > 100 || sample->memory_percent > 100) {
+        samples->garbage++;
+        return NULL;
+    }
+    for (size_t i = samples->count; i-- > 0;) {
+        taken = gpu_samples_at(samples, i);
+        if (taken->at_us == sample->at_us && taken->pid == sample->pid) {
+            samples->repeated++;
+            return NULL;
+        }
+    }
+    if (samples->count == GPU_SAMPLES_MAX)
+        drop_first(samples);
+    taken = gpu_samples_at(samples, samples->count++);
+    *taken = (struct gpu_sample){
+        .at_us = sample->at_us,
+        .pid = sample->pid,
+        .process = LEDGER_NONE,
+        .sm_percent = (uint8_t)sample->sm_percent,
+        .memory_percent = (uint8_t)sample->memory_percent,
+        .weight = (uint8_t)weight,
+        .in_proc = sample->in_proc,
+        .counted = sample->at_us <= settled_until_us,
+    };
+    samples->late += taken->counted;
+    return taken;
+}
+
+void gpu_samples_prune(struct gpu_samples *samples, uint64_t now_us)
+{
+    while (samples->count > 0 && gpu_samples_at(samples, 0)->counted &&
+           gpu_samples_at(samples, 0)->at_us + GPU_SAMPLES_RATIO_US < now_us)
+        drop_first(samples);
+}
+
+static struct claimant *add_claimant(struct gpu *gpu, uint32_t process)
+{
+    struct claimant *claimant = &gpu->claimants.items[gpu->claimants.count++];
 
     *claimant = (struct claimant){
         .process = process,
@@ -59,36 +79,36 @@ static struct claimant *add_claimant(struct gpu *gpu, struct evidence *evidence,
     return claimant;
 }
 
-/* The first claimants: those whom a list named, each once. */
-static void gather_contexts(struct gpu *gpu, const struct window *window, struct evidence *evidence)
+/* Adds the processes on a list. Returns whether there are MPS clients. */
+static bool gather_contexts(struct gpu *gpu, const struct window *window)
 {
+    bool has_mps = false;
+
     for (size_t i = 0; i < window->presence_count; i++) {
         uint8_t lists = window_lists_of(window, &window->presences[i]);
+        struct claimant *claimant;
 
         if (lists == 0)
             continue;
-        add_claimant(gpu, evidence, window->presences[i].process)->has_context = true;
-        evidence->has_mps |= lists & (1 << SAMPLE_LIST_MPS);
+        claimant = add_claimant(gpu, window->presences[i].process);
+        claimant->has_context = true;
+        claimant->is_mps_client = lists & (1 << SAMPLE_LIST_MPS);
+        has_mps |= claimant->is_mps_client;
     }
+    return has_mps;
 }
 
-static bool is_mps_server(const struct gpu *gpu, uint32_t process)
-{
-    return gpu_sighting(gpu, process)->is_mps_server;
-}
-
-/*
- * A busy window with nobody in it: those who were listed when it began and left at once are the
- * only ones who can have been busy. They hold no context for it.
- */
-static void gather_leavers(struct gpu *gpu, const struct window *window, struct evidence *evidence)
+/* A busy window without processes: only those listed when it began, and gone at once, can have been
+ * busy. They hold no context for it. */
+static void gather_leavers(struct gpu *gpu, const struct window *window)
 {
     for (size_t i = 0; i < window->presence_count; i++)
-        if (window->presences[i].inherited && !is_mps_server(gpu, window->presences[i].process))
-            add_claimant(gpu, evidence, window->presences[i].process);
+        if (window->presences[i].inherited &&
+            !gpu_sighting(gpu, window->presences[i].process)->is_mps_server)
+            (void)add_claimant(gpu, window->presences[i].process);
 }
 
-/* Is a process of this owner among the first `count` claimants? Marks those, if so, as reserved. */
+/* Is a process of this owner among the first `count` claimants? Marks them as reserved. */
 static bool is_seen(struct gpu *gpu, size_t count, const struct workload_owner *owner)
 {
     bool seen = false;
@@ -97,196 +117,139 @@ static bool is_seen(struct gpu *gpu, size_t count, const struct workload_owner *
     if (!ledger_find_workload(gpu->ledger, owner, &workload))
         return false;
     for (size_t i = 0; i < count; i++)
-        if (gpu->claimants[i].workload == workload)
-            seen = gpu->claimants[i].reserved = true;
+        if (gpu->claimants.items[i].workload == workload)
+            seen = gpu->claimants.items[i].reserved = true;
     return seen;
 }
 
-static struct claimant *add_unseen(struct gpu *gpu, const struct window *window,
-                                   struct evidence *evidence, const struct attached *attached)
+/* Adds the containers with access to the board and no visible process. */
+static void gather_unseen(struct gpu *gpu, const struct window *window, bool inferred)
 {
-    uint32_t process;
-
-    if (gpu_open_unseen(gpu, &attached->owner, &process) < 0)
-        return NULL;
-    ledger_see_process(gpu->ledger, process, window->end_us);
-    return add_claimant(gpu, evidence, process);
-}
-
-/*
- * Work that nobody was seen to do was done by those who can use the board and were not seen: by
- * the only one, or by all of them in proportion to what they asked for.
- */
-static void infer_claimants(struct gpu *gpu, const struct window *window, struct evidence *evidence)
-{
-    uint64_t weight = evidence->unknown_weight ? evidence->unknown_weight : WEIGHT_SCALE;
-    bool is_asked = memory_is_asked(gpu->attached, gpu->attached_count);
-    size_t first = evidence->claimant_count;
-    uint64_t total = 0;
+    size_t seen_count = gpu->claimants.count;
 
     for (size_t i = 0; i < gpu->attached_count; i++) {
         struct claimant *claimant;
+        uint32_t process;
 
-        if (is_seen(gpu, first, &gpu->attached[i].owner) ||
-            !(claimant = add_unseen(gpu, window, evidence, &gpu->attached[i])))
+        if (is_seen(gpu, seen_count, &gpu->attached[i].owner) ||
+            gpu_open_unseen(gpu, &gpu->attached[i].owner, &process) < 0)
             continue;
-        claimant->inferred = claimant->has_context = true;
-        claimant->weight = memory_weight(&gpu->attached[i], is_asked);
-        total += claimant->weight;
+        ledger_see_process(gpu->ledger, process, window->end_us);
+        claimant = add_claimant(gpu, process);
+        claimant->inferred = claimant->has_context = inferred;
+        claimant->reserved = !inferred;
+        if (inferred)
+            claimant->weight = gpu_attached_weight(gpu, &gpu->attached[i]);
     }
+}
+
+/* Work of no visible process was done by the containers without one: by the only one, or by all of
+ * them in proportion to their weights. False if there are none. */
+static bool infer_claimants(struct gpu *gpu, const struct window *window, uint64_t *unknown_weight)
+{
+    uint64_t weight = *unknown_weight ? *unknown_weight : WEIGHT_SCALE, total = 0;
+    struct claimants *claimants = &gpu->claimants;
+    size_t first = claimants->count;
+
+    gather_unseen(gpu, window, true);
+    for (size_t i = first; i < claimants->count; i++)
+        total += claimants->items[i].weight;
     if (total == 0)
-        return;
-    for (size_t i = first; i < evidence->claimant_count; i++)
-        gpu->claimants[i].weight =
-            (uint64_t)((unsigned __int128)weight * gpu->claimants[i].weight / total) + 1;
-    evidence->known_weight += evidence->unknown_weight;
-    evidence->unknown_weight = 0;
-    evidence->has_inferred = true;
+        return false;
+    for (size_t i = first; i < claimants->count; i++)
+        claimants->items[i].weight =
+            (uint64_t)((unsigned __int128)weight * claimants->items[i].weight / total) + 1;
+    *unknown_weight = 0;
+    return true;
 }
 
-/* For --idle-policy=reserved: who was given the board pays its floor, at work or not. */
-static void gather_reserved(struct gpu *gpu, const struct window *window, struct evidence *evidence)
-{
-    size_t first = evidence->claimant_count;
-
-    for (size_t i = 0; i < gpu->attached_count; i++) {
-        struct claimant *claimant;
-
-        if (!is_seen(gpu, first, &gpu->attached[i].owner) &&
-            (claimant = add_unseen(gpu, window, evidence, &gpu->attached[i])))
-            claimant->reserved = true;
-    }
-}
-
-static struct claimant *find_claimant(struct gpu *gpu, const struct evidence *evidence,
-                                      uint32_t process)
-{
-    for (size_t i = 0; i < evidence->claimant_count; i++)
-        if (gpu->claimants[i].process == process)
-            return &gpu->claimants[i];
-    return NULL;
-}
-
-static bool is_believed(const struct gpu *gpu, const struct util_sample *label)
+/* Finds the process of a sample that preceded it. False if its pid is not valid. */
+static bool bind_sample(struct gpu *gpu, struct gpu_sample *sample)
 {
     const struct sighting *seen;
 
-    if (label->in_proc)
-        return true;
-    if (label->process == LEDGER_NONE)
-        return false;
-    seen = gpu_sighting(gpu, label->process);
-    if (seen->last_listed_us == 0) /* never listed, but somebody knew who it is */
-        return ledger_process(gpu->ledger, label->process)->identified;
-    return label->at_us + BELIEF_US >= seen->first_listed_us &&
-           seen->last_listed_us + BELIEF_US >= label->at_us;
-}
-
-/* Finds the process of a sample that came before it was known. */
-static void bind_label(struct gpu *gpu, struct util_sample *label)
-{
-    if (label->process != LEDGER_NONE ||
-        ledger_find_process(gpu->ledger, gpu->meter, label->pid, &label->process))
-        return;
-    if (label->in_proc)
-        (void)gpu_open_process(gpu, label->pid, &label->process);
-    else /* LEDGER_NONE, or those cut by --max-processes: it is one of them if they are listed */
-        label->process = ledger_meter(gpu->ledger, gpu->meter)->overflow;
-}
-
-/* Gives each sample of the window to the process that won it, once. */
-static void gather_labels(struct gpu *gpu, const struct window *window, struct evidence *evidence)
-{
-    for (size_t i = 0; i < gpu->labels.count; i++) {
-        struct util_sample *label = util_samples_at(&gpu->labels, i);
-        uint64_t weight = label->weight * WEIGHT_SCALE;
-
-        if (label->counted || label->at_us > window->end_us)
-            continue;
-        label->counted = true;
-        if (label->at_us <= window->start_us || weight == 0)
-            continue;
-        bind_label(gpu, label);
-        if (label->process != LEDGER_NONE && is_believed(gpu, label)) {
-            struct claimant *claimant = find_claimant(gpu, evidence, label->process);
-
-            if (!claimant)
-                claimant = add_claimant(gpu, evidence, label->process);
-            claimant->weight += weight;
-            evidence->known_weight += weight;
-        } else {
-            evidence->unknown_weight += weight;
-        }
+    if (sample->process == LEDGER_NONE &&
+        !ledger_find_process(gpu->ledger, gpu->meter, sample->pid, &sample->process)) {
+        if (sample->in_proc)
+            (void)gpu_open_process(gpu, sample->pid, &sample->process);
+        else /* those cut by --max-processes, if there are any: it is one of them if listed */
+            sample->process = ledger_meter(gpu->ledger, gpu->meter)->overflow;
     }
+    if (sample->in_proc || sample->process == LEDGER_NONE)
+        return sample->process != LEDGER_NONE;
+    seen = gpu_sighting(gpu, sample->process);
+    if (seen->last_listed_us == 0) /* never listed, but identified */
+        return ledger_process(gpu->ledger, sample->process)->identified;
+    return sample->at_us + VALIDITY_US >= seen->first_listed_us &&
+           seen->last_listed_us + VALIDITY_US >= sample->at_us;
 }
 
-static bool is_mps_client(const struct window *window, uint32_t process)
+/* Adds each sample to the weight of its process, or to the unknown weight. False without any. */
+static bool gather_samples(struct gpu *gpu, const struct window *window, uint64_t *unknown_weight)
 {
-    for (size_t i = 0; i < window->presence_count; i++)
-        if (window->presences[i].process == process)
-            return window_lists_of(window, &window->presences[i]) & (1 << SAMPLE_LIST_MPS);
-    return false;
+    struct claimants *claimants = &gpu->claimants;
+    bool sampled = false;
+
+    for (size_t i = 0; i < gpu->samples.count; i++) {
+        struct gpu_sample *sample = gpu_samples_at(&gpu->samples, i);
+        uint64_t weight = sample->weight * WEIGHT_SCALE;
+        size_t c = 0;
+
+        if (sample->counted || sample->at_us > window->end_us)
+            continue;
+        sample->counted = true;
+        if (sample->at_us <= window->start_us || weight == 0)
+            continue;
+        sampled = true;
+        if (!bind_sample(gpu, sample)) {
+            *unknown_weight += weight;
+            continue;
+        }
+        while (c < claimants->count && claimants->items[c].process != sample->process)
+            c++;
+        if (c == claimants->count)
+            (void)add_claimant(gpu, sample->process);
+        claimants->items[c].weight += weight;
+    }
+    return sampled;
 }
 
-/*
- * Under MPS every sample carries the server's pid (measured, H200). Its samples belong to its
- * clients, equally as long as nothing more is known of them; while there are none, to nobody. It
- * pays nothing itself.
- */
-static void share_out_mps(struct gpu *gpu, const struct window *window, struct evidence *evidence)
+/* Under MPS every sample has the server's pid (measured, H200). Its samples belong to its clients,
+ * equally as long as nothing more is known of them. The server is not charged. */
+static void split_mps_samples(struct gpu *gpu, uint64_t *unknown_weight)
 {
+    struct claimants *claimants = &gpu->claimants;
     uint64_t weight = 0, clients = 0;
 
-    for (size_t i = evidence->claimant_count; i-- > 0;) {
-        if (!is_mps_server(gpu, gpu->claimants[i].process))
+    for (size_t i = claimants->count; i-- > 0;) {
+        if (!gpu_sighting(gpu, claimants->items[i].process)->is_mps_server)
             continue;
-        weight += gpu->claimants[i].weight;
-        gpu->claimants[i] = gpu->claimants[--evidence->claimant_count];
+        weight += claimants->items[i].weight;
+        claimants->items[i] = claimants->items[--claimants->count];
     }
-    for (size_t i = 0; i < evidence->claimant_count; i++)
-        clients += is_mps_client(window, gpu->claimants[i].process);
-    for (size_t i = 0; i < evidence->claimant_count && clients > 0; i++)
-        if (is_mps_client(window, gpu->claimants[i].process))
-            gpu->claimants[i].weight += weight / clients;
-    if (clients == 0) {
-        evidence->unknown_weight += weight;
-        evidence->known_weight -= weight;
-    }
+    for (size_t i = 0; i < claimants->count; i++)
+        clients += claimants->items[i].is_mps_client;
+    for (size_t i = 0; i < claimants->count; i++)
+        if (claimants->items[i].is_mps_client)
+            claimants->items[i].weight += weight / clients;
+    *unknown_weight += clients == 0 ? weight : 0;
 }
 
-/* Keeps the window's shares for busy windows without samples. */
-static void hold_shares(struct gpu *gpu, const struct window *window,
-                        const struct evidence *evidence)
-{
-    if (gpu->held_capacity < evidence->claimant_count) {
-        struct claimant *held = realloc(gpu->held, gpu->scratch_capacity * sizeof(*held));
-
-        if (!held)
-            return;
-        gpu->held = held;
-        gpu->held_capacity = gpu->scratch_capacity;
-    }
-    if (evidence->claimant_count > 0)
-        memcpy(gpu->held, gpu->claimants, evidence->claimant_count * sizeof(*gpu->held));
-    gpu->held_count = evidence->claimant_count;
-    gpu->held_until_us = window->end_us + HOLD_US;
-}
-
-/* Takes the last shares, of those who are still there. True if anybody was. */
-static bool apply_held_shares(struct gpu *gpu, const struct window *window,
-                              const struct evidence *evidence)
+/* Applies the last shares to the claimants that had one. False if there are none. */
+static bool apply_held_shares(struct gpu *gpu, const struct window *window)
 {
     bool any = false;
 
-    if (window->end_us > gpu->held_until_us)
-        return false;
-    for (size_t i = 0; i < evidence->claimant_count; i++)
-        for (size_t h = 0; h < gpu->held_count; h++)
-            if (gpu->held[h].process == gpu->claimants[i].process &&
-                gpu->held[h].workload == gpu->claimants[i].workload) {
-                gpu->claimants[i].weight = gpu->held[h].weight;
-                any |= gpu->held[h].weight > 0;
+    for (size_t i = 0; i < gpu->claimants.count && window->end_us <= gpu->held_until_us; i++) {
+        struct claimant *claimant = &gpu->claimants.items[i];
+
+        for (size_t h = 0; h < gpu->held.count; h++)
+            if (gpu->held.items[h].process == claimant->process &&
+                gpu->held.items[h].workload == claimant->workload) {
+                claimant->weight = gpu->held.items[h].weight;
+                any |= claimant->weight > 0;
             }
+    }
     return any;
 }
 
@@ -299,94 +262,85 @@ static int by_workload(const void *a, const void *b)
     return (x->process > y->process) - (x->process < y->process);
 }
 
-/* Did anybody win a sample in the window? */
-static bool has_samples(struct gpu *gpu, const struct window *window)
-{
-    for (size_t i = 0; i < gpu->labels.count; i++) {
-        const struct util_sample *label = util_samples_at(&gpu->labels, i);
-
-        if (!label->counted && label->weight > 0 && label->at_us > window->start_us &&
-            label->at_us <= window->end_us)
-            return true;
-    }
-    return false;
-}
-
 void gpu_observe_window(struct gpu *gpu, const struct window *window)
 {
     uint64_t duration_us = window->end_us - window->start_us;
-    bool busy = window->busiest_percent > 0 || has_samples(gpu, window), context = busy;
+    bool busy = window->busiest_percent > 0, context;
     struct idle_part idle;
 
+    for (size_t i = 0; i < gpu->samples.count && !busy; i++) {
+        const struct gpu_sample *sample = gpu_samples_at(&gpu->samples, i);
+
+        busy = !sample->counted && sample->weight > 0 && sample->at_us > window->start_us &&
+               sample->at_us <= window->end_us;
+    }
+    context = busy;
     for (size_t i = 0; i < window->presence_count; i++)
         context |= window_lists_of(window, &window->presences[i]) != 0;
-    busy |= context && !window->saw_utilisation; /* nobody can say: not idle */
+    busy |= context && !window->saw_utilisation; /* unknown: not idle */
     idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
-    /* A window in which a context came or went tells of neither level; a busy one at most that the
+    /* A window in which a context came or went shows neither level; a busy one at most that the
      * level is too high. */
     if (!(window->saw_context && window->saw_no_context) &&
         (!busy || idle.floor_uj + idle.step_uj == window->energy_uj))
         idle_learn(&gpu->idle, context, window->energy_uj, duration_us);
 }
 
-int gpu_settle_window(struct gpu *gpu, const struct window *window)
+void gpu_settle_window(struct gpu *gpu, const struct window *window)
 {
-    uint64_t duration_us = window->end_us - window->start_us;
-    struct evidence evidence = {0};
-    struct timeshare_window settled;
-    bool sampled, busy, context;
-    size_t count;
-    /* Those who are attached can be claimants twice: beyond --max-processes nobody finds them. */
-    int r = reserve_scratch(gpu, window->presence_count + gpu->labels.count +
-                                     2 * gpu->attached_count + 1);
+    struct claimants *claimants = &gpu->claimants, settled_claimants;
+    struct timeshare_window settled = {.energy_uj = window->energy_uj,
+                                       .policy = gpu->options.idle_policy};
+    bool sampled, busy, has_mps, has_inferred = false;
 
-    if (r < 0) {
-        ledger_book(gpu->ledger, gpu->meter, window->energy_uj, window->start_us, window->end_us,
-                    &(struct booking){.process = LEDGER_NONE,
-                                      .unowned = UNOWNED_UNATTRIBUTED,
-                                      .energy_uj = window->energy_uj},
-                    1);
-        return r;
+    /* Attached containers can be claimants twice: beyond --max-processes they are not found. */
+    if (grow_zeroed(&claimants->items, &claimants->slots,
+                    window->presence_count + gpu->samples.count + 2 * gpu->attached_count + 1,
+                    sizeof(*claimants->items)) < 0 ||
+        bookings_begin(&gpu->bookings, TIMESHARE_BOOKINGS_PER_CLAIMANT * claimants->slots +
+                                           TIMESHARE_BOOKINGS_MORE) < 0) {
+        ledger_book_unattributed(gpu->ledger, gpu->meter, window->energy_uj, window->start_us,
+                                 window->end_us);
+        gpu->out_of_memory = true;
+        return;
     }
-    gather_contexts(gpu, window, &evidence);
-    gather_labels(gpu, window, &evidence);
-    share_out_mps(gpu, window, &evidence);
-
-    sampled = evidence.known_weight + evidence.unknown_weight > 0;
+    claimants->count = 0;
+    has_mps = gather_contexts(gpu, window);
+    sampled = gather_samples(gpu, window, &settled.unknown_weight);
+    split_mps_samples(gpu, &settled.unknown_weight);
     busy = sampled || window->busiest_percent > 0 ||
-           (!window->saw_utilisation && evidence.claimant_count > 0); /* nobody can say: not idle */
-    if (busy && !sampled && evidence.claimant_count == 0)
-        gather_leavers(gpu, window, &evidence);
-    if (evidence.unknown_weight > 0 || (busy && evidence.claimant_count == 0))
-        infer_claimants(gpu, window, &evidence);
-    context = evidence.claimant_count > 0;
-    settled = (struct timeshare_window){
-        .energy_uj = window->energy_uj,
-        .claimants = gpu->claimants,
-        .claimant_count = evidence.claimant_count,
-        .unknown_weight = evidence.unknown_weight,
-        .nobody_active = !busy,
-        .alone = evidence.claimant_count == 1 && evidence.unknown_weight == 0 &&
-                 !evidence.has_mps && !evidence.has_inferred && !gpu->counter_is_integral,
-        .policy = gpu->options.idle_policy,
-    };
-    settled.idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
-    if (!busy && !context)
+           (!window->saw_utilisation && claimants->count > 0); /* unknown: not idle */
+    if (busy && !sampled && claimants->count == 0)
+        gather_leavers(gpu, window);
+    if (settled.unknown_weight > 0 || (busy && claimants->count == 0))
+        has_inferred = infer_claimants(gpu, window, &settled.unknown_weight);
+
+    settled.is_inactive = !busy;
+    settled.is_alone = claimants->count == 1 && settled.unknown_weight == 0 && !has_mps &&
+                       !has_inferred && !gpu->counter_is_integral;
+    settled.idle = idle_split(&gpu->idle, claimants->count > 0, window->energy_uj,
+                              window->end_us - window->start_us);
+    if (!busy && claimants->count == 0)
         settled.idle = (struct idle_part){.floor_uj = window->energy_uj};
 
-    if (sampled)
-        hold_shares(gpu, window, &evidence);
-    else if (!evidence.has_inferred && !(busy && apply_held_shares(gpu, window, &evidence)) &&
-             evidence.claimant_count == 1)
-        gpu->claimants[0].weight = 1; /* nobody else can have used it */
-    gpu_weigh_claimants(gpu, window, evidence.claimant_count, sampled);
-    if (gpu->options.idle_policy == IDLE_POLICY_RESERVED) {
-        gather_reserved(gpu, window, &evidence);
-        settled.claimant_count = evidence.claimant_count;
-    }
+    if (!sampled && !has_inferred && !(busy && apply_held_shares(gpu, window)) &&
+        claimants->count == 1)
+        claimants->items[0].weight = 1; /* no other process can have used it */
+    gpu_weigh_claimants(gpu, window, sampled);
+    if (gpu->options.idle_policy == IDLE_POLICY_RESERVED)
+        gather_unseen(gpu, window, false);
 
-    qsort(gpu->claimants, evidence.claimant_count, sizeof(*gpu->claimants), by_workload);
-    count = timeshare_settle(&settled, gpu->shares, gpu->bookings);
-    return ledger_book(gpu->ledger, gpu->meter, window->energy_uj, window->start_us, window->end_us,
-                       gpu->bookings, count);
+    qsort(claimants->items, claimants->count, sizeof(*claimants->items), by_workload);
+    settled.claimants = claimants->items;
+    settled.claimant_count = claimants->count;
+    timeshare_settle(&settled, &gpu->bookings);
+    if (sampled) {
+        settled_claimants = gpu->claimants;
+        gpu->claimants = gpu->held;
+        gpu->held = settled_claimants;
+        gpu->held_until_us = window->end_us + HOLD_US;
+    }
+    if (ledger_book(gpu->ledger, gpu->meter, window->energy_uj, window->start_us, window->end_us,
+                    gpu->bookings.items, gpu->bookings.count) < 0)
+        gpu->out_of_memory = true;
 }

@@ -1,5 +1,6 @@
-/* What a snapshot shows of a GPU and its processes. */
+/* A GPU, its processes and containers in a snapshot. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "attribution/gpu/gpu.h"
@@ -10,33 +11,49 @@ static bool is_fresh(struct gpu_reading reading, uint64_t now_us, uint64_t stale
     return reading.t_us > 0 && reading.t_us + stale_us >= now_us;
 }
 
+static const char *copy_text(struct arena *arena, const char *text)
+{
+    return arena_copy(arena, text, strlen(text));
+}
+
+/* Memory of no listed process, as the least of the last readings: the list and the memory are two
+ * calls, and what a process allocates between them is not unknown. */
+static bool unknown_memory(const struct gpu *gpu, uint64_t *ret_bytes)
+{
+    uint64_t least = UINT64_MAX;
+
+    if (gpu->unknown_readings < GPU_UNKNOWN_READINGS)
+        return false;
+    for (size_t i = 0; i < GPU_UNKNOWN_READINGS; i++)
+        least = MIN(least, gpu->unknown_bytes[i]);
+    *ret_bytes = least;
+    return true;
+}
+
 int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, struct arena *arena,
                  struct snapshot_gpu *to)
 {
     *to = (struct snapshot_gpu){
         .gpu = gpu->index,
-        .uuid = arena_copy(arena, gpu->uuid, strlen(gpu->uuid)),
-        .name = arena_copy(arena, gpu->name, strlen(gpu->name)),
-        .driver = arena_copy(arena, gpu->driver, strlen(gpu->driver)),
+        .uuid = copy_text(arena, gpu->uuid),
+        .name = copy_text(arena, gpu->name),
+        .driver = copy_text(arena, gpu->driver),
         .has_minor = gpu->has_minor,
         .minor = gpu->minor,
-        .labels_garbage = gpu->labels.garbage,
-        .labels_repeated = gpu->labels.repeated,
-        .labels_late = gpu->labels.late,
+        .labels_garbage = gpu->samples.garbage,
+        .labels_repeated = gpu->samples.repeated,
+        .labels_late = gpu->samples.late,
     };
     if (!to->uuid || !to->name || !to->driver)
         return -ENOMEM;
-    to->has_unknown = gpu_unknown_memory(gpu, &to->unknown_bytes);
+    to->has_unknown = unknown_memory(gpu, &to->unknown_bytes);
     for (int gauge = 0; gauge < GPU_GAUGE_COUNT; gauge++) {
         to->gauges[gauge] = gpu->gauges[gauge].value;
         if (is_fresh(gpu->gauges[gauge], now_us, stale_us))
             to->valid |= 1ULL << gauge;
     }
-    for (size_t x = 0; x < SNAPSHOT_XIDS_MAX; x++) {
-        to->xids[x].xid = gpu->xids[x].xid;
-        to->xids[x].count = gpu->xids[x].count;
-    }
-    /* Where it is not read again and again, it is what the board was described with. */
+    memcpy(to->xids, gpu->xids, sizeof(to->xids));
+    /* Where it is not read repeatedly, it is that of the device sample. */
     if (gpu->power_limit_mw > 0) {
         to->gauges[GPU_GAUGE_POWER_LIMIT_MW] = gpu->power_limit_mw;
         to->valid |= 1ULL << GPU_GAUGE_POWER_LIMIT_MW;
@@ -44,48 +61,115 @@ int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, stru
     return 0;
 }
 
-uint64_t gpu_count_won(const struct gpu *gpu, struct gpu_won *won)
+/* Adds the utilisation of a process over the last 10 s, in sums over its samples. */
+static void add_utilisation(const struct gpu *gpu, uint32_t process, struct snapshot_process *to)
 {
-    uint64_t samples = 0;
+    uint32_t pid = ledger_process(gpu->ledger, process)->pid;
 
-    for (size_t i = 0; i < gpu->labels.count; i++) {
-        const struct util_sample *label = util_samples_peek(&gpu->labels, i);
-        const struct ledger_process *process;
+    for (size_t i = 0; i < gpu->samples.count; i++) {
+        const struct gpu_sample *sample =
+            &gpu->samples.ring[(gpu->samples.first + i) % GPU_SAMPLES_MAX];
 
-        if (label->at_us + UTIL_SAMPLES_RATIO_US < gpu->latest_us)
+        if (sample->at_us + GPU_SAMPLES_RATIO_US < gpu->latest_us)
             continue;
-        samples++;
-        if (label->process == LEDGER_NONE)
+        to->samples++;
+        if (sample->process != process || sample->pid != pid)
             continue;
-        process = ledger_process(gpu->ledger, label->process);
-        if (!process || process->pid != label->pid)
-            continue;
-        won[label->process].sm_percent += label->sm_percent;
-        won[label->process].memory_percent += label->memory_percent;
+        to->sm_won_percent += sample->sm_percent;
+        to->memory_won_percent += sample->memory_percent;
     }
-    return samples;
 }
 
-void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, const struct gpu_won *won,
-                          uint64_t samples, uint64_t now_us, uint64_t stale_us,
-                          struct snapshot_process *to)
+void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, uint64_t now_us,
+                          uint64_t stale_us, struct snapshot_process *to)
 {
     const struct sighting *seen = gpu_sighting(gpu, process);
 
-    to->active = gpu_is_listed(gpu, process);
-    /* No samples while the device is read means that it is idle: the driver then makes none. */
+    to->active = gpu_lists_of(gpu, process) != 0;
+    /* Without samples a device that is read is idle: the driver then makes none. */
     if (is_fresh(gpu->gauges[GPU_GAUGE_UTILISATION_PERCENT], now_us, stale_us) &&
-        !gpu_is_mps_client(gpu, process))
+        !gpu_is_on_list(gpu, process, SAMPLE_LIST_MPS))
         to->valid |= SNAPSHOT_PROCESS_UTILISATION;
-    to->sm_won_percent = won->sm_percent;
-    to->memory_won_percent = won->memory_percent;
-    to->samples = samples;
+    add_utilisation(gpu, process, to);
     for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
-        if (seen->list_round[kind] != gpu->list_round[kind] || gpu->list_round[kind] == 0 ||
+        if (!gpu_is_on_list(gpu, process, kind) ||
             seen->memory_bytes[kind] == SAMPLE_MEMORY_UNKNOWN)
             continue;
         /* The lists overlap: a process on two of them has its memory once. */
         to->memory_bytes = MAX(to->memory_bytes, seen->memory_bytes[kind]);
         to->valid |= SNAPSHOT_PROCESS_MEMORY;
     }
+}
+
+static int by_container(const void *a, const void *b)
+{
+    const struct snapshot_container *x = a, *y = b;
+
+    return strcmp(x->container_id, y->container_id);
+}
+
+/* Writes a row for each container with visible processes, sorted, and returns their number. */
+static size_t list_visible(const struct snapshot *snapshot, uint32_t gpu,
+                           struct snapshot_container *rows)
+{
+    size_t count = 0, kept = 0;
+
+    for (size_t i = 0; i < snapshot->process_count; i++) {
+        const struct snapshot_process *process = &snapshot->processes[i];
+
+        if (process->gpu != gpu || !process->active || process->hidden || process->superseded ||
+            !process->container_id[0])
+            continue;
+        rows[count++] = (struct snapshot_container){
+            .gpu = gpu,
+            .container_id = process->container_id,
+            .name = process->names.container,
+            .has_bytes = process->valid & SNAPSHOT_PROCESS_MEMORY,
+            .bytes = process->valid & SNAPSHOT_PROCESS_MEMORY ? process->memory_bytes : 0,
+        };
+    }
+    qsort(rows, count, sizeof(*rows), by_container);
+    for (size_t i = 0; i < count; i++) {
+        if (kept > 0 && by_container(&rows[kept - 1], &rows[i]) == 0) {
+            rows[kept - 1].bytes += rows[i].bytes;
+            rows[kept - 1].has_bytes |= rows[i].has_bytes;
+        } else {
+            rows[kept++] = rows[i];
+        }
+    }
+    return kept;
+}
+
+int gpu_snapshot_containers(const struct gpu *gpu, struct snapshot *snapshot,
+                            struct snapshot_gpu *to, struct snapshot_container *rows)
+{
+    struct share *shares = arena_array(&snapshot->arena, gpu->attached_count + 1, sizeof(*shares));
+    size_t visible = list_visible(snapshot, gpu->index, rows), count = visible;
+
+    for (size_t i = 0; i < gpu->attached_count && shares; i++) {
+        const struct attached *attached = &gpu->attached[i];
+        struct snapshot_container row = {
+            .gpu = gpu->index, .container_id = attached->owner.container_id, .inferred = true};
+
+        if (!row.container_id[0] || bsearch(&row, rows, visible, sizeof(row), by_container))
+            continue;
+        row.container_id = copy_text(&snapshot->arena, row.container_id);
+        row.name = copy_text(&snapshot->arena, attached->name);
+        if (!row.container_id || !row.name)
+            return -ENOMEM;
+        shares[count - visible].weight = gpu_attached_weight(gpu, attached);
+        rows[count++] = row;
+    }
+    if (!shares)
+        return -ENOMEM;
+    /* Unknown memory can only be that of containers without a visible process. */
+    to->inference_active =
+        to->has_unknown && to->unknown_bytes > 0 &&
+        share_split(to->unknown_bytes, shares, count - visible) == to->unknown_bytes;
+    for (size_t i = visible; i < count && to->inference_active; i++) {
+        rows[i].has_bytes = true;
+        rows[i].bytes = shares[i - visible].amount;
+    }
+    snapshot->container_count += count;
+    return 0;
 }

@@ -5,7 +5,7 @@
 
 #include "core/macros.h"
 
-enum { QUANTILE_DIVISOR = 10 }; /* the lowest tenth */
+enum { QUANTILE_DIVISOR = 10, QUIET_DIVISOR = 50 };
 
 static int ascending(const void *a, const void *b)
 {
@@ -44,14 +44,19 @@ struct idle_part idle_split(const struct idle_levels *levels, bool context, uint
     uint64_t level_mw = context ? levels->with_context.level_mw : floor_mw;
     struct idle_part part;
 
-    /*
-     * With a context the level is at least the floor. If the board was never seen without one, the
-     * two cannot be told apart, and all of it counts as floor.
-     */
+    /* A board never seen without a context has only the floor. */
     level_mw = MAX(level_mw, floor_mw);
     if (floor_mw == 0)
         floor_mw = level_mw;
     part.floor_uj = MIN(energy_at(floor_mw, duration_us), energy_uj);
     part.step_uj = MIN(energy_at(level_mw, duration_us), energy_uj) - part.floor_uj;
     return part;
+}
+
+uint64_t idle_floor(struct idle_levels *levels, uint64_t busy_us, uint64_t capacity_us,
+                    uint64_t energy_uj, uint64_t duration_us)
+{
+    if (busy_us <= capacity_us / QUIET_DIVISOR)
+        idle_learn(levels, false, energy_uj, duration_us);
+    return idle_split(levels, false, energy_uj, duration_us).floor_uj;
 }

@@ -1,9 +1,7 @@
 /*
- * Idle levels of one GPU, learned from windows in which nothing ran.
- *
- * A board has two: the floor while no process holds a context (76 to 80 W on an H200), and about 45
- * W more while one does, or shortly after work (121 to 124 W). Both are low quantiles of what was
- * seen, so that a window with unseen activity in it does not raise them. Pure, bounded.
+ * Idle levels of a meter, learned from windows in which nothing ran. A GPU has two: the floor while
+ * no process holds a context (76 to 80 W on an H200), and about 45 W more while one does. Both are
+ * low quantiles, so that a window with unseen activity does not raise them. Pure, bounded.
  */
 #pragma once
 
@@ -31,12 +29,14 @@ struct idle_part {
     uint64_t step_uj;
 };
 
-/* Remembers a window in which nothing was active. */
+/* Adds a window in which nothing was active. */
 void idle_learn(struct idle_levels *levels, bool context, uint64_t energy_uj, uint64_t duration_us);
 
-/*
- * The idle part of a window of this energy, never more than all of it: no level is above the lowest
- * window that was seen in its state. Before a level was seen it is 0, and all energy is active.
- */
+/* The idle part of a window, at most all of it. Before a level was seen, all energy is active. */
 struct idle_part idle_split(const struct idle_levels *levels, bool context, uint64_t energy_uj,
                             uint64_t duration_us);
+
+/* For meters without contexts: learns from the window if the CPUs were idle, busy for at most a
+ * fiftieth of their capacity, and returns its floor. */
+uint64_t idle_floor(struct idle_levels *levels, uint64_t busy_us, uint64_t capacity_us,
+                    uint64_t energy_uj, uint64_t duration_us);

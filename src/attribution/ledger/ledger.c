@@ -1,4 +1,4 @@
-/* The ledger's meters, and what is booked at them. */
+/* The ledger's meters and the bookings at them: energy, bills and device time. */
 #include "attribution/ledger/ledger_private.h"
 
 #include <errno.h>
@@ -6,9 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attribution/grow.h"
 #include "core/macros.h"
 
 static const double POWER_SMOOTHING_US = 10e6;
+
+/* A longer stretch of device time, between two windows or in one, has no owner: the clock was set,
+ * or the machine slept. If the clock was set back by more, device time restarts. */
+static const uint64_t STRETCH_MAX_US = 3600 * USEC_PER_SEC;
 
 int ledger_new(const struct ledger_options *options, struct ledger **ret_ledger)
 {
@@ -28,9 +33,9 @@ void ledger_free(struct ledger *ledger)
         return;
     for (size_t i = 0; i < ledger->meter_count; i++)
         free(ledger->meters[i].meter_id);
-    for (size_t i = 0; i < ledger->process_slots; i++)
+    for (size_t i = 0; i < ledger->counts.process_slots; i++)
         ledger_process_done(&ledger->processes[i]);
-    for (size_t i = 0; i < ledger->workload_slots; i++)
+    for (size_t i = 0; i < ledger->counts.workload_slots; i++)
         ledger_workload_done(&ledger->workloads[i]);
     free(ledger->meters);
     free(ledger->processes);
@@ -41,11 +46,54 @@ void ledger_free(struct ledger *ledger)
     free(ledger);
 }
 
+size_t ledger_meter_count(const struct ledger *ledger)
+{
+    return ledger->meter_count;
+}
+
+const struct ledger_meter *ledger_meter(const struct ledger *ledger, uint32_t meter)
+{
+    return &ledger->meters[meter];
+}
+
+const struct ledger_process *ledger_process(const struct ledger *ledger, uint32_t process)
+{
+    return ledger->processes[process].used ? &ledger->processes[process] : NULL;
+}
+
+const struct ledger_workload *ledger_workload(const struct ledger *ledger, uint32_t workload)
+{
+    return ledger->workloads[workload].used ? &ledger->workloads[workload] : NULL;
+}
+
+const struct ledger_account *ledger_next_account(const struct ledger *ledger,
+                                                 const struct ledger_workload *workload,
+                                                 const struct ledger_account *before)
+{
+    uint32_t next = before ? before->next : workload->first_account;
+
+    return next != LEDGER_NONE ? &ledger->accounts[next] : NULL;
+}
+
+const struct ledger_counts *ledger_counts(const struct ledger *ledger)
+{
+    return &ledger->counts;
+}
+
+uint64_t ledger_retention_us(const struct ledger *ledger)
+{
+    return ledger->options.retention_us;
+}
+
+void ledger_advance(struct ledger *ledger, uint64_t t_us)
+{
+    ledger->latest_us = MAX(ledger->latest_us, t_us);
+}
+
 int ledger_add_meter(struct ledger *ledger, enum meter_kind kind, const char *meter_id,
                      uint32_t gpu, uint32_t *ret_meter)
 {
-    _cleanup_free_ char *id = NULL;
-    struct ledger_meter *meters;
+    char *id;
 
     for (size_t i = 0; i < ledger->meter_count; i++) {
         if (ledger->meters[i].kind != kind || strcmp(ledger->meters[i].meter_id, meter_id) != 0)
@@ -54,19 +102,12 @@ int ledger_add_meter(struct ledger *ledger, enum meter_kind kind, const char *me
         *ret_meter = (uint32_t)i;
         return 0;
     }
-    id = strdup(meter_id);
-    if (!id)
+    if (grow_zeroed(&ledger->meters, &ledger->meter_slots, ledger->meter_count + 1,
+                    sizeof(*ledger->meters)) < 0 ||
+        !(id = strdup(meter_id)))
         return -ENOMEM;
-    meters = realloc(ledger->meters, (ledger->meter_count + 1) * sizeof(*meters));
-    if (!meters)
-        return -ENOMEM;
-    ledger->meters = meters;
-    meters[ledger->meter_count] = (struct ledger_meter){
-        .kind = kind,
-        .meter_id = TAKE_PTR(id),
-        .gpu = gpu,
-        .overflow = LEDGER_NONE,
-    };
+    ledger->meters[ledger->meter_count] =
+        (struct ledger_meter){.kind = kind, .meter_id = id, .gpu = gpu, .overflow = LEDGER_NONE};
     *ret_meter = (uint32_t)ledger->meter_count++;
     return 0;
 }
@@ -95,99 +136,206 @@ double ledger_power_mw(const struct ledger *ledger, const struct ledger_account 
     return account->power_mw * exp(-(double)(until_us - account->power_us) / POWER_SMOOTHING_US);
 }
 
-void ledger_advance(struct ledger *ledger, uint64_t t_us)
+static void add_rate(struct ledger_rates *rates, uint64_t rate, uint64_t from_us)
 {
-    ledger->latest_us = MAX(ledger->latest_us, t_us);
+    /* Only after the clock was set back are there later rates. */
+    while (rates->count > 0 && rates->of[rates->count - 1].from_us >= from_us)
+        rates->count--;
+    if (rates->count == ARRAY_SIZE(rates->of))
+        memmove(rates->of, rates->of + 1, --rates->count * sizeof(rates->of[0]));
+    rates->of[rates->count].from_us = from_us;
+    rates->of[rates->count++].rate = rate;
+}
+
+static uint64_t rate_at(const struct ledger_rates *rates, uint64_t t_us)
+{
+    size_t i = rates->count;
+
+    if (i == 0)
+        return 0;
+    while (i > 1 && rates->of[i - 1].from_us > t_us)
+        i--;
+    return rates->of[i - 1].rate;
+}
+
+void ledger_set_price(struct ledger *ledger, const struct price *price, uint64_t from_us)
+{
+    const struct price_rate rate = price_rate_of(price);
+
+    if (price->factor.known)
+        add_rate(&ledger->emission_rates, rate.emission, from_us);
+    if (price->cost.known)
+        add_rate(&ledger->cost_rates, rate.cost, from_us);
+}
+
+struct price_rate ledger_rate_at(const struct ledger *ledger, uint64_t t_us)
+{
+    return (struct price_rate){
+        .emission = rate_at(&ledger->emission_rates, t_us),
+        .cost = rate_at(&ledger->cost_rates, t_us),
+    };
+}
+
+static uint64_t stretch_us(uint64_t from_us, uint64_t to_us)
+{
+    return to_us - from_us <= STRETCH_MAX_US ? to_us - from_us : 0;
+}
+
+/* Advances the device time to the end of a window and returns the window's part of it; time before
+ * the window was unmonitored. Windows come in order, so until_us suffices to count no time twice:
+ * if the clock is set back a little, device time stands still until the clock has caught up. */
+static uint64_t advance_device(struct ledger_device *device, uint64_t start_us, uint64_t end_us)
+{
+    uint64_t until_us = device->until_us, hole_us;
+
+    start_us = MIN(start_us, end_us); /* the clock was set back in it */
+    if (until_us == 0 || until_us - MIN(until_us, end_us) > STRETCH_MAX_US)
+        until_us = start_us;
+    if (until_us >= end_us) {
+        device->until_us = until_us;
+        return 0;
+    }
+    hole_us = start_us > until_us ? stretch_us(until_us, start_us) : 0;
+    device->total_us += hole_us;
+    device->unowned_us[UNOWNED_GAP] += hole_us;
+    device->until_us = end_us;
+    return stretch_us(MAX(start_us, until_us), end_us);
+}
+
+/* Advances the device time over a window, and returns the time to divide like its energy. */
+static uint64_t device_time(struct ledger *ledger, uint32_t meter, uint64_t energy_uj,
+                            uint64_t start_us, uint64_t end_us)
+{
+    struct ledger_device *device = &ledger->meters[meter].device;
+    uint64_t time_us;
+
+    if (!ledger->options.embodied.of[ledger->meters[meter].kind].known)
+        return 0;
+    if (energy_uj == 0 && device->until_us == 0)
+        return 0; /* it starts with the first energy: how long the device was there is unknown */
+    time_us = device->undivided_us + advance_device(device, start_us, end_us);
+    if (energy_uj == 0 && time_us <= STRETCH_MAX_US) {
+        device->undivided_us = time_us;
+        return 0;
+    }
+    device->undivided_us = 0;
+    device->total_us += time_us;
+    if (energy_uj > 0)
+        return time_us;
+    device->unowned_us[UNOWNED_IDLE] += time_us; /* too long to charge to the next user */
+    return 0;
+}
+
+void ledger_pass_time(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint64_t end_us)
+{
+    (void)device_time(ledger, meter, 0, start_us, end_us);
 }
 
 static void book_unowned(struct ledger_meter *meter, enum unowned owner, uint64_t energy_uj,
-                         struct price_rate rate)
+                         uint64_t time_us, struct price_rate rate)
 {
     meter->unowned_uj[owner] += energy_uj;
+    meter->device.unowned_us[owner] += time_us;
     bill_add_energy(&meter->unowned_bill[owner], energy_uj, rate);
 }
 
-static int book_one(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint64_t end_us,
-                    struct price_rate rate, const struct booking *booking)
+/* Books a part of the window from `start_us` to `end_us`, with `time_us` of its device time. */
+static int book_part(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint64_t end_us,
+                     uint64_t time_us, const struct booking *booking)
 {
-    struct ledger_process *process = NULL;
+    const struct price_rate rate = ledger_rate_at(ledger, end_us);
+    struct ledger_process *process =
+        booking->process != LEDGER_NONE ? &ledger->processes[booking->process] : NULL;
+    uint32_t workload = process ? process->workload : booking->workload;
     struct ledger_account *account;
-    uint32_t workload = booking->workload, index;
+    uint32_t index;
     int r;
 
-    if (booking->process != LEDGER_NONE) {
-        process = &ledger->processes[booking->process];
-        workload = process->workload;
-    } else if (!booking->to_workload) {
-        book_unowned(&ledger->meters[meter], booking->unowned, booking->energy_uj, rate);
+    if (!process && !booking->to_workload) {
+        book_unowned(&ledger->meters[meter], booking->unowned, booking->energy_uj, time_us, rate);
         return 0;
     }
     r = ledger_open_account(ledger, workload, meter, &index);
-    if (r < 0)
+    if (r < 0) { /* the energy is real: it is kept, without an owner */
+        book_unowned(&ledger->meters[meter], UNOWNED_UNATTRIBUTED, booking->energy_uj, time_us,
+                     rate);
         return r;
+    }
     account = &ledger->accounts[index];
     account->account.energy_uj[booking->tier][booking->method] += booking->energy_uj;
     account->account.known_uj += booking->known_uj;
+    account->account.device_us += time_us;
     bill_add_energy(&account->account.bill, booking->energy_uj, rate);
-    if (booking->energy_uj > 0 && ledger->kept_kinds & 1U << ledger->meters[meter].kind)
-        ledger->workloads[workload].kept = true;
     smooth_power(account, booking->energy_uj, start_us, end_us);
+    if (ledger->kept_kinds & 1U << ledger->meters[meter].kind)
+        ledger->workloads[workload].kept = true;
     if (!process)
         return 0;
-
-    if (booking->tier == TIER_ACTIVE)
-        process->active_uj += booking->energy_uj;
-    else
-        process->idle_uj += booking->energy_uj;
-    if (booking->method == METHOD_MEASURED)
-        process->measured_uj += booking->energy_uj;
+    *(booking->tier == TIER_ACTIVE ? &process->active_uj : &process->idle_uj) += booking->energy_uj;
+    process->measured_uj += booking->method == METHOD_MEASURED ? booking->energy_uj : 0;
     process->known_uj += booking->known_uj;
     process->last_booked_us = ledger->latest_us;
     return 0;
 }
 
+static void book_meter(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint64_t at_us)
+{
+    ledger->meters[meter].energy_uj += energy_uj;
+    bill_add_energy(&ledger->meters[meter].bill, energy_uj, ledger_rate_at(ledger, at_us));
+}
+
 int ledger_book(struct ledger *ledger, uint32_t meter, uint64_t energy_uj, uint64_t start_us,
                 uint64_t end_us, const struct booking *bookings, size_t count)
 {
-    const struct price_rate rate = ledger_rate_at(ledger, end_us);
+    uint64_t time_us = device_time(ledger, meter, energy_uj, start_us, end_us);
+    uint64_t booked_uj = 0, booked_us = 0;
     int result = 0;
 
-    ledger->meters[meter].energy_uj += energy_uj;
-    bill_add_energy(&ledger->meters[meter].bill, energy_uj, rate);
+    book_meter(ledger, meter, energy_uj, end_us);
     ledger->meters[meter].settled_until_us = end_us;
     for (size_t i = 0; i < count; i++) {
-        int r = book_one(ledger, meter, start_us, end_us, rate, &bookings[i]);
+        uint64_t until_us;
+        int r;
 
-        if (r < 0) {
-            /* Out of memory for an account: the joules are real and are kept, without an owner. */
-            book_unowned(&ledger->meters[meter], UNOWNED_UNATTRIBUTED, bookings[i].energy_uj, rate);
-            result = r;
-        }
+        if (bookings[i].energy_uj == 0)
+            continue;
+        /* Each has the time from where the energy before its own ends: no rounding loses any. */
+        booked_uj += bookings[i].energy_uj;
+        until_us = (uint64_t)((unsigned __int128)time_us * booked_uj / energy_uj);
+        r = book_part(ledger, meter, start_us, end_us, until_us - booked_us, &bookings[i]);
+        result = r < 0 ? r : result;
+        booked_us = until_us;
     }
-    ledger_book_time(ledger, meter, start_us, end_us, bookings, count);
     return result;
+}
+
+void ledger_book_unattributed(struct ledger *ledger, uint32_t meter, uint64_t energy_uj,
+                              uint64_t start_us, uint64_t end_us)
+{
+    const struct booking booking = {
+        .process = LEDGER_NONE, .unowned = UNOWNED_UNATTRIBUTED, .energy_uj = energy_uj};
+
+    (void)ledger_book(ledger, meter, energy_uj, start_us, end_us, &booking, 1);
 }
 
 void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj)
 {
-    const struct price_rate rate = ledger_rate_at(ledger, ledger->latest_us);
-
-    ledger->meters[meter].energy_uj += energy_uj;
-    bill_add_energy(&ledger->meters[meter].bill, energy_uj, rate);
-    book_unowned(&ledger->meters[meter], UNOWNED_GAP, energy_uj, rate);
+    book_meter(ledger, meter, energy_uj, ledger->latest_us);
+    book_unowned(&ledger->meters[meter], UNOWNED_GAP, energy_uj, 0,
+                 ledger_rate_at(ledger, ledger->latest_us));
 }
 
 struct account ledger_owned(const struct ledger *ledger, uint32_t meter)
 {
     struct account owned = ledger->meters[meter].retired;
 
-    for (size_t w = 0; w < ledger->workload_slots; w++) {
-        if (!ledger->workloads[w].used)
-            continue;
-        for (uint32_t a = ledger->workloads[w].first_account; a != LEDGER_NONE;
-             a = ledger->accounts[a].next)
-            if (ledger->accounts[a].meter == meter)
-                account_add(&owned, &ledger->accounts[a].account);
+    for (size_t w = 0; w < ledger->counts.workload_slots; w++) {
+        const struct ledger_account *at = NULL;
+
+        while (ledger->workloads[w].used &&
+               (at = ledger_next_account(ledger, &ledger->workloads[w], at)))
+            if (at->meter == meter)
+                account_add(&owned, &at->account);
     }
     return owned;
 }
@@ -201,7 +349,7 @@ int64_t ledger_imbalance_uj(const struct ledger *ledger, uint32_t meter)
 
     for (size_t i = 0; i < UNOWNED_COUNT; i++)
         unowned += m->unowned_uj[i];
-    for (size_t p = 0; p < ledger->process_slots; p++)
+    for (size_t p = 0; p < ledger->counts.process_slots; p++)
         if (ledger->processes[p].used && ledger->processes[p].meter == meter)
             processes += ledger->processes[p].active_uj + ledger->processes[p].idle_uj;
     books = (int64_t)(m->energy_uj - unowned - workloads);

@@ -4,44 +4,39 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "attribution/grow.h"
 #include "core/macros.h"
 
-/* No pid: the kernel's end at 2^22. What follows is the index of a workload. */
+/* Not a pid: the kernel's end at 2^22. The lower bits are the index of a workload. */
 static const uint32_t UNSEEN_PID = 1U << 31;
 
-struct process_key {
-    uint32_t meter, pid;
-};
-
-static uint64_t hash_of(struct process_key key)
+static uint64_t process_key(uint32_t meter, uint32_t pid)
 {
-    return map_hash_u64((uint64_t)key.meter << 32 | key.pid);
+    return (uint64_t)meter << 32 | pid;
 }
 
-static bool is_process(const void *context, uint32_t value, const void *key)
+static bool has_process_key(const void *context, uint32_t value, const void *key)
 {
-    const struct ledger *ledger = context;
-    const struct process_key *wanted = key;
+    const struct ledger_process *process = &((const struct ledger *)context)->processes[value];
 
-    return ledger->processes[value].pid == wanted->pid &&
-           ledger->processes[value].meter == wanted->meter;
+    return process_key(process->meter, process->pid) == *(const uint64_t *)key;
 }
 
 bool ledger_find_process(const struct ledger *ledger, uint32_t meter, uint32_t pid,
                          uint32_t *ret_process)
 {
-    struct process_key key = {meter, pid};
+    uint64_t key = process_key(meter, pid);
 
-    return map_find(&ledger->process_map, hash_of(key), is_process, ledger, &key, ret_process);
+    return map_find(&ledger->process_map, map_hash_u64(key), has_process_key, ledger, &key,
+                    ret_process);
 }
 
 static void supersede(struct ledger *ledger, uint32_t index)
 {
     struct ledger_process *process = &ledger->processes[index];
 
-    map_remove(&ledger->process_map, hash_of((struct process_key){process->meter, process->pid}),
+    map_remove(&ledger->process_map, map_hash_u64(process_key(process->meter, process->pid)),
                index);
     process->superseded = true;
 }
@@ -49,14 +44,12 @@ static void supersede(struct ledger *ledger, uint32_t index)
 void ledger_process_done(struct ledger_process *process)
 {
     free(process->name);
-    free(process->container_id);
-    free(process->pod_uid);
-    ledger_names_done(&process->names);
+    ledger_identity_done(&process->identity);
     *process = (struct ledger_process){0};
 }
 
-/* Its joules stay with its workload, and with its meter as swept. */
-static void forget(struct ledger *ledger, uint32_t index)
+/* Its energy stays with its workload, and with its meter as swept. */
+static void forget_process(struct ledger *ledger, uint32_t index)
 {
     struct ledger_process *process = &ledger->processes[index];
 
@@ -68,12 +61,12 @@ static void forget(struct ledger *ledger, uint32_t index)
     ledger->counts.processes--;
 }
 
-static uint64_t last_heard_us(const struct ledger_process *process)
+static uint64_t last_active_us(const struct ledger_process *process)
 {
     return MAX(process->last_booked_us, process->seen_us);
 }
 
-static bool may_go(const struct ledger *ledger, uint32_t index)
+static bool is_forgettable(const struct ledger *ledger, uint32_t index)
 {
     const struct ledger_process *process = &ledger->processes[index];
 
@@ -86,60 +79,38 @@ static bool make_room(struct ledger *ledger)
 {
     uint32_t oldest = LEDGER_NONE;
 
-    for (uint32_t i = 0; i < ledger->process_slots; i++)
-        if (may_go(ledger, i) &&
+    for (uint32_t i = 0; i < ledger->counts.process_slots; i++)
+        if (is_forgettable(ledger, i) &&
             (oldest == LEDGER_NONE ||
-             last_heard_us(&ledger->processes[i]) < last_heard_us(&ledger->processes[oldest])))
+             last_active_us(&ledger->processes[i]) < last_active_us(&ledger->processes[oldest])))
             oldest = i;
     if (oldest == LEDGER_NONE)
         return false;
-    forget(ledger, oldest);
+    forget_process(ledger, oldest);
     return true;
 }
 
-static int take_slot(struct ledger *ledger, uint32_t *ret_index)
+/* Adds a row for a pid (0: the overflow) of a workload. */
+static int add_process(struct ledger *ledger, uint32_t meter, uint32_t pid, uint32_t workload,
+                       uint32_t *ret_process)
 {
-    if (ledger->counts.processes == ledger->process_slots) {
-        size_t slots = MAX(ledger->process_slots * 2, (size_t)16);
-        struct ledger_process *processes = realloc(ledger->processes, slots * sizeof(*processes));
+    uint64_t hash = map_hash_u64(process_key(meter, pid));
+    uint32_t index = 0, account;
 
-        if (!processes)
-            return -ENOMEM;
-        memset(processes + ledger->process_slots, 0,
-               (slots - ledger->process_slots) * sizeof(*processes));
-        ledger->processes = processes;
-        *ret_index = (uint32_t)ledger->process_slots;
-        ledger->process_slots = slots;
-        return 0;
-    }
-    for (uint32_t i = 0;; i++) {
-        if (ledger->processes[i].used)
-            continue;
-        *ret_index = i;
-        return 0;
-    }
-}
-
-/* Opens an account for a pid (0: the overflow) that belongs to this workload. */
-static int open_with(struct ledger *ledger, uint32_t meter, uint32_t pid, uint32_t workload,
-                     uint32_t *ret_process)
-{
-    uint32_t index = LEDGER_NONE, account;
-    int r = ledger_open_account(ledger, workload, meter, &account);
-
-    if (r == 0)
-        r = take_slot(ledger, &index);
-    if (r == 0 && pid > 0)
-        r = map_insert(&ledger->process_map, hash_of((struct process_key){meter, pid}), index);
-    if (r < 0)
-        return r;
+    while (index < ledger->counts.process_slots && ledger->processes[index].used)
+        index++;
+    if (ledger_open_account(ledger, workload, meter, &account) < 0 ||
+        grow_zeroed(&ledger->processes, &ledger->counts.process_slots, index + 1,
+                    sizeof(*ledger->processes)) < 0 ||
+        (pid > 0 && map_insert(&ledger->process_map, hash, index) < 0))
+        return -ENOMEM;
     ledger->processes[index] = (struct ledger_process){
         .used = true,
         .serial = ++ledger->last_serial,
         .pid = pid,
         .meter = meter,
         .workload = workload,
-        .opened_us = ledger->latest_us,
+        .identity.opened_us = ledger->latest_us,
     };
     ledger->counts.processes++;
     ledger_join_workload(ledger, workload);
@@ -149,115 +120,94 @@ static int open_with(struct ledger *ledger, uint32_t meter, uint32_t pid, uint32
 
 static int open_overflow(struct ledger *ledger, uint32_t meter, uint32_t *ret_process)
 {
+    const struct workload_owner other = {.kind = WORKLOAD_OTHER, .id = "other"};
     struct ledger_meter *m = &ledger->meters[meter];
     uint32_t workload;
-    int r;
 
     ledger->counts.processes_dropped++;
-    if (m->overflow == LEDGER_NONE) {
-        r = ledger_open_workload(
-            ledger, &(struct workload_owner){.kind = WORKLOAD_OTHER, .id = "other"}, &workload);
-        if (r == 0)
-            r = open_with(ledger, meter, 0, workload, &m->overflow);
-        if (r < 0)
-            return r;
-    }
+    if (m->overflow == LEDGER_NONE && (ledger_open_workload(ledger, &other, &workload) < 0 ||
+                                       add_process(ledger, meter, 0, workload, &m->overflow) < 0))
+        return -ENOMEM;
     *ret_process = m->overflow;
     return 0;
 }
 
-/* A process of which nothing is known pays for itself. */
-static struct workload_owner own_itself(const struct sample_process *who)
+/* Opens an account for a pid of this owner, or, for pid 0, for the owner's unseen processes. */
+static int open_process(struct ledger *ledger, uint32_t meter, uint32_t pid,
+                        const struct workload_owner *owner, uint32_t *ret_process)
+{
+    bool is_unseen = pid == 0;
+    uint32_t workload;
+    int r;
+
+    if (ledger->counts.processes >= ledger->options.max_processes && !make_room(ledger))
+        return open_overflow(ledger, meter, ret_process);
+    r = ledger_open_workload(ledger, owner, &workload);
+    if (r < 0)
+        return r;
+    if (is_unseen) {
+        pid = UNSEEN_PID | workload;
+        if (ledger_find_process(ledger, meter, pid, ret_process))
+            return 0; /* of `other`, which had its account already */
+    }
+    r = add_process(ledger, meter, pid, workload, ret_process);
+    if (r == 0) {
+        ledger->processes[*ret_process].unseen = is_unseen;
+    } else if (ledger->workloads[workload].member_count == 0) {
+        /* A workload that never had a member would never be retired. */
+        ledger_join_workload(ledger, workload);
+        ledger_leave_workload(ledger, workload);
+    }
+    return r;
+}
+
+/* A process of unknown origin is its own workload. */
+static struct workload_owner own_workload(uint32_t pid, uint64_t start_us)
 {
     struct workload_owner owner = {.kind = WORKLOAD_PROCESS};
 
-    if (who->start_us > 0)
-        snprintf(owner.id, sizeof(owner.id), "%u@%llu", who->pid,
-                 (unsigned long long)(who->start_us / USEC_PER_SEC));
+    if (start_us > 0)
+        snprintf(owner.id, sizeof(owner.id), "%u@%llu", pid,
+                 (unsigned long long)(start_us / USEC_PER_SEC));
     else
-        snprintf(owner.id, sizeof(owner.id), "%u", who->pid);
+        snprintf(owner.id, sizeof(owner.id), "%u", pid);
     return owner;
-}
-
-/* A workload that was opened for nobody would never be retired as ended. */
-static void close_if_empty(struct ledger *ledger, uint32_t workload)
-{
-    if (ledger->workloads[workload].member_count > 0)
-        return;
-    ledger_join_workload(ledger, workload);
-    ledger_leave_workload(ledger, workload);
 }
 
 int ledger_open_process(struct ledger *ledger, uint32_t meter, uint32_t pid, uint32_t *ret_process)
 {
-    struct workload_owner owner;
-    uint32_t workload;
-    int r;
+    const struct workload_owner owner = own_workload(pid, 0);
 
     if (ledger_find_process(ledger, meter, pid, ret_process))
         return 0;
-    if (ledger->counts.processes >= ledger->options.max_processes && !make_room(ledger))
-        return open_overflow(ledger, meter, ret_process);
-    owner = own_itself(&(struct sample_process){.pid = pid});
-    r = ledger_open_workload(ledger, &owner, &workload);
-    if (r < 0)
-        return r;
-    r = open_with(ledger, meter, pid, workload, ret_process);
-    if (r < 0)
-        close_if_empty(ledger, workload);
-    return r;
+    return open_process(ledger, meter, pid, &owner, ret_process);
 }
 
 int ledger_open_unseen(struct ledger *ledger, uint32_t meter, const struct workload_owner *owner,
                        uint32_t *ret_process)
 {
     uint32_t workload;
-    int r;
 
     if (ledger_find_workload(ledger, owner, &workload) &&
         ledger_find_process(ledger, meter, UNSEEN_PID | workload, ret_process))
         return 0;
-    if (ledger->counts.processes >= ledger->options.max_processes && !make_room(ledger))
-        return open_overflow(ledger, meter, ret_process);
-    r = ledger_open_workload(ledger, owner, &workload);
-    if (r < 0)
-        return r;
-    /* It may be `other`, which has its account already. */
-    if (ledger_find_process(ledger, meter, UNSEEN_PID | workload, ret_process))
-        return 0;
-    r = open_with(ledger, meter, UNSEEN_PID | workload, workload, ret_process);
-    if (r < 0)
-        close_if_empty(ledger, workload);
-    else
-        ledger->processes[*ret_process].unseen = true;
-    return r;
+    return open_process(ledger, meter, 0, owner, ret_process);
 }
 
-static int replace_text(char **text, const char *with)
-{
-    char *copy = with[0] != '\0' ? strdup(with) : NULL;
-
-    if (with[0] != '\0' && !copy)
-        return -ENOMEM;
-    free(*text);
-    *text = copy;
-    return 0;
-}
-
-/* From now on this owner pays for the process. What it has paid for stays paid. */
-static int move_to(struct ledger *ledger, uint32_t index, const struct workload_owner *owner)
+/* Charges this owner for the process from now on. What was charged before stays. */
+static int set_owner(struct ledger *ledger, uint32_t index, const struct workload_owner *owner)
 {
     struct ledger_process *process = &ledger->processes[index];
     uint32_t workload, account;
-    int r = ledger_open_workload(ledger, owner, &workload);
+    int r;
 
-    if (r == 0)
-        r = replace_text(&process->container_id, owner->container_id);
-    if (r == 0)
-        r = replace_text(&process->pod_uid, owner->pod_uid);
-    process->container_is_claim = owner->container_is_claim;
-    if (r < 0 || workload == process->workload)
-        return r;
+    process->identity.container_is_claim = owner->container_is_claim;
+    if (ledger_open_workload(ledger, owner, &workload) < 0 ||
+        ledger_text_set(&process->identity.container_id, owner->container_id) < 0 ||
+        ledger_text_set(&process->identity.pod_uid, owner->pod_uid) < 0)
+        return -ENOMEM;
+    if (workload == process->workload)
+        return 0;
     r = ledger_open_account(ledger, workload, process->meter, &account);
     ledger_join_workload(ledger, workload);
     ledger_leave_workload(ledger, r < 0 ? workload : process->workload);
@@ -266,46 +216,33 @@ static int move_to(struct ledger *ledger, uint32_t index, const struct workload_
     return r;
 }
 
-/* Says who the process of an account is: for the first time, or because it moved to another
- * cgroup. */
-static int name_account(struct ledger *ledger, uint32_t index, const struct sample_process *who,
-                        const struct workload_owner *owner)
-{
-    struct ledger_process *process = &ledger->processes[index];
-    struct workload_owner itself;
-
-    if (who->name[0] != '\0' && !process->name) {
-        int r = replace_text(&process->name, who->name);
-
-        if (r < 0)
-            return r;
-    }
-    if (process->identified && who->cgroup[0] == '\0')
-        return 0; /* somebody who knows less */
-    process->identified = true;
-    process->start_us = who->start_us;
-    process->uid = who->uid;
-    if (owner->kind != WORKLOAD_PROCESS)
-        return move_to(ledger, index, owner);
-    itself = own_itself(who);
-    return move_to(ledger, index, &itself);
-}
-
 int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_process *who,
                     const struct workload_owner *owner, uint32_t *ret_process)
 {
+    struct workload_owner itself = own_workload(who->pid, who->start_us);
+    struct ledger_process *process;
     uint32_t index;
     int r;
 
     if (ledger_find_process(ledger, meter, who->pid, &index)) {
-        const struct ledger_process *known = &ledger->processes[index];
+        uint64_t start_us = ledger->processes[index].start_us;
 
-        if (known->start_us > 0 && who->start_us > 0 && known->start_us != who->start_us)
+        if (start_us > 0 && who->start_us > 0 && start_us != who->start_us)
             supersede(ledger, index);
     }
     r = ledger_open_process(ledger, meter, who->pid, &index);
-    if (r == 0 && ledger->processes[index].pid > 0)
-        r = name_account(ledger, index, who, owner);
+    if (r < 0)
+        return r;
+    process = &ledger->processes[index];
+    if (process->pid > 0 && !process->name)
+        r = ledger_text_set(&process->name, who->name);
+    /* A later identification is news only with a cgroup: the process may have moved. */
+    if (r == 0 && process->pid > 0 && (!process->identified || who->cgroup[0] != '\0')) {
+        process->identified = true;
+        process->start_us = who->start_us;
+        process->uid = who->uid;
+        r = set_owner(ledger, index, owner->kind == WORKLOAD_PROCESS ? &itself : owner);
+    }
     if (r == 0)
         *ret_process = index;
     return r;
@@ -313,12 +250,13 @@ int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_p
 
 void ledger_sweep(struct ledger *ledger, uint64_t now_us)
 {
-    for (uint32_t i = 0; i < ledger->process_slots; i++) {
+    for (uint32_t i = 0; i < ledger->counts.process_slots; i++) {
         const struct ledger_process *process = &ledger->processes[i];
 
-        if (may_go(ledger, i) &&
-            (process->superseded || now_us > last_heard_us(process) + ledger->options.retention_us))
-            forget(ledger, i);
+        if (is_forgettable(ledger, i) &&
+            (process->superseded ||
+             now_us > last_active_us(process) + ledger->options.retention_us))
+            forget_process(ledger, i);
     }
     ledger_retire_workloads(ledger, now_us);
 }
@@ -343,7 +281,7 @@ bool ledger_is_live(const struct ledger *ledger, uint32_t process)
 void ledger_set_clock_back(struct ledger *ledger, uint32_t meter, uint64_t now_us)
 {
     ledger->latest_us = now_us;
-    for (size_t i = 0; i < ledger->process_slots; i++) {
+    for (size_t i = 0; i < ledger->counts.process_slots; i++) {
         struct ledger_process *process = &ledger->processes[i];
 
         if (!process->used || process->meter != meter)

@@ -1,23 +1,22 @@
-/* The ledger's workload accounts: opened, left, retired. */
+/* The ledger's workload accounts: opened, named, left, retired. */
 #include "attribution/ledger/ledger_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "attribution/grow.h"
 #include "core/macros.h"
 
-/* The shortest time between two retirements: each of them starts new series (see below). */
+/* Minimum time between two retirements: each of them starts new series (see retire_ended). */
 static const uint64_t RETIRE_INTERVAL_US = 60 * USEC_PER_SEC;
 
-static const struct workload_owner other = {.kind = WORKLOAD_OTHER, .id = "other"};
-
-static uint64_t hash_of(enum workload_kind kind, const char *id)
+static uint64_t workload_hash(enum workload_kind kind, const char *id)
 {
     return map_hash_u64(map_hash_bytes(span_of(id)) + kind);
 }
 
-static bool is_workload(const void *context, uint32_t value, const void *key)
+static bool has_owner(const void *context, uint32_t value, const void *key)
 {
     const struct ledger_workload *workload = &((const struct ledger *)context)->workloads[value];
     const struct workload_owner *wanted = key;
@@ -25,65 +24,56 @@ static bool is_workload(const void *context, uint32_t value, const void *key)
     return workload->kind == wanted->kind && strcmp(workload->id, wanted->id) == 0;
 }
 
-static int take_slot(struct ledger *ledger, uint32_t *ret_index)
+int ledger_text_set(char **text, const char *value)
 {
-    size_t slots = MAX(ledger->workload_slots * 2, (size_t)16);
-    struct ledger_workload *workloads;
+    char *copy = value[0] != '\0' ? strdup(value) : NULL;
 
-    if (ledger->counts.workloads < ledger->workload_slots) {
-        for (*ret_index = 0; ledger->workloads[*ret_index].used; ++*ret_index)
-            ;
-        return 0;
-    }
-    workloads = realloc(ledger->workloads, slots * sizeof(*workloads));
-    if (!workloads)
+    if (value[0] != '\0' && !copy)
         return -ENOMEM;
-    memset(workloads + ledger->workload_slots, 0,
-           (slots - ledger->workload_slots) * sizeof(*workloads));
-    ledger->workloads = workloads;
-    *ret_index = (uint32_t)ledger->workload_slots;
-    ledger->workload_slots = slots;
+    free(*text);
+    *text = copy;
     return 0;
+}
+
+void ledger_identity_done(struct ledger_identity *identity)
+{
+    free(identity->container_id);
+    free(identity->pod_uid);
+    free(identity->names_text);
 }
 
 void ledger_workload_done(struct ledger_workload *workload)
 {
     free(workload->id);
-    free(workload->container_id);
-    free(workload->pod_uid);
-    ledger_names_done(&workload->names);
+    ledger_identity_done(&workload->identity);
     *workload = (struct ledger_workload){0};
 }
 
-static bool is_container(enum workload_kind kind)
+static int add_workload(struct ledger *ledger, const struct workload_owner *owner,
+                        uint32_t *ret_workload)
 {
-    return kind == WORKLOAD_POD || kind == WORKLOAD_CONTAINER;
-}
-
-static int open_new(struct ledger *ledger, const struct workload_owner *owner,
-                    uint32_t *ret_workload)
-{
+    /* A job or VM is one row, whatever containers run in it. */
+    bool is_container = owner->kind == WORKLOAD_POD || owner->kind == WORKLOAD_CONTAINER;
     struct ledger_workload workload = {
         .used = true,
         .serial = ++ledger->last_serial,
         .kind = owner->kind,
-        .id = strdup(owner->id),
-        /* A job or VM is one row, whatever containers run in it. */
-        .container_id = owner->container_id[0] && is_container(owner->kind)
-                            ? strdup(owner->container_id)
-                            : NULL,
-        .pod_uid = owner->pod_uid[0] ? strdup(owner->pod_uid) : NULL,
-        .opened_us = ledger->latest_us,
+        .identity.opened_us = ledger->latest_us,
         .first_account = LEDGER_NONE,
     };
-    uint32_t index;
-    int r = workload.id ? take_slot(ledger, &index) : -ENOMEM;
+    uint32_t index = 0;
 
-    if (r == 0)
-        r = map_insert(&ledger->workload_map, hash_of(owner->kind, owner->id), index);
-    if (r < 0) {
+    while (index < ledger->counts.workload_slots && ledger->workloads[index].used)
+        index++;
+    if (!(workload.id = strdup(owner->id)) ||
+        (is_container &&
+         ledger_text_set(&workload.identity.container_id, owner->container_id) < 0) ||
+        ledger_text_set(&workload.identity.pod_uid, owner->pod_uid) < 0 ||
+        grow_zeroed(&ledger->workloads, &ledger->counts.workload_slots, index + 1,
+                    sizeof(*ledger->workloads)) < 0 ||
+        map_insert(&ledger->workload_map, workload_hash(owner->kind, owner->id), index) < 0) {
         ledger_workload_done(&workload);
-        return r;
+        return -ENOMEM;
     }
     ledger->workloads[index] = workload;
     ledger->counts.workloads++;
@@ -91,14 +81,14 @@ static int open_new(struct ledger *ledger, const struct workload_owner *owner,
     return 0;
 }
 
-/* Those that are everybody's are there for ever: their counters must never go back. */
-static bool is_common(enum workload_kind kind)
+/* Shared by everything and never retired: their counters must not go back. */
+static bool is_permanent(enum workload_kind kind)
 {
     return kind == WORKLOAD_OTHER || kind == WORKLOAD_SYSTEM;
 }
 
-/* Closes a workload; what its accounts hold goes to the meters' `retired`. */
-static void retire(struct ledger *ledger, uint32_t index)
+/* Closes a workload and adds its accounts to the meters' `retired`. */
+static void retire_workload(struct ledger *ledger, uint32_t index)
 {
     struct ledger_workload *workload = &ledger->workloads[index];
 
@@ -111,25 +101,25 @@ static void retire(struct ledger *ledger, uint32_t index)
         account->next = ledger->free_account;
         ledger->free_account = at;
     }
-    map_remove(&ledger->workload_map, hash_of(workload->kind, workload->id), index);
+    map_remove(&ledger->workload_map, workload_hash(workload->kind, workload->id), index);
     ledger_workload_done(workload);
     ledger->counts.workloads--;
 }
 
-/*
- * Retired joules are shown under an id that tells when workloads were last retired. So each
- * retirement ends the old series and starts new ones at the new total: sums of the values still
- * balance, and sums of increase() do not count those joules a second time. No id may come twice.
- */
+/* Retired energy is shown under the time of the last retirement as its id. So each retirement ends
+ * the old series and starts new ones at the new total: sums of the values still balance, and sums
+ * of increase() do not count that energy twice. No id may repeat. */
 static void retire_ended(struct ledger *ledger, uint64_t now_us, bool need_room)
 {
     bool any = false;
 
-    for (uint32_t i = 0; i < ledger->workload_slots; i++) {
-        if (!ledger->workloads[i].used || ledger->workloads[i].member_count > 0 ||
-            is_common(ledger->workloads[i].kind) || (!need_room && ledger->workloads[i].kept))
+    for (uint32_t i = 0; i < ledger->counts.workload_slots; i++) {
+        const struct ledger_workload *workload = &ledger->workloads[i];
+
+        if (!workload->used || workload->member_count > 0 || is_permanent(workload->kind) ||
+            (!need_room && workload->kept))
             continue;
-        retire(ledger, i);
+        retire_workload(ledger, i);
         any = true;
     }
     if (any)
@@ -139,21 +129,23 @@ static void retire_ended(struct ledger *ledger, uint64_t now_us, bool need_room)
 bool ledger_find_workload(const struct ledger *ledger, const struct workload_owner *owner,
                           uint32_t *ret_workload)
 {
-    return map_find(&ledger->workload_map, hash_of(owner->kind, owner->id), is_workload, ledger,
+    return map_find(&ledger->workload_map, workload_hash(owner->kind, owner->id), has_owner, ledger,
                     owner, ret_workload);
 }
 
 int ledger_open_workload(struct ledger *ledger, const struct workload_owner *owner,
                          uint32_t *ret_workload)
 {
+    static const struct workload_owner other = {.kind = WORKLOAD_OTHER, .id = "other"};
+
     if (ledger_find_workload(ledger, owner, ret_workload))
         return 0;
-    if (is_common(owner->kind))
-        return open_new(ledger, owner, ret_workload);
+    if (is_permanent(owner->kind))
+        return add_workload(ledger, owner, ret_workload);
     if (ledger->counts.workloads >= ledger->options.max_workloads)
         retire_ended(ledger, ledger->latest_us, true);
     if (ledger->counts.workloads < ledger->options.max_workloads)
-        return open_new(ledger, owner, ret_workload);
+        return add_workload(ledger, owner, ret_workload);
     ledger->counts.workloads_dropped++;
     return ledger_open_workload(ledger, &other, ret_workload);
 }
@@ -169,21 +161,15 @@ int ledger_open_account(struct ledger *ledger, uint32_t workload, uint32_t meter
         *ret_account = *link;
         return 0;
     }
-    if (ledger->free_account == LEDGER_NONE) {
-        size_t slots = MAX(ledger->account_slots * 2, (size_t)16);
-        struct ledger_account *accounts = realloc(ledger->accounts, slots * sizeof(*accounts));
-
-        if (!accounts)
-            return -ENOMEM;
-        ledger->accounts = accounts;
-        for (size_t i = slots; i-- > ledger->account_slots;) {
-            accounts[i].next = ledger->free_account;
-            ledger->free_account = (uint32_t)i;
-        }
-        ledger->account_slots = slots;
-    }
     index = ledger->free_account;
-    ledger->free_account = ledger->accounts[index].next;
+    if (index != LEDGER_NONE) {
+        ledger->free_account = ledger->accounts[index].next;
+    } else {
+        if (grow_zeroed(&ledger->accounts, &ledger->account_slots, ledger->counts.accounts + 1,
+                        sizeof(*ledger->accounts)) < 0)
+            return -ENOMEM;
+        index = (uint32_t)ledger->counts.accounts++;
+    }
     ledger->accounts[index] = (struct ledger_account){
         .meter = meter,
         .next = ledger->workloads[workload].first_account,
@@ -193,16 +179,6 @@ int ledger_open_account(struct ledger *ledger, uint32_t workload, uint32_t meter
     return 0;
 }
 
-static uint64_t workload_total_uj(const struct ledger *ledger, uint32_t workload)
-{
-    uint64_t total = 0;
-
-    for (uint32_t a = ledger->workloads[workload].first_account; a != LEDGER_NONE;
-         a = ledger->accounts[a].next)
-        total += account_total_uj(&ledger->accounts[a].account);
-    return total;
-}
-
 void ledger_join_workload(struct ledger *ledger, uint32_t workload)
 {
     ledger->workloads[workload].member_count++;
@@ -210,10 +186,15 @@ void ledger_join_workload(struct ledger *ledger, uint32_t workload)
 
 void ledger_leave_workload(struct ledger *ledger, uint32_t workload)
 {
-    if (--ledger->workloads[workload].member_count == 0 &&
-        !is_common(ledger->workloads[workload].kind) && workload_total_uj(ledger, workload) == 0 &&
-        !ledger->workloads[workload].kept)
-        retire(ledger, workload);
+    struct ledger_workload *w = &ledger->workloads[workload];
+    const struct ledger_account *at = NULL;
+
+    if (--w->member_count > 0 || is_permanent(w->kind) || w->kept)
+        return;
+    while ((at = ledger_next_account(ledger, w, at)))
+        if (account_total_uj(&at->account) > 0)
+            return;
+    retire_workload(ledger, workload);
 }
 
 void ledger_retire_workloads(struct ledger *ledger, uint64_t now_us)
@@ -224,7 +205,7 @@ void ledger_retire_workloads(struct ledger *ledger, uint64_t now_us)
 
 void ledger_keep_booked(struct ledger *ledger, unsigned kinds)
 {
-    for (size_t i = 0; i < ledger->workload_slots; i++)
+    for (size_t i = 0; i < ledger->counts.workload_slots; i++)
         ledger->workloads[i].kept = false;
     ledger->kept_kinds = kinds;
 }
@@ -232,4 +213,73 @@ void ledger_keep_booked(struct ledger *ledger, unsigned kinds)
 void ledger_keep_workload(struct ledger *ledger, uint32_t workload)
 {
     ledger->workloads[workload].kept = true;
+}
+
+/* The identity of a row: of a workload, or after all workloads, of a process. */
+static struct ledger_identity *identity_at(struct ledger *ledger, size_t index)
+{
+    return index < ledger->counts.workload_slots
+               ? &ledger->workloads[index].identity
+               : &ledger->processes[index - ledger->counts.workload_slots].identity;
+}
+
+static void copy_text(char *text, const char *from)
+{
+    if (from)
+        memcpy(text, from, strlen(from) + 1); /* it came from a field of the same size */
+}
+
+bool ledger_next_unnamed(struct ledger *ledger, uint64_t now_us, struct ledger_unnamed *unnamed)
+{
+    while (unnamed->cursor < ledger->counts.workload_slots + ledger->counts.process_slots) {
+        struct ledger_identity *identity = identity_at(ledger, unnamed->cursor);
+        size_t at = unnamed->cursor++, slots = ledger->counts.workload_slots;
+        const struct ledger_process *process = at < slots ? NULL : &ledger->processes[at - slots];
+        const struct ledger_workload *workload =
+            &ledger->workloads[process ? process->workload : at];
+
+        if (identity->is_named || (process ? !process->used : !workload->used))
+            continue;
+        if (identity->opened_us == 0)
+            identity->opened_us = now_us;
+        unnamed->opened_us = identity->opened_us;
+        unnamed->owner = (struct workload_owner){
+            .kind = workload->kind, .container_is_claim = identity->container_is_claim};
+        copy_text(unnamed->owner.id, workload->id);
+        copy_text(unnamed->owner.container_id, identity->container_id);
+        copy_text(unnamed->owner.pod_uid, identity->pod_uid);
+        return true;
+    }
+    return false;
+}
+
+int ledger_fix_names(struct ledger *ledger, const struct ledger_unnamed *unnamed,
+                     const struct workload_names *names)
+{
+    struct ledger_identity *identity = identity_at(ledger, unnamed->cursor - 1);
+    struct workload_names *to = &identity->names;
+    const struct {
+        const char *from, **to;
+    } texts[] = {{names->name, &to->name},
+                 {names->namespace, &to->namespace},
+                 {names->pod, &to->pod},
+                 {names->container, &to->container},
+                 {names->image, &to->image}};
+    size_t size_bytes = 1;
+    char *end;
+
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+        size_bytes += texts[i].from ? strlen(texts[i].from) + 1 : 0;
+    identity->names_text = end = malloc(size_bytes);
+    if (!end)
+        return -ENOMEM;
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        if (!texts[i].from || !texts[i].from[0])
+            continue;
+        *texts[i].to = end;
+        end = stpcpy(end, texts[i].from) + 1;
+    }
+    identity->is_named = true;
+    ledger->counts.names_fixed += unnamed->cursor <= ledger->counts.workload_slots;
+    return 0;
 }

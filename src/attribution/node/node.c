@@ -4,15 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attribution/grow.h"
 #include "core/macros.h"
-
-/* Below this part of its capacity a machine teaches what it draws when it does nothing. */
-enum { QUIET_DIVISOR = 50 };
 
 void node_init(struct node *node, struct ledger *ledger)
 {
-    *node = (struct node){.ledger = ledger};
-    workload_usages_init(&node->members, ledger);
+    *node = (struct node){.ledger = ledger, .usages.ledger = ledger};
 }
 
 void node_done(struct node *node)
@@ -20,27 +17,12 @@ void node_done(struct node *node)
     for (size_t i = 0; i < node->meter_count; i++)
         free(node->meters[i].id);
     free(node->meters);
-    workload_usages_done(&node->members);
-    free(node->shares);
-    free(node->bookings);
+    workload_usages_done(&node->usages);
+    bookings_done(&node->bookings);
     *node = (struct node){0};
 }
 
-static bool is_booked(enum meter_kind kind)
-{
-    return kind == METER_PACKAGE || kind == METER_DRAM;
-}
-
-static struct node_meter *find_meter(struct node *node, const struct sample_meter *reading)
-{
-    for (size_t i = 0; i < node->meter_count; i++)
-        if (node->meters[i].kind == reading->kind && strcmp(node->meters[i].id, reading->id) == 0 &&
-            strcmp(node->meters[i].source, reading->source) == 0)
-            return &node->meters[i];
-    return NULL;
-}
-
-/* Two may know of the same package: who counts in finer steps, and less besides, comes first. */
+/* Several sources may measure the same package: the finest and purest counter comes first. */
 static size_t rank_of(const char *source)
 {
     static const char *const ranks[] = {"rapl", "cray", "hwmon"};
@@ -51,58 +33,63 @@ static size_t rank_of(const char *source)
     return rank;
 }
 
-static bool is_real(const struct node_meter *meter, enum meter_kind kind)
-{
-    return meter->kind == kind && !meter->modelled;
-}
-
-/* A model gives way to whatever measures the same, for good: it would be booked twice. */
-static bool gives_way(const struct node *node, const struct node_meter *model)
+/* A model is replaced for good by any meter of its kind: both would be booked. */
+static bool is_superseded(const struct node *node, const struct node_meter *meter)
 {
     for (size_t i = 0; i < node->meter_count; i++)
-        if (is_real(&node->meters[i], model->kind))
+        if (meter->modelled && node->meters[i].kind == meter->kind && !node->meters[i].modelled)
             return true;
     return false;
 }
 
-/* Is this meter of the source whose meters of this kind are booked? The first one stays. */
+/* Is this meter of the source whose meters of this kind are booked? The first choice stays. */
 static bool is_chosen(const struct node *node, const struct node_meter *meter)
 {
+    bool is_best = true;
+
     if (meter->modelled)
-        return !gives_way(node, meter);
-    for (size_t i = 0; i < node->meter_count; i++)
-        if (is_real(&node->meters[i], meter->kind) && node->meters[i].meter != LEDGER_NONE)
-            return strcmp(node->meters[i].source, meter->source) == 0;
-    for (size_t i = 0; i < node->meter_count; i++)
-        if (is_real(&node->meters[i], meter->kind) &&
-            rank_of(node->meters[i].source) < rank_of(meter->source))
-            return false;
-    return true;
+        return !is_superseded(node, meter);
+    for (size_t i = 0; i < node->meter_count; i++) {
+        const struct node_meter *other = &node->meters[i];
+
+        if (other->kind != meter->kind || other->modelled)
+            continue;
+        if (other->meter != LEDGER_NONE)
+            return strcmp(other->source, meter->source) == 0;
+        is_best &= rank_of(other->source) >= rank_of(meter->source);
+    }
+    return is_best;
 }
 
-/* As long as nobody says what workloads do, no meter can be divided: then all are only observed. */
-static int open_books(struct node *node)
+/* Opens the books of meters. Not before a usage report: without one nothing can be divided. */
+static bool open_books(struct node *node)
 {
-    int result = 0;
+    bool failed = false;
 
     for (size_t i = 0; i < node->meter_count; i++) {
         struct node_meter *meter = &node->meters[i];
-        int r;
 
-        if (!is_booked(meter->kind) || meter->meter != LEDGER_NONE || !is_chosen(node, meter))
-            continue;
-        r = ledger_add_meter(node->ledger, meter->kind, meter->id, 0, &meter->meter);
-        result = r < 0 ? r : result;
+        if ((meter->kind == METER_PACKAGE || meter->kind == METER_DRAM) &&
+            meter->meter == LEDGER_NONE && is_chosen(node, meter))
+            failed |= ledger_add_meter(node->ledger, meter->kind, meter->id, 0, &meter->meter) < 0;
     }
-    return result;
+    return !failed;
 }
 
 static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
 {
-    struct node_meter meter = {
+    char *id;
+
+    if (node->meter_count == NODE_METERS_MAX)
+        return 0; /* more than any machine has: a faulty source must not fill the memory */
+    if (grow_zeroed(&node->meters, &node->meter_slots, node->meter_count + 1,
+                    sizeof(*node->meters)) < 0 ||
+        !(id = strdup(reading->id)))
+        return -ENOMEM;
+    node->meters[node->meter_count++] = (struct node_meter){
         .source = reading->source,
         .kind = reading->kind,
-        .integrated = reading->integrated,
+        .id = id,
         .modelled = reading->modelled,
         .idle_uj = reading->idle_uj,
         .meter = LEDGER_NONE,
@@ -110,29 +97,20 @@ static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter
         .breaks = reading->breaks,
         .read_us = t_us,
     };
-    struct node_meter *meters;
-
-    if (node->meter_count == NODE_METERS_MAX)
-        return 0; /* no machine has so many; a fault in a source must not fill the memory */
-    meters = realloc(node->meters, (node->meter_count + 1) * sizeof(*meters));
-    if (!meters)
-        return -ENOMEM;
-    node->meters = meters;
-    meter.id = strdup(reading->id);
-    if (!meter.id)
-        return -ENOMEM;
-    node->meters[node->meter_count++] = meter;
     return 0;
 }
 
 static int take_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
 {
-    struct node_meter *meter = find_meter(node, reading);
+    struct node_meter *meter = node->meters, *end = meter + node->meter_count;
 
-    if (!meter)
+    while (meter < end && (meter->kind != reading->kind || strcmp(meter->id, reading->id) != 0 ||
+                           strcmp(meter->source, reading->source) != 0))
+        meter++;
+    if (meter == end)
         return add_meter(node, t_us, reading);
-    if (meter->modelled && gives_way(node, meter))
-        return 0; /* from here on the other one counts; what is pending is still booked */
+    if (is_superseded(node, meter))
+        return 0; /* what is pending is still booked */
     if (reading->breaks == meter->breaks && reading->counter_uj >= meter->counter_uj) {
         meter->pending_uj += reading->counter_uj - meter->counter_uj;
         meter->pending_idle_uj += reading->idle_uj - MIN(reading->idle_uj, meter->idle_uj);
@@ -146,220 +124,128 @@ static int take_meter(struct node *node, uint64_t t_us, const struct sample_mete
     return 0;
 }
 
-static int reserve_scratch(struct node *node)
-{
-    size_t capacity = node->members.slots + 2; /* idle, unattributed */
-    void *grown;
-
-    if (capacity <= node->scratch_capacity)
-        return 0;
-    if (!(grown = realloc(node->shares, capacity * sizeof(*node->shares))))
-        return -ENOMEM;
-    node->shares = grown;
-    if (!(grown = realloc(node->bookings, capacity * sizeof(*node->bookings))))
-        return -ENOMEM;
-    node->bookings = grown;
-    node->scratch_capacity = capacity;
-    return 0;
-}
-
-/* By what energy is divided. */
-typedef uint64_t member_weight(const struct workload_usage *member);
-
-static uint64_t by_cpu_time(const struct workload_usage *member)
-{
-    return member->cpu_us;
-}
-
-static uint64_t by_memory(const struct workload_usage *member)
-{
-    return member->memory_bytes;
-}
-
-static uint64_t by_traffic(const struct workload_usage *member)
-{
-    return member->traffic_bytes;
-}
-
-static uint64_t by_uncounted_memory(const struct workload_usage *member)
-{
-    return member->uncounted_bytes;
-}
-
-/* The part of a window's energy that the machine draws when it does nothing. */
+/* The part of a window's energy that the machine draws without load. */
 static uint64_t idle_energy(struct node_meter *meter, const struct sample_usage *usage,
                             uint64_t duration_us)
 {
-    struct idle_part idle;
-
     if (meter->kind == METER_DRAM && !usage->has_traffic)
-        return 0; /* free memory tells it */
+        return 0; /* it is that of free memory */
     if (meter->modelled)
         return MIN(meter->pending_idle_uj, meter->pending_uj);
-    if (usage->busy_us <= usage->capacity_us / QUIET_DIVISOR)
-        idle_learn(&meter->idle, false, meter->pending_uj, duration_us);
-    idle = idle_split(&meter->idle, false, meter->pending_uj, duration_us);
-    return idle.floor_uj;
+    return idle_floor(&meter->idle, usage->busy_us, usage->capacity_us, meter->pending_uj,
+                      duration_us);
 }
 
-static size_t list_members(struct node *node, enum method method)
+/* Divides the energy of the last booking among the workloads before it. The part that weighs
+ * `left_weight` stays, and all of it if nothing has a weight. */
+static void divide_last(struct node *node, enum usage_weight weight, uint64_t left_weight)
 {
-    size_t count = 0;
+    struct bookings *bookings = &node->bookings;
+    struct booking *last = &bookings->items[bookings->count - 1];
+    uint64_t energy_uj = last->energy_uj;
 
-    for (uint32_t w = 0; w < node->members.slots; w++)
-        if (node->members.items[w].is_present)
-            node->bookings[count++] = (struct booking){.process = LEDGER_NONE,
-                                                       .to_workload = true,
-                                                       .workload = w,
-                                                       .tier = TIER_ACTIVE,
-                                                       .method = method};
-    return count;
+    for (size_t i = 0; i < bookings->count; i++)
+        if (bookings->items[i].to_workload)
+            bookings->shares[i].weight =
+                node->usages.items[bookings->items[i].workload].weights[weight];
+    bookings->shares[bookings->count - 1].weight = left_weight;
+    last->energy_uj = 0;
+    if (!bookings_divide(bookings, energy_uj))
+        last->energy_uj = energy_uj;
 }
 
-/* Divides energy among the members listed, and what weighs `rest` beside them. Returns what nobody
- * of them got: the part of the rest, or all if nothing weighs anything. */
-static uint64_t divide(struct node *node, size_t count, uint64_t energy_uj, member_weight *weight,
-                       uint64_t rest)
+/* Divides the last booking as this kind of meter is, and sets the owner of what is left. */
+static void divide_usage(struct node *node, const struct node_meter *meter,
+                         const struct sample_usage *usage)
 {
-    for (size_t i = 0; i < count; i++)
-        node->shares[i].weight = weight(&node->members.items[node->bookings[i].workload]);
-    node->shares[count].weight = rest;
-    if (share_split(energy_uj, node->shares, count + 1) == 0)
-        return energy_uj;
-    for (size_t i = 0; i < count; i++)
-        node->bookings[i].energy_uj += node->shares[i].amount;
-    return node->shares[count].amount;
-}
-
-/* The same by what this kind of meter goes by. What is left is of the owner written. */
-static uint64_t divide_as(struct node *node, size_t count, const struct node_meter *meter,
-                          const struct sample_usage *usage, uint64_t energy_uj,
-                          enum unowned *ret_owner)
-{
+    enum unowned *owner = &node->bookings.items[node->bookings.count - 1].unowned;
     uint64_t free_bytes = usage->memory_bytes - MIN(usage->memory_bytes, usage->memory_used_bytes);
 
-    *ret_owner = usage->is_blind ? UNOWNED_UNATTRIBUTED : UNOWNED_IDLE;
+    *owner = UNOWNED_UNATTRIBUTED;
     if (usage->is_blind)
-        return energy_uj;
-    if (meter->kind != METER_DRAM)
-        return divide(node, count, energy_uj, by_cpu_time, 0);
-    if (!usage->has_traffic && free_bytes > 0)
-        return divide(node, count, energy_uj, by_memory, free_bytes);
-    *ret_owner = UNOWNED_UNATTRIBUTED;
-    if (!usage->has_traffic)
-        return divide(node, count, energy_uj, by_memory, 0);
-    /* Those whose traffic nobody counts share what all of them moved by the memory they hold. */
-    energy_uj = divide(node, count, energy_uj, by_traffic, usage->other_traffic_bytes);
-    return divide(node, count, energy_uj, by_uncounted_memory, 0);
+        return;
+    if (meter->kind != METER_DRAM) {
+        *owner = UNOWNED_IDLE;
+        divide_last(node, USAGE_WEIGHT_CPU_TIME, 0);
+    } else if (!usage->has_traffic) {
+        *owner = free_bytes > 0 ? UNOWNED_IDLE : UNOWNED_UNATTRIBUTED;
+        divide_last(node, USAGE_WEIGHT_MEMORY, free_bytes);
+    } else {
+        /* Cgroups without a traffic count share what all of them moved by the memory they hold. */
+        divide_last(node, USAGE_WEIGHT_TRAFFIC, usage->other_traffic_bytes);
+        divide_last(node, USAGE_WEIGHT_UNCOUNTED_MEMORY, 0);
+    }
 }
 
-/* A meter that is read about as often as windows end has none of its joules in one of them, and
- * twice as many in the next. One that is gone has none, either, but no time. */
-static void pass_window(struct node *node, const struct node_meter *meter, uint64_t now_us)
+/* Books what is pending. It is booked without an owner on -ENOMEM. */
+static int settle_meter(struct node *node, struct node_meter *meter, uint64_t now_us,
+                        const struct sample_usage *usage)
 {
     uint64_t start_us = node->settled_until_us ? MIN(node->settled_until_us, now_us) : now_us;
+    enum method method = meter->modelled ? METHOD_MODELLED : METHOD_SHARED;
+    struct bookings *bookings = &node->bookings;
+    uint64_t idle_uj;
 
-    if (now_us - MIN(meter->read_us, now_us) <= 2 * (now_us - start_us))
-        ledger_book_time(node->ledger, meter->meter, start_us, now_us, NULL, 0);
-}
-
-static int settle(struct node *node, struct node_meter *meter, uint64_t now_us,
-                  const struct sample_usage *usage)
-{
-    uint64_t start_us = node->settled_until_us ? MIN(node->settled_until_us, now_us) : now_us;
-    uint64_t idle_uj = idle_energy(meter, usage, now_us - start_us), left_uj;
-    size_t count = list_members(node, meter->modelled ? METHOD_MODELLED : METHOD_SHARED);
-    size_t booked = 0;
-    enum unowned owner;
-
-    left_uj = divide_as(node, count, meter, usage, meter->pending_uj - idle_uj, &owner);
-    node->bookings[count] =
-        (struct booking){.process = LEDGER_NONE, .unowned = UNOWNED_IDLE, .energy_uj = idle_uj};
-    node->bookings[count + 1] =
-        (struct booking){.process = LEDGER_NONE, .unowned = owner, .energy_uj = left_uj};
-    for (size_t i = 0; i < count + 2; i++)
-        if (node->bookings[i].energy_uj > 0)
-            node->bookings[booked++] = node->bookings[i];
+    if (meter->pending_uj == 0) {
+        /* A meter that is read about once a window has no energy in some windows. One that is gone
+         * has none, either, but no device time. */
+        if (now_us - MIN(meter->read_us, now_us) <= 2 * (now_us - start_us))
+            ledger_pass_time(node->ledger, meter->meter, start_us, now_us);
+        return 0;
+    }
+    idle_uj = idle_energy(meter, usage, now_us - start_us);
+    bookings->count = 0;
+    for (uint32_t w = 0; w < node->usages.slots; w++)
+        if (workload_usages_has(&node->usages, w))
+            bookings_add_workload(bookings, w, TIER_ACTIVE, method, 0);
+    bookings_add_unowned(bookings, UNOWNED_IDLE, idle_uj, 0);
+    bookings_add_unowned(bookings, UNOWNED_UNATTRIBUTED, meter->pending_uj - idle_uj, 0);
+    divide_usage(node, meter, usage);
     return ledger_book(node->ledger, meter->meter, meter->pending_uj, start_us, now_us,
-                       node->bookings, booked);
-}
-
-/* Nobody will say who used it, and there are no books to say so. */
-static void forget_pending(struct node *node)
-{
-    for (size_t i = 0; i < node->meter_count; i++)
-        if (node->meters[i].meter == LEDGER_NONE)
-            node->meters[i].pending_uj = node->meters[i].pending_idle_uj = 0;
-}
-
-static int note_members(struct node *node, uint64_t t_us, const struct sample_usage *usage)
-{
-    int result = 0, r;
-
-    workload_usages_begin(&node->members);
-    for (size_t i = 0; i < usage->count; i++)
-        if ((r = workload_usages_note(&node->members, t_us, &usage->workloads[i])) < 0)
-            result = r;
-    if (!usage->is_blind && (r = workload_usages_note_system(&node->members, t_us, usage)) < 0)
-        result = r;
-    workload_usages_end(&node->members, t_us);
-    return result;
+                       bookings->items, bookings->count);
 }
 
 static int take_usage(struct node *node, uint64_t t_us, const struct sample_usage *usage)
 {
-    int result = 0, reserved, r;
+    bool failed, can_settle;
 
     ledger_advance(node->ledger, t_us);
-    if (!usage->is_first)
-        result = open_books(node);
-    if ((r = note_members(node, t_us, usage)) < 0)
-        result = r;
-    reserved = reserve_scratch(node);
-    result = reserved < 0 ? reserved : result;
-    for (size_t i = 0; i < node->meter_count && reserved == 0; i++) {
+    failed = !usage->is_first && !open_books(node);
+    failed |= workload_usages_update(&node->usages, t_us, usage) < 0;
+    can_settle = bookings_begin(&node->bookings, node->usages.slots + 2) == 0; /* and unowned */
+    for (size_t i = 0; i < node->meter_count; i++) {
         struct node_meter *meter = &node->meters[i];
 
-        if (meter->meter != LEDGER_NONE) {
-            if (usage->is_first) /* nobody can say who used it */
-                ledger_book_gap(node->ledger, meter->meter, meter->pending_uj);
-            else if (meter->pending_uj == 0)
-                pass_window(node, meter, t_us);
-            else if ((r = settle(node, meter, t_us, usage)) < 0)
-                result = r; /* it is booked all the same, without an owner */
-        }
+        if (meter->meter != LEDGER_NONE && !can_settle)
+            continue; /* the next report settles it */
+        if (meter->meter != LEDGER_NONE && usage->is_first)
+            ledger_book_gap(node->ledger, meter->meter, meter->pending_uj);
+        else if (meter->meter != LEDGER_NONE)
+            failed |= settle_meter(node, meter, t_us, usage) < 0;
         meter->pending_uj = meter->pending_idle_uj = 0;
     }
-    forget_pending(node);
     node->settled_until_us = t_us;
-    return result;
-}
-
-static void take_power(struct node *node, uint64_t t_us, const struct sample_node_power *reading)
-{
-    size_t i = 0;
-
-    while (i < node->power_count && strcmp(node->powers[i].source, reading->source) != 0)
-        i++;
-    if (i == NODE_POWERS_MAX)
-        return;
-    node->power_count = MAX(node->power_count, i + 1);
-    node->powers[i] = (struct node_power){reading->source, reading->power_mw, t_us};
+    return failed || !can_settle ? -ENOMEM : 0;
 }
 
 int node_ingest(struct node *node, const struct sample *sample)
 {
-    switch (sample->kind) {
-    case SAMPLE_METER:
+    const struct sample_node_power *power = &sample->node_power;
+    size_t i = 0;
+
+    if (sample->kind == SAMPLE_METER)
         return take_meter(node, sample->t_us, &sample->meter);
-    case SAMPLE_USAGE:
+    if (sample->kind == SAMPLE_USAGE)
         return take_usage(node, sample->t_us, &sample->usage);
-    case SAMPLE_NODE_POWER:
-        take_power(node, sample->t_us, &sample->node_power);
+    if (sample->kind != SAMPLE_NODE_POWER)
         return 0;
-    default: /* of a GPU, or names */
-        return 0;
+    while (i < node->power_count && strcmp(node->powers[i].source, power->source) != 0)
+        i++;
+    if (i < NODE_POWERS_MAX) {
+        node->power_count = MAX(node->power_count, i + 1);
+        node->powers[i] = (struct node_power){power->source, power->power_mw, sample->t_us};
     }
+    return 0;
 }
 
 void node_finish(struct node *node)

@@ -1,21 +1,14 @@
 /*
- * The node beside its GPUs: readings of its meters and what workloads did in, settled windows out
- * to the ledger.
- *
- * A window lasts from one report of usage to the next. Package energy goes by CPU time, DRAM energy
- * by memory traffic where that is counted, else by the memory that is held; what the machine did
- * outside of any workload is `system`, and the level that it draws when it does nothing is `idle`.
- * Meters that contain others, or are contained in them, are only observed. A model stands in for
- * meters of the packages as long as there are none; it tells itself what of its energy is idle. No
- * I/O, no clock.
+ * The node beside its GPUs: readings of its meters and usage of its workloads in, settled windows
+ * out to the ledger. A window lasts from one usage report to the next. Meters that contain others,
+ * or are contained in them, are only observed. A model stands in for package meters until there are
+ * any. docs/power.md explains the division.
  */
 #pragma once
 
+#include "attribution/bookings.h"
 #include "attribution/gpu/idle.h"
-#include "attribution/ledger/ledger.h"
 #include "attribution/node/workload_usage.h"
-#include "attribution/share.h"
-#include "model/sample.h"
 
 enum { NODE_METERS_MAX = 256, NODE_POWERS_MAX = 8 };
 
@@ -23,13 +16,13 @@ struct node_meter {
     const char *source; /* a literal */
     enum meter_kind kind;
     char *id;
-    bool integrated, modelled;
+    bool modelled;
     uint32_t meter; /* in the ledger; LEDGER_NONE: only observed */
     uint64_t counter_uj, read_us;
     uint32_t breaks;
-    uint64_t lapses;                   /* times that the count did not go on from the last one */
-    uint64_t pending_uj;               /* read since the last report of usage */
-    uint64_t idle_uj, pending_idle_uj; /* of a model: the idle part of the counter and of pending */
+    uint64_t lapses;                   /* discontinuities of the count */
+    uint64_t pending_uj;               /* since the last usage report */
+    uint64_t idle_uj, pending_idle_uj; /* of a model: the idle part of counter and pending */
     struct idle_levels idle;
 };
 
@@ -41,26 +34,22 @@ struct node_power {
 struct node {
     struct ledger *ledger;
     struct node_meter *meters;
-    size_t meter_count;
-    struct workload_usages members;
+    size_t meter_count, meter_slots;
+    struct workload_usages usages;
     uint64_t settled_until_us;
     struct node_power powers[NODE_POWERS_MAX];
     size_t power_count;
-
-    /* Scratch, kept so that a steady state allocates nothing. */
-    struct share *shares;
-    struct booking *bookings;
-    size_t scratch_capacity;
+    struct bookings bookings;
 };
 
 void node_init(struct node *node, struct ledger *ledger);
 void node_done(struct node *node);
 
-/* Takes a sample that is of no GPU. 0 or -ENOMEM; then the books still balance. */
+/* Takes a sample that is not of a GPU. 0 or -ENOMEM; the books balance either way. */
 int node_ingest(struct node *node, const struct sample *sample);
 
-/* Books what is pending as a gap: nobody will say who used it. For the end of a run. */
+/* Books pending energy as a gap: no usage report will follow. For the end of a run. */
 void node_finish(struct node *node);
 
-/* The meter of the ledger's index, or NULL. */
+/* The meter with this index in the ledger, or NULL. */
 const struct node_meter *node_meter_of(const struct node *node, uint32_t meter);

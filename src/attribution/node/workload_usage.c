@@ -4,77 +4,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attribution/grow.h"
 #include "core/macros.h"
 
-static const struct workload_owner system_owner = {.kind = WORKLOAD_SYSTEM, .id = "system"};
-
-void workload_usages_init(struct workload_usages *members, struct ledger *ledger)
+void workload_usages_done(struct workload_usages *usages)
 {
-    *members = (struct workload_usages){.ledger = ledger};
+    for (size_t i = 0; i < usages->slots; i++)
+        usage_done(&usages->items[i].usage);
+    free(usages->items);
+    *usages = (struct workload_usages){0};
 }
 
-void workload_usages_done(struct workload_usages *members)
+static int open_usage(struct workload_usages *usages, const struct workload_owner *owner,
+                      uint64_t now_us, struct workload_usage **ret_usage)
 {
-    for (size_t i = 0; i < members->slots; i++)
-        usage_done(&members->items[i].usage);
-    free(members->items);
-    *members = (struct workload_usages){0};
-}
-
-static int reserve(struct workload_usages *members)
-{
-    size_t slots = ledger_workload_slots(members->ledger);
-    struct workload_usage *items;
-
-    if (slots <= members->slots)
-        return 0;
-    items = realloc(members->items, slots * sizeof(*items));
-    if (!items)
-        return -ENOMEM;
-    memset(items + members->slots, 0, (slots - members->slots) * sizeof(*items));
-    members->items = items;
-    members->slots = slots;
-    return 0;
-}
-
-void workload_usages_begin(struct workload_usages *members)
-{
-    members->round++;
-}
-
-static void begin_round(struct workload_usage *member, uint64_t round)
-{
-    member->is_present = true;
-    member->round = round;
-    member->cpu_us = member->memory_bytes = 0;
-    member->traffic_bytes = member->uncounted_bytes = 0;
-    usage_forget_gauges(&member->usage);
-}
-
-static int open_member(struct workload_usages *members, const struct workload_owner *owner,
-                       uint64_t now_us, struct workload_usage **ret_member)
-{
-    struct workload_usage *member;
+    struct workload_usage *usage;
     uint32_t workload;
-    int r = ledger_open_workload(members->ledger, owner, &workload);
 
-    if (r == 0)
-        r = reserve(members);
-    if (r < 0)
-        return r;
-    member = &members->items[workload];
-    if (!member->is_joined)
-        ledger_join_workload(members->ledger, workload);
-    member->is_joined = true;
-    if (!member->is_present || member->round != members->round)
-        begin_round(member, members->round);
-    member->seen_us = now_us;
-    *ret_member = member;
+    if (ledger_open_workload(usages->ledger, owner, &workload) < 0 ||
+        grow_zeroed(&usages->items, &usages->slots, ledger_counts(usages->ledger)->workload_slots,
+                    sizeof(*usages->items)) < 0)
+        return -ENOMEM;
+    usage = &usages->items[workload];
+    if (usage->round == 0)
+        ledger_join_workload(usages->ledger, workload);
+    if (usage->round != usages->round) {
+        memset(usage->weights, 0, sizeof(usage->weights));
+        usage_forget_gauges(&usage->usage);
+    }
+    usage->round = usages->round;
+    usage->seen_us = now_us;
+    *ret_usage = usage;
     return 0;
 }
 
-/* False: no owner has texts so long. */
-static bool put(char *text, size_t size_bytes, const char *from)
+/* False: no owner has such long texts. */
+static bool copy_text(char *text, size_t size_bytes, const char *from)
 {
     size_t len = strlen(from);
 
@@ -84,85 +49,71 @@ static bool put(char *text, size_t size_bytes, const char *from)
     return true;
 }
 
-int workload_usages_note(struct workload_usages *members, uint64_t now_us,
-                         const struct sample_workload *workload)
+static int add_workload(struct workload_usages *usages, uint64_t now_us,
+                        const struct sample_workload *workload)
 {
     struct workload_owner owner = {.kind = workload->kind};
-    struct workload_usage *member;
-    int r;
+    struct workload_usage *usage;
 
-    if (!put(owner.id, sizeof(owner.id), workload->id) ||
-        !put(owner.container_id, sizeof(owner.container_id), workload->container_id) ||
-        !put(owner.pod_uid, sizeof(owner.pod_uid), workload->pod_uid))
+    if (!copy_text(owner.id, sizeof(owner.id), workload->id) ||
+        !copy_text(owner.container_id, sizeof(owner.container_id), workload->container_id) ||
+        !copy_text(owner.pod_uid, sizeof(owner.pod_uid), workload->pod_uid))
         return 0;
-    r = open_member(members, &owner, now_us, &member);
-    if (r < 0)
-        return r;
-    member->cpu_us += workload->cpu_us;
-    member->memory_bytes += workload->memory_bytes;
+    if (open_usage(usages, &owner, now_us, &usage) < 0)
+        return -ENOMEM;
+    usage->weights[USAGE_WEIGHT_CPU_TIME] += workload->cpu_us;
+    usage->weights[USAGE_WEIGHT_MEMORY] += workload->memory_bytes;
     if (workload->has_traffic)
-        member->traffic_bytes += workload->traffic_bytes;
+        usage->weights[USAGE_WEIGHT_TRAFFIC] += workload->traffic_bytes;
     else
-        member->uncounted_bytes += workload->memory_bytes;
-    return workload->did ? usage_add(&member->usage, workload->did) : 0;
+        usage->weights[USAGE_WEIGHT_UNCOUNTED_MEMORY] += workload->memory_bytes;
+    return workload->did ? usage_add(&usage->usage, workload->did) : 0;
 }
 
-int workload_usages_note_system(struct workload_usages *members, uint64_t now_us,
-                                const struct sample_usage *usage)
+/* What the machine did beyond its workloads. */
+static int add_system(struct workload_usages *usages, uint64_t now_us,
+                      const struct sample_usage *report)
 {
-    uint64_t cpu_us = 0, memory_bytes = 0, rest_bytes;
-    struct workload_usage *member;
-    int r;
+    static const struct workload_owner owner = {.kind = WORKLOAD_SYSTEM, .id = "system"};
+    uint64_t cpu_us = 0, memory_bytes = 0, left_bytes;
+    struct workload_usage *usage;
 
-    for (size_t w = 0; w < members->slots; w++)
-        if (members->items[w].is_present && members->items[w].round == members->round) {
-            cpu_us += members->items[w].cpu_us;
-            memory_bytes += members->items[w].memory_bytes;
+    for (uint32_t w = 0; w < usages->slots; w++)
+        if (workload_usages_has(usages, w)) {
+            cpu_us += usages->items[w].weights[USAGE_WEIGHT_CPU_TIME];
+            memory_bytes += usages->items[w].weights[USAGE_WEIGHT_MEMORY];
         }
-    r = open_member(members, &system_owner, now_us, &member);
-    if (r < 0)
-        return r;
-    member->cpu_us += usage->busy_us - MIN(usage->busy_us, cpu_us);
-    rest_bytes = usage->memory_used_bytes - MIN(usage->memory_used_bytes, memory_bytes);
-    member->memory_bytes += rest_bytes;
-    member->uncounted_bytes += rest_bytes;
+    if (open_usage(usages, &owner, now_us, &usage) < 0)
+        return -ENOMEM;
+    left_bytes = report->memory_used_bytes - MIN(report->memory_used_bytes, memory_bytes);
+    usage->weights[USAGE_WEIGHT_CPU_TIME] += report->busy_us - MIN(report->busy_us, cpu_us);
+    usage->weights[USAGE_WEIGHT_MEMORY] += left_bytes;
+    usage->weights[USAGE_WEIGHT_UNCOUNTED_MEMORY] += left_bytes;
     return 0;
 }
 
-static void leave(struct workload_usages *members, uint32_t workload)
+int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
+                           const struct sample_usage *report)
 {
-    usage_done(&members->items[workload].usage);
-    members->items[workload] = (struct workload_usage){0};
-    ledger_leave_workload(members->ledger, workload);
-}
+    uint64_t retention_us = ledger_retention_us(usages->ledger);
+    bool failed = false;
 
-static bool is_forgotten(const struct workload_usages *members, const struct workload_usage *member,
-                         uint64_t now_us)
-{
-    uint64_t retention_us = ledger_retention_us(members->ledger);
+    usages->round++;
+    for (size_t i = 0; i < report->count; i++)
+        failed |= add_workload(usages, now_us, &report->workloads[i]) < 0;
+    if (!report->is_blind)
+        failed |= add_system(usages, now_us, report) < 0;
+    for (uint32_t w = 0; w < usages->slots; w++) {
+        struct workload_usage *usage = &usages->items[w];
 
-    return now_us > member->seen_us && now_us - member->seen_us > retention_us;
-}
-
-void workload_usages_end(struct workload_usages *members, uint64_t now_us)
-{
-    for (uint32_t w = 0; w < members->slots; w++) {
-        struct workload_usage *member = &members->items[w];
-
-        if (!member->is_joined || member->round == members->round)
+        if (usage->round == 0 || usage->round == usages->round)
             continue;
-        if (member->is_present)
-            usage_forget_gauges(&member->usage);
-        member->is_present = false;
-        if (is_forgotten(members, member, now_us))
-            leave(members, w);
+        usage_forget_gauges(&usage->usage);
+        if (now_us <= usage->seen_us || now_us - usage->seen_us <= retention_us)
+            continue;
+        usage_done(&usage->usage);
+        *usage = (struct workload_usage){0};
+        ledger_leave_workload(usages->ledger, w);
     }
-}
-
-const struct workload_usage *workload_usages_find(const struct workload_usages *members,
-                                                  uint32_t workload)
-{
-    return workload < members->slots && members->items[workload].is_joined
-               ? &members->items[workload]
-               : NULL;
+    return failed ? -ENOMEM : 0;
 }

@@ -1,53 +1,54 @@
 /*
- * Members: the workloads that the node's cgroups are, by their index in the ledger, and what they
- * use.
- *
- * Counters go on from one cgroup of a workload to the next (a unit that is restarted) and are kept
- * for the retention after the last one has ended; what is held now ends with it. No I/O, no clock.
+ * What the workloads of the node's cgroups use, by their index in the ledger. Counters continue
+ * from one cgroup of a workload to the next (a unit that is restarted) and are kept for the
+ * retention after the last one has ended; gauges end with it.
  */
 #pragma once
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "attribution/ledger/ledger.h"
 #include "model/sample.h"
 #include "model/usage.h"
 
+/* What energy can be divided by. */
+enum usage_weight {
+    USAGE_WEIGHT_CPU_TIME,         /* since the last report, in us */
+    USAGE_WEIGHT_MEMORY,           /* held, in bytes */
+    USAGE_WEIGHT_TRAFFIC,          /* bytes known to be moved */
+    USAGE_WEIGHT_UNCOUNTED_MEMORY, /* held by cgroups whose traffic is not counted */
+    USAGE_WEIGHTS,
+};
+
 struct workload_usage {
-    bool is_joined;  /* in the ledger; else a free slot */
-    bool is_present; /* the last report named it */
-    uint64_t round;  /* the last report that did */
+    uint64_t round; /* the last report that had it; 0: a free slot */
     uint64_t seen_us;
-    uint64_t cpu_us;          /* in the time of the report */
-    uint64_t memory_bytes;    /* that it holds */
-    uint64_t traffic_bytes;   /* that are known to be moved */
-    uint64_t uncounted_bytes; /* of the memory: nobody counts what moves to and from it */
-    struct usage usage;       /* counters: all that was counted */
+    uint64_t weights[USAGE_WEIGHTS];
+    struct usage usage; /* counters: since it is known */
 };
 
 struct workload_usages {
     struct ledger *ledger;
     struct workload_usage *items;
     size_t slots;
-    uint64_t round;
+    uint64_t round; /* reports so far */
 };
 
-void workload_usages_init(struct workload_usages *members, struct ledger *ledger);
-void workload_usages_done(struct workload_usages *members);
+void workload_usages_done(struct workload_usages *usages);
 
-/* A report: workload_usages_begin, all workloads, the whole machine, workload_usages_end. 0 or
- * -ENOMEM; then somebody is missing. */
-void workload_usages_begin(struct workload_usages *members);
-int workload_usages_note(struct workload_usages *members, uint64_t now_us,
-                         const struct sample_workload *workload);
+/* Takes a report. What no workload used is `system`. 0 or -ENOMEM; then workloads are missing. */
+int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
+                           const struct sample_usage *report);
 
-/* What the machine did that no workload did. */
-int workload_usages_note_system(struct workload_usages *members, uint64_t now_us,
-                                const struct sample_usage *usage);
-void workload_usages_end(struct workload_usages *members, uint64_t now_us);
+/* NULL: it has no cgroup, and had none within the retention. */
+static inline const struct workload_usage *workload_usages_find(
+    const struct workload_usages *usages, uint32_t workload)
+{
+    const struct workload_usage *usage = &usages->items[workload];
 
-/* NULL: it is none. */
-const struct workload_usage *workload_usages_find(const struct workload_usages *members,
-                                                  uint32_t workload);
+    return workload < usages->slots && usage->round > 0 ? usage : NULL;
+}
+
+/* Did the last report have it? */
+static inline bool workload_usages_has(const struct workload_usages *usages, uint32_t workload)
+{
+    return usages->items[workload].round == usages->round;
+}

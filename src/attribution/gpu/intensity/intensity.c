@@ -3,35 +3,125 @@
 #include <math.h>
 
 #include "attribution/gpu/intensity/linear.h"
+#include "attribution/gpu/intensity/mixture.h"
 #include "core/macros.h"
 
-/* Soon after somebody new came to work, then less and less often. */
-static const uint64_t REFINE_MIN_US = 10 * USEC_PER_SEC, REFINE_MAX_US = 40 * USEC_PER_SEC;
-enum { REFINE_ROUNDS = 12 };
+/* Fits soon after a new tenant comes to work, then less and less often. */
+static const uint64_t FIT_MIN_US = 10 * USEC_PER_SEC, FIT_MAX_US = 40 * USEC_PER_SEC;
+enum { FIT_ROUNDS = 12 };
 
 static const double HALF_LIFE_US = 600 * (double)USEC_PER_SEC;
+
+/* The shares of a state count as this many draws for a slot in it. */
+static const double STATE_DRAWS = 10, STATE_DRAW_FLOOR = 0.02;
 
 void intensity_learn(struct intensity *intensity, const struct slot *slot)
 {
     uint64_t elapsed_us;
 
     states_learn(&intensity->states, slot);
-    if (intensity->refined_us == 0)
-        intensity->refined_us = slot->end_us;
-    if (intensity->refine_after_us == 0 || intensity_has_stranger(intensity, slot))
-        intensity->refine_after_us = REFINE_MIN_US;
-    elapsed_us = slot->end_us - intensity->refined_us;
-    if (elapsed_us < intensity->refine_after_us)
+    if (intensity->fitted_us == 0)
+        intensity->fitted_us = slot->end_us;
+    if (intensity->fit_interval_us == 0 || intensity_has_unknown(intensity, slot))
+        intensity->fit_interval_us = FIT_MIN_US;
+    elapsed_us = slot->end_us - intensity->fitted_us;
+    if (elapsed_us < intensity->fit_interval_us)
         return;
-    intensity->refined_us = slot->end_us;
-    intensity->refine_after_us = MIN(2 * intensity->refine_after_us, REFINE_MAX_US);
+    intensity->fitted_us = slot->end_us;
+    intensity->fit_interval_us = MIN(2 * intensity->fit_interval_us, FIT_MAX_US);
     states_fade(&intensity->states, linear_steady(exp2(-(double)elapsed_us / HALF_LIFE_US)));
-    intensity_refine(intensity, REFINE_ROUNDS);
+    intensity_fit(intensity, FIT_ROUNDS);
 }
 
 void intensity_forget(struct intensity *intensity, uint32_t tenant)
 {
     states_forget(&intensity->states, tenant);
     intensity->known &= ~(1U << tenant);
-    intensity->sure &= ~(1U << tenant);
+    intensity->certain &= ~(1U << tenant);
+}
+
+bool intensity_has_unknown(const struct intensity *intensity, const struct slot *slot)
+{
+    struct state described;
+    uint32_t winners = 0;
+
+    if (!states_describe(slot, &described))
+        return false;
+    for (uint32_t t = 0; t < TENANTS_MAX; t++)
+        winners |= described.won[t] > 0 ? 1U << t : 0;
+    return winners & ~intensity->known;
+}
+
+/* Weights the parts of a mixture by watts, with the errors of both. A tenant's energy e is known
+ * with a covariance C; its share s changes with (e_i - s), so that the variance of the share is
+ * C_ii - 2 s (C 1)_i + s^2 1'C1. */
+static void weigh_parts(const struct intensity *intensity, const struct mixture *mixture,
+                        struct intensity_shares *shares)
+{
+    double own[PARTS_MAX] = {0}, with_all[PARTS_MAX] = {0}, of_all = 0, total = 0;
+    const double *watts = intensity->watts;
+    size_t n = mixture->tenant_count;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t t = mixture->tenants[i];
+
+        for (size_t k = 0; k < n; k++) {
+            uint32_t u = mixture->tenants[k];
+            double covariance =
+                mixture->parts[i] * mixture->parts[k] * intensity->watts_error[t][u] +
+                watts[t] * watts[u] * mixture->covariance[i * mixture->count + k];
+
+            own[i] += i == k ? covariance : 0;
+            with_all[i] += covariance;
+            of_all += covariance;
+        }
+        total += mixture->parts[i] * watts[t];
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint32_t t = mixture->tenants[i];
+        double energy = mixture->parts[i] * watts[t], share, variance, by_clock;
+
+        if (mixture->parts[i] <= 0)
+            continue;
+        share = energy / total;
+        variance = own[i] - 2 * share * with_all[i] + share * share * of_all;
+        by_clock = intensity->clock_error[t] * (1 - share); /* alone it has all, at any clock */
+        shares->of[t] = share;
+        shares->error[t] = sqrt(MAX(variance, 0.0) / (energy * energy) + by_clock * by_clock);
+    }
+}
+
+bool intensity_divide(const struct intensity *intensity, const struct slot *slot,
+                      struct intensity_shares *ret_shares)
+{
+    const struct state *state;
+    struct mixture mixture;
+    struct state described;
+    size_t nearest;
+    double sum = 0;
+
+    if (!states_describe(slot, &described) || described.has_gpm != intensity->states.has_gpm)
+        return false;
+    described.listed &= intensity->known;
+    nearest = states_nearest(&intensity->states, &described, intensity->known);
+    if (nearest == SIZE_MAX || described.listed == 0)
+        return false;
+    state = &intensity->states.all[nearest];
+    mixture_begin(&mixture, described.listed);
+    for (size_t i = 0; i < mixture.tenant_count; i++)
+        sum += state->share[mixture.tenants[i]];
+    mixture.parts[mixture.count - 1] = 0;
+    for (size_t i = 0; i < mixture.tenant_count; i++) {
+        double part =
+            sum > 0 ? state->share[mixture.tenants[i]] / sum : 1.0 / (double)mixture.tenant_count;
+
+        mixture.parts[i] = part;
+        mixture_add_expectation(&mixture, i, part,
+                                STATE_DRAWS / (part * (1 - part) + STATE_DRAW_FLOOR));
+    }
+    mixture_add_features(&mixture, intensity, &described);
+    mixture_solve(&mixture);
+    *ret_shares = (struct intensity_shares){0};
+    weigh_parts(intensity, &mixture, ret_shares);
+    return true;
 }

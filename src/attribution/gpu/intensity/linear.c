@@ -2,6 +2,12 @@
 
 #include <math.h>
 
+#include "core/macros.h"
+
+/* Of linear_minimise. */
+enum { STEPS_PER_PART = 12 };
+static const double TOLERANCE = 1e-6;
+
 bool linear_factor(double *matrix, size_t n)
 {
     for (size_t column = 0; column < n; column++) {
@@ -38,7 +44,7 @@ void linear_solve(const double *factor, size_t n, double *side)
 void linear_invert(const double *factor, size_t n, double *ret_inverse)
 {
     /* As linear_solve for each unit vector, but only from the diagonal on: before it the side is 0,
-     * and what is found there is known by symmetry. */
+     * and the solution is known by symmetry. */
     for (size_t i = 0; i < n; i++) {
         double *side = &ret_inverse[i * n];
 
@@ -57,5 +63,45 @@ void linear_invert(const double *factor, size_t n, double *ret_inverse)
                 side[k] -= factor[row * n + k] * known;
             ret_inverse[row * n + i] = known;
         }
+    }
+}
+
+/* Moves weight between two parts at a time: from the one with the steepest slope to the one with
+ * the least, as far as is best or as there is. */
+void linear_minimise(const double *matrix, const double *linear, size_t n, double *parts)
+{
+    double gradient[LINEAR_SIZE_MAX];
+
+    for (size_t i = 0; i < n; i++) {
+        gradient[i] = -linear[i];
+        for (size_t k = 0; k < n; k++)
+            gradient[i] += matrix[i * n + k] * parts[k];
+    }
+    for (size_t step = 0; step < STEPS_PER_PART * n; step++) {
+        double least = INFINITY, most = -INFINITY, slope, curvature, moved;
+        size_t grows = n, shrinks = n;
+
+        for (size_t i = 0; i < n; i++) {
+            if (gradient[i] < least) {
+                least = gradient[i];
+                grows = i;
+            }
+            if (gradient[i] > most && parts[i] > 0) {
+                most = gradient[i];
+                shrinks = i;
+            }
+        }
+        if (shrinks == n || grows == n)
+            return;
+        slope = most - least;
+        curvature = matrix[grows * n + grows] + matrix[shrinks * n + shrinks] -
+                    2 * matrix[grows * n + shrinks];
+        if (!(slope > TOLERANCE * (1 + curvature)))
+            return;
+        moved = curvature * parts[shrinks] > slope ? slope / curvature : parts[shrinks];
+        parts[grows] += moved;
+        parts[shrinks] = MAX(parts[shrinks] - moved, 0.0);
+        for (size_t i = 0; i < n; i++) /* rows are columns */
+            gradient[i] += moved * (matrix[grows * n + i] - matrix[shrinks * n + i]);
     }
 }

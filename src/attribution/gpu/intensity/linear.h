@@ -1,13 +1,14 @@
-/* Small symmetric systems, solved in place, and numbers that are the same everywhere. Pure. A
- * matrix is n x n, row by row. */
+/* Small symmetric systems: n x n matrices, row by row, solved in place. Pure. */
 #pragma once
 
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Of pow, log and the like: their last digits differ between processors, and the same trace shall
- * give the same bytes on all of them. */
+enum { LINEAR_SIZE_MAX = 33 };
+
+/* Rounds results of pow, log and the like: their last digits differ between processors, and the
+ * same trace must give the same bytes on all of them. */
 static inline double linear_steady(double value)
 {
     return nearbyint(value * 0x1p30) * 0x1p-30;
@@ -21,3 +22,7 @@ void linear_solve(const double *factor, size_t n, double *side);
 
 /* Writes the inverse, by the factor. */
 void linear_invert(const double *factor, size_t n, double *ret_inverse);
+
+/* Minimises x'Hx/2 - b'x over the mixtures x (not negative, with the sum 1), from the mixture in
+ * `parts`. H is positive semidefinite and has at most LINEAR_SIZE_MAX rows. */
+void linear_minimise(const double *matrix, const double *linear, size_t n, double *parts);

@@ -3,20 +3,25 @@
 #include <string.h>
 
 #include "attribution/gpu/intensity/linear.h"
-#include "attribution/gpu/intensity/simplex.h"
 
-void mixture_begin(struct mixture *mixture, uint32_t listed)
+/* Time lost in switching, at most about this part. */
+static const double SWITCHING_PART = 0.08;
+
+void mixture_begin(struct mixture *mixture, uint32_t tenants)
 {
     size_t n = 0;
 
     for (uint32_t t = 0; t < TENANTS_MAX; t++)
-        if (listed & (1U << t))
+        if (tenants & (1U << t))
             mixture->tenants[n++] = t;
+    mixture->tenant_count = n;
     if (n > 1)
-        mixture->tenants[n++] = SWITCHED;
+        mixture->tenants[n++] = SWITCHING;
     mixture->count = n;
     memset(mixture->matrix, 0, n * n * sizeof(mixture->matrix[0]));
     memset(mixture->linear, 0, n * sizeof(mixture->linear[0]));
+    if (n > 1)
+        mixture_add_expectation(mixture, n - 1, 0, 1 / (SWITCHING_PART * SWITCHING_PART));
 }
 
 void mixture_add_features(struct mixture *mixture, const struct intensity *intensity,
@@ -26,16 +31,14 @@ void mixture_add_features(struct mixture *mixture, const struct intensity *inten
     size_t n = mixture->count;
 
     for (size_t f = 0; f < FEATURE_COUNT; f++) {
-        double precision, feature, signatures[PARTS_MAX];
+        double precision, feature, signatures[PARTS_MAX] = {0};
 
         if (states->scale[f] <= 0)
             continue;
         precision = 1 / states_variance(states, state, f);
         feature = states_feature(states, state, f);
-        for (size_t i = 0; i < n; i++)
-            signatures[i] = mixture->tenants[i] == SWITCHED
-                                ? 0
-                                : intensity->signatures[mixture->tenants[i]][f] / states->scale[f];
+        for (size_t i = 0; i < mixture->tenant_count; i++)
+            signatures[i] = intensity->signatures[mixture->tenants[i]][f] / states->scale[f];
         for (size_t i = 0; i < n; i++) {
             mixture->linear[i] += precision * signatures[i] * feature;
             for (size_t k = 0; k <= i; k++)
@@ -53,22 +56,22 @@ void mixture_add_expectation(struct mixture *mixture, size_t i, double part, dou
     mixture->linear[i] += precision * part;
 }
 
-/* How far the parts can be off, of those that are not 0: they sum to 1. */
-static void find_covariance(struct mixture *mixture)
+/* The covariance of the parts that are not 0, given their sum. */
+static void compute_covariance(struct mixture *mixture)
 {
     double factor[PARTS_MAX * PARTS_MAX], inverse[PARTS_MAX * PARTS_MAX], sums[PARTS_MAX] = {0};
-    size_t n = mixture->count, count = 0, free_parts[PARTS_MAX];
+    size_t n = mixture->count, count = 0, nonzero[PARTS_MAX];
     double total = 0;
 
     memset(mixture->covariance, 0, n * n * sizeof(mixture->covariance[0]));
     for (size_t i = 0; i < n; i++)
         if (mixture->parts[i] > 1e-3)
-            free_parts[count++] = i;
+            nonzero[count++] = i;
     if (count < 2)
         return;
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < count; k++)
-            factor[i * count + k] = mixture->matrix[free_parts[i] * n + free_parts[k]];
+            factor[i * count + k] = mixture->matrix[nonzero[i] * n + nonzero[k]];
     if (!linear_factor(factor, count))
         return;
     linear_invert(factor, count, inverse);
@@ -79,14 +82,12 @@ static void find_covariance(struct mixture *mixture)
         total += sums[i];
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < count; k++)
-            mixture->covariance[free_parts[i] * n + free_parts[k]] =
+            mixture->covariance[nonzero[i] * n + nonzero[k]] =
                 inverse[i * count + k] - sums[i] * sums[k] / total;
 }
 
 void mixture_solve(struct mixture *mixture)
 {
-    double gradient[PARTS_MAX];
-
-    simplex_minimise(mixture->matrix, mixture->linear, mixture->count, mixture->parts, gradient);
-    find_covariance(mixture);
+    linear_minimise(mixture->matrix, mixture->linear, mixture->count, mixture->parts);
+    compute_covariance(mixture);
 }

@@ -1,22 +1,20 @@
 #include "attribution/gpu/intensity/slot.h"
 
-#include <string.h>
-
 #include "core/macros.h"
 
 static const uint64_t SLOT_US = 200000;
 static const uint64_t TICK_US = 100000;
 static const uint64_t COUNTER_LAG_US = 50000;
 static const uint64_t GPM_LAG_US = 50000;
-static const uint64_t SAMPLE_US = 200000; /* what a utilisation sample looks back on */
+static const uint64_t SAMPLE_US = 200000; /* the time that a utilisation sample covers */
 
 /* Samples and GPM arrive within this time. */
 static const uint64_t COMPLETE_US = 500000;
 
-/* For a slot to be quiet: how much of it is known, and what a context does that does nothing. */
+/* Of a quiet slot: the part that is known, and the activity of idle contexts. */
 static const double QUIET_KNOWN = 0.99, QUIET_BUSY = 0.001;
 
-/* Utilisation samples of a device that never rests say 99. */
+/* The utilisation sample of a device that is always busy. */
 static const double SAMPLE_FULL = 99;
 
 static struct slot *slot_at(struct slots *slots, size_t index)
@@ -69,9 +67,9 @@ void slots_take_energy(struct slots *slots, uint64_t tick_us, uint64_t energy_uj
     slots->unread++;
 }
 
-/* Adds what was so from `from_us` to `until_us` to the slots of that time. */
-static void spread(struct slots *slots, uint64_t from_us, uint64_t until_us, bool is_gpm,
-                   double busy, const double units[UNIT_COUNT])
+/* Adds the activity from `from_us` to `until_us` to the slots of that time. */
+static void add_activity(struct slots *slots, uint64_t from_us, uint64_t until_us, bool is_gpm,
+                         double busy, const double units[UNIT_COUNT])
 {
     for (size_t i = slots->count; i-- > 0;) {
         struct slot *slot = slot_at(slots, i);
@@ -98,12 +96,12 @@ void slots_take_gpm(struct slots *slots, uint64_t t_us, const struct sample_gpm 
 
     slots->gpm_us = t_us;
     slots->latest_us = MAX(slots->latest_us, t_us);
-    for (size_t u = 0; u < UNIT_COUNT; u++) /* what was not read is as it was */
+    for (size_t u = 0; u < UNIT_COUNT; u++) /* what was not read stays as it was */
         if (gpm->valid & (1 << places[u]))
             slots->units[u] = gpm->millipercent[places[u]] / 1e5;
     if (from_us > 0 && from_us < t_us && (gpm->valid & 1))
-        spread(slots, from_us - GPM_LAG_US, t_us - GPM_LAG_US, true, gpm->millipercent[0] / 1e5,
-               slots->units);
+        add_activity(slots, from_us - GPM_LAG_US, t_us - GPM_LAG_US, true,
+                     gpm->millipercent[0] / 1e5, slots->units);
 }
 
 void slots_take_sample(struct slots *slots, const struct sample_label *sample)
@@ -115,7 +113,7 @@ void slots_take_sample(struct slots *slots, const struct sample_label *sample)
     if (sample->at_us <= slots->sample_us)
         return;
     slots->sample_us = sample->at_us;
-    spread(slots, from_us, sample->at_us, false, busy, units);
+    add_activity(slots, from_us, sample->at_us, false, busy, units);
 }
 
 void slots_take_win(struct slots *slots, uint64_t at_us, uint32_t tenant)
@@ -133,12 +131,10 @@ void slots_take_win(struct slots *slots, uint64_t at_us, uint32_t tenant)
 
 void slots_take_clock(struct slots *slots, uint32_t clock_mhz)
 {
-    struct slot *open = slots->count > 0 ? slot_at(slots, slots->count - 1) : NULL;
-
     slots->clock_mhz = clock_mhz;
-    if (open) {
-        open->clock_sum_mhz += clock_mhz;
-        open->clock_readings++;
+    if (slots->count > 0) {
+        slot_at(slots, slots->count - 1)->clock_sum_mhz += clock_mhz;
+        slot_at(slots, slots->count - 1)->clock_readings++;
     }
 }
 
@@ -165,7 +161,7 @@ const struct slot *slots_next(struct slots *slots, bool is_last_call)
     return next;
 }
 
-/* By the time of the counter. */
+/* In the time of the counter. */
 static uint64_t middle_of(const struct slot *slot)
 {
     return slot->start_us + (slot->end_us - slot->start_us) / 2 + COUNTER_LAG_US;
@@ -174,7 +170,7 @@ static uint64_t middle_of(const struct slot *slot)
 const struct slot *slots_of_window(const struct slots *slots, uint64_t start_us, uint64_t end_us,
                                    size_t *cursor)
 {
-    while (*cursor + 1 < slots->count) { /* the open one is of no window yet */
+    while (*cursor + 1 < slots->count) { /* not the open one */
         const struct slot *slot = &slots->ring[(slots->first + (*cursor)++) % SLOTS_MAX];
 
         if (middle_of(slot) > end_us)

@@ -1,36 +1,34 @@
 #include "attribution/gpu/intensity/states.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "attribution/gpu/intensity/linear.h"
 #include "core/macros.h"
 
 static const double FULL_SLOT_S = 0.2;
-static const double BUSY_MIN = 0.05; /* of a slot; with less, what ran cannot be told */
+static const double BUSY_MIN = 0.05; /* of a slot; with less, activity is unclear */
 
-/*
- * Power is compared as it would be at one clock: it rises with about this power of it, near the
- * power cap (measured, H200).
- */
+/* Power is compared at a reference clock: near the power cap it rises with about this power of the
+ * clock (measured, H200). */
 static const double CLOCK_EXPONENT = 1.4, CLOCK_REFERENCE_MHZ = 2000;
 
-/* Two states are one if telling them apart explains less than this, in squares of NOISE x slots. */
+/* States are merged if their difference explains less than this, in squares of NOISE x slots. */
 static const double SAME_STATE = 3, NOISE = 0.06;
-/* Power weighs less than the units: it is not quite additive. Without GPM it is most of what there
- * is. */
+/* Power weighs less than the units, being not quite additive. Without GPM there is little else. */
 static const double POWER_NOISE_GPM = 0.3, POWER_NOISE = 0.06;
-/* The counter is read some milliseconds after its tick, and what one slot lacks the next has. */
+/* The counter is read some milliseconds after its tick: what one slot lacks, the next has. */
 static const double TICK_NOISE = 0.3;
-/* Who is listed tells states apart too, as long as there is room. */
+/* States with other tenants are kept apart while there is room. */
 static const double OTHER_TENANTS = 20;
 
-static const double FEATURE_MOST = 1.5;   /* one odd reading must not weigh more than all others */
-static const double SCALE_MIN = 0.01;     /* a unit that does less is not looked at */
-static const double SCALE_MIN_WEIGHT = 2; /* slots, so that one odd reading sets no scale */
+static const double FEATURE_MOST = 1.5;   /* one odd reading must not outweigh all others */
+static const double SCALE_MIN = 0.01;     /* less active units are ignored */
+static const double SCALE_MIN_WEIGHT = 2; /* in slots: one odd reading sets no scale */
 static const uint64_t GPM_LOST_US = 60 * USEC_PER_SEC;
-static const double FADED = 0.1; /* slots; a state of less is dropped */
+static const double FADED = 0.1; /* in slots; smaller states are dropped */
 
-bool states_describe(const struct slot *slot, struct state *ret_state, bool *ret_has_gpm)
+bool states_describe(const struct slot *slot, struct state *ret_state)
 {
     double duration_s = (double)(slot->end_us - slot->start_us) / 1e6, clock, normal, log_clock;
     struct slot_reading reading;
@@ -41,6 +39,7 @@ bool states_describe(const struct slot *slot, struct state *ret_state, bool *ret
     normal = linear_steady(pow(CLOCK_REFERENCE_MHZ / clock, CLOCK_EXPONENT));
     log_clock = linear_steady(log(clock));
     *ret_state = (struct state){
+        .has_gpm = reading.has_gpm,
         .weight = reading.busy_s / FULL_SLOT_S,
         .power_w = normal * (double)slot->energy_uj / 1e6 / reading.busy_s,
         .idle_w = normal * duration_s / reading.busy_s,
@@ -48,14 +47,12 @@ bool states_describe(const struct slot *slot, struct state *ret_state, bool *ret
         .log_clock_squared = log_clock * log_clock,
         .listed = slot->listed,
     };
-    for (size_t u = 0; u < UNIT_COUNT; u++)
-        ret_state->units[u] = reading.units[u];
+    memcpy(ret_state->units, reading.units, sizeof(ret_state->units));
     for (size_t t = 0; t < TENANTS_MAX; t++) {
         ret_state->won[t] = slot->won[t];
         if (slot->won[t] > 0)
             ret_state->listed |= 1U << t;
     }
-    *ret_has_gpm = reading.has_gpm;
     return true;
 }
 
@@ -102,7 +99,7 @@ static double distance(const struct states *states, const struct state *a, const
     return count > 0 ? sum / count : 0;
 }
 
-/* What is lost by taking two states for one (Ward). */
+/* The loss of merging two states (Ward). */
 static double merge_cost(const struct states *states, const struct state *a, const struct state *b)
 {
     double both = a->weight * b->weight / (a->weight + b->weight);
@@ -128,11 +125,6 @@ static void merge(struct state *into, const struct state *from)
         into->share[t] += part * (from->share[t] - into->share[t]);
 }
 
-static void remove_state(struct states *states, size_t index)
-{
-    states->all[index] = states->all[--states->count];
-}
-
 static void merge_closest(struct states *states)
 {
     size_t into = 0, from = 1;
@@ -150,10 +142,10 @@ static void merge_closest(struct states *states)
         }
     }
     merge(&states->all[into], &states->all[from]);
-    remove_state(states, from);
+    states->all[from] = states->all[--states->count];
 }
 
-static void find_scale(struct states *states)
+static void update_scale(struct states *states)
 {
     double most = 0;
 
@@ -172,14 +164,14 @@ static void find_scale(struct states *states)
     }
 }
 
-size_t states_nearest(const struct states *states, const struct state *like, uint32_t that_matter)
+size_t states_nearest(const struct states *states, const struct state *like, uint32_t tenants)
 {
     size_t nearest = SIZE_MAX;
     double least = INFINITY;
 
     for (size_t s = 0; s < states->count; s++) {
         const struct state *state = &states->all[s];
-        bool same = ((state->listed ^ like->listed) & that_matter) == 0;
+        bool same = ((state->listed ^ like->listed) & tenants) == 0;
         double far = distance(states, state, like) + (same ? 0 : 1e6);
 
         if (far < least) {
@@ -194,17 +186,16 @@ void states_learn(struct states *states, const struct slot *slot)
 {
     struct state *best = NULL, described;
     double least = SAME_STATE;
-    bool has_gpm;
 
-    if (!states_describe(slot, &described, &has_gpm) || described.listed == 0)
+    if (!states_describe(slot, &described) || described.listed == 0)
         return;
-    if (has_gpm)
+    if (described.has_gpm)
         states->gpm_us = slot->end_us;
-    if (has_gpm != states->has_gpm) { /* the two do not compare */
-        if (!has_gpm && slot->end_us < states->gpm_us + GPM_LOST_US)
+    if (described.has_gpm != states->has_gpm) { /* they are not comparable */
+        if (!described.has_gpm && slot->end_us < states->gpm_us + GPM_LOST_US)
             return;
         states->count = 0;
-        states->has_gpm = has_gpm;
+        states->has_gpm = described.has_gpm;
     }
     for (size_t s = 0; s < states->count; s++) {
         double cost = merge_cost(states, &states->all[s], &described);
@@ -215,15 +206,14 @@ void states_learn(struct states *states, const struct slot *slot)
         }
     }
     if (best) {
-        for (size_t t = 0; t <= TENANTS_MAX; t++)
-            described.share[t] = best->share[t];
+        memcpy(described.share, best->share, sizeof(described.share));
         merge(best, &described);
     } else {
         if (states->count == STATES_MAX)
             merge_closest(states);
         states->all[states->count++] = described;
     }
-    find_scale(states);
+    update_scale(states);
 }
 
 void states_fade(struct states *states, double factor)
@@ -235,7 +225,7 @@ void states_fade(struct states *states, double factor)
         for (size_t t = 0; t < TENANTS_MAX; t++)
             state->won[t] *= factor;
         if (state->weight < FADED)
-            remove_state(states, s);
+            *state = states->all[--states->count];
     }
 }
 
@@ -246,9 +236,9 @@ void states_forget(struct states *states, uint32_t tenant)
 
         if (!(state->listed & (1U << tenant)))
             continue;
-        /* A mixture with a stranger in it says nothing of the others. */
+        /* A mixture with an unknown part tells nothing of the others. */
         if (state->share[tenant] > 0.05 || state->won[tenant] > 0)
-            remove_state(states, s);
+            *state = states->all[--states->count];
         else
             state->listed &= ~(1U << tenant);
     }

@@ -8,7 +8,7 @@ uint32_t tenants_find_ended(const struct tenants *tenants, uint64_t kind)
     return TENANT_NONE;
 }
 
-static uint32_t find_free(const struct tenants *tenants)
+static uint32_t find_place(const struct tenants *tenants)
 {
     uint32_t oldest = TENANT_OTHERS;
 
@@ -18,7 +18,7 @@ static uint32_t find_free(const struct tenants *tenants)
         if (!tenant->used)
             return t;
         if (tenant->ended &&
-            (oldest == TENANT_OTHERS || tenant->last_us < tenants->all[oldest].last_us))
+            (oldest == TENANT_OTHERS || tenant->ended_us < tenants->all[oldest].ended_us))
             oldest = t;
     }
     return oldest;
@@ -32,7 +32,7 @@ uint32_t tenants_enter(struct tenants *tenants, uint32_t process, uint64_t kind,
 
     *ret_is_new = place == TENANT_NONE;
     if (place == TENANT_NONE)
-        place = find_free(tenants);
+        place = find_place(tenants);
     if (place != TENANT_OTHERS)
         tenants->all[place] =
             (struct tenant){.used = true, .process = process, .kind = kind, .since_us = since_us};
@@ -42,5 +42,5 @@ uint32_t tenants_enter(struct tenants *tenants, uint32_t process, uint64_t kind,
 void tenants_leave(struct tenants *tenants, uint32_t tenant, uint64_t now_us)
 {
     tenants->all[tenant].ended = true;
-    tenants->all[tenant].last_us = now_us;
+    tenants->all[tenant].ended_us = now_us;
 }

@@ -1,9 +1,9 @@
-/* attribution/gpu/intensity/clients: clients of MPS, told apart by who was there. */
+/* attribution/gpu/intensity/mps_clients: clients of MPS, told apart by who was there. */
 #include "unit.h"
 
 #include <math.h>
 
-#include "attribution/gpu/intensity/clients.h"
+#include "attribution/gpu/intensity/mps_clients.h"
 #include "core/macros.h"
 
 #define T0     ((uint64_t)1794725358000000)
@@ -12,7 +12,7 @@
 enum { A = 1, B = 2, C = 4 };
 
 /* `count` slots in which these clients drew so many watts together, above idle. */
-static void learn(struct clients *clients, uint32_t present, double watts, size_t count)
+static void learn(struct mps_clients *clients, uint32_t present, double watts, size_t count)
 {
     const double slot_us = 200000;
     struct slot slot = {
@@ -25,7 +25,7 @@ static void learn(struct clients *clients, uint32_t present, double watts, size_
     };
 
     for (size_t i = 0; i < count; i++)
-        clients_learn(clients, &slot, IDLE_W);
+        mps_clients_learn(clients, &slot, IDLE_W);
 }
 
 static void assert_shares(const struct intensity_shares *shares, uint32_t present)
@@ -43,14 +43,14 @@ static void assert_shares(const struct intensity_shares *shares, uint32_t presen
 
 static void times_alone_tell_what_each_draws(void **state)
 {
-    struct clients clients = {0};
+    struct mps_clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
     learn(&clients, A, 100, 50);
     learn(&clients, B, 30, 50);
     learn(&clients, A | B, 130, 50);
-    assert_true(clients_divide(&clients, A | B, &shares));
+    assert_true(mps_clients_divide(&clients, A | B, &shares));
     assert_shares(&shares, A | B);
     assert_true(fabs(shares.of[0] - 10.0 / 13) < 0.03);
     assert_true(shares.error[0] < 0.1);
@@ -59,7 +59,7 @@ static void times_alone_tell_what_each_draws(void **state)
 
 static void who_was_missing_tells_as_much(void **state)
 {
-    struct clients clients = {0};
+    struct mps_clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
@@ -67,7 +67,7 @@ static void who_was_missing_tells_as_much(void **state)
     learn(&clients, A | B, 250, 50);
     learn(&clients, B | C, 150, 50);
     learn(&clients, A | C, 200, 50);
-    assert_true(clients_divide(&clients, A | B | C, &shares));
+    assert_true(mps_clients_divide(&clients, A | B | C, &shares));
     assert_shares(&shares, A | B | C);
     assert_true(fabs(shares.of[0] - 1.0 / 2) < 0.04);
     assert_true(fabs(shares.of[1] - 1.0 / 3) < 0.04);
@@ -76,12 +76,12 @@ static void who_was_missing_tells_as_much(void **state)
 
 static void clients_that_were_always_together_pay_equally_and_in_doubt(void **state)
 {
-    struct clients clients = {0};
+    struct mps_clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
     learn(&clients, A | B, 130, 500);
-    assert_true(clients_divide(&clients, A | B, &shares));
+    assert_true(mps_clients_divide(&clients, A | B, &shares));
     assert_shares(&shares, A | B);
     assert_true(fabs(shares.of[0] - 0.5) < 1e-9);
     assert_true(shares.error[0] > 0.25); /* of a share: hardly any confidence is left */
@@ -89,25 +89,25 @@ static void clients_that_were_always_together_pay_equally_and_in_doubt(void **st
 
 static void a_client_alone_pays_all_without_doubt(void **state)
 {
-    struct clients clients = {0};
+    struct mps_clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
     learn(&clients, A | B, 130, 50);
-    assert_true(clients_divide(&clients, A, &shares));
+    assert_true(mps_clients_divide(&clients, A, &shares));
     assert_shares(&shares, A);
     assert_true(shares.of[0] == 1 && shares.error[0] == 0);
 }
 
 static void a_client_that_nobody_knows_pays_as_the_average(void **state)
 {
-    struct clients clients = {0};
+    struct mps_clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
     learn(&clients, A, 100, 50);
     learn(&clients, B, 100, 50);
-    assert_true(clients_divide(&clients, A | C, &shares));
+    assert_true(mps_clients_divide(&clients, A | C, &shares));
     assert_shares(&shares, A | C);
     assert_true(fabs(shares.of[2] - 0.5) < 0.01);
     assert_true(shares.error[2] > 0.25);
@@ -115,13 +115,13 @@ static void a_client_that_nobody_knows_pays_as_the_average(void **state)
 
 static void without_any_slot_nothing_is_known(void **state)
 {
-    struct clients clients = {0};
+    struct mps_clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
-    assert_false(clients_divide(&clients, A | B, &shares));
+    assert_false(mps_clients_divide(&clients, A | B, &shares));
     learn(&clients, A, 0, 50); /* and nothing was used */
-    assert_false(clients_divide(&clients, A | B, &shares));
+    assert_false(mps_clients_divide(&clients, A | B, &shares));
 }
 
 static void a_slot_that_was_not_busy_teaches_nothing(void **state)
@@ -131,53 +131,53 @@ static void a_slot_that_was_not_busy_teaches_nothing(void **state)
                         .energy_uj = 100000000,
                         .clients = A,
                         .gpm = {.known_us = 200000, .busy_us = 20000}};
-    struct clients clients = {0};
+    struct mps_clients clients = {0};
 
     (void)state;
-    clients_learn(&clients, &slot, IDLE_W);
+    mps_clients_learn(&clients, &slot, IDLE_W);
     slot.gpm.busy_us = 0;
-    clients_learn(&clients, &slot, IDLE_W);
+    mps_clients_learn(&clients, &slot, IDLE_W);
     assert_int_equal(clients.count, 0);
 }
 
 static void a_client_that_changes_is_learned_anew(void **state)
 {
-    struct clients clients = {0};
+    struct mps_clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
     learn(&clients, A, 400, 5000);
     learn(&clients, B, 100, 100);
     learn(&clients, A, 100, 300); /* a minute */
-    assert_true(clients_divide(&clients, A | B, &shares));
+    assert_true(mps_clients_divide(&clients, A | B, &shares));
     assert_true(fabs(shares.of[0] - 0.5) < 0.03);
 }
 
 static void groups_are_bounded_and_the_rarest_makes_room(void **state)
 {
-    struct clients clients = {0};
+    struct mps_clients clients = {0};
     struct intensity_shares shares;
 
     (void)state;
     learn(&clients, A, 100, 50);
     for (uint32_t present = 1; present < 5000; present++) {
         learn(&clients, present << 4, 50, 1);
-        assert_true(clients.count <= CLIENT_GROUPS_MAX);
+        assert_true(clients.count <= MPS_GROUPS_MAX);
     }
-    assert_true(clients_divide(&clients, A | 1 << 4, &shares));
+    assert_true(mps_clients_divide(&clients, A | 1 << 4, &shares));
     assert_shares(&shares, A | 1 << 4);
     assert_true(shares.of[0] > 0.5); /* what was seen most is still known */
 }
 
 static void what_is_forgotten_leaves_its_groups(void **state)
 {
-    struct clients clients = {0};
+    struct mps_clients clients = {0};
 
     (void)state;
     learn(&clients, A, 100, 5);
     learn(&clients, A | B, 130, 5);
     learn(&clients, B, 30, 5);
-    clients_forget(&clients, 0);
+    mps_clients_forget(&clients, 0);
     assert_int_equal(clients.count, 1);
     assert_int_equal(clients.groups[0].clients, B);
 }
@@ -188,13 +188,13 @@ static void absurd_watts_give_finite_shares(void **state)
 
     (void)state;
     for (size_t i = 0; i < 27; i++) {
-        struct clients clients = {0};
+        struct mps_clients clients = {0};
         struct intensity_shares shares;
 
         learn(&clients, A, watts[i % 3], 50);
         learn(&clients, B, watts[i / 3 % 3], 50);
         learn(&clients, UINT32_MAX, watts[i / 9], 50);
-        if (clients_divide(&clients, UINT32_MAX, &shares))
+        if (mps_clients_divide(&clients, UINT32_MAX, &shares))
             assert_shares(&shares, UINT32_MAX);
     }
 }

@@ -1,82 +1,62 @@
-#include "attribution/gpu/intensity/clients.h"
+#include "attribution/gpu/intensity/mps_clients.h"
 
 #include <math.h>
 
 #include "attribution/gpu/intensity/linear.h"
 #include "core/macros.h"
 
-static const double BUSY_MIN = 0.5; /* of a slot; below it somebody came or went */
-static const double FADE = 0.9998;  /* a slot: half of it in about 12 minutes */
+static const double BUSY_MIN = 0.5; /* of a slot; below it a client came or went */
+static const double FADE = 0.9998;  /* per slot: a half-life of about 12 minutes */
 static const double WEIGHT_MAX = 25;
 
-/* The watts of a group are off by a part of them and by a few watts. */
+/* The error of a group's watts: relative and absolute. */
 static const double WATTS_NOISE = 0.08, WATTS_FLOOR = 4, WATTS_MIN = 0.5;
 
-static struct client_group *find_group(struct clients *clients, uint32_t present)
-{
-    struct client_group *least = &clients->groups[0];
-
-    for (size_t i = 0; i < clients->count; i++) {
-        if (clients->groups[i].clients == present)
-            return &clients->groups[i];
-        if (clients->groups[i].weight < least->weight)
-            least = &clients->groups[i];
-    }
-    if (clients->count < CLIENT_GROUPS_MAX)
-        least = &clients->groups[clients->count++];
-    *least = (struct client_group){.clients = present};
-    return least;
-}
-
-void clients_learn(struct clients *clients, const struct slot *slot, double idle_watts)
+void mps_clients_learn(struct mps_clients *clients, const struct slot *slot, double idle_watts)
 {
     double duration_s = (double)(slot->end_us - slot->start_us) / 1e6, watts;
+    struct mps_group *group = NULL, *least = &clients->groups[0];
     struct slot_reading reading;
-    struct client_group *group;
 
     if (!slot_read(slot, &reading) || reading.busy_s < BUSY_MIN * duration_s)
         return;
-    for (size_t i = 0; i < clients->count; i++)
+    for (size_t i = 0; i < clients->count; i++) {
         clients->groups[i].weight *= FADE;
+        if (clients->groups[i].clients == slot->clients)
+            group = &clients->groups[i];
+        else if (clients->groups[i].weight < least->weight)
+            least = &clients->groups[i];
+    }
+    if (!group) { /* the rarest makes room */
+        group = clients->count < MPS_GROUPS_MAX ? &clients->groups[clients->count++] : least;
+        *group = (struct mps_group){.clients = slot->clients};
+    }
     watts = MAX((double)slot->energy_uj / 1e6 / duration_s - idle_watts, 0.0);
-    group = find_group(clients, slot->clients);
     group->weight += 1;
     group->watts += (watts - group->watts) / MIN(group->weight, WEIGHT_MAX);
 }
 
-static unsigned count_bits(uint32_t bits)
-{
-    return (unsigned)__builtin_popcount(bits);
-}
-
-/* What one client draws on average, while any are there. */
-static double mean_watts(const struct clients *clients)
-{
-    double sum = 0, weights = 0;
-
-    for (size_t i = 0; i < clients->count; i++) {
-        const struct client_group *group = &clients->groups[i];
-
-        sum += group->weight * group->watts / count_bits(group->clients);
-        weights += group->weight;
-    }
-    return weights > 0 ? sum / weights : 0;
-}
-
-bool clients_divide(const struct clients *clients, uint32_t present,
-                    struct intensity_shares *ret_shares)
+bool mps_clients_divide(const struct mps_clients *clients, uint32_t present,
+                        struct intensity_shares *ret_shares)
 {
     double matrix[TENANTS_MAX * TENANTS_MAX] = {0}, inverse[TENANTS_MAX * TENANTS_MAX];
-    double watts[TENANTS_MAX] = {0}, mean = mean_watts(clients), total = 0;
+    double watts[TENANTS_MAX] = {0}, sum = 0, weights = 0, total = 0, mean;
     size_t n = TENANTS_MAX;
 
+    for (size_t g = 0; g < clients->count; g++) {
+        const struct mps_group *group = &clients->groups[g];
+
+        sum += group->weight * group->watts / __builtin_popcount(group->clients);
+        weights += group->weight;
+    }
+    mean = weights > 0 ? sum / weights : 0; /* of a client while it is present */
     if (mean <= 0)
         return false;
     for (size_t g = 0; g < clients->count; g++) {
-        const struct client_group *group = &clients->groups[g];
+        const struct mps_group *group = &clients->groups[g];
         double noise = WATTS_NOISE * group->watts + WATTS_FLOOR;
         double precision = MIN(group->weight, WEIGHT_MAX) / (noise * noise);
-        double above = group->watts - mean * count_bits(group->clients);
+        double above = group->watts - mean * __builtin_popcount(group->clients);
 
         for (uint32_t i = 0; i < n; i++) {
             if (!(group->clients & (1U << i)))
@@ -107,7 +87,7 @@ bool clients_divide(const struct clients *clients, uint32_t present,
     return true;
 }
 
-void clients_forget(struct clients *clients, uint32_t tenant)
+void mps_clients_forget(struct mps_clients *clients, uint32_t tenant)
 {
     for (size_t i = clients->count; i-- > 0;)
         if (clients->groups[i].clients & (1U << tenant))

@@ -1,4 +1,4 @@
-/* Finding signatures, watts and shares from the states: expectation and maximisation in turns. */
+/* Estimates signatures, watts and shares from the states by expectation-maximisation. */
 #include <math.h>
 #include <string.h>
 
@@ -6,40 +6,33 @@
 #include "attribution/gpu/intensity/mixture.h"
 #include "core/macros.h"
 
-/*
- * Samples are worse than draws: they beat against the time slices (18 of 20 went to a process that
- * had half of the time). Their variance is this much more, and this much never averages out.
- */
+/* Samples are worse than independent draws: they beat against the time slices (18 of 20 went to a
+ * process with half of the time). Their variance is larger by this factor, and this much of it
+ * never averages out. */
 static const double DRAW_VARIANCE = 1.5, BEAT_VARIANCE = 0.03;
 static const double PRIOR_DRAWS = 1;
 static const double DRAW_FLOOR = 0.05; /* of p(1 - p): a share of 0 may still be wrong */
 
-/* A state counts as this many slots at most: what is off there is off in all of them. */
+/* A state counts as at most this many slots: its error is the same in all of them. */
 static const double WEIGHT_MAX = 10;
-/* How firmly signatures are tied together without any data, in slots. */
-static const double TIE = 0.03;
+/* The weight of the prior that all signatures are equal, in slots. */
+static const double SIGNATURE_PRIOR = 0.03;
 
-/* Watts of a state are off by a part of them (the clock, the temperature, other tenants' data in
- * the cache), by a few watts, and by the counter's ticks. */
+/* The watts of a state are off by a part of them (clock, temperature, other tenants' data in the
+ * cache), by a few watts, and by the counter's ticks. */
 static const double WATTS_NOISE = 0.08, WATTS_FLOOR = 4, WATTS_TICK_NOISE = 0.3;
-static const double WATTS_SPREAD = 1; /* of processes, as a part of the mean */
+static const double WATTS_SPREAD = 1; /* between processes, relative to the mean */
 static const double WATTS_MIN = 0.5;
 
-/* A capped board does more work per joule; the exponent of the clock is known so well. */
+/* A capped board does more work per joule; the error of the clock's exponent. */
 static const double CLOCK_ERROR = 0.7;
 
-/* With so much evidence for it (a logarithm of likelihoods) a difference is believed. */
+/* A difference needs this log likelihood ratio to be accepted in full. */
 static const double EVIDENCE = 1, SHARE_MIN = 0.05;
 
-static const double SURE_ERROR = 0.05;
+/* Watts with a smaller relative error are certain. */
+static const double CERTAIN_ERROR = 0.05;
 
-/* The sums of a least squares over all states, for all tenants. */
-struct normal {
-    double matrix[TENANTS_MAX * TENANTS_MAX];
-    double sides[FEATURE_COUNT][TENANTS_MAX];
-};
-
-/* All that a refinement looks at. */
 struct fit {
     struct intensity *intensity;
     size_t count;
@@ -50,79 +43,74 @@ struct fit {
     double mean_watts;
 };
 
+/* The normal equations of a least squares over all states, for all tenants. */
+struct normal {
+    double matrix[TENANTS_MAX * TENANTS_MAX];
+    double sides[FEATURE_COUNT][TENANTS_MAX];
+};
+
 static double weight_of(const struct state *state)
 {
     return MIN(state->weight, WEIGHT_MAX);
 }
 
-/* Expectation: whose time a state was, by its samples and features. */
-static void find_shares(const struct fit *fit, struct state *state, struct mixture *mixture)
+/* Expectation: the shares of a state, by its samples and features. */
+static void estimate_shares(const struct fit *fit, struct state *state, struct mixture *mixture)
 {
     double draws = PRIOR_DRAWS, prior = 0, start = 0, effective;
 
     mixture_begin(mixture, state->listed & fit->intensity->known);
     for (size_t i = 0; i < mixture->count; i++) {
-        uint32_t t = mixture->tenants[i];
-
-        mixture->parts[i] = state->share[t];
-        start += state->share[t];
-        if (t == SWITCHED)
-            continue;
-        draws += state->won[t];
-        prior += fit->won[t] + 0.5;
+        mixture->parts[i] = state->share[mixture->tenants[i]];
+        start += mixture->parts[i];
+    }
+    for (size_t i = 0; i < mixture->tenant_count; i++) {
+        draws += state->won[mixture->tenants[i]];
+        prior += fit->won[mixture->tenants[i]] + 0.5;
     }
     effective = draws / (DRAW_VARIANCE + BEAT_VARIANCE * (draws - PRIOR_DRAWS));
-    for (size_t i = 0; i < mixture->count; i++) {
+    for (size_t i = 0; i < mixture->tenant_count; i++) {
         uint32_t t = mixture->tenants[i];
-        double drawn, part;
+        double drawn = (state->won[t] + PRIOR_DRAWS * (fit->won[t] + 0.5) / prior) / draws, part;
 
-        if (t == SWITCHED) {
-            mixture_add_expectation(mixture, i, 0, 1 / (MIXTURE_SWITCHING * MIXTURE_SWITCHING));
-            mixture->parts[i] = start > 0 ? mixture->parts[i] : 0;
-            continue;
-        }
-        drawn = (state->won[t] + PRIOR_DRAWS * (fit->won[t] + 0.5) / prior) / draws;
         if (start <= 0)
             mixture->parts[i] = drawn;
         part = mixture->parts[i];
         mixture_add_expectation(mixture, i, drawn, effective / (part * (1 - part) + DRAW_FLOOR));
     }
     mixture_add_features(mixture, fit->intensity, state);
-    if (start > 0)
-        for (size_t i = 0; i < mixture->count; i++)
-            mixture->parts[i] /= start;
+    for (size_t i = 0; i < mixture->count && start > 0; i++)
+        mixture->parts[i] /= start;
     mixture_solve(mixture);
     memset(state->share, 0, sizeof(state->share));
     for (size_t i = 0; i < mixture->count; i++)
         state->share[mixture->tenants[i]] = mixture->parts[i];
 }
 
-/* Adds a state's shares, and how uncertain they are, to the least squares of the tenants. */
+/* Adds a state's shares and their covariance. */
 static void add_to_normal(const struct fit *fit, const struct mixture *mixture, double weight,
                           struct normal *normal)
 {
-    for (size_t i = 0; i < mixture->count; i++) {
-        if (mixture->tenants[i] == SWITCHED)
-            continue;
-        for (size_t k = 0; k < mixture->count; k++) {
-            if (mixture->tenants[k] == SWITCHED)
-                continue;
-            normal->matrix[fit->places[mixture->tenants[i]] * fit->count +
-                           fit->places[mixture->tenants[k]]] +=
+    for (size_t i = 0; i < mixture->tenant_count; i++) {
+        double *row = &normal->matrix[fit->places[mixture->tenants[i]] * fit->count];
+
+        for (size_t k = 0; k < mixture->tenant_count; k++)
+            row[fit->places[mixture->tenants[k]]] +=
                 weight * (mixture->parts[i] * mixture->parts[k] +
                           mixture->covariance[i * mixture->count + k]);
-        }
     }
 }
 
-static void tie(const struct fit *fit, double weight, struct normal *normal)
+/* Adds the prior that all tenants are equal, and factors. False if it cannot be solved. */
+static bool factor_normal(const struct fit *fit, double prior_weight, struct normal *normal)
 {
     for (size_t i = 0; i < fit->count; i++)
-        normal->matrix[i * fit->count + i] += weight;
+        normal->matrix[i * fit->count + i] += prior_weight;
+    return linear_factor(normal->matrix, fit->count);
 }
 
 /* Maximisation: what each tenant shows while it is resident, given the shares. */
-static void find_signatures(struct fit *fit)
+static void estimate_signatures(struct fit *fit)
 {
     struct states *states = &fit->intensity->states;
     struct normal normal = {0};
@@ -132,21 +120,19 @@ static void find_signatures(struct fit *fit)
         struct state *state = &states->all[s];
         double weight = weight_of(state);
 
-        find_shares(fit, state, &mixture);
+        estimate_shares(fit, state, &mixture);
         add_to_normal(fit, &mixture, weight, &normal);
         for (size_t f = 0; f < FEATURE_COUNT; f++) {
-            /* What is lost in switching shows nothing. */
+            /* Nothing runs during switching. */
             double above =
-                states_feature(states, state, f) - (1 - state->share[SWITCHED]) * fit->mean[f];
+                states_feature(states, state, f) - (1 - state->share[SWITCHING]) * fit->mean[f];
 
-            for (size_t i = 0; i < mixture.count; i++)
-                if (mixture.tenants[i] != SWITCHED)
-                    normal.sides[f][fit->places[mixture.tenants[i]]] +=
-                        weight * mixture.parts[i] * above;
+            for (size_t i = 0; i < mixture.tenant_count; i++)
+                normal.sides[f][fit->places[mixture.tenants[i]]] +=
+                    weight * mixture.parts[i] * above;
         }
     }
-    tie(fit, TIE, &normal);
-    if (!linear_factor(normal.matrix, fit->count))
+    if (!factor_normal(fit, SIGNATURE_PRIOR, &normal))
         return;
     for (size_t f = 0; f < FEATURE_COUNT; f++) {
         double most = f == FEATURE_POWER || states->scale[f] <= 0 ? INFINITY : 1 / states->scale[f];
@@ -158,7 +144,7 @@ static void find_signatures(struct fit *fit)
     }
 }
 
-/* As a variance: how well the watts of a state are what its tenants draw. */
+/* The variance of a state's watts around those of its tenants. */
 static double watts_variance(const struct fit *fit, const struct state *state, double watts)
 {
     double part = WATTS_NOISE * watts;
@@ -167,18 +153,7 @@ static double watts_variance(const struct fit *fit, const struct state *state, d
     return part * part + WATTS_FLOOR * WATTS_FLOOR + ticks * ticks;
 }
 
-static void normalise_parts(struct mixture *mixture)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < mixture->count; i++)
-        if (mixture->tenants[i] != SWITCHED)
-            sum += mixture->parts[i];
-    for (size_t i = 0; i < mixture->count && sum > 0; i++)
-        mixture->parts[i] /= sum;
-}
-
-/* How much worse the watts explain the states than they should; 1 at least. */
+/* How much worse the watts explain the states than expected; at least 1. */
 static double watts_misfit(const struct fit *fit)
 {
     const struct intensity *intensity = fit->intensity;
@@ -201,8 +176,8 @@ static double watts_misfit(const struct fit *fit)
     return weights > 0 ? MAX(sum / weights, 1.0) : 1;
 }
 
-/* The watts: as a signature, but in their own measure, where small ones count as much as large. */
-static void find_watts(struct fit *fit)
+/* Watts: a signature in its own measure, in which small ones count as much as large ones. */
+static void estimate_watts(struct fit *fit)
 {
     struct intensity *intensity = fit->intensity;
     double inverse[TENANTS_MAX * TENANTS_MAX], spread = WATTS_SPREAD * fit->mean_watts, misfit;
@@ -211,19 +186,20 @@ static void find_watts(struct fit *fit)
 
     for (size_t s = 0; s < intensity->states.count; s++) {
         struct state *state = &intensity->states.all[s];
-        double watts = states_watts(&intensity->states, state);
+        double watts = states_watts(&intensity->states, state), sum = 0;
         double weight = weight_of(state) / watts_variance(fit, state, watts);
 
-        find_shares(fit, state, &mixture);
-        normalise_parts(&mixture);
+        estimate_shares(fit, state, &mixture);
+        for (size_t i = 0; i < mixture.tenant_count; i++)
+            sum += mixture.parts[i];
+        for (size_t i = 0; i < mixture.tenant_count && sum > 0; i++)
+            mixture.parts[i] /= sum;
         add_to_normal(fit, &mixture, weight, &normal);
-        for (size_t i = 0; i < mixture.count; i++)
-            if (mixture.tenants[i] != SWITCHED)
-                normal.sides[0][fit->places[mixture.tenants[i]]] +=
-                    weight * mixture.parts[i] * (watts - fit->mean_watts);
+        for (size_t i = 0; i < mixture.tenant_count; i++)
+            normal.sides[0][fit->places[mixture.tenants[i]]] +=
+                weight * mixture.parts[i] * (watts - fit->mean_watts);
     }
-    tie(fit, 1 / MAX(spread * spread, 1.0), &normal);
-    if (!linear_factor(normal.matrix, fit->count))
+    if (!factor_normal(fit, 1 / MAX(spread * spread, 1.0), &normal))
         return;
     linear_solve(normal.matrix, fit->count, normal.sides[0]);
     linear_invert(normal.matrix, fit->count, inverse);
@@ -236,18 +212,16 @@ static void find_watts(struct fit *fit)
                 misfit * inverse[i * fit->count + k];
 }
 
-/*
- * How much better the shares predict who won the samples than the mean shares do, as a logarithm of
- * likelihoods. Shares that were bent only to explain the device's activity predict them worse.
- */
-static double find_evidence(const struct fit *fit)
+/* How much better the shares predict the winners of samples than the mean shares do, as a log
+ * likelihood ratio. Shares bent only to explain the device's activity predict them worse. */
+static double log_evidence(const struct fit *fit)
 {
     const struct states *states = &fit->intensity->states;
     double gain = 0;
 
     for (size_t s = 0; s < states->count; s++) {
         const struct state *state = &states->all[s];
-        double present = MAX(1 - state->share[SWITCHED], SHARE_MIN), won = 0;
+        double present = MAX(1 - state->share[SWITCHING], SHARE_MIN), won = 0;
 
         for (uint32_t t = 0; t < TENANTS_MAX; t++)
             won += state->listed & (1U << t) ? fit->won[t] : 0;
@@ -260,11 +234,11 @@ static double find_evidence(const struct fit *fit)
     return gain / DRAW_VARIANCE;
 }
 
-/* Takes back what the samples do not bear out: then all tenants are alike. */
-static void take_back_unfounded(struct fit *fit)
+/* Shrinks differences between tenants that the samples do not support. */
+static void shrink_differences(struct fit *fit)
 {
     struct intensity *intensity = fit->intensity;
-    double part = MIN(MAX(find_evidence(fit) / EVIDENCE, 0.0), 1.0);
+    double part = MIN(MAX(log_evidence(fit) / EVIDENCE, 0.0), 1.0);
     double doubt = (1 - part) * WATTS_SPREAD * fit->mean_watts;
     struct mixture mixture;
 
@@ -284,17 +258,19 @@ static void take_back_unfounded(struct fit *fit)
         intensity->watts_error[t][t] += doubt * doubt;
     }
     for (size_t s = 0; s < intensity->states.count; s++)
-        find_shares(fit, &intensity->states.all[s], &mixture);
+        estimate_shares(fit, &intensity->states.all[s], &mixture);
 }
 
-/* A tenant that is seen at several clocks does not cost the same at all of them. */
-static void find_clock_errors(struct fit *fit)
+/* A tenant seen at several clocks does not draw the same at all of them. Without such doubts its
+ * watts are certain. */
+static void estimate_certainty(struct fit *fit)
 {
     struct intensity *intensity = fit->intensity;
 
     for (size_t i = 0; i < fit->count; i++) {
         double weights = 0, mean = 0, squared = 0, variance;
         uint32_t t = fit->tenants[i];
+        double error = CERTAIN_ERROR * intensity->watts[t];
 
         for (size_t s = 0; s < intensity->states.count; s++) {
             const struct state *state = &intensity->states.all[s];
@@ -306,23 +282,13 @@ static void find_clock_errors(struct fit *fit)
         }
         variance = weights > 0 ? squared / weights - mean / weights * (mean / weights) : 0;
         intensity->clock_error[t] = CLOCK_ERROR * sqrt(MAX(variance, 0.0));
+        if (intensity->watts_error[t][t] < error * error &&
+            intensity->clock_error[t] < CERTAIN_ERROR)
+            intensity->certain |= 1U << t;
     }
 }
 
-static void find_sure(struct fit *fit)
-{
-    struct intensity *intensity = fit->intensity;
-
-    for (size_t i = 0; i < fit->count; i++) {
-        uint32_t t = fit->tenants[i];
-        double error = SURE_ERROR * intensity->watts[t];
-
-        if (intensity->watts_error[t][t] < error * error && intensity->clock_error[t] < SURE_ERROR)
-            intensity->sure |= 1U << t;
-    }
-}
-
-/* Begins with what the samples say, and with tenants that are alike. */
+/* Starts from the samples alone, with equal tenants. */
 static void prepare(struct fit *fit)
 {
     struct intensity *intensity = fit->intensity;
@@ -330,7 +296,6 @@ static void prepare(struct fit *fit)
     double weights = 0, draws = 0;
     uint32_t listed = 0;
 
-    intensity->known = 0;
     for (size_t s = 0; s < states->count; s++) {
         struct state *state = &states->all[s];
 
@@ -351,7 +316,7 @@ static void prepare(struct fit *fit)
         fit->mean[f] /= weights;
     fit->mean_watts /= weights;
     for (uint32_t t = 0; t < TENANTS_MAX; t++) {
-        /* Who never won a sample did nothing, unless nobody ever did. */
+        /* A tenant without samples did nothing, unless there are none at all. */
         if (!(listed & (1U << t)) || (draws > 0 && fit->won[t] <= 0))
             continue;
         intensity->known |= 1U << t;
@@ -362,18 +327,17 @@ static void prepare(struct fit *fit)
     }
 }
 
-void intensity_refine(struct intensity *intensity, size_t rounds)
+void intensity_fit(struct intensity *intensity, size_t rounds)
 {
     struct fit fit = {.intensity = intensity};
 
-    intensity->sure = 0;
+    intensity->known = intensity->certain = 0;
     prepare(&fit);
     if (fit.count == 0)
         return;
     for (size_t i = 0; i < rounds; i++)
-        find_signatures(&fit);
-    find_watts(&fit);
-    take_back_unfounded(&fit);
-    find_clock_errors(&fit);
-    find_sure(&fit);
+        estimate_signatures(&fit);
+    estimate_watts(&fit);
+    shrink_differences(&fit);
+    estimate_certainty(&fit);
 }
