@@ -67,18 +67,12 @@ static struct yaml_reader_node node_at_offset(struct span text, size_t offset)
     return node;
 }
 
-/* libyaml shows neither the character nor what it is. */
-static const char *hint_at(const char *problem)
-{
-    return strcmp(problem, "found character that cannot start any token") == 0
-               ? "; a tab? indent with spaces"
-               : "";
-}
-
 static int explain_failure(struct yaml_reader *reader)
 {
     const yaml_parser_t *yaml = &reader->yaml;
     const char *problem = yaml->problem ? yaml->problem : "cannot be parsed";
+    /* libyaml shows neither the character nor what it is. */
+    bool is_tab = strcmp(problem, "found character that cannot start any token") == 0;
     struct yaml_reader_node node;
 
     switch (yaml->error) {
@@ -93,7 +87,7 @@ static int explain_failure(struct yaml_reader *reader)
         node = node_at(yaml->problem_mark);
         return yaml_reader_fail(reader, &node, "not YAML: %s%s%s%s", problem,
                                 yaml->context ? " " : "", yaml->context ? yaml->context : "",
-                                hint_at(problem));
+                                is_tab ? "; a tab? indent with spaces" : "");
     }
 }
 
@@ -103,36 +97,11 @@ static int next_event(struct yaml_reader *reader)
     return yaml_parser_parse(&reader->yaml, &reader->event) ? 0 : explain_failure(reader);
 }
 
-static int refuse_decoration(const struct yaml_reader *reader, const struct yaml_reader_node *node,
-                             const yaml_char_t *anchor, const yaml_char_t *tag)
-{
-    if (anchor)
-        return yaml_reader_fail(
-            reader, node, "anchors (&%.40s) are not supported; write the value where it is used",
-            (const char *)anchor);
-    if (tag)
-        return yaml_reader_fail(reader, node, "tags (%.80s) are not supported; leave the tag out",
-                                (const char *)tag);
-    return 0;
-}
-
-static int read_text(struct yaml_reader *reader, const char *what, struct yaml_reader_node *node)
-{
-    const yaml_event_t *event = &reader->event;
-
-    node->kind = YAML_READER_TEXT;
-    node->text = (const char *)event->data.scalar.value;
-    node->is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    /* "\0" in a quoted scalar would cut the value short. */
-    if (memchr(node->text, '\0', event->data.scalar.length))
-        return yaml_reader_fail(reader, node, "%s holds a NUL character; remove it", what);
-    return refuse_decoration(reader, node, event->data.scalar.anchor, event->data.scalar.tag);
-}
-
 int yaml_reader_next(struct yaml_reader *reader, const char *what,
                      struct yaml_reader_node *ret_node)
 {
     const yaml_event_t *event = &reader->event;
+    const yaml_char_t *anchor = NULL, *tag = NULL;
     struct yaml_reader_node node;
     int r = next_event(reader);
 
@@ -141,17 +110,24 @@ int yaml_reader_next(struct yaml_reader *reader, const char *what,
     node = node_at(event->start_mark);
     switch (event->type) {
     case YAML_SCALAR_EVENT:
-        r = read_text(reader, what, &node);
+        node.kind = YAML_READER_TEXT;
+        node.text = (const char *)event->data.scalar.value;
+        node.is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+        anchor = event->data.scalar.anchor;
+        tag = event->data.scalar.tag;
+        /* "\0" in a quoted scalar would cut the value short. */
+        if (memchr(node.text, '\0', event->data.scalar.length))
+            return yaml_reader_fail(reader, &node, "%s holds a NUL character; remove it", what);
         break;
     case YAML_MAPPING_START_EVENT:
         node.kind = YAML_READER_MAPPING;
-        r = refuse_decoration(reader, &node, event->data.mapping_start.anchor,
-                              event->data.mapping_start.tag);
+        anchor = event->data.mapping_start.anchor;
+        tag = event->data.mapping_start.tag;
         break;
     case YAML_SEQUENCE_START_EVENT:
         node.kind = YAML_READER_LIST;
-        r = refuse_decoration(reader, &node, event->data.sequence_start.anchor,
-                              event->data.sequence_start.tag);
+        anchor = event->data.sequence_start.anchor;
+        tag = event->data.sequence_start.tag;
         break;
     case YAML_ALIAS_EVENT:
         return yaml_reader_fail(reader, &node,
@@ -161,8 +137,13 @@ int yaml_reader_next(struct yaml_reader *reader, const char *what,
         node.kind = YAML_READER_END;
         break;
     }
-    if (r < 0)
-        return r;
+    if (anchor)
+        return yaml_reader_fail(
+            reader, &node, "anchors (&%.40s) are not supported; write the value where it is used",
+            (const char *)anchor);
+    if (tag)
+        return yaml_reader_fail(reader, &node, "tags (%.80s) are not supported; leave the tag out",
+                                (const char *)tag);
     *ret_node = node;
     return 0;
 }

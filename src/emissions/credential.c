@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base64.h"
 
 enum { SECRET_BYTES_MAX = 1024 }; /* those of the services have less than a hundred */
 
@@ -58,7 +57,7 @@ static void write_basic(const char *user, const char *password, struct buffer *h
     if (buffer_failed(&pair))
         buffer_fail(header);
     buffer_str(header, "Authorization: Basic ");
-    base64_write(header, (struct span){pair.data, pair.len});
+    buffer_base64(header, (struct span){pair.data, pair.len});
     buffer_wipe(&pair);
 }
 

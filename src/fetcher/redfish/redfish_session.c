@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/base64.h"
 #include "core/json.h"
 #include "core/macros.h"
 
@@ -75,7 +74,7 @@ static void put_authorization(const struct redfish_session *session, struct buff
     buffer_char(&pair, ':');
     buffer_str(&pair, session->options.password);
     buffer_str(out, "Authorization: Basic ");
-    base64_write(out, (struct span){pair.data, pair.len});
+    buffer_base64(out, (struct span){pair.data, pair.len});
     buffer_wipe(&pair);
 }
 
