@@ -1,48 +1,284 @@
 #include "metrics/exposition.h"
 
-#include "metrics/exposition_parts.h"
+#include <string.h>
 
-static struct text begin(const struct exposition_options *options, struct buffer *out)
+#include "core/macros.h"
+#include "metrics/exposition_private.h"
+
+static const char *const owner_words[UNOWNED_COUNT] = {"idle", "system", "unattributed", "gap"};
+
+void exposition_meter_labels(struct text *text, const struct snapshot_meter *meter)
+{
+    text_label(text, "meter", meter_words[meter->kind]);
+    text_label(text, "meter_id", meter->meter_id);
+}
+
+/* A 64-bit field of every meter. */
+static void meter_family(struct text *text, const struct snapshot *snapshot, enum metric metric,
+                         size_t offset, unsigned digits)
+{
+    text_family(text, metric);
+    for (size_t i = 0; i < snapshot->meter_count; i++) {
+        int64_t value;
+
+        memcpy(&value, (const char *)&snapshot->meters[i] + offset, sizeof(value));
+        text_sample(text);
+        exposition_meter_labels(text, &snapshot->meters[i]);
+        text_value(text, value, digits);
+    }
+}
+
+static void hardware_counters(struct text *text, const struct snapshot *snapshot)
+{
+    text_family(text, METRIC_METER_HARDWARE_ENERGY);
+    for (size_t i = 0; i < snapshot->meter_count; i++)
+        if (snapshot->meters[i].has_counter) {
+            text_sample(text);
+            exposition_meter_labels(text, &snapshot->meters[i]);
+            text_value(text, (int64_t)snapshot->meters[i].counter_uj, MICRO);
+        }
+    for (size_t i = 0; i < snapshot->observed_count; i++) {
+        text_sample(text, "meter", meter_words[snapshot->observed[i].kind], "meter_id",
+                    snapshot->observed[i].id);
+        text_value(text, (int64_t)snapshot->observed[i].counter_uj, MICRO);
+    }
+}
+
+static void node_meter(struct text *text, const struct snapshot *snapshot)
+{
+    text_family(text, METRIC_NODE_POWER);
+    for (size_t i = 0; i < snapshot->node_power_count; i++) {
+        text_sample(text, "source", snapshot->node_powers[i].source);
+        text_value(text, (int64_t)snapshot->node_powers[i].power_mw, MILLI);
+    }
+    if (!snapshot->rest_source)
+        return;
+    if (snapshot->gpu_count > 0) {
+        text_family(text, METRIC_NODE_METER_INCLUDES_GPUS);
+        text_sample(text, "source", snapshot->rest_source);
+        text_value(text, snapshot->rest_includes_gpus, WHOLE);
+    }
+    text_family(text, METRIC_NODE_METER_MISMATCH);
+    text_sample(text, "source", snapshot->rest_source);
+    text_value(text, snapshot->rest_mismatch, WHOLE);
+}
+
+static void meters(struct text *text, const struct snapshot *snapshot)
+{
+    meter_family(text, snapshot, METRIC_METER_ENERGY, offsetof(struct snapshot_meter, energy_uj),
+                 MICRO);
+    hardware_counters(text, snapshot);
+    node_meter(text, snapshot);
+    meter_family(text, snapshot, METRIC_ENERGY_PENDING, offsetof(struct snapshot_meter, pending_uj),
+                 MICRO);
+    text_family(text, METRIC_UNOWNED_ENERGY);
+    for (size_t i = 0; i < snapshot->meter_count; i++)
+        for (int owner = 0; owner < UNOWNED_COUNT; owner++) {
+            text_sample(text);
+            exposition_meter_labels(text, &snapshot->meters[i]);
+            text_label(text, "owner", owner_words[owner]);
+            text_value(text, (int64_t)snapshot->meters[i].unowned_uj[owner], MICRO);
+        }
+}
+
+static void factor_family(struct text *text, const struct snapshot *snapshot, enum metric metric)
+{
+    bool is_of_provider = metric >= METRIC_EMISSION_PROVIDER_UP;
+
+    text_family(text, metric);
+    for (size_t i = 0; i < snapshot->factor_count; i++) {
+        const struct snapshot_factor *row = &snapshot->factors[i];
+        const struct price_factor *factor = &row->factor;
+        const uint64_t values[] = {factor->ug_per_kwh, row->in_force, row->is_stale,
+                                   row->is_estimated,  row->age_us,   row->is_up,
+                                   row->errors};
+        bool is_micro = metric == METRIC_EMISSION_FACTOR || metric == METRIC_EMISSION_FACTOR_AGE;
+
+        if ((!factor->known && !is_of_provider) ||
+            (!row->is_live && metric > METRIC_EMISSION_FACTOR_IN_FORCE))
+            continue;
+        text_sample(text, "provider", factor->provider, "zone", factor->zone);
+        if (!is_of_provider) {
+            text_label(text, "signal", price_signal_words[factor->signal]);
+            text_label(text, "basis", price_basis_words[factor->basis]);
+        }
+        text_value(text, (int64_t)values[metric - METRIC_EMISSION_FACTOR],
+                   is_micro ? MICRO : WHOLE);
+    }
+}
+
+bool exposition_bill_is_known(const struct snapshot *snapshot, enum bill_kind kind,
+                              const struct snapshot_meter *meter)
+{
+    const bool known[BILL_KINDS] = {snapshot->price.factor.known,
+                                    snapshot->embodied.of[meter->kind].known,
+                                    snapshot->price.cost.known};
+
+    return known[kind];
+}
+
+void exposition_bill_value(struct text *text, const struct snapshot *snapshot, enum bill_kind kind,
+                           const struct snapshot_meter *meter, const struct bill *bill,
+                           uint64_t device_us)
+{
+    enum { BILLION = 1000000000 };
+    const unsigned __int128 unit = BILL_ONE / BILLION;
+    const unsigned __int128 values[BILL_KINDS] = {
+        bill->emission, embodied_bill(snapshot->embodied.of[meter->kind], device_us), bill->cost};
+    unsigned __int128 billionths = values[kind] / unit + (values[kind] % unit >= unit / 2);
+
+    if (kind == BILL_COST)
+        text_label(text, "currency", snapshot->price.cost.currency);
+    text_decimal(text, (uint64_t)(billionths / BILLION), (uint64_t)(billionths % BILLION), NANO);
+}
+
+static void bill_families(struct text *text, const struct snapshot *snapshot, enum bill_kind kind,
+                          enum metric of_meter, enum metric of_unowned)
+{
+    text_family(text, of_meter);
+    for (size_t i = 0; i < snapshot->meter_count; i++) {
+        const struct snapshot_meter *meter = &snapshot->meters[i];
+
+        if (!exposition_bill_is_known(snapshot, kind, meter))
+            continue;
+        text_sample(text);
+        exposition_meter_labels(text, meter);
+        exposition_bill_value(text, snapshot, kind, meter, &meter->bill, meter->device_us);
+    }
+    text_family(text, of_unowned);
+    for (size_t i = 0; i < snapshot->meter_count * UNOWNED_COUNT; i++) {
+        const struct snapshot_meter *meter = &snapshot->meters[i / UNOWNED_COUNT];
+        size_t owner = i % UNOWNED_COUNT;
+
+        if (!exposition_bill_is_known(snapshot, kind, meter))
+            continue;
+        text_sample(text);
+        exposition_meter_labels(text, meter);
+        text_label(text, "owner", owner_words[owner]);
+        exposition_bill_value(text, snapshot, kind, meter, &meter->unowned_bill[owner],
+                              meter->unowned_device_us[owner]);
+    }
+}
+
+static void bills(struct text *text, const struct snapshot *snapshot)
+{
+    const struct price_cost *cost = &snapshot->price.cost;
+
+    bill_families(text, snapshot, BILL_EMISSIONS, METRIC_METER_EMISSIONS, METRIC_UNOWNED_EMISSIONS);
+    bill_families(text, snapshot, BILL_EMBODIED, METRIC_METER_EMBODIED, METRIC_UNOWNED_EMBODIED);
+    if (cost->known && snapshot->meter_count > 0) {
+        text_family(text, METRIC_PRICE);
+        text_sample(text, "currency", cost->currency);
+        text_value(text, (int64_t)cost->micro_per_kwh, MICRO);
+    }
+    bill_families(text, snapshot, BILL_COST, METRIC_METER_COST, METRIC_UNOWNED_COST);
+}
+
+static void sources(struct text *text, const struct snapshot *snapshot)
+{
+    for (enum metric metric = METRIC_SOURCE_UP; metric <= METRIC_SOURCE_ERRORS; metric++) {
+        text_family(text, metric);
+        for (size_t i = 0; i < snapshot->source_count; i++) {
+            const struct snapshot_source *source = &snapshot->sources[i];
+            const uint64_t values[] = {source->up, source->age_us, source->duration_us,
+                                       source->errors};
+            bool is_time = metric == METRIC_SOURCE_AGE || metric == METRIC_SOURCE_DURATION;
+
+            text_sample(text, "source", source->name);
+            text_value(text, (int64_t)values[metric - METRIC_SOURCE_UP], is_time ? MICRO : WHOLE);
+        }
+    }
+    meter_family(text, snapshot, METRIC_SOURCE_RESETS, offsetof(struct snapshot_meter, resets),
+                 WHOLE);
+}
+
+static void dropped(struct text *text, const struct snapshot *snapshot)
+{
+    text_family(text, METRIC_SAMPLES_DROPPED);
+    for (size_t i = 0; i < snapshot->gpu_count; i++) {
+        const struct snapshot_gpu *gpu = &snapshot->gpus[i];
+        const struct {
+            const char *reason;
+            uint64_t count;
+        } reasons[] = {{"garbage", gpu->labels_garbage},
+                       {"repeated", gpu->labels_repeated},
+                       {"late", gpu->labels_late}};
+
+        for (size_t r = 0; r < ARRAY_SIZE(reasons); r++) {
+            text_sample(text);
+            text_label_u64(text, "gpu", gpu->gpu);
+            text_label(text, "reason", reasons[r].reason);
+            text_value(text, (int64_t)reasons[r].count, WHOLE);
+        }
+    }
+    text_family(text, METRIC_SERIES_DROPPED);
+    text_sample(text, "limit", "max-processes");
+    text_value(text, (int64_t)snapshot->processes_dropped, WHOLE);
+    text_sample(text, "limit", "max-workloads");
+    text_value(text, (int64_t)snapshot->workloads_dropped, WHOLE);
+}
+
+static void single(struct text *text, enum metric metric, uint64_t value, unsigned digits)
+{
+    text_family(text, metric);
+    text_sample(text);
+    text_value(text, (int64_t)value, digits);
+}
+
+static void exporter(struct text *text, const struct snapshot *snapshot,
+                     const struct exposition_options *options)
+{
+    if (options->pue_millionths > 0)
+        single(text, METRIC_PUE, options->pue_millionths, MICRO);
+    if (snapshot->processes_scanned) {
+        single(text, METRIC_NODE_PROCESSES, snapshot->node_processes, WHOLE);
+        single(text, METRIC_NODE_PROCESSES_OUTSIDE, snapshot->node_processes_outside, WHOLE);
+    }
+    single(text, METRIC_REPLAY_ACTIVE, snapshot->replay_active, WHOLE);
+    text_family(text, METRIC_CHILD_STARTS);
+    for (size_t i = 0; i < snapshot->child_count; i++) {
+        text_sample(text, "child", snapshot->children[i].name);
+        text_value(text, (int64_t)snapshot->children[i].starts, WHOLE);
+    }
+    single(text, METRIC_FRONT_STARTS, snapshot->child_count > 0 ? snapshot->children[0].starts : 0,
+           WHOLE);
+    text_family(text, METRIC_BUILD_INFO);
+    text_sample(text, "version", options->version);
+    text_value(text, 1, WHOLE);
+    single(text, METRIC_SELF_CPU, snapshot->self_cpu_us, MICRO);
+    if (snapshot->self_rss_bytes > 0)
+        single(text, METRIC_SELF_MEMORY, snapshot->self_rss_bytes, WHOLE);
+    single(text, METRIC_SELF_START_TIME, snapshot->start_us, MICRO);
+}
+
+static void books(struct text *text, const struct snapshot *snapshot,
+                  const struct exposition_options *options)
+{
+    exposition_processes(text, snapshot, options);
+    meters(text, snapshot);
+    for (enum metric metric = METRIC_EMISSION_FACTOR; metric <= METRIC_EMISSION_PROVIDER_ERRORS;
+         metric++)
+        factor_family(text, snapshot, metric);
+    bills(text, snapshot);
+    exposition_workloads(text, snapshot, options->expose);
+    exposition_gpus(text, snapshot);
+    meter_family(text, snapshot, METRIC_LEDGER_IMBALANCE,
+                 offsetof(struct snapshot_meter, imbalance_uj), MICRO);
+    sources(text, snapshot);
+    dropped(text, snapshot);
+    exporter(text, snapshot, options);
+}
+
+void exposition_render(const struct snapshot *snapshot, const struct exposition_options *options,
+                       unsigned parts, struct buffer *out)
 {
     struct text text;
 
     text_begin(&text, out, options->format, options->process_prefix);
-    return text;
-}
-
-void exposition_render_books(const struct snapshot *snapshot,
-                             const struct exposition_options *options, struct buffer *out)
-{
-    struct text text = begin(options, out);
-
-    exposition_processes(&text, snapshot, options);
-    exposition_meters(&text, snapshot);
-    exposition_factors(&text, snapshot);
-    exposition_bills(&text, snapshot);
-    exposition_workloads(&text, snapshot, options->expose);
-    exposition_gpus(&text, snapshot);
-    exposition_self(&text, snapshot, options);
-}
-
-void exposition_render_usage(const struct snapshot *snapshot,
-                             const struct exposition_options *options, struct buffer *out)
-{
-    struct text text = begin(options, out);
-
-    exposition_usage(&text, snapshot, options->expose);
-}
-
-void exposition_render_end(const struct exposition_options *options, struct buffer *out)
-{
-    struct text text = begin(options, out);
-
-    text_end(&text);
-}
-
-void exposition_render(const struct snapshot *snapshot, const struct exposition_options *options,
-                       struct buffer *out)
-{
-    exposition_render_books(snapshot, options, out);
-    exposition_render_usage(snapshot, options, out);
-    exposition_render_end(options, out);
+    if (parts & EXPOSITION_BOOKS)
+        books(&text, snapshot, options);
+    if (parts & EXPOSITION_USAGE)
+        exposition_usage(&text, snapshot, options->expose);
+    if (parts & EXPOSITION_END)
+        text_end(&text);
 }

@@ -1,27 +1,23 @@
-/* Devices: gauges and counters that they keep themselves. */
-#include "metrics/exposition_parts.h"
-
+/* GPUs: gauges, counters that they keep themselves, and the containers that use them. */
 #include "core/macros.h"
+#include "metrics/exposition_private.h"
 
 static bool has_gauge(const struct snapshot_gpu *gpu, enum gpu_gauge gauge)
 {
     return gpu->valid >> gauge & 1;
 }
 
-static void gpu_row(struct text *text, const struct snapshot_gpu *gpu, int64_t value,
-                    unsigned digits)
+static void begin_gpu(struct text *text, const struct snapshot_gpu *gpu)
 {
     text_sample(text);
     text_label_u64(text, "gpu", gpu->gpu);
-    text_value(text, value, digits);
 }
 
 static void gpu_info(struct text *text, const struct snapshot *snapshot)
 {
     text_family(text, METRIC_GPU_INFO);
     for (size_t i = 0; i < snapshot->gpu_count; i++) {
-        text_sample(text);
-        text_label_u64(text, "gpu", snapshot->gpus[i].gpu);
+        begin_gpu(text, &snapshot->gpus[i]);
         text_label(text, "uuid", snapshot->gpus[i].uuid);
         text_label(text, "name", snapshot->gpus[i].name);
         text_label(text, "driver", snapshot->gpus[i].driver);
@@ -29,7 +25,6 @@ static void gpu_info(struct text *text, const struct snapshot *snapshot)
     }
 }
 
-/* Gauges and device counters that are one number each. */
 static void gpu_gauges(struct text *text, const struct snapshot *snapshot)
 {
     static const struct {
@@ -65,10 +60,55 @@ static void gpu_gauges(struct text *text, const struct snapshot *snapshot)
         for (size_t i = 0; i < snapshot->gpu_count; i++) {
             const struct snapshot_gpu *gpu = &snapshot->gpus[i];
 
-            if (has_gauge(gpu, shown[g].gauge))
-                gpu_row(text, gpu, (int64_t)gpu->gauges[shown[g].gauge] * shown[g].scale,
-                        shown[g].digits);
+            if (!has_gauge(gpu, shown[g].gauge))
+                continue;
+            begin_gpu(text, gpu);
+            text_value(text, (int64_t)gpu->gauges[shown[g].gauge] * shown[g].scale,
+                       shown[g].digits);
         }
+    }
+}
+
+/* Known memory is used less unknown: the sum over the processes was read at another moment and
+ * could differ. */
+static void gpu_memory(struct text *text, const struct snapshot *snapshot)
+{
+    for (enum metric metric = METRIC_GPU_MEMORY_KNOWN; metric <= METRIC_GPU_INFERENCE_ACTIVE;
+         metric++) {
+        text_family(text, metric);
+        for (size_t i = 0; i < snapshot->gpu_count; i++) {
+            const struct snapshot_gpu *gpu = &snapshot->gpus[i];
+            uint64_t used = gpu->gauges[GPU_GAUGE_MEMORY_USED_BYTES];
+            uint64_t unknown = MIN(gpu->unknown_bytes, used);
+            const uint64_t values[] = {used - unknown, unknown, gpu->inference_active};
+
+            if (!gpu->has_unknown || !has_gauge(gpu, GPU_GAUGE_MEMORY_USED_BYTES))
+                continue;
+            begin_gpu(text, gpu);
+            text_value(text, (int64_t)values[metric - METRIC_GPU_MEMORY_KNOWN], WHOLE);
+        }
+    }
+}
+
+static void containers(struct text *text, const struct snapshot *snapshot)
+{
+    text_family(text, METRIC_CONTAINER_GPU_MEMORY);
+    for (size_t i = 0; i < snapshot->container_count; i++) {
+        const struct snapshot_container *container = &snapshot->containers[i];
+
+        if (!container->has_bytes)
+            continue;
+        text_sample(text, "container_name", container->name, "container_id",
+                    container->container_id);
+        text_label_u64(text, "gpu", container->gpu);
+        text_label(text, "method", container->inferred ? "inference" : "nvidia-smi");
+        text_value(text, (int64_t)container->bytes, WHOLE);
+    }
+    text_family(text, METRIC_CONTAINER_GPU_DETECTED);
+    for (size_t i = 0; i < snapshot->detected_count; i++) {
+        text_sample(text, "container_name", snapshot->detected[i].name, "container_id",
+                    snapshot->detected[i].container_id);
+        text_value(text, 1, WHOLE);
     }
 }
 
@@ -82,96 +122,41 @@ static void gpu_throttle(struct text *text, const struct snapshot *snapshot)
     };
 
     text_family(text, METRIC_GPU_THROTTLE);
-    for (size_t i = 0; i < snapshot->gpu_count; i++)
-        for (size_t r = 0; r < ARRAY_SIZE(reasons); r++) {
-            const struct snapshot_gpu *gpu = &snapshot->gpus[i];
+    for (size_t i = 0; i < snapshot->gpu_count; i++) {
+        const struct snapshot_gpu *gpu = &snapshot->gpus[i];
 
-            if (!has_gauge(gpu, GPU_GAUGE_THROTTLE_MASK))
-                continue;
-            text_sample(text);
-            text_label_u64(text, "gpu", gpu->gpu);
+        for (size_t r = 0; has_gauge(gpu, GPU_GAUGE_THROTTLE_MASK) && r < ARRAY_SIZE(reasons);
+             r++) {
+            begin_gpu(text, gpu);
             text_label(text, "reason", reasons[r]);
             text_value(text, (int64_t)(gpu->gauges[GPU_GAUGE_THROTTLE_MASK] >> r & 1), WHOLE);
         }
+    }
 }
 
 static void gpu_errors(struct text *text, const struct snapshot *snapshot)
 {
-    static const struct {
-        enum gpu_gauge gauge;
-        const char *type;
-    } ecc[] = {{GPU_GAUGE_ECC_CORRECTED, "corrected"}, {GPU_GAUGE_ECC_UNCORRECTED, "uncorrected"}};
+    static const char *const types[] = {"corrected", "uncorrected"};
 
     text_family(text, METRIC_GPU_ECC_ERRORS);
     for (size_t i = 0; i < snapshot->gpu_count; i++)
-        for (size_t e = 0; e < ARRAY_SIZE(ecc); e++) {
-            if (!has_gauge(&snapshot->gpus[i], ecc[e].gauge))
+        for (unsigned t = 0; t < ARRAY_SIZE(types); t++) {
+            const struct snapshot_gpu *gpu = &snapshot->gpus[i];
+            enum gpu_gauge gauge = GPU_GAUGE_ECC_CORRECTED + t;
+
+            if (!has_gauge(gpu, gauge))
                 continue;
-            text_sample(text);
-            text_label_u64(text, "gpu", snapshot->gpus[i].gpu);
-            text_label(text, "type", ecc[e].type);
-            text_value(text, (int64_t)snapshot->gpus[i].gauges[ecc[e].gauge], WHOLE);
+            begin_gpu(text, gpu);
+            text_label(text, "type", types[t]);
+            text_value(text, (int64_t)gpu->gauges[gauge], WHOLE);
         }
     text_family(text, METRIC_GPU_XID_ERRORS);
     for (size_t i = 0; i < snapshot->gpu_count; i++)
         for (size_t x = 0; x < SNAPSHOT_XIDS_MAX && snapshot->gpus[i].xids[x].xid > 0; x++) {
-            text_sample(text);
-            text_label_u64(text, "gpu", snapshot->gpus[i].gpu);
+            begin_gpu(text, &snapshot->gpus[i]);
             text_label_u64(text, "xid", snapshot->gpus[i].xids[x].xid);
             text_value(text, (int64_t)snapshot->gpus[i].xids[x].count, WHOLE);
         }
-}
-
-static bool has_split(const struct snapshot_gpu *gpu)
-{
-    return gpu->has_unknown && has_gauge(gpu, GPU_GAUGE_MEMORY_USED_BYTES);
-}
-
-/* Known is what is left of used: read at another moment, the sum of the processes could differ. */
-static void gpu_memory(struct text *text, const struct snapshot *snapshot)
-{
-    for (int part = 0; part < 2; part++) {
-        text_family(text, part ? METRIC_GPU_MEMORY_UNKNOWN : METRIC_GPU_MEMORY_KNOWN);
-        for (size_t i = 0; i < snapshot->gpu_count; i++) {
-            const struct snapshot_gpu *gpu = &snapshot->gpus[i];
-            uint64_t used = gpu->gauges[GPU_GAUGE_MEMORY_USED_BYTES];
-            uint64_t unknown = MIN(gpu->unknown_bytes, used);
-
-            if (has_split(gpu))
-                gpu_row(text, gpu, (int64_t)(part ? unknown : used - unknown), WHOLE);
-        }
-    }
-    text_family(text, METRIC_GPU_INFERENCE_ACTIVE);
-    for (size_t i = 0; i < snapshot->gpu_count; i++)
-        if (has_split(&snapshot->gpus[i]))
-            gpu_row(text, &snapshot->gpus[i], snapshot->gpus[i].inference_active, WHOLE);
-}
-
-static void container_labels(struct text *text, const struct snapshot_container *container)
-{
-    text_sample(text);
-    text_label(text, "container_name", container->name);
-    text_label(text, "container_id", container->container_id);
-}
-
-static void containers(struct text *text, const struct snapshot *snapshot)
-{
-    text_family(text, METRIC_CONTAINER_GPU_MEMORY);
-    for (size_t i = 0; i < snapshot->container_count; i++) {
-        const struct snapshot_container *container = &snapshot->containers[i];
-
-        if (!container->has_bytes)
-            continue;
-        container_labels(text, container);
-        text_label_u64(text, "gpu", container->gpu);
-        text_label(text, "method", container->inferred ? "inference" : "nvidia-smi");
-        text_value(text, (int64_t)container->bytes, WHOLE);
-    }
-    text_family(text, METRIC_CONTAINER_GPU_DETECTED);
-    for (size_t i = 0; i < snapshot->detected_count; i++) {
-        container_labels(text, &snapshot->detected[i]);
-        text_value(text, 1, WHOLE);
-    }
 }
 
 void exposition_gpus(struct text *text, const struct snapshot *snapshot)

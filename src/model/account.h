@@ -52,3 +52,9 @@ static inline uint64_t account_total_uj(const struct account *account)
             total += account->energy_uj[tier][method];
     return total;
 }
+
+/* How much of the energy is determined by data, in millionths; 0 where nothing was booked. */
+static inline int64_t confidence_millionths(uint64_t known_uj, uint64_t energy_uj)
+{
+    return energy_uj ? (int64_t)((unsigned __int128)known_uj * CONFIDENCE_ONE / energy_uj) : 0;
+}

@@ -392,7 +392,7 @@ static const struct snapshot full = {
 
 static const struct snapshot nothing = {.start_us = 1785000000000000};
 
-static struct buffer render(const struct snapshot *snapshot, enum text_format format, bool compat)
+static struct buffer render(const struct snapshot *snapshot, enum page_format format, bool compat)
 {
     const struct exposition_options options = {
         .format = format,
@@ -404,23 +404,23 @@ static struct buffer render(const struct snapshot *snapshot, enum text_format fo
     struct buffer page;
 
     buffer_init(&page, CAP_BYTES);
-    exposition_render(snapshot, &options, &page);
+    exposition_render(snapshot, &options, EXPOSITION_ALL, &page);
     return page;
 }
 
 /* Every page that the fixture can give. */
 static const struct {
     const struct snapshot *snapshot;
-    enum text_format format;
+    enum page_format format;
     bool compat;
     const char *golden;
 } pages[] = {
-    {&full, TEXT_PROMETHEUS, false, "exposition.txt"},
-    {&full, TEXT_OPENMETRICS, false, "exposition.openmetrics.txt"},
-    {&full, TEXT_PROMETHEUS, true, "exposition.compat.txt"},
-    {&full, TEXT_OPENMETRICS, true, "exposition.compat.openmetrics.txt"},
-    {&nothing, TEXT_PROMETHEUS, false, "exposition.empty.txt"},
-    {&nothing, TEXT_OPENMETRICS, true, "exposition.empty.openmetrics.txt"},
+    {&full, PAGE_TEXT, false, "exposition.txt"},
+    {&full, PAGE_OPENMETRICS, false, "exposition.openmetrics.txt"},
+    {&full, PAGE_TEXT, true, "exposition.compat.txt"},
+    {&full, PAGE_OPENMETRICS, true, "exposition.compat.openmetrics.txt"},
+    {&nothing, PAGE_TEXT, false, "exposition.empty.txt"},
+    {&nothing, PAGE_OPENMETRICS, true, "exposition.empty.openmetrics.txt"},
 };
 
 static void pages_are_those_of_the_golden_files(void **state)
@@ -512,7 +512,7 @@ static void a_page_shows_what_is_known_and_nothing_else(void **state)
          true},
     };
 #undef PROCESS
-    struct buffer page = render(&full, TEXT_PROMETHEUS, false);
+    struct buffer page = render(&full, PAGE_TEXT, false);
 
     (void)state;
     buffer_char(&page, '\0');
@@ -541,7 +541,7 @@ static void what_is_exposed_can_be_narrowed(void **state)
         struct buffer page;
 
         buffer_init(&page, CAP_BYTES);
-        exposition_render(&full, &options, &page);
+        exposition_render(&full, &options, EXPOSITION_ALL, &page);
         buffer_char(&page, '\0');
         assert_int_equal(strstr(page.data, "\nmy_gpu_process_") != NULL, cases[i].processes);
         assert_int_equal(strstr(page.data, "joules_total{kind=\"slurm\"") != NULL, cases[i].jobs);
@@ -579,7 +579,7 @@ static void a_meter_that_is_no_gpu_shows_only_what_it_is_booked_as(void **state)
                                       .meter_count = ARRAY_SIZE(node_meters),
                                       .workloads = paying,
                                       .workload_count = ARRAY_SIZE(paying)};
-    struct buffer page = render(&snapshot, TEXT_PROMETHEUS, false);
+    struct buffer page = render(&snapshot, PAGE_TEXT, false);
 
     (void)state;
     buffer_char(&page, '\0');
@@ -595,7 +595,7 @@ static void a_meter_that_is_no_gpu_shows_only_what_it_is_booked_as(void **state)
 
 static void a_memory_use_that_is_unknown_has_no_series(void **state)
 {
-    struct buffer page = render(&nothing, TEXT_PROMETHEUS, false);
+    struct buffer page = render(&nothing, PAGE_TEXT, false);
 
     (void)state;
     buffer_char(&page, '\0');
@@ -699,12 +699,12 @@ static void a_page_is_valid_utf8_without_control_bytes(void **state)
 static void a_page_that_does_not_fit_is_marked_as_failed(void **state)
 {
     const struct exposition_options options = {
-        .format = TEXT_PROMETHEUS, .process_prefix = "x", .version = "1"};
-    struct buffer whole = render(&full, TEXT_PROMETHEUS, false), page;
+        .format = PAGE_TEXT, .process_prefix = "x", .version = "1"};
+    struct buffer whole = render(&full, PAGE_TEXT, false), page;
 
     (void)state;
     buffer_init(&page, whole.len / 2);
-    exposition_render(&full, &options, &page);
+    exposition_render(&full, &options, EXPOSITION_ALL, &page);
     assert_true(buffer_failed(&page));
     assert_true(page.len <= whole.len / 2);
     buffer_done(&page);

@@ -5,7 +5,6 @@
 
 #include "../golden/golden.h"
 #include "core/macros.h"
-#include "metrics/confidence.h"
 #include "metrics/ledger_json.h"
 
 enum { CAP_BYTES = 1 << 20 };
