@@ -1,7 +1,6 @@
 /* Which cgroups are workloads: the owner rule (identity/owner.h), for the tree of cgroups. */
 #pragma once
 
-#include "model/cgroup_verdict.h"
 #include "model/workload.h"
 
 /*

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,14 +29,9 @@ static ssize_t read_up_to(int fd, char *buffer, size_t size_bytes)
     return (ssize_t)len;
 }
 
-int fs_read_at(int dir_fd, const char *path, char *buffer, size_t size_bytes, size_t *ret_len)
+/* Ends a text that was read into a buffer of `size_bytes`, of which one must be left. */
+static int terminate(ssize_t n, char *buffer, size_t size_bytes, size_t *ret_len)
 {
-    _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    ssize_t n;
-
-    if (fd < 0)
-        return -errno;
-    n = read_up_to(fd, buffer, size_bytes);
     if (n < 0)
         return (int)n;
     if ((size_t)n == size_bytes)
@@ -47,6 +41,15 @@ int fs_read_at(int dir_fd, const char *path, char *buffer, size_t size_bytes, si
     return 0;
 }
 
+int fs_read_at(int dir_fd, const char *path, char *buffer, size_t size_bytes, size_t *ret_len)
+{
+    _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    if (fd < 0)
+        return -errno;
+    return terminate(read_up_to(fd, buffer, size_bytes), buffer, size_bytes, ret_len);
+}
+
 int fs_read_kept(int fd, char *buffer, size_t size_bytes, size_t *ret_len)
 {
     ssize_t n;
@@ -54,13 +57,7 @@ int fs_read_kept(int fd, char *buffer, size_t size_bytes, size_t *ret_len)
     do
         n = pread(fd, buffer, size_bytes, 0);
     while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return -errno;
-    if ((size_t)n == size_bytes)
-        return -EFBIG;
-    buffer[n] = '\0';
-    *ret_len = (size_t)n;
-    return 0;
+    return terminate(n < 0 ? -errno : n, buffer, size_bytes, ret_len);
 }
 
 int fs_read_fd(int fd, size_t cap_bytes, char **ret_data, size_t *ret_len)
@@ -91,11 +88,11 @@ int fs_read_fd(int fd, size_t cap_bytes, char **ret_data, size_t *ret_len)
     return 0;
 }
 
-/* /dev/null, by which people say that a file is empty. Its numbers are those of the kernel's
- * Documentation/admin-guide/devices.txt. */
-static bool is_null(const struct stat *st)
+int fs_read_all_at(int dir_fd, const char *path, size_t cap_bytes, char **ret_data, size_t *ret_len)
 {
-    return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
+    _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    return fd < 0 ? -errno : fs_read_fd(fd, cap_bytes, ret_data, ret_len);
 }
 
 int fs_open_regular(const char *path)
@@ -105,7 +102,9 @@ int fs_open_regular(const char *path)
 
     if (fd < 0 || fstat(fd, &st) < 0)
         return -errno;
-    if (!S_ISREG(st.st_mode) && !is_null(&st))
+    /* /dev/null, which stands for an empty file, is device 1:3 (the kernel's
+     * Documentation/admin-guide/devices.txt). */
+    if (!S_ISREG(st.st_mode) && !(S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3)))
         return S_ISDIR(st.st_mode) ? -EISDIR : -ENXIO;
     return TAKE_FD(fd);
 }
@@ -119,7 +118,6 @@ int fs_read_regular(const char *path, size_t cap_bytes, char **ret_data, size_t 
 
 const char *fs_strerror(int error)
 {
-    /* It is also what open() says of a socket. */
     return error == -ENXIO ? "Not a regular file" : strerror(-error);
 }
 

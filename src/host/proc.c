@@ -10,7 +10,6 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
-#include "host/cgroup_root.h"
 
 enum { STAT_BYTES = 4096, STATUS_BYTES = 4096, KERNEL_STAT_BYTES = 1 << 20 };
 
@@ -53,11 +52,10 @@ int proc_parse_uid(struct span status, uint32_t *ret_uid)
 /* The boot time is a line "btime SECONDS" of /proc/stat. */
 static uint64_t read_boot_us(const struct host *host)
 {
-    _cleanup_close_ int fd = openat(host->procfs_fd, "stat", O_RDONLY | O_CLOEXEC);
     _cleanup_free_ char *data = NULL;
-    struct span rest = {NULL, 0};
+    struct span rest = {0};
 
-    if (fd < 0 || fs_read_fd(fd, KERNEL_STAT_BYTES, &data, &rest.len) < 0)
+    if (fs_read_all_at(host->procfs_fd, "stat", KERNEL_STAT_BYTES, &data, &rest.len) < 0)
         return 0;
     rest.data = data;
     while (rest.len > 0) {
@@ -92,13 +90,10 @@ static const char *read_name(int process_fd, struct span command, struct arena *
     struct span name = command;
 
     if (len > 0 && (size_t)len < sizeof(path)) {
-        static const char deleted[] = " (deleted)";
         const char *slash = memrchr(path, '/', (size_t)len);
 
         name = slash ? (struct span){slash + 1, (size_t)(path + len - slash - 1)} : command;
-        if (name.len > strlen(deleted) &&
-            memcmp(name.data + name.len - strlen(deleted), deleted, strlen(deleted)) == 0)
-            name.len -= strlen(deleted);
+        span_strip_suffix(&name, " (deleted)");
     }
     return arena_copy(arena, name.data, name.len);
 }
@@ -134,7 +129,7 @@ int proc_read_cgroup(const struct host *host, int process_fd, char *buffer, size
     int r = fs_read_at(process_fd, "cgroup", buffer, size_bytes, &len);
 
     if (r == 0 && host->cgroup_root)
-        r = cgroup_root_apply(span_of(host->cgroup_root), buffer, size_bytes, &len);
+        r = host_apply_cgroup_root(span_of(host->cgroup_root), buffer, size_bytes, &len);
     if (r == 0)
         *ret_len = len;
     return r;

@@ -1,23 +1,20 @@
-/*
- * The words of the books: who can own a joule, what kind of joule it is, and how it came to its
- * owner. They are label values of the exposition; metrics/ prints them.
- */
+/* The terms of the books: owners of joules, tiers, and methods of attribution; label values. */
 #pragma once
 
 #include <stdint.h>
 
 #include "model/price.h"
 
-/* Joules that no workload owns, by name. */
+/* Owners of joules that no workload owns. */
 enum unowned { UNOWNED_IDLE, UNOWNED_SYSTEM, UNOWNED_UNATTRIBUTED, UNOWNED_GAP, UNOWNED_COUNT };
 
 /* Active: above the idle level in force. Idle: a share of that level. */
 enum tier { TIER_ACTIVE, TIER_IDLE, TIER_COUNT };
 
 enum method {
-    METHOD_MEASURED, /* a hardware counter's whole delta, and nobody else was there */
+    METHOD_MEASURED, /* the whole delta of a hardware counter, with no other process present */
     METHOD_SHARED,   /* a share of a hardware counter's delta */
-    METHOD_INFERRED, /* owned by exclusion: the process itself was not seen */
+    METHOD_INFERRED, /* by exclusion: no process was visible */
     METHOD_MODELLED, /* no meter: a model of one */
     METHOD_COUNT,
 };
@@ -25,11 +22,11 @@ enum method {
 /* A confidence of 1: determined by data. 0 is the time share and nothing more. */
 enum { CONFIDENCE_ONE = 1000000 };
 
-/* Energy of one workload at one meter, and what it emitted and cost. */
+/* Energy of one workload at one meter, its emissions and its cost. */
 struct account {
     uint64_t energy_uj[TIER_COUNT][METHOD_COUNT];
-    uint64_t known_uj;  /* all of it, each joule times the confidence that it was booked with */
-    uint64_t device_us; /* of the device's time, if that has a rate of embodied carbon */
+    uint64_t known_uj;  /* each joule times the confidence that it was booked with */
+    uint64_t device_us; /* of the device, if that has a rate of embodied carbon */
     struct bill bill;
 };
 

@@ -1,10 +1,9 @@
 /*
- * What energy costs: grams of CO2 equivalent per kWh, money per kWh, and what the site uses for
- * each joule of its machines (PUE).
+ * What energy emits and costs: CO2 equivalent and money per kWh, PUE, embodied carbon.
  *
- * A bill is a sum of uJ x (millionths per kWh) x (millionths of the PUE), never divided: whoever
- * adds up bills gets the bill of the sum, to the last digit. Within the limits below a bill holds
- * more than the 64 bits of the energy can reach. metrics/ divides, once, to print.
+ * A bill is a sum of uJ x (millionths per kWh) x (millionths of the PUE), never divided: the sum of
+ * bills is the bill of the sum, to the last digit. Within the limits below a bill holds more than
+ * the 64 bits of the energy can reach. metrics/ divides, once, to print.
  */
 #pragma once
 
@@ -12,21 +11,28 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { PRICE_PUE_ONE = 1000000, PRICE_FACTOR_MAX_G = 5000, PRICE_COST_MAX = 100000 };
+#include "model/meter.h"
 
-/* Of which power plants: all that run, or those that one more kWh would call for. */
+enum {
+    PRICE_PUE_ONE = 1000000,
+    PRICE_FACTOR_MAX_G = 5000,
+    PRICE_COST_MAX = 100000,
+    EMBODIED_MAX_G = 100000,
+};
+
+/* Averaged over all power plants that run, or of those that one more kWh would start. */
 enum price_signal { PRICE_SIGNAL_UNSTATED, PRICE_AVERAGE, PRICE_MARGINAL, PRICE_SIGNALS };
-/* Of all that it took to make the kWh, or of the burnt fuel alone. */
+/* Of the plant's whole life cycle, or of the fuel alone. */
 enum price_basis { PRICE_BASIS_UNSTATED, PRICE_LIFECYCLE, PRICE_DIRECT, PRICE_BASES };
 
-/* The values of labels: "average", "lifecycle". */
+/* Label values: "average", "lifecycle". */
 extern const char *const price_signal_words[PRICE_SIGNALS];
 extern const char *const price_basis_words[PRICE_BASES];
 
 struct price_factor {
     bool known;
     uint64_t ug_per_kwh; /* at most PRICE_FACTOR_MAX_G */
-    char provider[24];   /* who says so */
+    char provider[24];
     char zone[64];
     enum price_signal signal;
     enum price_basis basis;
@@ -49,7 +55,7 @@ struct price {
     uint64_t pue_millionths; /* PRICE_PUE_ONE to ten times that */
 };
 
-/* A price as it is multiplied with: per uJ, in the unit of bills. */
+/* What a uJ adds to a bill. */
 struct price_rate {
     uint64_t emission, cost; /* 0: not known */
 };
@@ -85,4 +91,22 @@ static inline void bill_add_energy(struct bill *bill, uint64_t energy_uj, struct
 {
     bill->emission += (unsigned __int128)energy_uj * rate.emission;
     bill->cost += (unsigned __int128)energy_uj * rate.cost;
+}
+
+/* Embodied carbon: the emissions of making a device, spread over its life. Neither its energy nor
+ * the PUE changes it. The books hold the device's time; metrics/ makes grams of it, to print. */
+struct embodied_rate {
+    bool known;
+    uint64_t ug_per_hour; /* at most EMBODIED_MAX_G */
+};
+
+/* By kind of device. */
+struct embodied_rates {
+    struct embodied_rate of[METER_KINDS];
+};
+
+/* In the unit of bills: 1 g is 3.6e15 us x ug per hour. */
+static inline unsigned __int128 embodied_bill(struct embodied_rate rate, uint64_t device_us)
+{
+    return (unsigned __int128)device_us * rate.ug_per_hour * (BILL_ONE / 3600000000000000);
 }

@@ -7,27 +7,17 @@ static bool is_on(const struct tariff_period *period, int month, int weekday)
     return period->months >> month & 1 && period->days >> weekday & 1;
 }
 
-static bool began_today(const struct tariff_period *period, const struct tm *local)
-{
-    return is_on(period, local->tm_mon, local->tm_wday);
-}
-
-static bool began_yesterday(const struct tariff_period *period, const struct tm *local)
-{
-    int month = local->tm_mday > 1 ? local->tm_mon : (local->tm_mon + 11) % 12;
-
-    return is_on(period, month, (local->tm_wday + 6) % 7);
-}
-
 static bool holds(const struct tariff_period *period, const struct tm *local)
 {
     unsigned minute = (unsigned)(local->tm_hour * 60 + local->tm_min);
+    int month_yesterday = local->tm_mday > 1 ? local->tm_mon : (local->tm_mon + 11) % 12;
+    bool is_today = is_on(period, local->tm_mon, local->tm_wday);
+    bool was_yesterday = is_on(period, month_yesterday, (local->tm_wday + 6) % 7);
 
     if (period->from_minute < period->to_minute)
-        return minute >= period->from_minute && minute < period->to_minute &&
-               began_today(period, local);
-    return (minute >= period->from_minute && began_today(period, local)) ||
-           (minute < period->to_minute && began_yesterday(period, local));
+        return is_today && minute >= period->from_minute && minute < period->to_minute;
+    return (is_today && minute >= period->from_minute) ||
+           (was_yesterday && minute < period->to_minute);
 }
 
 uint64_t tariff_price_at(const struct tariff *tariff, const struct tm *local)

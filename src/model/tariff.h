@@ -1,8 +1,5 @@
-/*
- * A tariff: what a kWh costs by the month, the day and the minute that calendar and clock on the
- * wall show. What it costs at night can depend on the evening before, so a period that goes over
- * midnight is of the day on which it begins.
- */
+/* A tariff: the price of a kWh by month, day of the week and local time. A period over midnight
+ * belongs to the day on which it begins. */
 #pragma once
 
 #include <stddef.h>
@@ -21,10 +18,10 @@ struct tariff_period {
 struct tariff {
     char currency[4];       /* ISO 4217 */
     char zone[64];          /* as time_zone_use() takes it; "": the machine's own */
-    uint64_t micro_per_kwh; /* whenever no period holds; at most PRICE_COST_MAX, as theirs */
-    struct tariff_period periods[TARIFF_PERIODS_MAX]; /* the first that holds counts */
+    uint64_t micro_per_kwh; /* outside of the periods; like theirs at most PRICE_COST_MAX */
+    struct tariff_period periods[TARIFF_PERIODS_MAX]; /* the first match counts */
     size_t period_count;
 };
 
-/* Of the local time, year and seconds do not matter. */
+/* Ignores the year and the seconds. */
 uint64_t tariff_price_at(const struct tariff *tariff, const struct tm *local);

@@ -1,4 +1,4 @@
-/* host/cgroup_root: the node's cgroup paths, read in a cgroup namespace of our own. */
+/* host/host: the node's cgroup paths, read in a cgroup namespace of our own. */
 #include "tree_fixture.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "host/cgroup_root.h"
+#include "host/host.h"
 
 #define ROOT "/kubepods.slice/a.slice/cri-1.scope"
 
@@ -45,7 +45,8 @@ static void paths_are_resolved_from_where_the_namespace_begins(void **state)
         size_t len = strlen(cases[i].text);
 
         strcpy(text, cases[i].text);
-        assert_int_equal(cgroup_root_apply(span_of(cases[i].root), text, sizeof(text), &len), 0);
+        assert_int_equal(host_apply_cgroup_root(span_of(cases[i].root), text, sizeof(text), &len),
+                         0);
         assert_string_equal(text, cases[i].expected);
         assert_int_equal(len, strlen(cases[i].expected));
     }
@@ -57,10 +58,12 @@ static void what_does_not_fit_is_left_as_it_was(void **state)
     size_t len = strlen(text);
 
     (void)state;
-    assert_int_equal(cgroup_root_apply(span_of("/0123456789"), text, sizeof(text), &len), -EFBIG);
+    assert_int_equal(host_apply_cgroup_root(span_of("/0123456789"), text, sizeof(text), &len),
+                     -EFBIG);
     assert_string_equal(text, "0::/x\n");
-    assert_int_equal(cgroup_root_apply(span_of("/012345678"), text, sizeof(text), &len), -EFBIG);
-    assert_int_equal(cgroup_root_apply(span_of("/01234567"), text, sizeof(text), &len), 0);
+    assert_int_equal(host_apply_cgroup_root(span_of("/012345678"), text, sizeof(text), &len),
+                     -EFBIG);
+    assert_int_equal(host_apply_cgroup_root(span_of("/01234567"), text, sizeof(text), &len), 0);
     assert_string_equal(text, "0::/01234567/x\n");
 }
 
@@ -107,7 +110,7 @@ static void assert_root(const struct fixture *fixture, const char *expected)
 {
     _cleanup_free_ char *root = NULL;
 
-    assert_int_equal(cgroup_root_find(&fixture->host, &root), 0);
+    assert_int_equal(host_find_cgroup_root(&fixture->host, &root), 0);
     if (expected)
         assert_string_equal(root, expected);
     else
@@ -147,7 +150,8 @@ static void we_may_be_below_the_root(void **state)
     put_tree(*state, "fs/cgroup", "77\n");
     assert_root(*state, "/kubepods.slice/a.slice");
     put(*state, "77/cgroup", "0::/elsewhere\n");
-    assert_int_equal(cgroup_root_find(&((struct fixture *)*state)->host, &(char *){NULL}), -ENOENT);
+    assert_int_equal(host_find_cgroup_root(&((struct fixture *)*state)->host, &(char *){NULL}),
+                     -ENOENT);
 }
 
 static void in_the_nodes_namespace_there_is_nothing_to_resolve(void **state)
@@ -164,9 +168,9 @@ static void without_the_nodes_tree_nothing_is_found(void **state)
     struct fixture *fixture = *state;
     char *root = fixture->path;
 
-    assert_int_equal(cgroup_root_find(&fixture->host, &root), -ENOENT);
+    assert_int_equal(host_find_cgroup_root(&fixture->host, &root), -ENOENT);
     put(fixture, "fs/cgroup/cgroup.procs", "771\n");
-    assert_int_equal(cgroup_root_find(&fixture->host, &root), -ENOENT);
+    assert_int_equal(host_find_cgroup_root(&fixture->host, &root), -ENOENT);
     assert_ptr_equal(root, fixture->path);
 }
 

@@ -19,10 +19,10 @@
 #include "attribution/gpu/util_sample.h"
 #include "attribution/gpu/window.h"
 #include "attribution/ledger/ledger.h"
-#include "model/attached.h"
 #include "model/policy.h"
 #include "model/sample.h"
 #include "model/snapshot.h"
+#include "model/workload.h"
 
 /* Room for methods that settle up to 60 s late. */
 enum { GPU_WINDOWS_MAX = 64 };

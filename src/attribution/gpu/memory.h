@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "model/attached.h"
 #include "model/snapshot.h"
+#include "model/workload.h"
 
 /* Did all of them ask for a certain amount of memory? Then they are weighed by it. */
 bool memory_is_asked(const struct attached *attached, size_t count);

@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "model/account.h"
-#include "model/embodied.h"
 #include "model/meter.h"
 #include "model/price.h"
 #include "model/sample.h"

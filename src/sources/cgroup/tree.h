@@ -27,7 +27,6 @@
 #include <stdint.h>
 
 #include "core/map.h"
-#include "model/cgroup_verdict.h"
 #include "model/workload.h"
 #include "sources/cgroup/node.h"
 #include "sources/cgroup/watch.h"
