@@ -8,27 +8,26 @@
 #include "host/machine.h"
 #include "model/report.h"
 #include "sources/estimate/cpu_power.h"
-#include "sources/estimate/estimated_power.h"
 #include "sources/overlap.h"
 
 struct model {
     const struct source_context *context;
-    struct estimated_power power;
+    struct cpu_energy energy;
 };
 
-/* The watts that were given, or those of the processor. */
-static int find_power(const struct source_context *context, struct estimated_power *power,
+/* The configured watts, or those of the processor. */
+static int find_power(const struct source_context *context, struct cpu_energy *energy,
                       struct error *err)
 {
     struct cpu_identity cpu = {0};
-    struct cpu_power known;
+    struct cpu_power power;
     int r;
 
-    power->idle_uw = context->model->idle_uw;
-    power->full_uw = context->model->full_uw;
+    energy->idle_uw = context->model->idle_uw;
+    energy->full_uw = context->model->full_uw;
     if (!context->model->by_table)
         return 0;
-    r = cpu_power_of_host(context->host, &cpu, &known);
+    r = cpu_power_of_host(context->host, &cpu, &power);
     if (r == -ENOENT || r == -ENODATA)
         return error_set(err, -ENOTSUP,
                          "nothing is modelled: what this processor draws is not known (%s family "
@@ -36,8 +35,8 @@ static int find_power(const struct source_context *context, struct estimated_pow
                          cpu.vendor, (unsigned)cpu.family, (unsigned)cpu.model, cpu.name);
     if (r < 0)
         return error_set(err, -ENOTSUP, "nothing is modelled: /proc/cpuinfo: %s", strerror(-r));
-    power->idle_uw = known.idle_uw;
-    power->full_uw = known.full_uw;
+    energy->idle_uw = power.idle_uw;
+    energy->full_uw = power.full_uw;
     return 0;
 }
 
@@ -53,7 +52,7 @@ static int model_open(const struct source_context *context, void **ret_state, st
     if (!model)
         return error_set(err, -ENOMEM, "out of memory");
     model->context = context;
-    r = find_power(context, &model->power, err);
+    r = find_power(context, &model->energy, err);
     if (r < 0) {
         free(model);
         return r;
@@ -66,7 +65,7 @@ static int model_read(void *state, struct batch *batch, struct error *err)
 {
     struct model *model = state;
     const struct clock *clock = model->context->clock;
-    const struct estimated_power *power = &model->power;
+    const struct cpu_energy *energy = &model->energy;
     struct machine machine;
     int r;
 
@@ -76,18 +75,19 @@ static int model_read(void *state, struct batch *batch, struct error *err)
     r = machine_read(model->context->host, &machine);
     if (r < 0)
         return error_set(err, r, "/proc/stat and /proc/meminfo: %s", strerror(-r));
-    estimated_power_add(&model->power, clock->monotonic_us(clock), machine.busy_us,
-                        machine.capacity_us);
-    r = batch_add(batch, &(struct sample){.kind = SAMPLE_METER,
-                                          .t_us = clock->realtime_us(clock),
-                                          .meter = {.source = "model",
-                                                    .kind = METER_PACKAGE,
-                                                    .id = "model",
-                                                    .counter_uj = power->idle_uj + power->active_uj,
-                                                    .breaks = power->breaks,
-                                                    .integrated = true,
-                                                    .modelled = true,
-                                                    .idle_uj = power->idle_uj}});
+    cpu_energy_add(&model->energy, clock->monotonic_us(clock), machine.busy_us,
+                   machine.capacity_us);
+    r = batch_add(batch,
+                  &(struct sample){.kind = SAMPLE_METER,
+                                   .t_us = clock->realtime_us(clock),
+                                   .meter = {.source = "model",
+                                             .kind = METER_PACKAGE,
+                                             .id = "model",
+                                             .counter_uj = energy->idle_uj + energy->active_uj,
+                                             .breaks = energy->breaks,
+                                             .integrated = true,
+                                             .modelled = true,
+                                             .idle_uj = energy->idle_uj}});
     return r < 0 ? error_set(err, r, "out of memory") : 0;
 }
 
@@ -119,7 +119,7 @@ static void report_known_power(struct report *report, const struct host *host, b
                    cpu.name);
 }
 
-/* Says nothing where it is off and RAPL measures the processors. */
+/* No finding where it is off and RAPL measures the processors. */
 static void model_check(const struct source_context *context, struct report *report)
 {
     const struct source_estimate *model = context->model;
