@@ -52,19 +52,16 @@ static struct yaml_reader_node node_at(yaml_mark_t mark)
     return (struct yaml_reader_node){.line = mark.line + 1, .column = mark.column + 1};
 }
 
-/* libyaml gives bytes that it cannot decode by their offset, not by a mark. */
+/* libyaml locates bytes that it cannot decode by their offset, not by a mark. */
 static struct yaml_reader_node node_at_offset(struct span text, size_t offset)
 {
-    struct yaml_reader_node node = {.line = 1, .column = 1};
+    yaml_mark_t mark = {0};
 
     for (size_t i = 0; i < MIN(offset, text.len); i++) {
-        node.column++;
-        if (text.data[i] == '\n') {
-            node.line++;
-            node.column = 1;
-        }
+        mark.column = text.data[i] == '\n' ? 0 : mark.column + 1;
+        mark.line += text.data[i] == '\n';
     }
-    return node;
+    return node_at(mark);
 }
 
 static int explain_failure(struct yaml_reader *reader)
@@ -153,20 +150,18 @@ int yaml_reader_root(struct yaml_reader *reader, struct yaml_reader_node *ret_no
     struct yaml_reader_node node = {.kind = YAML_READER_END, .line = 1, .column = 1};
     int r;
 
-    if (reader->text.len > 0) {
-        do {
-            r = next_event(reader);
-            if (r < 0)
-                return r;
-        } while (reader->event.type == YAML_STREAM_START_EVENT);
-        if (reader->event.type == YAML_DOCUMENT_START_EVENT) {
-            r = yaml_reader_next(reader, "the file", &node);
-            if (r < 0)
-                return r;
-            /* libyaml gives a document without anything in it as an empty scalar. */
-            if (node.kind == YAML_READER_TEXT && node.text[0] == '\0')
-                node.kind = YAML_READER_END;
-        }
+    do {
+        r = next_event(reader);
+        if (r < 0)
+            return r;
+    } while (reader->event.type == YAML_STREAM_START_EVENT);
+    if (reader->event.type == YAML_DOCUMENT_START_EVENT) {
+        r = yaml_reader_next(reader, "the file", &node);
+        if (r < 0)
+            return r;
+        /* libyaml returns an empty document as an empty scalar. */
+        if (node.kind == YAML_READER_TEXT && node.text[0] == '\0')
+            node.kind = YAML_READER_END;
     }
     *ret_node = node;
     return 0;
@@ -174,18 +169,16 @@ int yaml_reader_root(struct yaml_reader *reader, struct yaml_reader_node *ret_no
 
 int yaml_reader_finish(struct yaml_reader *reader)
 {
-    struct yaml_reader_node node;
-
-    while (reader->text.len > 0 && reader->event.type != YAML_STREAM_END_EVENT) {
+    while (reader->event.type != YAML_STREAM_END_EVENT) {
+        struct yaml_reader_node node;
         int r = next_event(reader);
 
         if (r < 0)
             return r;
-        if (reader->event.type == YAML_DOCUMENT_START_EVENT) {
-            node = node_at(reader->event.start_mark);
+        node = node_at(reader->event.start_mark);
+        if (reader->event.type == YAML_DOCUMENT_START_EVENT)
             return yaml_reader_fail(
                 reader, &node, "a second document begins here; keep one, without '---' in between");
-        }
     }
     return 0;
 }

@@ -15,6 +15,8 @@
 /* A node with 250 pods has some 2000 cgroups. No runtime nests them 24 deep. */
 enum { CGROUPS_MAX = 100000, DEPTH_MAX = 24, PROCS_BYTES = 1 << 20, FILE_BYTES = 64 * 1024 };
 
+static const char UNIFIED[] = "0::"; /* before the path of cgroup v2 in /proc/PID/cgroup */
+
 int host_open(const char *procfs_path, const char *sysfs_path, const char *rootfs_path,
               struct host *ret_host, struct error *err)
 {
@@ -50,18 +52,6 @@ void host_close(struct host *host)
     cleanup_close(&host->rootfs_fd);
     free(host->cgroup_root);
     *host = (struct host){-1, -1, -1, NULL};
-}
-
-/* The path of cgroup v2 in a /proc/PID/cgroup; empty if there is none. */
-static struct span unified_path(struct span text)
-{
-    while (text.len > 0) {
-        struct span line = span_cut(&text, '\n');
-
-        if (span_strip_prefix(&line, "0::"))
-            return line;
-    }
-    return (struct span){"", 0};
 }
 
 static bool is_outside(struct span path)
@@ -132,7 +122,7 @@ int host_find_cgroup_root(const struct host *host, char **ret_root)
     r = fs_read_at(host->procfs_fd, "1/cgroup", init, sizeof(init), &init_len);
     if (r < 0)
         return r;
-    if (!is_outside(unified_path((struct span){init, init_len}))) {
+    if (!is_outside(span_find_line((struct span){init, init_len}, UNIFIED))) {
         *ret_root = NULL;
         return 0;
     }
@@ -151,7 +141,7 @@ int host_find_cgroup_root(const struct host *host, char **ret_root)
         return r;
     /* We may have been moved below the root. */
     root = span_of(search.path);
-    below = unified_path((struct span){own, own_len});
+    below = span_find_line((struct span){own, own_len}, UNIFIED);
     if (!span_equals(below, "/")) {
         if (root.len < below.len ||
             memcmp(root.data + root.len - below.len, below.data, below.len) != 0)
@@ -175,7 +165,7 @@ static bool go_up(struct span *path)
 
 int host_apply_cgroup_root(struct span root, char *text, size_t size_bytes, size_t *len)
 {
-    struct span path = unified_path((struct span){text, *len});
+    struct span path = span_find_line((struct span){text, *len}, UNIFIED);
     size_t at = (size_t)(path.data - text), old_len = path.len, new_len;
 
     if (path.len == 0)

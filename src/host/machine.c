@@ -42,30 +42,26 @@ int machine_parse_stat(struct span text, uint64_t tick_us, struct machine *machi
 }
 
 /* "MemTotal:       16384 kB" */
+static int parse_kilobytes(struct span text, const char *name, uint64_t *ret_kilobytes)
+{
+    struct span value = span_find_line(text, name);
+
+    if (!span_strip_suffix(&value, " kB"))
+        return -EINVAL;
+    while (span_strip_prefix(&value, " "))
+        ;
+    return parse_u64_max(value, KILOBYTES_MAX, ret_kilobytes);
+}
+
 int machine_parse_meminfo(struct span text, struct machine *machine)
 {
-    static const char *const names[] = {"MemTotal:", "MemAvailable:"};
-    uint64_t kilobytes[2] = {0};
-    unsigned seen = 0;
+    uint64_t total, available;
 
-    while (text.len > 0) {
-        struct span line = span_cut(&text, '\n');
-
-        for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-            struct span value = line;
-
-            if (!span_strip_prefix(&value, names[i]) || !span_strip_suffix(&value, " kB"))
-                continue;
-            while (span_strip_prefix(&value, " "))
-                ;
-            if (parse_u64_max(value, KILOBYTES_MAX, &kilobytes[i]) == 0)
-                seen |= 1U << i;
-        }
-    }
-    if (seen != 3 || kilobytes[1] > kilobytes[0])
+    if (parse_kilobytes(text, "MemTotal:", &total) < 0 ||
+        parse_kilobytes(text, "MemAvailable:", &available) < 0 || available > total)
         return -EBADMSG;
-    machine->memory_bytes = kilobytes[0] * 1024;
-    machine->memory_used_bytes = (kilobytes[0] - kilobytes[1]) * 1024;
+    machine->memory_bytes = total * 1024;
+    machine->memory_used_bytes = (total - available) * 1024;
     return 0;
 }
 

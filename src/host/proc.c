@@ -35,38 +35,25 @@ int proc_parse_stat(struct span text, struct span *ret_command, uint64_t *ret_st
 
 int proc_parse_uid(struct span status, uint32_t *ret_uid)
 {
-    while (status.len > 0) {
-        struct span line = span_cut(&status, '\n');
-        uint64_t uid;
+    struct span line = span_find_line(status, "Uid:\t");
+    uint64_t uid;
 
-        if (!span_equals(span_cut(&line, '\t'), "Uid:"))
-            continue;
-        if (parse_u64_max(span_cut(&line, '\t'), UINT32_MAX - 1, &uid) < 0)
-            return -EBADMSG;
-        *ret_uid = (uint32_t)uid;
-        return 0;
-    }
-    return -EBADMSG;
+    if (parse_u64_max(span_cut(&line, '\t'), UINT32_MAX - 1, &uid) < 0)
+        return -EBADMSG;
+    *ret_uid = (uint32_t)uid;
+    return 0;
 }
 
-/* The boot time is a line "btime SECONDS" of /proc/stat. */
 static uint64_t read_boot_us(const struct host *host)
 {
     _cleanup_free_ char *data = NULL;
-    struct span rest = {0};
+    uint64_t seconds;
+    size_t len;
 
-    if (fs_read_all_at(host->procfs_fd, "stat", KERNEL_STAT_BYTES, &data, &rest.len) < 0)
+    if (fs_read_all_at(host->procfs_fd, "stat", KERNEL_STAT_BYTES, &data, &len) < 0 ||
+        parse_u64_max(span_find_line((struct span){data, len}, "btime "), 1ULL << 40, &seconds) < 0)
         return 0;
-    rest.data = data;
-    while (rest.len > 0) {
-        struct span line = span_cut(&rest, '\n');
-        uint64_t seconds;
-
-        if (span_equals(span_cut(&line, ' '), "btime") &&
-            parse_u64_max(line, 1ULL << 40, &seconds) == 0)
-            return seconds * USEC_PER_SEC;
-    }
-    return 0;
+    return seconds * USEC_PER_SEC;
 }
 
 void proc_reader_init(struct proc_reader *reader, const struct host *host)

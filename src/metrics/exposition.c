@@ -132,31 +132,24 @@ void exposition_bill_value(struct text *text, const struct snapshot *snapshot, e
     text_decimal(text, (uint64_t)(billionths / BILLION), (uint64_t)(billionths % BILLION), NANO);
 }
 
-static void bill_families(struct text *text, const struct snapshot *snapshot, enum bill_kind kind,
-                          enum metric of_meter, enum metric of_unowned)
+static void bill_family(struct text *text, const struct snapshot *snapshot, enum bill_kind kind,
+                        enum metric metric, bool is_unowned)
 {
-    text_family(text, of_meter);
+    text_family(text, metric);
     for (size_t i = 0; i < snapshot->meter_count; i++) {
         const struct snapshot_meter *meter = &snapshot->meters[i];
+        const struct bill *bills = is_unowned ? meter->unowned_bill : &meter->bill;
+        const uint64_t *device_us = is_unowned ? meter->unowned_device_us : &meter->device_us;
+        int count =
+            exposition_bill_is_known(snapshot, kind, meter) ? is_unowned ? UNOWNED_COUNT : 1 : 0;
 
-        if (!exposition_bill_is_known(snapshot, kind, meter))
-            continue;
-        text_sample(text);
-        exposition_meter_labels(text, meter);
-        exposition_bill_value(text, snapshot, kind, meter, &meter->bill, meter->device_us);
-    }
-    text_family(text, of_unowned);
-    for (size_t i = 0; i < snapshot->meter_count * UNOWNED_COUNT; i++) {
-        const struct snapshot_meter *meter = &snapshot->meters[i / UNOWNED_COUNT];
-        size_t owner = i % UNOWNED_COUNT;
-
-        if (!exposition_bill_is_known(snapshot, kind, meter))
-            continue;
-        text_sample(text);
-        exposition_meter_labels(text, meter);
-        text_label(text, "owner", owner_words[owner]);
-        exposition_bill_value(text, snapshot, kind, meter, &meter->unowned_bill[owner],
-                              meter->unowned_device_us[owner]);
+        for (int owner = 0; owner < count; owner++) {
+            text_sample(text);
+            exposition_meter_labels(text, meter);
+            if (is_unowned)
+                text_label(text, "owner", owner_words[owner]);
+            exposition_bill_value(text, snapshot, kind, meter, &bills[owner], device_us[owner]);
+        }
     }
 }
 
@@ -164,14 +157,17 @@ static void bills(struct text *text, const struct snapshot *snapshot)
 {
     const struct price_cost *cost = &snapshot->price.cost;
 
-    bill_families(text, snapshot, BILL_EMISSIONS, METRIC_METER_EMISSIONS, METRIC_UNOWNED_EMISSIONS);
-    bill_families(text, snapshot, BILL_EMBODIED, METRIC_METER_EMBODIED, METRIC_UNOWNED_EMBODIED);
+    bill_family(text, snapshot, BILL_EMISSIONS, METRIC_METER_EMISSIONS, false);
+    bill_family(text, snapshot, BILL_EMISSIONS, METRIC_UNOWNED_EMISSIONS, true);
+    bill_family(text, snapshot, BILL_EMBODIED, METRIC_METER_EMBODIED, false);
+    bill_family(text, snapshot, BILL_EMBODIED, METRIC_UNOWNED_EMBODIED, true);
     if (cost->known && snapshot->meter_count > 0) {
         text_family(text, METRIC_PRICE);
         text_sample(text, "currency", cost->currency);
         text_value(text, (int64_t)cost->micro_per_kwh, MICRO);
     }
-    bill_families(text, snapshot, BILL_COST, METRIC_METER_COST, METRIC_UNOWNED_COST);
+    bill_family(text, snapshot, BILL_COST, METRIC_METER_COST, false);
+    bill_family(text, snapshot, BILL_COST, METRIC_UNOWNED_COST, true);
 }
 
 static void sources(struct text *text, const struct snapshot *snapshot)
