@@ -18,8 +18,8 @@ static const json_t *tree(const struct json *value)
     return (const json_t *)value;
 }
 
-/* Looks only at what decides the cost of a tree, before one is made. jansson itself takes 2048
- * levels and any number of values. */
+/* Checks the cost of a tree before it is built. jansson itself accepts 2048 levels and any number
+ * of values. */
 static bool is_affordable(struct span text)
 {
     size_t depth = 0, parts = 0;

@@ -8,7 +8,7 @@ void pack_u64(struct buffer *buffer, uint64_t value)
     buffer_bytes(buffer, (const char *)&value, sizeof(value));
 }
 
-/* With a NUL behind it, so that a text can be used where it stands. */
+/* With a NUL after it, so that a text can be used in place. */
 void pack_bytes(struct buffer *buffer, struct span bytes)
 {
     pack_u64(buffer, bytes.len);

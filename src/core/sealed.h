@@ -1,4 +1,4 @@
-/* Sealed memory: bytes that one process hands another, which nobody can change any more. */
+/* Sealed memory: bytes for another process that cannot be changed any more. */
 #pragma once
 
 #include <stddef.h>
@@ -6,9 +6,9 @@
 
 enum { SEALED_MAX_BYTES = 256 << 20 };
 
-/* Copies `data` into a new memfd and seals it. -EFBIG when it is empty or over SEALED_MAX_BYTES:
- * the other end would refuse it. */
+/* Copies `data` into a new memfd and seals it. -EFBIG when it is empty or over SEALED_MAX_BYTES,
+ * which the other end would reject. */
 int sealed_create(const char *data, size_t len, int *ret_fd);
 
-/* Is it sealed, and exactly this long? 0 or -EPROTO. Then mapping it is safe. */
+/* 0: it is sealed and exactly this long, so that mapping it is safe. Else -EPROTO. */
 int sealed_check(int fd, uint64_t bytes);

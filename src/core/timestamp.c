@@ -30,41 +30,50 @@ static bool cut_pattern(struct span *text, const char *pattern, unsigned *number
     return true;
 }
 
-static bool is_leap(unsigned year)
+/* Days since 1970, in years that begin with March so that leap days come last. */
+static int64_t days_of(unsigned year, unsigned month, unsigned day)
 {
-    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    int64_t y = (int64_t)year - (month < 3), m = (month + 9) % 12;
+
+    return y * 365 + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + day - 719469;
 }
 
-static unsigned days_in(unsigned year, unsigned month)
+struct civil_minute timestamp_minute(uint64_t t_us)
 {
-    static const unsigned char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    uint64_t t_s = t_us / USEC_PER_SEC, of_day_s = t_s % DAY_S;
+    int64_t days = (int64_t)(t_s / DAY_S);
+    struct civil_minute civil = {
+        .year = 1970 + (unsigned)(days / 366), /* never too late; the loops make it exact */
+        .month = 1,
+        .hour = (unsigned)(of_day_s / HOUR_S),
+        .minute = (unsigned)(of_day_s % HOUR_S / MINUTE_S),
+    };
 
-    return days[month - 1] + (month == 2 && is_leap(year));
+    while (days_of(civil.year + 1, 1, 1) <= days)
+        civil.year++;
+    while (civil.month < 12 && days_of(civil.year, civil.month + 1, 1) <= days)
+        civil.month++;
+    civil.day = (unsigned)(days - days_of(civil.year, civil.month, 1)) + 1;
+    return civil;
 }
 
-/* Days from 1970 to the first of January of a year. */
-static int64_t days_before(unsigned year)
+/* -EINVAL: there is no such time; -ERANGE: before 1970. */
+static int civil_to_us(const struct civil_minute *civil, unsigned second, int64_t offset_s,
+                       uint64_t *ret_us)
 {
-    int64_t past = (int64_t)year - 1;
-
-    return past * 365 + past / 4 - past / 100 + past / 400 - 719162;
-}
-
-/* False: there is no such time. */
-static bool count_seconds(const struct civil_minute *civil, unsigned second, int64_t *ret_s)
-{
-    int64_t days;
+    int64_t t_s = days_of(civil->year, civil->month, civil->day) * DAY_S +
+                  (int64_t)civil->hour * HOUR_S + (int64_t)civil->minute * MINUTE_S +
+                  (int64_t)second - offset_s;
+    int64_t month_days = days_of(civil->year + civil->month / 12, civil->month % 12 + 1, 1) -
+                         days_of(civil->year, civil->month, 1);
 
     if (civil->year == 0 || civil->month < 1 || civil->month > 12 || civil->day < 1 ||
-        civil->day > days_in(civil->year, civil->month) || civil->hour > 23 || civil->minute > 59 ||
-        second > 59)
-        return false;
-    days = days_before(civil->year) + civil->day - 1;
-    for (unsigned m = 1; m < civil->month; m++)
-        days += days_in(civil->year, m);
-    *ret_s = days * DAY_S + (int64_t)civil->hour * HOUR_S + (int64_t)civil->minute * MINUTE_S +
-             (int64_t)second;
-    return true;
+        civil->day > month_days || civil->hour > 23 || civil->minute > 59 || second > 59)
+        return -EINVAL;
+    if (t_s < 0)
+        return -ERANGE;
+    *ret_us = (uint64_t)t_s * USEC_PER_SEC;
+    return 0;
 }
 
 static bool cut_fraction(struct span *text, unsigned *ret_us)
@@ -95,7 +104,8 @@ static bool cut_offset(struct span *text, int64_t *ret_s)
 int timestamp_parse(struct span text, uint64_t *ret_us)
 {
     unsigned n[5], second = 0, us = 0;
-    int64_t t_s, offset_s;
+    int64_t offset_s;
+    int r;
 
     if (!cut_pattern(&text, "4-2-2T2:2", n))
         return -EINVAL;
@@ -103,13 +113,12 @@ int timestamp_parse(struct span text, uint64_t *ret_us)
         (!cut_pattern(&text, "2", &second) ||
          (span_strip_prefix(&text, ".") && !cut_fraction(&text, &us))))
         return -EINVAL;
-    if (!cut_offset(&text, &offset_s) || text.len > 0 ||
-        !count_seconds(&(struct civil_minute){n[0], n[1], n[2], n[3], n[4]}, second, &t_s))
+    if (!cut_offset(&text, &offset_s) || text.len > 0)
         return -EINVAL;
-    if (t_s < offset_s)
-        return -ERANGE;
-    *ret_us = (uint64_t)(t_s - offset_s) * USEC_PER_SEC + us;
-    return 0;
+    r = civil_to_us(&(struct civil_minute){n[0], n[1], n[2], n[3], n[4]}, second, offset_s, ret_us);
+    if (r == 0)
+        *ret_us += us;
+    return r;
 }
 
 static bool cut_name(struct span *text, const char *names, unsigned *ret_number)
@@ -125,35 +134,10 @@ static bool cut_name(struct span *text, const char *names, unsigned *ret_number)
 int timestamp_parse_http(struct span text, uint64_t *ret_us)
 {
     unsigned weekday, day, month, n[4];
-    int64_t t_s;
 
     if (!cut_name(&text, "MonTueWedThuFriSatSun", &weekday) || !cut_pattern(&text, ", 2 ", &day) ||
         !cut_name(&text, "JanFebMarAprMayJunJulAugSepOctNovDec", &month) ||
-        !cut_pattern(&text, " 4 2:2:2 GMT", n) || text.len > 0 ||
-        !count_seconds(&(struct civil_minute){n[0], month, day, n[1], n[2]}, n[3], &t_s))
+        !cut_pattern(&text, " 4 2:2:2 GMT", n) || text.len > 0)
         return -EINVAL;
-    if (t_s < 0)
-        return -ERANGE;
-    *ret_us = (uint64_t)t_s * USEC_PER_SEC;
-    return 0;
-}
-
-struct civil_minute timestamp_minute(uint64_t t_us)
-{
-    uint64_t t_s = t_us / USEC_PER_SEC, of_day_s = t_s % DAY_S;
-    int64_t days = (int64_t)(t_s / DAY_S);
-    struct civil_minute civil = {
-        .year = 1970 + (unsigned)(days / 366), /* never too late; the loop makes it exact */
-        .month = 1,
-        .hour = (unsigned)(of_day_s / HOUR_S),
-        .minute = (unsigned)(of_day_s % HOUR_S / MINUTE_S),
-    };
-
-    while (days_before(civil.year + 1) <= days)
-        civil.year++;
-    days -= days_before(civil.year);
-    while (days >= days_in(civil.year, civil.month))
-        days -= days_in(civil.year, civil.month++);
-    civil.day = (unsigned)days + 1;
-    return civil;
+    return civil_to_us(&(struct civil_minute){n[0], month, day, n[1], n[2]}, n[3], 0, ret_us);
 }

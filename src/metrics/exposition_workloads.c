@@ -113,7 +113,6 @@ static void workload_labels(struct text *text, enum workload_kind kind, const ch
 struct rows {
     struct text *text;
     const struct snapshot *snapshot;
-    enum expose expose;
     struct text_labels *labels; /* of each row, once written */
 };
 
@@ -181,47 +180,28 @@ static void workload_energy(const struct rows *rows, const struct snapshot_workl
         }
 }
 
-static void workload_power(const struct rows *rows, const struct snapshot_workload *workload)
-{
-    if (workload->power_mw < 0)
-        return;
-    begin_workload(rows, workload);
-    text_value(rows->text, (int64_t)(workload->power_mw + 0.5), MILLI);
-}
-
-static void workload_confidence(const struct rows *rows, const struct snapshot_workload *workload)
-{
-    uint64_t energy_uj = account_total_uj(&workload->account);
-
-    if (energy_uj == 0)
-        return;
-    begin_workload(rows, workload);
-    text_value(rows->text, confidence_millionths(workload->account.known_uj, energy_uj), MICRO);
-}
-
-static void workload_bill(const struct rows *rows, const struct snapshot_workload *workload,
-                          enum bill_kind kind)
-{
-    const struct snapshot_meter *meter = meter_of(rows, workload);
-
-    if (!exposition_bill_is_known(rows->snapshot, kind, meter))
-        return;
-    begin_workload(rows, workload);
-    exposition_bill_value(rows->text, rows->snapshot, kind, meter, &workload->account.bill,
-                          workload->account.device_us);
-}
-
 static void workload_row(const struct rows *rows, const struct snapshot_workload *workload,
                          enum metric metric)
 {
-    if (metric == METRIC_WORKLOAD_ENERGY)
+    const struct account *account = &workload->account;
+    uint64_t energy_uj = account_total_uj(account);
+    const struct snapshot_meter *meter = meter_of(rows, workload);
+    enum bill_kind kind = metric - METRIC_WORKLOAD_EMISSIONS;
+
+    if (metric == METRIC_WORKLOAD_ENERGY) {
         workload_energy(rows, workload);
-    else if (metric == METRIC_WORKLOAD_POWER)
-        workload_power(rows, workload);
-    else if (metric == METRIC_WORKLOAD_CONFIDENCE)
-        workload_confidence(rows, workload);
-    else
-        workload_bill(rows, workload, (enum bill_kind)(metric - METRIC_WORKLOAD_EMISSIONS));
+    } else if (metric == METRIC_WORKLOAD_POWER && workload->power_mw >= 0) {
+        begin_workload(rows, workload);
+        text_value(rows->text, (int64_t)(workload->power_mw + 0.5), MILLI);
+    } else if (metric == METRIC_WORKLOAD_CONFIDENCE && energy_uj > 0) {
+        begin_workload(rows, workload);
+        text_value(rows->text, confidence_millionths(account->known_uj, energy_uj), MICRO);
+    } else if (metric >= METRIC_WORKLOAD_EMISSIONS &&
+               exposition_bill_is_known(rows->snapshot, kind, meter)) {
+        begin_workload(rows, workload);
+        exposition_bill_value(rows->text, rows->snapshot, kind, meter, &account->bill,
+                              account->device_us);
+    }
 }
 
 static void workload_info(struct text *text, const struct snapshot *snapshot, enum expose expose)
@@ -246,7 +226,7 @@ void exposition_workloads(struct text *text, const struct snapshot *snapshot, en
 {
     _cleanup_free_ struct text_labels *labels =
         calloc(snapshot->workload_count + 1, sizeof(*labels));
-    const struct rows rows = {text, snapshot, expose, labels};
+    const struct rows rows = {text, snapshot, labels};
 
     if (!labels) {
         buffer_fail(text->out);
@@ -321,13 +301,11 @@ static void usage_field(const struct rows *rows, const struct snapshot_usage *ro
                usage_families[which].digits);
 }
 
-static void usage_working_set(const struct rows *rows, const struct snapshot_usage *row,
-                              size_t which)
+static void usage_working_set(const struct rows *rows, const struct snapshot_usage *row)
 {
     uint64_t used = row->usage.values[USAGE_MEMORY_USED_BYTES];
     uint64_t inactive = row->usage.values[USAGE_MEMORY_INACTIVE_FILE_BYTES];
 
-    (void)which;
     if (!usage_has(&row->usage, USAGE_MEMORY_USED_BYTES) ||
         !usage_has(&row->usage, USAGE_MEMORY_INACTIVE_FILE_BYTES))
         return;
@@ -335,75 +313,62 @@ static void usage_working_set(const struct rows *rows, const struct snapshot_usa
     text_value(rows->text, (int64_t)(used - MIN(used, inactive)), WHOLE);
 }
 
-static void usage_io(const struct rows *rows, const struct snapshot_usage *row, size_t field)
+static void device_row(const struct rows *rows, const struct snapshot_usage *row,
+                       const char *device, uint64_t value)
 {
-    for (size_t i = 0; i < row->usage.io_count; i++) {
-        const struct usage_io *io = &row->usage.io[i];
-
-        if (!(io->valid & 1U << field))
-            continue;
-        begin_usage(rows, row);
-        text_label(rows->text, "device", io->device);
-        text_value(rows->text, (int64_t)io->values[field], WHOLE);
-    }
+    begin_usage(rows, row);
+    text_label(rows->text, "device", device);
+    text_value(rows->text, (int64_t)value, WHOLE);
 }
 
-static void usage_rdma(const struct rows *rows, const struct snapshot_usage *row, size_t objects)
+static void usage_row(const struct rows *rows, const struct snapshot_usage *row, enum metric metric)
 {
-    for (size_t i = 0; i < row->usage.rdma_count; i++) {
-        const struct usage_rdma *rdma = &row->usage.rdma[i];
+    const struct usage *usage = &row->usage;
+    unsigned io_field = metric - METRIC_WORKLOAD_IO_READ;
 
-        if (!(objects ? rdma->has_objects : rdma->has_handles))
-            continue;
-        begin_usage(rows, row);
-        text_label(rows->text, "device", rdma->device);
-        text_value(rows->text, (int64_t)(objects ? rdma->objects : rdma->handles), WHOLE);
+    if (metric == METRIC_WORKLOAD_MEMORY_WORKING_SET) {
+        usage_working_set(rows, row);
+    } else if (metric == METRIC_WORKLOAD_HUGETLB) {
+        for (size_t i = 0; i < usage->hugetlb_count; i++) {
+            begin_usage(rows, row);
+            text_label_u64(rows->text, "page_bytes", usage->hugetlb[i].page_bytes);
+            text_value(rows->text, (int64_t)usage->hugetlb[i].used_bytes, WHOLE);
+        }
+    } else if (metric == METRIC_WORKLOAD_RDMA_HANDLES) {
+        for (size_t i = 0; i < usage->rdma_count; i++)
+            if (usage->rdma[i].has_handles)
+                device_row(rows, row, usage->rdma[i].device, usage->rdma[i].handles);
+    } else if (metric == METRIC_WORKLOAD_RDMA_OBJECTS) {
+        for (size_t i = 0; i < usage->rdma_count; i++)
+            if (usage->rdma[i].has_objects)
+                device_row(rows, row, usage->rdma[i].device, usage->rdma[i].objects);
+    } else {
+        for (size_t i = 0; i < usage->io_count; i++)
+            if (usage->io[i].valid & 1U << io_field)
+                device_row(rows, row, usage->io[i].device, usage->io[i].values[io_field]);
     }
-}
-
-static void usage_hugetlb(const struct rows *rows, const struct snapshot_usage *row, size_t which)
-{
-    (void)which;
-    for (size_t i = 0; i < row->usage.hugetlb_count; i++) {
-        begin_usage(rows, row);
-        text_label_u64(rows->text, "page_bytes", row->usage.hugetlb[i].page_bytes);
-        text_value(rows->text, (int64_t)row->usage.hugetlb[i].used_bytes, WHOLE);
-    }
-}
-
-static void usage_rows(const struct rows *rows, size_t which,
-                       void (*write)(const struct rows *rows, const struct snapshot_usage *row,
-                                     size_t which))
-{
-    for (size_t i = 0; i < rows->snapshot->usage_count; i++)
-        if (is_exposed(rows->expose, rows->snapshot->usages[i].kind))
-            write(rows, &rows->snapshot->usages[i], which);
 }
 
 void exposition_usage(struct text *text, const struct snapshot *snapshot, enum expose expose)
 {
     _cleanup_free_ struct text_labels *labels = calloc(snapshot->usage_count + 1, sizeof(*labels));
-    const struct rows rows = {text, snapshot, expose, labels};
+    const struct rows rows = {text, snapshot, labels};
 
     if (!labels) {
         buffer_fail(text->out);
         return;
     }
-    for (size_t i = 0; i < ARRAY_SIZE(usage_families); i++) {
-        if (i == 0 || usage_families[i].metric != usage_families[i - 1].metric)
-            text_family(text, usage_families[i].metric);
-        usage_rows(&rows, i, usage_field);
+    for (size_t f = 0; f < ARRAY_SIZE(usage_families); f++) {
+        if (f == 0 || usage_families[f].metric != usage_families[f - 1].metric)
+            text_family(text, usage_families[f].metric);
+        for (size_t i = 0; i < snapshot->usage_count; i++)
+            if (is_exposed(expose, snapshot->usages[i].kind))
+                usage_field(&rows, &snapshot->usages[i], f);
     }
-    text_family(text, METRIC_WORKLOAD_MEMORY_WORKING_SET);
-    usage_rows(&rows, 0, usage_working_set);
-    for (size_t f = 0; f < USAGE_IO_FIELDS; f++) {
-        text_family(text, METRIC_WORKLOAD_IO_READ + (enum metric)f);
-        usage_rows(&rows, f, usage_io);
+    for (enum metric metric = METRIC_WORKLOAD_MEMORY_WORKING_SET; metric < METRIC_COUNT; metric++) {
+        text_family(text, metric);
+        for (size_t i = 0; i < snapshot->usage_count; i++)
+            if (is_exposed(expose, snapshot->usages[i].kind))
+                usage_row(&rows, &snapshot->usages[i], metric);
     }
-    for (size_t objects = 0; objects < 2; objects++) {
-        text_family(text, METRIC_WORKLOAD_RDMA_HANDLES + (enum metric)objects);
-        usage_rows(&rows, objects, usage_rdma);
-    }
-    text_family(text, METRIC_WORKLOAD_HUGETLB);
-    usage_rows(&rows, 0, usage_hugetlb);
 }

@@ -1,5 +1,5 @@
-/* Every metric family: METRIC(id, prefix, type, name, help), the name without `_total`. text.h and
- * text.c include it with METRIC defined. */
+/* Every metric family, in the order of the page: METRIC(id, prefix, type, name, help), the name
+ * without `_total`. text.h and text.c include it with METRIC defined. */
 
 /* clang-format off: a table, not code. */
 METRIC(PROCESS_ENERGY, PROCESS, COUNTER, "energy_joules",
@@ -107,28 +107,12 @@ METRIC(GPU_MEMORY_TEMPERATURE, OWN, GAUGE, "gpu_memory_temperature_celsius",
        "Temperature of a GPU's memory.")
 METRIC(GPU_PERFORMANCE_STATE, OWN, GAUGE, "gpu_performance_state",
        "Performance state of a GPU: 0 is the highest, 15 the lowest.")
-METRIC(GPU_THROTTLE, OWN, GAUGE, "gpu_throttle_active",
-       "1 while this reason limits the clock of a GPU.")
 METRIC(GPU_MEMORY_TOTAL, NONE, GAUGE, "gpu_memory_total_bytes", "Memory of a GPU.")
 METRIC(GPU_MEMORY_RESERVED, NONE, GAUGE, "gpu_memory_reserved_bytes",
        "Memory of a GPU that the driver reserves.")
 METRIC(GPU_MEMORY_USED, NONE, GAUGE, "gpu_memory_used_bytes",
        "Memory of a GPU in use, without the reserved part.")
 METRIC(GPU_MEMORY_FREE, NONE, GAUGE, "gpu_memory_free_bytes", "Free memory of a GPU.")
-METRIC(GPU_MEMORY_KNOWN, NONE, GAUGE, "gpu_memory_known_bytes",
-       "Memory of a GPU in use by processes that the driver lists. Used = known + unknown.")
-METRIC(GPU_MEMORY_UNKNOWN, NONE, GAUGE, "gpu_memory_unknown_bytes",
-       "Memory of a GPU in use by no process that the driver lists.")
-METRIC(GPU_INFERENCE_ACTIVE, NONE, GAUGE, "gpu_inference_active",
-       "1 while unknown memory of a GPU is divided among the containers with access to it.")
-METRIC(CONTAINER_GPU_MEMORY, NONE, GAUGE, "container_gpu_memory_bytes",
-       "Memory of a GPU that a container uses. method: nvidia-smi, the driver lists its "
-       "processes; inference, its share of the unknown.")
-METRIC(CONTAINER_GPU_DETECTED, NONE, GAUGE, "container_gpu_detected",
-       "1 for each container with access to a GPU.")
-METRIC(GPU_ECC_ERRORS, OWN, COUNTER, "gpu_ecc_errors", "Memory errors of a GPU over its lifetime.")
-METRIC(GPU_XID_ERRORS, OWN, COUNTER, "gpu_xid_errors",
-       "Errors that the driver has reported for a GPU since the exporter started, by XID.")
 METRIC(GPU_PCIE_SENT, OWN, COUNTER, "gpu_pcie_sent_bytes", "Bytes sent by a GPU over PCIe.")
 METRIC(GPU_PCIE_RECEIVED, OWN, COUNTER, "gpu_pcie_received_bytes",
        "Bytes received by a GPU over PCIe.")
@@ -141,6 +125,22 @@ METRIC(GPU_NVLINK_SENT, OWN, COUNTER, "gpu_nvlink_sent_bytes",
        "Data bytes sent by a GPU over all NVLinks.")
 METRIC(GPU_NVLINK_RECEIVED, OWN, COUNTER, "gpu_nvlink_received_bytes",
        "Data bytes received by a GPU over all NVLinks.")
+METRIC(GPU_MEMORY_KNOWN, NONE, GAUGE, "gpu_memory_known_bytes",
+       "Memory of a GPU in use by processes that the driver lists. Used = known + unknown.")
+METRIC(GPU_MEMORY_UNKNOWN, NONE, GAUGE, "gpu_memory_unknown_bytes",
+       "Memory of a GPU in use by no process that the driver lists.")
+METRIC(GPU_INFERENCE_ACTIVE, NONE, GAUGE, "gpu_inference_active",
+       "1 while unknown memory of a GPU is divided among the containers with access to it.")
+METRIC(CONTAINER_GPU_MEMORY, NONE, GAUGE, "container_gpu_memory_bytes",
+       "Memory of a GPU that a container uses. method: nvidia-smi, the driver lists its "
+       "processes; inference, its share of the unknown.")
+METRIC(CONTAINER_GPU_DETECTED, NONE, GAUGE, "container_gpu_detected",
+       "1 for each container with access to a GPU.")
+METRIC(GPU_THROTTLE, OWN, GAUGE, "gpu_throttle_active",
+       "1 while this reason limits the clock of a GPU.")
+METRIC(GPU_ECC_ERRORS, OWN, COUNTER, "gpu_ecc_errors", "Memory errors of a GPU over its lifetime.")
+METRIC(GPU_XID_ERRORS, OWN, COUNTER, "gpu_xid_errors",
+       "Errors that the driver has reported for a GPU since the exporter started, by XID.")
 METRIC(LEDGER_IMBALANCE, OWN, GAUGE, "ledger_imbalance_joules",
        "Meter minus everything booked, recomputed in integers. Always 0; anything else is a bug.")
 METRIC(SOURCE_UP, OWN, GAUGE, "source_up", "1 if the source's last read succeeded and none hangs.")
@@ -188,8 +188,6 @@ METRIC(WORKLOAD_MEMORY_CACHE, OWN, GAUGE, "workload_memory_cache_bytes",
        "Page cache of a workload, including shared memory.")
 METRIC(WORKLOAD_MEMORY_USED, OWN, GAUGE, "workload_memory_used_bytes",
        "All memory that the kernel charges to a workload.")
-METRIC(WORKLOAD_MEMORY_WORKING_SET, OWN, GAUGE, "workload_memory_working_set_bytes",
-       "Memory charged to a workload, without inactive page cache.")
 METRIC(WORKLOAD_MEMORY_SWAP, OWN, GAUGE, "workload_memory_swap_bytes",
        "Swapped memory of a workload.")
 METRIC(WORKLOAD_MEMORY_LIMIT, OWN, GAUGE, "workload_memory_limit_bytes",
@@ -198,6 +196,11 @@ METRIC(WORKLOAD_MEMORY_FAILURES, OWN, COUNTER, "workload_memory_failures",
        "Times a workload hit its memory limit.")
 METRIC(WORKLOAD_MEMORY_OOM_KILLS, OWN, COUNTER, "workload_memory_oom_kills",
        "Processes of a workload killed by the OOM killer.")
+METRIC(WORKLOAD_PRESSURE, OWN, COUNTER, "workload_pressure_seconds",
+       "Time in which tasks of a workload waited for a resource: some of them, or all (full).")
+METRIC(WORKLOAD_PIDS, OWN, GAUGE, "workload_pids", "Tasks (threads) of a workload.")
+METRIC(WORKLOAD_MEMORY_WORKING_SET, OWN, GAUGE, "workload_memory_working_set_bytes",
+       "Memory charged to a workload, without inactive page cache.")
 METRIC(WORKLOAD_IO_READ, OWN, COUNTER, "workload_io_read_bytes",
        "Bytes read by a workload from a block device. Stacked devices (LVM, md) count the same "
        "byte: do not sum over devices.")
@@ -208,9 +211,6 @@ METRIC(WORKLOAD_IO_READS, OWN, COUNTER, "workload_io_reads",
        "Read operations of a workload on a block device.")
 METRIC(WORKLOAD_IO_WRITES, OWN, COUNTER, "workload_io_writes",
        "Write operations of a workload on a block device.")
-METRIC(WORKLOAD_PRESSURE, OWN, COUNTER, "workload_pressure_seconds",
-       "Time in which tasks of a workload waited for a resource: some of them, or all (full).")
-METRIC(WORKLOAD_PIDS, OWN, GAUGE, "workload_pids", "Tasks (threads) of a workload.")
 METRIC(WORKLOAD_RDMA_HANDLES, OWN, GAUGE, "workload_rdma_handles",
        "Handles of an RDMA device that a workload holds.")
 METRIC(WORKLOAD_RDMA_OBJECTS, OWN, GAUGE, "workload_rdma_objects",

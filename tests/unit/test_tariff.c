@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "core/macros.h"
-#include "model/tariff.h"
+#include "model/price.h"
 
 enum { SUNDAY, MONDAY, TUESDAY, WEDNESDAY, THURSDAY, FRIDAY, SATURDAY };
 enum { JANUARY = 0, MARCH = 2, APRIL = 3, OCTOBER = 9, NOVEMBER = 10, DECEMBER = 11 };

@@ -1,6 +1,7 @@
-#include "model/tariff.h"
+#include "model/price.h"
 
-#include <stdbool.h>
+const char *const price_signal_words[PRICE_SIGNALS] = {"unstated", "average", "marginal"};
+const char *const price_basis_words[PRICE_BASES] = {"unstated", "lifecycle", "direct"};
 
 static bool is_on(const struct tariff_period *period, int month, int weekday)
 {
