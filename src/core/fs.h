@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Reads a whole pseudo-file into `buffer`, NUL-terminated. May block as long as the file does.
@@ -38,3 +39,12 @@ DIR *fs_open_dir(int dir_fd, const char *path);
 
 /* Writes everything or fails. */
 int fs_write_all(int fd, const char *data, size_t len);
+
+enum { SEALED_MAX_BYTES = 256 << 20 };
+
+/* Copies `data` for another process into a new memfd that cannot be changed any more. -EFBIG when
+ * it is empty or over SEALED_MAX_BYTES, which the other end would reject. */
+int sealed_create(const char *data, size_t len, int *ret_fd);
+
+/* 0: it is sealed and exactly this long, so that mapping it is safe. Else -EPROTO. */
+int sealed_check(int fd, uint64_t bytes);

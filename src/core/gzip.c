@@ -48,7 +48,7 @@ void gzip_part_done(struct gzip_part *part)
     *part = (struct gzip_part){0};
 }
 
-static void put_u32(struct buffer *out, uint32_t value)
+static void write_u32(struct buffer *out, uint32_t value)
 {
     for (int i = 0; i < 4; i++)
         buffer_char(out, (char)(value >> 8 * i));
@@ -68,8 +68,8 @@ int gzip_join(const struct gzip_part *const *parts, size_t count, struct buffer 
         len += parts[i]->len;
     }
     buffer_bytes(out, last, sizeof(last));
-    put_u32(out, crc);
-    put_u32(out, (uint32_t)len);
+    write_u32(out, crc);
+    write_u32(out, (uint32_t)len);
     return buffer_failed(out) ? -ENOMEM : 0;
 }
 
@@ -161,16 +161,9 @@ static int write_error(struct gzip_writer *writer)
 
 int gzip_writer_write(struct gzip_writer *writer, const char *data, size_t len)
 {
-    while (len > 0) {
-        unsigned part = (unsigned)MIN(len, (size_t)1 << 20);
-
-        errno = 0;
-        if (gzwrite(writer->file, data, part) != (int)part)
-            return write_error(writer);
-        data += part;
-        len -= part;
-    }
-    return 0;
+    errno = 0;
+    /* gzfwrite, unlike gzwrite, takes any length. */
+    return gzfwrite(data, 1, len, writer->file) == len ? 0 : write_error(writer);
 }
 
 int gzip_writer_flush(struct gzip_writer *writer)

@@ -4,34 +4,28 @@
 
 #include "core/macros.h"
 
-int parse_u64(struct span text, uint64_t *ret_value)
+int parse_u64_max(struct span text, uint64_t max, uint64_t *ret_value)
 {
+    bool is_too_large = false;
     uint64_t value = 0;
 
     if (text.len == 0)
         return -EINVAL;
-    for (size_t i = 0; i < text.len; i++)
+    for (size_t i = 0; i < text.len; i++) {
         if (!parse_is_digit(text.data[i]))
             return -EINVAL;
-    for (size_t i = 0; i < text.len; i++)
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, (uint64_t)(text.data[i] - '0'), &value))
-            return -ERANGE;
+        is_too_large |= __builtin_mul_overflow(value, 10, &value);
+        is_too_large |= __builtin_add_overflow(value, (uint64_t)(text.data[i] - '0'), &value);
+    }
+    if (is_too_large || value > max)
+        return -ERANGE;
     *ret_value = value;
     return 0;
 }
 
-int parse_u64_max(struct span text, uint64_t max, uint64_t *ret_value)
+int parse_u64(struct span text, uint64_t *ret_value)
 {
-    uint64_t value;
-    int r = parse_u64(text, &value);
-
-    if (r < 0)
-        return r;
-    if (value > max)
-        return -ERANGE;
-    *ret_value = value;
-    return 0;
+    return parse_u64_max(text, UINT64_MAX, ret_value);
 }
 
 int parse_bool(struct span text, bool *ret_value)

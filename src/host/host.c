@@ -152,17 +152,6 @@ int host_find_cgroup_root(const struct host *host, char **ret_root)
     return *ret_root ? 0 : -ENOMEM;
 }
 
-/* False: it is the node's root. */
-static bool go_up(struct span *path)
-{
-    const char *slash = memrchr(path->data, '/', path->len);
-
-    if (!slash)
-        return false;
-    path->len = (size_t)(slash - path->data);
-    return true;
-}
-
 int host_apply_cgroup_root(struct span root, char *text, size_t size_bytes, size_t *len)
 {
     struct span path = span_find_line((struct span){text, *len}, UNIFIED);
@@ -171,8 +160,11 @@ int host_apply_cgroup_root(struct span root, char *text, size_t size_bytes, size
     if (path.len == 0)
         return 0;
     while (is_outside(path)) {
-        if (!go_up(&root))
+        const char *slash = memrchr(root.data, '/', root.len);
+
+        if (!slash)
             return 0;
+        root.len = (size_t)(slash - root.data);
         span_strip_prefix(&path, "/..");
     }
     if (root.len > 0 && span_equals(path, "/"))

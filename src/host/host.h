@@ -2,11 +2,9 @@
  * Host: the roots below which the node's files are read, so that tests and containers can inject
  * them, and its cgroup root.
  *
- * In a cgroup namespace of our own, as containers have on cgroup v2, /proc/PID/cgroup shows paths
- * relative to the cgroup where the namespace begins (its root): "/" is that one, "/../other" is
- * beside it, and the cgroups above have no names. The node's cgroup file system, mounted into the
- * container, names them: the root is where our own process is. That needs neither a capability nor
- * entering the node's namespace (CAP_SYS_ADMIN).
+ * In a cgroup namespace of our own /proc/PID/cgroup shows paths relative to where the namespace
+ * begins (its root): "/" is that one, "/../other" is beside it. The node's cgroup file system,
+ * mounted into the container, names the root: our own process is in it. That needs no capability.
  */
 #pragma once
 

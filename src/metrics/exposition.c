@@ -37,33 +37,28 @@ static void hardware_counters(struct text *text, const struct snapshot *snapshot
             exposition_meter_labels(text, &snapshot->meters[i]);
             text_value(text, (int64_t)snapshot->meters[i].counter_uj, MICRO);
         }
-    for (size_t i = 0; i < snapshot->observed_count; i++) {
-        text_sample(text, "meter", meter_words[snapshot->observed[i].kind], "meter_id",
-                    snapshot->observed[i].id);
-        text_value(text, (int64_t)snapshot->observed[i].counter_uj, MICRO);
-    }
+    for (size_t i = 0; i < snapshot->observed_count; i++)
+        text_row(text, (int64_t)snapshot->observed[i].counter_uj, MICRO, "meter",
+                 meter_words[snapshot->observed[i].kind], "meter_id", snapshot->observed[i].id);
 }
 
 static void node_meter(struct text *text, const struct snapshot *snapshot)
 {
     text_family(text, METRIC_NODE_POWER);
-    for (size_t i = 0; i < snapshot->node_power_count; i++) {
-        text_sample(text, "source", snapshot->node_powers[i].source);
-        text_value(text, (int64_t)snapshot->node_powers[i].power_mw, MILLI);
-    }
+    for (size_t i = 0; i < snapshot->node_power_count; i++)
+        text_row(text, (int64_t)snapshot->node_powers[i].power_mw, MILLI, "source",
+                 snapshot->node_powers[i].source);
     if (!snapshot->rest_source)
         return;
     if (snapshot->gpu_count > 0) {
         text_family(text, METRIC_NODE_METER_INCLUDES_GPUS);
-        text_sample(text, "source", snapshot->rest_source);
-        text_value(text, snapshot->rest_includes_gpus, WHOLE);
+        text_row(text, snapshot->rest_includes_gpus, WHOLE, "source", snapshot->rest_source);
     }
     text_family(text, METRIC_NODE_METER_MISMATCH);
-    text_sample(text, "source", snapshot->rest_source);
-    text_value(text, snapshot->rest_mismatch, WHOLE);
+    text_row(text, snapshot->rest_mismatch, WHOLE, "source", snapshot->rest_source);
 }
 
-static void meters(struct text *text, const struct snapshot *snapshot)
+static void meter_families(struct text *text, const struct snapshot *snapshot)
 {
     meter_family(text, snapshot, METRIC_METER_ENERGY, offsetof(struct snapshot_meter, energy_uj),
                  MICRO);
@@ -153,7 +148,7 @@ static void bill_family(struct text *text, const struct snapshot *snapshot, enum
     }
 }
 
-static void bills(struct text *text, const struct snapshot *snapshot)
+static void bill_families(struct text *text, const struct snapshot *snapshot)
 {
     const struct price_cost *cost = &snapshot->price.cost;
 
@@ -163,14 +158,13 @@ static void bills(struct text *text, const struct snapshot *snapshot)
     bill_family(text, snapshot, BILL_EMBODIED, METRIC_UNOWNED_EMBODIED, true);
     if (cost->known && snapshot->meter_count > 0) {
         text_family(text, METRIC_PRICE);
-        text_sample(text, "currency", cost->currency);
-        text_value(text, (int64_t)cost->micro_per_kwh, MICRO);
+        text_row(text, (int64_t)cost->micro_per_kwh, MICRO, "currency", cost->currency);
     }
     bill_family(text, snapshot, BILL_COST, METRIC_METER_COST, false);
     bill_family(text, snapshot, BILL_COST, METRIC_UNOWNED_COST, true);
 }
 
-static void sources(struct text *text, const struct snapshot *snapshot)
+static void source_families(struct text *text, const struct snapshot *snapshot)
 {
     for (enum metric metric = METRIC_SOURCE_UP; metric <= METRIC_SOURCE_ERRORS; metric++) {
         text_family(text, metric);
@@ -188,7 +182,7 @@ static void sources(struct text *text, const struct snapshot *snapshot)
                  WHOLE);
 }
 
-static void dropped(struct text *text, const struct snapshot *snapshot)
+static void dropped_families(struct text *text, const struct snapshot *snapshot)
 {
     text_family(text, METRIC_SAMPLES_DROPPED);
     for (size_t i = 0; i < snapshot->gpu_count; i++) {
@@ -208,61 +202,57 @@ static void dropped(struct text *text, const struct snapshot *snapshot)
         }
     }
     text_family(text, METRIC_SERIES_DROPPED);
-    text_sample(text, "limit", "max-processes");
-    text_value(text, (int64_t)snapshot->processes_dropped, WHOLE);
-    text_sample(text, "limit", "max-workloads");
-    text_value(text, (int64_t)snapshot->workloads_dropped, WHOLE);
+    text_row(text, (int64_t)snapshot->processes_dropped, WHOLE, "limit", "max-processes");
+    text_row(text, (int64_t)snapshot->workloads_dropped, WHOLE, "limit", "max-workloads");
 }
 
-static void single(struct text *text, enum metric metric, uint64_t value, unsigned digits)
+static void single_value(struct text *text, enum metric metric, uint64_t value, unsigned digits)
 {
     text_family(text, metric);
     text_sample(text);
     text_value(text, (int64_t)value, digits);
 }
 
-static void exporter(struct text *text, const struct snapshot *snapshot,
-                     const struct exposition_options *options)
+static void exporter_families(struct text *text, const struct snapshot *snapshot,
+                              const struct exposition_options *options)
 {
     if (options->pue_millionths > 0)
-        single(text, METRIC_PUE, options->pue_millionths, MICRO);
+        single_value(text, METRIC_PUE, options->pue_millionths, MICRO);
     if (snapshot->processes_scanned) {
-        single(text, METRIC_NODE_PROCESSES, snapshot->node_processes, WHOLE);
-        single(text, METRIC_NODE_PROCESSES_OUTSIDE, snapshot->node_processes_outside, WHOLE);
+        single_value(text, METRIC_NODE_PROCESSES, snapshot->node_processes, WHOLE);
+        single_value(text, METRIC_NODE_PROCESSES_OUTSIDE, snapshot->node_processes_outside, WHOLE);
     }
-    single(text, METRIC_REPLAY_ACTIVE, snapshot->replay_active, WHOLE);
+    single_value(text, METRIC_REPLAY_ACTIVE, snapshot->replay_active, WHOLE);
     text_family(text, METRIC_CHILD_STARTS);
-    for (size_t i = 0; i < snapshot->child_count; i++) {
-        text_sample(text, "child", snapshot->children[i].name);
-        text_value(text, (int64_t)snapshot->children[i].starts, WHOLE);
-    }
-    single(text, METRIC_FRONT_STARTS, snapshot->child_count > 0 ? snapshot->children[0].starts : 0,
-           WHOLE);
+    for (size_t i = 0; i < snapshot->child_count; i++)
+        text_row(text, (int64_t)snapshot->children[i].starts, WHOLE, "child",
+                 snapshot->children[i].name);
+    single_value(text, METRIC_FRONT_STARTS,
+                 snapshot->child_count > 0 ? snapshot->children[0].starts : 0, WHOLE);
     text_family(text, METRIC_BUILD_INFO);
-    text_sample(text, "version", options->version);
-    text_value(text, 1, WHOLE);
-    single(text, METRIC_SELF_CPU, snapshot->self_cpu_us, MICRO);
+    text_row(text, 1, WHOLE, "version", options->version);
+    single_value(text, METRIC_SELF_CPU, snapshot->self_cpu_us, MICRO);
     if (snapshot->self_rss_bytes > 0)
-        single(text, METRIC_SELF_MEMORY, snapshot->self_rss_bytes, WHOLE);
-    single(text, METRIC_SELF_START_TIME, snapshot->start_us, MICRO);
+        single_value(text, METRIC_SELF_MEMORY, snapshot->self_rss_bytes, WHOLE);
+    single_value(text, METRIC_SELF_START_TIME, snapshot->start_us, MICRO);
 }
 
-static void books(struct text *text, const struct snapshot *snapshot,
-                  const struct exposition_options *options)
+static void book_families(struct text *text, const struct snapshot *snapshot,
+                          const struct exposition_options *options)
 {
     exposition_processes(text, snapshot, options);
-    meters(text, snapshot);
+    meter_families(text, snapshot);
     for (enum metric metric = METRIC_EMISSION_FACTOR; metric <= METRIC_EMISSION_PROVIDER_ERRORS;
          metric++)
         factor_family(text, snapshot, metric);
-    bills(text, snapshot);
+    bill_families(text, snapshot);
     exposition_workloads(text, snapshot, options->expose);
     exposition_gpus(text, snapshot);
     meter_family(text, snapshot, METRIC_LEDGER_IMBALANCE,
                  offsetof(struct snapshot_meter, imbalance_uj), MICRO);
-    sources(text, snapshot);
-    dropped(text, snapshot);
-    exporter(text, snapshot, options);
+    source_families(text, snapshot);
+    dropped_families(text, snapshot);
+    exporter_families(text, snapshot, options);
 }
 
 void exposition_render(const struct snapshot *snapshot, const struct exposition_options *options,
@@ -272,7 +262,7 @@ void exposition_render(const struct snapshot *snapshot, const struct exposition_
 
     text_begin(&text, out, options->format, options->process_prefix);
     if (parts & EXPOSITION_BOOKS)
-        books(&text, snapshot, options);
+        book_families(&text, snapshot, options);
     if (parts & EXPOSITION_USAGE)
         exposition_usage(&text, snapshot, options->expose);
     if (parts & EXPOSITION_END)

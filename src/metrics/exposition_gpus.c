@@ -119,7 +119,7 @@ static void gpu_families(struct text *text, const struct snapshot *snapshot, enu
     }
 }
 
-static void containers(struct text *text, const struct snapshot *snapshot)
+static void container_families(struct text *text, const struct snapshot *snapshot)
 {
     text_family(text, METRIC_CONTAINER_GPU_MEMORY);
     for (size_t i = 0; i < snapshot->container_count; i++) {
@@ -134,16 +134,14 @@ static void containers(struct text *text, const struct snapshot *snapshot)
         text_value(text, (int64_t)container->bytes, WHOLE);
     }
     text_family(text, METRIC_CONTAINER_GPU_DETECTED);
-    for (size_t i = 0; i < snapshot->detected_count; i++) {
-        text_sample(text, "container_name", snapshot->detected[i].name, "container_id",
-                    snapshot->detected[i].container_id);
-        text_value(text, 1, WHOLE);
-    }
+    for (size_t i = 0; i < snapshot->detected_count; i++)
+        text_row(text, 1, WHOLE, "container_name", snapshot->detected[i].name, "container_id",
+                 snapshot->detected[i].container_id);
 }
 
 void exposition_gpus(struct text *text, const struct snapshot *snapshot)
 {
     gpu_families(text, snapshot, METRIC_GPU_INFO, METRIC_GPU_INFERENCE_ACTIVE);
-    containers(text, snapshot);
+    container_families(text, snapshot);
     gpu_families(text, snapshot, METRIC_GPU_THROTTLE, METRIC_GPU_XID_ERRORS);
 }

@@ -212,13 +212,12 @@ static void workload_info(struct text *text, const struct snapshot *snapshot, en
 
         if (!is_exposed(expose, info->kind))
             continue;
-        text_sample(text, "kind", workload_words[info->kind], "id", info->id, "node",
-                    snapshot->node, "namespace", info->namespace, "pod", info->pod, "container",
-                    info->container, "image", info->image, "user", info->user, "account",
-                    info->account, "job_id", info->job_id, "job_name", info->job_name, "uuid",
-                    info->uuid, "pod_uid", info->pod_uid, "container_id", info->container_id,
-                    "unverified", info->unverified);
-        text_value(text, 1, WHOLE);
+        text_row(text, 1, WHOLE, "kind", workload_words[info->kind], "id", info->id, "node",
+                 snapshot->node, "namespace", info->namespace, "pod", info->pod, "container",
+                 info->container, "image", info->image, "user", info->user, "account",
+                 info->account, "job_id", info->job_id, "job_name", info->job_name, "uuid",
+                 info->uuid, "pod_uid", info->pod_uid, "container_id", info->container_id,
+                 "unverified", info->unverified);
     }
 }
 

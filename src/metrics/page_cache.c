@@ -1,9 +1,10 @@
 #include "metrics/page_cache.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "core/fs.h"
 #include "core/macros.h"
-#include "core/sealed.h"
 
 /* Scrapers come at least once a minute. Gauges must age, so usage is rendered anew after 15 s. */
 static const uint64_t REQUESTED_US = 60 * USEC_PER_SEC, OLD_US = 15 * USEC_PER_SEC;
@@ -12,19 +13,16 @@ void page_cache_init(struct page_cache *cache, const struct exposition_options *
 {
     *cache = (struct page_cache){.exposition = *exposition};
     snapshot_init(&cache->snapshot);
-    for (int format = 0; format < PAGE_FORMATS; format++)
-        for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++)
-            cache->fds[format][encoding] = -1;
+    memset(cache->fds, -1, sizeof(cache->fds));
 }
 
 void page_cache_renew(struct page_cache *cache)
 {
     snapshot_done(&cache->snapshot);
     for (int format = 0; format < PAGE_FORMATS; format++)
-        for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++) {
+        for (int encoding = 0; encoding < PAGE_ENCODINGS; encoding++)
             cleanup_close(&cache->fds[format][encoding]);
-            cache->fds[format][encoding] = -1;
-        }
+    memset(cache->fds, -1, sizeof(cache->fds));
     cache->generation++;
 }
 

@@ -2,7 +2,7 @@
  * Writing the exposition: text 0.0.4 or OpenMetrics 1.0, from the same calls.
  *
  *   text_family(&text, METRIC_SOURCE_AGE);
- *   text_sample(&text, "source", "rapl"); text_value(&text, 123162, 6);
+ *   text_row(&text, 123162, 6, "source", "rapl");
  *
  * A family's HELP and TYPE appear with its first sample. Values are integers with a decimal point
  * put in: nothing goes through a double.
@@ -57,6 +57,9 @@ void text_family(struct text *text, enum metric metric);
 /* Begins a sample, with pairs of label and value: text_sample(&text, "source", "rapl"). */
 #define text_sample(...) text_sample_labels(__VA_ARGS__, (const char *)NULL)
 void text_sample_labels(struct text *text, ...) __attribute__((sentinel));
+/* A whole sample: text_row(&text, 42, 0, "source", "rapl"). */
+#define text_row(text, value, digits, ...)                                                         \
+    (text_sample(text, __VA_ARGS__), text_value(text, value, digits))
 
 /*
  * Adds a label with any bytes. Bytes that are not UTF-8 and control characters become U+FFFD and

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "core/arena.h"
-#include "model/account.h"
 #include "model/meter.h"
 #include "model/price.h"
 #include "model/usage.h"

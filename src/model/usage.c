@@ -60,7 +60,7 @@ void usage_done(struct usage *usage)
 }
 
 /* Makes room for one more item. `items` is the address of the pointer to them. */
-static int grow(void *items, uint8_t *room, size_t count, size_t size_bytes)
+static int usage_grow(void *items, uint8_t *room, size_t count, size_t size_bytes)
 {
     void *old, *grown;
 
@@ -75,7 +75,7 @@ static int grow(void *items, uint8_t *room, size_t count, size_t size_bytes)
     return 0;
 }
 
-static int merge_io(struct usage *to, const struct usage_io *from, bool is_sum)
+static int usage_merge_io(struct usage *to, const struct usage_io *from, bool is_sum)
 {
     struct usage_io *io = usage_find_io(to, from->major, from->minor);
 
@@ -84,7 +84,7 @@ static int merge_io(struct usage *to, const struct usage_io *from, bool is_sum)
             to->left_out++;
             return 0;
         }
-        if (grow(&to->io, &to->io_room, to->io_count, sizeof(*io)) < 0)
+        if (usage_grow(&to->io, &to->io_room, to->io_count, sizeof(*io)) < 0)
             return -ENOMEM;
         to->io[to->io_count++] = *from;
         return 0;
@@ -96,7 +96,7 @@ static int merge_io(struct usage *to, const struct usage_io *from, bool is_sum)
     return 0;
 }
 
-static int add_rdma(struct usage *to, const struct usage_rdma *from)
+static int usage_add_rdma(struct usage *to, const struct usage_rdma *from)
 {
     struct usage_rdma *rdma = usage_find_rdma(to, from->device);
 
@@ -106,21 +106,21 @@ static int add_rdma(struct usage *to, const struct usage_rdma *from)
         rdma->handles += from->handles;
         rdma->objects += from->objects;
     } else if (to->rdma_count < USAGE_RDMA_MAX) {
-        if (grow(&to->rdma, &to->rdma_room, to->rdma_count, sizeof(*rdma)) < 0)
+        if (usage_grow(&to->rdma, &to->rdma_room, to->rdma_count, sizeof(*rdma)) < 0)
             return -ENOMEM;
         to->rdma[to->rdma_count++] = *from;
     }
     return 0;
 }
 
-static int add_hugetlb(struct usage *to, const struct usage_hugetlb *from)
+static int usage_add_hugetlb(struct usage *to, const struct usage_hugetlb *from)
 {
     struct usage_hugetlb *hugetlb = usage_find_hugetlb(to, from->page_bytes);
 
     if (hugetlb) {
         hugetlb->used_bytes += from->used_bytes;
     } else if (to->hugetlb_count < USAGE_HUGETLB_MAX) {
-        if (grow(&to->hugetlb, &to->hugetlb_room, to->hugetlb_count, sizeof(*hugetlb)) < 0)
+        if (usage_grow(&to->hugetlb, &to->hugetlb_room, to->hugetlb_count, sizeof(*hugetlb)) < 0)
             return -ENOMEM;
         to->hugetlb[to->hugetlb_count++] = *from;
     }
@@ -136,7 +136,7 @@ int usage_copy_counters(struct usage *to, const struct usage *from)
             to->values[f] = from->values[f];
     to->valid |= from->valid & USAGE_COUNTERS;
     for (size_t i = 0; i < from->io_count; i++)
-        r |= merge_io(to, &from->io[i], false);
+        r |= usage_merge_io(to, &from->io[i], false);
     return r;
 }
 
@@ -166,11 +166,11 @@ int usage_add(struct usage *to, const struct usage *from)
     to->valid |= from->valid;
     /* Each returns 0 or -ENOMEM. */
     for (size_t i = 0; i < from->io_count; i++)
-        r |= merge_io(to, &from->io[i], true);
+        r |= usage_merge_io(to, &from->io[i], true);
     for (size_t i = 0; i < from->rdma_count; i++)
-        r |= add_rdma(to, &from->rdma[i]);
+        r |= usage_add_rdma(to, &from->rdma[i]);
     for (size_t i = 0; i < from->hugetlb_count; i++)
-        r |= add_hugetlb(to, &from->hugetlb[i]);
+        r |= usage_add_hugetlb(to, &from->hugetlb[i]);
     to->left_out += from->left_out;
     return r;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/sealed.h"
+#include "core/fs.h"
 
 enum { MAGIC = 0x31627757 };
 

@@ -1,7 +1,8 @@
-/* model/tariff: which price holds at which month, day and minute. */
+/* model/price: the price of a tariff by month, day and minute. */
 #include "unit.h"
 
 #include <stdbool.h>
+#include <time.h>
 
 #include "core/macros.h"
 #include "model/price.h"

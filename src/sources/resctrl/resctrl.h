@@ -40,14 +40,10 @@ bool resctrl_find(const struct resctrl *resctrl, const char *container_id, uint6
 /* Groups of containers at the last reading. */
 size_t resctrl_container_count(const struct resctrl *resctrl);
 
-/*
- * One counter of memory traffic. Pure; zeroed, it has seen nothing.
- *
- * The kernel widens the hardware's counter to 64 bits, so it does not wrap; but it begins anew when
- * the hardware reassigns it. And the traffic of a class beside its groups is a difference of
+/* One counter of memory traffic; zeroed, it has seen nothing. The kernel widens it to 64 bits, but
+ * it begins anew when the hardware reassigns it. And a class without its groups is a difference of
  * numbers read one after another: it may go back a little, or far for once, if a group went away in
- * between. So a lower value is accepted only when it is seen twice.
- */
+ * between. So a lower value is accepted only when it is seen twice. */
 struct resctrl_counter {
     bool has_last;
     bool was_lower;
