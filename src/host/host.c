@@ -33,9 +33,7 @@ int host_open(const char *procfs_path, const char *sysfs_path, const char *rootf
             int r = -errno;
 
             host_close(&(struct host){fds[0], fds[1], fds[2], NULL});
-            return error_set(err, r,
-                             "cannot open %s '%s': %s; give the directory where it is "
-                             "mounted",
+            return error_set(err, r, "cannot open %s '%s': %s; set it to the mount point",
                              roots[i].flag, roots[i].path, strerror(-r));
         }
     }

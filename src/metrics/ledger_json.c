@@ -93,7 +93,7 @@ void ledger_json(const struct snapshot *snapshot, struct buffer *out)
         process_object(out, &snapshot->processes[i]);
     }
     end_rows(out, snapshot->process_count);
-    /* Processes tell all about GPUs but names. */
+    /* For GPUs alone, workloads add nothing to processes but names. */
     if (has_node_meters(snapshot) || has_names(snapshot)) {
         buffer_str(out, ",\n\"workloads\":[");
         for (size_t i = 0; i < snapshot->workload_count; i++) {

@@ -1,5 +1,4 @@
-/*
- * The page: the newest snapshot, rendered at most once per format and encoding, when it is first
+/* The page: the newest snapshot, rendered at most once per format and encoding, when it is first
  * requested. All scrapers of a snapshot get the same bytes; without scrapers nothing is rendered.
  */
 #pragma once
@@ -11,11 +10,9 @@
 #include "core/gzip.h"
 #include "metrics/exposition.h"
 
-/*
- * The usage of workloads, rendered and compressed when it changes and not when it is requested:
+/* The usage of workloads, rendered and compressed when it changes and not when it is requested:
  * with a thousand workloads it is nearly all of the page, and changes only when the cgroups are
- * read, every 5 s. Zeroed, it is empty.
- */
+ * read, every 5 s. Zeroed, it is empty. */
 struct usage_page {
     uint64_t requested_us; /* when the page was last requested with gzip; 0: never */
     enum page_format requested_format;
@@ -49,9 +46,7 @@ void page_cache_done(struct page_cache *cache);
 /* Drops the snapshot and its pages; the caller fills cache->snapshot anew. */
 void page_cache_renew(struct page_cache *cache);
 
-/*
- * A page in sealed memory, whose descriptor stays the cache's own, until page_cache_renew. With
- * gzip, usage that was prepared for this version is used. 0 or -errno.
- */
+/* A page in sealed memory, which the cache owns, until page_cache_renew. With gzip, usage that was
+ * prepared for this version is used. 0 or -errno. */
 int page_cache_get(struct page_cache *cache, enum page_format format, enum page_encoding encoding,
                    uint64_t usage_version, uint64_t now_us, int *ret_fd, size_t *ret_size);

@@ -61,15 +61,12 @@ void text_sample_labels(struct text *text, ...) __attribute__((sentinel));
 #define text_row(text, value, digits, ...)                                                         \
     (text_sample(text, __VA_ARGS__), text_value(text, value, digits))
 
-/*
- * Adds a label with any bytes. Bytes that are not UTF-8 and control characters become U+FFFD and
- * the two hexadecimal digits of the byte, so that different values never become the same series;
- * quotes and newlines are escaped.
- */
+/* Adds a label with any bytes. Bytes that are not UTF-8 and control characters become U+FFFD and
+ * two hexadecimal digits, so that different values never become the same series. */
 void text_label(struct text *text, const char *name, const char *value);
 void text_label_u64(struct text *text, const char *name, uint64_t value);
 
-/* The labels of the sample so far, and the same for another sample that has none yet: a workload
+/* The labels of the sample so far, to be repeated in another sample that has none yet: a workload
  * has some twenty samples with the same labels, which are escaped only once. */
 struct text_labels text_labels_so_far(const struct text *text);
 void text_repeat_labels(struct text *text, struct text_labels labels);

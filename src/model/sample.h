@@ -22,7 +22,7 @@ enum sample_kind {
     SAMPLE_ENERGY,      /* its energy counter was read */
     SAMPLE_POWER,       /* its power was read */
     SAMPLE_UTILISATION, /* so were its utilisation, clock and temperature */
-    SAMPLE_LABEL,       /* which process was resident at an instant, says the driver */
+    SAMPLE_LABEL,       /* the driver's record of the process resident at an instant */
     SAMPLE_LIST,        /* the driver's whole list of one kind of process */
     SAMPLE_PROCESS,     /* the identity of a pid */
     SAMPLE_INTEGRAL,    /* energy integrated from power, on boards without a counter */

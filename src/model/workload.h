@@ -90,7 +90,6 @@ enum cgroup_verdict {
     CGROUP_IS_PASSAGE,  /* no workload, but some may be below */
     CGROUP_IS_WORKLOAD, /* with everything below */
     CGROUP_IS_HOLDER,   /* a workload with others below: a unit, a user */
-    CGROUP_IS_NOTHING,  /* no workload, nor anything below */
 };
 
 /* Classifies a path ("/a/b", as in /proc/PID/cgroup). Writes the owner of workloads and holders. A

@@ -183,15 +183,15 @@ static void a_lower_value_is_believed_when_it_is_seen_twice(void **state)
     uint64_t bytes = 0;
 
     (void)state;
-    assert_int_equal(resctrl_counter_take(&counter, 0, 1000, &bytes), RESCTRL_FIRST);
-    assert_int_equal(resctrl_counter_take(&counter, SECOND, 1300, &bytes), RESCTRL_KNOWN);
+    assert_int_equal(resctrl_counter_update(&counter, 0, 1000, &bytes), RESCTRL_FIRST);
+    assert_int_equal(resctrl_counter_update(&counter, SECOND, 1300, &bytes), RESCTRL_KNOWN);
     assert_int_equal(bytes, 300);
-    assert_int_equal(resctrl_counter_take(&counter, 2 * SECOND, 5, &bytes), RESCTRL_LOWER);
-    assert_int_equal(resctrl_counter_take(&counter, 3 * SECOND, 1400, &bytes), RESCTRL_KNOWN);
+    assert_int_equal(resctrl_counter_update(&counter, 2 * SECOND, 5, &bytes), RESCTRL_LOWER);
+    assert_int_equal(resctrl_counter_update(&counter, 3 * SECOND, 1400, &bytes), RESCTRL_KNOWN);
     assert_int_equal(bytes, 100); /* since the last that was believed */
-    assert_int_equal(resctrl_counter_take(&counter, 4 * SECOND, 20, &bytes), RESCTRL_LOWER);
-    assert_int_equal(resctrl_counter_take(&counter, 5 * SECOND, 50, &bytes), RESCTRL_LOWER);
-    assert_int_equal(resctrl_counter_take(&counter, 6 * SECOND, 57, &bytes), RESCTRL_KNOWN);
+    assert_int_equal(resctrl_counter_update(&counter, 4 * SECOND, 20, &bytes), RESCTRL_LOWER);
+    assert_int_equal(resctrl_counter_update(&counter, 5 * SECOND, 50, &bytes), RESCTRL_LOWER);
+    assert_int_equal(resctrl_counter_update(&counter, 6 * SECOND, 57, &bytes), RESCTRL_KNOWN);
     assert_int_equal(bytes, 7);
 }
 
@@ -201,15 +201,15 @@ static void more_than_a_memory_can_move_is_no_traffic(void **state)
     uint64_t bytes = 17, most = (uint64_t)8000000000000;
 
     (void)state;
-    assert_int_equal(resctrl_counter_take(&counter, SECOND, 0, &bytes), RESCTRL_FIRST);
-    assert_int_equal(resctrl_counter_take(&counter, 2 * SECOND, most + 1, &bytes), RESCTRL_ABSURD);
+    assert_int_equal(resctrl_counter_update(&counter, SECOND, 0, &bytes), RESCTRL_FIRST);
+    assert_int_equal(resctrl_counter_update(&counter, 2 * SECOND, most + 1, &bytes), RESCTRL_ABSURD);
     assert_int_equal(bytes, 17);
-    assert_int_equal(resctrl_counter_take(&counter, 3 * SECOND, 2 * most + 1, &bytes),
+    assert_int_equal(resctrl_counter_update(&counter, 3 * SECOND, 2 * most + 1, &bytes),
                      RESCTRL_KNOWN);
     assert_int_equal(bytes, most);
-    assert_int_equal(resctrl_counter_take(&counter, 3 * SECOND, UINT64_MAX, &bytes),
+    assert_int_equal(resctrl_counter_update(&counter, 3 * SECOND, UINT64_MAX, &bytes),
                      RESCTRL_ABSURD);
-    assert_int_equal(resctrl_counter_take(&counter, UINT64_MAX, UINT64_MAX, &bytes), RESCTRL_KNOWN);
+    assert_int_equal(resctrl_counter_update(&counter, UINT64_MAX, UINT64_MAX, &bytes), RESCTRL_KNOWN);
     assert_int_equal(bytes, 0);
 }
 

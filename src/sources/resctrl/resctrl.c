@@ -119,7 +119,7 @@ static struct group *find_group(struct resctrl *resctrl, uint64_t inode)
     return group;
 }
 
-/* False: there is no count. Where a container never ran, AMD's caches say "Unavailable". */
+/* False: there is no count. Where a container never ran, AMD's caches report "Unavailable". */
 static bool read_count(int group_fd, uint32_t domain, uint64_t *ret_bytes)
 {
     char path[PATH_BYTES], buffer[TEXT_BYTES];
@@ -164,7 +164,7 @@ static struct group *read_group(struct resctrl *resctrl, int fd, uint64_t inode,
         }
         if (class)
             class_bytes[i] += count;
-        step = resctrl_counter_take(counter, resctrl->now_us, count - MIN(count, inner[i]), &bytes);
+        step = resctrl_counter_update(counter, resctrl->now_us, count - MIN(count, inner[i]), &bytes);
         has_some |= step != RESCTRL_FIRST;
         /* A difference may go back a little. When a counter does, its count is lost. */
         has_lost |= step == RESCTRL_ABSURD || (step == RESCTRL_LOWER && !has_inner);
@@ -257,7 +257,7 @@ size_t resctrl_container_count(const struct resctrl *resctrl)
     return count;
 }
 
-enum resctrl_step resctrl_counter_take(struct resctrl_counter *counter, uint64_t t_us,
+enum resctrl_step resctrl_counter_update(struct resctrl_counter *counter, uint64_t t_us,
                                        uint64_t value, uint64_t *ret_bytes)
 {
     /* No memory behind one L3 cache moves as much: an MI300A's has 5.3 TB/s. */
