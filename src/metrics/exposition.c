@@ -184,21 +184,18 @@ static void source_families(struct text *text, const struct snapshot *snapshot)
 
 static void dropped_families(struct text *text, const struct snapshot *snapshot)
 {
+    static const char *const reasons[] = {"garbage", "repeated", "late"};
+
     text_family(text, METRIC_SAMPLES_DROPPED);
     for (size_t i = 0; i < snapshot->gpu_count; i++) {
         const struct snapshot_gpu *gpu = &snapshot->gpus[i];
-        const struct {
-            const char *reason;
-            uint64_t count;
-        } reasons[] = {{"garbage", gpu->labels_garbage},
-                       {"repeated", gpu->labels_repeated},
-                       {"late", gpu->labels_late}};
+        const uint64_t counts[] = {gpu->labels_garbage, gpu->labels_repeated, gpu->labels_late};
 
         for (size_t r = 0; r < ARRAY_SIZE(reasons); r++) {
             text_sample(text);
             text_label_u64(text, "gpu", gpu->gpu);
-            text_label(text, "reason", reasons[r].reason);
-            text_value(text, (int64_t)reasons[r].count, WHOLE);
+            text_label(text, "reason", reasons[r]);
+            text_value(text, (int64_t)counts[r], WHOLE);
         }
     }
     text_family(text, METRIC_SERIES_DROPPED);

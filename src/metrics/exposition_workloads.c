@@ -146,22 +146,17 @@ static void begin_workload(const struct rows *rows, const struct snapshot_worklo
               &workload->names, meter_of(rows, workload));
 }
 
-/* What a meter usually is booked as starts at 0, so that rate() sees its first joule. */
-static bool is_usual(const struct snapshot_meter *meter, int tier, int method)
-{
-    if (meter->kind == METER_GPU)
-        return method == METHOD_MEASURED || method == METHOD_SHARED;
-    return (tier == TIER_ACTIVE || meter->kind == METER_REST) &&
-           method == (meter->modelled ? METHOD_MODELLED : METHOD_SHARED);
-}
-
 static bool is_shown(const struct snapshot_meter *meter, const struct account *account, int tier,
                      int method)
 {
-    if (meter->kind == METER_GPU && /* both tiers of what is there at all */
-        account->energy_uj[TIER_ACTIVE][method] + account->energy_uj[TIER_IDLE][method] > 0)
+    if (account->energy_uj[tier][method] > 0)
         return true;
-    return is_usual(meter, tier, method) || account->energy_uj[tier][method] > 0;
+    /* The usual rows of a meter start at 0, so that rate() sees their first joule. */
+    if (meter->kind == METER_GPU)
+        return method == METHOD_MEASURED || method == METHOD_SHARED ||
+               account->energy_uj[!tier][method] > 0;
+    return (tier == TIER_ACTIVE || meter->kind == METER_REST) &&
+           method == (meter->modelled ? METHOD_MODELLED : METHOD_SHARED);
 }
 
 static void workload_energy(const struct rows *rows, const struct snapshot_workload *workload)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "core/fs.h"
 #include "core/macros.h"
@@ -14,15 +15,6 @@ extern const size_t cpu_power_tsv_len;
 /* A CPU has about 1.5 KiB of it. */
 enum { CPUINFO_BYTES_MAX = 16 << 20, CPUS_MAX = 65536 };
 static const uint64_t MILLIWATTS_MAX = 1000000, MICRO_PER_MILLI = 1000;
-
-/* Cuts it if it is too long. */
-static void copy_text(struct span text, char *buffer, size_t size)
-{
-    size_t len = MIN(text.len, size - 1);
-
-    memcpy(buffer, text.data, len);
-    buffer[len] = '\0';
-}
 
 int cpu_power_parse_cpuinfo(struct span text, struct cpu_identity *ret_cpu)
 {
@@ -41,10 +33,10 @@ int cpu_power_parse_cpuinfo(struct span text, struct cpu_identity *ret_cpu)
         if (cpu.cpus > 1)
             continue;
         if (span_equals(key, "vendor_id") && value.len > 0 && value.len < sizeof(cpu.vendor)) {
-            copy_text(value, cpu.vendor, sizeof(cpu.vendor));
+            snprintf(cpu.vendor, sizeof(cpu.vendor), "%.*s", (int)value.len, value.data);
             has_vendor = true;
         } else if (span_equals(key, "model name")) {
-            copy_text(value, cpu.name, sizeof(cpu.name));
+            snprintf(cpu.name, sizeof(cpu.name), "%.*s", (int)value.len, value.data);
         } else if (span_equals(key, "cpu family")) {
             has_family = parse_u64(value, &cpu.family) == 0;
         } else if (span_equals(key, "model")) {
@@ -78,7 +70,8 @@ int cpu_power_find(struct span table, const struct cpu_identity *cpu, struct cpu
             continue;
         ret_power->idle_uw = numbers[IDLE_MW] * MICRO_PER_MILLI * cpu->cpus;
         ret_power->full_uw = numbers[FULL_MW] * MICRO_PER_MILLI * cpu->cpus;
-        copy_text(line, ret_power->generation, sizeof(ret_power->generation));
+        snprintf(ret_power->generation, sizeof(ret_power->generation), "%.*s", (int)line.len,
+                 line.data);
         return 0;
     }
     return -ENOENT;
