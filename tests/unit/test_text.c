@@ -1,4 +1,4 @@
-/* metrics/text and metrics/names: the two text formats from the same calls, and names that last. */
+/* metrics/text: the two text formats from the same calls, and names that last. */
 #include "unit.h"
 
 #include <ctype.h>
