@@ -5,15 +5,17 @@
 #include "metrics/exposition_private.h"
 
 static void process_row(struct text *text, const struct snapshot_process *process,
-                        enum metric metric, const char *estimated)
+                        enum metric metric, bool is_estimated)
 {
-    uint64_t energy_uj = process->active_uj + process->idle_uj, samples = MAX(process->samples, 1);
+    uint64_t energy_uj = process->active_uj + process->idle_uj, measured_uj = process->measured_uj;
+    uint64_t samples = MAX(process->samples, 1);
     const struct {
         bool is_shown;
         uint64_t value;
         unsigned digits;
     } values[] = {
-        [METRIC_PROCESS_ENERGY] = {true, process->measured_uj, MICRO},
+        [METRIC_PROCESS_ENERGY] = {true, is_estimated ? energy_uj - measured_uj : measured_uj,
+                                   MICRO},
         [METRIC_PROCESS_ENERGY_SUM] = {true, energy_uj, MICRO},
         [METRIC_PROCESS_CONFIDENCE] = {energy_uj > 0,
                                        confidence_millionths(process->known_uj, energy_uj), MICRO},
@@ -29,7 +31,6 @@ static void process_row(struct text *text, const struct snapshot_process *proces
                                        MICRO},
         [METRIC_PROCESS_ACTIVE] = {process->pid > 0, process->active, WHOLE},
     };
-    uint64_t value = values[metric].value;
 
     if (!values[metric].is_shown)
         return;
@@ -45,11 +46,9 @@ static void process_row(struct text *text, const struct snapshot_process *proces
     text_label(text, "container", process->names.container);
     text_label(text, "pod_uid", process->pod_uid);
     text_label(text, "container_id", process->container_id);
-    if (estimated) {
-        text_label(text, "energy_estimated", estimated);
-        value = estimated[0] == 't' ? energy_uj - value : value;
-    }
-    text_value(text, (int64_t)value, values[metric].digits);
+    if (metric == METRIC_PROCESS_ENERGY)
+        text_label(text, "energy_estimated", is_estimated ? "true" : "false");
+    text_value(text, (int64_t)values[metric].value, values[metric].digits);
 }
 
 static void process_family(struct text *text, const struct snapshot *snapshot, enum metric metric)
@@ -57,13 +56,12 @@ static void process_family(struct text *text, const struct snapshot *snapshot, e
     text_family(text, metric);
     for (size_t i = 0; i < snapshot->process_count; i++) {
         const struct snapshot_process *process = &snapshot->processes[i];
-        bool is_energy = metric == METRIC_PROCESS_ENERGY;
 
         if (process->superseded || process->hidden)
             continue;
-        process_row(text, process, metric, is_energy ? "false" : NULL);
-        if (is_energy)
-            process_row(text, process, metric, "true");
+        process_row(text, process, metric, false);
+        if (metric == METRIC_PROCESS_ENERGY)
+            process_row(text, process, metric, true);
     }
 }
 
