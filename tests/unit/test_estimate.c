@@ -71,7 +71,7 @@ static void time_that_goes_back_is_a_break_and_not_counted(void **state)
     assert_int_equal(model.idle_uj + model.active_uj, 0);
     cpu_energy_add(&model, 2 * SECOND, 8 * SECOND, 21 * SECOND);
     assert_int_equal(model.idle_uj, 10 * JOULE);
-    /* More work than time, as counters that are read one after the other may say: all of it. */
+    /* More work than time, as with counters read one after the other: counts as all of it. */
     cpu_energy_add(&model, 3 * SECOND, 10 * SECOND, 22 * SECOND);
     assert_int_equal(model.active_uj, 10 * JOULE);
 }

@@ -12,7 +12,7 @@ enum { CAP_BYTES = 1 << 20 };
 
 #define HOSTILE "a\"b\\c\nd\xff\x1b[0m caf\xc3\xa9"
 
-/* Two GPUs that are there and one that was taken out; the numbers tell where they came from. */
+/* Two GPUs that are present and one that was removed; each number is unique to its field. */
 static const struct snapshot_meter meters[] = {
     {.gpu = 0,
      .meter_id = "GPU-79185bc1-0000-4000-8000-000000000000",
@@ -21,7 +21,7 @@ static const struct snapshot_meter meters[] = {
      .energy_uj = 9007199254740993, /* 2^53 + 1: through a double it would be another number */
      .pending_uj = 250000,
      .unowned_uj = {1000000, 2000001, 3000020, 4000300},
-     /* 12.345678901|5: rounded up; money of which 64 bits of billionths could not tell */
+     /* 12.345678901|5: rounded up; money whose billionths exceed 64 bits */
      .bill = {BILL_ONE / 10000000000 * 123456789015, BILL_ONE * 9876543210987},
      /* just less than half of a billionth, and half */
      .unowned_bill = {{BILL_ONE / 2000000000 - 1, BILL_ONE / 2000000000}, {BILL_ONE, 0}},
@@ -138,7 +138,7 @@ static const struct snapshot_process processes[] = {
      .known_uj = 1000000},
     /* Ended, with a name that was meant to break the page. */
     {.gpu = 0, .pid = 102, .name = HOSTILE, NAMELESS, .active_uj = 1},
-    /* A client of MPS: the driver does not say what it uses. */
+    /* A client of MPS: the driver does not report its memory. */
     {.gpu = 1,
      .pid = 100,
      .active = true,
@@ -408,7 +408,7 @@ static struct buffer render(const struct snapshot *snapshot, enum page_format fo
     return page;
 }
 
-/* Every page that the fixture can give. */
+/* Every page of the fixture. */
 static const struct {
     const struct snapshot *snapshot;
     enum page_format format;
@@ -455,7 +455,7 @@ static void a_page_shows_what_is_known_and_nothing_else(void **state)
          false},
         {"its memory is known, and 0", PROCESS("memory_used_bytes", "100", "1", "mps-client"),
          true},
-        {"memory that the driver does not tell is absent",
+        {"memory that the driver does not report is absent",
          PROCESS("memory_used_bytes", "101", "0", "shared"), false},
         {"a start that is unknown is absent", PROCESS("start_time_seconds", "101", "0", "shared"),
          false},
@@ -522,7 +522,7 @@ static void a_page_shows_what_is_known_and_nothing_else(void **state)
     buffer_done(&page);
 }
 
-/* What is shown can be narrowed; meters and what nobody owns are always shown. */
+/* --expose narrows what is shown; meters and unowned energy are always shown. */
 static void what_is_exposed_can_be_narrowed(void **state)
 {
     static const struct {

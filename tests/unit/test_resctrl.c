@@ -177,7 +177,7 @@ static void a_group_is_a_containers_if_its_name_ends_with_the_id(void **state)
     }
 }
 
-static void a_lower_value_is_believed_when_it_is_seen_twice(void **state)
+static void a_lower_value_is_accepted_when_it_is_seen_twice(void **state)
 {
     struct resctrl_counter counter = {0};
     uint64_t bytes = 0;
@@ -202,18 +202,20 @@ static void more_than_a_memory_can_move_is_no_traffic(void **state)
 
     (void)state;
     assert_int_equal(resctrl_counter_update(&counter, SECOND, 0, &bytes), RESCTRL_FIRST);
-    assert_int_equal(resctrl_counter_update(&counter, 2 * SECOND, most + 1, &bytes), RESCTRL_ABSURD);
+    assert_int_equal(resctrl_counter_update(&counter, 2 * SECOND, most + 1, &bytes),
+                     RESCTRL_ABSURD);
     assert_int_equal(bytes, 17);
     assert_int_equal(resctrl_counter_update(&counter, 3 * SECOND, 2 * most + 1, &bytes),
                      RESCTRL_KNOWN);
     assert_int_equal(bytes, most);
     assert_int_equal(resctrl_counter_update(&counter, 3 * SECOND, UINT64_MAX, &bytes),
                      RESCTRL_ABSURD);
-    assert_int_equal(resctrl_counter_update(&counter, UINT64_MAX, UINT64_MAX, &bytes), RESCTRL_KNOWN);
+    assert_int_equal(resctrl_counter_update(&counter, UINT64_MAX, UINT64_MAX, &bytes),
+                     RESCTRL_KNOWN);
     assert_int_equal(bytes, 0);
 }
 
-static void a_container_with_a_class_of_its_own_is_told_from_the_default_class(void **state)
+static void a_container_with_its_own_class_is_apart_from_the_default_class(void **state)
 {
     struct node *node = *state;
 
@@ -428,7 +430,7 @@ static void a_cache_that_comes_or_goes_begins_all_counts_anew(void **state)
     assert_true(read_next(node));
 }
 
-static void with_too_many_groups_nobody_is_told_anything(void **state)
+static void with_too_many_groups_nothing_is_known(void **state)
 {
     struct node *node = *state;
 
@@ -449,7 +451,7 @@ static void with_too_many_groups_nobody_is_told_anything(void **state)
     assert_traffic(node, A, 0);
 }
 
-static void with_too_many_caches_nobody_is_told_anything(void **state)
+static void with_too_many_caches_nothing_is_known(void **state)
 {
     struct node *node = *state;
 
@@ -469,9 +471,9 @@ int main(void)
         cmocka_unit_test(a_count_is_a_number),
         cmocka_unit_test(domains_are_those_of_l3_caches),
         cmocka_unit_test(a_group_is_a_containers_if_its_name_ends_with_the_id),
-        cmocka_unit_test(a_lower_value_is_believed_when_it_is_seen_twice),
+        cmocka_unit_test(a_lower_value_is_accepted_when_it_is_seen_twice),
         cmocka_unit_test(more_than_a_memory_can_move_is_no_traffic),
-        TEST(a_container_with_a_class_of_its_own_is_told_from_the_default_class),
+        TEST(a_container_with_its_own_class_is_apart_from_the_default_class),
         TEST(what_groups_in_a_class_moved_is_not_counted_twice),
         TEST(groups_inside_of_a_containers_class_are_the_containers),
         TEST(caches_are_added_up_and_one_without_a_count_is_left_out),
@@ -483,8 +485,8 @@ int main(void)
         TEST(a_group_that_ends_while_it_is_read_does_not_look_like_its_class),
         TEST(without_a_mount_or_without_counters_there_is_nothing),
         TEST(a_cache_that_comes_or_goes_begins_all_counts_anew),
-        TEST(with_too_many_groups_nobody_is_told_anything),
-        TEST(with_too_many_caches_nobody_is_told_anything),
+        TEST(with_too_many_groups_nothing_is_known),
+        TEST(with_too_many_caches_nothing_is_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
