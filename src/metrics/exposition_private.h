@@ -1,4 +1,4 @@
-/* The parts of the page; exposition.c puts them in order. */
+/* Between exposition.c, which puts the page together, and exposition_workloads.c. */
 #pragma once
 
 #include "metrics/exposition.h"
@@ -22,4 +22,3 @@ void exposition_processes(struct text *text, const struct snapshot *snapshot,
                           const struct exposition_options *options);
 void exposition_workloads(struct text *text, const struct snapshot *snapshot, enum expose expose);
 void exposition_usage(struct text *text, const struct snapshot *snapshot, enum expose expose);
-void exposition_gpus(struct text *text, const struct snapshot *snapshot);
