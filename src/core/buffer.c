@@ -109,7 +109,7 @@ void buffer_base64(struct buffer *buffer, struct span bytes)
         for (size_t k = 0; k < 3; k++)
             group = group << 8 | (i + k < bytes.len ? (uint8_t)bytes.data[i + k] : 0U);
         for (size_t k = 0; k < 4; k++)
-            buffer_char(buffer, i + k > bytes.len ? '=' : digits[group >> (18 - 6 * k) & 63]);
+            buffer_bytes(buffer, i + k > bytes.len ? "=" : &digits[group >> (18 - 6 * k) & 63], 1);
     }
 }
 

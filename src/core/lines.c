@@ -35,7 +35,7 @@ int lines_feed(struct lines *lines, struct span piece, int (*take)(void *context
             r = take(context, (struct span){begun->data, begun->len});
             begun->len = 0;
         }
-        piece = (struct span){newline + 1, piece.len - len - 1};
+        piece = (struct span){piece.data + len + 1, piece.len - len - 1};
     }
     return r;
 }

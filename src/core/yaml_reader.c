@@ -33,8 +33,8 @@ void yaml_reader_place(const struct yaml_reader *reader, const struct yaml_reade
     snprintf(place, size_bytes, "%.300s:%zu:%zu", reader->file_name, node->line, node->column);
 }
 
-void yaml_reader_complain(const struct yaml_reader *reader, const struct yaml_reader_node *node,
-                          const char *format, ...)
+void yaml_reader_format_error(const struct yaml_reader *reader, const struct yaml_reader_node *node,
+                              const char *format, ...)
 {
     char place[400], message[512];
     va_list args;

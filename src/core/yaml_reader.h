@@ -51,9 +51,9 @@ int yaml_reader_finish(struct yaml_reader *reader);
 void yaml_reader_place(const struct yaml_reader *reader, const struct yaml_reader_node *node,
                        char *place, size_t size_bytes);
 
-void yaml_reader_complain(const struct yaml_reader *reader, const struct yaml_reader_node *node,
-                          const char *format, ...) PRINTF(3, 4);
+void yaml_reader_format_error(const struct yaml_reader *reader, const struct yaml_reader_node *node,
+                              const char *format, ...) PRINTF(3, 4);
 
 /* Reports an error at a node; its value is -EINVAL. A macro, so that analysers, which do not look
  * into variadic functions, know that it fails. */
-#define yaml_reader_fail(...) (yaml_reader_complain(__VA_ARGS__), -EINVAL)
+#define yaml_reader_fail(...) (yaml_reader_format_error(__VA_ARGS__), -EINVAL)

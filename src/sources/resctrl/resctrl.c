@@ -164,7 +164,8 @@ static struct group *read_group(struct resctrl *resctrl, int fd, uint64_t inode,
         }
         if (class)
             class_bytes[i] += count;
-        step = resctrl_counter_update(counter, resctrl->now_us, count - MIN(count, inner[i]), &bytes);
+        step =
+            resctrl_counter_update(counter, resctrl->now_us, count - MIN(count, inner[i]), &bytes);
         has_some |= step != RESCTRL_FIRST;
         /* A difference may go back a little. When a counter does, its count is lost. */
         has_lost |= step == RESCTRL_ABSURD || (step == RESCTRL_LOWER && !has_inner);
@@ -258,10 +259,10 @@ size_t resctrl_container_count(const struct resctrl *resctrl)
 }
 
 enum resctrl_step resctrl_counter_update(struct resctrl_counter *counter, uint64_t t_us,
-                                       uint64_t value, uint64_t *ret_bytes)
+                                         uint64_t value, uint64_t *ret_bytes)
 {
     /* No memory behind one L3 cache moves as much: an MI300A's has 5.3 TB/s. */
-    static const uint64_t bytes_per_us_max = 8 * 1000 * 1000;
+    static const uint64_t bytes_per_us_max = 8000000;
     struct resctrl_counter before = *counter;
 
     if (before.has_last && value < before.last && !before.was_lower) {
@@ -301,7 +302,7 @@ bool resctrl_parse_container(struct span name, char ret_id[static WORKLOAD_CONTA
     enum { ID_LEN = WORKLOAD_CONTAINER_BYTES - 1 };
     const char *id = name.data + name.len - MIN(name.len, (size_t)ID_LEN);
 
-    if (name.len < ID_LEN || (name.len > ID_LEN && !memchr(".-_:", id[-1], 4)))
+    if (name.len < ID_LEN || (name.len > ID_LEN && (!id[-1] || !strchr(".-_:", id[-1]))))
         return false;
     for (size_t i = 0; i < ID_LEN; i++)
         if (!parse_is_hex(id[i]))
