@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 enum { SECRET_BYTES_MAX = 1024 }; /* those of the services have less than a hundred */
 
 static bool has_control_character(const char *text)

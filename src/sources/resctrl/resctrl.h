@@ -60,7 +60,7 @@ enum resctrl_step {
 /* Takes a value read at a monotonic time. Writes the traffic since the last one if that is
  * RESCTRL_KNOWN. */
 enum resctrl_step resctrl_counter_update(struct resctrl_counter *counter, uint64_t t_us,
-                                       uint64_t value, uint64_t *ret_bytes);
+                                         uint64_t value, uint64_t *ret_bytes);
 
 /* Pure parsers (Documentation/filesystems/resctrl.rst). */
 
