@@ -65,10 +65,8 @@ void buffer_bytes(struct buffer *buffer, const char *bytes, size_t len)
 
 void buffer_repeat(struct buffer *buffer, size_t offset, size_t len)
 {
-    if (len == 0 || !buffer_reserve(buffer, len))
-        return;
-    memcpy(buffer->data + buffer->len, buffer->data + offset, len);
-    buffer->len += len;
+    if (buffer_reserve(buffer, len)) /* may move the data */
+        buffer_bytes(buffer, buffer->data + offset, len);
 }
 
 void buffer_str(struct buffer *buffer, const char *text)

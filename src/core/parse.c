@@ -30,12 +30,11 @@ int parse_u64(struct span text, uint64_t *ret_value)
 
 int parse_bool(struct span text, bool *ret_value)
 {
-    if (span_equals(text, "true"))
-        *ret_value = true;
-    else if (span_equals(text, "false"))
-        *ret_value = false;
-    else
+    bool is_true = span_equals(text, "true");
+
+    if (!is_true && !span_equals(text, "false"))
         return -EINVAL;
+    *ret_value = is_true;
     return 0;
 }
 

@@ -13,31 +13,32 @@ enum { FILE_BYTES = 1 << 20 };
 static const uint64_t TICKS_MAX = UINT64_MAX / USEC_PER_SEC / 16;
 static const uint64_t KILOBYTES_MAX = UINT64_MAX / 1024;
 
-enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, COLUMNS };
-
 /* "cpu  user nice system idle iowait irq softirq steal guest guest_nice"; old kernels have fewer.
- */
+ * Guests are part of user and nice. Stolen time was used by others, on our CPUs. */
 int machine_parse_stat(struct span text, uint64_t tick_us, struct machine *machine)
 {
+    enum { IDLE = 3, IOWAIT = 4, STEAL = 7, COLUMNS = 8 };
     struct span line = span_cut(&text, '\n');
-    uint64_t ticks[COLUMNS] = {0};
-    size_t count = 0;
+    uint64_t busy = 0, capacity = 0, ticks;
+    size_t column = 0;
 
     if (!span_strip_prefix(&line, "cpu "))
         return -EBADMSG;
-    while (line.len > 0 && count < COLUMNS) {
+    while (line.len > 0 && column < COLUMNS) {
         struct span word = span_cut(&line, ' ');
 
-        if (word.len > 0 && parse_u64_max(word, TICKS_MAX, &ticks[count++]) < 0)
+        if (word.len == 0)
+            continue;
+        if (parse_u64_max(word, TICKS_MAX, &ticks) < 0)
             return -EBADMSG;
+        capacity += ticks;
+        busy += column == IDLE || column == IOWAIT || column == STEAL ? 0 : ticks;
+        column++;
     }
-    if (count <= IDLE)
+    if (column <= IDLE)
         return -EBADMSG;
-    /* Guests are part of user and nice. Stolen time was used by others, on our CPUs. */
-    machine->busy_us =
-        (ticks[USER] + ticks[NICE] + ticks[SYSTEM] + ticks[IRQ] + ticks[SOFTIRQ]) * tick_us;
-    machine->capacity_us =
-        machine->busy_us + (ticks[IDLE] + ticks[IOWAIT] + ticks[STEAL]) * tick_us;
+    machine->busy_us = busy * tick_us;
+    machine->capacity_us = capacity * tick_us;
     return 0;
 }
 
