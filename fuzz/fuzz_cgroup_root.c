@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "host/cgroup_root.h"
+#include "host/host.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,10 +22,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (text.len > 0)
         memcpy(buffer, text.data, text.len);
     buffer[text.len] = '\0';
-    if (cgroup_root_apply(span_of(""), buffer, room, &len) != 0 || len != text.len ||
+    if (host_apply_cgroup_root(span_of(""), buffer, room, &len) != 0 || len != text.len ||
         memcmp(buffer, text.len ? text.data : "", len) != 0)
         abort();
-    if (cgroup_root_apply(root, buffer, room, &len) == 0 && (len >= room || buffer[len] != '\0'))
+    if (host_apply_cgroup_root(root, buffer, room, &len) == 0 &&
+        (len >= room || buffer[len] != '\0'))
         abort();
     return 0;
 }

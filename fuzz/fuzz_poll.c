@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../tests/unit/manual_clock.h"
 #include "core/macros.h"
 #include "core/parse.h"
 #include "emissions/poll.h"

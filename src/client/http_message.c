@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "client/http_client.h"
-#include "core/base64.h"
 
 void http_reply_init(struct http_reply *reply)
 {
@@ -26,7 +25,7 @@ void http_put_basic(struct buffer *header, const char *user, const char *passwor
     if (buffer_failed(&pair))
         buffer_fail(header);
     buffer_str(header, "Authorization: Basic ");
-    base64_write(header, (struct span){pair.data, pair.len});
+    buffer_base64(header, (struct span){pair.data, pair.len});
     buffer_char(header, '\0');
     buffer_wipe(&pair);
 }

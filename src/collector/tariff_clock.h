@@ -10,7 +10,7 @@
 #include "attribution/pipeline.h"
 #include "config/file_stamp.h"
 #include "core/error.h"
-#include "model/tariff.h"
+#include "model/price.h"
 
 enum { TARIFF_CLOCK_TEXT_BYTES = 96 };
 

@@ -15,7 +15,6 @@
 #include "core/log.h"
 #include "core/span.h"
 #include "identity/runtime_table.h"
-#include "model/embodied.h"
 #include "model/policy.h"
 #include "model/price.h"
 #include "sources/switches.h"

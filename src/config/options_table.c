@@ -5,7 +5,6 @@
 #include "config/option_type.h"
 #include "config/options_private.h"
 #include "core/macros.h"
-#include "model/embodied.h"
 #include "model/price.h"
 
 #define MSEC ((uint64_t)1000)

@@ -4,7 +4,6 @@
 
 #include "attribution/pipeline.h"
 #include "config/options.h"
-#include "model/embodied.h"
 #include "model/price.h"
 
 /* With everything kept (`replay`), or with retention (`serve`). */

@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "core/span.h"
-#include "model/tariff.h"
+#include "model/price.h"
 
 /* Errors begin with FILE:LINE:COLUMN where there is one. */
 int tariff_config_parse(struct span text, const char *file_name, struct tariff *ret_tariff,

@@ -20,7 +20,7 @@ void arena_init(struct arena *arena, size_t cap_bytes)
     *arena = (struct arena){.cap_bytes = cap_bytes};
 }
 
-static void free_chunks(struct arena_chunk *chunk)
+static void arena_free_chunks(struct arena_chunk *chunk)
 {
     while (chunk) {
         struct arena_chunk *next = chunk->next;
@@ -32,7 +32,7 @@ static void free_chunks(struct arena_chunk *chunk)
 
 void arena_done(struct arena *arena)
 {
-    free_chunks(arena->chunks);
+    arena_free_chunks(arena->chunks);
     arena->chunks = NULL;
     arena->used_bytes = 0;
 }
@@ -41,33 +41,17 @@ void arena_reset(struct arena *arena)
 {
     if (!arena->chunks)
         return;
-    free_chunks(arena->chunks->next);
+    arena_free_chunks(arena->chunks->next);
     arena->chunks->next = NULL;
     arena->chunks->used_bytes = 0;
     arena->used_bytes = 0;
-}
-
-static struct arena_chunk *grow(struct arena *arena, size_t need_bytes)
-{
-    /* Doubling keeps the number of chunks logarithmic in what a cycle needs. */
-    size_t last = arena->chunks ? arena->chunks->size_bytes : CHUNK_MIN_BYTES / 2;
-    size_t size = MAX(need_bytes, last * 2);
-    struct arena_chunk *chunk = malloc(sizeof(*chunk) + size);
-
-    if (!chunk)
-        return NULL;
-    chunk->next = arena->chunks;
-    chunk->size_bytes = size;
-    chunk->used_bytes = 0;
-    arena->chunks = chunk;
-    return chunk;
 }
 
 void *arena_alloc(struct arena *arena, size_t size_bytes)
 {
     const size_t align = alignof(max_align_t);
     struct arena_chunk *chunk = arena->chunks;
-    size_t need;
+    size_t need, size;
     void *p;
 
     if (size_bytes > arena->cap_bytes || size_bytes > SIZE_MAX - align)
@@ -76,9 +60,13 @@ void *arena_alloc(struct arena *arena, size_t size_bytes)
     if (need > arena->cap_bytes - arena->used_bytes)
         return NULL;
     if (!chunk || chunk->size_bytes - chunk->used_bytes < need) {
-        chunk = grow(arena, need);
+        /* Doubling keeps the number of chunks logarithmic in what a cycle needs. */
+        size = MAX(need, chunk ? chunk->size_bytes * 2 : CHUNK_MIN_BYTES);
+        chunk = malloc(sizeof(*chunk) + size);
         if (!chunk)
             return NULL;
+        *chunk = (struct arena_chunk){.next = arena->chunks, .size_bytes = size};
+        arena->chunks = chunk;
     }
     p = chunk->data + chunk->used_bytes;
     chunk->used_bytes += need;

@@ -1,9 +1,5 @@
-/*
- * Arena: memory for what lives one cycle. Everything is freed at once, by arena_reset or
- * arena_done.
- *
- * Not thread-safe. A cap bounds what outsiders can make us hold: beyond it, allocation fails.
- */
+/* Arena: memory that is freed at once, for what lives one cycle. Not thread-safe. Beyond a cap
+ * allocation fails, so that outsiders cannot exhaust memory. */
 #pragma once
 
 #include <stddef.h>
@@ -19,10 +15,10 @@ struct arena {
 
 void arena_init(struct arena *arena, size_t cap_bytes);
 
-/* Frees everything; the arena is empty and usable again. Accepts a zeroed struct. */
+/* Frees everything; the arena stays usable. Accepts a zeroed struct. */
 void arena_done(struct arena *arena);
 
-/* Forgets everything but keeps the newest chunk, so that a steady cycle allocates nothing. */
+/* Empties it but keeps the newest chunk, so that a steady cycle allocates nothing. */
 void arena_reset(struct arena *arena);
 
 /* Zeroed memory, aligned for any type. NULL when out of memory or over the cap. */

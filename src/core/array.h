@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Makes room for one more than `count` items. `items` is the address of the pointer to them, which
- * may be NULL. False: out of memory, and all is as it was. */
+ * may be NULL. False: out of memory; nothing has changed. */
 static inline bool array_make_room(void *items, size_t *capacity, size_t count, size_t item_bytes)
 {
     size_t more = *capacity ? *capacity * 2 : 32;

@@ -31,7 +31,7 @@ void buffer_fail(struct buffer *buffer)
     buffer->failed = true;
 }
 
-static bool reserve(struct buffer *buffer, size_t more)
+static bool buffer_reserve(struct buffer *buffer, size_t more)
 {
     size_t need, capacity;
     char *data;
@@ -57,7 +57,7 @@ fail:
 
 void buffer_bytes(struct buffer *buffer, const char *bytes, size_t len)
 {
-    if (len == 0 || !reserve(buffer, len))
+    if (len == 0 || !buffer_reserve(buffer, len))
         return;
     memcpy(buffer->data + buffer->len, bytes, len);
     buffer->len += len;
@@ -65,10 +65,8 @@ void buffer_bytes(struct buffer *buffer, const char *bytes, size_t len)
 
 void buffer_repeat(struct buffer *buffer, size_t offset, size_t len)
 {
-    if (len == 0 || !reserve(buffer, len))
-        return;
-    memcpy(buffer->data + buffer->len, buffer->data + offset, len);
-    buffer->len += len;
+    if (buffer_reserve(buffer, len)) /* may move the data */
+        buffer_bytes(buffer, buffer->data + offset, len);
 }
 
 void buffer_str(struct buffer *buffer, const char *text)
@@ -89,6 +87,28 @@ void buffer_u64(struct buffer *buffer, uint64_t value)
         *--p = (char)('0' + value % 10);
     while ((value /= 10) > 0);
     buffer_bytes(buffer, p, (size_t)(digits + sizeof(digits) - p));
+}
+
+void buffer_hex(struct buffer *buffer, unsigned char byte)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    buffer_char(buffer, digits[byte >> 4]);
+    buffer_char(buffer, digits[byte & 15]);
+}
+
+void buffer_base64(struct buffer *buffer, struct span bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    for (size_t i = 0; i < bytes.len; i += 3) {
+        uint32_t group = 0;
+
+        for (size_t k = 0; k < 3; k++)
+            group = group << 8 | (i + k < bytes.len ? (uint8_t)bytes.data[i + k] : 0U);
+        for (size_t k = 0; k < 4; k++)
+            buffer_bytes(buffer, i + k > bytes.len ? "=" : &digits[group >> (18 - 6 * k) & 63], 1);
+    }
 }
 
 static uint64_t power_of_ten(unsigned digits)

@@ -25,13 +25,3 @@ static uint64_t system_monotonic(const struct clock *clock)
 }
 
 const struct clock clock_system = {system_realtime, system_monotonic};
-
-static uint64_t manual_now(const struct clock *clock)
-{
-    return ((const struct clock_manual *)clock)->now_us;
-}
-
-void clock_manual_init(struct clock_manual *manual, uint64_t now_us)
-{
-    *manual = (struct clock_manual){{manual_now, manual_now}, now_us};
-}

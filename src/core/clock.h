@@ -1,7 +1,4 @@
-/*
- * Clocks that tests can drive. Code that needs the time takes a `const struct clock *` and never
- * asks the system itself.
- */
+/* A clock that tests can drive: code that needs the time takes a `const struct clock *`. */
 #pragma once
 
 #include <stdint.h>
@@ -13,11 +10,3 @@ struct clock {
 
 /* The system's CLOCK_REALTIME and CLOCK_MONOTONIC. */
 extern const struct clock clock_system;
-
-/* A clock that stands still until it is moved. Both readings are `now_us`. */
-struct clock_manual {
-    struct clock clock; /* first: a pointer to this is a pointer to the whole */
-    uint64_t now_us;
-};
-
-void clock_manual_init(struct clock_manual *manual, uint64_t now_us);

@@ -1,9 +1,5 @@
-/*
- * An error for people: what was tried, on what, why it failed, what to do.
- *
- * Functions whose failure a user will read take a `struct error *` (may be NULL) beside their
- * negative errno. The text is filled once, where most is known.
- */
+/* An error message for users: what was tried, on what, why it failed, what to do. Functions take a
+ * `struct error *`, which may be NULL, beside returning a negative errno. */
 #pragma once
 
 #include "core/macros.h"
@@ -14,8 +10,8 @@ struct error {
 
 void error_format(struct error *err, const char *format, ...) PRINTF(2, 3);
 
-/* Fills the text; its value is `code` (a negative errno), so that `return error_set(...)` reads. A
- * macro, so that analysers see the value. */
+/* Formats the text; its value is `code`, a negative errno, for `return error_set(...)`. A macro, so
+ * that analysers see the value. */
 #define error_set(err, code, ...)                                                                  \
     ({                                                                                             \
         int error_code_ = (code);                                                                  \

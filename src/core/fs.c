@@ -2,9 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -30,14 +30,9 @@ static ssize_t read_up_to(int fd, char *buffer, size_t size_bytes)
     return (ssize_t)len;
 }
 
-int fs_read_at(int dir_fd, const char *path, char *buffer, size_t size_bytes, size_t *ret_len)
+/* Ends a text that was read into a buffer of `size_bytes`, of which one must be left. */
+static int terminate_text(ssize_t n, char *buffer, size_t size_bytes, size_t *ret_len)
 {
-    _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    ssize_t n;
-
-    if (fd < 0)
-        return -errno;
-    n = read_up_to(fd, buffer, size_bytes);
     if (n < 0)
         return (int)n;
     if ((size_t)n == size_bytes)
@@ -47,6 +42,15 @@ int fs_read_at(int dir_fd, const char *path, char *buffer, size_t size_bytes, si
     return 0;
 }
 
+int fs_read_at(int dir_fd, const char *path, char *buffer, size_t size_bytes, size_t *ret_len)
+{
+    _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    if (fd < 0)
+        return -errno;
+    return terminate_text(read_up_to(fd, buffer, size_bytes), buffer, size_bytes, ret_len);
+}
+
 int fs_read_kept(int fd, char *buffer, size_t size_bytes, size_t *ret_len)
 {
     ssize_t n;
@@ -54,13 +58,7 @@ int fs_read_kept(int fd, char *buffer, size_t size_bytes, size_t *ret_len)
     do
         n = pread(fd, buffer, size_bytes, 0);
     while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return -errno;
-    if ((size_t)n == size_bytes)
-        return -EFBIG;
-    buffer[n] = '\0';
-    *ret_len = (size_t)n;
-    return 0;
+    return terminate_text(n < 0 ? -errno : n, buffer, size_bytes, ret_len);
 }
 
 int fs_read_fd(int fd, size_t cap_bytes, char **ret_data, size_t *ret_len)
@@ -91,11 +89,11 @@ int fs_read_fd(int fd, size_t cap_bytes, char **ret_data, size_t *ret_len)
     return 0;
 }
 
-/* /dev/null, by which people say that a file is empty. Its numbers are those of the kernel's
- * Documentation/admin-guide/devices.txt. */
-static bool is_null(const struct stat *st)
+int fs_read_all_at(int dir_fd, const char *path, size_t cap_bytes, char **ret_data, size_t *ret_len)
 {
-    return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
+    _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    return fd < 0 ? -errno : fs_read_fd(fd, cap_bytes, ret_data, ret_len);
 }
 
 int fs_open_regular(const char *path)
@@ -105,7 +103,9 @@ int fs_open_regular(const char *path)
 
     if (fd < 0 || fstat(fd, &st) < 0)
         return -errno;
-    if (!S_ISREG(st.st_mode) && !is_null(&st))
+    /* /dev/null, which stands for an empty file, is device 1:3 (the kernel's
+     * Documentation/admin-guide/devices.txt). */
+    if (!S_ISREG(st.st_mode) && !(S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3)))
         return S_ISDIR(st.st_mode) ? -EISDIR : -ENXIO;
     return TAKE_FD(fd);
 }
@@ -119,7 +119,6 @@ int fs_read_regular(const char *path, size_t cap_bytes, char **ret_data, size_t 
 
 const char *fs_strerror(int error)
 {
-    /* It is also what open() says of a socket. */
     return error == -ENXIO ? "Not a regular file" : strerror(-error);
 }
 
@@ -146,4 +145,38 @@ int fs_write_all(int fd, const char *data, size_t len)
         len -= (size_t)n;
     }
     return 0;
+}
+
+/* Without these the sender could cut the bytes under their reader, whose next read would be a
+ * SIGBUS. */
+static const int SEALS = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
+
+int sealed_create(const char *data, size_t len, int *ret_fd)
+{
+    _cleanup_close_ int fd = -1;
+    int r;
+
+    if (len == 0 || len > SEALED_MAX_BYTES)
+        return -EFBIG;
+    fd = memfd_create("wattribute", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -errno;
+    r = fs_write_all(fd, data, len);
+    if (r < 0)
+        return r;
+    if (fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) < 0)
+        return -errno;
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}
+
+/* The size comes from lseek: glibc 2.36 turns fstat into a newfstatat, which a sandbox would have
+ * to allow for every path. */
+int sealed_check(int fd, uint64_t bytes)
+{
+    int seals = fcntl(fd, F_GET_SEALS);
+
+    if (seals < 0 || (seals & SEALS) != SEALS || bytes == 0 || bytes > SEALED_MAX_BYTES)
+        return -EPROTO;
+    return lseek(fd, 0, SEEK_END) == (off_t)bytes ? 0 : -EPROTO;
 }

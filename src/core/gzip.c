@@ -32,7 +32,7 @@ int gzip_part_make(struct gzip_part *part, const char *data, size_t len, size_t 
         return -ENOMEM;
     stream.next_in = (const unsigned char *)data;
     stream.avail_in = (unsigned)len;
-    do { /* a full flush ends at a byte, and what comes next does not refer to what was before */
+    do { /* a full flush ends at a byte, and no later block refers to earlier ones */
         stream.next_out = block;
         stream.avail_out = sizeof(block);
         r = deflate(&stream, Z_FULL_FLUSH);
@@ -48,7 +48,7 @@ void gzip_part_done(struct gzip_part *part)
     *part = (struct gzip_part){0};
 }
 
-static void put_u32(struct buffer *out, uint32_t value)
+static void write_u32(struct buffer *out, uint32_t value)
 {
     for (int i = 0; i < 4; i++)
         buffer_char(out, (char)(value >> 8 * i));
@@ -68,8 +68,8 @@ int gzip_join(const struct gzip_part *const *parts, size_t count, struct buffer 
         len += parts[i]->len;
     }
     buffer_bytes(out, last, sizeof(last));
-    put_u32(out, crc);
-    put_u32(out, (uint32_t)len);
+    write_u32(out, crc);
+    write_u32(out, (uint32_t)len);
     return buffer_failed(out) ? -ENOMEM : 0;
 }
 
@@ -82,10 +82,7 @@ int gzip_reader_open(int fd, struct gzip_reader **ret_reader)
 {
     struct gzip_reader *reader = calloc(1, sizeof(*reader));
 
-    if (!reader)
-        return -ENOMEM;
-    reader->file = gzdopen(fd, "rb");
-    if (!reader->file) {
+    if (!reader || !(reader->file = gzdopen(fd, "rb"))) {
         free(reader);
         return -ENOMEM;
     }
@@ -117,8 +114,7 @@ int gzip_reader_read(struct gzip_reader *reader, char *buffer, size_t size_bytes
     int code = Z_OK;
     const char *why = gzerror(reader->file, &code);
 
-    /* At a cut end gzread returns what there was; only the code tells that the trailer is missing.
-     */
+    /* Of a truncated file gzread returns what there is; only the code shows it. */
     if (n < 0 || (n == 0 && code != Z_OK)) {
         if (code == Z_ERRNO)
             return error_set(err, -EIO, "cannot read: %s", strerror(errno));
@@ -147,10 +143,7 @@ int gzip_writer_open(int fd, struct gzip_writer **ret_writer)
 {
     struct gzip_writer *writer = calloc(1, sizeof(*writer));
 
-    if (!writer)
-        return -ENOMEM;
-    writer->file = gzdopen(fd, "wb6");
-    if (!writer->file) {
+    if (!writer || !(writer->file = gzdopen(fd, "wb6"))) {
         free(writer);
         return -ENOMEM;
     }
@@ -158,7 +151,7 @@ int gzip_writer_open(int fd, struct gzip_writer **ret_writer)
     return 0;
 }
 
-/* Right after a call that failed: what the system said, which zlib leaves in errno. */
+/* Right after a call that failed: zlib leaves the system's error in errno. */
 static int write_error(struct gzip_writer *writer)
 {
     if (writer->error == 0)
@@ -168,16 +161,9 @@ static int write_error(struct gzip_writer *writer)
 
 int gzip_writer_write(struct gzip_writer *writer, const char *data, size_t len)
 {
-    while (len > 0) {
-        unsigned part = (unsigned)MIN(len, (size_t)1 << 20);
-
-        errno = 0;
-        if (gzwrite(writer->file, data, part) != (int)part)
-            return write_error(writer);
-        data += part;
-        len -= part;
-    }
-    return 0;
+    errno = 0;
+    /* gzfwrite, unlike gzwrite, takes any length. */
+    return gzfwrite(data, 1, len, writer->file) == len ? 0 : write_error(writer);
 }
 
 int gzip_writer_flush(struct gzip_writer *writer)

@@ -4,7 +4,6 @@
 
 void json_string(struct buffer *out, const char *text)
 {
-    static const char hex[] = "0123456789abcdef";
     struct span rest = span_of(text);
 
     buffer_char(out, '"');
@@ -20,13 +19,31 @@ void json_string(struct buffer *out, const char *text)
             buffer_char(out, (char)c);
         } else if (c < 0x20 || c == 0x7f) {
             buffer_str(out, "\\u00");
-            buffer_char(out, hex[c >> 4]);
-            buffer_char(out, hex[c & 15]);
+            buffer_hex(out, c);
         } else {
             buffer_bytes(out, rest.data, len);
         }
-        rest.data += len;
-        rest.len -= len;
+        rest = (struct span){rest.data + len, rest.len - len};
     }
     buffer_char(out, '"');
+}
+
+void json_key(struct buffer *out, const char *key)
+{
+    if (out->len > 0 && out->data[out->len - 1] != '{')
+        buffer_char(out, ',');
+    json_string(out, key);
+    buffer_char(out, ':');
+}
+
+void json_member(struct buffer *out, const char *key, const char *text)
+{
+    json_key(out, key);
+    json_string(out, text);
+}
+
+void json_member_u64(struct buffer *out, const char *key, uint64_t value)
+{
+    json_key(out, key);
+    buffer_u64(out, value);
 }

@@ -1,7 +1,13 @@
-/* Writing JSON into a buffer: only what a value from outside needs, which is quoting. */
+/* Writing JSON into a buffer. */
 #pragma once
 
 #include "core/buffer.h"
 
 /* A quoted JSON string; bytes that are not UTF-8 become U+FFFD. */
 void json_string(struct buffer *out, const char *text);
+
+/* Members of an object, after a comma unless they are the first; of the first function the key
+ * alone. */
+void json_key(struct buffer *out, const char *key);
+void json_member(struct buffer *out, const char *key, const char *text);
+void json_member_u64(struct buffer *out, const char *key, uint64_t value);

@@ -8,7 +8,7 @@
 enum {
     DEPTH_MAX = 64,
     /* Commas and opening brackets. A tree costs 232 bytes for an object and 176 for a member of one
-     * (measured, jansson 2.14), however short the text: 16 MiB of "{}," would ask for 1.3 GB. With
+     * (measured, jansson 2.14), however short the text: 16 MiB of "{}," would need 1.3 GB. With
      * this limit it is 92 MB at most. Docker's list has a comma in every 30 bytes. */
     PARTS_MAX = 1 << 19,
 };
@@ -18,8 +18,8 @@ static const json_t *tree(const struct json *value)
     return (const json_t *)value;
 }
 
-/* Looks only at what decides the cost of a tree, before one is made. jansson itself takes 2048
- * levels and any number of values. */
+/* Checks the cost of a tree before it is built. jansson itself accepts 2048 levels and any number
+ * of values. */
 static bool is_affordable(struct span text)
 {
     size_t depth = 0, parts = 0;

@@ -1,4 +1,4 @@
-/* Mutexes that are held to the end of a block, and waiting by the monotonic clock. */
+/* Mutexes held to the end of a block, and waiting by the monotonic clock. */
 #pragma once
 
 #include <errno.h>
@@ -7,24 +7,20 @@
 #include <stdint.h>
 #include <time.h>
 
-struct lock_hold {
-    pthread_mutex_t *mutex;
-};
-
-static inline struct lock_hold lock_take(pthread_mutex_t *mutex)
+static inline pthread_mutex_t *lock_take(pthread_mutex_t *mutex)
 {
     pthread_mutex_lock(mutex);
-    return (struct lock_hold){mutex};
+    return mutex;
 }
 
-static inline void lock_release(const struct lock_hold *hold)
+static inline void lock_release(pthread_mutex_t *const *mutex)
 {
-    pthread_mutex_unlock(hold->mutex);
+    pthread_mutex_unlock(*mutex);
 }
 
-/* A declaration: what is declared after it is read under the lock. */
+/* A declaration: those after it are initialised under the lock. */
 #define HOLD_LOCK(mutex)                                                                           \
-    __attribute__((cleanup(lock_release), unused)) struct lock_hold lock_hold_ = lock_take(mutex)
+    __attribute__((cleanup(lock_release), unused)) pthread_mutex_t *lock_hold_ = lock_take(mutex)
 
 /* A condition for lock_wait_until. */
 static inline void lock_condition_init(pthread_cond_t *condition)
@@ -37,8 +33,7 @@ static inline void lock_condition_init(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
-/* As pthread_cond_timedwait, until a time of the monotonic clock; UINT64_MAX: for ever. False: that
- * time has come. */
+/* As pthread_cond_timedwait, with a monotonic time; UINT64_MAX: for ever. False: it timed out. */
 static inline bool lock_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
                                    uint64_t until_us)
 {

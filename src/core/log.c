@@ -35,17 +35,14 @@ static bool is_plain(const char *value)
     return *value != '\0';
 }
 
-static void put_pair(struct buffer *line, const char *key, const char *value)
+static void write_pair(struct buffer *line, const char *key, const char *value)
 {
     if (settings.format == LOG_FORMAT_JSON) {
-        buffer_char(line, line->len > 0 ? ',' : '{');
-        json_string(line, key);
-        buffer_char(line, ':');
-        json_string(line, value);
+        buffer_str(line, line->len > 0 ? "" : "{");
+        json_member(line, key, value);
         return;
     }
-    if (line->len > 0)
-        buffer_char(line, ' ');
+    buffer_str(line, line->len > 0 ? " " : "");
     buffer_str(line, key);
     buffer_char(line, '=');
     /* logfmt quotes as JSON does. */
@@ -55,38 +52,31 @@ static void put_pair(struct buffer *line, const char *key, const char *value)
         json_string(line, value);
 }
 
-static void put_stamp(char stamp[static STAMP_BYTES])
+void log_event(enum log_level level, const char *message, ...)
 {
+    char storage[LINE_CAP_BYTES]; /* the buffer never grows, so nothing is allocated */
+    struct buffer line = {
+        .data = storage, .capacity = sizeof(storage), .cap_bytes = sizeof(storage)};
     uint64_t now_us = clock_system.realtime_us(&clock_system);
     struct civil_minute civil = timestamp_minute(now_us);
     unsigned ms = (unsigned)(now_us / 1000 % 60000);
-
-    snprintf(stamp, STAMP_BYTES, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", civil.year, civil.month,
-             civil.day, civil.hour, civil.minute, ms / 1000, ms % 1000);
-}
-
-void log_event(enum log_level level, const char *message, ...)
-{
-    char storage[LINE_CAP_BYTES];
-    /* It never grows, so nothing is allocated. */
-    struct buffer line = {
-        .data = storage, .capacity = sizeof(storage), .cap_bytes = sizeof(storage)};
     char stamp[STAMP_BYTES];
     const char *key;
     va_list args;
 
     if (level < settings.level)
         return;
-    put_stamp(stamp);
-    put_pair(&line, "ts", stamp);
-    put_pair(&line, "level", level_names[level]);
-    put_pair(&line, "msg", message);
+    snprintf(stamp, sizeof(stamp), "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", civil.year, civil.month,
+             civil.day, civil.hour, civil.minute, ms / 1000, ms % 1000);
+    write_pair(&line, "ts", stamp);
+    write_pair(&line, "level", level_names[level]);
+    write_pair(&line, "msg", message);
     va_start(args, message);
     while ((key = va_arg(args, const char *))) {
         const char *value = va_arg(args, const char *);
 
         if (value)
-            put_pair(&line, key, value);
+            write_pair(&line, key, value);
     }
     va_end(args);
     buffer_str(&line, settings.format == LOG_FORMAT_JSON ? "}\n" : "\n");

@@ -1,8 +1,6 @@
 /*
- * Logging to stderr, logfmt or JSON, one write per line. Only the processes call it: libraries
- * return errors.
- *
- * The level and format are the program's one piece of global state; they are set once, at start.
+ * Logging to stderr, logfmt or JSON, one write per line. Only the processes log: libraries return
+ * errors. Level and format are the program's only global state, set once at start.
  */
 #pragma once
 
@@ -14,7 +12,7 @@ void log_configure(enum log_level level, enum log_format format);
 /*
  * `message` is constant text; then pairs of const char * (key, value) up to a NULL key. A NULL
  * value is left out. Values may hold anything: they are quoted and escaped. Allocates nothing and
- * takes no lock of ours, so that syscall_filter can log from its handler.
+ * takes no lock, so that syscall_filter can log from its signal handler.
  */
 void log_event(enum log_level level, const char *message, ...) __attribute__((sentinel));
 

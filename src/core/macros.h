@@ -1,4 +1,4 @@
-/* The handful of macros everything shares: cleanup attributes and small arithmetic. */
+/* Cleanup attributes and small arithmetic. */
 #pragma once
 
 #include <stddef.h>
@@ -26,7 +26,7 @@ static inline void cleanup_close(const int *fd)
 #define _cleanup_free_  __attribute__((cleanup(cleanup_free)))
 #define _cleanup_close_ __attribute__((cleanup(cleanup_close)))
 
-/* Hand an owned pointer or descriptor to the caller and forget it here. */
+/* Passes ownership of a pointer or descriptor on. */
 #define TAKE_PTR(p)                                                                                \
     ({                                                                                             \
         __typeof__(p) take_ptr_ = (p);                                                             \
@@ -40,5 +40,5 @@ static inline void cleanup_close(const int *fd)
         take_fd_;                                                                                  \
     })
 
-/* The ending of a noun: printf("%zu meter%s", count, PLURAL_S(count)). */
+/* printf("%zu meter%s", count, PLURAL_S(count)) */
 #define PLURAL_S(count) ((count) == 1 ? "" : "s")

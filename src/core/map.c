@@ -26,7 +26,7 @@ bool map_find(const struct map *map, uint64_t hash, map_equal *equal, const void
     return false;
 }
 
-static void place(struct map_slot *slots, size_t capacity, struct map_slot entry)
+static void map_place(struct map_slot *slots, size_t capacity, struct map_slot entry)
 {
     size_t i = entry.hash & (capacity - 1);
 
@@ -35,7 +35,7 @@ static void place(struct map_slot *slots, size_t capacity, struct map_slot entry
     slots[i] = entry;
 }
 
-static int grow(struct map *map)
+static int map_grow(struct map *map)
 {
     size_t capacity = map->capacity ? map->capacity * 2 : CAPACITY_MIN;
     struct map_slot *slots = calloc(capacity, sizeof(*slots));
@@ -44,7 +44,7 @@ static int grow(struct map *map)
         return -ENOMEM;
     for (size_t i = 0; i < map->capacity; i++)
         if (map->slots[i].hash != 0)
-            place(slots, capacity, map->slots[i]);
+            map_place(slots, capacity, map->slots[i]);
     free(map->slots);
     map->slots = slots;
     map->capacity = capacity;
@@ -55,12 +55,12 @@ int map_insert(struct map *map, uint64_t hash, uint32_t value)
 {
     /* At most two thirds full: probes stay short. */
     if (map->count + 1 > map->capacity / 3 * 2) {
-        int r = grow(map);
+        int r = map_grow(map);
 
         if (r < 0)
             return r;
     }
-    place(map->slots, map->capacity, (struct map_slot){hash, value});
+    map_place(map->slots, map->capacity, (struct map_slot){hash, value});
     map->count++;
     return 0;
 }

@@ -1,9 +1,5 @@
-/*
- * Map: open addressing from a hash to a 32-bit value, usually an index into the caller's array.
- *
- * The map holds no keys: on equal hashes it asks the caller whether the value stands for the key.
- * So one implementation serves numbers and strings, and keys are stored once.
- */
+/* Map: open addressing from a hash to a 32-bit value, usually an index into the caller's array. It
+ * holds no keys: on equal hashes the caller compares. So it serves numbers and strings alike. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +19,7 @@ struct map {
     size_t count;
 };
 
-/* Does `value` stand for `key`? */
+/* Is `value` that of `key`? */
 typedef bool map_equal(const void *context, uint32_t value, const void *key);
 
 void map_done(struct map *map);
@@ -33,7 +29,7 @@ bool map_find(const struct map *map, uint64_t hash, map_equal *equal, const void
 /* The key must not be in the map yet. Returns 0 or -ENOMEM. */
 int map_insert(struct map *map, uint64_t hash, uint32_t value);
 
-/* Removes the entry of this very value. No-op if there is none. */
+/* Removes the entry with this value, if there is one. */
 void map_remove(struct map *map, uint64_t hash, uint32_t value);
 
 uint64_t map_hash_u64(uint64_t key);

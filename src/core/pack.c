@@ -8,7 +8,7 @@ void pack_u64(struct buffer *buffer, uint64_t value)
     buffer_bytes(buffer, (const char *)&value, sizeof(value));
 }
 
-/* With a NUL behind it, so that a text can be used where it stands. */
+/* With a NUL after it, so that a text can be used in place. */
 void pack_bytes(struct buffer *buffer, struct span bytes)
 {
     pack_u64(buffer, bytes.len);
@@ -21,7 +21,7 @@ void pack_text(struct buffer *buffer, const char *text)
     pack_bytes(buffer, span_of(text ? text : ""));
 }
 
-static void skip(struct unpack *unpack, size_t len)
+static void unpack_skip(struct unpack *unpack, size_t len)
 {
     unpack->rest.data += len;
     unpack->rest.len -= len;
@@ -33,7 +33,7 @@ uint64_t unpack_u64(struct unpack *unpack, uint64_t max)
 
     if (!unpack->is_broken && unpack->rest.len >= sizeof(value)) {
         memcpy(&value, unpack->rest.data, sizeof(value));
-        skip(unpack, sizeof(value));
+        unpack_skip(unpack, sizeof(value));
         if (value <= max)
             return value;
     }
@@ -48,7 +48,7 @@ struct span unpack_bytes(struct unpack *unpack)
     if (!unpack->is_broken && bytes.len < unpack->rest.len &&
         unpack->rest.data[bytes.len] == '\0') {
         bytes.data = unpack->rest.data;
-        skip(unpack, bytes.len + 1);
+        unpack_skip(unpack, bytes.len + 1);
         return bytes;
     }
     unpack->is_broken = true;

@@ -4,44 +4,37 @@
 
 #include "core/macros.h"
 
-int parse_u64(struct span text, uint64_t *ret_value)
+int parse_u64_max(struct span text, uint64_t max, uint64_t *ret_value)
 {
+    bool is_too_large = false;
     uint64_t value = 0;
 
     if (text.len == 0)
         return -EINVAL;
-    for (size_t i = 0; i < text.len; i++)
+    for (size_t i = 0; i < text.len; i++) {
         if (!parse_is_digit(text.data[i]))
             return -EINVAL;
-    for (size_t i = 0; i < text.len; i++)
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, (uint64_t)(text.data[i] - '0'), &value))
-            return -ERANGE;
-    *ret_value = value;
-    return 0;
-}
-
-int parse_u64_max(struct span text, uint64_t max, uint64_t *ret_value)
-{
-    uint64_t value;
-    int r = parse_u64(text, &value);
-
-    if (r < 0)
-        return r;
-    if (value > max)
+        is_too_large |= __builtin_mul_overflow(value, 10, &value);
+        is_too_large |= __builtin_add_overflow(value, (uint64_t)(text.data[i] - '0'), &value);
+    }
+    if (is_too_large || value > max)
         return -ERANGE;
     *ret_value = value;
     return 0;
 }
 
+int parse_u64(struct span text, uint64_t *ret_value)
+{
+    return parse_u64_max(text, UINT64_MAX, ret_value);
+}
+
 int parse_bool(struct span text, bool *ret_value)
 {
-    if (span_equals(text, "true"))
-        *ret_value = true;
-    else if (span_equals(text, "false"))
-        *ret_value = false;
-    else
+    bool is_true = span_equals(text, "true");
+
+    if (!is_true && !span_equals(text, "false"))
         return -EINVAL;
+    *ret_value = is_true;
     return 0;
 }
 
@@ -66,8 +59,18 @@ int parse_millionths(struct span text, uint64_t *ret_millionths)
     return 0;
 }
 
-/* One "12.5s" of a duration; advances `text`. */
-static int duration_term(struct span *text, uint64_t *ret_us)
+static struct span cut_digits(struct span *text)
+{
+    struct span digits = {text->data, 0};
+
+    while (digits.len < text->len && parse_is_digit(text->data[digits.len]))
+        digits.len++;
+    *text = (struct span){text->data + digits.len, text->len - digits.len};
+    return digits;
+}
+
+/* Cuts one "12.5s" off the front. */
+static int cut_duration(struct span *text, uint64_t *ret_us)
 {
     static const struct {
         const char *name;
@@ -77,52 +80,23 @@ static int duration_term(struct span *text, uint64_t *ret_us)
         {"\u03bcs", 1},                 /* Greek mu: Go takes both */
         {"ms", 1000},   {"s", USEC_PER_SEC}, {"m", 60000000ULL}, {"h", 3600000000ULL},
     };
-    size_t whole_len = 0, fraction_len = 0, unit_len = 0, i;
-    uint64_t whole = 0, unit_us = 0, fraction_us = 0, scale;
-    const char *fraction, *unit;
+    struct span whole_text = cut_digits(text), fraction = {"", 0};
+    uint64_t whole = 0, unit_us = 0, fraction_us = 0;
 
-    while (whole_len < text->len && parse_is_digit(text->data[whole_len]))
-        whole_len++;
-    i = whole_len;
-    fraction = text->data + i;
-    if (i < text->len && text->data[i] == '.') {
-        fraction = text->data + ++i;
-        while (i < text->len && parse_is_digit(text->data[i]))
-            i++;
-        fraction_len = (size_t)(text->data + i - fraction);
-    }
-    if (whole_len + fraction_len == 0)
-        return -EINVAL;
-    unit = text->data + i;
-    while (i < text->len && !parse_is_digit(text->data[i]) && text->data[i] != '.')
-        i++;
-    unit_len = (size_t)(text->data + i - unit);
-    for (size_t u = 0; u < ARRAY_SIZE(units); u++)
-        if (span_equals((struct span){unit, unit_len}, units[u].name))
+    if (span_strip_prefix(text, "."))
+        fraction = cut_digits(text);
+    for (size_t u = 0; u < ARRAY_SIZE(units) && unit_us == 0; u++)
+        if (span_strip_prefix(text, units[u].name))
             unit_us = units[u].us;
-    if (unit_us == 0)
+    if (whole_text.len + fraction.len == 0 || unit_us == 0)
         return -EINVAL;
-    if (whole_len > 0) {
-        int r = parse_u64((struct span){text->data, whole_len}, &whole);
-
-        if (r < 0)
-            return r;
-    }
-    if (__builtin_mul_overflow(whole, unit_us, &whole))
+    if ((whole_text.len > 0 && parse_u64(whole_text, &whole) < 0) ||
+        __builtin_mul_overflow(whole, unit_us, &whole))
         return -ERANGE;
-    /* Digits below a microsecond are cut, as Go rounds what a clock cannot tell. */
-    scale = unit_us;
-    for (size_t d = 0; d < fraction_len && scale > 0; d++) {
-        uint64_t digit = (uint64_t)(fraction[d] - '0');
-
-        fraction_us += digit * scale / 10;
-        scale /= 10;
-    }
-    if (__builtin_add_overflow(whole, fraction_us, ret_us))
-        return -ERANGE;
-    text->data += i;
-    text->len -= i;
-    return 0;
+    /* Digits below a microsecond are dropped. */
+    for (uint64_t d = 0, scale = unit_us; d < fraction.len && scale > 0; d++, scale /= 10)
+        fraction_us += (uint64_t)(fraction.data[d] - '0') * scale / 10;
+    return __builtin_add_overflow(whole, fraction_us, ret_us) ? -ERANGE : 0;
 }
 
 int parse_duration_us(struct span text, uint64_t *ret_us)
@@ -137,7 +111,7 @@ int parse_duration_us(struct span text, uint64_t *ret_us)
         return -EINVAL;
     while (text.len > 0) {
         uint64_t term = 0;
-        int r = duration_term(&text, &term);
+        int r = cut_duration(&text, &term);
 
         if (r < 0)
             return r;

@@ -1,24 +1,12 @@
-/* How often something may be done, or how long: a rate, and after a rest some more at once. */
+/* Rate limit: an allowance of time that may be used, as a share of all time, with a burst. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Token bucket: so many a second. */
-struct token_bucket {
-    uint32_t per_second, burst;
-    uint64_t tokens_micro; /* millionths of a token */
-    uint64_t filled_us;
-};
+#include "core/macros.h"
 
-/* Full. */
-void token_bucket_init(struct token_bucket *bucket, uint32_t per_second, uint32_t burst,
-                       uint64_t now_us);
-
-/* False: there is none left. Times before the last one count as the last one. */
-bool token_bucket_take(struct token_bucket *bucket, uint64_t now_us);
-
-/* Allowance: time that may be used, as a share of all time. */
+/* Zeroed but for the first two, the whole burst may be used. */
 struct allowance {
     uint32_t percent; /* above 0 */
     uint64_t burst_us;
@@ -26,6 +14,24 @@ struct allowance {
 };
 
 /* When more may be used: a time that is past, or until which to wait. */
-uint64_t allowance_when(const struct allowance *allowance);
+static inline uint64_t allowance_when(const struct allowance *allowance)
+{
+    uint64_t ahead_us = allowance->burst_us * 100 / allowance->percent;
 
-void allowance_use(struct allowance *allowance, uint64_t used_us, uint64_t now_us);
+    return allowance->earned_us - MIN(allowance->earned_us, ahead_us);
+}
+
+static inline void allowance_use(struct allowance *allowance, uint64_t used_us, uint64_t now_us)
+{
+    allowance->earned_us = MAX(allowance->earned_us, now_us) + used_us * 100 / allowance->percent;
+}
+
+/* Uses some if that is allowed now. */
+static inline bool allowance_take(struct allowance *allowance, uint64_t used_us, uint64_t now_us)
+{
+    bool is_allowed = allowance_when(allowance) <= now_us;
+
+    if (is_allowed)
+        allowance_use(allowance, used_us, now_us);
+    return is_allowed;
+}

@@ -1,4 +1,4 @@
-/* Span: a view of bytes that somebody else owns. Parsers take spans and never write to them. */
+/* Span: a view of bytes with another owner. Parsers take spans and never write to them. */
 #pragma once
 
 #include <stdbool.h>
@@ -41,8 +41,8 @@ static inline bool span_strip_suffix(struct span *span, const char *suffix)
     return true;
 }
 
-/* Cuts what stands before the next `delimiter` off the front; the rest is what follows it. The last
- * piece leaves the rest empty. */
+/* Cuts off the front up to the next `delimiter`, which is dropped. The last piece leaves the rest
+ * empty. */
 static inline struct span span_cut(struct span *rest, char delimiter)
 {
     const char *at = rest->len ? memchr(rest->data, delimiter, rest->len) : NULL;
@@ -55,4 +55,17 @@ static inline struct span span_cut(struct span *rest, char delimiter)
     piece.len = (size_t)(at - rest->data);
     *rest = (struct span){at + 1, rest->len - piece.len - 1};
     return piece;
+}
+
+/* Finds the first line that begins with `prefix`, and returns what follows it; else an empty span.
+ */
+static inline struct span span_find_line(struct span text, const char *prefix)
+{
+    while (text.len > 0) {
+        struct span line = span_cut(&text, '\n');
+
+        if (span_strip_prefix(&line, prefix))
+            return line;
+    }
+    return (struct span){"", 0};
 }

@@ -9,7 +9,7 @@ struct lookup {
     table_has_key *has_key;
 };
 
-static bool is_wanted(const void *context, uint32_t value, const void *key)
+static bool table_entry_matches(const void *context, uint32_t value, const void *key)
 {
     const struct lookup *lookup = context;
 
@@ -21,8 +21,9 @@ void *table_find(const struct table *table, uint64_t hash, table_has_key *has_ke
     const struct lookup lookup = {table, has_key};
     uint32_t index;
 
-    return map_find(&table->map, hash, is_wanted, &lookup, key, &index) ? table->items[index]
-                                                                        : NULL;
+    return map_find(&table->map, hash, table_entry_matches, &lookup, key, &index)
+               ? table->items[index]
+               : NULL;
 }
 
 void *table_add(struct table *table, uint64_t hash, size_t size_bytes)

@@ -1,7 +1,5 @@
-/*
- * Table: entries by key, each in memory of its own, and all of them in an array without holes. An
- * entry begins with a struct table_entry; the key is in the rest of it, and the caller compares.
- */
+/* Table: entries by key, each allocated on its own, and an array of all of them without holes. An
+ * entry begins with a struct table_entry and holds its key, which the caller compares. */
 #pragma once
 
 #include "core/map.h"
@@ -18,18 +16,17 @@ struct table {
     struct map map;
 };
 
-/* Has the entry this key? */
 typedef bool table_has_key(const void *entry, const void *key);
 
-/* NULL: there is none. */
+/* NULL: not found. */
 void *table_find(const struct table *table, uint64_t hash, table_has_key *has_key, const void *key);
 
-/* Adds zeroed memory of `size_bytes`, as the last item, for an entry whose key is not in the table
- * yet. NULL: out of memory. */
+/* Appends a zeroed entry of `size_bytes` for a key that is not in the table yet. NULL: out of
+ * memory. */
 void *table_add(struct table *table, uint64_t hash, size_t size_bytes);
 
-/* Frees the entry, not what it points to. The last item takes its place: go from the last to the
- * first to remove some. */
+/* Frees the entry, not what it points to. The last item takes its place: iterate backwards to
+ * remove several. */
 void table_remove(struct table *table, void *entry);
 
 /* Frees the entries, not what they point to. */

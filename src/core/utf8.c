@@ -9,24 +9,12 @@ size_t utf8_char_len(struct span text)
     uint32_t code;
     size_t len;
 
-    if (text.len == 0)
+    if (text.len == 0 || p[0] < 0x80)
+        return text.len > 0;
+    len = (size_t)__builtin_clz(~((uint32_t)p[0] << 24)); /* leading ones */
+    if (len < 2 || len > 4 || len > text.len)
         return 0;
-    if (p[0] < 0x80)
-        return 1;
-    if ((p[0] & 0xe0) == 0xc0) {
-        len = 2;
-        code = p[0] & 0x1fU;
-    } else if ((p[0] & 0xf0) == 0xe0) {
-        len = 3;
-        code = p[0] & 0x0fU;
-    } else if ((p[0] & 0xf8) == 0xf0) {
-        len = 4;
-        code = p[0] & 0x07U;
-    } else {
-        return 0;
-    }
-    if (len > text.len)
-        return 0;
+    code = p[0] & (0x7fU >> len);
     for (size_t i = 1; i < len; i++) {
         if ((p[i] & 0xc0) != 0x80)
             return 0;

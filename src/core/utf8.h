@@ -1,4 +1,4 @@
-/* UTF-8 that came from outside: what may be passed on, and how long each character is. */
+/* Validation of UTF-8. */
 #pragma once
 
 #include <stddef.h>

@@ -33,8 +33,8 @@ void yaml_reader_place(const struct yaml_reader *reader, const struct yaml_reade
     snprintf(place, size_bytes, "%.300s:%zu:%zu", reader->file_name, node->line, node->column);
 }
 
-void yaml_reader_complain(const struct yaml_reader *reader, const struct yaml_reader_node *node,
-                          const char *format, ...)
+void yaml_reader_format_error(const struct yaml_reader *reader, const struct yaml_reader_node *node,
+                              const char *format, ...)
 {
     char place[400], message[512];
     va_list args;
@@ -52,33 +52,24 @@ static struct yaml_reader_node node_at(yaml_mark_t mark)
     return (struct yaml_reader_node){.line = mark.line + 1, .column = mark.column + 1};
 }
 
-/* libyaml gives bytes that it cannot decode by their offset, not by a mark. */
+/* libyaml locates bytes that it cannot decode by their offset, not by a mark. */
 static struct yaml_reader_node node_at_offset(struct span text, size_t offset)
 {
-    struct yaml_reader_node node = {.line = 1, .column = 1};
+    yaml_mark_t mark = {0};
 
     for (size_t i = 0; i < MIN(offset, text.len); i++) {
-        node.column++;
-        if (text.data[i] == '\n') {
-            node.line++;
-            node.column = 1;
-        }
+        mark.column = text.data[i] == '\n' ? 0 : mark.column + 1;
+        mark.line += text.data[i] == '\n';
     }
-    return node;
-}
-
-/* libyaml shows neither the character nor what it is. */
-static const char *hint_at(const char *problem)
-{
-    return strcmp(problem, "found character that cannot start any token") == 0
-               ? "; a tab? indent with spaces"
-               : "";
+    return node_at(mark);
 }
 
 static int explain_failure(struct yaml_reader *reader)
 {
     const yaml_parser_t *yaml = &reader->yaml;
     const char *problem = yaml->problem ? yaml->problem : "cannot be parsed";
+    /* libyaml shows neither the character nor what it is. */
+    bool is_tab = strcmp(problem, "found character that cannot start any token") == 0;
     struct yaml_reader_node node;
 
     switch (yaml->error) {
@@ -93,7 +84,7 @@ static int explain_failure(struct yaml_reader *reader)
         node = node_at(yaml->problem_mark);
         return yaml_reader_fail(reader, &node, "not YAML: %s%s%s%s", problem,
                                 yaml->context ? " " : "", yaml->context ? yaml->context : "",
-                                hint_at(problem));
+                                is_tab ? "; a tab? indent with spaces" : "");
     }
 }
 
@@ -103,36 +94,11 @@ static int next_event(struct yaml_reader *reader)
     return yaml_parser_parse(&reader->yaml, &reader->event) ? 0 : explain_failure(reader);
 }
 
-static int refuse_decoration(const struct yaml_reader *reader, const struct yaml_reader_node *node,
-                             const yaml_char_t *anchor, const yaml_char_t *tag)
-{
-    if (anchor)
-        return yaml_reader_fail(
-            reader, node, "anchors (&%.40s) are not supported; write the value where it is used",
-            (const char *)anchor);
-    if (tag)
-        return yaml_reader_fail(reader, node, "tags (%.80s) are not supported; leave the tag out",
-                                (const char *)tag);
-    return 0;
-}
-
-static int read_text(struct yaml_reader *reader, const char *what, struct yaml_reader_node *node)
-{
-    const yaml_event_t *event = &reader->event;
-
-    node->kind = YAML_READER_TEXT;
-    node->text = (const char *)event->data.scalar.value;
-    node->is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    /* "\0" in a quoted scalar would cut the value short. */
-    if (memchr(node->text, '\0', event->data.scalar.length))
-        return yaml_reader_fail(reader, node, "%s holds a NUL character; remove it", what);
-    return refuse_decoration(reader, node, event->data.scalar.anchor, event->data.scalar.tag);
-}
-
 int yaml_reader_next(struct yaml_reader *reader, const char *what,
                      struct yaml_reader_node *ret_node)
 {
     const yaml_event_t *event = &reader->event;
+    const yaml_char_t *anchor = NULL, *tag = NULL;
     struct yaml_reader_node node;
     int r = next_event(reader);
 
@@ -141,17 +107,24 @@ int yaml_reader_next(struct yaml_reader *reader, const char *what,
     node = node_at(event->start_mark);
     switch (event->type) {
     case YAML_SCALAR_EVENT:
-        r = read_text(reader, what, &node);
+        node.kind = YAML_READER_TEXT;
+        node.text = (const char *)event->data.scalar.value;
+        node.is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+        anchor = event->data.scalar.anchor;
+        tag = event->data.scalar.tag;
+        /* "\0" in a quoted scalar would cut the value short. */
+        if (memchr(node.text, '\0', event->data.scalar.length))
+            return yaml_reader_fail(reader, &node, "%s holds a NUL character; remove it", what);
         break;
     case YAML_MAPPING_START_EVENT:
         node.kind = YAML_READER_MAPPING;
-        r = refuse_decoration(reader, &node, event->data.mapping_start.anchor,
-                              event->data.mapping_start.tag);
+        anchor = event->data.mapping_start.anchor;
+        tag = event->data.mapping_start.tag;
         break;
     case YAML_SEQUENCE_START_EVENT:
         node.kind = YAML_READER_LIST;
-        r = refuse_decoration(reader, &node, event->data.sequence_start.anchor,
-                              event->data.sequence_start.tag);
+        anchor = event->data.sequence_start.anchor;
+        tag = event->data.sequence_start.tag;
         break;
     case YAML_ALIAS_EVENT:
         return yaml_reader_fail(reader, &node,
@@ -161,8 +134,13 @@ int yaml_reader_next(struct yaml_reader *reader, const char *what,
         node.kind = YAML_READER_END;
         break;
     }
-    if (r < 0)
-        return r;
+    if (anchor)
+        return yaml_reader_fail(
+            reader, &node, "anchors (&%.40s) are not supported; write the value where it is used",
+            (const char *)anchor);
+    if (tag)
+        return yaml_reader_fail(reader, &node, "tags (%.80s) are not supported; leave the tag out",
+                                (const char *)tag);
     *ret_node = node;
     return 0;
 }
@@ -172,20 +150,18 @@ int yaml_reader_root(struct yaml_reader *reader, struct yaml_reader_node *ret_no
     struct yaml_reader_node node = {.kind = YAML_READER_END, .line = 1, .column = 1};
     int r;
 
-    if (reader->text.len > 0) {
-        do {
-            r = next_event(reader);
-            if (r < 0)
-                return r;
-        } while (reader->event.type == YAML_STREAM_START_EVENT);
-        if (reader->event.type == YAML_DOCUMENT_START_EVENT) {
-            r = yaml_reader_next(reader, "the file", &node);
-            if (r < 0)
-                return r;
-            /* libyaml gives a document without anything in it as an empty scalar. */
-            if (node.kind == YAML_READER_TEXT && node.text[0] == '\0')
-                node.kind = YAML_READER_END;
-        }
+    do {
+        r = next_event(reader);
+        if (r < 0)
+            return r;
+    } while (reader->event.type == YAML_STREAM_START_EVENT);
+    if (reader->event.type == YAML_DOCUMENT_START_EVENT) {
+        r = yaml_reader_next(reader, "the file", &node);
+        if (r < 0)
+            return r;
+        /* libyaml returns an empty document as an empty scalar. */
+        if (node.kind == YAML_READER_TEXT && node.text[0] == '\0')
+            node.kind = YAML_READER_END;
     }
     *ret_node = node;
     return 0;
@@ -193,18 +169,16 @@ int yaml_reader_root(struct yaml_reader *reader, struct yaml_reader_node *ret_no
 
 int yaml_reader_finish(struct yaml_reader *reader)
 {
-    struct yaml_reader_node node;
-
-    while (reader->text.len > 0 && reader->event.type != YAML_STREAM_END_EVENT) {
+    while (reader->event.type != YAML_STREAM_END_EVENT) {
+        struct yaml_reader_node node;
         int r = next_event(reader);
 
         if (r < 0)
             return r;
-        if (reader->event.type == YAML_DOCUMENT_START_EVENT) {
-            node = node_at(reader->event.start_mark);
+        node = node_at(reader->event.start_mark);
+        if (reader->event.type == YAML_DOCUMENT_START_EVENT)
             return yaml_reader_fail(
                 reader, &node, "a second document begins here; keep one, without '---' in between");
-        }
     }
     return 0;
 }

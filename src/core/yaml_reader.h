@@ -24,37 +24,36 @@ enum yaml_reader_kind {
 struct yaml_reader_node {
     enum yaml_reader_kind kind;
     const char *text; /* of a TEXT: without NUL, valid until the next node is read */
-    bool is_plain;    /* a TEXT that is not quoted: nothing at all, for one, means no value */
+    bool is_plain;    /* a TEXT without quotes: an empty one is null */
     size_t line, column;
 };
 
-/* Does it say "nothing"? */
 bool yaml_reader_is_null(const struct yaml_reader_node *node);
 
-/* The text and the name stay the caller's and must outlive the reader, as must `err`. */
+/* The text, the name and `err` must outlive the reader. */
 int yaml_reader_open(struct span text, const char *file_name, struct error *err,
                      struct yaml_reader **ret_reader);
 
 /* Accepts NULL. */
 void yaml_reader_close(struct yaml_reader *reader);
 
-/* The document's root; END for a file that says nothing. */
+/* The document's root; END for an empty file. */
 int yaml_reader_root(struct yaml_reader *reader, struct yaml_reader_node *ret_node);
 
-/* `what` is how messages call what stands there: "the key", or the key's name. */
+/* `what` names the node in messages: "the key", or the key's name. */
 int yaml_reader_next(struct yaml_reader *reader, const char *what,
                      struct yaml_reader_node *ret_node);
 
-/* After the root was read to its end: there must be no more. */
+/* After the root: fails if there is more. */
 int yaml_reader_finish(struct yaml_reader *reader);
 
 /* "FILE:LINE:COLUMN". */
 void yaml_reader_place(const struct yaml_reader *reader, const struct yaml_reader_node *node,
                        char *place, size_t size_bytes);
 
-void yaml_reader_complain(const struct yaml_reader *reader, const struct yaml_reader_node *node,
-                          const char *format, ...) PRINTF(3, 4);
+void yaml_reader_format_error(const struct yaml_reader *reader, const struct yaml_reader_node *node,
+                              const char *format, ...) PRINTF(3, 4);
 
-/* Says what is wrong with a node; its value is -EINVAL. A macro, so that analysers, which do not
- * look into variadic functions, know that it fails. */
-#define yaml_reader_fail(...) (yaml_reader_complain(__VA_ARGS__), -EINVAL)
+/* Reports an error at a node; its value is -EINVAL. A macro, so that analysers, which do not look
+ * into variadic functions, know that it fails. */
+#define yaml_reader_fail(...) (yaml_reader_format_error(__VA_ARGS__), -EINVAL)

@@ -9,7 +9,7 @@
 
 struct machine {
     uint64_t busy_us, capacity_us;            /* of all CPUs, since boot */
-    uint64_t memory_bytes, memory_used_bytes; /* used: not available to anybody else */
+    uint64_t memory_bytes, memory_used_bytes; /* used: not available */
 };
 
 /* `tick_us`: what /proc counts in. 0 or -EBADMSG. */

@@ -10,7 +10,6 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
-#include "host/cgroup_root.h"
 
 enum { STAT_BYTES = 4096, STATUS_BYTES = 4096, KERNEL_STAT_BYTES = 1 << 20 };
 
@@ -36,44 +35,25 @@ int proc_parse_stat(struct span text, struct span *ret_command, uint64_t *ret_st
 
 int proc_parse_uid(struct span status, uint32_t *ret_uid)
 {
-    while (status.len > 0) {
-        struct span line = span_cut(&status, '\n');
-        uint64_t uid;
+    struct span line = span_find_line(status, "Uid:\t");
+    uint64_t uid;
 
-        if (!span_equals(span_cut(&line, '\t'), "Uid:"))
-            continue;
-        if (parse_u64_max(span_cut(&line, '\t'), UINT32_MAX - 1, &uid) < 0)
-            return -EBADMSG;
-        *ret_uid = (uint32_t)uid;
-        return 0;
-    }
-    return -EBADMSG;
-}
-
-/* The boot time is a line "btime SECONDS" of /proc/stat. */
-static uint64_t read_boot_us(const struct host *host)
-{
-    _cleanup_close_ int fd = openat(host->procfs_fd, "stat", O_RDONLY | O_CLOEXEC);
-    _cleanup_free_ char *data = NULL;
-    struct span rest = {NULL, 0};
-
-    if (fd < 0 || fs_read_fd(fd, KERNEL_STAT_BYTES, &data, &rest.len) < 0)
-        return 0;
-    rest.data = data;
-    while (rest.len > 0) {
-        struct span line = span_cut(&rest, '\n');
-        uint64_t seconds;
-
-        if (span_equals(span_cut(&line, ' '), "btime") &&
-            parse_u64_max(line, 1ULL << 40, &seconds) == 0)
-            return seconds * USEC_PER_SEC;
-    }
+    if (parse_u64_max(span_cut(&line, '\t'), UINT32_MAX - 1, &uid) < 0)
+        return -EBADMSG;
+    *ret_uid = (uint32_t)uid;
     return 0;
 }
 
 void proc_reader_init(struct proc_reader *reader, const struct host *host)
 {
-    *reader = (struct proc_reader){host, read_boot_us(host)};
+    _cleanup_free_ char *data = NULL;
+    uint64_t boot_s;
+    size_t len;
+
+    *reader = (struct proc_reader){.host = host};
+    if (fs_read_all_at(host->procfs_fd, "stat", KERNEL_STAT_BYTES, &data, &len) == 0 &&
+        parse_u64_max(span_find_line((struct span){data, len}, "btime "), 1ULL << 40, &boot_s) == 0)
+        reader->boot_us = boot_s * USEC_PER_SEC;
 }
 
 bool proc_exists(const struct proc_reader *reader, uint32_t pid)
@@ -92,13 +72,10 @@ static const char *read_name(int process_fd, struct span command, struct arena *
     struct span name = command;
 
     if (len > 0 && (size_t)len < sizeof(path)) {
-        static const char deleted[] = " (deleted)";
         const char *slash = memrchr(path, '/', (size_t)len);
 
         name = slash ? (struct span){slash + 1, (size_t)(path + len - slash - 1)} : command;
-        if (name.len > strlen(deleted) &&
-            memcmp(name.data + name.len - strlen(deleted), deleted, strlen(deleted)) == 0)
-            name.len -= strlen(deleted);
+        span_strip_suffix(&name, " (deleted)");
     }
     return arena_copy(arena, name.data, name.len);
 }
@@ -134,7 +111,7 @@ int proc_read_cgroup(const struct host *host, int process_fd, char *buffer, size
     int r = fs_read_at(process_fd, "cgroup", buffer, size_bytes, &len);
 
     if (r == 0 && host->cgroup_root)
-        r = cgroup_root_apply(span_of(host->cgroup_root), buffer, size_bytes, &len);
+        r = host_apply_cgroup_root(span_of(host->cgroup_root), buffer, size_bytes, &len);
     if (r == 0)
         *ret_len = len;
     return r;

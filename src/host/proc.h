@@ -1,4 +1,4 @@
-/* Who a pid is, from the injected procfs: start time, name, user and cgroups. */
+/* The identity of a pid, from the injected procfs: start time, name, user and cgroups. */
 #pragma once
 
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include "host/host.h"
 #include "model/sample.h"
 
-enum { PROC_CGROUP_BYTES = 64 * 1024 }; /* of /proc/PID/cgroup that are read */
+enum { PROC_CGROUP_BYTES = 64 * 1024 }; /* cap for /proc/PID/cgroup */
 
 struct proc_reader {
     const struct host *host;
@@ -24,20 +24,20 @@ int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *
 
 bool proc_exists(const struct proc_reader *reader, uint32_t pid);
 
-/* Pure. From /proc/PID/stat: the command (it may hold blanks and parentheses) and when the process
- * started, in clock ticks since boot. 0 or -EBADMSG. */
+/* Pure. From /proc/PID/stat: the command, which may hold blanks and parentheses, and the start time
+ * in clock ticks since boot. 0 or -EBADMSG. */
 int proc_parse_stat(struct span text, struct span *ret_command, uint64_t *ret_start_ticks);
 
 /* Pure. From /proc/PID/status: the real user. 0 or -EBADMSG. */
 int proc_parse_uid(struct span status, uint32_t *ret_uid);
 
-/* /proc/PID as a directory to read below (O_PATH), or -ESRCH or another -errno. */
+/* Opens /proc/PID (O_PATH). -ESRCH: no such process. */
 int proc_open(const struct host *host, uint32_t pid);
 
 /* SAMPLE_UID_UNKNOWN if it cannot be read. */
 uint32_t proc_read_uid(int process_fd);
 
-/* /proc/PID/cgroup, NUL-terminated, with paths from the node's root where that is known. 0 or
- * -errno as of fs_read_at. */
+/* Reads /proc/PID/cgroup, with paths from the node's root where that is known. 0 or -errno as
+ * fs_read_at. */
 int proc_read_cgroup(const struct host *host, int process_fd, char *buffer, size_t size_bytes,
                      size_t *ret_len);

@@ -1,15 +1,12 @@
 /* A snapshot as the page that Prometheus scrapes. Pure: the same snapshot gives the same bytes. */
 #pragma once
 
-#include <stdbool.h>
-
-#include "core/buffer.h"
 #include "metrics/text.h"
 #include "model/policy.h"
 #include "model/snapshot.h"
 
 struct exposition_options {
-    enum text_format format;
+    enum page_format format;
     const char *process_prefix; /* --metric-prefix */
     unsigned compat;            /* bits of enum compat */
     enum expose expose;
@@ -17,13 +14,14 @@ struct exposition_options {
     const char *version;
 };
 
-/* Appends the page; check buffer_failed. */
-void exposition_render(const struct snapshot *snapshot, const struct exposition_options *options,
-                       struct buffer *out);
+/* The parts of the page, in this order. */
+enum exposition_part {
+    EXPOSITION_BOOKS = 1 << 0,
+    EXPOSITION_USAGE = 1 << 1,
+    EXPOSITION_END = 1 << 2,
+    EXPOSITION_ALL = EXPOSITION_BOOKS | EXPOSITION_USAGE | EXPOSITION_END,
+};
 
-/* The page in three parts, in this order. */
-void exposition_render_books(const struct snapshot *snapshot,
-                             const struct exposition_options *options, struct buffer *out);
-void exposition_render_usage(const struct snapshot *snapshot,
-                             const struct exposition_options *options, struct buffer *out);
-void exposition_render_end(const struct exposition_options *options, struct buffer *out);
+/* Appends some parts of the page; check buffer_failed. */
+void exposition_render(const struct snapshot *snapshot, const struct exposition_options *options,
+                       unsigned parts, struct buffer *out);

@@ -1,6 +1,5 @@
-/*
- * The page: the newest snapshot, rendered at most once per format and encoding, when it is first
- * asked for. Every scraper of a snapshot gets the same bytes; nobody asks, nothing is rendered.
+/* The page: the newest snapshot, rendered at most once per format and encoding, when it is first
+ * requested. All scrapers of a snapshot get the same bytes; without scrapers nothing is rendered.
  */
 #pragma once
 
@@ -10,40 +9,26 @@
 
 #include "core/gzip.h"
 #include "metrics/exposition.h"
-#include "metrics/page_format.h"
-#include "model/snapshot.h"
 
-/*
- * The part of the page that tells what workloads use, made and compressed when it changes and not
- * when it is asked for: with a thousand workloads it is nearly all of the page, and changes only
- * with the reading of the cgroups, every 5 s. Nobody asks, nothing is made. Zeroed, it is empty.
- */
+/* The usage of workloads, rendered and compressed when it changes and not when it is requested:
+ * with a thousand workloads it is nearly all of the page, and changes only when the cgroups are
+ * read, every 5 s. Zeroed, it is empty. */
 struct usage_page {
-    uint64_t asked_us; /* when the page was last asked for with gzip; 0: never */
-    enum text_format asked_format;
+    uint64_t requested_us; /* when the page was last requested with gzip; 0: never */
+    enum page_format requested_format;
 
-    bool is_made;
-    enum text_format format;
-    uint64_t version; /* of the usage that it tells: see pipeline_usage_version */
-    uint64_t made_us;
+    uint64_t made_us; /* 0: there is none */
+    enum page_format format;
+    uint64_t version; /* of the usage: see pipeline_usage_version */
     struct gzip_part part;
 };
 
-void usage_page_done(struct usage_page *page);
-
-/* Notes that somebody asks. Returns the part if it is there for this version and not old, or NULL.
- */
-const struct gzip_part *usage_page_ask(struct usage_page *page, enum text_format format,
-                                       uint64_t version, uint64_t now_us);
-
-/* Is it worth to make it? The page was asked for in the last minute, and it is not there. */
+/* Is it worth making? The page was requested in the last minute, and there is none. */
 bool usage_page_is_wanted(const struct usage_page *page, uint64_t version, uint64_t now_us);
 
-/* Makes it from a snapshot that has the usage. 0 or -ENOMEM; then it is not there. */
+/* Makes it from a snapshot that has the usage. 0 or -errno; then there is none. */
 int usage_page_make(struct usage_page *page, const struct snapshot *snapshot,
                     const struct exposition_options *options, uint64_t version, uint64_t now_us);
-
-/* From here on: the whole page. */
 
 struct page_cache {
     struct exposition_options exposition;
@@ -55,15 +40,13 @@ struct page_cache {
 };
 
 /* The strings of the options must outlive it. */
-void page_cache_init(struct page_cache *bodies, const struct exposition_options *exposition);
-void page_cache_done(struct page_cache *bodies);
+void page_cache_init(struct page_cache *cache, const struct exposition_options *exposition);
+void page_cache_done(struct page_cache *cache);
 
-/* Drops the snapshot and its bodies; the caller fills bodies->snapshot anew. */
-void page_cache_renew(struct page_cache *bodies);
+/* Drops the snapshot and its pages; the caller fills cache->snapshot anew. */
+void page_cache_renew(struct page_cache *cache);
 
-/*
- * A descriptor that stays the bodies' own, until page_cache_renew. With gzip, what was prepared of
- * this version of the usage is used. 0 or -errno.
- */
-int page_cache_get(struct page_cache *bodies, enum page_format format, enum page_encoding encoding,
+/* A page in sealed memory, which the cache owns, until page_cache_renew. With gzip, usage that was
+ * prepared for this version is used. 0 or -errno. */
+int page_cache_get(struct page_cache *cache, enum page_format format, enum page_encoding encoding,
                    uint64_t usage_version, uint64_t now_us, int *ret_fd, size_t *ret_size);

@@ -1,8 +1,19 @@
 #include "metrics/text.h"
 
+#include <stdarg.h>
+#include <string.h>
+
+#include "core/macros.h"
 #include "core/utf8.h"
 
-void text_begin(struct text *text, struct buffer *out, enum text_format format,
+const struct metric_name metric_names[METRIC_COUNT] = {
+#define METRIC(id, prefix, type, name, help)                                                       \
+    [METRIC_##id] = {METRIC_PREFIX_##prefix, METRIC_##type, name, help},
+#include "metrics/metric_table.h"
+#undef METRIC
+};
+
+void text_begin(struct text *text, struct buffer *out, enum page_format format,
                 const char *process_prefix)
 {
     *text = (struct text){.out = out, .format = format, .process_prefix = process_prefix};
@@ -14,7 +25,7 @@ void text_family(struct text *text, enum metric metric)
     text->header_written = false;
 }
 
-static void put_name(struct text *text, bool with_total)
+static void write_name(struct text *text, bool with_total)
 {
     if (text->family->prefix == METRIC_PREFIX_PROCESS) {
         buffer_str(text->out, text->process_prefix);
@@ -27,30 +38,46 @@ static void put_name(struct text *text, bool with_total)
         buffer_str(text->out, "_total");
 }
 
-static void put_comment(struct text *text, const char *keyword, const char *value)
+static void write_comment(struct text *text, const char *keyword, const char *value)
 {
     /* OpenMetrics names a counter's family without _total, the older format with it. */
     buffer_str(text->out, "# ");
     buffer_str(text->out, keyword);
     buffer_char(text->out, ' ');
-    put_name(text, text->format == TEXT_PROMETHEUS);
+    write_name(text, text->format == PAGE_TEXT);
     buffer_char(text->out, ' ');
     buffer_str(text->out, value);
     buffer_char(text->out, '\n');
 }
 
-void text_sample(struct text *text)
+static void write_header(struct text *text)
 {
-    if (!text->header_written) {
-        put_comment(text, "HELP", text->family->help);
-        put_comment(text, "TYPE", text->family->type == METRIC_COUNTER ? "counter" : "gauge");
-        if (text->format == TEXT_OPENMETRICS && text->family->unit)
-            put_comment(text, "UNIT", text->family->unit);
-        text->header_written = true;
-    }
-    put_name(text, true);
+    static const char *const units[] = {"bytes",  "celsius", "grams",   "hertz",
+                                        "joules", "ratio",   "seconds", "watts"};
+    const char *last_word = strrchr(text->family->name, '_');
+
+    write_comment(text, "HELP", text->family->help);
+    write_comment(text, "TYPE", text->family->type == METRIC_COUNTER ? "counter" : "gauge");
+    for (size_t i = 0; text->format == PAGE_OPENMETRICS && i < ARRAY_SIZE(units); i++)
+        if (last_word && strcmp(last_word + 1, units[i]) == 0)
+            write_comment(text, "UNIT", units[i]);
+    text->header_written = true;
+}
+
+void text_sample_labels(struct text *text, ...)
+{
+    const char *name;
+    va_list labels;
+
+    if (!text->header_written)
+        write_header(text);
+    write_name(text, true);
     text->has_labels = false;
     text->labels_offset = text->out->len;
+    va_start(labels, text);
+    while ((name = va_arg(labels, const char *)))
+        text_label(text, name, va_arg(labels, const char *));
+    va_end(labels);
 }
 
 static void begin_label(struct text *text, const char *name)
@@ -61,32 +88,8 @@ static void begin_label(struct text *text, const char *name)
     buffer_str(text->out, "=\"");
 }
 
-static void put_escaped_byte(struct text *text, unsigned char c)
-{
-    static const char hex[] = "0123456789abcdef";
-
-    buffer_str(text->out, UTF8_REPLACEMENT);
-    buffer_char(text->out, hex[c >> 4]);
-    buffer_char(text->out, hex[c & 15]);
-}
-
-static bool is_plain(char c)
-{
-    return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
-}
-
-/* Nearly every byte of nearly every page: they are copied at once. */
-static size_t plain_len(struct span value)
-{
-    size_t len = 0;
-
-    while (len < value.len && is_plain(value.data[len]))
-        len++;
-    return len;
-}
-
-/* One that is not plain, or a byte that is none. Returns its length. */
-static size_t put_character(struct text *text, struct span rest)
+/* Writes a character that is not plain, or a byte that is none. Returns its length. */
+static size_t write_character(struct buffer *out, struct span rest)
 {
     unsigned char c = (unsigned char)rest.data[0];
     size_t len = utf8_char_len(rest);
@@ -95,17 +98,23 @@ static size_t put_character(struct text *text, struct span rest)
     if (len == 3 && memcmp(rest.data, UTF8_REPLACEMENT, len) == 0)
         len = 0;
     if (c == '\n') {
-        buffer_str(text->out, "\\n");
+        buffer_str(out, "\\n");
     } else if (c == '\\' || c == '"') {
-        buffer_char(text->out, '\\');
-        buffer_char(text->out, (char)c);
+        buffer_char(out, '\\');
+        buffer_char(out, (char)c);
     } else if (len == 0 || c < 0x20 || c == 0x7f) {
-        put_escaped_byte(text, c);
+        buffer_str(out, UTF8_REPLACEMENT);
+        buffer_hex(out, c);
         return 1;
     } else {
-        buffer_bytes(text->out, rest.data, len);
+        buffer_bytes(out, rest.data, len);
     }
     return len;
+}
+
+static bool is_plain(char c)
+{
+    return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
 }
 
 void text_label(struct text *text, const char *name, const char *value)
@@ -114,14 +123,16 @@ void text_label(struct text *text, const char *name, const char *value)
 
     begin_label(text, name);
     while (rest.len > 0) {
-        size_t len = plain_len(rest);
+        size_t len = 0;
 
+        /* Nearly every byte of a page is plain; they are copied at once. */
+        while (len < rest.len && is_plain(rest.data[len]))
+            len++;
         if (len > 0)
             buffer_bytes(text->out, rest.data, len);
         else
-            len = put_character(text, rest);
-        rest.data += len;
-        rest.len -= len;
+            len = write_character(text->out, rest);
+        rest = (struct span){rest.data + len, rest.len - len};
     }
     buffer_char(text->out, '"');
 }
@@ -160,6 +171,6 @@ void text_decimal(struct text *text, uint64_t whole, uint64_t fraction, unsigned
 
 void text_end(struct text *text)
 {
-    if (text->format == TEXT_OPENMETRICS)
+    if (text->format == PAGE_OPENMETRICS)
         buffer_str(text->out, "# EOF\n");
 }

@@ -1,9 +1,10 @@
-/* Meter: something on the node that counts joules; the words of the label `meter`. */
+/* What devices report: joules, and gauges of GPUs. */
 #pragma once
 
+/* Something on the node that counts joules. */
 enum meter_kind {
-    /* Booked: they do not overlap, so that their sum is what the node used, as far as it is known.
-     */
+    /* Booked: they do not overlap, so that their sum is the energy of the node, as far as it is
+     * measured. */
     METER_GPU,
     METER_PACKAGE,
     METER_DRAM,
@@ -18,4 +19,33 @@ enum meter_kind {
     METER_KINDS,
 };
 
+/* Values of the label `meter`. */
 extern const char *const meter_words[METER_KINDS];
+
+/* Readings of a GPU that are shown as they are: gauges, and counters that the device keeps. */
+enum gpu_gauge {
+    GPU_GAUGE_POWER_MW,
+    GPU_GAUGE_POWER_LIMIT_MW,
+    GPU_GAUGE_UTILISATION_PERCENT,
+    GPU_GAUGE_MEMORY_UTILISATION_PERCENT,
+    GPU_GAUGE_SM_CLOCK_MHZ,
+    GPU_GAUGE_MEMORY_CLOCK_MHZ,
+    GPU_GAUGE_TEMPERATURE_C,
+    GPU_GAUGE_MEMORY_TEMPERATURE_C,
+    GPU_GAUGE_PERFORMANCE_STATE,
+    GPU_GAUGE_MEMORY_TOTAL_BYTES,
+    GPU_GAUGE_MEMORY_RESERVED_BYTES,
+    GPU_GAUGE_MEMORY_USED_BYTES, /* without reserved */
+    GPU_GAUGE_MEMORY_FREE_BYTES,
+    GPU_GAUGE_THROTTLE_MASK, /* why the clock is limited: a series for each reason */
+    GPU_GAUGE_ECC_CORRECTED,
+    GPU_GAUGE_ECC_UNCORRECTED,
+    GPU_GAUGE_PCIE_TX_BYTES,
+    GPU_GAUGE_PCIE_RX_BYTES,
+    GPU_GAUGE_PCIE_REPLAYS,
+    GPU_GAUGE_PCIE_GENERATION,
+    GPU_GAUGE_PCIE_WIDTH,
+    GPU_GAUGE_NVLINK_TX_KIB,
+    GPU_GAUGE_NVLINK_RX_KIB,
+    GPU_GAUGE_COUNT,
+};

@@ -1,32 +1,39 @@
 /*
- * What energy costs: grams of CO2 equivalent per kWh, money per kWh, and what the site uses for
- * each joule of its machines (PUE).
+ * The books: accounts of energy, what it emits and costs, embodied carbon, tariffs.
  *
- * A bill is a sum of uJ x (millionths per kWh) x (millionths of the PUE), never divided: whoever
- * adds up bills gets the bill of the sum, to the last digit. Within the limits below a bill holds
- * more than the 64 bits of the energy can reach. metrics/ divides, once, to print.
+ * A bill is a sum of uJ x (millionths per kWh) x (millionths of the PUE), never divided: the sum of
+ * bills is the bill of the sum, to the last digit. Within the limits below a bill holds more than
+ * the 64 bits of the energy can reach. metrics/ divides, once, to print.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { PRICE_PUE_ONE = 1000000, PRICE_FACTOR_MAX_G = 5000, PRICE_COST_MAX = 100000 };
+#include "model/meter.h"
 
-/* Of which power plants: all that run, or those that one more kWh would call for. */
+enum {
+    PRICE_PUE_ONE = 1000000,
+    PRICE_FACTOR_MAX_G = 5000,
+    PRICE_COST_MAX = 100000,
+    EMBODIED_MAX_G = 100000,
+};
+
+/* Averaged over all power plants that run, or of those that one more kWh would start. */
 enum price_signal { PRICE_SIGNAL_UNSTATED, PRICE_AVERAGE, PRICE_MARGINAL, PRICE_SIGNALS };
-/* Of all that it took to make the kWh, or of the burnt fuel alone. */
+/* Of the plant's whole life cycle, or of the fuel alone. */
 enum price_basis { PRICE_BASIS_UNSTATED, PRICE_LIFECYCLE, PRICE_DIRECT, PRICE_BASES };
 
-/* The values of labels: "average", "lifecycle". */
+/* Label values: "average", "lifecycle". */
 extern const char *const price_signal_words[PRICE_SIGNALS];
 extern const char *const price_basis_words[PRICE_BASES];
 
 struct price_factor {
     bool known;
     uint64_t ug_per_kwh; /* at most PRICE_FACTOR_MAX_G */
-    char provider[24];   /* who says so */
+    char provider[24];
     char zone[64];
     enum price_signal signal;
     enum price_basis basis;
@@ -49,7 +56,7 @@ struct price {
     uint64_t pue_millionths; /* PRICE_PUE_ONE to ten times that */
 };
 
-/* A price as it is multiplied with: per uJ, in the unit of bills. */
+/* What a uJ adds to a bill. */
 struct price_rate {
     uint64_t emission, cost; /* 0: not known */
 };
@@ -86,3 +93,97 @@ static inline void bill_add_energy(struct bill *bill, uint64_t energy_uj, struct
     bill->emission += (unsigned __int128)energy_uj * rate.emission;
     bill->cost += (unsigned __int128)energy_uj * rate.cost;
 }
+
+/* Accounts of energy that belongs to no workload. */
+enum unowned { UNOWNED_IDLE, UNOWNED_SYSTEM, UNOWNED_UNATTRIBUTED, UNOWNED_GAP, UNOWNED_COUNT };
+
+/* Active: above the idle level in force. Idle: a share of that level. */
+enum tier { TIER_ACTIVE, TIER_IDLE, TIER_COUNT };
+
+enum method {
+    METHOD_MEASURED, /* the whole delta of a hardware counter, with no other process present */
+    METHOD_SHARED,   /* a share of a hardware counter's delta */
+    METHOD_INFERRED, /* by exclusion: no process was visible */
+    METHOD_MODELLED, /* no meter: a model of one */
+    METHOD_COUNT,
+};
+
+/* A confidence of 1: determined by data. 0 is the time share and nothing more. */
+enum { CONFIDENCE_ONE = 1000000 };
+
+/* Energy of one workload at one meter, its emissions and its cost. */
+struct account {
+    uint64_t energy_uj[TIER_COUNT][METHOD_COUNT];
+    uint64_t known_uj;  /* each joule times the confidence that it was booked with */
+    uint64_t device_us; /* of the device, if that has a rate of embodied carbon */
+    struct bill bill;
+};
+
+static inline void account_add(struct account *account, const struct account *other)
+{
+    for (int tier = 0; tier < TIER_COUNT; tier++)
+        for (int method = 0; method < METHOD_COUNT; method++)
+            account->energy_uj[tier][method] += other->energy_uj[tier][method];
+    account->known_uj += other->known_uj;
+    account->device_us += other->device_us;
+    bill_add(&account->bill, &other->bill);
+}
+
+static inline uint64_t account_total_uj(const struct account *account)
+{
+    uint64_t total = 0;
+
+    for (int tier = 0; tier < TIER_COUNT; tier++)
+        for (int method = 0; method < METHOD_COUNT; method++)
+            total += account->energy_uj[tier][method];
+    return total;
+}
+
+/* How much of the energy is determined by data, in millionths; 0 where nothing was booked. */
+static inline int64_t confidence_millionths(uint64_t known_uj, uint64_t energy_uj)
+{
+    return energy_uj ? (int64_t)((unsigned __int128)known_uj * CONFIDENCE_ONE / energy_uj) : 0;
+}
+
+/* Embodied carbon: the emissions of making a device, spread over its life. Neither its energy nor
+ * the PUE changes it. The books hold the device's time; metrics/ makes grams of it, to print. */
+struct embodied_rate {
+    bool known;
+    uint64_t ug_per_hour; /* at most EMBODIED_MAX_G */
+};
+
+/* By kind of device. */
+struct embodied_rates {
+    struct embodied_rate of[METER_KINDS];
+};
+
+/* In the unit of bills: 1 g is 3.6e15 us x ug per hour. */
+static inline unsigned __int128 embodied_bill(struct embodied_rate rate, uint64_t device_us)
+{
+    return (unsigned __int128)device_us * rate.ug_per_hour * (BILL_ONE / 3600000000000000);
+}
+
+/* A tariff: the price of a kWh by month, day of the week and local time. A period over midnight
+ * belongs to the day on which it begins. */
+
+enum { TARIFF_PERIODS_MAX = 64, TARIFF_DAY_MINUTES = 24 * 60 };
+
+struct tariff_period {
+    uint64_t micro_per_kwh;
+    unsigned months;                 /* bits, as struct tm counts them: January is the lowest */
+    unsigned days;                   /* likewise: Sunday is the lowest */
+    unsigned from_minute, to_minute; /* of the day; to before from: over midnight. Never the same */
+};
+
+struct tariff {
+    char currency[4];       /* ISO 4217 */
+    char zone[64];          /* as time_zone_use() takes it; "": the machine's own */
+    uint64_t micro_per_kwh; /* outside of the periods; like theirs at most PRICE_COST_MAX */
+    struct tariff_period periods[TARIFF_PERIODS_MAX]; /* the first match counts */
+    size_t period_count;
+};
+
+struct tm;
+
+/* Ignores the year and the seconds. */
+uint64_t tariff_price_at(const struct tariff *tariff, const struct tm *local);

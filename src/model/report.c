@@ -37,11 +37,24 @@ static size_t count_verdicts(const struct report *report, enum verdict verdict)
     return count;
 }
 
-/* "1 GPU, 2 other meters, 14 workloads; 3 limited, 4 missing" */
-static void put_summary(const struct report *report, struct buffer *out)
+void report_print_text(const struct report *report, struct buffer *out)
 {
     char text[256];
 
+    for (size_t i = 0; i < report->count; i++) {
+        const struct finding *finding = &report->findings[i];
+
+        snprintf(text, sizeof(text), "%-8s %-24s ", verdict_words[finding->verdict], finding->what);
+        buffer_str(out, text);
+        buffer_str(out, finding->detail);
+        buffer_char(out, '\n');
+        if (finding->remedy) {
+            buffer_str(out, "                                  -> ");
+            buffer_str(out, finding->remedy);
+            buffer_char(out, '\n');
+        }
+    }
+    /* "1 GPU, 2 other meters, 14 workloads; 3 limited, 4 missing" */
     snprintf(text, sizeof(text),
              "\n%zu GPU%s, %zu other meter%s%s, %zu workload%s; %zu limited, %zu missing%s\n",
              report->gpus, PLURAL_S(report->gpus), report->meters, PLURAL_S(report->meters),
@@ -54,56 +67,27 @@ static void put_summary(const struct report *report, struct buffer *out)
     buffer_str(out, text);
 }
 
-void report_print_text(const struct report *report, struct buffer *out)
-{
-    for (size_t i = 0; i < report->count; i++) {
-        const struct finding *finding = &report->findings[i];
-        char head[128];
-
-        snprintf(head, sizeof(head), "%-8s %-24s ", verdict_words[finding->verdict], finding->what);
-        buffer_str(out, head);
-        buffer_str(out, finding->detail);
-        buffer_char(out, '\n');
-        if (finding->remedy) {
-            buffer_str(out, "                                  -> ");
-            buffer_str(out, finding->remedy);
-            buffer_char(out, '\n');
-        }
-    }
-    put_summary(report, out);
-}
-
-static void put_pair(struct buffer *out, const char *key, const char *value)
-{
-    json_string(out, key);
-    buffer_char(out, ':');
-    json_string(out, value);
-}
-
 void report_print_json(const struct report *report, struct buffer *out)
 {
-    char summary[256];
-
     buffer_str(out, "{\"findings\":[");
     for (size_t i = 0; i < report->count; i++) {
         const struct finding *finding = &report->findings[i];
 
         buffer_str(out, i ? ",\n {" : "\n {");
-        put_pair(out, "what", finding->what);
-        buffer_char(out, ',');
-        put_pair(out, "verdict", verdict_words[finding->verdict]);
-        buffer_char(out, ',');
-        put_pair(out, "detail", finding->detail);
-        if (finding->remedy) {
-            buffer_char(out, ',');
-            put_pair(out, "remedy", finding->remedy);
-        }
+        json_member(out, "what", finding->what);
+        json_member(out, "verdict", verdict_words[finding->verdict]);
+        json_member(out, "detail", finding->detail);
+        if (finding->remedy)
+            json_member(out, "remedy", finding->remedy);
         buffer_char(out, '}');
     }
-    snprintf(summary, sizeof(summary),
-             "],\n\"summary\":{\"meters\":%zu,\"gpus\":%zu,\"model\":%s,\"workloads\":%zu,"
-             "\"limited\":%zu,\"missing\":%zu}}\n",
-             report->meters, report->gpus, report->has_model ? "true" : "false", report->workloads,
-             count_verdicts(report, VERDICT_LIMITED), count_verdicts(report, VERDICT_MISSING));
-    buffer_str(out, summary);
+    buffer_str(out, "],\n\"summary\":{");
+    json_member_u64(out, "meters", report->meters);
+    json_member_u64(out, "gpus", report->gpus);
+    json_key(out, "model");
+    buffer_str(out, report->has_model ? "true" : "false");
+    json_member_u64(out, "workloads", report->workloads);
+    json_member_u64(out, "limited", count_verdicts(report, VERDICT_LIMITED));
+    json_member_u64(out, "missing", count_verdicts(report, VERDICT_MISSING));
+    buffer_str(out, "}}\n");
 }

@@ -1,4 +1,4 @@
-/* A report: what `wattribute check` finds, and what to do about it. */
+/* The findings of `wattribute check`, with remedies. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,18 +22,18 @@ struct finding {
 struct report {
     struct finding findings[REPORT_FINDINGS_MAX];
     size_t count;
-    /* For the summary: what can be measured, and for whom. */
-    size_t meters; /* but for GPUs and the model */
+    /* For the summary. */
+    size_t meters; /* without GPUs and the model */
     size_t gpus;
-    bool has_model; /* what processors draw is estimated */
+    bool has_model; /* the power of the processors is estimated */
     size_t workloads;
     bool is_refused; /* `serve` does not start with these flags */
 };
 
-/* Whether there is anything to book. */
+/* Is there anything to book? */
 bool report_can_measure(const struct report *report);
 
-/* Adds a finding; those beyond the last are left out. `remedy` must outlive the report. */
+/* Adds a finding; those beyond the cap are dropped. `remedy` must outlive the report. */
 void report_add(struct report *report, const char *what, enum verdict verdict, const char *remedy,
                 const char *format, ...) PRINTF(5, 6);
 

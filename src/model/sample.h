@@ -1,6 +1,5 @@
 /*
- * Sample: one thing that a source saw at one time. The only language between sources and
- * attribution.
+ * Sample: one observation of a source, the only input of attribution.
  *
  * Times are microseconds since the epoch, the clock of the driver's own sample times. A field that
  * may be missing has a validity bit or a documented "unknown" value; absent is never zero.
@@ -12,31 +11,30 @@
 #include <stdint.h>
 
 #include "core/arena.h"
-#include "model/gauge.h"
 #include "model/meter.h"
 #include "model/usage.h"
 #include "model/workload.h"
 
-enum { SAMPLE_GPU_MAX = 64 }; /* gpu < SAMPLE_GPU_MAX, checked by whoever makes a sample */
+enum { SAMPLE_GPU_MAX = 64 }; /* sources ensure that gpu is below */
 
 enum sample_kind {
-    SAMPLE_DEVICE,      /* a GPU appeared; comes before any other sample of it */
+    SAMPLE_DEVICE,      /* a GPU appeared; precedes its other samples */
     SAMPLE_ENERGY,      /* its energy counter was read */
     SAMPLE_POWER,       /* its power was read */
-    SAMPLE_UTILISATION, /* its utilisation, clock and temperature were read */
-    SAMPLE_LABEL,       /* the driver says which process was resident at an instant */
+    SAMPLE_UTILISATION, /* so were its utilisation, clock and temperature */
+    SAMPLE_LABEL,       /* the driver's record of the process resident at an instant */
     SAMPLE_LIST,        /* the driver's whole list of one kind of process */
-    SAMPLE_PROCESS,     /* who a pid is */
+    SAMPLE_PROCESS,     /* the identity of a pid */
     SAMPLE_INTEGRAL,    /* energy integrated from power, on boards without a counter */
-    SAMPLE_GAUGE,       /* one reading more */
+    SAMPLE_GAUGE,       /* one of the other readings */
     SAMPLE_GPM,         /* the activity of the device's units since the last such sample */
     SAMPLE_XID,         /* the driver reported an error */
-    SAMPLE_LOST,        /* the GPU does not answer any more; it may come back */
-    /* Of no GPU from here on. */
+    SAMPLE_LOST,        /* the GPU stopped responding; it may come back */
+    /* The others belong to no GPU. */
     SAMPLE_METER,      /* a meter of the node was read */
     SAMPLE_NODE_POWER, /* so was the power of the whole node */
-    SAMPLE_USAGE,      /* what workloads did since the last such sample, all of them */
-    SAMPLE_NAMES,      /* how a workload is called; of traces only, and not for attribution */
+    SAMPLE_USAGE,      /* what all workloads used since the last such sample */
+    SAMPLE_NAMES,      /* names of a workload; in traces only, ignored by attribution */
     SAMPLE_KINDS,
 };
 
@@ -57,16 +55,13 @@ struct sample_utilisation {
     uint32_t temperature_c;
 };
 
-/*
- * One utilisation sample of the driver: the whole device's utilisation, labelled with the one pid
- * that was resident at `at_us`. Which share of its labels a pid wins is the only thing it tells of
- * it.
- */
+/* One utilisation sample of the driver: the whole device's utilisation, labelled with the one pid
+ * that was resident at `at_us`. Only a pid's share of the labels says something about the pid. */
 struct sample_label {
     uint32_t pid;
     uint64_t at_us;
     uint16_t sm_percent, memory_percent, encoder_percent, decoder_percent;
-    bool in_proc; /* /proc has this pid; false where the source cannot tell */
+    bool in_proc; /* /proc has this pid; false where the source cannot know */
 };
 
 enum sample_list_kind {
@@ -114,14 +109,14 @@ struct sample_gpm {
 };
 
 struct sample_meter {
-    const char *source;   /* a literal: who read it */
+    const char *source;   /* a literal */
     enum meter_kind kind; /* not METER_GPU */
     const char *id;       /* the same after a restart, and once in its kind: "0", "1", "bmc" */
     uint64_t counter_uj;  /* since the source was opened, wrap-around undone; never goes back */
-    uint32_t breaks;      /* how often the count was lost since then: it begins anew after each */
+    uint32_t breaks;      /* how often the count was lost since then and began anew */
     bool integrated;      /* from power and time, there is no counter */
     bool modelled;        /* no meter: a model of one */
-    uint64_t idle_uj;     /* of a model: that part of the counter which nobody's work caused */
+    uint64_t idle_uj;     /* of a model: the part of the counter that no work caused */
 };
 
 struct sample_node_power {
@@ -129,44 +124,42 @@ struct sample_node_power {
     uint64_t power_mw;
 };
 
-/* What a workload did since the last sample of its kind. One that has several cgroups comes several
- * times. */
+/* What a workload used since the last sample. One with several cgroups comes several times. */
 struct sample_workload {
     enum workload_kind kind; /* this and the texts: as in struct workload_owner */
     const char *id, *container_id, *pod_uid;
     uint64_t cpu_us;
     uint64_t memory_bytes; /* that it holds now */
-    bool has_traffic;      /* what it moved from and to memory is counted */
+    bool has_traffic;      /* its memory traffic is counted */
     uint64_t traffic_bytes;
-    /* Counters as far as they went since then, or in all if this is the first sample; gauges as
-     * they are now. NULL: not known. */
+    /* Counters since then, or in all if this is the first sample; current gauges. NULL: unknown. */
     const struct usage *did;
 };
 
 struct sample_usage {
-    bool is_first;                            /* there was none before: only the present counts */
-    bool is_blind;                            /* which workloads there are cannot be seen */
+    bool is_first;                            /* there was none before: only gauges count */
+    bool is_blind;                            /* workloads cannot be seen */
     uint64_t busy_us, capacity_us;            /* of all CPUs, since the last sample */
     uint64_t memory_used_bytes, memory_bytes; /* of the machine; 0: unknown */
     bool has_traffic;                         /* of at least one workload */
-    uint64_t other_traffic_bytes;             /* of the machine, less that of these workloads */
+    uint64_t other_traffic_bytes;             /* of the machine, less these workloads' */
     size_t count;
     const struct sample_workload *workloads;
 };
 
-/* All that is told of this workload by now. */
+/* All that is known of a workload by now. */
 struct sample_names {
     enum workload_kind kind; /* both as in struct workload_owner */
     const char *id;
     const char *texts[WORKLOAD_TEXTS]; /* "" where there is none */
 };
 
-/* A copy with all its texts; NULL if the arena is full. */
+/* A deep copy; NULL if the arena is full. */
 const struct sample_names *sample_names_copy(struct arena *arena, const struct sample_names *names);
 
 struct sample {
     enum sample_kind kind;
-    uint32_t gpu; /* of the kinds above that are of one; else 0 */
+    uint32_t gpu; /* 0 where the kind belongs to no GPU */
     uint64_t t_us;
     union {
         struct sample_device device;
@@ -186,10 +179,8 @@ struct sample {
     };
 };
 
-/*
- * Batch: the samples of one read of one source, with the memory that they point into. Filled by the
- * source, then handed over whole and not changed again.
- */
+/* Batch: the samples of one read of one source, with the memory that they point into. Filled by the
+ * source, then handed over and not changed again. */
 enum { BATCH_ARENA_CAP_BYTES = 64 << 20, BATCH_SAMPLES_MAX = 1 << 20 };
 
 struct batch {
@@ -197,7 +188,7 @@ struct batch {
     size_t count;
     size_t capacity;
     struct arena arena; /* lists and strings of the samples */
-    struct batch *next; /* for whoever queues batches */
+    struct batch *next; /* for queues */
 };
 
 void batch_init(struct batch *batch);

@@ -1,7 +1,6 @@
 /*
- * Snapshot: everything that a scrape shows, at one time. Built once, never changed, freed whole
- * with its arena; the only input of metrics/. Rows are sorted, so the same books always print the
- * same bytes.
+ * Snapshot: everything that a scrape shows, at one time; the only input of metrics/. Built once,
+ * never changed, freed whole with its arena. Rows are sorted: the same books print the same bytes.
  */
 #pragma once
 
@@ -10,9 +9,6 @@
 #include <stdint.h>
 
 #include "core/arena.h"
-#include "model/account.h"
-#include "model/embodied.h"
-#include "model/gauge.h"
 #include "model/meter.h"
 #include "model/price.h"
 #include "model/usage.h"
@@ -26,18 +22,18 @@ struct snapshot_meter {
     bool modelled; /* no meter: a model of one */
     bool has_counter;
     uint64_t counter_uj; /* the hardware's own count, if has_counter */
-    uint64_t energy_uj;  /* settled, and shown with its owner */
+    uint64_t energy_uj;  /* settled */
     uint64_t pending_uj;
     uint64_t unowned_uj[UNOWNED_COUNT];
     struct bill bill; /* of energy_uj */
     struct bill unowned_bill[UNOWNED_COUNT];
-    uint64_t device_us; /* whose owners are shown; 0 if it has no rate of embodied carbon */
+    uint64_t device_us; /* settled; 0 without a rate of embodied carbon */
     uint64_t unowned_device_us[UNOWNED_COUNT];
     int64_t imbalance_uj;
     uint64_t resets;
 };
 
-/* A meter of which nothing is booked. */
+/* A meter that is not booked. */
 struct snapshot_observed {
     enum meter_kind kind;
     const char *id;
@@ -58,7 +54,7 @@ struct snapshot_gpu {
     uint32_t minor; /* of the device node */
     bool has_unknown;
     uint64_t unknown_bytes; /* in use, but by no listed process */
-    bool inference_active;  /* they were given to containers */
+    bool inference_active;  /* they are divided among containers */
     uint64_t valid;         /* a bit for each gauge: no bit, no series */
     uint64_t gauges[GPU_GAUGE_COUNT];
     struct {
@@ -76,18 +72,18 @@ enum {
 
 struct snapshot_process {
     uint32_t gpu;
-    uint32_t pid;    /* 0: all those that were cut by --max-processes */
-    bool superseded; /* its pid, or its board's index, is another's: kept for the sums, not shown */
+    uint32_t pid;    /* 0: all those beyond --max-processes */
+    bool superseded; /* another has its pid or its board's index: kept for sums, not shown */
     bool active;
     unsigned valid;
-    bool hidden;      /* its names may still come, or it has no pid: kept for the sums, not shown */
+    bool hidden;      /* its names may still come, or it has no pid: kept for sums, not shown */
     const char *name; /* "" if unknown */
     struct workload_names names;
     const char *container_id, *pod_uid;
     uint64_t active_uj, idle_uj;
     uint64_t measured_uj;                                 /* the part of both that was measured */
     uint64_t known_uj;                                    /* as in struct account */
-    uint64_t sm_won_percent, memory_won_percent, samples; /* last 10 s: sums over won, all */
+    uint64_t sm_won_percent, memory_won_percent, samples; /* last 10 s: sums over won; all */
     uint64_t memory_bytes;
     uint64_t start_us;
 };
@@ -99,10 +95,10 @@ struct snapshot_workload {
     const char *container_id, *pod_uid;
     uint32_t meter; /* index into meters */
     struct account account;
-    double power_mw; /* smoothed; < 0: not a power of now (retired) */
+    double power_mw; /* smoothed; < 0: none (retired) */
 };
 
-/* What a workload uses of the node beside GPUs. */
+/* What a workload uses beside GPUs. */
 struct snapshot_usage {
     enum workload_kind kind;
     const char *id;
@@ -111,37 +107,37 @@ struct snapshot_usage {
     struct usage usage;
 };
 
-/* A container at a GPU that it uses, or can use. */
+/* A container with access to a GPU. */
 struct snapshot_container {
     uint32_t gpu;
     const char *container_id, *name;
-    bool inferred;  /* no process of it is seen there */
+    bool inferred;  /* no process of it is listed there */
     bool has_bytes; /* of memory */
     uint64_t bytes;
 };
 
-/* What is known of a workload beyond its labels. May change, unlike them. */
+/* Details of a workload beyond its labels. Unlike these, they may change. */
 struct snapshot_info {
     enum workload_kind kind;
     const char *id;
-    const char *namespace, *pod, *container; /* also those that came too late for the labels */
+    const char *namespace, *pod, *container; /* also if they came too late for the labels */
     const char *image, *user, *account, *job_id, *job_name, *uuid;
     const char *container_id, *pod_uid;
-    const char *unverified; /* which of these the workload itself could have made up */
+    const char *unverified; /* which of these the workload could have forged */
 };
 
-/* A GPU that the kubelet has given to a container. */
+/* A GPU that the kubelet has allocated to a container. */
 struct snapshot_allocation {
     const char *container_id;
     struct workload_names names;
     uint32_t gpu;
 };
 
-/* An emission factor that counts, or would. */
+/* An emission factor: the one in force, or an alternative. */
 struct snapshot_factor {
-    struct price_factor factor; /* not known: nobody tells it at present */
+    struct price_factor factor; /* unknown: no provider has it at present */
     bool in_force;
-    bool is_live; /* asked for; only then: */
+    bool is_live; /* fetched; only then: */
     bool is_stale, is_estimated, is_up;
     uint64_t age_us, errors;
 };
@@ -169,7 +165,7 @@ struct snapshot {
     size_t observed_count;
     const struct snapshot_node_power *node_powers;
     size_t node_power_count;
-    const char *rest_source; /* whose meter of the whole the rest is taken from; NULL: no rest */
+    const char *rest_source; /* of the node's meter that the rest is taken from; NULL: no rest */
     bool rest_includes_gpus, rest_mismatch; /* if there is one */
     const struct snapshot_gpu *gpus;
     size_t gpu_count;
@@ -184,17 +180,17 @@ struct snapshot {
     const struct snapshot_container *detected; /* each container once */
     size_t detected_count;
     uint64_t processes_dropped, workloads_dropped;
-    struct price price; /* the latest; what it does not know was never billed */
+    struct price price; /* the latest; what is unknown was never billed */
     struct embodied_rates embodied;
     const struct snapshot_info *infos;
     size_t info_count;
     const struct snapshot_allocation *allocations;
     size_t allocation_count;
-    const char *node; /* what this node is called */
+    const char *node; /* name of this node */
     bool processes_scanned;
     uint64_t node_processes, node_processes_outside; /* if they were */
 
-    /* What the application adds. */
+    /* Added by the collector. */
     const struct snapshot_factor *factors;
     size_t factor_count;
     const struct snapshot_source *sources;

@@ -51,8 +51,6 @@ void usage_forget_gauges(struct usage *usage)
     usage->rdma_count = usage->hugetlb_count = 0;
 }
 
-/* From here on: of those with memory of their own. */
-
 void usage_done(struct usage *usage)
 {
     free(usage->io);
@@ -61,158 +59,118 @@ void usage_done(struct usage *usage)
     *usage = (struct usage){0};
 }
 
-/* One more. */
-static int grow(void **items, uint8_t *room, size_t count, size_t max, size_t size_bytes)
+/* Makes room for one more item. `items` is the address of the pointer to them. */
+static int usage_grow(void *items, uint8_t *room, size_t count, size_t size_bytes)
 {
-    void *grown;
+    void *old, *grown;
 
-    if (count < *room || count >= max)
+    if (count < *room)
         return 0;
-    grown = realloc(*items, (count + 1) * size_bytes);
+    memcpy(&old, items, sizeof(old));
+    grown = realloc(old, (count + 1) * size_bytes);
     if (!grown)
         return -ENOMEM;
-    *items = grown;
+    memcpy(items, &grown, sizeof(grown));
     *room = (uint8_t)(count + 1);
     return 0;
 }
 
-/* NULL with 0: there are too many. */
-static int own_io(struct usage *usage, const struct usage_io *like, struct usage_io **ret_io)
+static int usage_merge_io(struct usage *to, const struct usage_io *from, bool is_sum)
 {
-    int r;
+    struct usage_io *io = usage_find_io(to, from->major, from->minor);
 
-    *ret_io = usage_find_io(usage, like->major, like->minor);
-    if (*ret_io)
+    if (!io) {
+        if (to->io_count == USAGE_IO_MAX) {
+            to->left_out++;
+            return 0;
+        }
+        if (usage_grow(&to->io, &to->io_room, to->io_count, sizeof(*io)) < 0)
+            return -ENOMEM;
+        to->io[to->io_count++] = *from;
         return 0;
-    r = grow((void **)&usage->io, &usage->io_room, usage->io_count, USAGE_IO_MAX,
-             sizeof(*usage->io));
-    if (r < 0)
-        return r;
-    *ret_io = usage_add_io(usage, like->major, like->minor);
-    if (*ret_io)
-        memcpy((*ret_io)->device, like->device, sizeof(like->device));
-    return 0;
-}
-
-static int add_io(struct usage *to, const struct usage_io *from, bool is_sum)
-{
-    struct usage_io *io;
-    int r = own_io(to, from, &io);
-
-    for (size_t f = 0; io && f < USAGE_IO_FIELDS; f++)
+    }
+    for (size_t f = 0; f < USAGE_IO_FIELDS; f++)
         if (from->valid & 1U << f)
             io->values[f] = from->values[f] + (is_sum && io->valid & 1U << f ? io->values[f] : 0);
-    if (io)
-        io->valid |= from->valid;
-    return r;
+    io->valid |= from->valid;
+    return 0;
 }
 
-static int add_rdma(struct usage *to, const struct usage_rdma *from)
+static int usage_add_rdma(struct usage *to, const struct usage_rdma *from)
 {
     struct usage_rdma *rdma = usage_find_rdma(to, from->device);
-    int r;
 
-    if (!rdma) {
-        r = grow((void **)&to->rdma, &to->rdma_room, to->rdma_count, USAGE_RDMA_MAX,
-                 sizeof(*to->rdma));
-        if (r < 0 || to->rdma_count == USAGE_RDMA_MAX)
-            return r;
+    if (rdma) {
+        rdma->has_handles |= from->has_handles;
+        rdma->has_objects |= from->has_objects;
+        rdma->handles += from->handles;
+        rdma->objects += from->objects;
+    } else if (to->rdma_count < USAGE_RDMA_MAX) {
+        if (usage_grow(&to->rdma, &to->rdma_room, to->rdma_count, sizeof(*rdma)) < 0)
+            return -ENOMEM;
         to->rdma[to->rdma_count++] = *from;
-        return 0;
     }
-    rdma->has_handles |= from->has_handles;
-    rdma->has_objects |= from->has_objects;
-    rdma->handles += from->handles;
-    rdma->objects += from->objects;
     return 0;
 }
 
-static int add_hugetlb(struct usage *to, const struct usage_hugetlb *from)
+static int usage_add_hugetlb(struct usage *to, const struct usage_hugetlb *from)
 {
     struct usage_hugetlb *hugetlb = usage_find_hugetlb(to, from->page_bytes);
-    int r;
 
-    if (!hugetlb) {
-        r = grow((void **)&to->hugetlb, &to->hugetlb_room, to->hugetlb_count, USAGE_HUGETLB_MAX,
-                 sizeof(*to->hugetlb));
-        if (r < 0 || to->hugetlb_count == USAGE_HUGETLB_MAX)
-            return r;
+    if (hugetlb) {
+        hugetlb->used_bytes += from->used_bytes;
+    } else if (to->hugetlb_count < USAGE_HUGETLB_MAX) {
+        if (usage_grow(&to->hugetlb, &to->hugetlb_room, to->hugetlb_count, sizeof(*hugetlb)) < 0)
+            return -ENOMEM;
         to->hugetlb[to->hugetlb_count++] = *from;
-        return 0;
     }
-    hugetlb->used_bytes += from->used_bytes;
     return 0;
-}
-
-static int add_devices(struct usage *to, const struct usage *from)
-{
-    int result = 0, r;
-
-    for (size_t i = 0; i < from->rdma_count; i++)
-        if ((r = add_rdma(to, &from->rdma[i])) < 0)
-            result = r;
-    for (size_t i = 0; i < from->hugetlb_count; i++)
-        if ((r = add_hugetlb(to, &from->hugetlb[i])) < 0)
-            result = r;
-    return result;
-}
-
-static void set_fields(struct usage *to, const struct usage *from, uint32_t fields)
-{
-    for (size_t f = 0; f < USAGE_FIELDS; f++)
-        if (from->valid & fields & USAGE_BIT(f))
-            to->values[f] = from->values[f];
-    to->valid |= from->valid & fields;
 }
 
 int usage_copy_counters(struct usage *to, const struct usage *from)
 {
-    int result = 0, r;
+    int r = 0;
 
-    set_fields(to, from, USAGE_COUNTERS);
+    for (size_t f = 0; f < USAGE_FIELDS; f++)
+        if (from->valid & USAGE_COUNTERS & USAGE_BIT(f))
+            to->values[f] = from->values[f];
+    to->valid |= from->valid & USAGE_COUNTERS;
     for (size_t i = 0; i < from->io_count; i++)
-        if ((r = add_io(to, &from->io[i], false)) < 0)
-            result = r;
-    return result;
+        r |= usage_merge_io(to, &from->io[i], false);
+    return r;
 }
 
 int usage_copy(struct usage *to, const struct usage *from)
 {
-    int r, result;
-
-    to->valid = 0;
+    to->valid = to->left_out = 0;
     to->io_count = to->rdma_count = to->hugetlb_count = 0;
-    set_fields(to, from, ~0U);
-    result = usage_copy_counters(to, from);
-    r = add_devices(to, from);
-    to->left_out = from->left_out;
-    return r < 0 ? r : result;
-}
-
-static void add_field(struct usage *to, enum usage_field field, uint64_t value)
-{
-    uint64_t *sum = &to->values[field];
-
-    if (!usage_has(to, field))
-        *sum = value;
-    else if (field == USAGE_MEMORY_LIMIT_BYTES)
-        *sum = MIN(*sum, value);
-    else
-        *sum += value;
-    to->valid |= USAGE_BIT(field);
+    return usage_add(to, from);
 }
 
 int usage_add(struct usage *to, const struct usage *from)
 {
-    int result, r;
+    int r = 0;
 
-    for (size_t f = 0; f < USAGE_FIELDS; f++)
-        if (from->valid & USAGE_BIT(f))
-            add_field(to, (enum usage_field)f, from->values[f]);
-    result = add_devices(to, from);
+    for (size_t f = 0; f < USAGE_FIELDS; f++) {
+        uint64_t value = from->values[f];
+
+        if (!(from->valid & USAGE_BIT(f)))
+            continue;
+        if (!usage_has(to, (enum usage_field)f))
+            to->values[f] = value;
+        else if (f == USAGE_MEMORY_LIMIT_BYTES)
+            to->values[f] = MIN(to->values[f], value);
+        else
+            to->values[f] += value;
+    }
+    to->valid |= from->valid;
+    /* Each returns 0 or -ENOMEM. */
     for (size_t i = 0; i < from->io_count; i++)
-        if ((r = add_io(to, &from->io[i], true)) < 0)
-            result = r;
+        r |= usage_merge_io(to, &from->io[i], true);
+    for (size_t i = 0; i < from->rdma_count; i++)
+        r |= usage_add_rdma(to, &from->rdma[i]);
+    for (size_t i = 0; i < from->hugetlb_count; i++)
+        r |= usage_add_hugetlb(to, &from->hugetlb[i]);
     to->left_out += from->left_out;
-    return result;
+    return r;
 }

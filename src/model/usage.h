@@ -1,8 +1,7 @@
 /*
- * Usage: what a workload's cgroup has used and holds, as read; nothing is divided or smoothed.
- *
- * Absent is never zero: a value is there only if its bit is set. Counters count from the making of
- * the cgroup and include all that was ever below it.
+ * Usage: the counters and gauges of a workload's cgroup, as read; nothing is divided or smoothed.
+ * A value is there only if its bit is set. Counters start with the cgroup and include everything
+ * that was ever below it.
  */
 #pragma once
 
@@ -42,8 +41,7 @@ enum usage_field {
 #define USAGE_BIT(field) ((uint32_t)1 << (field))
 #define USAGE_COUNTERS   (USAGE_BIT(USAGE_MEMORY_RSS_BYTES) - 1)
 
-/* No counter gets there and no machine has that much memory: what is larger is "no limit", or a
- * negative number that was printed as unsigned. */
+/* Larger values mean "no limit", or are negative numbers printed as unsigned. */
 #define USAGE_VALUE_MAX (((uint64_t)1 << 62) - 1)
 
 enum usage_io_field {
@@ -75,7 +73,7 @@ struct usage_hugetlb {
     uint64_t used_bytes;
 };
 
-/* Of each kind, so many are read of one cgroup. */
+/* Caps for one cgroup. */
 enum { USAGE_IO_MAX = 16, USAGE_RDMA_MAX = 8, USAGE_HUGETLB_MAX = 4 };
 
 struct usage {
@@ -89,14 +87,14 @@ struct usage {
     struct usage_hugetlb *hugetlb;
 };
 
-/* For the devices of one that is being read or computed. */
+/* Storage for the devices of a usage that is being read or computed. */
 struct usage_room {
     struct usage_io io[USAGE_IO_MAX];
     struct usage_rdma rdma[USAGE_RDMA_MAX];
     struct usage_hugetlb hugetlb[USAGE_HUGETLB_MAX];
 };
 
-/* Empty, with room for what can be read. */
+/* An empty usage with that storage. */
 static inline struct usage usage_in(struct usage_room *room)
 {
     return (struct usage){
@@ -109,7 +107,7 @@ static inline struct usage usage_in(struct usage_room *room)
     };
 }
 
-/* The first one stays: nobody has two values of the same kind. */
+/* The first value stays. */
 static inline void usage_set(struct usage *usage, enum usage_field field, uint64_t value)
 {
     if (value > USAGE_VALUE_MAX || (usage->valid & USAGE_BIT(field)))
@@ -123,42 +121,39 @@ static inline bool usage_has(const struct usage *usage, enum usage_field field)
     return usage->valid & USAGE_BIT(field);
 }
 
-/* NULL: it is not there. */
+/* NULL: not found. */
 struct usage_io *usage_find_io(const struct usage *usage, uint32_t major, uint32_t minor);
-
 struct usage_rdma *usage_find_rdma(const struct usage *usage, const char *device);
 struct usage_hugetlb *usage_find_hugetlb(const struct usage *usage, uint64_t page_bytes);
 
-/* As the first, added where it is not there. NULL: there is no room, which is counted. */
+/* Finds or adds it. NULL: there is no room, which left_out counts. */
 struct usage_io *usage_add_io(struct usage *usage, uint32_t major, uint32_t minor);
 
-/*
- * From here on, `to` has its devices in memory of its own: zeroed at first, freed by usage_done.
- * The caps are those of reading. 0 or -ENOMEM; then devices are missing.
- */
+/* From here on `to` owns its devices: zeroed at first, freed by usage_done. 0 or -ENOMEM; then
+ * devices are missing. */
 int usage_copy(struct usage *to, const struct usage *from);
 void usage_done(struct usage *usage);
 
-/* Takes over those counters that `from` has; others stay. */
+/* Copies the counters that `from` has; others stay. */
 int usage_copy_counters(struct usage *to, const struct usage *from);
 
-/* Counters and gauges are added, but limits: the tighter one counts. */
+/* Adds counters and gauges; of two limits the tighter one stays. */
 int usage_add(struct usage *to, const struct usage *from);
 
-/* Totals stay true while nobody can look, what is held now does not. */
+/* For a workload that cannot be read: its totals stay true, its gauges do not. */
 void usage_forget_gauges(struct usage *usage);
 
 #define USAGE_AROUND_NONE UINT32_MAX
 
 struct usage_owner {
     struct workload_owner owner;
-    /* Of this very directory, never used again: one of the same name that is made later is another
-     * one. Two directories may have one owner. */
+    /* Of this directory, never used again: one of the same name that is made later has another id.
+     * Two directories may have one owner. */
     uint64_t id;
-    /* Index of the workload that this one is in, and whose numbers contain these. */
+    /* Index of the workload around this one, whose numbers contain these. */
     uint32_t around;
-    bool ended; /* these are its last numbers, and this is the last time that it is shown */
+    bool ended; /* these are its last numbers; it is shown once more */
     struct usage usage;
-    bool is_older;       /* than the first report: what it did before is not known */
-    struct usage before; /* the counters when they were last reported; none: they never were */
+    bool is_older;       /* than the first report: its earlier usage is unknown */
+    struct usage before; /* the counters as last reported; empty: never */
 };

@@ -1,6 +1,5 @@
 /* The words for what the model counts: label values, and words of traces. */
 #include "model/meter.h"
-#include "model/price.h"
 #include "model/workload.h"
 
 const char *const meter_words[METER_KINDS] = {
@@ -8,9 +7,6 @@ const char *const meter_words[METER_KINDS] = {
     [METER_REST] = "rest", [METER_CORE] = "core",       [METER_UNCORE] = "uncore",
     [METER_PSYS] = "psys", [METER_MODULE] = "module",   [METER_NODE] = "node",
 };
-
-const char *const price_signal_words[PRICE_SIGNALS] = {"unstated", "average", "marginal"};
-const char *const price_basis_words[PRICE_BASES] = {"unstated", "lifecycle", "direct"};
 
 const char *const workload_words[WORKLOAD_KINDS] = {
     [WORKLOAD_PROCESS] = "process",

@@ -1,30 +1,30 @@
-/* Workload: whom the joules are billed to. */
+/* Workload: the owner of joules. */
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum workload_kind {
-    WORKLOAD_PROCESS,   /* nothing is known but the pid */
+    WORKLOAD_PROCESS,   /* only the pid is known */
     WORKLOAD_POD,       /* a container of a Kubernetes pod */
     WORKLOAD_CONTAINER, /* a container that belongs to no pod and no job */
-    WORKLOAD_SLURM,     /* a job, on this node; likewise of the next two */
+    WORKLOAD_SLURM,     /* the part of a job on this node; the next two likewise */
     WORKLOAD_LSF,
     WORKLOAD_PBS,
     WORKLOAD_VM,
     WORKLOAD_LXC,
     WORKLOAD_NSPAWN,
     WORKLOAD_UNIT,    /* of systemd */
-    WORKLOAD_USER,    /* what a user runs outside of all that */
-    WORKLOAD_SYSTEM,  /* what root runs outside of all that; shown as unowned */
+    WORKLOAD_USER,    /* processes of a user outside of all the above */
+    WORKLOAD_SYSTEM,  /* likewise of root; shown as unowned */
     WORKLOAD_OTHER,   /* those cut by --max-workloads or --max-processes, together */
     WORKLOAD_RETIRED, /* those that ended longer than --metric-retention ago, together */
     WORKLOAD_KINDS,
 };
 
-/* The words of the label `kind`. */
+/* Values of the label `kind`. */
 extern const char *const workload_words[WORKLOAD_KINDS];
 
-/* Of a batch scheduler. */
 static inline bool workload_is_job(enum workload_kind kind)
 {
     return kind == WORKLOAD_SLURM || kind == WORKLOAD_LSF || kind == WORKLOAD_PBS;
@@ -36,21 +36,21 @@ enum {
     WORKLOAD_POD_UID_BYTES = 128,  /* 36 digits and dashes; of a static pod any text */
 };
 
-/* Who pays for a process, as far as its cgroup and uid tell: no names are needed for it. */
+/* The owner of a process, by its cgroup and uid alone: no names are needed. */
 struct workload_owner {
     enum workload_kind kind;
-    /* "SCOPE/ID" where not the node's own services but whoever runs in SCOPE
-     * (identity/cgroup/path.h) chose the id: it may be a copy of another's, and is not repeated in
-     * the two below. */
+    /* "SCOPE/ID" where the id was chosen not by the node's own services but inside SCOPE
+     * (identity/cgroup/path.h): it may be a copy of another's, and is not repeated in the two
+     * below. */
     char id[WORKLOAD_ID_BYTES];
-    /* The container that the process is in, also where a job or VM pays; "" if there is none. */
+    /* The container of the process, also where a job or VM is the owner; "" if there is none. */
     char container_id[WORKLOAD_CONTAINER_BYTES];
     char pod_uid[WORKLOAD_POD_UID_BYTES];
-    /* A job says that the process is in this container; it may be lying. */
+    /* The container was named by a job, which may lie. */
     bool container_is_claim;
 };
 
-/* What is told of a workload beside who pays: its names, and the details of its info row. */
+/* Names of a workload, and the details of its info row. */
 enum workload_text {
     WORKLOAD_TEXT_NAME,
     WORKLOAD_TEXT_NAMESPACE,
@@ -66,11 +66,33 @@ enum workload_text {
     WORKLOAD_TEXTS,
 };
 
-/* As the labels are called. */
+/* Names of the labels. */
 extern const char *const workload_text_words[WORKLOAD_TEXTS];
 
-/* How people call it; "" where there is no such name. */
+/* "" where there is no such name. */
 struct workload_names {
     const char *name, *namespace, *pod, *container;
     const char *image; /* of the container; may be NULL */
 };
+
+enum { ATTACHED_MAX = 4096 }; /* of one GPU; more are left out */
+
+/* A container with access to a GPU, whether the driver lists a process of it or not. Only these can
+ * be behind usage without a visible process. */
+struct attached {
+    struct workload_owner owner;
+    char name[128];        /* of the container; "" if unknown */
+    uint64_t memory_bytes; /* requested; 0: unknown */
+    uint32_t units;        /* how many shares (replicas) of the GPU it was allocated; at least 1 */
+};
+
+enum cgroup_verdict {
+    CGROUP_IS_PASSAGE,  /* no workload, but some may be below */
+    CGROUP_IS_WORKLOAD, /* with everything below */
+    CGROUP_IS_HOLDER,   /* a workload with others below: a unit, a user */
+};
+
+/* Classifies a path ("/a/b", as in /proc/PID/cgroup). Writes the owner of workloads and holders. A
+ * directory with the same owner as the holder around it is part of that one. */
+typedef enum cgroup_verdict cgroup_find_owner(void *context, const char *path,
+                                              struct workload_owner *ret_owner);

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "core/fs.h"
 #include "core/macros.h"
-#include "core/sealed.h"
 #include "emissions/choice.h"
 #include "emissions/factor.h"
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/fs.h"
 #include "core/pack.h"
-#include "core/sealed.h"
 #include "process/child.h"
 
 enum { MAGIC = 0x31627757, MAX_BYTES = 16 << 20 };

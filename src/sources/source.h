@@ -12,8 +12,8 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "host/host.h"
-#include "model/cgroup_verdict.h"
 #include "model/sample.h"
+#include "model/workload.h"
 #include "sources/switches.h"
 
 struct report;

@@ -198,6 +198,36 @@ static void a_buffer_that_is_wiped_starts_empty_too(void **state)
     buffer_wipe(&buffer);
 }
 
+static void base64_pads_every_length_to_four_digits(void **state)
+{
+    static const struct {
+        const char *bytes, *text;
+    } cases[] = {
+        {"", ""},
+        {"f", "Zg=="},
+        {"fo", "Zm8="},
+        {"foo", "Zm9v"},
+        {"foob", "Zm9vYg=="},
+        {"fooba", "Zm9vYmE="},
+        {"foobar", "Zm9vYmFy"},
+        {"\xff\xfe\xfd", "//79"},
+        {"\xfb\xef\xbe", "++++"},
+        {"jane:p\xc3\xa4ss", "amFuZTpww6Rzcw=="},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct buffer out;
+
+        buffer_init(&out, 64);
+        buffer_base64(&out, span_of(cases[i].bytes));
+        buffer_char(&out, '\0');
+        assert_false(buffer_failed(&out));
+        assert_string_equal(out.data, cases[i].text);
+        buffer_done(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +240,7 @@ int main(void)
         cmocka_unit_test(after_a_failure_even_what_would_fit_is_dropped),
         cmocka_unit_test(a_buffer_that_is_done_with_starts_empty_under_the_same_cap),
         cmocka_unit_test(a_buffer_that_is_wiped_starts_empty_too),
+        cmocka_unit_test(base64_pads_every_length_to_four_digits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/fs.h"
 #include "core/macros.h"
-#include "core/sealed.h"
 #include "emissions/choice.h"
 #include "model/price.h"
 #include "process/channel.h"

@@ -17,7 +17,6 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
-#include "core/sealed.h"
 #include "process/child.h"
 
 static const uint64_t second = USEC_PER_SEC;

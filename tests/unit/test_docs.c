@@ -8,7 +8,7 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
-#include "metrics/names.h"
+#include "metrics/text.h"
 
 static void every_metric_is_documented(void **state)
 {

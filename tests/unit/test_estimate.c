@@ -5,7 +5,6 @@
 
 #include "sources/estimate.h"
 #include "sources/estimate/cpu_power.h"
-#include "sources/estimate/estimated_power.h"
 
 #define SECOND USEC_PER_SEC
 #define WATT   ((uint64_t)1000000)
@@ -13,19 +12,18 @@
 
 static void energy_is_idle_and_a_straight_line_to_full(void **state)
 {
-    struct estimated_power model = {.idle_uw = 20 * WATT, .full_uw = 100 * WATT};
+    struct cpu_energy model = {.idle_uw = 20 * WATT, .full_uw = 100 * WATT};
 
     (void)state;
-    estimated_power_add(&model, 5 * SECOND, 0, 0); /* where it starts, nothing is known of */
+    cpu_energy_add(&model, 5 * SECOND, 0, 0); /* where it starts, nothing is known of */
     assert_int_equal(model.idle_uj + model.active_uj, 0);
-    estimated_power_add(&model, 6 * SECOND, 0, 4 * SECOND); /* four CPUs, all idle: 20 W x 1 s */
+    cpu_energy_add(&model, 6 * SECOND, 0, 4 * SECOND); /* four CPUs, all idle: 20 W x 1 s */
     assert_int_equal(model.idle_uj, 20 * JOULE);
     assert_int_equal(model.active_uj, 0);
-    estimated_power_add(&model, 8 * SECOND, 2 * SECOND,
-                        12 * SECOND); /* a quarter of 80 W, for 2 s */
+    cpu_energy_add(&model, 8 * SECOND, 2 * SECOND, 12 * SECOND); /* a quarter of 80 W, for 2 s */
     assert_int_equal(model.idle_uj, 60 * JOULE);
     assert_int_equal(model.active_uj, 40 * JOULE);
-    estimated_power_add(&model, 9 * SECOND, 6 * SECOND, 16 * SECOND); /* all busy */
+    cpu_energy_add(&model, 9 * SECOND, 6 * SECOND, 16 * SECOND); /* all busy */
     assert_int_equal(model.idle_uj, 80 * JOULE);
     assert_int_equal(model.active_uj, 120 * JOULE);
     assert_int_equal(model.breaks, 0);
@@ -33,12 +31,12 @@ static void energy_is_idle_and_a_straight_line_to_full(void **state)
 
 static void what_is_less_than_a_microjoule_is_carried_on(void **state)
 {
-    struct estimated_power model = {.idle_uw = 1, .full_uw = 4};
+    struct cpu_energy model = {.idle_uw = 1, .full_uw = 4};
 
     (void)state;
     /* 1 uW for 1 ms is 1 nJ, and 3 uW of a third of the CPUs are as much again. */
     for (uint64_t i = 0; i <= 3000; i++)
-        estimated_power_add(&model, i * 1000, i * 1000, i * 3000);
+        cpu_energy_add(&model, i * 1000, i * 1000, i * 3000);
     assert_int_equal(model.idle_uj, 3);
     assert_int_equal(model.active_uj, 3);
     assert_int_equal(model.idle_carry_pj, 0);
@@ -47,45 +45,45 @@ static void what_is_less_than_a_microjoule_is_carried_on(void **state)
 
 static void a_reading_without_a_tick_waits_for_the_next(void **state)
 {
-    struct estimated_power model = {.idle_uw = 10 * WATT, .full_uw = 30 * WATT};
+    struct cpu_energy model = {.idle_uw = 10 * WATT, .full_uw = 30 * WATT};
 
     (void)state;
-    estimated_power_add(&model, 0, 0, 0);
-    estimated_power_add(&model, SECOND, 0, 0);
+    cpu_energy_add(&model, 0, 0, 0);
+    cpu_energy_add(&model, SECOND, 0, 0);
     assert_int_equal(model.idle_uj, 0);
-    estimated_power_add(&model, 2 * SECOND, SECOND, 2 * SECOND);
+    cpu_energy_add(&model, 2 * SECOND, SECOND, 2 * SECOND);
     assert_int_equal(model.idle_uj, 20 * JOULE);
     assert_int_equal(model.active_uj, 20 * JOULE);
 }
 
 static void time_that_goes_back_is_a_break_and_not_counted(void **state)
 {
-    struct estimated_power model = {.idle_uw = 10 * WATT, .full_uw = 20 * WATT};
+    struct cpu_energy model = {.idle_uw = 10 * WATT, .full_uw = 20 * WATT};
 
     (void)state;
-    estimated_power_add(&model, SECOND, 9 * SECOND, 20 * SECOND);
-    estimated_power_add(&model, 2 * SECOND, 8 * SECOND, 21 * SECOND);
+    cpu_energy_add(&model, SECOND, 9 * SECOND, 20 * SECOND);
+    cpu_energy_add(&model, 2 * SECOND, 8 * SECOND, 21 * SECOND);
     assert_int_equal(model.breaks, 1);
-    estimated_power_add(&model, 3 * SECOND, 8 * SECOND, 20 * SECOND);
+    cpu_energy_add(&model, 3 * SECOND, 8 * SECOND, 20 * SECOND);
     assert_int_equal(model.breaks, 2);
-    estimated_power_add(&model, SECOND, 8 * SECOND, 20 * SECOND);
+    cpu_energy_add(&model, SECOND, 8 * SECOND, 20 * SECOND);
     assert_int_equal(model.breaks, 3);
     assert_int_equal(model.idle_uj + model.active_uj, 0);
-    estimated_power_add(&model, 2 * SECOND, 8 * SECOND, 21 * SECOND);
+    cpu_energy_add(&model, 2 * SECOND, 8 * SECOND, 21 * SECOND);
     assert_int_equal(model.idle_uj, 10 * JOULE);
-    /* More work than time, as counters that are read one after the other may say: all of it. */
-    estimated_power_add(&model, 3 * SECOND, 10 * SECOND, 22 * SECOND);
+    /* More work than time, as with counters read one after the other: counts as all of it. */
+    cpu_energy_add(&model, 3 * SECOND, 10 * SECOND, 22 * SECOND);
     assert_int_equal(model.active_uj, 10 * JOULE);
 }
 
 static void the_largest_numbers_do_not_overflow(void **state)
 {
-    struct estimated_power model = {.idle_uw = 0, .full_uw = 100000 * WATT};
+    struct cpu_energy model = {.idle_uw = 0, .full_uw = 100000 * WATT};
     const uint64_t year_us = 365 * 86400 * SECOND;
 
     (void)state;
-    estimated_power_add(&model, 0, 0, 0);
-    estimated_power_add(&model, year_us, 65536 * year_us, 65536 * year_us);
+    cpu_energy_add(&model, 0, 0, 0);
+    cpu_energy_add(&model, year_us, 65536 * year_us, 65536 * year_us);
     assert_true(model.active_uj == 100000 * (year_us / SECOND) * JOULE);
 }
 
@@ -212,7 +210,7 @@ static void it_is_off_unless_it_is_asked_for_and_gives_way(void **state)
     assert_int_equal(machine_read(machine), 0);
     model.gives_way = true;
     assert_int_equal(machine_read(machine), -ENODEV);
-    assert_non_null(strstr(machine->err.text, "nothing is modelled any more"));
+    assert_non_null(strstr(machine->err.text, "the estimate ends"));
     assert_int_equal(machine->batch.count, 0);
     machine->ops->close(machine->source);
     machine->source = NULL;
@@ -228,7 +226,7 @@ static void a_processor_of_the_table_needs_no_watts_and_another_one_says_what_to
     machine_write(machine, "cpuinfo", CPU(0, "GenuineIntel", "6", "1", "0"));
     assert_int_equal(machine_open(machine, &model_source), -ENOTSUP);
     assert_non_null(strstr(machine->err.text, "GenuineIntel family 6 model 1, 'A Name: 1'"));
-    assert_non_null(strstr(machine->err.text, "give --model.idle-watts"));
+    assert_non_null(strstr(machine->err.text, "set --model.idle-watts"));
     machine_write(machine, "cpuinfo",
                   CPU(0, "AuthenticAMD", "25", "1", "1") CPU(1, "AuthenticAMD", "25", "1", "1"));
     assert_int_equal(machine_open(machine, &model_source), 0);

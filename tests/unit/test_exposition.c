@@ -12,7 +12,7 @@ enum { CAP_BYTES = 1 << 20 };
 
 #define HOSTILE "a\"b\\c\nd\xff\x1b[0m caf\xc3\xa9"
 
-/* Two GPUs that are there and one that was taken out; the numbers tell where they came from. */
+/* Two GPUs that are present and one that was removed; each number is unique to its field. */
 static const struct snapshot_meter meters[] = {
     {.gpu = 0,
      .meter_id = "GPU-79185bc1-0000-4000-8000-000000000000",
@@ -21,7 +21,7 @@ static const struct snapshot_meter meters[] = {
      .energy_uj = 9007199254740993, /* 2^53 + 1: through a double it would be another number */
      .pending_uj = 250000,
      .unowned_uj = {1000000, 2000001, 3000020, 4000300},
-     /* 12.345678901|5: rounded up; money of which 64 bits of billionths could not tell */
+     /* 12.345678901|5: rounded up; money whose billionths exceed 64 bits */
      .bill = {BILL_ONE / 10000000000 * 123456789015, BILL_ONE * 9876543210987},
      /* just less than half of a billionth, and half */
      .unowned_bill = {{BILL_ONE / 2000000000 - 1, BILL_ONE / 2000000000}, {BILL_ONE, 0}},
@@ -138,7 +138,7 @@ static const struct snapshot_process processes[] = {
      .known_uj = 1000000},
     /* Ended, with a name that was meant to break the page. */
     {.gpu = 0, .pid = 102, .name = HOSTILE, NAMELESS, .active_uj = 1},
-    /* A client of MPS: the driver does not say what it uses. */
+    /* A client of MPS: the driver does not report its memory. */
     {.gpu = 1,
      .pid = 100,
      .active = true,
@@ -392,7 +392,7 @@ static const struct snapshot full = {
 
 static const struct snapshot nothing = {.start_us = 1785000000000000};
 
-static struct buffer render(const struct snapshot *snapshot, enum text_format format, bool compat)
+static struct buffer render(const struct snapshot *snapshot, enum page_format format, bool compat)
 {
     const struct exposition_options options = {
         .format = format,
@@ -404,23 +404,23 @@ static struct buffer render(const struct snapshot *snapshot, enum text_format fo
     struct buffer page;
 
     buffer_init(&page, CAP_BYTES);
-    exposition_render(snapshot, &options, &page);
+    exposition_render(snapshot, &options, EXPOSITION_ALL, &page);
     return page;
 }
 
-/* Every page that the fixture can give. */
+/* Every page of the fixture. */
 static const struct {
     const struct snapshot *snapshot;
-    enum text_format format;
+    enum page_format format;
     bool compat;
     const char *golden;
 } pages[] = {
-    {&full, TEXT_PROMETHEUS, false, "exposition.txt"},
-    {&full, TEXT_OPENMETRICS, false, "exposition.openmetrics.txt"},
-    {&full, TEXT_PROMETHEUS, true, "exposition.compat.txt"},
-    {&full, TEXT_OPENMETRICS, true, "exposition.compat.openmetrics.txt"},
-    {&nothing, TEXT_PROMETHEUS, false, "exposition.empty.txt"},
-    {&nothing, TEXT_OPENMETRICS, true, "exposition.empty.openmetrics.txt"},
+    {&full, PAGE_TEXT, false, "exposition.txt"},
+    {&full, PAGE_OPENMETRICS, false, "exposition.openmetrics.txt"},
+    {&full, PAGE_TEXT, true, "exposition.compat.txt"},
+    {&full, PAGE_OPENMETRICS, true, "exposition.compat.openmetrics.txt"},
+    {&nothing, PAGE_TEXT, false, "exposition.empty.txt"},
+    {&nothing, PAGE_OPENMETRICS, true, "exposition.empty.openmetrics.txt"},
 };
 
 static void pages_are_those_of_the_golden_files(void **state)
@@ -455,7 +455,7 @@ static void a_page_shows_what_is_known_and_nothing_else(void **state)
          false},
         {"its memory is known, and 0", PROCESS("memory_used_bytes", "100", "1", "mps-client"),
          true},
-        {"memory that the driver does not tell is absent",
+        {"memory that the driver does not report is absent",
          PROCESS("memory_used_bytes", "101", "0", "shared"), false},
         {"a start that is unknown is absent", PROCESS("start_time_seconds", "101", "0", "shared"),
          false},
@@ -512,7 +512,7 @@ static void a_page_shows_what_is_known_and_nothing_else(void **state)
          true},
     };
 #undef PROCESS
-    struct buffer page = render(&full, TEXT_PROMETHEUS, false);
+    struct buffer page = render(&full, PAGE_TEXT, false);
 
     (void)state;
     buffer_char(&page, '\0');
@@ -522,7 +522,7 @@ static void a_page_shows_what_is_known_and_nothing_else(void **state)
     buffer_done(&page);
 }
 
-/* What is shown can be narrowed; meters and what nobody owns are always shown. */
+/* --expose narrows what is shown; meters and unowned energy are always shown. */
 static void what_is_exposed_can_be_narrowed(void **state)
 {
     static const struct {
@@ -541,7 +541,7 @@ static void what_is_exposed_can_be_narrowed(void **state)
         struct buffer page;
 
         buffer_init(&page, CAP_BYTES);
-        exposition_render(&full, &options, &page);
+        exposition_render(&full, &options, EXPOSITION_ALL, &page);
         buffer_char(&page, '\0');
         assert_int_equal(strstr(page.data, "\nmy_gpu_process_") != NULL, cases[i].processes);
         assert_int_equal(strstr(page.data, "joules_total{kind=\"slurm\"") != NULL, cases[i].jobs);
@@ -579,7 +579,7 @@ static void a_meter_that_is_no_gpu_shows_only_what_it_is_booked_as(void **state)
                                       .meter_count = ARRAY_SIZE(node_meters),
                                       .workloads = paying,
                                       .workload_count = ARRAY_SIZE(paying)};
-    struct buffer page = render(&snapshot, TEXT_PROMETHEUS, false);
+    struct buffer page = render(&snapshot, PAGE_TEXT, false);
 
     (void)state;
     buffer_char(&page, '\0');
@@ -595,7 +595,7 @@ static void a_meter_that_is_no_gpu_shows_only_what_it_is_booked_as(void **state)
 
 static void a_memory_use_that_is_unknown_has_no_series(void **state)
 {
-    struct buffer page = render(&nothing, TEXT_PROMETHEUS, false);
+    struct buffer page = render(&nothing, PAGE_TEXT, false);
 
     (void)state;
     buffer_char(&page, '\0');
@@ -699,12 +699,12 @@ static void a_page_is_valid_utf8_without_control_bytes(void **state)
 static void a_page_that_does_not_fit_is_marked_as_failed(void **state)
 {
     const struct exposition_options options = {
-        .format = TEXT_PROMETHEUS, .process_prefix = "x", .version = "1"};
-    struct buffer whole = render(&full, TEXT_PROMETHEUS, false), page;
+        .format = PAGE_TEXT, .process_prefix = "x", .version = "1"};
+    struct buffer whole = render(&full, PAGE_TEXT, false), page;
 
     (void)state;
     buffer_init(&page, whole.len / 2);
-    exposition_render(&full, &options, &page);
+    exposition_render(&full, &options, EXPOSITION_ALL, &page);
     assert_true(buffer_failed(&page));
     assert_true(page.len <= whole.len / 2);
     buffer_done(&page);

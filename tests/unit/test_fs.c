@@ -97,7 +97,7 @@ static void what_cannot_be_read_says_why(void **state)
     assert_int_equal(len, UNTOUCHED);
 }
 
-/* A pseudo-file says that its size is 0 and gives its text in pieces. */
+/* A pseudo-file has a size of 0 and returns its text in pieces. */
 static void a_pseudo_file_is_read_to_its_end(void **state)
 {
     int proc = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);

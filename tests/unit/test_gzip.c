@@ -286,7 +286,7 @@ static void a_bomb_is_refused_before_it_fills_the_memory(void **state)
     buffer_done(&back);
 }
 
-static void a_small_file_may_compress_as_well_as_it_likes(void **state)
+static void a_small_file_may_have_any_ratio(void **state)
 {
     struct gzip_reader *reader = open_zeros(16 << 20);
     struct buffer back;
@@ -358,7 +358,7 @@ static void a_pipe_can_be_read_but_not_rewound(void **state)
     buffer_done(&back);
 }
 
-static void a_full_disk_is_told_by_whoever_meets_it_and_by_the_end(void **state)
+static void a_full_disk_fails_the_write_and_the_close(void **state)
 {
     static const size_t sizes[] = {10, TEXT_BYTES};
 
@@ -379,7 +379,7 @@ static void a_full_disk_is_told_by_whoever_meets_it_and_by_the_end(void **state)
     }
 }
 
-static void a_disk_that_is_full_only_at_the_end_is_told_then(void **state)
+static void a_disk_that_is_full_only_at_the_end_fails_the_close(void **state)
 {
     struct gzip_writer *writer = NULL;
     int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -422,11 +422,11 @@ int main(void)
         cmocka_unit_test(a_file_that_is_cut_anywhere_is_an_error_behind_what_it_held),
         cmocka_unit_test(corrupt_data_are_an_error),
         cmocka_unit_test(a_bomb_is_refused_before_it_fills_the_memory),
-        cmocka_unit_test(a_small_file_may_compress_as_well_as_it_likes),
+        cmocka_unit_test(a_small_file_may_have_any_ratio),
         cmocka_unit_test(a_rewind_starts_over_and_forgets_what_a_bomb_is_measured_by),
         cmocka_unit_test(a_pipe_can_be_read_but_not_rewound),
-        cmocka_unit_test(a_full_disk_is_told_by_whoever_meets_it_and_by_the_end),
-        cmocka_unit_test(a_disk_that_is_full_only_at_the_end_is_told_then),
+        cmocka_unit_test(a_full_disk_fails_the_write_and_the_close),
+        cmocka_unit_test(a_disk_that_is_full_only_at_the_end_fails_the_close),
         cmocka_unit_test(what_cannot_be_read_says_why),
     };
 

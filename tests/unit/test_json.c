@@ -76,19 +76,22 @@ static void every_byte_leaves_a_valid_string(void **state)
     buffer_done(&out);
 }
 
-static void a_string_is_appended_to_what_is_there(void **state)
+static void members_are_separated_by_commas(void **state)
 {
+    static const char expected[] = "{\"k\":\"{\",\"n\":18446744073709551615,\"o\":{\"x\":0}}";
     struct buffer out;
 
     (void)state;
     buffer_init(&out, CAP_BYTES);
     buffer_str(&out, "{");
-    json_string(&out, "k");
-    buffer_char(&out, ':');
-    json_string(&out, "v");
-    buffer_char(&out, '}');
-    assert_int_equal(out.len, strlen("{\"k\":\"v\"}"));
-    assert_memory_equal(out.data, "{\"k\":\"v\"}", out.len);
+    json_member(&out, "k", "{");
+    json_member_u64(&out, "n", UINT64_MAX);
+    json_key(&out, "o");
+    buffer_char(&out, '{');
+    json_member_u64(&out, "x", 0);
+    buffer_str(&out, "}}");
+    assert_int_equal(out.len, strlen(expected));
+    assert_memory_equal(out.data, expected, out.len);
     buffer_done(&out);
 }
 
@@ -97,7 +100,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strings_are_quoted),
         cmocka_unit_test(every_byte_leaves_a_valid_string),
-        cmocka_unit_test(a_string_is_appended_to_what_is_there),
+        cmocka_unit_test(members_are_separated_by_commas),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,6 @@
 
 #include "../golden/golden.h"
 #include "core/macros.h"
-#include "metrics/confidence.h"
 #include "metrics/ledger_json.h"
 
 enum { CAP_BYTES = 1 << 20 };
@@ -147,7 +146,7 @@ static void workloads_with_names_are_shown_also_where_there_are_only_gpus(void *
         " {\"kind\":\"process\",\"id\":\"7\",\"meter\":\"gpu\","
         "\"meter_id\":\"GPU-79185bc1-0000-4000-8000-000000000000\",\"energy_uj\":4}]}\n"));
     buffer_done(&json);
-    /* Without a name, processes tell it all. */
+    /* Without a name, workloads add nothing to processes. */
     snapshot.workloads = &workloads[1];
     snapshot.workload_count = 1;
     buffer_init(&json, CAP_BYTES);

@@ -16,7 +16,7 @@ struct model {
     uint64_t (*hash)(uint32_t key);
 };
 
-/* Values of this map are keys, so equal hashes are told apart by the value itself. */
+/* Values of this map are keys, so that equal hashes differ by the value itself. */
 static bool is_key(const void *context, uint32_t value, const void *key)
 {
     (void)context;

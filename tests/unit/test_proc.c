@@ -1,4 +1,4 @@
-/* host/proc: who a pid is, from whatever /proc says. */
+/* host/proc: the identity of a pid, from any text in /proc. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* sources/resctrl/resctrl: whose memory traffic the groups of others' making count. */
+/* sources/resctrl/resctrl: memory traffic by container. */
 #include "sysfs_fixture.h"
 
 #include <errno.h>
@@ -40,7 +40,8 @@ static int tear_down(void **state)
 }
 
 /* `group` is "" or ends with a slash. */
-static void say_in(const struct node *node, const char *group, unsigned domain, const char *text)
+static void write_text(const struct node *node, const char *group, unsigned domain,
+                       const char *text)
 {
     char path[200];
 
@@ -50,16 +51,16 @@ static void say_in(const struct node *node, const char *group, unsigned domain, 
 }
 
 /* All of it in one cache, nothing in the other. */
-static void say(const struct node *node, const char *group, uint64_t bytes)
+static void write_count(const struct node *node, const char *group, uint64_t bytes)
 {
     char text[32];
 
     snprintf(text, sizeof(text), "%llu\n", (unsigned long long)bytes);
-    say_in(node, group, 0, text);
-    say_in(node, group, 1, "0\n");
+    write_text(node, group, 0, text);
+    write_text(node, group, 1, "0\n");
 }
 
-static void take_away(const struct node *node, const char *group)
+static void remove_group(const struct node *node, const char *group)
 {
     char path[200];
 
@@ -93,7 +94,7 @@ static void assert_none(const struct node *node, const char *container_id)
     assert_false(resctrl_find(node->resctrl, container_id, &found));
 }
 
-static void a_count_is_a_number_or_a_word_that_says_why_not(void **state)
+static void a_count_is_a_number(void **state)
 {
     static const struct {
         const char *text;
@@ -104,9 +105,9 @@ static void a_count_is_a_number_or_a_word_that_says_why_not(void **state)
         {"1073741824\n", 0, 1073741824},
         {"18446744073709551615", 0, UINT64_MAX},
         {"18446744073709551616\n", -EINVAL, 0},
-        {"Unavailable\n", -ENODATA, 0},
-        {"Unassigned\n", -ENODATA, 0},
-        {"Error\n", -ENODATA, 0},
+        {"Unavailable\n", -EINVAL, 0},
+        {"Unassigned\n", -EINVAL, 0},
+        {"Error\n", -EINVAL, 0},
         {"error\n", -EINVAL, 0},
         {"", -EINVAL, 0},
         {"\n", -EINVAL, 0},
@@ -176,21 +177,21 @@ static void a_group_is_a_containers_if_its_name_ends_with_the_id(void **state)
     }
 }
 
-static void a_lower_value_is_believed_when_it_is_seen_twice(void **state)
+static void a_lower_value_is_accepted_when_it_is_seen_twice(void **state)
 {
     struct resctrl_counter counter = {0};
     uint64_t bytes = 0;
 
     (void)state;
-    assert_int_equal(resctrl_counter_take(&counter, 0, 1000, &bytes), RESCTRL_FIRST);
-    assert_int_equal(resctrl_counter_take(&counter, SECOND, 1300, &bytes), RESCTRL_KNOWN);
+    assert_int_equal(resctrl_counter_update(&counter, 0, 1000, &bytes), RESCTRL_FIRST);
+    assert_int_equal(resctrl_counter_update(&counter, SECOND, 1300, &bytes), RESCTRL_KNOWN);
     assert_int_equal(bytes, 300);
-    assert_int_equal(resctrl_counter_take(&counter, 2 * SECOND, 5, &bytes), RESCTRL_LOWER);
-    assert_int_equal(resctrl_counter_take(&counter, 3 * SECOND, 1400, &bytes), RESCTRL_KNOWN);
+    assert_int_equal(resctrl_counter_update(&counter, 2 * SECOND, 5, &bytes), RESCTRL_LOWER);
+    assert_int_equal(resctrl_counter_update(&counter, 3 * SECOND, 1400, &bytes), RESCTRL_KNOWN);
     assert_int_equal(bytes, 100); /* since the last that was believed */
-    assert_int_equal(resctrl_counter_take(&counter, 4 * SECOND, 20, &bytes), RESCTRL_LOWER);
-    assert_int_equal(resctrl_counter_take(&counter, 5 * SECOND, 50, &bytes), RESCTRL_LOWER);
-    assert_int_equal(resctrl_counter_take(&counter, 6 * SECOND, 57, &bytes), RESCTRL_KNOWN);
+    assert_int_equal(resctrl_counter_update(&counter, 4 * SECOND, 20, &bytes), RESCTRL_LOWER);
+    assert_int_equal(resctrl_counter_update(&counter, 5 * SECOND, 50, &bytes), RESCTRL_LOWER);
+    assert_int_equal(resctrl_counter_update(&counter, 6 * SECOND, 57, &bytes), RESCTRL_KNOWN);
     assert_int_equal(bytes, 7);
 }
 
@@ -200,28 +201,30 @@ static void more_than_a_memory_can_move_is_no_traffic(void **state)
     uint64_t bytes = 17, most = (uint64_t)8000000000000;
 
     (void)state;
-    assert_int_equal(resctrl_counter_take(&counter, SECOND, 0, &bytes), RESCTRL_FIRST);
-    assert_int_equal(resctrl_counter_take(&counter, 2 * SECOND, most + 1, &bytes), RESCTRL_ABSURD);
+    assert_int_equal(resctrl_counter_update(&counter, SECOND, 0, &bytes), RESCTRL_FIRST);
+    assert_int_equal(resctrl_counter_update(&counter, 2 * SECOND, most + 1, &bytes),
+                     RESCTRL_ABSURD);
     assert_int_equal(bytes, 17);
-    assert_int_equal(resctrl_counter_take(&counter, 3 * SECOND, 2 * most + 1, &bytes),
+    assert_int_equal(resctrl_counter_update(&counter, 3 * SECOND, 2 * most + 1, &bytes),
                      RESCTRL_KNOWN);
     assert_int_equal(bytes, most);
-    assert_int_equal(resctrl_counter_take(&counter, 3 * SECOND, UINT64_MAX, &bytes),
+    assert_int_equal(resctrl_counter_update(&counter, 3 * SECOND, UINT64_MAX, &bytes),
                      RESCTRL_ABSURD);
-    assert_int_equal(resctrl_counter_take(&counter, UINT64_MAX, UINT64_MAX, &bytes), RESCTRL_KNOWN);
+    assert_int_equal(resctrl_counter_update(&counter, UINT64_MAX, UINT64_MAX, &bytes),
+                     RESCTRL_KNOWN);
     assert_int_equal(bytes, 0);
 }
 
-static void a_container_with_a_class_of_its_own_is_told_from_the_default_class(void **state)
+static void a_container_with_its_own_class_is_apart_from_the_default_class(void **state)
 {
     struct node *node = *state;
 
-    say(node, "", 1000);
-    say(node, A "/", 500);
+    write_count(node, "", 1000);
+    write_count(node, A "/", 500);
     machine_write(node->machine, "fs/resctrl/info/L3_MON/mon_features", "mbm_total_bytes\n");
     assert_false(read_next(node)); /* the first time */
-    say(node, "", 1070);
-    say(node, A "/", 530);
+    write_count(node, "", 1070);
+    write_count(node, A "/", 530);
     assert_true(read_next(node));
     assert_traffic(node, A, 30);
     assert_none(node, B);
@@ -234,15 +237,15 @@ static void what_groups_in_a_class_moved_is_not_counted_twice(void **state)
 {
     struct node *node = *state;
 
-    say(node, "", 1000); /* 900 of its own */
-    say(node, "mon_groups/container-" B "/", 100);
-    say(node, "guaranteed/", 5000); /* 2000 of its own */
-    say(node, "guaranteed/mon_groups/" A "/", 3000);
+    write_count(node, "", 1000); /* 900 of its own */
+    write_count(node, "mon_groups/container-" B "/", 100);
+    write_count(node, "guaranteed/", 5000); /* 2000 of its own */
+    write_count(node, "guaranteed/mon_groups/" A "/", 3000);
     (void)read_next(node);
-    say(node, "", 1050);
-    say(node, "mon_groups/container-" B "/", 140);
-    say(node, "guaranteed/", 5600);
-    say(node, "guaranteed/mon_groups/" A "/", 3400);
+    write_count(node, "", 1050);
+    write_count(node, "mon_groups/container-" B "/", 140);
+    write_count(node, "guaranteed/", 5600);
+    write_count(node, "guaranteed/mon_groups/" A "/", 3400);
     assert_true(read_next(node));
     assert_traffic(node, A, 400);
     assert_traffic(node, B, 40);
@@ -253,14 +256,14 @@ static void groups_inside_of_a_containers_class_are_the_containers(void **state)
 {
     struct node *node = *state;
 
-    say(node, "", 0);
-    say(node, A "/", 30);
-    say(node, A "/mon_groups/workers/", 10);
-    say(node, A "/mon_groups/" A "/", 10);
+    write_count(node, "", 0);
+    write_count(node, A "/", 30);
+    write_count(node, A "/mon_groups/workers/", 10);
+    write_count(node, A "/mon_groups/" A "/", 10);
     (void)read_next(node);
-    say(node, A "/", 630);
-    say(node, A "/mon_groups/workers/", 110);
-    say(node, A "/mon_groups/" A "/", 210);
+    write_count(node, A "/", 630);
+    write_count(node, A "/mon_groups/workers/", 110);
+    write_count(node, A "/mon_groups/" A "/", 210);
     assert_true(read_next(node));
     assert_traffic(node, A, 600);
 }
@@ -269,19 +272,19 @@ static void caches_are_added_up_and_one_without_a_count_is_left_out(void **state
 {
     struct node *node = *state;
 
-    say_in(node, "", 0, "100\n");
-    say_in(node, "", 1, "100\n");
-    say_in(node, A "/", 0, "7\n");
-    say_in(node, A "/", 1, "Unavailable\n");
+    write_text(node, "", 0, "100\n");
+    write_text(node, "", 1, "100\n");
+    write_text(node, A "/", 0, "7\n");
+    write_text(node, A "/", 1, "Unavailable\n");
     (void)read_next(node);
-    say_in(node, "", 0, "110\n");
-    say_in(node, "", 1, "103\n");
-    say_in(node, A "/", 0, "9\n");
-    say_in(node, A "/", 1, "1000\n"); /* from where on it was counted is not known */
+    write_text(node, "", 0, "110\n");
+    write_text(node, "", 1, "103\n");
+    write_text(node, A "/", 0, "9\n");
+    write_text(node, A "/", 1, "1000\n"); /* from where on it was counted is not known */
     assert_true(read_next(node));
     assert_traffic(node, A, 2);
     assert_int_equal(resctrl_total_bytes(node->resctrl), 15);
-    say_in(node, A "/", 1, "1001\n");
+    write_text(node, A "/", 1, "1001\n");
     assert_true(read_next(node));
     assert_traffic(node, A, 1);
 }
@@ -290,14 +293,14 @@ static void a_group_without_a_count_has_no_traffic_and_not_none(void **state)
 {
     struct node *node = *state;
 
-    say(node, "", 0);
-    say(node, A "/", 0);
+    write_count(node, "", 0);
+    write_count(node, A "/", 0);
     (void)read_next(node);
-    say_in(node, A "/", 0, "Error\n");
-    say_in(node, A "/", 1, "Unassigned\n");
+    write_text(node, A "/", 0, "Error\n");
+    write_text(node, A "/", 1, "Unassigned\n");
     assert_true(read_next(node));
     assert_none(node, A);
-    say(node, A "/", 900);
+    write_count(node, A "/", 900);
     assert_true(read_next(node));
     assert_none(node, A); /* it begins anew */
     assert_true(read_next(node));
@@ -308,16 +311,16 @@ static void a_group_that_ends_takes_its_count_with_it(void **state)
 {
     struct node *node = *state;
 
-    say(node, "", 0);
-    say(node, "batch/", 100 + 70000);
-    say(node, "batch/mon_groups/" A "/", 70000);
+    write_count(node, "", 0);
+    write_count(node, "batch/", 100 + 70000);
+    write_count(node, "batch/mon_groups/" A "/", 70000);
     (void)read_next(node);
-    take_away(node, "batch/mon_groups/" A);
-    say(node, "batch/", 130);
+    remove_group(node, "batch/mon_groups/" A);
+    write_count(node, "batch/", 130);
     assert_true(read_next(node));
     assert_none(node, A);
     assert_int_equal(resctrl_total_bytes(node->resctrl), 30);
-    take_away(node, "batch");
+    remove_group(node, "batch");
     assert_true(read_next(node));
     assert_int_equal(resctrl_total_bytes(node->resctrl), 0);
 }
@@ -326,15 +329,15 @@ static void a_group_that_comes_counts_from_its_second_reading_on(void **state)
 {
     struct node *node = *state;
 
-    say(node, "", 100);
+    write_count(node, "", 100);
     (void)read_next(node);
-    say(node, "", 40000 + 107);
-    say(node, "mon_groups/" A "/", 40000);
+    write_count(node, "", 40000 + 107);
+    write_count(node, "mon_groups/" A "/", 40000);
     assert_true(read_next(node));
     assert_none(node, A);
     assert_int_equal(resctrl_total_bytes(node->resctrl), 7);
-    say(node, "", 40002 + 108);
-    say(node, "mon_groups/" A "/", 40002);
+    write_count(node, "", 40002 + 108);
+    write_count(node, "mon_groups/" A "/", 40002);
     assert_true(read_next(node));
     assert_traffic(node, A, 2);
     assert_int_equal(resctrl_total_bytes(node->resctrl), 3);
@@ -344,16 +347,16 @@ static void a_counter_that_begins_anew_invents_no_traffic(void **state)
 {
     struct node *node = *state;
 
-    say(node, "", 0);
-    say(node, A "/", UINT64_MAX - 5);
+    write_count(node, "", 0);
+    write_count(node, A "/", UINT64_MAX - 5);
     (void)read_next(node);
-    say(node, A "/", 40);
+    write_count(node, A "/", 40);
     assert_true(read_next(node));
     assert_none(node, A);
-    say(node, A "/", 50);
+    write_count(node, A "/", 50);
     assert_true(read_next(node));
     assert_none(node, A);
-    say(node, A "/", 65);
+    write_count(node, A "/", 65);
     assert_true(read_next(node));
     assert_traffic(node, A, 15);
 }
@@ -363,12 +366,12 @@ static void a_class_that_seems_to_go_back_a_little_did_nothing(void **state)
 {
     struct node *node = *state;
 
-    say(node, "", 1010);
-    say(node, "mon_groups/" A "/", 1000);
+    write_count(node, "", 1010);
+    write_count(node, "mon_groups/" A "/", 1000);
     (void)read_next(node);
     for (uint64_t i = 1; i < 10; i++) {
-        say(node, "", 1000 * i + 1010 - i);
-        say(node, "mon_groups/" A "/", 1000 * i + 1000);
+        write_count(node, "", 1000 * i + 1010 - i);
+        write_count(node, "mon_groups/" A "/", 1000 * i + 1000);
         assert_true(read_next(node));
         assert_traffic(node, A, 1000);
         assert_int_equal(resctrl_total_bytes(node->resctrl), 1000);
@@ -379,15 +382,15 @@ static void a_group_that_ends_while_it_is_read_does_not_look_like_its_class(void
 {
     struct node *node = *state;
 
-    say(node, "", 70100);
-    say(node, "mon_groups/" A "/", 70000);
+    write_count(node, "", 70100);
+    write_count(node, "mon_groups/" A "/", 70000);
     (void)read_next(node);
-    say(node, "", 130); /* without the group, which was still there a moment ago */
-    say(node, "mon_groups/" A "/", 70020);
+    write_count(node, "", 130); /* without the group, which was still there a moment ago */
+    write_count(node, "mon_groups/" A "/", 70020);
     assert_true(read_next(node));
     assert_int_equal(resctrl_total_bytes(node->resctrl), 20);
-    take_away(node, "mon_groups/" A);
-    say(node, "", 140);
+    remove_group(node, "mon_groups/" A);
+    write_count(node, "", 140);
     assert_true(read_next(node));
     assert_int_equal(resctrl_total_bytes(node->resctrl), 40);
 }
@@ -403,10 +406,10 @@ static void without_a_mount_or_without_counters_there_is_nothing(void **state)
     assert_false(read_next(node));
     assert_false(read_next(node));
     assert_none(node, A);
-    say(node, "", 0); /* counting begins */
+    write_count(node, "", 0); /* counting begins */
     assert_false(read_next(node));
     assert_true(read_next(node));
-    take_away(node, "");
+    remove_group(node, "");
     assert_false(read_next(node));
     assert_int_equal(resctrl_total_bytes(node->resctrl), 0);
 }
@@ -415,24 +418,24 @@ static void a_cache_that_comes_or_goes_begins_all_counts_anew(void **state)
 {
     struct node *node = *state;
 
-    say(node, "", 10);
-    say(node, A "/", 10);
+    write_count(node, "", 10);
+    write_count(node, A "/", 10);
     (void)read_next(node);
-    say_in(node, "", 2, "5000\n");
+    write_text(node, "", 2, "5000\n");
     assert_false(read_next(node));
     assert_true(read_next(node));
     assert_traffic(node, A, 0);
-    take_away(node, "mon_data/mon_L3_02");
+    remove_group(node, "mon_data/mon_L3_02");
     assert_false(read_next(node));
     assert_true(read_next(node));
 }
 
-static void with_too_many_groups_nobody_is_told_anything(void **state)
+static void with_too_many_groups_nothing_is_known(void **state)
 {
     struct node *node = *state;
 
-    say(node, "", 0);
-    say(node, A "/", 0);
+    write_count(node, "", 0);
+    write_count(node, A "/", 0);
     (void)read_next(node);
     for (unsigned i = 0; i < RESCTRL_GROUPS_MAX - 1; i++) {
         char path[64];
@@ -442,21 +445,21 @@ static void with_too_many_groups_nobody_is_told_anything(void **state)
     }
     assert_false(read_next(node));
     assert_none(node, A);
-    take_away(node, "mon_groups/0");
+    remove_group(node, "mon_groups/0");
     assert_false(read_next(node));
     assert_true(read_next(node));
     assert_traffic(node, A, 0);
 }
 
-static void with_too_many_caches_nobody_is_told_anything(void **state)
+static void with_too_many_caches_nothing_is_known(void **state)
 {
     struct node *node = *state;
 
     for (unsigned i = 0; i < RESCTRL_DOMAINS_MAX; i++)
-        say_in(node, "", i, "1\n");
+        write_text(node, "", i, "1\n");
     assert_false(read_next(node));
     assert_true(read_next(node));
-    say_in(node, "", RESCTRL_DOMAINS_MAX, "1\n");
+    write_text(node, "", RESCTRL_DOMAINS_MAX, "1\n");
     assert_false(read_next(node));
     assert_false(read_next(node));
 }
@@ -465,12 +468,12 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_count_is_a_number_or_a_word_that_says_why_not),
+        cmocka_unit_test(a_count_is_a_number),
         cmocka_unit_test(domains_are_those_of_l3_caches),
         cmocka_unit_test(a_group_is_a_containers_if_its_name_ends_with_the_id),
-        cmocka_unit_test(a_lower_value_is_believed_when_it_is_seen_twice),
+        cmocka_unit_test(a_lower_value_is_accepted_when_it_is_seen_twice),
         cmocka_unit_test(more_than_a_memory_can_move_is_no_traffic),
-        TEST(a_container_with_a_class_of_its_own_is_told_from_the_default_class),
+        TEST(a_container_with_its_own_class_is_apart_from_the_default_class),
         TEST(what_groups_in_a_class_moved_is_not_counted_twice),
         TEST(groups_inside_of_a_containers_class_are_the_containers),
         TEST(caches_are_added_up_and_one_without_a_count_is_left_out),
@@ -482,8 +485,8 @@ int main(void)
         TEST(a_group_that_ends_while_it_is_read_does_not_look_like_its_class),
         TEST(without_a_mount_or_without_counters_there_is_nothing),
         TEST(a_cache_that_comes_or_goes_begins_all_counts_anew),
-        TEST(with_too_many_groups_nobody_is_told_anything),
-        TEST(with_too_many_caches_nobody_is_told_anything),
+        TEST(with_too_many_groups_nothing_is_known),
+        TEST(with_too_many_caches_nothing_is_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

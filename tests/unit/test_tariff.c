@@ -1,10 +1,11 @@
-/* model/tariff: which price holds at which month, day and minute. */
+/* model/price: the price of a tariff by month, day and minute. */
 #include "unit.h"
 
 #include <stdbool.h>
+#include <time.h>
 
 #include "core/macros.h"
-#include "model/tariff.h"
+#include "model/price.h"
 
 enum { SUNDAY, MONDAY, TUESDAY, WEDNESDAY, THURSDAY, FRIDAY, SATURDAY };
 enum { JANUARY = 0, MARCH = 2, APRIL = 3, OCTOBER = 9, NOVEMBER = 10, DECEMBER = 11 };

@@ -1,4 +1,4 @@
-/* metrics/text and metrics/names: the two text formats from the same calls, and names that last. */
+/* metrics/text: the two text formats from the same calls, and names that last. */
 #include "unit.h"
 
 #include <ctype.h>
@@ -20,7 +20,7 @@ static void assert_page(struct buffer *page, const char *expected)
 }
 
 /* A gauge with a unit, a counter with one, and a family without samples between them. */
-static void write_some(struct buffer *page, enum text_format format)
+static void write_some(struct buffer *page, enum page_format format)
 {
     struct text text;
 
@@ -49,7 +49,7 @@ static void the_older_format_names_a_counter_with_total_everywhere(void **state)
     struct buffer page;
 
     (void)state;
-    write_some(&page, TEXT_PROMETHEUS);
+    write_some(&page, PAGE_TEXT);
     assert_page(&page,
                 "# HELP wattribute_gpu_power_watts Power of a GPU as the driver reports it.\n"
                 "# TYPE wattribute_gpu_power_watts gauge\n"
@@ -58,8 +58,8 @@ static void the_older_format_names_a_counter_with_total_everywhere(void **state)
                 "# HELP process_cpu_seconds_total CPU time of the collector process.\n"
                 "# TYPE process_cpu_seconds_total counter\n"
                 "process_cpu_seconds_total 1.5\n"
-                "# HELP wattribute_front_starts_total Deprecated: the starts of the server, as "
-                "wattribute_child_starts_total has them.\n"
+                "# HELP wattribute_front_starts_total Deprecated: use "
+                "wattribute_child_starts_total of the server.\n"
                 "# TYPE wattribute_front_starts_total counter\n"
                 "wattribute_front_starts_total 2\n");
 }
@@ -69,7 +69,7 @@ static void openmetrics_names_the_family_without_total_and_gives_units_and_an_en
     struct buffer page;
 
     (void)state;
-    write_some(&page, TEXT_OPENMETRICS);
+    write_some(&page, PAGE_OPENMETRICS);
     assert_page(&page,
                 "# HELP wattribute_gpu_power_watts Power of a GPU as the driver reports it.\n"
                 "# TYPE wattribute_gpu_power_watts gauge\n"
@@ -80,8 +80,8 @@ static void openmetrics_names_the_family_without_total_and_gives_units_and_an_en
                 "# TYPE process_cpu_seconds counter\n"
                 "# UNIT process_cpu_seconds seconds\n"
                 "process_cpu_seconds_total 1.5\n"
-                "# HELP wattribute_front_starts Deprecated: the starts of the server, as "
-                "wattribute_child_starts_total has them.\n"
+                "# HELP wattribute_front_starts Deprecated: use "
+                "wattribute_child_starts_total of the server.\n"
                 "# TYPE wattribute_front_starts counter\n"
                 "wattribute_front_starts_total 2\n"
                 "# EOF\n");
@@ -105,7 +105,7 @@ static void only_the_process_families_carry_the_operators_prefix(void **state)
         struct text text;
 
         buffer_init(&page, CAP_BYTES);
-        text_begin(&text, &page, TEXT_PROMETHEUS, "lab");
+        text_begin(&text, &page, PAGE_TEXT, "lab");
         text_family(&text, cases[i].metric);
         text_sample(&text);
         text_value(&text, 1, 0);
@@ -150,7 +150,7 @@ static void a_label_holds_any_bytes_as_valid_utf8_on_one_line(void **state)
                  "wattribute_source_up{source=\"%s\",next=\"1\"} 1\n",
                  cases[i].written);
         buffer_init(&page, CAP_BYTES);
-        text_begin(&text, &page, TEXT_PROMETHEUS, "x");
+        text_begin(&text, &page, PAGE_TEXT, "x");
         text_family(&text, METRIC_SOURCE_UP);
         text_sample(&text);
         text_label(&text, "source", cases[i].value);
@@ -168,7 +168,7 @@ static void labels_are_repeated_as_they_were_escaped_and_others_may_follow(void 
 
     (void)state;
     buffer_init(&page, CAP_BYTES);
-    text_begin(&text, &page, TEXT_PROMETHEUS, "my_gpu_process");
+    text_begin(&text, &page, PAGE_TEXT, "my_gpu_process");
     text_family(&text, METRIC_SOURCE_UP);
     text_sample(&text);
     text_label(&text, "source", "a\"b");
@@ -197,11 +197,11 @@ static void an_empty_page_is_empty_or_only_its_end(void **state)
 
     (void)state;
     buffer_init(&page, CAP_BYTES);
-    text_begin(&text, &page, TEXT_PROMETHEUS, "x");
+    text_begin(&text, &page, PAGE_TEXT, "x");
     text_family(&text, METRIC_SOURCE_UP);
     text_end(&text);
     assert_int_equal(page.len, 0);
-    text_begin(&text, &page, TEXT_OPENMETRICS, "x");
+    text_begin(&text, &page, PAGE_OPENMETRICS, "x");
     text_family(&text, METRIC_SOURCE_UP);
     text_end(&text);
     assert_page(&page, "# EOF\n");
@@ -238,14 +238,23 @@ static void the_unit_is_the_last_word_of_the_name(void **state)
 
     (void)state;
     for (int metric = 0; metric < METRIC_COUNT; metric++) {
-        const char *name = metric_names[metric].name, *unit = metric_names[metric].unit;
+        const char *name = metric_names[metric].name;
         const char *last = strrchr(name, '_') ? strrchr(name, '_') + 1 : name;
-        bool is_unit = false;
+        char expected[256] = "";
+        struct buffer page;
+        struct text text;
 
         for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-            is_unit |= strcmp(last, units[i]) == 0;
-        if (unit ? strcmp(last, unit) != 0 || !is_unit : is_unit)
-            fail_msg("%s has the unit %s", name, unit ? unit : "none");
+            if (strcmp(last, units[i]) == 0)
+                snprintf(expected, sizeof(expected), "%s %s\n", name, units[i]);
+        buffer_init(&page, CAP_BYTES);
+        text_begin(&text, &page, PAGE_OPENMETRICS, "p");
+        text_family(&text, (enum metric)metric);
+        text_sample(&text);
+        buffer_char(&page, '\0');
+        if (!strstr(page.data, expected) || !strstr(page.data, "# UNIT ") != !expected[0])
+            fail_msg("%s: expected the unit '%s' in:\n%s", name, expected, page.data);
+        buffer_done(&page);
     }
 }
 
@@ -263,14 +272,14 @@ static void every_help_is_one_line_and_ends_with_a_full_stop(void **state)
     }
 }
 
-static void full_name(int metric, enum text_format format, char *name, size_t size_bytes)
+static void full_name(int metric, enum page_format format, char *name, size_t size_bytes)
 {
     static const char *const prefixes[] = {
         [METRIC_PREFIX_PROCESS] = "my_gpu_process_",
         [METRIC_PREFIX_OWN] = "wattribute_",
         [METRIC_PREFIX_NONE] = "",
     };
-    bool total = format == TEXT_PROMETHEUS && metric_names[metric].type == METRIC_COUNTER;
+    bool total = format == PAGE_TEXT && metric_names[metric].type == METRIC_COUNTER;
 
     snprintf(name, size_bytes, "%s%s%s", prefixes[metric_names[metric].prefix],
              metric_names[metric].name, total ? "_total" : "");
@@ -280,16 +289,16 @@ static void full_name(int metric, enum text_format format, char *name, size_t si
 static void no_two_families_of_a_format_have_the_same_name(void **state)
 {
     (void)state;
-    for (int format = TEXT_PROMETHEUS; format <= TEXT_OPENMETRICS; format++)
+    for (int format = PAGE_TEXT; format <= PAGE_OPENMETRICS; format++)
         for (int a = 0; a < METRIC_COUNT; a++)
             for (int b = 0; b < a; b++) {
                 char one[128], two[128];
 
-                if (format == TEXT_OPENMETRICS &&
+                if (format == PAGE_OPENMETRICS &&
                     (a == METRIC_PROCESS_ENERGY_SUM || b == METRIC_PROCESS_ENERGY_SUM))
                     continue;
-                full_name(a, (enum text_format)format, one, sizeof(one));
-                full_name(b, (enum text_format)format, two, sizeof(two));
+                full_name(a, (enum page_format)format, one, sizeof(one));
+                full_name(b, (enum page_format)format, two, sizeof(two));
                 if (strcmp(one, two) == 0)
                     fail_msg("%s is there twice", one);
             }

@@ -7,3 +7,5 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include "manual_clock.h"

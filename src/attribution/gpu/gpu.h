@@ -10,8 +10,8 @@
 #include "attribution/gpu/intensity/tenants.h"
 #include "attribution/gpu/timeshare.h"
 #include "core/macros.h"
-#include "model/attached.h"
 #include "model/snapshot.h"
+#include "model/workload.h"
 
 /* Room for methods that settle up to 60 s late. */
 enum { GPU_WINDOWS_MAX = 64 };

@@ -11,8 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/account.h"
-#include "model/embodied.h"
 #include "model/meter.h"
 #include "model/price.h"
 #include "model/sample.h"

@@ -31,8 +31,8 @@ enum {
     GATHER_MS = 20,
     GATHERED_MAX = 512, /* processes */
 
-    READS_PER_SECOND = 100, /* 50 to 80 us each: less than a hundredth of a core */
-    READS_BURST = 400,
+    READ_INTERVAL_US = 10000, /* a read takes 50 to 80 us: below a hundredth of a core */
+    READS_BURST_US = 399 * READ_INTERVAL_US, /* 400 at once */
 
     /* Consecutive rounds that could not read everything: a second of them is a flood, and
      * listening pauses. */
@@ -49,7 +49,7 @@ struct process_events {
     int socket_fd;
     int stop_fd; /* an eventfd */
     pthread_t thread;
-    struct token_bucket bucket;
+    struct allowance reads;
     unsigned flood_rounds;
     uint32_t pids[GATHERED_MAX]; /* this round's */
     size_t pid_count;
@@ -88,7 +88,7 @@ static uint64_t read_gathered(struct process_events *events)
     for (size_t i = 0; i < events->pid_count; i++) {
         if (i > 0 && events->pids[i] == events->pids[i - 1])
             continue;
-        if (token_bucket_take(&events->bucket, now_us))
+        if (allowance_take(&events->reads, READ_INTERVAL_US, now_us))
             read_process(events, now_us, events->pids[i]);
         else
             lost++;
@@ -204,7 +204,7 @@ int process_events_start(const struct host *host, const struct clock *clock,
     events->socket_fd = events->stop_fd = -1;
     proc_reader_init(&events->proc, host);
     arena_init(&events->arena, ARENA_CAP_BYTES);
-    token_bucket_init(&events->bucket, READS_PER_SECOND, READS_BURST, clock->monotonic_us(clock));
+    events->reads = (struct allowance){.percent = 100, .burst_us = READS_BURST_US};
     pthread_mutex_init(&events->lock, NULL);
     r = process_connector_open(&events->socket_fd);
     if (r == 0 && (events->stop_fd = eventfd(0, EFD_CLOEXEC)) < 0)

@@ -23,7 +23,6 @@
 #include <stdint.h>
 
 #include "core/map.h"
-#include "model/cgroup_verdict.h"
 #include "model/workload.h"
 #include "sources/cgroup_hierarchy.h"
 

@@ -1,8 +1,8 @@
 #include "sources/estimate/cpu_power.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "core/fs.h"
 #include "core/macros.h"
@@ -16,43 +16,27 @@ extern const size_t cpu_power_tsv_len;
 enum { CPUINFO_BYTES_MAX = 16 << 20, CPUS_MAX = 65536 };
 static const uint64_t MILLIWATTS_MAX = 1000000, MICRO_PER_MILLI = 1000;
 
-static void copy_front(struct span text, char *buffer, size_t size)
-{
-    size_t len = MIN(text.len, size - 1);
-
-    memcpy(buffer, text.data, len);
-    buffer[len] = '\0';
-}
-
-/* "model name\t: Intel(R) Xeon(R)" */
-static struct span cut_value(struct span *line)
-{
-    struct span value = *line, key = span_cut(&value, ':');
-
-    while (key.len > 0 && (key.data[key.len - 1] == '\t' || key.data[key.len - 1] == ' '))
-        key.len--;
-    span_strip_prefix(&value, " ");
-    *line = key;
-    return value;
-}
-
 int cpu_power_parse_cpuinfo(struct span text, struct cpu_identity *ret_cpu)
 {
     bool has_vendor = false, has_family = false, has_model = false;
     struct cpu_identity cpu = {0};
 
     while (text.len > 0) {
-        struct span key = span_cut(&text, '\n'), value = cut_value(&key);
+        /* "model name\t: Intel(R) Xeon(R)" */
+        struct span value = span_cut(&text, '\n'), key = span_cut(&value, ':');
 
+        while (span_strip_suffix(&key, "\t") || span_strip_suffix(&key, " "))
+            ;
+        span_strip_prefix(&value, " ");
         if (span_equals(key, "processor"))
             cpu.cpus++;
         if (cpu.cpus > 1)
             continue;
         if (span_equals(key, "vendor_id") && value.len > 0 && value.len < sizeof(cpu.vendor)) {
-            copy_front(value, cpu.vendor, sizeof(cpu.vendor));
+            snprintf(cpu.vendor, sizeof(cpu.vendor), "%.*s", (int)value.len, value.data);
             has_vendor = true;
         } else if (span_equals(key, "model name")) {
-            copy_front(value, cpu.name, sizeof(cpu.name));
+            snprintf(cpu.name, sizeof(cpu.name), "%.*s", (int)value.len, value.data);
         } else if (span_equals(key, "cpu family")) {
             has_family = parse_u64(value, &cpu.family) == 0;
         } else if (span_equals(key, "model")) {
@@ -69,13 +53,6 @@ int cpu_power_parse_cpuinfo(struct span text, struct cpu_identity *ret_cpu)
 
 enum { FAMILY, MODEL, STEPPING_FROM, STEPPING_TO, IDLE_MW, FULL_MW, NUMBERS };
 
-static bool is_of(const struct cpu_identity *cpu, struct span vendor, const uint64_t *numbers)
-{
-    return span_equals(vendor, cpu->vendor) && cpu->family == numbers[FAMILY] &&
-           cpu->model == numbers[MODEL] && cpu->stepping >= numbers[STEPPING_FROM] &&
-           cpu->stepping <= numbers[STEPPING_TO];
-}
-
 int cpu_power_find(struct span table, const struct cpu_identity *cpu, struct cpu_power *ret_power)
 {
     while (table.len > 0) {
@@ -86,11 +63,15 @@ int cpu_power_find(struct span table, const struct cpu_identity *cpu, struct cpu
         while (count < NUMBERS &&
                parse_u64_max(span_cut(&line, '\t'), MILLIWATTS_MAX, &numbers[count]) == 0)
             count++;
-        if (count < NUMBERS || !is_of(cpu, vendor, numbers) || numbers[IDLE_MW] > numbers[FULL_MW])
+        if (count < NUMBERS || !span_equals(vendor, cpu->vendor) ||
+            cpu->family != numbers[FAMILY] || cpu->model != numbers[MODEL] ||
+            cpu->stepping < numbers[STEPPING_FROM] || cpu->stepping > numbers[STEPPING_TO] ||
+            numbers[IDLE_MW] > numbers[FULL_MW])
             continue;
         ret_power->idle_uw = numbers[IDLE_MW] * MICRO_PER_MILLI * cpu->cpus;
         ret_power->full_uw = numbers[FULL_MW] * MICRO_PER_MILLI * cpu->cpus;
-        copy_front(line, ret_power->generation, sizeof(ret_power->generation));
+        snprintf(ret_power->generation, sizeof(ret_power->generation), "%.*s", (int)line.len,
+                 line.data);
         return 0;
     }
     return -ENOENT;
@@ -99,14 +80,54 @@ int cpu_power_find(struct span table, const struct cpu_identity *cpu, struct cpu
 int cpu_power_of_host(const struct host *host, struct cpu_identity *ret_cpu,
                       struct cpu_power *ret_power)
 {
-    _cleanup_close_ int fd = openat(host->procfs_fd, "cpuinfo", O_RDONLY | O_CLOEXEC);
     _cleanup_free_ char *text = NULL;
     size_t len = 0;
-    int r = fd < 0 ? -errno : fs_read_fd(fd, CPUINFO_BYTES_MAX, &text, &len);
+    int r = fs_read_all_at(host->procfs_fd, "cpuinfo", CPUINFO_BYTES_MAX, &text, &len);
 
     if (r == 0)
         r = cpu_power_parse_cpuinfo((struct span){text, len}, ret_cpu);
     if (r == 0)
         r = cpu_power_find((struct span){cpu_power_tsv, cpu_power_tsv_len}, ret_cpu, ret_power);
     return r;
+}
+
+/* uW x us = pJ */
+static const uint64_t PICOJOULES_PER_UJ = 1000000;
+
+static void add_energy(uint64_t *energy_uj, uint64_t *carry_pj, unsigned __int128 energy_pj)
+{
+    energy_pj += *carry_pj;
+    *energy_uj += (uint64_t)(energy_pj / PICOJOULES_PER_UJ);
+    *carry_pj = (uint64_t)(energy_pj % PICOJOULES_PER_UJ);
+}
+
+/* energy x part / whole, also where the product would not fit. */
+static unsigned __int128 part_of(unsigned __int128 energy_pj, uint64_t part, uint64_t whole)
+{
+    return energy_pj / whole * part + energy_pj % whole * part / whole;
+}
+
+void cpu_energy_add(struct cpu_energy *energy, uint64_t t_us, uint64_t busy_us,
+                    uint64_t capacity_us)
+{
+    uint64_t busy, capacity;
+    unsigned __int128 dt_us;
+
+    if (energy->has_last && t_us >= energy->last_us && busy_us >= energy->last_busy_us &&
+        capacity_us >= energy->last_capacity_us) {
+        capacity = capacity_us - energy->last_capacity_us;
+        busy = MIN(busy_us - energy->last_busy_us, capacity);
+        dt_us = t_us - energy->last_us;
+        if (capacity == 0)
+            return;
+        add_energy(&energy->idle_uj, &energy->idle_carry_pj, energy->idle_uw * dt_us);
+        add_energy(&energy->active_uj, &energy->active_carry_pj,
+                   part_of((energy->full_uw - energy->idle_uw) * dt_us, busy, capacity));
+    } else if (energy->has_last) {
+        energy->breaks++;
+    }
+    energy->has_last = true;
+    energy->last_us = t_us;
+    energy->last_busy_us = busy_us;
+    energy->last_capacity_us = capacity_us;
 }
