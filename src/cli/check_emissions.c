@@ -1,122 +1,96 @@
-#include "cli/check_emissions.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "collector/emissions.h"
 #include "core/clock.h"
 #include "core/macros.h"
 #include "fetcher/emission_poll.h"
+#include "model/report.h"
 
-#define LOOK_AT_THE_CLOCK "look at the clock, and at the mirror of --emissions.url if it is given"
+#define CHECK_THE_CLOCK "check the clock, and the mirror if --emissions.url is set"
 
 static const char *remedy_for(int error)
 {
     switch (error) {
     case -ENOKEY:
-        return "give its key, see docs/emissions.md";
+        return "set its key, see docs/emissions.md";
     case -EILSEQ:
         return "correct the key: no line break at its end";
     case -EINVAL:
-        return "correct what it names";
+        return "correct the value";
     case -EACCES:
-        return "look at the key, whether its plan has this zone, and at firewalls";
+        return "check the key, whether its plan includes this zone, and firewalls";
     case -EKEYREJECTED:
-        return "give who signed its certificate with --emissions.ca-file; a proxy may have put in "
-               "its own";
+        return "set --emissions.ca-file to the CA of its certificate; a proxy may present its own";
     case -ENXIO:
-        return "look at the zone, and at --emissions.url if it is given";
+        return "check the zone, and --emissions.url if it is set";
     case -ESTALE:
-        return LOOK_AT_THE_CLOCK;
+        return CHECK_THE_CLOCK;
     case -ENODATA:
         return "none: it has no value now, and may have one later";
     case -EBADMSG:
     case -ERANGE:
     case -EREMOTEIO:
-        return "none here, if it is not a proxy's answer: it is asked again later";
+        return "none, unless a proxy answered: it is queried again later";
     case -EBUSY:
-        return "wait: it was asked too often";
+        return "wait: it was queried too often";
     default:
-        return "look whether this node reaches it, or needs https_proxy in its environment";
+        return "check that this node reaches it, or set https_proxy in its environment";
     }
 }
 
-static int ask(const struct emissions_job *job, size_t index, struct http_client *client,
-               struct emission_factor *ret_factor, struct error *err)
-{
-    struct poll *poll = NULL;
-    int r = emission_poll_open(job, index, /* is_again= */ false, client, &poll, err);
-
-    if (r == 0)
-        r = poll_ask(poll, ret_factor, err);
-    poll_free(poll);
-    return r;
-}
-
-/* What serve would show as stale, or warn about, should be seen here first. */
-static void put_answer(struct report *report, const char *what, const struct choice_line *line,
-                       struct choice_now now)
+/* What `serve` would show as stale, or warn about, is reported here first. */
+static void report_answer(struct report *report, const char *what, const struct choice_line *line,
+                          struct choice_now now)
 {
     uint64_t mg = line->factor.ug_per_kwh / 1000;
     bool is_stale = choice_is_stale(line, now), is_unusual = mg > FACTOR_UNUSUAL_MG;
 
     report_add(report, what, is_stale || is_unusual ? VERDICT_LIMITED : VERDICT_OK,
-               is_unusual ? "look whether the zone is right"
-               : is_stale ? LOOK_AT_THE_CLOCK
+               is_unusual ? "check the zone"
+               : is_stale ? CHECK_THE_CLOCK
                           : NULL,
-               "it says %" PRIu64 ".%03" PRIu64 " g/kWh%s%s%s", mg / 1000, mg % 1000,
-               line->is_estimated ? ", which it may correct" : "",
-               is_stale ? ", which is older than usual" : "",
-               is_unusual ? ", which is higher than almost any grid's" : "");
+               "%" PRIu64 ".%03" PRIu64 " g/kWh%s%s%s", mg / 1000, mg % 1000,
+               line->is_estimated ? ", preliminary" : "", is_stale ? ", older than usual" : "",
+               is_unusual ? ", higher than almost any grid" : "");
 }
 
-static void ask_all(struct report *report, struct emissions *emissions,
-                    const struct emissions_job *job, struct http_client *client)
+static void check_provider(struct report *report, struct choice_line *line,
+                           const struct emissions_job *job, size_t index,
+                           struct http_client *client)
 {
-    for (size_t i = 0; i < job->count; i++) {
-        struct choice_line *line =
-            &emissions->config.choice.lines[emissions->config.inquiries[i].line];
-        struct emission_factor factor = {0};
-        struct choice_now now;
-        struct error err = {""};
-        char what[64];
-        int r = ask(job, i, client, &factor, &err);
-
-        snprintf(what, sizeof(what), "emissions: %s", job->polls[i].provider);
-        if (r < 0) {
-            report_add(report, what, VERDICT_MISSING, remedy_for(r), "%s", err.text);
-            continue;
-        }
-        now = (struct choice_now){clock_system.realtime_us(&clock_system),
-                                  clock_system.monotonic_us(&clock_system)};
-        (void)choice_take(line, &factor, now.monotonic_us); /* the first is always taken */
-        put_answer(report, what, line, now);
-    }
-}
-
-static void check_providers(struct report *report, struct emissions *emissions,
-                            const struct emissions_job *job)
-{
-    struct http_client *client = NULL;
-    int r = http_client_new(&client);
+    struct emission_factor factor = {0};
+    struct poll *poll = NULL;
+    struct choice_now now;
+    struct error err = {""};
+    char what[64];
+    int r = emission_poll_open(job, index, /* is_again= */ false, client, &poll, &err);
 
     if (r == 0)
-        ask_all(report, emissions, job, client);
-    else
-        report_add(report, "emissions", VERDICT_MISSING, "free some memory", "%s", strerror(-r));
-    http_client_free(client);
+        r = poll_ask(poll, &factor, &err);
+    poll_free(poll);
+    snprintf(what, sizeof(what), "emissions: %s", job->polls[index].provider);
+    if (r < 0) {
+        report_add(report, what, VERDICT_MISSING, remedy_for(r), "%s", err.text);
+        return;
+    }
+    now = (struct choice_now){clock_system.realtime_us(&clock_system),
+                              clock_system.monotonic_us(&clock_system)};
+    (void)choice_take(line, &factor, now.monotonic_us); /* the first is always taken */
+    report_answer(report, what, line, now);
 }
 
-static void put_in_force(struct report *report, const struct emissions *emissions)
+static void report_in_force(struct report *report, const struct emissions *emissions)
 {
     const struct price_factor *factor = &emissions->in_force;
     const char *primary = emissions->config.choice.lines[0].factor.provider;
     bool is_primary = strcmp(factor->provider, primary) == 0;
 
     report_add(report, "emissions", is_primary ? VERDICT_OK : VERDICT_LIMITED,
-               is_primary ? NULL : "do what is said above of who is preferred, or prefer another",
+               is_primary ? NULL : "fix the preferred provider, see above, or prefer another",
                "in force: %" PRIu64 ".%03" PRIu64 " g/kWh, %s%s%s, signal %s, basis %s%s%s",
                factor->ug_per_kwh / 1000000, factor->ug_per_kwh / 1000 % 1000, factor->provider,
                factor->zone[0] ? ", zone " : "", factor->zone, price_signal_words[factor->signal],
@@ -124,53 +98,53 @@ static void put_in_force(struct report *report, const struct emissions *emission
                is_primary ? "" : primary);
 }
 
-/* The last resort, which nobody wanted. */
-static bool is_world_by_default(const struct options *options, const struct emissions *emissions)
-{
-    return strcmp(emissions->config.choice.lines[0].factor.provider, "global") == 0 &&
-           options->emissions_providers.count == 0 && !options->emissions_primary;
-}
-
 static void check_factors(struct report *report, const struct options *options,
                           struct emissions *emissions, const struct emissions_job *job)
 {
-    if (job->count > 0)
-        check_providers(report, emissions, job);
+    struct choice_line *lines = emissions->config.choice.lines;
+    struct http_client *client = NULL;
+    int r = job->count > 0 ? http_client_new(&client) : 0;
+
+    if (r < 0)
+        report_add(report, "emissions", VERDICT_MISSING, "free some memory", "%s", strerror(-r));
+    for (size_t i = 0; i < job->count && r == 0; i++)
+        check_provider(report, &lines[emissions->config.inquiries[i].line], job, i, client);
+    http_client_free(client);
     (void)emissions_refresh(emissions);
-    if (is_world_by_default(options, emissions))
+    if (strcmp(lines[0].factor.provider, "global") == 0 &&
+        options->emissions_providers.count == 0 && !options->emissions_primary)
         report_add(report, "emissions", VERDICT_LIMITED,
                    "set --emissions.zone, --emissions.factor or --emissions.providers",
                    "the world average, 473.007 g/kWh: no zone is configured");
     else
-        put_in_force(report, emissions);
-}
-
-static void refuse(struct report *report, const char *remedy, const struct error *err)
-{
-    report->is_refused = true;
-    report_add(report, "emissions", VERDICT_MISSING, remedy, "%s", err->text);
+        report_in_force(report, emissions);
 }
 
 void check_emissions(struct report *report, const struct options *options)
 {
+    const char *remedy = "correct the flag";
     struct emissions emissions;
     struct emissions_job job = {0};
     struct error err = {""};
+    int r;
 
     if (!options->emissions_enabled) {
-        report_add(report, "emissions", VERDICT_LIMITED, "leave out --emissions-enabled=false",
+        report_add(report, "emissions", VERDICT_LIMITED, "remove --emissions-enabled=false",
                    "switched off");
         return;
     }
-    if (emissions_init(&emissions, options, &clock_system, &err) < 0)
-        refuse(report, "correct the flag", &err);
-    else if (emissions_are_fetched(&emissions) && emissions_make_job(&emissions, &job, &err) < 0)
-        refuse(report,
-               strncmp(err.text, "--emissions.ca-file", 19) == 0
-                   ? "correct the file of --emissions.ca-file"
-                   : "correct the file of --emissions.keys-file",
-               &err);
-    else
+    r = emissions_init(&emissions, options, &clock_system, &err);
+    if (r == 0 && emissions_are_fetched(&emissions)) {
+        r = emissions_make_job(&emissions, &job, &err);
+        remedy = strncmp(err.text, "--emissions.ca-file", 19) == 0
+                     ? "correct the file of --emissions.ca-file"
+                     : "correct the file of --emissions.keys-file";
+    }
+    if (r < 0) {
+        report->is_refused = true;
+        report_add(report, "emissions", VERDICT_MISSING, remedy, "%s", err.text);
+    } else {
         check_factors(report, options, &emissions, &job);
+    }
     explicit_bzero(&job, sizeof(job));
 }

@@ -1,9 +1,8 @@
 /*
- * `wattribute record -o TRACE`: what the sources see, in the format that `replay` reads. At the end
- * it prints the ledger that it booked meanwhile: `replay` prints the same.
+ * `wattribute record -o TRACE`: writes all samples in the format that `replay` reads, with the
+ * names of workloads. At the end it prints the ledger that it booked meanwhile: `replay` prints the
+ * same.
  */
-#include "cli/verbs.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +13,7 @@
 #include <unistd.h>
 
 #include "attribution/pipeline.h"
-#include "cli/record_names.h"
+#include "cli/cli.h"
 #include "collector/cgroup_verdict.h"
 #include "collector/source_set.h"
 #include "config/pipeline_config.h"
@@ -22,25 +21,29 @@
 #include "core/gzip.h"
 #include "core/macros.h"
 #include "host/host.h"
+#include "identity/identity.h"
+#include "identity/recorded_names.h"
 #include "process/descriptors.h"
 #include "process/signals.h"
 #include "sources/trace_record.h"
 
-/* How long a source may take to show a first sample before we say that there is nothing to record.
- */
+/* How long to wait for a first sample before there is nothing to record. */
 static const uint64_t FIRST_SAMPLE_US = 5 * USEC_PER_SEC;
 static const uint64_t STOP_SOURCE_US = 200000;
-/* How often the file is brought up to date: a full disk is told while something can be done. */
+/* How often the file is flushed: a full disk is noticed while something can be done. */
 static const uint64_t FLUSH_US = 10 * USEC_PER_SEC;
+static const uint64_t NAMES_US = 2 * USEC_PER_SEC; /* between two passes for new names */
 enum { LINES_CAP_BYTES = 64 << 20 };
 
 struct recording {
     struct gzip_writer *gzip;
     struct pipeline *pipeline;
-    struct record_names names;
+    struct identity *identity;    /* NULL: names are not recorded */
+    struct recorded_names *names; /* already in the trace */
+    uint64_t names_due_us;
     struct trace_writer lines;
     struct buffer buffer; /* of one batch */
-    bool has_readings;    /* what workloads do is of no use without a meter */
+    bool has_readings;    /* of a meter: without one, usage is of no use */
     int result;
 };
 
@@ -56,10 +59,66 @@ static void flush(struct recording *recording)
     buffer->len = 0;
 }
 
+/* Writes the names of a workload if they are new, and complete or `is_last`. */
+static int write_workload_names(struct recording *recording, const struct snapshot_info *info,
+                                bool is_last)
+{
+    struct workload_owner owner = {.kind = info->kind};
+    struct workload_names names;
+    struct sample_names texts;
+    bool is_final, is_empty = true;
+    int r;
+
+    snprintf(owner.id, sizeof(owner.id), "%s", info->id);
+    snprintf(owner.container_id, sizeof(owner.container_id), "%s", info->container_id);
+    snprintf(owner.pod_uid, sizeof(owner.pod_uid), "%s", info->pod_uid);
+    is_final = identity_find_names(recording->identity, &owner, &names);
+    texts = (struct sample_names){
+        .kind = info->kind,
+        .id = info->id,
+        .texts = {[WORKLOAD_TEXT_NAME] = names.name,
+                  [WORKLOAD_TEXT_NAMESPACE] = names.namespace,
+                  [WORKLOAD_TEXT_POD] = names.pod,
+                  [WORKLOAD_TEXT_CONTAINER] = names.container,
+                  [WORKLOAD_TEXT_IMAGE] = info->image,
+                  [WORKLOAD_TEXT_USER] = info->user,
+                  [WORKLOAD_TEXT_ACCOUNT] = info->account,
+                  [WORKLOAD_TEXT_JOB_ID] = info->job_id,
+                  [WORKLOAD_TEXT_JOB_NAME] = info->job_name,
+                  [WORKLOAD_TEXT_UUID] = info->uuid,
+                  [WORKLOAD_TEXT_UNVERIFIED] = info->unverified},
+    };
+    for (int i = 0; i < WORKLOAD_TEXTS; i++)
+        is_empty = is_empty && texts.texts[i][0] == '\0';
+    if (is_empty || (!is_final && !is_last))
+        return 0;
+    r = recorded_names_learn(recording->names, &texts);
+    if (r > 0)
+        trace_write_sample(&recording->lines,
+                           &(struct sample){.kind = SAMPLE_NAMES,
+                                            .t_us = clock_system.realtime_us(&clock_system),
+                                            .names = &texts},
+                           &recording->buffer);
+    return MIN(r, 0);
+}
+
 static void write_names(struct recording *recording, bool is_last)
 {
-    if (record_names_write(&recording->names, recording->pipeline, is_last, &recording->lines,
-                           &recording->buffer) < 0)
+    uint64_t now_us = clock_system.monotonic_us(&clock_system);
+    struct snapshot snapshot;
+    int r;
+
+    if (!recording->identity || (now_us < recording->names_due_us && !is_last))
+        return;
+    recording->names_due_us = now_us + NAMES_US;
+    snapshot_init(&snapshot);
+    r = pipeline_snapshot(recording->pipeline, 0, 0, &snapshot);
+    if (r == 0)
+        r = identity_describe(recording->identity, &snapshot);
+    for (size_t i = 0; i < snapshot.info_count && r == 0; i++)
+        r = write_workload_names(recording, &snapshot.infos[i], is_last);
+    snapshot_done(&snapshot);
+    if (r < 0)
         recording->result = -ENOMEM;
     flush(recording);
 }
@@ -67,25 +126,32 @@ static void write_names(struct recording *recording, bool is_last)
 static void take_batch(void *context, const struct batch *batch)
 {
     struct recording *recording = context;
-    struct buffer *buffer = &recording->buffer;
 
-    record_names_note(&recording->names, batch);
     for (size_t i = 0; i < batch->count; i++) {
-        trace_write_sample(&recording->lines, &batch->samples[i], buffer);
-        recording->has_readings |= batch->samples[i].kind != SAMPLE_USAGE;
+        const struct sample *sample = &batch->samples[i];
+        struct workload_owner owner;
+
+        trace_write_sample(&recording->lines, sample, &recording->buffer);
+        recording->has_readings |= sample->kind != SAMPLE_USAGE;
+        if (!recording->identity || sample->kind != SAMPLE_PROCESS)
+            continue;
+        /* Look up the names of processes on a GPU at once. */
+        identity_find_owner(&sample->process, &owner);
+        identity_note(recording->identity, sample->process.pid, &owner);
     }
     flush(recording);
     if (pipeline_ingest(recording->pipeline, batch->samples, batch->count) < 0)
         recording->result = -ENOMEM;
 }
 
-/* Reads until a signal, the end of the duration (0: none), or an error. 0, also if there was
- * nothing to read. */
+/* Records until a signal, the end of the duration (0: none), or an error. 0, also if there was
+ * nothing to record. */
 static int record(struct source_set *sources, struct recording *recording, int signal_fd,
                   int wake_fd, uint64_t duration_us)
 {
     uint64_t began_us = clock_system.monotonic_us(&clock_system), flush_us = began_us;
     struct pollfd fds[2] = {{.fd = signal_fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
+
     for (;;) {
         uint64_t now_us = clock_system.monotonic_us(&clock_system), ignored;
 
@@ -133,17 +199,27 @@ static int open_output(const char *path, struct recording *recording, struct err
     return r < 0 ? error_set(err, r, "cannot write '%s': %s", path, strerror(-r)) : 0;
 }
 
-static int finish(struct recording *recording)
+static int open_names(struct recording *recording, const struct options *options,
+                      const struct host *host, struct error *err)
 {
-    int r = pipeline_finish(recording->pipeline);
+    int r = recorded_names_new(&recording->names);
 
-    if (r < 0)
+    if (r < 0 || !options->record_names)
         return r;
-    write_names(recording, true);
-    return recording->result;
+    return identity_open(
+        &(struct identity_options){
+            .host = host,
+            .rootfs_path = options->rootfs_path,
+            .clock = &clock_system,
+            .scan_interval_us = options->process_scan_interval_us,
+            .kubernetes = options->kubernetes_enabled,
+            .runtime_sockets = options->runtime_sockets,
+            .pod_resources_socket = options->pod_resources_socket,
+        },
+        &recording->identity, err);
 }
 
-/* Ends the file. Without a reading nobody could do anything with it. */
+/* Ends the file, and removes it if it has no reading. */
 static int close_output(const char *path, struct recording *recording, int result,
                         struct error *err)
 {
@@ -169,18 +245,18 @@ static int nothing_recorded(bool has_meter, const struct source_switches *switch
 
     if (has_meter)
         return error_set(err, -ENODEV,
-                         "nothing was recorded, no file is written: no meter of this node gave a "
-                         "reading until the end; record longer, or see 'wattribute check'");
+                         "nothing was recorded, no file is written: no meter of this node returned "
+                         "a reading; record longer, or see 'wattribute check'");
     return error_set(err, -ENODEV,
                      "nothing to record, no file is written: no energy meter of this node can be "
-                     "read (NVIDIA GPUs, RAPL, hwmon, Cray, IPMI%s%s); 'wattribute check' says "
+                     "read (NVIDIA GPUs, RAPL, hwmon, Cray, IPMI%s%s); 'wattribute check' shows "
                      "what is missing",
                      off ? "; switched off: " : "", off ? off : "");
 }
 
 static int open_events(int *signal_fd, int *wake_fd, struct error *err)
 {
-    /* A recording ends well also where its terminal is closed. */
+    /* SIGHUP: a closed terminal ends a recording cleanly. */
     static const int signals[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
 
     *signal_fd = signals_open(signals, ARRAY_SIZE(signals));
@@ -217,7 +293,7 @@ int verb_record(const struct cli *cli)
     if (r == 0)
         r = open_output(options->output_path, &recording, &err);
     if (r == 0)
-        r = record_names_open(&recording.names, options, &host, &clock_system, &err);
+        r = open_names(&recording, options, &host, &err);
     source_switches_read(options, &switches);
     source_set_init(&sources,
                     &(struct source_context){
@@ -232,24 +308,28 @@ int verb_record(const struct cli *cli)
     if (r == 0)
         r = record(&sources, &recording, signal_fd, wake_fd, options->duration_us);
     if (r == 0 && recording.has_readings)
-        r = finish(&recording);
+        r = pipeline_finish(recording.pipeline);
+    if (r == 0 && recording.has_readings) {
+        write_names(&recording, true);
+        r = recording.result;
+    }
     if (recording.gzip)
         r = close_output(options->output_path, &recording, r, &err);
     if (r == 0 && !recording.has_readings)
         r = nothing_recorded(source_set_has_meter(&sources), &switches, &err);
     is_idle = source_set_stop(&sources, STOP_SOURCE_US);
-    if (r == 0) {
-        verb_name_workloads(recording.pipeline, recording.names.written);
-        status = verb_print_ledger(recording.pipeline);
-    } else {
-        print_error(&err);
-    }
-    status = r < 0 && r != -ENODEV ? verb_failure(r) : status;
+    if (r < 0)
+        cli_print_error(&err);
+    if (r == 0)
+        status = cli_print_ledger(recording.pipeline, recording.names);
+    else if (r != -ENODEV)
+        status = cli_exit_status(r);
     if (!is_idle)
-        verb_leave(status);
+        _exit(status); /* a thread hangs in the kernel or a driver: free nothing under it */
     buffer_done(&recording.buffer);
     pipeline_free(recording.pipeline);
-    record_names_close(&recording.names);
+    identity_close(recording.identity);
+    recorded_names_free(recording.names);
     host_close(&host);
     return status;
 }

@@ -1,15 +1,14 @@
-/* `wattribute replay TRACE`: a recorded trace through the pipeline, the ledger as JSON. */
-#include "cli/verbs.h"
-
+/* `wattribute replay TRACE`: runs a recorded trace through the pipeline, prints the ledger. */
 #include <errno.h>
 #include <string.h>
 
 #include "attribution/pipeline.h"
+#include "cli/cli.h"
 #include "config/pipeline_config.h"
 #include "identity/recorded_names.h"
 #include "sources/trace_reader.h"
 
-/* Runs the whole trace. Nothing is printed before its last line was read and found good. */
+/* Reads the whole trace before anything is printed: its last line may be bad. */
 static int play(const char *path, struct pipeline *pipeline, struct recorded_names *names,
                 struct error *err)
 {
@@ -32,7 +31,6 @@ static int play(const char *path, struct pipeline *pipeline, struct recorded_nam
     }
     if (r == 0)
         r = pipeline_finish(pipeline);
-    verb_name_workloads(pipeline, names);
     batch_done(&batch);
     trace_reader_close(reader);
     return r;
@@ -50,13 +48,10 @@ int verb_replay(const struct cli *cli)
     if (r == 0)
         r = recorded_names_new(&names);
     if (r == 0)
-        r = play(cli->trace_path, pipeline, names, &err);
-    if (r == 0) {
-        status = verb_print_ledger(pipeline);
-    } else {
-        print_error(&err);
-        status = verb_failure(r);
-    }
+        r = play(cli->argument, pipeline, names, &err);
+    status = r == 0 ? cli_print_ledger(pipeline, names) : cli_exit_status(r);
+    if (r < 0)
+        cli_print_error(&err);
     pipeline_free(pipeline);
     recorded_names_free(names);
     return status;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/emission_ca.h"
 #include "config/emission_keys.h"
 #include "core/log.h"
 #include "core/macros.h"
@@ -62,7 +61,6 @@ static int add_keys(const char *path, struct emissions_job *job, struct error *e
 
     if (r < 0)
         return r;
-    emission_keys_add_environment(&job->keys);
     for (size_t i = 0; i < count; i++)
         if (!is_polled(job, keys[i].provider))
             explicit_bzero(job->keys.values[i], sizeof(job->keys.values[i]));

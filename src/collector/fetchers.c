@@ -62,9 +62,8 @@ static void free_secrets(struct fetcher_secrets *secrets)
 static int load_bmc(const struct fetcher *fetcher, struct fetcher_secrets *secrets,
                     struct bmc_job *job, struct error *err)
 {
-    const struct redfish_flags flags = redfish_flags_of(fetcher->options);
     struct redfish_config *config = &secrets->redfish;
-    int r = redfish_config_load(&flags, config, err);
+    int r = redfish_config_load(fetcher->options, config, err);
 
     if (r < 0)
         return r;
@@ -77,8 +76,8 @@ static int load_bmc(const struct fetcher *fetcher, struct fetcher_secrets *secre
         .ca = {config->ca, config->ca_len},
         .certificate_sha256 = {(const char *)config->certificate_sha256,
                                config->is_pinned ? sizeof(config->certificate_sha256) : 0},
-        .is_insecure = flags.insecure,
-        .interval_us = flags.interval_us,
+        .is_insecure = config->is_insecure,
+        .interval_us = fetcher->options->redfish_interval_us,
     };
     return 0;
 }

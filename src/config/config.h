@@ -5,10 +5,8 @@
 #include "core/error.h"
 #include "core/span.h"
 
-/*
- * Sets what the text says, in its order. `file_name` is for messages only, which begin with
- * FILE:LINE:COLUMN. After a failure the options hold what stood before the fault.
- */
+/* Sets the options in the order of the text. Messages begin with FILE:LINE:COLUMN. After a failure
+ * the options before it are set. */
 int config_parse(struct span text, const char *file_name, struct options *options,
                  struct error *err);
 

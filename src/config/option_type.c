@@ -17,97 +17,95 @@ static void *member(struct options *options, const struct options_flag *flag)
     return (char *)options + flag->offset;
 }
 
-int option_type_duration(struct options *options, const struct options_flag *flag,
-                         const struct options_value *value, struct error *err)
-{
-    uint64_t us;
-    int r = parse_duration_us(span_of(value->text), &us);
-
-    if (r == -EINVAL)
-        return error_set(err, r,
-                         "%s: " VALUE " is not a duration; write a number with a unit, for "
-                         "example 250ms, 10s or 1h30m",
-                         value->where, value->text);
-    if (r == -ERANGE || us < flag->min || us > flag->max) {
-        char allowed[64];
-
-        options_describe(flag, allowed, sizeof(allowed));
-        return error_set(err, -ERANGE, "%s: " VALUE " is out of range; use %s", value->where,
-                         value->text, allowed);
-    }
-    *(uint64_t *)member(options, flag) = us;
-    return 0;
-}
-
-static int format_duration(char *text, size_t size_bytes, uint64_t us)
+static void format_duration(uint64_t us, char *text, size_t size_bytes)
 {
     static const struct {
         const char *unit;
         uint64_t us;
     } units[] = {
         {"h", 3600 * USEC_PER_SEC}, {"m", 60 * USEC_PER_SEC}, {"s", USEC_PER_SEC}, {"ms", 1000}};
+    size_t i = us == 0 ? 2 : 0;
 
-    if (us == 0)
-        return snprintf(text, size_bytes, "0s");
-    for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-        if (us % units[i].us == 0)
-            return snprintf(text, size_bytes, "%" PRIu64 "%s", us / units[i].us, units[i].unit);
-    return snprintf(text, size_bytes, "%" PRIu64 "us", us);
+    while (i + 1 < ARRAY_SIZE(units) && us % units[i].us != 0)
+        i++;
+    snprintf(text, size_bytes, "%" PRIu64 "%s", us / units[i].us, units[i].unit);
 }
 
-void option_type_describe_durations(const struct options_flag *flag, char *text, size_t size_bytes)
+static void format_count(uint64_t value, char *text, size_t size_bytes)
 {
-    char min[32], max[32];
-
-    format_duration(min, sizeof(min), flag->min);
-    format_duration(max, sizeof(max), flag->max);
-    snprintf(text, size_bytes, "%s to %s", min, max);
-}
-
-int option_type_count(struct options *options, const struct options_flag *flag,
-                      const struct options_value *value, struct error *err)
-{
-    uint64_t count;
-
-    if (parse_u64_max(span_of(value->text), flag->max, &count) < 0 || count < flag->min) {
-        char allowed[64];
-
-        options_describe(flag, allowed, sizeof(allowed));
-        return error_set(err, -EINVAL, "%s: " VALUE " is not a whole number in range; use %s",
-                         value->where, value->text, allowed);
-    }
-    *(uint64_t *)member(options, flag) = count;
-    return 0;
-}
-
-void option_type_describe_counts(const struct options_flag *flag, char *text, size_t size_bytes)
-{
-    snprintf(text, size_bytes, "%" PRIu64 " to %" PRIu64, flag->min, flag->max);
-}
-
-int option_type_decimal(struct options *options, const struct options_flag *flag,
-                        const struct options_value *value, struct error *err)
-{
-    uint64_t millionths;
-
-    if (parse_millionths(span_of(value->text), &millionths) < 0 || millionths < flag->min ||
-        millionths > flag->max) {
-        char allowed[64];
-
-        options_describe(flag, allowed, sizeof(allowed));
-        return error_set(err, -EINVAL,
-                         "%s: " VALUE " is not a number in range; use %s, with at most six digits "
-                         "behind a point, for example 1.25",
-                         value->where, value->text, allowed);
-    }
-    *(uint64_t *)member(options, flag) = millionths;
-    return 0;
+    snprintf(text, size_bytes, "%" PRIu64, value);
 }
 
 /* Limits are whole numbers. */
-void option_type_describe_decimals(const struct options_flag *flag, char *text, size_t size_bytes)
+static void format_decimal(uint64_t millionths, char *text, size_t size_bytes)
 {
-    snprintf(text, size_bytes, "%" PRIu64 " to %" PRIu64, flag->min / 1000000, flag->max / 1000000);
+    format_count(millionths / 1000000, text, size_bytes);
+}
+
+const struct option_type_number option_type_duration = {
+    .parse = parse_duration_us,
+    .format = format_duration,
+    .noun = "a duration",
+    .hint = "; write a number with a unit, for example 250ms, 10s or 1h30m",
+};
+const struct option_type_number option_type_count = {
+    .parse = parse_u64,
+    .format = format_count,
+    .noun = "a whole number",
+    .hint = "",
+};
+const struct option_type_number option_type_decimal = {
+    .parse = parse_millionths,
+    .format = format_decimal,
+    .noun = "a number",
+    .hint = ", with at most six decimals, for example 1.25",
+};
+
+void option_type_describe_range(const struct options_flag *flag, char *text, size_t size_bytes)
+{
+    char min[32], max[32];
+
+    flag->number->format(flag->min, min, sizeof(min));
+    flag->number->format(flag->max, max, sizeof(max));
+    snprintf(text, size_bytes, "%s to %s", min, max);
+}
+
+int option_type_number(struct options *options, const struct options_flag *flag,
+                       const struct options_value *value, struct error *err)
+{
+    char allowed[64];
+    uint64_t number;
+
+    if (flag->number->parse(span_of(value->text), &number) < 0 || number < flag->min ||
+        number > flag->max) {
+        option_type_describe_range(flag, allowed, sizeof(allowed));
+        return error_set(err, -EINVAL, "%s: " VALUE " is not %s from %s%s", value->where,
+                         value->text, flag->number->noun, allowed, flag->number->hint);
+    }
+    *(uint64_t *)member(options, flag) = number;
+    return 0;
+}
+
+void option_type_describe_words(const struct options_flag *flag, char *text, size_t size_bytes)
+{
+    size_t len = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < flag->word_count && len < size_bytes; i++) {
+        const char *joint = len == 0 ? "" : i + 1 < flag->word_count ? ", " : " or ";
+
+        if (flag->words[i])
+            len += (size_t)snprintf(text + len, size_bytes - len, "%s%s", joint, flag->words[i]);
+    }
+}
+
+/* The value that a word stands for; -1: none. */
+static int find_word(const struct options_flag *flag, struct span text)
+{
+    for (size_t i = 0; i < flag->word_count; i++)
+        if (flag->words[i] && span_equals(text, flag->words[i]))
+            return (int)i;
+    return -1;
 }
 
 static int unknown_word(const struct options_flag *flag, const struct options_value *value,
@@ -115,7 +113,7 @@ static int unknown_word(const struct options_flag *flag, const struct options_va
 {
     char allowed[128];
 
-    options_describe(flag, allowed, sizeof(allowed));
+    option_type_describe_words(flag, allowed, sizeof(allowed));
     return error_set(err, -EINVAL, "%s: " VALUE " is not known; use %s", value->where, value->text,
                      allowed);
 }
@@ -123,29 +121,23 @@ static int unknown_word(const struct options_flag *flag, const struct options_va
 int option_type_word(struct options *options, const struct options_flag *flag,
                      const struct options_value *value, struct error *err)
 {
-    for (const struct option_type_word *word = flag->words; word->text; word++) {
-        if (strcmp(word->text, value->text) != 0)
-            continue;
-        memcpy(member(options, flag), &word->value, sizeof(word->value));
-        return 0;
-    }
-    return unknown_word(flag, value, err);
+    int word = find_word(flag, span_of(value->text));
+
+    if (word < 0)
+        return unknown_word(flag, value, err);
+    *(unsigned *)member(options, flag) = (unsigned)word;
+    return 0;
 }
 
-void option_type_describe_words(const struct options_flag *flag, char *text, size_t size_bytes)
+int option_type_compat(struct options *options, const struct options_flag *flag,
+                       const struct options_value *value, struct error *err)
 {
-    const char *names[8];
-    size_t count = 0, len = 0;
+    int bit = find_word(flag, span_of(value->text));
 
-    for (const struct option_type_word *word = flag->words; word->text; word++)
-        if (count < ARRAY_SIZE(names))
-            names[count++] = word->text;
-    text[0] = '\0';
-    for (size_t i = 0; i < count && len < size_bytes; i++) {
-        const char *joint = i == 0 ? "" : i + 1 < count ? ", " : " or ";
-
-        len += (size_t)snprintf(text + len, size_bytes - len, "%s%s", joint, names[i]);
-    }
+    if (bit < 0)
+        return unknown_word(flag, value, err);
+    options->compat = (value->first ? 0 : options->compat) | 1U << bit;
+    return 0;
 }
 
 int option_type_switch(struct options *options, const struct options_flag *flag,
@@ -164,7 +156,7 @@ static int copy_text(struct options *options, const struct options_flag *flag,
     const char *copy;
 
     if (len == 0)
-        return error_set(err, -EINVAL, "%s: is empty; give a value or leave it out", value->where);
+        return error_set(err, -EINVAL, "%s: is empty; set a value or leave it out", value->where);
     if (len > flag->max)
         return error_set(err, -EINVAL,
                          "%s: " VALUE "... has %zu bytes; at most %" PRIu64 " are allowed",
@@ -193,7 +185,7 @@ int option_type_socket_path(struct options *options, const struct options_flag *
     }
     if (value->text[0] != '/')
         return error_set(err, -EINVAL,
-                         "%s: " VALUE " is not an absolute path; write one, or '' not to ask",
+                         "%s: " VALUE " is not an absolute path; write one, or '' to disable",
                          value->where, value->text);
     return copy_text(options, flag, value, path, err);
 }
@@ -205,7 +197,8 @@ int option_type_listen_address(struct options *options, const struct options_fla
     int r;
 
     if (count == OPTIONS_LISTEN_MAX)
-        return error_set(err, -E2BIG, "%s: " VALUE " is one too many; give at most %d addresses",
+        return error_set(err, -E2BIG,
+                         "%s: " VALUE " is one too many; at most %d addresses are allowed",
                          value->where, value->text, OPTIONS_LISTEN_MAX);
     r = copy_text(options, flag, value, &options->listen_addresses[count], err);
     if (r < 0)
@@ -233,26 +226,18 @@ int option_type_list(struct options *options, const struct options_flag *flag,
             return error_set(err, -EINVAL, "%s: " VALUE " has nothing between two commas",
                              value->where, value->text);
         if (list->count == OPTIONS_LIST_MAX)
-            return error_set(err, -E2BIG, "%s: " VALUE " is one too many; give at most %d",
+            return error_set(err, -E2BIG, "%s: " VALUE " is one too many; at most %d are allowed",
                              value->where, item, OPTIONS_LIST_MAX);
         list->items[list->count++] = item;
     }
     return 0;
 }
 
-static bool is_name_start(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 static bool is_metric_name(const char *text)
 {
-    if (!is_name_start(*text))
-        return false;
-    for (; *text; text++)
-        if (!is_name_start(*text) && (*text < '0' || *text > '9'))
-            return false;
-    return true;
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+
+    return *text && !(*text >= '0' && *text <= '9') && text[strspn(text, allowed)] == '\0';
 }
 
 static bool is_one_of(const char *text, const char *const *list, size_t count)
@@ -304,19 +289,6 @@ int option_type_metrics_path(struct options *options, const struct options_flag 
     return option_type_text(options, flag, value, err);
 }
 
-int option_type_compat(struct options *options, const struct options_flag *flag,
-                       const struct options_value *value, struct error *err)
-{
-    unsigned before = value->first ? 0 : options->compat;
-
-    for (const struct option_type_word *word = flag->words; word->text; word++)
-        if (strcmp(word->text, value->text) == 0) {
-            options->compat = before | word->value;
-            return 0;
-        }
-    return unknown_word(flag, value, err);
-}
-
 int option_type_currency(struct options *options, const struct options_flag *flag,
                          const struct options_value *value, struct error *err)
 {
@@ -333,24 +305,21 @@ int option_type_embodied(struct options *options, const struct options_flag *fla
 {
     struct embodied_rates rates = {0};
     struct span grams = span_of(value->text), meter = span_cut(&grams, '=');
-    const struct option_type_word *word = flag->words;
+    int kind = find_word(flag, meter);
     uint64_t ug;
 
     if (!value->first)
         rates = options->emissions_embodied;
-    while (word->text && !span_equals(meter, word->text))
-        word++;
-    if (!word->text || parse_millionths(grams, &ug) < 0 || ug > flag->max) {
+    if (kind < 0 || parse_millionths(grams, &ug) < 0 || ug > flag->max) {
         char allowed[64];
 
-        options_describe(flag, allowed, sizeof(allowed));
+        option_type_describe_words(flag, allowed, sizeof(allowed));
         return error_set(err, -EINVAL,
-                         "%s: " VALUE
-                         " is not a meter and its grams per hour; use %s, '=' and 0 to "
-                         "%" PRIu64 " with at most six digits behind a point, for example gpu=28.5",
+                         "%s: " VALUE " is not METER=GRAMS; use %s, '=' and grams per hour from 0 "
+                         "to %" PRIu64 " with at most six decimals, for example gpu=28.5",
                          value->where, value->text, allowed, flag->max / 1000000);
     }
-    rates.of[word->value] = (struct embodied_rate){.known = true, .ug_per_hour = ug};
+    rates.of[kind] = (struct embodied_rate){.known = true, .ug_per_hour = ug};
     options->emissions_embodied = rates;
     return 0;
 }

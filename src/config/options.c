@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/options_private.h"
-#include "config/suggest.h"
 #include "core/macros.h"
 #include "core/parse.h"
 
@@ -21,34 +19,18 @@ const struct options_variable options_variables[] = {
 };
 const size_t options_variable_count = ARRAY_SIZE(options_variables);
 
-bool options_next(struct options_walk *walk)
-{
-    for (; walk->row < options_row_count; walk->row++, walk->index = 0) {
-        const struct options_flag *row = &options_rows[walk->row];
-
-        if (!row->expand && walk->index == 0)
-            walk->flag = *row;
-        else if (!row->expand || !row->expand(walk->index, &walk->flag))
-            continue;
-        walk->index++;
-        walk->flag.number = walk->count++;
-        return true;
-    }
-    return false;
-}
-
 int options_init(struct options *options, struct error *err)
 {
+    struct options_flag flag;
+
     *options = (struct options){0};
     arena_init(&options->strings, STRINGS_CAP_BYTES);
-    for (struct options_walk walk = {0}; options_next(&walk);) {
-        const struct options_flag *flag = &walk.flag;
-        int r;
+    for (size_t i = 0; options_flag_at(i, &flag); i++) {
+        /* Through the setter, so that the default is what --help shows. */
+        int r = flag.fallback
+                    ? options_set(options, &flag, flag.fallback, OPTIONS_DEFAULT, flag.name, err)
+                    : 0;
 
-        if (!flag->fallback)
-            continue;
-        /* Through the setter, so that the default is what --help says it is. */
-        r = options_set(options, flag, flag->fallback, OPTIONS_DEFAULT, flag->names[0], err);
         if (r < 0) {
             options_done(options);
             return r;
@@ -67,24 +49,64 @@ void options_done(struct options *options)
 
 bool options_find(struct span name, struct options_flag *ret_flag)
 {
-    for (struct options_walk walk = {0}; options_next(&walk);)
-        for (const char *const *known = walk.flag.names; *known; known++)
-            if (span_equals(name, *known)) {
-                *ret_flag = walk.flag;
-                return true;
-            }
+    struct options_flag flag;
+
+    for (size_t i = 0; options_flag_at(i, &flag); i++)
+        if (span_equals(name, flag.name) || (flag.alias && span_equals(name, flag.alias))) {
+            *ret_flag = flag;
+            return true;
+        }
     return false;
+}
+
+enum { NAME_MAX_LEN = 64 };
+
+/* Levenshtein's distance, one row at a time. Both lengths are at most NAME_MAX_LEN. */
+static size_t edit_distance(struct span a, struct span b)
+{
+    size_t row[NAME_MAX_LEN + 1];
+
+    for (size_t j = 0; j <= b.len; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a.len; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= b.len; j++) {
+            size_t above = row[j];
+            size_t replaced = diagonal + (a.data[i - 1] != b.data[j - 1]);
+
+            row[j] = MIN(replaced, MIN(above, row[j - 1]) + 1);
+            diagonal = above;
+        }
+    }
+    return row[b.len];
+}
+
+void suggest_consider(struct suggestion *best, struct span wanted, const char *candidate)
+{
+    struct span name = span_of(candidate);
+    size_t limit = MAX(wanted.len / 3, (size_t)2), distance;
+
+    /* A name of one letter is near to everything. */
+    if (wanted.len > NAME_MAX_LEN || name.len > NAME_MAX_LEN || name.len < 2)
+        return;
+    distance = edit_distance(wanted, name);
+    if (distance <= limit && distance < name.len && (!best->name || distance < best->distance))
+        *best = (struct suggestion){candidate, distance};
 }
 
 const char *options_suggest(struct span name, unsigned groups, bool only_switches)
 {
     struct suggestion best = {0};
+    struct options_flag flag;
 
-    for (struct options_walk walk = {0}; options_next(&walk);) {
-        if (!(groups & 1U << walk.flag.group) || (only_switches && walk.flag.placeholder))
+    for (size_t i = 0; options_flag_at(i, &flag); i++) {
+        if (!(groups & 1U << flag.group) || (only_switches && flag.placeholder))
             continue;
-        for (const char *const *known = walk.flag.names; *known; known++)
-            suggest_consider(&best, name, *known);
+        suggest_consider(&best, name, flag.name);
+        if (flag.alias)
+            suggest_consider(&best, name, flag.alias);
     }
     return best.name;
 }
@@ -92,7 +114,7 @@ const char *options_suggest(struct span name, unsigned groups, bool only_switche
 int options_set(struct options *options, const struct options_flag *flag, const char *text,
                 enum options_source source, const char *where, struct error *err)
 {
-    enum options_source *last = &options->sources[flag->number];
+    enum options_source *last = &options->sources[flag->index];
     /* The defaults are the first of all and find nothing to start over from. */
     struct options_value value = {text, where, source != *last};
     int r = flag->set(options, flag, &value, err);
@@ -106,7 +128,7 @@ int options_set(struct options *options, const struct options_flag *flag, const 
 enum options_source options_source_of(const struct options *options,
                                       const struct options_flag *flag)
 {
-    return options->sources[flag->number];
+    return options->sources[flag->index];
 }
 
 int options_check(const struct options *options, struct error *err)
@@ -118,13 +140,13 @@ int options_check(const struct options *options, struct error *err)
 
     if (has_idle != has_full)
         return error_set(err, -EINVAL,
-                         "--model.%s-watts is missing: give both of --model.idle-watts "
-                         "and --model.full-watts, or neither",
+                         "--model.%s-watts is missing: set both --model.idle-watts and "
+                         "--model.full-watts, or neither",
                          has_idle ? "full" : "idle");
     if (has_idle && options->model_idle_uw > options->model_full_uw)
         return error_set(err, -EINVAL,
-                         "--model.idle-watts is more than --model.full-watts: a busy "
-                         "machine draws more than one that does nothing");
+                         "--model.idle-watts is above --model.full-watts: a busy machine draws "
+                         "more than an idle one");
     if (options->cost_tariff_path && (has_price || has_currency))
         return error_set(err, -EINVAL,
                          "--cost.tariff-file has its own prices and currency: leave out "
@@ -132,7 +154,7 @@ int options_check(const struct options *options, struct error *err)
                          has_price ? "price" : "currency");
     if (has_price != has_currency)
         return error_set(err, -EINVAL,
-                         "--cost.%s is missing: give both of --cost.price and --cost.currency, or "
+                         "--cost.%s is missing: set both --cost.price and --cost.currency, or "
                          "neither",
                          has_price ? "currency" : "price");
     if (options->emissions_interval_us > 0 && options->emissions_interval_us < USEC_PER_SEC)

@@ -106,7 +106,6 @@ static void the_file_wins_over_the_environment(void **state)
     setenv("WATTTIME_USERNAME", "", 1);
     setenv("WATTTIME_PASSWORD", long_key, 1);
     assert_int_equal(read_keys("electricity_maps: of the file\n", 0600, &keys, &err), 0);
-    emission_keys_add_environment(&keys);
     assert_has(&keys, "electricity_maps", NULL, "of the file");
     assert_has(&keys, "entsoe", NULL, "secret");
     assert_lacks_key(&keys, "watttime", "WATTTIME_USERNAME");
@@ -131,12 +130,12 @@ static void a_file_that_cannot_be_used_gives_no_key_and_shows_none(void **state)
         const char *says;
     } cases[] = {
         {"entsoe: secret\n", 0640, "chmod 600"},
-        {"entsoe: secret\n", 0604, "it has keys in it"},
-        {"entsoe: secret\nsecret: x\n", 0600, "not a key of this file: it has electricity_maps, "},
+        {"entsoe: secret\n", 0604, "contains keys"},
+        {"entsoe: secret\nsecret: x\n", 0600, "unknown key; the keys are electricity_maps, "},
         {"entsoe: secret\nentsoe: secret\n", 0600, "is given twice"},
         {"entsoe: secret\nwatttime_password: [secret]\n", 0600, "must be a text"},
         {"entsoe: secret\nwatttime_password: *secret\n", 0600, "as entsoe: '...'"},
-        {"secret\n", 0600, "write a line for each key, as entsoe: ..."},
+        {"secret\n", 0600, "write a line for each key, as entsoe: '...'"},
         {"", 0600, "write a line for each key"},
     };
 

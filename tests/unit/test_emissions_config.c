@@ -1,4 +1,4 @@
-/* Which emission factors count, as flags tell it. */
+/* config/emissions_config: which emission factors count, by the flags. */
 #include "unit.h"
 
 #include <errno.h>
@@ -138,7 +138,7 @@ static void the_primary_counts_first_and_other_signals_do_not_count(void **state
     assert_int_equal(config.inquiries[1].line, 0);
     assert_int_equal(config.inquiries[2].line, 2);
     assert_int_equal(READ("emissions.primary", "rte", "emissions.providers", "owid:FR"), -EINVAL);
-    assert_non_null(strstr(err.text, "'rte' is none of --emissions.providers"));
+    assert_non_null(strstr(err.text, "'rte' is not in --emissions.providers"));
     assert_int_equal(READ("emissions.primary", "global", "emissions.zone", "FR"), 0);
     assert_string_equal(choice_text(), "global:world owid:FRA");
 }
@@ -304,13 +304,13 @@ static void what_cannot_be_meant_is_refused_with_what_to_write(void **state)
         {{"emissions.providers", "rtee"}, "'rtee' is not known; use rte, electricity_maps"},
         {{"emissions.providers", "rte,rte"}, "'rte' is given twice"},
         {{"emissions.providers", "electricity_maps:FR,electricity_maps:DE"},
-         "'electricity_maps' is given twice; each can be asked for one zone"},
+         "'electricity_maps' is given twice; each provider has one zone"},
         {{"emissions.providers", "rte,global:FR"},
          "global has no zone; write it alone, or owid:FR for a country"},
         {{"emissions.providers", "rte", "emissions.primary", "rte:FR"},
-         "--emissions.primary: 'rte:FR': give its name alone, without a zone: rte"},
+         "--emissions.primary: 'rte:FR': write the name without a zone: rte"},
         {{"emissions.providers", "rte", "emissions.primary", "entsoe:FR"},
-         "'entsoe:FR' is none of --emissions.providers; add it there"},
+         "'entsoe:FR' is not in --emissions.providers; add it"},
         {{"emissions.providers", "rte,,owid"}, "nothing between two commas"},
         {{"emissions.providers", "electricity_maps"}, "electricity_maps needs a zone"},
         {{"emissions.providers", "watttime"}, "watttime:ZONE"},
@@ -321,32 +321,32 @@ static void what_cannot_be_meant_is_refused_with_what_to_write(void **state)
         {{"emissions.providers", "electricity_maps:a b"}, "no zone"},
         {{"emissions.providers", "uk_carbon_intensity:18"}, "a region from 1 to 17"},
         {{"emissions.providers", "electricity_maps:0123456789012345678901234567890123456789"},
-         "too long a zone"},
+         "789' is too long"},
         {{"emissions.providers", "uk_carbon_intensity", "emissions.zone", "FR"},
          "uk_carbon_intensity is about GB, and --emissions.zone is 'FR'"},
         {{"emissions.providers", "electricity_maps:FR", "emissions.zone",
           "0123456789012345678901234567890123456789", "emissions.url",
           "electricity_maps=http://127.0.0.1:80"},
-         "not the place of a provider"},
+         "not the URL of a mirror"},
         {{"emissions.providers", "electricity_maps", "emissions.zone",
           "0123456789012345678901234567890123456789"},
          "is no zone of electricity_maps"},
-        {{"emissions.url", "rte=https://127.0.0.1:1"}, "'rte' is not asked"},
-        {{"emissions.keys-file", "/k"}, "--emissions.keys-file: nobody is asked"},
+        {{"emissions.url", "rte=https://127.0.0.1:1"}, "'rte' is not queried"},
+        {{"emissions.keys-file", "/k"}, "--emissions.keys-file: no provider is queried"},
         {{"emissions.ca-file", "/c", "emissions.zone", "FR"},
-         "--emissions.ca-file: nobody is asked"},
-        {{"emissions.interval", "5m"}, "--emissions.interval: nobody is asked"},
-        {{"emissions.signal", "average"}, "says what --emissions.factor is"},
+         "--emissions.ca-file: no provider is queried"},
+        {{"emissions.interval", "5m"}, "--emissions.interval: no provider is queried"},
+        {{"emissions.signal", "average"}, "describes --emissions.factor"},
         {{"emissions.basis", "direct"},
-         "says what --emissions.factor is, or what electricity_maps"},
+         "describes --emissions.factor or selects what electricity_maps"},
         {{"emissions.basis", "direct", "emissions.providers", "entsoe:FR"},
-         "--emissions.basis: says what --emissions.factor is"},
+         "--emissions.basis: describes --emissions.factor"},
         {{"emissions.providers", "rte", "emissions.url", "rte=https://u:p@host"},
-         "not the place of a provider"},
+         "not the URL of a mirror"},
         {{"emissions.providers", "rte", "emissions.url", "rte=https://"},
-         "not the place of a provider"},
+         "not the URL of a mirror"},
         {{"emissions.providers", "rte", "emissions.url", "rte=https://host/"},
-         "not the place of a provider"},
+         "not the URL of a mirror"},
     };
 
     (void)state;

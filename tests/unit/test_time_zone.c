@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config/time_zone.h"
+#include "config/tariff_config.h"
 #include "core/fs.h"
 #include "core/macros.h"
 

@@ -1,4 +1,4 @@
-/* config/web_config: what the file may hold, what is said about the rest, and the way to the front.
+/* config/web_config: what the file may hold, how the rest is rejected, and its way to the server.
  */
 #include "unit.h"
 
@@ -13,6 +13,8 @@
 #include "config/web_watch.h"
 #include "core/fs.h"
 #include "core/macros.h"
+#include "core/sealed.h"
+#include "process/server_job.h"
 
 #define HASH   "$2y$10$mDwo.lAisC94iLAyP81MCesa29IzH37oigHC/42V2pdJlUprsJPze"
 #define PAIR   "cert_file: a.crt, key_file: a.key"
@@ -123,15 +125,15 @@ static void what_is_wrong_is_said_with_its_line_and_column(void **state)
         {"tls_server_config: {" PAIR ", key: x}", "both key and key_file are given"},
         {"tls_server_config: {" PAIR ", client_ca_file: a}", "without client_auth_type"},
         {"tls_server_config: {" PAIR ", client_auth_type: RequireAndVerifyClientCert}",
-         "Add client_ca_file"},
+         "add client_ca_file"},
         {"tls_server_config: {" PAIR ", client_auth_type: VerifyClientCertIfGiven}",
-         "Add client_ca_file"},
+         "add client_ca_file"},
         {"tls_server_config: {" PAIR ", client_auth_type: requireAnyClientCert}",
          "is not known; use RequireAnyClientCert"},
         {"tls_server_config: {" PAIR ", client_allowed_sans: [a]}", "client_allowed_sans needs"},
         {"tls_server_config: {" PAIR ", client_allowed_sans: a}", "is not a list"},
         {"tls_server_config: {" PAIR ", client_allowed_sans: [[a]]}", "is a list"},
-        {"tls_server_config: {" PAIR ", min_version: TLS11}", "TLS11 is not spoken here"},
+        {"tls_server_config: {" PAIR ", min_version: TLS11}", "TLS11 is not supported"},
         {"tls_server_config: {" PAIR ", min_version: '1.2'}", "'1.2' is not known"},
         {"tls_server_config: {" PAIR ", min_version: TLS13, max_version: TLS12}",
          "min_version is above max_version"},
@@ -151,7 +153,7 @@ static void what_is_wrong_is_said_with_its_line_and_column(void **state)
         {"basic_auth_users: {a: [b]}", "a is a list"},
         {"basic_auth_users: {a: }", "user 'a': not a bcrypt hash"},
         {"basic_auth_users: {a: " HASH "0}", "not a bcrypt hash"},
-        {"basic_auth_users: {'a:b': " HASH "}", "a name cannot hold ':'"},
+        {"basic_auth_users: {'a:b': " HASH "}", "a name cannot contain ':'"},
         {"basic_auth_users: {a: " HASH ", a: " HASH "}", "user 'a' is given twice"},
         {"basic_auth_users: {" LONGER ": " HASH "}", "a name of over 255 bytes"},
         {"basic_auth_users: {a: $2y$17$mDwo.lAisC94iLAyP81MCesa29IzH37oigHC/42V2pdJlUprsJPze}",
@@ -197,35 +199,45 @@ static void more_users_than_the_limit_are_refused(void **state)
     web_config_done(&config);
 }
 
-static void what_is_packed_is_unpacked_the_same(void **state)
+/* As a job of these bytes reads: 0, or -EPROTO. */
+static int read_job(const char *bytes, size_t len, struct job *block, struct server_job *job)
 {
-    struct web_config config, copy;
+    _cleanup_close_ int fd = -1;
+
+    assert_int_equal(sealed_create(bytes, len, &fd), 0);
+    return server_job_read(fd, block, job);
+}
+
+static void a_config_reaches_the_server_unchanged_in_its_job(void **state)
+{
+    struct server_job job = {.metrics_path = "/metrics", .has_web_config = true}, copy;
+    struct web_config *config = &job.web_config;
+    char key[] = "key", bytes[4096];
+    _cleanup_close_ int fd = -1;
+    struct job block;
     struct error err;
-    char *bytes;
     size_t len;
 
     (void)state;
-    assert_int_equal(web_config_parse(span_of(whole), "w", &config, &err), 0);
-    config.tls.cert.text = span_of("certificate");
-    config.tls.key.text = span_of("key");
-    assert_int_equal(web_config_pack(&config, &bytes, &len), 0);
-    assert_int_equal(web_config_unpack((struct span){bytes, len}, &copy), 0);
-    assert_whole(&copy);
-    assert_true(span_equals(copy.tls.cert.text, "certificate"));
-    assert_true(span_equals(copy.tls.key.text, "key"));
-    web_config_done(&copy);
-    /* Cut anywhere, or with one byte more, it is nothing. */
-    for (size_t cut = 0; cut < len; cut++) {
-        assert_int_equal(web_config_unpack((struct span){bytes, cut}, &copy), -EPROTO);
-        web_config_done(&copy);
-    }
-    bytes = realloc(bytes, len + 1);
-    assert_non_null(bytes);
+    assert_int_equal(web_config_parse(span_of(whole), "w", config, &err), 0);
+    config->tls.cert.text = span_of("certificate");
+    config->tls.key.text = span_of(key);
+    assert_int_equal(server_job_seal(&job, &fd), 0);
+    len = (size_t)pread(fd, bytes, sizeof(bytes), 0);
+    assert_in_range(len, 1, sizeof(bytes) - 1);
+    assert_int_equal(read_job(bytes, len, &block, &copy), 0);
+    assert_true(copy.has_web_config);
+    assert_whole(&copy.web_config);
+    assert_true(span_equals(copy.web_config.tls.cert.text, "certificate"));
+    assert_true(span_equals(copy.web_config.tls.key.text, "key"));
+    job_done(&block);
+    /* Cut anywhere, or with one byte more, it is refused. */
+    for (size_t cut = 1; cut < len; cut++)
+        assert_int_equal(read_job(bytes, cut, &block, &copy), -EPROTO);
     bytes[len] = 0;
-    assert_int_equal(web_config_unpack((struct span){bytes, len + 1}, &copy), -EPROTO);
-    web_config_done(&copy);
-    free(bytes);
-    web_config_done(&config);
+    assert_int_equal(read_job(bytes, len + 1, &block, &copy), -EPROTO);
+    web_config_done(config);
+    assert_string_equal(key, ""); /* wiped */
 }
 
 static void write_text(const char *path, const char *text)
@@ -237,7 +249,7 @@ static void write_text(const char *path, const char *text)
     fclose(file);
 }
 
-static void a_change_is_found_at_the_next_look_and_a_bad_one_is_said_once(void **state)
+static void a_change_is_found_by_the_next_poll_and_a_bad_one_is_reported_once(void **state)
 {
     char directory[] = "/tmp/wattribute-test-XXXXXX", path[64];
     struct web_watch watch;
@@ -249,12 +261,12 @@ static void a_change_is_found_at_the_next_look_and_a_bad_one_is_said_once(void *
     snprintf(path, sizeof(path), "%s/web.yml", directory);
     write_text(path, "basic_auth_users: {a: " HASH "}\n");
     assert_int_equal(web_watch_open(&watch, path, &err), 0);
-    first = watch.packed;
+    first = watch.config.users[0].name;
     assert_int_equal(web_watch_look(&watch, &err), 0);
     write_text(path, "nonsense\n");
     assert_int_equal(web_watch_look(&watch, &err), -EINVAL);
     assert_non_null(strstr(err.text, "not a mapping"));
-    assert_ptr_equal(watch.packed, first);
+    assert_ptr_equal(watch.config.users[0].name, first);
     assert_int_equal(web_watch_look(&watch, &err), 0);
     /* A file that it names, and that is not there, is said once, too. */
     write_text(path, "tls_server_config: {" PAIR "}\n");
@@ -277,8 +289,8 @@ int main(void)
         cmocka_unit_test(a_file_that_asks_for_nothing_gives_nothing),
         cmocka_unit_test(what_is_wrong_is_said_with_its_line_and_column),
         cmocka_unit_test(more_users_than_the_limit_are_refused),
-        cmocka_unit_test(what_is_packed_is_unpacked_the_same),
-        cmocka_unit_test(a_change_is_found_at_the_next_look_and_a_bad_one_is_said_once),
+        cmocka_unit_test(a_config_reaches_the_server_unchanged_in_its_job),
+        cmocka_unit_test(a_change_is_found_by_the_next_poll_and_a_bad_one_is_reported_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,8 +129,8 @@ static void what_is_wrong_is_said_and_ends_the_reading(void **state)
     } cases[] = {
         {"txt: a", "f:1:1: unknown key 'txt' (did you mean 'text'?); docs/it.md lists them", 0},
         {"unheard-of: a", "f:1:1: unknown key 'unheard-of'; docs/it.md lists them", 0},
-        {"text: [a]", "f:1:7: text is a list; give one text", 0},
-        {"text: {a: b}", "f:1:7: text is a mapping; give one text", 0},
+        {"text: [a]", "f:1:7: text is a list; write one value", 0},
+        {"text: {a: b}", "f:1:7: text is a mapping; write one value", 0},
         {"text: a\ntext: b", "f:2:1: text is given twice; keep one", 1},
         {"never: a\ntext: b", "f:1:8: never", 1},
         {"switch: 'null'", "f:1:9: switch: 'null' is neither true nor false", 0},
