@@ -329,7 +329,7 @@ static void a_bad_trace_is_refused_at_the_start_however_late_the_fault(void **st
         const char *why;
     } cases[] = {
         {"not a trace\n", -EBADMSG, "line 1: not a trace"},
-        {HEADER, -EBADMSG, "line 2: the trace holds no record"},
+        {HEADER, -EBADMSG, "line 2: the trace has no record"},
         {HEADER GPU0, -EBADMSG, "no record that can be played"},
         {HEADER "5 M 0 1 2 3\n", -EBADMSG, "no record that can be played"},
         {HEADER GPU0 "1000000000 E 0 1\n1000000001 E 0 2\n1000000002 E 0 x\n", -EBADMSG,

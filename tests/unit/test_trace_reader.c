@@ -82,7 +82,7 @@ static void every_error_names_the_file_and_the_line(void **state)
         {"wattribute-trace 1 \n" GPU0, 1, "not a trace"},
         {"Wattribute-trace 1\n" GPU0, 1, "not a trace"},
         {TRACE_HEADER, 1, "the last line is not whole"},
-        {HEADER, 2, "the trace holds no record"},
+        {HEADER, 2, "the trace has no record"},
         {HEADER "x\n", 2, "expected a time"},
         {HEADER GPU0 "\n", 3, "expected a time"},
         {HEADER GPU0 "1 E 0 1\n2 E 0 x\n", 4, "energy counter"},
