@@ -19,8 +19,6 @@
 #include "host/proc.h"
 #include "model/report.h"
 #include "process/descriptors.h"
-#include "sources/estimate.h"
-#include "sources/redfish.h"
 #include "sources/source.h"
 
 enum { TEXT_CAP_BYTES = 1 << 20 };

@@ -25,7 +25,7 @@
 #include "identity/recorded_names.h"
 #include "process/descriptors.h"
 #include "process/signals.h"
-#include "sources/trace_record.h"
+#include "sources/trace.h"
 
 /* How long to wait for a first sample before there is nothing to record. */
 static const uint64_t FIRST_SAMPLE_US = 5 * USEC_PER_SEC;

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "config/pipeline_config.h"
 #include "identity/recorded_names.h"
-#include "sources/trace_reader.h"
+#include "sources/trace.h"
 
 /* Reads the whole trace before anything is printed: its last line may be bad. */
 static int play(const char *path, struct pipeline *pipeline, struct recorded_names *names,

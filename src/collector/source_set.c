@@ -245,14 +245,12 @@ bool source_set_read(struct source_set *set, uint64_t now_us,
     for (size_t i = set->runner_count; i-- > 0;) {
         struct runner *runner = set->runners[i].runner;
         struct runner_status status;
-        bool has_ended;
 
         /* Before the batches: what is gone has queued its last one. */
         runner_get_status(runner, &status);
-        has_ended = runner_has_ended(runner);
         is_behind |= !take_batches(set, runner, until_us, take, context, &any);
         note(set, i, &status);
-        if (set->runners[i].is_closing && has_ended)
+        if (set->runners[i].is_closing && status.has_ended)
             stop(set, i, set->release_until_us, USEC_PER_SEC);
         else if (status.gone)
             stop(set, i, now_us + set->retry_us, USEC_PER_SEC);

@@ -18,7 +18,7 @@
 #include "model/embodied.h"
 #include "model/policy.h"
 #include "model/price.h"
-#include "sources/switches.h"
+#include "sources/source.h"
 
 enum { OPTIONS_LISTEN_MAX = 16, OPTIONS_FLAG_MAX = 96, OPTIONS_LIST_MAX = 16 };
 

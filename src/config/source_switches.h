@@ -3,8 +3,7 @@
 #pragma once
 
 #include "config/options.h"
-#include "sources/estimate.h"
-#include "sources/switches.h"
+#include "sources/source.h"
 
 void source_switches_read(const struct options *options, struct source_switches *ret_switches);
 bool source_switches_is_on(const struct options *options, const char *source);

@@ -8,7 +8,7 @@
 
 #include "host/host.h"
 #include "model/meter.h"
-#include "sources/switches.h"
+#include "sources/source.h"
 
 /* RAPL has zones of this kind, METER_PACKAGE or METER_DRAM, and lets us read them. What is switched
  * off measures nothing. */

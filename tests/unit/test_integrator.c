@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "random.h"
-#include "sources/integrator.h"
+#include "sources/counter.h"
 
 #define SECOND ((uint64_t)1000000)
 #define WATT   ((uint64_t)1000000)

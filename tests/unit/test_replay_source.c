@@ -10,7 +10,7 @@
 #include "core/clock.h"
 #include "core/fs.h"
 #include "core/macros.h"
-#include "sources/trace/replay.h"
+#include "sources/source.h"
 
 #define HEADER "wattribute-trace 1\n"
 #define GPU0   "gpu 0 uuid=GPU-0\n"

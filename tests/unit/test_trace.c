@@ -8,7 +8,7 @@
 
 #include "core/buffer.h"
 #include "core/macros.h"
-#include "sources/trace_record.h"
+#include "sources/trace.h"
 
 #define TIME_MAX    "1152921504606846976" /* 2^60 */
 #define TIME_ABOVE  "1152921504606846977"

@@ -12,9 +12,7 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "sources/source.h"
-#include "sources/trace/replay.h"
-#include "sources/trace_reader.h"
-#include "sources/trace_record.h"
+#include "sources/trace.h"
 
 #define HEADER TRACE_HEADER "\n"
 #define CONTAINER                                                                                  \

@@ -16,8 +16,7 @@
 #include "core/gzip.h"
 #include "core/macros.h"
 #include "gzip_member.h"
-#include "sources/trace_reader.h"
-#include "sources/trace_record.h"
+#include "sources/trace.h"
 
 #define HEADER TRACE_HEADER "\n"
 #define GPU0   "gpu 0 uuid=GPU-0 name=NVIDIA_H200 driver=580 power_limit_mw=700000\n"
@@ -342,7 +341,7 @@ static void what_cannot_be_opened_is_named_with_the_reason(void **state)
         const char *text;
     } cases[] = {
         {"/nowhere/x.trace", -ENOENT,
-         "cannot open trace '/nowhere/x.trace': No such file or directory; give the path of a "
+         "cannot open trace '/nowhere/x.trace': No such file or directory; specify a "
          "recorded trace"},
         {"/", -EIO, "trace '/', line 1: cannot read: Is a directory"},
     };

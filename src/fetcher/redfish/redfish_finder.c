@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/plausible.h"
+#include "sources/counter.h"
 
 /* More than one system behind one BMC is rare, and then it is two or three. */
 enum {

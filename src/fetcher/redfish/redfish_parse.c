@@ -6,7 +6,7 @@
 
 #include "core/json_reader.h"
 #include "core/macros.h"
-#include "sources/plausible.h"
+#include "sources/counter.h"
 
 static const double MILLIWATTS_MAX = (double)PLAUSIBLE_POWER_MAX_UW / 1000;
 

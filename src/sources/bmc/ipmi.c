@@ -6,7 +6,7 @@
 
 #include "core/macros.h"
 #include "model/report.h"
-#include "sources/integrator.h"
+#include "sources/counter.h"
 
 /* KCS without an interrupt is polled by the kernel while a question is open: ask seldom. */
 enum { PERIOD_S = 10 };

@@ -1,4 +1,4 @@
-#include "sources/redfish.h"
+#include "sources/source.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,8 +7,7 @@
 #include <sys/socket.h>
 
 #include "core/macros.h"
-#include "sources/integrator.h"
-#include "sources/plausible.h"
+#include "sources/counter.h"
 #include "sources/redfish_reading.h"
 
 /* For how long the power between two readings is believed, and silence is no failure. */

@@ -14,7 +14,6 @@
 #include "model/report.h"
 #include "sources/counter.h"
 #include "sources/overlap.h"
-#include "sources/plausible.h"
 
 /* How often files that are not there are tried again. */
 static const uint64_t SEARCH_US = 30 * USEC_PER_SEC;

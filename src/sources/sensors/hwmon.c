@@ -12,8 +12,6 @@
 #include "core/parse.h"
 #include "model/report.h"
 #include "sources/counter.h"
-#include "sources/integrator.h"
-#include "sources/plausible.h"
 #include "sources/sensors/hwmon_scan.h"
 
 /* How often chips that came, went or failed are looked for. */

@@ -14,7 +14,7 @@
 #include "core/span.h"
 #include "host/host.h"
 #include "model/meter.h"
-#include "sources/switches.h"
+#include "sources/source.h"
 
 enum { HWMON_METERS_MAX = 64, HWMON_PATH_BYTES = 64 };
 

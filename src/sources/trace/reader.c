@@ -1,4 +1,4 @@
-#include "sources/trace_reader.h"
+#include "sources/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,6 @@
 #include "core/gzip.h"
 #include "core/macros.h"
 #include "core/map.h"
-#include "sources/trace_record.h"
 
 /* A list of 950 pids, the driver's maximum, has 25 KB. */
 enum { LINE_MAX_BYTES = 256 * 1024 };

@@ -1,6 +1,6 @@
 /* The records of a trace: a table of their fields, and parsers for those that are no row of fields.
  */
-#include "sources/trace_record.h"
+#include "sources/trace.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "sources/trace/replay.h"
+#include "sources/source.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
-#include "sources/trace_reader.h"
+#include "sources/trace.h"
 
 /* The pause between two rounds: one tick of the energy counter. */
 static const uint64_t SEAM_US = 100000;
