@@ -15,18 +15,6 @@ enum {
                    1 << OPTIONS_SERVING | 1 << OPTIONS_LOGGING | 1 << OPTIONS_GENERAL,
 };
 
-static int run_server(const struct cli *cli)
-{
-    (void)cli;
-    return server_main();
-}
-
-static int run_fetcher(const struct cli *cli)
-{
-    (void)cli;
-    return fetcher_main();
-}
-
 const struct cli_command cli_commands[CLI_COMMANDS] = {
     {.name = "serve",
      .run = verb_serve,
@@ -58,8 +46,8 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
                  "  wattribute check --emissions.providers=rte\n",
      .groups = 1 << OPTIONS_CHECKING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
                1 << OPTIONS_MODEL | 1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
-    {.name = "server", .run = run_server},
-    {.name = "fetcher", .run = run_fetcher},
+    {.name = "server", .run_child = server_main},
+    {.name = "fetcher", .run_child = fetcher_main},
 };
 
 /* The arguments after the verb, read one by one. */

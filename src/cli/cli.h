@@ -13,11 +13,13 @@ struct cli;
 /* A verb, for parsing and for --help. */
 struct cli_command {
     const char *name;
-    int (*run)(const struct cli *cli); /* returns the exit status */
-    const char *argument;              /* required; NULL: none */
+    /* One of them; they return the exit status. */
+    int (*run)(const struct cli *cli);
+    int (*run_child)(void); /* internal: takes no arguments */
+    const char *argument;   /* required; NULL: none */
     const char *help;
     const char *examples; /* lines */
-    unsigned groups;      /* of flags: bits 1 << enum options_group; 0: internal, no arguments */
+    unsigned groups;      /* of flags: bits 1 << enum options_group */
 };
 
 /* The first is the default. */

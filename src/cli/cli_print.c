@@ -148,6 +148,8 @@ int cli_run(const struct cli *cli)
     struct buffer text;
     int status;
 
+    if (cli->command->run_child)
+        return cli->command->run_child();
     if (!cli->options.help && !cli->options.version)
         return cli->command->run(cli);
     buffer_init(&text, TEXT_CAP_BYTES);

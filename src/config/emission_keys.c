@@ -60,7 +60,7 @@ int emission_keys_read(const char *path, struct emission_keys *ret_keys, struct 
     *ret_keys = (struct emission_keys){0};
     r = path[0] ? read_file(path, table, count, ret_keys, err) : 0;
     for (size_t i = 0; i < count && r == 0; i++) {
-        /* Not secure_getenv: who starts a program with capabilities may have keys, too. */
+        /* Not secure_getenv: a program with capabilities may get keys, too. */
         const char *value = getenv(table[i].variable);
         size_t len = value ? strlen(value) : 0;
 

@@ -9,7 +9,7 @@
 #include "core/parse.h"
 #include "model/price.h"
 
-/* Values in messages are cut: the advice at the end must survive a value of any length. */
+/* Values are cut in messages, so that the advice at the end fits. */
 #define VALUE "'%.80s'"
 
 static void *member(struct options *options, const struct options_flag *flag)
@@ -251,20 +251,21 @@ static bool is_one_of(const char *text, const char *const *list, size_t count)
 int option_type_metric_prefix(struct options *options, const struct options_flag *flag,
                               const struct options_value *value, struct error *err)
 {
-    /* With these the per-process families would take the names of others: gpu_memory_used_bytes,
-     * gpu_inference_active, and process_start_time_seconds, which Prometheus gives a meaning. */
+    /* With these the per-process metrics would clash with others: gpu_memory_used_bytes,
+     * gpu_inference_active, and process_start_time_seconds, which Prometheus defines. */
     static const char *const taken[] = {"wattribute", "gpu", "gpu_inference", "process"};
     static const char own[] = "wattribute_";
     const char *text = value->text;
 
     if (*text && (!is_metric_name(text) || text[strlen(text) - 1] == '_'))
         return error_set(err, -EINVAL,
-                         "%s: " VALUE " cannot begin a metric's name; use letters, digits and '_', "
+                         "%s: " VALUE
+                         " is not a prefix of metric names; use letters, digits and '_', "
                          "with no digit first and no '_' last, for example my_gpu_process",
                          value->where, text);
     if (is_one_of(text, taken, ARRAY_SIZE(taken)) || strncmp(text, own, strlen(own)) == 0)
         return error_set(err, -EINVAL,
-                         "%s: " VALUE " would give a metric the name of another; use another "
+                         "%s: " VALUE " would clash with the names of other metrics; use another "
                          "prefix, for example my_gpu_process",
                          value->where, text);
     return option_type_text(options, flag, value, err);

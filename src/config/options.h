@@ -27,7 +27,7 @@ enum options_source { OPTIONS_DEFAULT, OPTIONS_ENVIRONMENT, OPTIONS_CONFIG, OPTI
 
 enum options_model { OPTIONS_MODEL_OFF, OPTIONS_MODEL_AUTO };
 
-/* Values of a repeatable flag, which may also be given at once with commas in between. */
+/* Values of a repeatable flag, which also splits at commas. */
 struct options_list {
     const char *items[OPTIONS_LIST_MAX];
     size_t count;
@@ -46,7 +46,7 @@ struct options {
     enum log_format log_format;
     bool source_is_on[SOURCE_SWITCHES_MAX]; /* as source_table; of those that have a switch */
     enum options_model model_cpu;
-    uint64_t model_idle_uw, model_full_uw; /* both given, or neither: the second is 0 */
+    uint64_t model_idle_uw, model_full_uw; /* both, or neither: the second is 0 */
     const char *procfs_path, *sysfs_path, *rootfs_path;
     enum idle_policy idle_policy;
     enum node_overhead_policy node_overhead_policy;
@@ -57,7 +57,7 @@ struct options {
     const char *replay_path; /* NULL: live */
     unsigned compat;         /* bits of enum compat */
     enum expose expose;
-    uint64_t pue_millionths; /* what the site uses for each joule of its machines, at least 1 */
+    uint64_t pue_millionths; /* power usage effectiveness, at least 1 */
     bool emissions_enabled;
     uint64_t emissions_factor_ug; /* per kWh, if given */
     const char *emissions_zone;   /* NULL: not given */
@@ -67,9 +67,9 @@ struct options {
     enum price_signal emissions_signal; /* of emissions_factor_ug */
     enum price_basis emissions_basis;
     struct embodied_rates emissions_embodied;
-    uint64_t cost_price_micro; /* per kWh, if given; then the currency is, too */
+    uint64_t cost_price_micro; /* per kWh, if given, with the currency */
     const char *cost_currency;
-    const char *cost_tariff_path; /* NULL: none; else neither of them is given */
+    const char *cost_tariff_path; /* NULL: none; excludes both */
     bool kubernetes_enabled, kubernetes_api, process_events;
     const char *kubernetes_service_account_dir;
     /* NULL: search the usual paths; "": do not query. */

@@ -1,5 +1,5 @@
-/* The pipeline as the options want it, and what energy costs by --cost.* and --pue. The emission
- * factor is chosen elsewhere (emissions_config.h). */
+/* The options of the pipeline, and the price of energy by --cost.* and --pue. The emission factor
+ * is in emissions_config.h. */
 #pragma once
 
 #include "attribution/pipeline.h"
@@ -7,11 +7,11 @@
 #include "model/embodied.h"
 #include "model/price.h"
 
-/* With everything kept (`replay`), or with retention (`serve`). */
+/* `keep_everything`: no retention, for `replay` and `record`. */
 struct pipeline_options pipeline_config_options(const struct options *options,
                                                 bool keep_everything);
 
 void pipeline_config_price(const struct options *options, struct price *ret_price);
 
-/* --emissions.embodied; without emissions none are known. */
+/* --emissions.embodied; none without emissions. */
 struct embodied_rates pipeline_config_embodied(const struct options *options);

@@ -130,7 +130,7 @@ static void what_is_no_token_is_refused(void **state)
         tree_write(directory, "token", texts[i]);
         if (read_secrets(directory, &secrets, &err) != -EBADMSG)
             fail_msg("case %zu was taken", i);
-        assert_string_equal(err.text, "the service account's token is not one");
+        assert_string_equal(err.text, "the service account's token is malformed");
     }
     tree_remove(directory, "");
 }
