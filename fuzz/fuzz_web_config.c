@@ -4,42 +4,26 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "config/web_config.h"
-#include "core/sealed.h"
 #include "net/credentials.h"
-#include "process/server_job.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_round_trip(const struct web_config *config)
 {
-    struct server_job job = {.metrics_path = "/", .web_config = *config}, copy;
-    struct job block;
-    int fd = -1;
+    struct web_config copy;
+    char *bytes;
+    size_t len;
 
-    if (server_job_seal(&job, &fd) < 0 || server_job_read(fd, &block, &copy) < 0 ||
-        copy.web_config.user_count != config->user_count ||
-        copy.web_config.header_count != config->header_count ||
-        copy.web_config.has_tls != config->has_tls)
+    if (web_config_pack(config, &bytes, &len) < 0)
         abort();
-    job_done(&block);
-    close(fd);
-}
-
-/* Any bytes as a job. */
-static void check_job(struct span text)
-{
-    struct server_job job;
-    struct job block;
-    int fd = -1;
-
-    if (text.len == 0 || sealed_create(text.data, text.len, &fd) < 0)
-        return;
-    if (server_job_read(fd, &block, &job) == 0)
-        job_done(&block);
-    close(fd);
+    if (web_config_unpack((struct span){bytes, len}, &copy) < 0 ||
+        copy.user_count != config->user_count || copy.header_count != config->header_count ||
+        copy.has_tls != config->has_tls)
+        abort();
+    web_config_done(&copy);
+    free(bytes);
 }
 
 static void check_header(struct span text)
@@ -69,7 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (r == 0)
         check_round_trip(&config);
     web_config_done(&config);
-    check_job(text);
+    (void)web_config_unpack(text, &config);
+    web_config_done(&config);
     check_header(text);
     return 0;
 }

@@ -79,7 +79,7 @@ int verb_serve(const struct cli *cli)
             },
             &collector, &err);
     if (r == 0) {
-        announce(options, web.config.has_tls, fds, fd_count);
+        announce(options, web.has_tls, fds, fd_count);
         collector_run(collector);
     } else {
         cli_print_error(&err);

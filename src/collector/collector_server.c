@@ -132,7 +132,7 @@ static int seal_job(const struct collector *collector, int *ret_fd)
     };
 
     if (collector->web)
-        job.web_config = collector->web->config;
+        job.web_config = (struct span){collector->web->packed, collector->web->packed_bytes};
     return server_job_seal(&job, ret_fd);
 }
 

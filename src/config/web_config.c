@@ -10,10 +10,7 @@
 #include "core/macros.h"
 #include "net/credentials.h"
 
-enum {
-    FILE_CAP_BYTES = 1 << 20,
-    STRINGS_CAP_BYTES = 8 << 20, /* more than the file can hold with the three that it names */
-};
+enum { STRINGS_CAP_BYTES = 8 << 20 }; /* more than the file can hold with those that it names */
 
 /* A config that is being read. */
 struct draft {
@@ -416,64 +413,5 @@ int web_config_parse(struct span text, const char *file_name, struct web_config 
     arena_init(&draft.config.strings, STRINGS_CAP_BYTES);
     r = yaml_fields_parse(&yaml, text, file_name, err);
     *ret_config = draft.config;
-    return r;
-}
-
-void web_config_done(struct web_config *config)
-{
-    if (config->tls.key.text.len > 0)
-        explicit_bzero((char *)config->tls.key.text.data, config->tls.key.text.len);
-    arena_done(&config->strings);
-    *config = (struct web_config){0};
-}
-
-static int read_pem(struct web_config *config, const char *path, const char *what,
-                    struct tls_pem *pem, struct error *err)
-{
-    _cleanup_free_ char *data = NULL;
-    struct span text;
-    int r;
-
-    if (!path)
-        return 0;
-    r = yaml_fields_load(what, path, FILE_CAP_BYTES, "the path", &data, &text, err);
-    if (r < 0)
-        return r;
-    if (text.len == 0)
-        return error_set(err, -EINVAL, "%s %.300s: is empty", what, path);
-    pem->name = path;
-    pem->text = (struct span){arena_copy(&config->strings, data, text.len), text.len};
-    explicit_bzero(data, text.len);
-    if (pem->text.data)
-        return 0;
-    pem->text.len = 0;
-    return error_set(err, -ENOMEM, "out of memory");
-}
-
-int web_config_load(const char *path, struct web_config *ret_config, struct error *err)
-{
-    _cleanup_free_ char *data = NULL;
-    struct web_config *config = ret_config;
-    struct span text = {NULL, 0};
-    struct tls *tls;
-    int r;
-
-    *config = (struct web_config){0};
-    r = yaml_fields_load("--web.config.file", path, FILE_CAP_BYTES, "the path", &data, &text, err);
-    if (r < 0)
-        return r;
-    r = web_config_parse(text, path, config, err);
-    explicit_bzero(data, text.len); /* it may contain a key */
-    if (r == 0)
-        r = read_pem(config, config->cert_path, "cert_file", &config->tls.cert, err);
-    if (r == 0)
-        r = read_pem(config, config->key_path, "key_file", &config->tls.key, err);
-    if (r == 0)
-        r = read_pem(config, config->client_ca_path, "client_ca_file", &config->tls.client_ca, err);
-    if (r < 0 || !config->has_tls)
-        return r;
-    r = tls_new(&config->tls, &tls, err);
-    if (r == 0)
-        tls_unref(tls);
     return r;
 }

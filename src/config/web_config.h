@@ -24,7 +24,7 @@ struct web_config {
     size_t user_count;
     struct http_server_header headers[WEB_CONFIG_HEADERS_MAX];
     size_t header_count;
-    struct arena strings; /* owns every text above; empty in the server: its job owns them */
+    struct arena strings; /* owns every text above */
 };
 
 /* Wipes the key. Accepts a zeroed struct. */
@@ -40,3 +40,8 @@ int web_config_parse(struct span text, const char *file_name, struct web_config 
 /* Reads the file and those that it names (at most 1 MiB each; may block as long as they do), and
  * checks that they can be used. */
 int web_config_load(const char *path, struct web_config *ret_config, struct error *err);
+
+/* To and from the fields of the server's job, keys and all. unpack returns -EPROTO for anything
+ * that pack did not write; release the config after failures, too. */
+int web_config_pack(const struct web_config *config, char **ret_bytes, size_t *ret_len);
+int web_config_unpack(struct span bytes, struct web_config *ret_config);

@@ -1,8 +1,11 @@
 /* Watches --web.config.file and the files that it names for changes. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "config/file_stamp.h"
-#include "config/web_config.h"
+#include "core/error.h"
 
 enum { WEB_WATCH_FILES = 4 }; /* the config, the certificate, the key, the clients' CA */
 
@@ -10,8 +13,9 @@ struct web_watch {
     const char *path;
     char *files[WEB_WATCH_FILES]; /* of the newest config, even if it is bad; NULL: none */
     struct file_stamp stamps[WEB_WATCH_FILES];
-    bool is_loaded;
-    struct web_config config; /* the newest good one */
+    bool has_tls;
+    char *packed; /* the newest good config, for the server's job; NULL: none yet */
+    size_t packed_bytes;
 };
 
 /* Loads them. Close it after failures, too. */

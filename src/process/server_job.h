@@ -1,20 +1,20 @@
-/* The job of the server. When the web config changes, it is sent another whole job. */
+/* What the server is told. When the web config changes, it is sent another whole job. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "config/web_config.h"
+#include "core/span.h"
 #include "process/job.h"
 
 struct server_job {
     struct job_log log;
     size_t listener_count; /* from CHILD_MORE_FD on */
     const char *metrics_path;
-    bool text_only;               /* --compat: never OpenMetrics */
-    bool is_failing;              /* earlier servers ended early: not ready until it is healthy */
-    bool has_web_config;          /* the same for all jobs of a server */
-    struct web_config web_config; /* without paths and arena */
+    bool text_only;         /* --compat: never OpenMetrics */
+    bool is_failing;        /* those before it ended early: not ready until it is well */
+    bool has_web_config;    /* it is there at the first start, or never */
+    struct span web_config; /* as web_config_pack writes it */
 };
 
 int server_job_seal(const struct server_job *job, int *ret_fd);

@@ -35,7 +35,6 @@ struct server {
     struct http_server *http;
     bool has_web;
     struct server_web web;
-    struct job web_block; /* owns the texts of a newer web config */
 };
 
 static int ask_collector(void *context, enum page_format format, enum page_encoding encoding,
@@ -51,18 +50,16 @@ static int ask_collector(void *context, enum page_format format, enum page_encod
 static int take_job(struct server *server, int job_fd)
 {
     struct server_job job;
-    struct job block = {0}, old = server->web_block;
+    struct job block = {0};
     struct error err;
     int r = server->has_web ? server_job_read(job_fd, &block, &job) : -EPROTO;
 
     if (r < 0)
         return r;
-    server->web_block = block;
-    r = server_web_open(&server->web, &job.web_config, &err);
+    r = server_web_renew(&server->web, job.web_config, &err);
     if (r < 0)
-        log_error(err.text); /* the server ends, and may still use the old block until then */
-    else
-        job_done(&old);
+        log_error(err.text);
+    job_done(&block);
     return r;
 }
 
@@ -219,7 +216,7 @@ static int enter_sandbox(struct server *server, struct error *err)
 static int run(struct server *server, const struct server_job *job)
 {
     struct error err;
-    int r = server->has_web ? server_web_open(&server->web, &job->web_config, &err) : 0;
+    int r = server->has_web ? server_web_open(&server->web, job->web_config, &err) : 0;
 
     if (r == 0) {
         r = open_server(server, job);
@@ -245,7 +242,6 @@ static void close_server(struct server *server)
 {
     http_server_close(server->http);
     server_web_close(&server->web);
-    job_done(&server->web_block);
     cleanup_close(&server->epoll_fd);
 }
 

@@ -22,19 +22,33 @@ static int apply(struct server_web *web)
     return r;
 }
 
-int server_web_open(struct server_web *web, const struct web_config *config, struct error *err)
+static int take(struct server_web *web, struct span packed, struct error *err)
 {
+    struct web_config config = {0}, old = web->config;
     struct tls *tls = NULL;
-    int r = config->has_tls ? tls_new(&config->tls, &tls, err) : 0;
+    int r = web_config_unpack(packed, &config);
 
-    if (r < 0)
+    if (r < 0) {
+        web_config_done(&config);
+        return error_set(err, r, "cannot read the web config from the collector: %s", strerror(-r));
+    }
+    r = config.has_tls ? tls_new(&config.tls, &tls, err) : 0;
+    if (r < 0) {
+        web_config_done(&config);
         return r;
+    }
     tls_unref(web->tls);
     web->tls = tls;
-    web->config = *config;
+    web->config = config;
     if (web->server)
         r = apply(web);
+    web_config_done(&old); /* the server had its headers until now */
     return r < 0 ? error_set(err, r, "cannot use the new web config: %s", strerror(-r)) : 0;
+}
+
+int server_web_open(struct server_web *web, struct span packed, struct error *err)
+{
+    return take(web, packed, err);
 }
 
 static int lock_up_worker(void)
@@ -62,8 +76,14 @@ int server_web_start(struct server_web *web, struct http_server *server, struct 
     return r < 0 ? error_set(err, r, "cannot set up TLS and users: %s", strerror(-r)) : 0;
 }
 
+int server_web_renew(struct server_web *web, struct span packed, struct error *err)
+{
+    return take(web, packed, err);
+}
+
 void server_web_close(struct server_web *web)
 {
     auth_free(web->auth);
     tls_unref(web->tls);
+    web_config_done(&web->config);
 }

@@ -7,6 +7,7 @@
 
 #include "config/web_config.h"
 #include "core/error.h"
+#include "core/span.h"
 
 struct server_web {
     struct web_config config;
@@ -15,13 +16,15 @@ struct server_web {
     struct http_server *server; /* NULL until it is started */
 };
 
-/* Takes the config of a job, the first or a newer one. Its texts must outlive it. After a failure
- * the server must end: the next one begins with it. */
-int server_web_open(struct server_web *web, const struct web_config *config, struct error *err);
+/* The config of the job, as web_config_pack writes it. */
+int server_web_open(struct server_web *web, struct span packed, struct error *err);
 
 /* Starts the thread that checks passwords, in its own sandbox, and sets up the server. Call when
  * privileges are dropped and before system calls are filtered. */
 int server_web_start(struct server_web *web, struct http_server *server, struct error *err);
+
+/* A newer one. After a failure the server must end: the next one begins with it. */
+int server_web_renew(struct server_web *web, struct span packed, struct error *err);
 
 /* After the server was closed. Accepts a zeroed struct. */
 void server_web_close(struct server_web *web);
