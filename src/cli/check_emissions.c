@@ -10,37 +10,25 @@
 #include "fetcher/emission_poll.h"
 #include "model/report.h"
 
+#define QUERIED_LATER   "none, unless a proxy answered: it is queried again later"
 #define CHECK_THE_CLOCK "check the clock, and the mirror if --emissions.url is set"
 
-static const char *remedy_for(int error)
-{
-    switch (error) {
-    case -ENOKEY:
-        return "set its key, see docs/emissions.md";
-    case -EILSEQ:
-        return "correct the key: no line break at its end";
-    case -EINVAL:
-        return "correct the value";
-    case -EACCES:
-        return "check the key, whether its plan includes this zone, and firewalls";
-    case -EKEYREJECTED:
-        return "set --emissions.ca-file to the CA of its certificate; a proxy may present its own";
-    case -ENXIO:
-        return "check the zone, and --emissions.url if it is set";
-    case -ESTALE:
-        return CHECK_THE_CLOCK;
-    case -ENODATA:
-        return "none: it has no value now, and may have one later";
-    case -EBADMSG:
-    case -ERANGE:
-    case -EREMOTEIO:
-        return "none, unless a proxy answered: it is queried again later";
-    case -EBUSY:
-        return "wait: it was queried too often";
-    default:
-        return "check that this node reaches it, or set https_proxy in its environment";
-    }
-}
+static const struct check_remedy remedies[] = {
+    {-ENOKEY, "set its key, see docs/emissions.md"},
+    {-EILSEQ, "correct the key: no line break at its end"},
+    {-EINVAL, "correct the value"},
+    {-EACCES, "check the key, whether its plan includes this zone, and firewalls"},
+    {-EKEYREJECTED, "set --emissions.ca-file to the CA of its certificate; a proxy may present its "
+                    "own"},
+    {-ENXIO, "check the zone, and --emissions.url if it is set"},
+    {-ESTALE, CHECK_THE_CLOCK},
+    {-ENODATA, "none: it has no value now, and may have one later"},
+    {-EBADMSG, QUERIED_LATER},
+    {-ERANGE, QUERIED_LATER},
+    {-EREMOTEIO, QUERIED_LATER},
+    {-EBUSY, "wait: it was queried too often"},
+    {0, "check that this node reaches it, or set https_proxy in its environment"},
+};
 
 /* What `serve` would show as stale, or warn about, is reported here first. */
 static void report_answer(struct report *report, const char *what, const struct choice_line *line,
@@ -74,7 +62,7 @@ static void check_provider(struct report *report, struct choice_line *line,
     poll_free(poll);
     snprintf(what, sizeof(what), "emissions: %s", job->polls[index].provider);
     if (r < 0) {
-        report_add(report, what, VERDICT_MISSING, remedy_for(r), "%s", err.text);
+        report_add(report, what, VERDICT_MISSING, check_find_remedy(remedies, r), "%s", err.text);
         return;
     }
     now = (struct choice_now){clock_system.realtime_us(&clock_system),

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 #include "client/http_client.h"
-#include "config/source_switches.h"
+#include "config/node_config.h"
 #include "core/clock.h"
 #include "identity/gpu_access.h"
 #include "identity/pod_resources.h"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/config.h"
 #include "core/macros.h"
 #include "fetcher/fetcher.h"
 #include "server/server.h"
@@ -212,7 +211,7 @@ static int read_options(struct arguments arguments, char *const *env, struct cli
     if (r == 0)
         r = options_read_environment(options, env, cli->command->groups, err);
     if (r == 0 && options->config_path)
-        r = config_load(options->config_path, options, err);
+        r = options_load_file(options->config_path, options, err);
     if (r == 0)
         r = apply_flags(arguments, /* general= */ false, cli, &excess, err);
     return r < 0 ? r : options_check(options, err);

@@ -75,3 +75,10 @@ struct host;
 struct report;
 void check_identity(struct report *report, const struct host *host, const struct options *options);
 void check_emissions(struct report *report, const struct options *options);
+
+/* What to do about an error; the last row is {0, the default}. */
+struct check_remedy {
+    int error;
+    const char *text;
+};
+const char *check_find_remedy(const struct check_remedy *remedies, int error);

@@ -54,11 +54,12 @@ static void help_row_put(struct buffer *out, const char *left, const char *right
 
 static void help_flag_put(struct buffer *out, const struct options_flag *flag)
 {
-    char left[128], right[1024], allowed[512], notes[160];
+    char left[128], right[1024], allowed[512] = "", notes[160];
 
     snprintf(left, sizeof(left), "  --%s%s%s", flag->name, flag->placeholder ? "=" : "",
              or_empty(flag->placeholder));
-    options_describe(flag, allowed, sizeof(allowed));
+    if (flag->describe)
+        flag->describe(flag, allowed, sizeof(allowed));
     snprintf(notes, sizeof(notes), "%s%s%s%s%s", flag->fallback ? "; default " : "",
              or_empty(flag->fallback),
              !flag->alias     ? ""

@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "collector/tariff_clock.h"
 #include "config/redfish_config.h"
-#include "config/source_switches.h"
+#include "config/node_config.h"
 #include "core/clock.h"
 #include "core/macros.h"
 #include "fetcher/redfish_finder.h"
@@ -55,27 +55,24 @@ static void check_processes(struct report *report, const struct host *host)
     arena_done(&arena);
 }
 
-static const char *redfish_remedy(int error)
+const char *check_find_remedy(const struct check_remedy *remedies, int error)
 {
-    switch (error) {
-    case -EKEYREJECTED:
-        return "set --redfish.ca-file to the BMC's certificate or its CA, or "
-               "--redfish.certificate-sha256 to the certificate's fingerprint";
-    case -EACCES:
-        return "correct the user and password in --redfish.credentials-file; a read-only account "
-               "of the BMC is enough";
-    case -EPERM:
-        return "grant the account the BMC's privilege Login";
-    case -ENODATA:
-        return "none if the BMC does not measure power; otherwise try newer firmware";
-    case -EINVAL:
-        return "correct the flag";
-    case -EBUSY:
-        return "try again: the BMC is starting, or has no session left";
-    default:
-        return "check that this node reaches the BMC's address and port";
-    }
+    while (remedies->error != 0 && remedies->error != error)
+        remedies++;
+    return remedies->text;
 }
+
+static const struct check_remedy redfish_remedies[] = {
+    {-EKEYREJECTED, "set --redfish.ca-file to the BMC's certificate or its CA, or "
+                    "--redfish.certificate-sha256 to the certificate's fingerprint"},
+    {-EACCES, "correct the user and password in --redfish.credentials-file; a read-only account of "
+              "the BMC is enough"},
+    {-EPERM, "grant the account the BMC's privilege Login"},
+    {-ENODATA, "none if the BMC does not measure power; otherwise try newer firmware"},
+    {-EINVAL, "correct the flag"},
+    {-EBUSY, "try again: the BMC is starting, or has no session left"},
+    {0, "check that this node reaches the BMC's address and port"},
+};
 
 static int send_request(void *context, const struct http_request *request,
                         struct http_reply *ret_reply, struct error *err)
@@ -141,7 +138,7 @@ static void check_redfish(struct report *report, const struct options *options)
                    "the BMC measures the node's power: %" PRIu64 " W, %s, %.120s", power_mw / 1000,
                    redfish_kind_words[place.kind], place.paths[0].text);
     else
-        report_add(report, "redfish", VERDICT_MISSING, redfish_remedy(r), "%s", err.text);
+        report_add(report, "redfish", VERDICT_MISSING, check_find_remedy(redfish_remedies, r), "%s", err.text);
     redfish_config_done(&config);
 }
 

@@ -4,7 +4,7 @@
 
 #include "attribution/pipeline.h"
 #include "cli/cli.h"
-#include "config/pipeline_config.h"
+#include "config/node_config.h"
 #include "identity/recorded_names.h"
 #include "sources/trace.h"
 

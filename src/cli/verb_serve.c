@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 #include "collector/collector.h"
-#include "config/source_switches.h"
+#include "config/node_config.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/macros.h"

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "collector/collector_parts.h"
-#include "config/source_switches.h"
+#include "config/node_config.h"
 #include "core/log.h"
 #include "process/signals.h"
 

@@ -8,8 +8,7 @@
 
 #include "collector/cgroup_verdict.h"
 #include "collector/collector_parts.h"
-#include "config/pipeline_config.h"
-#include "config/source_switches.h"
+#include "config/node_config.h"
 #include "process/signals.h"
 
 static int open_loop(struct collector *collector, struct error *err)

@@ -183,9 +183,6 @@ const char *options_suggest(struct span name, unsigned groups, bool only_switche
 int options_set(struct options *options, const struct options_flag *flag, const char *text,
                 enum options_source source, const char *where, struct error *err);
 
-enum options_source options_source_of(const struct options *options,
-                                      const struct options_flag *flag);
-
 /* Rejects combinations of flags that contradict each other or miss a part. */
 int options_check(const struct options *options, struct error *err);
 
@@ -196,5 +193,12 @@ bool options_is_given(const struct options *options, const char *name);
 int options_read_environment(struct options *options, char *const *env, unsigned groups,
                              struct error *err);
 
-/* What the flag allows, "100ms to 1m" or "equal or none"; may be empty. */
-void options_describe(const struct options_flag *flag, char *text, size_t size_bytes);
+/*
+ * Reads --config.file, a flat YAML mapping of flag names, without dashes, to values; at most 1 MiB,
+ * and may block as long as the file does. Messages begin with FILE:LINE:COLUMN. After a failure the
+ * options before it are set.
+ */
+int options_load_file(const char *path, struct options *options, struct error *err);
+/* The part that reads no file. */
+int options_parse_file(struct span text, const char *file_name, struct options *options,
+                       struct error *err);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "config/source_switches.h"
+#include "config/node_config.h"
 #include "core/macros.h"
 #include "sources/source.h"
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/config.h"
+#include "config/options.h"
 #include "core/fs.h"
 #include "core/macros.h"
 
@@ -42,7 +42,7 @@ static void a_flat_mapping_sets_flags_by_their_names(void **state)
                        "path.procfs: '/host/proc'\n"
                        "compat: my-gpu-exporter\n";
 
-    assert_int_equal(config_parse(span_of(text), "w.yaml", options, &err), 0);
+    assert_int_equal(options_parse_file(span_of(text), "w.yaml", options, &err), 0);
     assert_int_equal(options->listen_count, 2);
     assert_string_equal(options->listen_addresses[0], ":9400");
     assert_string_equal(options->listen_addresses[1], "unix:/run/wattribute.sock");
@@ -60,20 +60,20 @@ static void a_repeatable_flag_takes_one_value_or_a_list(void **state)
 {
     struct options *options = *state;
 
-    assert_int_equal(config_parse(span_of("listen-address: ':1'\n"), "w", options, NULL), 0);
+    assert_int_equal(options_parse_file(span_of("listen-address: ':1'\n"), "w", options, NULL), 0);
     assert_int_equal(options->listen_count, 1);
     assert_string_equal(options->listen_addresses[0], ":1");
     options_done(options);
     assert_int_equal(options_init(options, NULL), 0);
     assert_int_equal(
-        config_parse(span_of("listen-address:\n  - ':1'\n  - ':2'\n"), "w", options, NULL), 0);
+        options_parse_file(span_of("listen-address:\n  - ':1'\n  - ':2'\n"), "w", options, NULL), 0);
     assert_int_equal(options->listen_count, 2);
     assert_int_equal(
-        config_parse(span_of("compat: [my-gpu-exporter, my-gpu-exporter]\n"), "w", options, NULL),
+        options_parse_file(span_of("compat: [my-gpu-exporter, my-gpu-exporter]\n"), "w", options, NULL),
         0);
     assert_int_equal(options->compat, COMPAT_MY_GPU_EXPORTER);
     assert_int_equal(
-        config_parse(span_of("emissions.embodied: [gpu=28.5, rest=3]\n"), "w", options, NULL), 0);
+        options_parse_file(span_of("emissions.embodied: [gpu=28.5, rest=3]\n"), "w", options, NULL), 0);
     assert_int_equal(options->emissions_embodied.of[METER_GPU].ug_per_hour, 28500000);
     assert_int_equal(options->emissions_embodied.of[METER_REST].ug_per_hour, 3000000);
 }
@@ -87,10 +87,10 @@ static void a_file_that_says_nothing_is_fine(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
         struct error err = {{0}};
 
-        if (config_parse(span_of(texts[i]), "w", *state, &err) != 0)
+        if (options_parse_file(span_of(texts[i]), "w", *state, &err) != 0)
             fail_msg("'%s': %s", texts[i], err.text);
     }
-    assert_int_equal(config_parse((struct span){NULL, 0}, "w", *state, NULL), 0);
+    assert_int_equal(options_parse_file((struct span){NULL, 0}, "w", *state, NULL), 0);
 }
 
 static void what_is_wrong_is_said_with_its_line_and_column(void **state)
@@ -158,7 +158,7 @@ static void what_is_wrong_is_said_with_its_line_and_column(void **state)
         int r;
 
         assert_int_equal(options_init(&options, NULL), 0);
-        r = config_parse(span_of(cases[i].text), "w.yaml", &options, &err);
+        r = options_parse_file(span_of(cases[i].text), "w.yaml", &options, &err);
         if (r >= 0 || !strstr(err.text, cases[i].says))
             fail_msg("'%s' gave %d, '%s'", cases[i].text, r, err.text);
         options_done(&options);
@@ -170,7 +170,7 @@ static void an_embedded_nul_is_refused_where_it_stands(void **state)
     static const char text[] = "log-level: info\nidle-policy: \0equal\n";
     struct error err = {{0}};
 
-    assert_int_equal(config_parse((struct span){text, sizeof(text) - 1}, "w", *state, &err),
+    assert_int_equal(options_parse_file((struct span){text, sizeof(text) - 1}, "w", *state, &err),
                      -EINVAL);
     assert_non_null(strstr(err.text, "w:2:14: not UTF-8 text"));
 }
@@ -182,7 +182,7 @@ static void the_file_is_not_asked_to_end_in_a_nul(void **state)
 
     assert_non_null(text);
     memcpy(text, "idle-policy: equal", 18);
-    assert_int_equal(config_parse((struct span){text, 18}, "w", *state, NULL), 0);
+    assert_int_equal(options_parse_file((struct span){text, 18}, "w", *state, NULL), 0);
     assert_int_equal(options->idle_policy, IDLE_POLICY_EQUAL);
     free(text);
 }
@@ -204,12 +204,12 @@ static void a_file_that_cannot_be_read_is_named_with_the_reason(void **state)
 
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof(path), "%s/w.yaml", dir);
-    assert_int_equal(config_load(path, *state, &err), -ENOENT);
+    assert_int_equal(options_load_file(path, *state, &err), -ENOENT);
     assert_non_null(strstr(err.text, path));
     assert_non_null(strstr(err.text, "No such file"));
-    assert_int_equal(config_load(dir, *state, &err), -EISDIR);
+    assert_int_equal(options_load_file(dir, *state, &err), -EISDIR);
     write_file(path, (1 << 20) + 1);
-    assert_int_equal(config_load(path, *state, &err), -EFBIG);
+    assert_int_equal(options_load_file(path, *state, &err), -EFBIG);
     assert_non_null(strstr(err.text, "larger than 1 MiB"));
     unlink(path);
     rmdir(dir);
@@ -232,7 +232,7 @@ static void the_example_of_the_manual_is_accepted(void **state)
     start += strlen(opening);
     end = strstr(start, "```");
     assert_non_null(end);
-    if (config_parse((struct span){start, (size_t)(end - start)}, "manual", *state, &err) != 0)
+    if (options_parse_file((struct span){start, (size_t)(end - start)}, "manual", *state, &err) != 0)
         fail_msg("%s", err.text);
 }
 

@@ -252,7 +252,7 @@ static void listen_addresses_of_a_higher_source_replace_those_of_a_lower(void **
     assert_int_equal(options_set(options, &listen, ":3", OPTIONS_COMMAND_LINE, "f", NULL), 0);
     assert_int_equal(options->listen_count, 1);
     assert_string_equal(options->listen_addresses[0], ":3");
-    assert_int_equal(options_source_of(options, &listen), OPTIONS_COMMAND_LINE);
+    assert_int_equal(options->sources[listen.index], OPTIONS_COMMAND_LINE);
 }
 
 static void one_listen_address_too_many_is_refused(void **state)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config/option_type.h"
-#include "config/pipeline_config.h"
+#include "config/node_config.h"
 #include "core/macros.h"
 #include "options_fixture.h"
 
