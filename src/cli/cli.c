@@ -81,25 +81,6 @@ static int unknown_flag(const struct cli_command *command, struct span name, str
                      command->name);
 }
 
-static int missing_value(const struct argument *argument, struct error *err)
-{
-    const char *placeholder = argument->flag.placeholder;
-
-    if (argument->name.len == 1)
-        return error_set(err, -EINVAL, "-%c needs a value: write -%c %s", argument->name.data[0],
-                         argument->name.data[0], placeholder);
-    return error_set(err, -EINVAL, "--%.*s needs a value: write --%.*s=%s", (int)argument->name.len,
-                     argument->name.data, (int)argument->name.len, argument->name.data,
-                     placeholder);
-}
-
-/* "no-collector.rapl": the switch that it turns off. */
-static bool find_negated(struct span name, struct options_flag *ret_flag)
-{
-    return span_strip_prefix(&name, "no-") && options_find(name, ret_flag) &&
-           !ret_flag->placeholder;
-}
-
 static int read_flag(struct arguments *arguments, const char *text, struct argument *ret,
                      struct error *err)
 {
@@ -109,7 +90,10 @@ static int read_flag(struct arguments *arguments, const char *text, struct argum
     bool has_value = memchr(rest.data, '=', rest.len) != NULL;
     struct argument argument = {.is_flag = true, .name = span_cut(&rest, '=')};
     bool known = options_find(argument.name, &argument.flag);
-    bool negated = !known && find_negated(argument.name, &argument.flag);
+    struct span positive = argument.name;
+    bool negated = !known && span_strip_prefix(&positive, "no-") &&
+                   options_find(positive, &argument.flag) && !argument.flag.placeholder;
+    bool is_short = argument.name.len == 1;
 
     if (!known && !negated)
         return unknown_flag(command, argument.name, err);
@@ -129,7 +113,10 @@ static int read_flag(struct arguments *arguments, const char *text, struct argum
     else if (*arguments->next)
         argument.value = *arguments->next++;
     else
-        return missing_value(&argument, err);
+        return error_set(err, -EINVAL, "%s%.*s needs a value: write %s%.*s%s%s",
+                         is_short ? "-" : "--", (int)argument.name.len, argument.name.data,
+                         is_short ? "-" : "--", (int)argument.name.len, argument.name.data,
+                         is_short ? " " : "=", argument.flag.placeholder);
     *ret = argument;
     return 1;
 }

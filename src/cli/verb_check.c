@@ -10,8 +10,8 @@
 
 #include "cli/cli.h"
 #include "collector/tariff_clock.h"
-#include "config/redfish_config.h"
 #include "config/node_config.h"
+#include "config/redfish_config.h"
 #include "core/clock.h"
 #include "core/macros.h"
 #include "fetcher/redfish_finder.h"
@@ -138,7 +138,8 @@ static void check_redfish(struct report *report, const struct options *options)
                    "the BMC measures the node's power: %" PRIu64 " W, %s, %.120s", power_mw / 1000,
                    redfish_kind_words[place.kind], place.paths[0].text);
     else
-        report_add(report, "redfish", VERDICT_MISSING, check_find_remedy(redfish_remedies, r), "%s", err.text);
+        report_add(report, "redfish", VERDICT_MISSING, check_find_remedy(redfish_remedies, r), "%s",
+                   err.text);
     redfish_config_done(&config);
 }
 

@@ -65,7 +65,8 @@ int verb_serve(const struct cli *cli)
     if (r == 0 && options->web_config_path)
         r = web_watch_open(&web, options->web_config_path, &err);
     if (r == 0)
-        r = listen_open(options->listen_addresses, options->listen_count, fds, &fd_count, &err);
+        r = listen_open(options->listen_addresses.items, options->listen_addresses.count, fds,
+                        &fd_count, &err);
     if (r == 0)
         r = collector_open(
             &(struct collector_options){

@@ -68,7 +68,7 @@ int emission_keys_read(const char *path, struct emission_keys *ret_keys, struct 
             memcpy(ret_keys->values[i], value, len + 1);
     }
     if (r < 0)
-        emission_keys_wipe(ret_keys);
+        explicit_bzero(ret_keys, sizeof(*ret_keys));
     return r;
 }
 
@@ -95,9 +95,4 @@ int emission_keys_find(const struct emission_keys *keys, const char *provider,
     *ret_user = user;
     *ret_key = key;
     return 0;
-}
-
-void emission_keys_wipe(struct emission_keys *keys)
-{
-    explicit_bzero(keys, sizeof(*keys));
 }

@@ -30,5 +30,3 @@ int emission_keys_read(const char *path, struct emission_keys *ret_keys, struct 
 /* A provider's user and key, NULL where it needs none. 0, or -ENOKEY with what to set. */
 int emission_keys_find(const struct emission_keys *keys, const char *provider,
                        const char **ret_user, const char **ret_key, struct error *err);
-
-void emission_keys_wipe(struct emission_keys *keys);

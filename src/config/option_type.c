@@ -190,23 +190,6 @@ int option_type_socket_path(struct options *options, const struct options_flag *
     return copy_text(options, flag, value, path, err);
 }
 
-int option_type_listen_address(struct options *options, const struct options_flag *flag,
-                               const struct options_value *value, struct error *err)
-{
-    size_t count = value->first ? 0 : options->listen_count;
-    int r;
-
-    if (count == OPTIONS_LISTEN_MAX)
-        return error_set(err, -E2BIG,
-                         "%s: " VALUE " is one too many; at most %d addresses are allowed",
-                         value->where, value->text, OPTIONS_LISTEN_MAX);
-    r = copy_text(options, flag, value, &options->listen_addresses[count], err);
-    if (r < 0)
-        return r;
-    options->listen_count = count + 1;
-    return 0;
-}
-
 int option_type_list(struct options *options, const struct options_flag *flag,
                      const struct options_value *value, struct error *err)
 {
@@ -219,7 +202,7 @@ int option_type_list(struct options *options, const struct options_flag *flag,
     if (value->first)
         list->count = 0;
     for (char *item = (char *)rest, *comma; item; item = comma) {
-        comma = strchr(item, ',');
+        comma = flag->splits ? strchr(item, ',') : NULL;
         if (comma)
             *comma++ = '\0';
         if (*item == '\0')

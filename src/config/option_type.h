@@ -23,7 +23,6 @@ options_setter option_type_word;
 options_setter option_type_switch;
 options_setter option_type_text;
 options_setter option_type_socket_path;
-options_setter option_type_listen_address;
 options_setter option_type_list; /* a struct options_list */
 options_setter option_type_metric_prefix;
 options_setter option_type_metrics_path;

@@ -281,7 +281,7 @@ static int take_pair(const struct yaml_fields *yaml, const struct yaml_field *fi
 }
 
 int options_parse_file(struct span text, const char *file_name, struct options *options,
-                 struct error *err)
+                       struct error *err)
 {
     struct target target = {.options = options, .err = err};
     struct yaml_fields yaml = {

@@ -20,14 +20,14 @@
 #include "model/price.h"
 #include "sources/source.h"
 
-enum { OPTIONS_LISTEN_MAX = 16, OPTIONS_FLAG_MAX = 96, OPTIONS_LIST_MAX = 16 };
+enum { OPTIONS_FLAG_MAX = 96, OPTIONS_LIST_MAX = 16 };
 
 /* Where a value came from, lowest precedence first. */
 enum options_source { OPTIONS_DEFAULT, OPTIONS_ENVIRONMENT, OPTIONS_CONFIG, OPTIONS_COMMAND_LINE };
 
 enum options_model { OPTIONS_MODEL_OFF, OPTIONS_MODEL_AUTO };
 
-/* Values of a repeatable flag, which also splits at commas. */
+/* Values of a repeatable flag. */
 struct options_list {
     const char *items[OPTIONS_LIST_MAX];
     size_t count;
@@ -38,8 +38,7 @@ struct options {
     uint64_t process_scan_interval_us;
     uint64_t metric_retention_us;
     const char *metric_prefix;
-    const char *listen_addresses[OPTIONS_LISTEN_MAX];
-    size_t listen_count;
+    struct options_list listen_addresses;
     const char *metrics_path;
     const char *web_config_path; /* NULL: plain HTTP, no authentication */
     enum log_level log_level;
@@ -130,6 +129,7 @@ struct options_flag {
     const char *alias;       /* NULL: none */
     const char *placeholder; /* NULL: a boolean, for which the bare flag means true */
     bool repeatable;
+    bool splits; /* its values at commas */
 
     options_setter *set;
     options_describer *describe; /* NULL: what is allowed cannot be put in a few words */

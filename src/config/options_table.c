@@ -70,7 +70,7 @@ static void describe_keys(const struct options_flag *flag, char *text, size_t si
 #define PATH(placeholder_, member) TEXT(placeholder_, option_type_text, member, PATH_MAX - 1)
 #define SOCKET(member)             TEXT("PATH", option_type_socket_path, member, OPTION_TYPE_SOCKET_PATH_MAX)
 #define LIST(placeholder_, member)                                                                 \
-    TEXT(placeholder_, option_type_list, member, 300), .repeatable = true
+    TEXT(placeholder_, option_type_list, member, 300), .repeatable = true, .splits = true
 #define SWITCH(member)  .set = option_type_switch, AT(member)
 #define ALIAS(name_)    .alias = (name_)
 #define DESCRIBE(with_) .describe = (with_)
@@ -187,7 +187,7 @@ static const struct options_flag flags[] = {
     {"replay", "serve a recorded trace in real time, in a loop, instead of this node",
      OPTIONS_SERVING, NULL, PATH("FILE", replay_path)},
     {"listen-address", "HOST:PORT, :PORT, [IPV6]:PORT or unix:PATH", OPTIONS_SERVING, ":9400",
-     TEXT("ADDRESS", option_type_listen_address, listen_addresses, PATH_MAX - 1), REPEATABLE},
+     TEXT("ADDRESS", option_type_list, listen_addresses, PATH_MAX - 1), REPEATABLE},
     {"metrics-path", "HTTP path of the metrics", OPTIONS_SERVING, "/metrics",
      TEXT("PATH", option_type_metrics_path, metrics_path, 255)},
     {"web.config.file", "TLS, users and headers, in the format of Prometheus's exporter-toolkit",

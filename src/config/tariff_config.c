@@ -36,17 +36,27 @@ static int set_currency(const struct yaml_fields *yaml, const struct yaml_field 
 
 enum { OFFSET_HOURS_MAX = 14 }; /* of Kiribati */
 
+/* "07:00" */
+static bool parse_clock(struct span text, uint64_t max_hours, unsigned *ret_minutes)
+{
+    struct span minutes = text, hours = span_cut(&minutes, ':');
+    uint64_t hour, minute;
+
+    if (hours.len != 2 || minutes.len != 2 || parse_u64_max(hours, max_hours, &hour) < 0 ||
+        parse_u64_max(minutes, 59, &minute) < 0)
+        return false;
+    *ret_minutes = (unsigned)(hour * 60 + minute);
+    return true;
+}
+
 /* "+01:00" */
 static bool is_offset(const char *text)
 {
-    struct span minutes = span_of(text), hours;
-    uint64_t hour, minute;
+    struct span offset = span_of(text);
+    unsigned ignored;
 
-    if (!span_strip_prefix(&minutes, "+") && !span_strip_prefix(&minutes, "-"))
-        return false;
-    hours = span_cut(&minutes, ':');
-    return hours.len == 2 && parse_u64_max(hours, OFFSET_HOURS_MAX, &hour) == 0 &&
-           minutes.len == 2 && parse_u64_max(minutes, 59, &minute) == 0;
+    return (span_strip_prefix(&offset, "+") || span_strip_prefix(&offset, "-")) &&
+           parse_clock(offset, OFFSET_HOURS_MAX, &ignored);
 }
 
 /* Neither absolute nor with dots: it stays below its directory. */
@@ -154,21 +164,17 @@ static int set_ranges(const struct yaml_fields *yaml, const struct yaml_field *f
     return 0;
 }
 
-/* "07:00" */
 static int set_time(const struct yaml_fields *yaml, const struct yaml_field *field,
                     const struct yaml_reader_node *value)
 {
     const unsigned *max_minute = field->details;
-    unsigned *ret_minute = yaml_fields_member(yaml, field);
-    struct span minutes = span_of(value->text), hours = span_cut(&minutes, ':');
-    uint64_t hour, minute;
+    unsigned minutes;
 
-    if (hours.len != 2 || minutes.len != 2 || parse_u64_max(hours, 24, &hour) < 0 ||
-        parse_u64_max(minutes, 59, &minute) < 0 || hour * 60 + minute > *max_minute)
+    if (!parse_clock(span_of(value->text), 24, &minutes) || minutes > *max_minute)
         return yaml_fields_wrong(yaml, field, value,
                                  "is not a time; use \"00:00\" to \"%02u:%02u\"", *max_minute / 60,
                                  *max_minute % 60);
-    *ret_minute = (unsigned)(hour * 60 + minute);
+    *(unsigned *)yaml_fields_member(yaml, field) = minutes;
     return 0;
 }
 

@@ -234,9 +234,9 @@ static void given_listen_addresses_replace_the_default(void **state)
     (void)state;
     assert_int_equal(
         parse("wattribute --listen-address=:1 --listen-address unix:/s", NULL, &cli, NULL), 0);
-    assert_int_equal(cli.options.listen_count, 2);
-    assert_string_equal(cli.options.listen_addresses[0], ":1");
-    assert_string_equal(cli.options.listen_addresses[1], "unix:/s");
+    assert_int_equal(cli.options.listen_addresses.count, 2);
+    assert_string_equal(cli.options.listen_addresses.items[0], ":1");
+    assert_string_equal(cli.options.listen_addresses.items[1], "unix:/s");
     cli_done(&cli);
 }
 
@@ -385,8 +385,8 @@ static void a_flag_wins_over_the_file_and_the_file_over_the_environment(void **s
         /* The flags stand before the file: their order must not matter. */
         snprintf(line, sizeof(line), "wattribute%s --config.file=%s", cases[i].flags, path);
         assert_int_equal(parse(line, env, &cli, NULL), 0);
-        assert_int_equal(cli.options.listen_count, 1);
-        assert_string_equal(cli.options.listen_addresses[0], cases[i].listen);
+        assert_int_equal(cli.options.listen_addresses.count, 1);
+        assert_string_equal(cli.options.listen_addresses.items[0], cases[i].listen);
         assert_true(cli.options.process_scan_interval_us == cases[i].scan_us);
         cli_done(&cli);
     }

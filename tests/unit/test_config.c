@@ -43,9 +43,9 @@ static void a_flat_mapping_sets_flags_by_their_names(void **state)
                        "compat: my-gpu-exporter\n";
 
     assert_int_equal(options_parse_file(span_of(text), "w.yaml", options, &err), 0);
-    assert_int_equal(options->listen_count, 2);
-    assert_string_equal(options->listen_addresses[0], ":9400");
-    assert_string_equal(options->listen_addresses[1], "unix:/run/wattribute.sock");
+    assert_int_equal(options->listen_addresses.count, 2);
+    assert_string_equal(options->listen_addresses.items[0], ":9400");
+    assert_string_equal(options->listen_addresses.items[1], "unix:/run/wattribute.sock");
     assert_int_equal(options->idle_policy, IDLE_POLICY_EQUAL);
     assert_int_equal(options->attribution, ATTRIBUTION_TIMESHARE);
     assert_true(options->attribution_delay_us == 0);
@@ -61,19 +61,21 @@ static void a_repeatable_flag_takes_one_value_or_a_list(void **state)
     struct options *options = *state;
 
     assert_int_equal(options_parse_file(span_of("listen-address: ':1'\n"), "w", options, NULL), 0);
-    assert_int_equal(options->listen_count, 1);
-    assert_string_equal(options->listen_addresses[0], ":1");
+    assert_int_equal(options->listen_addresses.count, 1);
+    assert_string_equal(options->listen_addresses.items[0], ":1");
     options_done(options);
     assert_int_equal(options_init(options, NULL), 0);
     assert_int_equal(
-        options_parse_file(span_of("listen-address:\n  - ':1'\n  - ':2'\n"), "w", options, NULL), 0);
-    assert_int_equal(options->listen_count, 2);
-    assert_int_equal(
-        options_parse_file(span_of("compat: [my-gpu-exporter, my-gpu-exporter]\n"), "w", options, NULL),
+        options_parse_file(span_of("listen-address:\n  - ':1'\n  - ':2'\n"), "w", options, NULL),
         0);
+    assert_int_equal(options->listen_addresses.count, 2);
+    assert_int_equal(options_parse_file(span_of("compat: [my-gpu-exporter, my-gpu-exporter]\n"),
+                                        "w", options, NULL),
+                     0);
     assert_int_equal(options->compat, COMPAT_MY_GPU_EXPORTER);
     assert_int_equal(
-        options_parse_file(span_of("emissions.embodied: [gpu=28.5, rest=3]\n"), "w", options, NULL), 0);
+        options_parse_file(span_of("emissions.embodied: [gpu=28.5, rest=3]\n"), "w", options, NULL),
+        0);
     assert_int_equal(options->emissions_embodied.of[METER_GPU].ug_per_hour, 28500000);
     assert_int_equal(options->emissions_embodied.of[METER_REST].ug_per_hour, 3000000);
 }
@@ -232,7 +234,8 @@ static void the_example_of_the_manual_is_accepted(void **state)
     start += strlen(opening);
     end = strstr(start, "```");
     assert_non_null(end);
-    if (options_parse_file((struct span){start, (size_t)(end - start)}, "manual", *state, &err) != 0)
+    if (options_parse_file((struct span){start, (size_t)(end - start)}, "manual", *state, &err) !=
+        0)
         fail_msg("%s", err.text);
 }
 

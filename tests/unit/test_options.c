@@ -45,8 +45,8 @@ static void the_defaults_are_those_of_the_manual(void **state)
     assert_true(options->process_scan_interval_us == 10000000);
     assert_true(options->metric_retention_us == 300000000);
     assert_string_equal(options->metric_prefix, "my_gpu_process");
-    assert_int_equal(options->listen_count, 1);
-    assert_string_equal(options->listen_addresses[0], ":9400");
+    assert_int_equal(options->listen_addresses.count, 1);
+    assert_string_equal(options->listen_addresses.items[0], ":9400");
     assert_string_equal(options->metrics_path, "/metrics");
     assert_int_equal(options->log_level, LOG_LEVEL_INFO);
     assert_int_equal(options->log_format, LOG_FORMAT_LOGFMT);
@@ -248,10 +248,10 @@ static void listen_addresses_of_a_higher_source_replace_those_of_a_lower(void **
 
     assert_int_equal(options_set(options, &listen, ":1", OPTIONS_CONFIG, "c", NULL), 0);
     assert_int_equal(options_set(options, &listen, ":2", OPTIONS_CONFIG, "c", NULL), 0);
-    assert_int_equal(options->listen_count, 2);
+    assert_int_equal(options->listen_addresses.count, 2);
     assert_int_equal(options_set(options, &listen, ":3", OPTIONS_COMMAND_LINE, "f", NULL), 0);
-    assert_int_equal(options->listen_count, 1);
-    assert_string_equal(options->listen_addresses[0], ":3");
+    assert_int_equal(options->listen_addresses.count, 1);
+    assert_string_equal(options->listen_addresses.items[0], ":3");
     assert_int_equal(options->sources[listen.index], OPTIONS_COMMAND_LINE);
 }
 
@@ -260,11 +260,11 @@ static void one_listen_address_too_many_is_refused(void **state)
     struct options *options = *state;
     struct error err;
 
-    for (size_t i = 0; i < OPTIONS_LISTEN_MAX; i++)
+    for (size_t i = 0; i < OPTIONS_LIST_MAX; i++)
         assert_int_equal(set(options, "listen-address", ":1", &err), 0);
     assert_int_equal(set(options, "listen-address", ":1", &err), -E2BIG);
     assert_non_null(strstr(err.text, "at most 16"));
-    assert_int_equal(options->listen_count, OPTIONS_LISTEN_MAX);
+    assert_int_equal(options->listen_addresses.count, OPTIONS_LIST_MAX);
 }
 
 static void the_environment_moves_the_default_port_and_the_scan_interval(void **state)
@@ -273,8 +273,8 @@ static void the_environment_moves_the_default_port_and_the_scan_interval(void **
     struct options *options = *state;
 
     assert_int_equal(options_read_environment(options, env, EVERY_GROUP, NULL), 0);
-    assert_int_equal(options->listen_count, 1);
-    assert_string_equal(options->listen_addresses[0], ":9500");
+    assert_int_equal(options->listen_addresses.count, 1);
+    assert_string_equal(options->listen_addresses.items[0], ":9500");
     assert_true(options->process_scan_interval_us == 30000000);
 }
 

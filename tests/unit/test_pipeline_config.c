@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "config/option_type.h"
 #include "config/node_config.h"
+#include "config/option_type.h"
 #include "core/macros.h"
 #include "options_fixture.h"
 
