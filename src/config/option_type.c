@@ -31,43 +31,24 @@ static void format_duration(uint64_t us, char *text, size_t size_bytes)
     snprintf(text, size_bytes, "%" PRIu64 "%s", us / units[i].us, units[i].unit);
 }
 
-static void format_count(uint64_t value, char *text, size_t size_bytes)
-{
-    snprintf(text, size_bytes, "%" PRIu64, value);
-}
-
-/* Limits are whole numbers. */
-static void format_decimal(uint64_t millionths, char *text, size_t size_bytes)
-{
-    format_count(millionths / 1000000, text, size_bytes);
-}
-
 const struct option_type_number option_type_duration = {
-    .parse = parse_duration_us,
-    .format = format_duration,
-    .noun = "a duration",
-    .hint = "; write a number with a unit, for example 250ms, 10s or 1h30m",
-};
-const struct option_type_number option_type_count = {
-    .parse = parse_u64,
-    .format = format_count,
-    .noun = "a whole number",
-    .hint = "",
-};
+    parse_duration_us, 0, "a duration",
+    "; write a number with a unit, for example 250ms, 10s or 1h30m"};
+const struct option_type_number option_type_count = {parse_u64, 1, "a whole number", ""};
 const struct option_type_number option_type_decimal = {
-    .parse = parse_millionths,
-    .format = format_decimal,
-    .noun = "a number",
-    .hint = ", with at most six decimals, for example 1.25",
-};
+    parse_millionths, 1000000, "a number", ", with at most six decimals, for example 1.25"};
 
 void option_type_describe_range(const struct options_flag *flag, char *text, size_t size_bytes)
 {
+    uint64_t unit = flag->number->unit;
     char min[32], max[32];
 
-    flag->number->format(flag->min, min, sizeof(min));
-    flag->number->format(flag->max, max, sizeof(max));
-    snprintf(text, size_bytes, "%s to %s", min, max);
+    format_duration(flag->min, min, sizeof(min));
+    format_duration(flag->max, max, sizeof(max));
+    if (unit == 0)
+        snprintf(text, size_bytes, "%s to %s", min, max);
+    else /* limits are whole numbers */
+        snprintf(text, size_bytes, "%" PRIu64 " to %" PRIu64, flag->min / unit, flag->max / unit);
 }
 
 int option_type_number(struct options *options, const struct options_flag *flag,

@@ -12,7 +12,7 @@ enum { OPTION_TYPE_SOCKET_PATH_MAX = 107 };
 /* How a kind of number is written. */
 struct option_type_number {
     int (*parse)(struct span text, uint64_t *ret_value);
-    void (*format)(uint64_t value, char *text, size_t size_bytes);
+    uint64_t unit;           /* 0: it is a duration */
     const char *noun, *hint; /* for messages */
 };
 extern const struct option_type_number option_type_duration, option_type_count;

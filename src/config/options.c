@@ -298,8 +298,7 @@ int options_load_file(const char *path, struct options *options, struct error *e
 {
     _cleanup_free_ char *data = NULL;
     struct span text;
-    int r =
-        yaml_fields_load("config file", path, FILE_CAP_BYTES, "--config.file", &data, &text, err);
+    int r = yaml_fields_load("--config.file", path, FILE_CAP_BYTES, &data, &text, err);
 
     return r < 0 ? r : options_parse_file(text, path, options, err);
 }

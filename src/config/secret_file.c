@@ -70,7 +70,7 @@ int secret_file_read(const struct secret_file_form *form, const char *path,
     _cleanup_close_ int fd = fs_open_regular(path);
     _cleanup_free_ char *data = NULL;
     struct yaml_reader *reader = NULL;
-    struct stat st;
+    struct stat st = {0};
     size_t len = 0;
     int r;
 
@@ -79,9 +79,7 @@ int secret_file_read(const struct secret_file_form *form, const char *path,
     if (fd < 0)
         return error_set(err, fd, "%s %.300s: cannot be opened: %s", form->flag, path,
                          fs_strerror(fd));
-    if (fstat(fd, &st) < 0)
-        return error_set(err, -errno, "%s %.300s: %s", form->flag, path, strerror(errno));
-    if (st.st_mode & 077)
+    if (fstat(fd, &st) < 0 || st.st_mode & 077)
         return error_set(err, -EACCES,
                          "%s %.300s: contains %s, but its mode %04o gives access to others than "
                          "its owner; chmod 600 it (in a pod: defaultMode: 0400)",

@@ -257,8 +257,7 @@ int tariff_config_load(const char *path, struct tariff *ret_tariff, struct error
 {
     _cleanup_free_ char *data = NULL;
     struct span text;
-    int r =
-        yaml_fields_load("--cost.tariff-file", path, FILE_CAP_BYTES, "the path", &data, &text, err);
+    int r = yaml_fields_load("--cost.tariff-file", path, FILE_CAP_BYTES, &data, &text, err);
 
     return r < 0 ? r : tariff_config_parse(text, path, ret_tariff, err);
 }

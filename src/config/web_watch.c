@@ -29,7 +29,7 @@ static int read_pem(struct web_config *config, const char *path, const char *wha
 
     if (!path)
         return 0;
-    r = yaml_fields_load(what, path, FILE_CAP_BYTES, "the path", &data, &text, err);
+    r = yaml_fields_load(what, path, FILE_CAP_BYTES, &data, &text, err);
     if (r < 0)
         return r;
     if (text.len == 0)
@@ -52,7 +52,7 @@ int web_config_load(const char *path, struct web_config *ret_config, struct erro
     int r;
 
     *config = (struct web_config){0};
-    r = yaml_fields_load("--web.config.file", path, FILE_CAP_BYTES, "the path", &data, &text, err);
+    r = yaml_fields_load("--web.config.file", path, FILE_CAP_BYTES, &data, &text, err);
     if (r < 0)
         return r;
     r = web_config_parse(text, path, config, err);

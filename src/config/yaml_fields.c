@@ -7,8 +7,8 @@
 #include "core/fs.h"
 #include "core/parse.h"
 
-int yaml_fields_load(const char *what, const char *path, size_t cap_bytes, const char *to_check,
-                     char **ret_data, struct span *ret_text, struct error *err)
+int yaml_fields_load(const char *what, const char *path, size_t cap_bytes, char **ret_data,
+                     struct span *ret_text, struct error *err)
 {
     size_t len = 0, cap_kib = cap_bytes >> 10;
     int r = fs_read_regular(path, cap_bytes, ret_data, &len);
@@ -18,8 +18,8 @@ int yaml_fields_load(const char *what, const char *path, size_t cap_bytes, const
                          cap_kib < 1024 ? cap_kib : cap_kib / 1024, cap_kib < 1024 ? "KiB" : "MiB");
     if (r < 0)
         return error_set(err, r,
-                         "%s %.300s: cannot be read: %s; check %s and the file's permissions", what,
-                         path, fs_strerror(r), to_check);
+                         "%s %.300s: cannot be read: %s; check the path and the file's permissions",
+                         what, path, fs_strerror(r));
     *ret_text = (struct span){*ret_data, len};
     return 0;
 }

@@ -45,10 +45,9 @@ struct yaml_fields {
     int (*check)(const struct yaml_fields *yaml);
 };
 
-/* Reads the file that a user named, as fs_read_regular does. In messages `what` names it, and
- * `to_check` is what may be wrong: "the path", or a flag. */
-int yaml_fields_load(const char *what, const char *path, size_t cap_bytes, const char *to_check,
-                     char **ret_data, struct span *ret_text, struct error *err);
+/* Reads the file that a user named, as fs_read_regular does. `what` names it in messages. */
+int yaml_fields_load(const char *what, const char *path, size_t cap_bytes, char **ret_data,
+                     struct span *ret_text, struct error *err);
 
 /* Reads the one document of a text. Messages begin with FILE:LINE:COLUMN. */
 int yaml_fields_parse(struct yaml_fields *yaml, struct span text, const char *file_name,

@@ -333,7 +333,8 @@ static void what_is_wrong_is_said_with_what_to_do(void **state)
         {"wattribute replay --metric-retention=1m a", "--metric-retention does not apply to 'rep"},
         {"wattribute replay --listen-address=:1 a", "--listen-address does not apply to 'replay'"},
         {"wattribute replay --replay=x a", "--replay does not apply to 'replay'"},
-        {"wattribute --config.file=/nonexistent/w.yaml", "config file /nonexistent/w.yaml: cannot"},
+        {"wattribute --config.file=/nonexistent/w.yaml",
+         "--config.file /nonexistent/w.yaml: cannot"},
     };
 
     (void)state;
