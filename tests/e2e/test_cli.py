@@ -127,7 +127,7 @@ class Refusals(TestCase):
     def test_an_unreadable_config_file_is_refused(self):
         missing = self.path("missing.yaml")
         self.refuse(f"--config.file={missing}",
-                    words=[missing, "No such file", "check --config.file"])
+                    words=[missing, "No such file", "check the path"])
         self.refuse(f"--config.file={self.directory}", words=[self.directory, "Is a directory"])
 
     def test_an_unknown_key_is_refused_with_its_place(self):

@@ -1,4 +1,4 @@
-/* config/api_config: what the environment must say for --kubernetes.api. */
+/* config/api_config: what --kubernetes.api needs in the environment. */
 #include "unit.h"
 
 #include <errno.h>

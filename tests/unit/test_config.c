@@ -1,4 +1,4 @@
-/* config/config: what the file may hold, and what is said about the rest. */
+/* config/options: what --config.file may hold, and how the rest is rejected. */
 #include "unit.h"
 
 #include <errno.h>

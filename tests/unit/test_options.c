@@ -1,5 +1,4 @@
-/* config/options: the table, what each flag allows, the environment, and the page that lists them.
- */
+/* config/options: the table, what each flag allows, the environment, and the manual. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

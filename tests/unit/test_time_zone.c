@@ -1,4 +1,4 @@
-/* config/time_zone: local time is that of the zone that was named, or nobody starts. */
+/* config/tariff_config: local time is that of the named zone, or an error. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* config/yaml_fields: what tables can say that no file of ours says, or says only in part. */
+/* config/yaml_fields: what a table can describe, beyond what the config files use. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The price of energy as flags tell it. */
+/* config/node_config: the price of energy and embodied carbon, by flags. */
 #include "unit.h"
 
 #include <errno.h>
