@@ -47,7 +47,7 @@ struct recording {
 };
 
 /* Writes the buffer out and empties it. */
-static void flush(struct recording *recording)
+static void flush_lines(struct recording *recording)
 {
     struct buffer *buffer = &recording->buffer;
 
@@ -119,7 +119,7 @@ static void write_names(struct recording *recording, bool is_last)
     snapshot_done(&snapshot);
     if (r < 0)
         recording->result = -ENOMEM;
-    flush(recording);
+    flush_lines(recording);
 }
 
 static void take_batch(void *context, const struct batch *batch)
@@ -138,7 +138,7 @@ static void take_batch(void *context, const struct batch *batch)
         identity_find_owner(&sample->process, &owner);
         identity_note(recording->identity, sample->process.pid, &owner);
     }
-    flush(recording);
+    flush_lines(recording);
     if (pipeline_ingest(recording->pipeline, batch->samples, batch->count) < 0)
         recording->result = -ENOMEM;
 }
@@ -193,7 +193,7 @@ static int open_output(const char *path, struct recording *recording, struct err
         return error_set(err, r, "cannot write '%s': %s", path, strerror(-r));
     TAKE_FD(fd);
     trace_write_header(&recording->buffer);
-    flush(recording);
+    flush_lines(recording);
     r = recording->result;
     return r < 0 ? error_set(err, r, "cannot write '%s': %s", path, strerror(-r)) : 0;
 }

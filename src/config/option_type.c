@@ -12,7 +12,7 @@
 /* Values are cut in messages, so that the advice at the end fits. */
 #define VALUE "'%.80s'"
 
-static void *member(struct options *options, const struct options_flag *flag)
+static void *flag_member(struct options *options, const struct options_flag *flag)
 {
     return (char *)options + flag->offset;
 }
@@ -63,7 +63,7 @@ int option_type_number(struct options *options, const struct options_flag *flag,
         return error_set(err, -EINVAL, "%s: " VALUE " is not %s from %s%s", value->where,
                          value->text, flag->number->noun, allowed, flag->number->hint);
     }
-    *(uint64_t *)member(options, flag) = number;
+    *(uint64_t *)flag_member(options, flag) = number;
     return 0;
 }
 
@@ -106,7 +106,7 @@ int option_type_word(struct options *options, const struct options_flag *flag,
 
     if (word < 0)
         return unknown_word(flag, value, err);
-    *(unsigned *)member(options, flag) = (unsigned)word;
+    *(unsigned *)flag_member(options, flag) = (unsigned)word;
     return 0;
 }
 
@@ -124,7 +124,7 @@ int option_type_compat(struct options *options, const struct options_flag *flag,
 int option_type_switch(struct options *options, const struct options_flag *flag,
                        const struct options_value *value, struct error *err)
 {
-    if (parse_bool(span_of(value->text), member(options, flag)) < 0)
+    if (parse_bool(span_of(value->text), flag_member(options, flag)) < 0)
         return error_set(err, -EINVAL, "%s: " VALUE " is not known; use true or false",
                          value->where, value->text);
     return 0;
@@ -152,13 +152,13 @@ static int copy_text(struct options *options, const struct options_flag *flag,
 int option_type_text(struct options *options, const struct options_flag *flag,
                      const struct options_value *value, struct error *err)
 {
-    return copy_text(options, flag, value, member(options, flag), err);
+    return copy_text(options, flag, value, flag_member(options, flag), err);
 }
 
 int option_type_socket_path(struct options *options, const struct options_flag *flag,
                             const struct options_value *value, struct error *err)
 {
-    const char **path = member(options, flag);
+    const char **path = flag_member(options, flag);
 
     if (value->text[0] == '\0') {
         *path = "";
@@ -174,7 +174,7 @@ int option_type_socket_path(struct options *options, const struct options_flag *
 int option_type_list(struct options *options, const struct options_flag *flag,
                      const struct options_value *value, struct error *err)
 {
-    struct options_list *list = member(options, flag);
+    struct options_list *list = flag_member(options, flag);
     const char *rest;
     int r = copy_text(options, flag, value, &rest, err);
 

@@ -12,7 +12,7 @@
 enum { FILE_MAX = 4096 };
 
 /* The reader's own messages quote what it rejects, such as *alias: that may be a secret. */
-static int hide(int r)
+static int hide_message(int r)
 {
     return r < 0 ? -EBADMSG : 0;
 }
@@ -40,24 +40,24 @@ static int read_pairs(struct yaml_reader *reader, const struct secret_file_form 
                       const struct secret_file_entry *entries, size_t count)
 {
     struct yaml_reader_node node;
-    int r = hide(yaml_reader_root(reader, &node));
+    int r = hide_message(yaml_reader_root(reader, &node));
 
     if (r == 0 && node.kind != YAML_READER_MAPPING)
         r = yaml_reader_fail(reader, &node, "write %s", form->example);
     while (r == 0) {
         size_t i = 0;
 
-        r = hide(yaml_reader_next(reader, "the key", &node));
+        r = hide_message(yaml_reader_next(reader, "the key", &node));
         if (r < 0)
             break;
         if (node.kind == YAML_READER_END)
-            return hide(yaml_reader_finish(reader));
+            return hide_message(yaml_reader_finish(reader));
         while (i < count &&
                (node.kind != YAML_READER_TEXT || strcmp(node.text, entries[i].key) != 0))
             i++;
         if (i == count)
             return yaml_reader_fail(reader, &node, "unknown key; the keys are %s", form->keys);
-        r = hide(yaml_reader_next(reader, entries[i].key, &node));
+        r = hide_message(yaml_reader_next(reader, entries[i].key, &node));
         if (r == 0)
             r = secret_store(reader, &node, &entries[i]);
     }

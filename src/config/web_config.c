@@ -26,7 +26,7 @@ struct draft {
 #define AT(member)    .offset = offsetof(struct draft, config.member)
 
 /* Lives as long as the config. NULL: out of memory, with an error. */
-static char *copy(struct draft *draft, const char *text)
+static char *draft_copy(struct draft *draft, const char *text)
 {
     char *kept = arena_copy(&draft->config.strings, text, strlen(text));
 
@@ -60,7 +60,7 @@ static int set_path(const struct yaml_fields *yaml, const struct yaml_field *fie
                    value->text);
     if (len < 0 || (size_t)len >= sizeof(path))
         return yaml_fields_fail(yaml, value, "%s is too long for a path", field->name);
-    *kept = copy(draft, path);
+    *kept = draft_copy(draft, path);
     return *kept ? 0 : -ENOMEM;
 }
 
@@ -71,7 +71,7 @@ static int set_pem(const struct yaml_fields *yaml, const struct yaml_field *fiel
 
     if (is_unset(value))
         return 0;
-    pem->text.data = copy(yaml->target, value->text);
+    pem->text.data = draft_copy(yaml->target, value->text);
     if (!pem->text.data)
         return -ENOMEM;
     pem->text.len = strlen(value->text);
@@ -116,7 +116,7 @@ static int take_san(const struct yaml_fields *yaml, const struct yaml_field *fie
     if (tls->client_san_count == TLS_SANS_MAX)
         return yaml_fields_fail(yaml, item, "%s: more than %d; use a CA of their own instead",
                                 field->name, TLS_SANS_MAX);
-    tls->client_sans[tls->client_san_count] = copy(draft, item->text);
+    tls->client_sans[tls->client_san_count] = draft_copy(draft, item->text);
     return tls->client_sans[tls->client_san_count++] ? 0 : -ENOMEM;
 }
 
@@ -315,13 +315,13 @@ static int take_user(const struct yaml_fields *yaml, const struct yaml_field *fi
     if (strlen(key->text) > AUTH_USER_MAX_BYTES)
         return yaml_fields_fail(yaml, key, "%s: a name of over %d bytes", field->name,
                                 AUTH_USER_MAX_BYTES);
-    name = copy(draft, key->text);
+    name = draft_copy(draft, key->text);
     r = name ? yaml_reader_next(yaml->reader, name, &value) : -ENOMEM;
     if (r == 0)
         r = check_user(yaml, name, &value);
     if (r < 0)
         return r;
-    hash = copy(draft, value.text);
+    hash = draft_copy(draft, value.text);
     config->users[config->user_count++] = (struct auth_user){name, hash};
     return hash ? 0 : -ENOMEM;
 }
@@ -355,7 +355,7 @@ static int set_header(const struct yaml_fields *yaml, const struct yaml_field *f
                 yaml, value, "%s contains a control character; write it on one line", field->name);
     if (is_unset(value))
         return 0;
-    text = copy(draft, value->text);
+    text = draft_copy(draft, value->text);
     if (!text)
         return -ENOMEM;
     config->headers[config->header_count++] = (struct http_server_header){field->name, text};

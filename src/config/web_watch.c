@@ -191,7 +191,7 @@ static void wipe(struct web_watch *watch)
     watch->packed = NULL;
 }
 
-static int load(struct web_watch *watch, bool *ret_others, struct error *err)
+static int load_config(struct web_watch *watch, bool *ret_others, struct error *err)
 {
     struct web_config config;
     char *bytes;
@@ -222,12 +222,12 @@ static int load(struct web_watch *watch, bool *ret_others, struct error *err)
 static int load_all(struct web_watch *watch, struct error *err)
 {
     bool others;
-    int r = load(watch, &others, err);
+    int r = load_config(watch, &others, err);
 
     if (!others)
         return r;
     update_stamps(watch);
-    return load(watch, &others, err);
+    return load_config(watch, &others, err);
 }
 
 int web_watch_open(struct web_watch *watch, const char *path, struct error *err)

@@ -128,7 +128,7 @@ int yaml_fields_begin(const struct yaml_fields *yaml, const struct yaml_field *f
 }
 
 int yaml_fields_each(const struct yaml_fields *yaml, const struct yaml_field *field,
-                     const char *what, yaml_fields_setter *take)
+                     const char *what, yaml_fields_setter *visit)
 {
     for (;;) {
         struct yaml_reader_node node;
@@ -136,7 +136,7 @@ int yaml_fields_each(const struct yaml_fields *yaml, const struct yaml_field *fi
 
         if (r < 0 || node.kind == YAML_READER_END)
             return r;
-        r = take(yaml, field, &node);
+        r = visit(yaml, field, &node);
         if (r < 0)
             return r;
     }

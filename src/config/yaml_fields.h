@@ -61,10 +61,10 @@ int yaml_fields_read(const struct yaml_fields *yaml, const struct yaml_reader_no
 int yaml_fields_begin(const struct yaml_fields *yaml, const struct yaml_field *field,
                       const struct yaml_reader_node *value);
 
-/* Passes all nodes up to the END to `take`: a list's items, or the keys of a mapping whose values
+/* Passes all nodes up to the END to `visit`: a list's items, or the keys of a mapping whose values
  * it reads itself. `what` is as for yaml_reader_next. */
 int yaml_fields_each(const struct yaml_fields *yaml, const struct yaml_field *field,
-                     const char *what, yaml_fields_setter *take);
+                     const char *what, yaml_fields_setter *visit);
 
 /* Fails if the node is not a text. */
 int yaml_fields_check_text(const struct yaml_fields *yaml, const char *name,

@@ -153,7 +153,7 @@ static int next_round(struct replay *replay, struct error *err)
 }
 
 /* Moves a sample of the trace into this round's time and counter. */
-static void shift(const struct replay *replay, struct sample *sample)
+static void shift_sample(const struct replay *replay, struct sample *sample)
 {
     sample->t_us += replay->shift_us;
     if (sample->kind == SAMPLE_ENERGY || sample->kind == SAMPLE_INTEGRAL)
@@ -208,7 +208,7 @@ static int replay_read(void *state, struct batch *batch, struct error *err)
         if ((sample->kind == SAMPLE_DEVICE && replay->described) || sample->kind == SAMPLE_NAMES)
             batch->count--;
         else
-            shift(replay, sample);
+            shift_sample(replay, sample);
     }
 }
 
