@@ -5,63 +5,51 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "config/yaml_fields.h"
 #include "core/fs.h"
 #include "core/macros.h"
-#include "core/yaml_reader.h"
 
 enum { FILE_MAX = 4096 };
 
-/* The reader's own messages quote what it rejects, such as *alias: that may be a secret. */
-static int hide_message(int r)
+static int set_secret(const struct yaml_fields *yaml, const struct yaml_field *field,
+                      const struct yaml_reader_node *value)
 {
-    return r < 0 ? -EBADMSG : 0;
-}
+    const struct secret_file_entry *entry = field->details;
+    const struct secret_file_entry **wrong = yaml->target;
+    size_t len = strlen(value->text);
 
-static int secret_store(const struct yaml_reader *reader, const struct yaml_reader_node *node,
-                        const struct secret_file_entry *entry)
-{
-    size_t len;
-
-    if (node->kind != YAML_READER_TEXT)
-        return yaml_reader_fail(reader, node, "must be a text");
-    len = strlen(node->text);
-    if (entry->value[0])
-        return yaml_reader_fail(reader, node, "is given twice");
+    *wrong = entry;
     if (len == 0 || len >= entry->size_bytes)
-        return yaml_reader_fail(reader, node, "must have 1 to %zu bytes", entry->size_bytes - 1);
+        return -EINVAL;
     for (size_t i = 0; i < len; i++)
-        if ((unsigned char)node->text[i] < ' ' || node->text[i] == 127)
-            return yaml_reader_fail(reader, node, "must not contain control characters");
-    memcpy(entry->value, node->text, len + 1);
+        if ((unsigned char)value->text[i] < ' ' || value->text[i] == 127)
+            return -EINVAL;
+    memcpy(entry->value, value->text, len + 1);
+    *wrong = NULL;
     return 0;
 }
 
-static int read_pairs(struct yaml_reader *reader, const struct secret_file_form *form,
-                      const struct secret_file_entry *entries, size_t count)
+/* The messages of the YAML reader are dropped: they may quote a secret. */
+static int parse(const struct secret_file_form *form, struct span text, const char *path,
+                 const struct secret_file_entry *entries, size_t count, struct error *err)
 {
-    struct yaml_reader_node node;
-    int r = hide_message(yaml_reader_root(reader, &node));
+    const struct secret_file_entry *wrong = NULL;
+    struct yaml_field fields[YAML_FIELDS_MAX] = {0};
+    struct yaml_fields yaml = {
+        .manual = "", .target = &wrong, .fields = fields, .field_count = count, .no_mapping = ""};
 
-    if (r == 0 && node.kind != YAML_READER_MAPPING)
-        r = yaml_reader_fail(reader, &node, "write %s", form->example);
-    while (r == 0) {
-        size_t i = 0;
-
-        r = hide_message(yaml_reader_next(reader, "the key", &node));
-        if (r < 0)
-            break;
-        if (node.kind == YAML_READER_END)
-            return hide_message(yaml_reader_finish(reader));
-        while (i < count &&
-               (node.kind != YAML_READER_TEXT || strcmp(node.text, entries[i].key) != 0))
-            i++;
-        if (i == count)
-            return yaml_reader_fail(reader, &node, "unknown key; the keys are %s", form->keys);
-        r = hide_message(yaml_reader_next(reader, entries[i].key, &node));
-        if (r == 0)
-            r = secret_store(reader, &node, &entries[i]);
-    }
-    return r;
+    for (size_t i = 0; i < count; i++)
+        fields[i] = (struct yaml_field){entries[i].key, set_secret, .details = &entries[i]};
+    if (yaml_fields_parse(&yaml, text, path, NULL) == 0)
+        return 0;
+    if (wrong)
+        return error_set(err, -EINVAL,
+                         "%.300s: %s must have 1 to %zu bytes, and no control characters", path,
+                         wrong->key, wrong->size_bytes - 1);
+    return error_set(err, -EINVAL,
+                     "%.300s: is not YAML with the keys %s, each once; write %s, with quotes "
+                     "inside them doubled",
+                     path, form->keys, form->example);
 }
 
 int secret_file_read(const struct secret_file_form *form, const char *path,
@@ -69,7 +57,6 @@ int secret_file_read(const struct secret_file_form *form, const char *path,
 {
     _cleanup_close_ int fd = fs_open_regular(path);
     _cleanup_free_ char *data = NULL;
-    struct yaml_reader *reader = NULL;
     struct stat st = {0};
     size_t len = 0;
     int r;
@@ -87,14 +74,7 @@ int secret_file_read(const struct secret_file_form *form, const char *path,
     r = fs_read_fd(fd, FILE_MAX, &data, &len);
     if (r < 0)
         return error_set(err, r, "%s %.300s: cannot be read: %s", form->flag, path, strerror(-r));
-    r = yaml_reader_open((struct span){data, len}, path, err, &reader);
-    if (r == 0)
-        r = read_pairs(reader, form, entries, count);
-    yaml_reader_close(reader);
+    r = parse(form, (struct span){data, len}, path, entries, count, err);
     explicit_bzero(data, len);
-    return r == -EBADMSG ? error_set(err, -EINVAL,
-                                     "%.300s: cannot be read as YAML; write %s, with quotes inside "
-                                     "them doubled",
-                                     path, form->example)
-                         : r;
+    return r;
 }

@@ -1,7 +1,5 @@
-/*
- * A file of secrets: a YAML mapping of a few known keys to texts, readable by its owner only. Error
- * texts quote nothing of it but the place.
- */
+/* A file of secrets: a YAML mapping of a few known keys to texts, readable by its owner only. Error
+ * texts quote nothing of it. */
 #pragma once
 
 #include <stddef.h>

@@ -126,9 +126,9 @@ static void a_file_that_cannot_be_used_gives_no_key_and_shows_none(void **state)
     } cases[] = {
         {"entsoe: secret\n", 0640, "chmod 600"},
         {"entsoe: secret\n", 0604, "contains keys"},
-        {"entsoe: secret\nsecret: x\n", 0600, "unknown key; the keys are electricity_maps, "},
-        {"entsoe: secret\nentsoe: secret\n", 0600, "is given twice"},
-        {"entsoe: secret\nwatttime_password: [secret]\n", 0600, "must be a text"},
+        {"entsoe: secret\nsecret: x\n", 0600, "with the keys electricity_maps, "},
+        {"entsoe: secret\nentsoe: secret\n", 0600, "each once"},
+        {"entsoe: secret\nwatttime_password: [secret]\n", 0600, "each once"},
         {"entsoe: secret\nwatttime_password: *secret\n", 0600, "as entsoe: '...'"},
         {"secret\n", 0600, "write a line for each key, as entsoe: '...'"},
         {"", 0600, "write a line for each key"},
