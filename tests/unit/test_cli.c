@@ -199,7 +199,7 @@ static void every_source_has_a_switch_and_those_that_are_off_are_listed(void **s
     cli_done(&cli);
 }
 
-static void the_model_is_off_unless_watts_or_the_table_are_asked_for(void **state)
+static void the_model_is_off_unless_watts_or_the_table_enable_it(void **state)
 {
     static const struct {
         const char *line;
@@ -227,7 +227,7 @@ static void the_model_is_off_unless_watts_or_the_table_are_asked_for(void **stat
     }
 }
 
-static void given_listen_addresses_replace_the_default(void **state)
+static void listen_addresses_replace_the_default(void **state)
 {
     struct cli cli;
 
@@ -280,7 +280,7 @@ static void an_internal_verb_takes_neither_arguments_nor_the_environment(void **
     }
 }
 
-static void what_is_wrong_is_said_with_what_to_do(void **state)
+static void errors_name_what_is_wrong_and_what_to_do(void **state)
 {
     static const struct {
         const char *line, *says;
@@ -501,11 +501,11 @@ int main(void)
         cmocka_unit_test(both_names_of_the_sample_interval_are_one_flag),
         cmocka_unit_test(switches_are_turned_off_by_false_or_by_no_and_the_last_counts),
         cmocka_unit_test(every_source_has_a_switch_and_those_that_are_off_are_listed),
-        cmocka_unit_test(the_model_is_off_unless_watts_or_the_table_are_asked_for),
-        cmocka_unit_test(given_listen_addresses_replace_the_default),
+        cmocka_unit_test(the_model_is_off_unless_watts_or_the_table_enable_it),
+        cmocka_unit_test(listen_addresses_replace_the_default),
         cmocka_unit_test(replay_takes_a_trace_and_the_flags_of_the_books),
         cmocka_unit_test(an_internal_verb_takes_neither_arguments_nor_the_environment),
-        cmocka_unit_test(what_is_wrong_is_said_with_what_to_do),
+        cmocka_unit_test(errors_name_what_is_wrong_and_what_to_do),
         cmocka_unit_test(a_bad_variable_stops_serve_but_does_not_concern_replay),
         cmocka_unit_test(a_flag_wins_over_the_file_and_the_file_over_the_environment),
         cmocka_unit_test(replay_accepts_the_file_that_serve_uses),

@@ -80,7 +80,7 @@ static void a_repeatable_flag_takes_one_value_or_a_list(void **state)
     assert_int_equal(options->emissions_embodied.of[METER_REST].ug_per_hour, 3000000);
 }
 
-static void a_file_that_says_nothing_is_fine(void **state)
+static void an_empty_file_is_fine(void **state)
 {
     static const char *const texts[] = {
         "",   "\n\n", "# only a comment\n", "---\n", "---\n...\n",
@@ -95,7 +95,7 @@ static void a_file_that_says_nothing_is_fine(void **state)
     assert_int_equal(options_parse_file((struct span){NULL, 0}, "w", *state, NULL), 0);
 }
 
-static void what_is_wrong_is_said_with_its_line_and_column(void **state)
+static void errors_name_their_line_and_column(void **state)
 {
     static const struct {
         const char *text, *says;
@@ -177,7 +177,7 @@ static void an_embedded_nul_is_refused_where_it_stands(void **state)
     assert_non_null(strstr(err.text, "w:2:14: not UTF-8 text"));
 }
 
-static void the_file_is_not_asked_to_end_in_a_nul(void **state)
+static void the_file_need_not_end_in_a_nul(void **state)
 {
     const struct options *options = *state;
     char *text = malloc(18);
@@ -246,10 +246,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_flat_mapping_sets_flags_by_their_names),
         TEST(a_repeatable_flag_takes_one_value_or_a_list),
-        TEST(a_file_that_says_nothing_is_fine),
-        TEST(what_is_wrong_is_said_with_its_line_and_column),
+        TEST(an_empty_file_is_fine),
+        TEST(errors_name_their_line_and_column),
         TEST(an_embedded_nul_is_refused_where_it_stands),
-        TEST(the_file_is_not_asked_to_end_in_a_nul),
+        TEST(the_file_need_not_end_in_a_nul),
         TEST(a_file_that_cannot_be_read_is_named_with_the_reason),
         TEST(the_example_of_the_manual_is_accepted),
     };

@@ -92,7 +92,7 @@ static void a_gap_in_which_it_may_have_gone_round_is_a_break(void **state)
     assert_state(&counter, 405, 1);
 }
 
-static void what_goes_back_faster_than_it_can_count_is_a_reset(void **state)
+static void a_step_back_faster_than_it_can_count_is_a_reset(void **state)
 {
     struct counter counter = make(RANGE, 2000 * WATT);
 
@@ -190,7 +190,7 @@ static void what_is_never_full_and_goes_back_or_jumps_is_a_break(void **state)
     assert_state(&counter, 55300 * JOULE, 5);
 }
 
-static void a_loss_that_is_known_is_a_break_whatever_the_counter_says(void **state)
+static void a_known_loss_is_a_break_whatever_the_counter_shows(void **state)
 {
     struct counter counter = make(0, 50000 * WATT);
 
@@ -312,14 +312,14 @@ int main(void)
         cmocka_unit_test(the_range_itself_is_a_value_and_the_same_as_zero),
         cmocka_unit_test(a_value_above_the_range_is_a_break_and_no_beginning),
         cmocka_unit_test(a_gap_in_which_it_may_have_gone_round_is_a_break),
-        cmocka_unit_test(what_goes_back_faster_than_it_can_count_is_a_reset),
+        cmocka_unit_test(a_step_back_faster_than_it_can_count_is_a_reset),
         cmocka_unit_test(a_loss_is_counted_once_and_only_if_there_was_a_count),
         cmocka_unit_test(a_time_that_goes_back_is_a_break),
         cmocka_unit_test(another_range_does_not_make_the_old_value_wrong),
         cmocka_unit_test(a_full_total_breaks_instead_of_going_back),
         cmocka_unit_test(what_is_never_full_is_counted_from_its_first_value),
         cmocka_unit_test(what_is_never_full_and_goes_back_or_jumps_is_a_break),
-        cmocka_unit_test(a_loss_that_is_known_is_a_break_whatever_the_counter_says),
+        cmocka_unit_test(a_known_loss_is_a_break_whatever_the_counter_shows),
         cmocka_unit_test(random_increments_survive_random_wraps_exactly),
         cmocka_unit_test(power_is_linear_between_two_readings),
         cmocka_unit_test(nothing_less_than_a_microjoule_is_lost),

@@ -68,7 +68,7 @@ static void every_provider_finds_its_own_keys(void **state)
     assert_has(&keys, "uk_carbon_intensity", NULL, NULL);
 }
 
-static void a_key_that_is_missing_is_named_as_it_can_be_given(void **state)
+static void a_missing_key_is_named_with_where_to_set_it(void **state)
 {
     struct emission_keys keys;
     struct error err;
@@ -117,7 +117,7 @@ static void the_file_wins_over_the_environment(void **state)
         unsetenv(table[i].variable);
 }
 
-static void a_file_that_cannot_be_used_gives_no_key_and_shows_none(void **state)
+static void an_unusable_file_sets_no_key_and_shows_none(void **state)
 {
     static const struct {
         const char *text;
@@ -148,7 +148,7 @@ static void a_file_that_cannot_be_used_gives_no_key_and_shows_none(void **state)
     }
 }
 
-static void a_file_that_is_not_there_says_which_flag_names_it(void **state)
+static void a_missing_file_is_an_error_that_names_its_flag(void **state)
 {
     struct emission_keys keys;
     struct error err;
@@ -163,10 +163,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_provider_finds_its_own_keys),
-        cmocka_unit_test(a_key_that_is_missing_is_named_as_it_can_be_given),
+        cmocka_unit_test(a_missing_key_is_named_with_where_to_set_it),
         cmocka_unit_test(the_file_wins_over_the_environment),
-        cmocka_unit_test(a_file_that_cannot_be_used_gives_no_key_and_shows_none),
-        cmocka_unit_test(a_file_that_is_not_there_says_which_flag_names_it),
+        cmocka_unit_test(an_unusable_file_sets_no_key_and_shows_none),
+        cmocka_unit_test(a_missing_file_is_an_error_that_names_its_flag),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

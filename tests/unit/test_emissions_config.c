@@ -56,7 +56,7 @@ static const char *choice_text(void)
     return text;
 }
 
-static void by_default_the_world_counts_and_nobody_is_asked(void **state)
+static void by_default_the_world_average_counts_and_nothing_is_queried(void **state)
 {
     (void)state;
     assert_int_equal(READ(NULL), 0);
@@ -65,7 +65,7 @@ static void by_default_the_world_counts_and_nobody_is_asked(void **state)
     assert_int_equal(config.inquiry_count, 0);
 }
 
-static void a_zone_alone_is_a_country_of_the_table_and_nobody_is_asked(void **state)
+static void a_zone_alone_is_a_country_of_the_table_and_nothing_is_queried(void **state)
 {
     static const struct {
         const char *zone, *choice;
@@ -91,7 +91,7 @@ static void a_zone_alone_is_a_country_of_the_table_and_nobody_is_asked(void **st
     assert_non_null(strstr(err.text, "--emissions.zone: no yearly factor is known for 'Atlantis'"));
 }
 
-static void a_factor_that_is_given_counts_before_the_tables(void **state)
+static void a_constant_factor_counts_before_the_tables(void **state)
 {
     (void)state;
     assert_int_equal(READ("emissions.factor", "44.179001", "emissions.zone", "hall-3"), 0);
@@ -143,7 +143,7 @@ static void the_primary_counts_first_and_other_signals_do_not_count(void **state
     assert_string_equal(choice_text(), "global:world owid:FRA");
 }
 
-static void the_country_that_stands_in_is_the_one_of_who_is_asked(void **state)
+static void the_fallback_country_is_that_of_the_provider(void **state)
 {
     static const struct {
         const char *providers, *choice;
@@ -180,7 +180,7 @@ static void of_several_countries_the_primarys_stands_in(void **state)
     assert_string_equal(choice_text(), "watttime:CAISO_NORTH rte:FR* owid:FRA global:world");
 }
 
-static void what_is_of_another_country_does_not_stand_in_unless_nobody_knows(void **state)
+static void another_country_is_no_fallback_unless_the_country_is_unknown(void **state)
 {
     static const struct {
         const char *providers, *choice;
@@ -207,7 +207,7 @@ static void what_is_of_another_country_does_not_stand_in_unless_nobody_knows(voi
     }
 }
 
-static void a_factor_of_another_signal_does_not_stand_in_for_who_is_asked(void **state)
+static void a_factor_of_another_signal_is_no_fallback(void **state)
 {
     (void)state;
     assert_int_equal(READ("emissions.providers", "watttime:CAISO_NORTH", "emissions.factor", "400",
@@ -226,7 +226,7 @@ static void a_factor_of_another_signal_does_not_stand_in_for_who_is_asked(void *
     assert_string_equal(choice_text(), "constant: rte:FR* owid:FRA global:world");
 }
 
-static void a_country_of_three_letters_is_asked_for_by_its_two(void **state)
+static void a_country_of_three_letters_is_queried_by_its_two(void **state)
 {
     (void)state;
     assert_int_equal(
@@ -243,7 +243,7 @@ static void a_postcode_is_no_country(void **state)
     assert_string_equal(choice_text(), "uk_carbon_intensity:CH1 owid:GBR global:world");
 }
 
-static void electricity_maps_is_asked_for_the_basis_that_is_wanted(void **state)
+static void electricity_maps_is_queried_for_the_configured_basis(void **state)
 {
     (void)state;
     assert_int_equal(READ("emissions.providers", "electricity_maps:FR"), 0);
@@ -258,7 +258,7 @@ static void electricity_maps_is_asked_for_the_basis_that_is_wanted(void **state)
     assert_int_equal(config.choice.lines[1].factor.basis, PRICE_DIRECT);
 }
 
-static void a_mirror_is_asked_in_the_place_of_a_provider(void **state)
+static void a_mirror_replaces_a_provider(void **state)
 {
     (void)state;
     assert_int_equal(READ("emissions.providers", "rte,electricity_maps:FR", "emissions.url",
@@ -268,7 +268,7 @@ static void a_mirror_is_asked_in_the_place_of_a_provider(void **state)
     assert_string_equal(config.inquiries[1].url, "https://[::1]:8443/maps");
 }
 
-static void only_a_mirror_is_asked_more_than_once_a_minute(void **state)
+static void only_a_mirror_is_queried_more_than_once_a_minute(void **state)
 {
     (void)state;
     assert_int_equal(READ("emissions.providers", "rte", "emissions.interval", "59s"), -EINVAL);
@@ -280,7 +280,7 @@ static void only_a_mirror_is_asked_more_than_once_a_minute(void **state)
     assert_int_equal(READ("emissions.interval", "999ms"), -EINVAL);
 }
 
-static void what_is_asked_seldom_is_stale_later(void **state)
+static void a_rarely_queried_provider_is_stale_later(void **state)
 {
     (void)state;
     assert_int_equal(READ("emissions.providers", "rte", "emissions.interval", "4h"), 0);
@@ -295,7 +295,7 @@ static void without_emissions_there_is_no_choice(void **state)
     assert_int_equal(config.inquiry_count, 0);
 }
 
-static void what_cannot_be_meant_is_refused_with_what_to_write(void **state)
+static void contradictions_are_rejected_with_what_to_write(void **state)
 {
     static const struct {
         const char *flags[7];
@@ -360,23 +360,23 @@ static void what_cannot_be_meant_is_refused_with_what_to_write(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_default_the_world_counts_and_nobody_is_asked),
-        cmocka_unit_test(a_zone_alone_is_a_country_of_the_table_and_nobody_is_asked),
-        cmocka_unit_test(a_factor_that_is_given_counts_before_the_tables),
+        cmocka_unit_test(by_default_the_world_average_counts_and_nothing_is_queried),
+        cmocka_unit_test(a_zone_alone_is_a_country_of_the_table_and_nothing_is_queried),
+        cmocka_unit_test(a_constant_factor_counts_before_the_tables),
         cmocka_unit_test(providers_count_in_the_order_in_which_they_are_named),
         cmocka_unit_test(the_primary_counts_first_and_other_signals_do_not_count),
-        cmocka_unit_test(the_country_that_stands_in_is_the_one_of_who_is_asked),
+        cmocka_unit_test(the_fallback_country_is_that_of_the_provider),
         cmocka_unit_test(of_several_countries_the_primarys_stands_in),
-        cmocka_unit_test(what_is_of_another_country_does_not_stand_in_unless_nobody_knows),
-        cmocka_unit_test(a_factor_of_another_signal_does_not_stand_in_for_who_is_asked),
-        cmocka_unit_test(a_country_of_three_letters_is_asked_for_by_its_two),
+        cmocka_unit_test(another_country_is_no_fallback_unless_the_country_is_unknown),
+        cmocka_unit_test(a_factor_of_another_signal_is_no_fallback),
+        cmocka_unit_test(a_country_of_three_letters_is_queried_by_its_two),
         cmocka_unit_test(a_postcode_is_no_country),
-        cmocka_unit_test(electricity_maps_is_asked_for_the_basis_that_is_wanted),
-        cmocka_unit_test(a_mirror_is_asked_in_the_place_of_a_provider),
-        cmocka_unit_test(only_a_mirror_is_asked_more_than_once_a_minute),
-        cmocka_unit_test(what_is_asked_seldom_is_stale_later),
+        cmocka_unit_test(electricity_maps_is_queried_for_the_configured_basis),
+        cmocka_unit_test(a_mirror_replaces_a_provider),
+        cmocka_unit_test(only_a_mirror_is_queried_more_than_once_a_minute),
+        cmocka_unit_test(a_rarely_queried_provider_is_stale_later),
         cmocka_unit_test(without_emissions_there_is_no_choice),
-        cmocka_unit_test(what_cannot_be_meant_is_refused_with_what_to_write),
+        cmocka_unit_test(contradictions_are_rejected_with_what_to_write),
     };
 
     return cmocka_run_group_tests(tests, NULL, tear_down);

@@ -217,7 +217,7 @@ static void an_error_keeps_its_advice_whatever_the_length_of_the_value(void **st
     assert_non_null(strstr(err.text, "at most 4095"));
 }
 
-static void compat_may_be_given_again(void **state)
+static void compat_may_repeat(void **state)
 {
     struct options *options = *state;
 
@@ -408,7 +408,7 @@ int main(void)
         TEST(a_value_that_is_refused_changes_nothing),
         TEST(an_error_keeps_its_advice_whatever_the_length_of_the_value),
         TEST(strings_are_copies),
-        TEST(compat_may_be_given_again),
+        TEST(compat_may_repeat),
         TEST(listen_addresses_of_a_higher_source_replace_those_of_a_lower),
         TEST(one_listen_address_too_many_is_refused),
         TEST(the_environment_moves_the_default_port_and_the_scan_interval),

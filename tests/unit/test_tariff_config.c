@@ -34,7 +34,7 @@ static struct tariff parsed(const char *text)
     return tariff;
 }
 
-static void every_key_says_what_it_says(void **state)
+static void every_key_sets_its_field(void **state)
 {
     const struct tariff tariff = parsed("# of a supplier\n"
                                         "currency: EUR\n"
@@ -128,7 +128,7 @@ static void a_zone_is_a_name_or_an_offset(void **state)
     }
 }
 
-static void what_is_wrong_is_said_with_its_place_and_what_to_write(void **state)
+static void errors_name_their_place_and_what_to_write(void **state)
 {
     static const struct {
         const char *text, *says;
@@ -289,11 +289,11 @@ static void a_file_is_read_unless_it_is_missing_or_huge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_key_says_what_it_says),
+        cmocka_unit_test(every_key_sets_its_field),
         cmocka_unit_test(currency_and_price_are_enough),
         cmocka_unit_test(months_and_days_are_lists_of_names_and_ranges),
         cmocka_unit_test(a_zone_is_a_name_or_an_offset),
-        cmocka_unit_test(what_is_wrong_is_said_with_its_place_and_what_to_write),
+        cmocka_unit_test(errors_name_their_place_and_what_to_write),
         cmocka_unit_test(there_are_at_most_64_periods),
         cmocka_unit_test(a_file_is_read_unless_it_is_missing_or_huge),
     };

@@ -268,7 +268,7 @@ static void every_source_of_a_meter_is_known(void **state)
     }
 }
 
-static void meters_sources_and_owners_that_nobody_knows_are_skipped_whatever_they_hold(void **state)
+static void unknown_meters_sources_and_owners_are_skipped_whatever_they_hold(void **state)
 {
     static const char *const lines[] = {
         "1 J turbine package 0 5 0",
@@ -299,7 +299,7 @@ static void meters_sources_and_owners_that_nobody_knows_are_skipped_whatever_the
     }
 }
 
-static void texts_of_names_that_nobody_knows_are_passed_over(void **state)
+static void unknown_texts_of_names_are_ignored(void **state)
 {
     static const char line[] = "1 O user 1000 colour=red name=ann shoe=%zz bare name=bob";
     struct error err = {""};
@@ -458,9 +458,8 @@ int main(void)
         cmocka_unit_test(workloads_are_written_only_where_a_meter_is_divided_among_them),
         cmocka_unit_test(a_wall_clock_that_is_set_back_does_not_spoil_the_order_of_reports),
         cmocka_unit_test(every_source_of_a_meter_is_known),
-        cmocka_unit_test(
-            meters_sources_and_owners_that_nobody_knows_are_skipped_whatever_they_hold),
-        cmocka_unit_test(texts_of_names_that_nobody_knows_are_passed_over),
+        cmocka_unit_test(unknown_meters_sources_and_owners_are_skipped_whatever_they_hold),
+        cmocka_unit_test(unknown_texts_of_names_are_ignored),
         cmocka_unit_test(what_is_wrong_is_named_with_its_line_and_nothing_of_it_is_kept),
         cmocka_unit_test(an_id_is_as_long_as_the_books_can_hold_and_no_longer),
         cmocka_unit_test(a_report_of_many_workloads_comes_when_it_is_due),

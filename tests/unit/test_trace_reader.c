@@ -175,7 +175,7 @@ static void a_gpu_may_be_described_where_it_is_first_used(void **state)
     batch_done(&batch);
 }
 
-static void a_trace_of_skipped_records_only_is_good_and_gives_nothing(void **state)
+static void a_trace_of_skipped_records_only_is_good_and_empty(void **state)
 {
     static const char text[] = HEADER "1 M 0 1 2 3\n2 X 0 1=nan\n";
     struct error err = {""};
@@ -358,7 +358,7 @@ static void what_cannot_be_opened_is_named_with_the_reason(void **state)
     trace_reader_close(NULL);
 }
 
-/* Opening a pipe waits for its other end, so somebody must be there to write. */
+/* Opening a pipe waits for a writer. */
 static void *write_trace(void *path)
 {
     static const char text[] = HEADER GPU0 "5 E 0 1\n";
@@ -427,7 +427,7 @@ int main(void)
         cmocka_unit_test(time_may_go_back_between_kinds_and_between_gpus),
         cmocka_unit_test(a_gpu_is_described_once_and_before_it_is_used),
         cmocka_unit_test(a_gpu_may_be_described_where_it_is_first_used),
-        cmocka_unit_test(a_trace_of_skipped_records_only_is_good_and_gives_nothing),
+        cmocka_unit_test(a_trace_of_skipped_records_only_is_good_and_empty),
         cmocka_unit_test(a_line_may_be_as_long_as_the_limit_and_no_longer),
         cmocka_unit_test(what_is_not_before_the_time_comes_again),
         cmocka_unit_test(a_rewind_forgets_times_and_gpus_and_starts_behind_the_header),

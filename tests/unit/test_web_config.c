@@ -76,7 +76,7 @@ static void every_key_reaches_its_place_and_paths_are_relative_to_the_file(void 
     web_config_done(&config);
 }
 
-static void a_file_that_asks_for_nothing_gives_nothing(void **state)
+static void a_file_without_settings_changes_nothing(void **state)
 {
     static const char *const texts[] = {
         "",
@@ -103,7 +103,7 @@ static void a_file_that_asks_for_nothing_gives_nothing(void **state)
     }
 }
 
-static void what_is_wrong_is_said_with_its_line_and_column(void **state)
+static void errors_name_their_line_and_column(void **state)
 {
     static const struct {
         const char *text, *says;
@@ -182,7 +182,7 @@ static void what_is_wrong_is_said_with_its_line_and_column(void **state)
     }
 }
 
-static void more_users_than_the_limit_are_refused(void **state)
+static void more_users_than_the_limit_are_rejected(void **state)
 {
     struct web_config config;
     struct error err;
@@ -257,7 +257,7 @@ static void a_change_is_found_by_the_next_poll_and_a_bad_one_is_reported_once(vo
     assert_non_null(strstr(err.text, "not a mapping"));
     assert_ptr_equal(watch.packed, first);
     assert_int_equal(web_watch_look(&watch, &err), 0);
-    /* A file that it names, and that is not there, is said once, too. */
+    /* A missing file that it names is reported once, too. */
     write_text(path, "tls_server_config: {" PAIR "}\n");
     assert_int_equal(web_watch_look(&watch, &err), -ENOENT);
     assert_non_null(strstr(err.text, "a.crt: cannot be read"));
@@ -275,9 +275,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_reaches_its_place_and_paths_are_relative_to_the_file),
-        cmocka_unit_test(a_file_that_asks_for_nothing_gives_nothing),
-        cmocka_unit_test(what_is_wrong_is_said_with_its_line_and_column),
-        cmocka_unit_test(more_users_than_the_limit_are_refused),
+        cmocka_unit_test(a_file_without_settings_changes_nothing),
+        cmocka_unit_test(errors_name_their_line_and_column),
+        cmocka_unit_test(more_users_than_the_limit_are_rejected),
         cmocka_unit_test(a_config_reaches_the_server_unchanged),
         cmocka_unit_test(a_change_is_found_by_the_next_poll_and_a_bad_one_is_reported_once),
     };

@@ -121,7 +121,7 @@ static void what_stands_in_a_mapping_of_any_keys_is_handed_over_in_turn(void **s
     assert_string_equal(target.texts, "a;b;c;d;e;");
 }
 
-static void what_is_wrong_is_said_and_ends_the_reading(void **state)
+static void an_error_is_reported_and_ends_the_reading(void **state)
 {
     static const struct {
         const char *text, *says;
@@ -187,7 +187,7 @@ int main(void)
         cmocka_unit_test(keys_are_counted_and_any_positive_value_is_a_success),
         cmocka_unit_test(nothing_leaves_a_switch_and_a_section_as_they_are),
         cmocka_unit_test(what_stands_in_a_mapping_of_any_keys_is_handed_over_in_turn),
-        cmocka_unit_test(what_is_wrong_is_said_and_ends_the_reading),
+        cmocka_unit_test(an_error_is_reported_and_ends_the_reading),
         cmocka_unit_test(a_table_of_the_most_keys_is_read_to_its_last),
     };
 

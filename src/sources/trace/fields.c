@@ -105,7 +105,7 @@ static int take_field(struct span *rest, const struct trace_field *field, struct
 {
     static const uint64_t unknown_uid = SAMPLE_UID_UNKNOWN;
     void *member = base + field->offset;
-    struct span after = *rest, word = span_cut(&after, ' ');
+    struct span after = *rest, word;
     uint64_t value;
     size_t i = 0;
     int r;
@@ -115,7 +115,7 @@ static int take_field(struct span *rest, const struct trace_field *field, struct
         return trace_take_text(rest, batch, field->max ? field->max : SIZE_MAX, field->what, member,
                                err);
     case TRACE_SOURCE:
-        *rest = after;
+        word = span_cut(rest, ' ');
         while (source_table[i] &&
                (source_table[i]->is_no_meter || !span_equals(word, source_table[i]->name)))
             i++;
@@ -130,6 +130,7 @@ static int take_field(struct span *rest, const struct trace_field *field, struct
         *(enum meter_kind *)member = (enum meter_kind)i;
         return 0;
     case TRACE_FLAG:
+        word = span_cut(&after, ' ');
         *(bool *)member = span_equals(word, field->name);
         if (*(bool *)member)
             *rest = after;
