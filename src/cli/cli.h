@@ -70,15 +70,8 @@ int cli_print_ledger(struct pipeline *pipeline, struct recorded_names *names);
 /* EXIT_USAGE if the named file cannot be used, EXIT_FAILED if its contents are bad. */
 int cli_exit_status(int error);
 
-/* Parts of `wattribute check`. They query everything once and may block for some seconds. */
+/* The part of `wattribute check` about processes and names. Queries every runtime once, and may
+ * block for some seconds. */
 struct host;
 struct report;
 void check_identity(struct report *report, const struct host *host, const struct options *options);
-void check_emissions(struct report *report, const struct options *options);
-
-/* What to do about an error; the last row is {0, the default}. */
-struct check_remedy {
-    int error;
-    const char *text;
-};
-const char *check_find_remedy(const struct check_remedy *remedies, int error);
