@@ -204,7 +204,8 @@ static void check_provider(struct report *report, struct choice_line *line,
     poll_free(poll);
     snprintf(what, sizeof(what), "emissions: %s", job->polls[index].provider);
     if (r < 0) {
-        report_add(report, what, VERDICT_MISSING, find_remedy(emission_remedies, r), "%s", err.text);
+        report_add(report, what, VERDICT_MISSING, find_remedy(emission_remedies, r), "%s",
+                   err.text);
         return;
     }
     now = (struct choice_now){clock_system.realtime_us(&clock_system),
