@@ -125,7 +125,7 @@ static int take_curve(const struct yaml_fields *yaml, const struct yaml_field *f
 {
     struct draft *draft = yaml->target;
     struct tls_settings *tls = &draft->config.tls;
-    unsigned curve;
+    unsigned curve = 0;
     int r = yaml_fields_check_text(yaml, field->name, item);
 
     if (r == 0)
