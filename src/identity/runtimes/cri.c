@@ -403,7 +403,7 @@ static int find_cri_image(struct http_client *client, const char *socket_path, u
 const struct runtime_ops runtime_cri = {
     .name = "cri",
     .flag = "cri-socket",
-    .help = "socket of containerd or CRI-O; '' not to ask it",
+    .help = "socket of containerd or CRI-O; '' disables it",
     .sockets = sockets,
     .is_of_kubernetes = true,
     .list = list_cri,

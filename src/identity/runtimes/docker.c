@@ -93,7 +93,7 @@ static int inspect_docker(struct http_client *client, const char *socket_path, u
 const struct runtime_ops runtime_docker = {
     .name = "docker",
     .flag = "docker-socket",
-    .help = "socket of the Docker Engine API; '' not to ask it",
+    .help = "socket of the Docker Engine API; '' disables it",
     .sockets = sockets,
     .list = list_docker,
     .inspect = inspect_docker,

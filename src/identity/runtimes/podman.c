@@ -66,7 +66,7 @@ static int inspect_podman(struct http_client *client, const char *socket_path, u
 const struct runtime_ops runtime_podman = {
     .name = "podman",
     .flag = "podman-socket",
-    .help = "socket of Podman's API; '' not to ask it",
+    .help = "socket of Podman's API; '' disables it",
     .sockets = sockets,
     .list = list_podman,
     .inspect = inspect_podman,

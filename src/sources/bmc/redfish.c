@@ -168,7 +168,7 @@ static void redfish_close(void *state)
 const struct source_ops redfish_source = {
     .name = "redfish",
     .flag = "collector.redfish",
-    .help = "read its power over Redfish, if --redfish.url is given",
+    .help = "read the node's power over Redfish, if --redfish.url is set",
     .interval_us = USEC_PER_SEC,
     .interval_max_us = 5 * USEC_PER_SEC,
     .open = redfish_open,

@@ -165,7 +165,7 @@ static void nvml_close(void *state)
 const struct source_ops nvml_source = {
     .name = "nvml",
     .flag = "collector.nvml",
-    .help = "read NVIDIA's GPUs",
+    .help = "read NVIDIA GPUs",
     .holds_device = true,
     .open = nvml_open,
     .read = nvml_read,

@@ -314,7 +314,7 @@ static void hwmon_check(const struct source_context *context, struct report *rep
 const struct source_ops hwmon_source = {
     .name = "hwmon",
     .flag = "collector.hwmon",
-    .help = "read the power sensors of the board, and of NVIDIA Grace",
+    .help = "read the power sensors of the board and of NVIDIA Grace",
     .open = hwmon_open,
     .read = hwmon_read,
     .close = hwmon_close,
