@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "config/config.h"
+#include "config/options.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (options_init(&options, &err) < 0)
         abort();
-    if (config_parse((struct span){(const char *)data, size}, "fuzz.yaml", &options, &err) < 0 &&
+    if (options_parse_file((struct span){(const char *)data, size}, "fuzz.yaml", &options, &err) <
+            0 &&
         err.text[0] == '\0')
         abort(); /* an error without a text helps nobody */
     options_done(&options);

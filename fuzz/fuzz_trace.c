@@ -15,7 +15,7 @@
 #include "core/macros.h"
 #include "identity/identity.h"
 #include "identity/recorded_names.h"
-#include "sources/trace_reader.h"
+#include "sources/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* The web config and the Authorization header: any bytes give something or an error, nothing leaks,
- * and what was read survives its way to the front. */
+ * and what was read survives its way to the server. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

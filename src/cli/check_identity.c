@@ -1,12 +1,11 @@
-#include "cli/check_identity.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/cli.h"
 #include "client/http_client.h"
-#include "config/source_switches.h"
+#include "config/node_config.h"
 #include "core/clock.h"
 #include "identity/gpu_access.h"
 #include "identity/pod_resources.h"
@@ -14,13 +13,14 @@
 #include "identity/process_table.h"
 #include "identity/runtime.h"
 #include "identity/runtime_table.h"
+#include "model/report.h"
 #include "sources/cgroup_hierarchy.h"
 
 enum { INSPECTED_MAX = 64 };
 
 static const uint64_t TIMEOUT_US = 3 * USEC_PER_SEC;
 
-/* Said only where it is so: `owners` has the rest. */
+/* Reports only a failure: `owners` covers success. */
 static void check_hierarchies(struct report *report, const struct host *host)
 {
     struct hierarchies hierarchies;
@@ -29,10 +29,11 @@ static void check_hierarchies(struct report *report, const struct host *host)
         hierarchies_close(&hierarchies);
         return;
     }
-    report_add(report, "cgroups", VERDICT_MISSING,
-               "mount the host's /sys/fs/cgroup, and give --path.sysfs if it is elsewhere",
-               "no cgroup hierarchy is mounted: what workloads use is not known, and the energy of "
-               "processors is unattributed");
+    report_add(
+        report, "cgroups", VERDICT_MISSING,
+        "mount the host's /sys/fs/cgroup, and set --path.sysfs if it is elsewhere",
+        "no cgroup hierarchy is mounted: the usage of workloads is unknown, and CPU energy is "
+        "unattributed");
 }
 
 static void check_cgroups(struct report *report, const struct host *host)
@@ -56,8 +57,8 @@ static void check_cgroups(struct report *report, const struct host *host)
     else if (stats.outside > 0)
         report_add(report, "owners", VERDICT_LIMITED,
                    "run in the host's cgroup namespace (docker: --cgroupns=host), or mount the "
-                   "host's /sys and give it with --path.sysfs",
-                   "%llu of %llu process%s %s outside of our cgroup namespace",
+                   "host's /sys and set --path.sysfs",
+                   "%llu of %llu process%s %s outside our cgroup namespace",
                    (unsigned long long)stats.outside, (unsigned long long)stats.processes,
                    stats.processes == 1 ? "" : "es", stats.outside == 1 ? "is" : "are");
     else
@@ -88,7 +89,7 @@ static bool is_socket(const char *path)
     return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* Below the host's root, unless it was given as it is. */
+/* The configured path, or one of the usual paths below the host's root. */
 static const char *find_socket(const struct options *options, const char *given,
                                const char *const *usual, char *path, size_t size_bytes)
 {
@@ -105,8 +106,7 @@ static const char *find_socket(const struct options *options, const char *given,
     return NULL;
 }
 
-/* The first of a long list are enough to see whether it tells. -errno with a text if it does not.
- */
+/* Inspects only the first of a long list: enough to see whether it answers. */
 static int count_gpu_containers(const struct runtime_call *call, const struct container_list *list,
                                 size_t *ret_count, struct error *err)
 {
@@ -151,8 +151,8 @@ static void check_runtime(struct report *report, struct http_client *client,
                    list.count > INSPECTED_MAX ? " the first 64 of" : "");
     else
         report_add(report, runtime->name, VERDICT_LIMITED,
-                   r == -EACCES ? "run as root" : "what it tells is missing; no energy is lost",
-                   "%s", err.text);
+                   r == -EACCES ? "run as root" : "names are missing; no energy is lost", "%s",
+                   err.text);
     container_list_done(&list);
 }
 
@@ -175,8 +175,8 @@ static void check_kubelet(struct report *report, struct http_client *client,
         report_add(report, "kubelet", VERDICT_OK, NULL, "%.100s: %zu GPU%s allocated", socket_path,
                    list.count, PLURAL_S(list.count));
     else
-        report_add(report, "kubelet", VERDICT_LIMITED, "allocations are missing; nothing else is",
-                   "%s", err.text);
+        report_add(report, "kubelet", VERDICT_LIMITED, "only GPU allocations are missing", "%s",
+                   err.text);
     allocation_list_done(&list);
 }
 

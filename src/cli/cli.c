@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/config.h"
-#include "config/suggest.h"
 #include "core/macros.h"
+#include "fetcher/fetcher.h"
+#include "server/server.h"
 
 enum {
     SERVE_GROUPS = 1 << OPTIONS_BOOKS | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
@@ -14,44 +14,42 @@ enum {
                    1 << OPTIONS_SERVING | 1 << OPTIONS_LOGGING | 1 << OPTIONS_GENERAL,
 };
 
-const struct cli_command cli_commands[] = {
-    /* The first is what runs where no verb is given. */
-    {.verb = CLI_SERVE,
-     .name = "serve",
-     .help = "book this node's energy, serve it to Prometheus (the default)",
+const struct cli_command cli_commands[CLI_COMMANDS] = {
+    {.name = "serve",
+     .run = verb_serve,
+     .help = "book this node's energy and serve it to Prometheus (default)",
      .examples = "  wattribute\n"
                  "  wattribute --listen-address=127.0.0.1:9400 --idle-policy=equal\n"
                  "  wattribute --config.file=/etc/wattribute/wattribute.yaml --log-format=json\n"
                  "  wattribute --replay=recorded.trace.gz --listen-address=unix:/tmp/demo.sock\n",
      .groups = SERVE_GROUPS},
-    {.verb = CLI_REPLAY,
-     .name = "replay",
+    {.name = "replay",
+     .run = verb_replay,
      .argument = "TRACE",
-     .help = "book a recorded trace at full speed, print the ledger as JSON",
+     .help = "book a recorded trace and print the ledger as JSON",
      .examples = "  wattribute replay recorded.trace.gz\n"
                  "  wattribute replay --idle-policy=none recorded.trace.gz\n",
      .groups = 1 << OPTIONS_BOOKS | 1 << OPTIONS_GENERAL},
-    {.verb = CLI_RECORD,
-     .name = "record",
-     .help = "record what this node's meters show, for replay",
+    {.name = "record",
+     .run = verb_record,
+     .help = "record this node's meters for replay",
      .examples = "  wattribute record -o node.trace.gz\n"
                  "  wattribute record -o node.trace.gz --duration=10m\n",
      .groups = 1 << OPTIONS_RECORDING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
                1 << OPTIONS_LOGGING | 1 << OPTIONS_GENERAL},
-    {.verb = CLI_CHECK,
-     .name = "check",
-     .help = "what this node offers, what is missing and how to enable it",
+    {.name = "check",
+     .run = verb_check,
+     .help = "report what this node can measure and what is missing",
      .examples = "  wattribute check\n"
                  "  wattribute check --json\n"
                  "  wattribute check --emissions.providers=rte\n",
      .groups = 1 << OPTIONS_CHECKING | 1 << OPTIONS_NODE | 1 << OPTIONS_SOURCES |
                1 << OPTIONS_MODEL | 1 << OPTIONS_PRICES | 1 << OPTIONS_GENERAL},
-    {.verb = CLI_SERVER, .name = "server", .hidden = true},
-    {.verb = CLI_FETCHER, .name = "fetcher", .hidden = true},
+    {.name = "server", .run_child = server_main},
+    {.name = "fetcher", .run_child = fetcher_main},
 };
-const size_t cli_command_count = ARRAY_SIZE(cli_commands);
 
-/* Walks over the arguments after the verb. */
+/* The arguments after the verb, read one by one. */
 struct arguments {
     const struct cli_command *command;
     char **next; /* up to a NULL */
@@ -59,9 +57,9 @@ struct arguments {
 };
 
 struct argument {
-    bool is_flag; /* else a positional one */
+    bool is_flag; /* else positional */
     struct options_flag flag;
-    struct span name; /* of the flag, as it was written, without dashes */
+    struct span name; /* of the flag, as written, without dashes */
     const char *value;
 };
 
@@ -76,52 +74,36 @@ static int unknown_flag(const struct cli_command *command, struct span name, str
         return error_set(err, -EINVAL,
                          "--%.*s: --%s takes a value and cannot be negated; leave it out; see "
                          "'wattribute %s --help'",
-                         (int)name.len, name.data, flag.names[0], command->name);
+                         (int)name.len, name.data, flag.name, command->name);
     return error_set(err, -EINVAL, "unknown flag --%.*s%s%s%s%s; see 'wattribute %s --help'",
                      (int)MIN(name.len, (size_t)80), name.data, near ? " (did you mean --" : "",
                      near && negated ? "no-" : "", near ? near : "", near ? "?)" : "",
                      command->name);
 }
 
-static int missing_value(const struct argument *argument, struct error *err)
-{
-    const char *placeholder = argument->flag.placeholder;
-
-    if (argument->name.len == 1)
-        return error_set(err, -EINVAL, "-%c needs a value: write -%c %s", argument->name.data[0],
-                         argument->name.data[0], placeholder);
-    return error_set(err, -EINVAL, "--%.*s needs a value: write --%.*s=%s", (int)argument->name.len,
-                     argument->name.data, (int)argument->name.len, argument->name.data,
-                     placeholder);
-}
-
-/* "no-collector.rapl": the switch that it turns off. */
-static bool find_negated(struct span name, struct options_flag *ret_flag)
-{
-    return span_strip_prefix(&name, "no-") && options_find(name, ret_flag) &&
-           !ret_flag->placeholder;
-}
-
 static int read_flag(struct arguments *arguments, const char *text, struct argument *ret,
                      struct error *err)
 {
     const struct cli_command *command = arguments->command;
-    /* Go's flag package takes one dash for two; people bring such command lines along. */
+    /* One dash for two, as in Go: people reuse such command lines. */
     struct span rest = span_of(text + (text[1] == '-' ? 2 : 1));
     bool has_value = memchr(rest.data, '=', rest.len) != NULL;
     struct argument argument = {.is_flag = true, .name = span_cut(&rest, '=')};
     bool known = options_find(argument.name, &argument.flag);
-    bool negated = !known && find_negated(argument.name, &argument.flag);
+    struct span positive = argument.name;
+    bool negated = !known && span_strip_prefix(&positive, "no-") &&
+                   options_find(positive, &argument.flag) && !argument.flag.placeholder;
+    bool is_short = argument.name.len == 1;
 
     if (!known && !negated)
         return unknown_flag(command, argument.name, err);
     if (!(command->groups & 1U << argument.flag.group))
         return error_set(err, -EINVAL,
-                         "--%s does not concern '%s': leave it out; see 'wattribute %s --help'",
-                         argument.flag.names[0], command->name, command->name);
+                         "--%s does not apply to '%s'; leave it out; see 'wattribute %s --help'",
+                         argument.flag.name, command->name, command->name);
     if (negated && has_value)
         return error_set(err, -EINVAL, "--%.*s takes no value: leave it out, or write --%s=true",
-                         (int)argument.name.len, argument.name.data, argument.flag.names[0]);
+                         (int)argument.name.len, argument.name.data, argument.flag.name);
     if (negated)
         argument.value = "false";
     else if (has_value)
@@ -131,7 +113,10 @@ static int read_flag(struct arguments *arguments, const char *text, struct argum
     else if (*arguments->next)
         argument.value = *arguments->next++;
     else
-        return missing_value(&argument, err);
+        return error_set(err, -EINVAL, "%s%.*s needs a value: write %s%.*s%s%s",
+                         is_short ? "-" : "--", (int)argument.name.len, argument.name.data,
+                         is_short ? "-" : "--", (int)argument.name.len, argument.name.data,
+                         is_short ? " " : "=", argument.flag.placeholder);
     *ret = argument;
     return 1;
 }
@@ -155,11 +140,11 @@ static int next_argument(struct arguments *arguments, struct argument *ret, stru
 }
 
 /*
- * Sets the flags that are about the command line itself, or all the others. The config file stands
- * between the two: it must be known before it can be read, and flags must win over it.
+ * Sets the general flags, or all others. The config file is read in between: its name must be known
+ * first, and flags override it. The general pass also collects the positional arguments.
  */
-static int apply_flags(struct arguments arguments, bool general, struct options *options,
-                       struct error *err)
+static int apply_flags(struct arguments arguments, bool general, struct cli *cli,
+                       const char **excess, struct error *err)
 {
     struct argument argument = {0};
     int r;
@@ -167,41 +152,36 @@ static int apply_flags(struct arguments arguments, bool general, struct options 
     while ((r = next_argument(&arguments, &argument, err)) > 0) {
         char where[80];
 
+        if (!argument.is_flag && !cli->argument)
+            cli->argument = argument.value;
+        else if (!argument.is_flag && !*excess)
+            *excess = argument.value;
         if (!argument.is_flag || (argument.flag.group == OPTIONS_GENERAL) != general)
             continue;
         snprintf(where, sizeof(where), "%s%.*s", argument.name.len == 1 ? "-" : "--",
                  (int)argument.name.len, argument.name.data);
-        r = options_set(options, &argument.flag, argument.value, OPTIONS_COMMAND_LINE, where, err);
+        r = options_set(&cli->options, &argument.flag, argument.value, OPTIONS_COMMAND_LINE, where,
+                        err);
         if (r < 0)
             return r;
     }
     return r;
 }
 
-static int read_positional(struct arguments arguments, const char **ret_path, struct error *err)
+static int check_positional(const struct cli *cli, const char *excess, struct error *err)
 {
-    const struct cli_command *command = arguments.command;
-    const char *path = NULL;
-    struct argument argument = {0};
-    int r;
+    const struct cli_command *command = cli->command;
 
-    while ((r = next_argument(&arguments, &argument, err)) > 0) {
-        if (argument.is_flag)
-            continue;
-        if (!command->argument || path)
-            return error_set(err, -EINVAL,
-                             "unexpected argument '%.80s': '%s' takes %s; see 'wattribute %s "
-                             "--help'",
-                             argument.value, command->name,
-                             command->argument ? "one argument" : "only flags", command->name);
-        path = argument.value;
-    }
-    if (r < 0)
-        return r;
-    if (command->argument && (!path || !*path))
-        return error_set(err, -EINVAL, "'%s' needs its argument: write wattribute %s %s",
+    if (!command->argument && cli->argument)
+        excess = cli->argument;
+    if (excess)
+        return error_set(err, -EINVAL,
+                         "unexpected argument '%.80s': '%s' takes %s; see 'wattribute %s --help'",
+                         excess, command->name, command->argument ? "one argument" : "only flags",
+                         command->name);
+    if (command->argument && (!cli->argument || !*cli->argument))
+        return error_set(err, -EINVAL, "'%s' needs an argument: write wattribute %s %s",
                          command->name, command->name, command->argument);
-    *ret_path = path;
     return 0;
 }
 
@@ -209,40 +189,27 @@ static int read_options(struct arguments arguments, char *const *env, struct cli
                         struct error *err)
 {
     struct options *options = &cli->options;
-    int r;
+    const char *excess = NULL;
+    int r = apply_flags(arguments, /* general= */ true, cli, &excess, err);
 
-    r = apply_flags(arguments, /* general= */ true, options, err);
     if (r < 0 || options->help || options->version)
         return r;
-    r = read_positional(arguments, &cli->trace_path, err);
-    if (r < 0)
-        return r;
-    r = options_read_environment(options, env, arguments.command->groups, err);
-    if (r < 0)
-        return r;
-    if (options->config_path) {
-        r = config_load(options->config_path, options, err);
-        if (r < 0)
-            return r;
-    }
-    r = apply_flags(arguments, /* general= */ false, options, err);
+    r = check_positional(cli, excess, err);
+    if (r == 0)
+        r = options_read_environment(options, env, cli->command->groups, err);
+    if (r == 0 && options->config_path)
+        r = options_load_file(options->config_path, options, err);
+    if (r == 0)
+        r = apply_flags(arguments, /* general= */ false, cli, &excess, err);
     return r < 0 ? r : options_check(options, err);
-}
-
-static const struct cli_command *find_command(const char *name)
-{
-    for (size_t i = 0; i < cli_command_count; i++)
-        if (strcmp(name, cli_commands[i].name) == 0)
-            return &cli_commands[i];
-    return NULL;
 }
 
 static int unknown_command(const char *name, struct error *err)
 {
     struct suggestion best = {0};
 
-    for (size_t i = 0; i < cli_command_count; i++)
-        if (!cli_commands[i].hidden)
+    for (size_t i = 0; i < CLI_COMMANDS; i++)
+        if (cli_commands[i].groups)
             suggest_consider(&best, span_of(name), cli_commands[i].name);
     return error_set(err, -EINVAL, "unknown command '%.80s'%s%s%s; see 'wattribute --help'", name,
                      best.name ? " (did you mean '" : "", best.name ? best.name : "",
@@ -251,35 +218,24 @@ static int unknown_command(const char *name, struct error *err)
 
 int cli_parse(int argc, char **argv, char *const *env, struct cli *ret, struct error *err)
 {
-    bool named = argc > 1 && argv[1][0] != '-';
-    const struct cli_command *command = named ? find_command(argv[1]) : &cli_commands[0];
-    int skip = MIN(argc, named ? 2 : 1), r;
-    struct arguments arguments = {.command = command, .next = argv + skip};
-    struct cli cli = {0};
+    struct cli cli = {.is_named = argc > 1 && argv[1][0] != '-'};
+    struct arguments arguments = {.next = argv + MIN(argc, cli.is_named ? 2 : 1)};
+    int r;
 
-    if (!command)
+    for (size_t i = 0; i < CLI_COMMANDS && !cli.command; i++)
+        if (!cli.is_named || strcmp(argv[1], cli_commands[i].name) == 0)
+            cli.command = &cli_commands[i];
+    if (!cli.command)
         return unknown_command(argv[1], err);
-    cli.verb = command->verb;
+    arguments.command = cli.command;
     r = options_init(&cli.options, err);
+    if (r == 0 && cli.command->groups)
+        r = read_options(arguments, env, &cli, err);
     if (r < 0)
-        return r;
-    if (command->hidden) {
-        *ret = cli;
-        return 0;
-    }
-    r = read_options(arguments, env, &cli, err);
-    if (r < 0) {
         cli_done(&cli);
-        return r;
-    }
-    if (cli.options.help) {
-        cli.verb = CLI_HELP;
-        cli.help_verb = named ? command->verb : CLI_ANY;
-    } else if (cli.options.version) {
-        cli.verb = CLI_VERSION;
-    }
-    *ret = cli;
-    return 0;
+    else
+        *ret = cli;
+    return r;
 }
 
 void cli_done(struct cli *cli)

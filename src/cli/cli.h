@@ -1,56 +1,77 @@
-/*
- * The command line: which verb, with which options. Also the text of --help and --version, which is
- * generated from the same tables.
- */
+/* The command line: verbs, their options, and what they print. */
 #pragma once
 
 #include "config/options.h"
 #include "core/buffer.h"
 #include "core/error.h"
 
-enum cli_verb {
-    CLI_ANY = -1, /* for cli_help: the whole program */
-    CLI_SERVE,
-    CLI_REPLAY,
-    CLI_RECORD,
-    CLI_CHECK,
-    CLI_SERVER,  /* internal: how the collector starts its server */
-    CLI_FETCHER, /* likewise, those that ask the network */
-    CLI_HELP,
-    CLI_VERSION,
-};
+/* 0: success; 1: failure (bad trace, full disk); 2: unusable flag, address or file. */
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+struct cli;
 
 /* A verb, for parsing and for --help. */
 struct cli_command {
-    enum cli_verb verb;
     const char *name;
-    const char *argument; /* the one that it needs; NULL: none */
+    /* One of them; they return the exit status. */
+    int (*run)(const struct cli *cli);
+    int (*run_child)(void); /* internal: takes no arguments */
+    const char *argument;   /* required; NULL: none */
     const char *help;
     const char *examples; /* lines */
-    unsigned groups;      /* of flags that it accepts: bits 1 << enum options_group */
-    bool hidden;          /* from --help: internal, and takes no arguments */
+    unsigned groups;      /* of flags: bits 1 << enum options_group */
 };
 
-extern const struct cli_command cli_commands[];
-extern const size_t cli_command_count;
+/* The first is the default. */
+enum { CLI_COMMANDS = 6 };
+extern const struct cli_command cli_commands[CLI_COMMANDS];
 
 struct cli {
-    enum cli_verb verb;
+    const struct cli_command *command;
+    bool is_named; /* it was on the command line */
     struct options options;
-    enum cli_verb help_verb; /* with CLI_HELP: about what */
-    const char *trace_path;  /* with CLI_REPLAY; points into argv */
+    const char *argument; /* points into argv */
 };
 
 /*
  * Reads the command line, the environment (`env` is like environ; may be NULL) and the file that
- * --config.file names; may block on that file. --help and --version win over everything that can be
- * wrong with values. On failure there is nothing to free.
+ * --config.file names; may block on that file. --help and --version win over any bad value. On
+ * failure there is nothing to free.
  */
 int cli_parse(int argc, char **argv, char *const *env, struct cli *ret, struct error *err);
 
 /* Accepts NULL and a zeroed struct. */
 void cli_done(struct cli *cli);
 
-/* The caller checks buffer_failed. */
-void cli_help(enum cli_verb verb, struct buffer *out);
+/* Runs the verb, or prints help or version. Returns the exit status. */
+int cli_run(const struct cli *cli);
+
+int verb_serve(const struct cli *cli);
+int verb_replay(const struct cli *cli);
+int verb_record(const struct cli *cli);
+int verb_check(const struct cli *cli);
+
+/* About one command, or all with NULL. The caller checks buffer_failed. */
+void cli_help(const struct cli_command *command, struct buffer *out);
 void cli_version(struct buffer *out);
+
+/* To standard error; bytes that would control a terminal become '?'. */
+void cli_print_error(const struct error *err);
+
+/* Writes to standard output; returns the exit status. */
+int cli_print(const struct buffer *text);
+
+/* Prints the ledger as JSON, with the names that the workloads have at the end; returns the exit
+ * status. */
+struct pipeline;
+struct recorded_names;
+int cli_print_ledger(struct pipeline *pipeline, struct recorded_names *names);
+
+/* EXIT_USAGE if the named file cannot be used, EXIT_FAILED if its contents are bad. */
+int cli_exit_status(int error);
+
+/* The part of `wattribute check` about processes and names. Queries every runtime once, and may
+ * block for some seconds. */
+struct host;
+struct report;
+void check_identity(struct report *report, const struct host *host, const struct options *options);

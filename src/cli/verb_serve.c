@@ -1,12 +1,12 @@
-/* `wattribute serve`: the exporter. Opens what it was told to, then hands over to the collector. */
-#include "cli/verbs.h"
-
+/* `wattribute serve`: the exporter. Opens files and sockets, then runs the collector. */
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include "cli/cli.h"
 #include "collector/collector.h"
-#include "config/source_switches.h"
+#include "config/node_config.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/macros.h"
@@ -14,7 +14,7 @@
 #include "process/descriptors.h"
 #include "process/signals.h"
 
-enum { LARGE_BYTES = 128 << 10 }; /* where glibc begins; told, it stays there */
+enum { LARGE_BYTES = 128 << 10 }; /* the default of glibc; set explicitly, it stays there */
 
 static void announce(const struct options *options, bool has_tls, const int *fds, size_t count)
 {
@@ -30,8 +30,7 @@ static void announce(const struct options *options, bool has_tls, const int *fds
                  "trace", options->replay_path);
 }
 
-/* Threads that have a heap each keep the pages of each, and glibc keeps large blocks that were
- * freed once for later ones: with 1,000 workloads that is 4 MB. */
+/* One heap per thread, and glibc's reuse of freed large blocks, cost 4 MB with 1,000 workloads. */
 static void keep_memory_low(void)
 {
     mallopt(M_ARENA_MAX, 1);
@@ -66,7 +65,8 @@ int verb_serve(const struct cli *cli)
     if (r == 0 && options->web_config_path)
         r = web_watch_open(&web, options->web_config_path, &err);
     if (r == 0)
-        r = listen_open(options->listen_addresses, options->listen_count, fds, &fd_count, &err);
+        r = listen_open(options->listen_addresses.items, options->listen_addresses.count, fds,
+                        &fd_count, &err);
     if (r == 0)
         r = collector_open(
             &(struct collector_options){
@@ -83,16 +83,14 @@ int verb_serve(const struct cli *cli)
         announce(options, web.has_tls, fds, fd_count);
         collector_run(collector);
     } else {
-        print_error(&err);
+        cli_print_error(&err);
     }
-    if (r == 0)
-        status = EXIT_OK;
-    else /* at the start it is a flag or a file, unless a trace is no good */
-        status = r == -EBADMSG || r == -ENOMEM ? EXIT_FAILED : EXIT_USAGE;
+    /* At the start a flag or a file is wrong, unless a trace is bad. */
+    status = r == 0 ? EXIT_OK : r == -EBADMSG || r == -ENOMEM ? EXIT_FAILED : EXIT_USAGE;
     is_idle = collector_close(collector);
     listen_close(fds, fd_count);
     if (!is_idle)
-        verb_leave(status);
+        _exit(status); /* a thread hangs in the kernel or a driver: free nothing under it */
     web_watch_close(&web);
     host_close(&host);
     return status;

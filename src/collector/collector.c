@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "collector/collector_private.h"
-#include "config/source_switches.h"
+#include "config/node_config.h"
 #include "core/log.h"
 
 /* Stopping takes less than a second, whatever hangs; but for logging out of a BMC (fetchers.c). */

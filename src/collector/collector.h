@@ -34,5 +34,5 @@ int collector_open(const struct collector_options *options, struct collector **r
 void collector_run(struct collector *collector);
 
 /* Accepts NULL. False: a source hangs and uses it, so that nothing was freed: the process must end
- * with verb_leave. */
+ * with _exit(). */
 bool collector_close(struct collector *collector);

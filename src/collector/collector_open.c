@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "collector/collector_private.h"
-#include "config/pipeline_config.h"
-#include "config/source_switches.h"
+#include "config/node_config.h"
 #include "core/log.h"
 #include "process/signals.h"
 

@@ -17,7 +17,7 @@
 #include "identity/process_events.h"
 #include "identity/recorded_names.h"
 #include "metrics/page_cache.h"
-#include "sources/estimate.h"
+#include "sources/source.h"
 
 /* How long a source may take to end. */
 #define COLLECTOR_STOP_SOURCE_US ((uint64_t)200000)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/emission_ca.h"
 #include "config/emission_keys.h"
 #include "core/log.h"
 #include "core/macros.h"
@@ -69,7 +68,6 @@ int emissions_make_job(const struct emissions *emissions, struct emissions_job *
     r = emission_keys_read(or_empty(options->emissions_keys_path), &job->keys, err);
     if (r < 0)
         return r;
-    emission_keys_add_environment(&job->keys);
     for (size_t i = 0; i < key_count; i++)
         if (!is_polled(job, keys[i].provider))
             explicit_bzero(job->keys.values[i], sizeof(job->keys.values[i]));

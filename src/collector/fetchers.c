@@ -21,8 +21,7 @@ static const uint64_t STOP_US[FETCHER_KINDS] = {
 static int load_bmc(const struct options *options, struct redfish_config *config,
                     struct bmc_job *job, struct error *err)
 {
-    const struct redfish_flags flags = redfish_flags_of(options);
-    int r = redfish_config_load(&flags, config, err);
+    int r = redfish_config_load(options, config, err);
 
     if (r < 0)
         return r;
@@ -35,8 +34,8 @@ static int load_bmc(const struct options *options, struct redfish_config *config
         .ca = {config->ca, config->ca_len},
         .certificate_sha256 = {(const char *)config->certificate_sha256,
                                config->is_pinned ? sizeof(config->certificate_sha256) : 0},
-        .is_insecure = flags.insecure,
-        .interval_us = flags.interval_us,
+        .is_insecure = config->is_insecure,
+        .interval_us = options->redfish_interval_us,
     };
     return 0;
 }

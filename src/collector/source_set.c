@@ -254,11 +254,9 @@ void source_set_read(struct source_set *set, uint64_t now_us,
         struct runner *runner = set->runners[i].runner;
         struct runner_status status;
         struct batch *batch;
-        bool has_ended;
 
         /* Before the batches: one that is gone has queued its last. */
         runner_get_status(runner, &status);
-        has_ended = runner_has_ended(runner);
         while ((batch = runner_take(runner))) {
             take(context, batch);
             runner_give_back(runner, batch);
@@ -267,7 +265,7 @@ void source_set_read(struct source_set *set, uint64_t now_us,
                 break;
         }
         log_change(set, i, &status);
-        if (set->runners[i].is_closing && has_ended)
+        if (set->runners[i].is_closing && status.has_ended)
             stop_runner(set, i, set->release_until_us, USEC_PER_SEC);
         else if (status.gone)
             stop_runner(set, i, now_us + set->retry_us, USEC_PER_SEC);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "config/tariff_config.h"
-#include "config/time_zone.h"
 #include "core/macros.h"
 
 static const uint64_t MINUTE_US = 60 * USEC_PER_SEC, DAY_US = 86400 * USEC_PER_SEC;

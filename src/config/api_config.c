@@ -33,12 +33,12 @@ int api_config_read(const struct options *options, struct api_config *ret_config
     if (!lookup_is_host(config.host))
         return error_set(err, -EINVAL,
                          "--kubernetes.api: KUBERNETES_SERVICE_HOST is '%.80s', not a host; "
-                         "Kubernetes sets it in every pod, elsewhere give the API server's address",
+                         "Kubernetes sets it in every pod, elsewhere set the API server's address",
                          config.host);
     if (parse_u64_max(span_of(config.port), UINT16_MAX, &port) < 0 || port == 0)
         return error_set(err, -EINVAL,
                          "--kubernetes.api: KUBERNETES_SERVICE_PORT is '%.80s', not a port; "
-                         "Kubernetes sets it in every pod, elsewhere give the API server's port",
+                         "Kubernetes sets it in every pod, elsewhere set the API server's port",
                          config.port);
     if (!lookup_is_dns_name(config.node))
         return error_set(err, -EINVAL,
@@ -49,52 +49,45 @@ int api_config_read(const struct options *options, struct api_config *ret_config
     return 0;
 }
 
-/* A header's value must be printable, or whoever writes the file could add headers. */
-static bool is_token(const char *text)
-{
-    size_t len = 0;
-
-    while (text[len] > ' ' && text[len] <= '~')
-        len++;
-    return len > 0 && text[len] == '\0';
-}
-
 static int read_file(const struct api_config *config, const char *name, size_t max, char **ret_text,
-                     size_t *ret_len)
+                     size_t *ret_len, struct error *err)
 {
     _cleanup_free_ char *path = NULL;
+    int r = asprintf(&path, "%s/%s", config->directory, name) < 0
+                ? -ENOMEM
+                : fs_read_regular(path, max, ret_text, ret_len);
 
-    if (asprintf(&path, "%s/%s", config->directory, name) < 0)
-        return -ENOMEM;
-    return fs_read_regular(path, max, ret_text, ret_len);
+    return r < 0
+               ? error_set(err, r, "cannot read the service account's %s: %s", name, fs_strerror(r))
+               : 0;
 }
 
-static int read_token(const struct api_config *config, struct api_secrets *secrets,
-                      struct error *err)
+static int read_token(const struct api_config *config, char **ret_token, struct error *err)
 {
-    size_t len;
-    int r = read_file(config, "token", TOKEN_MAX, &secrets->token, &len);
+    size_t len, printable = 0;
+    int r = read_file(config, "token", TOKEN_MAX, ret_token, &len, err);
+    char *token = *ret_token;
 
     if (r < 0)
-        return error_set(err, r, "cannot read the service account's token: %s", fs_strerror(r));
-    if (len > 0 && secrets->token[len - 1] == '\n')
-        secrets->token[--len] = '\0';
-    if (strlen(secrets->token) != len || !is_token(secrets->token))
-        return error_set(err, -EBADMSG, "the service account's token is not one");
-    return 0;
+        return r;
+    if (len > 0 && token[len - 1] == '\n')
+        token[--len] = '\0';
+    /* It becomes a header's value: a line break in it could add headers. */
+    while (token[printable] > ' ' && token[printable] <= '~')
+        printable++;
+    return len > 0 && printable == len
+               ? 0
+               : error_set(err, -EBADMSG, "the service account's token is malformed");
 }
 
 int api_secrets_read(const struct api_config *config, struct api_secrets *ret_secrets,
                      struct error *err)
 {
     struct api_secrets secrets = {0};
-    int r = read_token(config, &secrets, err);
+    int r = read_token(config, &secrets.token, err);
 
-    if (r == 0) {
-        r = read_file(config, "ca.crt", CA_MAX_BYTES, &secrets.ca, &secrets.ca_len);
-        if (r < 0)
-            error_format(err, "cannot read the service account's ca.crt: %s", fs_strerror(r));
-    }
+    if (r == 0)
+        r = read_file(config, "ca.crt", CA_MAX_BYTES, &secrets.ca, &secrets.ca_len, err);
     if (r < 0)
         api_secrets_done(&secrets);
     else

@@ -1,29 +1,28 @@
-/* Where the Kubernetes API is, and which node asks it: from what Kubernetes tells every pod. */
+/* Access to the Kubernetes API server, from the environment and files that every pod has. */
 #pragma once
 
 #include "config/options.h"
 #include "core/error.h"
 
 struct api_config {
-    const char *host; /* an address, or a name that is still to be looked up */
+    const char *host; /* an address, or a name to look up */
     const char *port;
     const char *node;
     const char *directory; /* of the service account: token and ca.crt */
 };
 
-/* Reads KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and NODE_NAME; the strings stay theirs. 0
- * or -EINVAL, with what to do. */
+/* Reads KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and NODE_NAME; the strings belong to the
+ * environment. 0 or -EINVAL, with what to do. */
 int api_config_read(const struct options *options, struct api_config *ret_config,
                     struct error *err);
 
-/* What the service account proves itself and the server by. */
 struct api_secrets {
     char *token;
     char *ca; /* PEM */
     size_t ca_len;
 };
 
-/* Reads both files. 0 or -errno, with a text. */
+/* Reads both files of the service account. 0 or -errno, with a text. */
 int api_secrets_read(const struct api_config *config, struct api_secrets *ret_secrets,
                      struct error *err);
 

@@ -8,14 +8,6 @@
 #include "config/secret_file.h"
 #include "emissions/provider.h"
 
-/* Sorted by provider. */
-static void insert_key(struct emission_key *keys, size_t count, const struct emission_key *key)
-{
-    for (; count > 0 && strcmp(keys[count - 1].provider, key->provider) > 0; count--)
-        keys[count] = keys[count - 1];
-    keys[count] = *key;
-}
-
 size_t emission_keys_list(struct emission_key ret_keys[EMISSION_KEYS_MAX])
 {
     size_t count = 0;
@@ -23,72 +15,61 @@ size_t emission_keys_list(struct emission_key ret_keys[EMISSION_KEYS_MAX])
     for (size_t i = 0; provider_table[i]; i++) {
         const struct provider *provider = provider_table[i];
 
-        for (size_t j = 0; j < PROVIDER_SECRETS_MAX && provider->secrets[j].name; j++) {
-            if (count == EMISSION_KEYS_MAX)
-                return count;
-            insert_key(ret_keys, count++,
-                       &(struct emission_key){provider->name, provider->secrets[j].name,
-                                              provider->secrets[j].variable,
-                                              provider->key == PROVIDER_KEY_LOGIN && j == 0});
-        }
+        for (size_t j = 0; j < PROVIDER_SECRETS_MAX && provider->secrets[j].name; j++)
+            if (count < EMISSION_KEYS_MAX)
+                ret_keys[count++] = (struct emission_key){
+                    provider->name, provider->secrets[j].name, provider->secrets[j].variable,
+                    provider->key == PROVIDER_KEY_LOGIN && j == 0};
     }
     return count;
 }
 
-/* "electricity_maps, entsoe, watttime_username and watttime_password" */
-static void list_names(const struct emission_key *keys, size_t count, char *text, size_t size_bytes)
+static int read_file(const char *path, const struct emission_key *table, size_t count,
+                     struct emission_keys *keys, struct error *err)
 {
+    struct secret_file_entry entries[EMISSION_KEYS_MAX];
+    char names[512] = "";
     size_t len = 0;
 
-    for (size_t i = 0; i < count && len < size_bytes; i++)
-        len += (size_t)snprintf(text + len, size_bytes - len, "%s%s",
-                                i == 0          ? ""
-                                : i + 1 < count ? ", "
-                                                : " and ",
-                                keys[i].name);
+    for (size_t i = 0; i < count; i++) {
+        entries[i] =
+            (struct secret_file_entry){table[i].name, keys->values[i], sizeof(keys->values[i])};
+        if (len < sizeof(names))
+            len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+                                    i == 0          ? ""
+                                    : i + 1 < count ? ", "
+                                                    : " and ",
+                                    table[i].name);
+    }
+    return secret_file_read(
+        &(struct secret_file_form){
+            .flag = "--emissions.keys-file",
+            .contents = "keys",
+            .keys = names,
+            .example = "a line for each key, as entsoe: '...'",
+        },
+        path, entries, count, err);
 }
 
 int emission_keys_read(const char *path, struct emission_keys *ret_keys, struct error *err)
 {
-    struct secret_file_entry entries[EMISSION_KEYS_MAX];
-    struct emission_key keys[EMISSION_KEYS_MAX];
-    size_t count = emission_keys_list(keys);
-    char names[512] = "";
-    const struct secret_file_form form = {
-        .flag = "--emissions.keys-file",
-        .contents = "keys",
-        .keys = names,
-        .example = "a line for each key, as entsoe: ...",
-        .quoted = "a line for each key, as entsoe: '...'",
-    };
+    struct emission_key table[EMISSION_KEYS_MAX];
+    size_t count = emission_keys_list(table);
     int r;
 
     *ret_keys = (struct emission_keys){0};
-    if (path[0] == '\0')
-        return 0;
-    list_names(keys, count, names, sizeof(names));
-    for (size_t i = 0; i < count; i++)
-        entries[i] = (struct secret_file_entry){keys[i].name, ret_keys->values[i],
-                                                sizeof(ret_keys->values[i])};
-    r = secret_file_read(&form, path, entries, count, err);
-    if (r < 0)
-        emission_keys_wipe(ret_keys);
-    return r;
-}
-
-void emission_keys_add_environment(struct emission_keys *keys)
-{
-    struct emission_key table[EMISSION_KEYS_MAX];
-    size_t count = emission_keys_list(table);
-
-    for (size_t i = 0; i < count; i++) {
-        /* Not secure_getenv: who starts a program with capabilities may have keys, too. */
+    r = path[0] ? read_file(path, table, count, ret_keys, err) : 0;
+    for (size_t i = 0; i < count && r == 0; i++) {
+        /* Not secure_getenv: a program with capabilities may get keys, too. */
         const char *value = getenv(table[i].variable);
         size_t len = value ? strlen(value) : 0;
 
-        if (keys->values[i][0] == '\0' && len > 0 && len < sizeof(keys->values[i]))
-            memcpy(keys->values[i], value, len + 1);
+        if (ret_keys->values[i][0] == '\0' && len > 0 && len < sizeof(ret_keys->values[i]))
+            memcpy(ret_keys->values[i], value, len + 1);
     }
+    if (r < 0)
+        explicit_bzero(ret_keys, sizeof(*ret_keys));
+    return r;
 }
 
 int emission_keys_find(const struct emission_keys *keys, const char *provider,
@@ -103,7 +84,7 @@ int emission_keys_find(const struct emission_keys *keys, const char *provider,
             continue;
         if (keys->values[i][0] == '\0')
             return error_set(err, -ENOKEY,
-                             "%s wants a key: set %s in the environment, or %s in a file for "
+                             "%s needs a key: set %s in the environment, or %s in a file for "
                              "--emissions.keys-file (1 to %d bytes)",
                              provider, table[i].variable, table[i].name, EMISSION_KEY_BYTES - 1);
         if (table[i].is_user)
@@ -114,9 +95,4 @@ int emission_keys_find(const struct emission_keys *keys, const char *provider,
     *ret_user = user;
     *ret_key = key;
     return 0;
-}
-
-void emission_keys_wipe(struct emission_keys *keys)
-{
-    explicit_bzero(keys, sizeof(*keys));
 }

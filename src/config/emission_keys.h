@@ -1,7 +1,4 @@
-/*
- * The keys to services that publish emission factors, from --emissions.keys-file and from the
- * environment; the file wins.
- */
+/* The keys of emission providers, from --emissions.keys-file or the environment; the file wins. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,27 +12,21 @@ struct emission_key {
     const char *provider;
     const char *name;     /* in the file */
     const char *variable; /* of the environment */
-    bool is_user;         /* who has the key, rather than the key itself */
+    bool is_user;         /* a user name, not a key */
 };
 
-/* What the providers of the table want, sorted by provider; returns how many. */
+/* The keys of all providers; returns how many. */
 size_t emission_keys_list(struct emission_key ret_keys[EMISSION_KEYS_MAX]);
 
-/* In the order of that list; "": there is none. */
+/* In the order of that list; "": none. */
 struct emission_keys {
     char values[EMISSION_KEYS_MAX][EMISSION_KEY_BYTES];
 };
 
-/* Reads the file; without a path ("") there are none. 0, or -errno with what to do: then there are
- * none, too. */
+/* Reads the file, unless `path` is "", then the environment. 0, or -errno with what to do; then the
+ * keys are empty. */
 int emission_keys_read(const char *path, struct emission_keys *ret_keys, struct error *err);
 
-/* Adds what the environment has and the file had not. */
-void emission_keys_add_environment(struct emission_keys *keys);
-
-/* What a provider wants: NULL where it wants nothing. 0, or -ENOKEY with a text that says what to
- * give. */
+/* A provider's user and key, NULL where it needs none. 0, or -ENOKEY with what to set. */
 int emission_keys_find(const struct emission_keys *keys, const char *provider,
                        const char **ret_user, const char **ret_key, struct error *err);
-
-void emission_keys_wipe(struct emission_keys *keys);

@@ -1,43 +1,55 @@
 #include "config/emissions_config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/macros.h"
 #include "emissions/zone.h"
 
 static const uint64_t INTERVAL_MIN_US = 60 * USEC_PER_SEC; /* of a public service */
 
-static const char *zone_option(const struct options *options)
+/* A config that is being read. */
+struct draft {
+    const struct options *options;
+    const char *zone; /* --emissions.zone, or "" */
+    struct emissions_config *config;
+    struct error *err;
+};
+
+#define FAIL(draft, ...) error_set((draft)->err, -EINVAL, __VA_ARGS__)
+
+static bool is_in_choice(const struct draft *draft, const char *name)
 {
-    return options->emissions_zone ? options->emissions_zone : "";
+    return choice_find(&draft->config->choice, span_of(name)) >= 0;
 }
 
-static int add_live(const struct options *options, const struct provider *provider, const char *own,
-                    struct emissions_config *config, struct error *err)
+static int add_live(const struct draft *draft, const struct provider *provider, const char *own)
 {
-    struct emissions_inquiry *inquiry = &config->inquiries[config->inquiry_count];
-    enum price_basis basis = provider->basis;
-    uint64_t interval_us = options->emissions_interval_us;
+    struct emissions_config *config = draft->config;
+    struct emissions_inquiry *poll = &config->inquiries[config->inquiry_count];
+    bool is_direct = provider->offers_direct && draft->options->emissions_basis == PRICE_DIRECT;
+    uint64_t interval_us = draft->options->emissions_interval_us;
     int r;
 
-    *inquiry = (struct emissions_inquiry){.provider = provider, .line = config->choice.count};
-    r = zone_choose(provider, own, zone_option(options), inquiry->zone, err);
+    *poll = (struct emissions_inquiry){.provider = provider};
+    r = zone_choose(provider, own, draft->zone, poll->zone, draft->err);
     if (r < 0)
         return r;
-    if (provider->offers_direct && options->emissions_basis == PRICE_DIRECT)
-        basis = PRICE_DIRECT;
-    if (interval_us == 0)
-        interval_us = provider->refresh_s * USEC_PER_SEC;
     config->inquiry_count++;
-    choice_add_live(&config->choice, provider, inquiry->zone, basis, interval_us);
+    choice_add_live(&config->choice, provider, poll->zone,
+                    is_direct ? PRICE_DIRECT : provider->basis,
+                    interval_us > 0 ? interval_us : provider->refresh_s * USEC_PER_SEC);
     return 0;
 }
 
-static int add_constant(const struct options *options, const char *own,
-                        struct emissions_config *config, struct error *err)
+static int add_constant(const struct draft *draft, const char *own)
 {
+    const struct options *options = draft->options;
     struct price_factor factor = {
         .known = true,
         .ug_per_kwh = options->emissions_factor_ug,
@@ -47,82 +59,77 @@ static int add_constant(const struct options *options, const char *own,
     };
 
     if (!options_is_given(options, "emissions.factor"))
-        return error_set(err, -EINVAL,
-                         "--emissions.providers: constant needs --emissions.factor, the grams per "
-                         "kWh");
-    snprintf(factor.zone, sizeof(factor.zone), "%s", own[0] ? own : zone_option(options));
-    choice_add_constant(&config->choice, &factor);
+        return FAIL(draft, "--emissions.providers: constant needs --emissions.factor, the grams "
+                           "per kWh");
+    snprintf(factor.zone, sizeof(factor.zone), "%s", own[0] ? own : draft->zone);
+    choice_add_constant(&draft->config->choice, &factor);
     return 0;
 }
 
-static int add_owid(const struct options *options, const char *own, struct emissions_config *config,
-                    struct error *err)
+static int add_owid(const struct draft *draft, const char *own)
 {
     struct price_factor factor;
-    int r = zone_yearly(own, zone_option(options), &factor, err);
+    int r = zone_yearly(own, draft->zone, &factor, draft->err);
 
     if (r == 0)
-        choice_add_table(&config->choice, &factor);
+        choice_add_table(&draft->config->choice, &factor);
     return r;
 }
 
-static void add_global(struct emissions_config *config)
+static int add_global(const struct draft *draft, const char *own)
 {
     const struct price_factor world = factor_world();
 
-    choice_add_table(&config->choice, &world);
-}
-
-static int fail_unknown(struct span name, struct error *err)
-{
-    char names[256];
-
-    provider_list_names(names, sizeof(names));
-    return error_set(err, -EINVAL,
-                     "--emissions.providers: '%.*s' is not known; use %s, owid, global or "
-                     "constant, each with :ZONE if it needs one of its own",
-                     (int)MIN(name.len, (size_t)40), name.data, names);
-}
-
-static int add(const struct options *options, struct span name, const char *own,
-               struct emissions_config *config, struct error *err)
-{
-    const struct provider *provider = provider_find(name);
-
-    if (choice_find(&config->choice, name) >= 0)
-        return error_set(err, -EINVAL,
-                         "--emissions.providers: '%.*s' is given twice; each can be asked for one "
-                         "zone, so leave one out",
-                         (int)name.len, name.data);
-    if (provider)
-        return add_live(options, provider, own, config, err);
-    if (span_equals(name, "constant"))
-        return add_constant(options, own, config, err);
-    if (span_equals(name, "owid"))
-        return add_owid(options, own, config, err);
-    if (!span_equals(name, "global"))
-        return fail_unknown(name, err);
     if (own[0])
-        return error_set(err, -EINVAL,
-                         "--emissions.providers: global has no zone; write it alone, or owid:%.40s "
-                         "for a country",
-                         own);
-    add_global(config);
+        return FAIL(draft,
+                    "--emissions.providers: global has no zone; write it alone, or owid:%.40s for "
+                    "a country",
+                    own);
+    choice_add_table(&draft->config->choice, &world);
     return 0;
 }
 
-/* The country of who is asked, where --emissions.zone tells none: of the primary, or else of the
- * first that has one. */
-static const char *country_asked(const struct options *options,
-                                 const struct emissions_config *config)
+/* "NAME" or "NAME:ZONE". */
+static int add_named(const struct draft *draft, const char *text)
 {
-    const char *primary = options->emissions_primary, *first = "";
+    struct span zone = span_of(text), name = span_cut(&zone, ':');
+    const struct provider *provider = provider_find(name);
+    const char *own = zone.data ? zone.data : ""; /* ends where the text ends */
+    char names[256];
 
-    for (size_t i = 0; i < config->inquiry_count; i++) {
-        const struct emissions_inquiry *inquiry = &config->inquiries[i];
-        const char *country = zone_country(inquiry->provider, inquiry->zone);
+    if (zone.len >= FACTOR_ZONE_BYTES)
+        return FAIL(draft, "--emissions.providers: the zone of '%.80s' is too long", text);
+    if (choice_find(&draft->config->choice, name) >= 0)
+        return FAIL(draft,
+                    "--emissions.providers: '%.*s' is given twice; each provider has one zone, so "
+                    "remove one",
+                    (int)name.len, name.data);
+    if (provider)
+        return add_live(draft, provider, own);
+    if (span_equals(name, "constant"))
+        return add_constant(draft, own);
+    if (span_equals(name, "owid"))
+        return add_owid(draft, own);
+    if (span_equals(name, "global"))
+        return add_global(draft, own);
+    provider_list_names(names, sizeof(names));
+    return FAIL(
+        draft,
+        "--emissions.providers: '%.*s' is not known; use %s, owid, global or constant, each "
+        "with :ZONE if it needs a zone of its own",
+        (int)MIN(name.len, (size_t)40), name.data, names);
+}
 
-        if (country[0] && primary && strcmp(inquiry->provider->name, primary) == 0)
+/* The country of the live providers: of the primary, or else of the first that has one. */
+static const char *live_country(const struct draft *draft)
+{
+    const char *primary = draft->options->emissions_primary, *first = "";
+
+    for (size_t i = 0; i < draft->config->inquiry_count; i++) {
+        const struct emissions_inquiry *poll = &draft->config->inquiries[i];
+        const char *country = zone_country(poll->provider, poll->zone);
+
+        if (country[0] && primary && strcmp(poll->provider->name, primary) == 0)
             return country;
         if (!first[0])
             first = country;
@@ -130,77 +137,40 @@ static const char *country_asked(const struct options *options,
     return first;
 }
 
-static bool is_there(const struct emissions_config *config, const char *name)
+/* After what the user listed, these are always the fallbacks. */
+static int add_fallbacks(const struct draft *draft)
 {
-    return choice_find(&config->choice, span_of(name)) >= 0;
-}
-
-/* A zone that is of no country is wrong only where nobody else says what is emitted there. */
-static int add_country(const struct options *options, struct emissions_config *config,
-                       struct error *err)
-{
-    const char *zone = zone_option(options);
-    const char *country = zone_stand_in(zone, country_asked(options, config));
-
-    if (country[0] || (zone[0] && config->choice.count == 0))
-        return add_owid(options, country, config, err);
-    return 0;
-}
-
-/* Behind what the user wrote, these always stand in. */
-static int add_last_resorts(const struct options *options, struct emissions_config *config,
-                            struct error *err)
-{
+    const char *country;
     int r = 0;
 
-    if (!is_there(config, "constant") && options_is_given(options, "emissions.factor"))
-        r = add_constant(options, "", config, err);
-    if (r == 0 && !is_there(config, "owid"))
-        r = add_country(options, config, err);
-    if (r == 0 && !is_there(config, "global"))
-        add_global(config);
+    if (!is_in_choice(draft, "constant") && options_is_given(draft->options, "emissions.factor"))
+        r = add_constant(draft, "");
+    if (r == 0 && !is_in_choice(draft, "owid")) {
+        country = zone_stand_in(draft->zone, live_country(draft));
+        /* A zone of no known country is an error only if no other factor is configured. */
+        if (country[0] || (draft->zone[0] && draft->config->choice.count == 0))
+            r = add_owid(draft, country);
+    }
+    if (r == 0 && !is_in_choice(draft, "global"))
+        r = add_global(draft, "");
     return r;
 }
 
-static int add_named(const struct options *options, struct emissions_config *config,
-                     struct error *err)
+static int prefer_primary(const struct draft *draft)
 {
-    for (size_t i = 0; i < options->emissions_providers.count; i++) {
-        const char *text = options->emissions_providers.items[i];
-        struct span own = span_of(text), name = span_cut(&own, ':');
-        int r;
+    struct emissions_config *config = draft->config;
+    const char *text = draft->options->emissions_primary;
+    int index = text ? choice_find(&config->choice, span_of(text)) : 0;
 
-        if (own.len >= FACTOR_ZONE_BYTES)
-            return error_set(err, -EINVAL, "--emissions.providers: '%.80s' has too long a zone",
-                             text);
-        r = add(options, name, own.data ? own.data : "", config, err); /* it ends as the text */
-        if (r < 0)
-            return r;
+    if (index < 0) {
+        struct span zone = span_of(text), name = span_cut(&zone, ':');
+
+        if (choice_find(&config->choice, name) >= 0)
+            return FAIL(draft, "--emissions.primary: '%.80s': write the name without a zone: %.*s",
+                        text, (int)name.len, name.data);
+        return FAIL(draft, "--emissions.primary: '%.80s' is not in --emissions.providers; add it",
+                    text);
     }
-    return 0;
-}
-
-static int fail_primary(const char *text, const struct emissions_config *config, struct error *err)
-{
-    struct span zone = span_of(text), name = span_cut(&zone, ':');
-
-    if (choice_find(&config->choice, name) >= 0)
-        return error_set(err, -EINVAL,
-                         "--emissions.primary: '%.80s': give its name alone, without a zone: %.*s",
-                         text, (int)name.len, name.data);
-    return error_set(err, -EINVAL,
-                     "--emissions.primary: '%.80s' is none of --emissions.providers; add it there",
-                     text);
-}
-
-static int prefer_primary(const struct options *options, struct emissions_config *config,
-                          struct error *err)
-{
-    const char *name = options->emissions_primary;
-    int index = name ? choice_find(&config->choice, span_of(name)) : 0;
-
-    if (index < 0)
-        return fail_primary(name, config, err);
     choice_prefer(&config->choice, (size_t)index);
     for (size_t i = 0; i < config->inquiry_count; i++)
         config->inquiries[i].line =
@@ -209,7 +179,7 @@ static int prefer_primary(const struct options *options, struct emissions_config
 }
 
 /* "NAME=https://HOST[:PORT][/PATH]". Only TLS: whoever can change a factor can change a bill. */
-static int read_url(const char *text, struct emissions_config *config, struct error *err)
+static int read_url(const struct draft *draft, const char *text)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -218,66 +188,51 @@ static int read_url(const char *text, struct emissions_config *config, struct er
 
     if (!span_strip_prefix(&rest, "https://") || rest.len == 0 || rest.data[0] == '/' ||
         strspn(rest.data, allowed) != rest.len || rest.data[rest.len - 1] == '/')
-        return error_set(err, -EINVAL,
-                         "--emissions.url: '%.80s' is not the place of a provider; write "
-                         "NAME=https://HOST:PORT, without a slash at the end",
-                         text);
+        return FAIL(draft,
+                    "--emissions.url: '%.80s' is not the URL of a mirror; write "
+                    "NAME=https://HOST:PORT, without a slash at the end",
+                    text);
+    for (size_t i = 0; i < draft->config->inquiry_count; i++)
+        if (span_equals(name, draft->config->inquiries[i].provider->name)) {
+            draft->config->inquiries[i].url = url.data;
+            return 0;
+        }
+    return FAIL(draft, "--emissions.url: '%.*s' is not queried; add it to --emissions.providers",
+                (int)MIN(name.len, (size_t)40), name.data);
+}
+
+/* Rejects flags that would have no effect, and queries that are too frequent. */
+static int check_effect(const struct draft *draft)
+{
+    static const char *const of_queries[] = {"emissions.keys-file", "emissions.ca-file",
+                                             "emissions.interval"};
+    const struct options *options = draft->options;
+    const struct emissions_config *config = draft->config;
+    bool is_too_often =
+        options->emissions_interval_us > 0 && options->emissions_interval_us < INTERVAL_MIN_US;
+    bool is_direct_offered = false;
+
     for (size_t i = 0; i < config->inquiry_count; i++) {
-        if (!span_equals(name, config->inquiries[i].provider->name))
-            continue;
-        config->inquiries[i].url = url.data;
-        return 0;
+        is_direct_offered |= config->inquiries[i].provider->offers_direct;
+        if (is_too_often && !config->inquiries[i].url)
+            return FAIL(draft,
+                        "--emissions.interval: less than 1m is too often for a public service; set "
+                        "more, or your own mirror with --emissions.url=%s=https://...",
+                        config->inquiries[i].provider->name);
     }
-    return error_set(err, -EINVAL,
-                     "--emissions.url: '%.*s' is not asked; name it in --emissions.providers",
-                     (int)MIN(name.len, (size_t)40), name.data);
-}
-
-static bool is_direct_offered(const struct emissions_config *config)
-{
-    for (size_t i = 0; i < config->inquiry_count; i++)
-        if (config->inquiries[i].provider->offers_direct)
-            return true;
-    return false;
-}
-
-/* Else they would be believed to do something. */
-static int check_effect(const struct options *options, const struct emissions_config *config,
-                        struct error *err)
-{
-    static const char *const of_asking[] = {"emissions.keys-file", "emissions.ca-file",
-                                            "emissions.interval"};
-
-    for (size_t i = 0; i < ARRAY_SIZE(of_asking) && config->inquiry_count == 0; i++)
-        if (options_is_given(options, of_asking[i]))
-            return error_set(err, -EINVAL,
-                             "--%s: nobody is asked; name who should be in --emissions.providers, "
-                             "or leave it out",
-                             of_asking[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(of_queries) && config->inquiry_count == 0; i++)
+        if (options_is_given(options, of_queries[i]))
+            return FAIL(draft,
+                        "--%s: no provider is queried; add one to --emissions.providers, or remove "
+                        "the flag",
+                        of_queries[i]);
     if (options_is_given(options, "emissions.factor"))
         return 0;
     if (options_is_given(options, "emissions.signal"))
-        return error_set(err, -EINVAL,
-                         "--emissions.signal: says what --emissions.factor is; give both");
-    if (options_is_given(options, "emissions.basis") && !is_direct_offered(config))
-        return error_set(err, -EINVAL,
-                         "--emissions.basis: says what --emissions.factor is, or what "
-                         "electricity_maps is asked for; give one of them, or leave it out");
-    return 0;
-}
-
-static int check_interval(const struct options *options, const struct emissions_config *config,
-                          struct error *err)
-{
-    if (options->emissions_interval_us == 0 || options->emissions_interval_us >= INTERVAL_MIN_US)
-        return 0;
-    for (size_t i = 0; i < config->inquiry_count; i++)
-        if (!config->inquiries[i].url)
-            return error_set(err, -EINVAL,
-                             "--emissions.interval: less than 1m is too often for a public "
-                             "service; give more, or a mirror of your own with --emissions.url=%s="
-                             "https://...",
-                             config->inquiries[i].provider->name);
+        return FAIL(draft, "--emissions.signal: describes --emissions.factor; set both");
+    if (options_is_given(options, "emissions.basis") && !is_direct_offered)
+        return FAIL(draft, "--emissions.basis: describes --emissions.factor or selects what "
+                           "electricity_maps returns; set one of them, or remove the flag");
     return 0;
 }
 
@@ -285,22 +240,65 @@ int emissions_config_read(const struct options *options, struct emissions_config
                           struct error *err)
 {
     struct emissions_config config = {0};
+    const struct draft draft = {options, options->emissions_zone ? options->emissions_zone : "",
+                                &config, err};
     int r = 0;
 
     if (options->emissions_enabled) {
-        r = add_named(options, &config, err);
+        for (size_t i = 0; i < options->emissions_providers.count && r == 0; i++)
+            r = add_named(&draft, options->emissions_providers.items[i]);
         if (r == 0)
-            r = add_last_resorts(options, &config, err);
+            r = add_fallbacks(&draft);
         if (r == 0)
-            r = prefer_primary(options, &config, err);
+            r = prefer_primary(&draft);
         for (size_t i = 0; i < options->emissions_urls.count && r == 0; i++)
-            r = read_url(options->emissions_urls.items[i], &config, err);
+            r = read_url(&draft, options->emissions_urls.items[i]);
         if (r == 0)
-            r = check_interval(options, &config, err);
-        if (r == 0)
-            r = check_effect(options, &config, err);
+            r = check_effect(&draft);
     }
     if (r == 0)
         *ret_config = config;
     return r;
+}
+
+/* Whether everyone may enter all directories on the path. */
+static int check_directories(const char *path, struct error *err)
+{
+    struct stat st;
+
+    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        char directory[PATH_MAX];
+
+        snprintf(directory, sizeof(directory), "%.*s", (int)(slash - path) + 1, path);
+        if (stat(directory, &st) == 0 && !(st.st_mode & S_IXOTH))
+            return error_set(err, -EACCES,
+                             "--emissions.ca-file: the fetcher, which has no privileges, cannot "
+                             "enter %.300s; chmod a+x it, or move the file",
+                             directory);
+    }
+    return 0;
+}
+
+int emission_ca_check(const char *path, struct error *err)
+{
+    _cleanup_free_ char *real = NULL;
+    struct stat st;
+    int r;
+
+    if (path[0] == '\0')
+        return 0;
+    if (stat(path, &st) < 0)
+        return error_set(err, -errno, "--emissions.ca-file %.300s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, -ENXIO, "--emissions.ca-file %.300s: Not a regular file", path);
+    if (!(st.st_mode & S_IROTH))
+        return error_set(err, -EACCES,
+                         "--emissions.ca-file %.300s: the fetcher, which has no privileges, cannot "
+                         "read it; chmod a+r it",
+                         path);
+    if (geteuid() != 0)
+        return 0; /* the fetcher runs as the same user */
+    r = check_directories(path, err);
+    real = r == 0 ? realpath(path, NULL) : NULL;
+    return real ? check_directories(real, err) : r;
 }

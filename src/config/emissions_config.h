@@ -1,4 +1,4 @@
-/* Which emission factors count, as --emissions.* tells it: who is asked, and what stands in. */
+/* Which emission factors count, by the flags --emissions.*: providers, and their fallbacks. */
 #pragma once
 
 #include "config/options.h"
@@ -12,9 +12,9 @@ struct emissions_inquiry {
     size_t line;     /* of the choice */
 };
 
-/* Texts are the options'. */
+/* Texts belong to the options. */
 struct emissions_config {
-    struct choice choice; /* empty: no emissions are wanted */
+    struct choice choice; /* empty: emissions are switched off */
     struct emissions_inquiry inquiries[CHOICE_MAX];
     size_t inquiry_count; /* 0: nothing leaves the node */
 };
@@ -22,3 +22,7 @@ struct emissions_config {
 /* 0, or -EINVAL with what to write instead. */
 int emissions_config_read(const struct options *options, struct emissions_config *ret_config,
                           struct error *err);
+
+/* Checks that the fetcher, which has no privileges, will be able to read --emissions.ca-file; ""
+ * is none. 0, or -errno with what to do. */
+int emission_ca_check(const char *path, struct error *err);

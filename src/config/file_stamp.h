@@ -1,5 +1,5 @@
-/* What tells one version of a file from the next, without reading it: so that files which are
- * changed while the exporter runs, as Secrets of a pod are, are read again. */
+/* Tells versions of a file apart without reading it, so that files which change while the exporter
+ * runs, such as a pod's Secrets, are read again. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,12 +9,9 @@
 struct file_stamp {
     uint64_t inode, size_bytes;
     struct timespec changed;
-    int error; /* it cannot be looked at */
+    int error; /* of stat() */
 };
 
-/*
- * Looks at the file, through links. Returns whether it is another version than at the last look, or
- * has come or gone. To be called before the file is read, so that what changes meanwhile is found
- * at the next look. NULL: there is no such file.
- */
-bool file_stamp_renew(struct file_stamp *mark, const char *path);
+/* Returns whether the file changed, came or went since the last call; follows links. Call it before
+ * reading the file: a change in between is then found by the next call. NULL: no file. */
+bool file_stamp_renew(struct file_stamp *stamp, const char *path);

@@ -28,28 +28,12 @@ bool lookup_is_host(const char *text)
     return lookup_is_dns_name(text) || is_address(text);
 }
 
-static void put_addresses(const char *host, const char *port, const struct addrinfo *found,
-                          char text[LOOKUP_TEXT_BYTES])
-{
-    int len = snprintf(text, LOOKUP_TEXT_BYTES, "%s:%s:", host, port);
-
-    for (int i = 0; i < ADDRESSES_MAX && found; i++, found = found->ai_next) {
-        bool is_v6 = found->ai_family == AF_INET6;
-        char address[INET6_ADDRSTRLEN];
-
-        if (getnameinfo(found->ai_addr, found->ai_addrlen, address, sizeof(address), NULL, 0,
-                        NI_NUMERICHOST) == 0)
-            len += snprintf(text + len, LOOKUP_TEXT_BYTES - (size_t)len, "%s%s%s%s",
-                            i > 0 ? "," : "", is_v6 ? "[" : "", address, is_v6 ? "]" : "");
-    }
-}
-
 int lookup_host(const char *what, const char *host, const char *port, char text[LOOKUP_TEXT_BYTES],
                 struct error *err)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found;
-    int code;
+    int code, len, count = 0;
 
     text[0] = '\0';
     if (is_address(host))
@@ -58,7 +42,17 @@ int lookup_host(const char *what, const char *host, const char *port, char text[
     if (code != 0)
         return error_set(err, -ENOENT, "cannot look up %s %.253s: %s", what, host,
                          gai_strerror(code));
-    put_addresses(host, port, found, text);
+    len = snprintf(text, LOOKUP_TEXT_BYTES, "%s:%s:", host, port);
+    for (const struct addrinfo *at = found; at && count < ADDRESSES_MAX;
+         at = at->ai_next, count++) {
+        bool is_v6 = at->ai_family == AF_INET6;
+        char address[INET6_ADDRSTRLEN];
+
+        if (getnameinfo(at->ai_addr, at->ai_addrlen, address, sizeof(address), NULL, 0,
+                        NI_NUMERICHOST) == 0)
+            len += snprintf(text + len, LOOKUP_TEXT_BYTES - (size_t)len, "%s%s%s%s",
+                            count > 0 ? "," : "", is_v6 ? "[" : "", address, is_v6 ? "]" : "");
+    }
     freeaddrinfo(found);
     return 0;
 }

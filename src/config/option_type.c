@@ -9,105 +9,84 @@
 #include "core/parse.h"
 #include "model/price.h"
 
-/* Values in messages are cut: the advice at the end must survive a value of any length. */
+/* Values are cut in messages, so that the advice at the end fits. */
 #define VALUE "'%.80s'"
 
-static void *member(struct options *options, const struct options_flag *flag)
+static void *flag_member(struct options *options, const struct options_flag *flag)
 {
     return (char *)options + flag->offset;
 }
 
-int option_type_duration(struct options *options, const struct options_flag *flag,
-                         const struct options_value *value, struct error *err)
-{
-    uint64_t us;
-    int r = parse_duration_us(span_of(value->text), &us);
-
-    if (r == -EINVAL)
-        return error_set(err, r,
-                         "%s: " VALUE " is not a duration; write a number with a unit, for "
-                         "example 250ms, 10s or 1h30m",
-                         value->where, value->text);
-    if (r == -ERANGE || us < flag->min || us > flag->max) {
-        char allowed[64];
-
-        options_describe(flag, allowed, sizeof(allowed));
-        return error_set(err, -ERANGE, "%s: " VALUE " is out of range; use %s", value->where,
-                         value->text, allowed);
-    }
-    *(uint64_t *)member(options, flag) = us;
-    return 0;
-}
-
-static int format_duration(char *text, size_t size_bytes, uint64_t us)
+static void format_duration(uint64_t us, char *text, size_t size_bytes)
 {
     static const struct {
         const char *unit;
         uint64_t us;
     } units[] = {
         {"h", 3600 * USEC_PER_SEC}, {"m", 60 * USEC_PER_SEC}, {"s", USEC_PER_SEC}, {"ms", 1000}};
+    size_t i = us == 0 ? 2 : 0;
 
-    if (us == 0)
-        return snprintf(text, size_bytes, "0s");
-    for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-        if (us % units[i].us == 0)
-            return snprintf(text, size_bytes, "%" PRIu64 "%s", us / units[i].us, units[i].unit);
-    return snprintf(text, size_bytes, "%" PRIu64 "us", us);
+    while (i + 1 < ARRAY_SIZE(units) && us % units[i].us != 0)
+        i++;
+    snprintf(text, size_bytes, "%" PRIu64 "%s", us / units[i].us, units[i].unit);
 }
 
-void option_type_describe_durations(const struct options_flag *flag, char *text, size_t size_bytes)
+const struct option_type_number option_type_duration = {
+    parse_duration_us, 0, "a duration",
+    "; write a number with a unit, for example 250ms, 10s or 1h30m"};
+const struct option_type_number option_type_count = {parse_u64, 1, "a whole number", ""};
+const struct option_type_number option_type_decimal = {
+    parse_millionths, 1000000, "a number", ", with at most six decimals, for example 1.25"};
+
+void option_type_describe_range(const struct options_flag *flag, char *text, size_t size_bytes)
 {
+    uint64_t unit = flag->number->unit;
     char min[32], max[32];
 
-    format_duration(min, sizeof(min), flag->min);
-    format_duration(max, sizeof(max), flag->max);
-    snprintf(text, size_bytes, "%s to %s", min, max);
+    format_duration(flag->min, min, sizeof(min));
+    format_duration(flag->max, max, sizeof(max));
+    if (unit == 0)
+        snprintf(text, size_bytes, "%s to %s", min, max);
+    else /* limits are whole numbers */
+        snprintf(text, size_bytes, "%" PRIu64 " to %" PRIu64, flag->min / unit, flag->max / unit);
 }
 
-int option_type_count(struct options *options, const struct options_flag *flag,
-                      const struct options_value *value, struct error *err)
+int option_type_number(struct options *options, const struct options_flag *flag,
+                       const struct options_value *value, struct error *err)
 {
-    uint64_t count;
+    char allowed[64];
+    uint64_t number;
 
-    if (parse_u64_max(span_of(value->text), flag->max, &count) < 0 || count < flag->min) {
-        char allowed[64];
-
-        options_describe(flag, allowed, sizeof(allowed));
-        return error_set(err, -EINVAL, "%s: " VALUE " is not a whole number in range; use %s",
-                         value->where, value->text, allowed);
+    if (flag->number->parse(span_of(value->text), &number) < 0 || number < flag->min ||
+        number > flag->max) {
+        option_type_describe_range(flag, allowed, sizeof(allowed));
+        return error_set(err, -EINVAL, "%s: " VALUE " is not %s from %s%s", value->where,
+                         value->text, flag->number->noun, allowed, flag->number->hint);
     }
-    *(uint64_t *)member(options, flag) = count;
+    *(uint64_t *)flag_member(options, flag) = number;
     return 0;
 }
 
-void option_type_describe_counts(const struct options_flag *flag, char *text, size_t size_bytes)
+void option_type_describe_words(const struct options_flag *flag, char *text, size_t size_bytes)
 {
-    snprintf(text, size_bytes, "%" PRIu64 " to %" PRIu64, flag->min, flag->max);
-}
+    size_t len = 0;
 
-int option_type_decimal(struct options *options, const struct options_flag *flag,
-                        const struct options_value *value, struct error *err)
-{
-    uint64_t millionths;
+    text[0] = '\0';
+    for (size_t i = 0; i < flag->word_count && len < size_bytes; i++) {
+        const char *joint = len == 0 ? "" : i + 1 < flag->word_count ? ", " : " or ";
 
-    if (parse_millionths(span_of(value->text), &millionths) < 0 || millionths < flag->min ||
-        millionths > flag->max) {
-        char allowed[64];
-
-        options_describe(flag, allowed, sizeof(allowed));
-        return error_set(err, -EINVAL,
-                         "%s: " VALUE " is not a number in range; use %s, with at most six digits "
-                         "behind a point, for example 1.25",
-                         value->where, value->text, allowed);
+        if (flag->words[i])
+            len += (size_t)snprintf(text + len, size_bytes - len, "%s%s", joint, flag->words[i]);
     }
-    *(uint64_t *)member(options, flag) = millionths;
-    return 0;
 }
 
-/* Limits are whole numbers. */
-void option_type_describe_decimals(const struct options_flag *flag, char *text, size_t size_bytes)
+/* The value that a word stands for; -1: none. */
+static int find_word(const struct options_flag *flag, struct span text)
 {
-    snprintf(text, size_bytes, "%" PRIu64 " to %" PRIu64, flag->min / 1000000, flag->max / 1000000);
+    for (size_t i = 0; i < flag->word_count; i++)
+        if (flag->words[i] && span_equals(text, flag->words[i]))
+            return (int)i;
+    return -1;
 }
 
 static int unknown_word(const struct options_flag *flag, const struct options_value *value,
@@ -115,7 +94,7 @@ static int unknown_word(const struct options_flag *flag, const struct options_va
 {
     char allowed[128];
 
-    options_describe(flag, allowed, sizeof(allowed));
+    option_type_describe_words(flag, allowed, sizeof(allowed));
     return error_set(err, -EINVAL, "%s: " VALUE " is not known; use %s", value->where, value->text,
                      allowed);
 }
@@ -123,35 +102,29 @@ static int unknown_word(const struct options_flag *flag, const struct options_va
 int option_type_word(struct options *options, const struct options_flag *flag,
                      const struct options_value *value, struct error *err)
 {
-    for (const struct option_type_word *word = flag->words; word->text; word++) {
-        if (strcmp(word->text, value->text) != 0)
-            continue;
-        memcpy(member(options, flag), &word->value, sizeof(word->value));
-        return 0;
-    }
-    return unknown_word(flag, value, err);
+    int word = find_word(flag, span_of(value->text));
+
+    if (word < 0)
+        return unknown_word(flag, value, err);
+    *(unsigned *)flag_member(options, flag) = (unsigned)word;
+    return 0;
 }
 
-void option_type_describe_words(const struct options_flag *flag, char *text, size_t size_bytes)
+int option_type_compat(struct options *options, const struct options_flag *flag,
+                       const struct options_value *value, struct error *err)
 {
-    const char *names[8];
-    size_t count = 0, len = 0;
+    int bit = find_word(flag, span_of(value->text));
 
-    for (const struct option_type_word *word = flag->words; word->text; word++)
-        if (count < ARRAY_SIZE(names))
-            names[count++] = word->text;
-    text[0] = '\0';
-    for (size_t i = 0; i < count && len < size_bytes; i++) {
-        const char *joint = i == 0 ? "" : i + 1 < count ? ", " : " or ";
-
-        len += (size_t)snprintf(text + len, size_bytes - len, "%s%s", joint, names[i]);
-    }
+    if (bit < 0)
+        return unknown_word(flag, value, err);
+    options->compat = (value->first ? 0 : options->compat) | 1U << bit;
+    return 0;
 }
 
 int option_type_switch(struct options *options, const struct options_flag *flag,
                        const struct options_value *value, struct error *err)
 {
-    if (parse_bool(span_of(value->text), member(options, flag)) < 0)
+    if (parse_bool(span_of(value->text), flag_member(options, flag)) < 0)
         return error_set(err, -EINVAL, "%s: " VALUE " is not known; use true or false",
                          value->where, value->text);
     return 0;
@@ -164,7 +137,7 @@ static int copy_text(struct options *options, const struct options_flag *flag,
     const char *copy;
 
     if (len == 0)
-        return error_set(err, -EINVAL, "%s: is empty; give a value or leave it out", value->where);
+        return error_set(err, -EINVAL, "%s: is empty; set a value or leave it out", value->where);
     if (len > flag->max)
         return error_set(err, -EINVAL,
                          "%s: " VALUE "... has %zu bytes; at most %" PRIu64 " are allowed",
@@ -179,13 +152,13 @@ static int copy_text(struct options *options, const struct options_flag *flag,
 int option_type_text(struct options *options, const struct options_flag *flag,
                      const struct options_value *value, struct error *err)
 {
-    return copy_text(options, flag, value, member(options, flag), err);
+    return copy_text(options, flag, value, flag_member(options, flag), err);
 }
 
 int option_type_socket_path(struct options *options, const struct options_flag *flag,
                             const struct options_value *value, struct error *err)
 {
-    const char **path = member(options, flag);
+    const char **path = flag_member(options, flag);
 
     if (value->text[0] == '\0') {
         *path = "";
@@ -193,31 +166,15 @@ int option_type_socket_path(struct options *options, const struct options_flag *
     }
     if (value->text[0] != '/')
         return error_set(err, -EINVAL,
-                         "%s: " VALUE " is not an absolute path; write one, or '' not to ask",
+                         "%s: " VALUE " is not an absolute path; write one, or '' to disable",
                          value->where, value->text);
     return copy_text(options, flag, value, path, err);
-}
-
-int option_type_listen_address(struct options *options, const struct options_flag *flag,
-                               const struct options_value *value, struct error *err)
-{
-    size_t count = value->first ? 0 : options->listen_count;
-    int r;
-
-    if (count == OPTIONS_LISTEN_MAX)
-        return error_set(err, -E2BIG, "%s: " VALUE " is one too many; give at most %d addresses",
-                         value->where, value->text, OPTIONS_LISTEN_MAX);
-    r = copy_text(options, flag, value, &options->listen_addresses[count], err);
-    if (r < 0)
-        return r;
-    options->listen_count = count + 1;
-    return 0;
 }
 
 int option_type_list(struct options *options, const struct options_flag *flag,
                      const struct options_value *value, struct error *err)
 {
-    struct options_list *list = member(options, flag);
+    struct options_list *list = flag_member(options, flag);
     const char *rest;
     int r = copy_text(options, flag, value, &rest, err);
 
@@ -226,33 +183,25 @@ int option_type_list(struct options *options, const struct options_flag *flag,
     if (value->first)
         list->count = 0;
     for (char *item = (char *)rest, *comma; item; item = comma) {
-        comma = strchr(item, ',');
+        comma = flag->splits ? strchr(item, ',') : NULL;
         if (comma)
             *comma++ = '\0';
         if (*item == '\0')
             return error_set(err, -EINVAL, "%s: " VALUE " has nothing between two commas",
                              value->where, value->text);
         if (list->count == OPTIONS_LIST_MAX)
-            return error_set(err, -E2BIG, "%s: " VALUE " is one too many; give at most %d",
+            return error_set(err, -E2BIG, "%s: " VALUE " is one too many; at most %d are allowed",
                              value->where, item, OPTIONS_LIST_MAX);
         list->items[list->count++] = item;
     }
     return 0;
 }
 
-static bool is_name_start(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 static bool is_metric_name(const char *text)
 {
-    if (!is_name_start(*text))
-        return false;
-    for (; *text; text++)
-        if (!is_name_start(*text) && (*text < '0' || *text > '9'))
-            return false;
-    return true;
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+
+    return *text && !(*text >= '0' && *text <= '9') && text[strspn(text, allowed)] == '\0';
 }
 
 static bool is_one_of(const char *text, const char *const *list, size_t count)
@@ -266,20 +215,21 @@ static bool is_one_of(const char *text, const char *const *list, size_t count)
 int option_type_metric_prefix(struct options *options, const struct options_flag *flag,
                               const struct options_value *value, struct error *err)
 {
-    /* With these the per-process families would take the names of others: gpu_memory_used_bytes,
-     * gpu_inference_active, and process_start_time_seconds, which Prometheus gives a meaning. */
+    /* With these the per-process metrics would clash with others: gpu_memory_used_bytes,
+     * gpu_inference_active, and process_start_time_seconds, which Prometheus defines. */
     static const char *const taken[] = {"wattribute", "gpu", "gpu_inference", "process"};
     static const char own[] = "wattribute_";
     const char *text = value->text;
 
     if (*text && (!is_metric_name(text) || text[strlen(text) - 1] == '_'))
         return error_set(err, -EINVAL,
-                         "%s: " VALUE " cannot begin a metric's name; use letters, digits and '_', "
+                         "%s: " VALUE
+                         " is not a prefix of metric names; use letters, digits and '_', "
                          "with no digit first and no '_' last, for example my_gpu_process",
                          value->where, text);
     if (is_one_of(text, taken, ARRAY_SIZE(taken)) || strncmp(text, own, strlen(own)) == 0)
         return error_set(err, -EINVAL,
-                         "%s: " VALUE " would give a metric the name of another; use another "
+                         "%s: " VALUE " would clash with the names of other metrics; use another "
                          "prefix, for example my_gpu_process",
                          value->where, text);
     return option_type_text(options, flag, value, err);
@@ -304,19 +254,6 @@ int option_type_metrics_path(struct options *options, const struct options_flag 
     return option_type_text(options, flag, value, err);
 }
 
-int option_type_compat(struct options *options, const struct options_flag *flag,
-                       const struct options_value *value, struct error *err)
-{
-    unsigned before = value->first ? 0 : options->compat;
-
-    for (const struct option_type_word *word = flag->words; word->text; word++)
-        if (strcmp(word->text, value->text) == 0) {
-            options->compat = before | word->value;
-            return 0;
-        }
-    return unknown_word(flag, value, err);
-}
-
 int option_type_currency(struct options *options, const struct options_flag *flag,
                          const struct options_value *value, struct error *err)
 {
@@ -333,24 +270,21 @@ int option_type_embodied(struct options *options, const struct options_flag *fla
 {
     struct embodied_rates rates = {0};
     struct span grams = span_of(value->text), meter = span_cut(&grams, '=');
-    const struct option_type_word *word = flag->words;
+    int kind = find_word(flag, meter);
     uint64_t ug;
 
     if (!value->first)
         rates = options->emissions_embodied;
-    while (word->text && !span_equals(meter, word->text))
-        word++;
-    if (!word->text || parse_millionths(grams, &ug) < 0 || ug > flag->max) {
+    if (kind < 0 || parse_millionths(grams, &ug) < 0 || ug > flag->max) {
         char allowed[64];
 
-        options_describe(flag, allowed, sizeof(allowed));
+        option_type_describe_words(flag, allowed, sizeof(allowed));
         return error_set(err, -EINVAL,
-                         "%s: " VALUE
-                         " is not a meter and its grams per hour; use %s, '=' and 0 to "
-                         "%" PRIu64 " with at most six digits behind a point, for example gpu=28.5",
+                         "%s: " VALUE " is not METER=GRAMS; use %s, '=' and grams per hour from 0 "
+                         "to %" PRIu64 " with at most six decimals, for example gpu=28.5",
                          value->where, value->text, allowed, flag->max / 1000000);
     }
-    rates.of[word->value] = (struct embodied_rate){.known = true, .ug_per_hour = ug};
+    rates.of[kind] = (struct embodied_rate){.known = true, .ug_per_hour = ug};
     options->emissions_embodied = rates;
     return 0;
 }

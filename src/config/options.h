@@ -1,5 +1,5 @@
 /*
- * Options: what the command line, the environment and --config.file say, from one table.
+ * Options: the command line, the environment and --config.file, read by one table of flags.
  *
  * Precedence, lowest first: default, environment (EXPORTER_PORT, SCRAPE_INTERVAL), config file,
  * flag.
@@ -17,16 +17,16 @@
 #include "identity/runtime_table.h"
 #include "model/policy.h"
 #include "model/price.h"
-#include "sources/switches.h"
+#include "sources/source.h"
 
-enum { OPTIONS_LISTEN_MAX = 16, OPTIONS_FLAG_MAX = 96, OPTIONS_LIST_MAX = 16 };
+enum { OPTIONS_FLAG_MAX = 96, OPTIONS_LIST_MAX = 16 };
 
 /* Where a value came from, lowest precedence first. */
 enum options_source { OPTIONS_DEFAULT, OPTIONS_ENVIRONMENT, OPTIONS_CONFIG, OPTIONS_COMMAND_LINE };
 
 enum options_model { OPTIONS_MODEL_OFF, OPTIONS_MODEL_AUTO };
 
-/* Values of a repeatable flag, which may also be given at once with commas in between. */
+/* Values of a repeatable flag. */
 struct options_list {
     const char *items[OPTIONS_LIST_MAX];
     size_t count;
@@ -37,15 +37,14 @@ struct options {
     uint64_t process_scan_interval_us;
     uint64_t metric_retention_us;
     const char *metric_prefix;
-    const char *listen_addresses[OPTIONS_LISTEN_MAX];
-    size_t listen_count;
+    struct options_list listen_addresses;
     const char *metrics_path;
-    const char *web_config_path; /* NULL: plain HTTP, and everybody may ask */
+    const char *web_config_path; /* NULL: plain HTTP, no authentication */
     enum log_level log_level;
     enum log_format log_format;
     bool source_is_on[SOURCE_SWITCHES_MAX]; /* as source_table; of those that have a switch */
     enum options_model model_cpu;
-    uint64_t model_idle_uw, model_full_uw; /* both given, or neither: the second is 0 */
+    uint64_t model_idle_uw, model_full_uw; /* both, or neither: the second is 0 */
     const char *procfs_path, *sysfs_path, *rootfs_path;
     enum idle_policy idle_policy;
     enum node_overhead_policy node_overhead_policy;
@@ -56,7 +55,7 @@ struct options {
     const char *replay_path; /* NULL: live */
     unsigned compat;         /* bits of enum compat */
     enum expose expose;
-    uint64_t pue_millionths; /* what the site uses for each joule of its machines, at least 1 */
+    uint64_t pue_millionths; /* power usage effectiveness, at least 1 */
     bool emissions_enabled;
     uint64_t emissions_factor_ug; /* per kWh, if given */
     const char *emissions_zone;   /* NULL: not given */
@@ -66,15 +65,15 @@ struct options {
     enum price_signal emissions_signal; /* of emissions_factor_ug */
     enum price_basis emissions_basis;
     struct embodied_rates emissions_embodied;
-    uint64_t cost_price_micro; /* per kWh, if given; then the currency is, too */
+    uint64_t cost_price_micro; /* per kWh, if given, with the currency */
     const char *cost_currency;
-    const char *cost_tariff_path; /* NULL: none; else neither of them is given */
+    const char *cost_tariff_path; /* NULL: none; excludes both */
     bool kubernetes_enabled, kubernetes_api, process_events;
     const char *kubernetes_service_account_dir;
-    /* Where runtimes listen; NULL: looked for where they usually do, "": not asked. */
+    /* NULL: search the usual paths; "": do not query. */
     const char *pod_resources_socket;
     const char *runtime_sockets[RUNTIME_TABLE_MAX]; /* as runtime_table */
-    /* The BMC over the network: NULL where not given. */
+    /* The BMC over the network; NULL: not given. */
     const char *redfish_url, *redfish_credentials_path, *redfish_ca_path;
     const char *redfish_certificate_sha256;
     bool redfish_insecure;
@@ -84,32 +83,31 @@ struct options {
     uint64_t duration_us;    /* of `record`; 0: until it is stopped */
     bool json;               /* of `check` */
 
-    /* What only the command line can ask for. */
+    /* On the command line only. */
     const char *config_path; /* NULL: none */
     bool help, version;
 
-    enum options_source sources[OPTIONS_FLAG_MAX]; /* of each flag, by its number */
+    enum options_source sources[OPTIONS_FLAG_MAX]; /* of each flag, by its index */
     struct arena strings;                          /* owns every string above */
 };
 
-/* What a flag concerns: the headings of --help, and what a verb accepts. */
+/* The headings of --help; a verb accepts whole groups. */
 enum options_group {
     OPTIONS_BOOKS,
     OPTIONS_NODE,
     OPTIONS_SOURCES,
-    OPTIONS_MODEL, /* below the same heading; nothing that is estimated is recorded */
+    OPTIONS_MODEL, /* below the same heading; not for `record`, which writes no estimates */
     OPTIONS_METRICS,
     OPTIONS_PRICES,
     OPTIONS_SERVING,
     OPTIONS_LOGGING,
     OPTIONS_RECORDING, /* of `record` alone */
     OPTIONS_CHECKING,  /* of `check` alone */
-    OPTIONS_GENERAL,   /* about the command line itself: no keys of the config file */
+    OPTIONS_GENERAL,   /* about the command line itself: not in the config file */
     OPTIONS_GROUP_COUNT,
 };
 
 struct options_flag;
-struct option_type_word;
 
 /* One value on its way into the options. */
 struct options_value {
@@ -123,31 +121,29 @@ typedef int options_setter(struct options *options, const struct options_flag *f
 typedef void options_describer(const struct options_flag *flag, char *text, size_t size_bytes);
 
 struct options_flag {
-    const char *names[3];    /* without dashes, the main name first, then aliases, then NULL */
-    const char *placeholder; /* NULL: a boolean, for which the bare flag means true */
-    const char *fallback;    /* the default as a user would write it; NULL: none */
+    const char *name; /* without dashes */
     const char *help;
     enum options_group group;
+    const char *fallback;    /* the default as a user would write it; NULL: none */
+    const char *alias;       /* NULL: none */
+    const char *placeholder; /* NULL: a boolean, for which the bare flag means true */
     bool repeatable;
+    bool splits; /* its values at commas */
 
     options_setter *set;
-    options_describer *describe; /* NULL: there is no short way to say what is allowed */
-    size_t offset;               /* in struct options, of what the setter writes */
+    options_describer *describe; /* NULL: what is allowed cannot be put in a few words */
+    size_t offset;               /* in struct options, of the member that `set` writes */
     uint64_t min, max;           /* of numbers; for texts `max` is the longest */
-    const struct option_type_word *words;
+    const struct option_type_number *number; /* kind of number */
+    const char *const *words;                /* by the member's value; NULL where none is allowed */
+    size_t word_count;
 
-    size_t number; /* of all flags: set by options_next */
-    /* A row of the table that stands for the flags of another table: the `index`th, or false behind
-     * the last. NULL: a flag. */
-    bool (*expand)(size_t index, struct options_flag *ret_flag);
+    size_t index; /* among all flags */
 };
 
-/* Walks over all flags, in the order of --help; zeroed before the first. */
-struct options_walk {
-    struct options_flag flag;
-    size_t row, index, count;
-};
-bool options_next(struct options_walk *walk);
+/* The flags one after another: the table's, then one per container runtime and per source. False
+ * beyond the last. */
+bool options_flag_at(size_t index, struct options_flag *ret_flag);
 
 /* An environment variable: a whole number that stands for a flag's value. */
 struct options_variable {
@@ -165,11 +161,20 @@ extern const size_t options_variable_count;
 int options_init(struct options *options, struct error *err);
 void options_done(struct options *options);
 
-/* By main name or alias; false: no such flag. */
+/* By name or alias; false: no such flag. */
 bool options_find(struct span name, struct options_flag *ret_flag);
 
-/* The name nearest to one that does not exist, of flags in `groups` (bits 1 << group), or NULL.
- * With `only_switches`, of those that have a --no- form. */
+/* "Did you mean": the nearest of the names that exist to one that does not. */
+struct suggestion {
+    const char *name; /* NULL: nothing is near enough */
+    size_t distance;
+};
+
+/* Keeps `candidate` if it is nearer to `wanted` than what `best` (zeroed at first) holds. */
+void suggest_consider(struct suggestion *best, struct span wanted, const char *candidate);
+
+/* The nearest flag in `groups` (bits 1 << group), or NULL. With `only_switches`, of those that have
+ * a --no- form. */
 const char *options_suggest(struct span name, unsigned groups, bool only_switches);
 
 /* Checks and sets one value. Sources are to be applied in the order of their precedence: the last
@@ -177,18 +182,22 @@ const char *options_suggest(struct span name, unsigned groups, bool only_switche
 int options_set(struct options *options, const struct options_flag *flag, const char *text,
                 enum options_source source, const char *where, struct error *err);
 
-enum options_source options_source_of(const struct options *options,
-                                      const struct options_flag *flag);
-
-/* What no single value can tell: do they go together? */
+/* Rejects combinations of flags that contradict each other or miss a part. */
 int options_check(const struct options *options, struct error *err);
 
-/* Whether it was said by anybody, or is the default. */
+/* False: it has its default. */
 bool options_is_given(const struct options *options, const char *name);
 
 /* Applies those variables of `env` (like environ; may be NULL) whose flag is in `groups`. */
 int options_read_environment(struct options *options, char *const *env, unsigned groups,
                              struct error *err);
 
-/* What the flag allows, "100ms to 1m" or "equal or none"; empty where there is no short way. */
-void options_describe(const struct options_flag *flag, char *text, size_t size_bytes);
+/*
+ * Reads --config.file, a flat YAML mapping of flag names, without dashes, to values; at most 1 MiB,
+ * and may block as long as the file does. Messages begin with FILE:LINE:COLUMN. After a failure the
+ * options before it are set.
+ */
+int options_load_file(const char *path, struct options *options, struct error *err);
+/* The part that reads no file. */
+int options_parse_file(struct span text, const char *file_name, struct options *options,
+                       struct error *err);

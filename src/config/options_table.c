@@ -1,11 +1,15 @@
 /* The table of flags. */
 #include <assert.h>
 #include <limits.h>
+#include <stdio.h>
 
+#include "config/emission_keys.h"
 #include "config/option_type.h"
-#include "config/options_private.h"
 #include "core/macros.h"
-#include "model/price.h"
+#include "emissions/provider.h"
+#include "identity/runtime.h"
+#include "model/meter.h"
+#include "sources/source.h"
 
 #define MSEC ((uint64_t)1000)
 #define SEC  USEC_PER_SEC
@@ -13,469 +17,225 @@
 
 #define MILLION ((uint64_t)1000000)
 
-static const struct option_type_word idle_policies[] = {
-    {"proportional", IDLE_POLICY_PROPORTIONAL},
-    {"equal", IDLE_POLICY_EQUAL},
-    {"reserved", IDLE_POLICY_RESERVED},
-    {"none", IDLE_POLICY_NONE},
-    {0},
-};
+/* Each in the order of its enum. */
+static const char *const idle_policies[] = {"proportional", "equal", "reserved", "none"};
+static const char *const overhead_policies[] = {"proportional", "equal", "none"};
+static const char *const includes_gpus[] = {"auto", "yes", "no"};
+static const char *const methods[] = {"timeshare", "intensity"};
+static const char *const exposures[] = {"all", "containers", "pods"};
+static const char *const models[] = {"off", "auto"};
+static const char *const signals[] = {NULL, "average", "marginal"};
+static const char *const bases[] = {NULL, "lifecycle", "direct"};
+static const char *const log_levels[] = {"debug", "info", "warn", "error"};
+static const char *const log_formats[] = {"logfmt", "json"};
+static const char *const compats[] = {"my-gpu-exporter"}; /* bits */
 
-static const struct option_type_word rest_policies[] = {
-    {"proportional", NODE_OVERHEAD_POLICY_PROPORTIONAL},
-    {"equal", NODE_OVERHEAD_POLICY_EQUAL},
-    {"none", NODE_OVERHEAD_POLICY_NONE},
-    {0},
-};
-
-static const struct option_type_word includes_gpus[] = {
-    {"auto", INCLUDES_GPUS_AUTO},
-    {"yes", INCLUDES_GPUS_YES},
-    {"no", INCLUDES_GPUS_NO},
-    {0},
-};
-
-static const struct option_type_word attribution_methods[] = {
-    {"intensity", ATTRIBUTION_INTENSITY},
-    {"timeshare", ATTRIBUTION_TIMESHARE},
-    {0},
-};
-
-static const struct option_type_word exposures[] = {
-    {"all", EXPOSE_ALL},
-    {"containers", EXPOSE_CONTAINERS},
-    {"pods", EXPOSE_PODS},
-    {0},
-};
-
-/* Those of meter_words that are booked. */
-static const struct option_type_word booked_meters[] = {
-    {"gpu", METER_GPU}, {"package", METER_PACKAGE}, {"dram", METER_DRAM}, {"rest", METER_REST}, {0},
-};
-
-static const struct option_type_word models[] = {
-    {"off", OPTIONS_MODEL_OFF},
-    {"auto", OPTIONS_MODEL_AUTO},
-    {0},
-};
-
-static const struct option_type_word signals[] = {
-    {"average", PRICE_AVERAGE},
-    {"marginal", PRICE_MARGINAL},
-    {0},
-};
-
-static const struct option_type_word bases[] = {
-    {"lifecycle", PRICE_LIFECYCLE},
-    {"direct", PRICE_DIRECT},
-    {0},
-};
-
-static const struct option_type_word log_levels[] = {
-    {"debug", LOG_LEVEL_DEBUG},
-    {"info", LOG_LEVEL_INFO},
-    {"warn", LOG_LEVEL_WARN},
-    {"error", LOG_LEVEL_ERROR},
-    {0},
-};
-
-static const struct option_type_word log_formats[] = {
-    {"logfmt", LOG_FORMAT_LOGFMT},
-    {"json", LOG_FORMAT_JSON},
-    {0},
-};
-
-static const struct option_type_word compats[] = {
-    {"my-gpu-exporter", COMPAT_MY_GPU_EXPORTER},
-    {0},
-};
-
-/* option_type_word stores an unsigned into whichever of these enums the table names. */
 static_assert(sizeof(enum idle_policy) == sizeof(unsigned), "words are stored as unsigned");
-static_assert(sizeof(enum node_overhead_policy) == sizeof(unsigned),
-              "words are stored as unsigned");
-static_assert(sizeof(enum includes_gpus) == sizeof(unsigned), "words are stored as unsigned");
-static_assert(sizeof(enum attribution_method) == sizeof(unsigned), "words are stored as unsigned");
-static_assert(sizeof(enum expose) == sizeof(unsigned), "words are stored as unsigned");
-static_assert(sizeof(enum options_model) == sizeof(unsigned), "words are stored as unsigned");
-static_assert(sizeof(enum price_signal) == sizeof(unsigned), "words are stored as unsigned");
-static_assert(sizeof(enum price_basis) == sizeof(unsigned), "words are stored as unsigned");
-static_assert(sizeof(enum log_level) == sizeof(unsigned), "words are stored as unsigned");
-static_assert(sizeof(enum log_format) == sizeof(unsigned), "words are stored as unsigned");
 
-#define AT(field) .offset = offsetof(struct options, field)
-#define DURATION(field, least, most)                                                               \
-    .set = option_type_duration, .describe = option_type_describe_durations, AT(field),            \
-    .min = (least), .max = (most)
-#define COUNT(field, least, most)                                                                  \
-    .set = option_type_count, .describe = option_type_describe_counts, AT(field), .min = (least),  \
-    .max = (most)
-#define DECIMAL(field, least, most)                                                                \
-    .set = option_type_decimal, .describe = option_type_describe_decimals, AT(field),              \
-    .min = (least)*MILLION, .max = (most)*MILLION
-#define WORD(field, list)                                                                          \
-    .set = option_type_word, .describe = option_type_describe_words, AT(field), .words = (list)
-#define PATH(field)          .set = option_type_text, AT(field), .max = PATH_MAX - 1
-#define TEXT(field, longest) .set = option_type_text, AT(field), .max = (longest)
-#define LIST(field)          .set = option_type_list, AT(field), .max = 300, .repeatable = true
-#define SWITCH(field)        .set = option_type_switch, AT(field)
-#define SOCKET(field)        .set = option_type_socket_path, AT(field), .max = OPTION_TYPE_SOCKET_PATH_MAX
+static void describe_providers(const struct options_flag *flag, char *text, size_t size_bytes)
+{
+    char names[256];
 
-const struct options_flag options_rows[] = {
-    {.names = {"sample-interval", "dcgm-update-frequency"},
-     .placeholder = "DURATION",
-     .fallback = "1s",
-     .help = "length of the window in which energy is booked",
-     .group = OPTIONS_BOOKS,
-     DURATION(sample_interval_us, 100 * MSEC, 60 * SEC)},
-    {.names = {"idle-policy"},
-     .placeholder = "POLICY",
-     .fallback = "proportional",
-     .help = "who pays what an idle GPU draws",
-     .group = OPTIONS_BOOKS,
-     WORD(idle_policy, idle_policies)},
-    {.names = {"rest-policy"},
-     .placeholder = "POLICY",
-     .fallback = "proportional",
-     .help = "who pays what the node draws beyond processors, memory and GPUs",
-     .group = OPTIONS_BOOKS,
-     WORD(node_overhead_policy, rest_policies)},
-    {.names = {"node-meter.includes-gpus"},
-     .placeholder = "ANSWER",
-     .fallback = "auto",
-     .help = "whether the meter of the whole node includes the GPUs",
-     .group = OPTIONS_BOOKS,
-     WORD(node_meter_includes_gpus, includes_gpus)},
-    {.names = {"attribution"},
-     .placeholder = "METHOD",
-     .fallback = "intensity",
-     .help = "how processes that share a GPU share its active energy",
-     .group = OPTIONS_BOOKS,
-     WORD(attribution, attribution_methods)},
-    {.names = {"attribution-delay"},
-     .placeholder = "DURATION",
-     .fallback = "60s",
-     .help = "how long shared energy may wait until more is known of who used it",
-     .group = OPTIONS_BOOKS,
+    (void)flag;
+    provider_list_names(names, sizeof(names));
+    snprintf(text, size_bytes, "%s (queried over the network), owid, global, constant", names);
+}
+
+static void describe_keys(const struct options_flag *flag, char *text, size_t size_bytes)
+{
+    struct emission_key keys[EMISSION_KEYS_MAX];
+    size_t len = 0, count = emission_keys_list(keys);
+
+    (void)flag;
+    for (size_t i = 0; i < count && len < size_bytes; i++)
+        len += (size_t)snprintf(text + len, size_bytes - len, "%s'%s: ...'", i > 0 ? ", " : "",
+                                keys[i].name);
+}
+
+#define AT(member) .offset = offsetof(struct options, member)
+#define NUMBER(kind, word, member, least, most)                                                    \
+    .placeholder = (word), .set = option_type_number, .describe = option_type_describe_range,      \
+    .number = &(kind), AT(member), .min = (least), .max = (most)
+#define DURATION(...) NUMBER(option_type_duration, "DURATION", __VA_ARGS__)
+#define COUNT(...)    NUMBER(option_type_count, "COUNT", __VA_ARGS__)
+#define DECIMAL(word, member, least, most)                                                         \
+    NUMBER(option_type_decimal, word, member, (least)*MILLION, (most)*MILLION)
+#define WORDS(list, count)                                                                         \
+    .describe = option_type_describe_words, .words = (list), .word_count = (count)
+#define WORD(placeholder_, member, list)                                                           \
+    .placeholder = (placeholder_), .set = option_type_word, AT(member),                            \
+    WORDS(list, ARRAY_SIZE(list))
+#define TEXT(placeholder_, setter, member, longest)                                                \
+    .placeholder = (placeholder_), .set = (setter), AT(member), .max = (longest)
+#define PATH(placeholder_, member) TEXT(placeholder_, option_type_text, member, PATH_MAX - 1)
+#define SOCKET(member)             TEXT("PATH", option_type_socket_path, member, OPTION_TYPE_SOCKET_PATH_MAX)
+#define LIST(placeholder_, member)                                                                 \
+    TEXT(placeholder_, option_type_list, member, 300), .repeatable = true, .splits = true
+#define SWITCH(member)  .set = option_type_switch, AT(member)
+#define ALIAS(name_)    .alias = (name_)
+#define DESCRIBE(with_) .describe = (with_)
+#define REPEATABLE      .repeatable = true
+
+static const struct options_flag flags[] = {
+    {"sample-interval", "length of the window in which energy is booked", OPTIONS_BOOKS, "1s",
+     DURATION(sample_interval_us, 100 * MSEC, 60 * SEC), ALIAS("dcgm-update-frequency")},
+    {"idle-policy", "how the energy of an idle GPU is shared", OPTIONS_BOOKS, "proportional",
+     WORD("POLICY", idle_policy, idle_policies)},
+    {"rest-policy", "how the node's energy beyond CPUs, memory and GPUs is shared", OPTIONS_BOOKS,
+     "proportional", WORD("POLICY", node_overhead_policy, overhead_policies)},
+    {"node-meter.includes-gpus", "whether the node's meter includes the GPUs", OPTIONS_BOOKS,
+     "auto", WORD("ANSWER", node_meter_includes_gpus, includes_gpus)},
+    {"attribution", "how processes share the active energy of a GPU", OPTIONS_BOOKS, "intensity",
+     WORD("METHOD", attribution, methods)},
+    {"attribution-delay", "how long shared energy may wait for more samples", OPTIONS_BOOKS, "60s",
      DURATION(attribution_delay_us, 0, 60 * SEC)},
-    {.names = {"max-processes"},
-     .placeholder = "COUNT",
-     .fallback = "4096",
-     .help = "maximum number of processes shown; the rest is booked in one row, 'other'",
-     .group = OPTIONS_BOOKS,
-     COUNT(max_processes, 1, 1 << 20)},
-    {.names = {"max-workloads"},
-     .placeholder = "COUNT",
-     .fallback = "16384",
-     .help = "maximum number of workloads shown; the rest is booked in one row, 'other'",
-     .group = OPTIONS_BOOKS,
-     COUNT(max_workloads, 1, 1 << 20)},
+    {"max-processes", "maximum number of processes; others are booked as 'other'", OPTIONS_BOOKS,
+     "4096", COUNT(max_processes, 1, 1 << 20)},
+    {"max-workloads", "maximum number of workloads; others are booked as 'other'", OPTIONS_BOOKS,
+     "16384", COUNT(max_workloads, 1, 1 << 20)},
 
-    {.names = {"process-scan-interval"},
-     .placeholder = "DURATION",
-     .fallback = "10s",
-     .help = "time between full scans of processes and cgroups",
-     .group = OPTIONS_NODE,
-     DURATION(process_scan_interval_us, SEC, HOUR)},
-    {.names = {"process-events"},
-     .fallback = "true",
-     .help = "learn of new processes from the kernel, where it permits that",
-     .group = OPTIONS_NODE,
+    {"process-scan-interval", "time between full scans of processes and cgroups", OPTIONS_NODE,
+     "10s", DURATION(process_scan_interval_us, SEC, HOUR)},
+    {"process-events", "get process events from the kernel, if permitted", OPTIONS_NODE, "true",
      SWITCH(process_events)},
-    {.names = {"kubernetes-enabled"},
-     .fallback = "true",
-     .help = "ask the kubelet and its runtime for names, where there are any",
-     .group = OPTIONS_NODE,
-     SWITCH(kubernetes_enabled)},
-    {.names = {"kubernetes.api"},
-     .fallback = "false",
-     .help = "also ask the API server for the names of this node's pods",
-     .group = OPTIONS_SERVING,
-     SWITCH(kubernetes_api)},
-    {.names = {"kubernetes.service-account-dir"},
-     .placeholder = "DIR",
-     .fallback = "/var/run/secrets/kubernetes.io/serviceaccount",
-     .help = "directory with the token and ca.crt for --kubernetes.api",
-     .group = OPTIONS_SERVING,
-     PATH(kubernetes_service_account_dir)},
-    {.names = {"pod-resources-socket"},
-     .placeholder = "PATH",
-     .help = "socket of the kubelet's pod-resources API; '' not to ask it",
-     .group = OPTIONS_NODE,
-     SOCKET(pod_resources_socket)},
-    {.expand = options_expand_runtimes},
-    {.names = {"redfish.url"},
-     .placeholder = "URL",
-     .help = "read the node's power from the BMC at https://HOST[:PORT]/; default: no BMC is asked",
-     .group = OPTIONS_NODE,
-     TEXT(redfish_url, 300)},
-    {.names = {"redfish.credentials-file"},
-     .placeholder = "FILE",
-     .help = "YAML file with the BMC's 'username: ...' and 'password: ...', readable by its owner "
-             "only",
-     .group = OPTIONS_NODE,
-     PATH(redfish_credentials_path)},
-    {.names = {"redfish.ca-file"},
-     .placeholder = "FILE",
-     .help = "PEM file with the authority that signed the BMC's certificate, or the certificate "
-             "itself; default: the system's authorities",
-     .group = OPTIONS_NODE,
-     PATH(redfish_ca_path)},
-    {.names = {"redfish.certificate-sha256"},
-     .placeholder = "HEX",
-     .help = "accept the BMC certificate with this SHA-256 fingerprint, whoever signed it",
-     .group = OPTIONS_NODE,
-     TEXT(redfish_certificate_sha256, 200)},
-    {.names = {"redfish.insecure"},
-     .fallback = "false",
-     .help = "skip certificate verification and allow http: the password goes to whoever answers "
-             "(insecure)",
-     .group = OPTIONS_NODE,
-     SWITCH(redfish_insecure)},
-    {.names = {"redfish.interval"},
-     .placeholder = "DURATION",
-     .fallback = "10s",
-     .help = "time between two readings of the BMC",
-     .group = OPTIONS_NODE,
+    {"redfish.url", "read the node's power from the BMC at https://HOST[:PORT]/", OPTIONS_NODE,
+     NULL, TEXT("URL", option_type_text, redfish_url, 300)},
+    {"redfish.credentials-file",
+     "YAML file with the BMC's 'username: ...' and 'password: ...'; mode 0600", OPTIONS_NODE, NULL,
+     PATH("FILE", redfish_credentials_path)},
+    {"redfish.ca-file",
+     "PEM file with the CA of the BMC's certificate, or that certificate; default: the system's "
+     "CAs",
+     OPTIONS_NODE, NULL, PATH("FILE", redfish_ca_path)},
+    {"redfish.certificate-sha256", "trust only the BMC certificate with this SHA-256 fingerprint",
+     OPTIONS_NODE, NULL, TEXT("HEX", option_type_text, redfish_certificate_sha256, 200)},
+    {"redfish.insecure", "skip certificate verification and allow plain HTTP (insecure)",
+     OPTIONS_NODE, "false", SWITCH(redfish_insecure)},
+    {"redfish.interval", "time between readings of the BMC", OPTIONS_NODE, "10s",
      DURATION(redfish_interval_us, SEC, 20 * SEC)},
-    {.names = {"path.procfs"},
-     .placeholder = "DIR",
-     .fallback = "/proc",
-     .help = "where the host's /proc is mounted",
-     .group = OPTIONS_NODE,
-     PATH(procfs_path)},
-    {.names = {"path.sysfs"},
-     .placeholder = "DIR",
-     .fallback = "/sys",
-     .help = "where the host's /sys is mounted",
-     .group = OPTIONS_NODE,
-     PATH(sysfs_path)},
-    {.names = {"path.rootfs"},
-     .placeholder = "DIR",
-     .fallback = "/",
-     .help = "where the host's root is mounted",
-     .group = OPTIONS_NODE,
-     PATH(rootfs_path)},
-    {.names = {"replay"},
-     .placeholder = "FILE",
-     .help = "serve a recorded trace in real time, in a loop, instead of this node",
-     .group = OPTIONS_SERVING,
-     PATH(replay_path)},
+    {"path.procfs", "mount point of the host's /proc", OPTIONS_NODE, "/proc",
+     PATH("DIR", procfs_path)},
+    {"path.sysfs", "mount point of the host's /sys", OPTIONS_NODE, "/sys", PATH("DIR", sysfs_path)},
+    {"path.rootfs", "mount point of the host's root", OPTIONS_NODE, "/", PATH("DIR", rootfs_path)},
+    {"kubernetes-enabled", "get names from the kubelet and the CRI runtime, if present",
+     OPTIONS_NODE, "true", SWITCH(kubernetes_enabled)},
+    {"pod-resources-socket", "socket of the kubelet's pod-resources API; '' disables it",
+     OPTIONS_NODE, NULL, SOCKET(pod_resources_socket)},
 
-    {.expand = options_expand_sources},
+    {"model.cpu", "estimate the machine's power from its CPU model if no meter measures it",
+     OPTIONS_MODEL, "off", WORD("HOW", model_cpu, models)},
+    {"model.idle-watts", "estimate the machine's power from its watts when idle", OPTIONS_MODEL,
+     NULL, DECIMAL("WATTS", model_idle_uw, 0, 100000)},
+    {"model.full-watts", "and with all CPUs busy; set both or neither", OPTIONS_MODEL, NULL,
+     DECIMAL("WATTS", model_full_uw, 1, 100000)},
 
-    {.names = {"model.cpu"},
-     .placeholder = "HOW",
-     .fallback = "off",
-     .help = "estimate the machine's power from its processor type, if no meter measures it",
-     .group = OPTIONS_MODEL,
-     WORD(model_cpu, models)},
-    {.names = {"model.idle-watts"},
-     .placeholder = "WATTS",
-     .help = "estimate the machine's power: watts of the whole machine when idle",
-     .group = OPTIONS_MODEL,
-     DECIMAL(model_idle_uw, 0, 100000)},
-    {.names = {"model.full-watts"},
-     .placeholder = "WATTS",
-     .help = "and with all CPUs busy; set both or neither",
-     .group = OPTIONS_MODEL,
-     DECIMAL(model_full_uw, 1, 100000)},
-
-    {.names = {"metric-prefix"},
-     .placeholder = "PREFIX",
-     .fallback = "my_gpu_process",
-     .help = "prefix of the per-process metrics",
-     .group = OPTIONS_METRICS,
-     .set = option_type_metric_prefix,
-     AT(metric_prefix),
-     .max = 64},
-    {.names = {"expose"},
-     .placeholder = "WHAT",
-     .fallback = "all",
-     .help = "which workloads are shown; everything is booked either way",
-     .group = OPTIONS_METRICS,
-     WORD(expose, exposures)},
-    {.names = {"metric-retention"},
-     .placeholder = "DURATION",
-     .fallback = "5m",
-     .help = "how long the series of an ended process are kept",
-     .group = OPTIONS_METRICS,
+    {"metric-prefix", "prefix of the per-process metrics", OPTIONS_METRICS, "my_gpu_process",
+     TEXT("PREFIX", option_type_metric_prefix, metric_prefix, 64)},
+    {"expose", "workloads to show; energy is booked for all of them", OPTIONS_METRICS, "all",
+     WORD("WHAT", expose, exposures)},
+    {"metric-retention", "how long to keep the series of an ended process", OPTIONS_METRICS, "5m",
      DURATION(metric_retention_us, 0, 8760 * HOUR)},
-    {.names = {"compat"},
-     .placeholder = "NAME",
-     .help = "also show another exporter's names, and serve text 0.0.4 only",
-     .group = OPTIONS_METRICS,
-     .repeatable = true,
-     .set = option_type_compat,
-     .describe = option_type_describe_words,
-     .words = compats},
+    {"compat", "also use another exporter's metric names, and serve text 0.0.4 only",
+     OPTIONS_METRICS, NULL, TEXT("NAME", option_type_compat, compat, 0),
+     WORDS(compats, ARRAY_SIZE(compats)), REPEATABLE},
 
-    {.names = {"pue"},
-     .placeholder = "RATIO",
-     .fallback = "1",
-     .help = "power usage effectiveness: energy of the site per energy of its machines; included "
-             "in emissions and cost",
-     .group = OPTIONS_PRICES,
-     DECIMAL(pue_millionths, 1, 10)},
-    {.names = {"emissions-enabled"},
-     .fallback = "true",
-     .help = "show the CO2 emissions of workloads",
-     .group = OPTIONS_PRICES,
+    {"pue", "power usage effectiveness of the site; included in emissions and cost", OPTIONS_PRICES,
+     "1", DECIMAL("RATIO", pue_millionths, 1, 10)},
+    {"emissions-enabled", "show the CO2 emissions of workloads", OPTIONS_PRICES, "true",
      SWITCH(emissions_enabled)},
-    {.names = {"emissions.factor"},
-     .placeholder = "GRAMS",
-     .help = "grams of CO2 equivalent per kWh, if no provider is configured or answers; default: "
-             "the average of the country or of the world",
-     .group = OPTIONS_PRICES,
-     DECIMAL(emissions_factor_ug, 0, PRICE_FACTOR_MAX_G)},
-    {.names = {"emissions.zone"},
-     .placeholder = "ZONE",
-     .help = "country or zone of the grid: FR, FRA, US-CAL-CISO",
-     .group = OPTIONS_PRICES,
-     TEXT(emissions_zone, 63)},
-    {.names = {"emissions.providers"},
-     .placeholder = "LIST",
-     .help = "providers of the emission factor, in order of preference, as NAME or NAME:ZONE",
-     .group = OPTIONS_PRICES,
-     .describe = options_describe_providers,
-     LIST(emissions_providers)},
-    {.names = {"emissions.primary"},
-     .placeholder = "NAME",
-     .help = "the provider whose factor is used, if not the first; the others are its fallbacks",
-     .group = OPTIONS_PRICES,
-     TEXT(emissions_primary, 32)},
-    {.names = {"emissions.signal"},
-     .placeholder = "KIND",
-     .help = "kind of --emissions.factor",
-     .group = OPTIONS_PRICES,
-     WORD(emissions_signal, signals)},
-    {.names = {"emissions.basis"},
-     .placeholder = "KIND",
-     .help = "what --emissions.factor counts, and what electricity_maps is queried for",
-     .group = OPTIONS_PRICES,
-     WORD(emissions_basis, bases)},
-    {.names = {"emissions.keys-file"},
-     .placeholder = "FILE",
-     .help = "YAML file with the providers' keys, readable by its owner only",
-     .group = OPTIONS_PRICES,
-     .describe = options_describe_keys,
-     PATH(emissions_keys_path)},
-    {.names = {"emissions.ca-file"},
-     .placeholder = "FILE",
-     .help = "PEM file with the authorities that signed the providers' certificates; default: the "
-             "system's",
-     .group = OPTIONS_PRICES,
-     PATH(emissions_ca_path)},
-    {.names = {"emissions.url"},
-     .placeholder = "NAME=URL",
-     .help = "query a mirror at https://HOST[:PORT] instead of this provider",
-     .group = OPTIONS_PRICES,
-     LIST(emissions_urls)},
-    {.names = {"emissions.interval"},
-     .placeholder = "DURATION",
-     .fallback = "0s",
-     .help = "time between two queries of a provider; 0s: as often as it publishes",
-     .group = OPTIONS_PRICES,
-     DURATION(emissions_interval_us, 0, 6 * HOUR)},
-    {.names = {"emissions.embodied"},
-     .placeholder = "METER=GRAMS",
-     .help = "embodied carbon of a device: grams of CO2 equivalent per hour of its life, for "
-             "example gpu=28.5; default: none is shown. METER is one of",
-     .group = OPTIONS_PRICES,
-     .repeatable = true,
-     .set = option_type_embodied,
-     .describe = option_type_describe_words,
-     .words = booked_meters,
-     .max = EMBODIED_MAX_G * MILLION},
-    {.names = {"cost.price"},
-     .placeholder = "PRICE",
-     .help = "price of a kWh; default: no cost is shown",
-     .group = OPTIONS_PRICES,
-     DECIMAL(cost_price_micro, 0, PRICE_COST_MAX)},
-    {.names = {"cost.currency"},
-     .placeholder = "CODE",
-     .help = "currency of --cost.price, for example EUR",
-     .group = OPTIONS_PRICES,
-     .set = option_type_currency,
-     AT(cost_currency),
-     .max = 3},
-    {.names = {"cost.tariff-file"},
-     .placeholder = "FILE",
-     .help = "YAML file with the price of a kWh by hour, day and month",
-     .group = OPTIONS_PRICES,
-     PATH(cost_tariff_path)},
+    {"emissions.factor",
+     "grams of CO2 equivalent per kWh if no provider answers; default: the average of the country "
+     "or of the world",
+     OPTIONS_PRICES, NULL, DECIMAL("GRAMS", emissions_factor_ug, 0, PRICE_FACTOR_MAX_G)},
+    {"emissions.zone", "country or grid zone: FR, FRA, US-CAL-CISO", OPTIONS_PRICES, NULL,
+     TEXT("ZONE", option_type_text, emissions_zone, 63)},
+    {"emissions.providers",
+     "providers of the emission factor, in order of preference, as NAME or NAME:ZONE",
+     OPTIONS_PRICES, NULL, LIST("LIST", emissions_providers), DESCRIBE(describe_providers)},
+    {"emissions.primary", "provider to prefer over the first; the others are its fallbacks",
+     OPTIONS_PRICES, NULL, TEXT("NAME", option_type_text, emissions_primary, 32)},
+    {"emissions.signal", "signal of --emissions.factor", OPTIONS_PRICES, NULL,
+     WORD("KIND", emissions_signal, signals)},
+    {"emissions.basis", "basis of --emissions.factor, and of the electricity_maps query",
+     OPTIONS_PRICES, NULL, WORD("KIND", emissions_basis, bases)},
+    {"emissions.keys-file", "YAML file with the providers' keys; mode 0600", OPTIONS_PRICES, NULL,
+     PATH("FILE", emissions_keys_path), DESCRIBE(describe_keys)},
+    {"emissions.ca-file", "PEM file with the CAs of the providers; default: the system's CAs",
+     OPTIONS_PRICES, NULL, PATH("FILE", emissions_ca_path)},
+    {"emissions.url", "query a mirror of this provider at https://HOST[:PORT]", OPTIONS_PRICES,
+     NULL, LIST("NAME=URL", emissions_urls)},
+    {"emissions.interval", "time between queries of a provider; 0s: as often as it publishes",
+     OPTIONS_PRICES, "0s", DURATION(emissions_interval_us, 0, 6 * HOUR)},
+    {"emissions.embodied",
+     "embodied carbon of a device in grams of CO2 equivalent per hour of its life, for example "
+     "gpu=28.5; METER is one of",
+     OPTIONS_PRICES, NULL,
+     TEXT("METER=GRAMS", option_type_embodied, emissions_embodied, EMBODIED_MAX_G *MILLION),
+     WORDS(meter_words, METER_REST + 1), REPEATABLE},
+    {"cost.price", "price per kWh; default: no cost is shown", OPTIONS_PRICES, NULL,
+     DECIMAL("PRICE", cost_price_micro, 0, PRICE_COST_MAX)},
+    {"cost.currency", "currency of --cost.price, for example EUR", OPTIONS_PRICES, NULL,
+     TEXT("CODE", option_type_currency, cost_currency, 3)},
+    {"cost.tariff-file", "YAML file with the price per kWh by hour, day and month", OPTIONS_PRICES,
+     NULL, PATH("FILE", cost_tariff_path)},
 
-    {.names = {"listen-address"},
-     .placeholder = "ADDRESS",
-     .fallback = ":9400",
-     .help = "HOST:PORT, :PORT, [IPV6]:PORT or unix:PATH",
-     .group = OPTIONS_SERVING,
-     .repeatable = true,
-     .set = option_type_listen_address,
-     .max = PATH_MAX - 1},
-    {.names = {"metrics-path"},
-     .placeholder = "PATH",
-     .fallback = "/metrics",
-     .help = "HTTP path of the metrics",
-     .group = OPTIONS_SERVING,
-     .set = option_type_metrics_path,
-     AT(metrics_path),
-     .max = 255},
-    {.names = {"web.config.file"},
-     .placeholder = "FILE",
-     .help = "TLS, users and headers, in the format of Prometheus's exporter-toolkit",
-     .group = OPTIONS_SERVING,
-     PATH(web_config_path)},
+    {"kubernetes.api", "also get the names of this node's pods from the API server",
+     OPTIONS_SERVING, "false", SWITCH(kubernetes_api)},
+    {"kubernetes.service-account-dir", "directory with the token and ca.crt for --kubernetes.api",
+     OPTIONS_SERVING, "/var/run/secrets/kubernetes.io/serviceaccount",
+     PATH("DIR", kubernetes_service_account_dir)},
+    {"replay", "serve a recorded trace in real time, in a loop, instead of this node",
+     OPTIONS_SERVING, NULL, PATH("FILE", replay_path)},
+    {"listen-address", "HOST:PORT, :PORT, [IPV6]:PORT or unix:PATH", OPTIONS_SERVING, ":9400",
+     TEXT("ADDRESS", option_type_list, listen_addresses, PATH_MAX - 1), REPEATABLE},
+    {"metrics-path", "HTTP path of the metrics", OPTIONS_SERVING, "/metrics",
+     TEXT("PATH", option_type_metrics_path, metrics_path, 255)},
+    {"web.config.file", "TLS, users and headers, in the format of Prometheus's exporter-toolkit",
+     OPTIONS_SERVING, NULL, PATH("FILE", web_config_path)},
 
-    {.names = {"log-level"},
-     .placeholder = "LEVEL",
-     .fallback = "info",
-     .help = "lowest severity that is logged",
-     .group = OPTIONS_LOGGING,
-     WORD(log_level, log_levels)},
-    {.names = {"log-format"},
-     .placeholder = "FORMAT",
-     .fallback = "logfmt",
-     .help = "format of log lines",
-     .group = OPTIONS_LOGGING,
-     WORD(log_format, log_formats)},
+    {"log-level", "lowest severity to log", OPTIONS_LOGGING, "info",
+     WORD("LEVEL", log_level, log_levels)},
+    {"log-format", "format of log lines", OPTIONS_LOGGING, "logfmt",
+     WORD("FORMAT", log_format, log_formats)},
 
-    {.names = {"output", "o"},
-     .placeholder = "FILE",
-     .help = "trace file to write, gzip; must not exist",
-     .group = OPTIONS_RECORDING,
-     PATH(output_path)},
-    {.names = {"duration"},
-     .placeholder = "DURATION",
-     .fallback = "0s",
-     .help = "how long to record; 0s: until stopped",
-     .group = OPTIONS_RECORDING,
+    {"output", "trace file to write, gzip; must not exist", OPTIONS_RECORDING, NULL,
+     PATH("FILE", output_path), ALIAS("o")},
+    {"duration", "how long to record; 0s: until stopped", OPTIONS_RECORDING, "0s",
      DURATION(duration_us, 0, 8760 * HOUR)},
-    {.names = {"record.names"},
-     .fallback = "true",
-     .help = "also write names into the trace: of pods, containers, images, users and jobs",
-     .group = OPTIONS_RECORDING,
-     SWITCH(record_names)},
-    {.names = {"json"},
-     .help = "print the findings and the summary as JSON",
-     .group = OPTIONS_CHECKING,
-     SWITCH(json)},
-    {.names = {"config.file"},
-     .placeholder = "FILE",
-     .help = "YAML file with flags; flags on the command line override it",
-     .group = OPTIONS_GENERAL,
-     PATH(config_path)},
-    {.names = {"help", "h"},
-     .help = "show this text and exit",
-     .group = OPTIONS_GENERAL,
-     SWITCH(help)},
-    {.names = {"version"},
-     .help = "show the version and exit",
-     .group = OPTIONS_GENERAL,
-     SWITCH(version)},
+    {"record.names", "record the names of pods, containers, images, users and jobs",
+     OPTIONS_RECORDING, "true", SWITCH(record_names)},
+    {"json", "print the report as JSON", OPTIONS_CHECKING, NULL, SWITCH(json)},
+    {"config.file", "YAML file with flags; the command line overrides it", OPTIONS_GENERAL, NULL,
+     PATH("FILE", config_path)},
+    {"help", "show this help and exit", OPTIONS_GENERAL, NULL, SWITCH(help), ALIAS("h")},
+    {"version", "show the version and exit", OPTIONS_GENERAL, NULL, SWITCH(version)},
 };
-const size_t options_row_count = ARRAY_SIZE(options_rows);
 
-static_assert(ARRAY_SIZE(options_rows) + SOURCE_SWITCHES_MAX + RUNTIME_TABLE_MAX <=
-                  OPTIONS_FLAG_MAX,
+static_assert(ARRAY_SIZE(flags) + SOURCE_SWITCHES_MAX + RUNTIME_TABLE_MAX <= OPTIONS_FLAG_MAX,
               "raise OPTIONS_FLAG_MAX");
+
+bool options_flag_at(size_t index, struct options_flag *ret_flag)
+{
+    size_t at = 0;
+
+    if (index < ARRAY_SIZE(flags)) {
+        *ret_flag = flags[index];
+        ret_flag->index = index;
+        return true;
+    }
+    for (size_t i = 0; runtime_table[i]; i++)
+        if (ARRAY_SIZE(flags) + at++ == index) {
+            *ret_flag = (struct options_flag){
+                runtime_table[i]->flag,     runtime_table[i]->help, OPTIONS_NODE, NULL,
+                SOCKET(runtime_sockets[i]), .index = index};
+            return true;
+        }
+    for (size_t i = 0; source_table[i]; i++)
+        if (source_table[i]->flag && ARRAY_SIZE(flags) + at++ == index) {
+            *ret_flag = (struct options_flag){source_table[i]->flag,   source_table[i]->help,
+                                              OPTIONS_SOURCES,         "true",
+                                              SWITCH(source_is_on[i]), .index = index};
+            return true;
+        }
+    return false;
+}

@@ -1,12 +1,15 @@
 #include "config/tariff_config.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
-#include "config/time_zone.h"
 #include "config/yaml_fields.h"
 #include "core/macros.h"
 #include "core/parse.h"
@@ -29,12 +32,46 @@ static int set_currency(const struct yaml_fields *yaml, const struct yaml_field 
     return 0;
 }
 
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+enum { OFFSET_HOURS_MAX = 14 }; /* of Kiribati */
+
+/* "07:00" */
+static bool parse_clock(struct span text, uint64_t max_hours, unsigned *ret_minutes)
+{
+    struct span minutes = text, hours = span_cut(&minutes, ':');
+    uint64_t hour, minute;
+
+    if (hours.len != 2 || minutes.len != 2 || parse_u64_max(hours, max_hours, &hour) < 0 ||
+        parse_u64_max(minutes, 59, &minute) < 0)
+        return false;
+    *ret_minutes = (unsigned)(hour * 60 + minute);
+    return true;
+}
+
+/* "+01:00" */
+static bool is_offset(const char *text)
+{
+    struct span offset = span_of(text);
+    unsigned ignored;
+
+    return (span_strip_prefix(&offset, "+") || span_strip_prefix(&offset, "-")) &&
+           parse_clock(offset, OFFSET_HOURS_MAX, &ignored);
+}
+
+/* Neither absolute nor with dots: it stays below its directory. */
+static bool is_zone_name(const char *text)
+{
+    return strspn(text, LETTERS) > 0 && strspn(text, LETTERS "0123456789_+-/") == strlen(text);
+}
+
 static int set_zone(const struct yaml_fields *yaml, const struct yaml_field *field,
                     const struct yaml_reader_node *value)
 {
     struct tariff *tariff = yaml->target;
 
-    if (!time_zone_is_name(value->text) || strlen(value->text) >= sizeof(tariff->zone))
+    if ((!is_offset(value->text) && !is_zone_name(value->text)) ||
+        strlen(value->text) >= sizeof(tariff->zone))
         return yaml_fields_wrong(yaml, field, value,
                                  "is not a time zone; use a name such as Europe/Paris, UTC, or an "
                                  "offset such as \"+01:00\"");
@@ -74,11 +111,6 @@ static const struct calendar months = {month_names, ARRAY_SIZE(month_names),
 static const struct calendar days = {day_names, ARRAY_SIZE(day_names),
                                      "mon to sun, as mon-fri or sat,sun"};
 
-static unsigned all_of(const struct calendar *calendar)
-{
-    return (1U << calendar->count) - 1;
-}
-
 static bool find_name(const struct calendar *calendar, struct span text, unsigned *ret_index)
 {
     while (span_strip_prefix(&text, " "))
@@ -111,8 +143,11 @@ static bool parse_range(const struct calendar *calendar, struct span text, unsig
     }
 }
 
-static bool parse_ranges(const struct calendar *calendar, struct span rest, unsigned *ret_bits)
+static int set_ranges(const struct yaml_fields *yaml, const struct yaml_field *field,
+                      const struct yaml_reader_node *value)
 {
+    const struct calendar *calendar = field->details;
+    struct span rest = span_of(value->text);
     unsigned bits = 0;
     bool is_last;
 
@@ -122,44 +157,24 @@ static bool parse_ranges(const struct calendar *calendar, struct span rest, unsi
 
         is_last = range.len == len;
         if (!parse_range(calendar, range, &bits))
-            return false;
+            return yaml_fields_wrong(yaml, field, value, "is not understood; use %s",
+                                     calendar->usage);
     } while (!is_last);
-    *ret_bits = bits;
-    return true;
-}
-
-static int set_ranges(const struct yaml_fields *yaml, const struct yaml_field *field,
-                      const struct yaml_reader_node *value)
-{
-    const struct calendar *calendar = field->details;
-
-    if (!parse_ranges(calendar, span_of(value->text), yaml_fields_member(yaml, field)))
-        return yaml_fields_wrong(yaml, field, value, "is not understood; use %s", calendar->usage);
+    *(unsigned *)yaml_fields_member(yaml, field) = bits;
     return 0;
-}
-
-/* "07:00" */
-static bool parse_time(struct span text, unsigned max_minute, unsigned *ret_minute)
-{
-    struct span minutes = text, hours = span_cut(&minutes, ':');
-    uint64_t hour, minute;
-
-    if (hours.len != 2 || minutes.len != 2 || parse_u64_max(hours, 24, &hour) < 0 ||
-        parse_u64_max(minutes, 59, &minute) < 0 || hour * 60 + minute > max_minute)
-        return false;
-    *ret_minute = (unsigned)(hour * 60 + minute);
-    return true;
 }
 
 static int set_time(const struct yaml_fields *yaml, const struct yaml_field *field,
                     const struct yaml_reader_node *value)
 {
     const unsigned *max_minute = field->details;
+    unsigned minutes;
 
-    if (!parse_time(span_of(value->text), *max_minute, yaml_fields_member(yaml, field)))
+    if (!parse_clock(span_of(value->text), 24, &minutes) || minutes > *max_minute)
         return yaml_fields_wrong(yaml, field, value,
                                  "is not a time; use \"00:00\" to \"%02u:%02u\"", *max_minute / 60,
                                  *max_minute % 60);
+    *(unsigned *)yaml_fields_member(yaml, field) = minutes;
     return 0;
 }
 
@@ -179,9 +194,10 @@ static int take_period(const struct yaml_fields *yaml, const struct yaml_field *
                        const struct yaml_reader_node *start)
 {
     struct tariff *tariff = yaml->target;
-    struct tariff_period period = {
-        .months = all_of(&months), .days = all_of(&days), .to_minute = TARIFF_DAY_MINUTES};
-    struct yaml_fields inner = {yaml->reader, yaml->manual, &period, NULL};
+    struct tariff_period period = {.months = (1U << ARRAY_SIZE(month_names)) - 1,
+                                   .days = (1U << ARRAY_SIZE(day_names)) - 1,
+                                   .to_minute = TARIFF_DAY_MINUTES};
+    struct yaml_fields inner = {.reader = yaml->reader, .manual = yaml->manual, .target = &period};
     int r;
 
     (void)field;
@@ -219,20 +235,18 @@ static const struct yaml_field root_fields[] = {
     {.name = "periods", .set = set_periods, .takes_any = true},
 };
 
-static int read_root(const struct yaml_fields *yaml, const struct yaml_reader_node *root)
-{
-    if (root->kind != YAML_READER_MAPPING)
-        return yaml_fields_fail(
-            yaml, root, "not a tariff; write at least two lines, currency: EUR and price: 0.2516");
-    return yaml_fields_read(yaml, root, root_fields, ARRAY_SIZE(root_fields));
-}
-
 int tariff_config_parse(struct span text, const char *file_name, struct tariff *ret_tariff,
                         struct error *err)
 {
     struct tariff tariff = {0};
-    struct yaml_fields yaml = {.manual = "docs/emissions.md", .target = &tariff};
-    int r = yaml_fields_parse(&yaml, text, file_name, read_root, err);
+    struct yaml_fields yaml = {
+        .manual = "docs/emissions.md",
+        .target = &tariff,
+        .fields = root_fields,
+        .field_count = ARRAY_SIZE(root_fields),
+        .no_mapping = "not a tariff; write at least two lines, currency: EUR and price: 0.2516",
+    };
+    int r = yaml_fields_parse(&yaml, text, file_name, err);
 
     if (r == 0)
         *ret_tariff = tariff;
@@ -243,8 +257,76 @@ int tariff_config_load(const char *path, struct tariff *ret_tariff, struct error
 {
     _cleanup_free_ char *data = NULL;
     struct span text;
-    int r =
-        yaml_fields_load("--cost.tariff-file", path, FILE_CAP_BYTES, "the path", &data, &text, err);
+    int r = yaml_fields_load("--cost.tariff-file", path, FILE_CAP_BYTES, &data, &text, err);
 
     return r < 0 ? r : tariff_config_parse(text, path, ret_tariff, err);
+}
+
+/* As glibc. */
+static const char *zone_directory(void)
+{
+    const char *path = secure_getenv("TZDIR");
+
+    return path && path[0] ? path : "/usr/share/zoneinfo";
+}
+
+static bool is_zone_file(const char *name)
+{
+    static const char magic[] = "TZif";
+    char path[PATH_MAX], start[sizeof(magic) - 1];
+    int len = snprintf(path, sizeof(path), "%s/%s", zone_directory(), name);
+    _cleanup_close_ int fd = -1;
+
+    if (len < 0 || (size_t)len >= sizeof(path))
+        return false;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    return fd >= 0 && read(fd, start, sizeof(start)) == (ssize_t)sizeof(start) &&
+           memcmp(start, magic, sizeof(start)) == 0;
+}
+
+static int unknown_zone(const char *where, const char *name, struct error *err)
+{
+    return error_set(err, -ENOENT,
+                     "%s: there is no time zone '%.80s' in %.200s; check its name (timedatectl "
+                     "list-timezones shows them), install tzdata, or write the offset from UTC as "
+                     "timezone: \"+01:00\"",
+                     where, name, zone_directory());
+}
+
+/* TZ may also hold rules, as "CET-1CEST,M3.5.0,M10.5.0/3", and the path of a file. It is a zone's
+ * name if it has a '/' before any rule, or no digit: a rule has an offset from UTC. */
+static int check_environment(struct error *err)
+{
+    const char *tz = secure_getenv("TZ");
+
+    if (!tz)
+        return 0;
+    tz += tz[0] == ':';
+    if (strcmp(tz, "UTC") == 0 || strcmp(tz, "GMT") == 0)
+        return 0;
+    if (is_zone_name(tz) && (strchr(tz, '/') || !strpbrk(tz, "0123456789")) && !is_zone_file(tz))
+        return unknown_zone("environment variable TZ", tz, err);
+    return 0;
+}
+
+int time_zone_use(const char *name, struct error *err)
+{
+    char tz[NAME_MAX];
+    int r = 0;
+
+    if (name[0] == '\0')
+        r = check_environment(err);
+    else if (is_offset(name)) /* POSIX counts to the west */
+        snprintf(tz, sizeof(tz), "LOCAL%c%s", name[0] == '+' ? '-' : '+', name + 1);
+    else if (strcmp(name, "UTC") == 0)
+        snprintf(tz, sizeof(tz), "UTC0");
+    else if (is_zone_name(name) && is_zone_file(name))
+        snprintf(tz, sizeof(tz), "%s", name);
+    else
+        r = unknown_zone("timezone", name, err);
+    if (r == 0 && name[0] && setenv("TZ", tz, 1) < 0)
+        r = error_set(err, -errno, "timezone: cannot be set: %s", strerror(errno));
+    if (r == 0)
+        tzset();
+    return r;
 }

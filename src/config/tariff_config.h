@@ -9,3 +9,10 @@
 int tariff_config_parse(struct span text, const char *file_name, struct tariff *ret_tariff,
                         struct error *err);
 int tariff_config_load(const char *path, struct tariff *ret_tariff, struct error *err);
+
+/*
+ * Sets the time zone of the process, for localtime_r(); everything else is in UTC. "": keep the
+ * machine's own, which TZ may set. Call it before any thread starts: the environment changes.
+ * -ENOENT: the zone is unknown here, for which glibc would silently use UTC.
+ */
+int time_zone_use(const char *name, struct error *err);

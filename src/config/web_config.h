@@ -1,6 +1,6 @@
 /*
  * The file of --web.config.file: TLS, users and headers, in the format of Prometheus's
- * exporter-toolkit. What it knows and we cannot do is refused, never passed over.
+ * exporter-toolkit. Its settings that are not supported are rejected, never ignored.
  */
 #pragma once
 
@@ -27,21 +27,21 @@ struct web_config {
     struct arena strings; /* owns every text above */
 };
 
-/* Releases everything; accepts a zeroed struct. */
+/* Wipes the key. Accepts a zeroed struct. */
 void web_config_done(struct web_config *config);
 
 /*
- * Pure: reads no file. Relative paths in it are relative to the directory of `file_name`. Messages
- * begin with FILE:LINE:COLUMN. The config is to be released after failures, too.
+ * Pure: reads no file. Relative paths are relative to the directory of `file_name`. Messages begin
+ * with FILE:LINE:COLUMN. Release the config after failures, too.
  */
 int web_config_parse(struct span text, const char *file_name, struct web_config *ret_config,
                      struct error *err);
 
-/* Reads the file and those that it names (1 MiB each at most; may block as long as they do), and
+/* Reads the file and those that it names (at most 1 MiB each; may block as long as they do), and
  * checks that they can be used. */
 int web_config_load(const char *path, struct web_config *ret_config, struct error *err);
 
-/* To and from the bytes in which a config travels to another process, keys and all. unpack gives
- * -EPROTO for what pack did not write. */
+/* To and from the fields of the server's job, keys and all. unpack returns -EPROTO for anything
+ * that pack did not write; release the config after failures, too. */
 int web_config_pack(const struct web_config *config, char **ret_bytes, size_t *ret_len);
 int web_config_unpack(struct span bytes, struct web_config *ret_config);

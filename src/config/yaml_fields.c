@@ -3,12 +3,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "config/suggest.h"
+#include "config/options.h"
 #include "core/fs.h"
 #include "core/parse.h"
 
-int yaml_fields_load(const char *what, const char *path, size_t cap_bytes, const char *to_check,
-                     char **ret_data, struct span *ret_text, struct error *err)
+int yaml_fields_load(const char *what, const char *path, size_t cap_bytes, char **ret_data,
+                     struct span *ret_text, struct error *err)
 {
     size_t len = 0, cap_kib = cap_bytes >> 10;
     int r = fs_read_regular(path, cap_bytes, ret_data, &len);
@@ -18,23 +18,33 @@ int yaml_fields_load(const char *what, const char *path, size_t cap_bytes, const
                          cap_kib < 1024 ? cap_kib : cap_kib / 1024, cap_kib < 1024 ? "KiB" : "MiB");
     if (r < 0)
         return error_set(err, r,
-                         "%s %.300s: cannot be read: %s; check %s and the file's permissions", what,
-                         path, fs_strerror(r), to_check);
+                         "%s %.300s: cannot be read: %s; check the path and the file's permissions",
+                         what, path, fs_strerror(r));
     *ret_text = (struct span){*ret_data, len};
     return 0;
 }
 
-int yaml_fields_parse(struct yaml_fields *yaml, struct span text, const char *file_name,
-                      yaml_fields_root *read_root, struct error *err)
+static int read_root(const struct yaml_fields *yaml)
 {
     struct yaml_reader_node root;
+    int r = yaml_reader_root(yaml->reader, &root);
+
+    if (r < 0 || (root.kind == YAML_READER_END && yaml->may_be_empty))
+        return r;
+    if (root.kind != YAML_READER_MAPPING)
+        return yaml_fields_fail(yaml, &root, "%s", yaml->no_mapping);
+    return yaml->take_key ? yaml_fields_each(yaml, NULL, "the key", yaml->take_key)
+                          : yaml_fields_read(yaml, &root, yaml->fields, yaml->field_count);
+}
+
+int yaml_fields_parse(struct yaml_fields *yaml, struct span text, const char *file_name,
+                      struct error *err)
+{
     int r = yaml_reader_open(text, file_name, err, &yaml->reader);
 
     if (r < 0)
         return r;
-    r = yaml_reader_root(yaml->reader, &root);
-    if (r == 0)
-        r = read_root(yaml, &root);
+    r = read_root(yaml);
     if (r >= 0)
         r = yaml_reader_finish(yaml->reader);
     if (r == 0 && yaml->check)
@@ -48,7 +58,7 @@ int yaml_fields_check_text(const struct yaml_fields *yaml, const char *name,
 {
     return node->kind == YAML_READER_TEXT
                ? 0
-               : yaml_fields_fail(yaml, node, "%.80s is a %s; give one text", name,
+               : yaml_fields_fail(yaml, node, "%.80s is a %s; write one value", name,
                                   node->kind == YAML_READER_LIST ? "list" : "mapping");
 }
 
@@ -72,23 +82,13 @@ static int find_field(const struct yaml_fields *yaml, const struct yaml_reader_n
                             near.name ? "'?)" : "", yaml->manual);
 }
 
-static int read_value(const struct yaml_fields *yaml, const struct yaml_field *field)
-{
-    struct yaml_reader_node value;
-    int r = yaml_reader_next(yaml->reader, field->name, &value);
-
-    if (r == 0 && !field->takes_any)
-        r = yaml_fields_check_text(yaml, field->name, &value);
-    return r < 0 ? r : field->set(yaml, field, &value);
-}
-
 int yaml_fields_read(const struct yaml_fields *yaml, const struct yaml_reader_node *start,
                      const struct yaml_field *fields, size_t count)
 {
     uint32_t seen = 0;
 
     for (;;) {
-        struct yaml_reader_node key;
+        struct yaml_reader_node key, value;
         size_t index;
         int r = yaml_reader_next(yaml->reader, "the key", &key);
 
@@ -102,7 +102,11 @@ int yaml_fields_read(const struct yaml_fields *yaml, const struct yaml_reader_no
         if (seen & 1U << index)
             return yaml_fields_fail(yaml, &key, "%s is given twice; keep one", fields[index].name);
         seen |= 1U << index;
-        r = read_value(yaml, &fields[index]);
+        r = yaml_reader_next(yaml->reader, fields[index].name, &value);
+        if (r == 0 && !fields[index].takes_any)
+            r = yaml_fields_check_text(yaml, fields[index].name, &value);
+        if (r == 0)
+            r = fields[index].set(yaml, &fields[index], &value);
         if (r < 0)
             return r;
     }
@@ -124,7 +128,7 @@ int yaml_fields_begin(const struct yaml_fields *yaml, const struct yaml_field *f
 }
 
 int yaml_fields_each(const struct yaml_fields *yaml, const struct yaml_field *field,
-                     const char *what, yaml_fields_setter *take)
+                     const char *what, yaml_fields_setter *visit)
 {
     for (;;) {
         struct yaml_reader_node node;
@@ -132,7 +136,7 @@ int yaml_fields_each(const struct yaml_fields *yaml, const struct yaml_field *fi
 
         if (r < 0 || node.kind == YAML_READER_END)
             return r;
-        r = take(yaml, field, &node);
+        r = visit(yaml, field, &node);
         if (r < 0)
             return r;
     }

@@ -1,7 +1,7 @@
 /*
- * Where each cgroup controller lives. With v1 every controller, or a few together, have a tree of
- * directories of their own; with v2 there is one for all; a hybrid has both, and each controller is
- * in one of the two. A cgroup has the same path in all of them, but need not be in all.
+ * The mounted cgroup hierarchies. In v1 each controller, or a few together, have one; in v2 all
+ * share one; a hybrid has both, with each controller in one of them. A cgroup has the same path in
+ * all, but need not exist in all.
  */
 #pragma once
 
@@ -23,32 +23,30 @@ enum cgroup_controller {
     CONTROLLERS,
 };
 
-/* Each controller may be mounted by itself, and v2 beside them. */
+/* Each controller may have one of its own, besides v2. */
 enum { HIERARCHIES_MAX = CONTROLLERS + 1, HIERARCHY_NONE = -1 };
 
 struct hierarchies {
     int fds[HIERARCHIES_MAX]; /* of their roots */
     size_t count;
     int unified; /* index of v2, or HIERARCHY_NONE */
-    /* Index. Of a controller that v1 does not have, `unified`: whether v2 has it shows in the files
-     * of each cgroup. */
+    /* Index of each controller's hierarchy; `unified` if v1 does not have it: the files of a cgroup
+     * show whether v2 does. */
     int homes[CONTROLLERS];
 };
 
-/*
- * Finds them by the mountinfo of the host's procfs; mount points are taken as below the host's
- * sysfs or rootfs, wherever that is mounted. 0, or -ENOENT: there are none.
- */
+/* Finds them in the mountinfo of the host's procfs; mount points are relative to the host's sysfs
+ * or rootfs. 0, or -ENOENT: there are none. */
 int hierarchies_open(const struct host *host, struct hierarchies *ret_hierarchies);
 void hierarchies_close(struct hierarchies *hierarchies);
 
-/* A line of mountinfo that is about cgroups. */
+/* A line of mountinfo about cgroups. */
 struct hierarchy_mount {
     bool unified;
     uint32_t controllers; /* bits of enum cgroup_controller */
     char point[4096];     /* unescaped */
 };
 
-/* Pure. False: of another kind, or malformed, or of a part of the tree only, as containers get it:
- * there the paths are not the node's. */
+/* Pure. False: of another kind, malformed, or only a part of the tree, as containers see it, where
+ * paths are not the node's. */
 bool hierarchy_parse_mount(struct span line, struct hierarchy_mount *ret_mount);

@@ -4,7 +4,7 @@
 
 typedef unsigned __int128 u128;
 
-/* Registers are updated in steps, and the thread may be held up between the clock and the read. */
+/* Registers are updated in steps, and the thread may be delayed between the clock and the read. */
 static const uint64_t JITTER_US = 100000;
 
 void counter_limit(struct counter *counter, uint64_t range, uint64_t max_per_s)
@@ -16,11 +16,11 @@ void counter_limit(struct counter *counter, uint64_t range, uint64_t max_per_s)
     counter->max_gap_us = range > 0 ? (uint64_t)MIN(gap_us, (u128)UINT64_MAX) : UINT64_MAX;
 }
 
-/* What was counted since the last value. False: nobody knows. */
+/* What was counted since the last value. False: unknown. */
 static bool find_delta(const struct counter *counter, uint64_t t_us, uint64_t value,
                        uint64_t *ret_delta)
 {
-    /* The range may have been another one when it was read. */
+    /* The range may have changed since. */
     uint64_t last = counter->range > 0 ? MIN(counter->last, counter->range) : counter->last;
     uint64_t elapsed_us = t_us - counter->last_us;
     u128 most = (u128)counter->max_per_s * ((u128)elapsed_us + JITTER_US) / USEC_PER_SEC;
@@ -59,4 +59,23 @@ void counter_break(struct counter *counter)
     if (counter->has_last)
         counter->breaks++;
     counter->has_last = false;
+}
+
+/* (P + P') x dt, in uW x us = pJ, is twice the area. */
+static const uint64_t HALF_PICOJOULES_PER_UJ = 2000000;
+
+void integrator_add(struct integrator *integrator, uint64_t t_us, uint64_t power_uw)
+{
+    uint64_t dt_us = t_us - integrator->last_us;
+    u128 area = ((u128)integrator->last_power_uw + power_uw) * dt_us + integrator->carry;
+
+    if (integrator->has_last && (t_us < integrator->last_us || dt_us > integrator->stale_us)) {
+        integrator->breaks++;
+    } else if (integrator->has_last) {
+        integrator->energy_uj += (uint64_t)(area / HALF_PICOJOULES_PER_UJ);
+        integrator->carry = (uint64_t)(area % HALF_PICOJOULES_PER_UJ);
+    }
+    integrator->has_last = true;
+    integrator->last_us = t_us;
+    integrator->last_power_uw = power_uw;
 }

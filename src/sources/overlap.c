@@ -33,17 +33,13 @@ static bool is_zone_of(int powercap_fd, const char *zone, enum meter_kind kind)
 bool overlap_rapl_measures(const struct host *host, const struct source_switches *switches,
                            enum meter_kind kind)
 {
-    int fd = source_is_off(switches, "rapl")
-                 ? -1
-                 : openat(host->sysfs_fd, "class/powercap", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *directory =
+        source_is_off(switches, "rapl") ? NULL : fs_open_dir(host->sysfs_fd, "class/powercap");
     const struct dirent *entry;
     bool found = false;
 
-    if (!directory) {
-        cleanup_close(&fd);
+    if (!directory)
         return false;
-    }
     while (!found && (entry = readdir(directory))) {
         struct span name = span_of(entry->d_name);
 

@@ -1,17 +1,14 @@
-/*
- * Overlap: what another source measures already. Energy that is booked must not be counted by two
- * meters, and RAPL is finer than what other chips say of a CPU.
- */
+/* Overlap: what another source measures already. Energy must not be booked from two meters, and
+ * RAPL is finer than other sensors of a CPU. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "host/host.h"
 #include "model/meter.h"
-#include "sources/switches.h"
+#include "sources/source.h"
 
-/* RAPL has zones of this kind, METER_PACKAGE or METER_DRAM, and lets us read them. What is switched
- * off measures nothing. */
+/* RAPL has readable zones of this kind, METER_PACKAGE or METER_DRAM, and is not switched off. */
 bool overlap_rapl_measures(const struct host *host, const struct source_switches *switches,
                            enum meter_kind kind);
 

@@ -13,11 +13,11 @@
 #include "core/macros.h"
 #include "core/rate_limit.h"
 
-/* If the owner does not take batches for this long, reading pauses: memory stays bounded. */
+/* If the owner leaves so many batches, reading pauses: memory stays bounded. */
 enum { QUEUE_MAX = 64 };
 
-/* Of a CPU, what attending to a source may take: tenants can cause as much of it as they like. Each
- * time counts as this much more, for the wake-up. */
+/* The share of a CPU that `attend` may use: tenants can cause any number of events. Each call is
+ * charged the wake-up, too. */
 enum { ATTEND_PERCENT = 2, ATTEND_BURST_US = 100000, WAKE_UP_US = 10 };
 
 struct runner {
@@ -25,32 +25,26 @@ struct runner {
     const struct clock *clock;
     uint64_t deadline_us;
     int wake_fd;
-    int stop_fd; /* an eventfd: readable once it is to stop */
+    int stop_fd; /* an eventfd, readable once the thread should end */
     pthread_t thread;
 
-    int event_fd; /* the source's, -1: none */
+    int event_fd; /* the source's; -1: none */
     uint64_t attend_us;
     struct allowance allowance;
 
-    pthread_mutex_t lock;              /* everything below */
+    pthread_mutex_t lock;              /* of everything below */
     struct batch *queue, **queue_tail; /* oldest first */
     size_t queued;
     struct batch *spare; /* used batches, so that a steady state allocates nothing */
     bool reading;
-    uint64_t read_began_us;
-    bool gone;
-    bool has_ended;      /* its thread will not look at it again */
-    bool is_left_behind; /* it is its thread's: nobody else has it any more */
-    bool last_ok, known;
-    uint64_t last_ok_us, last_duration_us, errors;
-    char last_error[256];
+    uint64_t read_began_us, last_ok_us;
+    bool is_detached;            /* the thread owns the runner */
+    struct runner_status status; /* of the last read */
 };
 
-/* Under the lock. */
-static void set_reading(struct runner *runner)
+static uint64_t clock_us(const struct runner *runner)
 {
-    runner->reading = true;
-    runner->read_began_us = runner->clock->monotonic_us(runner->clock);
+    return runner->clock->monotonic_us(runner->clock);
 }
 
 static struct batch *obtain_batch(struct runner *runner)
@@ -63,51 +57,49 @@ static struct batch *obtain_batch(struct runner *runner)
         runner->spare = batch->next;
     else if (runner->queued < QUEUE_MAX && (batch = malloc(sizeof(*batch))))
         batch_init(batch);
-    if (batch)
-        set_reading(runner);
+    runner->reading = batch != NULL;
+    runner->read_began_us = clock_us(runner);
     pthread_mutex_unlock(&runner->lock);
     return batch;
 }
 
-/* An eventfd refuses only when its counter is full, and then the owner is awake anyway. */
-static void wake_owner(const struct runner *runner)
+/* Fails only when the counter is full, and then the reader is awake anyway. */
+static void eventfd_signal(int fd)
 {
     static const uint64_t one = 1;
 
-    (void)!write(runner->wake_fd, &one, sizeof(one));
+    (void)!write(fd, &one, sizeof(one));
 }
 
 static void keep_result(struct runner *runner, struct batch *batch, int result,
                         const struct error *err)
 {
+    struct runner_status *status = &runner->status;
     uint64_t now_us;
     bool has_owner;
 
     pthread_mutex_lock(&runner->lock);
-    now_us = runner->clock->monotonic_us(runner->clock);
+    now_us = clock_us(runner);
     runner->reading = false;
-    runner->last_duration_us = now_us - runner->read_began_us;
-    runner->last_ok = result >= 0;
-    runner->gone = result == -ENODEV;
-    runner->known |= !runner->gone;
-    if (result >= 0) {
+    status->duration_us = now_us - runner->read_began_us;
+    status->up = result >= 0;
+    status->gone = result == -ENODEV;
+    status->known |= !status->gone;
+    status->errors += result < 0;
+    snprintf(status->error, sizeof(status->error), "%.255s", result < 0 ? err->text : "");
+    if (result >= 0)
         runner->last_ok_us = now_us;
-        runner->last_error[0] = '\0';
-    } else {
-        runner->errors++;
-        snprintf(runner->last_error, sizeof(runner->last_error), "%.255s", err->text);
-    }
     batch->next = NULL;
     *runner->queue_tail = batch;
     runner->queue_tail = &batch->next;
     runner->queued++;
-    has_owner = !runner->is_left_behind;
+    has_owner = !runner->is_detached;
     pthread_mutex_unlock(&runner->lock);
     if (has_owner)
-        wake_owner(runner);
+        eventfd_signal(runner->wake_fd);
 }
 
-/* From here on: waiting. It is done by the system's time, whatever the clock says. */
+/* Waiting uses the system's time, whatever the clock. */
 
 static uint64_t real_us(void)
 {
@@ -122,13 +114,14 @@ static uint64_t cpu_us(void)
     return (uint64_t)used.tv_sec * USEC_PER_SEC + (uint64_t)used.tv_nsec / 1000;
 }
 
-/* To hang in it is to hang. */
+/* Counts as a read: if it blocks for longer than the deadline, the source is down. */
 static void attend(struct runner *runner)
 {
     uint64_t began_us = cpu_us(), wanted_us;
 
     pthread_mutex_lock(&runner->lock);
-    set_reading(runner);
+    runner->reading = true;
+    runner->read_began_us = clock_us(runner);
     pthread_mutex_unlock(&runner->lock);
     wanted_us = runner->unit.ops->attend(runner->unit.state);
     pthread_mutex_lock(&runner->lock);
@@ -138,7 +131,7 @@ static void attend(struct runner *runner)
     allowance_use(&runner->allowance, cpu_us() - began_us + WAKE_UP_US, real_us());
 }
 
-/* Sleeps until then, or until one of the source's events. False when asked to stop. */
+/* Sleeps until then, or until an event of the source. False: the thread should end. */
 static bool sleep_until(const struct runner *runner, uint64_t until_us, int event_fd,
                         bool *ret_event)
 {
@@ -153,33 +146,26 @@ static bool sleep_until(const struct runner *runner, uint64_t until_us, int even
     return !is_ready || !fds[0].revents;
 }
 
-static bool wait_until(struct runner *runner, uint64_t due_us)
+/* Sleeps until the next multiple of the interval, and attends to the source meanwhile. False: the
+ * thread should end. */
+static bool wait_for_next(struct runner *runner, uint64_t *due_us)
 {
+    /* After a hang, go on from now instead of catching up on every missed read. */
+    *due_us = MAX(*due_us + runner->unit.interval_us, real_us());
+    if (runner->unit.ops->attend)
+        runner->attend_us = 0;
     do {
         uint64_t free_us = allowance_when(&runner->allowance);
         bool may_attend = free_us <= real_us(), has_event;
         uint64_t next_us = may_attend ? runner->attend_us : free_us;
 
-        if (!sleep_until(runner, MIN(due_us, next_us), may_attend ? runner->event_fd : -1,
+        if (!sleep_until(runner, MIN(*due_us, next_us), may_attend ? runner->event_fd : -1,
                          &has_event))
             return false;
         if (may_attend && (has_event || runner->attend_us <= real_us()))
             attend(runner);
-    } while (real_us() < due_us);
+    } while (real_us() < *due_us);
     return true;
-}
-
-/* Sleeps until the next multiple of the interval, and attends to the source meanwhile. False when
- * asked to stop. */
-static bool wait_for_next(struct runner *runner, uint64_t *due_us)
-{
-    uint64_t now_us = real_us();
-
-    /* After a hang, go on from now instead of catching up on every missed round. */
-    *due_us = MAX(*due_us + runner->unit.interval_us, now_us);
-    if (runner->unit.ops->attend)
-        runner->attend_us = 0;
-    return wait_until(runner, *due_us);
 }
 
 static void read_until_stopped(struct runner *runner)
@@ -226,16 +212,16 @@ static void free_runner(struct runner *runner)
 static void *run(void *arg)
 {
     struct runner *runner = arg;
-    bool is_left_behind;
+    bool is_detached;
 
     read_until_stopped(runner);
     pthread_mutex_lock(&runner->lock);
-    runner->has_ended = true;
-    is_left_behind = runner->is_left_behind;
-    if (!is_left_behind)
-        wake_owner(runner); /* under the lock: later it may be left behind, and the fd closed */
+    runner->status.has_ended = true;
+    is_detached = runner->is_detached;
+    if (!is_detached)
+        eventfd_signal(runner->wake_fd); /* under the lock: once detached, the fd may be closed */
     pthread_mutex_unlock(&runner->lock);
-    if (is_left_behind)
+    if (is_detached)
         free_runner(runner);
     return NULL;
 }
@@ -259,7 +245,7 @@ int runner_start(const struct source_unit *unit, const struct clock *clock, uint
         .attend_us = SOURCE_NEVER,
         .allowance = {.percent = ATTEND_PERCENT, .burst_us = ATTEND_BURST_US},
         .last_ok_us = clock->monotonic_us(clock),
-        .last_ok = true,
+        .status.up = true,
     };
     runner->queue_tail = &runner->queue;
     pthread_mutex_init(&runner->lock, NULL);
@@ -301,22 +287,19 @@ void runner_give_back(struct runner *runner, struct batch *batch)
 void runner_get_status(struct runner *runner, struct runner_status *ret_status)
 {
     uint64_t now_us;
-    bool hangs;
 
     pthread_mutex_lock(&runner->lock);
     /* Under the lock: a read that begins or ends meanwhile must not be later than now. */
-    now_us = runner->clock->monotonic_us(runner->clock);
-    hangs = runner->reading && now_us - runner->read_began_us > runner->deadline_us;
-    *ret_status = (struct runner_status){
-        .gone = runner->gone,
-        .known = runner->known || hangs,
-        .up = runner->last_ok && !hangs,
-        .age_us = now_us - runner->last_ok_us,
-        .duration_us = hangs ? now_us - runner->read_began_us : runner->last_duration_us,
-        .errors = runner->errors,
-    };
-    snprintf(ret_status->error, sizeof(ret_status->error), "%s",
-             hangs ? "does not answer within its deadline" : runner->last_error);
+    now_us = clock_us(runner);
+    *ret_status = runner->status;
+    ret_status->age_us = now_us - runner->last_ok_us;
+    if (runner->reading && now_us - runner->read_began_us > runner->deadline_us) {
+        ret_status->known = true;
+        ret_status->up = false;
+        ret_status->duration_us = now_us - runner->read_began_us;
+        snprintf(ret_status->error, sizeof(ret_status->error),
+                 "does not answer within its deadline");
+    }
     pthread_mutex_unlock(&runner->lock);
 }
 
@@ -327,38 +310,13 @@ const struct source_unit *runner_unit(const struct runner *runner)
 
 void runner_request_stop(struct runner *runner)
 {
-    static const uint64_t one = 1;
-
-    (void)!write(runner->stop_fd, &one, sizeof(one));
-}
-
-bool runner_has_ended(struct runner *runner)
-{
-    bool has_ended;
-
-    pthread_mutex_lock(&runner->lock);
-    has_ended = runner->has_ended;
-    pthread_mutex_unlock(&runner->lock);
-    return has_ended;
-}
-
-/* False: it has ended in this moment. */
-static bool leave_behind(struct runner *runner)
-{
-    bool has_ended;
-
-    pthread_mutex_lock(&runner->lock);
-    has_ended = runner->has_ended;
-    runner->is_left_behind = !has_ended;
-    if (!has_ended)
-        pthread_detach(runner->thread);
-    pthread_mutex_unlock(&runner->lock);
-    return !has_ended;
+    eventfd_signal(runner->stop_fd);
 }
 
 bool runner_stop(struct runner *runner, uint64_t wait_us)
 {
     struct timespec until;
+    bool has_ended;
 
     if (!runner)
         return true;
@@ -369,7 +327,13 @@ bool runner_stop(struct runner *runner, uint64_t wait_us)
     until.tv_sec += (time_t)(wait_us / USEC_PER_SEC) + until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     if (pthread_clockjoin_np(runner->thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
-        if (leave_behind(runner))
+        pthread_mutex_lock(&runner->lock);
+        has_ended = runner->status.has_ended;
+        runner->is_detached = !has_ended;
+        if (!has_ended)
+            pthread_detach(runner->thread);
+        pthread_mutex_unlock(&runner->lock);
+        if (!has_ended)
             return false;
         pthread_join(runner->thread, NULL);
     }

@@ -4,14 +4,11 @@
 #include "core/macros.h"
 #include "sources/bmc/ipmi.h"
 #include "sources/cgroup/cgroups.h"
-#include "sources/estimate.h"
 #include "sources/nvml/nvml.h"
 #include "sources/rapl/rapl.h"
-#include "sources/redfish.h"
 #include "sources/sensors/cray.h"
 #include "sources/sensors/hwmon.h"
 #include "sources/source.h"
-#include "sources/trace/replay.h"
 
 /* clang-format off */
 const struct source_ops *const source_table[] = {

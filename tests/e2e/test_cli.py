@@ -95,7 +95,7 @@ class Refusals(TestCase):
                             ("--max-processes=0", ["'0'", "1 to 1048576"]),
                             ("--max-workloads=many", ["many", "1 to 1048576"]),
                             ("--idle-policy=fair", ["fair", "proportional, equal, reserved or none"]),
-                            ("--attribution=magic", ["magic", "intensity or timeshare"]),
+                            ("--attribution=magic", ["magic", "timeshare or intensity"]),
                             ("--attribution-delay=61s", ["61s", "0s to 1m"]),
                             ("--attribution-delay=soon", ["soon", "duration"]),
                             ("--log-level=loud", ["loud", "debug, info, warn or error"]),
@@ -107,7 +107,7 @@ class Refusals(TestCase):
                             ("--compat=dcgm", ["dcgm", "my-gpu-exporter"]),
                             ("--pue=0.99", ["0.99", "1 to 10"]),
                             ("--pue=1,2", ["1,2", "1 to 10", "1.25"]),
-                            ("--pue=1.2345678", ["1.2345678", "six digits"]),
+                            ("--pue=1.2345678", ["1.2345678", "six decimals"]),
                             ("--emissions.factor=5001", ["5001", "0 to 5000"]),
                             ("--emissions.zone=Atlantis", ["Atlantis", "--emissions.factor"]),
                             ("--emissions.embodied=cpu=1", ["cpu=1", "gpu, package, dram or rest", "gpu=28.5"]),
@@ -127,7 +127,7 @@ class Refusals(TestCase):
     def test_an_unreadable_config_file_is_refused(self):
         missing = self.path("missing.yaml")
         self.refuse(f"--config.file={missing}",
-                    words=[missing, "No such file", "check --config.file"])
+                    words=[missing, "No such file", "check the path"])
         self.refuse(f"--config.file={self.directory}", words=[self.directory, "Is a directory"])
 
     def test_an_unknown_key_is_refused_with_its_place(self):

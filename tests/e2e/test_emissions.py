@@ -279,7 +279,7 @@ class Check(EmissionsTestCase):
         for service in services:
             finding = found[f"emissions: {service.name}"]
             self.assertEqual("ok", finding["verdict"], finding)
-            self.assertIn(f"it says {service.grams:.3f} g/kWh", finding["detail"])
+            self.assertIn(f"{service.grams:.3f} g/kWh", finding["detail"])
         self.assertEqual("in force: 23.500 g/kWh, rte, zone FR, signal average, basis direct", found["emissions"]["detail"])
 
     def test_what_is_wrong_and_what_to_do(self):
@@ -287,17 +287,17 @@ class Check(EmissionsTestCase):
         maps.answer = refusing(403, "zone not in plan")
         found = self.check(maps, keys=False, env={"ELECTRICITY_MAPS_TOKEN": maps.secrets[0]})
         self.assertIn("zone not in plan", found["emissions: electricity_maps"]["detail"])
-        self.assertIn("look at the key", found["emissions: electricity_maps"]["remedy"])
+        self.assertIn("check the key", found["emissions: electricity_maps"]["remedy"])
         found = self.check(entsoe, rte, keys=False)
-        self.assertIn("entsoe wants a key: set ENTSOE_TOKEN", found["emissions: entsoe"]["detail"])
+        self.assertIn("entsoe needs a key: set ENTSOE_TOKEN", found["emissions: entsoe"]["detail"])
         self.assertEqual("ok", found["emissions: rte"]["verdict"])
         self.assertEqual([], entsoe.requests)
         maps.answer = refusing(404, "no such zone")
-        self.assert_remedy(maps, "look at the zone, and at --emissions.url if it is given")
+        self.assert_remedy(maps, "check the zone, and --emissions.url if it is set")
         maps.answer = None
         for age_s in (25 * HOUR_S, -2 * HOUR_S):
             maps.age_s = age_s
-            self.assert_remedy(maps, "look at the clock, and at the mirror of --emissions.url if it is given")
+            self.assert_remedy(maps, "check the clock, and the mirror if --emissions.url is set")
         found = self.check(maps, keys=False, env={"ELECTRICITY_MAPS_TOKEN": "token\n"})
         self.assertEqual("correct the key: no line break at its end", found["emissions: electricity_maps"]["remedy"])
 
@@ -315,8 +315,8 @@ class Check(EmissionsTestCase):
         rte = self.start(Rte, "1500")
         self.assertEqual("ok", self.check(rte)["emissions: rte"]["verdict"])
         for rte.value, rte.age_s, detail, remedy in (
-                (Decimal("1500.001"), 0, "it says 1500.001 g/kWh, which is higher than almost any grid's", "the zone"),
-                (Decimal("23.5"), 3 * HOUR_S, "it says 23.500 g/kWh, which is older than usual", "the clock")):
+                (Decimal("1500.001"), 0, "1500.001 g/kWh, higher than almost any grid", "the zone"),
+                (Decimal("23.5"), 3 * HOUR_S, "23.500 g/kWh, older than usual", "the clock")):
             found = self.check(rte)["emissions: rte"]
             self.assertEqual(("limited", detail), (found["verdict"], found["detail"]))
             self.assertIn(remedy, found["remedy"])

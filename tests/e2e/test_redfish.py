@@ -339,7 +339,7 @@ class Start(RedfishTestCase):
 
     def test_what_cannot_work_is_refused(self):
         bmc = self.bmc()
-        self.assert_refused(bmc, "nothing is checked", "--redfish.insecure")
+        self.assert_refused(bmc, "skips all verification", "--redfish.insecure")
         self.assert_refused(bmc, "64 hexadecimal digits", "--redfish.certificate-sha256=ab")
         self.assert_refused(bmc, "no CA certificate", f"--redfish.ca-file={self.credentials}")
         self.assert_refused(bmc, "credentials-file", "--redfish.credentials-file=/nonexistent")
@@ -358,12 +358,12 @@ class Check(RedfishTestCase):
 
     def test_it_says_whether_the_bmc_answers(self):
         bmc = self.bmc()
-        self.assertIn("ok       redfish                  the BMC tells the node's power: 600 W",
+        self.assertIn("ok       redfish                  the BMC measures the node's power: 600 W",
                       self.check(*self.flags(bmc), status=0))
         self.assertEqual((1, 1), (bmc.logins, len(bmc.deleted)))
         self.assertIn("--redfish.ca-file", self.check(*self.flags(bmc, trust=False), status=1))
         bmc.faults[SESSIONS] = lambda request: request.refuse(401, "no")
-        self.assertIn("look at the user and the password", self.check(*self.flags(bmc), status=1))
+        self.assertIn("correct the user and password", self.check(*self.flags(bmc), status=1))
         self.assertIn("--redfish.url", self.check(status=1))
         self.assertIn("credentials-file", self.check(*self.flags(bmc), "--redfish.credentials-file=/nonexistent", status=2))
 

@@ -137,7 +137,7 @@ class Refusals(TestCase):
         head, workload = b"%d C 1 2 3 4 2\n" % BEGIN_US, b"%d D user 1 - - 0 0\n" % BEGIN_US
         self.refuse("cut.trace", HEADER + head + workload, 4, "cut short")
         self.refuse("mixed.trace", HEADER + head + workload + head, 4, "next workload")
-        self.refuse("more.trace", HEADER + head + workload * 3, 5, "no report")
+        self.refuse("more.trace", HEADER + head + workload * 3, 5, "without a report")
 
     def test_a_nul_byte_is_refused(self):
         self.refuse("nul.trace", HEADER + GPU + energy(0, 1) + b"%d E 0 1\x00\n" % BEGIN_US, 4,

@@ -502,11 +502,11 @@ class Checked(WebConfigCase):
         for text, says in (
                 (f"tls_server_config: {{{pair}, cipher_suites: [TLS_AES_128_GCM_SHA256]}}",
                  "cipher_suites is not supported"),
-                (f"tls_server_config: {{{pair}, min_version: TLS10}}", "TLS10 is not spoken here"),
+                (f"tls_server_config: {{{pair}, min_version: TLS10}}", "'TLS10' is not known; use TLS12"),
                 (f"tls_server_config: {{{pair}, min_version: TLS13, max_version: TLS12}}",
                  "min_version is above max_version"),
                 (f"tls_server_config: {{{pair}, client_auth_type: RequireAndVerifyClientCert}}",
-                 "Add client_ca_file"),
+                 "add client_ca_file"),
                 (f"tls_server_config: {{{pair}, client_auth_type: RequireAndVerifyClientCert, "
                  "client_ca_file: server.key}", "server.key: not a certificate"),
                 (f"tls_server_config: {{{pair}, client_auth_type: RequireAndVerifyClientCert, "

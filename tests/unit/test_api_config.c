@@ -1,4 +1,4 @@
-/* config/api_config: what the environment must say for --kubernetes.api. */
+/* config/api_config: what --kubernetes.api needs in the environment. */
 #include "unit.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static void set_variable(const char *name, const char *value)
         unsetenv(name);
 }
 
-static void the_environment_is_checked_and_an_error_says_what_to_do(void **state)
+static void the_environment_is_checked_and_an_error_names_what_to_do(void **state)
 {
     static const struct {
         const char *host, *port, *node;
@@ -115,7 +115,7 @@ static void the_service_account_has_a_token_and_an_authority(void **state)
 }
 
 /* Whoever writes the file could else add headers to each request. */
-static void what_is_no_token_is_refused(void **state)
+static void a_malformed_token_is_rejected(void **state)
 {
     static const char *const texts[] = {"", "\n", "a\nX-Header: b\n", "a\r\n", "a b", "\xc3\xa9"};
     char directory[] = "/tmp/wattribute-account-XXXXXX";
@@ -130,7 +130,7 @@ static void what_is_no_token_is_refused(void **state)
         tree_write(directory, "token", texts[i]);
         if (read_secrets(directory, &secrets, &err) != -EBADMSG)
             fail_msg("case %zu was taken", i);
-        assert_string_equal(err.text, "the service account's token is not one");
+        assert_string_equal(err.text, "the service account's token is malformed");
     }
     tree_remove(directory, "");
 }
@@ -138,9 +138,9 @@ static void what_is_no_token_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_environment_is_checked_and_an_error_says_what_to_do),
+        cmocka_unit_test(the_environment_is_checked_and_an_error_names_what_to_do),
         cmocka_unit_test(the_service_account_has_a_token_and_an_authority),
-        cmocka_unit_test(what_is_no_token_is_refused),
+        cmocka_unit_test(a_malformed_token_is_rejected),
         cmocka_unit_test(a_name_of_any_length_is_survived),
     };
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "config/source_switches.h"
+#include "config/node_config.h"
 #include "core/macros.h"
 #include "sources/source.h"
 
@@ -26,43 +26,54 @@ static int parse(const char *line, char *const *env, struct cli *ret, struct err
     return cli_parse(argc, argv, env, ret, err);
 }
 
+/* What would run: a verb's name, "help", "help VERB" or "version". */
+static const char *action_of(const struct cli *cli, char text[64])
+{
+    if (cli->options.help)
+        snprintf(text, 64, "help%s%s", cli->is_named ? " " : "",
+                 cli->is_named ? cli->command->name : "");
+    else
+        snprintf(text, 64, "%s", cli->options.version ? "version" : cli->command->name);
+    return text;
+}
+
 static void the_verb_is_serve_unless_another_is_named(void **state)
 {
     static const struct {
-        const char *line;
-        enum cli_verb verb, help_verb;
+        const char *line, *action;
     } cases[] = {
-        {"wattribute", CLI_SERVE, 0},
-        {"wattribute serve", CLI_SERVE, 0},
-        {"wattribute --log-level=warn", CLI_SERVE, 0},
-        {"wattribute --", CLI_SERVE, 0},
-        {"wattribute replay a.trace.gz", CLI_REPLAY, 0},
-        {"wattribute server", CLI_SERVER, 0},
-        {"wattribute fetcher", CLI_FETCHER, 0},
-        {"wattribute --help", CLI_HELP, CLI_ANY},
-        {"wattribute -h", CLI_HELP, CLI_ANY},
-        {"wattribute -help", CLI_HELP, CLI_ANY},
-        {"wattribute --help=true", CLI_HELP, CLI_ANY},
-        {"wattribute --help=false", CLI_SERVE, 0},
-        {"wattribute --help --help=false", CLI_SERVE, 0},
-        {"wattribute serve --log-level=warn --help", CLI_HELP, CLI_SERVE},
-        {"wattribute replay --help", CLI_HELP, CLI_REPLAY},
-        {"wattribute replay a b c --help", CLI_HELP, CLI_REPLAY},
-        {"wattribute --max-processes=wrong --config.file=/none --help", CLI_HELP, CLI_ANY},
-        {"wattribute --version", CLI_VERSION, 0},
-        {"wattribute replay --version", CLI_VERSION, 0},
-        {"wattribute --version --help", CLI_HELP, CLI_ANY},
+        {"wattribute", "serve"},
+        {"wattribute serve", "serve"},
+        {"wattribute --log-level=warn", "serve"},
+        {"wattribute --", "serve"},
+        {"wattribute replay a.trace.gz", "replay"},
+        {"wattribute server", "server"},
+        {"wattribute fetcher", "fetcher"},
+        {"wattribute --help", "help"},
+        {"wattribute -h", "help"},
+        {"wattribute -help", "help"},
+        {"wattribute --help=true", "help"},
+        {"wattribute --help=false", "serve"},
+        {"wattribute --help --help=false", "serve"},
+        {"wattribute serve --log-level=warn --help", "help serve"},
+        {"wattribute replay --help", "help replay"},
+        {"wattribute replay a b c --help", "help replay"},
+        {"wattribute --max-processes=wrong --config.file=/none --help", "help"},
+        {"wattribute --version", "version"},
+        {"wattribute replay --version", "version"},
+        {"wattribute --version --help", "help"},
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct error err = {{0}};
         struct cli cli;
+        char text[64];
 
         if (parse(cases[i].line, NULL, &cli, &err) != 0)
             fail_msg("%s: %s", cases[i].line, err.text);
-        if (cli.verb != cases[i].verb || cli.help_verb != cases[i].help_verb)
-            fail_msg("%s: verb %d, help %d", cases[i].line, cli.verb, cli.help_verb);
+        if (strcmp(action_of(&cli, text), cases[i].action) != 0)
+            fail_msg("%s: %s", cases[i].line, text);
         cli_done(&cli);
     }
 }
@@ -74,7 +85,7 @@ static void an_empty_argv_serves(void **state)
 
     (void)state;
     assert_int_equal(cli_parse(0, argv, NULL, &cli, NULL), 0);
-    assert_int_equal(cli.verb, CLI_SERVE);
+    assert_string_equal(cli.command->name, "serve");
     cli_done(&cli);
 }
 
@@ -188,7 +199,7 @@ static void every_source_has_a_switch_and_those_that_are_off_are_listed(void **s
     cli_done(&cli);
 }
 
-static void the_model_is_off_unless_watts_or_the_table_are_asked_for(void **state)
+static void the_model_is_off_unless_watts_or_the_table_enable_it(void **state)
 {
     static const struct {
         const char *line;
@@ -216,16 +227,16 @@ static void the_model_is_off_unless_watts_or_the_table_are_asked_for(void **stat
     }
 }
 
-static void given_listen_addresses_replace_the_default(void **state)
+static void listen_addresses_replace_the_default(void **state)
 {
     struct cli cli;
 
     (void)state;
     assert_int_equal(
         parse("wattribute --listen-address=:1 --listen-address unix:/s", NULL, &cli, NULL), 0);
-    assert_int_equal(cli.options.listen_count, 2);
-    assert_string_equal(cli.options.listen_addresses[0], ":1");
-    assert_string_equal(cli.options.listen_addresses[1], "unix:/s");
+    assert_int_equal(cli.options.listen_addresses.count, 2);
+    assert_string_equal(cli.options.listen_addresses.items[0], ":1");
+    assert_string_equal(cli.options.listen_addresses.items[1], "unix:/s");
     cli_done(&cli);
 }
 
@@ -241,37 +252,35 @@ static void replay_takes_a_trace_and_the_flags_of_the_books(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
         assert_int_equal(parse(lines[i], NULL, &cli, NULL), 0);
-        assert_int_equal(cli.verb, CLI_REPLAY);
-        assert_string_equal(cli.trace_path, "a.trace.gz");
+        assert_string_equal(cli.command->name, "replay");
+        assert_string_equal(cli.argument, "a.trace.gz");
         assert_int_equal(cli.options.idle_policy, IDLE_POLICY_NONE);
         assert_true(cli.options.sample_interval_us == 2000000);
         cli_done(&cli);
     }
     assert_int_equal(parse("wattribute replay -- -odd", NULL, &cli, NULL), 0);
-    assert_string_equal(cli.trace_path, "-odd");
+    assert_string_equal(cli.argument, "-odd");
     cli_done(&cli);
 }
 
 static void an_internal_verb_takes_neither_arguments_nor_the_environment(void **state)
 {
-    static const struct {
-        char *name;
-        enum cli_verb verb;
-    } cases[] = {{"server", CLI_SERVER}, {"fetcher", CLI_FETCHER}};
+    static char *const names[] = {"server", "fetcher"};
     char *const env[] = {"EXPORTER_PORT=wrong", NULL};
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        char *argv[] = {"wattribute", cases[i].name, "--unknown", "3", "--help", NULL};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        char *argv[] = {"wattribute", names[i], "--unknown", "3", "--help", NULL};
         struct cli cli;
 
         assert_int_equal(cli_parse(5, argv, env, &cli, NULL), 0);
-        assert_int_equal(cli.verb, cases[i].verb);
+        assert_string_equal(cli.command->name, names[i]);
+        assert_false(cli.options.help);
         cli_done(&cli);
     }
 }
 
-static void what_is_wrong_is_said_with_what_to_do(void **state)
+static void errors_name_what_is_wrong_and_what_to_do(void **state)
 {
     static const struct {
         const char *line, *says;
@@ -279,7 +288,7 @@ static void what_is_wrong_is_said_with_what_to_do(void **state)
         {"wattribute srve", "unknown command 'srve' (did you mean 'serve'?)"},
         {"wattribute relpay x", "did you mean 'replay'?"},
         {"wattribute banana", "unknown command 'banana'; see 'wattribute --help'"},
-        {"wattribute frnt", "unknown command 'frnt'; see"},
+        {"wattribute fetchr", "unknown command 'fetchr'; see"},
         {"wattribute ''", "unknown command ''"},
         {"wattribute --smaple-interval=1s",
          "unknown flag --smaple-interval (did you mean --sample-interval?); see 'wattribute serve "
@@ -298,19 +307,19 @@ static void what_is_wrong_is_said_with_what_to_do(void **state)
         {"wattribute --no-idle-polcy", "unknown flag --no-idle-polcy; see"},
         {"wattribute --no-", "unknown flag --no-; see"},
         {"wattribute --collector.rapl=maybe", "--collector.rapl: 'maybe' is not known; use true"},
-        {"wattribute replay --no-collector.rapl a", "--collector.rapl does not concern 'replay'"},
-        {"wattribute --model.idle-watts=1", "--model.full-watts is missing: give both"},
-        {"wattribute --model.full-watts=1", "--model.idle-watts is missing: give both"},
-        {"wattribute --model.idle-watts=2 --model.full-watts=1.5", "is more than"},
-        {"wattribute --model.full-watts=0.5 --model.idle-watts=0", "use 1 to 100000"},
+        {"wattribute replay --no-collector.rapl a", "--collector.rapl does not apply to 'replay'"},
+        {"wattribute --model.idle-watts=1", "--model.full-watts is missing: set both"},
+        {"wattribute --model.full-watts=1", "--model.idle-watts is missing: set both"},
+        {"wattribute --model.idle-watts=2 --model.full-watts=1.5", "is above"},
+        {"wattribute --model.full-watts=0.5 --model.idle-watts=0", "from 1 to 100000"},
         {"wattribute --model.cpu=on", "'on' is not known; use off or auto"},
         {"wattribute --idle-policy", "--idle-policy needs a value: write --idle-policy=POLICY"},
         {"wattribute -log-level", "--log-level needs a value"},
         {"wattribute record -o", "-o needs a value: write -o FILE"},
         {"wattribute record -o=", "-o: "},
-        {"wattribute record -o x --model.cpu=auto", "--model.cpu does not concern 'record'"},
+        {"wattribute record -o x --model.cpu=auto", "--model.cpu does not apply to 'record'"},
         {"wattribute record -o x --model.idle-watts=1 --model.full-watts=2",
-         "--model.idle-watts does not concern 'record'"},
+         "--model.idle-watts does not apply to 'record'"},
         {"wattribute --idle-policy=", "--idle-policy: '' is not known"},
         {"wattribute --dcgm-update-frequency=1", "--dcgm-update-frequency: '1' is not a duration"},
         {"wattribute --help=perhaps", "--help: 'perhaps' is not known; use true or false"},
@@ -318,13 +327,14 @@ static void what_is_wrong_is_said_with_what_to_do(void **state)
         {"wattribute serve replay", "unexpected argument 'replay'"},
         {"wattribute -- --help", "unexpected argument '--help'"},
         {"wattribute -", "unexpected argument '-'"},
-        {"wattribute replay", "'replay' needs its argument: write wattribute replay TRACE"},
-        {"wattribute replay ''", "'replay' needs its argument"},
+        {"wattribute replay", "'replay' needs an argument: write wattribute replay TRACE"},
+        {"wattribute replay ''", "'replay' needs an argument"},
         {"wattribute replay a b", "unexpected argument 'b': 'replay' takes one argument"},
-        {"wattribute replay --metric-retention=1m a", "--metric-retention does not concern 'rep"},
-        {"wattribute replay --listen-address=:1 a", "--listen-address does not concern 'replay'"},
-        {"wattribute replay --replay=x a", "--replay does not concern 'replay'"},
-        {"wattribute --config.file=/nonexistent/w.yaml", "config file /nonexistent/w.yaml: cannot"},
+        {"wattribute replay --metric-retention=1m a", "--metric-retention does not apply to 'rep"},
+        {"wattribute replay --listen-address=:1 a", "--listen-address does not apply to 'replay'"},
+        {"wattribute replay --replay=x a", "--replay does not apply to 'replay'"},
+        {"wattribute --config.file=/nonexistent/w.yaml",
+         "--config.file /nonexistent/w.yaml: cannot"},
     };
 
     (void)state;
@@ -376,8 +386,8 @@ static void a_flag_wins_over_the_file_and_the_file_over_the_environment(void **s
         /* The flags stand before the file: their order must not matter. */
         snprintf(line, sizeof(line), "wattribute%s --config.file=%s", cases[i].flags, path);
         assert_int_equal(parse(line, env, &cli, NULL), 0);
-        assert_int_equal(cli.options.listen_count, 1);
-        assert_string_equal(cli.options.listen_addresses[0], cases[i].listen);
+        assert_int_equal(cli.options.listen_addresses.count, 1);
+        assert_string_equal(cli.options.listen_addresses.items[0], cases[i].listen);
         assert_true(cli.options.process_scan_interval_us == cases[i].scan_us);
         cli_done(&cli);
     }
@@ -399,13 +409,21 @@ static void replay_accepts_the_file_that_serve_uses(void **state)
     unlink(path);
 }
 
+static const struct cli_command *find_command(const char *name)
+{
+    for (size_t i = 0; i < CLI_COMMANDS; i++)
+        if (strcmp(cli_commands[i].name, name) == 0)
+            return &cli_commands[i];
+    return NULL;
+}
+
 /* The help as a string; the caller frees it. */
-static char *help_text(enum cli_verb verb)
+static char *help_text(const struct cli_command *command)
 {
     struct buffer out;
 
     buffer_init(&out, 1 << 16);
-    cli_help(verb, &out);
+    cli_help(command, &out);
     buffer_char(&out, '\0');
     assert_false(buffer_failed(&out));
     return out.data;
@@ -413,11 +431,12 @@ static char *help_text(enum cli_verb verb)
 
 static void help_fits_a_hundred_columns_and_ends_in_examples(void **state)
 {
-    static const enum cli_verb verbs[] = {CLI_ANY, CLI_SERVE, CLI_REPLAY};
+    const struct cli_command *const commands[] = {NULL, find_command("serve"),
+                                                  find_command("replay")};
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-        _cleanup_free_ char *help = help_text(verbs[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+        _cleanup_free_ char *help = help_text(commands[i]);
         struct span rest = span_of(help);
 
         assert_non_null(strstr(strstr(help, "\nExamples:\n"), "  wattribute"));
@@ -432,14 +451,15 @@ static void help_fits_a_hundred_columns_and_ends_in_examples(void **state)
 
 static void help_shows_every_flag_that_the_verb_takes_and_no_other(void **state)
 {
-    _cleanup_free_ char *all = help_text(CLI_ANY), *replay = help_text(CLI_REPLAY);
+    _cleanup_free_ char *all = help_text(NULL), *replay = help_text(find_command("replay"));
+    struct options_flag flag;
 
     (void)state;
-    for (struct options_walk walk = {0}; options_next(&walk);) {
-        bool books = walk.flag.group == OPTIONS_BOOKS || walk.flag.group == OPTIONS_GENERAL;
+    for (size_t i = 0; options_flag_at(i, &flag); i++) {
+        bool books = flag.group == OPTIONS_BOOKS || flag.group == OPTIONS_GENERAL;
         char name[64];
 
-        snprintf(name, sizeof(name), "\n  --%s", walk.flag.names[0]);
+        snprintf(name, sizeof(name), "\n  --%s", flag.name);
         assert_non_null(strstr(all, name));
         assert_int_equal(strstr(replay, name) != NULL, books);
     }
@@ -450,11 +470,11 @@ static void help_shows_every_flag_that_the_verb_takes_and_no_other(void **state)
 
 static void internal_verbs_are_not_in_the_help(void **state)
 {
-    _cleanup_free_ char *help = help_text(CLI_ANY);
+    _cleanup_free_ char *help = help_text(NULL);
 
     (void)state;
-    assert_null(strstr(help, "front"));
-    assert_null(strstr(help, "asker"));
+    assert_null(strstr(help, "wattribute server"));
+    assert_null(strstr(help, "fetcher"));
 }
 
 static void the_version_is_one_line(void **state)
@@ -481,11 +501,11 @@ int main(void)
         cmocka_unit_test(both_names_of_the_sample_interval_are_one_flag),
         cmocka_unit_test(switches_are_turned_off_by_false_or_by_no_and_the_last_counts),
         cmocka_unit_test(every_source_has_a_switch_and_those_that_are_off_are_listed),
-        cmocka_unit_test(the_model_is_off_unless_watts_or_the_table_are_asked_for),
-        cmocka_unit_test(given_listen_addresses_replace_the_default),
+        cmocka_unit_test(the_model_is_off_unless_watts_or_the_table_enable_it),
+        cmocka_unit_test(listen_addresses_replace_the_default),
         cmocka_unit_test(replay_takes_a_trace_and_the_flags_of_the_books),
         cmocka_unit_test(an_internal_verb_takes_neither_arguments_nor_the_environment),
-        cmocka_unit_test(what_is_wrong_is_said_with_what_to_do),
+        cmocka_unit_test(errors_name_what_is_wrong_and_what_to_do),
         cmocka_unit_test(a_bad_variable_stops_serve_but_does_not_concern_replay),
         cmocka_unit_test(a_flag_wins_over_the_file_and_the_file_over_the_environment),
         cmocka_unit_test(replay_accepts_the_file_that_serve_uses),

@@ -1,4 +1,4 @@
-/* config/config: what the file may hold, and what is said about the rest. */
+/* config/options: what --config.file may hold, and how the rest is rejected. */
 #include "unit.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/config.h"
+#include "config/options.h"
 #include "core/fs.h"
 #include "core/macros.h"
 
@@ -42,10 +42,10 @@ static void a_flat_mapping_sets_flags_by_their_names(void **state)
                        "path.procfs: '/host/proc'\n"
                        "compat: my-gpu-exporter\n";
 
-    assert_int_equal(config_parse(span_of(text), "w.yaml", options, &err), 0);
-    assert_int_equal(options->listen_count, 2);
-    assert_string_equal(options->listen_addresses[0], ":9400");
-    assert_string_equal(options->listen_addresses[1], "unix:/run/wattribute.sock");
+    assert_int_equal(options_parse_file(span_of(text), "w.yaml", options, &err), 0);
+    assert_int_equal(options->listen_addresses.count, 2);
+    assert_string_equal(options->listen_addresses.items[0], ":9400");
+    assert_string_equal(options->listen_addresses.items[1], "unix:/run/wattribute.sock");
     assert_int_equal(options->idle_policy, IDLE_POLICY_EQUAL);
     assert_int_equal(options->attribution, ATTRIBUTION_TIMESHARE);
     assert_true(options->attribution_delay_us == 0);
@@ -60,25 +60,27 @@ static void a_repeatable_flag_takes_one_value_or_a_list(void **state)
 {
     struct options *options = *state;
 
-    assert_int_equal(config_parse(span_of("listen-address: ':1'\n"), "w", options, NULL), 0);
-    assert_int_equal(options->listen_count, 1);
-    assert_string_equal(options->listen_addresses[0], ":1");
+    assert_int_equal(options_parse_file(span_of("listen-address: ':1'\n"), "w", options, NULL), 0);
+    assert_int_equal(options->listen_addresses.count, 1);
+    assert_string_equal(options->listen_addresses.items[0], ":1");
     options_done(options);
     assert_int_equal(options_init(options, NULL), 0);
     assert_int_equal(
-        config_parse(span_of("listen-address:\n  - ':1'\n  - ':2'\n"), "w", options, NULL), 0);
-    assert_int_equal(options->listen_count, 2);
-    assert_int_equal(
-        config_parse(span_of("compat: [my-gpu-exporter, my-gpu-exporter]\n"), "w", options, NULL),
+        options_parse_file(span_of("listen-address:\n  - ':1'\n  - ':2'\n"), "w", options, NULL),
         0);
+    assert_int_equal(options->listen_addresses.count, 2);
+    assert_int_equal(options_parse_file(span_of("compat: [my-gpu-exporter, my-gpu-exporter]\n"),
+                                        "w", options, NULL),
+                     0);
     assert_int_equal(options->compat, COMPAT_MY_GPU_EXPORTER);
     assert_int_equal(
-        config_parse(span_of("emissions.embodied: [gpu=28.5, rest=3]\n"), "w", options, NULL), 0);
+        options_parse_file(span_of("emissions.embodied: [gpu=28.5, rest=3]\n"), "w", options, NULL),
+        0);
     assert_int_equal(options->emissions_embodied.of[METER_GPU].ug_per_hour, 28500000);
     assert_int_equal(options->emissions_embodied.of[METER_REST].ug_per_hour, 3000000);
 }
 
-static void a_file_that_says_nothing_is_fine(void **state)
+static void an_empty_file_is_fine(void **state)
 {
     static const char *const texts[] = {
         "",   "\n\n", "# only a comment\n", "---\n", "---\n...\n",
@@ -87,13 +89,13 @@ static void a_file_that_says_nothing_is_fine(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
         struct error err = {{0}};
 
-        if (config_parse(span_of(texts[i]), "w", *state, &err) != 0)
+        if (options_parse_file(span_of(texts[i]), "w", *state, &err) != 0)
             fail_msg("'%s': %s", texts[i], err.text);
     }
-    assert_int_equal(config_parse((struct span){NULL, 0}, "w", *state, NULL), 0);
+    assert_int_equal(options_parse_file((struct span){NULL, 0}, "w", *state, NULL), 0);
 }
 
-static void what_is_wrong_is_said_with_its_line_and_column(void **state)
+static void errors_name_their_line_and_column(void **state)
 {
     static const struct {
         const char *text, *says;
@@ -107,7 +109,7 @@ static void what_is_wrong_is_said_with_its_line_and_column(void **state)
         {"sample-interval: 1s\ndcgm-update-frequency: 1s",
          "w.yaml:2:1: sample-interval is given twice, here as 'dcgm-update-frequency'"},
         {"listen-address: ':1'\nlisten-address: ':2'", "w.yaml:2:1: listen-address is given twice"},
-        {"idle-policy:\n  gpu: equal", "w.yaml:2:3: idle-policy is a mapping; the file is flat"},
+        {"idle-policy:\n  gpu: equal", "w.yaml:2:3: idle-policy is a mapping; write one value"},
         {"idle-policy: [equal]", "w.yaml:1:14: idle-policy is a list"},
         {"listen-address: []", "w.yaml:1:17: listen-address is an empty list"},
         {"listen-address: [':1', [':2']]", "w.yaml:1:24: listen-address is a list"},
@@ -125,18 +127,18 @@ static void what_is_wrong_is_said_with_its_line_and_column(void **state)
         {"? [a]\n: 1", "w.yaml:1:3: the key is a list"},
         {"? {a: b}\n: 1", "w.yaml:1:3: the key is a mapping"},
         {"*a : 1", "w.yaml:1:1: aliases (*a) are not supported"},
-        {"config.file: x", "w.yaml:1:1: 'config.file' can be given on the command line only"},
-        {"help: true", "w.yaml:1:1: 'help' can be given on the command line only"},
-        {"version: true", "w.yaml:1:1: 'version' can be given on the command line only"},
+        {"config.file: x", "w.yaml:1:1: 'config.file' works on the command line only"},
+        {"help: true", "w.yaml:1:1: 'help' works on the command line only"},
+        {"version: true", "w.yaml:1:1: 'version' works on the command line only"},
         {"- idle-policy", "w.yaml:1:1: the file is not a mapping"},
         {"equal", "w.yaml:1:1: the file is not a mapping"},
         {"idle-policy: equal\nlog-level: loud",
          "w.yaml:2:12: log-level: 'loud' is not known; use debug, info, warn or error"},
         {"attribution: magic",
-         "w.yaml:1:14: attribution: 'magic' is not known; use intensity or timeshare"},
+         "w.yaml:1:14: attribution: 'magic' is not known; use timeshare or intensity"},
         {"attribution-delay: 2m",
-         "w.yaml:1:20: attribution-delay: '2m' is out of range; use 0s to 1m"},
-        {"sample-interval: 2m", "w.yaml:1:18: sample-interval: '2m' is out of range"},
+         "w.yaml:1:20: attribution-delay: '2m' is not a duration from 0s to 1m"},
+        {"sample-interval: 2m", "w.yaml:1:18: sample-interval: '2m' is not a duration"},
         {"replay:", "replay: is empty"},
         {"replay: \"a\\0b\"", "w.yaml:1:9: replay holds a NUL character"},
         {"\"help\\0\": 1", "w.yaml:1:1: the key holds a NUL character"},
@@ -158,7 +160,7 @@ static void what_is_wrong_is_said_with_its_line_and_column(void **state)
         int r;
 
         assert_int_equal(options_init(&options, NULL), 0);
-        r = config_parse(span_of(cases[i].text), "w.yaml", &options, &err);
+        r = options_parse_file(span_of(cases[i].text), "w.yaml", &options, &err);
         if (r >= 0 || !strstr(err.text, cases[i].says))
             fail_msg("'%s' gave %d, '%s'", cases[i].text, r, err.text);
         options_done(&options);
@@ -170,19 +172,19 @@ static void an_embedded_nul_is_refused_where_it_stands(void **state)
     static const char text[] = "log-level: info\nidle-policy: \0equal\n";
     struct error err = {{0}};
 
-    assert_int_equal(config_parse((struct span){text, sizeof(text) - 1}, "w", *state, &err),
+    assert_int_equal(options_parse_file((struct span){text, sizeof(text) - 1}, "w", *state, &err),
                      -EINVAL);
     assert_non_null(strstr(err.text, "w:2:14: not UTF-8 text"));
 }
 
-static void the_file_is_not_asked_to_end_in_a_nul(void **state)
+static void the_file_need_not_end_in_a_nul(void **state)
 {
     const struct options *options = *state;
     char *text = malloc(18);
 
     assert_non_null(text);
     memcpy(text, "idle-policy: equal", 18);
-    assert_int_equal(config_parse((struct span){text, 18}, "w", *state, NULL), 0);
+    assert_int_equal(options_parse_file((struct span){text, 18}, "w", *state, NULL), 0);
     assert_int_equal(options->idle_policy, IDLE_POLICY_EQUAL);
     free(text);
 }
@@ -204,12 +206,12 @@ static void a_file_that_cannot_be_read_is_named_with_the_reason(void **state)
 
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof(path), "%s/w.yaml", dir);
-    assert_int_equal(config_load(path, *state, &err), -ENOENT);
+    assert_int_equal(options_load_file(path, *state, &err), -ENOENT);
     assert_non_null(strstr(err.text, path));
     assert_non_null(strstr(err.text, "No such file"));
-    assert_int_equal(config_load(dir, *state, &err), -EISDIR);
+    assert_int_equal(options_load_file(dir, *state, &err), -EISDIR);
     write_file(path, (1 << 20) + 1);
-    assert_int_equal(config_load(path, *state, &err), -EFBIG);
+    assert_int_equal(options_load_file(path, *state, &err), -EFBIG);
     assert_non_null(strstr(err.text, "larger than 1 MiB"));
     unlink(path);
     rmdir(dir);
@@ -232,7 +234,8 @@ static void the_example_of_the_manual_is_accepted(void **state)
     start += strlen(opening);
     end = strstr(start, "```");
     assert_non_null(end);
-    if (config_parse((struct span){start, (size_t)(end - start)}, "manual", *state, &err) != 0)
+    if (options_parse_file((struct span){start, (size_t)(end - start)}, "manual", *state, &err) !=
+        0)
         fail_msg("%s", err.text);
 }
 
@@ -243,10 +246,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_flat_mapping_sets_flags_by_their_names),
         TEST(a_repeatable_flag_takes_one_value_or_a_list),
-        TEST(a_file_that_says_nothing_is_fine),
-        TEST(what_is_wrong_is_said_with_its_line_and_column),
+        TEST(an_empty_file_is_fine),
+        TEST(errors_name_their_line_and_column),
         TEST(an_embedded_nul_is_refused_where_it_stands),
-        TEST(the_file_is_not_asked_to_end_in_a_nul),
+        TEST(the_file_need_not_end_in_a_nul),
         TEST(a_file_that_cannot_be_read_is_named_with_the_reason),
         TEST(the_example_of_the_manual_is_accepted),
     };

@@ -1,4 +1,4 @@
-/* sources/counter: what a register counted, however often it began again. */
+/* sources/counter: a register that wraps and resets becomes a total; power becomes energy. */
 #include "unit.h"
 
 #include "core/macros.h"
@@ -92,7 +92,7 @@ static void a_gap_in_which_it_may_have_gone_round_is_a_break(void **state)
     assert_state(&counter, 405, 1);
 }
 
-static void what_goes_back_faster_than_it_can_count_is_a_reset(void **state)
+static void a_step_back_faster_than_it_can_count_is_a_reset(void **state)
 {
     struct counter counter = make(RANGE, 2000 * WATT);
 
@@ -190,7 +190,7 @@ static void what_is_never_full_and_goes_back_or_jumps_is_a_break(void **state)
     assert_state(&counter, 55300 * JOULE, 5);
 }
 
-static void a_loss_that_is_known_is_a_break_whatever_the_counter_says(void **state)
+static void a_known_loss_is_a_break_whatever_the_counter_shows(void **state)
 {
     struct counter counter = make(0, 50000 * WATT);
 
@@ -227,6 +227,83 @@ static void random_increments_survive_random_wraps_exactly(void **state)
     }
 }
 
+static void power_is_linear_between_two_readings(void **state)
+{
+    struct integrator integrator = {.stale_us = 3 * SECOND};
+
+    (void)state;
+    integrator_add(&integrator, 5 * SECOND, 100 * WATT);
+    assert_int_equal(integrator.energy_uj, 0);
+    integrator_add(&integrator, 6 * SECOND, 300 * WATT);
+    assert_int_equal(integrator.energy_uj, 200 * JOULE);
+    integrator_add(&integrator, 8 * SECOND, 300 * WATT);
+    assert_int_equal(integrator.energy_uj, 800 * JOULE);
+    integrator_add(&integrator, 8 * SECOND, 500 * WATT); /* twice in one microsecond */
+    assert_int_equal(integrator.energy_uj, 800 * JOULE);
+    assert_int_equal(integrator.breaks, 0);
+}
+
+static void nothing_less_than_a_microjoule_is_lost(void **state)
+{
+    struct integrator integrator = {.stale_us = 3 * SECOND};
+    struct random_source random = {7};
+    unsigned __int128 area = 0;
+    uint64_t t_us = 1, last_uw = 0;
+
+    (void)state;
+    for (int i = 0; i < 10000; i++) {
+        uint64_t dt_us = random_u64(&random) % 3000, power_uw = random_u64(&random) % 5000;
+
+        t_us += dt_us;
+        if (i > 0)
+            area += (unsigned __int128)(last_uw + power_uw) * dt_us;
+        last_uw = power_uw;
+        integrator_add(&integrator, t_us, power_uw);
+    }
+    assert_true(integrator.energy_uj > 0);
+    assert_int_equal(integrator.energy_uj, (uint64_t)(area / 2000000));
+    assert_int_equal(integrator.carry, (uint64_t)(area % 2000000));
+}
+
+static void the_largest_power_over_the_longest_gap_does_not_overflow(void **state)
+{
+    struct integrator integrator = {.stale_us = UINT64_MAX};
+
+    (void)state;
+    integrator_add(&integrator, 0, 50000 * WATT);
+    integrator_add(&integrator, 86400 * SECOND, 50000 * WATT);
+    assert_int_equal(integrator.energy_uj, JOULE * 50000 * 86400);
+}
+
+static void a_gap_longer_than_the_limit_is_a_break_and_not_integrated(void **state)
+{
+    struct integrator integrator = {.stale_us = 3 * SECOND};
+
+    (void)state;
+    integrator_add(&integrator, 1 * SECOND, 100 * WATT);
+    integrator_add(&integrator, 4 * SECOND, 100 * WATT); /* just not longer */
+    assert_int_equal(integrator.energy_uj, 300 * JOULE);
+    assert_int_equal(integrator.breaks, 0);
+    integrator_add(&integrator, 7 * SECOND + 1, 100 * WATT);
+    assert_int_equal(integrator.energy_uj, 300 * JOULE);
+    assert_int_equal(integrator.breaks, 1);
+    integrator_add(&integrator, 8 * SECOND + 1, 100 * WATT);
+    assert_int_equal(integrator.energy_uj, 400 * JOULE);
+    assert_int_equal(integrator.breaks, 1);
+}
+
+static void a_reading_before_the_last_one_is_a_break(void **state)
+{
+    struct integrator integrator = {.stale_us = 3 * SECOND};
+
+    (void)state;
+    integrator_add(&integrator, 9 * SECOND, 100 * WATT);
+    integrator_add(&integrator, 5 * SECOND, 100 * WATT);
+    integrator_add(&integrator, 6 * SECOND, 100 * WATT);
+    assert_int_equal(integrator.energy_uj, 100 * JOULE);
+    assert_int_equal(integrator.breaks, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,15 +312,20 @@ int main(void)
         cmocka_unit_test(the_range_itself_is_a_value_and_the_same_as_zero),
         cmocka_unit_test(a_value_above_the_range_is_a_break_and_no_beginning),
         cmocka_unit_test(a_gap_in_which_it_may_have_gone_round_is_a_break),
-        cmocka_unit_test(what_goes_back_faster_than_it_can_count_is_a_reset),
+        cmocka_unit_test(a_step_back_faster_than_it_can_count_is_a_reset),
         cmocka_unit_test(a_loss_is_counted_once_and_only_if_there_was_a_count),
         cmocka_unit_test(a_time_that_goes_back_is_a_break),
         cmocka_unit_test(another_range_does_not_make_the_old_value_wrong),
         cmocka_unit_test(a_full_total_breaks_instead_of_going_back),
         cmocka_unit_test(what_is_never_full_is_counted_from_its_first_value),
         cmocka_unit_test(what_is_never_full_and_goes_back_or_jumps_is_a_break),
-        cmocka_unit_test(a_loss_that_is_known_is_a_break_whatever_the_counter_says),
+        cmocka_unit_test(a_known_loss_is_a_break_whatever_the_counter_shows),
         cmocka_unit_test(random_increments_survive_random_wraps_exactly),
+        cmocka_unit_test(power_is_linear_between_two_readings),
+        cmocka_unit_test(nothing_less_than_a_microjoule_is_lost),
+        cmocka_unit_test(the_largest_power_over_the_longest_gap_does_not_overflow),
+        cmocka_unit_test(a_gap_longer_than_the_limit_is_a_break_and_not_integrated),
+        cmocka_unit_test(a_reading_before_the_last_one_is_a_break),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Which emission factors count, as flags tell it. */
+/* config/emissions_config: which emission factors count, by the flags. */
 #include "unit.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ static const char *choice_text(void)
     return text;
 }
 
-static void by_default_the_world_counts_and_nobody_is_asked(void **state)
+static void by_default_the_world_average_counts_and_nothing_is_queried(void **state)
 {
     (void)state;
     assert_int_equal(READ(NULL), 0);
@@ -65,7 +65,7 @@ static void by_default_the_world_counts_and_nobody_is_asked(void **state)
     assert_int_equal(config.inquiry_count, 0);
 }
 
-static void a_zone_alone_is_a_country_of_the_table_and_nobody_is_asked(void **state)
+static void a_zone_alone_is_a_country_of_the_table_and_nothing_is_queried(void **state)
 {
     static const struct {
         const char *zone, *choice;
@@ -91,7 +91,7 @@ static void a_zone_alone_is_a_country_of_the_table_and_nobody_is_asked(void **st
     assert_non_null(strstr(err.text, "--emissions.zone: no yearly factor for 'Atlantis'"));
 }
 
-static void a_factor_that_is_given_counts_before_the_tables(void **state)
+static void a_constant_factor_counts_before_the_tables(void **state)
 {
     (void)state;
     assert_int_equal(READ("emissions.factor", "44.179001", "emissions.zone", "hall-3"), 0);
@@ -138,12 +138,12 @@ static void the_primary_counts_first_and_other_signals_do_not_count(void **state
     assert_int_equal(config.inquiries[1].line, 0);
     assert_int_equal(config.inquiries[2].line, 2);
     assert_int_equal(READ("emissions.primary", "rte", "emissions.providers", "owid:FR"), -EINVAL);
-    assert_non_null(strstr(err.text, "'rte' is none of --emissions.providers"));
+    assert_non_null(strstr(err.text, "'rte' is not in --emissions.providers"));
     assert_int_equal(READ("emissions.primary", "global", "emissions.zone", "FR"), 0);
     assert_string_equal(choice_text(), "global:world owid:FRA");
 }
 
-static void the_country_that_stands_in_is_the_one_of_who_is_asked(void **state)
+static void the_fallback_country_is_that_of_the_provider(void **state)
 {
     static const struct {
         const char *providers, *choice;
@@ -180,7 +180,7 @@ static void of_several_countries_the_primarys_stands_in(void **state)
     assert_string_equal(choice_text(), "watttime:CAISO_NORTH rte:FR* owid:FRA global:world");
 }
 
-static void what_is_of_another_country_does_not_stand_in_unless_nobody_knows(void **state)
+static void another_country_is_no_fallback_unless_the_country_is_unknown(void **state)
 {
     static const struct {
         const char *providers, *choice;
@@ -207,7 +207,7 @@ static void what_is_of_another_country_does_not_stand_in_unless_nobody_knows(voi
     }
 }
 
-static void a_factor_of_another_signal_does_not_stand_in_for_who_is_asked(void **state)
+static void a_factor_of_another_signal_is_no_fallback(void **state)
 {
     (void)state;
     assert_int_equal(READ("emissions.providers", "watttime:CAISO_NORTH", "emissions.factor", "400",
@@ -226,7 +226,7 @@ static void a_factor_of_another_signal_does_not_stand_in_for_who_is_asked(void *
     assert_string_equal(choice_text(), "constant: rte:FR* owid:FRA global:world");
 }
 
-static void a_country_of_three_letters_is_asked_for_by_its_two(void **state)
+static void a_country_of_three_letters_is_queried_by_its_two(void **state)
 {
     (void)state;
     assert_int_equal(
@@ -243,7 +243,7 @@ static void a_postcode_is_no_country(void **state)
     assert_string_equal(choice_text(), "uk_carbon_intensity:CH1 owid:GBR global:world");
 }
 
-static void electricity_maps_is_asked_for_the_basis_that_is_wanted(void **state)
+static void electricity_maps_is_queried_for_the_configured_basis(void **state)
 {
     (void)state;
     assert_int_equal(READ("emissions.providers", "electricity_maps:FR"), 0);
@@ -258,7 +258,7 @@ static void electricity_maps_is_asked_for_the_basis_that_is_wanted(void **state)
     assert_int_equal(config.choice.lines[1].factor.basis, PRICE_DIRECT);
 }
 
-static void a_mirror_is_asked_in_the_place_of_a_provider(void **state)
+static void a_mirror_replaces_a_provider(void **state)
 {
     (void)state;
     assert_int_equal(READ("emissions.providers", "rte,electricity_maps:FR", "emissions.url",
@@ -268,7 +268,7 @@ static void a_mirror_is_asked_in_the_place_of_a_provider(void **state)
     assert_string_equal(config.inquiries[1].url, "https://[::1]:8443/maps");
 }
 
-static void only_a_mirror_is_asked_more_than_once_a_minute(void **state)
+static void only_a_mirror_is_queried_more_than_once_a_minute(void **state)
 {
     (void)state;
     assert_int_equal(READ("emissions.providers", "rte", "emissions.interval", "59s"), -EINVAL);
@@ -280,7 +280,7 @@ static void only_a_mirror_is_asked_more_than_once_a_minute(void **state)
     assert_int_equal(READ("emissions.interval", "999ms"), -EINVAL);
 }
 
-static void what_is_asked_seldom_is_stale_later(void **state)
+static void a_rarely_queried_provider_is_stale_later(void **state)
 {
     (void)state;
     assert_int_equal(READ("emissions.providers", "rte", "emissions.interval", "4h"), 0);
@@ -295,7 +295,7 @@ static void without_emissions_there_is_no_choice(void **state)
     assert_int_equal(config.inquiry_count, 0);
 }
 
-static void what_cannot_be_meant_is_refused_with_what_to_write(void **state)
+static void contradictions_are_rejected_with_what_to_write(void **state)
 {
     static const struct {
         const char *flags[7];
@@ -304,13 +304,13 @@ static void what_cannot_be_meant_is_refused_with_what_to_write(void **state)
         {{"emissions.providers", "rtee"}, "'rtee' is not known; use rte, electricity_maps"},
         {{"emissions.providers", "rte,rte"}, "'rte' is given twice"},
         {{"emissions.providers", "electricity_maps:FR,electricity_maps:DE"},
-         "'electricity_maps' is given twice; each can be asked for one zone"},
+         "'electricity_maps' is given twice; each provider has one zone"},
         {{"emissions.providers", "rte,global:FR"},
          "global has no zone; write it alone, or owid:FR for a country"},
         {{"emissions.providers", "rte", "emissions.primary", "rte:FR"},
-         "--emissions.primary: 'rte:FR': give its name alone, without a zone: rte"},
+         "--emissions.primary: 'rte:FR': write the name without a zone: rte"},
         {{"emissions.providers", "rte", "emissions.primary", "entsoe:FR"},
-         "'entsoe:FR' is none of --emissions.providers; add it there"},
+         "'entsoe:FR' is not in --emissions.providers; add it"},
         {{"emissions.providers", "rte,,owid"}, "nothing between two commas"},
         {{"emissions.providers", "electricity_maps"}, "electricity_maps needs a zone"},
         {{"emissions.providers", "watttime"}, "watttime:ZONE"},
@@ -321,32 +321,32 @@ static void what_cannot_be_meant_is_refused_with_what_to_write(void **state)
         {{"emissions.providers", "electricity_maps:a b"}, "not a zone"},
         {{"emissions.providers", "uk_carbon_intensity:18"}, "a region from 1 to 17"},
         {{"emissions.providers", "electricity_maps:0123456789012345678901234567890123456789"},
-         "too long a zone"},
+         "789' is too long"},
         {{"emissions.providers", "uk_carbon_intensity", "emissions.zone", "FR"},
          "uk_carbon_intensity covers GB, but --emissions.zone is 'FR'"},
         {{"emissions.providers", "electricity_maps:FR", "emissions.zone",
           "0123456789012345678901234567890123456789", "emissions.url",
           "electricity_maps=http://127.0.0.1:80"},
-         "not the place of a provider"},
+         "not the URL of a mirror"},
         {{"emissions.providers", "electricity_maps", "emissions.zone",
           "0123456789012345678901234567890123456789"},
          "is not a zone of electricity_maps"},
-        {{"emissions.url", "rte=https://127.0.0.1:1"}, "'rte' is not asked"},
-        {{"emissions.keys-file", "/k"}, "--emissions.keys-file: nobody is asked"},
+        {{"emissions.url", "rte=https://127.0.0.1:1"}, "'rte' is not queried"},
+        {{"emissions.keys-file", "/k"}, "--emissions.keys-file: no provider is queried"},
         {{"emissions.ca-file", "/c", "emissions.zone", "FR"},
-         "--emissions.ca-file: nobody is asked"},
-        {{"emissions.interval", "5m"}, "--emissions.interval: nobody is asked"},
-        {{"emissions.signal", "average"}, "says what --emissions.factor is"},
+         "--emissions.ca-file: no provider is queried"},
+        {{"emissions.interval", "5m"}, "--emissions.interval: no provider is queried"},
+        {{"emissions.signal", "average"}, "describes --emissions.factor"},
         {{"emissions.basis", "direct"},
-         "says what --emissions.factor is, or what electricity_maps"},
+         "describes --emissions.factor or selects what electricity_maps"},
         {{"emissions.basis", "direct", "emissions.providers", "entsoe:FR"},
-         "--emissions.basis: says what --emissions.factor is"},
+         "--emissions.basis: describes --emissions.factor"},
         {{"emissions.providers", "rte", "emissions.url", "rte=https://u:p@host"},
-         "not the place of a provider"},
+         "not the URL of a mirror"},
         {{"emissions.providers", "rte", "emissions.url", "rte=https://"},
-         "not the place of a provider"},
+         "not the URL of a mirror"},
         {{"emissions.providers", "rte", "emissions.url", "rte=https://host/"},
-         "not the place of a provider"},
+         "not the URL of a mirror"},
     };
 
     (void)state;
@@ -360,23 +360,23 @@ static void what_cannot_be_meant_is_refused_with_what_to_write(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_default_the_world_counts_and_nobody_is_asked),
-        cmocka_unit_test(a_zone_alone_is_a_country_of_the_table_and_nobody_is_asked),
-        cmocka_unit_test(a_factor_that_is_given_counts_before_the_tables),
+        cmocka_unit_test(by_default_the_world_average_counts_and_nothing_is_queried),
+        cmocka_unit_test(a_zone_alone_is_a_country_of_the_table_and_nothing_is_queried),
+        cmocka_unit_test(a_constant_factor_counts_before_the_tables),
         cmocka_unit_test(providers_count_in_the_order_in_which_they_are_named),
         cmocka_unit_test(the_primary_counts_first_and_other_signals_do_not_count),
-        cmocka_unit_test(the_country_that_stands_in_is_the_one_of_who_is_asked),
+        cmocka_unit_test(the_fallback_country_is_that_of_the_provider),
         cmocka_unit_test(of_several_countries_the_primarys_stands_in),
-        cmocka_unit_test(what_is_of_another_country_does_not_stand_in_unless_nobody_knows),
-        cmocka_unit_test(a_factor_of_another_signal_does_not_stand_in_for_who_is_asked),
-        cmocka_unit_test(a_country_of_three_letters_is_asked_for_by_its_two),
+        cmocka_unit_test(another_country_is_no_fallback_unless_the_country_is_unknown),
+        cmocka_unit_test(a_factor_of_another_signal_is_no_fallback),
+        cmocka_unit_test(a_country_of_three_letters_is_queried_by_its_two),
         cmocka_unit_test(a_postcode_is_no_country),
-        cmocka_unit_test(electricity_maps_is_asked_for_the_basis_that_is_wanted),
-        cmocka_unit_test(a_mirror_is_asked_in_the_place_of_a_provider),
-        cmocka_unit_test(only_a_mirror_is_asked_more_than_once_a_minute),
-        cmocka_unit_test(what_is_asked_seldom_is_stale_later),
+        cmocka_unit_test(electricity_maps_is_queried_for_the_configured_basis),
+        cmocka_unit_test(a_mirror_replaces_a_provider),
+        cmocka_unit_test(only_a_mirror_is_queried_more_than_once_a_minute),
+        cmocka_unit_test(a_rarely_queried_provider_is_stale_later),
         cmocka_unit_test(without_emissions_there_is_no_choice),
-        cmocka_unit_test(what_cannot_be_meant_is_refused_with_what_to_write),
+        cmocka_unit_test(contradictions_are_rejected_with_what_to_write),
     };
 
     return cmocka_run_group_tests(tests, NULL, tear_down);

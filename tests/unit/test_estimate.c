@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "sources/estimate.h"
 #include "sources/estimate/cpu_power.h"
+#include "sources/source.h"
 
 #define SECOND USEC_PER_SEC
 #define WATT   ((uint64_t)1000000)

@@ -80,7 +80,7 @@ static void a_link_on_the_way_that_leads_elsewhere_is_another_version(void **sta
     assert_moved_once(&mark);
 }
 
-static void one_that_goes_and_comes_back_is_said_both_times(void **state)
+static void a_file_that_goes_and_comes_back_is_reported_both_times(void **state)
 {
     struct file_stamp mark = {0};
 
@@ -109,7 +109,7 @@ int main(void)
         TEST(one_that_is_overwritten_is_another_version),
         TEST(one_that_is_replaced_is_another_version_however_alike),
         TEST(a_link_on_the_way_that_leads_elsewhere_is_another_version),
-        TEST(one_that_goes_and_comes_back_is_said_both_times),
+        TEST(a_file_that_goes_and_comes_back_is_reported_both_times),
         TEST(without_a_file_nothing_ever_changes),
     };
 

@@ -4,7 +4,7 @@
  */
 #include "simulation.h"
 
-#include "sources/trace_reader.h"
+#include "sources/trace.h"
 
 #define RECORDED SOURCE_DIR "/data/h200-five-workers.trace.gz"
 

@@ -23,8 +23,7 @@
 #include "sources/cgroup/cgroups.h"
 #include "sources/sensors/cray.h"
 #include "sources/sensors/hwmon.h"
-#include "sources/trace_reader.h"
-#include "sources/trace_record.h"
+#include "sources/trace.h"
 
 #define SECOND    USEC_PER_SEC
 #define START_US  ((uint64_t)1800000000000000)

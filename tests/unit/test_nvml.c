@@ -18,8 +18,7 @@
 #include "identity/identity.h"
 #include "metrics/ledger_json.h"
 #include "sources/nvml/nvml.h"
-#include "sources/trace_reader.h"
-#include "sources/trace_record.h"
+#include "sources/trace.h"
 
 #define SCENARIOS SOURCE_DIR "/tests/fakes/nvml/scenarios/"
 #define START_US  ((uint64_t)1800000000000000) /* of every scenario */

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "sources/redfish.h"
 #include "sources/redfish_reading.h"
+#include "sources/source.h"
 
 #define SECOND USEC_PER_SEC
 

@@ -1,4 +1,4 @@
-/* config/redfish_config: what --redfish.* may say, and what its files. */
+/* config/redfish_config: the flags --redfish.* and the files that they name. */
 #include "file_fixture.h"
 
 #include <errno.h>
@@ -10,6 +10,24 @@
 
 #include "config/redfish_config.h"
 #include "core/macros.h"
+
+static const char credentials[] = "username: me\npassword: secret\n";
+
+/* Loads the config of a BMC with credentials of this text. */
+static int load(struct options options, const char *text, mode_t mode,
+                struct redfish_config *ret_config, struct error *err)
+{
+    char path[FILE_PATH_BYTES];
+    int r;
+
+    *ret_config = (struct redfish_config){0};
+    *err = (struct error){""};
+    file_make(path, text, mode);
+    options.redfish_credentials_path = path;
+    r = redfish_config_load(&options, ret_config, err);
+    unlink(path);
+    return r;
+}
 
 static void a_url_is_a_host_and_perhaps_a_port(void **state)
 {
@@ -46,27 +64,31 @@ static void a_url_is_a_host_and_perhaps_a_port(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct redfish_config config = {0};
-        struct error err = {""};
-        int r = redfish_config_parse_url(cases[i].text, cases[i].insecure, &config, &err);
+        struct redfish_config config;
+        struct error err;
+        int r = load(
+            (struct options){.redfish_url = cases[i].text, .redfish_insecure = cases[i].insecure},
+            credentials, 0600, &config, &err);
 
         if (r != (cases[i].url ? 0 : -EINVAL) || (r == 0 && strcmp(config.url, cases[i].url) != 0))
             fail_msg("'%s' gave %d, '%s'", cases[i].text, r, config.url);
         if (r < 0)
             assert_memory_equal(err.text, "--redfish.url: ", 15);
+        redfish_config_done(&config);
     }
 }
 
 static void a_host_of_any_length_is_survived(void **state)
 {
-    struct redfish_config config = {0};
+    struct redfish_config config;
     struct error err;
     char text[512];
 
     (void)state;
     memset(text, 'a', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
-    assert_int_equal(redfish_config_parse_url(text, false, &config, &err), -EINVAL);
+    assert_int_equal(load((struct options){.redfish_url = text}, credentials, 0600, &config, &err),
+                     -EINVAL);
 }
 
 static void credentials_are_two_lines_and_nothing_of_them_is_in_an_error(void **state)
@@ -83,13 +105,13 @@ static void credentials_are_two_lines_and_nothing_of_them_is_in_an_error(void **
         {"- secret\n", "write two lines"},
         {"username: me\n", "both username and password"},
         {"password: secret\n", "both username and password"},
-        {"username: me\npassword: secret\npassword: secret\n", "is given twice"},
-        {"username: me\nsecret: secret\n", "not a key of this file"},
+        {"username: me\npassword: secret\npassword: secret\n", "each once"},
+        {"username: me\nsecret: secret\n", "with the keys username and password"},
         {"username: me\npassword:\n", "1 to 511 bytes"},
-        {"username: me\npassword: [secret]\n", "must be a text"},
+        {"username: me\npassword: [secret]\n", "each once"},
         {"username: me\npassword: \"secret\\n\"\n", "control characters"},
-        {"username: me\npassword: secret\n--- \nx: y\n", "f.yaml: cannot be read as YAML"},
-        {"username: me\npassword: \"secret\n", "f.yaml:"},
+        {"username: me\npassword: secret\n--- \nx: y\n", "is not YAML"},
+        {"username: me\npassword: \"secret\n", "is not YAML"},
         {"username: me\npassword: *secret\n", "quote"},
         {"username: me\npassword: &secret x\n", "quote"},
         {"username: me\npassword: !secret x\n", "quote"},
@@ -98,9 +120,9 @@ static void credentials_are_two_lines_and_nothing_of_them_is_in_an_error(void **
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct redfish_config config = {0};
-        struct error err = {""};
-        int r = redfish_config_parse_credentials(span_of(cases[i].text), "f.yaml", &config, &err);
+        struct redfish_config config;
+        struct error err;
+        int r = load((struct options){.redfish_url = "bmc"}, cases[i].text, 0600, &config, &err);
 
         if ((r == 0) != !cases[i].says || (cases[i].says && !strstr(err.text, cases[i].says)))
             fail_msg("case %zu gave %d, '%s'", i, r, err.text);
@@ -109,18 +131,19 @@ static void credentials_are_two_lines_and_nothing_of_them_is_in_an_error(void **
             assert_string_equal(config.user, "me");
             assert_string_equal(config.password, "secret");
         }
+        redfish_config_done(&config);
     }
 }
 
 static void a_password_longer_than_its_place_is_refused(void **state)
 {
-    struct redfish_config config = {0};
+    struct redfish_config config;
     struct error err;
     char text[1024];
 
     (void)state;
     snprintf(text, sizeof(text), "username: me\npassword: %0600d\n", 1);
-    assert_true(redfish_config_parse_credentials(span_of(text), "f", &config, &err) < 0);
+    assert_true(load((struct options){.redfish_url = "bmc"}, text, 0600, &config, &err) < 0);
 }
 
 static void credentials_that_others_may_use_are_refused(void **state)
@@ -130,18 +153,10 @@ static void credentials_that_others_may_use_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
         struct redfish_config config;
-        struct error err = {""};
-        char path[FILE_PATH_BYTES];
-        int r;
+        struct error err;
+        int r = load((struct options){.redfish_url = "bmc", .redfish_insecure = true}, credentials,
+                     modes[i], &config, &err);
 
-        file_make(path, "username: me\npassword: secret\n", modes[i]);
-        r = redfish_config_load(&(struct redfish_flags){.url = "bmc",
-                                                        .credentials_path = path,
-                                                        .ca_path = "",
-                                                        .certificate_sha256 = "",
-                                                        .insecure = true},
-                                &config, &err);
-        unlink(path);
         if (r != (modes[i] & 077 ? -EACCES : 0))
             fail_msg("mode %o gave %d, %s", (unsigned)modes[i], r, err.text);
         if (r == 0)
@@ -167,18 +182,14 @@ static void a_fingerprint_has_64_digits_with_or_without_colons(void **state)
         {"::", false},
     };
 #undef HEX8
-    char path[FILE_PATH_BYTES];
 
     (void)state;
-    file_make(path, "username: me\npassword: secret\n", 0600);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct redfish_config config = {0};
-        struct error err = {""};
-        int r = redfish_config_load(&(struct redfish_flags){.url = "bmc",
-                                                            .credentials_path = path,
-                                                            .ca_path = "",
-                                                            .certificate_sha256 = cases[i].text},
-                                    &config, &err);
+        struct redfish_config config;
+        struct error err;
+        int r = load(
+            (struct options){.redfish_url = "bmc", .redfish_certificate_sha256 = cases[i].text},
+            credentials, 0600, &config, &err);
 
         if ((r == 0) != cases[i].is_good)
             fail_msg("'%s' gave %d, %s", cases[i].text, r, err.text);
@@ -191,7 +202,6 @@ static void a_fingerprint_has_64_digits_with_or_without_colons(void **state)
         assert_int_equal(config.certificate_sha256[31], 0xff);
         redfish_config_done(&config);
     }
-    unlink(path);
 }
 
 int main(void)

@@ -10,7 +10,7 @@
 #include "core/clock.h"
 #include "core/fs.h"
 #include "core/macros.h"
-#include "sources/trace/replay.h"
+#include "sources/source.h"
 
 #define HEADER "wattribute-trace 1\n"
 #define GPU0   "gpu 0 uuid=GPU-0\n"
@@ -329,7 +329,7 @@ static void a_bad_trace_is_refused_at_the_start_however_late_the_fault(void **st
         const char *why;
     } cases[] = {
         {"not a trace\n", -EBADMSG, "line 1: not a trace"},
-        {HEADER, -EBADMSG, "line 2: the trace holds no record"},
+        {HEADER, -EBADMSG, "line 2: the trace has no record"},
         {HEADER GPU0, -EBADMSG, "no record that can be played"},
         {HEADER "5 M 0 1 2 3\n", -EBADMSG, "no record that can be played"},
         {HEADER GPU0 "1000000000 E 0 1\n1000000001 E 0 2\n1000000002 E 0 x\n", -EBADMSG,
@@ -352,7 +352,7 @@ static void a_bad_trace_is_refused_at_the_start_however_late_the_fault(void **st
     }
 }
 
-static void a_file_that_is_missing_is_an_error_and_none_given_is_not(void **state)
+static void a_missing_file_is_an_error_and_no_file_is_not(void **state)
 {
     struct source_context context = {.clock = &clock_system, .interval_us = 1000000};
     struct error err = {"untouched"};
@@ -492,7 +492,7 @@ int main(void)
         cmocka_unit_test(a_trace_of_one_instant_plays_once_a_seam),
         cmocka_unit_test(steps_of_the_wall_clock_do_not_matter),
         cmocka_unit_test(a_bad_trace_is_refused_at_the_start_however_late_the_fault),
-        cmocka_unit_test(a_file_that_is_missing_is_an_error_and_none_given_is_not),
+        cmocka_unit_test(a_missing_file_is_an_error_and_no_file_is_not),
         cmocka_unit_test(a_file_that_breaks_while_it_plays_is_an_error_that_keeps_what_came_before),
         cmocka_unit_test(a_trace_that_begins_at_time_zero_keeps_its_seam),
         cmocka_unit_test(the_nodes_own_records_are_played_too_and_a_report_as_a_whole),

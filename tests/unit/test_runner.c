@@ -58,7 +58,7 @@ struct fake {
     unsigned attends_begun, attends;
     bool attending_hangs;
     bool is_noisy; /* its event is never over, and takes CPU_US to attend to */
-    unsigned asks; /* so often it asks to be attended to again */
+    unsigned asks; /* how often it requests another call */
     bool began_with_samples;
     int result;
     const char *text;
@@ -278,7 +278,7 @@ static void batches_arrive_in_order_and_each_wakes_the_owner(void **state)
 }
 
 /* One is with the source and one with the owner: there are never more. */
-static void batches_that_are_given_back_are_used_again_and_empty(void **state)
+static void returned_batches_are_used_again_and_empty(void **state)
 {
     const struct batch *seen[2] = {NULL, NULL};
     struct rig rig;
@@ -429,7 +429,7 @@ static void a_source_that_hangs_does_not_disturb_another(void **state)
     stop(&hung);
 }
 
-static void a_queue_that_nobody_empties_is_bounded(void **state)
+static void a_queue_that_is_never_emptied_is_bounded(void **state)
 {
     enum { QUEUE_MAX = 64, ROUNDS = 1000 };
     struct runner_status status;
@@ -446,7 +446,7 @@ static void a_queue_that_nobody_empties_is_bounded(void **state)
         use_up(&other, i);
     stop(&other);
     assert_int_equal(count_finished(&full.fake), QUEUE_MAX);
-    /* It is the owner who is late: no read hangs. */
+    /* The owner is late: no read hangs. */
     advance(&full.clock, 10 * DEADLINE_US);
     runner_get_status(full.runner, &status);
     assert_true(status.up);
@@ -523,7 +523,7 @@ static void stopping_leaves_a_source_that_hangs_to_its_thread(void **state)
     close(rig.wake_fd);
 }
 
-static void a_read_that_asks_for_it_counts_as_a_success(void **state)
+static void a_read_that_restarts_its_interval_counts_as_a_success(void **state)
 {
     struct runner_status status;
     struct rig rig;
@@ -538,7 +538,7 @@ static void a_read_that_asks_for_it_counts_as_a_success(void **state)
     stop(&rig);
 }
 
-static void a_source_that_is_gone_ends_its_thread_and_says_so(void **state)
+static void a_source_that_is_gone_ends_its_thread_and_reports_it(void **state)
 {
     struct runner_status status;
     struct rig rig;
@@ -624,13 +624,13 @@ static void an_event_is_attended_to_between_two_reads(void **state)
     assert_int_equal(rig.fake.attends, 19);
 }
 
-static void a_source_is_attended_to_again_when_it_asked_for_it(void **state)
+static void a_source_is_attended_to_again_when_it_requested_it(void **state)
 {
     struct rig rig;
 
     (void)state;
     start_with(&rig, HOUR_US, &watchful_ops);
-    rig.fake.asks = 5; /* nobody looks before the first read is allowed */
+    rig.fake.asks = 5; /* before the first read is allowed */
     allow(&rig.fake, 1, 0, NULL);
     wait_attends(&rig.fake, 6);
     raise_event(&rig); /* and then it sleeps */
@@ -701,22 +701,22 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_arrive_in_order_and_each_wakes_the_owner),
-        cmocka_unit_test(batches_that_are_given_back_are_used_again_and_empty),
+        cmocka_unit_test(returned_batches_are_used_again_and_empty),
         cmocka_unit_test(a_failed_read_counts_and_keeps_its_text_until_one_succeeds),
         cmocka_unit_test(a_long_error_is_cut_to_what_the_status_holds),
         cmocka_unit_test(age_runs_from_the_last_success_and_duration_is_that_of_the_last_read),
         cmocka_unit_test(a_read_that_hangs_is_down_after_its_deadline_and_back_when_it_returns),
         cmocka_unit_test(a_source_that_hangs_does_not_disturb_another),
-        cmocka_unit_test(a_queue_that_nobody_empties_is_bounded),
+        cmocka_unit_test(a_queue_that_is_never_emptied_is_bounded),
         cmocka_unit_test(stopping_wakes_a_runner_that_waits_for_its_next_round),
         cmocka_unit_test(stopping_frees_what_is_queued_and_what_is_spare),
         cmocka_unit_test(stopping_leaves_a_source_that_hangs_to_its_thread),
-        cmocka_unit_test(a_read_that_asks_for_it_counts_as_a_success),
-        cmocka_unit_test(a_source_that_is_gone_ends_its_thread_and_says_so),
+        cmocka_unit_test(a_read_that_restarts_its_interval_counts_as_a_success),
+        cmocka_unit_test(a_source_that_is_gone_ends_its_thread_and_reports_it),
         cmocka_unit_test(a_source_is_known_once_it_did_more_than_to_be_gone),
         cmocka_unit_test(stopping_nothing_does_nothing),
         cmocka_unit_test(an_event_is_attended_to_between_two_reads),
-        cmocka_unit_test(a_source_is_attended_to_again_when_it_asked_for_it),
+        cmocka_unit_test(a_source_is_attended_to_again_when_it_requested_it),
         cmocka_unit_test(attending_takes_no_more_than_a_small_share_of_a_cpu),
         cmocka_unit_test(a_read_is_due_however_much_there_is_to_attend_to),
         cmocka_unit_test(attending_that_hangs_is_down_after_the_deadline_and_back_when_it_returns),

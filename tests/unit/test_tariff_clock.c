@@ -7,7 +7,6 @@
 
 #include "collector/tariff_clock.h"
 #include "config/tariff_config.h"
-#include "config/time_zone.h"
 
 #define MINUTE (60 * SECOND)
 #define HOUR   (60 * MINUTE)

@@ -1,4 +1,4 @@
-/* config/tariff_config: what the file may hold, and what is said about the rest. */
+/* config/tariff_config: what the file may hold, and how the rest is rejected. */
 #include "unit.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static struct tariff parsed(const char *text)
     return tariff;
 }
 
-static void every_key_says_what_it_says(void **state)
+static void every_key_sets_its_field(void **state)
 {
     const struct tariff tariff = parsed("# of a supplier\n"
                                         "currency: EUR\n"
@@ -128,7 +128,7 @@ static void a_zone_is_a_name_or_an_offset(void **state)
     }
 }
 
-static void what_is_wrong_is_said_with_its_place_and_what_to_write(void **state)
+static void errors_name_their_place_and_what_to_write(void **state)
 {
     static const struct {
         const char *text, *says;
@@ -142,8 +142,8 @@ static void what_is_wrong_is_said_with_its_place_and_what_to_write(void **state)
         {"currency: eur\nprice: 1\n", "t.yaml:1:11: currency: 'eur' is not the code"},
         {"currency: EURO\n", "three capital letters"},
         {"currency:\n", "currency: '' is not"},
-        {"currency: [EUR]\n", "currency is a list; give one text"},
-        {"price: {}\n", "price is a mapping; give one text"},
+        {"currency: [EUR]\n", "currency is a list; write one value"},
+        {"price: {}\n", "price is a mapping; write one value"},
         {"price: -0.05\n", "t.yaml:1:8: price: '-0.05' is negative"},
         {"price: cheap\n", "price: 'cheap' is not a number in range; use 0 to 100000"},
         {"price: 0,25\n", "six digits behind a point"},
@@ -185,7 +185,7 @@ static void what_is_wrong_is_said_with_its_place_and_what_to_write(void **state)
         {PERIODS "  [{months: jan-" THE_REST, "not understood"},
         {PERIODS "  [{months: jan-feb-mar" THE_REST, "not understood"},
         {PERIODS "  [{months: mon" THE_REST, "not understood"},
-        {PERIODS "  [{months: [jan, feb]" THE_REST, "months is a list; give one text"},
+        {PERIODS "  [{months: [jan, feb]" THE_REST, "months is a list; write one value"},
         {PERIODS "  [{days: weekend" THE_REST, "days: 'weekend' is not understood; use mon to sun"},
         {PERIODS "  [{days: -fri" THE_REST, "sat,sun"},
         {PERIODS "  [{days: jan" THE_REST, "not understood"},
@@ -289,11 +289,11 @@ static void a_file_is_read_unless_it_is_missing_or_huge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_key_says_what_it_says),
+        cmocka_unit_test(every_key_sets_its_field),
         cmocka_unit_test(currency_and_price_are_enough),
         cmocka_unit_test(months_and_days_are_lists_of_names_and_ranges),
         cmocka_unit_test(a_zone_is_a_name_or_an_offset),
-        cmocka_unit_test(what_is_wrong_is_said_with_its_place_and_what_to_write),
+        cmocka_unit_test(errors_name_their_place_and_what_to_write),
         cmocka_unit_test(there_are_at_most_64_periods),
         cmocka_unit_test(a_file_is_read_unless_it_is_missing_or_huge),
     };

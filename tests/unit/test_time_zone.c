@@ -1,4 +1,4 @@
-/* config/time_zone: local time is that of the zone that was named, or nobody starts. */
+/* config/tariff_config: local time is that of the named zone, or an error. */
 #include "unit.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config/time_zone.h"
+#include "config/tariff_config.h"
 #include "core/fs.h"
 #include "core/macros.h"
 
@@ -123,7 +123,7 @@ static void without_a_name_the_zone_is_that_of_the_machine(void **state)
     assert_string_equal(local(WINTER), "21:00");
 }
 
-static void a_machine_whose_zone_is_not_here_is_refused(void **state)
+static void an_unknown_zone_in_the_environment_is_an_error(void **state)
 {
     static const char *const names[] = {"Europe/Paris", ":Europe/Paris", "CET", ":Japan"};
     struct error err = {""};
@@ -149,7 +149,7 @@ int main(void)
         cmocka_unit_test_setup(a_zone_that_is_not_here_is_refused_and_not_taken_for_utc, reset),
         cmocka_unit_test_setup(what_is_not_the_file_of_a_zone_is_none, reset),
         cmocka_unit_test_setup(without_a_name_the_zone_is_that_of_the_machine, reset),
-        cmocka_unit_test_setup(a_machine_whose_zone_is_not_here_is_refused, reset),
+        cmocka_unit_test_setup(an_unknown_zone_in_the_environment_is_an_error, reset),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

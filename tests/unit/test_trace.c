@@ -1,5 +1,4 @@
-/* sources/trace/record: a line of a trace becomes one sample, exactly, or an error that says why.
- */
+/* sources/trace/record: a line of a trace becomes exactly one sample, or an error. */
 #include "unit.h"
 
 #include <errno.h>
@@ -8,7 +7,7 @@
 
 #include "core/buffer.h"
 #include "core/macros.h"
-#include "sources/trace_record.h"
+#include "sources/trace.h"
 
 #define TIME_MAX    "1152921504606846976" /* 2^60 */
 #define TIME_ABOVE  "1152921504606846977"
@@ -133,7 +132,7 @@ static void a_gpm_record_holds_the_metrics_that_are_used_in_thousandths_of_a_per
         /* The driver had no answer, or garbage: absent, not 0. */
         {"5 G 0 1=nan 2=3", 1 << 1, {[1] = 3000}},
         {"5 G 0 1=100.001 2=65535 3=3", 1 << 2, {[2] = 3000}},
-        /* Metrics that nobody uses. */
+        /* Unused metrics. */
         {"5 G 0 6=1 8=1 9=1 0=1 14=1 4294967295=nan 2=3", 1 << 1, {[1] = 3000}},
         {"5 G 0", 0, {0}},
     };
@@ -278,7 +277,7 @@ static void kinds_that_are_not_known_are_skipped_whatever_they_hold(void **state
     }
 }
 
-static void a_bad_line_adds_nothing_and_says_what_is_wrong(void **state)
+static void a_bad_line_adds_nothing_and_its_error_names_the_fault(void **state)
 {
     static const struct {
         const char *line, *why;
@@ -402,11 +401,11 @@ static void a_bad_line_adds_nothing_and_says_what_is_wrong(void **state)
         {"gpu 0 uuid", "uuid=... is missing"},
         {"gpu 0 uuid=", "uuid=... is missing"},
         {"gpu 0 name=x", "uuid=... is missing"},
-        {"gpu 0 uuid=x power_limit_mw=", "expected power_limit_mw=NUMBER"},
-        {"gpu 0 uuid=x power_limit_mw=700W", "expected power_limit_mw=NUMBER"},
-        {"gpu 0 uuid=x power_limit_mw=100000001", "a power limit above 100 kW"},
-        {"gpu 0 uuid=x memory_bytes=-1", "expected memory_bytes=NUMBER"},
-        {"gpu 0 uuid=x memory_bytes=18446744073709551616", "expected memory_bytes=NUMBER"},
+        {"gpu 0 uuid=x power_limit_mw=", "power_limit_mw: expected a number"},
+        {"gpu 0 uuid=x power_limit_mw=700W", "power_limit_mw: expected a number"},
+        {"gpu 0 uuid=x power_limit_mw=100000001", "at most 100000000, got"},
+        {"gpu 0 uuid=x memory_bytes=-1", "memory_bytes: expected a number"},
+        {"gpu 0 uuid=x memory_bytes=18446744073709551616", "memory_bytes: expected a number"},
     };
 
     (void)state;
@@ -483,15 +482,15 @@ static void a_length_that_the_line_cannot_hold_allocates_nothing(void **state)
     }
 }
 
-/* `count` entries of the least length, "0:0" each, under a length of `said`. */
-static int parse_long_list(size_t said, size_t count, struct batch *batch, struct error *err)
+/* `count` entries of the least length, "0:0" each, under a length of `stated`. */
+static int parse_long_list(size_t stated, size_t count, struct batch *batch, struct error *err)
 {
     struct buffer line;
     int r;
 
     buffer_init(&line, 1 << 20);
     buffer_str(&line, "1 R 0 c ");
-    buffer_u64(&line, said);
+    buffer_u64(&line, stated);
     for (size_t i = 0; i < count; i++)
         buffer_str(&line, " 0:0");
     assert_false(buffer_failed(&line));
@@ -567,7 +566,7 @@ int main(void)
         cmocka_unit_test(a_process_is_named_with_percent_codes),
         cmocka_unit_test(a_device_is_described_by_keys_in_any_order),
         cmocka_unit_test(kinds_that_are_not_known_are_skipped_whatever_they_hold),
-        cmocka_unit_test(a_bad_line_adds_nothing_and_says_what_is_wrong),
+        cmocka_unit_test(a_bad_line_adds_nothing_and_its_error_names_the_fault),
         cmocka_unit_test(a_nul_byte_is_refused_wherever_it_stands),
         cmocka_unit_test(a_line_ends_where_its_span_ends),
         cmocka_unit_test(a_length_that_the_line_cannot_hold_allocates_nothing),

@@ -12,9 +12,7 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "sources/source.h"
-#include "sources/trace/replay.h"
-#include "sources/trace_reader.h"
-#include "sources/trace_record.h"
+#include "sources/trace.h"
 
 #define HEADER TRACE_HEADER "\n"
 #define CONTAINER                                                                                  \
@@ -270,7 +268,7 @@ static void every_source_of_a_meter_is_known(void **state)
     }
 }
 
-static void meters_sources_and_owners_that_nobody_knows_are_skipped_whatever_they_hold(void **state)
+static void unknown_meters_sources_and_owners_are_skipped_whatever_they_hold(void **state)
 {
     static const char *const lines[] = {
         "1 J turbine package 0 5 0",
@@ -301,7 +299,7 @@ static void meters_sources_and_owners_that_nobody_knows_are_skipped_whatever_the
     }
 }
 
-static void texts_of_names_that_nobody_knows_are_passed_over(void **state)
+static void unknown_texts_of_names_are_ignored(void **state)
 {
     static const char line[] = "1 O user 1000 colour=red name=ann shoe=%zz bare name=bob";
     struct error err = {""};
@@ -340,7 +338,7 @@ static void what_is_wrong_is_named_with_its_line_and_nothing_of_it_is_kept(void 
         {"1 C 1 2 3 4\n", 2, "number of workloads"},
         {"1 C 1 2 3 4 65537\n", 2, "number of workloads: expected a number of at most 65536"},
         {"1 C 1 2 3 4 0 x\n", 2, "more fields"},
-        {"1 D user 1 - - 0 0\n", 2, "belongs to no report"},
+        {"1 D user 1 - - 0 0\n", 2, "a workload without a report"},
         {METER "1 C 1 2 3 4 1\n", 4, "cut short"},
         {METER "1 C 1 2 3 4 2\n1 D user 1 - - 0 0\n", 5, "cut short"},
         {METER "1 C 1 2 3 4 2\n1 D user 1 - - 0 0\n" METER, 5, "expected the next workload"},
@@ -356,7 +354,7 @@ static void what_is_wrong_is_named_with_its_line_and_nothing_of_it_is_kept(void 
         {METER "1 C 1 2 3 4 1\n1 D user 1 - - 0 0 0\n", 4, "more fields"},
         {METER "1 C 1 2 3 4 1\n1 D pod x " CONTAINER "0 - 0 0\n", 4, "container: longer than 64"},
         {METER "1 C 1 2 3 4 1\n1 D pod x - " POD POD POD POD " 0 0\n", 4, "pod: longer than 127"},
-        {METER "1 C 1 2 3 4 0\n1 D user 1 - - 0 0\n", 4, "belongs to no report"},
+        {METER "1 C 1 2 3 4 0\n1 D user 1 - - 0 0\n", 4, "a workload without a report"},
         {METER "2 C 1 2 3 4 0\n1 C 1 2 3 4 0\n", 4, "out of order"},
         {"1 O user\n", 2, "id is missing"},
         {"1 O user 1 name=\n", 2, "name is missing"},
@@ -460,9 +458,8 @@ int main(void)
         cmocka_unit_test(workloads_are_written_only_where_a_meter_is_divided_among_them),
         cmocka_unit_test(a_wall_clock_that_is_set_back_does_not_spoil_the_order_of_reports),
         cmocka_unit_test(every_source_of_a_meter_is_known),
-        cmocka_unit_test(
-            meters_sources_and_owners_that_nobody_knows_are_skipped_whatever_they_hold),
-        cmocka_unit_test(texts_of_names_that_nobody_knows_are_passed_over),
+        cmocka_unit_test(unknown_meters_sources_and_owners_are_skipped_whatever_they_hold),
+        cmocka_unit_test(unknown_texts_of_names_are_ignored),
         cmocka_unit_test(what_is_wrong_is_named_with_its_line_and_nothing_of_it_is_kept),
         cmocka_unit_test(an_id_is_as_long_as_the_books_can_hold_and_no_longer),
         cmocka_unit_test(a_report_of_many_workloads_comes_when_it_is_due),

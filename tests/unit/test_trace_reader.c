@@ -16,8 +16,7 @@
 #include "core/gzip.h"
 #include "core/macros.h"
 #include "gzip_member.h"
-#include "sources/trace_reader.h"
-#include "sources/trace_record.h"
+#include "sources/trace.h"
 
 #define HEADER TRACE_HEADER "\n"
 #define GPU0   "gpu 0 uuid=GPU-0 name=NVIDIA_H200 driver=580 power_limit_mw=700000\n"
@@ -82,7 +81,7 @@ static void every_error_names_the_file_and_the_line(void **state)
         {"wattribute-trace 1 \n" GPU0, 1, "not a trace"},
         {"Wattribute-trace 1\n" GPU0, 1, "not a trace"},
         {TRACE_HEADER, 1, "the last line is not whole"},
-        {HEADER, 2, "the trace holds no record"},
+        {HEADER, 2, "the trace has no record"},
         {HEADER "x\n", 2, "expected a time"},
         {HEADER GPU0 "\n", 3, "expected a time"},
         {HEADER GPU0 "1 E 0 1\n2 E 0 x\n", 4, "energy counter"},
@@ -176,7 +175,7 @@ static void a_gpu_may_be_described_where_it_is_first_used(void **state)
     batch_done(&batch);
 }
 
-static void a_trace_of_skipped_records_only_is_good_and_gives_nothing(void **state)
+static void a_trace_of_skipped_records_only_is_good_and_empty(void **state)
 {
     static const char text[] = HEADER "1 M 0 1 2 3\n2 X 0 1=nan\n";
     struct error err = {""};
@@ -342,7 +341,7 @@ static void what_cannot_be_opened_is_named_with_the_reason(void **state)
         const char *text;
     } cases[] = {
         {"/nowhere/x.trace", -ENOENT,
-         "cannot open trace '/nowhere/x.trace': No such file or directory; give the path of a "
+         "cannot open trace '/nowhere/x.trace': No such file or directory; specify a "
          "recorded trace"},
         {"/", -EIO, "trace '/', line 1: cannot read: Is a directory"},
     };
@@ -359,7 +358,7 @@ static void what_cannot_be_opened_is_named_with_the_reason(void **state)
     trace_reader_close(NULL);
 }
 
-/* Opening a pipe waits for its other end, so somebody must be there to write. */
+/* Opening a pipe waits for a writer. */
 static void *write_trace(void *path)
 {
     static const char text[] = HEADER GPU0 "5 E 0 1\n";
@@ -428,7 +427,7 @@ int main(void)
         cmocka_unit_test(time_may_go_back_between_kinds_and_between_gpus),
         cmocka_unit_test(a_gpu_is_described_once_and_before_it_is_used),
         cmocka_unit_test(a_gpu_may_be_described_where_it_is_first_used),
-        cmocka_unit_test(a_trace_of_skipped_records_only_is_good_and_gives_nothing),
+        cmocka_unit_test(a_trace_of_skipped_records_only_is_good_and_empty),
         cmocka_unit_test(a_line_may_be_as_long_as_the_limit_and_no_longer),
         cmocka_unit_test(what_is_not_before_the_time_comes_again),
         cmocka_unit_test(a_rewind_forgets_times_and_gpus_and_starts_behind_the_header),

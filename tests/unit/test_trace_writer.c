@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/trace_record.h"
+#include "sources/trace.h"
 
 static const struct sample_listed entries[] = {{7, 1 << 20}, {8, SAMPLE_MEMORY_UNKNOWN}};
 

@@ -1,4 +1,4 @@
-/* config/web_config: what the file may hold, what is said about the rest, and the way to the front.
+/* config/web_config: what the file may hold, how the rest is rejected, and its way to the server.
  */
 #include "unit.h"
 
@@ -76,7 +76,7 @@ static void every_key_reaches_its_place_and_paths_are_relative_to_the_file(void 
     web_config_done(&config);
 }
 
-static void a_file_that_asks_for_nothing_gives_nothing(void **state)
+static void a_file_without_settings_changes_nothing(void **state)
 {
     static const char *const texts[] = {
         "",
@@ -103,7 +103,7 @@ static void a_file_that_asks_for_nothing_gives_nothing(void **state)
     }
 }
 
-static void what_is_wrong_is_said_with_its_line_and_column(void **state)
+static void errors_name_their_line_and_column(void **state)
 {
     static const struct {
         const char *text, *says;
@@ -123,15 +123,15 @@ static void what_is_wrong_is_said_with_its_line_and_column(void **state)
         {"tls_server_config: {" PAIR ", key: x}", "both key and key_file are given"},
         {"tls_server_config: {" PAIR ", client_ca_file: a}", "without client_auth_type"},
         {"tls_server_config: {" PAIR ", client_auth_type: RequireAndVerifyClientCert}",
-         "Add client_ca_file"},
+         "add client_ca_file"},
         {"tls_server_config: {" PAIR ", client_auth_type: VerifyClientCertIfGiven}",
-         "Add client_ca_file"},
+         "add client_ca_file"},
         {"tls_server_config: {" PAIR ", client_auth_type: requireAnyClientCert}",
          "is not known; use RequireAnyClientCert"},
         {"tls_server_config: {" PAIR ", client_allowed_sans: [a]}", "client_allowed_sans needs"},
         {"tls_server_config: {" PAIR ", client_allowed_sans: a}", "is not a list"},
         {"tls_server_config: {" PAIR ", client_allowed_sans: [[a]]}", "is a list"},
-        {"tls_server_config: {" PAIR ", min_version: TLS11}", "TLS11 is not spoken here"},
+        {"tls_server_config: {" PAIR ", min_version: TLS11}", "TLS11' is not known; use TLS12"},
         {"tls_server_config: {" PAIR ", min_version: '1.2'}", "'1.2' is not known"},
         {"tls_server_config: {" PAIR ", min_version: TLS13, max_version: TLS12}",
          "min_version is above max_version"},
@@ -151,7 +151,7 @@ static void what_is_wrong_is_said_with_its_line_and_column(void **state)
         {"basic_auth_users: {a: [b]}", "a is a list"},
         {"basic_auth_users: {a: }", "user 'a': not a bcrypt hash"},
         {"basic_auth_users: {a: " HASH "0}", "not a bcrypt hash"},
-        {"basic_auth_users: {'a:b': " HASH "}", "a name cannot hold ':'"},
+        {"basic_auth_users: {'a:b': " HASH "}", "a name cannot contain ':'"},
         {"basic_auth_users: {a: " HASH ", a: " HASH "}", "user 'a' is given twice"},
         {"basic_auth_users: {" LONGER ": " HASH "}", "a name of over 255 bytes"},
         {"basic_auth_users: {a: $2y$17$mDwo.lAisC94iLAyP81MCesa29IzH37oigHC/42V2pdJlUprsJPze}",
@@ -182,7 +182,7 @@ static void what_is_wrong_is_said_with_its_line_and_column(void **state)
     }
 }
 
-static void more_users_than_the_limit_are_refused(void **state)
+static void more_users_than_the_limit_are_rejected(void **state)
 {
     struct web_config config;
     struct error err;
@@ -197,24 +197,26 @@ static void more_users_than_the_limit_are_refused(void **state)
     web_config_done(&config);
 }
 
-static void what_is_packed_is_unpacked_the_same(void **state)
+static void a_config_reaches_the_server_unchanged(void **state)
 {
     struct web_config config, copy;
+    char key[] = "key", *bytes;
     struct error err;
-    char *bytes;
     size_t len;
 
     (void)state;
     assert_int_equal(web_config_parse(span_of(whole), "w", &config, &err), 0);
     config.tls.cert.text = span_of("certificate");
-    config.tls.key.text = span_of("key");
+    config.tls.key.text = span_of(key);
     assert_int_equal(web_config_pack(&config, &bytes, &len), 0);
+    web_config_done(&config);
+    assert_string_equal(key, ""); /* wiped */
     assert_int_equal(web_config_unpack((struct span){bytes, len}, &copy), 0);
     assert_whole(&copy);
     assert_true(span_equals(copy.tls.cert.text, "certificate"));
     assert_true(span_equals(copy.tls.key.text, "key"));
     web_config_done(&copy);
-    /* Cut anywhere, or with one byte more, it is nothing. */
+    /* Cut anywhere, or with one byte more, it is refused. */
     for (size_t cut = 0; cut < len; cut++) {
         assert_int_equal(web_config_unpack((struct span){bytes, cut}, &copy), -EPROTO);
         web_config_done(&copy);
@@ -225,7 +227,6 @@ static void what_is_packed_is_unpacked_the_same(void **state)
     assert_int_equal(web_config_unpack((struct span){bytes, len + 1}, &copy), -EPROTO);
     web_config_done(&copy);
     free(bytes);
-    web_config_done(&config);
 }
 
 static void write_text(const char *path, const char *text)
@@ -237,7 +238,7 @@ static void write_text(const char *path, const char *text)
     fclose(file);
 }
 
-static void a_change_is_found_at_the_next_look_and_a_bad_one_is_said_once(void **state)
+static void a_change_is_found_by_the_next_poll_and_a_bad_one_is_reported_once(void **state)
 {
     char directory[] = "/tmp/wattribute-test-XXXXXX", path[64];
     struct web_watch watch;
@@ -256,7 +257,7 @@ static void a_change_is_found_at_the_next_look_and_a_bad_one_is_said_once(void *
     assert_non_null(strstr(err.text, "not a mapping"));
     assert_ptr_equal(watch.packed, first);
     assert_int_equal(web_watch_look(&watch, &err), 0);
-    /* A file that it names, and that is not there, is said once, too. */
+    /* A missing file that it names is reported once, too. */
     write_text(path, "tls_server_config: {" PAIR "}\n");
     assert_int_equal(web_watch_look(&watch, &err), -ENOENT);
     assert_non_null(strstr(err.text, "a.crt: cannot be read"));
@@ -274,11 +275,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_reaches_its_place_and_paths_are_relative_to_the_file),
-        cmocka_unit_test(a_file_that_asks_for_nothing_gives_nothing),
-        cmocka_unit_test(what_is_wrong_is_said_with_its_line_and_column),
-        cmocka_unit_test(more_users_than_the_limit_are_refused),
-        cmocka_unit_test(what_is_packed_is_unpacked_the_same),
-        cmocka_unit_test(a_change_is_found_at_the_next_look_and_a_bad_one_is_said_once),
+        cmocka_unit_test(a_file_without_settings_changes_nothing),
+        cmocka_unit_test(errors_name_their_line_and_column),
+        cmocka_unit_test(more_users_than_the_limit_are_rejected),
+        cmocka_unit_test(a_config_reaches_the_server_unchanged),
+        cmocka_unit_test(a_change_is_found_by_the_next_poll_and_a_bad_one_is_reported_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

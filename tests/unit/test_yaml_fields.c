@@ -1,4 +1,4 @@
-/* config/yaml_fields: what tables can say that no file of ours says, or says only in part. */
+/* config/yaml_fields: what a table can describe, beyond what the config files use. */
 #include "unit.h"
 
 #include <errno.h>
@@ -121,7 +121,7 @@ static void what_stands_in_a_mapping_of_any_keys_is_handed_over_in_turn(void **s
     assert_string_equal(target.texts, "a;b;c;d;e;");
 }
 
-static void what_is_wrong_is_said_and_ends_the_reading(void **state)
+static void an_error_is_reported_and_ends_the_reading(void **state)
 {
     static const struct {
         const char *text, *says;
@@ -129,8 +129,8 @@ static void what_is_wrong_is_said_and_ends_the_reading(void **state)
     } cases[] = {
         {"txt: a", "f:1:1: unknown key 'txt' (did you mean 'text'?); docs/it.md lists them", 0},
         {"unheard-of: a", "f:1:1: unknown key 'unheard-of'; docs/it.md lists them", 0},
-        {"text: [a]", "f:1:7: text is a list; give one text", 0},
-        {"text: {a: b}", "f:1:7: text is a mapping; give one text", 0},
+        {"text: [a]", "f:1:7: text is a list; write one value", 0},
+        {"text: {a: b}", "f:1:7: text is a mapping; write one value", 0},
         {"text: a\ntext: b", "f:2:1: text is given twice; keep one", 1},
         {"never: a\ntext: b", "f:1:8: never", 1},
         {"switch: 'null'", "f:1:9: switch: 'null' is neither true nor false", 0},
@@ -187,7 +187,7 @@ int main(void)
         cmocka_unit_test(keys_are_counted_and_any_positive_value_is_a_success),
         cmocka_unit_test(nothing_leaves_a_switch_and_a_section_as_they_are),
         cmocka_unit_test(what_stands_in_a_mapping_of_any_keys_is_handed_over_in_turn),
-        cmocka_unit_test(what_is_wrong_is_said_and_ends_the_reading),
+        cmocka_unit_test(an_error_is_reported_and_ends_the_reading),
         cmocka_unit_test(a_table_of_the_most_keys_is_read_to_its_last),
     };
 

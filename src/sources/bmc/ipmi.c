@@ -264,7 +264,7 @@ static void ipmi_check(const struct source_context *context, struct report *repo
 const struct source_ops ipmi_source = {
     .name = "ipmi",
     .flag = "collector.ipmi",
-    .help = "read the node's power from its BMC",
+    .help = "read the node's power from its BMC over IPMI",
     .interval_us = PERIOD_S * USEC_PER_SEC,
     .open = ipmi_open,
     .read = ipmi_read,

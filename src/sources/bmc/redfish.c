@@ -1,4 +1,4 @@
-#include "sources/redfish.h"
+#include "sources/source.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "core/macros.h"
 #include "sources/bmc/bmc_meter.h"
-#include "sources/plausible.h"
+#include "sources/counter.h"
 #include "sources/redfish_reading.h"
 
 /* In one read: a bound for a flood of them. */
@@ -118,7 +118,7 @@ static int redfish_read(void *state, struct batch *batch, struct error *err)
 const struct source_ops redfish_source = {
     .name = "redfish",
     .flag = "collector.redfish",
-    .help = "read its power over Redfish, if --redfish.url is given",
+    .help = "read the node's power over Redfish, if --redfish.url is set",
     .interval_us = USEC_PER_SEC,
     .interval_max_us = 5 * USEC_PER_SEC,
     .open = redfish_open,

@@ -1,4 +1,4 @@
-#include "sources/estimate.h"
+#include "sources/source.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -241,7 +241,7 @@ static void nvml_check(const struct source_context *context, struct report *repo
 const struct source_ops nvml_source = {
     .name = "nvml",
     .flag = "collector.nvml",
-    .help = "read NVIDIA's GPUs",
+    .help = "read NVIDIA GPUs",
     .holds_device = true,
     .open = nvml_open,
     .read = nvml_read,

@@ -13,7 +13,6 @@
 #include "model/report.h"
 #include "sources/counter.h"
 #include "sources/overlap.h"
-#include "sources/plausible.h"
 
 enum { TRIES = 3, TEXT_BYTES = 128 };
 
@@ -224,7 +223,7 @@ static void cray_check(const struct source_context *context, struct report *repo
 const struct source_ops cray_source = {
     .name = "cray",
     .flag = "collector.cray",
-    .help = "read the counters of a Cray's blade",
+    .help = "read the energy counters of a Cray blade",
     .open = cray_open,
     .read = cray_read,
     .close = cray_close,

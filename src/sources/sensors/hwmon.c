@@ -12,8 +12,6 @@
 #include "core/parse.h"
 #include "model/report.h"
 #include "sources/counter.h"
-#include "sources/integrator.h"
-#include "sources/plausible.h"
 
 /* Between two searches for chips that came, went or failed. */
 static const uint64_t SEARCH_US = 30 * USEC_PER_SEC;
@@ -304,7 +302,7 @@ static void hwmon_check(const struct source_context *context, struct report *rep
 const struct source_ops hwmon_source = {
     .name = "hwmon",
     .flag = "collector.hwmon",
-    .help = "read the power sensors of the board, and of NVIDIA Grace",
+    .help = "read the power sensors of the board and of NVIDIA Grace",
     .open = hwmon_open,
     .read = hwmon_read,
     .close = hwmon_close,

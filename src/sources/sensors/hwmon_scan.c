@@ -8,8 +8,8 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
+#include "sources/counter.h"
 #include "sources/overlap.h"
-#include "sources/plausible.h"
 #include "sources/sensors/hwmon.h"
 
 enum { CHIPS_MAX = 256, CHIP_NUMBER_MAX = 99999, CHANNELS_MAX = 1024, TEXT_BYTES = 128 };

@@ -1,5 +1,6 @@
 #include "sources/trace/fields.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -7,16 +8,9 @@
 #include "core/parse.h"
 #include "sources/source.h"
 
-/* The next word as the literal by which samples name their source; NULL: no source of meters. */
-static const char *take_source(struct span *rest)
-{
-    struct span word = span_cut(rest, ' ');
+enum { NAME_BYTES = 513 };
 
-    for (size_t i = 0; source_table[i]; i++)
-        if (!source_table[i]->is_no_meter && span_equals(word, source_table[i]->name))
-            return source_table[i]->name;
-    return NULL;
-}
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "members of any size are copied");
 
 int trace_take_u64(struct span *rest, uint64_t max, const char *what, uint64_t *ret_value,
                    struct error *err)
@@ -37,13 +31,10 @@ void trace_put_number(struct buffer *out, uint64_t value)
 
 static int hex_digit(char c)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
+    static const char digits[] = "0123456789ABCDEF0123456789abcdef";
+    const char *at = c ? strchr(digits, c) : NULL;
+
+    return at ? (int)((at - digits) & 15) : -1;
 }
 
 int trace_take_text(struct span *rest, struct batch *batch, size_t size_bytes, const char *what,
@@ -75,7 +66,7 @@ int trace_take_text(struct span *rest, struct batch *batch, size_t size_bytes, c
     if (len >= size_bytes)
         return error_set(err, -EBADMSG, "%s: longer than %zu bytes", what, size_bytes - 1);
     text[len] = '\0';
-    *ret_text = span_equals(word, "-") ? "" : text; /* a process named so is written %2D */
+    *ret_text = span_equals(word, "-") ? "" : text; /* a process of that name is %2D */
     return 0;
 }
 
@@ -109,89 +100,61 @@ size_t trace_take_word(struct span *rest, const char *const *words, size_t count
     return i;
 }
 
-static uint64_t load_number(const void *member, size_t size_bytes)
-{
-    switch (size_bytes) {
-    case sizeof(uint8_t):
-        return *(const uint8_t *)member;
-    case sizeof(uint16_t):
-        return *(const uint16_t *)member;
-    case sizeof(uint32_t):
-        return *(const uint32_t *)member;
-    default:
-        return *(const uint64_t *)member;
-    }
-}
-
-static void store_number(void *member, size_t size_bytes, uint64_t value)
-{
-    switch (size_bytes) {
-    case sizeof(uint8_t):
-        *(uint8_t *)member = (uint8_t)value;
-        break;
-    case sizeof(uint16_t):
-        *(uint16_t *)member = (uint16_t)value;
-        break;
-    case sizeof(uint32_t):
-        *(uint32_t *)member = (uint32_t)value;
-        break;
-    default:
-        *(uint64_t *)member = value;
-    }
-}
-
-static int take_number(struct span *rest, const struct trace_field *field, void *member,
-                       struct error *err)
-{
-    uint64_t value;
-    int r = trace_take_u64(rest, field->max ? field->max : UINT64_MAX, field->what, &value, err);
-
-    if (r == 0 && field->type != TRACE_SPARE_NUMBER)
-        store_number(member, field->size_bytes, value * MAX(field->unit, 1U));
-    return r;
-}
-
 static int take_field(struct span *rest, const struct trace_field *field, struct batch *batch,
                       char *base, struct error *err)
 {
+    static const uint64_t unknown_uid = SAMPLE_UID_UNKNOWN;
     void *member = base + field->offset;
-    struct span after = *rest;
-    const char *source;
-    size_t index;
+    struct span after = *rest, word;
+    uint64_t value;
+    size_t i = 0;
+    int r;
 
     switch (field->type) {
-    case TRACE_UID:
-        store_number(member, field->size_bytes, SAMPLE_UID_UNKNOWN);
-        return rest->len > 0 ? take_number(rest, field, member, err) : 0;
     case TRACE_TEXT:
         return trace_take_text(rest, batch, field->max ? field->max : SIZE_MAX, field->what, member,
                                err);
     case TRACE_SOURCE:
-        source = take_source(rest);
-        if (!source)
+        word = span_cut(rest, ' ');
+        while (source_table[i] &&
+               (source_table[i]->is_no_meter || !span_equals(word, source_table[i]->name)))
+            i++;
+        if (!source_table[i])
             return -ENOTSUP;
-        *(const char **)member = source;
+        *(const char **)member = source_table[i]->name;
         return 0;
     case TRACE_METER:
-        index = trace_take_word(rest, meter_words, METER_KINDS);
-        if (index == METER_KINDS || index == METER_GPU)
+        i = trace_take_word(rest, meter_words, METER_KINDS);
+        if (i == METER_KINDS || i == METER_GPU)
             return -ENOTSUP;
-        *(enum meter_kind *)member = (enum meter_kind)index;
+        *(enum meter_kind *)member = (enum meter_kind)i;
         return 0;
+    case TRACE_FLAG:
+        word = span_cut(&after, ' ');
+        *(bool *)member = span_equals(word, field->name);
+        if (*(bool *)member)
+            *rest = after;
+        return 0;
+    case TRACE_UID:
+        memcpy(member, &unknown_uid, field->size_bytes);
+        if (rest->len == 0)
+            return 0;
+        break;
     case TRACE_NAMED:
         if (!span_strip_prefix(rest, field->name))
             return 0;
         *(bool *)(base + field->has_offset) = true;
-        return take_number(rest, field, member, err);
-    case TRACE_FLAG:
-        if (span_equals(span_cut(&after, ' '), field->name)) {
-            *(bool *)member = true;
-            *rest = after;
-        }
-        return 0;
-    default:
-        return take_number(rest, field, member, err);
+        break;
+    case TRACE_NUMBER:
+    case TRACE_SPARE_NUMBER:
+        break;
     }
+    r = trace_take_u64(rest, field->max ? field->max : UINT64_MAX, field->what, &value, err);
+    if (r < 0 || field->type == TRACE_SPARE_NUMBER)
+        return r;
+    value *= MAX(field->unit, 1U);
+    memcpy(member, &value, field->size_bytes);
+    return 0;
 }
 
 int trace_take_fields(struct span *rest, const struct trace_field *fields, size_t count,
@@ -204,49 +167,191 @@ int trace_take_fields(struct span *rest, const struct trace_field *fields, size_
     return r;
 }
 
-static bool is_written(const struct trace_field *field, const char *base)
-{
-    switch (field->type) {
-    case TRACE_UID:
-        return load_number(base + field->offset, field->size_bytes) != SAMPLE_UID_UNKNOWN;
-    case TRACE_NAMED:
-        return *(const bool *)(base + field->has_offset);
-    case TRACE_FLAG:
-        return *(const bool *)(base + field->offset);
-    default:
-        return true;
-    }
-}
-
 static void put_field(struct buffer *out, const struct trace_field *field, const char *base)
 {
     const void *member = base + field->offset;
+    uint64_t value = 0;
 
+    memcpy(&value, member, field->size_bytes);
+    if ((field->type == TRACE_UID && value == SAMPLE_UID_UNKNOWN) ||
+        (field->type == TRACE_FLAG && !value) ||
+        (field->type == TRACE_NAMED && !*(const bool *)(base + field->has_offset)))
+        return;
     buffer_char(out, ' ');
-    switch (field->type) {
-    case TRACE_TEXT:
-    case TRACE_SOURCE:
+    if (field->name)
+        buffer_str(out, field->name);
+    if (field->type == TRACE_TEXT || field->type == TRACE_SOURCE)
         trace_put_text(out, *(const char *const *)member);
-        break;
-    case TRACE_METER:
-        buffer_str(out, meter_words[*(const enum meter_kind *)member]);
-        break;
-    case TRACE_NAMED:
-        buffer_str(out, field->name);
-        buffer_u64(out, load_number(member, field->size_bytes));
-        break;
-    case TRACE_FLAG:
-        buffer_str(out, field->name);
-        break;
-    default:
-        buffer_u64(out, load_number(member, field->size_bytes) / MAX(field->unit, 1U));
-    }
+    else if (field->type == TRACE_METER)
+        buffer_str(out, meter_words[value]);
+    else if (field->type != TRACE_FLAG)
+        buffer_u64(out, value / MAX(field->unit, 1U));
 }
 
 void trace_put_fields(struct buffer *out, const struct trace_field *fields, size_t count,
                       const void *base)
 {
     for (size_t i = 0; i < count; i++)
-        if (is_written(&fields[i], base))
-            put_field(out, &fields[i], base);
+        put_field(out, &fields[i], base);
+}
+
+static const char list_letters[SAMPLE_LIST_KINDS] = {'c', 'm', 'g'};
+
+int trace_parse_list(struct span *rest, struct batch *batch, struct sample *sample,
+                     struct error *err)
+{
+    struct span word = span_cut(rest, ' ');
+    const char *kind = word.len == 1 ? memchr(list_letters, word.data[0], SAMPLE_LIST_KINDS) : NULL;
+    struct sample_listed *entries;
+    uint64_t count;
+    int r;
+
+    if (!kind)
+        return error_set(err, -EBADMSG, "list: expected c, m or g, got '%.*s'",
+                         (int)MIN(word.len, (size_t)40), word.data);
+    r = trace_take_u64(rest, TRACE_LISTED_MAX, "list length", &count, err);
+    if (r < 0)
+        return r;
+    /* An entry has at least "1:0" and a blank: a count that the line cannot hold allocates nothing.
+     */
+    if (count > (rest->len + 1) / 4)
+        return error_set(err, -EBADMSG, "list length: %llu entries do not fit in the line",
+                         (unsigned long long)count);
+    entries = arena_array(&batch->arena, count, sizeof(*entries));
+    if (!entries)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < count; i++) {
+        struct span entry = span_cut(rest, ' ');
+        struct span pid = span_cut(&entry, ':');
+        uint64_t value;
+
+        if (parse_u64_max(pid, INT32_MAX, &value) < 0 ||
+            parse_u64(entry, &entries[i].memory_bytes) < 0)
+            return error_set(err, -EBADMSG, "list entry %llu: expected pid:bytes",
+                             (unsigned long long)i + 1);
+        entries[i].pid = (uint32_t)value;
+    }
+    sample->list =
+        (struct sample_list){(enum sample_list_kind)(kind - list_letters), count, entries};
+    return 0;
+}
+
+void trace_put_list(struct buffer *out, const struct sample *sample)
+{
+    const struct sample_list *list = &sample->list;
+
+    buffer_char(out, ' ');
+    buffer_char(out, list_letters[list->kind]);
+    trace_put_number(out, list->count);
+    for (size_t i = 0; i < list->count; i++) {
+        trace_put_number(out, list->entries[i].pid);
+        buffer_char(out, ':');
+        buffer_u64(out, list->entries[i].memory_bytes);
+    }
+}
+
+/* A decimal fraction of percent, in thousandths; what is finer is cut off. */
+static int parse_millipercent(struct span text, uint64_t *ret_value)
+{
+    struct span whole = span_cut(&text, '.');
+    uint64_t value, digits = 0, unit = 100;
+
+    if (parse_u64_max(whole, TRACE_PERCENT_MAX, &value) < 0)
+        return -EINVAL;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return -EINVAL;
+        digits += unit * (uint64_t)(text.data[i] - '0');
+        unit /= 10;
+    }
+    *ret_value = value * 1000 + digits;
+    return 0;
+}
+
+int trace_parse_gpm(struct span *rest, struct batch *batch, struct sample *sample,
+                    struct error *err)
+{
+    struct sample_gpm gpm = {0};
+
+    (void)batch;
+    while (rest->len > 0) {
+        struct span value = span_cut(rest, ' ');
+        struct span key = span_cut(&value, '=');
+        uint64_t id, millipercent = 0;
+        bool is_number = !span_equals(value, "nan");
+
+        if (parse_u64_max(key, UINT32_MAX, &id) < 0 ||
+            (is_number && parse_millipercent(value, &millipercent) < 0))
+            return error_set(err, -EBADMSG, "GPM: expected ID=PERCENT or ID=nan");
+        for (size_t i = 0; i < SAMPLE_GPM_COUNT; i++) {
+            /* What is above 100 % is garbage of the driver's. */
+            if (id != sample_gpm_ids[i] || !is_number || millipercent > 100000)
+                continue;
+            gpm.valid |= (uint16_t)(1 << i);
+            gpm.millipercent[i] = (uint32_t)millipercent;
+        }
+    }
+    sample->gpm = gpm;
+    return 0;
+}
+
+void trace_put_gpm(struct buffer *out, const struct sample *sample)
+{
+    const struct sample_gpm *gpm = &sample->gpm;
+
+    for (size_t i = 0; i < SAMPLE_GPM_COUNT; i++) {
+        trace_put_number(out, sample_gpm_ids[i]);
+        buffer_char(out, '=');
+        if (gpm->valid >> i & 1)
+            buffer_fixed(out, gpm->millipercent[i], 3);
+        else
+            buffer_str(out, "nan");
+    }
+}
+
+int trace_parse_names(struct span *rest, struct batch *batch, struct sample *sample,
+                      struct error *err)
+{
+    struct sample_names *names = arena_alloc(&batch->arena, sizeof(*names));
+    size_t kind = trace_take_word(rest, workload_words, WORKLOAD_KINDS);
+    int r;
+
+    if (!names)
+        return -ENOMEM;
+    /* The others have no owner, or are made by the ledger itself. */
+    if (kind <= WORKLOAD_PROCESS || kind >= WORKLOAD_SYSTEM)
+        return -ENOTSUP;
+    names->kind = (enum workload_kind)kind;
+    for (int i = 0; i < WORKLOAD_TEXTS; i++)
+        names->texts[i] = "";
+    r = trace_take_text(rest, batch, WORKLOAD_ID_BYTES, "id", &names->id, err);
+    while (r == 0 && rest->len > 0) {
+        struct span value = span_cut(rest, ' '), key = span_cut(&value, '=');
+
+        /* An unknown key is ignored. */
+        for (int i = 0; i < WORKLOAD_TEXTS && r == 0; i++)
+            if (span_equals(key, workload_text_words[i]))
+                r = trace_take_text(&value, batch, NAME_BYTES, workload_text_words[i],
+                                    &names->texts[i], err);
+    }
+    sample->names = names;
+    return r;
+}
+
+void trace_put_names(struct buffer *out, const struct sample *sample)
+{
+    const struct sample_names *names = sample->names;
+
+    buffer_char(out, ' ');
+    buffer_str(out, workload_words[names->kind]);
+    buffer_char(out, ' ');
+    trace_put_text(out, names->id);
+    for (int i = 0; i < WORKLOAD_TEXTS; i++) {
+        if (!names->texts[i][0])
+            continue;
+        buffer_char(out, ' ');
+        buffer_str(out, workload_text_words[i]);
+        buffer_char(out, '=');
+        trace_put_text(out, names->texts[i]);
+    }
 }

@@ -1,4 +1,4 @@
-#include "sources/trace_reader.h"
+#include "sources/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,12 +8,11 @@
 #include "core/gzip.h"
 #include "core/macros.h"
 #include "core/map.h"
-#include "sources/trace_record.h"
 
-/* A list of the 950 pids that the driver keeps at most is 25 KB long. */
+/* A list of 950 pids, the driver's maximum, has 25 KB. */
 enum { LINE_MAX_BYTES = 256 * 1024 };
 
-/* Order is checked within these streams. Lists of different kinds are read at different times. */
+/* Order is checked within a stream. Lists of different kinds are read at different times. */
 enum { STREAMS = SAMPLE_KINDS + SAMPLE_LIST_KINDS };
 
 struct trace_reader {
@@ -22,7 +21,7 @@ struct trace_reader {
     uint64_t line_number;
     uint64_t record_count;
     bool ended;
-    uint64_t uuid_hashes[SAMPLE_GPU_MAX]; /* of the GPUs that were described; 0: was not */
+    uint64_t uuid_hashes[SAMPLE_GPU_MAX]; /* of described GPUs; 0: not described */
     uint64_t last_us[SAMPLE_GPU_MAX][STREAMS];
     size_t line_begin; /* of the last line, in `buffer` */
     size_t begin, end; /* what is left in `buffer` */
@@ -105,32 +104,25 @@ static int read_header(struct trace_reader *reader, struct error *err)
 
 int trace_reader_open(const char *path, struct trace_reader **ret_reader, struct error *err)
 {
-    struct trace_reader *reader = NULL;
     _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct trace_reader *reader;
     int r;
 
     if (fd < 0)
-        return error_set(err, -errno,
-                         "cannot open trace '%s': %s; give the path of a recorded "
-                         "trace",
-                         path, strerror(errno));
+        return error_set(err, -errno, "cannot open trace '%s': %s; specify a recorded trace", path,
+                         strerror(errno));
     reader = calloc(1, sizeof(*reader));
-    if (!reader)
-        return error_set(err, -ENOMEM, "cannot read trace '%s': out of memory", path);
-    reader->path = strdup(path);
-    r = reader->path ? gzip_reader_open(fd, &reader->gzip) : -ENOMEM;
+    r = reader && (reader->path = strdup(path)) ? gzip_reader_open(fd, &reader->gzip) : -ENOMEM;
     if (r < 0) {
         error_set(err, r, "cannot read trace '%s': %s", path, strerror(-r));
-        goto fail;
+    } else {
+        TAKE_FD(fd);
+        r = read_header(reader, err);
     }
-    TAKE_FD(fd);
-    r = read_header(reader, err);
     if (r < 0)
-        goto fail;
-    *ret_reader = reader;
-    return 0;
-fail:
-    trace_reader_close(reader);
+        trace_reader_close(reader);
+    else
+        *ret_reader = reader;
     return r;
 }
 
@@ -156,34 +148,32 @@ int trace_reader_rewind(struct trace_reader *reader, struct error *err)
     return read_header(reader, err);
 }
 
-static int check_device(struct trace_reader *reader, const struct sample *sample, struct error *err)
-{
-    uint64_t hash = map_hash_bytes(span_of(sample->device.uuid));
-
-    if (reader->uuid_hashes[sample->gpu] != 0)
-        return at_line(reader, err, -EBADMSG, "this gpu was described before");
-    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
-        if (reader->uuid_hashes[i] == hash)
-            return at_line(reader, err, -EBADMSG, "another gpu has the same uuid");
-    reader->uuid_hashes[sample->gpu] = hash;
-    return 0;
-}
-
 static int check_order(struct trace_reader *reader, const struct sample *sample, struct error *err)
 {
+    bool is_described = reader->uuid_hashes[sample->gpu] != 0;
     uint64_t *last_us;
-    size_t stream;
 
-    if (sample->kind == SAMPLE_DEVICE)
-        return check_device(reader, sample, err);
-    if (sample->kind == SAMPLE_METER || sample->kind == SAMPLE_NODE_POWER ||
-        sample->kind == SAMPLE_NAMES)
+    switch (sample->kind) {
+    case SAMPLE_DEVICE:
+        if (is_described)
+            return at_line(reader, err, -EBADMSG, "this gpu was described before");
+        reader->uuid_hashes[sample->gpu] = map_hash_bytes(span_of(sample->device.uuid));
+        for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
+            if (i != sample->gpu && reader->uuid_hashes[i] == reader->uuid_hashes[sample->gpu])
+                return at_line(reader, err, -EBADMSG, "another gpu has the same uuid");
+        return 0;
+    case SAMPLE_METER:
+    case SAMPLE_NODE_POWER:
+    case SAMPLE_NAMES:
         return 0; /* their sources have clocks of their own, and names no time */
-    if (sample->kind != SAMPLE_USAGE && reader->uuid_hashes[sample->gpu] == 0)
+    default:
+        break;
+    }
+    if (sample->kind != SAMPLE_USAGE && !is_described)
         return at_line(reader, err, -EBADMSG, "no 'gpu' line describes this gpu");
-    stream = sample->kind == SAMPLE_LIST ? SAMPLE_KINDS + (size_t)sample->list.kind
-                                         : (size_t)sample->kind;
-    last_us = &reader->last_us[sample->gpu][stream];
+    last_us = &reader->last_us[sample->gpu][sample->kind == SAMPLE_LIST
+                                                ? SAMPLE_KINDS + (size_t)sample->list.kind
+                                                : (size_t)sample->kind];
     if (sample->t_us < *last_us)
         return at_line(reader, err, -EBADMSG, "out of order: earlier than the record before it");
     *last_us = sample->t_us;
@@ -196,7 +186,7 @@ static int fail_at_line(const struct trace_reader *reader, struct error *err, in
     return at_line(reader, err, code, code == -EBADMSG ? why->text : strerror(-code));
 }
 
-/* Reads the workloads of a report, of which the batch has the head. */
+/* Reads the workloads of a report, whose head is the last sample of the batch. */
 static int read_workloads(struct trace_reader *reader, struct batch *batch, struct error *err)
 {
     struct sample *sample = &batch->samples[batch->count - 1];
@@ -222,30 +212,11 @@ static int read_workloads(struct trace_reader *reader, struct batch *batch, stru
     return 0;
 }
 
-/* Of the sample that was parsed last: what its line alone does not tell. Takes it back if it is no
- * good. */
-static int finish_sample(struct trace_reader *reader, struct batch *batch, struct error *err)
-{
-    const struct sample *sample = &batch->samples[batch->count - 1];
-    int r = check_order(reader, sample, err);
-
-    if (r == 0 && sample->kind == SAMPLE_USAGE)
-        r = read_workloads(reader, batch, err);
-    if (r < 0)
-        batch->count--;
-    return r;
-}
-
-/* Names are never waited for. */
-static bool is_due_later(const struct sample *sample, uint64_t before_us)
-{
-    return sample->kind != SAMPLE_NAMES && sample->t_us >= before_us;
-}
-
 int trace_reader_next_before(struct trace_reader *reader, uint64_t before_us, struct batch *batch,
                              struct error *err)
 {
     while (!reader->ended) {
+        const struct sample *sample;
         struct error why;
         struct span line;
         int r = next_line(reader, &line, err);
@@ -259,20 +230,27 @@ int trace_reader_next_before(struct trace_reader *reader, uint64_t before_us, st
         r = trace_parse_line(line, batch, &why);
         if (r < 0)
             return fail_at_line(reader, err, r, &why);
-        if (r > 0 && is_due_later(&batch->samples[batch->count - 1], before_us)) {
+        if (r == 0) {
+            reader->record_count++;
+            continue;
+        }
+        sample = &batch->samples[batch->count - 1];
+        if (sample->kind != SAMPLE_NAMES && sample->t_us >= before_us) { /* names have no time */
             batch->count--;
             reader->begin = reader->line_begin;
             reader->line_number--;
             return -EAGAIN;
         }
         reader->record_count++;
-        if (r == 0)
-            continue;
-        r = finish_sample(reader, batch, err);
+        r = check_order(reader, sample, err);
+        if (r == 0 && sample->kind == SAMPLE_USAGE)
+            r = read_workloads(reader, batch, err);
+        if (r < 0)
+            batch->count--;
         return r < 0 ? r : 1;
     }
     if (reader->record_count == 0)
-        return at_line(reader, err, -EBADMSG, "the trace holds no record");
+        return at_line(reader, err, -EBADMSG, "the trace has no record");
     return 0;
 }
 

@@ -1,11 +1,144 @@
-#include "sources/trace_record.h"
+/* The records of a trace: a table of their fields, and parsers for those that are no row of fields.
+ */
+#include "sources/trace.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "core/macros.h"
 #include "core/parse.h"
-#include "sources/trace/format.h"
+#include "sources/trace/fields.h"
+
+/* Bounds of what hardware can report; beyond them a number is corrupt, and sums could overflow. */
+#define TIME_MAX_US    ((uint64_t)1 << 60)
+#define COUNTER_MAX_MJ ((uint64_t)1 << 50)   /* 700 W for 51 years */
+#define POWER_MAX_MW   ((uint64_t)100000000) /* 100 kW */
+
+enum { METER_ID_BYTES = 256 };
+
+#define IN(type, member) .offset = offsetof(type, member), .size_bytes = sizeof(((type *)0)->member)
+#define AT(member)       IN(struct sample, member)
+
+#define NUMBER(label, limit) .type = TRACE_NUMBER, .what = (label), .max = (limit)
+#define SPARE(label, limit)  .type = TRACE_SPARE_NUMBER, .what = (label), .max = (limit)
+#define TEXT(label, size)    .type = TRACE_TEXT, .what = (label), .max = (size)
+#define NAMED(prefix, label) .type = TRACE_NAMED, .name = (prefix), .what = (label)
+#define FLAG(letter)         .type = TRACE_FLAG, .name = (letter)
+
+static const struct trace_field energy[] = {
+    {NUMBER("energy counter", COUNTER_MAX_MJ), AT(counter_uj), .unit = 1000},
+};
+
+static const struct trace_field integral[] = {
+    {NUMBER("integrated energy", COUNTER_MAX_MJ * 1000), AT(counter_uj)},
+};
+
+/* Usage, average, instant: one of them is used. */
+static const struct trace_field power[] = {
+    {NUMBER("power", POWER_MAX_MW), AT(power_mw)},
+    {SPARE("average power", POWER_MAX_MW), AT(power_mw)},
+    {SPARE("instant power", POWER_MAX_MW), AT(power_mw)},
+};
+
+static const struct trace_field utilisation[] = {
+    {NUMBER("utilisation", 100), AT(utilisation.gpu_percent)},
+    {NUMBER("memory utilisation", 100), AT(utilisation.memory_percent)},
+    {NUMBER("SM clock", 1000000), AT(utilisation.sm_clock_mhz)},
+    {NUMBER("temperature", 1000), AT(utilisation.temperature_c)},
+};
+
+static const struct trace_field label[] = {
+    {NUMBER("pid", INT32_MAX), AT(label.pid)},
+    {NUMBER("sample time", TIME_MAX_US), AT(label.at_us)},
+    {NUMBER("sm", TRACE_PERCENT_MAX), AT(label.sm_percent)},
+    {NUMBER("mem", TRACE_PERCENT_MAX), AT(label.memory_percent)},
+    {NUMBER("enc", TRACE_PERCENT_MAX), AT(label.encoder_percent)},
+    {NUMBER("dec", TRACE_PERCENT_MAX), AT(label.decoder_percent)},
+    {FLAG("p"), AT(label.in_proc)},
+};
+
+static const struct trace_field process[] = {
+    {NUMBER("pid", INT32_MAX), AT(process.pid)},
+    {NUMBER("start time", TIME_MAX_US), AT(process.start_us)},
+    {TEXT("cgroup", 0), AT(process.cgroup)},
+    {TEXT("process name", 0), AT(process.name)},
+    {.type = TRACE_UID, .what = "user id", .max = SAMPLE_UID_UNKNOWN - 1, AT(process.uid)},
+};
+
+static const struct trace_field meter[] = {
+    {.type = TRACE_SOURCE, AT(meter.source)},
+    {.type = TRACE_METER, AT(meter.kind)},
+    {TEXT("meter", METER_ID_BYTES), AT(meter.id)},
+    {NUMBER("energy", COUNTER_MAX_MJ * 1000), AT(meter.counter_uj)},
+    {NUMBER("breaks", UINT32_MAX), AT(meter.breaks)},
+    {NAMED("m=", "idle part of the model"), AT(meter.idle_uj),
+     .has_offset = offsetof(struct sample, meter.modelled)},
+    {FLAG("i"), AT(meter.integrated)},
+};
+
+static const struct trace_field node_power[] = {
+    {.type = TRACE_SOURCE, AT(node_power.source)},
+    {NUMBER("power", POWER_MAX_MW), AT(node_power.power_mw)},
+};
+
+/* The head of a report: its workloads are on the lines that follow. */
+static const struct trace_field usage[] = {
+    {NUMBER("busy time", 0), AT(usage.busy_us)},
+    {NUMBER("capacity", 0), AT(usage.capacity_us)},
+    {NUMBER("memory used", 0), AT(usage.memory_used_bytes)},
+    {NUMBER("memory", 0), AT(usage.memory_bytes)},
+    {NUMBER("number of workloads", TRACE_LISTED_MAX), AT(usage.count)},
+    {NAMED("t=", "memory traffic"), AT(usage.other_traffic_bytes),
+     .has_offset = offsetof(struct sample, usage.has_traffic)},
+    {FLAG("f"), AT(usage.is_first)},
+    {FLAG("b"), AT(usage.is_blind)},
+};
+
+static const struct trace_field workload_fields[] = {
+    {TEXT("id", WORKLOAD_ID_BYTES), IN(struct sample_workload, id)},
+    {TEXT("container", WORKLOAD_CONTAINER_BYTES), IN(struct sample_workload, container_id)},
+    {TEXT("pod", WORKLOAD_POD_UID_BYTES), IN(struct sample_workload, pod_uid)},
+    {NUMBER("CPU time", 0), IN(struct sample_workload, cpu_us)},
+    {NUMBER("memory", 0), IN(struct sample_workload, memory_bytes)},
+    {NAMED("t=", "memory traffic"), IN(struct sample_workload, traffic_bytes),
+     .has_offset = offsetof(struct sample_workload, has_traffic)},
+};
+
+#define FIELDS(list) .fields = (list), .count = ARRAY_SIZE(list)
+
+/* Its fields, or else its parser and its writer. */
+struct record {
+    char letter;
+    enum sample_kind kind;
+    const struct trace_field *fields;
+    size_t count;
+    int (*parse)(struct span *rest, struct batch *batch, struct sample *sample, struct error *err);
+    void (*put)(struct buffer *out, const struct sample *sample);
+};
+
+static const struct record records[] = {
+    {'E', SAMPLE_ENERGY, FIELDS(energy)},
+    {'I', SAMPLE_INTEGRAL, FIELDS(integral)},
+    {'P', SAMPLE_POWER, FIELDS(power)},
+    {'U', SAMPLE_UTILISATION, FIELDS(utilisation)},
+    {'S', SAMPLE_LABEL, FIELDS(label)},
+    {'R', SAMPLE_LIST, .parse = trace_parse_list, .put = trace_put_list},
+    {'N', SAMPLE_PROCESS, FIELDS(process)},
+    {'L', SAMPLE_LOST, .count = 0},
+    {'G', SAMPLE_GPM, .parse = trace_parse_gpm, .put = trace_put_gpm},
+    {'J', SAMPLE_METER, FIELDS(meter)},
+    {'W', SAMPLE_NODE_POWER, FIELDS(node_power)},
+    {'C', SAMPLE_USAGE, FIELDS(usage)},
+    {'O', SAMPLE_NAMES, .parse = trace_parse_names, .put = trace_put_names},
+};
+
+static const struct record *find_record(enum sample_kind kind)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(records); i++)
+        if (records[i].kind == kind)
+            return &records[i];
+    return NULL;
+}
 
 static bool is_of_gpu(enum sample_kind kind)
 {
@@ -22,59 +155,63 @@ static int take_gpu(struct span *rest, struct sample *sample, struct error *err)
     return r;
 }
 
-static char *copy_value(struct batch *batch, struct span value)
-{
-    char *text = arena_copy(&batch->arena, value.data, value.len);
+/* The keys of a "gpu" line: texts, in which '_' stands for a blank, and numbers. */
+static const struct {
+    const char *key;
+    size_t offset;
+    uint64_t max; /* of a number; 0: a text */
+} device_keys[] = {
+    {"uuid", offsetof(struct sample_device, uuid), 0},
+    {"name", offsetof(struct sample_device, name), 0},
+    {"driver", offsetof(struct sample_device, driver), 0},
+    {"power_limit_mw", offsetof(struct sample_device, power_limit_mw), POWER_MAX_MW},
+    {"memory_bytes", offsetof(struct sample_device, memory_bytes), UINT64_MAX},
+};
 
-    for (char *p = text; p && *p; p++)
-        if (*p == '_')
-            *p = ' ';
-    return text;
-}
-
-/* "gpu INDEX key=value ..." after its first word. */
+/* "gpu INDEX key=value ..." after its first word. Unknown keys are ignored. */
 static int parse_device(struct span *rest, struct batch *batch, struct sample *sample,
                         struct error *err)
 {
     struct sample_device device = {.uuid = "", .name = "", .driver = ""};
     int r = take_gpu(rest, sample, err);
 
-    if (r < 0)
-        return r;
-    while (rest->len > 0) {
-        struct span value = span_cut(rest, ' ');
-        struct span key = span_cut(&value, '=');
-        uint64_t number = 0;
-        const char **text = NULL;
+    while (r == 0 && rest->len > 0) {
+        struct span value = span_cut(rest, ' '), key = span_cut(&value, '=');
+        void *member;
+        char *text;
+        size_t i = 0;
 
-        if (span_equals(key, "uuid"))
-            text = &device.uuid;
-        else if (span_equals(key, "name"))
-            text = &device.name;
-        else if (span_equals(key, "driver"))
-            text = &device.driver;
-        else if (span_equals(key, "power_limit_mw") || span_equals(key, "memory_bytes")) {
-            if (parse_u64(value, &number) < 0)
-                return error_set(err, -EBADMSG, "gpu: expected %.*s=NUMBER", (int)key.len,
-                                 key.data);
-            if (key.data[0] == 'm')
-                device.memory_bytes = number;
-            else if (number <= TRACE_POWER_MAX_MW)
-                device.power_limit_mw = number;
-            else
-                return error_set(err, -EBADMSG, "gpu: a power limit above 100 kW");
+        while (i < ARRAY_SIZE(device_keys) && !span_equals(key, device_keys[i].key))
+            i++;
+        if (i == ARRAY_SIZE(device_keys))
+            continue;
+        member = (char *)&device + device_keys[i].offset;
+        if (device_keys[i].max > 0) {
+            r = trace_take_u64(&value, device_keys[i].max, device_keys[i].key, member, err);
+            continue;
         }
-        if (text && !(*text = copy_value(batch, value)))
+        text = arena_copy(&batch->arena, value.data, value.len);
+        if (!text)
             return -ENOMEM;
+        *(const char **)member = text;
+        while ((text = strchr(text, '_')))
+            *text = ' ';
     }
-    if (device.uuid[0] == '\0')
-        return error_set(err, -EBADMSG, "gpu: uuid=... is missing");
+    if (r == 0 && device.uuid[0] == '\0')
+        r = error_set(err, -EBADMSG, "gpu: uuid=... is missing");
     sample->kind = SAMPLE_DEVICE;
     sample->device = device;
+    return r;
+}
+
+static int check_end(struct span line, struct span rest, char letter, struct error *err)
+{
+    if (rest.len > 0 || line.data[line.len - 1] == ' ')
+        return error_set(err, -EBADMSG, "more fields than a record of kind %c has", letter);
     return 0;
 }
 
-static int parse_record(const struct trace_record *record, struct span line, struct span rest,
+static int parse_record(const struct record *record, struct span line, struct span rest,
                         struct batch *batch, struct sample *sample, struct error *err)
 {
     int r = is_of_gpu(record->kind) ? take_gpu(&rest, sample, err) : 0;
@@ -84,40 +221,39 @@ static int parse_record(const struct trace_record *record, struct span line, str
         r = record->parse
                 ? record->parse(&rest, batch, sample, err)
                 : trace_take_fields(&rest, record->fields, record->count, batch, sample, err);
-    if (r != 0)
-        return r == -ENOTSUP ? 0 : r;
-    if (rest.len > 0 || line.data[line.len - 1] == ' ')
-        return error_set(err, -EBADMSG, "more fields than a record of kind %c has", record->letter);
-    r = batch_add(batch, sample);
-    return r < 0 ? r : 1;
+    return r < 0 ? r : check_end(line, rest, record->letter, err);
 }
 
 int trace_parse_line(struct span line, struct batch *batch, struct error *err)
 {
     struct sample sample = {0};
     struct span rest = line, first = span_cut(&rest, ' '), word;
-    const struct trace_record *record;
-    int r = 0;
+    size_t i = 0;
+    int r;
 
     /* A NUL would end names early; no writer of text makes one. */
     if (memchr(line.data, '\0', line.len))
         return error_set(err, -EBADMSG, "a NUL byte (not a text file?)");
     if (span_equals(first, "gpu")) {
         r = parse_device(&rest, batch, &sample, err);
-        if (r == 0)
-            r = batch_add(batch, &sample);
-        return r < 0 ? r : 1;
+    } else {
+        if (parse_u64_max(first, TIME_MAX_US, &sample.t_us) < 0)
+            return error_set(err, -EBADMSG, "expected a time in microseconds or 'gpu', got '%.*s'",
+                             (int)MIN(first.len, (size_t)40), first.data);
+        word = span_cut(&rest, ' ');
+        if (word.len == 0)
+            return error_set(err, -EBADMSG, "the kind of the record is missing");
+        if (span_equals(word, "D"))
+            return error_set(err, -EBADMSG, "a workload without a report (kind C) before it");
+        while (i < ARRAY_SIZE(records) && (word.len > 1 || word.data[0] != records[i].letter))
+            i++;
+        if (i == ARRAY_SIZE(records))
+            return 0;
+        r = parse_record(&records[i], line, rest, batch, &sample, err);
     }
-    if (parse_u64_max(first, TRACE_TIME_MAX_US, &sample.t_us) < 0)
-        return error_set(err, -EBADMSG, "expected a time in microseconds or 'gpu', got '%.*s'",
-                         (int)MIN(first.len, (size_t)40), first.data);
-    word = span_cut(&rest, ' ');
-    if (word.len == 0)
-        return error_set(err, -EBADMSG, "the kind of the record is missing");
-    if (span_equals(word, "D"))
-        return error_set(err, -EBADMSG, "a workload that belongs to no report (kind C)");
-    record = trace_record_by_letter(word);
-    return record ? parse_record(record, line, rest, batch, &sample, err) : 0;
+    if (r == 0)
+        r = batch_add(batch, &sample);
+    return r == -ENOTSUP ? 0 : r < 0 ? r : 1;
 }
 
 int trace_parse_workload(struct span line, uint64_t t_us, struct batch *batch,
@@ -135,18 +271,17 @@ int trace_parse_workload(struct span line, uint64_t t_us, struct batch *batch,
         return error_set(err, -EBADMSG,
                          "expected the next workload (kind D) of the report (kind C) before it");
     kind = trace_take_word(&rest, workload_words, WORKLOAD_KINDS);
-    /* The others are made by the books themselves. */
+    /* The others are made by the ledger itself. */
     if (kind <= WORKLOAD_PROCESS || kind >= WORKLOAD_OTHER)
         return error_set(err, -EBADMSG, "expected a kind of workload");
     workload.kind = (enum workload_kind)kind;
-    r = trace_take_fields(&rest, trace_workload_fields, TRACE_WORKLOAD_FIELDS, batch, &workload,
+    r = trace_take_fields(&rest, workload_fields, ARRAY_SIZE(workload_fields), batch, &workload,
                           err);
-    if (r < 0)
-        return r;
-    if (rest.len > 0 || line.data[line.len - 1] == ' ')
-        return error_set(err, -EBADMSG, "more fields than a record of kind D has");
-    *ret_workload = workload;
-    return 0;
+    if (r == 0)
+        r = check_end(line, rest, 'D', err);
+    if (r == 0)
+        *ret_workload = workload;
+    return r;
 }
 
 void trace_write_header(struct buffer *out)
@@ -154,46 +289,31 @@ void trace_write_header(struct buffer *out)
     buffer_str(out, TRACE_HEADER "\n");
 }
 
-/* Blanks become '_', as the format has it, and so does whatever would end the line. */
-static void put_value(struct buffer *out, const char *key, const char *value)
-{
-    buffer_char(out, ' ');
-    buffer_str(out, key);
-    buffer_char(out, '=');
-    for (; *value; value++)
-        buffer_char(out, (char)((unsigned char)*value <= ' ' ? '_' : *value));
-}
-
 static void put_device(struct buffer *out, uint32_t gpu, const struct sample_device *device)
 {
     buffer_str(out, "gpu");
     trace_put_number(out, gpu);
-    put_value(out, "uuid", device->uuid);
-    put_value(out, "name", device->name);
-    put_value(out, "driver", device->driver);
-    if (device->power_limit_mw > 0) {
-        buffer_str(out, " power_limit_mw=");
-        buffer_u64(out, device->power_limit_mw);
-    }
-    if (device->memory_bytes > 0) {
-        buffer_str(out, " memory_bytes=");
-        buffer_u64(out, device->memory_bytes);
-    }
-    buffer_char(out, '\n');
-}
+    for (size_t i = 0; i < ARRAY_SIZE(device_keys); i++) {
+        const void *member = (const char *)device + device_keys[i].offset;
+        bool is_text = device_keys[i].max == 0;
 
-static void put_workload(struct buffer *out, uint64_t t_us, const struct sample_workload *workload)
-{
-    buffer_u64(out, t_us);
-    buffer_str(out, " D ");
-    buffer_str(out, workload_words[workload->kind]);
-    trace_put_fields(out, trace_workload_fields, TRACE_WORKLOAD_FIELDS, workload);
+        if (!is_text && *(const uint64_t *)member == 0)
+            continue;
+        buffer_char(out, ' ');
+        buffer_str(out, device_keys[i].key);
+        buffer_char(out, '=');
+        if (!is_text)
+            buffer_u64(out, *(const uint64_t *)member);
+        /* Whatever would end the line becomes '_', too. */
+        for (const char *c = is_text ? *(const char *const *)member : ""; *c; c++)
+            buffer_char(out, (char)((unsigned char)*c <= ' ' ? '_' : *c));
+    }
     buffer_char(out, '\n');
 }
 
 static void put_record(struct buffer *out, uint64_t t_us, const struct sample *sample)
 {
-    const struct trace_record *record = trace_record_of(sample->kind);
+    const struct record *record = find_record(sample->kind);
 
     buffer_u64(out, t_us);
     buffer_char(out, ' ');
@@ -205,8 +325,15 @@ static void put_record(struct buffer *out, uint64_t t_us, const struct sample *s
     else
         trace_put_fields(out, record->fields, record->count, sample);
     buffer_char(out, '\n');
-    for (size_t i = 0; sample->kind == SAMPLE_USAGE && i < sample->usage.count; i++)
-        put_workload(out, t_us, &sample->usage.workloads[i]);
+    for (size_t i = 0; sample->kind == SAMPLE_USAGE && i < sample->usage.count; i++) {
+        const struct sample_workload *workload = &sample->usage.workloads[i];
+
+        buffer_u64(out, t_us);
+        buffer_str(out, " D ");
+        buffer_str(out, workload_words[workload->kind]);
+        trace_put_fields(out, workload_fields, ARRAY_SIZE(workload_fields), workload);
+        buffer_char(out, '\n');
+    }
 }
 
 static uint64_t keep_order(uint64_t *last_us, uint64_t t_us)
@@ -225,13 +352,13 @@ void trace_write_sample(struct trace_writer *writer, const struct sample *sample
     } else if (sample->kind == SAMPLE_USAGE) {
         struct sample report = *sample;
 
-        if (!writer->has_meter) /* then nobody needs to know who did what */
+        if (!writer->has_meter) /* no energy to divide among workloads */
             report.usage.count = 0;
         put_record(out, keep_order(&writer->last_usage_us, sample->t_us), &report);
     } else if (sample->kind == SAMPLE_DEVICE && !writer->described[sample->gpu]) {
         put_device(out, sample->gpu, &sample->device);
         writer->described[sample->gpu] = true;
-    } else if (trace_record_of(sample->kind) && writer->described[sample->gpu]) {
+    } else if (find_record(sample->kind) && writer->described[sample->gpu]) {
         put_record(out, keep_order(&writer->last_us[sample->gpu], sample->t_us), sample);
     }
 }

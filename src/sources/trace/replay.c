@@ -1,4 +1,4 @@
-#include "sources/trace/replay.h"
+#include "sources/source.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
-#include "sources/trace_reader.h"
+#include "sources/trace.h"
 
 /* The pause between two rounds: one tick of the energy counter. */
 static const uint64_t SEAM_US = 100000;
@@ -41,8 +41,8 @@ static int add_names(struct batch *batch, const struct sample *sample)
     return copy.names ? batch_add(batch, &copy) : -ENOMEM;
 }
 
-/* Reads the whole trace once: a bad line is found at the start and not an hour later, and names are
- * known before anything is shown. */
+/* Reads the whole trace once: a bad line is found at the start, not an hour later, and names are
+ * known from the start. */
 static int survey(struct replay *replay, const char *path, struct error *err)
 {
     struct batch batch;
@@ -89,23 +89,18 @@ static void replay_close(void *state)
     free(replay);
 }
 
-/* Files of the kernel have no size, and some block. */
-static bool is_of_kernel(int fd)
-{
-    struct stat st;
-    char byte;
-
-    return fstat(fd, &st) == 0 && st.st_size == 0 && read(fd, &byte, 1) != 0;
-}
-
-/* It is read more than once. The error of what cannot be opened is the reader's. */
+/* A trace that is read more than once must be a regular file. Files of the kernel look like one,
+ * but have no size, and some block. What cannot be opened is reported by the reader. */
 static int check_file(const char *path, struct error *err)
 {
     _cleanup_close_ int fd = fs_open_regular(path);
+    struct stat st;
+    char byte;
 
     if (fd == -EISDIR)
-        return error_set(err, fd, "trace '%s' is a directory; give a file of it", path);
-    if (fd == -ENXIO || (fd >= 0 && is_of_kernel(fd)))
+        return error_set(err, fd, "trace '%s' is a directory; specify a file", path);
+    if (fd == -ENXIO ||
+        (fd >= 0 && fstat(fd, &st) == 0 && st.st_size == 0 && read(fd, &byte, 1) != 0))
         return error_set(
             err, -ENXIO,
             "trace '%s' is not a regular file: it is played in a loop; 'wattribute replay' "
@@ -158,7 +153,7 @@ static int next_round(struct replay *replay, struct error *err)
 }
 
 /* Moves a sample of the trace into this round's time and counter. */
-static void shift(const struct replay *replay, struct sample *sample)
+static void shift_sample(const struct replay *replay, struct sample *sample)
 {
     sample->t_us += replay->shift_us;
     if (sample->kind == SAMPLE_ENERGY || sample->kind == SAMPLE_INTEGRAL)
@@ -167,14 +162,6 @@ static void shift(const struct replay *replay, struct sample *sample)
         sample->label.at_us += replay->shift_us;
     else if (sample->kind == SAMPLE_PROCESS && sample->process.start_us > 0)
         sample->process.start_us += replay->shift_us;
-}
-
-/* In the trace's time: what is before it is due. 0: this round has not begun. */
-static uint64_t end_of_due(const struct replay *replay, uint64_t now_us)
-{
-    uint64_t at_us = now_us - replay->shift_us;
-
-    return (int64_t)at_us < (int64_t)replay->first_us ? 0 : at_us + 1;
 }
 
 /* Once: names do not change from round to round. */
@@ -202,10 +189,11 @@ static int replay_read(void *state, struct batch *batch, struct error *err)
     if (r < 0)
         return error_set(err, r, "cannot pass on the names of the trace: %s", strerror(-r));
     for (;;) {
+        uint64_t at_us = now_us - replay->shift_us; /* in the trace's time */
+        bool has_begun = (int64_t)at_us >= (int64_t)replay->first_us;
         struct sample *sample;
 
-        r = trace_reader_next_before(replay->reader, end_of_due(replay, now_us), batch, err);
-
+        r = trace_reader_next_before(replay->reader, has_begun ? at_us + 1 : 0, batch, err);
         if (r == -EAGAIN)
             return 0;
         if (r == 0) {
@@ -220,7 +208,7 @@ static int replay_read(void *state, struct batch *batch, struct error *err)
         if ((sample->kind == SAMPLE_DEVICE && replay->described) || sample->kind == SAMPLE_NAMES)
             batch->count--;
         else
-            shift(replay, sample);
+            shift_sample(replay, sample);
     }
 }
 

@@ -1,11 +1,11 @@
-/* The price of energy as flags tell it. */
+/* config/node_config: the price of energy and embodied carbon, by flags. */
 #include "unit.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "config/node_config.h"
 #include "config/option_type.h"
-#include "config/pipeline_config.h"
 #include "core/macros.h"
 #include "options_fixture.h"
 
@@ -37,7 +37,7 @@ static void by_default_energy_has_no_cost(void **state)
     assert_int_equal(price.pue_millionths, PRICE_PUE_ONE);
 }
 
-static void flags_give_the_price_of_the_site(void **state)
+static void flags_set_the_price_of_the_site(void **state)
 {
     struct price price;
 
@@ -54,7 +54,7 @@ static void set_embodied(struct options *options, const char *value, enum option
     assert_int_equal(set_flag(options, "emissions.embodied", value, source, NULL), 0);
 }
 
-static void devices_have_the_embodied_carbon_that_was_given_and_no_other(void **state)
+static void devices_have_the_configured_embodied_carbon_and_no_other(void **state)
 {
     struct embodied_rates rates;
     struct options options;
@@ -83,12 +83,11 @@ static void devices_have_the_embodied_carbon_that_was_given_and_no_other(void **
     options_done(&options);
 }
 
-static void embodied_carbon_is_of_meters_by_the_words_of_their_label(void **state)
+static void embodied_carbon_names_meters_as_their_label_does(void **state)
 {
     (void)state;
-    for (const struct option_type_word *word = flag_named("emissions.embodied").words; word->text;
-         word++)
-        assert_string_equal(word->text, meter_words[word->value]);
+    assert_ptr_equal(flag_named("emissions.embodied").words, meter_words);
+    assert_int_equal(flag_named("emissions.embodied").word_count, METER_REST + 1);
 }
 
 static void a_currency_has_three_capital_letters(void **state)
@@ -105,7 +104,7 @@ static void a_currency_has_three_capital_letters(void **state)
     options_done(&options);
 }
 
-static void what_is_half_told_is_refused(void **state)
+static void half_of_a_pair_of_flags_is_rejected(void **state)
 {
     struct price price;
 
@@ -145,11 +144,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_default_energy_has_no_cost),
-        cmocka_unit_test(flags_give_the_price_of_the_site),
-        cmocka_unit_test(devices_have_the_embodied_carbon_that_was_given_and_no_other),
-        cmocka_unit_test(embodied_carbon_is_of_meters_by_the_words_of_their_label),
+        cmocka_unit_test(flags_set_the_price_of_the_site),
+        cmocka_unit_test(devices_have_the_configured_embodied_carbon_and_no_other),
+        cmocka_unit_test(embodied_carbon_names_meters_as_their_label_does),
         cmocka_unit_test(a_currency_has_three_capital_letters),
-        cmocka_unit_test(what_is_half_told_is_refused),
+        cmocka_unit_test(half_of_a_pair_of_flags_is_rejected),
         cmocka_unit_test(a_tariff_excludes_the_price_that_never_changes),
     };
 
