@@ -55,7 +55,7 @@ static void add_allocation(void *context, const struct allocation *allocation)
     char id[WORKLOAD_CONTAINER_BYTES];
 
     if (!container_cache_find_by_name(to->identity->container_cache, allocation->namespace,
-                                      allocation->pod, allocation->container,
+                                      allocation->pod, allocation->container, false,
                                       present_since_us(to->identity), id))
         return;
     for (size_t i = 0; i < to->snapshot->gpu_count; i++)
@@ -78,7 +78,7 @@ int identity_add_allocations(struct identity *identity, struct snapshot *snapsho
     return 0;
 }
 
-enum { NAMES_CAP_BYTES = 16 << 20 };
+enum { NAMES_CAP_BYTES = 64 << 10 }; /* of one container */
 
 struct visiting {
     struct identity *identity;
@@ -88,15 +88,14 @@ struct visiting {
     void *context;
 };
 
-/* The host knows no names. */
-static void visit_named(void *context, const struct attachment *attachment)
+static void visit_attachment(void *context, const struct attachment *attachment)
 {
     struct visiting *to = context;
     struct attachment named = *attachment;
     struct container container;
 
-    if (!named.container_name[0] &&
-        container_cache_find(to->identity->container_cache, named.container_id,
+    arena_reset(&to->names);
+    if (container_cache_find(to->identity->container_cache, named.container_id,
                              identity_now_us(to->identity), &to->names, &container))
         named.container_name = container.name;
     to->visit(to->context, &named);
@@ -116,13 +115,11 @@ static uint64_t allocated_bytes(const struct allocation *allocation)
 static void visit_allocation(void *context, const struct allocation *allocation)
 {
     struct visiting *to = context;
-    struct identity *identity = to->identity;
     char id[WORKLOAD_CONTAINER_BYTES];
 
-    if (attachments_find_by_name(identity->attachments, allocation->namespace, allocation->pod,
-                                 allocation->container, to->since_us, id) ||
-        container_cache_find_by_name(identity->container_cache, allocation->namespace,
-                                     allocation->pod, allocation->container, to->since_us, id))
+    if (container_cache_find_by_name(to->identity->container_cache, allocation->namespace,
+                                     allocation->pod, allocation->container, true, to->since_us,
+                                     id))
         to->visit(to->context, &(struct attachment){
                                    .container_id = id,
                                    .container_name = allocation->container,
@@ -141,7 +138,7 @@ void identity_each_attachment(struct identity *identity, attachments_visit *visi
         return;
     arena_init(&to.names, NAMES_CAP_BYTES);
     to.since_us = present_since_us(identity);
-    attachments_each(identity->attachments, to.since_us, visit_named, &to);
+    attachments_each(identity->attachments, to.since_us, visit_attachment, &to);
     if (identity->kubelet)
         kubelet_each(identity->kubelet, visit_allocation, &to);
     arena_done(&to.names);

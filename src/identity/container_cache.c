@@ -22,6 +22,7 @@ struct entry {
     bool taken;         /* wanted, other than by a claim */
     uint64_t wanted_us; /* first */
     uint64_t seen_us;   /* last wanted; 0: never */
+    uint64_t listed_us; /* last, as running; 0: never */
     uint64_t used_us;
 
     /* Of containers: the polls for it. */
@@ -244,6 +245,8 @@ void container_cache_learn(struct container_cache *cache, unsigned runtime,
             entry = add_entry(cache, &cache->containers, container->id, false, now_us);
         if (entry)
             learn_container(entry, runtime, container);
+        if (entry && !container->ended)
+            entry->listed_us = now_us;
     }
 }
 
@@ -323,24 +326,31 @@ bool container_cache_is_taken(struct container_cache *cache, const char *contain
     return entry && entry->taken;
 }
 
+static bool is_text(const char *text, const char *wanted)
+{
+    return text && strcmp(text, wanted) == 0;
+}
+
 bool container_cache_find_by_name(struct container_cache *cache, const char *namespace,
-                                  const char *pod, const char *container, uint64_t since_us,
-                                  char ret_id[RUNTIME_ID_BYTES])
+                                  const char *pod, const char *container, bool or_listed,
+                                  uint64_t since_us, char ret_id[RUNTIME_ID_BYTES])
 {
     HOLD_LOCK(&cache->lock);
-    const struct entry *newest = NULL;
+    uint64_t newest_us = 0;
 
     for (size_t i = 0; i < cache->containers.table.count; i++) {
         const struct entry *entry = cache->containers.table.items[i];
+        bool counts_list = or_listed && entry->names.is_pod_certain;
+        uint64_t present_us = counts_list ? MAX(entry->seen_us, entry->listed_us) : entry->seen_us;
 
         /* A restarted container leaves its old id behind. */
-        if (entry->seen_us >= since_us && (!newest || entry->seen_us > newest->seen_us) &&
-            container_is_named(&entry->names, namespace, pod, container))
-            newest = entry;
+        if (present_us < since_us || present_us <= newest_us || !is_text(entry->names.pod, pod) ||
+            !is_text(entry->names.namespace, namespace) || !is_text(entry->names.name, container))
+            continue;
+        newest_us = present_us;
+        memcpy(ret_id, entry->key, RUNTIME_ID_BYTES);
     }
-    if (newest)
-        memcpy(ret_id, newest->key, RUNTIME_ID_BYTES);
-    return newest != NULL;
+    return newest_us > 0;
 }
 
 /* From here on: what runtimes are to be polled for, and when. */

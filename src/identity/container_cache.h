@@ -85,10 +85,11 @@ bool container_cache_find_pod(struct container_cache *cache, const char *pod_uid
 bool container_cache_is_taken(struct container_cache *cache, const char *container_id);
 
 /* The id of a pod's container: the one in which a process was seen last, and not before `since_us`.
- * False if there is none. */
+ * `or_listed`: or which a runtime that is certain of its pod listed as running. False if there is
+ * none. */
 bool container_cache_find_by_name(struct container_cache *cache, const char *namespace,
-                                  const char *pod, const char *container, uint64_t since_us,
-                                  char ret_id[RUNTIME_ID_BYTES]);
+                                  const char *pod, const char *container, bool or_listed,
+                                  uint64_t since_us, char ret_id[RUNTIME_ID_BYTES]);
 
 /* May an answer still come, or a better one than a hint or a digest? False without a runtime. */
 bool container_cache_may_learn(struct container_cache *cache, const char *container_id);

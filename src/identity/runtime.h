@@ -15,7 +15,12 @@
 #include "core/error.h"
 #include "core/span.h"
 
-enum { CONTAINER_TEXTS = 6 };
+enum {
+    CONTAINER_TEXT_NAMESPACE = 2,
+    CONTAINER_TEXT_POD_UID = 4,
+    CONTAINER_TEXT_IMAGE,
+    CONTAINER_TEXTS
+};
 
 /* Texts are in the list's arena: UTF-8, "" if unknown, truncated to RUNTIME_TEXT_MAX bytes (at a
  * whole character). */
@@ -69,12 +74,13 @@ int container_list_add_pod(struct container_list *list, const char *namespace, c
  * contains NUL or is not UTF-8. NULL: out of memory. */
 const char *runtime_text(struct arena *arena, struct span text);
 
-/* For containers that outlive their list, with malloc'ed texts, NULL for "". Takes over each text
- * of `news` that is not empty; a digest does not replace the image's name. */
+/*
+ * For containers that outlive their list, with malloc'ed texts, NULL for "". Takes over each text
+ * of `news` that is not empty; but a digest does not replace an image's name, nor a label a pod
+ * that is certain.
+ */
 void container_keep(struct container *kept, const struct container *news);
 void container_forget(struct container *kept);
-bool container_is_named(const struct container *kept, const char *namespace, const char *pod,
-                        const char *name);
 
 struct gpu_access_list;
 struct json;

@@ -32,10 +32,10 @@ static void list_running(unsigned source, const char *letters, uint64_t now_us)
 
     container_list_init(&list);
     for (; *letters; letters++) {
-        char id[65] = {0}, name[] = {*letters, '\0'};
+        char id[65] = {0};
 
         memset(id, *letters, 64);
-        assert_int_equal(container_list_add(&list, &(struct container){.id = id, .name = name}), 0);
+        assert_int_equal(container_list_add(&list, &(struct container){.id = id}), 0);
     }
     attachments_list(attachments, source, &list, now_us);
     container_list_done(&list);
@@ -54,7 +54,7 @@ static void note(void *context, const struct attachment *attachment)
     char *text = context;
 
     assert_true(strlen(text) < 4000);
-    sprintf(text + strlen(text), "%s%s:%u", text[0] ? " " : "", attachment->container_name,
+    sprintf(text + strlen(text), "%s%c:%u", text[0] ? " " : "", attachment->container_id[0],
             attachment->index);
 }
 
@@ -156,26 +156,6 @@ static void failures_are_repeated_ever_more_seldom(void **state)
     assert_attached(0, "a:2");
 }
 
-static void a_pods_container_is_found_only_where_a_source_is_certain(void **state)
-{
-    struct container containers[] = {
-        {{{A, "worker", "ml", "train-0", "", ""}}, false, false, false},
-        {{{B, "worker", "ml", "train-0", "", ""}}, true, false, false}};
-    struct container_list list = {.items = containers, .count = 1};
-    char id[65];
-
-    (void)state;
-    attachments_list(attachments, 0, &list, 100); /* a label alone */
-    assert_false(attachments_find_by_name(attachments, "ml", "train-0", "worker", 0, id));
-    list.items = containers + 1;
-    attachments_list(attachments, 1, &list, 100);
-    assert_true(attachments_find_by_name(attachments, "ml", "train-0", "worker", 100, id));
-    assert_string_equal(id, B);
-    assert_false(attachments_find_by_name(attachments, "ml", "train-0", "worker", 101, id));
-    assert_false(attachments_find_by_name(attachments, "ml", "train-1", "worker", 0, id));
-    assert_false(attachments_find_by_name(attachments, "", "train-0", "worker", 0, id));
-}
-
 /* Twice as many come and go as there are at once: slots are used again. */
 static void thousands_of_containers_come_and_go(void **state)
 {
@@ -214,8 +194,6 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(sources_do_not_take_from_each_other, setup, teardown),
         cmocka_unit_test_setup_teardown(failures_are_repeated_ever_more_seldom, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_pods_container_is_found_only_where_a_source_is_certain,
-                                        setup, teardown),
         cmocka_unit_test_setup_teardown(thousands_of_containers_come_and_go, setup, teardown),
     };
 

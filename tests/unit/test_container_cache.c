@@ -13,7 +13,7 @@
 #define SECOND USEC_PER_SEC
 #define T0     (1000 * SECOND)
 
-static struct container_cache *new_directory(void)
+static struct container_cache *new_cache(void)
 {
     struct container_cache *cache;
 
@@ -44,7 +44,7 @@ static struct container named(const char *id, const char *name)
 static void an_id_is_polled_for_at_once_and_then_ever_less_often(void **state)
 {
     static const uint64_t expected_s[] = {1, 2, 4, 8};
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
     uint64_t t = T0;
 
     (void)state;
@@ -66,7 +66,7 @@ static void an_id_is_polled_for_at_once_and_then_ever_less_often(void **state)
 
 static void an_answer_that_was_on_its_way_does_not_count_for_a_later_question(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
 
     (void)state;
     container_cache_want(cache, A, "", false, T0 + 10);
@@ -77,7 +77,7 @@ static void an_answer_that_was_on_its_way_does_not_count_for_a_later_question(vo
 
 static void a_known_container_is_not_polled_for(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
     struct container found;
     struct arena arena;
 
@@ -100,7 +100,7 @@ static void a_known_container_is_not_polled_for(void **state)
 
 static void two_runtimes_that_know_a_container_complete_each_other(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
     struct container found;
     struct arena arena;
 
@@ -117,7 +117,7 @@ static void two_runtimes_that_know_a_container_complete_each_other(void **state)
 
 static void names_that_cannot_come_are_not_waited_for(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
 
     (void)state;
     container_cache_want(cache, A, "", false, T0);
@@ -137,31 +137,34 @@ static void names_that_cannot_come_are_not_waited_for(void **state)
 
 static void a_container_is_found_by_its_names_if_it_has_processes(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
     char id[65];
 
     (void)state;
     learn(cache, (struct container){{{A, "worker", "ml", "train-0", "", ""}}, true, false, false},
           T0);
-    assert_false(container_cache_find_by_name(cache, "ml", "train-0", "worker", T0, id));
-    container_cache_want(cache, A, "", false, T0);
-    assert_true(container_cache_find_by_name(cache, "ml", "train-0", "worker", T0, id));
+    assert_false(container_cache_find_by_name(cache, "ml", "train-0", "worker", false, T0, id));
+    assert_true(container_cache_find_by_name(cache, "ml", "train-0", "worker", true, T0, id));
     assert_string_equal(id, A);
-    assert_false(container_cache_find_by_name(cache, "ml", "train-0", "other", T0, id));
-    assert_false(container_cache_find_by_name(cache, "", "train-0", "worker", T0, id));
+    assert_false(container_cache_find_by_name(cache, "ml", "train-0", "worker", true, T0 + 1, id));
+    container_cache_want(cache, A, "", false, T0);
+    assert_true(container_cache_find_by_name(cache, "ml", "train-0", "worker", false, T0, id));
+    assert_string_equal(id, A);
+    assert_false(container_cache_find_by_name(cache, "ml", "train-0", "other", false, T0, id));
+    assert_false(container_cache_find_by_name(cache, "", "train-0", "worker", false, T0, id));
     /* It is restarted under another id. */
     learn(cache, (struct container){{{B, "worker", "ml", "train-0", "", ""}}, true, false, false},
           T0 + 1);
     container_cache_want(cache, B, "", false, T0 + 1);
-    assert_true(container_cache_find_by_name(cache, "ml", "train-0", "worker", T0, id));
+    assert_true(container_cache_find_by_name(cache, "ml", "train-0", "worker", false, T0, id));
     assert_string_equal(id, B);
-    assert_false(container_cache_find_by_name(cache, "ml", "train-0", "worker", T0 + 2, id));
+    assert_false(container_cache_find_by_name(cache, "ml", "train-0", "worker", false, T0 + 2, id));
     container_cache_free(cache);
 }
 
 static void unused_entries_are_forgotten_and_their_places_reused(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
     struct container found;
     struct arena arena;
 
@@ -190,7 +193,7 @@ static void unused_entries_are_forgotten_and_their_places_reused(void **state)
 
 static void ids_beyond_the_limit_have_no_names_and_break_nothing(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
     char id[65];
 
     (void)state;
@@ -225,7 +228,7 @@ static void assert_pod(struct container_cache *cache, const char *id, const char
 
 static void a_hint_names_what_no_runtime_names(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
     char id[65];
 
     (void)state;
@@ -235,7 +238,7 @@ static void a_hint_names_what_no_runtime_names(void **state)
     hint(cache, of_pod(A, "train-0"), T0);
     assert_pod(cache, A, "train-0");
     assert_false(container_cache_may_learn(cache, A)); /* there is no other runtime */
-    assert_true(container_cache_find_by_name(cache, "ml", "train-0", "worker", T0, id));
+    assert_true(container_cache_find_by_name(cache, "ml", "train-0", "worker", false, T0, id));
     hint(cache, of_pod(A, "train-1"), T0);
     assert_pod(cache, A, "train-1");
     container_cache_free(cache);
@@ -243,7 +246,7 @@ static void a_hint_names_what_no_runtime_names(void **state)
 
 static void a_runtime_is_waited_for_once_and_replaces_the_whole_hint(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
 
     (void)state;
     container_cache_set_present(cache, 0, true);
@@ -266,7 +269,7 @@ static void a_runtime_is_waited_for_once_and_replaces_the_whole_hint(void **stat
 
 static void a_hinted_container_is_polled_for_when_a_process_is_seen_in_it(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
 
     (void)state;
     hint(cache, of_pod(A, "train-0"), T0);
@@ -279,7 +282,7 @@ static void a_hinted_container_is_polled_for_when_a_process_is_seen_in_it(void *
 
 static void hints_cannot_fill_the_directory(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
     struct container found;
     struct arena arena;
     char id[65];
@@ -332,9 +335,38 @@ static struct container certain(const char *id, const char *pod, const char *uid
     return (struct container){{{id, "worker", "ml", pod, uid, ""}}, true, false, false};
 }
 
+/* Labels are chosen by whoever starts a container. */
+static void labels_neither_replace_nor_complete_a_pod_that_is_certain(void **state)
+{
+    const struct container label = {{{A, "", "label", "label", "label", ""}}, false, false, false};
+    const struct container sure = {{{A, "worker", "", "train-0", "", ""}}, true, false, false};
+    char id[65];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct container_cache *cache = new_cache();
+        struct container found;
+        struct arena arena;
+
+        arena_init(&arena, 4096);
+        learn(cache, label, T0);
+        assert_false(container_cache_find_by_name(cache, "label", "label", "", true, T0, id));
+        learn(cache, sure, T0);
+        if (i == 1)
+            learn(cache, label, T0);
+        assert_true(container_cache_find(cache, A, T0, &arena, &found));
+        assert_true(found.is_pod_certain);
+        assert_string_equal(found.pod, "train-0");
+        assert_string_equal(found.namespace, "");
+        assert_string_equal(found.pod_uid, "");
+        arena_done(&arena);
+        container_cache_free(cache);
+    }
+}
+
 static void a_pod_has_the_name_that_a_runtime_has_for_any_container_in_it(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
 
     (void)state;
     container_cache_want(cache, A, "u-1", false, T0);
@@ -348,7 +380,7 @@ static void a_pod_has_the_name_that_a_runtime_has_for_any_container_in_it(void *
 
 static void a_label_that_any_container_can_have_names_no_other(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
     struct container labelled = certain(B, "forged", "u-1");
 
     (void)state;
@@ -362,7 +394,7 @@ static void a_label_that_any_container_can_have_names_no_other(void **state)
 static void a_hint_at_a_pod_yields_to_a_runtime(void **state)
 {
     struct container pod = {{{"", "", "ml", "hinted", "u-1", ""}}, false, false, false};
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
 
     (void)state;
     hint(cache, pod, T0);
@@ -377,7 +409,7 @@ static void a_hint_at_a_pod_yields_to_a_runtime(void **state)
 static void of_ended_containers_only_wanted_ones_are_kept(void **state)
 {
     struct container ended = certain(A, "short-0", "u-1"), pause = certain(B, "short-1", "u-2");
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
     struct container found;
     struct arena arena;
 
@@ -402,7 +434,7 @@ static void of_ended_containers_only_wanted_ones_are_kept(void **state)
 
 static void unused_pods_are_forgotten_and_hints_cannot_fill_their_places(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
     char uid[32];
 
     (void)state;
@@ -439,7 +471,7 @@ static void assert_image(struct container_cache *cache, const char *image)
 
 static void the_name_of_a_digest_is_polled_for_once_the_container_is_wanted(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
     char id[RUNTIME_ID_BYTES];
 
     (void)state;
@@ -467,7 +499,7 @@ static void the_name_of_a_digest_is_polled_for_once_the_container_is_wanted(void
 
 static void a_runtime_that_works_is_awaited_until_it_was_polled_or_has_failed(void **state)
 {
-    struct container_cache *cache = new_directory();
+    struct container_cache *cache = new_cache();
 
     (void)state;
     container_cache_want(cache, A, "", false, T0);
@@ -502,6 +534,7 @@ int main(void)
         cmocka_unit_test(a_runtime_is_waited_for_once_and_replaces_the_whole_hint),
         cmocka_unit_test(a_hinted_container_is_polled_for_when_a_process_is_seen_in_it),
         cmocka_unit_test(hints_cannot_fill_the_directory),
+        cmocka_unit_test(labels_neither_replace_nor_complete_a_pod_that_is_certain),
         cmocka_unit_test(a_pod_has_the_name_that_a_runtime_has_for_any_container_in_it),
         cmocka_unit_test(a_label_that_any_container_can_have_names_no_other),
         cmocka_unit_test(a_hint_at_a_pod_yields_to_a_runtime),

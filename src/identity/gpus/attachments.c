@@ -45,7 +45,6 @@ bool attachment_is_of(const struct attachment *attachment, const struct snapshot
 struct entry {
     struct table_entry entry;
     char id[RUNTIME_ID_BYTES];
-    struct container names;
     uint64_t round; /* the last list of the source that it was in */
     bool inspected;
     uint64_t inspected_us;
@@ -84,7 +83,6 @@ static void forget_unlisted(struct source *source)
 
         if (entry->round == source->round)
             continue;
-        container_forget(&entry->names);
         free(entry->gpus);
         table_remove(&source->table, entry);
     }
@@ -124,10 +122,8 @@ static void list_container(struct source *source, const struct container *contai
         if (entry)
             memcpy(entry->id, container->id, RUNTIME_ID_BYTES);
     }
-    if (!entry)
-        return;
-    container_keep(&entry->names, container);
-    entry->round = source->round;
+    if (entry)
+        entry->round = source->round;
 }
 
 void attachments_list(struct attachments *attachments, unsigned source,
@@ -198,7 +194,7 @@ static void visit_gpus(const struct entry *entry, attachments_visit *visit, void
     for (size_t i = 0; i < entry->gpu_count; i++)
         visit(context, &(struct attachment){
                            .container_id = entry->id,
-                           .container_name = entry->names.name ? entry->names.name : "",
+                           .container_name = "",
                            .kind = entry->gpus[i].kind,
                            .id = entry->gpus[i].id,
                            .index = entry->gpus[i].index,
@@ -217,26 +213,4 @@ void attachments_each(struct attachments *attachments, uint64_t since_us, attach
         for (size_t k = 0; k < source->table.count && is_fresh(source, since_us); k++)
             visit_gpus(source->table.items[k], visit, context);
     }
-}
-
-bool attachments_find_by_name(struct attachments *attachments, const char *namespace,
-                              const char *pod, const char *container, uint64_t since_us,
-                              char ret_id[RUNTIME_ID_BYTES])
-{
-    HOLD_LOCK(&attachments->lock);
-
-    for (size_t i = 0; i < ATTACHMENTS_SOURCES_MAX; i++) {
-        const struct source *source = &attachments->sources[i];
-
-        for (size_t k = 0; k < source->table.count && is_fresh(source, since_us); k++) {
-            const struct entry *entry = source->table.items[k];
-
-            if (entry->names.is_pod_certain &&
-                container_is_named(&entry->names, namespace, pod, container)) {
-                memcpy(ret_id, entry->id, RUNTIME_ID_BYTES);
-                return true;
-            }
-        }
-    }
-    return false;
 }

@@ -19,7 +19,7 @@
 /* A GPU that a container can use, according to one source. */
 struct attachment {
     const char *container_id;   /* 64 hex digits */
-    const char *container_name; /* "" if unknown */
+    const char *container_name; /* identity fills it in; "" if unknown */
     enum allocation_kind kind;
     /* For ALLOCATION_GPU_UUID it may be the front of a uuid: users may shorten them. */
     const char *id;
@@ -65,8 +65,3 @@ typedef void attachments_visit(void *context, const struct attachment *attachmen
  * several. `visit` must not call back. */
 void attachments_each(struct attachments *attachments, uint64_t since_us, attachments_visit *visit,
                       void *context);
-
-/* The id of a pod's container, by a source that is certain of it. False if there is none. */
-bool attachments_find_by_name(struct attachments *attachments, const char *namespace,
-                              const char *pod, const char *container, uint64_t since_us,
-                              char ret_id[RUNTIME_ID_BYTES]);

@@ -98,11 +98,20 @@ static void set_text(const char **text, const char *to)
 
 void container_keep(struct container *kept, const struct container *news)
 {
-    bool has_image = kept->image != NULL;
+    bool has_image = kept->image != NULL, is_certain = kept->is_pod_certain;
 
-    for (size_t i = 0; i < CONTAINER_TEXTS; i++)
-        if (&news->texts[i] != &news->image || !news->image_is_digest || !has_image)
-            set_text(&kept->texts[i], news->texts[i]);
+    for (size_t i = 0; i < CONTAINER_TEXTS; i++) {
+        bool is_pods = i >= CONTAINER_TEXT_NAMESPACE && i <= CONTAINER_TEXT_POD_UID;
+
+        if ((i == CONTAINER_TEXT_IMAGE && has_image && news->image_is_digest) ||
+            (is_pods && is_certain && !news->is_pod_certain))
+            continue;
+        if (is_pods && news->is_pod_certain && !is_certain) { /* nothing of the labels stays */
+            free((void *)kept->texts[i]);
+            kept->texts[i] = NULL;
+        }
+        set_text(&kept->texts[i], news->texts[i]);
+    }
     kept->is_pod_certain |= news->is_pod_certain;
 }
 
@@ -111,16 +120,4 @@ void container_forget(struct container *kept)
     for (size_t i = 0; i < CONTAINER_TEXTS; i++)
         free((void *)kept->texts[i]);
     *kept = (struct container){0};
-}
-
-static bool is_text(const char *text, const char *wanted)
-{
-    return text && strcmp(text, wanted) == 0;
-}
-
-bool container_is_named(const struct container *kept, const char *namespace, const char *pod,
-                        const char *name)
-{
-    return is_text(kept->pod, pod) && is_text(kept->namespace, namespace) &&
-           is_text(kept->name, name);
 }
