@@ -61,7 +61,7 @@ struct machine {
     const struct sample_workload *workloads;
     size_t workload_count;
     uint64_t busy_us; /* of a report */
-    bool restarted;   /* whoever reports usage begins anew */
+    bool restarted;   /* usage reports start over */
 };
 
 #define BMC(w)                                                                                     \
@@ -198,7 +198,7 @@ static void end(struct machine *machine)
     pipeline_free(machine->pipeline);
 }
 
-/* The books of the rest, or NULL. */
+/* The books of the overhead, or NULL. */
 static const struct ledger_meter *books_of_rest(const struct machine *machine)
 {
     const struct ledger *ledger = machine->pipeline->ledger;
@@ -228,7 +228,7 @@ static uint64_t unowned_uj(const struct machine *machine, enum unowned owner)
     return books->unowned_uj[owner];
 }
 
-/* What an owner pays of the rest, in one tier. */
+/* What an owner is charged of the overhead, in one tier. */
 static uint64_t tier_uj(const struct machine *machine, const struct workload_owner *owner,
                         enum tier tier)
 {

@@ -28,7 +28,7 @@ struct shared_gpu {
     struct load loads[LOADS_MAX];
     double noise; /* of power and units, as a part of them */
     uint32_t clock_mhz;
-    double clock_exponent; /* of the watts: at 2 GHz they are as the loads say */
+    double clock_exponent; /* of the watts: those of the loads are at 2 GHz */
     struct random_source random;
 };
 
@@ -38,7 +38,7 @@ struct shared_slot {
     double joules;          /* with idle */
     double used[LOADS_MAX]; /* active joules of each: the truth */
     double units[UNIT_COUNT];
-    size_t winner; /* of the sample; SIZE_MAX: nobody was resident */
+    size_t winner; /* of the sample; SIZE_MAX: no load was resident */
 };
 
 /* About 1, the wider the noisier. */

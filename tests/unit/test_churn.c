@@ -11,8 +11,8 @@ static const struct load LOADS[] = {
     {320, {0.95, 0.6, 0.2, 0, 0.1, 0, 0.85, 0}},
 };
 
-/* More processes at once than the estimator tells apart. One in eight stays for minutes, the others
- * for less than a second. */
+/* More processes at once than the estimator has places for. One in eight stays for minutes, the
+ * others for less than a second. */
 struct crowd {
     struct simulation simulation;
     uint64_t until_slot[SEATS]; /* when the process of a seat ends */

@@ -64,7 +64,7 @@ static void book(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint6
     assert_int_equal(time_imbalance_us(ledger, meter), 0);
 }
 
-/* A window of the first GPU that is all of one workload, or of nobody and empty. */
+/* A window of the first GPU, all of one workload, or empty. */
 static void window(struct ledger *ledger, uint64_t start_us, uint64_t end_us, uint64_t energy_uj)
 {
     const struct booking booking = to_workload(ledger, 0, energy_uj);
@@ -88,7 +88,7 @@ static uint64_t workload_us(const struct ledger *ledger, unsigned number, uint32
     return time_us;
 }
 
-/* Of the first GPU: all, what its one workload has, and what nobody watched. */
+/* Of the first GPU: all time, that of its one workload, and gaps. */
 static void assert_time(const struct ledger *ledger, uint64_t total_us, uint64_t paid_us,
                         uint64_t gap_us)
 {
@@ -131,7 +131,7 @@ static void the_dearest_century_fits_a_bill(void **state)
     assert_true(embodied_bill(dearest, hours * HOUR) == BILL_ONE * EMBODIED_MAX_G * hours);
 }
 
-static void who_has_three_quarters_of_the_joules_has_three_quarters_of_the_time(void **state)
+static void three_quarters_of_the_energy_have_three_quarters_of_the_time(void **state)
 {
     struct ledger *ledger;
 
@@ -148,7 +148,7 @@ static void who_has_three_quarters_of_the_joules_has_three_quarters_of_the_time(
     ledger_free(ledger);
 }
 
-static void time_that_does_not_divide_is_given_all_the_same(void **state)
+static void time_that_does_not_divide_evenly_is_booked_whole(void **state)
 {
     struct ledger *ledger;
 
@@ -226,7 +226,7 @@ static void a_device_without_joules_for_an_hour_was_idle(void **state)
     ledger_free(ledger);
 }
 
-static void time_between_two_windows_was_watched_by_nobody(void **state)
+static void time_between_two_windows_is_a_gap(void **state)
 {
     struct ledger *ledger;
 
@@ -476,7 +476,7 @@ static void own_as_reserved(const struct sample_process *who, struct workload_ow
 }
 
 /* The M of the SCI: time reserved, at work or not. */
-static void who_reserved_an_idle_board_has_its_time(void **state)
+static void a_reserved_idle_board_books_its_time_to_the_grantee(void **state)
 {
     struct pipeline_options options = default_options();
     struct attached *attached = calloc(1, sizeof(*attached));
@@ -545,7 +545,7 @@ static void work_for_ten_seconds(struct pipeline *pipeline)
     assert_int_equal(pipeline_finish(pipeline), 0);
 }
 
-static void the_time_of_the_system_is_shown_as_that_of_nobody(void **state)
+static void the_time_of_the_system_is_shown_as_unowned(void **state)
 {
     struct pipeline_options options = default_options();
     struct pipeline *pipeline;
@@ -571,7 +571,7 @@ static bool know_no_names(void *context, const struct workload_owner *owner,
     return false;
 }
 
-static void time_of_who_is_held_back_is_not_shown_yet(void **state)
+static void time_of_a_row_that_is_held_back_is_not_shown_yet(void **state)
 {
     struct pipeline_options options = default_options();
     struct pipeline *pipeline;
@@ -584,7 +584,7 @@ static void time_of_who_is_held_back_is_not_shown_yet(void **state)
     snapshot = books(pipeline);
     assert_int_equal(snapshot->meters[0].device_us, 0);
     close_books(snapshot);
-    pipeline_fix_names(pipeline, T0 + 100 * SECOND); /* nobody waits for names for so long */
+    pipeline_fix_names(pipeline, T0 + 100 * SECOND); /* names are not awaited for so long */
     snapshot = books(pipeline);
     assert_int_equal(snapshot->meters[0].device_us, 10 * SECOND);
     assert_int_equal(snapshot->workloads[0].account.device_us, 10 * SECOND);
@@ -687,13 +687,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_hour_of_a_gpu_is_its_rate_in_sum),
         cmocka_unit_test(the_dearest_century_fits_a_bill),
-        cmocka_unit_test(who_has_three_quarters_of_the_joules_has_three_quarters_of_the_time),
-        cmocka_unit_test(time_that_does_not_divide_is_given_all_the_same),
+        cmocka_unit_test(three_quarters_of_the_energy_have_three_quarters_of_the_time),
+        cmocka_unit_test(time_that_does_not_divide_evenly_is_booked_whole),
         cmocka_unit_test(what_a_process_is_booked_is_time_of_its_workload),
         cmocka_unit_test(time_without_joules_goes_with_the_next_that_has_some),
         cmocka_unit_test(time_begins_with_the_first_joule),
         cmocka_unit_test(a_device_without_joules_for_an_hour_was_idle),
-        cmocka_unit_test(time_between_two_windows_was_watched_by_nobody),
+        cmocka_unit_test(time_between_two_windows_is_a_gap),
         cmocka_unit_test(what_is_longer_than_an_hour_is_no_time_of_the_device),
         cmocka_unit_test(windows_that_overlap_count_once),
         cmocka_unit_test(a_clock_that_is_set_back_counts_no_time_twice),
@@ -704,10 +704,10 @@ int main(void)
         cmocka_unit_test(time_that_is_lost_is_an_imbalance),
         cmocka_unit_test(in_any_history_the_owners_time_is_the_devices),
         cmocka_unit_test(of_a_board_the_time_that_was_settled_counts_and_the_rest_is_a_gap),
-        cmocka_unit_test(who_reserved_an_idle_board_has_its_time),
+        cmocka_unit_test(a_reserved_idle_board_books_its_time_to_the_grantee),
         cmocka_unit_test(a_board_that_is_read_and_uses_nothing_for_hours_has_its_time),
-        cmocka_unit_test(the_time_of_the_system_is_shown_as_that_of_nobody),
-        cmocka_unit_test(time_of_who_is_held_back_is_not_shown_yet),
+        cmocka_unit_test(the_time_of_the_system_is_shown_as_unowned),
+        cmocka_unit_test(time_of_a_row_that_is_held_back_is_not_shown_yet),
         cmocka_unit_test(of_a_package_that_is_read_late_the_time_goes_with_its_joules),
         cmocka_unit_test(the_time_of_a_package_that_is_not_read_is_a_gap),
         cmocka_unit_test(a_model_that_gave_way_to_a_meter_has_no_time_any_more),

@@ -1,4 +1,4 @@
-/* attribution/node/gpu_inclusion: whether a node's meter measures the GPUs, told from steps. */
+/* attribution/node/gpu_inclusion: whether a node's meter includes the GPUs, learned from steps. */
 #include "unit.h"
 
 #include "attribution/node/gpu_inclusion.h"

@@ -79,7 +79,7 @@ static void parts_that_never_change_are_the_time_share_without_confidence(void *
     pipeline_free(pipeline);
 }
 
-static void a_newcomer_pays_by_its_samples_until_something_is_known_of_it(void **state)
+static void a_new_process_is_charged_by_its_samples_until_more_is_known(void **state)
 {
     struct pipeline_options options = intensity_options();
     struct simulation simulation = two_loads();
@@ -100,7 +100,7 @@ static void a_newcomer_pays_by_its_samples_until_something_is_known_of_it(void *
     pipeline_free(pipeline);
 }
 
-static void samples_of_a_pid_that_nobody_knows_are_not_paid_by_those_who_are_known(void **state)
+static void samples_of_an_unknown_pid_are_not_charged_to_known_processes(void **state)
 {
     struct simulation simulation = two_loads();
     struct pipeline *pipeline = pipeline_with(intensity_options());
@@ -145,7 +145,7 @@ static void on_a_board_that_was_away_a_process_has_a_place_anew(void **state)
     pipeline_free(pipeline);
 }
 
-/* Says who a pid is: a user's python. */
+/* Identifies a pid: a user's python. */
 static void introduce(const struct simulation *simulation, uint32_t pid, const char *name)
 {
     feed(simulation->pipeline, (struct sample){.kind = SAMPLE_PROCESS,
@@ -184,13 +184,13 @@ static void the_next_of_a_kind_is_known_when_it_comes(void **state)
     pipeline_free(pipeline);
 }
 
-/* A list of clients beside the server, who wins all samples. */
+/* A list of clients beside the server, which wins all samples. */
 static void list_clients(const struct simulation *simulation, const uint32_t pids[4])
 {
     list(simulation->pipeline, 0, simulation->now_us, SAMPLE_LIST_MPS, pids);
 }
 
-static void clients_of_mps_pay_what_they_drew_alone(void **state)
+static void mps_clients_are_charged_what_they_drew_alone(void **state)
 {
     struct simulation simulation = {.gpu = {.idle_watts = 100, .count = 1, .loads = {{100, {0.5}}}},
                                     .pids = {10}};
@@ -222,11 +222,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_learned_divides_the_time_together),
         cmocka_unit_test(parts_that_never_change_are_the_time_share_without_confidence),
-        cmocka_unit_test(a_newcomer_pays_by_its_samples_until_something_is_known_of_it),
-        cmocka_unit_test(samples_of_a_pid_that_nobody_knows_are_not_paid_by_those_who_are_known),
+        cmocka_unit_test(a_new_process_is_charged_by_its_samples_until_more_is_known),
+        cmocka_unit_test(samples_of_an_unknown_pid_are_not_charged_to_known_processes),
         cmocka_unit_test(on_a_board_that_was_away_a_process_has_a_place_anew),
         cmocka_unit_test(the_next_of_a_kind_is_known_when_it_comes),
-        cmocka_unit_test(clients_of_mps_pay_what_they_drew_alone),
+        cmocka_unit_test(mps_clients_are_charged_what_they_drew_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

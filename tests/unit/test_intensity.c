@@ -1,4 +1,4 @@
-/* attribution/intensity: who pays for slots of a simulated GPU of which the truth is known. */
+/* attribution/gpu/intensity: the division of slots of a simulated GPU with known truth. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct outcome {
     struct intensity intensity;
     double used[TENANTS_MAX], paid[TENANTS_MAX]; /* in slots that were divided; joules */
     double won[TENANTS_MAX];                     /* samples */
-    double error[TENANTS_MAX];                   /* expected, of the own share; by what was paid */
+    double error[TENANTS_MAX]; /* expected, relative to the share; by energy charged */
     size_t divided;
 };
 
@@ -40,7 +40,7 @@ static double part_of(const double *values, size_t tenant)
     return values[tenant] / sum_of(values);
 }
 
-/* Half of what was paid by the wrong one, as a part of all. */
+/* Half of the energy charged to the wrong process, relative to all. */
 static double distance(const struct outcome *outcome)
 {
     double sum = 0;
@@ -105,7 +105,7 @@ static struct outcome *play(struct shared_gpu gpu, take_turns *take_turns_in)
     return outcome;
 }
 
-/* Twenty seconds of each: the one, the other, both, nobody. */
+/* Twenty seconds of each: the one, the other, both, none. */
 static void in_turns_and_together(size_t slot, double *parts, uint32_t *mhz)
 {
     size_t phase = slot / 100 % 4;
@@ -117,7 +117,7 @@ static void in_turns_and_together(size_t slot, double *parts, uint32_t *mhz)
         parts[phase] = 1;
 }
 
-/* Ten seconds of each alone, then everybody together. */
+/* Ten seconds of each alone, then all together. */
 static void one_by_one_then_all(size_t slot, double *parts, size_t count)
 {
     size_t phase = slot / 50 % (2 * count);
@@ -164,7 +164,7 @@ static void in_turns_under_a_power_cap(size_t slot, double *parts, uint32_t *mhz
         *mhz = 1600;
 }
 
-static void processes_that_were_alone_pay_what_they_draw_together(void **state)
+static void processes_that_were_alone_are_charged_what_they_draw_together(void **state)
 {
     struct outcome *outcome =
         play((struct shared_gpu){.count = 2, .loads = {MATRICES, STREAMS}}, in_turns_and_together);
@@ -186,7 +186,7 @@ static void noise_of_a_hundredth_changes_little(void **state)
     free(outcome);
 }
 
-static void three_processes_are_told_apart_too(void **state)
+static void three_processes_are_separated_too(void **state)
 {
     struct outcome *outcome =
         play((struct shared_gpu){.count = 3, .loads = {MATRICES, STREAMS, FLOATS}, .noise = 0.01},
@@ -197,7 +197,7 @@ static void three_processes_are_told_apart_too(void **state)
     free(outcome);
 }
 
-static void processes_that_were_never_alone_are_told_apart_by_changing_parts(void **state)
+static void processes_that_were_never_alone_are_separated_by_changing_shares(void **state)
 {
     struct outcome *outcome =
         play((struct shared_gpu){.count = 2, .loads = {MATRICES, STREAMS}}, in_changing_parts);
@@ -220,7 +220,7 @@ static void parts_that_never_change_are_the_time_share_and_in_doubt(void **state
     free(outcome);
 }
 
-static void who_does_nothing_pays_nothing(void **state)
+static void an_inactive_process_is_charged_nothing(void **state)
 {
     struct outcome *outcome =
         play((struct shared_gpu){.count = 3, .loads = {MATRICES, STREAMS}, .noise = 0.01},
@@ -295,7 +295,7 @@ static void nothing_is_divided_before_something_is_known(void **state)
     free(intensity);
 }
 
-static void somebody_at_work_of_whom_nothing_is_known_is_a_stranger(void **state)
+static void an_active_tenant_without_a_signature_is_unknown(void **state)
 {
     struct outcome *outcome =
         play((struct shared_gpu){.count = 2, .loads = {MATRICES, STREAMS}}, in_turns_and_together);
@@ -307,7 +307,7 @@ static void somebody_at_work_of_whom_nothing_is_known_is_a_stranger(void **state
     assert_false(intensity_has_unknown(&outcome->intensity, &slot)); /* it only is there */
     slot.won[2] = 1;
     assert_true(intensity_has_unknown(&outcome->intensity, &slot));
-    slot.gpm.busy_us = 0; /* nothing to tell of anybody */
+    slot.gpm.busy_us = 0; /* nothing to learn from */
     assert_false(intensity_has_unknown(&outcome->intensity, &slot));
     free(outcome);
 }
@@ -315,17 +315,17 @@ static void somebody_at_work_of_whom_nothing_is_known_is_a_stranger(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processes_that_were_alone_pay_what_they_draw_together),
+        cmocka_unit_test(processes_that_were_alone_are_charged_what_they_draw_together),
         cmocka_unit_test(noise_of_a_hundredth_changes_little),
-        cmocka_unit_test(three_processes_are_told_apart_too),
-        cmocka_unit_test(processes_that_were_never_alone_are_told_apart_by_changing_parts),
+        cmocka_unit_test(three_processes_are_separated_too),
+        cmocka_unit_test(processes_that_were_never_alone_are_separated_by_changing_shares),
         cmocka_unit_test(parts_that_never_change_are_the_time_share_and_in_doubt),
-        cmocka_unit_test(who_does_nothing_pays_nothing),
+        cmocka_unit_test(an_inactive_process_is_charged_nothing),
         cmocka_unit_test(processes_that_run_the_same_have_the_same_watts),
         cmocka_unit_test(a_clock_that_falls_while_one_is_alone_does_not_make_it_cheap),
         cmocka_unit_test(thirty_two_processes_are_finite_and_sum_to_all),
         cmocka_unit_test(nothing_is_divided_before_something_is_known),
-        cmocka_unit_test(somebody_at_work_of_whom_nothing_is_known_is_a_stranger),
+        cmocka_unit_test(an_active_tenant_without_a_signature_is_unknown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

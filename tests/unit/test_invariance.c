@@ -1,7 +1,5 @@
-/*
- * What must not change who pays: names, how a job is cut into processes, who else is there and does
- * nothing, how long a window is. On a simulated GPU, and on a recorded one.
- */
+/* What must not change charges: names, how a job is split into processes, inactive processes,
+ * the length of a window. On a simulated GPU, and on a recorded one. */
 #include "simulation.h"
 
 #include "sources/trace.h"
@@ -14,14 +12,14 @@ static const struct load FLOATS = {320, {0.95, 0.6, 0.2, 0, 0.1, 0, 0.85, 0}};
 
 enum { PIDS_MAX = 16 };
 
-/* What each process paid, by its pid. */
+/* The energy charged to each process, by its pid. */
 struct shares {
     uint32_t pids[PIDS_MAX];
     uint64_t active_uj[PIDS_MAX], idle_uj[PIDS_MAX];
     size_t count;
 };
 
-/* Settles, and reads the books; that they balance is checked by whoever opens them. */
+/* Settles and reads the books, which checks that they balance. */
 static struct shares close_pipeline(struct pipeline *pipeline)
 {
     struct shares bill = {0};
@@ -63,14 +61,14 @@ static double share(const struct shares *bill, uint32_t pid)
     return (double)active_uj(bill, pid) / total;
 }
 
-/* Pays with `pid`: what its half paid is its own. */
+/* Charged with `pid`: the energy of its half is its own. */
 static void join(struct shares *bill, uint32_t half, uint32_t pid)
 {
     bill->active_uj[find_pid(bill, pid)] += active_uj(bill, half);
     bill->active_uj[find_pid(bill, half)] = 0;
 }
 
-/* Half of what another paid, as a part of all. Every pid of `a` is in `b`. */
+/* Half of the energy charged differently, relative to all. Every pid of `a` is in `b`. */
 static double distance(const struct shares *a, const struct shares *b)
 {
     double sum = 0;
@@ -230,7 +228,7 @@ static struct sample add_idler(struct batch *batch, struct sample sample, const 
     return sample;
 }
 
-static void swapped_pids_swap_what_is_paid(void **state)
+static void swapped_pids_swap_what_is_charged(void **state)
 {
     struct shares bill = simulate(intensity_options(), PIDS(11, 12, 13), false);
     struct shares swapped = simulate(intensity_options(), PIDS(12, 11, 13), false);
@@ -239,7 +237,7 @@ static void swapped_pids_swap_what_is_paid(void **state)
     assert_swapped(&bill, &swapped, 11, 12);
 }
 
-static void swapped_pids_of_a_recording_swap_what_is_paid(void **state)
+static void swapped_pids_of_a_recording_swap_what_is_charged(void **state)
 {
     struct shares bill = replay(intensity_options(), as_it_is, NULL);
     struct shares swapped = replay(intensity_options(), swap, (const uint32_t[]){541, 544});
@@ -249,7 +247,7 @@ static void swapped_pids_of_a_recording_swap_what_is_paid(void **state)
     assert_swapped(&bill, &swapped, 541, 544);
 }
 
-static void a_process_split_in_two_pays_the_same(void **state)
+static void a_process_split_in_two_is_charged_the_same(void **state)
 {
     struct shares bill = simulate(intensity_options(), PIDS(11, 12, 13), false);
     struct shares halves = simulate(intensity_options(), PIDS(11, 12, 13), true);
@@ -260,7 +258,7 @@ static void a_process_split_in_two_pays_the_same(void **state)
     assert_true(distance(&bill, &halves) < 0.02);
 }
 
-static void a_process_split_in_two_in_a_recording_pays_the_same(void **state)
+static void a_process_split_in_two_in_a_recording_is_charged_the_same(void **state)
 {
     struct shares bill = replay(intensity_options(), as_it_is, NULL);
     struct shares halves = replay(intensity_options(), halve, (const uint32_t[]){541, 999});
@@ -271,7 +269,7 @@ static void a_process_split_in_two_in_a_recording_pays_the_same(void **state)
     assert_true(distance(&bill, &halves) < 0.02);
 }
 
-static void who_does_nothing_pays_nothing_active(void **state)
+static void an_inactive_process_is_charged_no_active_energy(void **state)
 {
     struct shares bill = simulate(intensity_options(), PIDS(11, 12, 13), false);
     struct shares with_idler = simulate(intensity_options(), PIDS(11, 12, 13, 14), false);
@@ -281,7 +279,7 @@ static void who_does_nothing_pays_nothing_active(void **state)
     assert_true(distance(&bill, &with_idler) < 0.01);
 }
 
-static void who_does_nothing_in_a_recording_pays_nothing_active(void **state)
+static void an_inactive_process_in_a_recording_is_charged_no_active_energy(void **state)
 {
     struct shares bill = replay(intensity_options(), as_it_is, NULL);
     struct shares with_idler = replay(intensity_options(), add_idler, (const uint32_t[]){0, 999});
@@ -327,12 +325,12 @@ static void the_time_share_is_as_it_was(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(swapped_pids_swap_what_is_paid),
-        cmocka_unit_test(swapped_pids_of_a_recording_swap_what_is_paid),
-        cmocka_unit_test(a_process_split_in_two_pays_the_same),
-        cmocka_unit_test(a_process_split_in_two_in_a_recording_pays_the_same),
-        cmocka_unit_test(who_does_nothing_pays_nothing_active),
-        cmocka_unit_test(who_does_nothing_in_a_recording_pays_nothing_active),
+        cmocka_unit_test(swapped_pids_swap_what_is_charged),
+        cmocka_unit_test(swapped_pids_of_a_recording_swap_what_is_charged),
+        cmocka_unit_test(a_process_split_in_two_is_charged_the_same),
+        cmocka_unit_test(a_process_split_in_two_in_a_recording_is_charged_the_same),
+        cmocka_unit_test(an_inactive_process_is_charged_no_active_energy),
+        cmocka_unit_test(an_inactive_process_in_a_recording_is_charged_no_active_energy),
         cmocka_unit_test(windows_of_two_seconds_give_the_same_as_those_of_one),
         cmocka_unit_test(the_time_share_is_as_it_was),
     };

@@ -39,7 +39,7 @@ static struct pipeline_options patient_options(void)
     return options;
 }
 
-/* A second in which nobody is listed. */
+/* A second without listed processes. */
 static uint64_t empty_second(struct pipeline *pipeline, uint64_t t_us)
 {
     LIST(pipeline, t_us + 1, 0);
@@ -332,7 +332,7 @@ static void on_a_board_without_a_counter_the_ended_are_forgotten_too(void **stat
     pipeline_sweep(pipeline, T0 + 30 * SECOND);
     assert_int_equal(ledger_counts(pipeline->ledger)->processes, 1);
     assert_int_equal(process_on(pipeline, 0, 6).active, true);
-    /* And when the counter comes to life, who is still listed pays. */
+    /* When the counter comes to life, processes still listed are charged. */
     energy(pipeline, 0, T0 + 30 * SECOND, 0);
     LIST(pipeline, T0 + 30 * SECOND + 1, 6);
     label(pipeline, 0, T0 + 31 * SECOND, 6, T0 + 30 * SECOND + TICK, 50);
@@ -410,7 +410,7 @@ static void the_processes_of_a_board_that_is_gone_are_forgotten(void **state)
 }
 
 /* There is room for one. */
-static void on_a_board_that_came_back_who_is_listed_makes_no_room(void **state)
+static void a_listed_process_of_a_board_that_came_back_makes_no_room(void **state)
 {
     struct pipeline_options options = default_options();
     struct pipeline *pipeline;
@@ -477,7 +477,7 @@ static void a_process_that_was_seen_in_the_future_is_forgotten_in_its_time(void 
     pipeline_free(pipeline);
 }
 
-/* An MPS server pays nothing itself; what comes after it does. */
+/* An MPS server is not charged; the next process of its pid is. */
 static void nothing_is_remembered_of_the_process_that_had_the_account_before(void **state)
 {
     struct pipeline *pipeline = forgetful_pipeline();
@@ -590,11 +590,11 @@ static void whatever_comes_the_books_balance_and_nothing_is_ever_taken_back(void
     pipeline_free(pipeline);
 }
 
-/* A pipeline whose names come from here. */
+/* A pipeline with names from here. */
 struct names {
     bool known;
     unsigned asked;
-    const char *container_id; /* that was last asked for */
+    const char *container_id; /* of the last query */
     struct workload_names names;
 };
 
@@ -817,7 +817,7 @@ static void a_container_in_a_job_is_a_label_of_the_process_and_not_of_the_job(vo
     pipeline_free(pipeline);
 }
 
-static void a_process_that_moves_pays_from_then_on_in_its_new_place(void **state)
+static void a_process_that_moves_is_charged_to_its_new_owner_from_then_on(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
     uint64_t t = T0;
@@ -828,7 +828,8 @@ static void a_process_that_moves_pays_from_then_on_in_its_new_place(void **state
     t = empty_second(pipeline, empty_second(pipeline, t));
     identify(pipeline, 0, t, 5, T0, "/container", "worker");
     t = second_of(pipeline, 5, t);
-    identify(pipeline, 0, t, 5, T0, "", ""); /* somebody who knows less does not move it */
+    identify(pipeline, 0, t, 5, T0, "",
+             ""); /* an identification without a cgroup does not move it */
     second_of(pipeline, 5, t);
     pipeline_finish(pipeline);
     assert_int_equal(workload_uj(pipeline, WORKLOAD_UNIT, "/runtime"), 100 * JOULE);
@@ -856,7 +857,7 @@ int main(void)
         cmocka_unit_test(a_process_that_a_list_names_is_never_forgotten),
         cmocka_unit_test(each_retirement_has_an_id_of_its_own_so_that_no_increase_counts_twice),
         cmocka_unit_test(the_processes_of_a_board_that_is_gone_are_forgotten),
-        cmocka_unit_test(on_a_board_that_came_back_who_is_listed_makes_no_room),
+        cmocka_unit_test(a_listed_process_of_a_board_that_came_back_makes_no_room),
         cmocka_unit_test(a_process_that_a_late_list_named_is_there_when_its_window_is_settled),
         cmocka_unit_test(a_process_that_is_listed_outlasts_a_clock_that_is_set_back),
         cmocka_unit_test(a_process_that_was_seen_in_the_future_is_forgotten_in_its_time),
@@ -870,7 +871,7 @@ int main(void)
         cmocka_unit_test(names_have_their_fifteen_seconds_while_shared_energy_waits),
         cmocka_unit_test(what_the_system_uses_is_unowned_and_its_processes_are_shown),
         cmocka_unit_test(a_container_in_a_job_is_a_label_of_the_process_and_not_of_the_job),
-        cmocka_unit_test(a_process_that_moves_pays_from_then_on_in_its_new_place),
+        cmocka_unit_test(a_process_that_moves_is_charged_to_its_new_owner_from_then_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

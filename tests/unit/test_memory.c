@@ -1,4 +1,5 @@
-/* attribution/gpu/memory and gpu_memory: what nobody is seen to use, and whose it can be. */
+/* attribution/gpu: memory and work of no visible process, and the containers they are inferred
+ * to. */
 #include "pipeline_fixture.h"
 
 #define GB ((uint64_t)1 << 30)
@@ -100,7 +101,7 @@ static void the_unknown_belongs_to_the_container_without_a_visible_process(void 
     pipeline_free(pipeline);
 }
 
-static void it_is_divided_by_what_they_asked_for_or_else_equally_and_to_the_byte(void **state)
+static void unknown_memory_is_divided_by_requests_or_else_equally_and_to_the_byte(void **state)
 {
     static const char *const ids[] = {A, B, C};
     static const uint64_t asked[] = {10 * GB, 20 * GB, 70 * GB}, partly[] = {10 * GB, 0, 70 * GB};
@@ -124,7 +125,7 @@ static void it_is_divided_by_what_they_asked_for_or_else_equally_and_to_the_byte
     pipeline_free(pipeline);
 }
 
-static void with_nobody_to_give_it_to_it_stays_unknown(void **state)
+static void without_containers_memory_stays_unknown(void **state)
 {
     static const char *const ids[] = {A};
     struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
@@ -143,7 +144,7 @@ static void with_nobody_to_give_it_to_it_stays_unknown(void **state)
     pipeline_free(pipeline);
 }
 
-static void without_unknown_memory_nobody_has_any_but_all_are_detected(void **state)
+static void without_unknown_memory_nothing_is_inferred_but_all_containers_are_detected(void **state)
 {
     static const char *const ids[] = {A, B};
     struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
@@ -162,7 +163,7 @@ static void without_unknown_memory_nobody_has_any_but_all_are_detected(void **st
     pipeline_free(pipeline);
 }
 
-static void a_process_that_allocates_between_two_calls_is_no_stranger(void **state)
+static void memory_allocated_between_two_calls_is_not_unknown(void **state)
 {
     struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
     struct snapshot *snapshot;
@@ -177,7 +178,7 @@ static void a_process_that_allocates_between_two_calls_is_no_stranger(void **sta
     pipeline_free(pipeline);
 }
 
-static void what_the_driver_does_not_tell_is_not_inferred(void **state)
+static void memory_that_the_driver_hides_is_not_inferred(void **state)
 {
     struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
     struct snapshot *snapshot;
@@ -195,7 +196,7 @@ static void what_the_driver_does_not_tell_is_not_inferred(void **state)
     pipeline_free(pipeline);
 }
 
-/* A second of 100 W in which the board is busy and nobody is listed or sampled. */
+/* A second of 100 W on a busy board without listed or sampled processes. */
 static uint64_t busy_second(struct pipeline *pipeline, uint64_t t_us)
 {
     struct gpu *gpu = pipeline->gpus[0];
@@ -221,7 +222,7 @@ static uint64_t inferred_uj(const struct pipeline *pipeline, const char *id)
     return energy_uj;
 }
 
-static void work_that_nobody_is_seen_to_do_is_the_one_containers_that_can(void **state)
+static void work_of_no_visible_process_is_that_of_the_one_container_with_access(void **state)
 {
     static const char *const ids[] = {A};
     struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
@@ -241,7 +242,7 @@ static void work_that_nobody_is_seen_to_do_is_the_one_containers_that_can(void *
     pipeline_free(pipeline);
 }
 
-static void samples_of_strangers_go_to_those_who_are_not_seen(void **state)
+static void samples_of_unknown_processes_go_to_containers_without_visible_ones(void **state)
 {
     static const char *const ids[] = {A, B, C};
     static const uint64_t asked[] = {10 * GB, 10 * GB, 30 * GB};
@@ -254,7 +255,7 @@ static void samples_of_strangers_go_to_those_who_are_not_seen(void **state)
     energy(pipeline, 0, T0, 0);
     LIST(pipeline, T0 + 1, 5);
     label(pipeline, 0, T0 + 2 * TICK, 5, T0 + TICK, 99);
-    label(pipeline, 0, T0 + 4 * TICK, 999, T0 + 3 * TICK, 99); /* whom nobody knows */
+    label(pipeline, 0, T0 + 4 * TICK, 999, T0 + 3 * TICK, 99); /* unknown */
     ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
     pipeline_finish(pipeline);
     assert_in_range(workload_uj(pipeline, WORKLOAD_CONTAINER, A), 49 * JOULE, 51 * JOULE);
@@ -287,13 +288,13 @@ static uint64_t idle_second(struct pipeline *pipeline, uint64_t t_us)
     return t_us + SECOND;
 }
 
-static void who_was_given_an_idle_board_pays_for_it_where_that_is_the_policy(void **state)
+static void an_idle_board_is_charged_to_its_grantee_by_the_reserved_policy(void **state)
 {
     static const char *const ids[] = {A, B};
     struct pipeline *pipeline = new_pipeline(IDLE_POLICY_RESERVED);
 
     (void)state;
-    idle_second(pipeline, idle_second(pipeline, T0)); /* nobody was given it yet */
+    idle_second(pipeline, idle_second(pipeline, T0)); /* not granted yet */
     pipeline_finish(pipeline);
     assert_int_equal(unowned_uj(pipeline, UNOWNED_IDLE), 200 * JOULE);
     attach(pipeline, ids, NULL, 2);
@@ -338,15 +339,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_unknown_belongs_to_the_container_without_a_visible_process),
-        cmocka_unit_test(it_is_divided_by_what_they_asked_for_or_else_equally_and_to_the_byte),
-        cmocka_unit_test(with_nobody_to_give_it_to_it_stays_unknown),
-        cmocka_unit_test(without_unknown_memory_nobody_has_any_but_all_are_detected),
-        cmocka_unit_test(a_process_that_allocates_between_two_calls_is_no_stranger),
-        cmocka_unit_test(what_the_driver_does_not_tell_is_not_inferred),
-        cmocka_unit_test(work_that_nobody_is_seen_to_do_is_the_one_containers_that_can),
-        cmocka_unit_test(samples_of_strangers_go_to_those_who_are_not_seen),
+        cmocka_unit_test(unknown_memory_is_divided_by_requests_or_else_equally_and_to_the_byte),
+        cmocka_unit_test(without_containers_memory_stays_unknown),
+        cmocka_unit_test(
+            without_unknown_memory_nothing_is_inferred_but_all_containers_are_detected),
+        cmocka_unit_test(memory_allocated_between_two_calls_is_not_unknown),
+        cmocka_unit_test(memory_that_the_driver_hides_is_not_inferred),
+        cmocka_unit_test(work_of_no_visible_process_is_that_of_the_one_container_with_access),
+        cmocka_unit_test(samples_of_unknown_processes_go_to_containers_without_visible_ones),
         cmocka_unit_test(without_candidates_such_work_stays_unattributed),
-        cmocka_unit_test(who_was_given_an_idle_board_pays_for_it_where_that_is_the_policy),
+        cmocka_unit_test(an_idle_board_is_charged_to_its_grantee_by_the_reserved_policy),
         cmocka_unit_test(five_thousand_containers_at_one_board_are_no_trouble),
     };
 

@@ -1,4 +1,4 @@
-/* attribution/gpu/intensity/mps_clients: clients of MPS, told apart by who was there. */
+/* attribution/gpu/intensity/mps_clients: MPS clients, separated by which were present. */
 #include "unit.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static void assert_shares(const struct intensity_shares *shares, uint32_t presen
     assert_true(fabs(sum - 1) < 1e-9);
 }
 
-static void times_alone_tell_what_each_draws(void **state)
+static void times_alone_show_what_each_client_draws(void **state)
 {
     struct mps_clients clients = {0};
     struct intensity_shares shares;
@@ -57,7 +57,7 @@ static void times_alone_tell_what_each_draws(void **state)
     assert_true(shares.error[1] < 0.3);
 }
 
-static void who_was_missing_tells_as_much(void **state)
+static void times_without_a_client_show_as_much(void **state)
 {
     struct mps_clients clients = {0};
     struct intensity_shares shares;
@@ -74,7 +74,7 @@ static void who_was_missing_tells_as_much(void **state)
     assert_true(fabs(shares.of[2] - 1.0 / 6) < 0.04);
 }
 
-static void clients_that_were_always_together_pay_equally_and_in_doubt(void **state)
+static void clients_that_were_always_together_are_charged_equally_with_a_large_error(void **state)
 {
     struct mps_clients clients = {0};
     struct intensity_shares shares;
@@ -87,7 +87,7 @@ static void clients_that_were_always_together_pay_equally_and_in_doubt(void **st
     assert_true(shares.error[0] > 0.25); /* of a share: hardly any confidence is left */
 }
 
-static void a_client_alone_pays_all_without_doubt(void **state)
+static void a_client_alone_is_charged_all_without_error(void **state)
 {
     struct mps_clients clients = {0};
     struct intensity_shares shares;
@@ -99,7 +99,7 @@ static void a_client_alone_pays_all_without_doubt(void **state)
     assert_true(shares.of[0] == 1 && shares.error[0] == 0);
 }
 
-static void a_client_that_nobody_knows_pays_as_the_average(void **state)
+static void an_unknown_client_is_charged_as_the_average(void **state)
 {
     struct mps_clients clients = {0};
     struct intensity_shares shares;
@@ -202,11 +202,11 @@ static void absurd_watts_give_finite_shares(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_alone_tell_what_each_draws),
-        cmocka_unit_test(who_was_missing_tells_as_much),
-        cmocka_unit_test(clients_that_were_always_together_pay_equally_and_in_doubt),
-        cmocka_unit_test(a_client_alone_pays_all_without_doubt),
-        cmocka_unit_test(a_client_that_nobody_knows_pays_as_the_average),
+        cmocka_unit_test(times_alone_show_what_each_client_draws),
+        cmocka_unit_test(times_without_a_client_show_as_much),
+        cmocka_unit_test(clients_that_were_always_together_are_charged_equally_with_a_large_error),
+        cmocka_unit_test(a_client_alone_is_charged_all_without_error),
+        cmocka_unit_test(an_unknown_client_is_charged_as_the_average),
         cmocka_unit_test(without_any_slot_nothing_is_known),
         cmocka_unit_test(a_slot_that_was_not_busy_teaches_nothing),
         cmocka_unit_test(a_client_that_changes_is_learned_anew),

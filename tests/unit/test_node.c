@@ -1,4 +1,4 @@
-/* The node's meters: who pays for package and DRAM energy. */
+/* The node's meters: how package and DRAM energy is charged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static const struct workload_owner job = {.kind = WORKLOAD_SLURM, .id = "31"};
         .kind = (k), .id = (i), .container_id = "", .pod_uid = "", .cpu_us = (cpu),                \
         .memory_bytes = (memory)                                                                   \
     }
-/* As the last, of one that has a group whose traffic is counted. */
+/* The same for a workload with a group whose traffic is counted. */
 #define COUNTED(k, i, memory, traffic)                                                             \
     {                                                                                              \
         .kind = (k), .id = (i), .container_id = "", .pod_uid = "", .memory_bytes = (memory),       \
@@ -196,8 +196,8 @@ static struct sample_usage traffic(const struct sample_workload *workloads, size
 
 static void dram_energy_goes_by_traffic_and_what_others_moved_by_the_memory_they_hold(void **state)
 {
-    /* 12 J: a third was moved by Alice, two thirds by others, who hold 15 GiB: the job 10, the
-     * system what is left of 50. Alice's own memory, and what is free, pay nothing. */
+    /* 12 J: Alice moved a third, others two thirds. These hold 15 GiB: the job 10, the system
+     * what is left of 50. Alice's own memory and free memory are not charged. */
     const struct sample_workload workloads[] = {COUNTED(WORKLOAD_USER, "1000", 35 * GIB, 2 * GIB),
                                                 JOB(0, 10 * GIB)};
     struct pipeline *pipeline = started();
@@ -213,7 +213,7 @@ static void dram_energy_goes_by_traffic_and_what_others_moved_by_the_memory_they
     pipeline_free(pipeline);
 }
 
-static void a_workload_of_which_a_part_is_counted_pays_for_both(void **state)
+static void a_workload_with_a_partly_counted_traffic_is_charged_for_both_parts(void **state)
 {
     /* 10 J: 6 for what its container moved, and of the others' 4 a quarter: 10 of 40 GiB. */
     const struct sample_workload workloads[] = {COUNTED(WORKLOAD_SLURM, "31", 10 * GIB, 6 * GIB),
@@ -251,7 +251,7 @@ static void memory_that_refreshes_itself_on_a_quiet_machine_is_idle_where_traffi
     pipeline_free(pipeline);
 }
 
-static void where_nothing_was_moved_or_nobody_holds_memory_no_joule_is_lost(void **state)
+static void without_traffic_or_memory_no_energy_is_lost(void **state)
 {
     const struct sample_workload still[] = {COUNTED(WORKLOAD_USER, "1000", 20 * GIB, 0),
                                             JOB(0, 30 * GIB)};
@@ -329,7 +329,7 @@ static void package_energy_does_not_care_for_traffic(void **state)
     pipeline_free(pipeline);
 }
 
-static void cgroups_of_one_workload_pay_together(void **state)
+static void cgroups_of_one_workload_are_charged_together(void **state)
 {
     const struct sample_workload workloads[] = {JOB(300000, 0), JOB(700000, 0)};
     struct pipeline *pipeline = started();
@@ -341,7 +341,7 @@ static void cgroups_of_one_workload_pay_together(void **state)
     pipeline_free(pipeline);
 }
 
-static void a_meter_has_no_books_before_somebody_says_what_workloads_do(void **state)
+static void a_meter_has_no_books_before_the_first_usage_report(void **state)
 {
     struct pipeline *pipeline = new_pipeline();
 
@@ -372,7 +372,7 @@ static void a_package_that_two_sources_know_of_is_booked_once(void **state)
     take(pipeline, other);
     usage(pipeline, T0 + SECOND, report(NULL, 0, SECOND));
     assert_int_equal(system_uj(pipeline, METER_PACKAGE), 40 * JOULE);
-    other.meter.source = "cray"; /* comes late, and knows better than nobody */
+    other.meter.source = "cray"; /* comes late, and is better than none */
     take(pipeline, other);
     other.meter.counter_uj = 99 * JOULE;
     take(pipeline, other);
@@ -404,7 +404,7 @@ static struct pipeline *started_with_model(void)
     return pipeline;
 }
 
-static void a_model_is_booked_as_such_and_tells_itself_what_is_idle(void **state)
+static void a_model_is_booked_as_such_and_knows_its_idle_part(void **state)
 {
     const struct sample_workload workloads[] = {ALICE(600000, 0), JOB(200000, 0)};
     struct pipeline *pipeline = started_with_model();
@@ -452,7 +452,7 @@ static void a_model_is_never_booked_beside_a_meter(void **state)
     pipeline_free(pipeline);
 }
 
-static void a_model_gives_way_to_a_meter_that_comes_later(void **state)
+static void a_model_is_replaced_by_a_later_meter(void **state)
 {
     struct pipeline *pipeline = started_with_model();
 
@@ -462,7 +462,7 @@ static void a_model_gives_way_to_a_meter_that_comes_later(void **state)
     assert_int_equal(system_uj(pipeline, METER_PACKAGE), 60 * JOULE);
     model(pipeline, T0 + SECOND + SECOND / 4, 100 * JOULE, 25 * JOULE);
     meter(pipeline, T0 + SECOND + SECOND / 2, METER_PACKAGE, "0", 1000 * JOULE, 0);
-    model(pipeline, T0 + 2 * SECOND, 160 * JOULE, 40 * JOULE); /* is not asked any more */
+    model(pipeline, T0 + 2 * SECOND, 160 * JOULE, 40 * JOULE); /* is not polled any more */
     meter(pipeline, T0 + 2 * SECOND, METER_PACKAGE, "0", 1025 * JOULE, 0);
     usage(pipeline, T0 + 2 * SECOND, report(NULL, 0, SECOND));
     assert_int_equal(ledger_meter_count(pipeline->ledger), 2);
@@ -617,19 +617,19 @@ int main(void)
         cmocka_unit_test(what_a_quiet_machine_draws_is_idle),
         cmocka_unit_test(dram_energy_goes_by_memory_held_and_free_memory_is_idle),
         cmocka_unit_test(dram_energy_goes_by_traffic_and_what_others_moved_by_the_memory_they_hold),
-        cmocka_unit_test(a_workload_of_which_a_part_is_counted_pays_for_both),
+        cmocka_unit_test(a_workload_with_a_partly_counted_traffic_is_charged_for_both_parts),
         cmocka_unit_test(
             memory_that_refreshes_itself_on_a_quiet_machine_is_idle_where_traffic_counts),
-        cmocka_unit_test(where_nothing_was_moved_or_nobody_holds_memory_no_joule_is_lost),
+        cmocka_unit_test(without_traffic_or_memory_no_energy_is_lost),
         cmocka_unit_test(traffic_is_of_one_window_and_without_it_memory_counts_again),
         cmocka_unit_test(a_group_that_comes_later_changes_who_is_counted_from_then_on),
         cmocka_unit_test(package_energy_does_not_care_for_traffic),
-        cmocka_unit_test(cgroups_of_one_workload_pay_together),
-        cmocka_unit_test(a_meter_has_no_books_before_somebody_says_what_workloads_do),
+        cmocka_unit_test(cgroups_of_one_workload_are_charged_together),
+        cmocka_unit_test(a_meter_has_no_books_before_the_first_usage_report),
         cmocka_unit_test(a_package_that_two_sources_know_of_is_booked_once),
-        cmocka_unit_test(a_model_is_booked_as_such_and_tells_itself_what_is_idle),
+        cmocka_unit_test(a_model_is_booked_as_such_and_knows_its_idle_part),
         cmocka_unit_test(a_model_is_never_booked_beside_a_meter),
-        cmocka_unit_test(a_model_gives_way_to_a_meter_that_comes_later),
+        cmocka_unit_test(a_model_is_replaced_by_a_later_meter),
         cmocka_unit_test(energy_before_a_first_report_that_came_late_is_a_gap),
         cmocka_unit_test(a_break_in_the_count_invents_no_joule),
         cmocka_unit_test(meters_that_contain_others_are_observed_and_not_booked),

@@ -1,6 +1,5 @@
-/* attribution/node/node_overhead: what the node draws beyond its parts, measured. Who pays:
- * test_node_overhead_divide.c.
- */
+/* attribution/node/node_overhead: the measurement. Its division is in
+ * test_node_overhead_divide.c. */
 #include "node_overhead_fixture.h"
 
 /* 80 W of rest: 2400 J in a window. */
@@ -11,7 +10,7 @@ static struct machine usual_machine(void)
                             BUSY};
 }
 
-static void a_window_lasts_30_s_and_has_what_the_whole_used_more_than_its_parts(void **state)
+static void a_window_lasts_30_s_and_has_the_energy_of_the_whole_beyond_its_parts(void **state)
 {
     struct machine machine = usual_machine();
 
@@ -42,7 +41,7 @@ static void without_dram_the_memory_is_in_the_rest(void **state)
     end(&machine);
 }
 
-static void without_a_meter_of_the_whole_there_is_no_rest(void **state)
+static void without_a_meter_of_the_whole_node_there_is_no_overhead(void **state)
 {
     struct machine machine = {.meters = {PACKAGE(100), DRAM(20)}, BUSY};
 
@@ -54,7 +53,7 @@ static void without_a_meter_of_the_whole_there_is_no_rest(void **state)
 }
 
 /* Read every second: from 31 s to the report at 65 s, then in windows of 30 s. */
-static void psys_is_a_whole_without_gpus(void **state)
+static void psys_is_a_meter_of_the_whole_node_without_gpus(void **state)
 {
     struct machine machine = {.meters = {PSYS("0", 150), PACKAGE(100), DRAM(20)},
                               .gpus = {{.present = true, .watts = 200}},
@@ -114,7 +113,7 @@ static void modules_are_added_up_and_contain_their_gpus(void **state)
     end(&machine);
 }
 
-static void of_several_wholes_the_best_is_taken(void **state)
+static void the_best_of_several_meters_of_the_whole_node_is_chosen(void **state)
 {
     static const struct machine_meter ranked[] = {
         {.source = "cray", .kind = METER_NODE, .id = "cray", .every_s = 10, .watts = 100},
@@ -140,7 +139,7 @@ static void of_several_wholes_the_best_is_taken(void **state)
     }
 }
 
-static void a_better_whole_has_30_s_to_answer_and_then_the_first_stays(void **state)
+static void a_better_meter_has_30_s_to_answer_and_then_the_choice_is_final(void **state)
 {
     static const struct machine_meter bmc = BMC(400);
     static const struct {
@@ -229,10 +228,9 @@ static void steps_of_their_power_show_that_gpus_are_in_the_whole(void **state)
     end(&machine);
 }
 
-/*
- * The first window has 30 W of rest, as 50 W of the GPU are taken off. The next are negative, or
- * pay for that; at 280 s the fourth step is over, and the last window has all of its 80 W.
- */
+/* The first window has 30 W of overhead, as 50 W of the GPU are subtracted. The next are
+ * negative or reduced; at 280 s the fourth step is over, and the last window has all of its 80
+ * W. */
 static void steps_of_their_power_show_that_gpus_are_not_in_the_whole(void **state)
 {
     struct machine machine = usual_machine();
@@ -258,7 +256,7 @@ static void gpus_outside_of_the_whole_may_fail(void **state)
     end(&machine);
 }
 
-static void a_deficit_is_nobodys_and_later_windows_pay_it(void **state)
+static void a_deficit_is_not_booked_and_reduces_later_windows(void **state)
 {
     struct machine machine = {.meters = {BMC(80), PACKAGE(100)}, BUSY};
 
@@ -480,7 +478,7 @@ static void a_clock_that_is_set_back_does_not_put_off_the_choice(void **state)
     end(&machine);
 }
 
-static void a_meter_of_the_whole_that_no_one_reads_any_more_is_not_taken(void **state)
+static void a_stale_meter_of_the_whole_node_is_not_chosen(void **state)
 {
     static const struct machine_meter psys = PSYS("0", 150);
     struct machine machine = {.meters = {BMC(400), PACKAGE(100)}, BUSY};
@@ -531,21 +529,21 @@ static void a_scrape_shows_the_rest_and_what_it_is_taken_from(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_window_lasts_30_s_and_has_what_the_whole_used_more_than_its_parts),
+        cmocka_unit_test(a_window_lasts_30_s_and_has_the_energy_of_the_whole_beyond_its_parts),
         cmocka_unit_test(without_dram_the_memory_is_in_the_rest),
-        cmocka_unit_test(without_a_meter_of_the_whole_there_is_no_rest),
-        cmocka_unit_test(psys_is_a_whole_without_gpus),
+        cmocka_unit_test(without_a_meter_of_the_whole_node_there_is_no_overhead),
+        cmocka_unit_test(psys_is_a_meter_of_the_whole_node_without_gpus),
         cmocka_unit_test(a_second_psys_that_comes_later_is_not_added),
         cmocka_unit_test(psys_of_two_sockets_are_not_added_up),
         cmocka_unit_test(modules_are_added_up_and_contain_their_gpus),
-        cmocka_unit_test(of_several_wholes_the_best_is_taken),
-        cmocka_unit_test(a_better_whole_has_30_s_to_answer_and_then_the_first_stays),
+        cmocka_unit_test(the_best_of_several_meters_of_the_whole_node_is_chosen),
+        cmocka_unit_test(a_better_meter_has_30_s_to_answer_and_then_the_choice_is_final),
         cmocka_unit_test(a_gpu_of_which_no_energy_is_known_leaves_no_rest),
         cmocka_unit_test(the_operator_knows_better_whether_gpus_are_in_it),
         cmocka_unit_test(steps_of_their_power_show_that_gpus_are_in_the_whole),
         cmocka_unit_test(steps_of_their_power_show_that_gpus_are_not_in_the_whole),
         cmocka_unit_test(gpus_outside_of_the_whole_may_fail),
-        cmocka_unit_test(a_deficit_is_nobodys_and_later_windows_pay_it),
+        cmocka_unit_test(a_deficit_is_not_booked_and_reduces_later_windows),
         cmocka_unit_test(a_deficit_outlasts_a_window_that_is_thrown_away),
         cmocka_unit_test(parts_that_use_more_than_the_whole_for_long_are_a_mismatch),
         cmocka_unit_test(a_window_in_which_a_count_broke_is_thrown_away),
@@ -553,7 +551,7 @@ int main(void)
         cmocka_unit_test(what_is_not_read_for_5_minutes_makes_none),
         cmocka_unit_test(a_clock_that_is_set_back_begins_anew),
         cmocka_unit_test(a_clock_that_is_set_back_does_not_put_off_the_choice),
-        cmocka_unit_test(a_meter_of_the_whole_that_no_one_reads_any_more_is_not_taken),
+        cmocka_unit_test(a_stale_meter_of_the_whole_node_is_not_chosen),
         cmocka_unit_test(a_scrape_shows_the_rest_and_what_it_is_taken_from),
     };
 

@@ -1,4 +1,4 @@
-/* attribution/node/node_overhead: who pays for what the node draws beyond its parts. */
+/* attribution/node/node_overhead: the division of what the node draws beyond its parts. */
 #include "node_overhead_fixture.h"
 
 #include "random.h"
@@ -29,11 +29,9 @@ static struct payments payments(const struct machine *machine)
     };
 }
 
-/*
- * In a window 3000 J of the package, 600 J of memory and 6000 J of the GPU are booked, which nobody
- * uses. The rest is a quarter of that.
- */
-static void the_rest_goes_to_whoever_drew_the_others_joules(void **state)
+/* A window has 3000 J of the package, 600 J of memory and 6000 J of the unused GPU. The overhead
+ * is a quarter of that. */
+static void the_overhead_is_divided_by_the_energy_of_the_other_meters(void **state)
 {
     struct machine machine = usual_machine();
     struct payments before;
@@ -155,7 +153,7 @@ static void a_node_with_nothing_but_a_bmc_is_divided_by_cpu_time(void **state)
     end(&machine);
 }
 
-static void processors_without_a_meter_are_paid_by_cpu_time_though_there_is_a_gpu(void **state)
+static void without_a_package_meter_cpu_time_divides_the_overhead_even_with_a_gpu(void **state)
 {
     struct machine machine = {
         .meters = {BMC(400)}, .gpus = {{.present = true, .watts = 200}}, BUSY};
@@ -232,7 +230,7 @@ static void none_means_that_all_of_it_is_idle(void **state)
 
 /* In its second window the job is there for three of six reports, and is swept before it is over.
  */
-static void a_workload_that_ended_pays_for_its_part_of_the_window(void **state)
+static void a_workload_that_ended_is_charged_for_its_part_of_the_window(void **state)
 {
     struct machine machine = {.meters = {BMC(200)}, BUSY};
     struct payments before;
@@ -258,7 +256,7 @@ static void a_workload_that_ended_pays_for_its_part_of_the_window(void **state)
 }
 
 /* It was never booked a joule when it ended. */
-static void a_workload_of_a_few_seconds_pays_too(void **state)
+static void a_workload_of_a_few_seconds_is_charged_too(void **state)
 {
     struct machine machine = {.meters = {BMC(200)}, BUSY};
 
@@ -274,7 +272,7 @@ static void a_workload_of_a_few_seconds_pays_too(void **state)
     end(&machine);
 }
 
-/* Room for alice, the system and one more: a third takes the place of the job, and pays for itself
+/* Room for alice, the system and one more: a third replaces the job, and is charged for itself
  * alone. */
 static void what_a_workload_weighed_that_made_room_is_unattributed(void **state)
 {
@@ -302,7 +300,7 @@ static void what_a_workload_weighed_that_made_room_is_unattributed(void **state)
         machine.workloads = next;
         machine.workload_count = 2;
         run(&machine, 10);
-        assert_int_equal(paid_uj(&machine, &job), 0); /* what it had paid is retired with it */
+        assert_int_equal(paid_uj(&machine, &job), 0); /* its charges are retired with it */
         assert_int_equal(paid_uj(&machine, &next_job), cases[i].next_uj);
         assert_int_equal(unowned_uj(&machine, UNOWNED_UNATTRIBUTED), cases[i].unattributed_uj);
         end(&machine);
@@ -335,8 +333,8 @@ struct hour {
     struct random_source random;
     char ids[8][8];
     struct sample_workload workloads[8];
-    size_t late_s;       /* the whole tells the power of so long ago */
-    uint64_t late_w[16]; /* what it will tell */
+    size_t late_s;       /* the meter reports the power of so long ago */
+    uint64_t late_w[16]; /* what it will report */
     uint64_t rest_uj;    /* what truly was used beyond the parts since 40 s */
     uint64_t highest_w;  /* of the whole */
     uint64_t breaks;
@@ -501,19 +499,19 @@ static void the_books_balance_whatever_happens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_rest_goes_to_whoever_drew_the_others_joules),
+        cmocka_unit_test(the_overhead_is_divided_by_the_energy_of_the_other_meters),
         cmocka_unit_test(gpus_outside_of_the_whole_do_not_weigh),
         cmocka_unit_test(each_window_has_its_own_weights),
         cmocka_unit_test(joules_of_the_idle_tier_bring_a_rest_of_the_idle_tier),
         cmocka_unit_test(the_weight_of_a_gap_is_unattributed),
         cmocka_unit_test(a_node_with_nothing_but_a_bmc_is_divided_by_cpu_time),
-        cmocka_unit_test(processors_without_a_meter_are_paid_by_cpu_time_though_there_is_a_gpu),
+        cmocka_unit_test(without_a_package_meter_cpu_time_divides_the_overhead_even_with_a_gpu),
         cmocka_unit_test(what_a_quiet_node_draws_is_idle),
         cmocka_unit_test(equally_means_all_workloads_but_the_system),
         cmocka_unit_test(equally_works_where_nothing_else_is_booked),
         cmocka_unit_test(none_means_that_all_of_it_is_idle),
-        cmocka_unit_test(a_workload_that_ended_pays_for_its_part_of_the_window),
-        cmocka_unit_test(a_workload_of_a_few_seconds_pays_too),
+        cmocka_unit_test(a_workload_that_ended_is_charged_for_its_part_of_the_window),
+        cmocka_unit_test(a_workload_of_a_few_seconds_is_charged_too),
         cmocka_unit_test(what_a_workload_weighed_that_made_room_is_unattributed),
         cmocka_unit_test(no_weight_outlasts_a_window_that_is_given_up),
         cmocka_unit_test(an_hour_of_rest_is_what_was_used_but_for_what_the_bmc_is_late),

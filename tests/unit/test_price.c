@@ -198,7 +198,7 @@ static void a_bill_that_is_lost_is_an_imbalance(void **state)
     ledger_free(ledger);
 }
 
-/* What a test knows of a history that the ledger was told. */
+/* The history given to a ledger, as the test knows it. */
 struct history {
     struct random_source random;
     struct ledger *ledger;
@@ -237,7 +237,7 @@ static void integrate(struct history *history, uint32_t meter, uint64_t energy_u
                             history->prices[p].pue_millionths;
 }
 
-/* A window of up to four owners, some of which are nobody. */
+/* A window of up to four owners, some of them unowned. */
 static void book_at_random(struct history *history, uint64_t t_us)
 {
     struct booking bookings[4] = {0};
@@ -280,7 +280,7 @@ static void in_any_history_bills_balance_and_are_the_integral_of_price_and_energ
             ledger_book_gap(history.ledger, 1, 12345);
             integrate(&history, 1, 12345, t);
         }
-        ledger_retire_workloads(history.ledger, t); /* all of them: nobody is a member */
+        ledger_retire_workloads(history.ledger, t); /* all of them: there are no members */
         for (uint32_t m = 0; m < METERS; m++) {
             assert_bill(bill_imbalance(history.ledger, m), 0, 0);
             assert_int_equal(ledger_imbalance_uj(history.ledger, m), 0);
@@ -339,7 +339,7 @@ static void a_factor_that_is_not_known_any_more_goes_on(void **state)
 }
 
 /* As a tariff does, that is looked at a moment after its minute. */
-static void a_cost_that_is_told_late_leaves_the_factors_since_then_alone(void **state)
+static void a_late_cost_leaves_the_factors_since_then_alone(void **state)
 {
     struct pipeline_options options = default_options();
     struct price factor = price_of(30, 0, 1), cost = price_of(0, 5, 1);
@@ -388,7 +388,7 @@ int main(void)
         cmocka_unit_test(in_any_history_bills_balance_and_are_the_integral_of_price_and_energy),
         cmocka_unit_test(energy_that_waits_is_billed_at_the_price_of_its_time),
         cmocka_unit_test(a_factor_that_is_not_known_any_more_goes_on),
-        cmocka_unit_test(a_cost_that_is_told_late_leaves_the_factors_since_then_alone),
+        cmocka_unit_test(a_late_cost_leaves_the_factors_since_then_alone),
         cmocka_unit_test(what_is_not_billed_from_the_start_on_never_is),
     };
 

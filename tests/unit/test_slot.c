@@ -164,7 +164,7 @@ static void gpm_that_goes_back_in_time_adds_nothing(void **state)
     free(slots);
 }
 
-static void a_sample_tells_of_the_time_since_the_one_before(void **state)
+static void a_sample_covers_the_time_since_the_one_before(void **state)
 {
     struct slots *slots = new_slots();
     struct slot_reading reading;
@@ -178,7 +178,7 @@ static void a_sample_tells_of_the_time_since_the_one_before(void **state)
     assert_true(slot_at(slots, 0)->sampled.known_us <= SECOND);
     assert_true(slot_read(slot_at(slots, 0), &reading));
     assert_false(reading.has_gpm);
-    assert_true(fabs(reading.busy_s - 1) < 1e-9); /* 99 is all that they ever say */
+    assert_true(fabs(reading.busy_s - 1) < 1e-9); /* they never show more than 99 */
     assert_true(fabs(reading.units[UNIT_MEMORY_BUSY] - 0.4) < 1e-9);
     free(slots);
 }
@@ -199,7 +199,7 @@ static void a_win_counts_once_in_the_slot_of_its_time(void **state)
     free(slots);
 }
 
-static void a_win_while_nobody_read_the_counter_is_of_no_slot(void **state)
+static void a_win_while_the_counter_was_not_read_is_of_no_slot(void **state)
 {
     struct slots *slots = new_slots();
 
@@ -337,12 +337,12 @@ static void a_slot_of_which_less_than_half_is_known_cannot_be_read(void **state)
     gpm(slots, T0 + 8 * TICK, 0.5);
     assert_true(slot_read(slot_at(slots, 0), &reading));
     assert_true(reading.has_gpm);
-    assert_true(fabs(reading.busy_s - 0.5) < 1e-6); /* the rest was as what is known */
+    assert_true(fabs(reading.busy_s - 0.5) < 1e-6); /* the unknown part is as the known */
     assert_true(fabs(reading.units[UNIT_SM] - 1) < 1e-6);
     free(slots);
 }
 
-static void units_that_say_more_than_their_maximum_are_at_it(void **state)
+static void units_above_their_maximum_are_at_it(void **state)
 {
     struct sample_gpm absurd = {.valid = (1 << SAMPLE_GPM_COUNT) - 1,
                                 .millipercent = {1, UINT32_MAX, UINT32_MAX}};
@@ -443,9 +443,9 @@ int main(void)
         cmocka_unit_test(the_open_slot_takes_what_comes_before_its_tick),
         cmocka_unit_test(what_gpm_did_not_read_is_as_it_was),
         cmocka_unit_test(gpm_that_goes_back_in_time_adds_nothing),
-        cmocka_unit_test(a_sample_tells_of_the_time_since_the_one_before),
+        cmocka_unit_test(a_sample_covers_the_time_since_the_one_before),
         cmocka_unit_test(a_win_counts_once_in_the_slot_of_its_time),
-        cmocka_unit_test(a_win_while_nobody_read_the_counter_is_of_no_slot),
+        cmocka_unit_test(a_win_while_the_counter_was_not_read_is_of_no_slot),
         cmocka_unit_test(wins_are_counted_up_to_what_a_byte_holds),
         cmocka_unit_test(the_ring_keeps_the_latest_and_hands_each_out_once),
         cmocka_unit_test(a_slot_is_handed_out_when_its_samples_have_arrived),
@@ -453,7 +453,7 @@ int main(void)
         cmocka_unit_test(the_slots_of_windows_are_all_slots_each_once),
         cmocka_unit_test(settled_slots_go_but_none_that_was_not_learned),
         cmocka_unit_test(a_slot_of_which_less_than_half_is_known_cannot_be_read),
-        cmocka_unit_test(units_that_say_more_than_their_maximum_are_at_it),
+        cmocka_unit_test(units_above_their_maximum_are_at_it),
         cmocka_unit_test(the_clock_is_the_mean_of_its_readings_or_the_last_one),
         cmocka_unit_test(a_slot_is_quiet_if_gpm_saw_all_of_it_and_nothing_ran),
         cmocka_unit_test(a_list_holds_for_the_open_slot_and_those_to_come),

@@ -113,7 +113,7 @@ static void a_state_is_the_same_however_much_of_a_slot_it_fills(void **state)
     free(states);
 }
 
-static void a_slot_in_which_hardly_anything_ran_tells_nothing(void **state)
+static void a_slot_with_hardly_any_activity_is_ignored(void **state)
 {
     struct states *states = new_states();
     struct slot slot = slot_of(MATRICES, 0.01, T0);
@@ -123,7 +123,7 @@ static void a_slot_in_which_hardly_anything_ran_tells_nothing(void **state)
     slot = slot_of(MATRICES, 0, T0);
     states_learn(states, &slot);
     slot = slot_of(MATRICES, 1, T0);
-    slot.listed = slot.won[0] = 0; /* by nobody who is known */
+    slot.listed = slot.won[0] = 0; /* of no known tenant */
     states_learn(states, &slot);
     assert_int_equal(states->count, 0);
     free(states);
@@ -277,7 +277,7 @@ static void the_nearest_state_has_the_same_processes_if_there_is_one(void **stat
     assert_int_equal(states_nearest(states, &like, UINT32_MAX), 0);
     like.listed = 3;
     assert_int_equal(states_nearest(states, &like, UINT32_MAX), 1);
-    assert_int_equal(states_nearest(states, &like, 1), 0); /* whoever else is there */
+    assert_int_equal(states_nearest(states, &like, 1), 0); /* whatever others are there */
     free(states);
 }
 
@@ -316,7 +316,7 @@ int main(void)
         cmocka_unit_test(slots_in_which_something_else_goes_on_are_another_state),
         cmocka_unit_test(other_processes_make_another_state),
         cmocka_unit_test(a_state_is_the_same_however_much_of_a_slot_it_fills),
-        cmocka_unit_test(a_slot_in_which_hardly_anything_ran_tells_nothing),
+        cmocka_unit_test(a_slot_with_hardly_any_activity_is_ignored),
         cmocka_unit_test(there_are_never_more_states_than_there_is_room_for),
         cmocka_unit_test(the_watts_are_those_above_idle_at_one_clock),
         cmocka_unit_test(a_lower_clock_does_not_hide_what_a_process_draws),

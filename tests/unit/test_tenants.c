@@ -1,4 +1,4 @@
-/* attribution/gpu/intensity/tenants: who gets which place, and when it is another's. */
+/* attribution/gpu/intensity/tenants: the places of processes, and their reuse. */
 #include "unit.h"
 
 #include "attribution/gpu/intensity/tenants.h"
@@ -12,7 +12,7 @@ static uint32_t enter(struct tenants *tenants, uint32_t process, uint64_t kind, 
     return tenants_enter(tenants, process, kind, now_us, &is_new);
 }
 
-/* Processes 100, 101, ... of kinds 1, 2, ..., who entered at their own numbers. */
+/* Processes 100, 101, ... of kinds 1, 2, ..., entered at the times 100, 101, ... */
 static struct tenants full_house(void)
 {
     struct tenants tenants = {0};
@@ -71,7 +71,7 @@ static void two_of_a_kind_at_once_have_two_places(void **state)
     assert_int_equal(tenants_find_ended(&tenants, 7), TENANT_NONE);
 }
 
-static void a_free_place_is_taken_before_that_of_one_who_ended(void **state)
+static void a_free_place_is_taken_before_that_of_an_ended_tenant(void **state)
 {
     struct tenants tenants = {0};
     bool is_new;
@@ -84,7 +84,7 @@ static void a_free_place_is_taken_before_that_of_one_who_ended(void **state)
     assert_int_equal(tenants_find_ended(&tenants, 1), 0); /* still remembered */
 }
 
-static void who_ended_first_makes_room(void **state)
+static void the_tenant_that_ended_first_makes_room(void **state)
 {
     struct tenants tenants = full_house();
     bool is_new;
@@ -121,8 +121,8 @@ int main(void)
         cmocka_unit_test(when_all_places_are_taken_the_rest_share_the_last_one),
         cmocka_unit_test(the_next_of_a_kind_takes_over_what_was_learned),
         cmocka_unit_test(two_of_a_kind_at_once_have_two_places),
-        cmocka_unit_test(a_free_place_is_taken_before_that_of_one_who_ended),
-        cmocka_unit_test(who_ended_first_makes_room),
+        cmocka_unit_test(a_free_place_is_taken_before_that_of_an_ended_tenant),
+        cmocka_unit_test(the_tenant_that_ended_first_makes_room),
         cmocka_unit_test(what_is_not_known_is_of_no_kind),
     };
 

@@ -195,7 +195,7 @@ static void with_no_policy_floor_and_step_are_idle(void **state)
     assert_int_equal(result.active_uj[0], 300);
 }
 
-static void if_nobody_is_active_the_floor_is_idle_and_the_step_is_still_paid(void **state)
+static void in_an_inactive_window_the_floor_is_idle_and_the_step_is_still_charged(void **state)
 {
     struct timeshare_window window = shared_window(IDLE_POLICY_PROPORTIONAL);
     struct result result;
@@ -237,7 +237,7 @@ static void active_energy_without_any_sample_is_unattributed(void **state)
     assert_int_equal(result.idle_uj[0], 100);
 }
 
-static void who_is_alone_gets_the_whole_window_as_measured(void **state)
+static void a_process_alone_gets_the_whole_window_as_measured(void **state)
 {
     struct timeshare_window window = shared_window(IDLE_POLICY_PROPORTIONAL);
     struct result result;
@@ -251,7 +251,7 @@ static void who_is_alone_gets_the_whole_window_as_measured(void **state)
     assert_true(result.measured);
 }
 
-static void who_is_alone_but_does_not_get_the_floor_is_not_measured(void **state)
+static void a_process_alone_without_the_floor_is_not_measured(void **state)
 {
     struct timeshare_window window = shared_window(IDLE_POLICY_NONE);
 
@@ -262,7 +262,7 @@ static void who_is_alone_but_does_not_get_the_floor_is_not_measured(void **state
     assert_int_equal(settle(&window).known_uj[0], 0);
 }
 
-static void a_window_without_anybody_is_conserved(void **state)
+static void a_window_without_claimants_is_conserved(void **state)
 {
     struct timeshare_window window = shared_window(IDLE_POLICY_EQUAL);
     struct result result;
@@ -286,12 +286,12 @@ int main(void)
         cmocka_unit_test(the_floor_goes_by_samples_and_the_step_equally_over_workloads),
         cmocka_unit_test(with_the_equal_policy_the_floor_goes_equally_over_workloads_too),
         cmocka_unit_test(with_no_policy_floor_and_step_are_idle),
-        cmocka_unit_test(if_nobody_is_active_the_floor_is_idle_and_the_step_is_still_paid),
+        cmocka_unit_test(in_an_inactive_window_the_floor_is_idle_and_the_step_is_still_charged),
         cmocka_unit_test(samples_without_a_known_pid_are_unattributed),
         cmocka_unit_test(active_energy_without_any_sample_is_unattributed),
-        cmocka_unit_test(who_is_alone_gets_the_whole_window_as_measured),
-        cmocka_unit_test(who_is_alone_but_does_not_get_the_floor_is_not_measured),
-        cmocka_unit_test(a_window_without_anybody_is_conserved),
+        cmocka_unit_test(a_process_alone_gets_the_whole_window_as_measured),
+        cmocka_unit_test(a_process_alone_without_the_floor_is_not_measured),
+        cmocka_unit_test(a_window_without_claimants_is_conserved),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,7 +128,7 @@ static void a_jump_of_more_than_the_board_can_use_is_not_believed(void **state)
     pipeline_free(pipeline);
 }
 
-static void what_was_used_while_nobody_read_is_a_gap(void **state)
+static void energy_used_while_nothing_was_read_is_a_gap(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
 
@@ -252,7 +252,7 @@ static void what_lies_above_the_learned_level_is_active(void **state)
 }
 
 /* With MIG the driver has neither samples nor a utilisation. */
-static void where_nobody_can_say_who_is_active_the_only_process_pays(void **state)
+static void without_utilisation_the_only_process_is_charged(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
     struct pipeline *two = pipeline_with(default_options());
@@ -314,7 +314,7 @@ static void a_sample_counts_in_the_window_of_its_own_time_even_if_it_comes_after
     pipeline_free(pipeline);
 }
 
-static void a_sample_whose_pid_nobody_knows_is_unattributed(void **state)
+static void a_sample_of_an_unknown_pid_is_unattributed(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
 
@@ -371,7 +371,7 @@ static void a_pid_is_believed_if_a_list_names_it_within_two_seconds_or_proc_has_
     }
 }
 
-static void a_process_that_ends_late_in_a_window_without_samples_still_pays_for_it(void **state)
+static void a_process_that_ends_late_in_a_window_without_samples_is_still_charged(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
 
@@ -384,8 +384,7 @@ static void a_process_that_ends_late_in_a_window_without_samples_still_pays_for_
     utilisation(pipeline, 0, T0 + SECOND + TICK, 90);
     LIST(pipeline, T0 + SECOND + 8 * TICK, 0);
     ticks(pipeline, 0, T0 + SECOND, T0 + 2 * SECOND, 100 * JOULE, 100);
-    /* In the one after that nobody is listed from the start, and the board was busy all the same.
-     */
+    /* In the window after that no process is listed from the start, but the board was busy. */
     utilisation(pipeline, 0, T0 + 2 * SECOND + TICK, 10);
     LIST(pipeline, T0 + 2 * SECOND + TICK, 0);
     ticks(pipeline, 0, T0 + 2 * SECOND, T0 + 3 * SECOND, 200 * JOULE, 100);
@@ -395,7 +394,8 @@ static void a_process_that_ends_late_in_a_window_without_samples_still_pays_for_
     pipeline_free(pipeline);
 }
 
-static void who_left_right_after_a_busy_window_began_pays_for_it_if_nobody_else_can(void **state)
+static void a_process_that_left_right_after_a_busy_window_began_is_charged_if_no_other_can_be(
+    void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
 
@@ -504,7 +504,7 @@ static void the_ledger_does_not_depend_on_how_samples_are_batched(void **state)
     pipeline_free(together);
 }
 
-static void on_a_board_that_was_away_nobody_is_listed_until_a_list_says_so(void **state)
+static void on_a_board_that_was_away_no_process_is_listed_until_the_next_list(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
     uint32_t process;
@@ -534,25 +534,26 @@ int main(void)
         cmocka_unit_test(after_a_reset_the_new_value_is_a_gap_and_the_window_before_is_kept),
         cmocka_unit_test(a_value_after_a_reset_that_the_board_cannot_have_used_is_not_believed),
         cmocka_unit_test(a_jump_of_more_than_the_board_can_use_is_not_believed),
-        cmocka_unit_test(what_was_used_while_nobody_read_is_a_gap),
+        cmocka_unit_test(energy_used_while_nothing_was_read_is_a_gap),
         cmocka_unit_test(a_clock_that_is_set_back_loses_no_joule),
         cmocka_unit_test(samples_after_the_clock_was_set_back_count),
         cmocka_unit_test(without_context_and_utilisation_everything_is_idle),
         cmocka_unit_test(the_context_step_is_shared_equally_over_workloads_and_not_over_pids),
         cmocka_unit_test(what_lies_above_the_learned_level_is_active),
-        cmocka_unit_test(where_nobody_can_say_who_is_active_the_only_process_pays),
+        cmocka_unit_test(without_utilisation_the_only_process_is_charged),
         cmocka_unit_test(in_a_busy_window_without_samples_the_last_shares_hold_for_five_seconds),
         cmocka_unit_test(
             a_sample_counts_in_the_window_of_its_own_time_even_if_it_comes_after_it_closed),
-        cmocka_unit_test(a_sample_whose_pid_nobody_knows_is_unattributed),
+        cmocka_unit_test(a_sample_of_an_unknown_pid_is_unattributed),
         cmocka_unit_test(a_pid_is_believed_if_a_list_names_it_within_two_seconds_or_proc_has_it),
-        cmocka_unit_test(a_process_that_ends_late_in_a_window_without_samples_still_pays_for_it),
-        cmocka_unit_test(who_left_right_after_a_busy_window_began_pays_for_it_if_nobody_else_can),
+        cmocka_unit_test(a_process_that_ends_late_in_a_window_without_samples_is_still_charged),
+        cmocka_unit_test(
+            a_process_that_left_right_after_a_busy_window_began_is_charged_if_no_other_can_be),
         cmocka_unit_test(under_mps_the_samples_of_the_server_belong_to_its_clients),
         cmocka_unit_test(beside_an_mps_server_another_process_keeps_its_own_samples),
         cmocka_unit_test(utilisation_ratios_cover_the_last_ten_seconds),
         cmocka_unit_test(the_ledger_does_not_depend_on_how_samples_are_batched),
-        cmocka_unit_test(on_a_board_that_was_away_nobody_is_listed_until_a_list_says_so),
+        cmocka_unit_test(on_a_board_that_was_away_no_process_is_listed_until_the_next_list),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,12 +102,13 @@ static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter
 
 static int take_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
 {
-    struct node_meter *meter = node->meters, *end = meter + node->meter_count;
+    struct node_meter *meter = NULL;
 
-    while (meter < end && (meter->kind != reading->kind || strcmp(meter->id, reading->id) != 0 ||
-                           strcmp(meter->source, reading->source) != 0))
-        meter++;
-    if (meter == end)
+    for (size_t i = 0; i < node->meter_count && !meter; i++)
+        if (node->meters[i].kind == reading->kind && strcmp(node->meters[i].id, reading->id) == 0 &&
+            strcmp(node->meters[i].source, reading->source) == 0)
+            meter = &node->meters[i];
+    if (!meter)
         return add_meter(node, t_us, reading);
     if (is_superseded(node, meter))
         return 0; /* what is pending is still booked */

@@ -42,9 +42,8 @@ int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
 static inline const struct workload_usage *workload_usages_find(
     const struct workload_usages *usages, uint32_t workload)
 {
-    const struct workload_usage *usage = &usages->items[workload];
-
-    return workload < usages->slots && usage->round > 0 ? usage : NULL;
+    return workload < usages->slots && usages->items[workload].round > 0 ? &usages->items[workload]
+                                                                         : NULL;
 }
 
 /* Did the last report have it? */
