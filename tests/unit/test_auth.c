@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base64.h"
+#include "core/buffer.h"
 #include "core/macros.h"
 #include "net/auth.h"
 
@@ -151,7 +151,7 @@ static void a_password_matches_its_own_hash_and_no_other(void **state)
 
         buffer_init(&header, 1024);
         buffer_str(&header, "Basic ");
-        base64_write(&header, cases[i].pair);
+        buffer_base64(&header, cases[i].pair);
         buffer_char(&header, '\0');
         assert_int_equal(wait_for_verdict(auth, header.data), cases[i].matches);
         buffer_done(&header);
@@ -174,7 +174,7 @@ static void a_password_longer_than_the_limit_is_refused_unchecked(void **state)
         memset(pair + 6, 'x', len);
         buffer_init(&header, 1024);
         buffer_str(&header, "Basic ");
-        base64_write(&header, (struct span){pair, 6 + len});
+        buffer_base64(&header, (struct span){pair, 6 + len});
         buffer_char(&header, '\0');
         assert_int_equal(auth_check(auth, header.data, &id),
                          len <= PASSWORD_MAX_BYTES ? AUTH_PENDING : AUTH_NO);
