@@ -377,28 +377,17 @@ bool container_cache_next_image(struct container_cache *cache, unsigned runtime,
     return false;
 }
 
-void container_cache_set_image(struct container_cache *cache, const char *container_id,
-                               const char *image)
+void container_cache_note_image(struct container_cache *cache, const char *container_id,
+                                const char *image, uint64_t now_us)
 {
     HOLD_LOCK(&cache->lock);
     struct entry *entry = find_entry(&cache->containers, container_id);
 
-    if (entry && entry->image_pending) {
-        container_keep(&entry->names, &(struct container){.image = image});
-        entry->image_pending = false;
-    }
-}
-
-void container_cache_note_image_failure(struct container_cache *cache, const char *container_id,
-                                        uint64_t now_us)
-{
-    HOLD_LOCK(&cache->lock);
-    struct entry *entry = find_entry(&cache->containers, container_id);
-
-    if (entry && entry->image_pending) {
-        entry->image_due_us = now_us + (USEC_PER_SEC << entry->image_tries++);
-        entry->image_pending = entry->image_tries < CONTAINER_CACHE_IMAGE_TRIES_MAX;
-    }
+    if (!entry || !entry->image_pending)
+        return;
+    container_keep(&entry->names, &(struct container){.image = image});
+    entry->image_due_us = now_us + (USEC_PER_SEC << entry->image_tries++);
+    entry->image_pending = !image && entry->image_tries < CONTAINER_CACHE_IMAGE_TRIES_MAX;
 }
 
 void container_cache_note_poll(struct container_cache *cache, unsigned runtime, int result,

@@ -54,17 +54,14 @@ void container_cache_learn(struct container_cache *cache, unsigned runtime,
 void container_cache_hint(struct container_cache *cache, const struct container_list *list,
                           uint64_t now_us);
 
-/*
- * A wanted container whose image is known by digest only, if the runtime that listed it is due to
- * be polled for the name; false if there is none. Then the answer, NULL: it has no name. After some
- * failures the digest is kept.
- */
+/* A wanted container whose image is known by digest only, if the runtime that listed it is due to
+ * be polled for the name; false if there is none. */
 bool container_cache_next_image(struct container_cache *cache, unsigned runtime, uint64_t now_us,
                                 char ret_id[RUNTIME_ID_BYTES]);
-void container_cache_set_image(struct container_cache *cache, const char *container_id,
-                               const char *image);
-void container_cache_note_image_failure(struct container_cache *cache, const char *container_id,
-                                        uint64_t now_us);
+/* The answer: a name, "": it has none, or NULL: the poll failed. After some failures the digest is
+ * kept. */
+void container_cache_note_image(struct container_cache *cache, const char *container_id,
+                                const char *image, uint64_t now_us);
 
 /* The runtime was polled at this time. 0: it does not know what is still missing; -errno: it
  * failed, and its answer is not awaited for long. */

@@ -14,7 +14,7 @@
 #include "identity/owner.h"
 
 /* An environment can have megabytes; only its beginning is read. */
-enum { ENVIRON_BYTES = 256 << 10, CMDLINE_BYTES = 256 << 10, PASSWD_BYTES = 16 << 20 };
+enum { FRONT_BYTES = 256 << 10, PASSWD_BYTES = 16 << 20, TEXT_BYTES = 256 };
 
 static void free_texts(struct details *details)
 {
@@ -92,11 +92,6 @@ void details_store_done(struct table *store)
     table_done(store);
 }
 
-static char *copy_or_null(const char *text)
-{
-    return text[0] != '\0' ? strdup(text) : NULL;
-}
-
 /* As much of a file as fits; empty if it cannot be read. */
 static struct span read_front(int dir_fd, const char *path, char *buffer, size_t size_bytes)
 {
@@ -146,35 +141,30 @@ static bool is_job_id(const struct details *details)
 
 static void read_job(const struct host *host, int process_fd, struct details *details)
 {
-    _cleanup_free_ char *buffer = malloc(ENVIRON_BYTES);
+    _cleanup_free_ char *buffer = malloc(FRONT_BYTES);
     uint32_t uid = proc_read_uid(process_fd);
     char **texts = details->texts;
-    struct job job;
 
-    if (!buffer)
-        return;
-    job_parse_environ(details->kind, read_front(process_fd, "environ", buffer, ENVIRON_BYTES),
-                      &job);
-    texts[WORKLOAD_TEXT_JOB_NAME] = copy_or_null(job.name);
-    texts[WORKLOAD_TEXT_ACCOUNT] = copy_or_null(job.account);
-    details->complete = job.name[0] != '\0'; /* a container hides the scheduler's variables */
+    if (buffer)
+        details_parse_environ(details->kind, read_front(process_fd, "environ", buffer, FRONT_BYTES),
+                              texts);
+    details->complete = texts[WORKLOAD_TEXT_JOB_NAME]; /* a container hides these variables */
     details->job_id_unverified = !is_job_id(details);
-    texts[WORKLOAD_TEXT_JOB_ID] =
-        details->job_id_unverified ? copy_or_null(job.id) : strdup(details->id);
+    if (!details->job_id_unverified) {
+        free(texts[WORKLOAD_TEXT_JOB_ID]);
+        texts[WORKLOAD_TEXT_JOB_ID] = strdup(details->id);
+    }
     if (uid != SAMPLE_UID_UNKNOWN)
         texts[WORKLOAD_TEXT_USER] = user_name(host, uid);
 }
 
 static void read_vm(int process_fd, struct details *details)
 {
-    _cleanup_free_ char *buffer = malloc(CMDLINE_BYTES);
-    struct vm vm;
+    _cleanup_free_ char *buffer = malloc(FRONT_BYTES);
 
-    if (!buffer)
-        return;
-    vm_parse_cmdline(read_front(process_fd, "cmdline", buffer, CMDLINE_BYTES), &vm);
-    details->texts[WORKLOAD_TEXT_NAME] = copy_or_null(vm.name);
-    details->texts[WORKLOAD_TEXT_UUID] = copy_or_null(vm.uuid);
+    if (buffer)
+        details_parse_cmdline(read_front(process_fd, "cmdline", buffer, FRONT_BYTES),
+                              details->texts);
 }
 
 int details_read(const struct host *host, uint32_t pid, const struct workload_owner *owner,
@@ -204,57 +194,60 @@ int details_read(const struct host *host, uint32_t pid, const struct workload_ow
 
 /* From here on: batch jobs. */
 
-static void set_variable(char *text, size_t size_bytes, struct span value)
+static void set_text(char **text, struct span value)
 {
-    if (text[0] != '\0' || value.len >= size_bytes) /* the first one counts, as for getenv */
+    if (value.len == 0 || value.len >= TEXT_BYTES) /* never truncated to another name */
         return;
-    memcpy(text, value.data, value.len);
-    text[value.len] = '\0';
+    free(*text);
+    *text = strndup(value.data, value.len);
 }
 
-void job_parse_environ(enum workload_kind kind, struct span environment, struct job *ret_job)
+void details_parse_environ(enum workload_kind kind, struct span environment,
+                           char *texts[WORKLOAD_TEXTS])
 {
     static const struct {
-        const char *id, *name, *account;
+        enum workload_kind kind;
+        enum workload_text text;
+        const char *name;
     } variables[] = {
         /* From Slurm 26.05 on, cgroups have another id than the number that users know. */
-        [WORKLOAD_SLURM] = {"SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_ACCOUNT"},
-        [WORKLOAD_LSF] = {"", "LSB_JOBNAME", "LSB_PROJECT_NAME"},
-        [WORKLOAD_PBS] = {"", "PBS_JOBNAME", "PBS_ACCOUNT"},
+        {WORKLOAD_SLURM, WORKLOAD_TEXT_JOB_ID, "SLURM_JOB_ID"},
+        {WORKLOAD_SLURM, WORKLOAD_TEXT_JOB_NAME, "SLURM_JOB_NAME"},
+        {WORKLOAD_SLURM, WORKLOAD_TEXT_ACCOUNT, "SLURM_JOB_ACCOUNT"},
+        {WORKLOAD_LSF, WORKLOAD_TEXT_JOB_NAME, "LSB_JOBNAME"},
+        {WORKLOAD_LSF, WORKLOAD_TEXT_ACCOUNT, "LSB_PROJECT_NAME"},
+        {WORKLOAD_PBS, WORKLOAD_TEXT_JOB_NAME, "PBS_JOBNAME"},
+        {WORKLOAD_PBS, WORKLOAD_TEXT_ACCOUNT, "PBS_ACCOUNT"},
     };
-    struct job job = {0};
     uint64_t number;
 
     while (environment.len > 0) {
         struct span value = span_cut(&environment, '\0');
         struct span name = span_cut(&value, '=');
 
-        if (span_equals(name, variables[kind].id) && parse_u64(value, &number) == 0)
-            set_variable(job.id, sizeof(job.id), value);
-        else if (span_equals(name, variables[kind].name))
-            set_variable(job.name, sizeof(job.name), value);
-        else if (span_equals(name, variables[kind].account))
-            set_variable(job.account, sizeof(job.account), value);
+        for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
+            if (variables[i].kind == kind && span_equals(name, variables[i].name) &&
+                !texts[variables[i].text] && /* the first one counts, as for getenv */
+                (variables[i].text != WORKLOAD_TEXT_JOB_ID || parse_u64(value, &number) == 0))
+                set_text(&texts[variables[i].text], value);
     }
-    *ret_job = job;
 }
 
 /* From here on: virtual machines. */
 
 /* "guest=NAME,debug-threads=on" or "NAME,..."; a comma in the name is doubled. */
-static void parse_vm_name(struct span value, char *name, size_t size_bytes)
+static void parse_vm_name(struct span value, char **text)
 {
+    char name[TEXT_BYTES];
     size_t len = 0;
 
     span_strip_prefix(&value, "guest=");
-    for (size_t i = 0; i < value.len; i++) {
+    for (size_t i = 0; i < value.len && len < sizeof(name); i++) {
         if (value.data[i] == ',' && (i + 1 == value.len || value.data[++i] != ','))
             break;
-        if (len + 1 == size_bytes)
-            return; /* never truncated to another name */
         name[len++] = value.data[i];
     }
-    name[len] = '\0';
+    set_text(text, (struct span){name, len});
 }
 
 static bool is_uuid(struct span text)
@@ -270,23 +263,20 @@ static bool is_uuid(struct span text)
     return true;
 }
 
-void vm_parse_cmdline(struct span cmdline, struct vm *ret_vm)
+void details_parse_cmdline(struct span cmdline, char *texts[WORKLOAD_TEXTS])
 {
-    struct vm vm = {0};
-
     while (cmdline.len > 0) {
         struct span argument = span_cut(&cmdline, '\0');
 
         if (span_equals(argument, "-name")) {
-            parse_vm_name(span_cut(&cmdline, '\0'), vm.name, sizeof(vm.name));
+            parse_vm_name(span_cut(&cmdline, '\0'), &texts[WORKLOAD_TEXT_NAME]);
         } else if (span_equals(argument, "-uuid")) {
             struct span value = span_cut(&cmdline, '\0');
 
             if (is_uuid(value))
-                memcpy(vm.uuid, value.data, value.len);
+                set_text(&texts[WORKLOAD_TEXT_UUID], value);
         }
     }
-    *ret_vm = vm;
 }
 
 /* From here on: users. */

@@ -42,26 +42,18 @@ void details_done(struct details *details);
 int details_read(const struct host *host, uint32_t pid, const struct workload_owner *owner,
                  struct details *ret_details);
 
-/* From the environment of a batch job's process. Its user can write anything there, so it never
- * decides what is charged, and is shown as unverified. */
-struct job {
-    char id[32]; /* a number; only of schedulers whose cgroups may have another */
-    char name[256];
-    char account[256];
-};
+/*
+ * Pure. Set malloc'ed texts that are NULL before. Absent, invalid and too long ones stay NULL.
+ *
+ * From /proc/PID/environ of a batch job (workload_is_job): its id, if the cgroups of its scheduler
+ * may have another, name and account. Its user can write anything there, so it never decides what
+ * is charged, and is shown as unverified.
+ */
+void details_parse_environ(enum workload_kind kind, struct span environment,
+                           char *texts[WORKLOAD_TEXTS]);
 
-/* Pure. /proc/PID/environ: texts separated by NUL. Absent and too long ones are "". `kind` is that
- * of a job (workload_is_job). */
-void job_parse_environ(enum workload_kind kind, struct span environment, struct job *ret_job);
-
-/* From QEMU's command line, which libvirt writes, not the guest. */
-struct vm {
-    char name[256];
-    char uuid[37];
-};
-
-/* Pure. /proc/PID/cmdline: arguments separated by NUL. Absent and invalid ones are "". */
-void vm_parse_cmdline(struct span cmdline, struct vm *ret_vm);
+/* From /proc/PID/cmdline of QEMU: name and uuid. libvirt writes it, not the guest. */
+void details_parse_cmdline(struct span cmdline, char *texts[WORKLOAD_TEXTS]);
 
 /* Pure. The name of this uid in the text of /etc/passwd; no network lookups, which can hang. False
  * if there is none, or it is too long. */

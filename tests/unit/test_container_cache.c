@@ -485,10 +485,10 @@ static void the_name_of_a_digest_is_polled_for_once_the_container_is_wanted(void
     assert_true(container_cache_may_learn(cache, A));
     assert_true(container_cache_next_image(cache, 0, T0, id));
     assert_string_equal(id, A);
-    container_cache_note_image_failure(cache, A, T0);
+    container_cache_note_image(cache, A, NULL, T0);
     assert_false(container_cache_next_image(cache, 0, T0, id));
     assert_int_equal(container_cache_next_poll_us(cache, 0), T0 + SECOND);
-    container_cache_set_image(cache, A, "registry/worker:1");
+    container_cache_note_image(cache, A, "registry/worker:1", T0);
     assert_image(cache, "registry/worker:1");
     assert_false(container_cache_may_learn(cache, A));
     learn(cache, of_image("sha256:1", true), T0); /* the next list does not undo it */

@@ -17,6 +17,23 @@
 /* Texts with NULs between and, as /proc has them, behind. */
 #define BYTES(text) ((struct span){text, sizeof(text)})
 
+static void assert_text(struct details *details, enum workload_text which, const char *expected)
+{
+    assert_string_equal(details->texts[which] ? details->texts[which] : "", expected);
+}
+
+static void assert_job(enum workload_kind kind, struct span environment, const char *id,
+                       const char *name, const char *account)
+{
+    struct details details = {0};
+
+    details_parse_environ(kind, environment, details.texts);
+    assert_text(&details, WORKLOAD_TEXT_JOB_ID, id);
+    assert_text(&details, WORKLOAD_TEXT_JOB_NAME, name);
+    assert_text(&details, WORKLOAD_TEXT_ACCOUNT, account);
+    details_done(&details);
+}
+
 static void a_job_is_described_by_its_environment(void **state)
 {
     static const struct {
@@ -34,38 +51,25 @@ static void a_job_is_described_by_its_environment(void **state)
         {{"", 0}, "", "", ""},
     };
     static char longest[300] = "SLURM_JOB_NAME=";
-    struct job job;
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        job_parse_environ(WORKLOAD_SLURM, cases[i].environment, &job);
-        assert_string_equal(job.id, cases[i].id);
-        assert_string_equal(job.name, cases[i].name);
-        assert_string_equal(job.account, cases[i].account);
-    }
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_job(WORKLOAD_SLURM, cases[i].environment, cases[i].id, cases[i].name,
+                   cases[i].account);
     memset(longest + strlen(longest), 'x', 256); /* one byte too many: none, not a shorter one */
-    job_parse_environ(WORKLOAD_SLURM, span_of(longest), &job);
-    assert_string_equal(job.name, "");
+    assert_job(WORKLOAD_SLURM, span_of(longest), "", "", "");
     longest[strlen(longest) - 1] = '\0';
-    job_parse_environ(WORKLOAD_SLURM, span_of(longest), &job);
-    assert_int_equal(strlen(job.name), 255);
+    assert_job(WORKLOAD_SLURM, span_of(longest), "", longest + strlen("SLURM_JOB_NAME="), "");
 }
 
 static void a_job_is_described_by_the_variables_of_its_own_scheduler(void **state)
 {
     static const char environment[] = "LSB_JOBID=7\0LSB_JOBNAME=a[1-9]\0LSB_PROJECT_NAME=p\0"
                                       "PBS_JOBID=8.s\0PBS_JOBNAME=b\0PBS_ACCOUNT=q\0SLURM_JOB_ID=9";
-    struct job job;
 
     (void)state;
-    job_parse_environ(WORKLOAD_LSF, BYTES(environment), &job);
-    assert_string_equal(job.id, ""); /* the cgroup has it */
-    assert_string_equal(job.name, "a[1-9]");
-    assert_string_equal(job.account, "p");
-    job_parse_environ(WORKLOAD_PBS, BYTES(environment), &job);
-    assert_string_equal(job.id, "");
-    assert_string_equal(job.name, "b");
-    assert_string_equal(job.account, "q");
+    assert_job(WORKLOAD_LSF, BYTES(environment), "", "a[1-9]", "p"); /* the cgroup has the id */
+    assert_job(WORKLOAD_PBS, BYTES(environment), "", "b", "q");
 }
 
 static void a_virtual_machine_is_described_by_its_command_line(void **state)
@@ -81,6 +85,7 @@ static void a_virtual_machine_is_described_by_its_command_line(void **state)
         {BYTES("qemu\0-name\0guest=a,,b,process=x"), "a,b", ""},
         {BYTES("qemu\0-name\0guest=a,"), "a", ""},
         {BYTES("qemu\0-name\0,x"), "", ""},
+        {BYTES("qemu\0-name\0a\0-name\0b"), "b", ""},
         {BYTES("qemu\0-uuid\0" UUID "0\0-uuid\0zzzz"), "", ""},
         {BYTES("qemu\0-uuid\0c5b0a1de-0000-4000-8000+00000000beef"), "", ""},
         {BYTES("qemu\0-name"), "", ""},
@@ -89,11 +94,12 @@ static void a_virtual_machine_is_described_by_its_command_line(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct vm vm;
+        struct details details = {0};
 
-        vm_parse_cmdline(cases[i].cmdline, &vm);
-        assert_string_equal(vm.name, cases[i].name);
-        assert_string_equal(vm.uuid, cases[i].uuid);
+        details_parse_cmdline(cases[i].cmdline, details.texts);
+        assert_text(&details, WORKLOAD_TEXT_NAME, cases[i].name);
+        assert_text(&details, WORKLOAD_TEXT_UUID, cases[i].uuid);
+        details_done(&details);
     }
 }
 

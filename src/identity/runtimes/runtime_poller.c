@@ -140,19 +140,22 @@ static void find_images(struct runtime_poller *poller)
 
     for (int i = 0; i < RUNTIME_POLLER_INSPECTS_MAX && now_us(poller) < until_us; i++) {
         struct error err = {""};
+        bool is_answer;
         int r;
 
         if (!container_cache_next_image(options->container_cache, options->number, now_us(poller),
                                         id))
             return;
         r = options->runtime->find_image(&call, id, image, &err);
-        if (r == 0 || r == -ENODATA || r == -ESRCH) {
-            container_cache_set_image(options->container_cache, id, r == 0 ? image : NULL);
-            continue;
-        }
+        is_answer = r == 0 || r == -ENODATA || r == -ESRCH;
         if (r != -ECANCELED)
-            container_cache_note_image_failure(options->container_cache, id, now_us(poller));
-        return;
+            container_cache_note_image(options->container_cache, id,
+                                       r == 0      ? image
+                                       : is_answer ? ""
+                                                   : NULL,
+                                       now_us(poller));
+        if (!is_answer)
+            return;
     }
 }
 
