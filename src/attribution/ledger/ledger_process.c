@@ -176,10 +176,11 @@ static struct workload_owner own_workload(uint32_t pid, uint64_t start_us)
 
 int ledger_open_process(struct ledger *ledger, uint32_t meter, uint32_t pid, uint32_t *ret_process)
 {
-    const struct workload_owner owner = own_workload(pid, 0);
+    struct workload_owner owner;
 
     if (ledger_find_process(ledger, meter, pid, ret_process))
         return 0;
+    owner = own_workload(pid, 0);
     return open_process(ledger, meter, pid, &owner, ret_process);
 }
 
