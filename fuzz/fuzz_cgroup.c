@@ -86,7 +86,7 @@ static void check_file(struct span text)
     struct workload_owner owner, again;
     struct cgroup_place place;
 
-    owner_of_cgroup_file(text, OWNER_UID_UNKNOWN, &owner);
+    owner_find_by_cgroup_file(text, OWNER_UID_UNKNOWN, &owner);
     check_owner(&owner);
     if (cgroup_file_parse(text, &place) < 0) {
         check(owner.kind == WORKLOAD_PROCESS);
@@ -133,7 +133,7 @@ static void check_beside_job(struct span path, const char *job_path, enum worklo
     if (path.len > sizeof(text) - (size_t)len || (path.len && memchr(path.data, '\n', path.len)))
         return;
     memcpy(text + len, path.data, path.len);
-    owner_of_cgroup_file((struct span){text, (size_t)len + path.len}, 0, &owner);
+    owner_find_by_cgroup_file((struct span){text, (size_t)len + path.len}, 0, &owner);
     check(owner.kind == kind && strcmp(owner.id, id) == 0);
     check(owner.container_id[0] == '\0' && owner.pod_uid[0] == '\0');
 }

@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         {true, "rdma.current"},
     };
     const struct cgroup_format *format = cgroup_formats;
-    struct usage_room room = {0}, room_again = {0};
+    struct usage_storage room = {0}, room_again = {0};
     struct usage usage = usage_in(&room), again = usage_in(&room_again);
     struct span text;
     size_t choice;

@@ -140,7 +140,7 @@ static void ask(struct service *service, const struct poll_options *options, str
 
     service->clock.now_us = poll_due_us(poll);
     service->sends = 0;
-    r = poll_ask(poll, &factor, &err);
+    r = poll_fetch(poll, &factor, &err);
     check(service->sends > 0 && service->sends <= SENDS_MAX);
     pause_us = poll_due_us(poll) - service->clock.now_us;
     if (r == 0) {

@@ -28,8 +28,9 @@ static void play(struct trace_reader *reader, enum attribution_method method)
         .max_processes = 8, /* small, so that the caps are reached */
         .max_workloads = 4,
         .retention_us = UINT64_MAX,
-        .embodied =
-            {{[METER_GPU] = {true, 1}, [METER_PACKAGE] = {true, 1}, [METER_REST] = {true, 1}}},
+        .embodied = {{[METER_GPU] = {true, 1},
+                      [METER_PACKAGE] = {true, 1},
+                      [METER_NODE_OVERHEAD] = {true, 1}}},
         .find_owner = identity_find_owner,
     };
     struct pipeline *pipeline;

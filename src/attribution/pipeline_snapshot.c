@@ -359,7 +359,7 @@ static void add_usages(struct builder *builder)
                                       .pod_uid = row.pod_uid,
                                       .usage = from->usage};
         if (!is_fresh(builder, from->seen_us))
-            usage_forget_gauges(&to->usage);
+            usage_clear_gauges(&to->usage);
         to->usage.io = copy_rows(builder, to->usage.io, to->usage.io_count, sizeof(*to->usage.io));
         to->usage.rdma =
             copy_rows(builder, to->usage.rdma, to->usage.rdma_count, sizeof(*to->usage.rdma));
@@ -429,10 +429,10 @@ int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t
     snapshot->workloads_dropped = counts->workloads_dropped;
     snapshot->price = pipeline->price;
     snapshot->embodied = pipeline->options.embodied;
-    snapshot->rest_source =
+    snapshot->overhead_source =
         pipeline->overhead.meter != LEDGER_NONE ? pipeline->overhead.source : NULL;
-    snapshot->rest_includes_gpus = pipeline->overhead.includes_gpus;
-    snapshot->rest_mismatch = pipeline->overhead.mismatch;
+    snapshot->overhead_includes_gpus = pipeline->overhead.includes_gpus;
+    snapshot->overhead_mismatch = pipeline->overhead.mismatch;
     add_meters(&builder);
     add_observed(&builder);
     gpus = add_gpus(&builder);

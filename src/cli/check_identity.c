@@ -49,7 +49,7 @@ static void check_cgroups(struct report *report, const struct host *host)
         process_table_get_stats(table, &stats);
     process_table_free(table);
     report->workloads = stats.owners;
-    why = r < 0 ? strerror(-r) : process_table_trouble(&stats);
+    why = r < 0 ? strerror(-r) : process_table_error(&stats);
     if (why)
         report_add(report, "owners", VERDICT_MISSING,
                    "mount the host's /proc and set --path.procfs", "processes cannot be read: %s",
@@ -187,7 +187,7 @@ void check_identity(struct report *report, const struct host *host, const struct
     char path[4096];
 
     check_cgroups(report, host);
-    if (source_switches_is_on(options, "cgroups"))
+    if (node_config_is_on(options, "cgroups"))
         check_hierarchies(report, host);
     check_events(report, host);
     if (http_client_new(&client) < 0)

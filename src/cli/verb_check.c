@@ -164,7 +164,7 @@ static const struct remedy emission_remedies[] = {
 };
 
 /* What `serve` would show as stale, or warn about, is reported here first. */
-static void report_answer(struct report *report, const char *what, const struct choice_line *line,
+static void report_answer(struct report *report, const char *what, const struct choice_entry *line,
                           struct choice_now now)
 {
     uint64_t mg = line->factor.ug_per_kwh / 1000;
@@ -179,7 +179,7 @@ static void report_answer(struct report *report, const char *what, const struct 
                is_unusual ? ", higher than almost any grid" : "");
 }
 
-static void check_provider(struct report *report, struct choice_line *line,
+static void check_provider(struct report *report, struct choice_entry *line,
                            const struct emissions_job *job, size_t index,
                            struct http_client *client)
 {
@@ -188,10 +188,10 @@ static void check_provider(struct report *report, struct choice_line *line,
     struct choice_now now;
     struct error err = {""};
     char what[64];
-    int r = emission_poll_open(job, index, /* is_again= */ false, client, &poll, &err);
+    int r = emission_poll_open(job, index, /* is_restart= */ false, client, &poll, &err);
 
     if (r == 0)
-        r = poll_ask(poll, &factor, &err);
+        r = poll_fetch(poll, &factor, &err);
     poll_free(poll);
     snprintf(what, sizeof(what), "emissions: %s", job->polls[index].provider);
     if (r < 0) {
@@ -201,7 +201,7 @@ static void check_provider(struct report *report, struct choice_line *line,
     }
     now = (struct choice_now){clock_system.realtime_us(&clock_system),
                               clock_system.monotonic_us(&clock_system)};
-    (void)choice_take(line, &factor, now.monotonic_us); /* the first is always taken */
+    (void)choice_update(line, &factor, now.monotonic_us); /* the first is always taken */
     report_answer(report, what, line, now);
 }
 
@@ -223,14 +223,14 @@ static void report_in_force(struct report *report, const struct emissions *emiss
 static void check_factors(struct report *report, const struct options *options,
                           struct emissions *emissions, const struct emissions_job *job)
 {
-    struct choice_line *lines = emissions->config.choice.lines;
+    struct choice_entry *lines = emissions->config.choice.lines;
     struct http_client *client = NULL;
     int r = job->count > 0 ? http_client_new(&client) : 0;
 
     if (r < 0)
         report_add(report, "emissions", VERDICT_MISSING, "free some memory", "%s", strerror(-r));
     for (size_t i = 0; i < job->count && r == 0; i++)
-        check_provider(report, &lines[emissions->config.inquiries[i].line], job, i, client);
+        check_provider(report, &lines[emissions->config.polls[i].line], job, i, client);
     http_client_free(client);
     (void)emissions_refresh(emissions);
     if (strcmp(lines[0].factor.provider, "global") == 0 &&
@@ -256,7 +256,7 @@ static void check_emissions(struct report *report, const struct options *options
         return;
     }
     r = emissions_init(&emissions, options, &clock_system, &err);
-    if (r == 0 && emissions.config.inquiry_count > 0) {
+    if (r == 0 && emissions.config.poll_count > 0) {
         r = emissions_make_job(&emissions, &job, &err);
         remedy = strncmp(err.text, "--emissions.ca-file", 19) == 0
                      ? "correct the file of --emissions.ca-file"
@@ -305,8 +305,8 @@ static void check_sources(struct report *report, const struct host *host,
         .switches = &switches,
     };
 
-    source_switches_read(options, &switches);
-    source_switches_read_model(options, &model);
+    node_config_switches(options, &switches);
+    node_config_model(options, &model);
     for (size_t i = 0; source_table[i]; i++) {
         const struct source_ops *source = source_table[i];
 

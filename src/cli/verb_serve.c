@@ -42,7 +42,7 @@ int verb_serve(const struct cli *cli)
     const struct options *options = &cli->options;
     bool with_api = options->kubernetes_api && !options->replay_path;
     bool with_redfish =
-        options->redfish_url && source_switches_is_on(options, "redfish") && !options->replay_path;
+        options->redfish_url && node_config_is_on(options, "redfish") && !options->replay_path;
     struct collector *collector = NULL;
     struct api_config api;
     struct host host = {-1, -1, -1, NULL};

@@ -135,7 +135,7 @@ static void take_batch(void *context, const struct batch *batch)
             continue;
         /* Look up the names of processes on a GPU at once. */
         identity_find_owner(&sample->process, &owner);
-        identity_note(recording->identity, sample->process.pid, &owner);
+        identity_note_process(recording->identity, sample->process.pid, &owner);
     }
     flush_lines(recording);
     if (pipeline_ingest(recording->pipeline, batch->samples, batch->count) < 0)
@@ -239,7 +239,7 @@ static int nothing_recorded(bool has_meter, const struct source_switches *switch
                             struct error *err)
 {
     char text[256];
-    const char *off = source_switches_list_off(switches, text, sizeof(text));
+    const char *off = node_config_list_off(switches, text, sizeof(text));
 
     if (has_meter)
         return error_set(err, -ENODEV,
@@ -267,7 +267,7 @@ static int open_events(int *signal_fd, int *wake_fd, struct error *err)
 int verb_record(const struct cli *cli)
 {
     const struct options *options = &cli->options;
-    const struct pipeline_options books = pipeline_config_options(options, true);
+    const struct pipeline_options books = node_config_pipeline(options, true);
     struct recording recording = {0};
     struct source_switches switches;
     struct source_set sources;
@@ -292,7 +292,7 @@ int verb_record(const struct cli *cli)
         r = open_output(options->output_path, &recording, &err);
     if (r == 0)
         r = open_names(&recording, options, &host, &err);
-    source_switches_read(options, &switches);
+    node_config_switches(options, &switches);
     source_set_init(&sources,
                     &(struct source_context){
                         .host = &host,
@@ -361,7 +361,7 @@ static int play(const char *path, struct pipeline *pipeline, struct recorded_nam
 
 int verb_replay(const struct cli *cli)
 {
-    struct pipeline_options options = pipeline_config_options(&cli->options, true);
+    struct pipeline_options options = node_config_pipeline(&cli->options, true);
     struct pipeline *pipeline = NULL;
     struct recorded_names *names = NULL;
     struct error err = {"out of memory"};

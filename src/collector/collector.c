@@ -22,7 +22,7 @@ static void note_sample(struct collector *collector, const struct sample *sample
     if (sample->kind == SAMPLE_PROCESS && collector->identity) {
         /* So that its names are there when they are first needed. */
         identity_find_owner(&sample->process, &owner);
-        identity_note(collector->identity, sample->process.pid, &owner);
+        identity_note_process(collector->identity, sample->process.pid, &owner);
     } else if (sample->kind == SAMPLE_NAMES && collector->names) {
         if (recorded_names_learn(collector->names, sample->names) < 0)
             log_error("out of memory: a workload of the trace stays without its names");
@@ -288,7 +288,7 @@ void collector_run(struct collector *collector)
     if (!source_set_has_meter(&collector->sources))
         log_warn("no energy meter was found on this node: no energy is served ('wattribute check' "
                  "reports what is missing)",
-                 "switched_off", source_switches_list_off(&collector->switches, off, sizeof(off)));
+                 "switched_off", node_config_list_off(&collector->switches, off, sizeof(off)));
     loop(collector);
     finish(collector);
 }

@@ -63,7 +63,7 @@ int collector_open_names(struct collector *collector, struct pipeline_options *p
             .scan_interval_us = options->process_scan_interval_us,
             .kubernetes = options->kubernetes_enabled,
             .attachments = true,
-            .names_from_elsewhere = collector->fetchers.items[FETCHER_KUBERNETES].is_wanted,
+            .expects_fetched_names = collector->fetchers.items[FETCHER_KUBERNETES].is_wanted,
             .runtime_sockets = options->runtime_sockets,
             .pod_resources_socket = options->pod_resources_socket,
         },
@@ -121,7 +121,7 @@ static void add_grant(void *context, const struct attachment *attachment)
         strlen(attachment->container_id) >= sizeof(attached->owner.container_id) ||
         strcmp(attachment->container_id, list->own_container_id) == 0 ||
         !attachment_is_of(attachment, &list->gpu) ||
-        !array_make_room(&list->items, &list->capacity, list->count, sizeof(*list->items)))
+        !array_reserve(&list->items, &list->capacity, list->count, sizeof(*list->items)))
         return;
     attached = &list->items[list->count++];
     *attached = (struct attached){.units = 1, .memory_bytes = attachment->memory_bytes};
@@ -200,7 +200,7 @@ void collector_refresh_identity(struct collector *collector)
     struct identity_status status;
 
     for (size_t i = 0; identity_get_status(collector->identity, i, &status); i++)
-        if (!status.logs_elsewhere)
+        if (!status.is_logged_by_fetcher)
             log_runtime(&collector->runtime_log, &status);
     for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
         if (collector->pipeline->gpus[i])

@@ -100,11 +100,11 @@ static int open_tariff(struct collector *collector, struct error *err)
 static int open_parts(struct collector *collector, const struct collector_options *options,
                       struct error *err)
 {
-    struct pipeline_options pipeline = pipeline_config_options(options->options, false);
+    struct pipeline_options pipeline = node_config_pipeline(options->options, false);
     int r;
 
-    pipeline.embodied = pipeline_config_embodied(options->options);
-    pipeline_config_price(options->options, &pipeline.price);
+    pipeline.embodied = node_config_embodied(options->options);
+    node_config_price(options->options, &pipeline.price);
     r = emissions_init(&collector->emissions, options->options, collector->clock, err);
     if (r < 0)
         return r;
@@ -171,8 +171,8 @@ int collector_open(const struct collector_options *options, struct collector **r
     page_cache_init(&collector->pages, &exposition);
     find_node_name(collector);
     r = open_parts(collector, options, err);
-    source_switches_read(options->options, &collector->switches);
-    source_switches_read_model(options->options, &collector->model);
+    node_config_switches(options->options, &collector->switches);
+    node_config_model(options->options, &collector->model);
     source_set_init(
         &collector->sources,
         &(struct source_context){

@@ -167,7 +167,7 @@ void collector_send_web_config(struct collector *collector)
 void collector_check_web_config(struct collector *collector)
 {
     struct error err;
-    int r = web_watch_look(collector->web, &err);
+    int r = web_watch_poll(collector->web, &err);
 
     if (r < 0) {
         log_error("the web config has changed and cannot be used; the one before stays", "error",

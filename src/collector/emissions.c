@@ -56,12 +56,12 @@ int emissions_make_job(const struct emissions *emissions, struct emissions_job *
         .ca_path = or_empty(options->emissions_ca_path),
         .interval_us = options->emissions_interval_us,
         .basis = options->emissions_basis,
-        .count = config->inquiry_count,
+        .count = config->poll_count,
     };
     for (size_t i = 0; i < job->count; i++) {
-        job->polls[i].provider = config->inquiries[i].provider->name;
-        job->polls[i].zone = config->inquiries[i].zone;
-        job->polls[i].url = or_empty(config->inquiries[i].url);
+        job->polls[i].provider = config->polls[i].provider->name;
+        job->polls[i].zone = config->polls[i].zone;
+        job->polls[i].url = or_empty(config->polls[i].url);
     }
     for (size_t i = 0; i < PROXY_VARIABLES; i++)
         job->proxies[i] = or_empty(getenv(proxy_variables[i]));
@@ -71,7 +71,7 @@ int emissions_make_job(const struct emissions *emissions, struct emissions_job *
     for (size_t i = 0; i < key_count; i++)
         if (!is_polled(job, keys[i].provider))
             explicit_bzero(job->keys.values[i], sizeof(job->keys.values[i]));
-    return emission_ca_check(job->ca_path, err);
+    return emissions_config_check_ca(job->ca_path, err);
 }
 
 static const char *grams_text(const struct price_factor *factor, char *text, size_t size_bytes)
@@ -121,20 +121,20 @@ void emissions_take_record(struct emissions *emissions, const struct channel_fac
         .time_us = record->time_us,
         .is_estimated = record->is_estimated,
     };
-    struct choice_line *line;
+    struct choice_entry *line;
     bool was_up, was_high, is_taken;
 
-    if (record->index >= emissions->config.inquiry_count)
+    if (record->index >= emissions->config.poll_count)
         return;
-    line = &emissions->config.choice.lines[emissions->config.inquiries[record->index].line];
+    line = &emissions->config.choice.lines[emissions->config.polls[record->index].line];
     if (record->result < 0) {
-        choice_miss(line);
+        choice_fail(line);
         return;
     }
     was_up = line->is_up;
     was_high = is_high(&line->factor);
     is_taken =
-        choice_take(line, &factor, MIN(record->taken_us, choice_time(emissions).monotonic_us));
+        choice_update(line, &factor, MIN(record->taken_us, choice_time(emissions).monotonic_us));
     if (is_taken && !was_high && is_high(&line->factor))
         warn_unusual(too_high, &line->factor);
     if (!is_taken && was_up)
@@ -176,7 +176,7 @@ void emissions_announce(struct emissions *emissions)
     if (emissions->announced[0] == '\0')
         check_constant(&emissions->config.choice);
     snprintf(emissions->announced, sizeof(emissions->announced), "%s", factor->provider);
-    if (emissions->config.inquiry_count > 0)
+    if (emissions->config.poll_count > 0)
         log_info("an emission factor is in force", "provider", factor->provider, "zone",
                  factor->zone, "grams_per_kwh", grams_text(factor, grams, sizeof(grams)));
 }
@@ -193,7 +193,7 @@ int emissions_describe(const struct emissions *emissions, struct snapshot *snaps
     if (!rows)
         return -ENOMEM;
     for (size_t i = 0; i < choice->count; i++) {
-        const struct choice_line *line = &choice->lines[i];
+        const struct choice_entry *line = &choice->lines[i];
 
         rows[i] = (struct snapshot_factor){
             .factor = line->factor,

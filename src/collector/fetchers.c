@@ -97,7 +97,7 @@ static int renew_job(const struct fetchers *fetchers, struct fetcher *fetcher, s
 
         *job = packed;
         packed = old;
-        fetcher->is_again = false;
+        fetcher->is_restart = false;
         r = 1;
     }
     buffer_wipe(&packed);
@@ -109,7 +109,7 @@ static bool renew_stamps(struct fetcher *fetcher)
     bool has_changed = false;
 
     for (size_t i = 0; i < FETCHER_FILES; i++)
-        has_changed |= file_stamp_renew(&fetcher->stamps[i], fetcher->files[i]);
+        has_changed |= file_stamp_update(&fetcher->stamps[i], fetcher->files[i]);
     return has_changed;
 }
 
@@ -163,7 +163,7 @@ int fetchers_open(struct fetchers *fetchers, const struct fetchers_options *opti
     const bool is_wanted[FETCHER_KINDS] = {
         [FETCHER_BMC] = options->with_bmc,
         [FETCHER_KUBERNETES] = options->api != NULL,
-        [FETCHER_EMISSIONS] = options->emissions->config.inquiry_count > 0,
+        [FETCHER_EMISSIONS] = options->emissions->config.poll_count > 0,
     };
     int r = 0;
 
@@ -201,20 +201,20 @@ static void lose_names(const struct fetchers *fetchers, const struct fetcher *fe
 {
     if (fetcher->kind != FETCHER_KUBERNETES || !fetchers->identity)
         return;
-    identity_note_api(fetchers->identity, why, 0);
+    identity_note_api_server(fetchers->identity, why, 0);
     identity_expect_names(fetchers->identity, false);
 }
 
 static int start_fetcher(const struct fetchers *fetchers, struct fetcher *fetcher, uint64_t now_us,
                          struct error *err)
 {
-    _cleanup_close_ int job_fd = fetcher_job_seal(&fetcher->job, fetcher->is_again);
+    _cleanup_close_ int job_fd = fetcher_job_seal(&fetcher->job, fetcher->is_restart);
     int r = child_start(&fetcher->child, job_fd, &fetchers->readings_fds[1],
                         fetcher->kind == FETCHER_BMC, now_us, err);
 
     if (r < 0)
         return r;
-    fetcher->is_again = true;
+    fetcher->is_restart = true;
     if (fetcher->kind == FETCHER_KUBERNETES && fetchers->identity)
         identity_expect_names(fetchers->identity, true);
     return child_watch(&fetcher->child, fetchers->epoll_fd, fetchers->first_event + fetcher->kind,
@@ -284,7 +284,7 @@ static int learn_container(struct identity *identity, const struct channel_conta
                                           .image = record->image,
                                       });
     if (r == 0)
-        identity_learn(identity, &list);
+        identity_add_names(identity, &list);
     container_list_done(&list);
     return r;
 }
@@ -297,7 +297,7 @@ static int read_names(struct identity *identity, int fd)
     if (r < 0)
         return r;
     if (names.is_state) {
-        identity_note_api(identity, names.state.result, names.state.duration_us);
+        identity_note_api_server(identity, names.state.result, names.state.duration_us);
         /* A name without an address may have none for days. */
         identity_expect_names(identity, names.state.result != -EHOSTUNREACH);
     } else if (learn_container(identity, &names.container) < 0) {

@@ -20,7 +20,7 @@ enum { FETCHER_FILES = 2 };
 struct fetcher {
     enum fetcher_kind kind;
     bool is_wanted;
-    bool is_again;                    /* a process was started with this job */
+    bool is_restart;                  /* a process was started with this job */
     const char *files[FETCHER_FILES]; /* NULL: none */
     char paths[FETCHER_FILES][512];   /* of the service account */
     struct file_stamp stamps[FETCHER_FILES];

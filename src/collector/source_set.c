@@ -18,8 +18,8 @@ static const uint64_t DEADLINE_MIN_US = USEC_PER_SEC;
  * loop from its signals and scrapes. */
 static const uint64_t READ_MAX_US = USEC_PER_SEC / 5;
 
-enum cgroup_verdict cgroup_verdict_find(void *context, const char *path,
-                                        struct workload_owner *ret_owner)
+enum cgroup_verdict source_set_classify_cgroup(void *context, const char *path,
+                                               struct workload_owner *ret_owner)
 {
     static const enum cgroup_verdict verdicts[WORKLOAD_KINDS] = {
         [WORKLOAD_CONTAINER] = CGROUP_IS_WORKLOAD, [WORKLOAD_SLURM] = CGROUP_IS_WORKLOAD,
@@ -64,7 +64,7 @@ void source_set_init(struct source_set *set, const struct source_context *contex
 {
     *set = (struct source_set){.context = *context, .wake_fd = wake_fd, .retry_us = retry_us};
     set->context.add_unit = add_unit;
-    set->context.judge_cgroup = cgroup_verdict_find;
+    set->context.classify_cgroup = source_set_classify_cgroup;
     set->context.owner = set;
     for (size_t i = 0; i < SOURCE_SET_TABLE_MAX && source_table[i]; i++)
         if (source_is_off(context->switches, source_table[i]->name))
@@ -257,9 +257,9 @@ void source_set_read(struct source_set *set, uint64_t now_us,
 
         /* Before the batches: one that is gone has queued its last. */
         runner_get_status(runner, &status);
-        while ((batch = runner_take(runner))) {
+        while ((batch = runner_next_batch(runner))) {
             take(context, batch);
-            runner_give_back(runner, batch);
+            runner_recycle(runner, batch);
             is_late = clock->monotonic_us(clock) >= until_us;
             if (is_late)
                 break;

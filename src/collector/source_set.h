@@ -48,8 +48,8 @@ struct source_set {
  * neither the pod around it nor what is in it. Units and users hold others. Pure; the context is
  * not used.
  */
-enum cgroup_verdict cgroup_verdict_find(void *context, const char *path,
-                                        struct workload_owner *ret_owner);
+enum cgroup_verdict source_set_classify_cgroup(void *context, const char *path,
+                                               struct workload_owner *ret_owner);
 
 /* The context's strings, switches and host must outlive it. Batches wake `wake_fd`. */
 void source_set_init(struct source_set *set, const struct source_context *context, int wake_fd,

@@ -62,11 +62,11 @@ int tariff_clock_open(struct tariff_clock *clock, const char *path, uint64_t now
     struct error why;
     int r;
 
-    (void)file_stamp_renew(&stamp, path);
+    (void)file_stamp_update(&stamp, path);
     r = tariff_config_load(path, &tariff, err);
     if (r < 0)
         return r;
-    r = time_zone_use(tariff.zone, &why);
+    r = tariff_config_use_zone(tariff.zone, &why);
     if (r < 0)
         return error_set(err, r, "%.300s: %s", path, why.text);
     tariff_clock_start(clock, &tariff, now_us);
@@ -148,7 +148,7 @@ int tariff_clock_check(struct tariff_clock *clock, uint64_t now_us, struct pipel
     struct tariff tariff;
     int r;
 
-    if (!file_stamp_renew(&clock->stamp, clock->path))
+    if (!file_stamp_update(&clock->stamp, clock->path))
         return 0;
     r = tariff_config_load(clock->path, &tariff, err);
     if (r == 0)

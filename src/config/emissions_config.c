@@ -31,16 +31,16 @@ static bool is_in_choice(const struct draft *draft, const char *name)
 static int add_live(const struct draft *draft, const struct provider *provider, const char *own)
 {
     struct emissions_config *config = draft->config;
-    struct emissions_inquiry *poll = &config->inquiries[config->inquiry_count];
+    struct emissions_poll *poll = &config->polls[config->poll_count];
     bool is_direct = provider->offers_direct && draft->options->emissions_basis == PRICE_DIRECT;
     uint64_t interval_us = draft->options->emissions_interval_us;
     int r;
 
-    *poll = (struct emissions_inquiry){.provider = provider};
+    *poll = (struct emissions_poll){.provider = provider};
     r = zone_choose(provider, own, draft->zone, poll->zone, draft->err);
     if (r < 0)
         return r;
-    config->inquiry_count++;
+    config->poll_count++;
     choice_add_live(&config->choice, provider, poll->zone,
                     is_direct ? PRICE_DIRECT : provider->basis,
                     interval_us > 0 ? interval_us : provider->refresh_s * USEC_PER_SEC);
@@ -125,8 +125,8 @@ static const char *live_country(const struct draft *draft)
 {
     const char *primary = draft->options->emissions_primary, *first = "";
 
-    for (size_t i = 0; i < draft->config->inquiry_count; i++) {
-        const struct emissions_inquiry *poll = &draft->config->inquiries[i];
+    for (size_t i = 0; i < draft->config->poll_count; i++) {
+        const struct emissions_poll *poll = &draft->config->polls[i];
         const char *country = zone_country(poll->provider, poll->zone);
 
         if (country[0] && primary && strcmp(poll->provider->name, primary) == 0)
@@ -172,9 +172,9 @@ static int prefer_primary(const struct draft *draft)
                     text);
     }
     choice_prefer(&config->choice, (size_t)index);
-    for (size_t i = 0; i < config->inquiry_count; i++)
-        config->inquiries[i].line =
-            (size_t)choice_find(&config->choice, span_of(config->inquiries[i].provider->name));
+    for (size_t i = 0; i < config->poll_count; i++)
+        config->polls[i].line =
+            (size_t)choice_find(&config->choice, span_of(config->polls[i].provider->name));
     return 0;
 }
 
@@ -192,9 +192,9 @@ static int read_url(const struct draft *draft, const char *text)
                     "--emissions.url: '%.80s' is not the URL of a mirror; write "
                     "NAME=https://HOST:PORT, without a slash at the end",
                     text);
-    for (size_t i = 0; i < draft->config->inquiry_count; i++)
-        if (span_equals(name, draft->config->inquiries[i].provider->name)) {
-            draft->config->inquiries[i].url = url.data;
+    for (size_t i = 0; i < draft->config->poll_count; i++)
+        if (span_equals(name, draft->config->polls[i].provider->name)) {
+            draft->config->polls[i].url = url.data;
             return 0;
         }
     return FAIL(draft, "--emissions.url: '%.*s' is not queried; add it to --emissions.providers",
@@ -212,15 +212,15 @@ static int check_effect(const struct draft *draft)
         options->emissions_interval_us > 0 && options->emissions_interval_us < INTERVAL_MIN_US;
     bool is_direct_offered = false;
 
-    for (size_t i = 0; i < config->inquiry_count; i++) {
-        is_direct_offered |= config->inquiries[i].provider->offers_direct;
-        if (is_too_often && !config->inquiries[i].url)
+    for (size_t i = 0; i < config->poll_count; i++) {
+        is_direct_offered |= config->polls[i].provider->offers_direct;
+        if (is_too_often && !config->polls[i].url)
             return FAIL(draft,
                         "--emissions.interval: less than 1m is too often for a public service; set "
                         "more, or your own mirror with --emissions.url=%s=https://...",
-                        config->inquiries[i].provider->name);
+                        config->polls[i].provider->name);
     }
-    for (size_t i = 0; i < ARRAY_SIZE(of_queries) && config->inquiry_count == 0; i++)
+    for (size_t i = 0; i < ARRAY_SIZE(of_queries) && config->poll_count == 0; i++)
         if (options_is_given(options, of_queries[i]))
             return FAIL(draft,
                         "--%s: no provider is queried; add one to --emissions.providers, or remove "
@@ -279,7 +279,7 @@ static int check_directories(const char *path, struct error *err)
     return 0;
 }
 
-int emission_ca_check(const char *path, struct error *err)
+int emissions_config_check_ca(const char *path, struct error *err)
 {
     _cleanup_free_ char *real = NULL;
     struct stat st;

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "emissions/choice.h"
 
-struct emissions_inquiry {
+struct emissions_poll {
     const struct provider *provider;
     char zone[FACTOR_ZONE_BYTES];
     const char *url; /* NULL: the provider's own */
@@ -15,8 +15,8 @@ struct emissions_inquiry {
 /* Texts belong to the options. */
 struct emissions_config {
     struct choice choice; /* empty: emissions are switched off */
-    struct emissions_inquiry inquiries[CHOICE_MAX];
-    size_t inquiry_count; /* 0: nothing leaves the node */
+    struct emissions_poll polls[CHOICE_MAX];
+    size_t poll_count; /* 0: nothing leaves the node */
 };
 
 /* 0, or -EINVAL with what to write instead. */
@@ -25,4 +25,4 @@ int emissions_config_read(const struct options *options, struct emissions_config
 
 /* Checks that the fetcher, which has no privileges, will be able to read --emissions.ca-file; ""
  * is none. 0, or -errno with what to do. */
-int emission_ca_check(const char *path, struct error *err);
+int emissions_config_check_ca(const char *path, struct error *err);

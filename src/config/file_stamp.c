@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-bool file_stamp_renew(struct file_stamp *stamp, const char *path)
+bool file_stamp_update(struct file_stamp *stamp, const char *path)
 {
     const struct file_stamp old = *stamp;
     struct stat st;

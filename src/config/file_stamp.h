@@ -14,4 +14,4 @@ struct file_stamp {
 
 /* Returns whether the file changed, came or went since the last call; follows links. Call it before
  * reading the file: a change in between is then found by the next call. NULL: no file. */
-bool file_stamp_renew(struct file_stamp *stamp, const char *path);
+bool file_stamp_update(struct file_stamp *stamp, const char *path);

@@ -4,7 +4,7 @@
 
 #include "identity/identity.h"
 
-struct pipeline_options pipeline_config_options(const struct options *options, bool keep_everything)
+struct pipeline_options node_config_pipeline(const struct options *options, bool keep_everything)
 {
     return (struct pipeline_options){
         .gpu = {.interval_us = options->sample_interval_us,
@@ -20,7 +20,7 @@ struct pipeline_options pipeline_config_options(const struct options *options, b
     };
 }
 
-void pipeline_config_price(const struct options *options, struct price *ret_price)
+void node_config_price(const struct options *options, struct price *ret_price)
 {
     struct price price = {.pue_millionths = options->pue_millionths};
 
@@ -31,12 +31,12 @@ void pipeline_config_price(const struct options *options, struct price *ret_pric
     *ret_price = price;
 }
 
-struct embodied_rates pipeline_config_embodied(const struct options *options)
+struct embodied_rates node_config_embodied(const struct options *options)
 {
     return options->emissions_enabled ? options->emissions_embodied : (struct embodied_rates){0};
 }
 
-void source_switches_read(const struct options *options, struct source_switches *ret_switches)
+void node_config_switches(const struct options *options, struct source_switches *ret_switches)
 {
     *ret_switches = (struct source_switches){0};
     for (size_t i = 0; source_table[i]; i++)
@@ -44,15 +44,15 @@ void source_switches_read(const struct options *options, struct source_switches 
             ret_switches->off[ret_switches->off_count++] = source_table[i]->name;
 }
 
-bool source_switches_is_on(const struct options *options, const char *source)
+bool node_config_is_on(const struct options *options, const char *source)
 {
     struct source_switches switches;
 
-    source_switches_read(options, &switches);
+    node_config_switches(options, &switches);
     return !source_is_off(&switches, source);
 }
 
-void source_switches_read_model(const struct options *options, struct source_estimate *ret_model)
+void node_config_model(const struct options *options, struct source_estimate *ret_model)
 {
     bool is_given = options->model_full_uw > 0;
 
@@ -63,8 +63,8 @@ void source_switches_read_model(const struct options *options, struct source_est
     atomic_init(&ret_model->gives_way, false);
 }
 
-const char *source_switches_list_off(const struct source_switches *switches, char *text,
-                                     size_t size_bytes)
+const char *node_config_list_off(const struct source_switches *switches, char *text,
+                                 size_t size_bytes)
 {
     size_t len = 0;
 

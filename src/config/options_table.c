@@ -171,7 +171,7 @@ static const struct options_flag flags[] = {
      "gpu=28.5; METER is one of",
      OPTIONS_PRICES, NULL,
      TEXT("METER=GRAMS", option_type_embodied, emissions_embodied, EMBODIED_MAX_G *MILLION),
-     WORDS(meter_words, METER_REST + 1), REPEATABLE},
+     WORDS(meter_words, METER_NODE_OVERHEAD + 1), REPEATABLE},
     {"cost.price", "price per kWh; default: no cost is shown", OPTIONS_PRICES, NULL,
      DECIMAL("PRICE", cost_price_micro, 0, PRICE_COST_MAX)},
     {"cost.currency", "currency of --cost.price, for example EUR", OPTIONS_PRICES, NULL,

@@ -309,7 +309,7 @@ static int check_environment(struct error *err)
     return 0;
 }
 
-int time_zone_use(const char *name, struct error *err)
+int tariff_config_use_zone(const char *name, struct error *err)
 {
     char tz[NAME_MAX];
     int r = 0;

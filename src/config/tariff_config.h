@@ -15,4 +15,4 @@ int tariff_config_load(const char *path, struct tariff *ret_tariff, struct error
  * machine's own, which TZ may set. Call it before any thread starts: the environment changes.
  * -ENOENT: the zone is unknown here, for which glibc would silently use UTC.
  */
-int time_zone_use(const char *name, struct error *err);
+int tariff_config_use_zone(const char *name, struct error *err);

@@ -286,14 +286,14 @@ static int check_user(const struct yaml_fields *yaml, const char *name,
         return yaml_fields_fail(yaml, value, "user '%.80s': a name cannot contain ':' (RFC 7617)",
                                 name);
     /* The value is not shown: it may be the password itself. */
-    if (!password_is_hash(span_of(value->text), &cost))
+    if (!auth_is_hash(span_of(value->text), &cost))
         return yaml_fields_fail(
             yaml, value, "user '%.80s': not a bcrypt hash; make one with: htpasswd -nBC 10 ''",
             name);
-    if (cost < PASSWORD_COST_MIN || cost > PASSWORD_COST_MAX)
+    if (cost < AUTH_COST_MIN || cost > AUTH_COST_MAX)
         return yaml_fields_fail(yaml, value,
                                 "user '%.80s': cost %u of the hash is out of range; use %d to %d",
-                                name, cost, PASSWORD_COST_MIN, PASSWORD_COST_MAX);
+                                name, cost, AUTH_COST_MIN, AUTH_COST_MAX);
     if (config->user_count == WEB_CONFIG_USERS_MAX)
         return yaml_fields_fail(yaml, value,
                                 "more than %d users; use client certificates for so many",

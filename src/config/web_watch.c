@@ -161,7 +161,7 @@ static bool update_stamps(struct web_watch *watch)
     bool has_changed = false;
 
     for (size_t i = 0; i < WEB_WATCH_FILES; i++)
-        has_changed |= file_stamp_renew(&watch->stamps[i], watch->files[i]);
+        has_changed |= file_stamp_update(&watch->stamps[i], watch->files[i]);
     return has_changed;
 }
 
@@ -246,7 +246,7 @@ void web_watch_close(struct web_watch *watch)
     wipe(watch);
 }
 
-int web_watch_look(struct web_watch *watch, struct error *err)
+int web_watch_poll(struct web_watch *watch, struct error *err)
 {
     int r;
 

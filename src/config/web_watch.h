@@ -26,4 +26,4 @@ void web_watch_close(struct web_watch *watch);
 
 /* 1: there is a new config; 0: no change; -errno: the files changed and are bad, which is reported
  * once per change; the old config stays. */
-int web_watch_look(struct web_watch *watch, struct error *err);
+int web_watch_poll(struct web_watch *watch, struct error *err);

@@ -8,7 +8,7 @@
 
 /* Makes room for one more than `count` items. `items` is the address of the pointer to them, which
  * may be NULL. False: out of memory; nothing has changed. */
-static inline bool array_make_room(void *items, size_t *capacity, size_t count, size_t item_bytes)
+static inline bool array_reserve(void *items, size_t *capacity, size_t count, size_t item_bytes)
 {
     size_t more = *capacity ? *capacity * 2 : 32;
     void *old, *grown;

@@ -51,7 +51,7 @@ int fs_read_at(int dir_fd, const char *path, char *buffer, size_t size_bytes, si
     return terminate_text(read_up_to(fd, buffer, size_bytes), buffer, size_bytes, ret_len);
 }
 
-int fs_read_kept(int fd, char *buffer, size_t size_bytes, size_t *ret_len)
+int fs_reread(int fd, char *buffer, size_t size_bytes, size_t *ret_len)
 {
     ssize_t n;
 
@@ -151,7 +151,7 @@ int fs_write_all(int fd, const char *data, size_t len)
  * SIGBUS. */
 static const int SEALS = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
 
-int sealed_create(const char *data, size_t len, int *ret_fd)
+int fs_create_sealed(const char *data, size_t len, int *ret_fd)
 {
     _cleanup_close_ int fd = -1;
     int r;
@@ -172,7 +172,7 @@ int sealed_create(const char *data, size_t len, int *ret_fd)
 
 /* The size comes from lseek: glibc 2.36 turns fstat into a newfstatat, which a sandbox would have
  * to allow for every path. */
-int sealed_check(int fd, uint64_t bytes)
+int fs_check_sealed(int fd, uint64_t bytes)
 {
     int seals = fcntl(fd, F_GET_SEALS);
 

@@ -13,7 +13,7 @@ int fs_read_at(int dir_fd, const char *path, char *buffer, size_t size_bytes, si
 
 /* The same for a file that stays open: one pread from its start, for which the kernel formats it
  * anew. */
-int fs_read_kept(int fd, char *buffer, size_t size_bytes, size_t *ret_len);
+int fs_reread(int fd, char *buffer, size_t size_bytes, size_t *ret_len);
 
 /* The same into malloc'ed memory, of a path or from the current offset of a descriptor. -EFBIG: it
  * is longer than `cap_bytes`. */
@@ -44,7 +44,7 @@ enum { SEALED_MAX_BYTES = 256 << 20 };
 
 /* Copies `data` for another process into a new memfd that cannot be changed any more. -EFBIG when
  * it is empty or over SEALED_MAX_BYTES, which the other end would reject. */
-int sealed_create(const char *data, size_t len, int *ret_fd);
+int fs_create_sealed(const char *data, size_t len, int *ret_fd);
 
 /* 0: it is sealed and exactly this long, so that mapping it is safe. Else -EPROTO. */
-int sealed_check(int fd, uint64_t bytes);
+int fs_check_sealed(int fd, uint64_t bytes);

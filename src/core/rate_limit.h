@@ -14,7 +14,7 @@ struct allowance {
 };
 
 /* When more may be used: a time that is past, or until which to wait. */
-static inline uint64_t allowance_when(const struct allowance *allowance)
+static inline uint64_t allowance_next_us(const struct allowance *allowance)
 {
     uint64_t ahead_us = allowance->burst_us * 100 / allowance->percent;
 
@@ -29,7 +29,7 @@ static inline void allowance_use(struct allowance *allowance, uint64_t used_us, 
 /* Uses some if that is allowed now. */
 static inline bool allowance_take(struct allowance *allowance, uint64_t used_us, uint64_t now_us)
 {
-    bool is_allowed = allowance_when(allowance) <= now_us;
+    bool is_allowed = allowance_next_us(allowance) <= now_us;
 
     if (is_allowed)
         allowance_use(allowance, used_us, now_us);

@@ -30,7 +30,7 @@ void *table_add(struct table *table, uint64_t hash, size_t size_bytes)
 {
     struct table_entry *entry;
 
-    if (!array_make_room(&table->items, &table->capacity, table->count, sizeof(void *)) ||
+    if (!array_reserve(&table->items, &table->capacity, table->count, sizeof(void *)) ||
         !(entry = calloc(1, size_bytes)))
         return NULL;
     if (map_insert(&table->map, hash, (uint32_t)table->count) < 0) {

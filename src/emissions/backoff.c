@@ -18,7 +18,7 @@ static uint64_t draw_us(const struct backoff *backoff, uint64_t below_us)
 }
 
 void backoff_init(struct backoff *backoff, uint64_t interval_us,
-                  uint64_t (*draw)(void *context, uint64_t below), void *context, bool is_again,
+                  uint64_t (*draw)(void *context, uint64_t below), void *context, bool is_restart,
                   uint64_t now_us)
 {
     *backoff = (struct backoff){
@@ -27,8 +27,8 @@ void backoff_init(struct backoff *backoff, uint64_t interval_us,
         .context = context,
     };
     backoff->due_us =
-        now_us + (is_again ? backoff->interval_us / 2 + draw_us(backoff, backoff->interval_us)
-                           : draw_us(backoff, first_step_us(backoff)));
+        now_us + (is_restart ? backoff->interval_us / 2 + draw_us(backoff, backoff->interval_us)
+                             : draw_us(backoff, first_step_us(backoff)));
 }
 
 void backoff_succeed(struct backoff *backoff, uint64_t now_us)

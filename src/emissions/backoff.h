@@ -15,10 +15,10 @@ struct backoff {
     unsigned failures; /* in a row */
 };
 
-/* First due within a minute or the interval, whichever is less; `is_again`, after a process that
+/* First due within a minute or the interval, whichever is less; `is_restart`, after a process that
  * polled before has died, in 0.5 to 1.5 intervals. `interval_us` is not 0. */
 void backoff_init(struct backoff *backoff, uint64_t interval_us,
-                  uint64_t (*draw)(void *context, uint64_t below), void *context, bool is_again,
+                  uint64_t (*draw)(void *context, uint64_t below), void *context, bool is_restart,
                   uint64_t now_us);
 
 /* Due in 0.9 to 1.1 intervals. */

@@ -12,7 +12,7 @@
 static const uint64_t STALE_US = 2 * HOUR_US, EXPIRED_US = 24 * HOUR_US, STEP_BACK_US = HOUR_US;
 enum { STALE_INTERVALS = 3 };
 
-static void append(struct choice *choice, struct choice_line line)
+static void append(struct choice *choice, struct choice_entry line)
 {
     line.may_count = true;
     if (choice->count < CHOICE_MAX)
@@ -21,18 +21,18 @@ static void append(struct choice *choice, struct choice_line line)
 
 void choice_add_constant(struct choice *choice, const struct price_factor *factor)
 {
-    append(choice, (struct choice_line){.factor = *factor});
+    append(choice, (struct choice_entry){.factor = *factor});
 }
 
 void choice_add_table(struct choice *choice, const struct price_factor *factor)
 {
-    append(choice, (struct choice_line){.factor = *factor, .is_table = true});
+    append(choice, (struct choice_entry){.factor = *factor, .is_table = true});
 }
 
 void choice_add_live(struct choice *choice, const struct provider *provider, const char *zone,
                      enum price_basis basis, uint64_t interval_us)
 {
-    struct choice_line line = {
+    struct choice_entry line = {
         .factor = {.signal = provider->signal, .basis = basis},
         .is_live = true,
         .stale_us = MAX(STALE_INTERVALS * interval_us, STALE_US) + provider->lag_s * USEC_PER_SEC,
@@ -54,7 +54,7 @@ int choice_find(const struct choice *choice, struct span provider)
     return -ENOENT;
 }
 
-static bool may_stand_in(const struct choice_line *line, const struct choice_line *primary)
+static bool may_stand_in(const struct choice_entry *line, const struct choice_entry *primary)
 {
     enum price_signal signal = line->factor.signal;
 
@@ -68,7 +68,7 @@ static bool may_stand_in(const struct choice_line *line, const struct choice_lin
 
 void choice_prefer(struct choice *choice, size_t index)
 {
-    struct choice_line preferred = choice->lines[index];
+    struct choice_entry preferred = choice->lines[index];
 
     for (; index > 0; index--)
         choice->lines[index] = choice->lines[index - 1];
@@ -78,12 +78,13 @@ void choice_prefer(struct choice *choice, size_t index)
         choice->lines[i].may_count = may_stand_in(&choice->lines[i], &preferred);
 }
 
-bool choice_take(struct choice_line *line, const struct emission_factor *factor, uint64_t taken_us)
+bool choice_update(struct choice_entry *line, const struct emission_factor *factor,
+                   uint64_t taken_us)
 {
     bool is_recent = taken_us - MIN(line->taken_us, taken_us) < EXPIRED_US;
 
     if (line->factor.known && is_recent && factor->time_us + STEP_BACK_US < line->time_us) {
-        choice_miss(line);
+        choice_fail(line);
         return false;
     }
     line->factor.known = true;
@@ -95,7 +96,7 @@ bool choice_take(struct choice_line *line, const struct emission_factor *factor,
     return true;
 }
 
-void choice_miss(struct choice_line *line)
+void choice_fail(struct choice_entry *line)
 {
     line->is_up = false;
     line->errors++;
@@ -106,19 +107,19 @@ static uint64_t since(uint64_t then_us, uint64_t now_us)
     return now_us - MIN(then_us, now_us);
 }
 
-uint64_t choice_age_us(const struct choice_line *line, struct choice_now now)
+uint64_t choice_age_us(const struct choice_entry *line, struct choice_now now)
 {
     if (!line->is_live)
         return 0;
     return MAX(since(line->time_us, now.real_us), since(line->taken_us, now.monotonic_us));
 }
 
-bool choice_is_stale(const struct choice_line *line, struct choice_now now)
+bool choice_is_stale(const struct choice_entry *line, struct choice_now now)
 {
     return line->is_live && choice_age_us(line, now) >= line->stale_us;
 }
 
-bool choice_is_usable(const struct choice_line *line, struct choice_now now)
+bool choice_is_usable(const struct choice_entry *line, struct choice_now now)
 {
     return line->factor.known && choice_age_us(line, now) < EXPIRED_US;
 }

@@ -20,7 +20,7 @@ struct choice_now {
     uint64_t real_us, monotonic_us;
 };
 
-struct choice_line {
+struct choice_entry {
     struct price_factor factor; /* not known until the first answer */
     bool is_live;               /* polled */
     bool is_table;              /* may stand in for any other */
@@ -36,7 +36,7 @@ struct choice_line {
 };
 
 struct choice {
-    struct choice_line lines[CHOICE_MAX];
+    struct choice_entry lines[CHOICE_MAX];
     size_t count;
 };
 
@@ -58,14 +58,15 @@ void choice_prefer(struct choice *choice, size_t index);
 
 /* After a poll. False: the value is an hour or more older than the last one, which stays, as some
  * cache behind the service is stuck; that counts as a failure. */
-bool choice_take(struct choice_line *line, const struct emission_factor *factor, uint64_t taken_us);
-void choice_miss(struct choice_line *line);
+bool choice_update(struct choice_entry *line, const struct emission_factor *factor,
+                   uint64_t taken_us);
+void choice_fail(struct choice_entry *line);
 
 /* Age of the value or of the answer, whichever is older; 0 for lines that do not age. */
-uint64_t choice_age_us(const struct choice_line *line, struct choice_now now);
-bool choice_is_stale(const struct choice_line *line, struct choice_now now);
+uint64_t choice_age_us(const struct choice_entry *line, struct choice_now now);
+bool choice_is_stale(const struct choice_entry *line, struct choice_now now);
 /* Known, and not expired. */
-bool choice_is_usable(const struct choice_line *line, struct choice_now now);
+bool choice_is_usable(const struct choice_entry *line, struct choice_now now);
 
 /* Index of the line in force. One must be a table. */
 size_t choice_in_force(const struct choice *choice, struct choice_now now);

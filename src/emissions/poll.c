@@ -308,7 +308,7 @@ static void redact_secrets(const struct poll *poll, struct error *err)
     credential_redact(err, poll->bearer + strlen(BEARER));
 }
 
-int poll_ask(struct poll *poll, struct emission_factor *ret_factor, struct error *err)
+int poll_fetch(struct poll *poll, struct emission_factor *ret_factor, struct error *err)
 {
     const struct provider *provider = poll->options.provider;
     struct attempt a = {
@@ -381,7 +381,7 @@ int poll_new(const struct poll_options *options, struct poll **ret_poll, struct 
         poll_free(poll);
         return fail_memory(options, err);
     }
-    backoff_init(&poll->backoff, interval_us, options->draw, options->context, options->is_again,
+    backoff_init(&poll->backoff, interval_us, options->draw, options->context, options->is_restart,
                  now_us(poll));
     *ret_poll = poll;
     return 0;

@@ -24,7 +24,7 @@ struct poll_options {
     const char *user;       /* for PROVIDER_KEY_LOGIN */
     const char *key;        /* token or password; NULL for PROVIDER_KEY_NONE */
     uint64_t interval_us;   /* between two successes; 0: as often as the provider has news */
-    bool is_again;          /* a process that polled before has died: no hurry */
+    bool is_restart;        /* a process that polled before has died: no hurry */
 
     struct http_client *client;
     const struct clock *clock;
@@ -54,4 +54,4 @@ uint64_t poll_due_us(const struct poll *poll);
  *
  * with a text that names the provider and what to do, and contains no key.
  */
-int poll_ask(struct poll *poll, struct emission_factor *ret_factor, struct error *err);
+int poll_fetch(struct poll *poll, struct emission_factor *ret_factor, struct error *err);

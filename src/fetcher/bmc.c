@@ -132,7 +132,7 @@ int fetch_bmc(const struct fetcher_job *job, int channel_fd, int readings_fd, st
                                                .user = bmc_job->user,
                                                .password = bmc_job->password,
                                            });
-        poll_bmc(&bmc, channel_fd, now_us() + (job->is_again ? LOGIN_PAUSE_US : 0));
+        poll_bmc(&bmc, channel_fd, now_us() + (job->is_restart ? LOGIN_PAUSE_US : 0));
         http_client_watch(peer.client, -1);
         redfish_session_close(&bmc.session);
         redfish_session_done(&bmc.session);

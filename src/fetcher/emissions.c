@@ -38,7 +38,7 @@ static const char *or_null(const char *text)
     return text[0] ? text : NULL;
 }
 
-int emission_poll_open(const struct emissions_job *job, size_t index, bool is_again,
+int emission_poll_open(const struct emissions_job *job, size_t index, bool is_restart,
                        struct http_client *client, struct poll **ret_poll, struct error *err)
 {
     const char *name = job->polls[index].provider;
@@ -49,7 +49,7 @@ int emission_poll_open(const struct emissions_job *job, size_t index, bool is_ag
         .url = or_null(job->polls[index].url),
         .ca_path = or_null(job->ca_path),
         .interval_us = job->interval_us,
-        .is_again = is_again,
+        .is_restart = is_restart,
         .clock = &clock_system,
         .draw = draw_random,
         .client = client,
@@ -103,7 +103,7 @@ static void *run_poller(void *argument)
     while (!fetcher_wait(poller->channel_fd, poll_due_us(poller->poll))) {
         struct emission_factor factor;
         struct error err = {""};
-        int r = poll_ask(poller->poll, &factor, &err);
+        int r = poll_fetch(poller->poll, &factor, &err);
 
         if (r == -ECANCELED)
             break;
@@ -116,7 +116,7 @@ static void *run_poller(void *argument)
 static void start_poller(struct poller *poller, const struct fetcher_job *job)
 {
     struct error err;
-    int r = emission_poll_open(&job->emissions, poller->index, job->is_again, poller->client,
+    int r = emission_poll_open(&job->emissions, poller->index, job->is_restart, poller->client,
                                &poller->poll, &err);
 
     if (r == 0) {

@@ -55,5 +55,5 @@ void fetcher_peer_close(struct fetcher_peer *peer);
 
 /* A poll of the job's provider `index`; job and client must outlive it. 0, -ENOKEY, or as poll_new,
  * with what to do. */
-int emission_poll_open(const struct emissions_job *job, size_t index, bool is_again,
+int emission_poll_open(const struct emissions_job *job, size_t index, bool is_restart,
                        struct http_client *client, struct poll **ret_poll, struct error *err);

@@ -17,7 +17,7 @@ enum { PROCESSES_READ_MAX = 16 };
 
 void identity_find_owner(const struct sample_process *process, struct workload_owner *ret_owner)
 {
-    owner_of_cgroup_file(span_of(process->cgroup), process->uid, ret_owner);
+    owner_find_by_cgroup_file(span_of(process->cgroup), process->uid, ret_owner);
 }
 
 void identity_want_container(struct identity *identity, const struct workload_owner *owner)
@@ -107,7 +107,7 @@ static void scan(struct identity *identity)
     int r = process_table_scan(identity->processes, false, learn_new_owner, identity);
 
     process_table_get_stats(identity->processes, &stats);
-    why = r < 0 ? strerror(-r) : process_table_trouble(&stats);
+    why = r < 0 ? strerror(-r) : process_table_error(&stats);
     if (r == 0)
         refresh_owners(identity);
     if (r == 0 && identity->attachments)
@@ -162,7 +162,8 @@ static void *run(void *argument)
     return NULL;
 }
 
-void identity_note(struct identity *identity, uint32_t pid, const struct workload_owner *owner)
+void identity_note_process(struct identity *identity, uint32_t pid,
+                           const struct workload_owner *owner)
 {
     HOLD_LOCK(&identity->lock);
 
@@ -174,7 +175,7 @@ void identity_note(struct identity *identity, uint32_t pid, const struct workloa
     }
 }
 
-void identity_learn(struct identity *identity, const struct container_list *list)
+void identity_add_names(struct identity *identity, const struct container_list *list)
 {
     container_cache_hint(identity->container_cache, list, identity_now_us(identity));
 }
@@ -184,7 +185,7 @@ void identity_expect_names(struct identity *identity, bool expected)
     container_cache_set_present(identity->container_cache, CONTAINER_CACHE_HINTS, expected);
 }
 
-void identity_note_api(struct identity *identity, int result, uint64_t duration_us)
+void identity_note_api_server(struct identity *identity, int result, uint64_t duration_us)
 {
     HOLD_LOCK(&identity->lock);
     uint64_t now_us = identity_now_us(identity);
@@ -269,12 +270,12 @@ static int open_parts(struct identity *identity)
     if (r == 0)
         r = process_table_new(options->host, &identity->processes);
     for (size_t i = 0; r == 0 && runtime_table[i]; i++)
-        if (options->kubernetes || !runtime_table[i]->is_of_kubernetes)
+        if (options->kubernetes || !runtime_table[i]->is_kubernetes_only)
             r = add_runtime(identity, runtime_table[i],
                             options->runtime_sockets ? options->runtime_sockets[i] : NULL);
     if (r == 0 && options->kubernetes)
         r = add_kubelet(identity);
-    if (r == 0 && options->names_from_elsewhere)
+    if (r == 0 && options->expects_fetched_names)
         identity_expect_names(identity, true);
     if (r == 0)
         probe_runtimes(identity); /* so that it is known which names to wait for */
@@ -291,7 +292,8 @@ int identity_open(const struct identity_options *options, struct identity **ret_
         return error_set(err, -ENOMEM, "out of memory");
     identity->options = *options;
     identity->scan = (struct identity_status){.name = "processes"};
-    identity->api = (struct identity_status){.name = "kubernetes_api", .logs_elsewhere = true};
+    identity->api =
+        (struct identity_status){.name = "kubernetes_api", .is_logged_by_fetcher = true};
     arena_init(&identity->found, IDENTITY_FOUND_CAP_BYTES);
     pthread_mutex_init(&identity->lock, NULL);
     lock_condition_init(&identity->wake);

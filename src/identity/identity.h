@@ -26,9 +26,9 @@ struct identity_options {
     const char *rootfs_path; /* above the default paths of sockets */
     const struct clock *clock;
     uint64_t scan_interval_us;
-    bool kubernetes;           /* poll CRI and the kubelet */
-    bool names_from_elsewhere; /* identity_learn will be called */
-    bool attachments;          /* find out which containers have which GPUs */
+    bool kubernetes;            /* poll CRI and the kubelet */
+    bool expects_fetched_names; /* identity_add_names will be called */
+    bool attachments;           /* find out which containers have which GPUs */
     /* NULL: the default paths, "": disabled. */
     const char *const *runtime_sockets; /* as runtime_table; NULL: the default paths of all */
     const char *pod_resources_socket;
@@ -46,17 +46,18 @@ void identity_find_owner(const struct sample_process *process, struct workload_o
 
 /* A process was seen on a device: its owner's names are fetched at once instead of with the next
  * scan. Up to 256 wait; the scan finds the others. */
-void identity_note(struct identity *identity, uint32_t pid, const struct workload_owner *owner);
+void identity_note_process(struct identity *identity, uint32_t pid,
+                           const struct workload_owner *owner);
 
 /* Names of containers and pods from outside the node (the API server, through its fetcher). The
  * answer of a runtime of this node replaces them. */
-void identity_learn(struct identity *identity, const struct container_list *list);
+void identity_add_names(struct identity *identity, const struct container_list *list);
 
 /* Whether such names may still come, so that they are waited for. */
 void identity_expect_names(struct identity *identity, bool expected);
 
 /* The API server answered (0) or failed (-errno); `duration_us` is that of its last list, or 0. */
-void identity_note_api(struct identity *identity, int result, uint64_t duration_us);
+void identity_note_api_server(struct identity *identity, int result, uint64_t duration_us);
 
 /* As pipeline_find_names; `context` is the identity. The names live until the next call. Takes
  * locks, but never waits for a runtime. */

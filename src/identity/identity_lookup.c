@@ -212,7 +212,7 @@ static bool read_status(struct identity *identity, size_t which, struct identity
         return identity->kubelet && kubelet_get_status(identity->kubelet, ret_status);
     case STATUS_API:
         *ret_status = identity->api;
-        return identity->options.names_from_elsewhere;
+        return identity->options.expects_fetched_names;
     default:
         return runtime_poller_get_status(identity->runtime_pollers[which - STATUS_RUNTIMES],
                                          ret_status);

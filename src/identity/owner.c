@@ -100,7 +100,7 @@ void owner_find(const struct cgroup_place *place, uint32_t uid, struct workload_
     }
 }
 
-void owner_of_cgroup_file(struct span text, uint32_t uid, struct workload_owner *ret_owner)
+void owner_find_by_cgroup_file(struct span text, uint32_t uid, struct workload_owner *ret_owner)
 {
     struct cgroup_place place;
 
@@ -111,6 +111,6 @@ bool owner_has_cgroup_file(const struct workload_owner *owner, struct span text)
 {
     struct workload_owner now;
 
-    owner_of_cgroup_file(text, OWNER_UID_UNKNOWN, &now);
+    owner_find_by_cgroup_file(text, OWNER_UID_UNKNOWN, &now);
     return now.kind == owner->kind && strcmp(now.id, owner->id) == 0;
 }

@@ -23,7 +23,7 @@
 void owner_find(const struct cgroup_place *place, uint32_t uid, struct workload_owner *ret_owner);
 
 /* The same from the text of /proc/PID/cgroup. */
-void owner_of_cgroup_file(struct span text, uint32_t uid, struct workload_owner *ret_owner);
+void owner_find_by_cgroup_file(struct span text, uint32_t uid, struct workload_owner *ret_owner);
 
 /* Does a process with this /proc/PID/cgroup belong to the owner? */
 bool owner_has_cgroup_file(const struct workload_owner *owner, struct span text);

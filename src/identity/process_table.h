@@ -65,4 +65,4 @@ void process_table_get_stats(const struct process_table *table,
                              struct process_table_stats *ret_stats);
 
 /* Why a scan with these stats is useless (not even our own process was read), or NULL. */
-const char *process_table_trouble(const struct process_table_stats *stats);
+const char *process_table_error(const struct process_table_stats *stats);

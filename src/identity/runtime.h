@@ -104,7 +104,7 @@ struct runtime_ops {
     const char *flag;           /* for its socket: "NAME-socket" */
     const char *help;           /* of that flag */
     const char *const *sockets; /* default paths, NULL-terminated */
-    bool is_of_kubernetes;      /* disabled by --kubernetes-enabled=false */
+    bool is_kubernetes_only;    /* disabled by --kubernetes-enabled=false */
 
     /*
      * Adds every container, with a few requests. 0 or -errno, with a text; what was added before

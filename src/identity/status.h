@@ -12,8 +12,8 @@ struct identity_status {
     bool up;
     uint64_t answered_us; /* last; 0: never */
     uint64_t duration_us, errors;
-    char error[256];     /* why it is down; "" if it is up */
-    bool logs_elsewhere; /* its fetcher logs it */
+    char error[256];           /* why it is down; "" if it is up */
+    bool is_logged_by_fetcher; /* its fetcher logs it */
 };
 
 /* `error` is NULL after a good answer. */

@@ -48,14 +48,15 @@ static void node_meter(struct text *text, const struct snapshot *snapshot)
     for (size_t i = 0; i < snapshot->node_power_count; i++)
         text_row(text, (int64_t)snapshot->node_powers[i].power_mw, MILLI, "source",
                  snapshot->node_powers[i].source);
-    if (!snapshot->rest_source)
+    if (!snapshot->overhead_source)
         return;
     if (snapshot->gpu_count > 0) {
         text_family(text, METRIC_NODE_METER_INCLUDES_GPUS);
-        text_row(text, snapshot->rest_includes_gpus, WHOLE, "source", snapshot->rest_source);
+        text_row(text, snapshot->overhead_includes_gpus, WHOLE, "source",
+                 snapshot->overhead_source);
     }
     text_family(text, METRIC_NODE_METER_MISMATCH);
-    text_row(text, snapshot->rest_mismatch, WHOLE, "source", snapshot->rest_source);
+    text_row(text, snapshot->overhead_mismatch, WHOLE, "source", snapshot->overhead_source);
 }
 
 static void meter_families(struct text *text, const struct snapshot *snapshot)
@@ -333,7 +334,7 @@ static void dropped_families(struct text *text, const struct snapshot *snapshot)
     text_family(text, METRIC_SAMPLES_DROPPED);
     for (size_t i = 0; i < snapshot->gpu_count; i++) {
         const struct snapshot_gpu *gpu = &snapshot->gpus[i];
-        const uint64_t counts[] = {gpu->labels_garbage, gpu->labels_repeated, gpu->labels_late};
+        const uint64_t counts[] = {gpu->samples_garbage, gpu->samples_repeated, gpu->samples_late};
 
         for (size_t r = 0; r < ARRAY_SIZE(reasons); r++) {
             text_sample(text);

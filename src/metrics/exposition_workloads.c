@@ -153,7 +153,7 @@ static bool is_shown(const struct snapshot_meter *meter, const struct account *a
     if (meter->kind == METER_GPU)
         return method == METHOD_MEASURED || method == METHOD_SHARED ||
                account->energy_uj[!tier][method] > 0;
-    return (tier == TIER_ACTIVE || meter->kind == METER_REST) &&
+    return (tier == TIER_ACTIVE || meter->kind == METER_NODE_OVERHEAD) &&
            method == (meter->modelled ? METHOD_MODELLED : METHOD_SHARED);
 }
 

@@ -94,7 +94,7 @@ int page_cache_get(struct page_cache *cache, enum page_format format, enum page_
             r = buffer_failed(&page) ? -ENOMEM : 0;
         }
         if (r == 0)
-            r = sealed_create(page.data, page.len, fd);
+            r = fs_create_sealed(page.data, page.len, fd);
         cache->sizes[format][encoding] = page.len;
         buffer_done(&page);
     }

@@ -8,7 +8,7 @@ enum meter_kind {
     METER_GPU,
     METER_PACKAGE,
     METER_DRAM,
-    METER_REST, /* the node without the others */
+    METER_NODE_OVERHEAD, /* the node without the others */
 
     /* Only observed: they contain others, or are contained in them. */
     METER_CORE,

@@ -177,7 +177,7 @@ struct tariff_period {
 
 struct tariff {
     char currency[4];       /* ISO 4217 */
-    char zone[64];          /* as time_zone_use() takes it; "": the machine's own */
+    char zone[64];          /* as tariff_config_use_zone() takes it; "": the machine's own */
     uint64_t micro_per_kwh; /* outside of the periods; like theirs at most PRICE_COST_MAX */
     struct tariff_period periods[TARIFF_PERIODS_MAX]; /* the first match counts */
     size_t period_count;

@@ -52,7 +52,7 @@ int batch_add(struct batch *batch, const struct sample *sample)
 {
     if (batch->count == BATCH_SAMPLES_MAX)
         return -EFBIG;
-    if (!array_make_room(&batch->samples, &batch->capacity, batch->count, sizeof(*batch->samples)))
+    if (!array_reserve(&batch->samples, &batch->capacity, batch->count, sizeof(*batch->samples)))
         return -ENOMEM;
     batch->samples[batch->count++] = *sample;
     return 0;

@@ -61,7 +61,7 @@ struct snapshot_gpu {
         uint32_t xid; /* 0: unused */
         uint64_t count;
     } xids[SNAPSHOT_XIDS_MAX];
-    uint64_t labels_garbage, labels_repeated, labels_late;
+    uint64_t samples_garbage, samples_repeated, samples_late;
 };
 
 enum {
@@ -165,8 +165,9 @@ struct snapshot {
     size_t observed_count;
     const struct snapshot_node_power *node_powers;
     size_t node_power_count;
-    const char *rest_source; /* of the node's meter that the rest is taken from; NULL: no rest */
-    bool rest_includes_gpus, rest_mismatch; /* if there is one */
+    const char
+        *overhead_source; /* of the node's meter that the rest is taken from; NULL: no rest */
+    bool overhead_includes_gpus, overhead_mismatch; /* if there is one */
     const struct snapshot_gpu *gpus;
     size_t gpu_count;
     const struct snapshot_process *processes;

@@ -45,7 +45,7 @@ struct usage_hugetlb *usage_find_hugetlb(const struct usage *usage, uint64_t pag
     return NULL;
 }
 
-void usage_forget_gauges(struct usage *usage)
+void usage_clear_gauges(struct usage *usage)
 {
     usage->valid &= USAGE_COUNTERS;
     usage->rdma_count = usage->hugetlb_count = 0;

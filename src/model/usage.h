@@ -88,14 +88,14 @@ struct usage {
 };
 
 /* Storage for the devices of a usage that is being read or computed. */
-struct usage_room {
+struct usage_storage {
     struct usage_io io[USAGE_IO_MAX];
     struct usage_rdma rdma[USAGE_RDMA_MAX];
     struct usage_hugetlb hugetlb[USAGE_HUGETLB_MAX];
 };
 
 /* An empty usage with that storage. */
-static inline struct usage usage_in(struct usage_room *room)
+static inline struct usage usage_in(struct usage_storage *room)
 {
     return (struct usage){
         .io_room = USAGE_IO_MAX,
@@ -141,7 +141,7 @@ int usage_copy_counters(struct usage *to, const struct usage *from);
 int usage_add(struct usage *to, const struct usage *from);
 
 /* For a workload that cannot be read: its totals stay true, its gauges do not. */
-void usage_forget_gauges(struct usage *usage);
+void usage_clear_gauges(struct usage *usage);
 
 #define USAGE_AROUND_NONE UINT32_MAX
 

@@ -3,9 +3,11 @@
 #include "model/workload.h"
 
 const char *const meter_words[METER_KINDS] = {
-    [METER_GPU] = "gpu",   [METER_PACKAGE] = "package", [METER_DRAM] = "dram",
-    [METER_REST] = "rest", [METER_CORE] = "core",       [METER_UNCORE] = "uncore",
-    [METER_PSYS] = "psys", [METER_MODULE] = "module",   [METER_NODE] = "node",
+    [METER_GPU] = "gpu",   [METER_PACKAGE] = "package",
+    [METER_DRAM] = "dram", [METER_NODE_OVERHEAD] = "rest",
+    [METER_CORE] = "core", [METER_UNCORE] = "uncore",
+    [METER_PSYS] = "psys", [METER_MODULE] = "module",
+    [METER_NODE] = "node",
 };
 
 const char *const workload_words[WORKLOAD_KINDS] = {

@@ -24,7 +24,7 @@ struct check {
     char hash[HASH_LEN + 1];
     unsigned char digest[DIGEST_BYTES];
     size_t password_len;
-    char password[PASSWORD_MAX_BYTES + 1];
+    char password[AUTH_PASSWORD_MAX_BYTES + 1];
 };
 
 struct user {
@@ -93,7 +93,7 @@ int auth_header_parse(const char *text, struct auth_header *ret_header)
     return 0;
 }
 
-bool password_is_hash(struct span text, unsigned *ret_cost)
+bool auth_is_hash(struct span text, unsigned *ret_cost)
 {
     const char *t = text.data;
 
@@ -201,7 +201,7 @@ int auth_set_users(struct auth *auth, const struct auth_user *users, size_t coun
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
         if (strlen(users[i].name) > AUTH_USER_MAX_BYTES ||
-            !password_is_hash(span_of(users[i].hash), &cost)) {
+            !auth_is_hash(span_of(users[i].hash), &cost)) {
             free(copies);
             return -EINVAL;
         }
@@ -224,7 +224,7 @@ static enum auth_verdict check_header(struct auth *auth, const struct auth_heade
     enum auth_verdict verdict = AUTH_BUSY;
     const struct user *user = NULL;
 
-    if (check.password_len > PASSWORD_MAX_BYTES)
+    if (check.password_len > AUTH_PASSWORD_MAX_BYTES)
         return AUTH_NO;
     for (size_t i = 0; i < auth->user_count && !user; i++)
         if (span_equals(header->user, auth->users[i].name))

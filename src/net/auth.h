@@ -16,23 +16,23 @@
 enum {
     AUTH_WAITING_MAX = 8,
     AUTH_USER_MAX_BYTES = 255,
-    AUTH_HEADER_MAX_BYTES = 768, /* user and password together, decoded */
-    PASSWORD_MAX_BYTES = 511,    /* libcrypt refuses longer ones */
+    AUTH_HEADER_MAX_BYTES = 768,   /* user and password together, decoded */
+    AUTH_PASSWORD_MAX_BYTES = 511, /* libcrypt refuses longer ones */
     /* Each step doubles the work: 10 takes 65 ms, 14 a second, 16 four. */
-    PASSWORD_COST_MIN = 4,
-    PASSWORD_COST_MAX = 16,
+    AUTH_COST_MIN = 4,
+    AUTH_COST_MAX = 16,
 };
 
 struct auth_user {
     const char *name;
-    const char *hash; /* bcrypt, checked by password_is_hash */
+    const char *hash; /* bcrypt, checked by auth_is_hash */
 };
 
 /*
  * True for "$2a$", "$2b$" or "$2y$", a cost, "$" and 53 characters of salt and hash. Nothing else
  * may reach libcrypt, which takes an unknown format for a DES hash.
  */
-bool password_is_hash(struct span text, unsigned *ret_cost);
+bool auth_is_hash(struct span text, unsigned *ret_cost);
 
 /* The value of an Authorization header (RFC 7617), decoded. */
 struct auth_header {

@@ -180,7 +180,7 @@ int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body
     if ((body_fd >= 0) != (reply.status == CHANNEL_BODY || reply.status == CHANNEL_JOB))
         return -EPROTO;
     if (body_fd >= 0) {
-        r = sealed_check(body_fd, reply.body_bytes);
+        r = fs_check_sealed(body_fd, reply.body_bytes);
         if (r < 0)
             return r;
     }

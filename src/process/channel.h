@@ -76,7 +76,7 @@ struct channel_names {
  * on them. */
 struct channel_factor {
     uint32_t index; /* of the poll, as in its job */
-    int32_t result; /* 0, or -errno as of poll_ask; -ENOKEY: it has no key and is not polled */
+    int32_t result; /* 0, or -errno as of poll_fetch; -ENOKEY: it has no key and is not polled */
     uint64_t mg_per_kwh;
     uint64_t time_us;      /* that the value is for, since the epoch; 0: none */
     uint64_t taken_us;     /* by the monotonic clock */

@@ -128,7 +128,7 @@ static void code_fetcher(struct coder *coder, struct fetcher_job *job)
 static int seal(struct buffer *packed)
 {
     int fd = -1;
-    int r = buffer_failed(packed) ? -ENOMEM : sealed_create(packed->data, packed->len, &fd);
+    int r = buffer_failed(packed) ? -ENOMEM : fs_create_sealed(packed->data, packed->len, &fd);
 
     buffer_wipe(packed);
     return r < 0 ? r : fd;
@@ -150,13 +150,13 @@ void fetcher_job_pack(struct fetcher_job *job, struct buffer *ret_packed)
     code_fetcher(&(struct coder){.out = ret_packed}, job); /* which changes nothing in it */
 }
 
-int fetcher_job_seal(const struct buffer *packed, bool is_again)
+int fetcher_job_seal(const struct buffer *packed, bool is_restart)
 {
     struct buffer whole;
 
     buffer_init(&whole, MAX_BYTES);
     buffer_bytes(&whole, packed->data, packed->len);
-    pack_u64(&whole, is_again);
+    pack_u64(&whole, is_restart);
     return seal(&whole);
 }
 
@@ -164,7 +164,7 @@ static int begin_read(int fd, struct job *ret_block, struct coder *coder)
 {
     off_t size = lseek(fd, 0, SEEK_END);
 
-    if (size <= 0 || size > MAX_BYTES || sealed_check(fd, (uint64_t)size) < 0)
+    if (size <= 0 || size > MAX_BYTES || fs_check_sealed(fd, (uint64_t)size) < 0)
         return -EPROTO;
     *ret_block = (struct job){.bytes = malloc((size_t)size), .len = (size_t)size};
     if (!ret_block->bytes)
@@ -207,7 +207,7 @@ int fetcher_job_read(int fd, struct job *ret_block, struct fetcher_job *ret_job)
         return r;
     memset(ret_job, 0, sizeof(*ret_job)); /* the whole union */
     code_fetcher(&coder, ret_job);
-    ret_job->is_again = code_u64(&coder, 0, 1);
+    ret_job->is_restart = code_u64(&coder, 0, 1);
     return end_read(&coder, ret_block);
 }
 

@@ -74,7 +74,7 @@ struct emissions_job {
 struct fetcher_job {
     struct job_log log;
     enum fetcher_kind kind;
-    bool is_again; /* started again after another one died */
+    bool is_restart; /* started again after another one died */
     union {
         struct bmc_job bmc;
         struct kubernetes_job kubernetes;
@@ -85,9 +85,10 @@ struct fetcher_job {
 /* A descriptor, or -errno. */
 int server_job_seal(const struct server_job *job);
 
-/* Packs the job but for `is_again`, so that two jobs can be compared; to be wiped by the caller. */
+/* Packs the job but for `is_restart`, so that two jobs can be compared; to be wiped by the caller.
+ */
 void fetcher_job_pack(struct fetcher_job *job, struct buffer *ret_packed);
-int fetcher_job_seal(const struct buffer *packed, bool is_again);
+int fetcher_job_seal(const struct buffer *packed, bool is_restart);
 
 /* The memory that the texts of a job are in. */
 struct job {

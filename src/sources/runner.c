@@ -155,7 +155,7 @@ static bool wait_for_next(struct runner *runner, uint64_t *due_us)
     if (runner->unit.ops->attend)
         runner->attend_us = 0;
     do {
-        uint64_t free_us = allowance_when(&runner->allowance);
+        uint64_t free_us = allowance_next_us(&runner->allowance);
         bool may_attend = free_us <= real_us(), has_event;
         uint64_t next_us = may_attend ? runner->attend_us : free_us;
 
@@ -259,7 +259,7 @@ int runner_start(const struct source_unit *unit, const struct clock *clock, uint
     return 0;
 }
 
-struct batch *runner_take(struct runner *runner)
+struct batch *runner_next_batch(struct runner *runner)
 {
     struct batch *batch;
 
@@ -275,7 +275,7 @@ struct batch *runner_take(struct runner *runner)
     return batch;
 }
 
-void runner_give_back(struct runner *runner, struct batch *batch)
+void runner_recycle(struct runner *runner, struct batch *batch)
 {
     batch_reset(batch);
     pthread_mutex_lock(&runner->lock);

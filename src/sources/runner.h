@@ -32,9 +32,9 @@ struct runner_status {
 int runner_start(const struct source_unit *unit, const struct clock *clock, uint64_t deadline_us,
                  int wake_fd, struct runner **ret_runner);
 
-/* The oldest batch, or NULL. Return it with runner_give_back when it is used up. */
-struct batch *runner_take(struct runner *runner);
-void runner_give_back(struct runner *runner, struct batch *batch);
+/* The oldest batch, or NULL. Return it with runner_recycle when it is used up. */
+struct batch *runner_next_batch(struct runner *runner);
+void runner_recycle(struct runner *runner, struct batch *batch);
 
 void runner_get_status(struct runner *runner, struct runner_status *ret_status);
 const struct source_unit *runner_unit(const struct runner *runner);

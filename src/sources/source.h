@@ -68,9 +68,9 @@ struct source_context {
     int (*recall)(void *recall_context, uint32_t pid, struct arena *arena,
                   struct sample_process *ret_process);
     void *recall_context;
-    cgroup_find_owner *judge_cgroup; /* NULL: cgroups are not read */
-    const int *redfish_fd;           /* of the BMC's readings; NULL: no BMC is polled */
-    void *owner;                     /* of add_unit */
+    cgroup_find_owner *classify_cgroup; /* NULL: cgroups are not read */
+    const int *redfish_fd;              /* of the BMC's readings; NULL: no BMC is polled */
+    void *owner;                        /* of add_unit */
 };
 
 struct source_ops {
@@ -123,4 +123,4 @@ extern const struct source_ops replay_source;
 /* The node's power by Redfish: a fetcher queries the BMC, its readings come over a socket. */
 extern const struct source_ops redfish_source;
 /* An estimate from CPU time; it stops when a meter measures the processors. */
-extern const struct source_ops model_source;
+extern const struct source_ops estimate_source;

@@ -20,7 +20,7 @@ const struct source_ops *const source_table[] = {
     &ipmi_source,
     &redfish_source,
     &cgroups_source,
-    &model_source,
+    &estimate_source,
     NULL,
 };
 /* clang-format on */

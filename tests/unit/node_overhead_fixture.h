@@ -175,7 +175,7 @@ static void begin_with(struct machine *machine, struct node_overhead_options res
                                        .retention_us = 0,
                                        .embodied = {{[METER_GPU] = {true, 28500000},
                                                      [METER_PACKAGE] = {true, 2000000},
-                                                     [METER_REST] = {true, 30000000}}}};
+                                                     [METER_NODE_OVERHEAD] = {true, 30000000}}}};
 
     assert_int_equal(pipeline_new(&options, &machine->pipeline), 0);
     for (uint32_t i = 0; i < MACHINE_GPUS; i++)
@@ -205,7 +205,7 @@ static const struct ledger_meter *books_of_rest(const struct machine *machine)
     const struct ledger_meter *found = NULL;
 
     for (size_t i = 0; i < ledger_meter_count(ledger); i++)
-        if (ledger_meter(ledger, i)->kind == METER_REST) {
+        if (ledger_meter(ledger, i)->kind == METER_NODE_OVERHEAD) {
             assert_null(found); /* one whole, one rest */
             found = ledger_meter(ledger, i);
         }
@@ -240,7 +240,7 @@ static uint64_t tier_uj(const struct machine *machine, const struct workload_own
     if (!ledger_find_workload(ledger, owner, &workload))
         return 0;
     while ((at = ledger_next_account(ledger, ledger_workload(ledger, workload), at)))
-        if (ledger_meter(ledger, at->meter)->kind == METER_REST)
+        if (ledger_meter(ledger, at->meter)->kind == METER_NODE_OVERHEAD)
             sum += at->account.energy_uj[tier][METHOD_SHARED];
     return sum;
 }

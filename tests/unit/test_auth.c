@@ -47,7 +47,7 @@ static void only_hashes_of_bcrypt_are_taken_for_hashes(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         unsigned cost = 0;
 
-        assert_int_equal(password_is_hash(span_of(cases[i].text), &cost), cases[i].cost > 0);
+        assert_int_equal(auth_is_hash(span_of(cases[i].text), &cost), cases[i].cost > 0);
         assert_int_equal(cost, cases[i].cost);
     }
 }
@@ -167,7 +167,7 @@ static void a_password_longer_than_the_limit_is_refused_unchecked(void **state)
     (void)state;
     assert_int_equal(auth_new(NULL, &auth), 0);
     assert_int_equal(auth_set_users(auth, users, ARRAY_SIZE(users)), 0);
-    for (size_t len = PASSWORD_MAX_BYTES; len <= PASSWORD_MAX_BYTES + 1; len++) {
+    for (size_t len = AUTH_PASSWORD_MAX_BYTES; len <= AUTH_PASSWORD_MAX_BYTES + 1; len++) {
         struct buffer header;
         char pair[600] = "alice:";
 
@@ -177,7 +177,7 @@ static void a_password_longer_than_the_limit_is_refused_unchecked(void **state)
         buffer_base64(&header, (struct span){pair, 6 + len});
         buffer_char(&header, '\0');
         assert_int_equal(auth_check(auth, header.data, &id),
-                         len <= PASSWORD_MAX_BYTES ? AUTH_PENDING : AUTH_NO);
+                         len <= AUTH_PASSWORD_MAX_BYTES ? AUTH_PENDING : AUTH_NO);
         buffer_done(&header);
     }
     auth_free(auth);

@@ -90,7 +90,7 @@ static void parse(bool is_v2, const char *file, const char *text, struct usage *
 static void assert_rows(bool is_v2, const char *file, const struct row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct usage_room room;
+        struct usage_storage room;
         struct usage usage = usage_in(&room);
         char found[1024];
 
@@ -280,7 +280,7 @@ static void io_is_counted_by_device(void **state)
 
 static void bytes_and_operations_of_v1_meet_at_the_device(void **state)
 {
-    struct usage_room room;
+    struct usage_storage room;
     struct usage usage = usage_in(&room);
     char found[256];
 
@@ -295,7 +295,7 @@ static void bytes_and_operations_of_v1_meet_at_the_device(void **state)
 static void devices_beyond_the_cap_are_counted_not_stored(void **state)
 {
     char text[4096] = "";
-    struct usage_room room;
+    struct usage_storage room;
     struct usage usage = usage_in(&room);
 
     (void)state;

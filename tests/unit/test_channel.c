@@ -71,7 +71,7 @@ static int body_of(const char *text)
 {
     int fd;
 
-    assert_int_equal(sealed_create(text, strlen(text), &fd), 0);
+    assert_int_equal(fs_create_sealed(text, strlen(text), &fd), 0);
     return fd;
 }
 
@@ -258,7 +258,7 @@ static void a_body_over_the_cap_is_refused(void **state)
     assert_int_equal(channel_send(ends.collector_fd, &reply, sizeof(struct channel_reply), fd), 0);
     assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), -EPROTO);
     close(fd);
-    assert_int_equal(sealed_create("", 0, &fd), -EFBIG);
+    assert_int_equal(fs_create_sealed("", 0, &fd), -EFBIG);
     close_ends(ends);
 }
 

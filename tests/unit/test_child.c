@@ -72,7 +72,7 @@ static int start(struct child *child, uint64_t now_us)
     struct error err;
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-    assert_int_equal(sealed_create("a job", 5, &job_fd), 0);
+    assert_int_equal(fs_create_sealed("a job", 5, &job_fd), 0);
     assert_int_equal(child_start(child, job_fd, &fds[1], 1, now_us, &err), 0);
     close(job_fd);
     close(fds[1]);

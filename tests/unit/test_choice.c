@@ -45,10 +45,10 @@ static struct choice_now noon(void)
 }
 
 /* A value of this age, received now. */
-static void receive(struct choice_line *line, uint64_t mg, uint64_t age_us)
+static void receive(struct choice_entry *line, uint64_t mg, uint64_t age_us)
 {
-    choice_take(line, &(struct emission_factor){.mg_per_kwh = mg, .time_us = NOON_US - age_us},
-                UP_US);
+    choice_update(line, &(struct emission_factor){.mg_per_kwh = mg, .time_us = NOON_US - age_us},
+                  UP_US);
 }
 
 static void before_the_first_answer_the_countrys_table_counts(void **state)
@@ -161,15 +161,15 @@ static void a_constant_stands_in_unless_its_signal_differs(void **state)
 static void a_failed_poll_keeps_the_last_good_figure(void **state)
 {
     struct choice choice = make();
-    struct choice_line *maps = &choice.lines[MAPS];
+    struct choice_entry *maps = &choice.lines[MAPS];
 
     (void)state;
-    choice_miss(maps);
+    choice_fail(maps);
     assert_int_equal(maps->errors, 1);
     assert_false(maps->is_up);
     receive(maps, 41000, 0);
     assert_true(maps->is_up);
-    choice_miss(maps);
+    choice_fail(maps);
     assert_int_equal(maps->errors, 2);
     assert_false(maps->is_up);
     assert_int_equal(choice_in_force(&choice, noon()), MAPS);
@@ -192,7 +192,7 @@ static void a_figure_is_stale_after_two_hours_or_three_intervals_and_unused_afte
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct choice choice = make();
-        const struct choice_line *line = &choice.lines[cases[i].line];
+        const struct choice_entry *line = &choice.lines[cases[i].line];
 
         receive(&choice.lines[cases[i].line], 41000, 0);
         assert_false(choice_is_stale(line, after(cases[i].stale_us - 1)));
@@ -209,9 +209,9 @@ static void the_next_one_stands_in_when_the_first_is_too_old(void **state)
 
     (void)state;
     receive(&choice.lines[MAPS], 41000, 0);
-    choice_take(&choice.lines[FRENCH],
-                &(struct emission_factor){.mg_per_kwh = 23000, .time_us = NOON_US + 23 * HOUR},
-                UP_US + 23 * HOUR);
+    choice_update(&choice.lines[FRENCH],
+                  &(struct emission_factor){.mg_per_kwh = 23000, .time_us = NOON_US + 23 * HOUR},
+                  UP_US + 23 * HOUR);
     assert_int_equal(choice_in_force(&choice, after(24 * HOUR - 1)), MAPS);
     assert_int_equal(choice_in_force(&choice, after(24 * HOUR)), FRENCH);
     assert_int_equal(choice_in_force(&choice, after(47 * HOUR)), COUNTRY);
@@ -230,7 +230,7 @@ static void a_fresh_answer_with_an_old_value_is_as_old_as_the_value(void **state
 static void a_value_that_goes_back_in_time_is_a_failure(void **state)
 {
     struct choice choice = make();
-    struct choice_line *maps = &choice.lines[MAPS];
+    struct choice_entry *maps = &choice.lines[MAPS];
 
     (void)state;
     receive(maps, 41000, 0);
@@ -243,10 +243,10 @@ static void a_value_that_goes_back_in_time_is_a_failure(void **state)
     assert_int_equal(maps->errors, 1);
     assert_false(maps->is_up);
     /* After a day, any value is accepted. */
-    assert_false(choice_take(maps, &(struct emission_factor){.mg_per_kwh = 99000, .time_us = 1},
-                             UP_US + 24 * HOUR - 1));
-    assert_true(choice_take(maps, &(struct emission_factor){.mg_per_kwh = 99000, .time_us = 1},
-                            UP_US + 24 * HOUR));
+    assert_false(choice_update(maps, &(struct emission_factor){.mg_per_kwh = 99000, .time_us = 1},
+                               UP_US + 24 * HOUR - 1));
+    assert_true(choice_update(maps, &(struct emission_factor){.mg_per_kwh = 99000, .time_us = 1},
+                              UP_US + 24 * HOUR));
 }
 
 static void an_old_answer_with_a_value_from_the_future_is_as_old_as_the_answer(void **state)
@@ -254,8 +254,8 @@ static void an_old_answer_with_a_value_from_the_future_is_as_old_as_the_answer(v
     struct choice choice = make();
 
     (void)state;
-    choice_take(&choice.lines[MAPS],
-                &(struct emission_factor){.mg_per_kwh = 41000, .time_us = NOON_US + HOUR}, UP_US);
+    choice_update(&choice.lines[MAPS],
+                  &(struct emission_factor){.mg_per_kwh = 41000, .time_us = NOON_US + HOUR}, UP_US);
     assert_int_equal(choice_age_us(&choice.lines[MAPS], noon()), 0);
     /* The real-time clock was set back; the monotonic one goes on. */
     assert_int_equal(

@@ -156,8 +156,8 @@ static void switches_are_turned_off_by_false_or_by_no_and_the_last_counts(void *
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         assert_int_equal(parse(cases[i].line, NULL, &cli, NULL), 0);
-        assert_int_equal(source_switches_is_on(&cli.options, "rapl"), cases[i].is_on);
-        assert_true(source_switches_is_on(&cli.options, "hwmon"));
+        assert_int_equal(node_config_is_on(&cli.options, "rapl"), cases[i].is_on);
+        assert_true(node_config_is_on(&cli.options, "hwmon"));
         cli_done(&cli);
     }
     assert_int_equal(parse("wattribute --no-process-events", NULL, &cli, NULL), 0);
@@ -173,11 +173,11 @@ static void every_source_has_a_switch_and_those_that_are_off_are_listed(void **s
 
     (void)state;
     assert_int_equal(parse("wattribute", NULL, &cli, NULL), 0);
-    source_switches_read(&cli.options, &switches);
+    node_config_switches(&cli.options, &switches);
     assert_int_equal(switches.off_count, 0);
-    assert_null(source_switches_list_off(&switches, text, sizeof(text)));
+    assert_null(node_config_list_off(&switches, text, sizeof(text)));
     memset(cli.options.source_is_on, 0, sizeof(cli.options.source_is_on));
-    source_switches_read(&cli.options, &switches);
+    node_config_switches(&cli.options, &switches);
     for (size_t i = 0; source_table[i]; i++) {
         const char *name = source_table[i]->name;
         bool has_flags_of_its_own = strcmp(name, "replay") == 0 || strcmp(name, "model") == 0;
@@ -193,8 +193,8 @@ static void every_source_has_a_switch_and_those_that_are_off_are_listed(void **s
     cli_done(&cli);
     assert_int_equal(parse("wattribute --no-collector.ipmi --no-collector.rapl", NULL, &cli, NULL),
                      0);
-    source_switches_read(&cli.options, &switches);
-    assert_string_equal(source_switches_list_off(&switches, text, sizeof(text)), "rapl, ipmi");
+    node_config_switches(&cli.options, &switches);
+    assert_string_equal(node_config_list_off(&switches, text, sizeof(text)), "rapl, ipmi");
     assert_false(source_is_off(NULL, "rapl"));
     cli_done(&cli);
 }
@@ -218,7 +218,7 @@ static void the_model_is_off_unless_watts_or_the_table_enable_it(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         assert_int_equal(parse(cases[i].line, NULL, &cli, NULL), 0);
-        source_switches_read_model(&cli.options, &model);
+        node_config_model(&cli.options, &model);
         assert_int_equal(model.is_on, cases[i].is_on);
         assert_int_equal(model.by_table, cases[i].by_table);
         assert_true(model.idle_uw == cases[i].idle_uw && model.full_uw == cases[i].full_uw);

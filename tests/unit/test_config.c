@@ -77,7 +77,7 @@ static void a_repeatable_flag_takes_one_value_or_a_list(void **state)
         options_parse_file(span_of("emissions.embodied: [gpu=28.5, rest=3]\n"), "w", options, NULL),
         0);
     assert_int_equal(options->emissions_embodied.of[METER_GPU].ug_per_hour, 28500000);
-    assert_int_equal(options->emissions_embodied.of[METER_REST].ug_per_hour, 3000000);
+    assert_int_equal(options->emissions_embodied.of[METER_NODE_OVERHEAD].ug_per_hour, 3000000);
 }
 
 static void an_empty_file_is_fine(void **state)

@@ -258,7 +258,7 @@ static struct {
 
 static int read_while_it_writes(int fd, char *buffer, size_t size_bytes, size_t *ret_len)
 {
-    int r = fs_read_kept(fd, buffer, size_bytes, ret_len);
+    int r = fs_reread(fd, buffer, size_bytes, ret_len);
 
     if (fd == controller.freshness_fd && controller.changes > 0) {
         controller.changes--;
@@ -318,7 +318,7 @@ static void a_file_that_is_gone_is_closed_and_opened_again(void **state)
         assert_false(values[i].valid);
         assert_int_equal(counters.fds[i], -1);
     }
-    counters.read_kept = fs_read_kept;
+    counters.read_kept = fs_reread;
     cray_counters_reopen(&counters);
     assert_int_equal(cray_counters_read(&counters, values), 0);
     for (size_t i = 0; i < CRAY_FILES; i++)

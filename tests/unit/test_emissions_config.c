@@ -47,7 +47,7 @@ static const char *choice_text(void)
 
     text[0] = '\0';
     for (size_t i = 0; i < config.choice.count; i++) {
-        const struct choice_line *line = &config.choice.lines[i];
+        const struct choice_entry *line = &config.choice.lines[i];
 
         len +=
             (size_t)snprintf(text + len, sizeof(text) - len, "%s%s:%s%s", i > 0 ? " " : "",
@@ -62,7 +62,7 @@ static void by_default_the_world_average_counts_and_nothing_is_queried(void **st
     assert_int_equal(READ(NULL), 0);
     assert_string_equal(choice_text(), "global:world");
     assert_int_equal(config.choice.lines[0].factor.ug_per_kwh, 473007000);
-    assert_int_equal(config.inquiry_count, 0);
+    assert_int_equal(config.poll_count, 0);
 }
 
 static void a_zone_alone_is_a_country_of_the_table_and_nothing_is_queried(void **state)
@@ -85,7 +85,7 @@ static void a_zone_alone_is_a_country_of_the_table_and_nothing_is_queried(void *
         assert_int_equal(config.choice.lines[0].factor.ug_per_kwh, cases[i].ug);
         assert_int_equal(config.choice.lines[0].factor.signal, PRICE_AVERAGE);
         assert_int_equal(config.choice.lines[0].factor.basis, PRICE_LIFECYCLE);
-        assert_int_equal(config.inquiry_count, 0);
+        assert_int_equal(config.poll_count, 0);
     }
     assert_int_equal(READ("emissions.zone", "Atlantis"), -EINVAL);
     assert_non_null(strstr(err.text, "--emissions.zone: no yearly factor for 'Atlantis'"));
@@ -115,11 +115,11 @@ static void providers_count_in_the_order_in_which_they_are_named(void **state)
     assert_int_equal(READ("emissions.providers", "rte,electricity_maps", "emissions.zone", "FR"),
                      0);
     assert_string_equal(choice_text(), "rte:FR electricity_maps:FR owid:FRA global:world");
-    assert_int_equal(config.inquiry_count, 2);
-    assert_ptr_equal(config.inquiries[0].provider, &rte_provider);
-    assert_int_equal(config.inquiries[0].line, 0);
-    assert_ptr_equal(config.inquiries[1].provider, &electricity_maps_provider);
-    assert_int_equal(config.inquiries[1].line, 1);
+    assert_int_equal(config.poll_count, 2);
+    assert_ptr_equal(config.polls[0].provider, &rte_provider);
+    assert_int_equal(config.polls[0].line, 0);
+    assert_ptr_equal(config.polls[1].provider, &electricity_maps_provider);
+    assert_int_equal(config.polls[1].line, 1);
     assert_int_equal(READ("emissions.providers", "global", "emissions.providers", "rte"), 0);
     assert_string_equal(choice_text(), "global:world rte:FR owid:FRA");
 }
@@ -133,10 +133,10 @@ static void the_primary_counts_first_and_other_signals_do_not_count(void **state
                      0);
     assert_string_equal(choice_text(), "electricity_maps:US-CAL-CISO watttime:CAISO_NORTH* "
                                        "entsoe:DE-LU* owid:USA global:world");
-    assert_int_equal(config.inquiries[0].line, 1);
-    assert_string_equal(config.inquiries[0].zone, "CAISO_NORTH");
-    assert_int_equal(config.inquiries[1].line, 0);
-    assert_int_equal(config.inquiries[2].line, 2);
+    assert_int_equal(config.polls[0].line, 1);
+    assert_string_equal(config.polls[0].zone, "CAISO_NORTH");
+    assert_int_equal(config.polls[1].line, 0);
+    assert_int_equal(config.polls[2].line, 2);
     assert_int_equal(READ("emissions.primary", "rte", "emissions.providers", "owid:FR"), -EINVAL);
     assert_non_null(strstr(err.text, "'rte' is not in --emissions.providers"));
     assert_int_equal(READ("emissions.primary", "global", "emissions.zone", "FR"), 0);
@@ -264,8 +264,8 @@ static void a_mirror_replaces_a_provider(void **state)
     assert_int_equal(READ("emissions.providers", "rte,electricity_maps:FR", "emissions.url",
                           "electricity_maps=https://[::1]:8443/maps", "emissions.interval", "1m"),
                      0);
-    assert_null(config.inquiries[0].url);
-    assert_string_equal(config.inquiries[1].url, "https://[::1]:8443/maps");
+    assert_null(config.polls[0].url);
+    assert_string_equal(config.polls[1].url, "https://[::1]:8443/maps");
 }
 
 static void only_a_mirror_is_queried_more_than_once_a_minute(void **state)
@@ -292,7 +292,7 @@ static void without_emissions_there_is_no_choice(void **state)
     (void)state;
     assert_int_equal(READ("emissions-enabled", "false", "emissions.providers", "rte"), 0);
     assert_int_equal(config.choice.count, 0);
-    assert_int_equal(config.inquiry_count, 0);
+    assert_int_equal(config.poll_count, 0);
 }
 
 static void contradictions_are_rejected_with_what_to_write(void **state)

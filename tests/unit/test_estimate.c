@@ -180,7 +180,7 @@ static void the_source_books_what_the_machine_did_and_nothing_stolen(void **stat
     const struct sample *sample;
 
     write_times(machine, 0, 0, 0);
-    assert_int_equal(machine_open(machine, &model_source), 0);
+    assert_int_equal(machine_open(machine, &estimate_source), 0);
     assert_int_equal(machine_read(machine), 0);
     machine_expect(machine, METER_PACKAGE, "model", 0, 0);
     write_times(machine, 100, 200, 100); /* a second of 4 CPUs, in ticks of 10 ms */
@@ -198,15 +198,15 @@ static void it_is_off_unless_it_is_asked_for_and_gives_way(void **state)
     struct machine *machine = with_model(state, &model);
 
     write_times(machine, 0, 0, 0);
-    assert_int_equal(machine_open(machine, &model_source), -ENODEV);
+    assert_int_equal(machine_open(machine, &estimate_source), -ENODEV);
     machine->context.model = NULL;
-    assert_int_equal(machine_open(machine, &model_source), -ENODEV);
+    assert_int_equal(machine_open(machine, &estimate_source), -ENODEV);
     machine->context.model = &model;
     model.is_on = true;
     machine->context.replay_path = "x";
-    assert_int_equal(machine_open(machine, &model_source), -ENODEV);
+    assert_int_equal(machine_open(machine, &estimate_source), -ENODEV);
     machine->context.replay_path = NULL;
-    assert_int_equal(machine_open(machine, &model_source), 0);
+    assert_int_equal(machine_open(machine, &estimate_source), 0);
     assert_int_equal(machine_read(machine), 0);
     model.gives_way = true;
     assert_int_equal(machine_read(machine), -ENODEV);
@@ -214,7 +214,7 @@ static void it_is_off_unless_it_is_asked_for_and_gives_way(void **state)
     assert_int_equal(machine->batch.count, 0);
     machine->ops->close(machine->source);
     machine->source = NULL;
-    assert_int_equal(machine_open(machine, &model_source), -ENODEV);
+    assert_int_equal(machine_open(machine, &estimate_source), -ENODEV);
 }
 
 static void a_processor_of_the_table_needs_no_watts_and_another_one_says_what_to_do(void **state)
@@ -224,12 +224,12 @@ static void a_processor_of_the_table_needs_no_watts_and_another_one_says_what_to
 
     write_times(machine, 0, 0, 0);
     machine_write(machine, "cpuinfo", CPU(0, "GenuineIntel", "6", "1", "0"));
-    assert_int_equal(machine_open(machine, &model_source), -ENOTSUP);
+    assert_int_equal(machine_open(machine, &estimate_source), -ENOTSUP);
     assert_non_null(strstr(machine->err.text, "GenuineIntel family 6 model 1, 'A Name: 1'"));
     assert_non_null(strstr(machine->err.text, "set --model.idle-watts"));
     machine_write(machine, "cpuinfo",
                   CPU(0, "AuthenticAMD", "25", "1", "1") CPU(1, "AuthenticAMD", "25", "1", "1"));
-    assert_int_equal(machine_open(machine, &model_source), 0);
+    assert_int_equal(machine_open(machine, &estimate_source), 0);
     assert_int_equal(machine_read(machine), 0);
     write_times(machine, 200, 0, 0); /* both CPUs of an EPYC 7003 busy, for a second */
     assert_int_equal(machine_read_after(machine, SECOND), 0);

@@ -36,7 +36,7 @@ static const struct snapshot_meter meters[] = {
      .imbalance_uj = -1,
      .resets = 3},
     {.gpu = 2, .meter_id = "GPU-gone", .energy_uj = 7000000, .unowned_uj = {0, 0, 0, 7000000}},
-    {.kind = METER_REST,
+    {.kind = METER_NODE_OVERHEAD,
      .meter_id = "ipmi",
      .energy_uj = 2400000000,
      .unowned_uj = {2400000000, 0, 0, 0}},
@@ -79,9 +79,9 @@ static const struct snapshot_gpu gpus[] = {
      .has_unknown = true,
      .unknown_bytes = 400,
      .inference_active = true,
-     .labels_garbage = 1,
-     .labels_repeated = 2,
-     .labels_late = 3},
+     .samples_garbage = 1,
+     .samples_repeated = 2,
+     .samples_late = 3},
     {.gpu = 1,
      .uuid = HOSTILE,
      .name = "",
@@ -345,8 +345,8 @@ static const struct snapshot_factor factors[] = {
 static const struct snapshot full = {
     .meters = meters,
     .meter_count = ARRAY_SIZE(meters),
-    .rest_source = "ipmi",
-    .rest_mismatch = true,
+    .overhead_source = "ipmi",
+    .overhead_mismatch = true,
     .gpus = gpus,
     .gpu_count = ARRAY_SIZE(gpus),
     .processes = processes,
@@ -567,7 +567,7 @@ static void a_meter_that_is_no_gpu_shows_only_what_it_is_booked_as(void **state)
 {
     static const struct snapshot_meter node_meters[] = {
         {.kind = METER_PACKAGE, .meter_id = "0"},
-        {.kind = METER_REST, .meter_id = "ipmi"},
+        {.kind = METER_NODE_OVERHEAD, .meter_id = "ipmi"},
         {.kind = METER_PACKAGE, .meter_id = "model", .modelled = true},
     };
     static const struct snapshot_workload paying[] = {

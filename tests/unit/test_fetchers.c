@@ -352,7 +352,7 @@ static int be_fetcher(void)
                  job.bmc.password,
                  getsockopt(CHILD_MORE_FD, SOL_SOCKET, SO_TYPE, &type, &len) == 0 ? "" : "out");
     memmove(text + 6, text, sizeof(text) - 7);
-    memcpy(text, job.is_again ? "again " : "first ", 6);
+    memcpy(text, job.is_restart ? "again " : "first ", 6);
     job_done(&block);
     if (send(CHILD_CHANNEL_FD, text, strlen(text), 0) < 0)
         return 2;

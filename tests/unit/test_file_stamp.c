@@ -26,8 +26,8 @@ static int tear_down(void **state)
 
 static void assert_moved_once(struct file_stamp *mark)
 {
-    assert_true(file_stamp_renew(mark, path));
-    assert_false(file_stamp_renew(mark, path));
+    assert_true(file_stamp_update(mark, path));
+    assert_false(file_stamp_update(mark, path));
 }
 
 static void one_that_is_overwritten_is_another_version(void **state)
@@ -98,7 +98,7 @@ static void without_a_file_nothing_ever_changes(void **state)
     struct file_stamp mark = {0};
 
     (void)state;
-    assert_false(file_stamp_renew(&mark, NULL));
+    assert_false(file_stamp_update(&mark, NULL));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

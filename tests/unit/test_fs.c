@@ -190,19 +190,19 @@ static void a_file_that_stays_open_is_read_anew_from_its_start(void **state)
     (void)state;
     assert_int_equal(pwrite(fd, "1234567", 7, 0), 7);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(fs_read_kept(fd, text, sizeof(text), &len), 0);
+        assert_int_equal(fs_reread(fd, text, sizeof(text), &len), 0);
         assert_string_equal(text, "1234567");
         assert_int_equal(len, 7);
     }
     assert_int_equal(pwrite(fd, "9", 1, 0), 1);
-    assert_int_equal(fs_read_kept(fd, text, sizeof(text), &len), 0);
+    assert_int_equal(fs_reread(fd, text, sizeof(text), &len), 0);
     assert_string_equal(text, "9234567");
-    assert_int_equal(fs_read_kept(fd, text, sizeof(text) - 1, &len), -EFBIG);
+    assert_int_equal(fs_reread(fd, text, sizeof(text) - 1, &len), -EFBIG);
     assert_int_equal(ftruncate(fd, 0), 0);
-    assert_int_equal(fs_read_kept(fd, text, sizeof(text), &len), 0);
+    assert_int_equal(fs_reread(fd, text, sizeof(text), &len), 0);
     assert_int_equal(len, 0);
     assert_string_equal(text, "");
-    assert_int_equal(fs_read_kept(dir, text, sizeof(text), &len), -EISDIR);
+    assert_int_equal(fs_reread(dir, text, sizeof(text), &len), -EISDIR);
     close(dir);
     close(fd);
 }

@@ -28,7 +28,7 @@ struct rig {
     struct identity *identity;
 };
 
-static struct rig new_rig(bool names_from_elsewhere)
+static struct rig new_rig(bool expects_fetched_names)
 {
     struct rig rig = {.place = calloc(1, sizeof(*rig.place))};
     struct error err;
@@ -47,7 +47,7 @@ static struct rig new_rig(bool names_from_elsewhere)
                                                  .clock = &clock_system,
                                                  .scan_interval_us = 3600 * USEC_PER_SEC,
                                                  .kubernetes = true,
-                                                 .names_from_elsewhere = names_from_elsewhere},
+                                                 .expects_fetched_names = expects_fetched_names},
                       &rig.identity, &err),
         0);
     return rig;
@@ -65,7 +65,7 @@ static void end_rig(struct rig *rig)
 
 static void learn(struct rig *rig, struct container container)
 {
-    identity_learn(rig->identity, &(struct container_list){.items = &container, .count = 1});
+    identity_add_names(rig->identity, &(struct container_list){.items = &container, .count = 1});
 }
 
 static struct workload_owner container(const char *id)
@@ -200,11 +200,11 @@ static void the_api_server_is_a_source_that_is_up_or_down(void **state)
     (void)state;
     assert_true(get_api_status(&rig, &status));
     assert_false(status.asked);
-    identity_note_api(rig.identity, -EACCES, 0);
+    identity_note_api_server(rig.identity, -EACCES, 0);
     assert_true(get_api_status(&rig, &status));
-    assert_true(status.asked && !status.up && status.logs_elsewhere);
+    assert_true(status.asked && !status.up && status.is_logged_by_fetcher);
     assert_int_equal(status.errors, 1);
-    identity_note_api(rig.identity, 0, 7);
+    identity_note_api_server(rig.identity, 0, 7);
     assert_true(get_api_status(&rig, &status));
     assert_true(status.up);
     assert_int_equal(status.duration_us, 7);
@@ -227,7 +227,7 @@ static void a_claim_counts_unless_another_process_is_in_the_container(void **sta
     strcpy(job.container_id, A);
     assert_names(&rig, &job, "7", "", "", "inner");
     strcpy(job.container_id, B);
-    identity_note(rig.identity, 1, &real);
+    identity_note_process(rig.identity, 1, &real);
     do { /* its thread has met the real one */
         assert_true(identity_find_names(rig.identity, &job, &names));
         poll(NULL, 0, 1);
@@ -249,7 +249,7 @@ static void a_user_has_a_name_and_what_needs_none_is_not_waited_for(void **state
     struct workload_names names;
 
     (void)state;
-    identity_note(rig.identity, 1, &alice);
+    identity_note_process(rig.identity, 1, &alice);
     while (!identity_find_names(rig.identity, &alice, &names))
         poll(NULL, 0, 1);
     assert_string_equal(names.name, "alice");

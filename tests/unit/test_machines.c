@@ -620,7 +620,7 @@ static void check(struct machine *machine)
         enum meter_kind kind = snapshot.meters[i].kind;
 
         /* A platform contains its packages: only one of the two may be booked. */
-        assert_true(kind == METER_PACKAGE || kind == METER_DRAM || kind == METER_REST);
+        assert_true(kind == METER_PACKAGE || kind == METER_DRAM || kind == METER_NODE_OVERHEAD);
         assert_int_equal(snapshot.meters[i].imbalance_uj, 0);
     }
     for (size_t i = 0; i < machine->meter_count; i++)
@@ -827,7 +827,7 @@ static void make_cgroups(struct machine *machine)
     node->tick_us = SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
     for (size_t i = 0; i < node->count; i++) {
         node->cgroups[i].plan = &plans[i];
-        (void)cgroup_verdict_find(NULL, plans[i].path, &node->cgroups[i].owner);
+        (void)source_set_classify_cgroup(NULL, plans[i].path, &node->cgroups[i].owner);
         if (!plans[i].comes_and_goes)
             sim_cgroup_create(node, &node->cgroups[i]);
     }
@@ -862,7 +862,7 @@ static void make_machine(struct machine *machine, const struct machine_plan *pla
     machine->context = (struct source_context){.host = &machine->host,
                                                .clock = &machine->clock.clock,
                                                .interval_us = SECOND,
-                                               .judge_cgroup = cgroup_verdict_find};
+                                               .classify_cgroup = source_set_classify_cgroup};
     draw(machine, SECOND);
 }
 

@@ -20,7 +20,7 @@ static int read_price(const char *const *flags, struct price *ret_price)
         assert_int_equal(set_flag(&options, flags[0], flags[1], OPTIONS_COMMAND_LINE, &err), 0);
     r = options_check(&options, &err);
     if (r == 0)
-        pipeline_config_price(&options, ret_price);
+        node_config_price(&options, ret_price);
     options_done(&options);
     return r;
 }
@@ -61,25 +61,25 @@ static void devices_have_the_configured_embodied_carbon_and_no_other(void **stat
 
     (void)state;
     assert_int_equal(options_init(&options, NULL), 0);
-    rates = pipeline_config_embodied(&options);
+    rates = node_config_embodied(&options);
     for (int kind = 0; kind < METER_KINDS; kind++)
         assert_false(rates.of[kind].known);
     set_embodied(&options, "package=1", OPTIONS_CONFIG);
     set_embodied(&options, "dram=0.25", OPTIONS_CONFIG);
-    rates = pipeline_config_embodied(&options);
+    rates = node_config_embodied(&options);
     assert_int_equal(rates.of[METER_PACKAGE].ug_per_hour, 1000000);
     assert_int_equal(rates.of[METER_DRAM].ug_per_hour, 250000);
     /* Those of a higher source replace them all; of each meter the last counts. */
     set_embodied(&options, "gpu=7", OPTIONS_COMMAND_LINE);
     set_embodied(&options, "rest=0", OPTIONS_COMMAND_LINE);
     set_embodied(&options, "gpu=28.5", OPTIONS_COMMAND_LINE);
-    rates = pipeline_config_embodied(&options);
-    assert_true(rates.of[METER_GPU].known && rates.of[METER_REST].known);
+    rates = node_config_embodied(&options);
+    assert_true(rates.of[METER_GPU].known && rates.of[METER_NODE_OVERHEAD].known);
     assert_false(rates.of[METER_PACKAGE].known || rates.of[METER_DRAM].known);
     assert_int_equal(rates.of[METER_GPU].ug_per_hour, 28500000);
-    assert_int_equal(rates.of[METER_REST].ug_per_hour, 0);
+    assert_int_equal(rates.of[METER_NODE_OVERHEAD].ug_per_hour, 0);
     options.emissions_enabled = false;
-    assert_false(pipeline_config_embodied(&options).of[METER_GPU].known);
+    assert_false(node_config_embodied(&options).of[METER_GPU].known);
     options_done(&options);
 }
 
@@ -87,7 +87,7 @@ static void embodied_carbon_names_meters_as_their_label_does(void **state)
 {
     (void)state;
     assert_ptr_equal(flag_named("emissions.embodied").words, meter_words);
-    assert_int_equal(flag_named("emissions.embodied").word_count, METER_REST + 1);
+    assert_int_equal(flag_named("emissions.embodied").word_count, METER_NODE_OVERHEAD + 1);
 }
 
 static void a_currency_has_three_capital_letters(void **state)

@@ -505,17 +505,17 @@ static void a_scrape_shows_the_rest_and_what_it_is_taken_from(void **state)
     run(&machine, 39);
     snapshot_init(&snapshot);
     assert_int_equal(pipeline_snapshot(machine.pipeline, T0 + 39 * SECOND, SECOND, &snapshot), 0);
-    assert_null(snapshot.rest_source);
+    assert_null(snapshot.overhead_source);
     snapshot_done(&snapshot);
     machine.meters[0].watts = 10;
     run(&machine, 101);
     snapshot_init(&snapshot);
     assert_int_equal(pipeline_snapshot(machine.pipeline, T0 + 140 * SECOND, SECOND, &snapshot), 0);
-    assert_string_equal(snapshot.rest_source, "ipmi");
-    assert_true(snapshot.rest_includes_gpus);
-    assert_true(snapshot.rest_mismatch);
+    assert_string_equal(snapshot.overhead_source, "ipmi");
+    assert_true(snapshot.overhead_includes_gpus);
+    assert_true(snapshot.overhead_mismatch);
     for (size_t i = 0; i < snapshot.meter_count; i++)
-        if (snapshot.meters[i].kind == METER_REST) {
+        if (snapshot.meters[i].kind == METER_NODE_OVERHEAD) {
             assert_false(snapshot.meters[i].has_counter);
             assert_int_equal(snapshot.meters[i].pending_uj, 0);
             assert_int_equal(snapshot.meters[i].imbalance_uj, 0);

@@ -109,7 +109,7 @@ static void the_innermost_pod_job_or_vm_is_the_owner_else_the_container_else_the
         struct workload_owner owner;
         char text[1024];
 
-        owner_of_cgroup_file(span_of(cases[i].cgroup), cases[i].uid, &owner);
+        owner_find_by_cgroup_file(span_of(cases[i].cgroup), cases[i].uid, &owner);
         if (strcmp(describe(&owner, text, sizeof(text)), cases[i].owner) != 0)
             fail_msg("%s\n  is     %s\n  not    %s", cases[i].cgroup, text, cases[i].owner);
         assert_true(!strchr(owner.id, '/') == !strchr(text, '/'));
@@ -148,7 +148,7 @@ static void nothing_gets_out_of_a_scope_whatever_it_is_named(void **state)
             if (cgroup_rows[i].number == 81) /* "..": not a name that can be made */
                 continue;
             snprintf(path, sizeof(path), "%s%s", strangers[s].point, cgroup_rows[i].path);
-            owner_of_cgroup_file(span_of(path), 0, &owner);
+            owner_find_by_cgroup_file(span_of(path), 0, &owner);
             if (strchr(owner.id, '/')
                     ? strncmp(owner.id, strangers[s].scope, strlen(strangers[s].scope)) != 0
                     : owner.kind != strangers[s].kind || strcmp(owner.id, strangers[s].id) != 0)
@@ -165,7 +165,7 @@ static void the_longest_names_fit_an_id(void **state)
     memset(name, 'x', 243);
     name[243] = '\0'; /* with "lxc.payload." before it, the most that a name can have */
     snprintf(path, sizeof(path), "/lxc.payload.%s/lxc.payload.%s", name, name);
-    owner_of_cgroup_file(span_of(path), 0, &owner);
+    owner_find_by_cgroup_file(span_of(path), 0, &owner);
     assert_int_equal(strlen(owner.id), 4 + 243 + 1 + 243);
 }
 

@@ -194,7 +194,7 @@ static int ask(struct fixture *f)
     memset(f->asked_for, 0, sizeof(f->asked_for));
     f->factor = (struct emission_factor){.mg_per_kwh = 7};
     f->err.text[0] = '\0';
-    r = poll_ask(f->poll, &f->factor, &f->err);
+    r = poll_fetch(f->poll, &f->factor, &f->err);
     assert_int_equal(f->asked, f->answer_count);
     assert_int_equal(r < 0, f->err.text[0] != '\0');
     assert_true(r == 0 || f->factor.mg_per_kwh == 7);
@@ -445,10 +445,10 @@ static void the_text_is_optional(void **state)
 
     open_poll(f, &electricity_maps_provider, "FR");
     put_answer(f, 500, JSON, "{\"error\":\"" KEY "\"}");
-    assert_int_equal(poll_ask(f->poll, &f->factor, NULL), -EREMOTEIO);
+    assert_int_equal(poll_fetch(f->poll, &f->factor, NULL), -EREMOTEIO);
     f->asked = 0;
     f->answers[0].r = -ETIMEDOUT;
-    assert_int_equal(poll_ask(f->poll, &f->factor, NULL), -ETIMEDOUT);
+    assert_int_equal(poll_fetch(f->poll, &f->factor, NULL), -ETIMEDOUT);
 }
 
 static void the_clients_error_is_passed_on_with_the_provider(void **state)

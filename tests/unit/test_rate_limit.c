@@ -33,15 +33,15 @@ static void what_is_used_at_once_is_the_burst_and_then_the_share(void **state)
     uint64_t now_us = 100 * USEC_PER_SEC, used_us = 0;
 
     (void)state;
-    while (allowance_when(&allowance) <= now_us) {
+    while (allowance_next_us(&allowance) <= now_us) {
         allowance_use(&allowance, 100, now_us);
         used_us += 100;
     }
     assert_int_equal(used_us, 1100); /* what is begun is done */
-    assert_int_equal(allowance_when(&allowance), now_us + 5000);
+    assert_int_equal(allowance_next_us(&allowance), now_us + 5000);
     /* From there on, 2 %. */
     for (int i = 0; i < 1000; i++) {
-        now_us = allowance_when(&allowance);
+        now_us = allowance_next_us(&allowance);
         allowance_use(&allowance, 100, now_us);
         used_us += 100;
     }
@@ -55,10 +55,10 @@ static void a_rest_earns_the_burst_and_no_more(void **state)
 
     (void)state;
     allowance_use(&allowance, 1000, 0);
-    assert_int_equal(allowance_when(&allowance), 1980);
-    assert_true(allowance_when(&allowance) <= USEC_PER_SEC);
+    assert_int_equal(allowance_next_us(&allowance), 1980);
+    assert_true(allowance_next_us(&allowance) <= USEC_PER_SEC);
     allowance_use(&allowance, 11, USEC_PER_SEC);
-    assert_int_equal(allowance_when(&allowance), USEC_PER_SEC + 2);
+    assert_int_equal(allowance_next_us(&allowance), USEC_PER_SEC + 2);
 }
 
 int main(void)

@@ -235,12 +235,12 @@ static void stop(struct rig *rig)
 /* Waits for the next batch and takes it. */
 static struct batch *take_next(struct rig *rig)
 {
-    struct batch *batch = runner_take(rig->runner);
+    struct batch *batch = runner_next_batch(rig->runner);
     uint64_t wakes;
 
     while (!batch) {
         assert_int_equal(read(rig->wake_fd, &wakes, sizeof(wakes)), sizeof(wakes));
-        batch = runner_take(rig->runner);
+        batch = runner_next_batch(rig->runner);
     }
     return batch;
 }
@@ -251,7 +251,7 @@ static void use_up(struct rig *rig, uint64_t number)
 
     assert_int_equal(batch->count, 1);
     assert_int_equal(batch->samples[0].t_us, number);
-    runner_give_back(rig->runner, batch);
+    runner_recycle(rig->runner, batch);
 }
 
 static void batches_arrive_in_order_and_each_wakes_the_owner(void **state)
@@ -262,7 +262,7 @@ static void batches_arrive_in_order_and_each_wakes_the_owner(void **state)
     (void)state;
     start(&rig, INTERVAL_US);
     assert_string_equal(runner_unit(rig.runner)->name, "fake");
-    assert_null(runner_take(rig.runner));
+    assert_null(runner_next_batch(rig.runner));
     allow(&rig.fake, 5, 0, NULL);
     while (wakes < 5) {
         uint64_t more;
@@ -273,7 +273,7 @@ static void batches_arrive_in_order_and_each_wakes_the_owner(void **state)
     assert_int_equal(wakes, 5);
     for (uint64_t i = 0; i < 5; i++)
         use_up(&rig, i);
-    assert_null(runner_take(rig.runner));
+    assert_null(runner_next_batch(rig.runner));
     stop(&rig);
 }
 
@@ -297,7 +297,7 @@ static void returned_batches_are_used_again_and_empty(void **state)
         else if (batch != seen[0] && !seen[1])
             seen[1] = batch;
         assert_true(batch == seen[0] || batch == seen[1]);
-        runner_give_back(rig.runner, batch);
+        runner_recycle(rig.runner, batch);
     }
     stop(&rig);
     assert_false(rig.fake.began_with_samples);
@@ -394,7 +394,7 @@ static void a_read_that_hangs_is_down_after_its_deadline_and_back_when_it_return
     assert_int_equal(status.duration_us, DEADLINE_US + 1);
     assert_int_equal(status.age_us, DEADLINE_US + 1);
     assert_int_equal(status.errors, 0);
-    assert_null(runner_take(rig.runner)); /* the owner never waits for it */
+    assert_null(runner_next_batch(rig.runner)); /* the owner never waits for it */
     allow(&rig.fake, 1, 0, NULL);
     use_up(&rig, 0);
     runner_get_status(rig.runner, &status);
@@ -618,7 +618,7 @@ static void an_event_is_attended_to_between_two_reads(void **state)
         raise_event(&rig);
         wait_attends(&rig.fake, i);
     }
-    assert_null(runner_take(rig.runner));
+    assert_null(runner_next_batch(rig.runner));
     stop(&rig);
     assert_int_equal(rig.fake.finished, 1);
     assert_int_equal(rig.fake.attends, 19);

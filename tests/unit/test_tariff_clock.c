@@ -43,7 +43,7 @@ static void use_zone(const char *name)
 {
     struct error err = {""};
 
-    if (time_zone_use(name, &err) < 0)
+    if (tariff_config_use_zone(name, &err) < 0)
         fail_msg("%s", err.text);
 }
 

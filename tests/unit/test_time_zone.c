@@ -31,7 +31,7 @@ static void use(const char *name)
 {
     struct error err = {""};
 
-    if (time_zone_use(name, &err) < 0)
+    if (tariff_config_use_zone(name, &err) < 0)
         fail_msg("%s: %s", name, err.text);
 }
 
@@ -74,10 +74,10 @@ static void a_zone_that_is_not_here_is_refused_and_not_taken_for_utc(void **stat
     struct error err = {""};
 
     (void)state;
-    assert_int_equal(time_zone_use("Europe/Pariss", &err), -ENOENT);
+    assert_int_equal(tariff_config_use_zone("Europe/Pariss", &err), -ENOENT);
     assert_non_null(strstr(err.text, "no time zone 'Europe/Pariss' in /usr/share/zoneinfo"));
     setenv("TZDIR", "/nonexistent", 1);
-    assert_int_equal(time_zone_use("Europe/Paris", &err), -ENOENT);
+    assert_int_equal(tariff_config_use_zone("Europe/Paris", &err), -ENOENT);
     assert_non_null(strstr(err.text, "/nonexistent"));
     assert_non_null(strstr(err.text, "install tzdata"));
     assert_non_null(strstr(err.text, "\"+01:00\""));
@@ -96,16 +96,16 @@ static void what_is_not_the_file_of_a_zone_is_none(void **state)
     snprintf(path, sizeof(path), "%s/Text", directory);
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(fs_write_all(fd, "TZi", 3), 0);
-    assert_int_equal(time_zone_use("Text", &err), -ENOENT);
+    assert_int_equal(tariff_config_use_zone("Text", &err), -ENOENT);
     assert_int_equal(fs_write_all(fd, "pper", 4), 0);
-    assert_int_equal(time_zone_use("Text", &err), -ENOENT);
+    assert_int_equal(tariff_config_use_zone("Text", &err), -ENOENT);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_int_equal(time_zone_use("Text", &err), -ENOENT);
+    assert_int_equal(tariff_config_use_zone("Text", &err), -ENOENT);
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(rmdir(directory), 0);
-    assert_int_equal(time_zone_use("../etc/localtime", &err), -ENOENT);
-    assert_int_equal(time_zone_use("/etc/localtime", &err), -ENOENT);
+    assert_int_equal(tariff_config_use_zone("../etc/localtime", &err), -ENOENT);
+    assert_int_equal(tariff_config_use_zone("/etc/localtime", &err), -ENOENT);
 }
 
 static void without_a_name_the_zone_is_that_of_the_machine(void **state)
@@ -132,7 +132,7 @@ static void an_unknown_zone_in_the_environment_is_an_error(void **state)
     setenv("TZDIR", "/nonexistent", 1);
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         setenv("TZ", names[i], 1);
-        assert_int_equal(time_zone_use("", &err), -ENOENT);
+        assert_int_equal(tariff_config_use_zone("", &err), -ENOENT);
         assert_non_null(strstr(err.text, "environment variable TZ: there is no time zone '"));
     }
     setenv("TZ", "UTC", 1);

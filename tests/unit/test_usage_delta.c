@@ -10,7 +10,7 @@ enum { ITEMS_MAX = 4 };
 
 /* The cgroups of a machine, and what they did according to the last report. */
 struct machine {
-    struct usage_room rooms[ITEMS_MAX];
+    struct usage_storage rooms[ITEMS_MAX];
     struct usage_owner items[ITEMS_MAX];
     size_t count;
     struct usage did[ITEMS_MAX];

@@ -156,8 +156,9 @@ static void the_sample_of_cgroups_has_the_traffic_of_each_workload(void **state)
 {
     struct fixture *fixture = *state;
     struct clock_manual clock;
-    struct source_context context = {
-        .host = &fixture->host, .clock = &clock.clock, .judge_cgroup = cgroup_verdict_find};
+    struct source_context context = {.host = &fixture->host,
+                                     .clock = &clock.clock,
+                                     .classify_cgroup = source_set_classify_cgroup};
     const struct sample_usage *usage;
     struct batch batch;
     struct error err;

@@ -251,22 +251,22 @@ static void a_change_is_found_by_the_next_poll_and_a_bad_one_is_reported_once(vo
     write_text(path, "basic_auth_users: {a: " HASH "}\n");
     assert_int_equal(web_watch_open(&watch, path, &err), 0);
     first = watch.packed;
-    assert_int_equal(web_watch_look(&watch, &err), 0);
+    assert_int_equal(web_watch_poll(&watch, &err), 0);
     write_text(path, "nonsense\n");
-    assert_int_equal(web_watch_look(&watch, &err), -EINVAL);
+    assert_int_equal(web_watch_poll(&watch, &err), -EINVAL);
     assert_non_null(strstr(err.text, "not a mapping"));
     assert_ptr_equal(watch.packed, first);
-    assert_int_equal(web_watch_look(&watch, &err), 0);
+    assert_int_equal(web_watch_poll(&watch, &err), 0);
     /* A missing file that it names is reported once, too. */
     write_text(path, "tls_server_config: {" PAIR "}\n");
-    assert_int_equal(web_watch_look(&watch, &err), -ENOENT);
+    assert_int_equal(web_watch_poll(&watch, &err), -ENOENT);
     assert_non_null(strstr(err.text, "a.crt: cannot be read"));
-    assert_int_equal(web_watch_look(&watch, &err), 0);
+    assert_int_equal(web_watch_poll(&watch, &err), 0);
     write_text(path, "");
-    assert_int_equal(web_watch_look(&watch, &err), 1);
+    assert_int_equal(web_watch_poll(&watch, &err), 1);
     unlink(path);
-    assert_int_equal(web_watch_look(&watch, &err), -ENOENT);
-    assert_int_equal(web_watch_look(&watch, &err), 0);
+    assert_int_equal(web_watch_poll(&watch, &err), -ENOENT);
+    assert_int_equal(web_watch_poll(&watch, &err), 0);
     web_watch_close(&watch);
     rmdir(directory);
 }

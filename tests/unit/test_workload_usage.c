@@ -131,7 +131,7 @@ static void a_unit_that_comes_back_counts_on(void **state)
 static void devices_are_added_up_each_for_itself(void **state)
 {
     struct node_of_one *node = *state;
-    struct usage_room rooms[2];
+    struct usage_storage rooms[2];
     struct usage did[] = {usage_in(&rooms[0]), usage_in(&rooms[1])};
     const struct usage_io *io;
 
@@ -158,7 +158,7 @@ static void devices_are_added_up_each_for_itself(void **state)
 static void the_devices_of_a_workload_have_a_cap(void **state)
 {
     struct node_of_one *node = *state;
-    struct usage_room room;
+    struct usage_storage room;
 
     for (uint32_t i = 0; i < USAGE_IO_MAX + 5; i++) {
         struct usage did = usage_in(&room);

@@ -40,9 +40,9 @@ int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, stru
         .driver = copy_text(arena, gpu->driver),
         .has_minor = gpu->has_minor,
         .minor = gpu->minor,
-        .labels_garbage = gpu->samples.garbage,
-        .labels_repeated = gpu->samples.repeated,
-        .labels_late = gpu->samples.late,
+        .samples_garbage = gpu->samples.garbage,
+        .samples_repeated = gpu->samples.repeated,
+        .samples_late = gpu->samples.late,
     };
     if (!to->uuid || !to->name || !to->driver)
         return -ENOMEM;

@@ -198,7 +198,7 @@ static int take_total(struct node_overhead *overhead, uint64_t t_us)
         meter_id = meter_words[overhead->total->kind];
     /* The meter is added with the first complete reading: without one there is no series. */
     if (r == 0 && overhead->meter == LEDGER_NONE)
-        r = ledger_add_meter(overhead->ledger, METER_REST, meter_id, 0, &overhead->meter);
+        r = ledger_add_meter(overhead->ledger, METER_NODE_OVERHEAD, meter_id, 0, &overhead->meter);
     return r;
 }
 

@@ -30,7 +30,7 @@ static int open_usage(struct workload_usages *usages, const struct workload_owne
         ledger_join_workload(usages->ledger, workload);
     if (usage->round != usages->round) {
         memset(usage->weights, 0, sizeof(usage->weights));
-        usage_forget_gauges(&usage->usage);
+        usage_clear_gauges(&usage->usage);
     }
     usage->round = usages->round;
     usage->seen_us = now_us;
@@ -108,7 +108,7 @@ int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
 
         if (usage->round == 0 || usage->round == usages->round)
             continue;
-        usage_forget_gauges(&usage->usage);
+        usage_clear_gauges(&usage->usage);
         if (now_us <= usage->seen_us || now_us - usage->seen_us <= retention_us)
             continue;
         usage_done(&usage->usage);

@@ -90,7 +90,7 @@ static int add_device(struct holder *holder, struct span resource, struct span i
     if (!*allocation.namespace || !*allocation.pod || !*allocation.container)
         return 0;
     allocation.shared |= shared;
-    if (!array_make_room(&list->items, &list->capacity, list->count, sizeof(*list->items)))
+    if (!array_reserve(&list->items, &list->capacity, list->count, sizeof(*list->items)))
         return -ENOMEM;
     list->items[list->count++] = allocation;
     return 0;

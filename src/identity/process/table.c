@@ -131,7 +131,7 @@ static int add_entry(struct process_table *table, const struct dirent64 *entry, 
         ++*left_out;
         return 0;
     }
-    if (!array_make_room(&list->items, &list->capacity, list->count, sizeof(*list->items)))
+    if (!array_reserve(&list->items, &list->capacity, list->count, sizeof(*list->items)))
         return -ENOMEM;
     list->items[list->count++] = (struct process){.ino = entry->d_ino, .pid = (uint32_t)pid};
     return 0;
@@ -376,7 +376,7 @@ void process_table_get_stats(const struct process_table *table,
     ret_stats->owners = table->owners.count;
 }
 
-const char *process_table_trouble(const struct process_table_stats *stats)
+const char *process_table_error(const struct process_table_stats *stats)
 {
     if (stats->processes == 0)
         return "procfs has no processes";

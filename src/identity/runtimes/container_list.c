@@ -46,7 +46,7 @@ static int append(struct container_list *list, const struct container *container
             return -ENOMEM;
     if (list->count == RUNTIME_CONTAINERS_MAX)
         return 0;
-    if (!array_make_room(&list->items, &list->capacity, list->count, sizeof(*list->items)))
+    if (!array_reserve(&list->items, &list->capacity, list->count, sizeof(*list->items)))
         return -ENOMEM;
     list->items[list->count++] = *container;
     return 0;

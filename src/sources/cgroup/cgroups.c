@@ -42,7 +42,7 @@ static void cgroups_close(void *state)
 static int find_hierarchies(struct cgroups *cgroups)
 {
     const struct source_context *context = cgroups->context;
-    int r = cgroup_reader_new(context->host, context->judge_cgroup, &cgroups->reader);
+    int r = cgroup_reader_new(context->host, context->classify_cgroup, &cgroups->reader);
 
     return r == -ENOENT ? 0 : r;
 }
@@ -52,7 +52,7 @@ static int cgroups_open(const struct source_context *context, void **ret_state, 
     struct cgroups *cgroups;
     int r;
 
-    if (context->replay_path || !context->judge_cgroup)
+    if (context->replay_path || !context->classify_cgroup)
         return -ENODEV;
     cgroups = calloc(1, sizeof(*cgroups));
     if (!cgroups)

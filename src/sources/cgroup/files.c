@@ -267,7 +267,7 @@ void cgroup_workload_read(struct cgroup_reader *reader, size_t index, bool resca
     if (workload->fd_count > 0)
         read_files(reader, workload, usage);
     else
-        usage_forget_gauges(usage);
+        usage_clear_gauges(usage);
     if (may_keep)
         return;
     reader->unkept++;

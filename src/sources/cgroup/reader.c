@@ -184,9 +184,9 @@ static bool workload_appeared(void *context, struct cgroup_node *node,
     struct cgroup_workload *workload;
 
     if (reader->count >= reader->tree.workloads_max + ENDED_MAX ||
-        !array_make_room(&reader->items, &capacity, reader->count, sizeof(*reader->items)) ||
-        !array_make_room(&reader->workloads, &reader->capacity, reader->count,
-                         sizeof(*reader->workloads)))
+        !array_reserve(&reader->items, &capacity, reader->count, sizeof(*reader->items)) ||
+        !array_reserve(&reader->workloads, &reader->capacity, reader->count,
+                       sizeof(*reader->workloads)))
         return false;
     node->workload = (uint32_t)reader->count;
     workload = &reader->workloads[reader->count];

@@ -92,7 +92,7 @@ struct cgroup_reader {
     bool is_attending;
     size_t files_failed; /* of the last cycle: could be opened but not read, or were too large */
     size_t unkept;       /* workloads whose files are opened each time: too many descriptors */
-    struct usage_room room;
+    struct usage_storage room;
     char buffer[CGROUP_READER_BUFFER_BYTES];
 };
 

@@ -72,7 +72,7 @@ static void usage_compute(const struct usage_owner *item, struct usage *did)
 /* Subtracts an item from the workload around it. */
 static void subtract_inner(const struct usage_owner *item, struct usage *did)
 {
-    struct usage_room room;
+    struct usage_storage room;
     struct usage inner = usage_in(&room);
 
     usage_compute(item, &inner);

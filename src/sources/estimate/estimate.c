@@ -108,7 +108,7 @@ static void model_check(const struct source_context *context, struct report *rep
     }
 }
 
-const struct source_ops model_source = {
+const struct source_ops estimate_source = {
     .name = "model",
     .open = model_open,
     .read = model_read,

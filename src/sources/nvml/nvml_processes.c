@@ -51,7 +51,7 @@ static void identify(struct nvml_poll *poll, uint32_t pid)
     int r;
 
     if (!known) {
-        if (!array_make_room(&gpu->known, &gpu->known_capacity, gpu->known_count, sizeof(*known)))
+        if (!array_reserve(&gpu->known, &gpu->known_capacity, gpu->known_count, sizeof(*known)))
             return; /* the next round tries again */
         known = &gpu->known[gpu->known_count++];
         *known = (struct known){.pid = pid};

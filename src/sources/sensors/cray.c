@@ -255,7 +255,7 @@ int cray_counters_open(int sysfs_fd, struct cray_counters *ret_counters)
 {
     struct cray_counters counters = {
         .dir_fd = openat(sysfs_fd, "cray/pm_counters", O_PATH | O_DIRECTORY | O_CLOEXEC),
-        .read_kept = fs_read_kept,
+        .read_kept = fs_reread,
     };
     int r;
 

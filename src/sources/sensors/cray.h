@@ -36,7 +36,7 @@ struct cray_value {
 struct cray_counters {
     int dir_fd;
     int fds[CRAY_FILES]; /* -1: is not there */
-    /* fs_read_kept; tests change files between two calls. */
+    /* fs_reread; tests change files between two calls. */
     int (*read_kept)(int fd, char *buffer, size_t size_bytes, size_t *ret_len);
 };
 

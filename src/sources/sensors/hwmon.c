@@ -187,7 +187,7 @@ static int read_meter(const struct hwmon *hwmon, struct meter *meter, struct bat
     uint64_t value = 0, mono_us;
     char text[32];
     size_t len;
-    int r = meter->fd < 0 ? meter->fd : fs_read_kept(meter->fd, text, sizeof(text), &len);
+    int r = meter->fd < 0 ? meter->fd : fs_reread(meter->fd, text, sizeof(text), &len);
 
     if (r == 0)
         r = parse_value(&meter->found, (struct span){text, len}, &value);
