@@ -219,6 +219,7 @@ void ledger_leave_workload(struct ledger *ledger, uint32_t workload);
 /* Iterates over the workloads, then the processes, without fixed names. False after the last. */
 struct ledger_unnamed {
     size_t cursor; /* 0 at first */
+    struct ledger_identity *identity;
     struct workload_owner owner;
     uint64_t opened_us; /* of what came before the first sample: time of the first query */
 };

@@ -215,14 +215,6 @@ void ledger_keep_workload(struct ledger *ledger, uint32_t workload)
     ledger->workloads[workload].kept = true;
 }
 
-/* The identity of a row: of a workload, or after all workloads, of a process. */
-static struct ledger_identity *identity_at(struct ledger *ledger, size_t index)
-{
-    return index < ledger->counts.workload_slots
-               ? &ledger->workloads[index].identity
-               : &ledger->processes[index - ledger->counts.workload_slots].identity;
-}
-
 static void copy_text(char *text, const char *from)
 {
     if (from)
@@ -232,14 +224,14 @@ static void copy_text(char *text, const char *from)
 bool ledger_next_unnamed(struct ledger *ledger, uint64_t now_us, struct ledger_unnamed *unnamed)
 {
     while (unnamed->cursor < ledger->counts.workload_slots + ledger->counts.process_slots) {
-        struct ledger_identity *identity = identity_at(ledger, unnamed->cursor);
         size_t at = unnamed->cursor++, slots = ledger->counts.workload_slots;
-        const struct ledger_process *process = at < slots ? NULL : &ledger->processes[at - slots];
-        const struct ledger_workload *workload =
-            &ledger->workloads[process ? process->workload : at];
+        struct ledger_process *process = at < slots ? NULL : &ledger->processes[at - slots];
+        struct ledger_workload *workload = &ledger->workloads[process ? process->workload : at];
+        struct ledger_identity *identity = process ? &process->identity : &workload->identity;
 
         if (identity->is_named || (process ? !process->used : !workload->used))
             continue;
+        unnamed->identity = identity;
         if (identity->opened_us == 0)
             identity->opened_us = now_us;
         unnamed->opened_us = identity->opened_us;
@@ -256,7 +248,7 @@ bool ledger_next_unnamed(struct ledger *ledger, uint64_t now_us, struct ledger_u
 int ledger_fix_names(struct ledger *ledger, const struct ledger_unnamed *unnamed,
                      const struct workload_names *names)
 {
-    struct ledger_identity *identity = identity_at(ledger, unnamed->cursor - 1);
+    struct ledger_identity *identity = unnamed->identity;
     struct workload_names *to = &identity->names;
     const struct {
         const char *from, **to;
