@@ -1,5 +1,7 @@
 #include "core/log.h"
 
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 #include "core/clock.h"
 #include "core/fs.h"
 #include "core/json.h"
+#include "core/macros.h"
 #include "core/timestamp.h"
 
 enum { LINE_CAP_BYTES = 16 * 1024, STAMP_BYTES = 64 };
@@ -52,6 +55,19 @@ static void write_pair(struct buffer *line, const char *key, const char *value)
         json_string(line, value);
 }
 
+/* A log that nobody reads must not stop the meter: what a pipe or socket has no room for is lost. A
+ * pipe that is ready has room for PIPE_BUF bytes. */
+static void write_without_blocking(const char *data, size_t len)
+{
+    struct pollfd log = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    for (size_t done = 0; done < len; done += PIPE_BUF) {
+        if (poll(&log, 1, 0) <= 0 || !(log.revents & POLLOUT))
+            return;
+        (void)fs_write_all(STDERR_FILENO, data + done, MIN(len - done, (size_t)PIPE_BUF));
+    }
+}
+
 void log_event(enum log_level level, const char *message, ...)
 {
     char storage[LINE_CAP_BYTES]; /* the buffer never grows, so nothing is allocated */
@@ -80,7 +96,6 @@ void log_event(enum log_level level, const char *message, ...)
     }
     va_end(args);
     buffer_str(&line, settings.format == LOG_FORMAT_JSON ? "}\n" : "\n");
-    /* A log that cannot be written must not stop the meter. */
     if (!buffer_failed(&line))
-        (void)fs_write_all(STDERR_FILENO, line.data, line.len);
+        write_without_blocking(line.data, line.len);
 }

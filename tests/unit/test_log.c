@@ -2,9 +2,13 @@
 #include "log_capture.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/log.h"
 #include "core/macros.h"
@@ -168,10 +172,30 @@ static void a_log_that_cannot_be_written_does_not_stop_the_caller(void **state)
     close(kept);
 }
 
+static void a_pipe_that_nobody_reads_does_not_block(void **state)
+{
+    int old_stderr = dup(STDERR_FILENO), fds[2];
+    char text[8192];
+
+    (void)state;
+    assert_return_code(pipe2(fds, O_CLOEXEC), errno);
+    assert_return_code(fcntl(fds[1], F_SETPIPE_SZ, 2 * PIPE_BUF), errno);
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    dup2(fds[1], STDERR_FILENO);
+    for (int i = 0; i < 100; i++)
+        log_warn(i % 2 ? text : "short");
+    dup2(old_stderr, STDERR_FILENO);
+    close(old_stderr);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logfmt_quotes_only_what_needs_it),
+        cmocka_unit_test(a_pipe_that_nobody_reads_does_not_block),
         cmocka_unit_test(json_lines_are_objects_of_strings),
         cmocka_unit_test(a_value_that_is_null_is_left_out),
         cmocka_unit_test(events_below_the_level_are_not_written),
