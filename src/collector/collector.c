@@ -124,8 +124,8 @@ static void handle_signals(struct collector *collector)
             release_devices(collector);
             break;
         case SIGHUP:
-            log_info("SIGHUP: nothing to reload; the web configuration, the tariff and the keys of "
-                     "providers are re-read when they change, all else needs a restart");
+            log_info("SIGHUP: nothing to reload; the web configuration, the tariff and files with "
+                     "secrets are re-read when they change, all else needs a restart");
             break;
         default:
             snprintf(name, sizeof(name), "SIG%s", sigabbrev_np((int)info.ssi_signo));

@@ -11,6 +11,7 @@
 #include "collector/collector_private.h"
 #include "config/node_config.h"
 #include "core/log.h"
+#include "process/sandbox.h"
 #include "process/signals.h"
 
 static int watch(const struct collector *collector, int fd, enum watched event)
@@ -108,6 +109,10 @@ static int open_parts(struct collector *collector, const struct collector_option
     r = emissions_init(&collector->emissions, options->options, collector->clock, err);
     if (r < 0)
         return r;
+    /* From here on this process holds what its children get: passwords, tokens, keys. */
+    if (options->web || options->with_bmc || options->api ||
+        collector->emissions.config.poll_count > 0)
+        sandbox_forbid_dumps();
     pipeline.price.factor = collector->emissions.in_force;
     r = fetchers_open(&collector->fetchers,
                       &(struct fetchers_options){.options = options->options,

@@ -1,6 +1,7 @@
 """The two processes: the server can die and is sandboxed, and both end on request."""
 import json
 import os
+import shutil
 import signal
 import unittest
 from decimal import Decimal
@@ -238,6 +239,19 @@ class End(TestCase):
                                                         if line["msg"].startswith("SIGHUP")])[0]
             self.assertIn("are re-read when they change", message)
             self.assertIn("restart", message)
+
+    def test_a_collector_that_holds_keys_cannot_be_dumped_or_traced(self):
+        """The kernel then gives its files in /proc to root."""
+        os.chmod(self.directory, 0o755)
+        program = shutil.copy(os.environ["WATTRIBUTE"], self.path("wattribute"))
+        config = self.write("web.yml", b"http_server_config: {headers: {X-Frame-Options: deny}}\n")
+        as_nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups") if os.geteuid() == 0 else ()
+        wrapper = (*as_nobody, "sh", "-c", f'shift; exec "{program}" "$@"', "sh")
+        with Exporter(wrapper=wrapper) as exporter:
+            self.assertNotEqual(0, os.stat(f"/proc/{exporter.pid}/environ").st_uid)
+        with Exporter(f"--web.config.file={config}", wrapper=wrapper) as exporter:
+            self.assertEqual(0, os.stat(f"/proc/{exporter.pid}/environ").st_uid)
+            self.assertEqual(200, exporter.ask("/metrics").status)
 
     def test_the_server_dies_with_the_collector(self):
         with Exporter() as exporter:
