@@ -84,7 +84,6 @@ static const struct cgroup_row forged_rows[] = {
     {74, "/lxc/lsf/c1/job.7.1.2", "lxc machine=lsf"},
 };
 
-/* The schedulers whose paths are not in the reference. */
 /* The uid of a static pod may be any text: metadata.uid of its manifest. Only the kubelet makes
  * cgroups right below that of all pods and those of the QoS classes. */
 static const struct cgroup_row static_pod_rows[] = {
@@ -124,6 +123,7 @@ static const struct cgroup_row static_pod_rows[] = {
      "pod cid=" C2 " outer=" C1 " pod=etcd scope=" C1},
 };
 
+/* The schedulers whose paths are not in the reference. */
 static const struct cgroup_row scheduler_rows[] = {
     {1, "/lsf/cluster1/job.1009249.35464.1775318445", "lsf job=1009249"},
     {2, "/lsf/cluster1/job.1009249[3].35464.1775318445/inner", "lsf job=1009249[3]"},

@@ -1,5 +1,6 @@
 #include "identity/runtime.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,6 +9,11 @@
 #include "identity/cgroup/component.h"
 
 enum { ARENA_CAP_BYTES = 32 << 20 };
+
+static_assert(offsetof(struct container, namespace) == CONTAINER_TEXT_NAMESPACE * sizeof(char *) &&
+                  offsetof(struct container, pod_uid) == CONTAINER_TEXT_POD_UID * sizeof(char *) &&
+                  offsetof(struct container, image) == CONTAINER_TEXT_IMAGE * sizeof(char *),
+              "texts[] is in the order of the names");
 
 void container_list_init(struct container_list *list)
 {
