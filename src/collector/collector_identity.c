@@ -86,7 +86,7 @@ static void log_runtime(struct runtime_log *log, const struct identity_status *s
     while (at < log->count && strcmp(log->seen[at].name, status->name) != 0)
         at++;
     is_new = at == log->count;
-    if (at == ARRAY_SIZE(log->seen) || !status->asked ||
+    if (at == ARRAY_SIZE(log->seen) || !status->polled ||
         (!is_new && log->seen[at].up == status->up))
         return;
     if (is_new) {

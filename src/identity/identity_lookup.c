@@ -244,7 +244,7 @@ static int add_statuses(struct identity *identity, struct snapshot *snapshot)
     if (count > 0)
         memcpy(rows, snapshot->sources, count * sizeof(*rows));
     for (size_t i = 0; count < most && identity_get_status(identity, i, &status); i++) {
-        if (!status.asked)
+        if (!status.polled)
             continue; /* neither up nor down yet */
         rows[count++] = (struct snapshot_source){
             .name = identity_copy(&snapshot->arena, status.name),

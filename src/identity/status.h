@@ -8,7 +8,7 @@
 
 struct identity_status {
     char name[128]; /* the `source` label */
-    bool asked;     /* polled at least once */
+    bool polled;    /* polled at least once */
     bool up;
     uint64_t answered_us; /* last; 0: never */
     uint64_t duration_us, errors;
@@ -20,7 +20,7 @@ struct identity_status {
 static inline void identity_status_note(struct identity_status *status, uint64_t began_us,
                                         uint64_t ended_us, const char *error)
 {
-    status->asked = true;
+    status->polled = true;
     status->up = !error;
     status->duration_us = ended_us - began_us;
     status->errors += error != NULL;

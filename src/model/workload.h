@@ -40,7 +40,7 @@ enum {
 struct workload_owner {
     enum workload_kind kind;
     /* "SCOPE/ID" where the id was chosen not by the node's own services but inside SCOPE
-     * (identity/cgroup/path.h): it may be a copy of another's, and is not repeated in the two
+     * (identity/cgroup_path.h): it may be a copy of another's, and is not repeated in the two
      * below. */
     char id[WORKLOAD_ID_BYTES];
     /* The container of the process, also where a job or VM is the owner; "" if there is none. */

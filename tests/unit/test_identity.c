@@ -199,10 +199,10 @@ static void the_api_server_is_a_source_that_is_up_or_down(void **state)
 
     (void)state;
     assert_true(get_api_status(&rig, &status));
-    assert_false(status.asked);
+    assert_false(status.polled);
     identity_note_api_server(rig.identity, -EACCES, 0);
     assert_true(get_api_status(&rig, &status));
-    assert_true(status.asked && !status.up && status.is_logged_by_fetcher);
+    assert_true(status.polled && !status.up && status.is_logged_by_fetcher);
     assert_int_equal(status.errors, 1);
     identity_note_api_server(rig.identity, 0, 7);
     assert_true(get_api_status(&rig, &status));

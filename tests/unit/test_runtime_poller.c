@@ -251,7 +251,7 @@ static bool is_up(struct rig *rig)
 {
     struct identity_status status;
 
-    return runtime_poller_get_status(rig->poller, &status) && status.asked && status.up;
+    return runtime_poller_get_status(rig->poller, &status) && status.polled && status.up;
 }
 
 static bool knows_name(struct rig *rig, const char *id)
