@@ -154,8 +154,8 @@ METRIC(SOURCE_RESETS, OWN, COUNTER, "source_resets",
 METRIC(SAMPLES_DROPPED, OWN, COUNTER, "utilization_samples_dropped",
        "Utilisation samples that were discarded, by reason: garbage, repeated or late.")
 METRIC(SERIES_DROPPED, OWN, COUNTER, "series_dropped",
-       "Times a process or workload was booked to `other` because of --max-processes or --max- "
-       "workloads.")
+       "Times a process or workload was booked to `other` because of --max-processes or "
+       "--max-workloads.")
 METRIC(NODE_PROCESSES, OWN, GAUGE, "node_processes", "Processes of the node at the last scan.")
 METRIC(NODE_PROCESSES_OUTSIDE, OWN, GAUGE, "node_processes_outside",
        "Processes whose owner is unknown because the exporter runs in its own cgroup namespace. "

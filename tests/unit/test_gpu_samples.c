@@ -22,9 +22,10 @@ static void a_sample_that_comes_twice_counts_once(void **state)
     assert_int_equal(samples.repeated, 1);
 }
 
-static void values_above_100_percent_are_garbage(void **state)
+static void values_above_100_percent_and_pid_0_are_garbage(void **state)
 {
     static const struct sample_label garbage[] = {
+        {.pid = 0, .at_us = 1, .sm_percent = 50},
         {.pid = 1, .at_us = 2000, .sm_percent = 101},
         {.pid = 1, .at_us = 2000, .memory_percent = 101},
         {.pid = 1, .at_us = 2000, .encoder_percent = 65535},
@@ -88,7 +89,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_that_comes_twice_counts_once),
-        cmocka_unit_test(values_above_100_percent_are_garbage),
+        cmocka_unit_test(values_above_100_percent_and_pid_0_are_garbage),
         cmocka_unit_test(the_weight_is_that_of_the_busiest_engine),
         cmocka_unit_test(a_sample_of_a_settled_window_is_late_and_is_not_counted_again),
         cmocka_unit_test(the_ring_is_bounded_and_keeps_the_newest),

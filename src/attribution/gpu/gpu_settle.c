@@ -33,7 +33,7 @@ struct gpu_sample *gpu_samples_add(struct gpu_samples *samples, const struct sam
         MAX(sample->sm_percent, MAX(sample->encoder_percent, sample->decoder_percent));
     struct gpu_sample *taken;
 
-    if (weight > 100 || sample->memory_percent > 100) {
+    if (sample->pid == 0 || weight > 100 || sample->memory_percent > 100) {
         samples->garbage++;
         return NULL;
     }
