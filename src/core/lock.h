@@ -7,20 +7,24 @@
 #include <stdint.h>
 #include <time.h>
 
-static inline pthread_mutex_t *lock_take(pthread_mutex_t *mutex)
+struct lock_hold {
+    pthread_mutex_t *mutex;
+};
+
+static inline struct lock_hold lock_take(pthread_mutex_t *mutex)
 {
     pthread_mutex_lock(mutex);
-    return mutex;
+    return (struct lock_hold){mutex};
 }
 
-static inline void lock_release(pthread_mutex_t *const *mutex)
+static inline void lock_release(const struct lock_hold *hold)
 {
-    pthread_mutex_unlock(*mutex);
+    pthread_mutex_unlock(hold->mutex);
 }
 
 /* A declaration: those after it are initialised under the lock. */
 #define HOLD_LOCK(mutex)                                                                           \
-    __attribute__((cleanup(lock_release), unused)) pthread_mutex_t *lock_hold_ = lock_take(mutex)
+    __attribute__((cleanup(lock_release), unused)) struct lock_hold lock_hold_ = lock_take(mutex)
 
 /* A condition for lock_wait_until. */
 static inline void lock_condition_init(pthread_cond_t *condition)

@@ -209,7 +209,7 @@ class ContainerImage(TestCase):
         words.remove("--path.sysfs=/host/sys")
         with self.run_docker(words, web) as exporter:
             exporter.wait_for_page("processes are outside", lambda page: page.sum(OUTSIDE) > 0)
-            self.assertIn("outside of our cgroup namespace",
+            self.assertIn("outside our cgroup namespace",
                           self.call_docker("exec", exporter.id, "wattribute", "check"))
 
     def test_who_is_not_root_gets_ids_instead_of_names(self):
