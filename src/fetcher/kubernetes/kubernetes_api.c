@@ -27,7 +27,7 @@ static const uint64_t WATCH_TIMEOUT_US = 315 * USEC_PER_SEC;
 /* The server sends a bookmark every minute; a connection that is silent for longer may be dead. */
 static const uint64_t WATCH_STALL_US = 120 * USEC_PER_SEC;
 
-/* A watch that lasted this long was healthy, however it ended. */
+/* A watch that lasted this long has worked, and another try need not wait. */
 static const uint64_t HEALTHY_US = 10 * USEC_PER_SEC;
 
 static const uint64_t PAUSE_MIN_US = USEC_PER_SEC, PAUSE_MAX_US = 60 * USEC_PER_SEC;
@@ -244,9 +244,12 @@ static int watch_once(struct kubernetes_api *api)
         return r;
     if (is_healthy)
         api->pause_us = PAUSE_MIN_US;
-    if (is_healthy && !is_broken(r)) { /* ended by the server, or in between */
+    if (is_healthy && !is_broken(r)) {
         api->watch_fails = false;
-        report(api, 0);
+        if (r == 0) /* ended by the server */
+            report(api, 0);
+        else /* a proxy may have cut it, or the server hangs: a list tells */
+            api->version[0] = '\0';
         return 0;
     }
     if (r < 0)
