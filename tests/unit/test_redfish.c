@@ -135,6 +135,18 @@ static void silence_for_half_a_minute_is_a_failure_and_a_break(void **state)
     assert_int_equal(meter(f)->breaks, 1);
 }
 
+static void a_bmc_that_was_never_read_is_down_after_ten_seconds(void **state)
+{
+    struct fixture *f = *state;
+
+    f->clock.now_us += 10 * SECOND;
+    assert_int_equal(read_source(f), 0);
+    f->clock.now_us += 1;
+    assert_int_equal(read_source(f), -ETIMEDOUT);
+    assert_string_equal(f->err.text, "no reading of the BMC for 10 s");
+    assert_int_equal(receive(f, 600000), 0);
+}
+
 static void a_failure_lasts_until_the_next_reading(void **state)
 {
     struct fixture *f = *state;
@@ -248,6 +260,7 @@ int main(void)
         TEST(a_reading_is_the_nodes_power_and_a_step_of_its_meter),
         TEST(between_readings_there_is_no_sample_and_no_error),
         TEST(silence_for_half_a_minute_is_a_failure_and_a_break),
+        TEST(a_bmc_that_was_never_read_is_down_after_ten_seconds),
         TEST(a_failure_lasts_until_the_next_reading),
         TEST(no_failure_is_the_end_of_the_source),
         TEST(implausible_power_and_times_are_not_believed),

@@ -14,6 +14,9 @@
 /* In one read: a bound for a flood of them. */
 enum { READINGS_MAX = 64 };
 
+/* Until the first reading. */
+static const uint64_t FIRST_WAIT_US = 10 * USEC_PER_SEC;
+
 struct redfish {
     const struct source_context *context;
     uint64_t received_us; /* when the last reading came, or the source was opened */
@@ -95,6 +98,7 @@ static int redfish_read(void *state, struct batch *batch, struct error *err)
 {
     struct redfish *redfish = state;
     const struct clock *clock = redfish->context->clock;
+    uint64_t wait_us = redfish->taken_us > 0 ? BMC_HOLD_US : FIRST_WAIT_US;
     struct redfish_reading reading;
 
     for (int i = 0; i < READINGS_MAX; i++) {
@@ -109,9 +113,9 @@ static int redfish_read(void *state, struct batch *batch, struct error *err)
                                 : add_reading(redfish, &reading, now_us, batch, &redfish->why);
     }
     /* After a failure the next reading may be minutes away. */
-    if (redfish->result == 0 && clock->monotonic_us(clock) - redfish->received_us > BMC_HOLD_US)
+    if (redfish->result == 0 && clock->monotonic_us(clock) - redfish->received_us > wait_us)
         redfish->result = error_set(&redfish->why, -ETIMEDOUT, "no reading of the BMC for %llu s",
-                                    (unsigned long long)(BMC_HOLD_US / USEC_PER_SEC));
+                                    (unsigned long long)(wait_us / USEC_PER_SEC));
     return redfish->result < 0 ? error_set(err, redfish->result, "%s", redfish->why.text) : 0;
 }
 
