@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/http_trust.h"
 #include "config/lookup.h"
 #include "core/fs.h"
 #include "core/macros.h"
@@ -80,6 +81,21 @@ static int read_token(const struct api_config *config, char **ret_token, struct 
                : error_set(err, -EBADMSG, "the service account's token is malformed");
 }
 
+/* One that cannot be used is noticed here, where the old one can stay, and not by the fetcher. */
+static int check_ca(const struct api_secrets *secrets, struct error *err)
+{
+    const struct http_trust_options options = {.host = "", .ca = {secrets->ca, secrets->ca_len}};
+    struct http_trust *trust = NULL;
+    struct error why;
+    int r;
+
+    if (secrets->ca_len == 0) /* which would mean the system's authorities */
+        return error_set(err, -EINVAL, "the service account's ca.crt is empty");
+    r = http_trust_new(&options, &trust, &why);
+    http_trust_free(trust);
+    return r < 0 ? error_set(err, r, "the service account's ca.crt: %s", why.text) : 0;
+}
+
 int api_secrets_read(const struct api_config *config, struct api_secrets *ret_secrets,
                      struct error *err)
 {
@@ -88,6 +104,8 @@ int api_secrets_read(const struct api_config *config, struct api_secrets *ret_se
 
     if (r == 0)
         r = read_file(config, "ca.crt", CA_MAX_BYTES, &secrets.ca, &secrets.ca_len, err);
+    if (r == 0)
+        r = check_ca(&secrets, err);
     if (r < 0)
         api_secrets_done(&secrets);
     else

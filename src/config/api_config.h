@@ -22,7 +22,8 @@ struct api_secrets {
     size_t ca_len;
 };
 
-/* Reads both files of the service account. 0 or -errno, with a text. */
+/* Reads both files of the service account, and checks that ca.crt holds a certificate. 0 or -errno,
+ * with a text. */
 int api_secrets_read(const struct api_config *config, struct api_secrets *ret_secrets,
                      struct error *err);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "certificate_fixture.h"
 #include "config/api_config.h"
 #include "core/macros.h"
 #include "tree_fixture.h"
@@ -105,11 +106,11 @@ static void the_service_account_has_a_token_and_an_authority(void **state)
     tree_write(directory, "token", "abc.def\n");
     assert_int_equal(read_secrets(directory, &secrets, &err), -ENOENT);
     assert_non_null(strstr(err.text, "ca.crt"));
-    tree_write(directory, "ca.crt", "PEM");
+    tree_write(directory, "ca.crt", certificate_pem);
     assert_int_equal(read_secrets(directory, &secrets, &err), 0);
     assert_string_equal(secrets.token, "abc.def");
-    assert_int_equal(secrets.ca_len, 3);
-    assert_memory_equal(secrets.ca, "PEM", 3);
+    assert_int_equal(secrets.ca_len, strlen(certificate_pem));
+    assert_memory_equal(secrets.ca, certificate_pem, secrets.ca_len);
     api_secrets_done(&secrets);
     tree_remove(directory, "");
 }
@@ -123,7 +124,7 @@ static void a_malformed_token_is_rejected(void **state)
 
     (void)state;
     assert_non_null(mkdtemp(directory));
-    tree_write(directory, "ca.crt", "PEM");
+    tree_write(directory, "ca.crt", certificate_pem);
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
         struct error err = {""};
 
@@ -135,12 +136,34 @@ static void a_malformed_token_is_rejected(void **state)
     tree_remove(directory, "");
 }
 
+static void an_authority_without_a_certificate_is_rejected(void **state)
+{
+    static const char *const texts[] = {
+        "", "garbage", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"};
+    char directory[] = "/tmp/wattribute-account-XXXXXX";
+    struct api_secrets secrets;
+
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    tree_write(directory, "token", "abc");
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        struct error err = {""};
+
+        tree_write(directory, "ca.crt", texts[i]);
+        if (read_secrets(directory, &secrets, &err) != -EINVAL)
+            fail_msg("case %zu was taken", i);
+        assert_non_null(strstr(err.text, "the service account's ca.crt"));
+    }
+    tree_remove(directory, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_environment_is_checked_and_an_error_names_what_to_do),
         cmocka_unit_test(the_service_account_has_a_token_and_an_authority),
         cmocka_unit_test(a_malformed_token_is_rejected),
+        cmocka_unit_test(an_authority_without_a_certificate_is_rejected),
         cmocka_unit_test(a_name_of_any_length_is_survived),
     };
 

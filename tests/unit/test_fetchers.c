@@ -10,8 +10,10 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "certificate_fixture.h"
 #include "collector/fetchers.h"
 #include "core/macros.h"
+#include "log_capture.h"
 #include "options_fixture.h"
 
 static const uint64_t NOON_US = UINT64_C(1768478400000000);
@@ -123,6 +125,17 @@ static void assert_reports(const struct fixture *f, const char *secret)
     assert_int_equal(poll(&channel, 1, -1), 1);
     assert_true(recv(fd, text, sizeof(text) - 1, 0) > 0);
     assert_string_equal(text, secret);
+}
+
+static size_t count_of(const char *text, const char *part)
+{
+    size_t count = 0;
+
+    while ((text = strstr(text, part)) != NULL) {
+        count++;
+        text += strlen(part);
+    }
+    return count;
 }
 
 static int wait_for_end(const struct fixture *f)
@@ -258,15 +271,37 @@ static void a_token_that_comes_late_or_changes_is_used(void **state)
 
     assert_int_equal(open_all(f, FETCHER_KUBERNETES, &err), 0);
     assert_int_equal(f->fetcher->job.len, 0);
-    tree_write(f->directory, "ca.crt", "PEM");
+    tree_write(f->directory, "ca.crt", certificate_pem);
     tree_write(f->directory, "token", "abc");
     fetchers_check_files(&f->fetchers);
     start(f);
-    assert_reports(f, "first 10.96.0.1 443 node-a abc PEM");
+    assert_reports(f, "first 10.96.0.1 443 node-a abc with an authority");
     tree_write(f->directory, "token", "def");
     fetchers_check_files(&f->fetchers);
     await_next(f);
-    assert_reports(f, "first 10.96.0.1 443 node-a def PEM");
+    assert_reports(f, "first 10.96.0.1 443 node-a def with an authority");
+}
+
+static void an_authority_that_cannot_be_used_leaves_the_one_before_and_is_logged_once(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = {""};
+    struct capture capture;
+    char log[1024];
+
+    tree_write(f->directory, "ca.crt", certificate_pem);
+    tree_write(f->directory, "token", "abc");
+    assert_int_equal(open_all(f, FETCHER_KUBERNETES, &err), 0);
+    start(f);
+    assert_reports(f, "first 10.96.0.1 443 node-a abc with an authority");
+    tree_write(f->directory, "ca.crt", "garbage");
+    capture = capture_begin();
+    fetchers_check_files(&f->fetchers);
+    fetchers_check_files(&f->fetchers);
+    capture_end(capture, log, sizeof(log));
+    assert_false(f->fetcher->child.is_replaced);
+    assert_int_equal(count_of(log, "cannot be used; those before stay"), 1);
+    assert_non_null(strstr(log, "ca.crt"));
 }
 
 static void the_fetcher_of_the_bmc_gets_a_user_a_password_and_a_socket_for_readings(void **state)
@@ -344,9 +379,9 @@ static int be_fetcher(void)
     if (job.kind == FETCHER_EMISSIONS)
         snprintf(text, sizeof(text), "%.100s", job.emissions.keys.values[0]);
     else if (job.kind == FETCHER_KUBERNETES)
-        snprintf(text, sizeof(text), "%s %s %s %s %.*s", job.kubernetes.host, job.kubernetes.port,
-                 job.kubernetes.node, job.kubernetes.token, (int)job.kubernetes.ca.len,
-                 job.kubernetes.ca.data);
+        snprintf(text, sizeof(text), "%s %s %s %s with%s an authority", job.kubernetes.host,
+                 job.kubernetes.port, job.kubernetes.node, job.kubernetes.token,
+                 span_equals(job.kubernetes.ca, certificate_pem) ? "" : "out");
     else
         snprintf(text, sizeof(text), "%s %s %s with%s a socket", job.bmc.url, job.bmc.user,
                  job.bmc.password,
@@ -371,6 +406,7 @@ int main(int argc, char **argv)
         TEST(the_next_one_has_the_last_good_keys_also_if_the_file_is_bad),
         TEST(one_that_does_not_end_is_killed_at_the_next_check),
         TEST(a_token_that_comes_late_or_changes_is_used),
+        TEST(an_authority_that_cannot_be_used_leaves_the_one_before_and_is_logged_once),
         TEST(the_fetcher_of_the_bmc_gets_a_user_a_password_and_a_socket_for_readings),
         TEST(a_mistake_of_the_user_stops_the_start),
         TEST(an_authority_that_nobody_can_reach_stops_the_start),
