@@ -178,6 +178,7 @@ int fetchers_open(struct fetchers *fetchers, const struct fetchers_options *opti
         fetcher->kind = (enum fetcher_kind)kind;
         fetcher->is_wanted = is_wanted[kind];
         child_init(&fetcher->child, "fetcher");
+        fetcher->child.label = fetcher_words[kind];
         if (r == 0)
             r = open_fetcher(fetchers, fetcher, err);
     }

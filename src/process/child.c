@@ -57,7 +57,7 @@ static char *library_path(void)
 
 static int spawn(const struct child *child, const int *fds, size_t count, pid_t *ret_pid)
 {
-    char *const argv[] = {"wattribute", (char *)child->verb, NULL};
+    char *const argv[] = {"wattribute", (char *)child->verb, (char *)child->label, NULL};
     char *const env[] = {library_path(), NULL};
     int high_fds[FDS_MAX];
     posix_spawn_file_actions_t actions;

@@ -25,8 +25,9 @@ enum { CHILD_FAILING_ENDS = 3 };
 
 struct child {
     const char *verb;
-    pid_t pid;      /* 0: none runs */
-    int channel_fd; /* our end; -1: none runs, or it is to end */
+    const char *label; /* one more argument, for ps alone; NULL: none */
+    pid_t pid;         /* 0: none runs */
+    int channel_fd;    /* our end; -1: none runs, or it is to end */
     uint64_t starts;
     uint64_t restart_us; /* when the next start is due; UINT64_MAX: none is */
     uint64_t started_us, backoff_us;

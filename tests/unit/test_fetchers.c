@@ -169,6 +169,23 @@ static void only_those_that_are_wanted_have_a_job(void **state)
     }
 }
 
+static void its_kind_can_be_seen_in_its_arguments(void **state)
+{
+    static const char expected[] = "wattribute\0fetcher\0emissions";
+    struct fixture *f = *state;
+    char path[64], seen[64] = "";
+    FILE *file;
+
+    open_with_keys(f, "electricity_maps: right\n");
+    assert_reports(f, "first right");
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", f->fetcher->child.pid);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fread(seen, 1, sizeof(seen), file), sizeof(expected));
+    assert_memory_equal(seen, expected, sizeof(expected));
+    fclose(file);
+}
+
 static void one_that_cannot_be_watched_is_replaced_after_a_pause(void **state)
 {
     struct fixture *f = *state;
@@ -400,6 +417,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         TEST(only_those_that_are_wanted_have_a_job),
+        TEST(its_kind_can_be_seen_in_its_arguments),
         TEST(one_that_cannot_be_watched_is_replaced_after_a_pause),
         TEST(new_keys_start_another_process_at_once),
         TEST(the_same_keys_in_a_new_file_leave_it_alone),
