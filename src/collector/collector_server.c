@@ -190,17 +190,16 @@ int collector_start_server(struct collector *collector, struct error *err)
 
 void collector_reap_server(struct collector *collector)
 {
-    char how[64], times[16];
+    char how[64];
     int status;
 
     if (!child_reap(&collector->server, collector_now_us(collector), &status))
         return;
     child_describe_end(status, how, sizeof(how));
-    snprintf(times, sizeof(times), "%u", collector->server.early_ends);
-    if (child_is_failing(&collector->server))
+    if (!child_is_failing(&collector->server))
+        log_warn("the server ended and is started again; no energy is lost", "how", how);
+    else if (collector->server.early_ends == CHILD_FAILING_ENDS) /* once, until one lives */
         log_error("the server ends again and again: scrapes fail, and the lines before this "
                   "one may say why. It is still started every few seconds; no energy is lost",
-                  "how", how, "times", times);
-    else
-        log_warn("the server ended and is started again; no energy is lost", "how", how);
+                  "how", how);
 }

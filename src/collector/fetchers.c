@@ -18,6 +18,9 @@ static const uint64_t STOP_US[FETCHER_KINDS] = {
     [FETCHER_EMISSIONS] = USEC_PER_SEC / 10,
 };
 
+/* One that lives this long has recovered. The ends of one that does not are logged so often. */
+static const uint64_t END_LOG_US = 60 * USEC_PER_SEC;
+
 static int load_bmc(const struct options *options, struct redfish_config *config,
                     struct bmc_job *job, struct error *err)
 {
@@ -335,22 +338,37 @@ void fetchers_read(struct fetchers *fetchers, enum fetcher_kind kind)
     child_kill(&fetcher->child);
 }
 
+static void log_end(struct fetcher *fetcher, int status, uint64_t now_us)
+{
+    const char *word = fetcher_words[fetcher->kind];
+    char how[64], times[16];
+
+    if (now_us - fetcher->child.started_us >= END_LOG_US)
+        fetcher->ends = 0;
+    fetcher->ends++;
+    if (fetcher->ends > 1 && now_us - fetcher->end_logged_us < END_LOG_US)
+        return;
+    fetcher->end_logged_us = now_us;
+    child_describe_end(status, how, sizeof(how));
+    snprintf(times, sizeof(times), "%u", fetcher->ends);
+    log_warn("a fetcher ended and is started again", "fetcher", word, "how", how, "times", times);
+}
+
 void fetchers_reap(struct fetchers *fetchers)
 {
     const struct clock *clock = fetchers->options.clock;
 
     for (int kind = 0; kind < FETCHER_KINDS; kind++) {
-        struct child *child = &fetchers->items[kind].child;
-        bool was_replaced = child->is_replaced;
-        char how[64];
+        struct fetcher *fetcher = &fetchers->items[kind];
+        bool was_replaced = fetcher->child.is_replaced;
+        uint64_t now_us = clock->monotonic_us(clock);
         int status;
 
-        if (!child_reap(child, clock->monotonic_us(clock), &status))
+        if (!child_reap(&fetcher->child, now_us, &status))
             continue;
         if (!was_replaced)
-            log_warn("a fetcher ended and is started again", "fetcher", fetcher_words[kind], "how",
-                     child_describe_end(status, how, sizeof(how)));
-        lose_names(fetchers, &fetchers->items[kind], -ENOTCONN);
+            log_end(fetcher, status, now_us);
+        lose_names(fetchers, fetcher, -ENOTCONN);
     }
 }
 

@@ -26,6 +26,8 @@ struct fetcher {
     struct file_stamp stamps[FETCHER_FILES];
     struct buffer job; /* packed; empty: its files cannot be used yet */
     struct child child;
+    unsigned ends;          /* in a row: none has lived for a minute */
+    uint64_t end_logged_us; /* the last of them that was logged */
 };
 
 struct fetchers_options {

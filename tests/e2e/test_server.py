@@ -83,18 +83,18 @@ class Death(TestCase):
             exporter.wait_for_page(
                 "the second start", lambda page: page.value("wattribute_front_starts_total") == 2)
 
-    def test_a_server_that_ends_three_times_at_once_is_told_loudly_and_is_not_ready_until_it_is_well(self):
+    def test_a_server_that_ends_again_and_again_is_told_loudly_once_and_is_not_ready_until_it_is_well(self):
         with Exporter() as exporter:
             exporter.check_log = lambda: None  # it must have errors
-            for deaths in range(1, 4):
+            for deaths in range(1, 6):
                 server = exporter.server()
                 os.kill(server, signal.SIGKILL)
                 wait_until("the next server", lambda: exporter.child("server") not in (None, server))
                 wait_until("a scrape", lambda: self.scrape_or_none(exporter), SOON_S)
-                self.assertEqual(503 if deaths == 3 else 200, exporter.ask("/-/ready").status)
+                self.assertEqual(503 if deaths >= 3 else 200, exporter.ask("/-/ready").status)
             self.assertIn(b"ended several times in a row", exporter.ask("/-/ready").body)
             told, = [line for line in exporter.log() if line["level"] == "error"]
-            self.assertEqual(("signal 9 (SIGKILL)", "3"), (told["how"], told["times"]))
+            self.assertEqual("signal 9 (SIGKILL)", told["how"])
             self.assertIn("ends again and again", told["msg"])
             # It is believed again after ten seconds.
             wait_until("it is well", lambda: exporter.ask("/-/ready").status == 200, 20)

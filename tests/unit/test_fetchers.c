@@ -157,6 +157,17 @@ static void await_next(struct fixture *f)
     start(f);
 }
 
+/* It lives for so long, is killed, and another one follows. */
+static void die_after(struct fixture *f, uint64_t lived_us)
+{
+    f->clock.now_us += lived_us;
+    assert_int_equal(kill(f->fetcher->child.pid, SIGKILL), 0);
+    (void)wait_for_end(f);
+    fetchers_reap(&f->fetchers);
+    f->clock.now_us = f->fetcher->child.restart_us;
+    start(f);
+}
+
 static void only_those_that_are_wanted_have_a_job(void **state)
 {
     struct fixture *f = *state;
@@ -208,6 +219,32 @@ static void one_that_cannot_be_watched_is_replaced_after_a_pause(void **state)
     f->clock.now_us += 100000;
     start(f);
     assert_reports(f, "again http://bmc.example:80 me hunter2 with a socket");
+}
+
+static void one_that_ends_again_and_again_is_logged_at_most_once_a_minute(void **state)
+{
+    static const char ended[] = "a fetcher ended and is started again";
+    struct fixture *f = *state;
+    struct capture capture = capture_begin();
+    char log[2048];
+
+    open_with_keys(f, "electricity_maps: right\n"); /* it lives for an hour */
+    die_after(f, 0);
+    for (int i = 0; i < 4; i++)
+        die_after(f, 14 * USEC_PER_SEC);
+    capture_end(capture, log, sizeof(log));
+    assert_int_equal(count_of(log, ended), 1);
+    assert_non_null(strstr(log, "fetcher=emissions how=\"signal 9 (SIGKILL)\" times=1\n"));
+    capture = capture_begin();
+    die_after(f, 14 * USEC_PER_SEC);
+    die_after(f, 14 * USEC_PER_SEC);
+    capture_end(capture, log, sizeof(log));
+    assert_int_equal(count_of(log, ended), 1);
+    assert_non_null(strstr(log, "times=6\n"));
+    capture = capture_begin();
+    die_after(f, 60 * USEC_PER_SEC);
+    capture_end(capture, log, sizeof(log));
+    assert_non_null(strstr(log, "times=1\n"));
 }
 
 static void new_keys_start_another_process_at_once(void **state)
@@ -419,6 +456,7 @@ int main(int argc, char **argv)
         TEST(only_those_that_are_wanted_have_a_job),
         TEST(its_kind_can_be_seen_in_its_arguments),
         TEST(one_that_cannot_be_watched_is_replaced_after_a_pause),
+        TEST(one_that_ends_again_and_again_is_logged_at_most_once_a_minute),
         TEST(new_keys_start_another_process_at_once),
         TEST(the_same_keys_in_a_new_file_leave_it_alone),
         TEST(the_next_one_has_the_last_good_keys_also_if_the_file_is_bad),
