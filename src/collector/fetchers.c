@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "config/redfish_config.h"
@@ -10,6 +11,8 @@
 #include "process/channel.h"
 
 enum { RECORDS_PER_WAKE = 64 };
+
+static const char without_names[] = "names from the Kubernetes API are missing; all else is served";
 
 /* A session that is left behind at a BMC may lock out others. */
 static const uint64_t STOP_US[FETCHER_KINDS] = {
@@ -146,8 +149,7 @@ static int open_fetcher(const struct fetchers *fetchers, struct fetcher *fetcher
     (void)renew_stamps(fetcher);
     r = renew_job(fetchers, fetcher, err);
     if (r < 0 && fetcher->kind == FETCHER_KUBERNETES) {
-        log_warn("names from the Kubernetes API are missing; all else is served", "error",
-                 err->text);
+        log_warn(without_names, "error", err->text);
         return 0;
     }
     if (r < 0)
@@ -180,6 +182,7 @@ int fetchers_open(struct fetchers *fetchers, const struct fetchers_options *opti
 
         fetcher->kind = (enum fetcher_kind)kind;
         fetcher->is_wanted = is_wanted[kind];
+        fetcher->names_result = 1;
         child_init(&fetcher->child, "fetcher");
         fetcher->child.label = fetcher_words[kind];
         if (r == 0)
@@ -220,7 +223,7 @@ static int start_fetcher(const struct fetchers *fetchers, struct fetcher *fetche
         return r;
     fetcher->is_restart = true;
     if (fetcher->kind == FETCHER_KUBERNETES && fetchers->identity)
-        identity_expect_names(fetchers->identity, true);
+        identity_expect_names(fetchers->identity, fetcher->names_result != -EHOSTUNREACH);
     return child_watch(&fetcher->child, fetchers->epoll_fd, fetchers->first_event + fetcher->kind,
                        err);
 }
@@ -293,14 +296,42 @@ static int learn_container(struct identity *identity, const struct channel_conta
     return r;
 }
 
-static int read_names(struct identity *identity, int fd)
+/* Once per change, whichever process reports it. */
+static void log_names_state(const struct api_config *api, struct fetcher *fetcher,
+                            const struct channel_names_state *state)
 {
+    bool is_v6 = strchr(api->host, ':') != NULL;
+    char url[320];
+
+    if (state->result == fetcher->names_result)
+        return;
+    fetcher->names_result = state->result;
+    snprintf(url, sizeof(url), "https://%s%s%s:%s", is_v6 ? "[" : "", api->host, is_v6 ? "]" : "",
+             api->port);
+    if (state->result == 0)
+        log_info("reading this node's pod names from the Kubernetes API", "url", url, "node",
+                 api->node);
+    else if (state->result == -EACCES)
+        log_warn("the Kubernetes API denies access: its names are missing; let the service account "
+                 "list and watch pods",
+                 "url", url, "error", state->why);
+    else if (state->result == -EHOSTUNREACH)
+        log_warn(without_names, "error", state->why);
+    else
+        log_warn("the Kubernetes API fails: its names are missing", "url", url, "error",
+                 state->why);
+}
+
+static int read_names(const struct fetchers *fetchers, struct fetcher *fetcher)
+{
+    struct identity *identity = fetchers->identity;
     struct channel_names names;
-    int r = channel_receive_names(fd, &names);
+    int r = channel_receive_names(fetcher->child.channel_fd, &names);
 
     if (r < 0)
         return r;
     if (names.is_state) {
+        log_names_state(fetchers->options.api, fetcher, &names.state);
         identity_note_api_server(identity, names.state.result, names.state.duration_us);
         /* A name without an address may have none for days. */
         identity_expect_names(identity, names.state.result != -EHOSTUNREACH);
@@ -320,7 +351,7 @@ void fetchers_read(struct fetchers *fetchers, enum fetcher_kind kind)
         return;
     for (int i = 0; i < RECORDS_PER_WAKE && r == 0; i++)
         if (kind == FETCHER_KUBERNETES) {
-            r = read_names(fetchers->identity, fd);
+            r = read_names(fetchers, fetcher);
         } else if (kind == FETCHER_EMISSIONS) {
             r = channel_receive_factor(fd, &factor);
             if (r == 0)
@@ -366,7 +397,9 @@ void fetchers_reap(struct fetchers *fetchers)
 
         if (!child_reap(&fetcher->child, now_us, &status))
             continue;
-        if (!was_replaced)
+        if (WIFEXITED(status) && WEXITSTATUS(status) == FETCHER_RESTART)
+            fetcher->is_restart = false; /* it has ended in good order */
+        else if (!was_replaced)
             log_end(fetcher, status, now_us);
         lose_names(fetchers, fetcher, -ENOTCONN);
     }

@@ -26,6 +26,7 @@ struct fetcher {
     struct file_stamp stamps[FETCHER_FILES];
     struct buffer job; /* packed; empty: its files cannot be used yet */
     struct child child;
+    int names_result;       /* as the API server's fetchers reported last; 1: nothing yet */
     unsigned ends;          /* in a row: none has lived for a minute */
     uint64_t end_logged_us; /* the last of them that was logged */
 };

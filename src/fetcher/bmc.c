@@ -12,6 +12,7 @@
 #include "core/macros.h"
 #include "fetcher/fetcher.h"
 #include "fetcher/redfish.h"
+#include "fetcher/silence.h"
 #include "sources/redfish_reading.h"
 
 /* Each start is a login at the BMC, and a process that died could not log out: repeated deaths must
@@ -80,9 +81,11 @@ static uint64_t pause_us(const struct bmc *bmc, int r, unsigned failures)
                   : MIN(bmc->job->interval_us << MIN(failures, 9U), PAUSE_MAX_US);
 }
 
-static void poll_bmc(struct bmc *bmc, int channel_fd, uint64_t due_us)
+/* A refused login is an answer: another process must not log in again. */
+static int poll_bmc(struct bmc *bmc, int channel_fd, bool is_named, uint64_t due_us)
 {
     unsigned failures = 0; /* in a row */
+    uint64_t since_us = 0;
 
     while (!fetcher_wait(channel_fd, due_us)) {
         struct error err = {""};
@@ -91,12 +94,15 @@ static void poll_bmc(struct bmc *bmc, int channel_fd, uint64_t due_us)
         uint64_t ended_us = now_us();
 
         if (r == -ECANCELED)
-            return;
+            return r;
         failures = r < 0 ? failures + 1 : 0;
         send_reading(bmc, r, power_mw, ended_us, err.text);
+        if (is_named && silence_is_long(&since_us, r, ended_us))
+            return -EHOSTUNREACH;
         /* In step, but with a pause after a reply that took long. */
         due_us = MAX(began_us + pause_us(bmc, r, failures), ended_us + bmc->job->interval_us / 2);
     }
+    return -ECANCELED;
 }
 
 int fetch_bmc(const struct fetcher_job *job, int channel_fd, int readings_fd, struct error *err)
@@ -116,7 +122,6 @@ int fetch_bmc(const struct fetcher_job *job, int channel_fd, int readings_fd, st
                                           : NULL,
                 .anybody = bmc_job->is_insecure,
             },
-        .warning = "readings of the BMC are missing; all else is served",
         .channel_fd = channel_fd,
         .report = report_no_address,
         .context = &bmc,
@@ -132,7 +137,8 @@ int fetch_bmc(const struct fetcher_job *job, int channel_fd, int readings_fd, st
                                                .user = bmc_job->user,
                                                .password = bmc_job->password,
                                            });
-        poll_bmc(&bmc, channel_fd, now_us() + (job->is_restart ? LOGIN_PAUSE_US : 0));
+        r = poll_bmc(&bmc, channel_fd, peer.resolve[0] != '\0',
+                     now_us() + (job->is_restart ? LOGIN_PAUSE_US : 0));
         http_client_watch(peer.client, -1);
         redfish_session_close(&bmc.session);
         redfish_session_done(&bmc.session);

@@ -14,6 +14,7 @@
 #include "core/json_reader.h"
 #include "core/log.h"
 #include "core/macros.h"
+#include "fetcher/silence.h"
 #include "process/child.h"
 #include "process/sandbox.h"
 
@@ -40,17 +41,17 @@ bool fetcher_wait(int channel_fd, uint64_t until_us)
     }
 }
 
+/* A directory of resolv.conf that was made after the sandbox is out of reach for this process. */
 static int look_up(struct fetcher_peer *peer)
 {
-    uint64_t pause_us = LOOKUP_MIN_US;
-    bool is_logged = false;
+    uint64_t pause_us = LOOKUP_MIN_US, since_us = 0;
     struct error err;
+    int r;
 
-    while (lookup_host(peer->what, peer->host, peer->port, peer->resolve, &err) < 0) {
-        if (!is_logged)
-            log_warn(peer->warning, "error", err.text);
-        is_logged = true;
+    while ((r = lookup_host(peer->what, peer->host, peer->port, peer->resolve, &err)) < 0) {
         peer->report(peer->context, err.text);
+        if (silence_is_long(&since_us, r, now_us()))
+            return -EHOSTUNREACH;
         if (fetcher_wait(peer->channel_fd, now_us() + pause_us))
             return -ECANCELED;
         pause_us = MIN(2 * pause_us, LOOKUP_MAX_US);
@@ -170,11 +171,11 @@ int fetcher_main(void)
     /* glibc's own limits for a lookup are 5 s, twice for each server. */
     setenv("RES_OPTIONS", "timeout:2 attempts:2", 1);
     r = run(&job, &err);
-    if (r == -ECANCELED)
-        r = 0;
-    if (r < 0)
+    if (r < 0 && r != -ECANCELED && r != -EHOSTUNREACH)
         log_error(err.text);
     explicit_bzero(&job, sizeof(job));
     job_done(&block);
-    return r < 0 ? 1 : 0;
+    if (r == -EHOSTUNREACH)
+        return FETCHER_RESTART;
+    return r == 0 || r == -ECANCELED ? 0 : 1;
 }

@@ -17,11 +17,11 @@
 #include "process/job.h"
 
 /* The hidden verb `fetcher`. Reads its job, drops what it does not need, and fetches until the
- * channel is closed. Returns the exit status: 0, or 1 if it could not start. */
+ * channel is closed. Returns the exit status: 0, 1 if it could not start, or FETCHER_RESTART. */
 int fetcher_main(void);
 
-/* Each returns 0 or -ECANCELED when the channel is closed, and another -errno with a text when it
- * cannot start. */
+/* Each returns 0 or -ECANCELED when the channel is closed, -EHOSTUNREACH when another process
+ * should look up the host's name again, and another -errno with a text when it cannot start. */
 int fetch_bmc(const struct fetcher_job *job, int channel_fd, int readings_fd, struct error *err);
 int fetch_kubernetes(const struct fetcher_job *job, int channel_fd, struct error *err);
 int fetch_emissions(const struct fetcher_job *job, int channel_fd, struct error *err);
@@ -38,7 +38,6 @@ struct fetcher_peer {
     const char *what; /* for error texts: "the BMC" */
     const char *host, *port;
     struct http_trust_options trust_options;
-    const char *warning; /* logged once while the host has no address */
     int channel_fd;
     void (*report)(void *context, const char *why); /* each time it has none */
     void *context;
@@ -49,7 +48,8 @@ struct fetcher_peer {
 };
 
 /* Loads what needs files, enters the sandbox, and looks the host up until it has an address. 0,
- * -ECANCELED (the channel was closed before) or -errno with a text. */
+ * -ECANCELED (the channel was closed before), -EHOSTUNREACH (it has none for a minute) or -errno
+ * with a text. */
 int fetcher_peer_open(struct fetcher_peer *peer, struct error *err);
 void fetcher_peer_close(struct fetcher_peer *peer);
 

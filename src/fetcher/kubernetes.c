@@ -5,17 +5,14 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/log.h"
 #include "core/utf8.h"
 #include "fetcher/fetcher.h"
 #include "fetcher/kubernetes/kubernetes_api.h"
 #include "process/channel.h"
 
 struct kubernetes {
-    const char *node;
     int channel_fd;
     char url[320];
-    int last_result; /* 1: none yet */
 };
 
 /* Cuts what is too long between characters: with an honest server only the longest images. */
@@ -57,47 +54,31 @@ static void send_container(void *context, const struct container *container)
 
 static void send_state(void *context, int result, const char *why, uint64_t list_duration_us)
 {
-    const struct channel_names_state state = {.result = result, .duration_us = list_duration_us};
-    struct kubernetes *api = context;
+    const struct kubernetes *api = context;
+    struct channel_names_state state = {.result = result, .duration_us = list_duration_us};
 
-    if (result != api->last_result) {
-        if (result == 0)
-            log_info("reading this node's pod names from the Kubernetes API", "url", api->url,
-                     "node", api->node);
-        else if (result == -EACCES)
-            log_warn("the Kubernetes API denies access: its names are missing; let the service "
-                     "account list and watch pods",
-                     "url", api->url, "error", why);
-        else
-            log_warn("the Kubernetes API fails: its names are missing", "url", api->url, "error",
-                     why);
-    }
-    api->last_result = result;
+    if (result < 0)
+        provider_copy_printable(span_of(why[0] ? why : strerror(-result)), state.why,
+                                sizeof(state.why));
     while (channel_send(api->channel_fd, &state, sizeof(state), -1) == -EAGAIN)
         wait_for_room(api);
 }
 
 static void report_no_address(void *context, const char *why)
 {
-    const struct channel_names_state state = {.result = -EHOSTUNREACH};
-    const struct kubernetes *api = context;
-
-    (void)why;
-    (void)channel_send(api->channel_fd, &state, sizeof(state), -1);
+    send_state(context, -EHOSTUNREACH, why, 0);
 }
 
 int fetch_kubernetes(const struct fetcher_job *job, int channel_fd, struct error *err)
 {
     const char *host = job->kubernetes.host;
     bool is_v6 = strchr(host, ':') != NULL;
-    struct kubernetes api = {
-        .node = job->kubernetes.node, .channel_fd = channel_fd, .last_result = 1};
+    struct kubernetes api = {.channel_fd = channel_fd};
     struct fetcher_peer peer = {
         .what = "the API server's host",
         .host = host,
         .port = job->kubernetes.port,
         .trust_options = {.host = host, .ca = job->kubernetes.ca},
-        .warning = "names from the Kubernetes API are missing; all else is served",
         .channel_fd = channel_fd,
         .report = report_no_address,
         .context = &api,
@@ -112,7 +93,7 @@ int fetch_kubernetes(const struct fetcher_job *job, int channel_fd, struct error
             .channel_fd = channel_fd,
             .url = api.url,
             .resolve = peer.resolve,
-            .node = api.node,
+            .node = job->kubernetes.node,
             .token = job->kubernetes.token,
             .trust = peer.trust,
             .clock = &clock_system,

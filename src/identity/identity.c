@@ -191,7 +191,7 @@ void identity_note_api_server(struct identity *identity, int result, uint64_t du
     uint64_t now_us = identity_now_us(identity);
     uint64_t last_us = duration_us > 0 ? duration_us : identity->api.duration_us;
 
-    /* The fetcher logs the reason. */
+    /* The collector logs the reason that the fetcher gives. */
     identity_status_note(&identity->api, now_us - last_us, now_us, result == 0 ? NULL : "");
 }
 

@@ -107,6 +107,14 @@ int channel_receive_request(int fd, struct channel_request *ret_request)
 
 #define IS_TERMINATED(array) (memchr((array), '\0', sizeof(array)) != NULL)
 
+/* Harmless in a log and on a terminal. */
+static bool is_printable(const char *text)
+{
+    while (*text >= ' ' && *text <= '~')
+        text++;
+    return *text == '\0';
+}
+
 static bool is_valid_container(const struct channel_container *container)
 {
     if (!IS_TERMINATED(container->id) || !IS_TERMINATED(container->namespace) ||
@@ -118,6 +126,12 @@ static bool is_valid_container(const struct channel_container *container)
     return strspn(container->id, "0123456789abcdef") == sizeof(container->id) - 1;
 }
 
+static bool is_valid_state(const struct channel_names_state *state)
+{
+    return state->result <= 0 && state->pad == 0 && IS_TERMINATED(state->why) &&
+           is_printable(state->why) && (state->result == 0) == (state->why[0] == '\0');
+}
+
 int channel_receive_names(int fd, struct channel_names *ret_names)
 {
     struct channel_names names = {0};
@@ -126,19 +140,11 @@ int channel_receive_names(int fd, struct channel_names *ret_names)
     if (n < 0)
         return (int)n;
     names.is_state = n == sizeof(names.state);
-    if (names.is_state ? names.state.result > 0 || names.state.pad != 0
+    if (names.is_state ? !is_valid_state(&names.state)
                        : n != sizeof(names.container) || !is_valid_container(&names.container))
         return -EPROTO;
     *ret_names = names;
     return 0;
-}
-
-/* Harmless in a log and on a terminal. */
-static bool is_printable(const char *text)
-{
-    while (*text >= ' ' && *text <= '~')
-        text++;
-    return *text == '\0';
 }
 
 /* There is a value, or a reason for none. */

@@ -57,11 +57,14 @@ struct channel_container {
     char image[256];
 };
 
+enum { CHANNEL_WHY_BYTES = 488 };
+
 /* The result of each request to the API server. */
 struct channel_names_state {
-    int32_t result; /* 0 or -errno */
+    int32_t result; /* 0, -EACCES (denied), -EHOSTUNREACH (its name has no address) or -EIO */
     uint32_t pad;
-    uint64_t duration_us; /* of the last list */
+    uint64_t duration_us;        /* of the last list */
+    char why[CHANNEL_WHY_BYTES]; /* of a failure: printable ASCII, ends with NUL */
 };
 
 struct channel_names {
@@ -78,11 +81,11 @@ struct channel_factor {
     uint32_t index; /* of the poll, as in its job */
     int32_t result; /* 0, or -errno as of poll_fetch; -ENOKEY: it has no key and is not polled */
     uint64_t mg_per_kwh;
-    uint64_t time_us;      /* that the value is for, since the epoch; 0: none */
-    uint64_t taken_us;     /* by the monotonic clock */
-    uint32_t is_estimated; /* 0 or 1 */
-    uint32_t basis;        /* enum price_basis */
-    char why[232];         /* of a failure: printable ASCII, ends with NUL */
+    uint64_t time_us;            /* that the value is for, since the epoch; 0: none */
+    uint64_t taken_us;           /* by the monotonic clock */
+    uint32_t is_estimated;       /* 0 or 1 */
+    uint32_t basis;              /* enum price_basis */
+    char why[CHANNEL_WHY_BYTES]; /* of a failure: printable ASCII, ends with NUL */
 };
 
 /* Both ends non-blocking and close-on-exec. */

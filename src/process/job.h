@@ -33,6 +33,10 @@ struct server_job {
 /* One process for each trust domain, with the secrets and destinations of its own alone. */
 enum fetcher_kind { FETCHER_BMC, FETCHER_KUBERNETES, FETCHER_EMISSIONS, FETCHER_KINDS };
 
+/* The exit status of a fetcher that asks for another one: its host has not answered for long and
+ * may have got another address, which only a new process can look up. */
+enum { FETCHER_RESTART = 3 };
+
 /* The label `child` of wattribute_child_starts_total. */
 extern const char *const fetcher_words[FETCHER_KINDS];
 

@@ -23,7 +23,7 @@ USER, PASSWORD = "someone", "hunter2-proxy"
 CHANNEL_FD, JOB_FD = 3, 4
 MAGIC, INFO, LOGFMT, EMISSIONS = 0x31627757, 1, 0, 2  # of the job
 PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
-RECORD = struct.Struct("=IiQQQII232s")  # channel_factor
+RECORD = struct.Struct("=IiQQQII488s")  # channel_factor
 LIFECYCLE, DIRECT = 1, 2
 SECOND_US, HOUR_US = 1000000, 3600000000
 FIRST, FAILS, BACK = ("reading emission factors", "a provider of emission factors fails",

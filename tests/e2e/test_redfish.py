@@ -3,6 +3,7 @@ costs its own readings and nothing else, and nobody but the BMC is told the pass
 import hashlib
 import os
 import ssl
+import subprocess
 import tempfile
 
 import harness
@@ -15,6 +16,9 @@ from servers.redfish import (GPU, NODE, PASSWORD, ROOT, SESSIONS, SYSTEM, USER, 
 FOUND = "reading the node's power from the BMC by Redfish"
 DOWN = "source is down; its series go stale"
 BACK = "source is back"
+DIED = "a fetcher ended and is started again"
+NO_NAMES = "names from the Kubernetes API are missing; all else is served"
+STARTS = "wattribute_child_starts_total"
 ENVIRONMENT = f"{NODE}/EnvironmentMetrics"
 POWER = "wattribute_node_power_watts"
 UP = "wattribute_source_up"
@@ -251,6 +255,38 @@ class Faults(RedfishTestCase):
         with self.exporter(bmc) as exporter:
             page = self.wait_for_error(exporter, "none of the BMC's 1 chassis is the node")
             self.assertEqual([], page.values(POWER))
+
+
+class Moves(RedfishTestCase):
+    """Hosts that get another address, in a mount namespace with names of its own."""
+
+    def wrapper(self, hosts):
+        require.root()
+        wrapper = ("unshare", "-m", "--propagation", "private", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', hosts)
+        if subprocess.run([*wrapper, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("no mount namespaces")
+        return wrapper
+
+    def test_a_name_with_another_address_is_looked_up_again_and_the_log_is_told_once(self):
+        certificate = self.authority.certify("moved", "DNS:bmc.test", "DNS:api.test")
+        hosts = self.write("hosts", b"127.0.0.2 bmc.test\n")  # where nobody listens; and api.test is nowhere
+        os.chmod(hosts, 0o644)
+        bmc, account = self.bmc(certificate), ServiceAccount(self.path("serviceaccount"), "first\n", self.authority)
+        bmc.url = f"bmc.test:{bmc.port}"
+        with KubernetesApi(certificate) as api:
+            env = {"KUBERNETES_SERVICE_HOST": "api.test", "KUBERNETES_SERVICE_PORT": str(api.port), "NODE_NAME": api.node}
+            with self.exporter(bmc, "--kubernetes.api", f"--kubernetes.service-account-dir={account.directory}",
+                               env=env, wrapper=self.wrapper(hosts)) as exporter:
+                self.wait_for_error(exporter, "connection refused")
+                exporter.wait_for_log(NO_NAMES)
+                self.write("hosts", b"127.0.0.1 bmc.test\n")
+                self.wait_for_power(exporter, seconds=120)
+                page = exporter.wait_for_page("another one", lambda page: page.value(STARTS, child="kubernetes") == 2, 60)
+                self.assertEqual(2, page.value(STARTS, child="bmc"))
+                self.write("hosts", b"127.0.0.1 bmc.test api.test\n")
+                exporter.wait_for_log("reading this node's pod names from the Kubernetes API", 60)
+                self.assertEqual([1, 1, 0], [len(exporter.log(line)) for line in (DOWN, NO_NAMES, DIED)])
+        self.assertEqual(1, bmc.logins)
 
 
 class Trust(RedfishTestCase):

@@ -310,8 +310,14 @@ static void a_pod_has_no_id_and_no_container(void **state)
 static void the_state_of_the_api_comes_between_names_and_is_checked(void **state)
 {
     static const struct channel_names_state good[] = {
-        {.result = 0, .duration_us = 5}, {.result = -EACCES}, {.result = -EIO, .duration_us = 1}};
-    static const struct channel_names_state bad[] = {{.result = 1}, {.pad = 1}};
+        {.result = 0, .duration_us = 5},
+        {.result = -EACCES, .why = "denied"},
+        {.result = -EIO, .duration_us = 1, .why = "it hangs"}};
+    static const struct channel_names_state bad[] = {
+        {.result = 1, .why = "x"},       {.pad = 1},
+        {.result = 0, .why = "x"},       {.result = -EIO},
+        {.result = -EIO, .why = "a\nb"}, {.result = -EIO, .why = "\x1b[2J"}};
+    struct channel_names_state endless = {.result = -EIO};
     struct ends ends = open_ends();
     struct channel_names got;
 
@@ -329,6 +335,9 @@ static void the_state_of_the_api_comes_between_names_and_is_checked(void **state
         assert_int_equal(SEND(ends.child_fd, &bad[i]), 0);
         assert_int_equal(channel_receive_names(ends.collector_fd, &got), -EPROTO);
     }
+    memset(endless.why, 'x', sizeof(endless.why));
+    assert_int_equal(SEND(ends.child_fd, &endless), 0);
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got), -EPROTO);
     close_ends(ends);
 }
 

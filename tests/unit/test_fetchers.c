@@ -3,6 +3,7 @@
 #include "tree_fixture.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "core/macros.h"
 #include "log_capture.h"
 #include "options_fixture.h"
+#include "process/channel.h"
 
 static const uint64_t NOON_US = UINT64_C(1768478400000000);
 
@@ -247,6 +249,81 @@ static void one_that_ends_again_and_again_is_logged_at_most_once_a_minute(void *
     assert_non_null(strstr(log, "times=1\n"));
 }
 
+/* Its host may have got another address: no failure of the process, and no pause before a login. */
+static void one_that_asks_for_another_one_gets_it_at_once_and_without_a_warning(void **state)
+{
+    struct fixture *f = *state;
+    struct capture capture = capture_begin();
+    char log[1024];
+
+    open_with_keys(f, "electricity_maps: lost\n"); /* it lives for an hour */
+    assert_reports(f, "first lost");
+    assert_int_equal(wait_for_end(f), FETCHER_RESTART);
+    fetchers_reap(&f->fetchers);
+    capture_end(capture, log, sizeof(log));
+    assert_string_equal(log, "");
+    assert_int_equal(f->fetcher->child.restart_us, f->clock.now_us);
+    start(f);
+    assert_reports(f, "first lost");
+}
+
+static void report_state(struct fixture *f, int result, const char *why)
+{
+    struct channel_names_state state = {.result = result};
+    int fds[2];
+
+    snprintf(state.why, sizeof(state.why), "%s", why);
+    assert_int_equal(channel_open(&fds[0], &fds[1]), 0);
+    assert_int_equal(channel_send(fds[1], &state, sizeof(state), -1), 0);
+    assert_int_equal(dup2(fds[0], f->fetcher->child.channel_fd), f->fetcher->child.channel_fd);
+    fetchers_read(&f->fetchers, FETCHER_KUBERNETES);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void the_state_of_the_api_server_is_logged_once_per_change_across_restarts(void **state)
+{
+    struct fixture *f = *state;
+    int host_fd = open(f->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct error err = {""};
+    struct capture capture = capture_begin();
+    struct host host;
+    char log[4096];
+
+    tree_write(f->directory, "ca.crt", certificate_pem);
+    tree_write(f->directory, "token", "abc");
+    assert_int_equal(open_all(f, FETCHER_KUBERNETES, &err), 0);
+    host = (struct host){host_fd, -1, host_fd, NULL};
+    assert_int_equal(
+        identity_open(&(struct identity_options){.host = &host,
+                                                 .rootfs_path = f->directory,
+                                                 .clock = &clock_system,
+                                                 .scan_interval_us = 3600 * USEC_PER_SEC},
+                      &f->fetchers.identity, &err),
+        0);
+    for (int i = 0; i < 2; i++) {
+        start(f);
+        report_state(f, -EHOSTUNREACH, "no such name");
+        assert_int_equal(kill(f->fetcher->child.pid, SIGKILL), 0);
+        (void)wait_for_end(f);
+        fetchers_reap(&f->fetchers);
+        f->clock.now_us += 10 * USEC_PER_SEC;
+    }
+    start(f);
+    report_state(f, -EIO, "it hangs");
+    report_state(f, -EIO, "it hangs");
+    report_state(f, 0, "");
+    report_state(f, 0, "");
+    capture_end(capture, log, sizeof(log));
+    identity_close(f->fetchers.identity);
+    f->fetchers.identity = NULL;
+    close(host_fd);
+    assert_int_equal(count_of(log, "names from the Kubernetes API are missing"), 1);
+    assert_int_equal(count_of(log, "error=\"no such name\""), 1);
+    assert_int_equal(count_of(log, "url=https://10.96.0.1:443 error=\"it hangs\""), 1);
+    assert_int_equal(count_of(log, "reading this node's pod names"), 1);
+}
+
 static void new_keys_start_another_process_at_once(void **state)
 {
     struct fixture *f = *state;
@@ -445,7 +522,9 @@ static int be_fetcher(void)
     job_done(&block);
     if (send(CHILD_CHANNEL_FD, text, strlen(text), 0) < 0)
         return 2;
-    return poll(&channel, 1, -1) == 1 ? 0 : 3;
+    if (strcmp(text + 6, "lost") == 0)
+        return FETCHER_RESTART;
+    return poll(&channel, 1, -1) == 1 ? 0 : 2;
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -457,6 +536,8 @@ int main(int argc, char **argv)
         TEST(its_kind_can_be_seen_in_its_arguments),
         TEST(one_that_cannot_be_watched_is_replaced_after_a_pause),
         TEST(one_that_ends_again_and_again_is_logged_at_most_once_a_minute),
+        TEST(one_that_asks_for_another_one_gets_it_at_once_and_without_a_warning),
+        TEST(the_state_of_the_api_server_is_logged_once_per_change_across_restarts),
         TEST(new_keys_start_another_process_at_once),
         TEST(the_same_keys_in_a_new_file_leave_it_alone),
         TEST(the_next_one_has_the_last_good_keys_also_if_the_file_is_bad),

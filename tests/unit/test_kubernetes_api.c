@@ -42,6 +42,7 @@ struct step {
 static struct {
     const struct step *steps;
     size_t count, requested;
+    const char *resolve; /* "": its host is an address */
     struct clock_manual clock;
     int channel[2]; /* ours, and the collector's */
     char seen_token[128];
@@ -80,7 +81,7 @@ static void check_request(const struct http_request *request, const struct step 
     assert_int_equal(strncmp(request->url, "https://api:443/api/v1/pods?fieldSelector=", 42), 0);
     assert_non_null(strstr(request->url, "fieldSelector=spec.nodeName%3Dnode-a%2Fb&"));
     assert_ptr_equal(request->trust, &test);
-    assert_string_equal(request->resolve, "api:443:10.0.0.1");
+    assert_string_equal(request->resolve, test.resolve);
     assert_true(request->timeout_us > 0 && request->timeout_us <= 330 * USEC_PER_SEC);
     snprintf(test.seen_token, sizeof(test.seen_token), "%s", request->headers[1]);
     assert_null(request->headers[2]);
@@ -154,6 +155,7 @@ static int setup(void **state)
 {
     (void)state;
     memset(&test, 0, sizeof(test));
+    test.resolve = "api:443:10.0.0.1";
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, test.channel), 0);
     clock_manual_init(&test.clock, USEC_PER_SEC); /* long past, for a wait on the real clock */
     return 0;
@@ -166,14 +168,13 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Every step is requested, and then the channel is closed. */
-static void play(const struct step *steps, size_t count, const char *pods, const char *states)
+static int run(const struct step *steps, size_t count)
 {
     const struct kubernetes_api_options options = {
         .client = (struct http_client *)&test,
         .channel_fd = test.channel[0],
         .url = "https://api:443",
-        .resolve = "api:443:10.0.0.1",
+        .resolve = test.resolve,
         .node = "node-a/b",
         .token = "abc.def",
         .trust = (const struct http_trust *)&test, /* only passed on */
@@ -185,7 +186,13 @@ static void play(const struct step *steps, size_t count, const char *pods, const
 
     test.steps = steps;
     test.count = count;
-    assert_int_equal(kubernetes_api_run(&options), -ECANCELED);
+    return kubernetes_api_run(&options);
+}
+
+/* Every step is requested, and then the channel is closed. */
+static void play(const struct step *steps, size_t count, const char *pods, const char *states)
+{
+    assert_int_equal(run(steps, count), -ECANCELED);
     assert_int_equal(test.requested, count);
     assert_string_equal(test.pods, pods);
     assert_string_equal(test.states, states);
@@ -315,6 +322,40 @@ static void a_failing_server_is_reported_once_and_retried_until_it_recovers(void
     PLAY(steps, "p0 p0 p0 ", "down denied up denied ");
 }
 
+static void a_name_without_an_answer_for_a_minute_is_to_be_looked_up_again(void **state)
+{
+    static const struct step steps[] = {
+        {.url = "limit=", .r = -ETIMEDOUT, .lasts_s = 10},
+        {.url = "limit=", .r = -ECONNREFUSED, .lasts_s = 59},
+        {.url = "limit=", .status = 500}, /* an answer */
+        {.url = "limit=", .r = -EKEYREJECTED},
+        {.url = "limit=", .r = -ECONNREFUSED, .lasts_s = 59},
+        {.url = "limit=", .body = LIST("7", "")},
+        {.url = "watch=", .r = -ETIMEDOUT, .lasts_s = 120},
+        {.url = "limit=", .r = -ETIMEDOUT, .lasts_s = 10},
+        {.url = "limit=", .r = -ETIMEDOUT, .lasts_s = 60},
+    };
+
+    (void)state;
+    assert_int_equal(run(steps, ARRAY_SIZE(steps)), -EHOSTUNREACH);
+    assert_int_equal(test.requested, ARRAY_SIZE(steps));
+    assert_string_equal(test.states, "down up down ");
+    close(test.channel[1]);
+}
+
+static void an_address_without_an_answer_is_asked_for_ever(void **state)
+{
+    static const struct step steps[] = {
+        {.url = "limit=", .r = -ETIMEDOUT, .lasts_s = LONG_S},
+        {.url = "limit=", .r = -ETIMEDOUT, .lasts_s = LONG_S},
+        {.url = "limit=", .r = -ETIMEDOUT, .lasts_s = LONG_S},
+    };
+
+    (void)state;
+    test.resolve = "";
+    PLAY(steps, "", "down ");
+}
+
 static void the_token_is_sent_with_each_request(void **state)
 {
     static const struct step steps[] = {{.url = "limit=", .body = LIST("7", "")}};
@@ -343,6 +384,8 @@ int main(void)
         TEST(a_broken_stream_lists_again_and_is_reported_once),
         TEST(a_watch_that_broke_late_leads_to_a_list_that_tells_whether_the_server_is_up),
         TEST(a_failing_server_is_reported_once_and_retried_until_it_recovers),
+        TEST(a_name_without_an_answer_for_a_minute_is_to_be_looked_up_again),
+        TEST(an_address_without_an_answer_is_asked_for_ever),
         TEST(the_token_is_sent_with_each_request),
         TEST(nothing_is_requested_once_the_channel_is_closed),
     };

@@ -11,6 +11,7 @@
 #include "core/macros.h"
 #include "fetcher/fetcher.h"
 #include "fetcher/kubernetes/kubernetes_pods.h"
+#include "fetcher/silence.h"
 
 enum {
     URL_MAX = 16 << 10,
@@ -39,8 +40,9 @@ struct kubernetes_api {
     uint64_t pause_us;                      /* after the next failure */
     bool watch_fails;                       /* so that a list alone is no success */
     uint64_t list_duration_us;
-    struct lines lines; /* of the watch */
-    struct error err;   /* of the request in progress */
+    uint64_t unanswered_us; /* as in silence_is_long */
+    struct lines lines;     /* of the watch */
+    struct error err;       /* of the request in progress */
 };
 
 static uint64_t now_us(const struct kubernetes_api *api)
@@ -211,6 +213,12 @@ static void back_off(struct kubernetes_api *api, int r)
     api->pause_us = MIN(pause_us * 2, PAUSE_MAX_US);
 }
 
+/* An address stays what it is. */
+static bool is_lost(struct kubernetes_api *api, int r)
+{
+    return silence_is_long(&api->unanswered_us, r, now_us(api)) && api->options->resolve[0];
+}
+
 static int list_once(struct kubernetes_api *api)
 {
     uint64_t began_us = now_us(api);
@@ -224,6 +232,8 @@ static int list_once(struct kubernetes_api *api)
         return r;
     if (r < 0 || !api->watch_fails)
         report(api, r);
+    if (is_lost(api, r))
+        return -EHOSTUNREACH;
     if (r < 0)
         back_off(api, r);
     return 0;
@@ -258,6 +268,8 @@ static int watch_once(struct kubernetes_api *api)
         api->watch_fails = true;
         report(api, r);
     }
+    if (is_lost(api, r))
+        return -EHOSTUNREACH;
     back_off(api, r);
     return 0;
 }
@@ -275,5 +287,5 @@ int kubernetes_api_run(const struct kubernetes_api_options *options)
     }
     explicit_bzero(api.authorization, strlen(api.authorization));
     free(api.authorization);
-    return -ECANCELED;
+    return r < 0 ? r : -ECANCELED;
 }

@@ -33,5 +33,6 @@ struct kubernetes_api_options {
     void *context;
 };
 
-/* Blocks until the channel is closed. -ECANCELED then, or -ENOMEM. */
+/* Blocks until the channel is closed. -ECANCELED then, -EHOSTUNREACH (a host with a name has not
+ * answered for a minute) or -ENOMEM. */
 int kubernetes_api_run(const struct kubernetes_api_options *options);
