@@ -113,6 +113,32 @@ static void check_constant(const struct choice *choice)
                      factor);
 }
 
+/* The fetcher has no key for it, or no request to send. */
+static bool is_never_polled(int result)
+{
+    return result == -ENOKEY || result == -EINVAL || result == -EILSEQ;
+}
+
+static void log_result(struct emissions *emissions, const struct channel_factor *record)
+{
+    const char *provider = emissions->config.polls[record->index].provider->name;
+    const char *zone = or_empty(emissions->config.polls[record->index].zone);
+    bool has_answered = emissions->logged[record->index].has_answered;
+    int last_result = emissions->logged[record->index].result;
+
+    emissions->logged[record->index].result = record->result;
+    if (record->result < 0 && record->result != last_result) {
+        log_warn(is_never_polled(record->result) ? "a provider of emission factors is not polled"
+                                                 : "a provider of emission factors fails",
+                 "provider", provider, "zone", zone, "error", record->why);
+    } else if (record->result == 0 && (!has_answered || last_result < 0)) {
+        log_info(has_answered ? "a provider of emission factors is back"
+                              : "reading emission factors",
+                 "provider", provider, "zone", zone);
+        emissions->logged[record->index].has_answered = true;
+    }
+}
+
 void emissions_take_record(struct emissions *emissions, const struct channel_factor *record)
 {
     /* Provider, zone and kind are those of the poll. */
@@ -126,6 +152,7 @@ void emissions_take_record(struct emissions *emissions, const struct channel_fac
 
     if (record->index >= emissions->config.poll_count)
         return;
+    log_result(emissions, record);
     line = &emissions->config.choice.lines[emissions->config.polls[record->index].line];
     if (record->result < 0) {
         choice_fail(line);

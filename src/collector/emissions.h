@@ -16,6 +16,10 @@ struct emissions {
     struct price_factor in_force; /* not known: no emissions are wanted */
     uint64_t since_us;            /* in real time */
     char announced[24];           /* the provider that was logged last */
+    struct {
+        bool has_answered;
+        int result;
+    } logged[CHOICE_MAX]; /* of each poll, whichever process made it */
 };
 
 /* It must stay where it is, and the options must outlive it. */
@@ -26,7 +30,7 @@ int emissions_init(struct emissions *emissions, const struct options *options,
 int emissions_make_job(const struct emissions *emissions, struct emissions_job *ret_job,
                        struct error *err);
 
-/* The result of a poll. */
+/* The result of a poll; logged once per change, also of the kind of failure. */
 void emissions_take_record(struct emissions *emissions, const struct channel_factor *record);
 
 /* Chooses the factor in force now. True: the source or the value has changed; or the clock was set

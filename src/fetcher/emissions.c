@@ -1,25 +1,32 @@
 /* Fetches emission factors from the providers that publish them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "core/clock.h"
-#include "core/log.h"
+#include "core/macros.h"
 #include "fetcher/fetcher.h"
+#include "fetcher/silence.h"
 #include "process/channel.h"
+
+/* How often it is checked whether any provider has answered. A resolv.conf that was made after the
+ * sandbox may be out of reach for this process. */
+static const uint64_t CHECK_US = 300 * USEC_PER_SEC;
 
 /* Polls one provider, on a thread of its own so that one that hangs does not hold up the others. */
 struct poller {
     size_t index; /* in the job */
-    const char *provider, *zone;
     int channel_fd;
+    int stop_fd; /* hangs up when the thread is to end */
     struct http_client *client;
     struct poll *poll; /* NULL: it cannot be polled */
-    bool has_answered;
-    int last_result;
+    atomic_bool has_failed, has_answered;
     pthread_t thread;
     bool is_started;
 };
@@ -82,59 +89,50 @@ static void send_result(const struct poller *poller, int result,
     (void)channel_send(poller->channel_fd, &record, sizeof(record), -1);
 }
 
-/* Once per change, also of the kind of failure. */
-static void log_result(struct poller *poller, int result, const char *why)
-{
-    if (result < 0 && result != poller->last_result)
-        log_warn("a provider of emission factors fails", "provider", poller->provider, "zone",
-                 poller->zone, "error", why);
-    else if (result == 0 && (!poller->has_answered || poller->last_result < 0))
-        log_info(poller->has_answered ? "a provider of emission factors is back"
-                                      : "reading emission factors",
-                 "provider", poller->provider, "zone", poller->zone);
-    poller->has_answered = poller->has_answered || result == 0;
-    poller->last_result = result;
-}
-
 static void *run_poller(void *argument)
 {
     struct poller *poller = argument;
 
-    while (!fetcher_wait(poller->channel_fd, poll_due_us(poller->poll))) {
+    while (!fetcher_wait(poller->stop_fd, poll_due_us(poller->poll))) {
         struct emission_factor factor;
         struct error err = {""};
         int r = poll_fetch(poller->poll, &factor, &err);
 
         if (r == -ECANCELED)
             break;
-        log_result(poller, r, err.text);
+        if (silence_is_result(r))
+            poller->has_failed = true;
+        else
+            poller->has_answered = true;
         send_result(poller, r, &factor, err.text);
     }
     return NULL;
 }
 
-static void start_poller(struct poller *poller, const struct fetcher_job *job)
+/* 0 also for one that cannot be polled, which the collector is told. */
+static int start_poller(struct poller *poller, const struct fetcher_job *job, struct error *err)
 {
-    struct error err;
+    struct error why;
     int r = emission_poll_open(&job->emissions, poller->index, job->is_restart, poller->client,
-                               &poller->poll, &err);
+                               &poller->poll, &why);
 
-    if (r == 0) {
-        r = -pthread_create(&poller->thread, NULL, run_poller, poller);
-        poller->is_started = r == 0;
-        if (r < 0)
-            error_format(&err, "cannot start its thread: %s", strerror(-r));
-    }
     if (r < 0) {
-        log_warn("a provider of emission factors is not polled", "provider", poller->provider,
-                 "error", err.text);
-        send_result(poller, r, NULL, err.text);
+        send_result(poller, r, NULL, why.text);
+        return 0;
     }
+    r = -pthread_create(&poller->thread, NULL, run_poller, poller);
+    if (r < 0)
+        return error_set(err, r,
+                         "cannot start a thread for a provider of emission factors: %s; raise the "
+                         "limit of processes (TasksMax=, ulimit -u, --pids-limit)",
+                         strerror(-r));
+    poller->is_started = true;
+    return 0;
 }
 
 /* Loads libcurl, which is impossible inside the sandbox. */
 static int open_pollers(struct poller *pollers, const struct emissions_job *job, int channel_fd,
-                        struct error *err)
+                        int stop_fd, struct error *err)
 {
     for (size_t i = 0; i < PROXY_VARIABLES; i++)
         if (job->proxies[i][0])
@@ -142,35 +140,59 @@ static int open_pollers(struct poller *pollers, const struct emissions_job *job,
     for (size_t i = 0; i < job->count; i++) {
         pollers[i] = (struct poller){
             .index = i,
-            .provider = job->polls[i].provider,
-            .zone = job->polls[i].zone,
             .channel_fd = channel_fd,
+            .stop_fd = stop_fd,
         };
         if (http_client_new(&pollers[i].client) < 0)
             return error_set(err, -ENOMEM, "out of memory");
-        http_client_watch(pollers[i].client, channel_fd);
+        http_client_watch(pollers[i].client, stop_fd);
     }
     return 0;
 }
 
+/* Some were asked, and none has ever answered. */
+static bool are_all_lost(struct poller *pollers, size_t count)
+{
+    bool has_failed = false;
+
+    for (size_t i = 0; i < count; i++) {
+        if (pollers[i].has_answered)
+            return false;
+        has_failed |= pollers[i].has_failed;
+    }
+    return has_failed;
+}
+
 /* Stays also with nothing to poll: else the collector would start it again and again. */
+static int wait_for_end(struct poller *pollers, size_t count, int channel_fd)
+{
+    while (!fetcher_wait(channel_fd, clock_system.monotonic_us(&clock_system) + CHECK_US))
+        if (are_all_lost(pollers, count))
+            return -EHOSTUNREACH;
+    return -ECANCELED;
+}
+
 int fetch_emissions(const struct fetcher_job *job, int channel_fd, struct error *err)
 {
     struct poller pollers[CHOICE_MAX] = {0};
-    int r = open_pollers(pollers, &job->emissions, channel_fd, err);
+    int stop_fds[2] = {-1, -1}; /* what the threads watch, and what is closed to stop them */
+    int r = pipe2(stop_fds, O_CLOEXEC) < 0
+                ? error_set(err, -errno, "cannot make a pipe: %s", strerror(errno))
+                : open_pollers(pollers, &job->emissions, channel_fd, stop_fds[0], err);
 
     if (r == 0)
         r = fetcher_enter_sandbox(job->emissions.ca_path, err);
-    if (r == 0) {
-        for (size_t i = 0; i < job->emissions.count; i++)
-            start_poller(&pollers[i], job);
-        (void)fetcher_wait(channel_fd, UINT64_MAX);
-    }
+    for (size_t i = 0; i < job->emissions.count && r == 0; i++)
+        r = start_poller(&pollers[i], job, err);
+    if (r == 0)
+        r = wait_for_end(pollers, job->emissions.count, channel_fd);
+    cleanup_close(&stop_fds[1]);
     for (size_t i = 0; i < job->emissions.count; i++) {
         if (pollers[i].is_started)
             pthread_join(pollers[i].thread, NULL);
         poll_free(pollers[i].poll);
         http_client_free(pollers[i].client);
     }
+    cleanup_close(&stop_fds[0]);
     return r;
 }

@@ -2,6 +2,7 @@
 #include "log_capture.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,10 +66,17 @@ static void report(struct fixture *f, size_t poll, uint64_t mg)
                                          });
 }
 
+static void report_result(struct fixture *f, size_t poll, int result, const char *why)
+{
+    struct channel_factor record = {.index = (uint32_t)poll, .result = result};
+
+    snprintf(record.why, sizeof(record.why), "%s", why);
+    emissions_take_record(&f->emissions, &record);
+}
+
 static void report_failure(struct fixture *f, size_t poll)
 {
-    emissions_take_record(&f->emissions,
-                          &(struct channel_factor){.index = (uint32_t)poll, .result = -EIO});
+    report_result(f, poll, -EIO, "no");
 }
 
 static const struct snapshot_factor *describe(struct fixture *f)
@@ -257,10 +265,13 @@ static void a_high_answer_is_warned_of_until_it_is_low_again(void **state)
 {
     static const uint64_t answers_mg[] = {1500000, 1500001, 1600000, 41000, 1700000};
     struct fixture *f = *state;
-    struct capture capture = capture_begin();
+    struct capture capture;
     char text[1024];
     const char *second;
 
+    report(f, MAPS, 41000);
+    report(f, FRENCH, 23000);
+    capture = capture_begin();
     for (size_t i = 0; i < ARRAY_SIZE(answers_mg); i++)
         report(f, MAPS, answers_mg[i]);
     report(f, FRENCH, 1); /* a live figure may be as low as it is */
@@ -269,6 +280,47 @@ static void a_high_answer_is_warned_of_until_it_is_low_again(void **state)
     second = strchr(text, '\n') + 1;
     assert_non_null(strstr(second, "provider=electricity_maps zone=FR grams_per_kwh=1700.000\n"));
     assert_int_equal(strcspn(second, "\n") + 1, strlen(second));
+}
+
+/* Fetchers come and go; each begins with a record for each poll. */
+static void each_change_of_a_poll_is_logged_once(void **state)
+{
+    static const char *const expected[] = {
+        "level=warn msg=\"a provider of emission factors is not polled\" "
+        "provider=electricity_maps zone=FR error=\"no key\"\n",
+        "level=warn msg=\"a provider of emission factors fails\" provider=rte zone=FR "
+        "error=\"no address\"\n",
+        "level=warn msg=\"a provider of emission factors fails\" provider=rte zone=FR "
+        "error=\"it hangs\"\n",
+        "level=info msg=\"reading emission factors\" provider=rte zone=FR\n",
+        "level=warn msg=\"a provider of emission factors fails\" provider=rte zone=FR "
+        "error=\"it hangs\"\n",
+        "level=info msg=\"a provider of emission factors is back\" provider=rte zone=FR\n",
+    };
+    struct fixture *f = *state;
+    struct capture capture = capture_begin();
+    char text[4096], *rest = text;
+
+    for (int i = 0; i < 3; i++) {
+        report_result(f, MAPS, -ENOKEY, "no key");
+        report_result(f, FRENCH, -ENOENT, "no address");
+    }
+    report_result(f, FRENCH, -ETIMEDOUT, "it hangs");
+    report(f, FRENCH, 23000);
+    report(f, FRENCH, 23000);
+    report_result(f, FRENCH, -ETIMEDOUT, "it hangs");
+    report_result(f, FRENCH, -ETIMEDOUT, "it still hangs");
+    report(f, FRENCH, 23000);
+    report(f, FRENCH, 23000);
+    capture_end(capture, text, sizeof(text));
+    for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+        char *line = strstr(rest, "level=");
+
+        assert_non_null(line);
+        assert_int_equal(strncmp(line, expected[i], strlen(expected[i])), 0);
+        rest = line + strlen(expected[i]);
+    }
+    assert_string_equal(rest, "");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -284,6 +336,7 @@ int main(void)
         TEST(what_is_too_old_is_not_shown_as_known),
         TEST(a_constant_that_is_hardly_any_grids_is_warned_of_once),
         TEST(a_constant_is_looked_at_also_where_nobody_is_asked),
+        TEST(each_change_of_a_poll_is_logged_once),
         TEST(a_high_answer_is_warned_of_until_it_is_low_again),
     };
 
