@@ -29,27 +29,44 @@ static int set_secret(const struct yaml_fields *yaml, const struct yaml_field *f
     return 0;
 }
 
-/* The messages of the YAML reader are dropped: they may quote a secret. */
+/* The position ("LINE:COLUMN: ") in a message of the YAML reader. The rest may quote a secret. */
+static struct span find_position(const struct error *detail, const char *path)
+{
+    const char *at =
+        strncmp(detail->text, path, strlen(path)) == 0 ? detail->text + strlen(path) : "";
+    size_t len = at[0] == ':' ? strspn(at, "0123456789:") : 0;
+
+    return (struct span){at, len};
+}
+
 static int parse(const struct secret_file_form *form, struct span text, const char *path,
                  const struct secret_file_entry *entries, size_t count, struct error *err)
 {
     const struct secret_file_entry *wrong = NULL;
     struct yaml_field fields[YAML_FIELDS_MAX] = {0};
+    struct error detail = {""};
+    struct span position;
     struct yaml_fields yaml = {
         .manual = "", .target = &wrong, .fields = fields, .field_count = count, .no_mapping = ""};
 
     for (size_t i = 0; i < count; i++)
         fields[i] = (struct yaml_field){entries[i].key, set_secret, .details = &entries[i]};
-    if (yaml_fields_parse(&yaml, text, path, NULL) == 0)
+    if (yaml_fields_parse(&yaml, text, path, &detail) == 0)
         return 0;
+    position = find_position(&detail, path);
+    if (position.len == 0)
+        position = span_of(":");
     if (wrong)
-        return error_set(err, -EINVAL,
-                         "%.300s: %s must have 1 to %zu bytes, and no control characters", path,
-                         wrong->key, wrong->size_bytes - 1);
-    return error_set(err, -EINVAL,
-                     "%.300s: is not YAML with the keys %s, each once; write %s, with quotes "
-                     "inside them doubled",
-                     path, form->keys, form->example);
+        error_set(err, -EINVAL, "%.300s%.*s %s must have 1 to %zu bytes, and no control characters",
+                  path, (int)position.len, position.data, wrong->key, wrong->size_bytes - 1);
+    else
+        error_set(
+            err, -EINVAL,
+            "%.300s%.*s is not YAML with the keys %s, each once; write %s, with quotes inside "
+            "them doubled",
+            path, (int)position.len, position.data, form->keys, form->example);
+    explicit_bzero(&detail, sizeof(detail));
+    return -EINVAL;
 }
 
 int secret_file_read(const struct secret_file_form *form, const char *path,

@@ -127,7 +127,7 @@ static void an_unusable_file_sets_no_key_and_shows_none(void **state)
         {"entsoe: secret\n", 0640, "chmod 600"},
         {"entsoe: secret\n", 0604, "contains keys"},
         {"entsoe: secret\nsecret: x\n", 0600, "with the keys electricity_maps, "},
-        {"entsoe: secret\nentsoe: secret\n", 0600, "each once"},
+        {"entsoe: secret\nentsoe: secret\n", 0600, ":2:1: is not YAML with the keys"},
         {"entsoe: secret\nwatttime_password: [secret]\n", 0600, "each once"},
         {"entsoe: secret\nwatttime_password: *secret\n", 0600, "as entsoe: '...'"},
         {"secret\n", 0600, "write a line for each key, as entsoe: '...'"},
