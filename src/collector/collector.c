@@ -155,7 +155,7 @@ static void check_tariff(struct collector *collector)
                                collector->pipeline, &err);
 
     if (r < 0)
-        log_error("the tariff has changed and cannot be used; the one before stays", "error",
+        log_error("the tariff has changed and cannot be used; keeping the previous one", "error",
                   err.text);
     if (r <= 0)
         return;

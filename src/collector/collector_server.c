@@ -170,8 +170,8 @@ void collector_check_web_config(struct collector *collector)
     int r = web_watch_poll(collector->web, &err);
 
     if (r < 0) {
-        log_error("the web config has changed and cannot be used; the one before stays", "error",
-                  err.text);
+        log_error("the web config has changed and cannot be used; keeping the previous one",
+                  "error", err.text);
     } else if (r > 0) {
         log_info("the web config has changed and is used from now on", "file",
                  collector->web->path);
@@ -199,7 +199,7 @@ void collector_reap_server(struct collector *collector)
     if (!child_is_failing(&collector->server))
         log_warn("the server ended and is started again; no energy is lost", "how", how);
     else if (collector->server.early_ends == CHILD_FAILING_ENDS) /* once, until one lives */
-        log_error("the server ends again and again: scrapes fail, and the lines before this "
-                  "one may say why. It is still started every few seconds; no energy is lost",
+        log_error("the server keeps exiting: scrapes fail, and earlier lines may say why. It is "
+                  "restarted every few seconds; no energy is lost",
                   "how", how);
 }

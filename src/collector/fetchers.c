@@ -259,8 +259,9 @@ void fetchers_check_files(struct fetchers *fetchers)
             continue;
         r = renew_job(fetchers, fetcher, &err);
         if (r < 0)
-            log_error("the secrets of a fetcher have changed and cannot be used; those before stay",
-                      "fetcher", fetcher_words[kind], "error", err.text);
+            log_error(
+                "the secrets of a fetcher have changed and cannot be used; keeping the previous ones",
+                "fetcher", fetcher_words[kind], "error", err.text);
         if (r <= 0)
             continue;
         log_info("the secrets of a fetcher have changed and are used from now on", "fetcher",

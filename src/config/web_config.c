@@ -104,6 +104,14 @@ static int set_word(const struct yaml_fields *yaml, const struct yaml_field *fie
                : find_word(yaml, field, value, yaml_fields_member(yaml, field));
 }
 
+static int set_version(const struct yaml_fields *yaml, const struct yaml_field *field,
+                       const struct yaml_reader_node *value)
+{
+    if (strcmp(value->text, "TLS10") == 0 || strcmp(value->text, "TLS11") == 0)
+        return yaml_fields_wrong(yaml, field, value, "is insecure (RFC 8996); use TLS12 or TLS13");
+    return set_word(yaml, field, value);
+}
+
 static int take_san(const struct yaml_fields *yaml, const struct yaml_field *field,
                     const struct yaml_reader_node *item)
 {
@@ -175,8 +183,8 @@ static const struct yaml_field tls_fields[] = {
     {.name = "client_ca_file", .set = set_path, AT(client_ca_path)},
     {.name = "client_ca", .set = set_pem, AT(tls.client_ca)},
     {.name = "client_allowed_sans", .set = set_list, .takes_any = true},
-    {.name = "min_version", .set = set_word, AT(tls.min_version), DETAILS(versions)},
-    {.name = "max_version", .set = set_word, AT(tls.max_version), DETAILS(versions)},
+    {.name = "min_version", .set = set_version, AT(tls.min_version), DETAILS(versions)},
+    {.name = "max_version", .set = set_version, AT(tls.max_version), DETAILS(versions)},
     {.name = "curve_preferences", .set = set_list, .takes_any = true, DETAILS(curves)},
     {.name = "prefer_server_cipher_suites",
      .set = yaml_fields_set_switch,

@@ -20,7 +20,7 @@ enum {
 /* After accept(2) failed. */
 static const uint64_t accept_pause_us = USEC_PER_SEC / 10;
 
-/* Prometheus scrapes at most every two minutes. */
+/* Prometheus scrapes at least every two minutes. */
 static const uint64_t phase_limit_us[] = {
     [CONNECTION_FRESH] = 5 * USEC_PER_SEC,
     [CONNECTION_IDLE] = 120 * USEC_PER_SEC,

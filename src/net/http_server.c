@@ -8,11 +8,8 @@
 #include "core/macros.h"
 #include "net/http_server_private.h"
 
-enum {
-    /* libmicrohttpd keeps the headers, its index of them and the reply's headers in one block. */
-    CONNECTION_MEMORY_BYTES = 32 * 1024,
-    HEADERS_CAP_BYTES = 16 * 1024,
-};
+/* libmicrohttpd keeps the headers, its index of them and the reply's headers in one block. */
+enum { CONNECTION_MEMORY_BYTES = 2 * HTTP_HEADERS_MAX_BYTES };
 
 static enum MHD_Result send_reply(struct http_server *server, struct http_connection *c)
 {
@@ -35,7 +32,7 @@ static enum reply refuse_early(const struct http_connection *c)
         MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     const char *length = find_header(c, "Content-Length");
 
-    if (size && size->header_size > HEADERS_CAP_BYTES)
+    if (size && size->header_size > HTTP_HEADERS_MAX_BYTES)
         return REPLY_LARGE_HEADERS;
     if (find_header(c, "Transfer-Encoding") || (length && strcmp(length, "0") != 0))
         return REPLY_REQUEST_BODY;

@@ -21,6 +21,12 @@
 #include "net/routes.h"
 #include "net/tls.h"
 
+/* Limits in size; those in time are in http_connections.c. */
+enum {
+    HTTP_CONNECTIONS_MAX = 512,
+    HTTP_HEADERS_MAX_BYTES = 16 * 1024,
+};
+
 struct http_server;
 
 struct http_server_options {
@@ -36,8 +42,8 @@ struct http_server_options {
     bool text_only; /* never OpenMetrics, whatever a request accepts */
     const char *version;
     struct span landing_template; /* HTML with {{metrics_path}} and {{version}} */
-    size_t connections_max;
-    struct tls *tls;   /* NULL: plain HTTP, for good */
+    size_t connections_max;       /* at most HTTP_CONNECTIONS_MAX */
+    struct tls *tls;              /* NULL: plain HTTP, for good */
     uint64_t ready_us; /* /-/ready fails until then: servers before this one kept ending */
 };
 

@@ -19,7 +19,6 @@
 #include "process/sandbox.h"
 
 enum {
-    CONNECTIONS_MAX = 512,
     DESCRIPTORS_WANTED = 4096,
     DESCRIPTORS_SPARE = 32, /* for all that is not a connection */
 };
@@ -181,7 +180,9 @@ static size_t connections_max(void)
 {
     rlim_t limit = descriptors_raise(DESCRIPTORS_WANTED);
 
-    return limit <= DESCRIPTORS_SPARE ? 1 : MIN(limit - DESCRIPTORS_SPARE, (rlim_t)CONNECTIONS_MAX);
+    return limit <= DESCRIPTORS_SPARE
+               ? 1
+               : MIN(limit - DESCRIPTORS_SPARE, (rlim_t)HTTP_CONNECTIONS_MAX);
 }
 
 static int open_server(struct server *server, const struct server_job *job)

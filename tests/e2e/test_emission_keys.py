@@ -10,7 +10,7 @@ from harness import METER_ENERGY, Exporter, Trace, wait_until
 from servers.emissions import ElectricityMaps
 
 CHANGED = "the secrets of a fetcher have changed and are used from now on"
-UNUSABLE = "the secrets of a fetcher have changed and cannot be used; those before stay"
+UNUSABLE = "the secrets of a fetcher have changed and cannot be used; keeping the previous ones"
 DIED = "a fetcher ended and is started again"
 RIGHT, WRONG = f"electricity_maps: '{ElectricityMaps.TOKEN}'\n", "electricity_maps: 'one of yesterday'\n"
 OTHER = "electricity_maps: 'another one'\n"

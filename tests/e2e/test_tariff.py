@@ -10,7 +10,7 @@ from harness import HARDWARE_ENERGY, Exporter, METER_ENERGY, SOURCE_ROOT, TestCa
 COST = "wattribute_meter_cost_total"
 PRICE = "wattribute_price_per_kwh"
 CHANGED = "the tariff has changed and is used from now on"
-UNUSABLE = "the tariff has changed and cannot be used; the one before stays"
+UNUSABLE = "the tariff has changed and cannot be used; keeping the previous one"
 
 
 class Tariff(TestCase):

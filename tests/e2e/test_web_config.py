@@ -330,7 +330,7 @@ class Certificates(WebConfigCase):
             self.assertNotEqual(first, self.serial(exporter))
 
     def test_a_broken_replacement_is_said_once_and_leaves_all_as_it_was(self):
-        said = "the web config has changed and cannot be used; the one before stays"
+        said = "the web config has changed and cannot be used; keeping the previous one"
         exporter = self.secure(self.tls(rest=self.users()), self.context())
         exporter.check_log = lambda: None  # it must have an error in this test
         with exporter:
@@ -502,7 +502,7 @@ class Checked(WebConfigCase):
         for text, says in (
                 (f"tls_server_config: {{{pair}, cipher_suites: [TLS_AES_128_GCM_SHA256]}}",
                  "cipher_suites is not supported"),
-                (f"tls_server_config: {{{pair}, min_version: TLS10}}", "'TLS10' is not known; use TLS12"),
+                (f"tls_server_config: {{{pair}, min_version: TLS10}}", "'TLS10' is insecure (RFC 8996); use TLS12 or TLS13"),
                 (f"tls_server_config: {{{pair}, min_version: TLS13, max_version: TLS12}}",
                  "min_version is above max_version"),
                 (f"tls_server_config: {{{pair}, client_auth_type: RequireAndVerifyClientCert}}",

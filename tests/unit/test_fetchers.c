@@ -431,7 +431,7 @@ static void an_authority_that_cannot_be_used_leaves_the_one_before_and_is_logged
     fetchers_check_files(&f->fetchers);
     capture_end(capture, log, sizeof(log));
     assert_false(f->fetcher->child.is_replaced);
-    assert_int_equal(count_of(log, "cannot be used; those before stay"), 1);
+    assert_int_equal(count_of(log, "cannot be used; keeping the previous ones"), 1);
     assert_non_null(strstr(log, "ca.crt"));
 }
 

@@ -131,7 +131,7 @@ static void errors_name_their_line_and_column(void **state)
         {"tls_server_config: {" PAIR ", client_allowed_sans: [a]}", "client_allowed_sans needs"},
         {"tls_server_config: {" PAIR ", client_allowed_sans: a}", "is not a list"},
         {"tls_server_config: {" PAIR ", client_allowed_sans: [[a]]}", "is a list"},
-        {"tls_server_config: {" PAIR ", min_version: TLS11}", "TLS11' is not known; use TLS12"},
+        {"tls_server_config: {" PAIR ", min_version: TLS11}", "TLS11' is insecure (RFC 8996); use TLS12 or TLS13"},
         {"tls_server_config: {" PAIR ", min_version: '1.2'}", "'1.2' is not known"},
         {"tls_server_config: {" PAIR ", min_version: TLS13, max_version: TLS12}",
          "min_version is above max_version"},
