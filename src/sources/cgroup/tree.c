@@ -249,6 +249,11 @@ static void node_observe(struct cgroup_tree *tree, struct cgroup_handle parent, 
     if (!above || above->inodes[hierarchy] == 0)
         return;
     inodes[hierarchy] = inode;
+    /* It may have been left out in a hierarchy that was listed before, and have room only now. */
+    for (size_t i = 0; i < tree->hierarchies->count && !node && inode != 0 && tree->left_out > 0;
+         i++)
+        if (i != hierarchy)
+            inodes[i] = child_inode(tree, above, name, i);
     if (!node && inode != 0)
         node_enter(tree, parent, name, inodes, tree->is_moving);
     else if (node && inode == 0)
