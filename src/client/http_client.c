@@ -272,7 +272,9 @@ static int read_reply(const struct http_transfer *t)
     t->reply->status = (int)status;
     while (t->request->on_header &&
            (header = t->curl->easy_nextheader(t->easy, CURLH_HEADER | CURLH_TRAILER, -1, header)))
-        t->request->on_header(t->request->context, header->name, header->value);
+        /* curl 7.88 shows the end of the line as the value of an empty header. */
+        t->request->on_header(t->request->context, header->name,
+                              strpbrk(header->value, "\r\n") ? "" : header->value);
     return 0;
 }
 
