@@ -100,7 +100,7 @@ static void *run_poller(void *argument)
 
         if (r == -ECANCELED)
             break;
-        if (silence_is_result(r))
+        if (silence_is_unanswered(r))
             poller->has_failed = true;
         else
             poller->has_answered = true;

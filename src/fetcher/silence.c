@@ -6,7 +6,7 @@
 
 static const uint64_t LONG_US = 60 * USEC_PER_SEC;
 
-bool silence_is_result(int r)
+bool silence_is_unanswered(int r)
 {
     return r == -ENOENT || r == -ECONNREFUSED || r == -EPROTO || r == -ETIMEDOUT ||
            r == -EKEYREJECTED;
@@ -14,7 +14,7 @@ bool silence_is_result(int r)
 
 bool silence_is_long(uint64_t *since_us, int r, uint64_t now_us)
 {
-    if (!silence_is_result(r))
+    if (!silence_is_unanswered(r))
         *since_us = 0;
     else if (*since_us == 0)
         *since_us = now_us;

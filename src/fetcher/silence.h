@@ -1,6 +1,6 @@
 /*
- * Silence of a host, by the results of http_client_do. A name may have got another address, which a
- * sealed process cannot look up: after a minute another one should. A reply ends the silence,
+ * Silence of a host, by the results of http_client_do. Its name may have another address by now,
+ * which a sealed process cannot look up: after a minute a new one should. A reply ends the silence,
  * whatever its status; a refused login must not lead to more logins.
  */
 #pragma once
@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Nobody answered, or somebody else. */
-bool silence_is_result(int r);
+/* No reply came, or one from another host. */
+bool silence_is_unanswered(int r);
 
-/* Takes the result of each request. True: there was no answer for a minute. `since_us` is zero
+/* Takes the result of each request. True: there was no reply for a minute. `since_us` is zero
  * before the first, and kept in between. */
 bool silence_is_long(uint64_t *since_us, int r, uint64_t now_us);

@@ -199,9 +199,8 @@ static void its_kind_can_be_seen_in_its_arguments(void **state)
     fclose(file);
 }
 
-static void one_that_cannot_be_watched_is_replaced_after_a_pause(void **state)
+static void open_bmc(struct fixture *f)
 {
-    struct fixture *f = *state;
     struct error err = {""};
 
     write_secret(f, "credentials", "username: me\npassword: hunter2\n");
@@ -209,6 +208,13 @@ static void one_that_cannot_be_watched_is_replaced_after_a_pause(void **state)
     set(f, "redfish.insecure", "true");
     set(f, "redfish.credentials-file", path_of(f, "credentials"));
     assert_int_equal(open_all(f, FETCHER_BMC, &err), 0);
+}
+
+static void one_that_cannot_be_watched_is_replaced_after_a_pause(void **state)
+{
+    struct fixture *f = *state;
+
+    open_bmc(f);
     f->fetchers.epoll_fd = -1;
     fetchers_start_due(&f->fetchers);
     assert_int_equal(f->fetcher->child.channel_fd, -1);
@@ -438,13 +444,8 @@ static void an_authority_that_cannot_be_used_leaves_the_one_before_and_is_logged
 static void the_fetcher_of_the_bmc_gets_a_user_a_password_and_a_socket_for_readings(void **state)
 {
     struct fixture *f = *state;
-    struct error err = {""};
 
-    write_secret(f, "credentials", "username: me\npassword: hunter2\n");
-    set(f, "redfish.url", "http://bmc.example/");
-    set(f, "redfish.insecure", "true");
-    set(f, "redfish.credentials-file", path_of(f, "credentials"));
-    assert_int_equal(open_all(f, FETCHER_BMC, &err), 0);
+    open_bmc(f);
     start(f);
     assert_reports(f, "first http://bmc.example:80 me hunter2 with a socket");
     assert_int_equal(kill(f->fetcher->child.pid, SIGKILL), 0);
