@@ -86,12 +86,19 @@ struct sample_list {
 
 #define SAMPLE_UID_UNKNOWN UINT32_MAX
 
+/* Hashes by which a program is recognised: of its executable with all arguments, and without what
+ * differs from run to run (seeds, ports, ranks, paths). 0: unknown. */
+struct program_key {
+    uint64_t exact, coarse;
+};
+
 struct sample_process {
     uint32_t pid;
     uint32_t uid;       /* or SAMPLE_UID_UNKNOWN */
     uint64_t start_us;  /* 0: unknown */
     const char *name;   /* "" if unknown */
     const char *cgroup; /* the text of /proc/PID/cgroup, or one path; "" if unknown */
+    struct program_key program;
 };
 
 struct sample_gauge {

@@ -19,23 +19,39 @@ static uint64_t hash_with(uint64_t hash, const char *text)
     return map_hash_u64(hash + map_hash_bytes(span_of(text)));
 }
 
-/* What a process has in common with the next of its kind: the command, and the image of its
- * container, or else its user. 0 while that is unknown. */
-static uint64_t kind_of(const struct gpu *gpu, uint32_t index)
+/* Who runs a program: in a pod its namespace and image, in another container its image, in a job
+ * its user, else user and unit. 0 while that is unknown: what one tenant's program taught is not
+ * for others. */
+static uint64_t hash_owner(const struct ledger_process *process,
+                           const struct ledger_workload *workload)
 {
-    const struct ledger_process *process = ledger_process(gpu->ledger, index);
-    const struct ledger_workload *workload = ledger_workload(gpu->ledger, process->workload);
-    uint64_t hash;
+    const struct workload_names *names = &process->identity.names;
+    uint64_t hash = workload->kind + 1;
 
-    if (!process->name || process->unseen)
-        return 0;
-    hash = hash_with(0, process->name);
-    if (process->identity.container_id)
-        return process->identity.names.image ? hash_with(hash, process->identity.names.image) : 0;
+    if (process->identity.container_id) {
+        if (!names->image || (workload->kind == WORKLOAD_POD && !names->namespace))
+            return 0;
+        hash = hash_with(hash, names->image);
+        return workload->kind == WORKLOAD_POD ? hash_with(hash, names->namespace) : hash;
+    }
     if (process->uid == SAMPLE_UID_UNKNOWN)
         return 0;
     hash = map_hash_u64(hash + process->uid);
     return workload->kind == WORKLOAD_UNIT ? hash_with(hash, workload->id) : hash;
+}
+
+static struct program_key program_of(const struct gpu *gpu, uint32_t index)
+{
+    const struct ledger_process *process = ledger_process(gpu->ledger, index);
+    uint64_t owner = hash_owner(process, ledger_workload(gpu->ledger, process->workload));
+    const struct program_key *program = &process->program;
+
+    if (owner == 0 || program->exact == 0 || process->unseen)
+        return (struct program_key){0};
+    return (struct program_key){
+        .exact = map_hash_u64(owner + program->exact),
+        .coarse = program->coarse ? map_hash_u64(~owner + program->coarse) : 0,
+    };
 }
 
 static void forget_tenant(struct gpu_learning *learning, uint32_t tenant)
@@ -62,36 +78,16 @@ static uint32_t open_place(struct gpu *gpu, uint32_t process)
 {
     struct gpu_learning *learning = gpu->learning;
     uint32_t place = place_of(gpu, process);
-    bool is_new;
 
     if (place < TENANT_OTHERS)
         return place;
-    place =
-        tenants_enter(&learning->tenants, process, kind_of(gpu, process), gpu->latest_us, &is_new);
-    if (is_new && place != TENANT_OTHERS)
+    place = tenants_enter(&learning->tenants, process, gpu->latest_us);
+    if (place != TENANT_OTHERS) {
         forget_tenant(learning, place);
+        learning->intensity.keys[place] = program_of(gpu, process);
+    }
     gpu_sighting(gpu, process)->tenant = (uint8_t)(place + 1);
     return place;
-}
-
-/* Moves a tenant whose kind is known by now to the place of an ended one of its kind. */
-static void inherit_place(struct gpu *gpu, uint32_t tenant)
-{
-    struct gpu_learning *learning = gpu->learning;
-    struct tenant *own = &learning->tenants.all[tenant];
-    uint32_t to;
-
-    own->kind = kind_of(gpu, own->process);
-    to = tenants_find_ended(&learning->tenants, own->kind);
-    if (to == TENANT_NONE)
-        return;
-    slots_move(&learning->slots, to, TENANT_NONE);
-    slots_move(&learning->slots, tenant, to);
-    forget_tenant(learning, tenant);
-    own->since_us = learning->tenants.all[to].since_us;
-    learning->tenants.all[to] = *own;
-    gpu_sighting(gpu, own->process)->tenant = (uint8_t)(to + 1);
-    *own = (struct tenant){0};
 }
 
 static void update_tenants(struct gpu *gpu)
@@ -105,9 +101,10 @@ static void update_tenants(struct gpu *gpu)
             gpu_sighting(gpu, tenant->process)->tenant != t + 1 ||
             !ledger_is_live(gpu->ledger, tenant->process))
             tenants_leave(&gpu->learning->tenants, t, gpu->latest_us);
-        else if (tenant->kind == 0)
-            inherit_place(gpu, t);
+        else if (gpu->learning->intensity.keys[t].exact == 0) /* names may have come by now */
+            gpu->learning->intensity.keys[t] = program_of(gpu, tenant->process);
     }
+    intensity_keep(&gpu->learning->intensity, slots_tenants(&gpu->learning->slots));
 }
 
 void gpu_learn_list(struct gpu *gpu, const struct sample_list *list)

@@ -76,6 +76,7 @@ struct ledger_process {
     uint64_t start_us; /* 0: unknown */
     uint64_t seen_us;  /* last; 0: never */
     char *name;        /* may be NULL */
+    struct program_key program;
     struct ledger_identity identity;
     uint64_t active_uj, idle_uj;
     uint64_t measured_uj;    /* the measured part of both */

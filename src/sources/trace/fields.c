@@ -137,13 +137,17 @@ static int take_field(struct span *rest, const struct trace_field *field, struct
         return 0;
     case TRACE_UID:
         memcpy(member, &unknown_uid, field->size_bytes);
-        if (rest->len == 0)
+        if (rest->len == 0 || rest->data[0] > '9') /* a named field follows */
             return 0;
         break;
     case TRACE_NAMED:
         if (!span_strip_prefix(rest, field->name))
             return 0;
         *(bool *)(base + field->has_offset) = true;
+        break;
+    case TRACE_KEY:
+        if (!span_strip_prefix(rest, field->name))
+            return 0;
         break;
     case TRACE_NUMBER:
     case TRACE_SPARE_NUMBER:
@@ -174,7 +178,7 @@ static void put_field(struct buffer *out, const struct trace_field *field, const
 
     memcpy(&value, member, field->size_bytes);
     if ((field->type == TRACE_UID && value == SAMPLE_UID_UNKNOWN) ||
-        (field->type == TRACE_FLAG && !value) ||
+        ((field->type == TRACE_FLAG || field->type == TRACE_KEY) && !value) ||
         (field->type == TRACE_NAMED && !*(const bool *)(base + field->has_offset)))
         return;
     buffer_char(out, ' ');

@@ -26,6 +26,7 @@ enum trace_field_type {
     TRACE_SOURCE, /* of a meter: one of the known sources */
     TRACE_METER,  /* a kind of meter, not METER_GPU */
     TRACE_NAMED,  /* "NAME=NUMBER", or missing */
+    TRACE_KEY,    /* the same, missing if 0 */
     TRACE_FLAG,   /* a letter, or missing */
 };
 

@@ -23,6 +23,7 @@ enum { METER_ID_BYTES = 256 };
 #define SPARE(label, limit)  .type = TRACE_SPARE_NUMBER, .what = (label), .max = (limit)
 #define TEXT(label, size)    .type = TRACE_TEXT, .what = (label), .max = (size)
 #define NAMED(prefix, label) .type = TRACE_NAMED, .name = (prefix), .what = (label)
+#define KEY(prefix, label)   .type = TRACE_KEY, .name = (prefix), .what = (label)
 #define FLAG(letter)         .type = TRACE_FLAG, .name = (letter)
 
 static const struct trace_field energy[] = {
@@ -63,6 +64,8 @@ static const struct trace_field process[] = {
     {TEXT("cgroup", 0), AT(process.cgroup)},
     {TEXT("process name", 0), AT(process.name)},
     {.type = TRACE_UID, .what = "user id", .max = SAMPLE_UID_UNKNOWN - 1, AT(process.uid)},
+    {KEY("x=", "exact program key"), AT(process.program.exact)},
+    {KEY("c=", "coarse program key"), AT(process.program.coarse)},
 };
 
 static const struct trace_field meter[] = {

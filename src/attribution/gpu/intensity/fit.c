@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "attribution/gpu/intensity/fit_private.h"
 #include "attribution/gpu/intensity/linear.h"
-#include "attribution/gpu/intensity/mixture.h"
 #include "core/macros.h"
 
 /* Samples are worse than independent draws: they beat against the time slices (18 of 20 went to a
@@ -33,16 +33,6 @@ static const double EVIDENCE = 1, SHARE_MIN = 0.05;
 /* Watts with a smaller relative error are certain. */
 static const double CERTAIN_ERROR = 0.05;
 
-struct fit {
-    struct intensity *intensity;
-    size_t count;
-    uint32_t tenants[TENANTS_MAX];
-    uint32_t places[TENANTS_MAX]; /* of a tenant in `tenants` */
-    double won[TENANTS_MAX];      /* in all states */
-    double mean[FEATURE_COUNT];   /* over all states */
-    double mean_watts;
-};
-
 /* The normal equations of a least squares over all states, for all tenants. */
 struct normal {
     double matrix[TENANTS_MAX * TENANTS_MAX];
@@ -54,31 +44,39 @@ static double weight_of(const struct state *state)
     return MIN(state->weight, WEIGHT_MAX);
 }
 
-/* Expectation: the shares of a state, by its samples and features. */
-static void estimate_shares(const struct fit *fit, struct state *state, struct mixture *mixture)
+/* How much the samples of a state are worth, in independent draws. */
+static double effective_draws(double draws)
+{
+    return draws / (DRAW_VARIANCE + BEAT_VARIANCE * (draws - PRIOR_DRAWS));
+}
+
+/* Expectation. */
+void intensity_estimate_shares(const struct intensity *intensity, struct state *state,
+                               struct mixture *mixture)
 {
     double draws = PRIOR_DRAWS, prior = 0, start = 0, effective;
 
-    mixture_begin(mixture, state->listed & fit->intensity->known);
+    mixture_begin(mixture, state->listed & intensity->known);
     for (size_t i = 0; i < mixture->count; i++) {
         mixture->parts[i] = state->share[mixture->tenants[i]];
         start += mixture->parts[i];
     }
     for (size_t i = 0; i < mixture->tenant_count; i++) {
         draws += state->won[mixture->tenants[i]];
-        prior += fit->won[mixture->tenants[i]] + 0.5;
+        prior += intensity->won[mixture->tenants[i]] + 0.5;
     }
-    effective = draws / (DRAW_VARIANCE + BEAT_VARIANCE * (draws - PRIOR_DRAWS));
+    effective = effective_draws(draws);
     for (size_t i = 0; i < mixture->tenant_count; i++) {
         uint32_t t = mixture->tenants[i];
-        double drawn = (state->won[t] + PRIOR_DRAWS * (fit->won[t] + 0.5) / prior) / draws, part;
+        double drawn = (state->won[t] + PRIOR_DRAWS * (intensity->won[t] + 0.5) / prior) / draws;
+        double part;
 
         if (start <= 0)
             mixture->parts[i] = drawn;
         part = mixture->parts[i];
         mixture_add_expectation(mixture, i, drawn, effective / (part * (1 - part) + DRAW_FLOOR));
     }
-    mixture_add_features(mixture, fit->intensity, state);
+    mixture_add_features(mixture, intensity, state);
     for (size_t i = 0; i < mixture->count && start > 0; i++)
         mixture->parts[i] /= start;
     mixture_solve(mixture);
@@ -109,6 +107,13 @@ static bool factor_normal(const struct fit *fit, double prior_weight, struct nor
     return linear_factor(normal->matrix, fit->count);
 }
 
+static const struct anchor *anchor_of(const struct fit *fit, uint32_t tenant)
+{
+    static const struct anchor none;
+
+    return fit->anchored & (1U << tenant) ? &fit->anchors[tenant] : &none;
+}
+
 /* Maximisation: what each tenant shows while it is resident, given the shares. */
 static void estimate_signatures(struct fit *fit)
 {
@@ -120,17 +125,25 @@ static void estimate_signatures(struct fit *fit)
         struct state *state = &states->all[s];
         double weight = weight_of(state);
 
-        estimate_shares(fit, state, &mixture);
+        intensity_estimate_shares(fit->intensity, state, &mixture);
         add_to_normal(fit, &mixture, weight, &normal);
         for (size_t f = 0; f < FEATURE_COUNT; f++) {
             /* Nothing runs during switching. */
-            double above =
-                states_feature(states, state, f) - (1 - state->share[SWITCHING]) * fit->mean[f];
+            double above = states_feature(states, &state->mean, f) -
+                           (1 - state->share[SWITCHING]) * fit->mean[f];
 
             for (size_t i = 0; i < mixture.tenant_count; i++)
                 normal.sides[f][fit->places[mixture.tenants[i]]] +=
                     weight * mixture.parts[i] * above;
         }
+    }
+    for (size_t i = 0; i < fit->count; i++) {
+        const struct anchor *anchor = anchor_of(fit, fit->tenants[i]);
+
+        normal.matrix[i * fit->count + i] += anchor->weight;
+        for (size_t f = 0; f < FEATURE_COUNT; f++)
+            normal.sides[f][i] +=
+                anchor->weight * (states_feature(states, &anchor->activity, f) - fit->mean[f]);
     }
     if (!factor_normal(fit, SIGNATURE_PRIOR, &normal))
         return;
@@ -161,7 +174,7 @@ static double watts_misfit(const struct fit *fit)
 
     for (size_t s = 0; s < intensity->states.count; s++) {
         const struct state *state = &intensity->states.all[s];
-        double watts = states_watts(&intensity->states, state), explained = 0, present = 0;
+        double watts = states_watts(&intensity->states, &state->mean), explained = 0, present = 0;
 
         for (size_t i = 0; i < fit->count; i++) {
             explained += state->share[fit->tenants[i]] * intensity->watts[fit->tenants[i]];
@@ -186,10 +199,10 @@ static void estimate_watts(struct fit *fit)
 
     for (size_t s = 0; s < intensity->states.count; s++) {
         struct state *state = &intensity->states.all[s];
-        double watts = states_watts(&intensity->states, state), sum = 0;
+        double watts = states_watts(&intensity->states, &state->mean), sum = 0;
         double weight = weight_of(state) / watts_variance(fit, state, watts);
 
-        estimate_shares(fit, state, &mixture);
+        intensity_estimate_shares(intensity, state, &mixture);
         for (size_t i = 0; i < mixture.tenant_count; i++)
             sum += mixture.parts[i];
         for (size_t i = 0; i < mixture.tenant_count && sum > 0; i++)
@@ -198,6 +211,15 @@ static void estimate_watts(struct fit *fit)
         for (size_t i = 0; i < mixture.tenant_count; i++)
             normal.sides[0][fit->places[mixture.tenants[i]]] +=
                 weight * mixture.parts[i] * (watts - fit->mean_watts);
+    }
+    for (size_t i = 0; i < fit->count; i++) {
+        const struct anchor *anchor = anchor_of(fit, fit->tenants[i]);
+        double watts = states_watts(&intensity->states, &anchor->activity);
+        double part = WATTS_NOISE * watts;
+        double weight = anchor->weight / (part * part + WATTS_FLOOR * WATTS_FLOOR);
+
+        normal.matrix[i * fit->count + i] += weight;
+        normal.sides[0][i] += weight * (watts - fit->mean_watts);
     }
     if (!factor_normal(fit, 1 / MAX(spread * spread, 1.0), &normal))
         return;
@@ -224,17 +246,18 @@ static double log_evidence(const struct fit *fit)
         double present = MAX(1 - state->share[SWITCHING], SHARE_MIN), won = 0;
 
         for (uint32_t t = 0; t < TENANTS_MAX; t++)
-            won += state->listed & (1U << t) ? fit->won[t] : 0;
+            won += state->listed & (1U << t) ? fit->intensity->won[t] : 0;
         for (uint32_t t = 0; t < TENANTS_MAX; t++)
             if (state->won[t] > 0)
-                gain +=
-                    state->won[t] * linear_steady(log(MAX(state->share[t] / present, SHARE_MIN) /
-                                                      MAX(fit->won[t] / won, SHARE_MIN)));
+                gain += state->won[t] *
+                        linear_steady(log(MAX(state->share[t] / present, SHARE_MIN) /
+                                          MAX(fit->intensity->won[t] / won, SHARE_MIN)));
     }
     return gain / DRAW_VARIANCE;
 }
 
-/* Shrinks differences between tenants that the samples do not support. */
+/* Shrinks differences between tenants that the samples do not support; not those of tenants that
+ * were seen alone, whose samples show nothing in a steady mixture. */
 static void shrink_differences(struct fit *fit)
 {
     struct intensity *intensity = fit->intensity;
@@ -247,6 +270,8 @@ static void shrink_differences(struct fit *fit)
     for (size_t i = 0; i < fit->count; i++) {
         uint32_t t = fit->tenants[i];
 
+        if ((intensity->alone | fit->anchored) & (1U << t))
+            continue;
         for (size_t f = 0; f < FEATURE_COUNT; f++) {
             double mean = fit->mean[f] * intensity->states.scale[f];
 
@@ -258,7 +283,7 @@ static void shrink_differences(struct fit *fit)
         intensity->watts_error[t][t] += doubt * doubt;
     }
     for (size_t s = 0; s < intensity->states.count; s++)
-        estimate_shares(fit, &intensity->states.all[s], &mixture);
+        intensity_estimate_shares(intensity, &intensity->states.all[s], &mixture);
 }
 
 /* A tenant seen at several clocks does not draw the same at all of them. Without such doubts its
@@ -277,8 +302,8 @@ static void estimate_certainty(struct fit *fit)
             double weight = state->weight * state->share[t];
 
             weights += weight;
-            mean += weight * state->log_clock;
-            squared += weight * state->log_clock_squared;
+            mean += weight * state->mean.log_clock;
+            squared += weight * state->mean.log_clock_squared;
         }
         variance = weights > 0 ? squared / weights - mean / weights * (mean / weights) : 0;
         intensity->clock_error[t] = CLOCK_ERROR * sqrt(MAX(variance, 0.0));
@@ -288,55 +313,125 @@ static void estimate_certainty(struct fit *fit)
     }
 }
 
-/* Starts from the samples alone, with equal tenants. */
-static void prepare(struct fit *fit)
+/* Finds the tenants at work, and what is remembered of them. */
+static void find_tenants(struct fit *fit)
 {
     struct intensity *intensity = fit->intensity;
-    struct states *states = &intensity->states;
-    double weights = 0, draws = 0;
+    double draws = 0;
     uint32_t listed = 0;
 
-    for (size_t s = 0; s < states->count; s++) {
-        struct state *state = &states->all[s];
-
-        memset(state->share, 0, sizeof(state->share));
-        listed |= state->listed;
-        weights += state->weight;
+    memset(intensity->won, 0, sizeof(intensity->won));
+    for (size_t s = 0; s < intensity->states.count; s++) {
+        listed |= intensity->states.all[s].listed;
         for (size_t t = 0; t < TENANTS_MAX; t++) {
-            fit->won[t] += state->won[t];
-            draws += state->won[t];
+            intensity->won[t] += intensity->states.all[s].won[t];
+            draws += intensity->states.all[s].won[t];
         }
-        for (size_t f = 0; f < FEATURE_COUNT; f++)
-            fit->mean[f] += state->weight * states_feature(states, state, f);
-        fit->mean_watts += state->weight * states_watts(states, state);
     }
-    if (weights <= 0)
-        return;
-    for (size_t f = 0; f < FEATURE_COUNT; f++)
-        fit->mean[f] /= weights;
-    fit->mean_watts /= weights;
     for (uint32_t t = 0; t < TENANTS_MAX; t++) {
         /* A tenant without samples did nothing, unless there are none at all. */
-        if (!(listed & (1U << t)) || (draws > 0 && fit->won[t] <= 0))
+        if (!(listed & (1U << t)) || (draws > 0 && intensity->won[t] <= 0))
             continue;
         intensity->known |= 1U << t;
         fit->places[t] = (uint32_t)fit->count;
         fit->tenants[fit->count++] = t;
-        for (size_t f = 0; f < FEATURE_COUNT; f++)
-            intensity->signatures[t][f] = fit->mean[f] * states->scale[f];
+        fit_recall_anchor(fit, t);
     }
+}
+
+static void compute_means(struct fit *fit)
+{
+    const struct states *states = &fit->intensity->states;
+    double weights = 0;
+
+    for (size_t s = 0; s < states->count; s++) {
+        const struct state *state = &states->all[s];
+
+        weights += state->weight;
+        for (size_t f = 0; f < FEATURE_COUNT; f++)
+            fit->mean[f] += state->weight * states_feature(states, &state->mean, f);
+        fit->mean_watts += state->weight * states_watts(states, &state->mean);
+    }
+    for (size_t f = 0; f < FEATURE_COUNT && weights > 0; f++)
+        fit->mean[f] /= weights;
+    if (weights > 0)
+        fit->mean_watts /= weights;
+}
+
+void fit_run(struct fit *fit, uint32_t anchored, size_t rounds)
+{
+    struct intensity *intensity = fit->intensity;
+    struct states *states = &intensity->states;
+
+    fit->anchored = anchored;
+    for (size_t s = 0; s < states->count; s++)
+        memset(states->all[s].share, 0, sizeof(states->all[s].share));
+    for (size_t i = 0; i < fit->count; i++) {
+        const struct anchor *anchor = anchor_of(fit, fit->tenants[i]);
+
+        for (size_t f = 0; f < FEATURE_COUNT; f++)
+            intensity->signatures[fit->tenants[i]][f] =
+                states->scale[f] *
+                (anchor->weight > 0 ? states_feature(states, &anchor->activity, f) : fit->mean[f]);
+    }
+    for (size_t i = 0; i < rounds; i++)
+        estimate_signatures(fit);
+}
+
+/* The misfit of a state's samples, time lost in switching, and features; a sum of squares, each
+ * expected to be about 1. */
+static double state_misfit(const struct intensity *intensity, const struct state *state)
+{
+    const struct states *states = &intensity->states;
+    uint32_t tenants = state->listed & intensity->known;
+    double draws = PRIOR_DRAWS, prior = 0, sum = mixture_switching_misfit(state->share[SWITCHING]);
+
+    for (uint32_t t = 0; t < TENANTS_MAX; t++) {
+        draws += tenants & (1U << t) ? state->won[t] : 0;
+        prior += tenants & (1U << t) ? intensity->won[t] + 0.5 : 0;
+    }
+    for (uint32_t t = 0; t < TENANTS_MAX; t++) {
+        double drawn, off;
+
+        if (!(tenants & (1U << t)))
+            continue;
+        drawn = (state->won[t] + PRIOR_DRAWS * (intensity->won[t] + 0.5) / prior) / draws;
+        off = drawn - state->share[t];
+        sum += effective_draws(draws) * off * off / (drawn * (1 - drawn) + DRAW_FLOOR);
+    }
+    for (size_t f = 0; f < FEATURE_COUNT; f++) {
+        double off = states_feature(states, &state->mean, f);
+
+        if (states->scale[f] <= 0)
+            continue;
+        for (uint32_t t = 0; t < TENANTS_MAX; t++)
+            if (tenants & (1U << t))
+                off -= state->share[t] * intensity->signatures[t][f] / states->scale[f];
+        sum += off * off / states_variance(states, state, f);
+    }
+    return sum;
+}
+
+double fit_misfit(const struct fit *fit)
+{
+    const struct states *states = &fit->intensity->states;
+    double sum = 0;
+
+    for (size_t s = 0; s < states->count; s++)
+        sum += state_misfit(fit->intensity, &states->all[s]);
+    return sum;
 }
 
 void intensity_fit(struct intensity *intensity, size_t rounds)
 {
     struct fit fit = {.intensity = intensity};
 
-    intensity->known = intensity->certain = 0;
-    prepare(&fit);
+    intensity->known = intensity->certain = intensity->anchored = intensity->contradicted = 0;
+    find_tenants(&fit);
     if (fit.count == 0)
         return;
-    for (size_t i = 0; i < rounds; i++)
-        estimate_signatures(&fit);
+    compute_means(&fit);
+    fit_validate(&fit, rounds);
     estimate_watts(&fit);
     shrink_differences(&fit);
     estimate_certainty(&fit);

@@ -15,11 +15,32 @@ static const double HALF_LIFE_US = 600 * (double)USEC_PER_SEC;
 /* The shares of a state count as this many draws for a slot in it. */
 static const double STATE_DRAWS = 10, STATE_DRAW_FLOOR = 0.02;
 
+/* Errors of the model, relative to the energy of the others (measured on days of real programs). */
+static const double MODEL_ERROR = 0.15, MODEL_ERROR_ALONE = 0.02, MODEL_PART_MIN = 0.03;
+
+/* A slot with one process and a sample of it shows that program alone. */
+static void remember_program(struct intensity *intensity, const struct slot *slot)
+{
+    struct state described;
+    uint32_t tenant;
+
+    if (!states_describe(slot, &described) || described.listed == 0 ||
+        (described.listed & (described.listed - 1)))
+        return;
+    tenant = (uint32_t)__builtin_ctz(described.listed);
+    if (tenant == TENANT_OTHERS || described.won[tenant] <= 0)
+        return;
+    intensity->alone |= 1U << tenant;
+    programs_learn(&intensity->programs, intensity->keys[tenant].exact, &described, slot->end_us);
+    programs_learn(&intensity->programs, intensity->keys[tenant].coarse, &described, slot->end_us);
+}
+
 void intensity_learn(struct intensity *intensity, const struct slot *slot)
 {
     uint64_t elapsed_us;
 
     states_learn(&intensity->states, slot);
+    remember_program(intensity, slot);
     if (intensity->fitted_us == 0)
         intensity->fitted_us = slot->end_us;
     if (intensity->fit_interval_us == 0 || intensity_has_unknown(intensity, slot))
@@ -36,8 +57,17 @@ void intensity_learn(struct intensity *intensity, const struct slot *slot)
 void intensity_forget(struct intensity *intensity, uint32_t tenant)
 {
     states_forget(&intensity->states, tenant);
+    intensity->keys[tenant] = (struct program_key){0};
     intensity->known &= ~(1U << tenant);
     intensity->certain &= ~(1U << tenant);
+    intensity->alone &= ~(1U << tenant);
+    intensity->anchored &= ~(1U << tenant);
+    intensity->contradicted &= ~(1U << tenant);
+}
+
+void intensity_keep(struct intensity *intensity, uint32_t tenants)
+{
+    states_keep(&intensity->states, tenants);
 }
 
 bool intensity_has_unknown(const struct intensity *intensity, const struct slot *slot)
@@ -52,13 +82,25 @@ bool intensity_has_unknown(const struct intensity *intensity, const struct slot 
     return winners & ~intensity->known;
 }
 
+/* How far off the model itself is: little if everybody with a part in it was seen alone. */
+static double model_error(const struct intensity *intensity, const struct mixture *mixture)
+{
+    for (size_t i = 0; i < mixture->tenant_count; i++)
+        if (mixture->parts[i] > MODEL_PART_MIN &&
+            !((intensity->alone | intensity->anchored) & (1U << mixture->tenants[i])))
+            return MODEL_ERROR;
+    return MODEL_ERROR_ALONE;
+}
+
 /* Weights the parts of a mixture by watts, with the errors of both. A tenant's energy e is known
  * with a covariance C; its share s changes with (e_i - s), so that the variance of the share is
- * C_ii - 2 s (C 1)_i + s^2 1'C1. */
+ * C_ii - 2 s (C 1)_i + s^2 1'C1. The covariance of the parts is that of the state: what is off in
+ * a state is off in all of its slots. */
 static void weigh_parts(const struct intensity *intensity, const struct mixture *mixture,
-                        struct intensity_shares *shares)
+                        const struct mixture *state, struct intensity_shares *shares)
 {
     double own[PARTS_MAX] = {0}, with_all[PARTS_MAX] = {0}, of_all = 0, total = 0;
+    double model = model_error(intensity, mixture);
     const double *watts = intensity->watts;
     size_t n = mixture->tenant_count;
 
@@ -69,7 +111,7 @@ static void weigh_parts(const struct intensity *intensity, const struct mixture 
             uint32_t u = mixture->tenants[k];
             double covariance =
                 mixture->parts[i] * mixture->parts[k] * intensity->watts_error[t][u] +
-                watts[t] * watts[u] * mixture->covariance[i * mixture->count + k];
+                watts[t] * watts[u] * intensity->misfit * state->covariance[i * mixture->count + k];
 
             own[i] += i == k ? covariance : 0;
             with_all[i] += covariance;
@@ -87,16 +129,16 @@ static void weigh_parts(const struct intensity *intensity, const struct mixture 
         variance = own[i] - 2 * share * with_all[i] + share * share * of_all;
         by_clock = intensity->clock_error[t] * (1 - share); /* alone it has all, at any clock */
         shares->of[t] = share;
-        shares->error[t] = sqrt(MAX(variance, 0.0) / (energy * energy) + by_clock * by_clock);
+        shares->error[t] = sqrt(MAX(variance, 0.0) / (energy * energy) + by_clock * by_clock +
+                                model * model * (1 - share) * (1 - share));
     }
 }
 
 bool intensity_divide(const struct intensity *intensity, const struct slot *slot,
                       struct intensity_shares *ret_shares)
 {
-    const struct state *state;
-    struct mixture mixture;
-    struct state described;
+    struct mixture mixture, whole;
+    struct state described, state;
     size_t nearest;
     double sum = 0;
 
@@ -106,14 +148,18 @@ bool intensity_divide(const struct intensity *intensity, const struct slot *slot
     nearest = states_nearest(&intensity->states, &described, intensity->known);
     if (nearest == SIZE_MAX || described.listed == 0)
         return false;
-    state = &intensity->states.all[nearest];
+    /* Now, and not at the last fit: the state may be new since. */
+    state = intensity->states.all[nearest];
+    state.listed = described.listed;
+    intensity_estimate_shares(intensity, &state, &whole);
+    mixture_widen(&whole);
     mixture_begin(&mixture, described.listed);
     for (size_t i = 0; i < mixture.tenant_count; i++)
-        sum += state->share[mixture.tenants[i]];
+        sum += state.share[mixture.tenants[i]];
     mixture.parts[mixture.count - 1] = 0;
     for (size_t i = 0; i < mixture.tenant_count; i++) {
         double part =
-            sum > 0 ? state->share[mixture.tenants[i]] / sum : 1.0 / (double)mixture.tenant_count;
+            sum > 0 ? state.share[mixture.tenants[i]] / sum : 1.0 / (double)mixture.tenant_count;
 
         mixture.parts[i] = part;
         mixture_add_expectation(&mixture, i, part,
@@ -122,6 +168,6 @@ bool intensity_divide(const struct intensity *intensity, const struct slot *slot
     mixture_add_features(&mixture, intensity, &described);
     mixture_solve(&mixture);
     *ret_shares = (struct intensity_shares){0};
-    weigh_parts(intensity, &mixture, ret_shares);
+    weigh_parts(intensity, &mixture, &whole, ret_shares);
     return true;
 }

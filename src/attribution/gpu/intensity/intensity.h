@@ -8,12 +8,20 @@
  */
 #pragma once
 
+#include "attribution/gpu/intensity/programs.h"
 #include "attribution/gpu/intensity/states.h"
 
 struct intensity {
     struct states states;
+    struct programs programs;
+    struct program_key keys[TENANTS_MAX]; /* of their programs */
+    uint32_t alone;                       /* bits: tenants that were seen alone on the board */
+    uint32_t anchored;        /* bits: tenants whose program is remembered, and not contradicted */
+    uint32_t contradicted;    /* bits: tenants whose program is remembered otherwise */
     uint32_t known;           /* bits: tenants with a signature and watts */
     uint32_t certain;         /* bits: tenants whose watts will hardly change */
+    double misfit;            /* how much worse the fit explains the states than it should; >= 1 */
+    double won[TENANTS_MAX];  /* samples, in all states */
     uint64_t fitted_us;       /* last, by the time of slots */
     uint64_t fit_interval_us; /* until the next; 0: nothing was learned yet */
     double signatures[TENANTS_MAX][FEATURE_COUNT]; /* units and watts while resident */
@@ -31,8 +39,14 @@ struct intensity_shares {
 /* Adds a slot, and fits again from time to time. */
 void intensity_learn(struct intensity *intensity, const struct slot *slot);
 
-/* Estimates signatures, watts and shares from the states, starting from equal tenants. In fit.c. */
+/* Estimates signatures, watts and shares from the states and from what is remembered of programs,
+ * as far as the states do not contradict it. In fit.c. */
 void intensity_fit(struct intensity *intensity, size_t rounds);
+
+/* The shares of a state by its samples and features, given the signatures. In fit.c. */
+struct mixture;
+void intensity_estimate_shares(const struct intensity *intensity, struct state *state,
+                               struct mixture *mixture);
 
 /* False if the slot tells nothing, or nothing is known yet. */
 bool intensity_divide(const struct intensity *intensity, const struct slot *slot,
@@ -40,6 +54,9 @@ bool intensity_divide(const struct intensity *intensity, const struct slot *slot
 
 /* Was a tenant at work of which nothing is known yet? */
 bool intensity_has_unknown(const struct intensity *intensity, const struct slot *slot);
+
+/* Drops what was learned without any of these tenants (bits). */
+void intensity_keep(struct intensity *intensity, uint32_t tenants);
 
 /* Clears a tenant's place for another process. */
 void intensity_forget(struct intensity *intensity, uint32_t tenant);

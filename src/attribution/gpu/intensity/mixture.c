@@ -24,6 +24,11 @@ void mixture_begin(struct mixture *mixture, uint32_t tenants)
         mixture_add_expectation(mixture, n - 1, 0, 1 / (SWITCHING_PART * SWITCHING_PART));
 }
 
+double mixture_switching_misfit(double part)
+{
+    return part * part / (SWITCHING_PART * SWITCHING_PART);
+}
+
 void mixture_add_features(struct mixture *mixture, const struct intensity *intensity,
                           const struct state *state)
 {
@@ -36,7 +41,7 @@ void mixture_add_features(struct mixture *mixture, const struct intensity *inten
         if (states->scale[f] <= 0)
             continue;
         precision = 1 / states_variance(states, state, f);
-        feature = states_feature(states, state, f);
+        feature = states_feature(states, &state->mean, f);
         for (size_t i = 0; i < mixture->tenant_count; i++)
             signatures[i] = intensity->signatures[mixture->tenants[i]][f] / states->scale[f];
         for (size_t i = 0; i < n; i++) {
@@ -56,22 +61,19 @@ void mixture_add_expectation(struct mixture *mixture, size_t i, double part, dou
     mixture->linear[i] += precision * part;
 }
 
-/* The covariance of the parts that are not 0, given their sum. */
-static void compute_covariance(struct mixture *mixture)
+/* The covariance of these parts, given their sum. */
+static void compute_covariance(struct mixture *mixture, const size_t *parts, size_t count)
 {
     double factor[PARTS_MAX * PARTS_MAX], inverse[PARTS_MAX * PARTS_MAX], sums[PARTS_MAX] = {0};
-    size_t n = mixture->count, count = 0, nonzero[PARTS_MAX];
+    size_t n = mixture->count;
     double total = 0;
 
     memset(mixture->covariance, 0, n * n * sizeof(mixture->covariance[0]));
-    for (size_t i = 0; i < n; i++)
-        if (mixture->parts[i] > 1e-3)
-            nonzero[count++] = i;
     if (count < 2)
         return;
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < count; k++)
-            factor[i * count + k] = mixture->matrix[nonzero[i] * n + nonzero[k]];
+            factor[i * count + k] = mixture->matrix[parts[i] * n + parts[k]];
     if (!linear_factor(factor, count))
         return;
     linear_invert(factor, count, inverse);
@@ -82,12 +84,26 @@ static void compute_covariance(struct mixture *mixture)
         total += sums[i];
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < count; k++)
-            mixture->covariance[nonzero[i] * n + nonzero[k]] =
+            mixture->covariance[parts[i] * n + parts[k]] =
                 inverse[i * count + k] - sums[i] * sums[k] / total;
 }
 
 void mixture_solve(struct mixture *mixture)
 {
+    size_t nonzero[PARTS_MAX], count = 0;
+
     linear_minimise(mixture->matrix, mixture->linear, mixture->count, mixture->parts);
-    compute_covariance(mixture);
+    for (size_t i = 0; i < mixture->count; i++)
+        if (mixture->parts[i] > 1e-3)
+            nonzero[count++] = i;
+    compute_covariance(mixture, nonzero, count);
+}
+
+void mixture_widen(struct mixture *mixture)
+{
+    size_t all[PARTS_MAX];
+
+    for (size_t i = 0; i < mixture->count; i++)
+        all[i] = i;
+    compute_covariance(mixture, all, mixture->count);
 }

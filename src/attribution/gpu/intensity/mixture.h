@@ -22,6 +22,9 @@ struct mixture {
 /* Starts a problem over these tenants (bits), with the expectation that switching takes little. */
 void mixture_begin(struct mixture *mixture, uint32_t tenants);
 
+/* The misfit of a part lost in switching, as a square. */
+double mixture_switching_misfit(double part);
+
 /* Adds that the features of a state are those of its tenants, mixed. */
 void mixture_add_features(struct mixture *mixture, const struct intensity *intensity,
                           const struct state *state);
@@ -29,5 +32,8 @@ void mixture_add_features(struct mixture *mixture, const struct intensity *inten
 /* Adds that a part is expected to be `part`. */
 void mixture_add_expectation(struct mixture *mixture, size_t i, double part, double precision);
 
-/* Computes the parts and their covariance. */
+/* Computes the parts, and the covariance of those that are not 0. */
 void mixture_solve(struct mixture *mixture);
+
+/* Computes the covariance of all parts: one at its bound is not certain for that. */
+void mixture_widen(struct mixture *mixture);

@@ -138,6 +138,20 @@ void slots_take_clock(struct slots *slots, uint32_t clock_mhz)
     }
 }
 
+uint32_t slots_tenants(const struct slots *slots)
+{
+    uint32_t tenants = slots->listed;
+
+    for (size_t i = 0; i < slots->count; i++) {
+        const struct slot *slot = &slots->ring[(slots->first + i) % SLOTS_MAX];
+
+        tenants |= slot->listed;
+        for (uint32_t t = 0; t < TENANTS_MAX; t++)
+            tenants |= slot->won[t] > 0 ? 1U << t : 0;
+    }
+    return tenants;
+}
+
 void slots_take_listed(struct slots *slots, uint32_t listed, uint32_t clients)
 {
     slots->listed = listed;

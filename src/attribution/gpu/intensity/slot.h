@@ -81,6 +81,9 @@ void slots_take_win(struct slots *slots, uint64_t at_us, uint32_t tenant);
 void slots_take_clock(struct slots *slots, uint32_t clock_mhz);
 void slots_take_listed(struct slots *slots, uint32_t listed, uint32_t clients);
 
+/* All tenants in the ring, as bits. */
+uint32_t slots_tenants(const struct slots *slots);
+
 /* The next closed slot with all its samples; NULL if there is none yet. */
 const struct slot *slots_next(struct slots *slots, bool is_last_call);
 

@@ -14,7 +14,9 @@ static const double BUSY_MIN = 0.05; /* of a slot; with less, activity is unclea
 static const double CLOCK_EXPONENT = 1.4, CLOCK_REFERENCE_MHZ = 2000;
 
 /* States are merged if their difference explains less than this, in squares of NOISE x slots. */
-static const double SAME_STATE = 3, NOISE = 0.06;
+static const double SAME_STATE = 3, MERGE_NOISE = 0.06;
+/* Nine features of one device are not independent: less would outvote the samples. */
+static const double FEATURE_NOISE = 0.11;
 /* Power weighs less than the units, being not quite additive. Without GPM there is little else. */
 static const double POWER_NOISE_GPM = 0.3, POWER_NOISE = 0.06;
 /* The counter is read some milliseconds after its tick: what one slot lacks, the next has. */
@@ -41,13 +43,13 @@ bool states_describe(const struct slot *slot, struct state *ret_state)
     *ret_state = (struct state){
         .has_gpm = reading.has_gpm,
         .weight = reading.busy_s / FULL_SLOT_S,
-        .power_w = normal * (double)slot->energy_uj / 1e6 / reading.busy_s,
-        .idle_w = normal * duration_s / reading.busy_s,
-        .log_clock = log_clock,
-        .log_clock_squared = log_clock * log_clock,
+        .mean = {.power_w = normal * (double)slot->energy_uj / 1e6 / reading.busy_s,
+                 .idle_w = normal * duration_s / reading.busy_s,
+                 .log_clock = log_clock,
+                 .log_clock_squared = log_clock * log_clock},
         .listed = slot->listed,
     };
-    memcpy(ret_state->units, reading.units, sizeof(ret_state->units));
+    memcpy(ret_state->mean.units, reading.units, sizeof(reading.units));
     for (size_t t = 0; t < TENANTS_MAX; t++) {
         ret_state->won[t] = slot->won[t];
         if (slot->won[t] > 0)
@@ -56,21 +58,22 @@ bool states_describe(const struct slot *slot, struct state *ret_state)
     return true;
 }
 
-double states_watts(const struct states *states, const struct state *state)
+double states_watts(const struct states *states, const struct activity *activity)
 {
-    return MAX(state->power_w - states->idle_watts * state->idle_w, 0.0);
+    return MAX(activity->power_w - states->idle_watts * activity->idle_w, 0.0);
 }
 
-static double raw_feature(const struct states *states, const struct state *state, size_t feature)
+static double raw_feature(const struct states *states, const struct activity *activity,
+                          size_t feature)
 {
-    return feature == FEATURE_POWER ? states_watts(states, state) : state->units[feature];
+    return feature == FEATURE_POWER ? states_watts(states, activity) : activity->units[feature];
 }
 
-double states_feature(const struct states *states, const struct state *state, size_t feature)
+double states_feature(const struct states *states, const struct activity *activity, size_t feature)
 {
     if (states->scale[feature] <= 0)
         return 0;
-    return MIN(raw_feature(states, state, feature) / states->scale[feature], FEATURE_MOST);
+    return MIN(raw_feature(states, activity, feature) / states->scale[feature], FEATURE_MOST);
 }
 
 double states_variance(const struct states *states, const struct state *state, size_t feature)
@@ -78,7 +81,7 @@ double states_variance(const struct states *states, const struct state *state, s
     double noise = states->has_gpm ? POWER_NOISE_GPM : POWER_NOISE, ticks;
 
     if (feature != FEATURE_POWER)
-        return NOISE * NOISE;
+        return FEATURE_NOISE * FEATURE_NOISE;
     ticks = TICK_NOISE / MAX(state->weight, 0.2);
     return noise * noise + ticks * ticks;
 }
@@ -88,11 +91,12 @@ static double distance(const struct states *states, const struct state *a, const
     double power_noise = states->has_gpm ? POWER_NOISE_GPM : POWER_NOISE, sum = 0, count = 0;
 
     for (size_t f = 0; f < FEATURE_COUNT; f++) {
-        double noise = f == FEATURE_POWER ? power_noise : NOISE, difference;
+        double noise = f == FEATURE_POWER ? power_noise : MERGE_NOISE, difference;
 
         if (states->scale[f] <= 0)
             continue;
-        difference = (states_feature(states, a, f) - states_feature(states, b, f)) / noise;
+        difference =
+            (states_feature(states, &a->mean, f) - states_feature(states, &b->mean, f)) / noise;
         sum += difference * difference;
         count++;
     }
@@ -107,17 +111,22 @@ static double merge_cost(const struct states *states, const struct state *a, con
     return distance(states, a, b) * both + (a->listed == b->listed ? 0 : OTHER_TENANTS);
 }
 
+void activity_average(struct activity *mean, const struct activity *value, double part)
+{
+    for (size_t u = 0; u < UNIT_COUNT; u++)
+        mean->units[u] += part * (value->units[u] - mean->units[u]);
+    mean->power_w += part * (value->power_w - mean->power_w);
+    mean->idle_w += part * (value->idle_w - mean->idle_w);
+    mean->log_clock += part * (value->log_clock - mean->log_clock);
+    mean->log_clock_squared += part * (value->log_clock_squared - mean->log_clock_squared);
+}
+
 static void merge(struct state *into, const struct state *from)
 {
     double part = from->weight / (into->weight + from->weight);
 
     into->weight += from->weight;
-    for (size_t u = 0; u < UNIT_COUNT; u++)
-        into->units[u] += part * (from->units[u] - into->units[u]);
-    into->power_w += part * (from->power_w - into->power_w);
-    into->idle_w += part * (from->idle_w - into->idle_w);
-    into->log_clock += part * (from->log_clock - into->log_clock);
-    into->log_clock_squared += part * (from->log_clock_squared - into->log_clock_squared);
+    activity_average(&into->mean, &from->mean, part);
     for (size_t t = 0; t < TENANTS_MAX; t++)
         into->won[t] += from->won[t];
     into->listed |= from->listed;
@@ -158,9 +167,19 @@ static void update_scale(struct states *states)
             const struct state *state = &states->all[s];
 
             if (state->weight >= MIN(most, SCALE_MIN_WEIGHT))
-                scale = MAX(scale, raw_feature(states, state, f));
+                scale = MAX(scale, raw_feature(states, &state->mean, f));
         }
         states->scale[f] = scale >= SCALE_MIN ? scale : 0;
+    }
+}
+
+void states_rescale(struct states *states, const struct activity *activity)
+{
+    for (size_t f = 0; f < FEATURE_COUNT; f++) {
+        double value = raw_feature(states, activity, f);
+
+        if (value >= SCALE_MIN)
+            states->scale[f] = MAX(states->scale[f], value);
     }
 }
 
@@ -227,6 +246,13 @@ void states_fade(struct states *states, double factor)
         if (state->weight < FADED)
             *state = states->all[--states->count];
     }
+}
+
+void states_keep(struct states *states, uint32_t tenants)
+{
+    for (size_t s = states->count; s-- > 0;)
+        if (!(states->all[s].listed & tenants))
+            states->all[s] = states->all[--states->count];
 }
 
 void states_forget(struct states *states, uint32_t tenant)

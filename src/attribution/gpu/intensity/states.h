@@ -12,13 +12,18 @@
 enum { FEATURE_POWER = UNIT_COUNT, FEATURE_COUNT };
 enum { STATES_MAX = 40 };
 
-struct state {
-    bool has_gpm;
-    double weight;            /* in full slots */
-    double units[UNIT_COUNT]; /* while busy */
+/* What the device shows while busy. */
+struct activity {
+    double units[UNIT_COUNT];
     /* Board power per busy time at the reference clock, and what an idle watt adds to it. */
     double power_w, idle_w;
-    double log_clock, log_clock_squared; /* means */
+    double log_clock, log_clock_squared;
+};
+
+struct state {
+    bool has_gpm;
+    double weight;        /* in full slots */
+    struct activity mean; /* over its slots */
     double won[TENANTS_MAX];
     uint32_t listed; /* bits: tenants */
 
@@ -45,14 +50,23 @@ void states_learn(struct states *states, const struct slot *slot);
 size_t states_nearest(const struct states *states, const struct state *like, uint32_t tenants);
 
 /* The watts above idle while busy, at the reference clock. */
-double states_watts(const struct states *states, const struct state *state);
+double states_watts(const struct states *states, const struct activity *activity);
 /* A unit or the watts, relative to the scale. */
-double states_feature(const struct states *states, const struct state *state, size_t feature);
+double states_feature(const struct states *states, const struct activity *activity, size_t feature);
 /* The variance of a feature around that of a mixture of its tenants, relative to the scale. */
 double states_variance(const struct states *states, const struct state *state, size_t feature);
 
+/* Moves a mean towards a value by this part of their difference. */
+void activity_average(struct activity *mean, const struct activity *value, double part);
+
+/* Extends the scale to an activity that is in no state. */
+void states_rescale(struct states *states, const struct activity *activity);
+
 /* Fades all states, and drops those that are nearly gone. */
 void states_fade(struct states *states, double factor);
+
+/* Drops states that list none of these tenants (bits). */
+void states_keep(struct states *states, uint32_t tenants);
 
 /* Clears a tenant's place for another process. */
 void states_forget(struct states *states, uint32_t tenant);

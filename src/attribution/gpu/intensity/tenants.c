@@ -1,13 +1,5 @@
 #include "attribution/gpu/intensity/tenants.h"
 
-uint32_t tenants_find_ended(const struct tenants *tenants, uint64_t kind)
-{
-    for (uint32_t t = 0; t < TENANT_OTHERS && kind != 0; t++)
-        if (tenants->all[t].used && tenants->all[t].ended && tenants->all[t].kind == kind)
-            return t;
-    return TENANT_NONE;
-}
-
 static uint32_t find_place(const struct tenants *tenants)
 {
     uint32_t oldest = TENANT_OTHERS;
@@ -24,18 +16,12 @@ static uint32_t find_place(const struct tenants *tenants)
     return oldest;
 }
 
-uint32_t tenants_enter(struct tenants *tenants, uint32_t process, uint64_t kind, uint64_t now_us,
-                       bool *ret_is_new)
+uint32_t tenants_enter(struct tenants *tenants, uint32_t process, uint64_t now_us)
 {
-    uint32_t place = tenants_find_ended(tenants, kind);
-    uint64_t since_us = place == TENANT_NONE ? now_us : tenants->all[place].since_us;
+    uint32_t place = find_place(tenants);
 
-    *ret_is_new = place == TENANT_NONE;
-    if (place == TENANT_NONE)
-        place = find_place(tenants);
     if (place != TENANT_OTHERS)
-        tenants->all[place] =
-            (struct tenant){.used = true, .process = process, .kind = kind, .since_us = since_us};
+        tenants->all[place] = (struct tenant){.used = true, .process = process, .since_us = now_us};
     return place;
 }
 

@@ -1,0 +1,76 @@
+#include "attribution/gpu/intensity/programs.h"
+
+#include "core/macros.h"
+
+/* Thirty busy seconds: older slots fade from the means. */
+static const double SLOTS_MAX_PER_PROGRAM = 150;
+
+/* Drivers, boards and programs change: what is old counts little, then nothing. */
+static const uint64_t OLD_US = 30 * 86400 * USEC_PER_SEC, EXPIRED_US = 180 * 86400 * USEC_PER_SEC;
+static const double OLD_SLOTS = 5;
+
+static struct program *programs_find(struct programs *programs, uint64_t key)
+{
+    for (size_t i = 0; i < PROGRAMS_MAX && key != 0; i++)
+        if (programs->all[i].key == key)
+            return &programs->all[i];
+    return NULL;
+}
+
+static struct program *programs_make_room(struct programs *programs)
+{
+    struct program *oldest = &programs->all[0];
+
+    for (size_t i = 0; i < PROGRAMS_MAX; i++) {
+        if (programs->all[i].key == 0)
+            return &programs->all[i];
+        if (programs->all[i].used_us < oldest->used_us)
+            oldest = &programs->all[i];
+    }
+    return oldest;
+}
+
+void programs_learn(struct programs *programs, uint64_t key, const struct state *alone,
+                    uint64_t now_us)
+{
+    struct program *program = programs_find(programs, key);
+
+    if (key == 0)
+        return;
+    if (!program || program->has_gpm != alone->has_gpm) {
+        if (!program)
+            program = programs_make_room(programs);
+        *program = (struct program){.key = key, .has_gpm = alone->has_gpm};
+    }
+    program->used_us = now_us;
+    program->slots = MIN(program->slots + alone->weight, SLOTS_MAX_PER_PROGRAM);
+    activity_average(&program->mean, &alone->mean, alone->weight / program->slots);
+}
+
+const struct program *programs_recall(struct programs *programs, uint64_t key, bool has_gpm,
+                                      uint64_t now_us)
+{
+    struct program *program = programs_find(programs, key);
+    uint64_t age_us;
+
+    if (!program || program->has_gpm != has_gpm)
+        return NULL;
+    age_us = now_us - MIN(now_us, program->used_us);
+    if (age_us > EXPIRED_US) {
+        *program = (struct program){0};
+        return NULL;
+    }
+    if (age_us > OLD_US)
+        program->slots = MIN(program->slots, OLD_SLOTS);
+    program->used_us = MAX(program->used_us, now_us);
+    return program;
+}
+
+size_t programs_count(const struct programs *programs)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < PROGRAMS_MAX; i++)
+        count += programs->all[i].key != 0;
+    return count;
+}
