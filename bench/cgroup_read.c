@@ -300,7 +300,7 @@ static int measure_fixture(void)
 {
     char path[] = "/dev/shm/cgroup_read.XXXXXX";
     _cleanup_close_ int root_fd = -1;
-    struct host host = {-1, -1, -1, NULL};
+    struct host host = {.procfs_fd = -1, .sysfs_fd = -1, .rootfs_fd = -1};
     int r;
 
     if (!mkdtemp(path) || (root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)

@@ -517,8 +517,9 @@ static void make_host(struct world *world, const char *mountinfo)
     snprintf(path, sizeof(path), "%s/proc/self/mountinfo", world->root);
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     check_that(fd >= 0 && fs_write_all(fd, mountinfo, strlen(mountinfo)) == 0);
-    world->host = (struct host){open_below(world, "proc"), open_below(world, "sys"),
-                                open_below(world, "."), NULL};
+    world->host = (struct host){.procfs_fd = open_below(world, "proc"),
+                                .sysfs_fd = open_below(world, "sys"),
+                                .rootfs_fd = open_below(world, ".")};
     check_that(hierarchies_open(&world->host, &world->hierarchies) == 0);
 }
 

@@ -154,7 +154,7 @@ static void check_numbers(const struct gpu *gpu)
     const struct states *states = &intensity->states;
 
     for (size_t s = 0; s < states->count; s++) {
-        if (!(states->all[s].weight > 0) || !isfinite(states_watts(states, &states->all[s])))
+        if (!(states->all[s].weight > 0) || !isfinite(states_watts(states, &states->all[s].mean)))
             abort();
         for (size_t t = 0; t <= TENANTS_MAX; t++)
             if (!(states->all[s].share[t] >= 0 && states->all[s].share[t] < 1.001))

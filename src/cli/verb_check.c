@@ -325,7 +325,7 @@ int verb_check(const struct cli *cli)
 {
     const struct options *options = &cli->options;
     _cleanup_free_ struct report *report = calloc(1, sizeof(*report));
-    struct host host = {-1, -1, -1, NULL};
+    struct host host = {.procfs_fd = -1, .sysfs_fd = -1, .rootfs_fd = -1};
     struct error err = {"out of memory"};
     struct buffer text;
     int status;

@@ -45,7 +45,7 @@ int verb_serve(const struct cli *cli)
         options->redfish_url && node_config_is_on(options, "redfish") && !options->replay_path;
     struct collector *collector = NULL;
     struct api_config api;
-    struct host host = {-1, -1, -1, NULL};
+    struct host host = {.procfs_fd = -1, .sysfs_fd = -1, .rootfs_fd = -1};
     struct web_watch web = {0};
     int fds[LISTEN_MAX];
     size_t fd_count = 0;

@@ -271,7 +271,7 @@ int verb_record(const struct cli *cli)
     struct recording recording = {0};
     struct source_switches switches;
     struct source_set sources;
-    struct host host = {-1, -1, -1, NULL};
+    struct host host = {.procfs_fd = -1, .sysfs_fd = -1, .rootfs_fd = -1};
     _cleanup_close_ int wake_fd = -1, signal_fd = -1;
     struct error err = {"out of memory"};
     int r, status = EXIT_FAILED;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "core/fs.h"
@@ -32,12 +33,14 @@ int host_open(const char *procfs_path, const char *sysfs_path, const char *rootf
         if (fds[i] < 0) {
             int r = -errno;
 
-            host_close(&(struct host){fds[0], fds[1], fds[2], NULL});
+            host_close(
+                &(struct host){.procfs_fd = fds[0], .sysfs_fd = fds[1], .rootfs_fd = fds[2]});
             return error_set(err, r, "cannot open %s '%s': %s; set it to the mount point",
                              roots[i].flag, roots[i].path, strerror(-r));
         }
     }
-    *ret_host = (struct host){fds[0], fds[1], fds[2], NULL};
+    *ret_host = (struct host){.procfs_fd = fds[0], .sysfs_fd = fds[1], .rootfs_fd = fds[2]};
+    (void)!getrandom(&ret_host->program_secret, sizeof(ret_host->program_secret), 0);
     /* Without it, processes count as outside: `check` and a metric report that. */
     (void)host_find_cgroup_root(ret_host, &ret_host->cgroup_root);
     return 0;
@@ -49,7 +52,8 @@ void host_close(struct host *host)
     cleanup_close(&host->sysfs_fd);
     cleanup_close(&host->rootfs_fd);
     free(host->cgroup_root);
-    *host = (struct host){-1, -1, -1, NULL};
+    explicit_bzero(&host->program_secret, sizeof(host->program_secret));
+    *host = (struct host){.procfs_fd = -1, .sysfs_fd = -1, .rootfs_fd = -1};
 }
 
 static bool is_outside(struct span path)

@@ -10,12 +10,14 @@
 
 #include "core/error.h"
 #include "core/span.h"
+#include "host/program_key.h"
 
 struct host {
     int procfs_fd;
     int sysfs_fd;
     int rootfs_fd;
     char *cgroup_root; /* where our cgroup namespace begins; NULL: at the node's root, or unknown */
+    struct program_secret program_secret; /* zero: programs have no keys */
 };
 
 /* Opens the three directories and finds cgroup_root where it can. On error nothing is left open. */

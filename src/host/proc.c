@@ -11,7 +11,12 @@
 #include "core/macros.h"
 #include "core/parse.h"
 
-enum { STAT_BYTES = 4096, STATUS_BYTES = 4096, KERNEL_STAT_BYTES = 1 << 20 };
+enum {
+    STAT_BYTES = 4096,
+    STATUS_BYTES = 4096,
+    KERNEL_STAT_BYTES = 1 << 20,
+    ARGUMENTS_BYTES = 32 << 10, /* a longer command line has no key */
+};
 
 /* Fields of /proc/PID/stat after the command (proc_pid_stat(5)): state is 3, starttime 22. */
 enum { FIELDS_BEFORE_START = 22 - 3 };
@@ -64,20 +69,27 @@ bool proc_exists(const struct proc_reader *reader, uint32_t pid)
     return faccessat(reader->host->procfs_fd, path, F_OK, 0) == 0;
 }
 
-/* The executable's base name, or the command where the link cannot be read. */
-static const char *read_name(int process_fd, struct span command, struct arena *arena)
+/* By the executable: its base name, and the key of the program. Where the link cannot be read, the
+ * name is the command, and there is no key. */
+static void read_program(const struct host *host, int process_fd, struct span command,
+                         struct arena *arena, struct sample_process *process)
 {
-    char path[4096];
+    char path[4096], arguments[ARGUMENTS_BYTES];
     ssize_t len = readlinkat(process_fd, "exe", path, sizeof(path));
+    bool is_known = len > 0 && (size_t)len < sizeof(path);
+    const char *slash = is_known ? memrchr(path, '/', (size_t)len) : NULL;
     struct span name = command;
+    size_t arguments_len;
 
-    if (len > 0 && (size_t)len < sizeof(path)) {
-        const char *slash = memrchr(path, '/', (size_t)len);
-
-        name = slash ? (struct span){slash + 1, (size_t)(path + len - slash - 1)} : command;
+    if (slash) {
+        name = (struct span){slash + 1, (size_t)(path + len - slash - 1)};
         span_strip_suffix(&name, " (deleted)");
     }
-    return arena_copy(arena, name.data, name.len);
+    process->name = arena_copy(arena, name.data, name.len);
+    if (is_known && (host->program_secret.words[0] | host->program_secret.words[1]) &&
+        fs_read_at(process_fd, "cmdline", arguments, sizeof(arguments), &arguments_len) == 0)
+        process->program = program_key_of(&host->program_secret, (struct span){path, (size_t)len},
+                                          (struct span){arguments, arguments_len});
 }
 
 int proc_open(const struct host *host, uint32_t pid)
@@ -139,7 +151,7 @@ int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *
         len = 0;
     process.uid = proc_read_uid(fd);
     process.cgroup = arena_copy(arena, cgroup, len);
-    process.name = read_name(fd, command, arena);
+    read_program(reader->host, fd, command, arena, &process);
     if (!process.cgroup || !process.name)
         return -ENOMEM;
     *ret_process = process;

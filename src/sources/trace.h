@@ -1,5 +1,5 @@
 /*
- * Traces, `wattribute-trace 1` (docs/trace-format.md): what `record` writes and `replay` reads.
+ * Traces, `wattribute-trace 2` (docs/trace-format.md): what `record` writes and `replay` reads.
  */
 #pragma once
 
@@ -8,7 +8,8 @@
 #include "core/span.h"
 #include "model/sample.h"
 
-#define TRACE_HEADER "wattribute-trace 1"
+#define TRACE_HEADER   "wattribute-trace 2"
+#define TRACE_HEADER_1 "wattribute-trace 1" /* without keys of programs */
 
 /*
  * Reads a file as a stream of samples. Checked beyond the form of each line: the header; that a GPU

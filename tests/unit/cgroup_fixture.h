@@ -66,8 +66,9 @@ static int open_in(const struct fixture *fixture, const char *name)
 static void open_host(struct fixture *fixture, const char *mountinfo)
 {
     put(fixture, "proc/self/mountinfo", mountinfo);
-    fixture->host = (struct host){open_in(fixture, "proc"), open_in(fixture, "sys"),
-                                  open_in(fixture, "."), NULL};
+    fixture->host = (struct host){.procfs_fd = open_in(fixture, "proc"),
+                                  .sysfs_fd = open_in(fixture, "sys"),
+                                  .rootfs_fd = open_in(fixture, ".")};
 }
 
 static void start_reader(struct fixture *fixture, const char *mountinfo)

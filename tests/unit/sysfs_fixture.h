@@ -33,7 +33,7 @@ static int machine_set_up(void **state)
     if (!mkdtemp(machine->path))
         return -1;
     machine->fd = open(machine->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    machine->host = (struct host){-1, machine->fd, -1, NULL};
+    machine->host = (struct host){.procfs_fd = -1, .sysfs_fd = machine->fd, .rootfs_fd = -1};
     clock_manual_init(&machine->clock, MACHINE_START_US);
     machine->context = (struct source_context){
         .host = &machine->host, .clock = &machine->clock.clock, .interval_us = USEC_PER_SEC};

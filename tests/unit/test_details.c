@@ -149,7 +149,7 @@ static struct machine new_machine(const char *cgroup)
     snprintf(path, sizeof(path), "%s/etc", machine.path);
     mkdir(path, 0755);
     fd = open(machine.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    machine.host = (struct host){fd, -1, fd, NULL};
+    machine.host = (struct host){.procfs_fd = fd, .sysfs_fd = -1, .rootfs_fd = fd};
     put(&machine, "etc/passwd", passwd, strlen(passwd));
     put(&machine, "7/status", status, strlen(status));
     put(&machine, "7/cgroup", cgroup, strlen(cgroup));

@@ -44,8 +44,9 @@ static int set_up(void **state)
     fixture->fd = open(fixture->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     mkdirat(fixture->fd, "proc", 0700);
     mkdirat(fixture->fd, "sys", 0700);
-    fixture->host = (struct host){openat(fixture->fd, "proc", O_PATH | O_CLOEXEC),
-                                  openat(fixture->fd, "sys", O_PATH | O_CLOEXEC), -1, NULL};
+    fixture->host = (struct host){.procfs_fd = openat(fixture->fd, "proc", O_PATH | O_CLOEXEC),
+                                  .sysfs_fd = openat(fixture->fd, "sys", O_PATH | O_CLOEXEC),
+                                  .rootfs_fd = -1};
     *state = fixture;
     return process_table_new(&fixture->host, &fixture->table) < 0 ||
                    attachments_new(&fixture->attachments) < 0

@@ -299,7 +299,7 @@ static void the_state_of_the_api_server_is_logged_once_per_change_across_restart
     tree_write(f->directory, "ca.crt", certificate_pem);
     tree_write(f->directory, "token", "abc");
     assert_int_equal(open_all(f, FETCHER_KUBERNETES, &err), 0);
-    host = (struct host){host_fd, -1, host_fd, NULL};
+    host = (struct host){.procfs_fd = host_fd, .sysfs_fd = -1, .rootfs_fd = host_fd};
     assert_int_equal(
         identity_open(&(struct identity_options){.host = &host,
                                                  .rootfs_path = f->directory,

@@ -145,43 +145,96 @@ static void on_a_board_that_was_away_a_process_has_a_place_anew(void **state)
     pipeline_free(pipeline);
 }
 
-/* Identifies a pid: a user's python. */
-static void introduce(const struct simulation *simulation, uint32_t pid, const char *name)
+struct identity {
+    uint32_t pid, uid;
+    struct program_key program;
+};
+
+/* Every program is python3: only its key tells which. */
+static void identify_program(const struct simulation *simulation, struct identity identity)
 {
     feed(simulation->pipeline, (struct sample){.kind = SAMPLE_PROCESS,
                                                .t_us = simulation->now_us,
-                                               .process = {.pid = pid,
-                                                           .uid = 1000,
+                                               .process = {.pid = identity.pid,
+                                                           .uid = identity.uid,
                                                            .start_us = simulation->now_us,
                                                            .cgroup = "/user.slice",
-                                                           .name = name}});
+                                                           .name = "python3",
+                                                           .program = identity.program}});
 }
 
-static void the_next_of_a_kind_is_known_when_it_comes(void **state)
+/* Runs matrices and streams alone on the board, then as two other processes in a steady mixture.
+ * The part of the pair's energy that goes to the matrices; in truth it is 5/7. */
+static double share_in_pair(const struct identity alone[2], const struct identity pair[2])
 {
     struct simulation simulation = two_loads();
     struct pipeline *pipeline = pipeline_with(intensity_options());
-    const struct tenant *place;
-    double watts;
+    uint64_t matrices_uj, streams_uj;
+
+    simulation.pids[0] = simulation.pids[1] = 0;
+    simulation_begin(&simulation, pipeline);
+    run_seconds(&simulation, 10, (const double[3]){0});
+    for (size_t i = 0; i < 2; i++) {
+        simulation.pids[i] = alone[i].pid;
+        identify_program(&simulation, alone[i]);
+        run_seconds(&simulation, 10, i == 0 ? FIRST : SECOND_ONE);
+        simulation.pids[i] = 0;
+        run_seconds(&simulation, 3, (const double[3]){0});
+    }
+    for (size_t i = 0; i < 2; i++) {
+        simulation.pids[i] = pair[i].pid;
+        identify_program(&simulation, pair[i]);
+    }
+    run_seconds(&simulation, 90, BOTH);
+    pipeline_finish(pipeline);
+    matrices_uj = active_uj(pipeline, pair[0].pid);
+    streams_uj = active_uj(pipeline, pair[1].pid);
+    pipeline_free(pipeline);
+    return (double)matrices_uj / (double)(matrices_uj + streams_uj);
+}
+
+static const struct program_key A = {101, 201}, B = {102, 202}, C = {103, 203};
+
+static void a_program_that_ran_alone_is_known_when_it_comes_back(void **state)
+{
+    (void)state;
+    assert_true(fabs(share_in_pair((const struct identity[]){{11, 1000, A}, {12, 1000, B}},
+                                   (const struct identity[]){{21, 1000, A}, {22, 1000, B}}) -
+                     500.0 / 700) < 0.02);
+}
+
+static void with_other_values_it_is_known_by_its_coarse_key(void **state)
+{
+    const struct program_key other_a = {301, A.coarse}, other_b = {302, B.coarse};
 
     (void)state;
-    simulation_begin(&simulation, pipeline);
-    introduce(&simulation, 11, "matrices");
-    introduce(&simulation, 12, "streams");
-    teach(&simulation);
-    place = tenant_of(pipeline, 11);
-    simulation.pids[0] = 0;
-    run_seconds(&simulation, 90, SECOND_ONE);
-    assert_true(place->ended);
-    simulation.pids[0] = 21;
-    run_seconds(&simulation, 1, BOTH);
-    introduce(&simulation, 21, "matrices"); /* a second late, as it is in truth */
-    run_seconds(&simulation, 90, BOTH);
-    assert_ptr_equal(tenant_of(pipeline, 21), place);
-    watts = pipeline->gpus[0]
-                ->learning->intensity.watts[place - pipeline->gpus[0]->learning->tenants.all];
-    assert_true(fabs(watts - 500) < 50);
-    pipeline_free(pipeline);
+    assert_true(
+        fabs(share_in_pair((const struct identity[]){{11, 1000, A}, {12, 1000, B}},
+                           (const struct identity[]){{21, 1000, other_a}, {22, 1000, other_b}}) -
+             500.0 / 700) < 0.05);
+}
+
+/* Without memory a steady mixture is divided by time. */
+static void what_was_learned_is_not_for_other_programs_or_tenants(void **state)
+{
+    static const struct identity alone[] = {{11, 1000, {101, 201}}, {12, 1000, {102, 202}}};
+    static const struct identity pairs[][2] = {
+        {{21, 1000, {103, 203}}, {22, 1000, {104, 204}}}, /* another command line */
+        {{21, 1001, {101, 201}}, {22, 1001, {102, 202}}}, /* another user */
+        {{21, 1000, {0, 0}}, {22, 1000, {0, 0}}},         /* unknown */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
+        assert_true(fabs(share_in_pair(alone, pairs[i]) - 0.5) < 0.03);
+}
+
+static void a_memory_that_the_board_contradicts_does_not_count(void **state)
+{
+    (void)state;
+    /* Each came back as the other: at most the time share is left. */
+    assert_true(share_in_pair((const struct identity[]){{11, 1000, A}, {12, 1000, B}},
+                              (const struct identity[]){{21, 1000, C}, {22, 1000, A}}) > 0.45);
 }
 
 /* A list of clients beside the server, which wins all samples. */
@@ -225,7 +278,10 @@ int main(void)
         cmocka_unit_test(a_new_process_is_charged_by_its_samples_until_more_is_known),
         cmocka_unit_test(samples_of_an_unknown_pid_are_not_charged_to_known_processes),
         cmocka_unit_test(on_a_board_that_was_away_a_process_has_a_place_anew),
-        cmocka_unit_test(the_next_of_a_kind_is_known_when_it_comes),
+        cmocka_unit_test(a_program_that_ran_alone_is_known_when_it_comes_back),
+        cmocka_unit_test(with_other_values_it_is_known_by_its_coarse_key),
+        cmocka_unit_test(what_was_learned_is_not_for_other_programs_or_tenants),
+        cmocka_unit_test(a_memory_that_the_board_contradicts_does_not_count),
         cmocka_unit_test(mps_clients_are_charged_what_they_drew_alone),
     };
 

@@ -58,7 +58,7 @@ static void an_error_names_the_flag_the_path_and_the_reason_and_leaves_nothing_o
 
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct host host = {77, 77, 77, NULL};
+        struct host host = {.procfs_fd = 77, .sysfs_fd = 77, .rootfs_fd = 77};
         struct error err = {""};
 
         assert_int_equal(host_open(cases[i].procfs, cases[i].sysfs, cases[i].rootfs, &host, &err),
@@ -164,7 +164,7 @@ static int set_up(void **state)
     if (!mkdtemp(fixture->path))
         return -1;
     fd = open(fixture->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    fixture->host = (struct host){fd, fd, -1, NULL};
+    fixture->host = (struct host){.procfs_fd = fd, .sysfs_fd = fd, .rootfs_fd = -1};
     write_file(fixture, "1/cgroup", "0::/../../../init.scope\n");
     write_file(fixture, "77/cgroup", "0::/\n");
     *state = fixture;

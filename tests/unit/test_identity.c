@@ -38,7 +38,7 @@ static struct rig new_rig(bool expects_fetched_names)
     strcpy(rig.place->path, "/tmp/wattribute-XXXXXX");
     assert_non_null(mkdtemp(rig.place->path));
     fd = open(rig.place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    rig.place->host = (struct host){fd, -1, fd, NULL};
+    rig.place->host = (struct host){.procfs_fd = fd, .sysfs_fd = -1, .rootfs_fd = fd};
     assert_int_equal(mkdirat(fd, "etc", 0755), 0);
     tree_write(rig.place->path, "etc/passwd", "alice:x:1000:1000::/home/alice:/bin/sh\n");
     assert_int_equal(

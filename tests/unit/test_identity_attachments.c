@@ -149,7 +149,7 @@ static struct rig new_rig(bool attachments, bool kubernetes)
     rig.listener_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(rig.listener_fd, (struct sockaddr *)&address, sizeof(address)), 0);
     fd = open(rig.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    rig.host = (struct host){fd, -1, fd, NULL};
+    rig.host = (struct host){.procfs_fd = fd, .sysfs_fd = -1, .rootfs_fd = fd};
     assert_int_equal(
         identity_open(&(struct identity_options){.host = &rig.host,
                                                  .rootfs_path = rig.path,

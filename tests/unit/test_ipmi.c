@@ -216,7 +216,7 @@ static int set_up(void **state)
     assert_non_null(f);
     f->calls = (struct ipmi_calls){fake_open, fake_control, fake_wait, fake_close};
     clock_manual_init(&f->clock, 1000 * USEC_PER_SEC);
-    f->host = (struct host){-1, -1, ROOTFS_FD, NULL};
+    f->host = (struct host){.procfs_fd = -1, .sysfs_fd = -1, .rootfs_fd = ROOTFS_FD};
     f->context = (struct source_context){.host = &f->host, .clock = &f->clock.clock};
     f->node = "dev/ipmi0";
     batch_init(&f->batch);

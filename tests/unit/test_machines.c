@@ -856,9 +856,9 @@ static void make_machine(struct machine *machine, const struct machine_plan *pla
     sim_perf.meters = machine->meters;
     sim_perf.count = machine->meter_count;
     sim_perf.event_count = 0;
-    machine->host =
-        (struct host){open_below(machine, "proc", O_PATH), open_below(machine, "sys", O_PATH),
-                      open_below(machine, ".", O_PATH), NULL};
+    machine->host = (struct host){.procfs_fd = open_below(machine, "proc", O_PATH),
+                                  .sysfs_fd = open_below(machine, "sys", O_PATH),
+                                  .rootfs_fd = open_below(machine, ".", O_PATH)};
     machine->context = (struct source_context){.host = &machine->host,
                                                .clock = &machine->clock.clock,
                                                .interval_us = SECOND,

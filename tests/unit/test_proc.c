@@ -74,7 +74,9 @@ static void the_user_is_the_real_one(void **state)
 
 static void this_process_is_known_by_its_executable(void **state)
 {
-    struct host host = {open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1, -1, NULL};
+    struct host host = {.procfs_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
+                        .sysfs_fd = -1,
+                        .rootfs_fd = -1};
     struct sample_process process;
     struct proc_reader reader;
     struct arena arena;
@@ -94,7 +96,9 @@ static void this_process_is_known_by_its_executable(void **state)
 
 static void a_pid_that_is_not_there_is_no_process(void **state)
 {
-    struct host host = {open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1, -1, NULL};
+    struct host host = {.procfs_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
+                        .sysfs_fd = -1,
+                        .rootfs_fd = -1};
     struct sample_process process;
     struct proc_reader reader;
     struct arena arena;

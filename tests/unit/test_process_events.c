@@ -197,7 +197,9 @@ static int set_up(void **state)
 
     if (!fixture)
         return -1;
-    fixture->host = (struct host){open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1, -1, NULL};
+    fixture->host = (struct host){.procfs_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
+                                  .sysfs_fd = -1,
+                                  .rootfs_fd = -1};
     arena_init(&fixture->arena, 16 << 20);
     *state = fixture;
     return 0;

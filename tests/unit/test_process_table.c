@@ -40,7 +40,9 @@ static int set_up(void **state)
     if (!mkdtemp(fixture->path))
         return -1;
     fixture->host =
-        (struct host){open(fixture->path, O_PATH | O_DIRECTORY | O_CLOEXEC), -1, -1, NULL};
+        (struct host){.procfs_fd = open(fixture->path, O_PATH | O_DIRECTORY | O_CLOEXEC),
+                      .sysfs_fd = -1,
+                      .rootfs_fd = -1};
     *state = fixture;
     return process_table_new(&fixture->host, &fixture->table);
 }
@@ -591,7 +593,9 @@ static void after_any_changes_a_table_equals_a_new_one(void **state)
 /* Against this node's own procfs. */
 static void a_child_has_the_owner_that_we_have_and_is_not_read_again(void **state)
 {
-    struct host host = {open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1, -1, NULL};
+    struct host host = {.procfs_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
+                        .sysfs_fd = -1,
+                        .rootfs_fd = -1};
     struct process_table_stats first, steady;
     struct process_table *table;
     pid_t child;

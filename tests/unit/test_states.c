@@ -46,11 +46,12 @@ static void assert_finite(const struct states *states)
         const struct state *state = &states->all[s];
 
         assert_true(isfinite(state->weight) && state->weight > 0);
-        assert_true(isfinite(state->log_clock) && isfinite(state->log_clock_squared));
-        assert_true(isfinite(states_watts(states, state)) && states_watts(states, state) >= 0);
+        assert_true(isfinite(state->mean.log_clock) && isfinite(state->mean.log_clock_squared));
+        assert_true(isfinite(states_watts(states, &state->mean)) &&
+                    states_watts(states, &state->mean) >= 0);
         for (size_t f = 0; f < FEATURE_COUNT; f++) {
-            assert_true(isfinite(states_feature(states, state, f)));
-            assert_true(states_feature(states, state, f) >= 0);
+            assert_true(isfinite(states_feature(states, &state->mean, f)));
+            assert_true(states_feature(states, &state->mean, f) >= 0);
             assert_true(states_variance(states, state, f) > 0);
         }
     }
@@ -66,7 +67,7 @@ static void slots_in_which_the_same_goes_on_are_one_state(void **state)
     assert_int_equal(states->count, 1);
     assert_true(fabs(states->all[0].weight - 100) < 1e-6);
     assert_true(fabs(states->all[0].won[0] - 100) < 1e-6);
-    assert_true(fabs(states->all[0].units[UNIT_TENSOR] - 0.8) < 1e-6);
+    assert_true(fabs(states->all[0].mean.units[UNIT_TENSOR] - 0.8) < 1e-6);
     free(states);
 }
 
@@ -159,9 +160,9 @@ static void the_watts_are_those_above_idle_at_one_clock(void **state)
     (void)state;
     slot.clock_sum_mhz = 2000;
     states_learn(states, &slot);
-    assert_true(fabs(states_watts(states, &states->all[0]) - 500) < 1);
+    assert_true(fabs(states_watts(states, &states->all[0].mean) - 500) < 1);
     states->idle_watts = 1000; /* more than was ever used: then it is 0, not less */
-    assert_true(states_watts(states, &states->all[0]) == 0);
+    assert_true(states_watts(states, &states->all[0].mean) == 0);
     free(states);
 }
 

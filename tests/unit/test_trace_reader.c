@@ -76,7 +76,7 @@ static void every_error_names_the_file_and_the_line(void **state)
         const char *why;
     } cases[] = {
         {"", 1, "the file is empty"},
-        {"\n", 1, "not a trace: the first line must be 'wattribute-trace 1'"},
+        {"\n", 1, "not a trace: the first line must be 'wattribute-trace 2'"},
         {"wattribute-trace 2\n" GPU0, 1, "not a trace"},
         {"wattribute-trace 1 \n" GPU0, 1, "not a trace"},
         {"Wattribute-trace 1\n" GPU0, 1, "not a trace"},

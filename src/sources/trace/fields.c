@@ -137,7 +137,7 @@ static int take_field(struct span *rest, const struct trace_field *field, struct
         return 0;
     case TRACE_UID:
         memcpy(member, &unknown_uid, field->size_bytes);
-        if (rest->len == 0 || rest->data[0] > '9') /* a named field follows */
+        if (rest->len == 0 || (rest->len > 1 && rest->data[1] == '=')) /* a named field follows */
             return 0;
         break;
     case TRACE_NAMED:

@@ -96,7 +96,7 @@ static int read_header(struct trace_reader *reader, struct error *err)
         return r;
     if (r == 0)
         return at_line(reader, err, -EBADMSG, "the file is empty");
-    if (!span_equals(line, TRACE_HEADER))
+    if (!span_equals(line, TRACE_HEADER) && !span_equals(line, TRACE_HEADER_1))
         return at_line(reader, err, -EBADMSG,
                        "not a trace: the first line must be '" TRACE_HEADER "'");
     return 0;
