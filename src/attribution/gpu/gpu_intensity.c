@@ -84,7 +84,7 @@ static uint32_t open_place(struct gpu *gpu, uint32_t process)
     place = tenants_enter(&learning->tenants, process, gpu->latest_us);
     if (place != TENANT_OTHERS) {
         forget_tenant(learning, place);
-        learning->intensity.keys[place] = program_of(gpu, process);
+        intensity_recall(&learning->intensity, place, program_of(gpu, process), gpu->latest_us);
     }
     gpu_sighting(gpu, process)->tenant = (uint8_t)(place + 1);
     return place;
@@ -102,7 +102,8 @@ static void update_tenants(struct gpu *gpu)
             !ledger_is_live(gpu->ledger, tenant->process))
             tenants_leave(&gpu->learning->tenants, t, gpu->latest_us);
         else if (gpu->learning->intensity.keys[t].exact == 0) /* names may have come by now */
-            gpu->learning->intensity.keys[t] = program_of(gpu, tenant->process);
+            intensity_recall(&gpu->learning->intensity, t, program_of(gpu, tenant->process),
+                             gpu->latest_us);
     }
     intensity_keep(&gpu->learning->intensity, slots_tenants(&gpu->learning->slots));
 }
@@ -164,6 +165,7 @@ static void learn_slots(struct gpu *gpu, bool is_last)
 
     learning->intensity.states.idle_watts =
         (double)MAX(gpu->idle.with_context.level_mw, gpu->idle.without_context.level_mw) / 1e3;
+    learning->intensity.states.limit_watts = (double)gpu->power_limit_mw / 1e3;
     while ((slot = slots_next(&learning->slots, is_last))) {
         learn_idle(gpu, slot);
         if (slot->clients)

@@ -9,35 +9,41 @@ static const double ANCHOR_MAX = 10, ANCHOR_COARSE_MAX = 3, ANCHOR_MIN = 1;
 
 /* Anchors that explain the states worse by more are wrong. Right ones raised the misfit by at most
  * 4.7, wrong ones by 190 and more (measured, H200). */
-static const double CONTRADICTION = 8;
+static const double CONTRADICTION = 6;
 
-/* Recalls the program of a tenant, by its exact key if that is known. */
-void fit_recall_anchor(struct fit *fit, uint32_t tenant)
+/* Watts with a larger relative error are not remembered, and others count as this many slots. */
+static const double LEARNED_ERROR = 0.1, LEARNED_SLOTS_MAX = 5;
+
+/* A fit is never better than this, however well it explains a few states. */
+static const double MISFIT_MIN = 0.1;
+
+void intensity_recall(struct intensity *intensity, uint32_t tenant, struct program_key key,
+                      uint64_t now_us)
 {
-    struct intensity *intensity = fit->intensity;
-    const struct program_key *key = &intensity->keys[tenant];
-    bool has_gpm = intensity->states.has_gpm;
-    const struct program *program =
-        programs_recall(&intensity->programs, key->exact, has_gpm, intensity->fitted_us);
+    const struct program *program = programs_recall(&intensity->programs, key.exact, now_us);
     double most = program ? ANCHOR_MAX : ANCHOR_COARSE_MAX;
 
     if (!program)
-        program = programs_recall(&intensity->programs, key->coarse, has_gpm, intensity->fitted_us);
-    if (!program || program->slots < ANCHOR_MIN)
-        return;
-    fit->anchors[tenant].weight = MIN(program->slots, most);
-    fit->anchors[tenant].activity = program->mean;
-    states_rescale(&intensity->states, &program->mean);
+        program = programs_recall(&intensity->programs, key.coarse, now_us);
+    intensity->keys[tenant] = key;
+    intensity->anchors[tenant] = (struct anchor){0};
+    if (program && program->slots >= ANCHOR_MIN)
+        intensity->anchors[tenant] = (struct anchor){
+            .weight = MIN(program->slots, most),
+            .is_measured = program->is_measured,
+            .has_gpm = program->has_gpm,
+            .activity = program->mean,
+        };
 }
 
 /* Tenants (bits) that are listed together with one of these. */
-static uint32_t companions_of(const struct states *states, uint32_t tenants)
+static uint32_t companions_of(const struct fit *fit, uint32_t tenants)
 {
     uint32_t companions = 0;
 
-    for (size_t s = 0; s < states->count; s++)
-        if (states->all[s].listed & tenants)
-            companions |= states->all[s].listed;
+    for (size_t s = 0; s < fit->state_count; s++)
+        if (fit->states[s]->listed & tenants)
+            companions |= fit->states[s]->listed;
     return companions;
 }
 
@@ -59,6 +65,13 @@ static uint32_t find_contradicted(struct fit *fit, uint32_t anchors, size_t roun
     return contradicted;
 }
 
+static bool is_anchored(const struct intensity *intensity, uint32_t tenant)
+{
+    const struct anchor *anchor = &intensity->anchors[tenant];
+
+    return anchor->weight > 0 && anchor->has_gpm == intensity->states.has_gpm;
+}
+
 void fit_validate(struct fit *fit, size_t rounds)
 {
     struct intensity *intensity = fit->intensity;
@@ -68,7 +81,7 @@ void fit_validate(struct fit *fit, size_t rounds)
     fit_run(fit, 0, rounds);
     without = fit_misfit(fit);
     for (size_t i = 0; i < fit->count; i++)
-        anchors |= fit->anchors[fit->tenants[i]].weight > 0 ? 1U << fit->tenants[i] : 0;
+        anchors |= is_anchored(intensity, fit->tenants[i]) ? 1U << fit->tenants[i] : 0;
     while (anchors) {
         fit_run(fit, anchors, rounds);
         if (fit_misfit(fit) <= without + CONTRADICTION)
@@ -79,11 +92,40 @@ void fit_validate(struct fit *fit, size_t rounds)
     /* The states do not show well which of several is wrong, so its companions are suspended, too.
      */
     if (contradicted) {
-        anchors &= ~companions_of(&intensity->states, contradicted);
+        anchors &= ~companions_of(fit, contradicted);
         fit_run(fit, anchors, rounds);
     }
-    intensity->anchored = anchors;
-    intensity->contradicted = contradicted;
-    intensity->misfit =
-        MAX(fit_misfit(fit) / (double)(MAX(intensity->states.count, 1U) * FEATURE_COUNT), 1.0);
+    intensity->anchored |= anchors;
+    intensity->contradicted |= contradicted;
+    for (size_t i = 0; i < fit->count; i++) {
+        uint32_t t = fit->tenants[i];
+
+        if ((anchors & (1U << t)) && intensity->anchors[t].is_measured)
+            intensity->measured |= 1U << t;
+        intensity->misfit[t] =
+            MAX(fit_misfit(fit) / (double)(fit->state_count * FEATURE_COUNT), MISFIT_MIN);
+    }
+}
+
+/* Remembers what is well known of tenants that were never seen alone. */
+void fit_learn_programs(const struct fit *fit)
+{
+    struct intensity *intensity = fit->intensity;
+
+    for (size_t i = 0; i < fit->count; i++) {
+        uint32_t t = fit->tenants[i];
+        double watts = intensity->watts[t], variance = intensity->watts_error[t][t];
+        struct program learned = {.used_us = intensity->fitted_us,
+                                  .has_gpm = intensity->states.has_gpm};
+
+        if (t == TENANT_OTHERS || ((intensity->alone | fit->anchored) & (1U << t)) ||
+            variance > LEARNED_ERROR * LEARNED_ERROR * watts * watts)
+            continue;
+        for (size_t u = 0; u < UNIT_COUNT; u++)
+            learned.mean.units[u] = intensity->signatures[t][u];
+        learned.mean.power_w = watts;
+        learned.slots = MIN(fit_watts_variance(watts) / MAX(variance, 1e-9), LEARNED_SLOTS_MAX);
+        programs_learn(&intensity->programs, intensity->keys[t].exact, &learned);
+        programs_learn(&intensity->programs, intensity->keys[t].coarse, &learned);
+    }
 }

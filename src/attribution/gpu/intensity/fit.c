@@ -111,7 +111,7 @@ static const struct anchor *anchor_of(const struct fit *fit, uint32_t tenant)
 {
     static const struct anchor none;
 
-    return fit->anchored & (1U << tenant) ? &fit->anchors[tenant] : &none;
+    return fit->anchored & (1U << tenant) ? &fit->intensity->anchors[tenant] : &none;
 }
 
 /* Maximisation: what each tenant shows while it is resident, given the shares. */
@@ -121,8 +121,8 @@ static void estimate_signatures(struct fit *fit)
     struct normal normal = {0};
     struct mixture mixture;
 
-    for (size_t s = 0; s < states->count; s++) {
-        struct state *state = &states->all[s];
+    for (size_t s = 0; s < fit->state_count; s++) {
+        struct state *state = fit->states[s];
         double weight = weight_of(state);
 
         intensity_estimate_shares(fit->intensity, state, &mixture);
@@ -157,13 +157,17 @@ static void estimate_signatures(struct fit *fit)
     }
 }
 
+double fit_watts_variance(double watts)
+{
+    return WATTS_NOISE * watts * WATTS_NOISE * watts + WATTS_FLOOR * WATTS_FLOOR;
+}
+
 /* The variance of a state's watts around those of its tenants. */
 static double watts_variance(const struct fit *fit, const struct state *state, double watts)
 {
-    double part = WATTS_NOISE * watts;
     double ticks = WATTS_TICK_NOISE * fit->mean_watts / MAX(state->weight, 0.2);
 
-    return part * part + WATTS_FLOOR * WATTS_FLOOR + ticks * ticks;
+    return fit_watts_variance(watts) + ticks * ticks;
 }
 
 /* How much worse the watts explain the states than expected; at least 1. */
@@ -172,8 +176,8 @@ static double watts_misfit(const struct fit *fit)
     const struct intensity *intensity = fit->intensity;
     double sum = 0, weights = 0;
 
-    for (size_t s = 0; s < intensity->states.count; s++) {
-        const struct state *state = &intensity->states.all[s];
+    for (size_t s = 0; s < fit->state_count; s++) {
+        const struct state *state = fit->states[s];
         double watts = states_watts(&intensity->states, &state->mean), explained = 0, present = 0;
 
         for (size_t i = 0; i < fit->count; i++) {
@@ -197,8 +201,8 @@ static void estimate_watts(struct fit *fit)
     struct normal normal = {0};
     struct mixture mixture;
 
-    for (size_t s = 0; s < intensity->states.count; s++) {
-        struct state *state = &intensity->states.all[s];
+    for (size_t s = 0; s < fit->state_count; s++) {
+        struct state *state = fit->states[s];
         double watts = states_watts(&intensity->states, &state->mean), sum = 0;
         double weight = weight_of(state) / watts_variance(fit, state, watts);
 
@@ -215,8 +219,7 @@ static void estimate_watts(struct fit *fit)
     for (size_t i = 0; i < fit->count; i++) {
         const struct anchor *anchor = anchor_of(fit, fit->tenants[i]);
         double watts = states_watts(&intensity->states, &anchor->activity);
-        double part = WATTS_NOISE * watts;
-        double weight = anchor->weight / (part * part + WATTS_FLOOR * WATTS_FLOOR);
+        double weight = anchor->weight / fit_watts_variance(watts);
 
         normal.matrix[i * fit->count + i] += weight;
         normal.sides[0][i] += weight * (watts - fit->mean_watts);
@@ -238,11 +241,10 @@ static void estimate_watts(struct fit *fit)
  * likelihood ratio. Shares bent only to explain the device's activity predict them worse. */
 static double log_evidence(const struct fit *fit)
 {
-    const struct states *states = &fit->intensity->states;
     double gain = 0;
 
-    for (size_t s = 0; s < states->count; s++) {
-        const struct state *state = &states->all[s];
+    for (size_t s = 0; s < fit->state_count; s++) {
+        const struct state *state = fit->states[s];
         double present = MAX(1 - state->share[SWITCHING], SHARE_MIN), won = 0;
 
         for (uint32_t t = 0; t < TENANTS_MAX; t++)
@@ -256,13 +258,27 @@ static double log_evidence(const struct fit *fit)
     return gain / DRAW_VARIANCE;
 }
 
-/* Shrinks differences between tenants that the samples do not support; not those of tenants that
- * were seen alone, whose samples show nothing in a steady mixture. */
-static void shrink_differences(struct fit *fit)
+/* The tenants (bits) whose differences need no support by samples, which show nothing in a steady
+ * mixture: those that were seen alone, and those whose programs are remembered like those of all
+ * their companions, so that the states would contradict a wrong memory. */
+static uint32_t find_founded(const struct fit *fit)
+{
+    const struct intensity *intensity = fit->intensity;
+    uint32_t measured = intensity->alone | fit->anchored, unvalidated = 0;
+
+    for (size_t s = 0; s < fit->state_count; s++)
+        if (fit->states[s]->listed & intensity->known & ~measured)
+            unvalidated |= fit->states[s]->listed;
+    return intensity->alone | (fit->anchored & ~unvalidated);
+}
+
+/* Shrinks differences between tenants that the samples do not support. */
+static void shrink_differences(struct fit *fit, double evidence)
 {
     struct intensity *intensity = fit->intensity;
-    double part = MIN(MAX(log_evidence(fit) / EVIDENCE, 0.0), 1.0);
+    double part = MIN(MAX(evidence / EVIDENCE, 0.0), 1.0);
     double doubt = (1 - part) * WATTS_SPREAD * fit->mean_watts;
+    uint32_t founded = find_founded(fit);
     struct mixture mixture;
 
     if (part >= 1 || fit->count < 2)
@@ -270,7 +286,7 @@ static void shrink_differences(struct fit *fit)
     for (size_t i = 0; i < fit->count; i++) {
         uint32_t t = fit->tenants[i];
 
-        if ((intensity->alone | fit->anchored) & (1U << t))
+        if (founded & (1U << t))
             continue;
         for (size_t f = 0; f < FEATURE_COUNT; f++) {
             double mean = fit->mean[f] * intensity->states.scale[f];
@@ -282,8 +298,8 @@ static void shrink_differences(struct fit *fit)
             MAX(fit->mean_watts + part * (intensity->watts[t] - fit->mean_watts), WATTS_MIN);
         intensity->watts_error[t][t] += doubt * doubt;
     }
-    for (size_t s = 0; s < intensity->states.count; s++)
-        intensity_estimate_shares(intensity, &intensity->states.all[s], &mixture);
+    for (size_t s = 0; s < fit->state_count; s++)
+        intensity_estimate_shares(intensity, fit->states[s], &mixture);
 }
 
 /* A tenant seen at several clocks does not draw the same at all of them. Without such doubts its
@@ -297,8 +313,8 @@ static void estimate_certainty(struct fit *fit)
         uint32_t t = fit->tenants[i];
         double error = CERTAIN_ERROR * intensity->watts[t];
 
-        for (size_t s = 0; s < intensity->states.count; s++) {
-            const struct state *state = &intensity->states.all[s];
+        for (size_t s = 0; s < fit->state_count; s++) {
+            const struct state *state = fit->states[s];
             double weight = state->weight * state->share[t];
 
             weights += weight;
@@ -313,12 +329,11 @@ static void estimate_certainty(struct fit *fit)
     }
 }
 
-/* Finds the tenants at work, and what is remembered of them. */
-static void find_tenants(struct fit *fit)
+/* Finds the tenants at work. */
+static void find_known(struct intensity *intensity)
 {
-    struct intensity *intensity = fit->intensity;
-    double draws = 0;
     uint32_t listed = 0;
+    double draws = 0;
 
     memset(intensity->won, 0, sizeof(intensity->won));
     for (size_t s = 0; s < intensity->states.count; s++) {
@@ -328,14 +343,40 @@ static void find_tenants(struct fit *fit)
             draws += intensity->states.all[s].won[t];
         }
     }
+    /* A tenant without samples did nothing, unless there are none at all. */
+    for (uint32_t t = 0; t < TENANTS_MAX; t++)
+        if ((listed & (1U << t)) && (draws <= 0 || intensity->won[t] > 0))
+            intensity->known |= 1U << t;
+}
+
+/* The tenants (bits) that one of these met, directly or through others. */
+static uint32_t find_group(const struct intensity *intensity, uint32_t tenants)
+{
+    uint32_t group = tenants, before;
+
+    do {
+        before = group;
+        for (size_t s = 0; s < intensity->states.count; s++)
+            if (intensity->states.all[s].listed & group)
+                group |= intensity->states.all[s].listed & intensity->known;
+    } while (group != before);
+    return group;
+}
+
+/* Gathers the states of a group, and what is remembered of its tenants. */
+static void fit_begin(struct fit *fit, struct intensity *intensity, uint32_t group)
+{
+    *fit = (struct fit){.intensity = intensity};
+    for (size_t s = 0; s < intensity->states.count; s++)
+        if (intensity->states.all[s].listed & group)
+            fit->states[fit->state_count++] = &intensity->states.all[s];
     for (uint32_t t = 0; t < TENANTS_MAX; t++) {
-        /* A tenant without samples did nothing, unless there are none at all. */
-        if (!(listed & (1U << t)) || (draws > 0 && intensity->won[t] <= 0))
+        if (!(group & (1U << t)))
             continue;
-        intensity->known |= 1U << t;
         fit->places[t] = (uint32_t)fit->count;
         fit->tenants[fit->count++] = t;
-        fit_recall_anchor(fit, t);
+        if (intensity->anchors[t].weight > 0)
+            states_rescale(&intensity->states, &intensity->anchors[t].activity);
     }
 }
 
@@ -344,8 +385,8 @@ static void compute_means(struct fit *fit)
     const struct states *states = &fit->intensity->states;
     double weights = 0;
 
-    for (size_t s = 0; s < states->count; s++) {
-        const struct state *state = &states->all[s];
+    for (size_t s = 0; s < fit->state_count; s++) {
+        const struct state *state = fit->states[s];
 
         weights += state->weight;
         for (size_t f = 0; f < FEATURE_COUNT; f++)
@@ -364,8 +405,8 @@ void fit_run(struct fit *fit, uint32_t anchored, size_t rounds)
     struct states *states = &intensity->states;
 
     fit->anchored = anchored;
-    for (size_t s = 0; s < states->count; s++)
-        memset(states->all[s].share, 0, sizeof(states->all[s].share));
+    for (size_t s = 0; s < fit->state_count; s++)
+        memset(fit->states[s]->share, 0, sizeof(fit->states[s]->share));
     for (size_t i = 0; i < fit->count; i++) {
         const struct anchor *anchor = anchor_of(fit, fit->tenants[i]);
 
@@ -412,27 +453,58 @@ static double state_misfit(const struct intensity *intensity, const struct state
     return sum;
 }
 
-double fit_misfit(const struct fit *fit)
+/* How far the signature of a tenant is from its anchor. */
+static double anchor_misfit(const struct fit *fit, uint32_t tenant)
 {
     const struct states *states = &fit->intensity->states;
+    const struct anchor *anchor = anchor_of(fit, tenant);
+    const struct state whole = {.weight = anchor->weight};
     double sum = 0;
 
-    for (size_t s = 0; s < states->count; s++)
-        sum += state_misfit(fit->intensity, &states->all[s]);
+    for (size_t f = 0; f < FEATURE_COUNT && anchor->weight > 0; f++) {
+        double off = states_feature(states, &anchor->activity, f);
+
+        if (states->scale[f] <= 0)
+            continue;
+        off -= fit->intensity->signatures[tenant][f] / states->scale[f];
+        sum += off * off / states_variance(states, &whole, f);
+    }
+    return sum;
+}
+
+double fit_misfit(const struct fit *fit)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < fit->count; i++)
+        sum += anchor_misfit(fit, fit->tenants[i]);
+
+    for (size_t s = 0; s < fit->state_count; s++)
+        sum += MIN(fit->states[s]->weight, 1.0) * state_misfit(fit->intensity, fit->states[s]);
     return sum;
 }
 
 void intensity_fit(struct intensity *intensity, size_t rounds)
 {
-    struct fit fit = {.intensity = intensity};
+    uint32_t left;
 
-    intensity->known = intensity->certain = intensity->anchored = intensity->contradicted = 0;
-    find_tenants(&fit);
-    if (fit.count == 0)
-        return;
-    compute_means(&fit);
-    fit_validate(&fit, rounds);
-    estimate_watts(&fit);
-    shrink_differences(&fit);
-    estimate_certainty(&fit);
+    intensity->known = intensity->certain = intensity->anchored = intensity->measured =
+        intensity->contradicted = 0;
+    find_known(intensity);
+    for (left = intensity->known; left != 0;) {
+        uint32_t group = find_group(intensity, left & -left);
+        struct fit fit;
+        double evidence;
+
+        fit_begin(&fit, intensity, group);
+        compute_means(&fit);
+        fit_validate(&fit, rounds);
+        estimate_watts(&fit);
+        evidence = log_evidence(&fit);
+        shrink_differences(&fit, evidence);
+        estimate_certainty(&fit);
+        if (evidence >= EVIDENCE)
+            fit_learn_programs(&fit);
+        left &= ~group;
+    }
 }

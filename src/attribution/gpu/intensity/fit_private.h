@@ -3,20 +3,17 @@
 
 #include "attribution/gpu/intensity/mixture.h"
 
-/* A remembered program of a tenant. */
-struct anchor {
-    double weight; /* in slots; 0: none */
-    struct activity activity;
-};
-
+/* Tenants that never meet, not even through others, teach nothing of each other: each group of
+ * tenants is fitted alone. */
 struct fit {
     struct intensity *intensity;
+    struct state *states[STATES_MAX]; /* of the group */
+    size_t state_count;
     size_t count;
     uint32_t tenants[TENANTS_MAX];
     uint32_t places[TENANTS_MAX]; /* of a tenant in `tenants` */
-    double mean[FEATURE_COUNT];   /* over all states */
+    double mean[FEATURE_COUNT];   /* over the states */
     double mean_watts;
-    struct anchor anchors[TENANTS_MAX];
     uint32_t anchored; /* bits: tenants whose anchors are in force */
 };
 
@@ -27,8 +24,11 @@ void fit_run(struct fit *fit, uint32_t anchored, size_t rounds);
 /* How badly the last run explains the states: a sum of squares, each expected to be about 1. */
 double fit_misfit(const struct fit *fit);
 
-/* In anchors.c. Recalls a tenant's program, if it is remembered. */
-void fit_recall_anchor(struct fit *fit, uint32_t tenant);
-
 /* In anchors.c. Runs the fit with all anchors that the states do not contradict. */
 void fit_validate(struct fit *fit, size_t rounds);
+
+/* In anchors.c. Remembers the programs of tenants that the last run separated well. */
+void fit_learn_programs(const struct fit *fit);
+
+/* The variance of measured watts, without that of the counter's ticks. */
+double fit_watts_variance(double watts);

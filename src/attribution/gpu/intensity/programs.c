@@ -30,30 +30,42 @@ static struct program *programs_make_room(struct programs *programs)
     return oldest;
 }
 
-void programs_learn(struct programs *programs, uint64_t key, const struct state *alone,
-                    uint64_t now_us)
+void programs_measure(struct programs *programs, uint64_t key, const struct state *alone,
+                      uint64_t now_us)
 {
     struct program *program = programs_find(programs, key);
 
     if (key == 0)
         return;
-    if (!program || program->has_gpm != alone->has_gpm) {
+    if (!program || !program->is_measured || program->has_gpm != alone->has_gpm) {
         if (!program)
             program = programs_make_room(programs);
-        *program = (struct program){.key = key, .has_gpm = alone->has_gpm};
+        *program = (struct program){.key = key, .has_gpm = alone->has_gpm, .is_measured = true};
     }
     program->used_us = now_us;
     program->slots = MIN(program->slots + alone->weight, SLOTS_MAX_PER_PROGRAM);
     activity_average(&program->mean, &alone->mean, alone->weight / program->slots);
 }
 
-const struct program *programs_recall(struct programs *programs, uint64_t key, bool has_gpm,
-                                      uint64_t now_us)
+void programs_learn(struct programs *programs, uint64_t key, const struct program *learned)
+{
+    struct program *program = programs_find(programs, key);
+
+    if (key == 0 || (program && program->is_measured))
+        return;
+    if (!program)
+        program = programs_make_room(programs);
+    *program = *learned;
+    program->key = key;
+    program->is_measured = false;
+}
+
+const struct program *programs_recall(struct programs *programs, uint64_t key, uint64_t now_us)
 {
     struct program *program = programs_find(programs, key);
     uint64_t age_us;
 
-    if (!program || program->has_gpm != has_gpm)
+    if (!program)
         return NULL;
     age_us = now_us - MIN(now_us, program->used_us);
     if (age_us > EXPIRED_US) {

@@ -1,6 +1,6 @@
 /*
  * Programs: what programs show on a board, so that the next process of one need not be learned
- * from nothing. Measured while a program's process is alone on the board.
+ * from nothing. Measured while a program's process is alone on the board, else learned in company.
  *
  * What is remembered is a hint, never a fact: intensity_fit validates it against what the board
  * shows before it counts. Memory is fixed.
@@ -17,6 +17,7 @@ struct program {
     double slots;     /* what the means are worth, in full slots; bounded */
     struct activity mean;
     bool has_gpm;
+    bool is_measured; /* alone on the board */
 };
 
 struct programs {
@@ -25,11 +26,13 @@ struct programs {
 
 /* Adds a slot, described as a state, in which a process of this program was alone. The least
  * recently used program makes room. */
-void programs_learn(struct programs *programs, uint64_t key, const struct state *alone,
-                    uint64_t now_us);
+void programs_measure(struct programs *programs, uint64_t key, const struct state *alone,
+                      uint64_t now_us);
 
-/* NULL if it is unknown, or was measured with other readings (`has_gpm`). */
-const struct program *programs_recall(struct programs *programs, uint64_t key, bool has_gpm,
-                                      uint64_t now_us);
+/* Replaces what was learned of this program in company; never what was measured. */
+void programs_learn(struct programs *programs, uint64_t key, const struct program *learned);
+
+/* NULL if it is unknown. */
+const struct program *programs_recall(struct programs *programs, uint64_t key, uint64_t now_us);
 
 size_t programs_count(const struct programs *programs);

@@ -63,6 +63,16 @@ double states_watts(const struct states *states, const struct activity *activity
     return MAX(activity->power_w - states->idle_watts * activity->idle_w, 0.0);
 }
 
+double states_clock_gain(const struct states *states, double watts, double log_clock)
+{
+    double limit = states->limit_watts - states->idle_watts, alone;
+
+    if (limit <= 0 || watts <= 0)
+        return 0;
+    alone = log(CLOCK_REFERENCE_MHZ) + log(limit / watts) / CLOCK_EXPONENT;
+    return linear_steady(MAX(log_clock - alone, 0.0));
+}
+
 static double raw_feature(const struct states *states, const struct activity *activity,
                           size_t feature)
 {

@@ -37,6 +37,7 @@ struct states {
     bool has_gpm;
     uint64_t gpm_us;             /* the last slot with GPM */
     double idle_watts;           /* of the board with a context, set by the user */
+    double limit_watts;          /* of the board, set by the user; 0: unknown */
     double scale[FEATURE_COUNT]; /* the largest of each; 0: ignored */
 };
 
@@ -51,6 +52,9 @@ size_t states_nearest(const struct states *states, const struct state *like, uin
 
 /* The watts above idle while busy, at the reference clock. */
 double states_watts(const struct states *states, const struct activity *activity);
+/* How much faster the board runs at this clock (logarithms) than with a program of these watts
+ * alone below the power limit; at least 0. */
+double states_clock_gain(const struct states *states, double watts, double log_clock);
 /* A unit or the watts, relative to the scale. */
 double states_feature(const struct states *states, const struct activity *activity, size_t feature);
 /* The variance of a feature around that of a mixture of its tenants, relative to the scale. */
