@@ -104,6 +104,12 @@ static void fold_accounts(const struct pipeline *pipeline, struct snapshot_meter
     }
 }
 
+/* The estimator knows the error of every share at every GPU. CPU time and time shares have none. */
+static bool has_uncertainty(const struct pipeline *pipeline, enum meter_kind kind)
+{
+    return kind == METER_GPU && pipeline->options.gpu.attribution == ATTRIBUTION_INTENSITY;
+}
+
 static void add_meters(struct builder *builder)
 {
     size_t count = ledger_meter_count(builder->ledger);
@@ -122,6 +128,7 @@ static void add_meters(struct builder *builder)
             .gpu = from->gpu,
             .meter_id = copy_text(builder, from->meter_id),
             .replaced = is_replaced(builder->pipeline, i),
+            .has_uncertainty = has_uncertainty(builder->pipeline, from->kind),
             .energy_uj = from->energy_uj,
             .bill = from->bill,
             .device_us = from->device.total_us,
@@ -226,9 +233,12 @@ static void add_processes(struct builder *builder)
             .idle_uj = from->idle_uj,
             .measured_uj = from->measured_uj,
             .known_uj = from->known_uj,
+            .uncertain_uj = from->uncertain_uj,
             .start_us = from->start_us,
             .valid = from->start_us > 0 ? SNAPSHOT_PROCESS_START : 0,
         };
+        if (has_uncertainty(pipeline, METER_GPU))
+            to->valid |= SNAPSHOT_PROCESS_UNCERTAINTY;
         gpu = gpu_of_meter(pipeline, from->meter);
         if (gpu)
             gpu_snapshot_process(gpu, i, builder->now_us, builder->stale_us, to);

@@ -34,6 +34,8 @@ static void process_object(struct buffer *out, const struct snapshot_process *pr
     json_member_u64(out, "measured_uj", process->measured_uj);
     json_key(out, "confidence");
     buffer_fixed(out, confidence_millionths(process->known_uj, energy_uj), 6);
+    if (process->valid & SNAPSHOT_PROCESS_UNCERTAINTY)
+        json_member_u64(out, "uncertainty_uj", process->uncertain_uj);
 }
 
 static void workload_object(struct buffer *out, const struct snapshot *snapshot,
@@ -50,6 +52,8 @@ static void workload_object(struct buffer *out, const struct snapshot *snapshot,
             json_member(out, workload_text_words[i], names[i]);
     meter_labels(out, meter->kind, meter->meter_id);
     json_member_u64(out, "energy_uj", account_total_uj(&workload->account));
+    if (meter->has_uncertainty)
+        json_member_u64(out, "uncertainty_uj", workload->account.uncertain_uj);
 }
 
 static bool has_node_meters(const struct snapshot *snapshot)

@@ -114,8 +114,9 @@ enum { CONFIDENCE_ONE = 1000000 };
 /* Energy of one workload at one meter, its emissions and its cost. */
 struct account {
     uint64_t energy_uj[TIER_COUNT][METHOD_COUNT];
-    uint64_t known_uj;  /* each joule times the confidence that it was booked with */
-    uint64_t device_us; /* of the device, if that has a rate of embodied carbon */
+    uint64_t known_uj;     /* each joule times the confidence that it was booked with */
+    uint64_t uncertain_uj; /* the absolute error expected of each booking, summed */
+    uint64_t device_us;    /* of the device, if that has a rate of embodied carbon */
     struct bill bill;
 };
 
@@ -125,6 +126,7 @@ static inline void account_add(struct account *account, const struct account *ot
         for (int method = 0; method < METHOD_COUNT; method++)
             account->energy_uj[tier][method] += other->energy_uj[tier][method];
     account->known_uj += other->known_uj;
+    account->uncertain_uj += other->uncertain_uj;
     account->device_us += other->device_us;
     bill_add(&account->bill, &other->bill);
 }

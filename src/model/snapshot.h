@@ -18,8 +18,9 @@ struct snapshot_meter {
     enum meter_kind kind;
     uint32_t gpu; /* of a GPU; else 0 */
     const char *meter_id;
-    bool replaced; /* another board has this gpu index now */
-    bool modelled; /* no meter: a model of one */
+    bool replaced;        /* another board has this gpu index now */
+    bool modelled;        /* no meter: a model of one */
+    bool has_uncertainty; /* the division of its energy has an error estimate */
     bool has_counter;
     uint64_t counter_uj; /* the hardware's own count, if has_counter */
     uint64_t energy_uj;  /* settled */
@@ -68,6 +69,7 @@ enum {
     SNAPSHOT_PROCESS_UTILISATION = 1 << 0,
     SNAPSHOT_PROCESS_MEMORY = 1 << 1,
     SNAPSHOT_PROCESS_START = 1 << 2,
+    SNAPSHOT_PROCESS_UNCERTAINTY = 1 << 3,
 };
 
 struct snapshot_process {
@@ -82,7 +84,7 @@ struct snapshot_process {
     const char *container_id, *pod_uid;
     uint64_t active_uj, idle_uj;
     uint64_t measured_uj;                                 /* the part of both that was measured */
-    uint64_t known_uj;                                    /* as in struct account */
+    uint64_t known_uj, uncertain_uj;                      /* as in struct account */
     uint64_t sm_won_percent, memory_won_percent, samples; /* last 10 s: sums over won; all */
     uint64_t memory_bytes;
     uint64_t start_us;

@@ -79,6 +79,113 @@ static void parts_that_never_change_are_the_time_share_without_confidence(void *
     pipeline_free(pipeline);
 }
 
+/* A second in which 11 wins three samples of four, and then another. */
+static void run_shared_second(struct pipeline *pipeline)
+{
+    static const uint32_t winners[] = {11, 12, 11, 11};
+    uint64_t counter_uj;
+
+    energy(pipeline, 0, T0, 0);
+    LIST(pipeline, T0 + 1, 11, 12);
+    for (uint64_t i = 0; i < ARRAY_SIZE(winners); i++)
+        label(pipeline, 0, T0 + (2 * i + 2) * TICK, winners[i], T0 + (2 * i + 1) * TICK, 99);
+    counter_uj = ticks(pipeline, 0, T0, T0 + SECOND, 0, 100);
+    ticks(pipeline, 0, T0 + SECOND, T0 + 4 * SECOND, counter_uj, 0);
+}
+
+static void before_anything_is_known_a_share_is_as_uncertain_as_time_shares_are(void **state)
+{
+    struct pipeline_options options = intensity_options();
+    struct pipeline *pipeline;
+
+    (void)state;
+    options.gpu.patience_us = 0;
+    pipeline = pipeline_with(options);
+    run_shared_second(pipeline);
+    assert_int_equal(active_uj(pipeline, 11), 75 * JOULE);
+    assert_int_equal(process_on(pipeline, 0, 11).uncertain_uj, 75 * JOULE * 3 / 10 / 4);
+    assert_int_equal(process_on(pipeline, 0, 12).uncertain_uj, 25 * JOULE * 3 / 10 * 3 / 4);
+    pipeline_free(pipeline);
+}
+
+static void samples_of_unknown_processes_make_the_shares_of_others_uncertain(void **state)
+{
+    struct pipeline_options options = intensity_options();
+    struct pipeline *pipeline;
+
+    (void)state;
+    options.gpu.patience_us = 0;
+    pipeline = pipeline_with(options);
+    LIST(pipeline, T0, 11, 13);
+    energy(pipeline, 0, T0, 0);
+    label(pipeline, 0, T0 + 2 * TICK, 11, T0 + TICK, 99);
+    label(pipeline, 0, T0 + 4 * TICK, 99, T0 + 3 * TICK, 99);
+    energy(pipeline, 0, T0 + SECOND, 100 * JOULE);
+    energy(pipeline, 0, T0 + 4 * SECOND, 100 * JOULE);
+    assert_int_equal(active_uj(pipeline, 11), 50 * JOULE);
+    assert_int_equal(process_on(pipeline, 0, 11).uncertain_uj, 50 * JOULE * 3 / 10 / 2);
+    pipeline_free(pipeline);
+}
+
+static void what_a_process_used_alone_is_not_uncertain(void **state)
+{
+    struct simulation simulation = two_loads();
+    struct pipeline *pipeline = pipeline_with(intensity_options());
+
+    (void)state;
+    simulation.pids[1] = 0;
+    simulation_begin(&simulation, pipeline);
+    run_seconds(&simulation, 20, FIRST);
+    pipeline_finish(pipeline);
+    assert_true(process_on(pipeline, 0, 11).measured_uj > 9000 * JOULE);
+    assert_int_equal(process_on(pipeline, 0, 11).uncertain_uj, 0);
+    pipeline_free(pipeline);
+}
+
+/* The confidence tells the relative standard error e, 1 / (1 + (e / 0.08)^2). */
+static void the_uncertainty_of_a_learned_share_is_the_mean_absolute_error(void **state)
+{
+    struct simulation simulation = two_loads();
+    struct pipeline *pipeline = pipeline_with(intensity_options());
+    const struct claimants *settled = &pipeline->gpus[0]->held;
+
+    (void)state;
+    simulation_begin(&simulation, pipeline);
+    teach(&simulation);
+    pipeline_finish(pipeline);
+    assert_int_equal(settled->count, 2);
+    for (size_t i = 0; i < settled->count; i++) {
+        double standard = 0.08 * sqrt(CONFIDENCE_ONE / (double)settled->items[i].confidence - 1);
+
+        assert_true(settled->items[i].error > 1000);
+        assert_true(fabs(settled->items[i].error / (double)CONFIDENCE_ONE / standard - 0.8) <
+                    0.001);
+    }
+    assert_true(process_on(pipeline, 0, 11).uncertain_uj > 0);
+    pipeline_free(pipeline);
+}
+
+static void only_what_the_estimator_divides_has_an_uncertainty(void **state)
+{
+    (void)state;
+    for (int is_estimated = 0; is_estimated < 2; is_estimated++) {
+        struct pipeline *pipeline =
+            pipeline_with(is_estimated ? intensity_options() : default_options());
+        struct snapshot *snapshot;
+        uint32_t package;
+
+        run_shared_second(pipeline);
+        assert_int_equal(ledger_add_meter(pipeline->ledger, METER_PACKAGE, "0", 0, &package), 0);
+        snapshot = books(pipeline);
+        assert_int_equal(snapshot->meters[0].has_uncertainty, is_estimated);
+        assert_false(snapshot->meters[package].has_uncertainty);
+        assert_int_equal(snapshot->processes[0].valid & SNAPSHOT_PROCESS_UNCERTAINTY,
+                         is_estimated ? SNAPSHOT_PROCESS_UNCERTAINTY : 0);
+        close_books(snapshot);
+        pipeline_free(pipeline);
+    }
+}
+
 static void a_new_process_is_charged_by_its_samples_until_more_is_known(void **state)
 {
     struct pipeline_options options = intensity_options();
@@ -275,6 +382,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_learned_divides_the_time_together),
         cmocka_unit_test(parts_that_never_change_are_the_time_share_without_confidence),
+        cmocka_unit_test(before_anything_is_known_a_share_is_as_uncertain_as_time_shares_are),
+        cmocka_unit_test(samples_of_unknown_processes_make_the_shares_of_others_uncertain),
+        cmocka_unit_test(what_a_process_used_alone_is_not_uncertain),
+        cmocka_unit_test(the_uncertainty_of_a_learned_share_is_the_mean_absolute_error),
+        cmocka_unit_test(only_what_the_estimator_divides_has_an_uncertainty),
         cmocka_unit_test(a_new_process_is_charged_by_its_samples_until_more_is_known),
         cmocka_unit_test(samples_of_an_unknown_pid_are_not_charged_to_known_processes),
         cmocka_unit_test(on_a_board_that_was_away_a_process_has_a_place_anew),

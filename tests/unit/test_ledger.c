@@ -269,6 +269,43 @@ static void beyond_max_workloads_the_ended_retire_and_the_live_are_booked_to_oth
     pipeline_free(pipeline);
 }
 
+/* Of all rows; 7.5 J of each 50 J, as the estimator knows nothing of the two. */
+static uint64_t uncertain_uj(const struct pipeline *pipeline, enum workload_kind kind)
+{
+    struct snapshot *snapshot = books(pipeline);
+    uint64_t sum_uj = 0;
+
+    for (size_t i = 0; i < snapshot->workload_count; i++)
+        if (snapshot->workloads[i].kind == kind)
+            sum_uj += snapshot->workloads[i].account.uncertain_uj;
+    close_books(snapshot);
+    return sum_uj;
+}
+
+static void the_uncertainty_of_a_process_is_also_its_workloads_and_outlives_both(void **state)
+{
+    struct pipeline_options options = patient_options();
+    struct pipeline *pipeline;
+    uint64_t t;
+
+    (void)state;
+    options.gpu.patience_us = 0;
+    options.retention_us = 0;
+    pipeline = pipeline_with(options);
+    t = second_of_both(pipeline, 5, 6, T0);
+    for (int i = 0; i < 3; i++)
+        t = empty_second(pipeline, t);
+    assert_int_equal(process_on(pipeline, 0, 5).uncertain_uj, 75 * JOULE / 10);
+    assert_int_equal(process_on(pipeline, 0, 6).uncertain_uj, 75 * JOULE / 10);
+    assert_int_equal(uncertain_uj(pipeline, WORKLOAD_PROCESS), 15 * JOULE);
+    pipeline_sweep(pipeline, t + SECOND);
+    assert_int_equal(ledger_counts(pipeline->ledger)->processes, 0);
+    assert_int_equal(uncertain_uj(pipeline, WORKLOAD_PROCESS), 0);
+    assert_int_equal(uncertain_uj(pipeline, WORKLOAD_RETIRED), 15 * JOULE);
+    assert_int_equal(ledger_owned(pipeline->ledger, 0).uncertain_uj, 15 * JOULE);
+    pipeline_free(pipeline);
+}
+
 static void an_ended_process_keeps_its_account_for_the_retention(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
@@ -851,6 +888,7 @@ int main(void)
         cmocka_unit_test(beyond_max_processes_the_live_are_booked_together),
         cmocka_unit_test(at_max_processes_the_one_that_ended_first_makes_room),
         cmocka_unit_test(beyond_max_workloads_the_ended_retire_and_the_live_are_booked_to_other),
+        cmocka_unit_test(the_uncertainty_of_a_process_is_also_its_workloads_and_outlives_both),
         cmocka_unit_test(an_ended_process_keeps_its_account_for_the_retention),
         cmocka_unit_test(the_retention_begins_when_the_last_joule_is_booked_however_late),
         cmocka_unit_test(on_a_board_without_a_counter_the_ended_are_forgotten_too),

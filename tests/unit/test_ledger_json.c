@@ -17,6 +17,7 @@ enum { CAP_BYTES = 1 << 20 };
 static const struct snapshot_meter meters[] = {
     {.gpu = 0,
      .meter_id = "GPU-79185bc1-0000-4000-8000-000000000000",
+     .has_uncertainty = true,
      .has_counter = true,
      .counter_uj = 1,
      .energy_uj = 9007199254740993, /* 2^53 + 1 */
@@ -32,7 +33,8 @@ static const struct snapshot_process processes[] = {
      .active_uj = 5,
      .idle_uj = 1,
      .measured_uj = 6,
-     .known_uj = 6},
+     .known_uj = 6,
+     .valid = SNAPSHOT_PROCESS_UNCERTAINTY},
     /* In the sums a superseded process counts, so here it is listed. */
     {.gpu = 0, .pid = 101, .superseded = true, .name = "was before", .active_uj = 7},
     /* One measured, and of the shared ones half is known. */
@@ -42,7 +44,9 @@ static const struct snapshot_process processes[] = {
      .active_uj = 2,
      .idle_uj = 1,
      .measured_uj = 1,
-     .known_uj = 2},
+     .known_uj = 2,
+     .uncertain_uj = 1,
+     .valid = SNAPSHOT_PROCESS_UNCERTAINTY},
     {.gpu = 63, .pid = INT32_MAX, .name = "without energy"},
     {.gpu = 63,
      .pid = 102,
@@ -122,7 +126,7 @@ static void workloads_with_names_are_shown_also_where_there_are_only_gpus(void *
         {.kind = WORKLOAD_POD,
          .id = "abc",
          .names = {"train", "ml", "train", "\"worker\"", ""},
-         .account = {.energy_uj = {{0, 60}}}},
+         .account = {.energy_uj = {{0, 60}}, .uncertain_uj = 9}},
         {.kind = WORKLOAD_PROCESS, .id = "7", .names = NO_NAMES, .account = {.energy_uj = {{4}}}},
     };
     struct snapshot snapshot = {
@@ -142,9 +146,11 @@ static void workloads_with_names_are_shown_also_where_there_are_only_gpus(void *
         "\"processes\":[],\n\"workloads\":[\n"
         " {\"kind\":\"pod\",\"id\":\"abc\",\"name\":\"train\",\"namespace\":\"ml\",\"pod\":\"train\","
         "\"container\":\"\\\"worker\\\"\",\"meter\":\"gpu\","
-        "\"meter_id\":\"GPU-79185bc1-0000-4000-8000-000000000000\",\"energy_uj\":60},\n"
+        "\"meter_id\":\"GPU-79185bc1-0000-4000-8000-000000000000\",\"energy_uj\":60,"
+        "\"uncertainty_uj\":9},\n"
         " {\"kind\":\"process\",\"id\":\"7\",\"meter\":\"gpu\","
-        "\"meter_id\":\"GPU-79185bc1-0000-4000-8000-000000000000\",\"energy_uj\":4}]}\n"));
+        "\"meter_id\":\"GPU-79185bc1-0000-4000-8000-000000000000\",\"energy_uj\":4,"
+        "\"uncertainty_uj\":0}]}\n"));
     buffer_done(&json);
     /* Without a name, workloads add nothing to processes. */
     snapshot.workloads = &workloads[1];

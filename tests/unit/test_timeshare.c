@@ -7,7 +7,7 @@ enum { CLAIMANTS_MAX = 8 };
 
 struct result {
     uint64_t active_uj[CLAIMANTS_MAX], idle_uj[CLAIMANTS_MAX]; /* by process */
-    uint64_t known_uj[CLAIMANTS_MAX];
+    uint64_t known_uj[CLAIMANTS_MAX], uncertain_uj[CLAIMANTS_MAX];
     uint64_t unowned_idle_uj, unattributed_uj;
     bool measured;
 };
@@ -28,8 +28,10 @@ static struct result settle(const struct timeshare_window *window)
             continue; /* the ledger ignores it */
         sum += booking->energy_uj;
         assert_true(booking->known_uj <= booking->energy_uj);
+        assert_true(booking->uncertain_uj <= booking->energy_uj);
         if (booking->process != LEDGER_NONE) {
             result.known_uj[booking->process] += booking->known_uj;
+            result.uncertain_uj[booking->process] += booking->uncertain_uj;
             result.measured = booking->method == METHOD_MEASURED;
         }
         if (booking->process == LEDGER_NONE && booking->unowned == UNOWNED_IDLE)
@@ -77,8 +79,18 @@ static void active_energy_goes_by_samples_won(void **state)
 
 /* Two processes won as many samples each, but the second is known to draw three times as much. */
 static const struct claimant learned[] = {
-    {.process = 0, .weight = 2, .active_weight = 1, .confidence = 500000, .has_context = true},
-    {.process = 1, .weight = 2, .active_weight = 3, .confidence = 333333, .has_context = true},
+    {.process = 0,
+     .weight = 2,
+     .active_weight = 1,
+     .confidence = 500000,
+     .error = 90001,
+     .has_context = true},
+    {.process = 1,
+     .weight = 2,
+     .active_weight = 3,
+     .confidence = 333333,
+     .error = 30000,
+     .has_context = true},
 };
 
 static struct timeshare_window learned_window(uint64_t energy_uj)
@@ -136,6 +148,53 @@ static void a_share_of_the_idle_level_has_the_confidence_of_its_process(void **s
     result = settle(&window);
     assert_int_equal(result.idle_uj[0], 500);
     assert_int_equal(result.known_uj[0], 250);
+}
+
+static void active_energy_is_uncertain_by_the_error_of_its_share_rounded_up(void **state)
+{
+    static const struct {
+        uint64_t energy_uj, uncertain_uj[2];
+    } cases[] = {
+        {4, {1, 1}},                                            /* 1 x 0.090001, 3 x 0.03 */
+        {4000000, {90001, 90000}},                              /* 1 J and 3 J of the same */
+        {4ULL << 60, {103764088336120835, 103762935414616228}}, /* wider than 64 bits */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct timeshare_window window = learned_window(cases[i].energy_uj);
+        struct result result = settle(&window);
+
+        assert_int_equal(result.uncertain_uj[0], cases[i].uncertain_uj[0]);
+        assert_int_equal(result.uncertain_uj[1], cases[i].uncertain_uj[1]);
+    }
+}
+
+static void a_share_of_the_idle_level_is_not_uncertain(void **state)
+{
+    struct timeshare_window window = learned_window(1004000000);
+    struct result result;
+
+    (void)state;
+    window.idle.floor_uj = 1000000000;
+    result = settle(&window);
+    assert_int_equal(result.idle_uj[0], 500000000);
+    assert_int_equal(result.uncertain_uj[0], 90001);
+}
+
+static void what_is_inferred_is_uncertain_with_its_share_of_the_idle_level(void **state)
+{
+    struct claimant guessed[] = {learned[0], learned[1]};
+    struct timeshare_window window = learned_window(4400);
+    struct result result;
+
+    (void)state;
+    window.idle.floor_uj = 400;
+    guessed[1].inferred = true;
+    window.claimants = guessed;
+    result = settle(&window);
+    assert_int_equal(result.uncertain_uj[0], 91);
+    assert_int_equal(result.uncertain_uj[1], 3000 + 200);
 }
 
 static void a_time_share_is_not_known(void **state)
@@ -240,14 +299,18 @@ static void active_energy_without_any_sample_is_unattributed(void **state)
 static void a_process_alone_gets_the_whole_window_as_measured(void **state)
 {
     struct timeshare_window window = shared_window(IDLE_POLICY_PROPORTIONAL);
+    struct claimant alone = claimants[0];
     struct result result;
 
     (void)state;
+    alone.error = 500000;
+    window.claimants = &alone;
     window.claimant_count = 1;
     window.is_alone = true;
     result = settle(&window);
     assert_int_equal(result.active_uj[0] + result.idle_uj[0], 1000);
-    assert_int_equal(result.known_uj[0], 1000); /* whatever the confidence in its share is */
+    assert_int_equal(result.known_uj[0], 1000);  /* whatever the confidence in its share is */
+    assert_int_equal(result.uncertain_uj[0], 0); /* and its error */
     assert_true(result.measured);
 }
 
@@ -281,6 +344,9 @@ int main(void)
         cmocka_unit_test(what_was_learned_divides_the_active_energy_and_not_the_floor),
         cmocka_unit_test(shared_energy_is_known_by_its_confidence_rounded_down),
         cmocka_unit_test(a_share_of_the_idle_level_has_the_confidence_of_its_process),
+        cmocka_unit_test(active_energy_is_uncertain_by_the_error_of_its_share_rounded_up),
+        cmocka_unit_test(a_share_of_the_idle_level_is_not_uncertain),
+        cmocka_unit_test(what_is_inferred_is_uncertain_with_its_share_of_the_idle_level),
         cmocka_unit_test(a_time_share_is_not_known),
         cmocka_unit_test(what_is_inferred_is_not_known_however_confident_the_shares_are),
         cmocka_unit_test(the_floor_goes_by_samples_and_the_step_equally_over_workloads),

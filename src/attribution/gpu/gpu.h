@@ -265,8 +265,10 @@ void gpu_settle_window(struct gpu *gpu, const struct window *window);
 /* Is there a process in the window of which more may be learned? */
 bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window);
 
-/* Sets the active weights of the claimants. `sampled`: the window has samples. */
-void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled);
+/* Sets the active weights of the claimants and their errors. `sampled`: the window has samples,
+ * some perhaps of unknown processes. */
+void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled,
+                         uint64_t unknown_weight);
 
 /* These need gpu->learning. The last slots are learned at the end of a run. */
 void gpu_learn_list(struct gpu *gpu, const struct sample_list *list);

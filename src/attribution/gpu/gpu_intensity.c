@@ -11,6 +11,12 @@ enum { LAST_ROUNDS = 12 };
 /* A relative error of this size halves the confidence in a share. */
 static const double DOUBTFUL_ERROR = 0.08;
 
+/* The mean absolute error of a normal distribution, in standard errors: sqrt(2 / pi). */
+static const double ABSOLUTE_ERROR = 0.8;
+
+/* That of a time share, relative to the energy of the others. */
+static const double TIMESHARE_ERROR = 0.3;
+
 /* The sum of weights in windows without samples. */
 static const double WEIGHT_SCALE = (double)(1ULL << 40);
 
@@ -252,7 +258,31 @@ static bool divide_window(const struct gpu *gpu, const struct window *window,
     return true;
 }
 
-void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled)
+/* An error as claimants have it: at most all of their share. */
+static uint32_t claimant_error(double relative)
+{
+    return (uint32_t)(CONFIDENCE_ONE * MIN(relative, 1.0) + 0.5);
+}
+
+/* Weighs claimants by time share, as long as nothing better is known. */
+static void weigh_by_samples(struct claimants *claimants, uint64_t unknown_weight)
+{
+    double total = (double)unknown_weight;
+
+    for (size_t i = 0; i < claimants->count; i++)
+        total += (double)claimants->items[i].weight;
+    for (size_t i = 0; i < claimants->count; i++) {
+        struct claimant *claimant = &claimants->items[i];
+
+        claimant->active_weight = claimant->weight;
+        if (total > 0)
+            claimant->error =
+                claimant_error(TIMESHARE_ERROR * (1 - (double)claimant->weight / total));
+    }
+}
+
+void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled,
+                         uint64_t unknown_weight)
 {
     struct claimant *claimants = gpu->claimants.items;
     struct intensity_shares shares = {0};
@@ -260,8 +290,7 @@ void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool samp
     uint64_t weights = 0, others = 0;
     double present = 0;
 
-    for (size_t i = 0; i < count; i++)
-        claimants[i].active_weight = claimants[i].weight;
+    weigh_by_samples(&gpu->claimants, unknown_weight);
     if (!gpu->learning || !divide_window(gpu, window, &shares))
         return;
     for (size_t i = 0; i < count; i++) {
@@ -289,10 +318,12 @@ void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool samp
             continue;
         share = shares.of[place];
         doubt = shares.error[place] / DOUBTFUL_ERROR;
-        if (place == TENANT_OTHERS)
+        if (place == TENANT_OTHERS) {
             share *= others > 0 ? (double)claimant->weight / (double)others : 0;
-        else
+        } else {
             claimant->confidence = (uint32_t)(CONFIDENCE_ONE / (1 + doubt * doubt));
+            claimant->error = claimant_error(ABSOLUTE_ERROR * shares.error[place]);
+        }
         claimant->active_weight =
             (uint64_t)(share / present * (weights > 0 ? (double)weights : WEIGHT_SCALE));
     }

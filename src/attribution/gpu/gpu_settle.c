@@ -326,7 +326,7 @@ void gpu_settle_window(struct gpu *gpu, const struct window *window)
     if (!sampled && !has_inferred && !(busy && apply_held_shares(gpu, window)) &&
         claimants->count == 1)
         claimants->items[0].weight = 1; /* no other process can have used it */
-    gpu_weigh_claimants(gpu, window, sampled);
+    gpu_weigh_claimants(gpu, window, sampled, settled.unknown_weight);
     if (gpu->options.idle_policy == IDLE_POLICY_RESERVED)
         gather_unseen(gpu, window, false);
 

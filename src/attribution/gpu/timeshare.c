@@ -71,6 +71,12 @@ static void divide_idle(const struct timeshare_window *window, struct bookings *
     divide(window, bookings, window->idle.step_uj, TIER_IDLE, idle_uj);
 }
 
+/* Rounded up: the sum over all windows is an upper bound. */
+static uint64_t expected_error(uint64_t energy_uj, uint32_t error)
+{
+    return (uint64_t)(((unsigned __int128)energy_uj * error + CONFIDENCE_ONE - 1) / CONFIDENCE_ONE);
+}
+
 void timeshare_settle(const struct timeshare_window *window, struct bookings *bookings)
 {
     size_t slots = TIER_COUNT * window->claimant_count;
@@ -99,6 +105,7 @@ void timeshare_settle(const struct timeshare_window *window, struct bookings *bo
 
         if (claimant->inferred) {
             booking->method = METHOD_INFERRED;
+            booking->uncertain_uj = booking->energy_uj;
         } else if (measured) {
             booking->method = METHOD_MEASURED;
             booking->known_uj = booking->energy_uj;
@@ -106,6 +113,9 @@ void timeshare_settle(const struct timeshare_window *window, struct bookings *bo
             booking->method = METHOD_SHARED;
             booking->known_uj = (uint64_t)((unsigned __int128)booking->energy_uj *
                                            claimant->confidence / CONFIDENCE_ONE);
+            /* Idle energy is divided by policy: there is no other truth to be off from. */
+            if (booking->tier == TIER_ACTIVE)
+                booking->uncertain_uj = expected_error(booking->energy_uj, claimant->error);
         }
     }
 }

@@ -14,6 +14,7 @@ struct claimant {
     uint64_t weight;        /* of the samples it won; 0: none */
     uint64_t active_weight; /* for the active energy */
     uint32_t confidence;    /* in active_weight, in CONFIDENCE_ONE */
+    uint32_t error;         /* of active_weight, expected; relative to it, in CONFIDENCE_ONE */
     bool has_context, is_mps_client;
     bool inferred; /* it was not seen, but can have done what no other did */
     bool reserved; /* its workload was granted the GPU */

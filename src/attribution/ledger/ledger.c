@@ -264,6 +264,7 @@ static int book_part(struct ledger *ledger, uint32_t meter, uint64_t start_us, u
     account = &ledger->accounts[index];
     account->account.energy_uj[booking->tier][booking->method] += booking->energy_uj;
     account->account.known_uj += booking->known_uj;
+    account->account.uncertain_uj += booking->uncertain_uj;
     account->account.device_us += time_us;
     bill_add_energy(&account->account.bill, booking->energy_uj, rate);
     smooth_power(account, booking->energy_uj, start_us, end_us);
@@ -274,6 +275,7 @@ static int book_part(struct ledger *ledger, uint32_t meter, uint64_t start_us, u
     *(booking->tier == TIER_ACTIVE ? &process->active_uj : &process->idle_uj) += booking->energy_uj;
     process->measured_uj += booking->method == METHOD_MEASURED ? booking->energy_uj : 0;
     process->known_uj += booking->known_uj;
+    process->uncertain_uj += booking->uncertain_uj;
     process->last_booked_us = ledger->latest_us;
     return 0;
 }

@@ -81,6 +81,7 @@ struct ledger_process {
     uint64_t active_uj, idle_uj;
     uint64_t measured_uj;    /* the measured part of both */
     uint64_t known_uj;       /* as in struct account */
+    uint64_t uncertain_uj;   /* as in struct account */
     uint64_t last_booked_us; /* time of booking; the window may be a minute older */
 };
 
@@ -123,7 +124,8 @@ struct booking {
     enum tier tier;
     enum method method;
     uint64_t energy_uj;
-    uint64_t known_uj; /* as in struct account */
+    uint64_t known_uj;     /* as in struct account */
+    uint64_t uncertain_uj; /* as in struct account */
 };
 
 int ledger_new(const struct ledger_options *options, struct ledger **ret_ledger);
