@@ -244,6 +244,15 @@ static void gpu_throttle(struct text *text, const struct snapshot_gpu *gpu)
         gpu_row(text, gpu, "reason", reasons[r], gpu->gauges[GPU_GAUGE_THROTTLE_MASK] >> r & 1);
 }
 
+static void program_memory(struct text *text, const struct snapshot_gpu *gpu, enum metric metric)
+{
+    const uint64_t values[] = {gpu->programs_known, gpu->processes_recalled,
+                               gpu->processes_suspended};
+
+    if (gpu->has_program_memory)
+        gpu_row(text, gpu, NULL, NULL, values[metric - METRIC_PROGRAM_MEMORY_KNOWN]);
+}
+
 static void gpu_rows(struct text *text, const struct snapshot_gpu *gpu, enum metric metric)
 {
     if (metric == METRIC_GPU_INFO) {
@@ -262,6 +271,8 @@ static void gpu_rows(struct text *text, const struct snapshot_gpu *gpu, enum met
             text_label_u64(text, "xid", gpu->xids[x].xid);
             text_value(text, (int64_t)gpu->xids[x].count, WHOLE);
         }
+    } else if (metric >= METRIC_PROGRAM_MEMORY_KNOWN) {
+        program_memory(text, gpu, metric);
     } else if (metric >= METRIC_GPU_MEMORY_KNOWN) {
         gpu_memory(text, gpu, metric);
     } else if (has_gauge(gpu, gpu_gauges[metric].gauge)) {
@@ -306,7 +317,7 @@ static void gpu_and_container_families(struct text *text, const struct snapshot 
 {
     gpu_families(text, snapshot, METRIC_GPU_INFO, METRIC_GPU_INFERENCE_ACTIVE);
     container_families(text, snapshot);
-    gpu_families(text, snapshot, METRIC_GPU_THROTTLE, METRIC_GPU_XID_ERRORS);
+    gpu_families(text, snapshot, METRIC_GPU_THROTTLE, METRIC_PROGRAM_MEMORY_SUSPENDED);
 }
 
 static void source_families(struct text *text, const struct snapshot *snapshot)

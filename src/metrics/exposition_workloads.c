@@ -189,6 +189,9 @@ static void workload_row(const struct rows *rows, const struct snapshot_workload
     } else if (metric == METRIC_WORKLOAD_CONFIDENCE && energy_uj > 0) {
         begin_workload(rows, workload);
         text_value(rows->text, confidence_millionths(account->known_uj, energy_uj), MICRO);
+    } else if (metric == METRIC_WORKLOAD_UNCERTAINTY && meter->has_uncertainty) {
+        begin_workload(rows, workload);
+        text_value(rows->text, (int64_t)account->uncertain_uj, MICRO);
     } else if (metric >= METRIC_WORKLOAD_EMISSIONS &&
                exposition_bill_is_known(rows->snapshot, kind, meter)) {
         begin_workload(rows, workload);

@@ -80,6 +80,10 @@ METRIC(WORKLOAD_POWER, OWN, GAUGE, "workload_power_watts",
        "Current power of a workload at a meter, smoothed over 10 s.")
 METRIC(WORKLOAD_CONFIDENCE, OWN, GAUGE, "workload_energy_confidence_ratio",
        "How well data determines the workload's energy: 0 by time share only, 1 fully.")
+METRIC(WORKLOAD_UNCERTAINTY, OWN, COUNTER, "workload_energy_uncertainty_joules",
+       "Expected error of a workload's energy at a GPU, summed over its windows: an upper bound. "
+       "Absent for other meters and with --attribution=timeshare: the error of their split is "
+       "unknown.")
 METRIC(WORKLOAD_EMISSIONS, OWN, COUNTER, "workload_emissions_grams",
        "CO2 equivalent of a workload's energy at a meter, with PUE, each window by the factor of "
        "its time.")
@@ -141,6 +145,12 @@ METRIC(GPU_THROTTLE, OWN, GAUGE, "gpu_throttle_active",
 METRIC(GPU_ECC_ERRORS, OWN, COUNTER, "gpu_ecc_errors", "Memory errors of a GPU over its lifetime.")
 METRIC(GPU_XID_ERRORS, OWN, COUNTER, "gpu_xid_errors",
        "Errors that the driver has reported for a GPU since the exporter started, by XID.")
+METRIC(PROGRAM_MEMORY_KNOWN, OWN, GAUGE, "program_memory_known_programs",
+       "Programs whose power on a GPU is remembered. Absent with --attribution=timeshare.")
+METRIC(PROGRAM_MEMORY_USED, OWN, GAUGE, "program_memory_used_processes",
+       "Processes on a GPU whose estimate uses what is remembered of their program.")
+METRIC(PROGRAM_MEMORY_SUSPENDED, OWN, GAUGE, "program_memory_suspended_processes",
+       "Processes on a GPU that contradict what is remembered of their program, which is not used.")
 METRIC(LEDGER_IMBALANCE, OWN, GAUGE, "ledger_imbalance_joules",
        "Meter minus everything booked, recomputed in integers. Always 0; anything else is a bug.")
 METRIC(SOURCE_UP, OWN, GAUGE, "source_up", "1 if the source's last read succeeded and none hangs.")

@@ -63,6 +63,9 @@ struct snapshot_gpu {
         uint64_t count;
     } xids[SNAPSHOT_XIDS_MAX];
     uint64_t samples_garbage, samples_repeated, samples_late;
+    bool has_program_memory;
+    uint64_t programs_known;                          /* remembered */
+    uint64_t processes_recalled, processes_suspended; /* of such a program: it counts, or not */
 };
 
 enum {

@@ -16,6 +16,7 @@ enum { CAP_BYTES = 1 << 20 };
 static const struct snapshot_meter meters[] = {
     {.gpu = 0,
      .meter_id = "GPU-79185bc1-0000-4000-8000-000000000000",
+     .has_uncertainty = true,
      .has_counter = true,
      .counter_uj = 15503172000,
      .energy_uj = 9007199254740993, /* 2^53 + 1: through a double it would be another number */
@@ -81,7 +82,11 @@ static const struct snapshot_gpu gpus[] = {
      .inference_active = true,
      .samples_garbage = 1,
      .samples_repeated = 2,
-     .samples_late = 3},
+     .samples_late = 3,
+     .has_program_memory = true,
+     .programs_known = 17,
+     .processes_recalled = 4,
+     .processes_suspended = 2},
     {.gpu = 1,
      .uuid = HOSTILE,
      .name = "",
@@ -156,6 +161,7 @@ static const struct snapshot_workload workloads[] = {
      .meter = 0,
      .account = {{[TIER_ACTIVE] = {1000000, 2000000, 0, 0}, [TIER_IDLE] = {0, 1, 0, 0}},
                  .known_uj = 1000000,
+                 .uncertain_uj = 600003,
                  .device_us = 900000000,
                  .bill = {BILL_ONE / 1000 * 1500, BILL_ONE / 1000 * 25}},
      .power_mw = 61499.5},
@@ -165,7 +171,9 @@ static const struct snapshot_workload workloads[] = {
      .container_id = CONTAINER,
      .pod_uid = POD_UID,
      .meter = 0,
-     .account = {.energy_uj = {[TIER_ACTIVE] = {0, 2000000, 0, 0}}, .known_uj = 1850000},
+     .account = {.energy_uj = {[TIER_ACTIVE] = {0, 2000000, 0, 0}},
+                 .known_uj = 1850000,
+                 .uncertain_uj = 48000},
      .power_mw = 20000},
     {.kind = WORKLOAD_CONTAINER, .id = "1000/" CONTAINER, NAMELESS, .meter = 0, .power_mw = 0},
     {.kind = WORKLOAD_SLURM,
@@ -180,7 +188,8 @@ static const struct snapshot_workload workloads[] = {
      .id = HOSTILE ".service",
      NAMELESS,
      .meter = 1,
-     .account = {.energy_uj = {[TIER_ACTIVE] = {0, 0, 5000000, 0}, [TIER_IDLE] = {0, 0, 0, 7}}},
+     .account = {.energy_uj = {[TIER_ACTIVE] = {0, 0, 5000000, 0}, [TIER_IDLE] = {0, 0, 0, 7}},
+                 .uncertain_uj = 5000000},
      .power_mw = 0.4},
     {.kind = WORKLOAD_OTHER,
      .id = "other",
@@ -194,6 +203,7 @@ static const struct snapshot_workload workloads[] = {
      .meter = 0,
      .account = {.energy_uj = {[TIER_ACTIVE] = {2000000, 1000000, 0, 0}},
                  .known_uj = 2500000,
+                 .uncertain_uj = 70000,
                  .device_us = 899999999},
      .power_mw = -1},
     {.kind = WORKLOAD_RETIRED, .id = "1785000100.000042", NAMELESS, .meter = 1, .power_mw = -1},
@@ -493,6 +503,39 @@ static void a_page_shows_what_is_known_and_nothing_else(void **state)
         {"a workload without energy has no confidence",
          "\nwattribute_workload_energy_confidence_ratio{kind=\"retired\",id=\"1785000100.000042\","
          "name=\"\",namespace=\"\",pod=\"\",container=\"\",meter=\"gpu\",meter_id=\"a\\\"b",
+         false},
+        {"a bill can say what it may be off by",
+         "\nwattribute_workload_energy_uncertainty_joules_total{kind=\"pod\",id=\"" CONTAINER
+         "\",name=\"train-0\",namespace=\"ml\",pod=\"train-0\",container=\"worker\",meter=\"gpu\","
+         "meter_id=\"GPU-79185bc1-0000-4000-8000-000000000000\"} 0.048\n",
+         true},
+        {"also for those that ended",
+         "\nwattribute_workload_energy_uncertainty_joules_total{kind=\"retired\",id=\"1785000100."
+         "000042\",name=\"\",namespace=\"\",pod=\"\",container=\"\",meter=\"gpu\",meter_id=\"GPU-"
+         "79185bc1-0000-4000-8000-000000000000\"} 0.07\n",
+         true},
+        {"and from the first joule on",
+         "\nwattribute_workload_energy_uncertainty_joules_total{kind=\"slurm\",id=\"211\",name=\"211"
+         "\",namespace=\"\",pod=\"\",container=\"\",meter=\"gpu\",meter_id=\"GPU-79185bc1-0000-4000-"
+         "8000-000000000000\"} 0\n",
+         true},
+        {"where errors are not estimated, no uncertainty is 0",
+         "\nwattribute_workload_energy_uncertainty_joules_total{kind=\"unit\",id=\"a\\\"b\\\\c\\nd" UTF8_REPLACEMENT
+         "ff" UTF8_REPLACEMENT "1b[0m caf\xc3\xa9.service\",name=\"\",namespace=\"\","
+         "pod=\"\",container=\"\",meter=\"gpu\",meter_id=\"a\\\"b",
+         false},
+        {"but the board's energy is there",
+         "\nwattribute_workload_energy_joules_total{kind=\"unit\",id=\"a\\\"b\\\\c\\nd" UTF8_REPLACEMENT
+         "ff" UTF8_REPLACEMENT "1b[0m caf\xc3\xa9.service\",name=\"\",namespace=\"\","
+         "pod=\"\",container=\"\",meter=\"gpu\",meter_id=\"a\\\"b",
+         true},
+        {"what is remembered of programs is counted",
+         "\nwattribute_program_memory_known_programs{gpu=\"0\"} 17\n", true},
+        {"with the processes that it serves",
+         "\nwattribute_program_memory_used_processes{gpu=\"0\"} 4\n", true},
+        {"and those that contradict it",
+         "\nwattribute_program_memory_suspended_processes{gpu=\"0\"} 2\n", true},
+        {"without the estimator nothing is remembered", "program_memory_known_programs{gpu=\"1\"}",
          false},
         {"an hour of a device is its rate, without PUE",
          "\nwattribute_meter_embodied_grams_total{meter=\"gpu\",meter_id=\"GPU-79185bc1-0000-4000-"

@@ -270,29 +270,35 @@ static void identify_program(const struct simulation *simulation, struct identit
                                                            .program = identity.program}});
 }
 
-/* Runs matrices and streams alone on the board, then as two other processes in a steady mixture.
- * The part of the pair's energy that goes to the matrices; in truth it is 5/7. */
+/* Runs matrices and streams alone on the board, then as two other processes in a steady mixture. */
+static void run_pair(struct simulation *simulation, struct pipeline *pipeline,
+                     const struct identity alone[2], const struct identity pair[2])
+{
+    simulation->pids[0] = simulation->pids[1] = 0;
+    simulation_begin(simulation, pipeline);
+    run_seconds(simulation, 10, (const double[3]){0});
+    for (size_t i = 0; i < 2; i++) {
+        simulation->pids[i] = alone[i].pid;
+        identify_program(simulation, alone[i]);
+        run_seconds(simulation, 10, i == 0 ? FIRST : SECOND_ONE);
+        simulation->pids[i] = 0;
+        run_seconds(simulation, 3, (const double[3]){0});
+    }
+    for (size_t i = 0; i < 2; i++) {
+        simulation->pids[i] = pair[i].pid;
+        identify_program(simulation, pair[i]);
+    }
+    run_seconds(simulation, 90, BOTH);
+}
+
+/* The part of the pair's energy that goes to the matrices; in truth it is 5/7. */
 static double share_in_pair(const struct identity alone[2], const struct identity pair[2])
 {
     struct simulation simulation = two_loads();
     struct pipeline *pipeline = pipeline_with(intensity_options());
     uint64_t matrices_uj, streams_uj;
 
-    simulation.pids[0] = simulation.pids[1] = 0;
-    simulation_begin(&simulation, pipeline);
-    run_seconds(&simulation, 10, (const double[3]){0});
-    for (size_t i = 0; i < 2; i++) {
-        simulation.pids[i] = alone[i].pid;
-        identify_program(&simulation, alone[i]);
-        run_seconds(&simulation, 10, i == 0 ? FIRST : SECOND_ONE);
-        simulation.pids[i] = 0;
-        run_seconds(&simulation, 3, (const double[3]){0});
-    }
-    for (size_t i = 0; i < 2; i++) {
-        simulation.pids[i] = pair[i].pid;
-        identify_program(&simulation, pair[i]);
-    }
-    run_seconds(&simulation, 90, BOTH);
+    run_pair(&simulation, pipeline, alone, pair);
     pipeline_finish(pipeline);
     matrices_uj = active_uj(pipeline, pair[0].pid);
     streams_uj = active_uj(pipeline, pair[1].pid);
@@ -342,6 +348,58 @@ static void a_memory_that_the_board_contradicts_does_not_count(void **state)
     /* Each came back as the other: at most the time share is left. */
     assert_true(share_in_pair((const struct identity[]){{11, 1000, A}, {12, 1000, B}},
                               (const struct identity[]){{21, 1000, C}, {22, 1000, A}}) > 0.45);
+}
+
+struct memory {
+    bool is_shown;
+    uint64_t known, used, suspended;
+};
+
+static void assert_memory(const struct pipeline *pipeline, struct memory expected)
+{
+    struct snapshot *snapshot = books(pipeline);
+
+    assert_int_equal(snapshot->gpus[0].has_program_memory, expected.is_shown);
+    assert_int_equal(snapshot->gpus[0].programs_known, expected.known);
+    assert_int_equal(snapshot->gpus[0].processes_recalled, expected.used);
+    assert_int_equal(snapshot->gpus[0].processes_suspended, expected.suspended);
+    close_books(snapshot);
+}
+
+/* Each program has two keys. */
+static void the_memory_counts_programs_and_the_processes_that_are_there(void **state)
+{
+    static const struct identity alone[] = {{11, 1000, {101, 201}}, {12, 1000, {102, 202}}};
+    static const struct identity pair[] = {{21, 1000, {101, 201}}, {22, 1000, {102, 202}}};
+    static const struct identity swapped[] = {{21, 1000, {103, 203}}, {22, 1000, {101, 201}}};
+    struct simulation simulation = two_loads(), other = two_loads();
+    struct pipeline *pipeline = pipeline_with(intensity_options());
+
+    (void)state;
+    assert_memory(pipeline, (struct memory){.is_shown = true});
+    run_pair(&simulation, pipeline, alone, pair);
+    assert_memory(pipeline, (struct memory){true, .known = 4, .used = 2});
+    simulation.pids[0] = simulation.pids[1] = 0;
+    run_seconds(&simulation, 90, (const double[3]){0}); /* until their windows are settled */
+    assert_memory(pipeline, (struct memory){true, .known = 4});
+    pipeline_free(pipeline);
+
+    pipeline = pipeline_with(intensity_options());
+    run_pair(&other, pipeline, alone, swapped);
+    for (int i = 0; i < 4; i++) /* the mixture changes, and shows who draws what */
+        run_seconds(&other, 15, i % 2 == 0 ? FIRST : SECOND_ONE);
+    assert_memory(pipeline, (struct memory){true, .known = 4, .suspended = 1});
+    pipeline_free(pipeline);
+}
+
+static void a_board_without_the_estimator_shows_no_memory_of_programs(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    run_shared_second(pipeline);
+    assert_memory(pipeline, (struct memory){0});
+    pipeline_free(pipeline);
 }
 
 /* A list of clients beside the server, which wins all samples. */
@@ -394,6 +452,8 @@ int main(void)
         cmocka_unit_test(with_other_values_it_is_known_by_its_coarse_key),
         cmocka_unit_test(what_was_learned_is_not_for_other_programs_or_tenants),
         cmocka_unit_test(a_memory_that_the_board_contradicts_does_not_count),
+        cmocka_unit_test(the_memory_counts_programs_and_the_processes_that_are_there),
+        cmocka_unit_test(a_board_without_the_estimator_shows_no_memory_of_programs),
         cmocka_unit_test(mps_clients_are_charged_what_they_drew_alone),
     };
 

@@ -276,6 +276,7 @@ void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,
                       const struct gpu_sample *taken);
 void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj);
 void gpu_learn_last(struct gpu *gpu);
+struct intensity_memory gpu_program_memory(const struct gpu *gpu);
 
 /* Drops the slots of a settled window, and the tenants that ended. */
 void gpu_forget_window(struct gpu *gpu, const struct window *window);

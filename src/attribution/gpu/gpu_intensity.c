@@ -114,6 +114,19 @@ static void update_tenants(struct gpu *gpu)
     intensity_keep(&gpu->learning->intensity, slots_tenants(&gpu->learning->slots));
 }
 
+struct intensity_memory gpu_program_memory(const struct gpu *gpu)
+{
+    uint32_t present = 0;
+
+    for (uint32_t t = 0; t < TENANT_OTHERS; t++) {
+        const struct tenant *tenant = &gpu->learning->tenants.all[t];
+
+        if (tenant->used && !tenant->ended)
+            present |= 1U << t;
+    }
+    return intensity_memory(&gpu->learning->intensity, present);
+}
+
 void gpu_learn_list(struct gpu *gpu, const struct sample_list *list)
 {
     uint32_t listed = 0, clients = 0;

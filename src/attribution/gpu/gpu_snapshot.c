@@ -30,6 +30,19 @@ static bool unknown_memory(const struct gpu *gpu, uint64_t *ret_bytes)
     return true;
 }
 
+static void add_program_memory(const struct gpu *gpu, struct snapshot_gpu *to)
+{
+    struct intensity_memory memory;
+
+    if (!gpu->learning)
+        return;
+    memory = gpu_program_memory(gpu);
+    to->has_program_memory = true;
+    to->programs_known = memory.programs;
+    to->processes_recalled = memory.recalled;
+    to->processes_suspended = memory.suspended;
+}
+
 int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, struct arena *arena,
                  struct snapshot_gpu *to)
 {
@@ -47,6 +60,7 @@ int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, stru
     if (!to->uuid || !to->name || !to->driver)
         return -ENOMEM;
     to->has_unknown = unknown_memory(gpu, &to->unknown_bytes);
+    add_program_memory(gpu, to);
     for (int gauge = 0; gauge < GPU_GAUGE_COUNT; gauge++) {
         to->gauges[gauge] = gpu->gauges[gauge].value;
         if (is_fresh(gpu->gauges[gauge], now_us, stale_us))

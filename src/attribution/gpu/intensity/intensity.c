@@ -72,6 +72,15 @@ void intensity_forget(struct intensity *intensity, uint32_t tenant)
     intensity->contradicted &= ~(1U << tenant);
 }
 
+struct intensity_memory intensity_memory(const struct intensity *intensity, uint32_t tenants)
+{
+    return (struct intensity_memory){
+        .programs = programs_count(&intensity->programs),
+        .recalled = (size_t)__builtin_popcount(intensity->anchored & tenants),
+        .suspended = (size_t)__builtin_popcount(intensity->contradicted & tenants),
+    };
+}
+
 void intensity_keep(struct intensity *intensity, uint32_t tenants)
 {
     states_keep(&intensity->states, tenants);

@@ -45,6 +45,13 @@ struct intensity_shares {
     double error[TENANTS_MAX]; /* expected, relative to the share */
 };
 
+/* What is remembered of programs, and of how many tenants. */
+struct intensity_memory {
+    size_t programs;  /* remembered */
+    size_t recalled;  /* tenants of such a program, which counts */
+    size_t suspended; /* tenants of such a program, which the board contradicts */
+};
+
 /* Adds a slot, and fits again from time to time. */
 void intensity_learn(struct intensity *intensity, const struct slot *slot);
 
@@ -63,6 +70,9 @@ bool intensity_divide(const struct intensity *intensity, const struct slot *slot
 
 /* Was a tenant at work of which nothing is known yet? */
 bool intensity_has_unknown(const struct intensity *intensity, const struct slot *slot);
+
+/* Counts those of `tenants` (bits). */
+struct intensity_memory intensity_memory(const struct intensity *intensity, uint32_t tenants);
 
 /* Drops what was learned without any of these tenants (bits). */
 void intensity_keep(struct intensity *intensity, uint32_t tenants);
