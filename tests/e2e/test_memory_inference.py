@@ -107,6 +107,9 @@ class Energy(InferenceTestCase):
                                       container="worker", method="inferred"))
             self.assertEqual(0, page.value("wattribute_workload_energy_confidence_ratio", id=hidden.id,
                                            meter_id=UUIDS[0]))
+            self.assertEqual(page.sum(WORKLOAD_ENERGY, id=hidden.id, meter_id=UUIDS[0]),
+                             page.value("wattribute_workload_energy_uncertainty_joules_total", id=hidden.id,
+                                        meter_id=UUIDS[0]))
 
     def test_without_anybody_it_is_unattributed(self):
         with self.exporter(self.scenario((5 * GB, 0), {}, busy=(99, 0))) as exporter:

@@ -168,13 +168,34 @@ class Scraped(TestCase):
 
     def test_the_owners_watts_are_the_meters(self):
         meters = self.total("sum by (instance, meter_id) (rate(wattribute_meter_energy_joules_total{meter")
-        owned = self.total("topk(10, sum by (kind, id, name")
+        owned = self.total("topk(10, sum by (kind, id, name, namespace, pod) (rate(")
         self.assertAlmostEqual(EXPORTERS * 800, meters, delta=EXPORTERS * 80)
         self.assertAlmostEqual(meters, owned, delta=0.02 * meters)
 
     def test_a_pods_watts_are_its_share(self):
         watts = self.total("sum by (namespace, pod) (rate(wattribute_workload_energy_joules_total{pod!=\"\"}[")
         self.assertAlmostEqual(EXPORTERS * 600, watts, delta=EXPORTERS * 90)
+
+    def test_a_bill_has_an_uncertainty_where_the_estimator_divides(self):
+        uncertainty, energy = ({(labels["instance"], labels["meter_id"], labels["name"]): value
+                                for labels, value in self.prometheus.rows(
+                                    f"sum by (instance, meter_id, name) (wattribute_workload_energy_{what}_total)")}
+                               for what in ("uncertainty_joules", "joules"))
+        self.assertEqual({key for key in energy if key[1] in gpu_node.UUIDS}, set(uncertainty))
+        for (_, board, name), value in uncertainty.items():
+            with self.subTest(board=board, name=name):
+                self.assertTrue(value == 0 if board == gpu_node.UUIDS[1] and name == gpu_node.POD_NAME else value >= 0)
+        shared = {key: value for key, value in uncertainty.items() if key[2] == JOB_ID}
+        self.assertEqual(EXPORTERS, len(shared))
+        for key, value in shared.items():
+            self.assertGreater(value, 0)
+            self.assertLess(value, 0.5 * energy[key])
+
+    def test_the_memory_of_programs_is_shown_for_every_board(self):
+        for what in ("known_programs", "used_processes", "suspended_processes"):
+            rows = self.prometheus.rows(f"wattribute_program_memory_{what}")
+            self.assertEqual({"0", "1"}, {labels["gpu"] for labels, _ in rows})
+            self.assertEqual(2 * EXPORTERS, len(rows))
 
     def test_a_whole_bill_outlives_the_page(self):
         """Ten minutes later, when everything that was not scraped since is gone."""
@@ -183,7 +204,7 @@ class Scraped(TestCase):
         for where, query in whole:
             with self.subTest(where):
                 rows = self.prometheus.rows(query, time=time.time() + 600)
-                self.assertEqual([JOB_ID], [labels["id"] for labels, value in rows if value > 0])
+                self.assertEqual({JOB_ID}, {labels["id"] for labels, value in rows if value > 0})
 
     def test_the_books_balance_to_the_microjoule(self):
         self.assertEqual(0, self.total("round("))

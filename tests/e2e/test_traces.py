@@ -201,6 +201,7 @@ class Ledgers(TestCase):
             self.assertLessEqual(process["measured_uj"], process["energy_uj"])
             self.assertLessEqual(process["measured_uj"], (process["confidence"] + 1e-6) * process["energy_uj"])
             self.assertLessEqual(process["confidence"], 1)
+            self.assertLessEqual(process.get("uncertainty_uj", 0), process["energy_uj"])
 
     def energy_of(self, ledger):
         return {process["pid"]: process["energy_uj"] for process in ledger["processes"]}
@@ -264,11 +265,13 @@ class Ledgers(TestCase):
         self.assertEqual(700_000_000, ledger["meters"][0]["energy_uj"])
         self.assertEqual({1: 560_000_000, 2: 140_000_000}, self.energy_of(ledger))
         self.assertEqual([0, 0], [process["confidence"] for process in ledger["processes"]])
+        self.assertFalse([process for process in ledger["processes"] if "uncertainty_uj" in process])
 
     def test_who_draws_the_same_is_booked_by_time(self):
         ledger = self.ledger(self.steady_trace())
         self.assert_balanced(ledger)
         self.assertAlmostEqual(560_000_000, self.energy_of(ledger)[1], delta=700_000)
+        self.assertTrue(all(process["uncertainty_uj"] > 0 for process in ledger["processes"]), ledger)
 
     def test_who_is_learned_to_draw_more_is_booked_more_than_its_time(self):
         """Turns of a second each, 200 W and 600 W; then both at once, by halves: 400 W."""
