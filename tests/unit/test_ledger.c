@@ -295,14 +295,14 @@ static void the_uncertainty_of_a_process_is_also_its_workloads_and_outlives_both
     t = second_of_both(pipeline, 5, 6, T0);
     for (int i = 0; i < 3; i++)
         t = empty_second(pipeline, t);
-    assert_int_equal(process_on(pipeline, 0, 5).uncertain_uj, 75 * JOULE / 10);
-    assert_int_equal(process_on(pipeline, 0, 6).uncertain_uj, 75 * JOULE / 10);
-    assert_int_equal(uncertain_uj(pipeline, WORKLOAD_PROCESS), 15 * JOULE);
+    assert_int_equal(process_on(pipeline, 0, 5).uncertain_uj, 125 * JOULE / 10);
+    assert_int_equal(process_on(pipeline, 0, 6).uncertain_uj, 125 * JOULE / 10);
+    assert_int_equal(uncertain_uj(pipeline, WORKLOAD_PROCESS), 25 * JOULE);
     pipeline_sweep(pipeline, t + SECOND);
     assert_int_equal(ledger_counts(pipeline->ledger)->processes, 0);
     assert_int_equal(uncertain_uj(pipeline, WORKLOAD_PROCESS), 0);
-    assert_int_equal(uncertain_uj(pipeline, WORKLOAD_RETIRED), 15 * JOULE);
-    assert_int_equal(ledger_owned(pipeline->ledger, 0).uncertain_uj, 15 * JOULE);
+    assert_int_equal(uncertain_uj(pipeline, WORKLOAD_RETIRED), 25 * JOULE);
+    assert_int_equal(ledger_owned(pipeline->ledger, 0).uncertain_uj, 25 * JOULE);
     pipeline_free(pipeline);
 }
 

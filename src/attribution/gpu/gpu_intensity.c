@@ -11,11 +11,11 @@ enum { LAST_ROUNDS = 12 };
 /* A relative error of this size halves the confidence in a share. */
 static const double DOUBTFUL_ERROR = 0.08;
 
-/* The mean absolute error of a normal distribution, in standard errors: sqrt(2 / pi). */
-static const double ABSOLUTE_ERROR = 0.8;
+/* Nine of ten shares were off by less than this many standard errors (measured, all recordings). */
+static const double BOUND_ERRORS = 1.7;
 
-/* That of a time share, relative to the energy of the others. */
-static const double TIMESHARE_ERROR = 0.3;
+/* The same bound of a time share, relative to the energy of the others. */
+static const double TIMESHARE_ERROR = 0.5;
 
 /* The sum of weights in windows without samples. */
 static const double WEIGHT_SCALE = (double)(1ULL << 40);
@@ -335,7 +335,7 @@ void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool samp
             share *= others > 0 ? (double)claimant->weight / (double)others : 0;
         } else {
             claimant->confidence = (uint32_t)(CONFIDENCE_ONE / (1 + doubt * doubt));
-            claimant->error = claimant_error(ABSOLUTE_ERROR * shares.error[place]);
+            claimant->error = claimant_error(BOUND_ERRORS * shares.error[place]);
         }
         claimant->active_weight =
             (uint64_t)(share / present * (weights > 0 ? (double)weights : WEIGHT_SCALE));
