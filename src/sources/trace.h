@@ -8,8 +8,9 @@
 #include "core/span.h"
 #include "model/sample.h"
 
-#define TRACE_HEADER   "wattribute-trace 2"
-#define TRACE_HEADER_1 "wattribute-trace 1" /* without keys of programs */
+#define TRACE_MAGIC    "wattribute-trace "
+#define TRACE_HEADER   TRACE_MAGIC "2"
+#define TRACE_HEADER_1 TRACE_MAGIC "1" /* without keys of programs */
 
 /*
  * Reads a file as a stream of samples. Checked beyond the form of each line: the header; that a GPU

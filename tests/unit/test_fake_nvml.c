@@ -996,7 +996,7 @@ static void a_bad_scenario_is_refused(void **state)
 {
     static const char *const bad[] = {
         "",
-        "wattribute-trace 2\n",
+        "wattribute-trace 3\n",
         HEAD LINE(00000, "E 0 0"),
         HEAD LINE(00000, "E 2 1"),
         HEAD AT(00000) " E 0 1",

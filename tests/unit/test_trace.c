@@ -224,6 +224,33 @@ static void a_process_is_named_with_percent_codes(void **state)
     }
 }
 
+static void a_process_may_have_the_keys_of_its_program(void **state)
+{
+    static const struct {
+        const char *line;
+        uint32_t uid;
+        struct program_key program;
+    } cases[] = {
+        {"1 N 0 7 0 - - 5 x=1 c=18446744073709551615", 5, {1, UINT64_MAX}},
+        {"1 N 0 7 0 - - x=12 c=34", SAMPLE_UID_UNKNOWN, {12, 34}},
+        {"1 N 0 7 0 - - 5 x=12", 5, {12, 0}},
+        {"1 N 0 7 0 - - c=34", SAMPLE_UID_UNKNOWN, {0, 34}},
+        {"1 N 0 7 0 - x=1 5", 5, {0, 0}}, /* a name */
+        {"1 N 0 7 0 - - 5", 5, {0, 0}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct batch batch;
+        const struct sample *sample = parse(&batch, cases[i].line);
+
+        assert_int_equal(sample->process.uid, cases[i].uid);
+        assert_int_equal(sample->process.program.exact, cases[i].program.exact);
+        assert_int_equal(sample->process.program.coarse, cases[i].program.coarse);
+        batch_done(&batch);
+    }
+}
+
 static void a_device_is_described_by_keys_in_any_order(void **state)
 {
     static const struct {
@@ -385,6 +412,18 @@ static void a_bad_line_adds_nothing_and_its_error_names_the_fault(void **state)
         {"1 N 0 1 0 /a b c", "user id"},
         {"1 N 0 1 0 /a b 4294967295", "user id"},
         {"1 N 0 1 0 /a b 0 0", "more fields"},
+        {"1 N 0 7 0 - - 5 x=0", "exact program key: 0 is no key; leave it out"},
+        {"1 N 0 7 0 - - 5 x=1 c=0", "coarse program key: 0 is no key"},
+        {"1 N 0 7 0 - - 5 x=", "exact program key: expected a number"},
+        {"1 N 0 7 0 - - 5 x=-1", "exact program key: expected a number"},
+        {"1 N 0 7 0 - - 5 x=0x1f", "exact program key: expected a number"},
+        {"1 N 0 7 0 - - 5 x=18446744073709551616", "at most 18446744073709551615, got '1844"},
+        {"1 N 0 7 0 - - 5 x=1 c=99999999999999999999", "coarse program key: expected a number"},
+        {"1 N 0 7 0 - - 5 x=1 x=1", "more fields"},
+        {"1 N 0 7 0 - - 5 x=1 c=1 c=1", "more fields"},
+        {"1 N 0 7 0 - - 5 c=1 x=1", "more fields"},
+        {"1 N 0 7 0 - - x=1 5", "more fields"},
+        {"1 N 0 7 0 - - 5 y=1", "more fields"},
         {"1 N 0 1 0 % b", "cgroup: expected %XX"},
         {"1 N 0 1 0 %4 b", "cgroup: expected %XX"},
         {"1 N 0 1 0 /a%2", "cgroup: expected %XX"},
@@ -564,6 +603,7 @@ int main(void)
         cmocka_unit_test(a_gpm_record_holds_the_metrics_that_are_used_in_thousandths_of_a_percent),
         cmocka_unit_test(a_list_holds_each_entry_in_order),
         cmocka_unit_test(a_process_is_named_with_percent_codes),
+        cmocka_unit_test(a_process_may_have_the_keys_of_its_program),
         cmocka_unit_test(a_device_is_described_by_keys_in_any_order),
         cmocka_unit_test(kinds_that_are_not_known_are_skipped_whatever_they_hold),
         cmocka_unit_test(a_bad_line_adds_nothing_and_its_error_names_the_fault),

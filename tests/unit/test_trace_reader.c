@@ -77,7 +77,10 @@ static void every_error_names_the_file_and_the_line(void **state)
     } cases[] = {
         {"", 1, "the file is empty"},
         {"\n", 1, "not a trace: the first line must be 'wattribute-trace 2'"},
-        {"wattribute-trace 2\n" GPU0, 1, "not a trace"},
+        {"wattribute-trace 3\n" GPU0, 1, "a version that this program does not read (1 and 2)"},
+        {"wattribute-trace 0\n" GPU0, 1, "a version that this program does not read (1 and 2)"},
+        {"wattribute-trace \n" GPU0, 1, "not a trace"},
+        {"wattribute-trace 2x\n" GPU0, 1, "not a trace"},
         {"wattribute-trace 1 \n" GPU0, 1, "not a trace"},
         {"Wattribute-trace 1\n" GPU0, 1, "not a trace"},
         {TRACE_HEADER, 1, "the last line is not whole"},
@@ -90,6 +93,8 @@ static void every_error_names_the_file_and_the_line(void **state)
         {HEADER GPU0 "1 R 0 c 9 1:1\n", 3, "do not fit"},
         {HEADER GPU0 "1 E 0 1\n2 E 0 2", 4, "the last line is not whole (file cut short?)"},
         {HEADER GPU0 "1", 3, "the last line is not whole"},
+        {HEADER GPU0 "1 E 0 1\n2 N 0 7 0 - - 0 x=0\n", 4, "exact program key: 0 is no key"},
+        {HEADER GPU0 "1 N 0 7 0 - - 0 x=1 c=0\n", 3, "coarse program key: 0 is no key"},
     };
 
     (void)state;

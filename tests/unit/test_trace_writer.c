@@ -23,6 +23,14 @@ static const struct sample samples[] = {
     {.kind = SAMPLE_PROCESS, .gpu = 3, .t_us = 16, .process = {7, 1000, 5, "a b%\n\xff", "/x y"}},
     {.kind = SAMPLE_PROCESS, .gpu = 3, .t_us = 16, .process = {8, SAMPLE_UID_UNKNOWN, 0, "", ""}},
     {.kind = SAMPLE_PROCESS, .gpu = 3, .t_us = 16, .process = {9, 0, 0, "-", "%2D"}},
+    {.kind = SAMPLE_PROCESS,
+     .gpu = 3,
+     .t_us = 16,
+     .process = {9, 0, 0, "python3", "/", {UINT64_MAX, 1}}},
+    {.kind = SAMPLE_PROCESS,
+     .gpu = 3,
+     .t_us = 16,
+     .process = {9, SAMPLE_UID_UNKNOWN, 0, "python3", "/", {0, 7}}},
     {.kind = SAMPLE_GPM,
      .gpu = 3,
      .t_us = 17,
@@ -58,6 +66,8 @@ static void assert_same(const struct sample *a, const struct sample *b)
         assert_int_equal(a->process.start_us, b->process.start_us);
         assert_string_equal(a->process.name, b->process.name);
         assert_string_equal(a->process.cgroup, b->process.cgroup);
+        assert_int_equal(a->process.program.exact, b->process.program.exact);
+        assert_int_equal(a->process.program.coarse, b->process.program.coarse);
         break;
     case SAMPLE_LABEL:
         assert_int_equal(a->label.pid, b->label.pid);

@@ -156,6 +156,8 @@ static int take_field(struct span *rest, const struct trace_field *field, struct
     r = trace_take_u64(rest, field->max ? field->max : UINT64_MAX, field->what, &value, err);
     if (r < 0 || field->type == TRACE_SPARE_NUMBER)
         return r;
+    if (field->type == TRACE_KEY && value == 0)
+        return error_set(err, -EBADMSG, "%s: 0 is no key; leave it out", field->what);
     value *= MAX(field->unit, 1U);
     memcpy(member, &value, field->size_bytes);
     return 0;

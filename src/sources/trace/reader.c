@@ -8,6 +8,7 @@
 #include "core/gzip.h"
 #include "core/macros.h"
 #include "core/map.h"
+#include "core/parse.h"
 
 /* A list of 950 pids, the driver's maximum, has 25 KB. */
 enum { LINE_MAX_BYTES = 256 * 1024 };
@@ -89,6 +90,7 @@ static int next_line(struct trace_reader *reader, struct span *ret_line, struct 
 
 static int read_header(struct trace_reader *reader, struct error *err)
 {
+    uint64_t version;
     struct span line;
     int r = next_line(reader, &line, err);
 
@@ -96,10 +98,13 @@ static int read_header(struct trace_reader *reader, struct error *err)
         return r;
     if (r == 0)
         return at_line(reader, err, -EBADMSG, "the file is empty");
-    if (!span_equals(line, TRACE_HEADER) && !span_equals(line, TRACE_HEADER_1))
+    if (span_equals(line, TRACE_HEADER) || span_equals(line, TRACE_HEADER_1))
+        return 0;
+    if (span_strip_prefix(&line, TRACE_MAGIC) && parse_u64(line, &version) == 0)
         return at_line(reader, err, -EBADMSG,
-                       "not a trace: the first line must be '" TRACE_HEADER "'");
-    return 0;
+                       "a trace of a version that this program does not read (1 and 2); use the "
+                       "program that recorded it");
+    return at_line(reader, err, -EBADMSG, "not a trace: the first line must be '" TRACE_HEADER "'");
 }
 
 int trace_reader_open(const char *path, struct trace_reader **ret_reader, struct error *err)

@@ -15,7 +15,8 @@ enum {
     ENTRIES_MAX = 1 << 16,
 };
 
-#define HEADER "wattribute-trace 1"
+#define HEADER_1 "wattribute-trace 1"
+#define HEADER_2 "wattribute-trace 2"
 
 const struct record *series_at(const struct series *series, uint64_t t_us)
 {
@@ -272,7 +273,9 @@ static const char *parse_timed_line(struct scenario *scenario, uint64_t line, ch
 static const char *parse_line(struct scenario *scenario, uint64_t number, char *line)
 {
     if (number == 1)
-        return strcmp(line, HEADER) == 0 ? NULL : "not a trace: no " HEADER;
+        return strcmp(line, HEADER_1) == 0 || strcmp(line, HEADER_2) == 0
+                   ? NULL
+                   : "not a trace: no " HEADER_2;
     if (strncmp(line, "gpu ", 4) == 0)
         return parse_gpu_line(scenario, line + 4);
     return parse_timed_line(scenario, number, line);
