@@ -51,6 +51,7 @@ void pipeline_free(struct pipeline *pipeline)
         return;
     for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
         remove_gpu(pipeline, i);
+    program_archive_done(&pipeline->archive);
     node_overhead_done(&pipeline->overhead);
     node_done(&pipeline->node);
     free(pipeline->sightings.items);
@@ -63,12 +64,13 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
     struct gpu *gpu = pipeline->gpus[index];
 
     if (gpu && strcmp(gpu->uuid, device->uuid) == 0)
-        return 0;
+        return gpu_describe(gpu, device);
     node_overhead_close_window(&pipeline->overhead);
     for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
         if (pipeline->gpus[i] &&
             (i == index || strcmp(pipeline->gpus[i]->uuid, device->uuid) == 0)) {
             (void)gpu_finish(pipeline->gpus[i]); /* it is gone, or has another index now */
+            program_archive_keep(&pipeline->archive, pipeline->gpus[i]);
             remove_gpu(pipeline, i);
         }
     gpu = malloc(sizeof(*gpu));
@@ -77,6 +79,7 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
         free(gpu);
         return -ENOMEM;
     }
+    program_archive_recall(&pipeline->archive, gpu);
     pipeline->gpus[index] = gpu;
     return 0;
 }
@@ -141,6 +144,14 @@ int pipeline_finish(struct pipeline *pipeline)
             failed |= gpu_finish(pipeline->gpus[i]) < 0;
     node_finish(&pipeline->node);
     return failed ? -ENOMEM : 0;
+}
+
+void pipeline_hand_over_programs(struct pipeline *from, struct pipeline *to)
+{
+    program_archive_move(&from->archive, &to->archive);
+    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
+        if (from->gpus[i])
+            program_archive_keep(&to->archive, from->gpus[i]);
 }
 
 void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us)

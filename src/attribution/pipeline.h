@@ -5,6 +5,7 @@
 #pragma once
 
 #include "attribution/gpu/gpu.h"
+#include "attribution/gpu/program_archive.h"
 #include "attribution/node/node_overhead.h"
 
 /* Returns the names of an owner as far as they are known; false if more may come. They live until
@@ -36,6 +37,7 @@ struct pipeline {
     struct ledger *ledger;
     struct sightings sightings;       /* of all GPUs */
     struct gpu *gpus[SAMPLE_GPU_MAX]; /* NULL: not there */
+    struct program_archive archive;   /* of GPUs that are gone */
     struct node node;
     struct node_overhead overhead;
     struct price price; /* the latest */
@@ -60,6 +62,10 @@ void pipeline_set_price(struct pipeline *pipeline, const struct price *price, ui
 
 /* Settles everything that is pending. */
 int pipeline_finish(struct pipeline *pipeline);
+
+/* Hands what is remembered of programs over to another pipeline, for the boards that it will have.
+ */
+void pipeline_hand_over_programs(struct pipeline *from, struct pipeline *to);
 
 /* Forgets what ended longer than the retention ago. */
 void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us);

@@ -26,9 +26,10 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
     {.name = "replay",
      .run = verb_replay,
      .argument = "TRACE",
-     .help = "book a recorded trace and print the ledger as JSON",
+     .help = "book recorded traces and print their ledgers as JSON",
      .examples = "  wattribute replay recorded.trace.gz\n"
-                 "  wattribute replay --idle-policy=none recorded.trace.gz\n",
+                 "  wattribute replay --idle-policy=none recorded.trace.gz\n"
+                 "  wattribute replay monday.trace.gz tuesday.trace.gz\n",
      .groups = 1 << OPTIONS_BOOKS | 1 << OPTIONS_GENERAL},
     {.name = "record",
      .run = verb_record,
@@ -152,10 +153,12 @@ static int apply_flags(struct arguments arguments, bool general, struct cli *cli
     while ((r = next_argument(&arguments, &argument, err)) > 0) {
         char where[80];
 
-        if (!argument.is_flag && !cli->argument)
-            cli->argument = argument.value;
-        else if (!argument.is_flag && !*excess)
-            *excess = argument.value;
+        if (!argument.is_flag && general) {
+            if (cli->argument_count < ARRAY_SIZE(cli->arguments))
+                cli->arguments[cli->argument_count++] = argument.value;
+            else if (!*excess)
+                *excess = argument.value;
+        }
         if (!argument.is_flag || (argument.flag.group == OPTIONS_GENERAL) != general)
             continue;
         snprintf(where, sizeof(where), "%s%.*s", argument.name.len == 1 ? "-" : "--",
@@ -172,14 +175,17 @@ static int check_positional(const struct cli *cli, const char *excess, struct er
 {
     const struct cli_command *command = cli->command;
 
-    if (!command->argument && cli->argument)
-        excess = cli->argument;
+    if (!command->argument && cli->argument_count > 0)
+        return error_set(err, -EINVAL,
+                         "unexpected argument '%.80s': '%s' takes only flags; see 'wattribute %s "
+                         "--help'",
+                         cli->arguments[0], command->name, command->name);
     if (excess)
         return error_set(err, -EINVAL,
-                         "unexpected argument '%.80s': '%s' takes %s; see 'wattribute %s --help'",
-                         excess, command->name, command->argument ? "one argument" : "only flags",
-                         command->name);
-    if (command->argument && (!cli->argument || !*cli->argument))
+                         "unexpected argument '%.80s': '%s' takes at most %zu arguments; see "
+                         "'wattribute %s --help'",
+                         excess, command->name, ARRAY_SIZE(cli->arguments), command->name);
+    if (command->argument && (cli->argument_count == 0 || !*cli->arguments[0]))
         return error_set(err, -EINVAL, "'%s' needs an argument: write wattribute %s %s",
                          command->name, command->name, command->argument);
     return 0;

@@ -16,7 +16,7 @@ struct cli_command {
     /* One of them; they return the exit status. */
     int (*run)(const struct cli *cli);
     int (*run_child)(void); /* internal: takes no arguments */
-    const char *argument;   /* required; NULL: none */
+    const char *argument;   /* takes at least one, of this name; NULL: none */
     const char *help;
     const char *examples; /* lines */
     unsigned groups;      /* of flags: bits 1 << enum options_group */
@@ -26,11 +26,14 @@ struct cli_command {
 enum { CLI_COMMANDS = 6 };
 extern const struct cli_command cli_commands[CLI_COMMANDS];
 
+enum { CLI_ARGUMENTS_MAX = 64 };
+
 struct cli {
     const struct cli_command *command;
     bool is_named; /* it was on the command line */
     struct options options;
-    const char *argument; /* points into argv */
+    const char *arguments[CLI_ARGUMENTS_MAX]; /* point into argv */
+    size_t argument_count;
 };
 
 /*

@@ -119,8 +119,9 @@ void cli_help(const struct cli_command *command, struct buffer *out)
         bool is_default = c == cli_commands;
         char left[64];
 
-        snprintf(left, sizeof(left), "  wattribute %s%s%s [flags]%s%s", is_default ? "[" : "",
-                 c->name, is_default ? "]" : "", c->argument ? " " : "", or_empty(c->argument));
+        snprintf(left, sizeof(left), "  wattribute %s%s%s [flags]%s%s%s", is_default ? "[" : "",
+                 c->name, is_default ? "]" : "", c->argument ? " " : "", or_empty(c->argument),
+                 c->argument ? "..." : "");
         help_row_put(out, left, c->help);
         groups |= c->groups;
     }

@@ -78,10 +78,11 @@ struct options {
     const char *redfish_certificate_sha256;
     bool redfish_insecure;
     uint64_t redfish_interval_us;
-    const char *output_path; /* of `record`; NULL: none */
-    bool record_names;       /* of `record` */
-    uint64_t duration_us;    /* of `record`; 0: until it is stopped */
-    bool json;               /* of `check` */
+    const char *output_path;      /* of `record`; NULL: none */
+    bool record_names;            /* of `record` */
+    const char *program_key_path; /* of `record`; NULL: a new secret in each run */
+    uint64_t duration_us;         /* of `record`; 0: until it is stopped */
+    bool json;                    /* of `check` */
 
     /* On the command line only. */
     const char *config_path; /* NULL: none */

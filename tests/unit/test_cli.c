@@ -253,14 +253,46 @@ static void replay_takes_a_trace_and_the_flags_of_the_books(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
         assert_int_equal(parse(lines[i], NULL, &cli, NULL), 0);
         assert_string_equal(cli.command->name, "replay");
-        assert_string_equal(cli.argument, "a.trace.gz");
+        assert_int_equal(cli.argument_count, 1);
+        assert_string_equal(cli.arguments[0], "a.trace.gz");
         assert_int_equal(cli.options.idle_policy, IDLE_POLICY_NONE);
         assert_true(cli.options.sample_interval_us == 2000000);
         cli_done(&cli);
     }
     assert_int_equal(parse("wattribute replay -- -odd", NULL, &cli, NULL), 0);
-    assert_string_equal(cli.argument, "-odd");
+    assert_string_equal(cli.arguments[0], "-odd");
     cli_done(&cli);
+}
+
+static void replay_takes_traces_in_order_with_flags_between_them(void **state)
+{
+    struct cli cli;
+
+    (void)state;
+    assert_int_equal(parse("wattribute replay b --idle-policy none a -- -c", NULL, &cli, NULL), 0);
+    assert_int_equal(cli.argument_count, 3);
+    assert_string_equal(cli.arguments[0], "b");
+    assert_string_equal(cli.arguments[1], "a");
+    assert_string_equal(cli.arguments[2], "-c");
+    assert_int_equal(cli.options.idle_policy, IDLE_POLICY_NONE);
+    cli_done(&cli);
+}
+
+static void replay_takes_at_most_64_traces(void **state)
+{
+    char *argv[2 + CLI_ARGUMENTS_MAX + 2] = {"wattribute", "replay"};
+    struct error err = {""};
+    struct cli cli;
+
+    (void)state;
+    for (int i = 0; i < 64; i++)
+        argv[2 + i] = "a";
+    assert_int_equal(cli_parse(66, argv, NULL, &cli, &err), 0);
+    assert_int_equal(cli.argument_count, 64);
+    cli_done(&cli);
+    argv[66] = "last";
+    assert_int_equal(cli_parse(67, argv, NULL, &cli, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "unexpected argument 'last': 'replay' takes at most 64"));
 }
 
 static void an_internal_verb_takes_neither_arguments_nor_the_environment(void **state)
@@ -329,7 +361,8 @@ static void errors_name_what_is_wrong_and_what_to_do(void **state)
         {"wattribute -", "unexpected argument '-'"},
         {"wattribute replay", "'replay' needs an argument: write wattribute replay TRACE"},
         {"wattribute replay ''", "'replay' needs an argument"},
-        {"wattribute replay a b", "unexpected argument 'b': 'replay' takes one argument"},
+        {"wattribute record -o x y", "unexpected argument 'y': 'record' takes only flags"},
+        {"wattribute --program-key-file=x", "--program-key-file does not apply to 'serve'"},
         {"wattribute replay --metric-retention=1m a", "--metric-retention does not apply to 'rep"},
         {"wattribute replay --listen-address=:1 a", "--listen-address does not apply to 'replay'"},
         {"wattribute replay --replay=x a", "--replay does not apply to 'replay'"},
@@ -504,6 +537,8 @@ int main(void)
         cmocka_unit_test(the_model_is_off_unless_watts_or_the_table_enable_it),
         cmocka_unit_test(listen_addresses_replace_the_default),
         cmocka_unit_test(replay_takes_a_trace_and_the_flags_of_the_books),
+        cmocka_unit_test(replay_takes_traces_in_order_with_flags_between_them),
+        cmocka_unit_test(replay_takes_at_most_64_traces),
         cmocka_unit_test(an_internal_verb_takes_neither_arguments_nor_the_environment),
         cmocka_unit_test(errors_name_what_is_wrong_and_what_to_do),
         cmocka_unit_test(a_bad_variable_stops_serve_but_does_not_concern_replay),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "core/span.h"
 
 /* The counter ticks every 100 ms (H200), and a reading is late by anything below that. */
 static const uint64_t TICK_US = 100000;
@@ -72,6 +73,42 @@ void gpu_done(struct gpu *gpu)
     free(gpu->claimants.items);
     bookings_done(&gpu->bookings);
     *gpu = (struct gpu){0};
+}
+
+bool gpu_is_changed(const struct gpu *gpu, const char *driver, uint64_t power_limit_mw)
+{
+    struct span before = span_of(gpu->driver), now = span_of(driver);
+
+    before = span_cut(&before, '.');
+    now = span_cut(&now, '.');
+    return before.len != now.len || memcmp(before.data, now.data, now.len) != 0 ||
+           (gpu->power_limit_mw > 0 && power_limit_mw > 0 && gpu->power_limit_mw != power_limit_mw);
+}
+
+/* The driver or the power limit is this now. What programs drew before counts less after a change.
+ */
+static void age_programs(struct gpu *gpu, const char *driver, uint64_t power_limit_mw)
+{
+    if (gpu->learning && gpu_is_changed(gpu, driver, power_limit_mw)) {
+        programs_cap(&gpu->learning->intensity.programs, PROGRAMS_CHANGED_SLOTS);
+        programs_cap(&gpu->learning->intensity.families, PROGRAMS_CHANGED_SLOTS);
+    }
+    if (power_limit_mw > 0)
+        gpu->power_limit_mw = power_limit_mw;
+}
+
+int gpu_describe(struct gpu *gpu, const struct sample_device *device)
+{
+    char *driver = strdup(device->driver);
+
+    if (!driver)
+        return -ENOMEM;
+    age_programs(gpu, driver, device->power_limit_mw);
+    free(gpu->driver);
+    gpu->driver = driver;
+    gpu->has_minor = device->has_minor;
+    gpu->minor = device->minor;
+    return 0;
 }
 
 void gpu_set_attached(struct gpu *gpu, struct attached *attached, size_t count)
@@ -321,7 +358,7 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
     case SAMPLE_GAUGE:
         set_gauge(gpu, sample->gauge.gauge, sample->t_us, sample->gauge.value);
         if (sample->gauge.gauge == GPU_GAUGE_POWER_LIMIT_MW)
-            gpu->power_limit_mw = sample->gauge.value;
+            age_programs(gpu, gpu->driver, sample->gauge.value);
         else if (sample->gauge.gauge == GPU_GAUGE_MEMORY_USED_BYTES)
             gpu_take_memory(gpu, sample->t_us, sample->gauge.value);
         break;

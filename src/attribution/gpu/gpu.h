@@ -166,6 +166,12 @@ int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device
              const struct gpu_options *options, struct ledger *ledger, struct sightings *sightings);
 void gpu_done(struct gpu *gpu);
 
+/* The driver reports the board again, perhaps with another driver or power limit. 0 or -ENOMEM. */
+int gpu_describe(struct gpu *gpu, const struct sample_device *device);
+
+/* Is this another branch of the driver ("580" of 580.65.06) or another power limit (0: unknown)? */
+bool gpu_is_changed(const struct gpu *gpu, const char *driver, uint64_t power_limit_mw);
+
 /* Takes one sample of this GPU. 0 or -ENOMEM; the books balance either way. */
 int gpu_ingest(struct gpu *gpu, const struct sample *sample);
 

@@ -24,7 +24,7 @@ void intensity_recall(struct intensity *intensity, uint32_t tenant, struct progr
     double most = program ? ANCHOR_MAX : ANCHOR_COARSE_MAX;
 
     if (!program)
-        program = programs_recall(&intensity->programs, key.coarse, now_us);
+        program = programs_recall(&intensity->families, key.coarse, now_us);
     intensity->keys[tenant] = key;
     intensity->anchors[tenant] = (struct anchor){0};
     if (program && program->slots >= ANCHOR_MIN)
@@ -126,6 +126,6 @@ void fit_learn_programs(const struct fit *fit)
         learned.mean.power_w = watts;
         learned.slots = MIN(fit_watts_variance(watts) / MAX(variance, 1e-9), LEARNED_SLOTS_MAX);
         programs_learn(&intensity->programs, intensity->keys[t].exact, &learned);
-        programs_learn(&intensity->programs, intensity->keys[t].coarse, &learned);
+        programs_learn(&intensity->families, intensity->keys[t].coarse, &learned);
     }
 }

@@ -36,7 +36,7 @@ static void remember_program(struct intensity *intensity, const struct slot *slo
         return;
     intensity->alone |= 1U << tenant;
     programs_measure(&intensity->programs, intensity->keys[tenant].exact, &described, slot->end_us);
-    programs_measure(&intensity->programs, intensity->keys[tenant].coarse, &described,
+    programs_measure(&intensity->families, intensity->keys[tenant].coarse, &described,
                      slot->end_us);
 }
 

@@ -20,7 +20,8 @@ struct anchor {
 
 struct intensity {
     struct states states;
-    struct programs programs;
+    struct programs programs;             /* by exact keys */
+    struct programs families;             /* by coarse keys */
     struct program_key keys[TENANTS_MAX]; /* of their programs */
     struct anchor anchors[TENANTS_MAX];
     uint32_t alone;        /* bits: tenants that were seen alone on the board */

@@ -2,9 +2,6 @@
 
 #include "core/macros.h"
 
-/* Thirty busy seconds: older slots fade from the means. */
-static const double SLOTS_MAX_PER_PROGRAM = 150;
-
 /* Drivers, boards and programs change: what is old counts little, then nothing. */
 static const uint64_t OLD_US = 30 * 86400 * USEC_PER_SEC, EXPIRED_US = 180 * 86400 * USEC_PER_SEC;
 static const double OLD_SLOTS = 5;
@@ -24,7 +21,7 @@ static struct program *programs_make_room(struct programs *programs)
     for (size_t i = 0; i < PROGRAMS_MAX; i++) {
         if (programs->all[i].key == 0)
             return &programs->all[i];
-        if (programs->all[i].used_us < oldest->used_us)
+        if (programs->all[i].turn < oldest->turn)
             oldest = &programs->all[i];
     }
     return oldest;
@@ -43,7 +40,8 @@ void programs_measure(struct programs *programs, uint64_t key, const struct stat
         *program = (struct program){.key = key, .has_gpm = alone->has_gpm, .is_measured = true};
     }
     program->used_us = now_us;
-    program->slots = MIN(program->slots + alone->weight, SLOTS_MAX_PER_PROGRAM);
+    program->turn = ++programs->turn;
+    program->slots = MIN(program->slots + alone->weight, PROGRAMS_SLOTS_MAX);
     activity_average(&program->mean, &alone->mean, alone->weight / program->slots);
 }
 
@@ -57,6 +55,7 @@ void programs_learn(struct programs *programs, uint64_t key, const struct progra
         program = programs_make_room(programs);
     *program = *learned;
     program->key = key;
+    program->turn = ++programs->turn;
     program->is_measured = false;
 }
 
@@ -75,7 +74,46 @@ const struct program *programs_recall(struct programs *programs, uint64_t key, u
     if (age_us > OLD_US)
         program->slots = MIN(program->slots, OLD_SLOTS);
     program->used_us = MAX(program->used_us, now_us);
+    program->turn = ++programs->turn;
     return program;
+}
+
+/* The least recently used of those used after `turn`, or NULL. */
+static const struct program *programs_next(const struct programs *programs, uint64_t turn)
+{
+    const struct program *next = NULL;
+
+    for (size_t i = 0; i < PROGRAMS_MAX; i++) {
+        const struct program *program = &programs->all[i];
+
+        if (program->key != 0 && program->turn > turn && (!next || program->turn < next->turn))
+            next = program;
+    }
+    return next;
+}
+
+void programs_adopt(struct programs *to, const struct programs *from, double slots_max)
+{
+    const struct program *news = slots_max > 0 ? programs_next(from, 0) : NULL;
+
+    for (; news; news = programs_next(from, news->turn)) {
+        struct program *known = programs_find(to, news->key);
+        double slots = MIN(news->slots, slots_max);
+
+        if (known && known->slots >= slots)
+            continue;
+        if (!known)
+            known = programs_make_room(to);
+        *known = *news;
+        known->slots = slots;
+        known->turn = ++to->turn;
+    }
+}
+
+void programs_cap(struct programs *programs, double slots_max)
+{
+    for (size_t i = 0; i < PROGRAMS_MAX; i++)
+        programs->all[i].slots = MIN(programs->all[i].slots, slots_max);
 }
 
 size_t programs_count(const struct programs *programs)

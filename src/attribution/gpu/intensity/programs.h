@@ -11,9 +11,16 @@
 
 enum { PROGRAMS_MAX = 128 };
 
+/* What a program's means are worth at most, in full slots: thirty busy seconds. Older slots fade.
+ */
+#define PROGRAMS_SLOTS_MAX 150.0
+/* The same once the board has another branch of the driver or another power limit. */
+#define PROGRAMS_CHANGED_SLOTS 2.0
+
 struct program {
     uint64_t key;     /* 0: none */
-    uint64_t used_us; /* last learned or recalled */
+    uint64_t used_us; /* last learned or recalled, by the time of samples */
+    uint64_t turn;    /* the same as a count: the clock may be set back */
     double slots;     /* what the means are worth, in full slots; bounded */
     struct activity mean;
     bool has_gpm;
@@ -22,6 +29,7 @@ struct program {
 
 struct programs {
     struct program all[PROGRAMS_MAX];
+    uint64_t turn; /* of the last use */
 };
 
 /* Adds a slot, described as a state, in which a process of this program was alone. The least
@@ -34,5 +42,12 @@ void programs_learn(struct programs *programs, uint64_t key, const struct progra
 
 /* NULL if it is unknown. */
 const struct program *programs_recall(struct programs *programs, uint64_t key, uint64_t now_us);
+
+/* Adds what is remembered elsewhere, worth at most `slots_max`; 0: nothing. Of two memories of a
+ * program the one that is worth more stays. */
+void programs_adopt(struct programs *to, const struct programs *from, double slots_max);
+
+/* Lowers the worth of all, as after a change of the driver. */
+void programs_cap(struct programs *programs, double slots_max);
 
 size_t programs_count(const struct programs *programs);

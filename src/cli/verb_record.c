@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "collector/source_set.h"
 #include "config/node_config.h"
+#include "config/program_key_file.h"
 #include "core/gzip.h"
 #include "core/macros.h"
 #include "host/host.h"
@@ -286,6 +287,8 @@ int verb_record(const struct cli *cli)
         r = open_events(&signal_fd, &wake_fd, &err);
     if (r == 0)
         r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
+    if (r == 0 && options->program_key_path)
+        r = program_key_file_load(options->program_key_path, &host.program_secret, &err);
     if (r == 0)
         r = pipeline_new(&books, &recording.pipeline);
     if (r == 0)
@@ -328,54 +331,5 @@ int verb_record(const struct cli *cli)
     identity_close(recording.identity);
     recorded_names_free(recording.names);
     host_close(&host);
-    return status;
-}
-
-/* Reads the whole trace before anything is printed: its last line may be bad. */
-static int play(const char *path, struct pipeline *pipeline, struct recorded_names *names,
-                struct error *err)
-{
-    struct trace_reader *reader = NULL;
-    struct batch batch;
-    int r = trace_reader_open(path, &reader, err);
-
-    if (r < 0)
-        return r;
-    batch_init(&batch);
-    while ((r = trace_reader_next(reader, &batch, err)) > 0) {
-        r = pipeline_ingest(pipeline, batch.samples, batch.count);
-        if (r == 0 && batch.samples[0].kind == SAMPLE_NAMES)
-            r = recorded_names_learn(names, batch.samples[0].names);
-        batch_reset(&batch);
-        if (r < 0) {
-            error_set(err, r, "trace '%s': %s", path, strerror(-r));
-            break;
-        }
-    }
-    if (r == 0)
-        r = pipeline_finish(pipeline);
-    batch_done(&batch);
-    trace_reader_close(reader);
-    return r;
-}
-
-int verb_replay(const struct cli *cli)
-{
-    struct pipeline_options options = node_config_pipeline(&cli->options, true);
-    struct pipeline *pipeline = NULL;
-    struct recorded_names *names = NULL;
-    struct error err = {"out of memory"};
-    int r = pipeline_new(&options, &pipeline);
-    int status;
-
-    if (r == 0)
-        r = recorded_names_new(&names);
-    if (r == 0)
-        r = play(cli->argument, pipeline, names, &err);
-    status = r == 0 ? cli_print_ledger(pipeline, names) : cli_exit_status(r);
-    if (r < 0)
-        cli_print_error(&err);
-    pipeline_free(pipeline);
-    recorded_names_free(names);
     return status;
 }
