@@ -14,6 +14,9 @@ static const double CONTRADICTION = 6;
 /* Watts with a larger relative error are not remembered, and others count as this many slots. */
 static const double LEARNED_ERROR = 0.1, LEARNED_SLOTS_MAX = 5;
 
+/* Anchors that are left out one after the other, at most: each costs a fit. */
+enum { LEFT_OUT_MAX = 8 };
+
 /* A fit is never better than this, however well it explains a few states. */
 static const double MISFIT_MIN = 0.1;
 
@@ -47,12 +50,15 @@ static uint32_t companions_of(const struct fit *fit, uint32_t tenants)
     return companions;
 }
 
-/* The anchors whose removal explains the states about as well as the best removal does. */
+/* The anchors whose removal explains the states about as well as the best removal does. Of many,
+ * all: hardly one would stay without a contradicted companion. */
 static uint32_t find_contradicted(struct fit *fit, uint32_t anchors, size_t rounds)
 {
     double without[TENANTS_MAX], best = INFINITY;
     uint32_t contradicted = 0;
 
+    if (__builtin_popcount(anchors) > LEFT_OUT_MAX)
+        return anchors;
     for (uint32_t t = 0; t < TENANTS_MAX; t++)
         if (anchors & (1U << t)) {
             fit_run(fit, anchors & ~(1U << t), rounds);
