@@ -19,7 +19,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void play(struct trace_reader *reader, enum attribution_method method)
+/* With the memory of the pipeline before, if there is one; then the new one takes its place. */
+static void play(struct trace_reader *reader, enum attribution_method method,
+                 struct pipeline **before)
 {
     const struct pipeline_options options = {
         .gpu = {.interval_us = USEC_PER_SEC,
@@ -41,6 +43,10 @@ static void play(struct trace_reader *reader, enum attribution_method method)
 
     if (pipeline_new(&options, &pipeline) < 0 || recorded_names_new(&names) < 0)
         abort();
+    if (*before)
+        pipeline_hand_over_programs(*before, pipeline);
+    pipeline_free(*before);
+    *before = pipeline;
     batch_init(&batch);
     while ((r = trace_reader_next(reader, &batch, &err)) > 0) {
         if (pipeline_ingest(pipeline, batch.samples, batch.count) < 0)
@@ -57,14 +63,16 @@ static void play(struct trace_reader *reader, enum attribution_method method)
     pipeline_fix_names(pipeline, 0);
     check_books(pipeline);
     batch_done(&batch);
-    pipeline_free(pipeline);
     recorded_names_free(names);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     _cleanup_close_ int fd = memfd_create("trace", MFD_CLOEXEC);
+    static const enum attribution_method methods[] = {ATTRIBUTION_INTENSITY, ATTRIBUTION_INTENSITY,
+                                                      ATTRIBUTION_TIMESHARE};
     struct trace_reader *reader = NULL;
+    struct pipeline *pipeline = NULL;
     struct error err = {""};
     char path[64];
 
@@ -72,13 +80,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     if (trace_reader_open(path, &reader, &err) == 0) {
-        play(reader, ATTRIBUTION_INTENSITY);
-        if (trace_reader_rewind(reader, &err) < 0)
-            abort();
-        play(reader, ATTRIBUTION_TIMESHARE);
+        for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+            play(reader, methods[i], &pipeline);
+            if (trace_reader_rewind(reader, &err) < 0)
+                abort();
+        }
     } else if (err.text[0] == '\0') {
         abort();
     }
+    pipeline_free(pipeline);
     trace_reader_close(reader);
     return 0;
 }

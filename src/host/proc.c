@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,27 +70,30 @@ bool proc_exists(const struct proc_reader *reader, uint32_t pid)
     return faccessat(reader->host->procfs_fd, path, F_OK, 0) == 0;
 }
 
-/* By the executable: its base name, and the key of the program. Where the link cannot be read, the
- * name is the command, and there is no key. */
-static void read_program(const struct host *host, int process_fd, struct span command,
-                         struct arena *arena, struct sample_process *process)
+/* The path of the executable without "(deleted)"; empty where the link cannot be read: a kernel
+ * thread, a zombie, or no permission. */
+static struct span read_executable(int process_fd, char *path, size_t size_bytes)
 {
-    char path[4096], arguments[ARGUMENTS_BYTES];
-    ssize_t len = readlinkat(process_fd, "exe", path, sizeof(path));
-    bool is_known = len > 0 && (size_t)len < sizeof(path);
-    const char *slash = is_known ? memrchr(path, '/', (size_t)len) : NULL;
-    struct span name = command;
-    size_t arguments_len;
+    ssize_t len = readlinkat(process_fd, "exe", path, size_bytes);
+    struct span executable = {path, len > 0 && (size_t)len < size_bytes ? (size_t)len : 0};
 
-    if (slash) {
-        name = (struct span){slash + 1, (size_t)(path + len - slash - 1)};
-        span_strip_suffix(&name, " (deleted)");
-    }
-    process->name = arena_copy(arena, name.data, name.len);
-    if (is_known && (host->program_secret.words[0] | host->program_secret.words[1]) &&
-        fs_read_at(process_fd, "cmdline", arguments, sizeof(arguments), &arguments_len) == 0)
-        process->program = program_key_of(&host->program_secret, (struct span){path, (size_t)len},
-                                          (struct span){arguments, arguments_len});
+    span_strip_suffix(&executable, " (deleted)");
+    return executable;
+}
+
+static struct program_key read_program(const struct program_secret *secret, int process_fd,
+                                       struct span executable)
+{
+    char arguments[ARGUMENTS_BYTES];
+    struct program_key key = {0};
+    size_t len;
+
+    if ((secret->words[0] | secret->words[1]) == 0 || executable.len == 0 ||
+        fs_read_at(process_fd, "cmdline", arguments, sizeof(arguments), &len) < 0)
+        return key;
+    key = program_key_of(secret, executable, (struct span){arguments, len});
+    explicit_bzero(arguments, len); /* they may hold passwords */
+    return key;
 }
 
 int proc_open(const struct host *host, uint32_t pid)
@@ -129,13 +133,14 @@ int proc_read_cgroup(const struct host *host, int process_fd, char *buffer, size
     return r;
 }
 
-int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
-                  struct sample_process *ret_process)
+static int identify(const struct proc_reader *reader, uint32_t pid, bool with_program,
+                    struct arena *arena, struct sample_process *ret_process)
 {
-    char stat[STAT_BYTES], cgroup[PROC_CGROUP_BYTES];
+    char stat[STAT_BYTES], cgroup[PROC_CGROUP_BYTES], path[PATH_MAX];
     struct sample_process process = {.pid = pid};
     _cleanup_close_ int fd = proc_open(reader->host, pid);
-    struct span command;
+    struct span command, executable;
+    const char *slash;
     uint64_t ticks;
     size_t len;
     long hertz = sysconf(_SC_CLK_TCK);
@@ -151,9 +156,26 @@ int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *
         len = 0;
     process.uid = proc_read_uid(fd);
     process.cgroup = arena_copy(arena, cgroup, len);
-    read_program(reader->host, fd, command, arena, &process);
+    executable = read_executable(fd, path, sizeof(path));
+    slash = executable.len > 0 ? memrchr(path, '/', executable.len) : NULL;
+    process.name = slash ? arena_copy(arena, slash + 1, executable.len - (size_t)(slash + 1 - path))
+                         : arena_copy(arena, command.data, command.len);
+    if (with_program)
+        process.program = read_program(&reader->host->program_secret, fd, executable);
     if (!process.cgroup || !process.name)
         return -ENOMEM;
     *ret_process = process;
     return 0;
+}
+
+int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
+                  struct sample_process *ret_process)
+{
+    return identify(reader, pid, false, arena, ret_process);
+}
+
+int proc_identify_program(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
+                          struct sample_process *ret_process)
+{
+    return identify(reader, pid, true, arena, ret_process);
 }

@@ -1,4 +1,5 @@
-/* The identity of a pid, from the injected procfs: start time, name, user and cgroups. */
+/* The identity of a pid, from the injected procfs: start time, name, user, cgroups and
+ * program. */
 #pragma once
 
 #include <stdint.h>
@@ -21,6 +22,10 @@ void proc_reader_init(struct proc_reader *reader, const struct host *host);
  * texts are in the arena. -ESRCH: no such process. */
 int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
                   struct sample_process *ret_process);
+
+/* The same with the key of its program, for which it reads the arguments. */
+int proc_identify_program(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
+                          struct sample_process *ret_process);
 
 bool proc_exists(const struct proc_reader *reader, uint32_t pid);
 

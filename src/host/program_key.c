@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "core/parse.h"
 
-enum { HEX_ID_LEN_MIN = 8 };
+enum { ID_LEN_MIN = 8, UUID_LEN = 36 };
 
 /* SipHash-2-4 (Aumasson, Bernstein), a byte at a time: command lines are short. */
 struct siphash {
@@ -68,21 +69,34 @@ static uint64_t siphash_end(struct siphash *hash)
     return (hash->v[0] ^ hash->v[1] ^ hash->v[2] ^ hash->v[3]) ?: 1; /* 0 is no key */
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_letter(char c)
 {
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
+static bool is_alphanumeric(char c)
+{
+    return parse_is_digit(c) || is_letter(c);
+}
+
+static bool is_hex(char c)
+{
+    return parse_is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+}
+
+static struct span skip(struct span text, size_t len)
+{
+    return (struct span){text.data + len, text.len - len};
+}
+
 static struct span base_name(struct span path)
 {
-    const char *slash = path.len > 0 ? memrchr(path.data, '/', path.len) : NULL;
+    const char *slash;
 
-    return slash ? (struct span){slash + 1, (size_t)(path.data + path.len - slash - 1)} : path;
+    while (path.len > 1 && path.data[path.len - 1] == '/')
+        path.len--;
+    slash = path.len > 0 ? memrchr(path.data, '/', path.len) : NULL;
+    return slash ? skip(path, (size_t)(slash + 1 - path.data)) : path;
 }
 
 /* The letters a name begins with: python3.12 and python3 are both python. */
@@ -90,20 +104,51 @@ static struct span stem(struct span name)
 {
     size_t len = 0;
 
-    if (name.len > 0 && name.data[0] == '-') /* of a login shell */
-        name = (struct span){name.data + 1, name.len - 1};
     while (len < name.len && (is_letter(name.data[len]) || name.data[len] == '_'))
         len++;
     return (struct span){name.data, len};
 }
 
+static bool is_same(struct span a, struct span b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+/* Can a program be called by this name? Titles have blanks, colons or brackets. */
+static bool is_plain(struct span name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!is_alphanumeric(name.data[i]) && !strchr("._+-", name.data[i]))
+            return false;
+    return true;
+}
+
+/* How many NULs are at the end? One ends the last argument; an empty one adds another. */
+static size_t count_last_nuls(struct span arguments)
+{
+    size_t count = 0;
+
+    while (count < arguments.len && arguments.data[arguments.len - 1 - count] == '\0')
+        count++;
+    return count;
+}
+
+/*
+ * Did the process write a title over its arguments? Then the first does not name the executable, or
+ * no NUL is at the end, as the kernel shows a long title (get_mm_cmdline in fs/proc/base.c), or
+ * many are, which pad a short one.
+ */
 static bool is_overwritten(struct span executable, struct span arguments)
 {
-    struct span first = span_cut(&arguments, '\0');
-    struct span program = stem(base_name(executable)), called = stem(base_name(first));
+    size_t nuls = count_last_nuls(arguments);
+    struct span program = base_name(executable), called = base_name(span_cut(&arguments, '\0'));
 
-    return program.len == 0 || program.len != called.len ||
-           memcmp(program.data, called.data, program.len) != 0;
+    if (nuls < 1 || nuls > 2 || called.len == 0)
+        return true;
+    if (called.data[0] == '-') /* a login shell */
+        called = skip(called, 1);
+    return !is_same(program, called) &&
+           (stem(program).len == 0 || !is_plain(called) || !is_same(stem(program), stem(called)));
 }
 
 static bool is_path(struct span word)
@@ -112,77 +157,108 @@ static bool is_path(struct span word)
                             (word.data[0] == '.' && memchr(word.data, '/', MIN(word.len, 3U))));
 }
 
-/* A number, a list of numbers, an address: 3e-4, 1,2,3, 10.0.0.1:29500. */
+/* A number, a list of numbers, an address or a date: 3e-4, 1,2,3, 10.0.0.1:29500, 1024x768. */
 static bool is_numeric(struct span word)
 {
-    for (size_t i = 0; i < word.len; i++)
-        if (!is_digit(word.data[i]) && !strchr("+-.,:eEx", word.data[i]))
+    bool has_digit = false;
+
+    for (size_t i = 0; i < word.len; i++) {
+        bool follows_digit = i > 0 && parse_is_digit(word.data[i - 1]);
+
+        if (parse_is_digit(word.data[i]))
+            has_digit = true;
+        else if (!strchr("+-.,:", word.data[i]) &&
+                 !(follows_digit && strchr("eExTZ", word.data[i])))
             return false;
-    return word.len > 0;
-}
-
-/* The length of the hexadecimal id (or uuid) at the front of a word, or of the digits; 0: none. */
-static size_t varying_len(struct span word)
-{
-    size_t len = 0, digits = 0, letters = 0;
-
-    while (len < word.len && strchr("0123456789abcdefABCDEF-", word.data[len])) {
-        digits += is_digit(word.data[len]);
-        letters += is_letter(word.data[len]);
-        len++;
     }
-    if (digits + letters >= HEX_ID_LEN_MIN && digits > 0 && letters > 0)
-        return len;
-    for (len = 0; len < word.len && is_digit(word.data[len]);)
-        len++;
-    return len;
+    return has_digit;
 }
 
-/* Without its varying parts. */
-static void add_coarse_word(struct siphash *hash, struct span word)
+/* Is there a UUID, 8-4-4-4-12 hexadecimal digits, at the front? */
+static bool begins_with_uuid(struct span text)
 {
-    if (is_numeric(word))
-        return;
-    while (word.len > 0) {
-        size_t len = varying_len(word);
+    if (text.len < UUID_LEN || (text.len > UUID_LEN && is_alphanumeric(text.data[UUID_LEN])))
+        return false;
+    for (size_t i = 0; i < UUID_LEN; i++) {
+        bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
 
-        if (len == 0) {
-            siphash_add(hash, (struct span){word.data, 1});
-            len = 1;
+        if (is_dash ? text.data[i] != '-' : !is_hex(text.data[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Of letters and digits: an id, a hash, an address in memory, a time stamp? */
+static bool is_id(struct span token)
+{
+    size_t digits = 0, hex = 0;
+
+    for (size_t i = 0; i < token.len; i++) {
+        digits += parse_is_digit(token.data[i]);
+        hex += is_hex(token.data[i]);
+    }
+    if (token.len > 2 && token.data[0] == '0' && token.data[1] == 'x' && hex == token.len - 1)
+        return true;
+    return digits >= ID_LEN_MIN || (token.len >= ID_LEN_MIN && hex == token.len && digits > 0);
+}
+
+/* Leaves out ids, and the digits at the end of letters and digits. Those before a letter are part
+ * of a name: 7B and 70B. */
+static void add_coarse_text(struct siphash *hash, struct span text)
+{
+    while (text.len > 0) {
+        struct span token = {text.data, 0};
+
+        if (begins_with_uuid(text)) {
+            text = skip(text, UUID_LEN);
+            continue;
         }
-        word = (struct span){word.data + len, word.len - len};
+        while (token.len < text.len && is_alphanumeric(token.data[token.len]))
+            token.len++;
+        text = skip(text, MAX(token.len, 1U));
+        if (token.len == 0)
+            token.len = 1;
+        else if (is_id(token))
+            continue;
+        while (token.len > 0 && parse_is_digit(token.data[token.len - 1]))
+            token.len--;
+        siphash_add(hash, token);
     }
 }
 
-static void add_coarse(struct siphash *hash, struct span word, bool is_long_option_value)
+/* A value or a word on its own. */
+static void add_coarse(struct siphash *hash, struct span word)
 {
-    if (is_path(word) && is_long_option_value)
-        return;
-    add_coarse_word(hash, is_path(word) ? base_name(word) : word);
+    bool is_short_option = word.len > 2 && word.data[0] == '-' && is_letter(word.data[1]);
+
+    if (is_path(word))
+        word = base_name(word);
+    if (is_short_option && is_numeric(skip(word, 2))) /* -n4 */
+        word.len = 2;
+    if (!is_numeric(word))
+        add_coarse_text(hash, word);
 }
 
 static uint64_t coarse_key(const struct program_secret *secret, struct span executable,
                            struct span arguments)
 {
     struct siphash hash = siphash_begin(secret);
-    bool after_long_option = false;
+    struct span program = base_name(executable);
 
-    siphash_add(&hash, stem(base_name(executable)));
+    siphash_add(&hash, stem(program).len > 0 ? stem(program) : program);
     (void)span_cut(&arguments, '\0');
     while (arguments.len > 0) {
-        struct span word = span_cut(&arguments, '\0'), name = word;
-        bool is_long_option = word.len > 2 && word.data[0] == '-' && word.data[1] == '-';
+        struct span word = span_cut(&arguments, '\0');
+        const char *equals = word.len > 0 ? memchr(word.data, '=', word.len) : NULL;
 
         siphash_add(&hash, (struct span){"", 1});
-        if (is_long_option) {
-            name = span_cut(&word, '=');
-            siphash_add(&hash, name);
-            add_coarse(&hash, word, true);
-            after_long_option = name.data + name.len == word.data + word.len;
-        } else {
-            add_coarse(&hash, word, after_long_option);
-            after_long_option = false;
+        if (equals) { /* --option=value, name=value */
+            size_t len = (size_t)(equals + 1 - word.data);
+
+            siphash_add(&hash, (struct span){word.data, len});
+            word = skip(word, len);
         }
+        add_coarse(&hash, word);
     }
     return siphash_end(&hash);
 }

@@ -12,12 +12,13 @@ struct program_secret {
 };
 
 /*
- * `executable` is the target of /proc/PID/exe, `arguments` the text of /proc/PID/cmdline. Both keys
- * are 0 if the process has overwritten its arguments: a title says what it does now, not what it
- * is.
+ * `executable` is the target of /proc/PID/exe without " (deleted)": an upgrade makes no other
+ * program. `arguments` is the text of /proc/PID/cmdline. Both keys are 0 if there are none, or the
+ * process has overwritten them: a title says what it does now, not what it is.
  *
- * The coarse key leaves out what differs from run to run: numbers, addresses, hexadecimal ids,
- * paths as values of long options, and the directories of other paths.
+ * The coarse key leaves out what differs from run to run: numbers, addresses, UUIDs, ids, digits at
+ * the end of a name, and the directories of paths. Words stay. Names that differ only in such
+ * digits (Llama-2 and Llama-3, resnet50 and resnet101) are one: it is a hint, and validated.
  */
 struct program_key program_key_of(const struct program_secret *secret, struct span executable,
                                   struct span arguments);

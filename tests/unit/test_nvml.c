@@ -613,6 +613,81 @@ static void a_pid_that_is_reused_is_another_process(void **state)
     close_rig(&rig);
 }
 
+/* Arguments of the process, with a password in them. */
+static void write_arguments(const struct rig *rig, uint32_t pid, const char *script)
+{
+    char name[64], text[128];
+    int len = snprintf(text, sizeof(text), "python3%c%s%c--password=hunter2", 0, script, 0);
+
+    snprintf(name, sizeof(name), "%u/cmdline", pid);
+    file_write_at(rig->host.procfs_fd, name, text, (size_t)len + 1);
+    snprintf(name, sizeof(name), "%u/exe", pid);
+    if (symlinkat("/usr/bin/python3.12", rig->host.procfs_fd, name) < 0)
+        assert_int_equal(errno, EEXIST);
+}
+
+static struct program_key key_of(const struct rig *rig, uint32_t pid)
+{
+    uint32_t process;
+
+    assert_true(ledger_find_process(rig->pipeline->ledger, 0, pid, &process));
+    return ledger_process(rig->pipeline->ledger, process)->program;
+}
+
+/* The keys in the recording, in order; the number of them. */
+static size_t recorded_keys(const struct rig *rig, struct program_key *keys, size_t max)
+{
+    struct span rest = {rig->recorded.data, rig->recorded.len};
+    struct error err = {""};
+    struct batch batch;
+    size_t count = 0;
+
+    batch_init(&batch);
+    (void)span_cut(&rest, '\n');
+    while (rest.len > 0) {
+        assert_true(trace_parse_line(span_cut(&rest, '\n'), &batch, &err) >= 0);
+        if (batch.count > 0 && batch.samples[0].kind == SAMPLE_PROCESS &&
+            batch.samples[0].process.program.exact && count < max)
+            keys[count++] = batch.samples[0].process.program;
+        batch_reset(&batch);
+    }
+    batch_done(&batch);
+    return count;
+}
+
+static void arguments_are_read_once_for_each_process_and_only_their_hashes_are_kept(void **state)
+{
+    struct program_key first, second, recorded[4];
+    struct rig rig;
+
+    (void)state;
+    open_rig(&rig, FAKE_NVML, SCENARIOS "pid-reuse.trace");
+    rig.host.program_secret = (struct program_secret){{1, 2}};
+    write_process(&rig, 700, 0, "/first");
+    write_arguments(&rig, 700, "train.py");
+    play(&rig, SECOND);
+    first = key_of(&rig, 700);
+    assert_int_not_equal(first.exact, 0);
+    assert_int_not_equal(first.coarse, 0);
+    write_process(&rig, 700, 0, "/moved");
+    write_arguments(&rig, 700, "other.py"); /* over the ones that it had */
+    play(&rig, 3 * SECOND);
+    assert_int_equal(key_of(&rig, 700).exact, first.exact);
+    write_process(&rig, 700, 5, "/second");
+    play(&rig, 12 * SECOND);
+    second = key_of(&rig, 700);
+    assert_int_not_equal(second.exact, 0);
+    assert_int_not_equal(second.exact, first.exact);
+    /* What a replay sees. */
+    assert_int_equal(recorded_keys(&rig, recorded, ARRAY_SIZE(recorded)), 2);
+    assert_memory_equal(&recorded[0], &first, sizeof(first));
+    assert_memory_equal(&recorded[1], &second, sizeof(second));
+    assert_non_null(memmem(rig.recorded.data, rig.recorded.len, "/moved", 6));
+    assert_null(memmem(rig.recorded.data, rig.recorded.len, "hunter2", 7));
+    assert_null(memmem(rig.recorded.data, rig.recorded.len, "train.py", 8));
+    close_rig(&rig);
+}
+
 static void accounting_shows_a_process_that_was_in_no_list_and_no_sample(void **state)
 {
     static const char text[] =
@@ -713,6 +788,7 @@ int main(void)
             the_counter_is_read_once_per_window_and_samples_only_as_often_as_they_matter),
         cmocka_unit_test(a_suspended_device_is_not_woken),
         cmocka_unit_test(a_pid_that_is_reused_is_another_process),
+        cmocka_unit_test(arguments_are_read_once_for_each_process_and_only_their_hashes_are_kept),
         cmocka_unit_test(accounting_shows_a_process_that_was_in_no_list_and_no_sample),
         cmocka_unit_test(a_day_of_churn_leaves_nothing_behind),
         cmocka_unit_test(without_the_library_there_is_no_source_and_no_complaint),

@@ -1,9 +1,13 @@
 /* host/proc: the identity of a pid, from any text in /proc. */
-#include "unit.h"
+#include "file_fixture.h"
+#include "tree_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/macros.h"
@@ -112,6 +116,176 @@ static void a_pid_that_is_not_there_is_no_process(void **state)
     close(host.procfs_fd);
 }
 
+/* A fake /proc with the process 7. */
+struct fake_proc {
+    char path[32];
+    struct host host;
+};
+
+static void fake_proc_make(struct fake_proc *fake)
+{
+    *fake = (struct fake_proc){
+        .path = "/tmp/wattribute-test-XXXXXX",
+        .host = {.sysfs_fd = -1, .rootfs_fd = -1, .program_secret = {{1, 2}}},
+    };
+    assert_non_null(mkdtemp(fake->path));
+    fake->host.procfs_fd = open(fake->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fake->host.procfs_fd >= 0);
+    tree_write(fake->path, "7/stat", "7 (python3)" TAIL);
+    tree_write(fake->path, "7/status", "Uid:\t1000\t0\t0\t0\n");
+    tree_write(fake->path, "7/cgroup", "0::/user.slice\n");
+}
+
+static void fake_proc_remove(struct fake_proc *fake)
+{
+    close(fake->host.procfs_fd);
+    tree_remove(fake->path, "");
+}
+
+/* NULL: it cannot be read. */
+static void set_program(const struct fake_proc *fake, const char *executable, const char *arguments,
+                        size_t len)
+{
+    (void)unlinkat(fake->host.procfs_fd, "7/exe", 0);
+    (void)unlinkat(fake->host.procfs_fd, "7/cmdline", 0);
+    if (executable)
+        assert_int_equal(symlinkat(executable, fake->host.procfs_fd, "7/exe"), 0);
+    if (arguments)
+        file_write_at(fake->host.procfs_fd, "7/cmdline", arguments, len);
+}
+
+static struct program_key key_of(const struct host *host, uint32_t pid)
+{
+    struct sample_process process;
+    struct proc_reader reader;
+    struct arena arena;
+
+    arena_init(&arena, 1 << 20);
+    proc_reader_init(&reader, host);
+    assert_int_equal(proc_identify(&reader, pid, &arena, &process), 0);
+    assert_int_equal(process.program.exact, 0); /* not asked for */
+    assert_int_equal(proc_identify_program(&reader, pid, &arena, &process), 0);
+    arena_done(&arena);
+    return process.program;
+}
+
+#define PYTHON  "/usr/bin/python3.12"
+#define COMMAND "python3\0train.py" /* with the NUL that ends it */
+
+static void a_process_has_the_keys_of_its_executable_and_arguments(void **state)
+{
+    struct fake_proc fake;
+    struct program_key expected, key;
+
+    (void)state;
+    fake_proc_make(&fake);
+    expected = program_key_of(&fake.host.program_secret, span_of(PYTHON),
+                              (struct span){COMMAND, sizeof(COMMAND)});
+    set_program(&fake, PYTHON, COMMAND, sizeof(COMMAND));
+    key = key_of(&fake.host, 7);
+    assert_int_not_equal(key.exact, 0);
+    assert_int_equal(key.exact, expected.exact);
+    assert_int_equal(key.coarse, expected.coarse);
+    set_program(&fake, PYTHON " (deleted)", COMMAND, sizeof(COMMAND)); /* after an upgrade */
+    assert_int_equal(key_of(&fake.host, 7).exact, expected.exact);
+    fake_proc_remove(&fake);
+}
+
+static void without_executable_arguments_or_secret_there_is_no_key(void **state)
+{
+    struct fake_proc fake;
+
+    (void)state;
+    fake_proc_make(&fake);
+    set_program(&fake, NULL, "", 0); /* a kernel thread */
+    assert_int_equal(key_of(&fake.host, 7).exact, 0);
+    set_program(&fake, PYTHON, "", 0); /* a zombie */
+    assert_int_equal(key_of(&fake.host, 7).exact, 0);
+    set_program(&fake, NULL, COMMAND, sizeof(COMMAND));
+    assert_int_equal(key_of(&fake.host, 7).exact, 0);
+    set_program(&fake, PYTHON, NULL, 0);
+    assert_int_equal(key_of(&fake.host, 7).exact, 0);
+    set_program(&fake, PYTHON, COMMAND, sizeof(COMMAND));
+    fake.host.program_secret = (struct program_secret){{0, 0}};
+    assert_int_equal(key_of(&fake.host, 7).exact, 0);
+    assert_int_equal(key_of(&fake.host, 7).coarse, 0);
+    fake_proc_remove(&fake);
+}
+
+static void a_command_line_of_32_kib_or_more_has_no_key(void **state)
+{
+    static char arguments[32 << 10];
+    struct fake_proc fake;
+
+    (void)state;
+    fake_proc_make(&fake);
+    memset(arguments, 'a', sizeof(arguments));
+    memcpy(arguments, COMMAND, sizeof(COMMAND));
+    arguments[sizeof(arguments) - 2] = '\0';
+    set_program(&fake, PYTHON, arguments, sizeof(arguments) - 1);
+    assert_int_not_equal(key_of(&fake.host, 7).exact, 0);
+    arguments[sizeof(arguments) - 2] = 'a';
+    arguments[sizeof(arguments) - 1] = '\0';
+    set_program(&fake, PYTHON, arguments, sizeof(arguments));
+    assert_int_equal(key_of(&fake.host, 7).exact, 0);
+    fake_proc_remove(&fake);
+}
+
+/* The key of a child of ours that did this to its arguments. */
+static struct program_key key_of_child(const struct host *host, void (*change)(void))
+{
+    int ready[2], done[2];
+    struct program_key key;
+    char byte;
+    pid_t pid;
+
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(done, O_CLOEXEC), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        change();
+        close(done[1]);
+        _exit(write(ready[1], "", 1) != 1 || read(done[0], &byte, 1) != 0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    key = key_of(host, (uint32_t)pid);
+    for (int i = 0; i < 2; i++) {
+        close(ready[i]);
+        close(done[i]);
+    }
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return key;
+}
+
+static void change_nothing(void)
+{
+}
+
+/* As setproctitle() does it: glibc's name points to the arguments themselves. */
+static void write_title(void)
+{
+    memset(program_invocation_name, 'x', strlen(program_invocation_name));
+}
+
+static void a_process_that_overwrote_its_arguments_has_no_key(void **state)
+{
+    struct host host = {.procfs_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
+                        .sysfs_fd = -1,
+                        .rootfs_fd = -1,
+                        .program_secret = {{1, 2}}};
+    struct program_key own = key_of(&host, (uint32_t)getpid());
+
+    (void)state;
+    if (getenv("MESON_EXE_WRAPPER"))
+        skip(); /* the executable is the emulator */
+    assert_int_not_equal(own.exact, 0);
+    assert_int_equal(key_of_child(&host, change_nothing).exact, own.exact);
+    assert_int_equal(key_of_child(&host, write_title).exact, 0);
+    assert_int_equal(key_of_child(&host, write_title).coarse, 0);
+    close(host.procfs_fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +293,10 @@ int main(void)
         cmocka_unit_test(the_user_is_the_real_one),
         cmocka_unit_test(this_process_is_known_by_its_executable),
         cmocka_unit_test(a_pid_that_is_not_there_is_no_process),
+        cmocka_unit_test(a_process_has_the_keys_of_its_executable_and_arguments),
+        cmocka_unit_test(without_executable_arguments_or_secret_there_is_no_key),
+        cmocka_unit_test(a_command_line_of_32_kib_or_more_has_no_key),
+        cmocka_unit_test(a_process_that_overwrote_its_arguments_has_no_key),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,6 +65,7 @@ struct nvml_gpu {
         uint64_t round;
         uint64_t check_us; /* when to identify it again */
         uint64_t identity; /* a hash of the last sample of it; 0: none yet */
+        uint64_t start_us; /* in that sample */
     } * known;
     size_t known_count, known_capacity;
     uint64_t round;

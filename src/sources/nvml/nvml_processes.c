@@ -40,6 +40,19 @@ static int recall(struct nvml_poll *poll, uint32_t pid, struct sample_process *r
     return context->recall(context->recall_context, pid, &poll->batch->arena, ret_process);
 }
 
+/* Reads its arguments once, before it has time to overwrite them. */
+static int read_process(struct nvml_poll *poll, const struct known *known,
+                        struct sample_process *ret_process)
+{
+    const struct proc_reader *proc = &poll->gpu->shared->proc;
+    struct arena *arena = &poll->batch->arena;
+    int r = known->identity ? proc_identify(proc, known->pid, arena, ret_process) : 0;
+
+    if (r < 0 || (known->identity && ret_process->start_us == known->start_us))
+        return r;
+    return proc_identify_program(proc, known->pid, arena, ret_process);
+}
+
 /* Adds a sample of the process, once for as long as it is listed and stays the same. */
 static void identify(struct nvml_poll *poll, uint32_t pid)
 {
@@ -63,7 +76,7 @@ static void identify(struct nvml_poll *poll, uint32_t pid)
     known->check_us =
         poll->now_us + RECHECK_US[MIN(known->checks, (uint32_t)ARRAY_SIZE(RECHECK_US) - 1)];
     known->checks++;
-    r = proc_identify(&gpu->shared->proc, pid, &poll->batch->arena, &process);
+    r = read_process(poll, known, &process);
     if (r == -ESRCH)
         r = recall(poll, pid, &process); /* it has ended already */
     if (r < 0)
@@ -72,6 +85,7 @@ static void identify(struct nvml_poll *poll, uint32_t pid)
     if (identity == known->identity)
         return;
     known->identity = identity;
+    known->start_us = process.start_us;
     nvml_poll_add(poll, (struct sample){.kind = SAMPLE_PROCESS, .process = process});
 }
 
