@@ -4,13 +4,17 @@ TV, the misattributed part, is half the sum over processes of |booked share - tr
 because the power cap makes true joules uncertain by more than true shares (see bench/ground-truth).
 """
 import collections
+import gzip
 import json
 import pathlib
 import statistics
 import subprocess
+import tempfile
 
 METHODS = ("timeshare", "intensity")
 CONFIDENT = 0.8  # a booking above this says of itself that it is nearly measured
+DECIMATED = "EP"  # the kinds of record that --decimate keeps once a second
+PERIOD_US = 950_000  # of them, at least: readings jitter
 
 Truth = collections.namedtuple("Truth", "residual_percent joules")
 Score = collections.namedtuple("Score", "tv confident_count confident_error")
@@ -59,8 +63,51 @@ def score(ledger, true_joules):
     return Score(sum(abs(booked[pid] - true[pid]) for pid in true) / 2, len(confident), error)
 
 
-def replay(program, trace, method):
+def uncertainties(ledger, true_joules):
+    """(uncertainty, error) in joules, for each process that has an uncertainty in the ledger. The error is how far the
+    process is from its true share of what all of them were booked, so that a residual of the truth is no error."""
+    true, booked = shares(true_joules, true_joules), booked_joules(ledger)
+    expected, total = collections.Counter(), sum(booked[pid] for pid in true_joules)
+    for process in ledger["processes"]:
+        if "uncertainty_uj" in process and true and process["pid"] in true:
+            expected[process["pid"]] += process["uncertainty_uj"] / 1e6
+    return [(joules, abs(booked[pid] - true[pid] * total)) for pid, joules in expected.items()]
+
+
+def uncertainty_summary(pairs):
+    if not pairs:
+        return "uncertainty: the ledger has none"
+    expected, actual = (statistics.median(column) for column in zip(*pairs))
+    ratio = f", {expected / actual:.1f} times" if actual > 0 else ""
+    return (f"uncertainty: {sum(error <= joules for joules, error in pairs)} of {len(pairs)} processes within their "
+            f"uncertainty; median uncertainty {expected:.1f} J, median error {actual:.1f} J{ratio}")
+
+
+def decimate(lines):
+    """The lines of a trace, with one reading of energy and power a second."""
+    last_us = {}
+    for line in lines:
+        words = line.split(" ", 3)
+        if len(words) > 3 and words[1] in DECIMATED and words[0].isdigit():
+            key, t_us = (words[1], words[2]), int(words[0])
+            if t_us - last_us.get(key, -PERIOD_US) < PERIOD_US:
+                continue
+            last_us[key] = t_us
+        yield line
+
+
+def replay_lines(program, lines, method):
+    with tempfile.NamedTemporaryFile(suffix=".trace.gz") as file:
+        file.write(gzip.compress("".join(lines).encode(), compresslevel=1))
+        file.flush()
+        return replay(program, file.name, method)
+
+
+def replay(program, trace, method, is_decimated=False):
     """The ledger, or why there is none."""
+    if is_decimated:
+        with gzip.open(trace, "rt") as lines:
+            return replay_lines(program, decimate(lines), method)
     done = subprocess.run([program, "replay", f"--attribution={method}", str(trace)], capture_output=True, text=True)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
@@ -92,30 +139,36 @@ def summary(label, rows):
     return f"{label}: {len(rows)} traces, TV " + ", ".join(words) if words else f"{label}: no trace"
 
 
-def score_trace(program, trace, refusals):
+def score_trace(program, trace, refusals, is_decimated):
     """One row, and how many of its ledgers do not balance."""
     name = trace.name[:-len(".trace.gz")]
     truth = read_truth(trace.with_name(name + ".truth.tsv").read_text())
-    row, unbalanced = {"name": name, "residual": truth.residual_percent}, 0
+    row, unbalanced = {"name": name, "residual": truth.residual_percent, "uncertainties": []}, 0
     for method in METHODS:
-        ledger, refusal = replay(program, trace, method)
+        ledger, refusal = replay(program, trace, method, is_decimated)
         row[method] = None if refusal else score(ledger, truth.joules)
         if refusal:
             refusals.setdefault(method, refusal)
-        elif imbalance_uj(ledger) != 0:
+            continue
+        if method == "intensity":
+            row["uncertainties"] = uncertainties(ledger, truth.joules)
+        if imbalance_uj(ledger) != 0:
             print(f"{name}: {method} does not balance by {imbalance_uj(ledger)} uJ", flush=True)
             unbalanced += 1
     return row, unbalanced
 
 
-def report_folder(program, folder):
-    traces = [trace for trace in sorted(pathlib.Path(folder).glob("*.trace.gz"))
-              if is_shared(trace.name) and trace.with_name(trace.name[:-len(".trace.gz")] + ".truth.tsv").exists()]
+def recordings(folder):
+    return [trace for trace in sorted(pathlib.Path(folder).glob("*.trace.gz"))
+            if is_shared(trace.name) and trace.with_name(trace.name[:-len(".trace.gz")] + ".truth.tsv").exists()]
+
+
+def report_folder(program, folder, is_decimated):
     refusals, rows, unbalanced = {}, [], 0
     print(f"\n{folder}: a booking with confidence above {CONFIDENT} counts as confident\n"
           f"{'trace':40s} {'residual':>8s} {'timeshare':>9s} {'intensity':>9s} {'confident bookings: error':>26s}")
-    for trace in traces:
-        row, bad = score_trace(program, trace, refusals)
+    for trace in recordings(folder):
+        row, bad = score_trace(program, trace, refusals, is_decimated)
         rows.append(row)
         unbalanced += bad
         print(f"{row['name']:40s} {row['residual']:+7.1f}% {cell(row['timeshare']):>9s} {cell(row['intensity']):>9s} "
@@ -123,12 +176,13 @@ def report_folder(program, folder):
     print(summary("varied (staggered, bursty, long)", [row for row in rows if "-stag-" in row["name"]]))
     print(summary("all without MPS", [row for row in rows if "-mps-" not in row["name"]]))
     print(summary("all", rows))
+    print(uncertainty_summary([pair for row in rows for pair in row["uncertainties"]]))
     for method, why in refusals.items():
         print(f"{method}: {why}")
     is_scored = any(row["timeshare"] for row in rows)
     return 1 if unbalanced or not is_scored else 0
 
 
-def report(program, folders):
+def report(program, folders, is_decimated=False):
     """Prints a table for each folder. 0 if something was scored and every ledger balances."""
-    return max(report_folder(program, folder) for folder in folders)
+    return max(report_folder(program, folder, is_decimated) for folder in folders)
