@@ -311,6 +311,16 @@ class Scores(TestCase):
                       "median error 100.0 J, 1.0 times\n", done.stdout)
         self.assertEqual(["50 J   beyond"], re.findall(r"\d+ J +beyond", done.stdout))
 
+    def test_the_picture_has_a_point_for_each_process_of_a_shared_phase(self):
+        self.score(process(2, 700, 0), process(3, 300, 0))
+        done = subprocess.run([BENCH / "attribution-picture", self.path("program"), self.directory, "--svg",
+                               self.path("shares.svg")], capture_output=True, text=True, timeout=60)
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+        self.assertIn("| a-day A-both | +1.5 % | 10.0 % | 10.0 % |", done.stdout)
+        points = re.findall(r"<title>(.*?)</title>", pathlib.Path(self.path("shares.svg")).read_text())
+        self.assertEqual(2 * ["a-day A-both: 60.0 % used, 70.0 % booked", "a-day A-both: 40.0 % used, 30.0 % booked"],
+                         points)
+
     def test_books_that_do_not_balance_fail(self):
         done = self.score(process(2, 700, 0), process(3, 300, 0), energy_j=1001)
         self.assertEqual(1, done.returncode, done.stdout)
