@@ -19,8 +19,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import truth_recorder
-
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs.py"
 WARM_UNITS = 3  # done by programs.py before it is ready
 SOLO_S = 6
@@ -261,10 +259,9 @@ def run_day(phases, seed, meter, budget_s):
     return done
 
 
-def record(phases, seed, recording, path, budget_s=None):
-    """Runs the phases while `recording`, an exporter, records them, stops it, and writes the truth to `path`. If no
-    phase has a truth, there is no file."""
-    meter = truth_recorder.Recorder(truth_recorder.Gpu())
+def record(phases, seed, meter, recording, path, budget_s=None):
+    """Runs the phases while `recording`, an exporter, records them and `meter` (a truth_recorder.Recorder) measures the
+    board. Stops both and writes the truth to `path`. If no phase has a truth, there is no file."""
     meter.start()
     try:
         done = run_day(phases, seed, meter, budget_s)

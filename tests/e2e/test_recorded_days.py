@@ -209,10 +209,10 @@ class RunningDays(TestCase):
         self.write("torch/nn/functional.py", b"")
         stopped, out = [], pathlib.Path(self.path("day.truth.json"))
         with mock.patch.multiple(truth_day, SETTLE_S=0, AFTER_S=0, GONE_S=0), \
-                mock.patch.multiple(truth_day.truth_recorder, Gpu=mock.Mock(), Recorder=lambda gpu: Meter()), \
                 mock.patch.dict(os.environ, PYTHONPATH=self.directory), \
                 contextlib.redirect_stdout(io.StringIO()) as told:
-            truth_day.record(phases, 7, types.SimpleNamespace(stop=lambda: stopped.append(True)), out, budget_s)
+            recording = types.SimpleNamespace(stop=lambda: stopped.append(True))
+            truth_day.record(phases, 7, Meter(), recording, out, budget_s)
         self.assertEqual([True], stopped)
         return json.loads(out.read_text()) if out.exists() else None, told.getvalue()
 
