@@ -392,6 +392,7 @@ class Keys(TestCase):
 
     def test_another_secret_gives_other_keys(self):
         secret = self.write("secret", b"f" * 32 + b"\n")
+        os.chmod(secret, 0o600)
         self.assertEqual(SERVE_KEYS_ELSEWHERE, self.keys("--program-key-file", secret)[2])
 
     def test_rotated_keys_make_the_memory_of_the_solo_phases_wrong_and_of_no_other(self):
