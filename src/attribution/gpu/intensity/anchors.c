@@ -18,7 +18,7 @@ static const double LEARNED_ERROR = 0.1, LEARNED_SLOTS_MAX = 5;
 enum { LEFT_OUT_MAX = 8 };
 
 /* A fit is never better than this, however well it explains a few states. */
-static const double MISFIT_MIN = 0.1;
+static const double MISFIT_MIN = 0.05;
 
 void intensity_recall(struct intensity *intensity, uint32_t tenant, struct program_key key,
                       uint64_t now_us)

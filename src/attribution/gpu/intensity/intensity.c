@@ -16,7 +16,7 @@ static const double HALF_LIFE_US = 600 * (double)USEC_PER_SEC;
 static const double STATE_DRAWS = 10, STATE_DRAW_FLOOR = 0.02;
 
 /* Errors of the model, relative to the energy of the others (measured on days of real programs). */
-static const double MODEL_ERROR = 0.15, MODEL_ERROR_ALONE = 0.02, MODEL_PART_MIN = 0.03;
+static const double MODEL_ERROR = 0.12, MODEL_ERROR_ALONE = 0.06, MODEL_PART_MIN = 0.03;
 
 /* A program that the power limit slows down alone uses more energy for the same work in faster
  * company, in about this power of the clock (measured, H200). Nothing shows who caused it. */
