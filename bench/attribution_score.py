@@ -96,23 +96,33 @@ def decimate(lines):
         yield line
 
 
-def replay_lines(program, lines, method):
+def replay_lines(program, lines, method, after=()):
     with tempfile.NamedTemporaryFile(suffix=".trace.gz") as file:
         file.write(gzip.compress("".join(lines).encode(), compresslevel=1))
         file.flush()
-        return replay(program, file.name, method)
+        return replay(program, file.name, method, after=after)
 
 
-def replay(program, trace, method, is_decimated=False):
-    """The ledger, or why there is none."""
+def last_ledger(text):
+    """`replay` prints one for each of its traces."""
+    ledger, decoder, text = None, json.JSONDecoder(), text.strip()
+    while text:
+        ledger, end = decoder.raw_decode(text)
+        text = text[end:].lstrip()
+    return ledger
+
+
+def replay(program, trace, method, is_decimated=False, after=()):
+    """The ledger, or why there is none. `after`: traces that are replayed before it, for what is remembered of them."""
     if is_decimated:
         with gzip.open(trace, "rt") as lines:
             return replay_lines(program, decimate(lines), method)
-    done = subprocess.run([program, "replay", f"--attribution={method}", str(trace)], capture_output=True, text=True)
+    done = subprocess.run([program, "replay", f"--attribution={method}", *map(str, after), str(trace)],
+                          capture_output=True, text=True)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
         return None, lines[0] if lines else f"exit status {done.returncode}"
-    return json.loads(done.stdout), None
+    return last_ledger(done.stdout), None
 
 
 def is_shared(name):

@@ -5,6 +5,8 @@ In per cent of the active energy that went to the wrong process, beside the plai
     whole     one replay of the whole day: what was learned earlier may help, and must not harm
     fresh     a replay of the phase alone, as after a restart without any memory
 
+Both may come after the replay of another day: then it is known what was remembered there.
+
 Then each process of the whole replay, with two errors. One is that of its joules, the other that of its share of what
 all processes of the phase were booked: the residual of the truth is a part of the first only.
 """
@@ -68,19 +70,20 @@ def bookings(ledger, day, phase):
                       row["uncertainty_uj"] / 1e6 if "uncertainty_uj" in row else None)
 
 
-def score_day(program, trace, is_decimated=False):
+def score_day(program, trace, is_decimated=False, after=()):
     """The rows and the bookings. Raises ValueError if a replay fails or does not balance."""
     name = trace.name[:-len(".trace.gz")]
     phases = json.loads(truth_path(trace).read_text())["phases"]
     with gzip.open(trace, "rt") as file:
         lines = list(attribution_score.decimate(file) if is_decimated else file)
-    whole = balanced(*attribution_score.replay_lines(program, lines, METHOD))
+    whole = balanced(*attribution_score.replay_lines(program, lines, METHOD, after))
     rows, booked = [], []
     for before, phase in zip([None, *phases], phases):
         if len(phase["processes"]) < 2:
             continue
         truth = {p["pid"]: p["active_joules"] for p in phase["processes"]}
-        fresh = balanced(*attribution_score.replay_lines(program, lines_of_phase(lines, before, phase), METHOD))
+        alone = lines_of_phase(lines, before, phase)
+        fresh = balanced(*attribution_score.replay_lines(program, alone, METHOD, after))
         rows.append(Row(name, phase["phase"], phase["residual_percent"], phase["timeshare_tv_percent"],
                         percent(whole, truth), percent(fresh, truth)))
         booked += bookings(whole, name, phase)
@@ -143,12 +146,12 @@ def summary(rows):
             f"whole {harmed['whole']}, fresh {harmed['fresh']}")
 
 
-def report(program, folders, is_decimated=False):
+def report(program, folders, is_decimated=False, after=()):
     """Prints tables. 0 if something was scored and every ledger balances."""
     rows, booked, failed = [], [], 0
     for trace in (trace for folder in folders for trace in recordings(folder)):
         try:
-            more_rows, more_booked = score_day(program, trace, is_decimated)
+            more_rows, more_booked = score_day(program, trace, is_decimated, after)
         except ValueError as error:
             print(f"{trace.name}: {error}")
             failed += 1

@@ -330,6 +330,15 @@ class Scores(TestCase):
         ledger = {"processes": [process(1, 90, 0, uncertainty_uj=0), process(2, 30, 0, uncertainty_uj=0)]}
         self.assertEqual([(0, 0), (0, 0)], attribution_score.uncertainties(ledger, {1: 75.0, 2: 25.0}))
 
+    def test_of_several_ledgers_the_last_is_that_of_the_trace(self):
+        told = self.write("ledgers", b'{"processes": [1]}\n{"processes": [2]}\n')
+        script = f'#!/bin/sh\necho "$@" >{self.path("arguments")}\nexec cat {told}\n'
+        program_path = self.write("program", script.encode())
+        os.chmod(program_path, 0o755)
+        self.assertEqual(({"processes": [2]}, None),
+                         attribution_score.replay(program_path, "b", "intensity", after=["a"]))
+        self.assertEqual("replay --attribution=intensity a b\n", pathlib.Path(self.path("arguments")).read_text())
+
     def test_a_phase_alone_has_the_names_of_the_whole_day(self):
         lines = ["wattribute-trace 2\n", "gpu 0 uuid=x\n", *(f"{t}000000 E 0 1\n" for t in (1, 30, 33, 40, 54, 55)),
                  "2000000 N 0 7 0 - x\n"]
