@@ -85,4 +85,4 @@ FINAL = [
     solo("convolve_graph", "large"), solo("solve", "small"), solo("simulate_flow", "large"), solo("attract", "small"),
 ]
 
-DAYS = {"choose": Day(11, CHOOSE), "check": Day(23, CHECK), "final": Day(37, FINAL)}
+DAYS = {"choose": Day(11, CHOOSE), "check": Day(23, CHECK), "final": Day(20261116, FINAL)}
