@@ -26,6 +26,10 @@ int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_p
     }
     pipeline->options = *options;
     pipeline->options.gpu.find_owner = options->find_owner;
+    if (options->find_names) {
+        pipeline->options.gpu.find_names = options->find_names;
+        pipeline->options.gpu.names_context = options->names_context;
+    }
     pipeline->price = options->price;
     ledger_set_price(pipeline->ledger, &pipeline->price, 0);
     node_init(&pipeline->node, pipeline->ledger);

@@ -176,6 +176,18 @@ static int record(struct source_set *sources, struct recording *recording, int s
     }
 }
 
+/* Names decide whose programs are recalled, so those on a GPU are written before the last windows
+ * are settled, as a replay reads them; those that only then use energy, after that. */
+static int finish(struct recording *recording)
+{
+    int r;
+
+    write_names(recording, true);
+    r = pipeline_finish(recording->pipeline);
+    write_names(recording, true);
+    return r < 0 ? r : recording->result;
+}
+
 static int open_output(const char *path, struct recording *recording, struct error *err)
 {
     _cleanup_close_ int fd = -1;
@@ -201,10 +213,6 @@ static int open_output(const char *path, struct recording *recording, struct err
 static int open_names(struct recording *recording, const struct options *options,
                       const struct host *host, struct error *err)
 {
-    int r = recorded_names_new(&recording->names);
-
-    if (r < 0 || !options->record_names)
-        return r;
     return identity_open(
         &(struct identity_options){
             .host = host,
@@ -268,7 +276,7 @@ static int open_events(int *signal_fd, int *wake_fd, struct error *err)
 int verb_record(const struct cli *cli)
 {
     const struct options *options = &cli->options;
-    const struct pipeline_options books = node_config_pipeline(options, true);
+    struct pipeline_options books = node_config_pipeline(options, true);
     struct recording recording = {0};
     struct source_switches switches;
     struct source_set sources;
@@ -290,10 +298,15 @@ int verb_record(const struct cli *cli)
     if (r == 0 && options->program_key_path)
         r = program_key_file_load(options->program_key_path, &host.program_secret, &err);
     if (r == 0)
+        r = recorded_names_new(&recording.names);
+    /* The names in the trace, as soon as they are there: so will a replay. */
+    books.gpu.find_names = recorded_names_find;
+    books.gpu.names_context = recording.names;
+    if (r == 0)
         r = pipeline_new(&books, &recording.pipeline);
     if (r == 0)
         r = open_output(options->output_path, &recording, &err);
-    if (r == 0)
+    if (r == 0 && options->record_names)
         r = open_names(&recording, options, &host, &err);
     node_config_switches(options, &switches);
     source_set_init(&sources,
@@ -308,11 +321,7 @@ int verb_record(const struct cli *cli)
     if (r == 0)
         r = record(&sources, &recording, signal_fd, wake_fd, options->duration_us);
     if (r == 0 && recording.has_readings)
-        r = pipeline_finish(recording.pipeline);
-    if (r == 0 && recording.has_readings) {
-        write_names(&recording, true);
-        r = recording.result;
-    }
+        r = finish(&recording);
     if (recording.gzip)
         r = close_output(options->output_path, &recording, r, &err);
     if (r == 0 && !recording.has_readings)

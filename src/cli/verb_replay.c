@@ -41,17 +41,18 @@ static int play(const char *path, struct pipeline *pipeline, struct recorded_nam
 
 /* Books one trace and prints its ledger. `*before` is the pipeline of the trace before it, or NULL;
  * the new one takes its place. Returns the exit status. */
-static int replay_trace(const char *path, const struct pipeline_options *options,
-                        struct pipeline **before)
+static int replay_trace(const char *path, struct pipeline_options options, struct pipeline **before)
 {
     struct pipeline *pipeline = NULL;
     struct recorded_names *names = NULL;
     struct error err = {"out of memory"};
-    int r = pipeline_new(options, &pipeline);
+    int r = recorded_names_new(&names);
     int status;
 
+    options.gpu.find_names = recorded_names_find;
+    options.gpu.names_context = names;
     if (r == 0)
-        r = recorded_names_new(&names);
+        r = pipeline_new(&options, &pipeline);
     if (r == 0 && *before)
         pipeline_hand_over_programs(*before, pipeline);
     pipeline_free(*before);
@@ -72,7 +73,7 @@ int verb_replay(const struct cli *cli)
     int status = EXIT_OK;
 
     for (size_t i = 0; i < cli->argument_count && status == EXIT_OK; i++)
-        status = replay_trace(cli->arguments[i], &options, &pipeline);
+        status = replay_trace(cli->arguments[i], options, &pipeline);
     pipeline_free(pipeline);
     return status;
 }

@@ -26,6 +26,12 @@ struct gpu_options {
 
     /* The owner to charge for a process; WORKLOAD_PROCESS if it is unknown. Pure. */
     void (*find_owner)(const struct sample_process *who, struct workload_owner *ret_owner);
+
+    /* The names of an owner as far as they are known by now, until the next call. They decide whose
+     * program a container runs, and are shown nowhere. NULL: none are known. */
+    bool (*find_names)(void *context, const struct workload_owner *owner,
+                       struct workload_names *ret_names);
+    void *names_context;
 };
 
 /* What the driver has shown of a process. Lists are numbered by rounds, windows by number. */

@@ -25,34 +25,49 @@ static uint64_t hash_with(uint64_t hash, const char *text)
     return map_hash_u64(hash + map_hash_bytes(span_of(text)));
 }
 
-/* Who runs a program: in a pod its namespace and image, in another container its image, in a job
- * its user, else user and unit. 0 while that is unknown: what one tenant's program taught is not
- * for others. */
-static uint64_t hash_owner(const struct ledger_process *process,
-                           const struct ledger_workload *workload)
+/* By the image of its container, in a pod also by its namespace. 0 while they are unknown. */
+static uint64_t hash_image(const struct gpu *gpu, const struct ledger_process *process,
+                           uint64_t hash)
 {
-    const struct workload_names *names = &process->identity.names;
+    struct workload_names names = {0};
+    struct workload_owner owner;
+    bool is_pod;
+
+    ledger_describe_owner(gpu->ledger, process, &owner);
+    is_pod = owner.kind == WORKLOAD_POD;
+    if (gpu->options.find_names)
+        (void)gpu->options.find_names(gpu->options.names_context, &owner, &names);
+    if (!names.image || !names.image[0] || (is_pod && (!names.namespace || !names.namespace[0])))
+        return 0;
+    hash = hash_with(hash, names.image);
+    return is_pod ? hash_with(hash, names.namespace) : hash;
+}
+
+/* Who runs a program: in a pod its namespace and image, in another container its image, in a job
+ * its user, else its user and the unit or machine. 0 while that is unknown: what one tenant's
+ * program taught is not for others. */
+static uint64_t hash_owner(const struct gpu *gpu, const struct ledger_process *process)
+{
+    const struct ledger_workload *workload = ledger_workload(gpu->ledger, process->workload);
     uint64_t hash = workload->kind + 1;
 
-    if (process->identity.container_id) {
-        if (!names->image || (workload->kind == WORKLOAD_POD && !names->namespace))
-            return 0;
-        hash = hash_with(hash, names->image);
-        return workload->kind == WORKLOAD_POD ? hash_with(hash, names->namespace) : hash;
-    }
+    if (workload->kind == WORKLOAD_POD || workload->kind == WORKLOAD_CONTAINER)
+        return hash_image(gpu, process, hash);
     if (process->uid == SAMPLE_UID_UNKNOWN)
         return 0;
     hash = map_hash_u64(hash + process->uid);
-    return workload->kind == WORKLOAD_UNIT ? hash_with(hash, workload->id) : hash;
+    return workload->kind >= WORKLOAD_VM && workload->kind <= WORKLOAD_UNIT
+               ? hash_with(hash, workload->id)
+               : hash;
 }
 
 static struct program_key program_of(const struct gpu *gpu, uint32_t index)
 {
     const struct ledger_process *process = ledger_process(gpu->ledger, index);
-    uint64_t owner = hash_owner(process, ledger_workload(gpu->ledger, process->workload));
     const struct program_key *program = &process->program;
+    uint64_t owner = program->exact && !process->unseen ? hash_owner(gpu, process) : 0;
 
-    if (owner == 0 || program->exact == 0 || process->unseen)
+    if (owner == 0)
         return (struct program_key){0};
     return (struct program_key){
         .exact = map_hash_u64(owner + program->exact),

@@ -219,6 +219,10 @@ int ledger_open_workload(struct ledger *ledger, const struct workload_owner *own
 void ledger_join_workload(struct ledger *ledger, uint32_t workload);
 void ledger_leave_workload(struct ledger *ledger, uint32_t workload);
 
+/* The owner of a process, with the container of the process itself. */
+void ledger_describe_owner(const struct ledger *ledger, const struct ledger_process *process,
+                           struct workload_owner *ret_owner);
+
 /* Iterates over the workloads, then the processes, without fixed names. False after the last. */
 struct ledger_unnamed {
     size_t cursor; /* 0 at first */

@@ -221,6 +221,22 @@ static void copy_text(char *text, const char *from)
         memcpy(text, from, strlen(from) + 1); /* it came from a field of the same size */
 }
 
+static void describe_owner(const struct ledger_workload *workload,
+                           const struct ledger_identity *identity, struct workload_owner *ret_owner)
+{
+    *ret_owner = (struct workload_owner){.kind = workload->kind,
+                                         .container_is_claim = identity->container_is_claim};
+    copy_text(ret_owner->id, workload->id);
+    copy_text(ret_owner->container_id, identity->container_id);
+    copy_text(ret_owner->pod_uid, identity->pod_uid);
+}
+
+void ledger_describe_owner(const struct ledger *ledger, const struct ledger_process *process,
+                           struct workload_owner *ret_owner)
+{
+    describe_owner(&ledger->workloads[process->workload], &process->identity, ret_owner);
+}
+
 bool ledger_next_unnamed(struct ledger *ledger, uint64_t now_us, struct ledger_unnamed *unnamed)
 {
     while (unnamed->cursor < ledger->counts.workload_slots + ledger->counts.process_slots) {
@@ -235,11 +251,7 @@ bool ledger_next_unnamed(struct ledger *ledger, uint64_t now_us, struct ledger_u
         if (identity->opened_us == 0)
             identity->opened_us = now_us;
         unnamed->opened_us = identity->opened_us;
-        unnamed->owner = (struct workload_owner){
-            .kind = workload->kind, .container_is_claim = identity->container_is_claim};
-        copy_text(unnamed->owner.id, workload->id);
-        copy_text(unnamed->owner.container_id, identity->container_id);
-        copy_text(unnamed->owner.pod_uid, identity->pod_uid);
+        describe_owner(workload, identity, &unnamed->owner);
         return true;
     }
     return false;
