@@ -205,8 +205,8 @@ static const struct options_flag flags[] = {
     {"record.names", "record the names of pods, containers, images, users and jobs",
      OPTIONS_RECORDING, "true", SWITCH(record_names)},
     {"program-key-file",
-     "file with the secret of program keys, made if missing; recordings with the same secret can be "
-     "replayed in one command; default: a new secret each time",
+     "file with the secret of program keys, created if missing; programs are recognised across "
+     "recordings with the same secret; default: a new one in each run",
      OPTIONS_RECORDING, NULL, PATH("FILE", program_key_path)},
     {"json", "print the report as JSON", OPTIONS_CHECKING, NULL, SWITCH(json)},
     {"config.file", "YAML file with flags; the command line overrides it", OPTIONS_GENERAL, NULL,
