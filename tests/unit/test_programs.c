@@ -172,6 +172,27 @@ static void a_cap_is_for_all_and_learning_goes_on(void **state)
     assert_true(slots_of(&programs, 1) == 12);
 }
 
+static void a_moment_without_gpm_does_not_replace_what_was_measured_with_it(void **state)
+{
+    struct state without = slot_of(200);
+    struct programs programs = {0};
+    const struct program *program;
+
+    (void)state;
+    without.has_gpm = false;
+    learn(&programs, 1, 10, NOW);
+    for (size_t i = 0; i < 9; i++)
+        programs_measure(&programs, 1, &without, NOW);
+    program = programs_recall(&programs, 1, NOW);
+    assert_true(program->has_gpm && program->mean.power_w == 1 && program->slots == 1);
+    programs_measure(&programs, 1, &without, NOW);
+    program = programs_recall(&programs, 1, NOW);
+    assert_true(!program->has_gpm && program->mean.power_w == 200 && program->slots == 1);
+    learn(&programs, 1, 1, NOW); /* with it again: at once */
+    program = programs_recall(&programs, 1, NOW);
+    assert_true(program->has_gpm && program->mean.power_w == 1 && program->slots == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +205,7 @@ int main(void)
         cmocka_unit_test(of_two_memories_the_one_that_is_worth_more_stays),
         cmocka_unit_test(in_a_full_memory_what_was_used_last_is_adopted),
         cmocka_unit_test(a_cap_is_for_all_and_learning_goes_on),
+        cmocka_unit_test(a_moment_without_gpm_does_not_replace_what_was_measured_with_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,12 @@ void programs_measure(struct programs *programs, uint64_t key, const struct stat
 
     if (key == 0)
         return;
+    /* GPM may be missing for a moment, as at the start: only for long does it wear memory out. */
+    if (program && program->is_measured && program->has_gpm && !alone->has_gpm) {
+        program->slots -= alone->weight;
+        if (program->slots > 0)
+            return;
+    }
     if (!program || !program->is_measured || program->has_gpm != alone->has_gpm) {
         if (!program)
             program = programs_make_room(programs);
