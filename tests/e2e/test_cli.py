@@ -81,7 +81,7 @@ class Refusals(TestCase):
 
     def test_a_surplus_argument_is_refused(self):
         self.refuse("serve", "now", words=["now", "--help"])
-        self.refuse("replay", "a", "b", words=["'b'", "one argument"])
+        self.refuse("replay", *map(str, range(65)), words=["'64'", "at most 64 arguments"])
 
     def test_a_missing_argument_is_refused(self):
         self.refuse("replay", words=["replay", "TRACE"])

@@ -144,6 +144,27 @@ static void of_two_memories_the_one_that_is_worth_more_stays(void **state)
     assert_true(programs_recall(&to, 2, NOW)->mean.power_w == 2);
 }
 
+static void what_was_measured_stays_before_what_was_learned_in_company(void **state)
+{
+    const struct program learned = {.used_us = NOW, .slots = 5, .mean = {.power_w = 500}};
+    struct programs from = {0}, to = {0};
+
+    (void)state;
+    programs_learn(&from, 1, &learned);
+    programs_learn(&from, 2, &learned);
+    assert_true(programs_recall(&from, 1, NOW)->mean.power_w == 500);
+    assert_false(programs_recall(&from, 1, NOW)->is_measured);
+    learn(&to, 1, 1, NOW);
+    programs_learn(&to, 1, &learned);
+    assert_true(programs_recall(&to, 1, NOW)->mean.power_w == 1);
+    programs_adopt(&to, &from, 3);
+    assert_true(programs_recall(&to, 1, NOW)->mean.power_w == 1);
+    assert_true(programs_recall(&to, 2, NOW)->mean.power_w == 500);
+    learn(&to, 2, 1, NOW); /* measuring replaces it */
+    assert_true(programs_recall(&to, 2, NOW)->mean.power_w == 2);
+    assert_true(programs_recall(&to, 2, NOW)->slots == 1);
+}
+
 static void in_a_full_memory_what_was_used_last_is_adopted(void **state)
 {
     struct programs from = {0}, to = {0};
@@ -203,6 +224,7 @@ int main(void)
         cmocka_unit_test(the_least_recently_used_makes_room_whatever_the_clock_says),
         cmocka_unit_test(what_is_adopted_is_worth_at_most_the_limit),
         cmocka_unit_test(of_two_memories_the_one_that_is_worth_more_stays),
+        cmocka_unit_test(what_was_measured_stays_before_what_was_learned_in_company),
         cmocka_unit_test(in_a_full_memory_what_was_used_last_is_adopted),
         cmocka_unit_test(a_cap_is_for_all_and_learning_goes_on),
         cmocka_unit_test(a_moment_without_gpm_does_not_replace_what_was_measured_with_it),

@@ -106,7 +106,8 @@ void programs_adopt(struct programs *to, const struct programs *from, double slo
         struct program *known = programs_find(to, news->key);
         double slots = MIN(news->slots, slots_max);
 
-        if (known && known->slots >= slots)
+        if (known && (known->is_measured > news->is_measured ||
+                      (known->is_measured == news->is_measured && known->slots >= slots)))
             continue;
         if (!known)
             known = programs_make_room(to);

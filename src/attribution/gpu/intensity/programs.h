@@ -44,7 +44,7 @@ void programs_learn(struct programs *programs, uint64_t key, const struct progra
 const struct program *programs_recall(struct programs *programs, uint64_t key, uint64_t now_us);
 
 /* Adds what is remembered elsewhere, worth at most `slots_max`; 0: nothing. Of two memories of a
- * program the one that is worth more stays. */
+ * program the measured one stays, else the one that is worth more. */
 void programs_adopt(struct programs *to, const struct programs *from, double slots_max);
 
 /* Lowers the worth of all, as after a change of the driver. */
