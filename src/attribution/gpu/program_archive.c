@@ -29,8 +29,8 @@ static void remove_board(struct program_archive *archive, size_t index)
 {
     archived_board_free(archive->boards[index]);
     archive->count--;
-    memmove(&archive->boards[index], &archive->boards[index + 1],
-            (archive->count - index) * sizeof(archive->boards[0]));
+    for (size_t i = index; i < archive->count; i++)
+        archive->boards[i] = archive->boards[i + 1];
 }
 
 void program_archive_done(struct program_archive *archive)

@@ -3,7 +3,8 @@
 #include "core/macros.h"
 
 /* Drivers, boards and programs change: what is old counts little, then nothing. */
-static const uint64_t OLD_US = 30 * 86400 * USEC_PER_SEC, EXPIRED_US = 180 * 86400 * USEC_PER_SEC;
+static const uint64_t DAY_US = 86400 * USEC_PER_SEC;
+static const uint64_t OLD_DAYS = 30, EXPIRED_DAYS = 180;
 static const double OLD_SLOTS = 5;
 
 static struct program *programs_find(struct programs *programs, uint64_t key)
@@ -73,11 +74,11 @@ const struct program *programs_recall(struct programs *programs, uint64_t key, u
     if (!program)
         return NULL;
     age_us = now_us - MIN(now_us, program->used_us);
-    if (age_us > EXPIRED_US) {
+    if (age_us > EXPIRED_DAYS * DAY_US) {
         *program = (struct program){0};
         return NULL;
     }
-    if (age_us > OLD_US)
+    if (age_us > OLD_DAYS * DAY_US)
         program->slots = MIN(program->slots, OLD_SLOTS);
     program->used_us = MAX(program->used_us, now_us);
     program->turn = ++programs->turn;
