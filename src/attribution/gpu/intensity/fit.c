@@ -272,30 +272,50 @@ static uint32_t find_founded(const struct fit *fit)
     return intensity->alone | (fit->anchored & ~unvalidated);
 }
 
-/* Shrinks differences between tenants that the samples do not support. */
+/* How long a tenant was resident, in slots. */
+static double time_of(const struct fit *fit, uint32_t tenant)
+{
+    double time = 0;
+
+    for (size_t s = 0; s < fit->state_count; s++)
+        time += fit->states[s]->weight * fit->states[s]->share[tenant];
+    return time;
+}
+
+/* Shrinks differences that the samples do not support, towards the mean of the tenants in doubt:
+ * the others keep what they showed, and with them all still explain the states. One that is alone
+ * in doubt is what the others leave. */
 static void shrink_differences(struct fit *fit, double evidence)
 {
     struct intensity *intensity = fit->intensity;
     double part = MIN(MAX(evidence / EVIDENCE, 0.0), 1.0);
-    double doubt = (1 - part) * WATTS_SPREAD * fit->mean_watts;
-    uint32_t founded = find_founded(fit);
+    double mean[FEATURE_COUNT] = {0}, mean_watts = 0, weights = 0, doubt;
+    uint32_t doubtful = ~find_founded(fit);
     struct mixture mixture;
 
-    if (part >= 1 || fit->count < 2)
+    for (size_t i = 0; i < fit->count; i++) {
+        uint32_t t = fit->tenants[i];
+        double weight = doubtful & (1U << t) ? time_of(fit, t) : 0;
+
+        weights += weight;
+        mean_watts += weight * intensity->watts[t];
+        for (size_t f = 0; f < FEATURE_COUNT; f++)
+            mean[f] += weight * intensity->signatures[t][f];
+    }
+    if (part >= 1 || fit->count < 2 || weights <= 0)
         return;
+    doubt = (1 - part) * WATTS_SPREAD * mean_watts / weights;
     for (size_t i = 0; i < fit->count; i++) {
         uint32_t t = fit->tenants[i];
 
-        if (founded & (1U << t))
+        if (!(doubtful & (1U << t)))
             continue;
-        for (size_t f = 0; f < FEATURE_COUNT; f++) {
-            double mean = fit->mean[f] * intensity->states.scale[f];
-
-            intensity->signatures[t][f] = mean + part * (intensity->signatures[t][f] - mean);
-        }
-        /* The mean is 0 where the idle level is above all that was measured. */
+        for (size_t f = 0; f < FEATURE_COUNT; f++)
+            intensity->signatures[t][f] =
+                part * intensity->signatures[t][f] + (1 - part) * mean[f] / weights;
+        /* It is 0 where the idle level is above all that was measured. */
         intensity->watts[t] =
-            MAX(fit->mean_watts + part * (intensity->watts[t] - fit->mean_watts), WATTS_MIN);
+            MAX(part * intensity->watts[t] + (1 - part) * mean_watts / weights, WATTS_MIN);
         intensity->watts_error[t][t] += doubt * doubt;
     }
     for (size_t s = 0; s < fit->state_count; s++)

@@ -22,6 +22,9 @@ static const double MODEL_ERROR = 0.12, MODEL_ERROR_ALONE = 0.06, MODEL_PART_MIN
  * company, in about this power of the clock (measured, H200). Nothing shows who caused it. */
 static const double CLOCK_GAIN_EXPONENT = 1.2;
 
+/* In less, a process hardly shows more than how it starts. */
+static const double ALONE_SLOTS_MIN = 5;
+
 /* A slot with one process and a sample of it shows that program alone. */
 static void remember_program(struct intensity *intensity, const struct slot *slot)
 {
@@ -34,7 +37,9 @@ static void remember_program(struct intensity *intensity, const struct slot *slo
     tenant = (uint32_t)__builtin_ctz(described.listed);
     if (tenant == TENANT_OTHERS || described.won[tenant] <= 0)
         return;
-    intensity->alone |= 1U << tenant;
+    intensity->alone_slots[tenant] += described.weight;
+    if (intensity->alone_slots[tenant] >= ALONE_SLOTS_MIN)
+        intensity->alone |= 1U << tenant;
     programs_measure(&intensity->programs, intensity->keys[tenant].exact, &described, slot->end_us);
     programs_measure(&intensity->families, intensity->keys[tenant].coarse, &described,
                      slot->end_us);
@@ -67,6 +72,7 @@ void intensity_forget(struct intensity *intensity, uint32_t tenant)
     intensity->known &= ~(1U << tenant);
     intensity->certain &= ~(1U << tenant);
     intensity->alone &= ~(1U << tenant);
+    intensity->alone_slots[tenant] = 0;
     intensity->anchored &= ~(1U << tenant);
     intensity->measured &= ~(1U << tenant);
     intensity->contradicted &= ~(1U << tenant);

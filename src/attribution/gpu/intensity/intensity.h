@@ -30,10 +30,11 @@ struct intensity {
     uint32_t contradicted; /* bits: tenants whose program is remembered otherwise */
     uint32_t known;        /* bits: tenants with a signature and watts */
     uint32_t certain;      /* bits: tenants whose watts will hardly change */
-    double misfit[TENANTS_MAX]; /* how well the fit explains the states; 1: as expected */
-    double won[TENANTS_MAX];    /* samples, in all states */
-    uint64_t fitted_us;         /* last, by the time of slots */
-    uint64_t fit_interval_us;   /* until the next; 0: nothing was learned yet */
+    double alone_slots[TENANTS_MAX]; /* full slots in which they were */
+    double misfit[TENANTS_MAX];      /* how well the fit explains the states; 1: as expected */
+    double won[TENANTS_MAX];         /* samples, in all states */
+    uint64_t fitted_us;              /* last, by the time of slots */
+    uint64_t fit_interval_us;        /* until the next; 0: nothing was learned yet */
     double signatures[TENANTS_MAX][FEATURE_COUNT]; /* units and watts while resident */
     double watts[TENANTS_MAX];                     /* the same, in their own measure */
     double watts_error[TENANTS_MAX][TENANTS_MAX];  /* their covariance */
