@@ -75,6 +75,7 @@ static void another_pipeline_knows_what_it_is_worth_there(void **state)
         {{.uuid = "GPU-B", .name = "NVIDIA H200", .driver = "590.1", .power_limit_mw = 700000}, 2},
         {{.uuid = "GPU-B", .name = "NVIDIA H200", .driver = "580.1", .power_limit_mw = 500000}, 2},
         /* Another model. */
+        {{.uuid = "GPU-A", .name = "NVIDIA H100", .driver = "580.1", .power_limit_mw = 700000}, 0},
         {{.uuid = "GPU-B", .name = "NVIDIA H100", .driver = "580.1", .power_limit_mw = 700000}, 0},
         {{.uuid = "GPU-B", .name = "", .driver = "580.1", .power_limit_mw = 700000}, 0},
     };

@@ -1,5 +1,8 @@
 /* Learns the power of a GPU's processes for --attribution=intensity, and weighs claimants by it. */
 #include "attribution/gpu/gpu.h"
+
+#include <math.h>
+
 #include "core/macros.h"
 #include "core/map.h"
 
@@ -12,7 +15,10 @@ enum { LAST_ROUNDS = 12 };
 static const double DOUBTFUL_ERROR = 0.08;
 
 /* Nine of ten shares were off by less than this many standard errors (measured, all recordings). */
-static const double BOUND_ERRORS = 1.7;
+static const double BOUND_ERRORS = 1.5;
+
+/* Lists are read once a second: when a process came and went is known no better. */
+static const double PRESENCE_ERROR_US = 0.4 * (double)USEC_PER_SEC;
 
 /* The same bound of a time share, relative to the energy of the others. */
 static const double TIMESHARE_ERROR = 0.5;
@@ -309,6 +315,15 @@ static void weigh_by_samples(struct claimants *claimants, uint64_t unknown_weigh
     }
 }
 
+/* The relative error of a tenant's time on the board. */
+static double presence_error(const struct gpu *gpu, uint32_t place)
+{
+    const struct tenant *tenant = &gpu->learning->tenants.all[place];
+    uint64_t until_us = tenant->ended ? tenant->ended_us : gpu->latest_us;
+
+    return PRESENCE_ERROR_US / (double)MAX(until_us - MIN(until_us, tenant->since_us), 1U);
+}
+
 void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled,
                          uint64_t unknown_weight)
 {
@@ -340,17 +355,18 @@ void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool samp
     for (size_t i = 0; i < count; i++) {
         struct claimant *claimant = &claimants[i];
         uint32_t place = place_of(gpu, claimant->process);
-        double share, doubt;
+        double share, error, doubt;
 
         if (place == TENANT_NONE)
             continue;
         share = shares.of[place];
-        doubt = shares.error[place] / DOUBTFUL_ERROR;
+        error = hypot(shares.error[place], presence_error(gpu, place));
+        doubt = error / DOUBTFUL_ERROR;
         if (place == TENANT_OTHERS) {
             share *= others > 0 ? (double)claimant->weight / (double)others : 0;
         } else {
             claimant->confidence = (uint32_t)(CONFIDENCE_ONE / (1 + doubt * doubt));
-            claimant->error = claimant_error(BOUND_ERRORS * shares.error[place]);
+            claimant->error = claimant_error(BOUND_ERRORS * error);
         }
         claimant->active_weight =
             (uint64_t)(share / present * (weights > 0 ? (double)weights : WEIGHT_SCALE));

@@ -84,7 +84,7 @@ static double worth_slots(const struct archived_board *board, const struct gpu *
     bool is_same = strcmp(board->uuid, gpu->uuid) == 0;
     double most = is_same ? PROGRAMS_SLOTS_MAX : OTHER_BOARD_SLOTS;
 
-    if (!is_same && (gpu->name[0] == '\0' || strcmp(board->name, gpu->name) != 0))
+    if (gpu->name[0] != '\0' ? strcmp(board->name, gpu->name) != 0 : !is_same)
         return 0;
     return gpu_is_changed(gpu, board->driver, board->power_limit_mw)
                ? MIN(most, PROGRAMS_CHANGED_SLOTS)

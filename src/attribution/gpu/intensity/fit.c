@@ -10,11 +10,7 @@
  * process with half of the time). Their variance is larger by this factor, and this much of it
  * never averages out. */
 static const double DRAW_VARIANCE = 1.5, BEAT_VARIANCE = 0.03;
-static const double PRIOR_DRAWS = 1;
-static const double DRAW_FLOOR = 0.05; /* of p(1 - p): a share of 0 may still be wrong */
 
-/* A state counts as at most this many slots: its error is the same in all of them. */
-static const double WEIGHT_MAX = 10;
 /* The weight of the prior that all signatures are equal, in slots. */
 static const double SIGNATURE_PRIOR = 0.03;
 
@@ -28,7 +24,7 @@ static const double WATTS_MIN = 0.5;
 static const double CLOCK_ERROR = 0.7;
 
 /* A difference needs this log likelihood ratio to be accepted in full. */
-static const double EVIDENCE = 1, SHARE_MIN = 0.05;
+static const double EVIDENCE = 1;
 
 /* Watts with a smaller relative error are certain. */
 static const double CERTAIN_ERROR = 0.05;
@@ -39,22 +35,21 @@ struct normal {
     double sides[FEATURE_COUNT][TENANTS_MAX];
 };
 
-static double weight_of(const struct state *state)
+double fit_weight(const struct state *state)
 {
-    return MIN(state->weight, WEIGHT_MAX);
+    return MIN(state->weight, FIT_WEIGHT_MAX);
 }
 
-/* How much the samples of a state are worth, in independent draws. */
-static double effective_draws(double draws)
+double fit_effective_draws(double draws)
 {
-    return draws / (DRAW_VARIANCE + BEAT_VARIANCE * (draws - PRIOR_DRAWS));
+    return draws / (DRAW_VARIANCE + BEAT_VARIANCE * (draws - FIT_PRIOR_DRAWS));
 }
 
 /* Expectation. */
 void intensity_estimate_shares(const struct intensity *intensity, struct state *state,
                                struct mixture *mixture)
 {
-    double draws = PRIOR_DRAWS, prior = 0, start = 0, effective;
+    double draws = FIT_PRIOR_DRAWS, prior = 0, start = 0, effective;
 
     mixture_begin(mixture, state->listed & intensity->known);
     for (size_t i = 0; i < mixture->count; i++) {
@@ -65,16 +60,18 @@ void intensity_estimate_shares(const struct intensity *intensity, struct state *
         draws += state->won[mixture->tenants[i]];
         prior += intensity->won[mixture->tenants[i]] + 0.5;
     }
-    effective = effective_draws(draws);
+    effective = fit_effective_draws(draws);
     for (size_t i = 0; i < mixture->tenant_count; i++) {
         uint32_t t = mixture->tenants[i];
-        double drawn = (state->won[t] + PRIOR_DRAWS * (intensity->won[t] + 0.5) / prior) / draws;
+        double drawn =
+            (state->won[t] + FIT_PRIOR_DRAWS * (intensity->won[t] + 0.5) / prior) / draws;
         double part;
 
         if (start <= 0)
             mixture->parts[i] = drawn;
         part = mixture->parts[i];
-        mixture_add_expectation(mixture, i, drawn, effective / (part * (1 - part) + DRAW_FLOOR));
+        mixture_add_expectation(mixture, i, drawn,
+                                effective / (part * (1 - part) + FIT_DRAW_FLOOR));
     }
     mixture_add_features(mixture, intensity, state);
     for (size_t i = 0; i < mixture->count && start > 0; i++)
@@ -107,7 +104,7 @@ static bool factor_normal(const struct fit *fit, double prior_weight, struct nor
     return linear_factor(normal->matrix, fit->count);
 }
 
-static const struct anchor *anchor_of(const struct fit *fit, uint32_t tenant)
+const struct anchor *fit_anchor(const struct fit *fit, uint32_t tenant)
 {
     static const struct anchor none;
 
@@ -123,7 +120,7 @@ static void estimate_signatures(struct fit *fit)
 
     for (size_t s = 0; s < fit->state_count; s++) {
         struct state *state = fit->states[s];
-        double weight = weight_of(state);
+        double weight = fit_weight(state);
 
         intensity_estimate_shares(fit->intensity, state, &mixture);
         add_to_normal(fit, &mixture, weight, &normal);
@@ -138,7 +135,7 @@ static void estimate_signatures(struct fit *fit)
         }
     }
     for (size_t i = 0; i < fit->count; i++) {
-        const struct anchor *anchor = anchor_of(fit, fit->tenants[i]);
+        const struct anchor *anchor = fit_anchor(fit, fit->tenants[i]);
 
         normal.matrix[i * fit->count + i] += anchor->weight;
         for (size_t f = 0; f < FEATURE_COUNT; f++)
@@ -187,8 +184,8 @@ static double watts_misfit(const struct fit *fit)
         if (present <= 0)
             continue;
         explained = watts - explained / present;
-        sum += weight_of(state) * explained * explained / watts_variance(fit, state, watts);
-        weights += weight_of(state);
+        sum += fit_weight(state) * explained * explained / watts_variance(fit, state, watts);
+        weights += fit_weight(state);
     }
     return weights > 0 ? MAX(sum / weights, 1.0) : 1;
 }
@@ -204,7 +201,7 @@ static void estimate_watts(struct fit *fit)
     for (size_t s = 0; s < fit->state_count; s++) {
         struct state *state = fit->states[s];
         double watts = states_watts(&intensity->states, &state->mean), sum = 0;
-        double weight = weight_of(state) / watts_variance(fit, state, watts);
+        double weight = fit_weight(state) / watts_variance(fit, state, watts);
 
         intensity_estimate_shares(intensity, state, &mixture);
         for (size_t i = 0; i < mixture.tenant_count; i++)
@@ -217,7 +214,7 @@ static void estimate_watts(struct fit *fit)
                 weight * mixture.parts[i] * (watts - fit->mean_watts);
     }
     for (size_t i = 0; i < fit->count; i++) {
-        const struct anchor *anchor = anchor_of(fit, fit->tenants[i]);
+        const struct anchor *anchor = fit_anchor(fit, fit->tenants[i]);
         double watts = states_watts(&intensity->states, &anchor->activity);
         double weight = anchor->weight / fit_watts_variance(watts);
 
@@ -245,15 +242,15 @@ static double log_evidence(const struct fit *fit)
 
     for (size_t s = 0; s < fit->state_count; s++) {
         const struct state *state = fit->states[s];
-        double present = MAX(1 - state->share[SWITCHING], SHARE_MIN), won = 0;
+        double present = MAX(1 - state->share[SWITCHING], FIT_SHARE_MIN), won = 0;
 
         for (uint32_t t = 0; t < TENANTS_MAX; t++)
             won += state->listed & (1U << t) ? fit->intensity->won[t] : 0;
         for (uint32_t t = 0; t < TENANTS_MAX; t++)
             if (state->won[t] > 0)
                 gain += state->won[t] *
-                        linear_steady(log(MAX(state->share[t] / present, SHARE_MIN) /
-                                          MAX(fit->intensity->won[t] / won, SHARE_MIN)));
+                        linear_steady(log(MAX(state->share[t] / present, FIT_SHARE_MIN) /
+                                          MAX(fit->intensity->won[t] / won, FIT_SHARE_MIN)));
     }
     return gain / DRAW_VARIANCE;
 }
@@ -428,7 +425,7 @@ void fit_run(struct fit *fit, uint32_t anchored, size_t rounds)
     for (size_t s = 0; s < fit->state_count; s++)
         memset(fit->states[s]->share, 0, sizeof(fit->states[s]->share));
     for (size_t i = 0; i < fit->count; i++) {
-        const struct anchor *anchor = anchor_of(fit, fit->tenants[i]);
+        const struct anchor *anchor = fit_anchor(fit, fit->tenants[i]);
 
         for (size_t f = 0; f < FEATURE_COUNT; f++)
             intensity->signatures[fit->tenants[i]][f] =
@@ -437,71 +434,6 @@ void fit_run(struct fit *fit, uint32_t anchored, size_t rounds)
     }
     for (size_t i = 0; i < rounds; i++)
         estimate_signatures(fit);
-}
-
-/* The misfit of a state's samples, time lost in switching, and features; a sum of squares, each
- * expected to be about 1. */
-static double state_misfit(const struct intensity *intensity, const struct state *state)
-{
-    const struct states *states = &intensity->states;
-    uint32_t tenants = state->listed & intensity->known;
-    double draws = PRIOR_DRAWS, prior = 0, sum = mixture_switching_misfit(state->share[SWITCHING]);
-
-    for (uint32_t t = 0; t < TENANTS_MAX; t++) {
-        draws += tenants & (1U << t) ? state->won[t] : 0;
-        prior += tenants & (1U << t) ? intensity->won[t] + 0.5 : 0;
-    }
-    for (uint32_t t = 0; t < TENANTS_MAX; t++) {
-        double drawn, off;
-
-        if (!(tenants & (1U << t)))
-            continue;
-        drawn = (state->won[t] + PRIOR_DRAWS * (intensity->won[t] + 0.5) / prior) / draws;
-        off = drawn - state->share[t];
-        sum += effective_draws(draws) * off * off / (drawn * (1 - drawn) + DRAW_FLOOR);
-    }
-    for (size_t f = 0; f < FEATURE_COUNT; f++) {
-        double off = states_feature(states, &state->mean, f);
-
-        if (states->scale[f] <= 0)
-            continue;
-        for (uint32_t t = 0; t < TENANTS_MAX; t++)
-            if (tenants & (1U << t))
-                off -= state->share[t] * intensity->signatures[t][f] / states->scale[f];
-        sum += off * off / states_variance(states, state, f);
-    }
-    return sum;
-}
-
-/* How far the signature of a tenant is from its anchor. */
-static double anchor_misfit(const struct fit *fit, uint32_t tenant)
-{
-    const struct states *states = &fit->intensity->states;
-    const struct anchor *anchor = anchor_of(fit, tenant);
-    const struct state whole = {.weight = anchor->weight};
-    double sum = 0;
-
-    for (size_t f = 0; f < FEATURE_COUNT && anchor->weight > 0; f++) {
-        double off = states_feature(states, &anchor->activity, f);
-
-        if (states->scale[f] <= 0)
-            continue;
-        off -= fit->intensity->signatures[tenant][f] / states->scale[f];
-        sum += off * off / states_variance(states, &whole, f);
-    }
-    return sum;
-}
-
-double fit_misfit(const struct fit *fit)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < fit->count; i++)
-        sum += anchor_misfit(fit, fit->tenants[i]);
-
-    for (size_t s = 0; s < fit->state_count; s++)
-        sum += MIN(fit->states[s]->weight, 1.0) * state_misfit(fit->intensity, fit->states[s]);
-    return sum;
 }
 
 void intensity_fit(struct intensity *intensity, size_t rounds)

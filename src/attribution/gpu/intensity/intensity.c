@@ -16,11 +16,11 @@ static const double HALF_LIFE_US = 600 * (double)USEC_PER_SEC;
 static const double STATE_DRAWS = 10, STATE_DRAW_FLOOR = 0.02;
 
 /* Errors of the model, relative to the energy of the others (measured on days of real programs). */
-static const double MODEL_ERROR = 0.12, MODEL_ERROR_ALONE = 0.06, MODEL_PART_MIN = 0.03;
+static const double MODEL_ERROR = 0.12, MODEL_ERROR_ALONE = 0.04, MODEL_PART_MIN = 0.03;
 
-/* A program that the power limit slows down alone uses more energy for the same work in faster
- * company, in about this power of the clock (measured, H200). Nothing shows who caused it. */
-static const double CLOCK_GAIN_EXPONENT = 1.2;
+/* Watts that nobody explains can be of one tenant alone: all of them if the others have more than a
+ * third. */
+static const double OTHERS_DOUBT = 3;
 
 /* In less, a process hardly shows more than how it starts. */
 static const double ALONE_SLOTS_MIN = 5;
@@ -114,15 +114,31 @@ static double model_error(const struct intensity *intensity, const struct mixtur
     return MODEL_ERROR_ALONE;
 }
 
+/* How far the watts of a state are from those of its tenants, as a logarithm. They need not agree:
+ * what is remembered of programs weighs, too. */
+static double unexplained_watts(const struct intensity *intensity, const struct state *state)
+{
+    double watts = states_watts(&intensity->states, &state->mean), explained = 0, present = 0;
+
+    for (uint32_t t = 0; t < TENANTS_MAX; t++) {
+        explained += state->share[t] * intensity->watts[t];
+        present += state->share[t];
+    }
+    if (present <= 0 || explained <= 0 || watts <= 0)
+        return 0;
+    return linear_steady(log(explained / present / watts));
+}
+
 /* Weights the parts of a mixture by watts, with the errors of both. A tenant's energy e is known
  * with a covariance C; its share s changes with (e_i - s), so that the variance of the share is
  * C_ii - 2 s (C 1)_i + s^2 1'C1. The covariance of the parts is that of the state: what is off in
  * a state is off in all of its slots. */
 static void weigh_parts(const struct intensity *intensity, const struct mixture *mixture,
-                        const struct mixture *state, double log_clock,
+                        const struct mixture *whole, const struct state *state,
                         struct intensity_shares *shares)
 {
-    double own[PARTS_MAX] = {0}, with_all[PARTS_MAX] = {0}, of_all = 0, total = 0, gain = 0;
+    double own[PARTS_MAX] = {0}, with_all[PARTS_MAX] = {0}, of_all = 0, total = 0, gain = 0,
+           unexplained;
     double model = model_error(intensity, mixture), misfit = intensity->misfit[mixture->tenants[0]];
     const double *watts = intensity->watts;
     size_t n = mixture->tenant_count;
@@ -134,29 +150,33 @@ static void weigh_parts(const struct intensity *intensity, const struct mixture 
             uint32_t u = mixture->tenants[k];
             double covariance =
                 mixture->parts[i] * mixture->parts[k] * intensity->watts_error[t][u] +
-                watts[t] * watts[u] * misfit * state->covariance[i * mixture->count + k];
+                watts[t] * watts[u] * misfit * whole->covariance[i * mixture->count + k];
 
             own[i] += i == k ? covariance : 0;
             with_all[i] += covariance;
             of_all += covariance;
         }
         total += mixture->parts[i] * watts[t];
-        gain += mixture->parts[i] * watts[t] * CLOCK_GAIN_EXPONENT *
-                states_clock_gain(&intensity->states, watts[t], log_clock);
+        gain += mixture->parts[i] * watts[t] *
+                states_clock_gain(&intensity->states, watts[t], state->mean.log_clock);
     }
     gain = total > 0 ? gain / total : 0;
+    unexplained = fabs(unexplained_watts(intensity, state));
     for (size_t i = 0; i < n; i++) {
         uint32_t t = mixture->tenants[i];
-        double energy = mixture->parts[i] * watts[t], share, variance, by_clock;
+        double energy = mixture->parts[i] * watts[t], share, variance, by_clock, by_model,
+               by_others;
 
         if (mixture->parts[i] <= 0)
             continue;
         share = energy / total;
         variance = own[i] - 2 * share * with_all[i] + share * share * of_all;
         by_clock = intensity->clock_error[t] * (1 - share); /* alone it has all, at any clock */
+        by_model = model * (1 - share);
+        by_others = unexplained * MIN(OTHERS_DOUBT * (1 - share), 1.0);
         shares->of[t] = share;
         shares->error[t] = sqrt(MAX(variance, 0.0) / (energy * energy) + by_clock * by_clock +
-                                gain * gain + model * model * (1 - share) * (1 - share));
+                                gain * gain + by_model * by_model + by_others * by_others);
     }
 }
 
@@ -194,6 +214,6 @@ bool intensity_divide(const struct intensity *intensity, const struct slot *slot
     mixture_add_features(&mixture, intensity, &described);
     mixture_solve(&mixture);
     *ret_shares = (struct intensity_shares){0};
-    weigh_parts(intensity, &mixture, &whole, described.mean.log_clock, ret_shares);
+    weigh_parts(intensity, &mixture, &whole, &state, ret_shares);
     return true;
 }

@@ -12,6 +12,8 @@ static const double BUSY_MIN = 0.05; /* of a slot; with less, activity is unclea
 /* Power is compared at a reference clock: near the power cap it rises with about this power of the
  * clock (measured, H200). */
 static const double CLOCK_EXPONENT = 1.4, CLOCK_REFERENCE_MHZ = 2000;
+/* Energy for the same work rises with about this power of the clock (measured, H200). */
+static const double CLOCK_GAIN_EXPONENT = 1.2;
 
 /* States are merged if their difference explains less than this, in squares of NOISE x slots. */
 static const double SAME_STATE = 3, MERGE_NOISE = 0.06;
@@ -70,7 +72,7 @@ double states_clock_gain(const struct states *states, double watts, double log_c
     if (limit <= 0 || watts <= 0)
         return 0;
     alone = log(CLOCK_REFERENCE_MHZ) + log(limit / watts) / CLOCK_EXPONENT;
-    return linear_steady(MAX(log_clock - alone, 0.0));
+    return CLOCK_GAIN_EXPONENT * linear_steady(MAX(log_clock - alone, 0.0));
 }
 
 static double raw_feature(const struct states *states, const struct activity *activity,

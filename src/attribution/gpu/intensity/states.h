@@ -52,8 +52,8 @@ size_t states_nearest(const struct states *states, const struct state *like, uin
 
 /* The watts above idle while busy, at the reference clock. */
 double states_watts(const struct states *states, const struct activity *activity);
-/* How much faster the board runs at this clock (logarithms) than with a program of these watts
- * alone below the power limit; at least 0. */
+/* A program that the power limit slows down alone uses more energy for the same work in faster
+ * company: by about this part at this clock. Nothing shows who caused it. */
 double states_clock_gain(const struct states *states, double watts, double log_clock);
 /* A unit or the watts, relative to the scale. */
 double states_feature(const struct states *states, const struct activity *activity, size_t feature);
