@@ -39,6 +39,20 @@ void intensity_recall(struct intensity *intensity, uint32_t tenant, struct progr
         };
 }
 
+void intensity_measure(struct intensity *intensity, uint32_t tenant, const struct state *described)
+{
+    struct anchor *alone = &intensity->alone[tenant];
+
+    if (alone->weight <= 0 || alone->has_gpm != described->has_gpm)
+        *alone = (struct anchor){.is_measured = true, .has_gpm = described->has_gpm};
+    alone->weight = MIN(alone->weight + described->weight, PROGRAMS_SLOTS_MAX);
+    activity_average(&alone->activity, &described->mean, described->weight / alone->weight);
+    if (alone->weight >= INTENSITY_ALONE_MIN) {
+        intensity->anchors[tenant] = *alone;
+        intensity->anchors[tenant].weight = MIN(alone->weight, ANCHOR_MAX);
+    }
+}
+
 /* Tenants (bits) that are listed together with one of these. */
 static uint32_t companions_of(const struct fit *fit, uint32_t tenants)
 {
@@ -113,7 +127,7 @@ void fit_validate(struct fit *fit, size_t rounds)
     }
 }
 
-/* Remembers what is well known of tenants that were never seen alone. */
+/* Remembers what is well known of tenants without an anchor. */
 void fit_learn_programs(const struct fit *fit)
 {
     struct intensity *intensity = fit->intensity;
@@ -124,7 +138,7 @@ void fit_learn_programs(const struct fit *fit)
         struct program learned = {.used_us = intensity->fitted_us,
                                   .has_gpm = intensity->states.has_gpm};
 
-        if (t == TENANT_OTHERS || ((intensity->alone | fit->anchored) & (1U << t)) ||
+        if (t == TENANT_OTHERS || (fit->anchored & (1U << t)) ||
             variance > LEARNED_ERROR * LEARNED_ERROR * watts * watts)
             continue;
         for (size_t u = 0; u < UNIT_COUNT; u++)

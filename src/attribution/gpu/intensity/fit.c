@@ -256,17 +256,16 @@ static double log_evidence(const struct fit *fit)
 }
 
 /* The tenants (bits) whose differences need no support by samples, which show nothing in a steady
- * mixture: those that were seen alone, and those whose programs are remembered like those of all
- * their companions, so that the states would contradict a wrong memory. */
+ * mixture: those with an anchor like all their companions, so that the states would contradict a
+ * wrong one. */
 static uint32_t find_founded(const struct fit *fit)
 {
-    const struct intensity *intensity = fit->intensity;
-    uint32_t measured = intensity->alone | fit->anchored, unvalidated = 0;
+    uint32_t unvalidated = 0;
 
     for (size_t s = 0; s < fit->state_count; s++)
-        if (fit->states[s]->listed & intensity->known & ~measured)
+        if (fit->states[s]->listed & fit->intensity->known & ~fit->anchored)
             unvalidated |= fit->states[s]->listed;
-    return intensity->alone | (fit->anchored & ~unvalidated);
+    return fit->anchored & ~unvalidated;
 }
 
 /* How long a tenant was resident, in slots. */
@@ -380,13 +379,26 @@ static uint32_t find_group(const struct intensity *intensity, uint32_t tenants)
     return group;
 }
 
+/* Is it of a tenant that was alone long enough for an anchor? */
+static bool is_alone(const struct intensity *intensity, const struct state *state)
+{
+    return state->listed && !(state->listed & (state->listed - 1)) &&
+           intensity->alone[__builtin_ctz(state->listed)].weight >= INTENSITY_ALONE_MIN;
+}
+
 /* Gathers the states of a group, and what is remembered of its tenants. */
 static void fit_begin(struct fit *fit, struct intensity *intensity, uint32_t group)
 {
+    bool is_single = !(group & (group - 1));
+
     *fit = (struct fit){.intensity = intensity};
-    for (size_t s = 0; s < intensity->states.count; s++)
-        if (intensity->states.all[s].listed & group)
-            fit->states[fit->state_count++] = &intensity->states.all[s];
+    for (size_t s = 0; s < intensity->states.count; s++) {
+        struct state *state = &intensity->states.all[s];
+
+        /* What a tenant showed alone is its anchor, which may be contradicted in company. */
+        if ((state->listed & group) && (is_single || !is_alone(intensity, state)))
+            fit->states[fit->state_count++] = state;
+    }
     for (uint32_t t = 0; t < TENANTS_MAX; t++) {
         if (!(group & (1U << t)))
             continue;

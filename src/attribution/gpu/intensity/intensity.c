@@ -22,9 +22,6 @@ static const double MODEL_ERROR = 0.12, MODEL_ERROR_ALONE = 0.04, MODEL_PART_MIN
  * third. */
 static const double OTHERS_DOUBT = 3;
 
-/* In less, a process hardly shows more than how it starts. */
-static const double ALONE_SLOTS_MIN = 5;
-
 /* A slot with one process and a sample of it shows that program alone. */
 static void remember_program(struct intensity *intensity, const struct slot *slot)
 {
@@ -37,9 +34,7 @@ static void remember_program(struct intensity *intensity, const struct slot *slo
     tenant = (uint32_t)__builtin_ctz(described.listed);
     if (tenant == TENANT_OTHERS || described.won[tenant] <= 0)
         return;
-    intensity->alone_slots[tenant] += described.weight;
-    if (intensity->alone_slots[tenant] >= ALONE_SLOTS_MIN)
-        intensity->alone |= 1U << tenant;
+    intensity_measure(intensity, tenant, &described);
     programs_measure(&intensity->programs, intensity->keys[tenant].exact, &described, slot->end_us);
     programs_measure(&intensity->families, intensity->keys[tenant].coarse, &described,
                      slot->end_us);
@@ -71,8 +66,7 @@ void intensity_forget(struct intensity *intensity, uint32_t tenant)
     intensity->anchors[tenant] = (struct anchor){0};
     intensity->known &= ~(1U << tenant);
     intensity->certain &= ~(1U << tenant);
-    intensity->alone &= ~(1U << tenant);
-    intensity->alone_slots[tenant] = 0;
+    intensity->alone[tenant] = (struct anchor){0};
     intensity->anchored &= ~(1U << tenant);
     intensity->measured &= ~(1U << tenant);
     intensity->contradicted &= ~(1U << tenant);
@@ -109,7 +103,7 @@ static double model_error(const struct intensity *intensity, const struct mixtur
 {
     for (size_t i = 0; i < mixture->tenant_count; i++)
         if (mixture->parts[i] > MODEL_PART_MIN &&
-            !((intensity->alone | intensity->measured) & (1U << mixture->tenants[i])))
+            !(intensity->measured & (1U << mixture->tenants[i])))
             return MODEL_ERROR;
     return MODEL_ERROR_ALONE;
 }

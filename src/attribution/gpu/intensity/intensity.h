@@ -11,7 +11,10 @@
 #include "attribution/gpu/intensity/programs.h"
 #include "attribution/gpu/intensity/states.h"
 
-/* What was remembered of a tenant's program when it came. */
+/* Full slots alone on the board: in less, a process hardly shows more than how it starts. */
+#define INTENSITY_ALONE_MIN 5.0
+
+/* What a tenant showed alone on the board, or what was remembered of its program when it came. */
 struct anchor {
     double weight; /* in slots; 0: nothing */
     bool is_measured, has_gpm;
@@ -23,18 +26,17 @@ struct intensity {
     struct programs programs;             /* by exact keys */
     struct programs families;             /* by coarse keys */
     struct program_key keys[TENANTS_MAX]; /* of their programs */
-    struct anchor anchors[TENANTS_MAX];
-    uint32_t alone;        /* bits: tenants that were seen alone on the board */
-    uint32_t anchored;     /* bits: tenants whose program is remembered, and not contradicted */
-    uint32_t measured;     /* bits: those of them whose program was measured alone */
-    uint32_t contradicted; /* bits: tenants whose program is remembered otherwise */
-    uint32_t known;        /* bits: tenants with a signature and watts */
-    uint32_t certain;      /* bits: tenants whose watts will hardly change */
-    double alone_slots[TENANTS_MAX]; /* full slots in which they were */
-    double misfit[TENANTS_MAX];      /* how well the fit explains the states; 1: as expected */
-    double won[TENANTS_MAX];         /* samples, in all states */
-    uint64_t fitted_us;              /* last, by the time of slots */
-    uint64_t fit_interval_us;        /* until the next; 0: nothing was learned yet */
+    struct anchor anchors[TENANTS_MAX];   /* in force, if the states do not contradict them */
+    struct anchor alone[TENANTS_MAX];     /* what they showed alone themselves */
+    uint32_t anchored;          /* bits: tenants with an anchor, which is not contradicted */
+    uint32_t measured;          /* bits: those of them whose anchor was measured alone */
+    uint32_t contradicted;      /* bits: tenants with a wrong anchor */
+    uint32_t known;             /* bits: tenants with a signature and watts */
+    uint32_t certain;           /* bits: tenants whose watts will hardly change */
+    double misfit[TENANTS_MAX]; /* how well the fit explains the states; 1: as expected */
+    double won[TENANTS_MAX];    /* samples, in all states */
+    uint64_t fitted_us;         /* last, by the time of slots */
+    uint64_t fit_interval_us;   /* until the next; 0: nothing was learned yet */
     double signatures[TENANTS_MAX][FEATURE_COUNT]; /* units and watts while resident */
     double watts[TENANTS_MAX];                     /* the same, in their own measure */
     double watts_error[TENANTS_MAX][TENANTS_MAX];  /* their covariance */
@@ -82,6 +84,9 @@ void intensity_keep(struct intensity *intensity, uint32_t tenants);
 /* Sets the program of a tenant, and recalls what is remembered of it. */
 void intensity_recall(struct intensity *intensity, uint32_t tenant, struct program_key key,
                       uint64_t now_us);
+
+/* Adds a slot, described as a state, in which a tenant was alone. In anchors.c. */
+void intensity_measure(struct intensity *intensity, uint32_t tenant, const struct state *described);
 
 /* Clears a tenant's place for another process. */
 void intensity_forget(struct intensity *intensity, uint32_t tenant);
