@@ -15,7 +15,7 @@ static const double CONTRADICTION = 6;
 static const double LEARNED_ERROR = 0.1, LEARNED_SLOTS_MAX = 5;
 
 /* Anchors that are left out one after the other, at most: each costs a fit. */
-enum { LEFT_OUT_MAX = 8 };
+enum { LEFT_OUT_MAX = 4 };
 
 /* A fit is never better than this, however well it explains a few states. */
 static const double MISFIT_MIN = 0.05;

@@ -6,9 +6,10 @@
 #include "attribution/gpu/intensity/mixture.h"
 #include "core/macros.h"
 
-/* Fits soon after a new tenant comes to work, then less and less often. */
+/* Fits soon after a new tenant comes to work, then less and less often. A fit of many tenants costs
+ * more than in proportion. */
 static const uint64_t FIT_MIN_US = 10 * USEC_PER_SEC, FIT_MAX_US = 40 * USEC_PER_SEC;
-enum { FIT_ROUNDS = 12 };
+enum { FIT_ROUNDS = 12, FEW_TENANTS = 6 };
 
 static const double HALF_LIFE_US = 600 * (double)USEC_PER_SEC;
 
@@ -40,6 +41,13 @@ static void remember_program(struct intensity *intensity, const struct slot *slo
                      slot->end_us);
 }
 
+static uint64_t shortest_interval_us(const struct intensity *intensity)
+{
+    uint64_t tenants = (uint64_t)__builtin_popcount(intensity->known);
+
+    return MIN(MAX(FIT_MIN_US * tenants / FEW_TENANTS, FIT_MIN_US), FIT_MAX_US);
+}
+
 void intensity_learn(struct intensity *intensity, const struct slot *slot)
 {
     uint64_t elapsed_us;
@@ -49,7 +57,7 @@ void intensity_learn(struct intensity *intensity, const struct slot *slot)
     if (intensity->fitted_us == 0)
         intensity->fitted_us = slot->end_us;
     if (intensity->fit_interval_us == 0 || intensity_has_unknown(intensity, slot))
-        intensity->fit_interval_us = FIT_MIN_US;
+        intensity->fit_interval_us = shortest_interval_us(intensity);
     elapsed_us = slot->end_us - intensity->fitted_us;
     if (elapsed_us < intensity->fit_interval_us)
         return;
