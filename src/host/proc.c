@@ -16,7 +16,6 @@ enum {
     STAT_BYTES = 4096,
     STATUS_BYTES = 4096,
     KERNEL_STAT_BYTES = 1 << 20,
-    ARGUMENTS_BYTES = 32 << 10, /* a longer command line has no key */
 };
 
 /* Fields of /proc/PID/stat after the command (proc_pid_stat(5)): state is 3, starttime 22. */
@@ -70,30 +69,13 @@ bool proc_exists(const struct proc_reader *reader, uint32_t pid)
     return faccessat(reader->host->procfs_fd, path, F_OK, 0) == 0;
 }
 
-/* The path of the executable without "(deleted)"; empty where the link cannot be read: a kernel
- * thread, a zombie, or no permission. */
-static struct span read_executable(int process_fd, char *path, size_t size_bytes)
+struct span proc_read_executable(int process_fd, char *path, size_t size_bytes)
 {
     ssize_t len = readlinkat(process_fd, "exe", path, size_bytes);
     struct span executable = {path, len > 0 && (size_t)len < size_bytes ? (size_t)len : 0};
 
     span_strip_suffix(&executable, " (deleted)");
     return executable;
-}
-
-static struct program_key read_program(const struct program_secret *secret, int process_fd,
-                                       struct span executable)
-{
-    char arguments[ARGUMENTS_BYTES];
-    struct program_key key = {0};
-    size_t len;
-
-    if ((secret->words[0] | secret->words[1]) == 0 || executable.len == 0 ||
-        fs_read_at(process_fd, "cmdline", arguments, sizeof(arguments), &len) < 0)
-        return key;
-    key = program_key_of(secret, executable, (struct span){arguments, len});
-    explicit_bzero(arguments, len); /* they may hold passwords */
-    return key;
 }
 
 int proc_open(const struct host *host, uint32_t pid)
@@ -133,49 +115,53 @@ int proc_read_cgroup(const struct host *host, int process_fd, char *buffer, size
     return r;
 }
 
-static int identify(const struct proc_reader *reader, uint32_t pid, bool with_program,
-                    struct arena *arena, struct sample_process *ret_process)
+/* The command is in `stat`. */
+static int read_stat(int process_fd, uint64_t boot_us, char *stat, size_t size_bytes,
+                     struct span *ret_command, uint64_t *ret_start_us)
+{
+    long hertz = sysconf(_SC_CLK_TCK);
+    uint64_t ticks;
+    size_t len;
+
+    if (fs_read_at(process_fd, "stat", stat, size_bytes, &len) < 0 ||
+        proc_parse_stat((struct span){stat, len}, ret_command, &ticks) < 0)
+        return -ESRCH;
+    *ret_start_us = boot_us > 0 && hertz > 0 ? boot_us + ticks * USEC_PER_SEC / (uint64_t)hertz : 0;
+    return 0;
+}
+
+int proc_read_start(int process_fd, uint64_t boot_us, uint64_t *ret_start_us)
+{
+    char stat[STAT_BYTES];
+    struct span command;
+
+    return read_stat(process_fd, boot_us, stat, sizeof(stat), &command, ret_start_us);
+}
+
+int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
+                  struct sample_process *ret_process)
 {
     char stat[STAT_BYTES], cgroup[PROC_CGROUP_BYTES], path[PATH_MAX];
     struct sample_process process = {.pid = pid};
     _cleanup_close_ int fd = proc_open(reader->host, pid);
     struct span command, executable;
     const char *slash;
-    uint64_t ticks;
     size_t len;
-    long hertz = sysconf(_SC_CLK_TCK);
 
     if (fd < 0)
         return fd;
-    if (fs_read_at(fd, "stat", stat, sizeof(stat), &len) < 0 ||
-        proc_parse_stat((struct span){stat, len}, &command, &ticks) < 0)
+    if (read_stat(fd, reader->boot_us, stat, sizeof(stat), &command, &process.start_us) < 0)
         return -ESRCH;
-    if (reader->boot_us > 0 && hertz > 0)
-        process.start_us = reader->boot_us + ticks * USEC_PER_SEC / (uint64_t)hertz;
     if (proc_read_cgroup(reader->host, fd, cgroup, sizeof(cgroup), &len) < 0)
         len = 0;
     process.uid = proc_read_uid(fd);
     process.cgroup = arena_copy(arena, cgroup, len);
-    executable = read_executable(fd, path, sizeof(path));
+    executable = proc_read_executable(fd, path, sizeof(path));
     slash = executable.len > 0 ? memrchr(path, '/', executable.len) : NULL;
     process.name = slash ? arena_copy(arena, slash + 1, executable.len - (size_t)(slash + 1 - path))
                          : arena_copy(arena, command.data, command.len);
-    if (with_program)
-        process.program = read_program(&reader->host->program_secret, fd, executable);
     if (!process.cgroup || !process.name)
         return -ENOMEM;
     *ret_process = process;
     return 0;
-}
-
-int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
-                  struct sample_process *ret_process)
-{
-    return identify(reader, pid, false, arena, ret_process);
-}
-
-int proc_identify_program(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
-                          struct sample_process *ret_process)
-{
-    return identify(reader, pid, true, arena, ret_process);
 }

@@ -23,10 +23,6 @@ void proc_reader_init(struct proc_reader *reader, const struct host *host);
 int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
                   struct sample_process *ret_process);
 
-/* The same with the key of its program, for which it reads the arguments. */
-int proc_identify_program(const struct proc_reader *reader, uint32_t pid, struct arena *arena,
-                          struct sample_process *ret_process);
-
 bool proc_exists(const struct proc_reader *reader, uint32_t pid);
 
 /* Pure. From /proc/PID/stat: the command, which may hold blanks and parentheses, and the start time
@@ -38,6 +34,13 @@ int proc_parse_uid(struct span status, uint32_t *ret_uid);
 
 /* Opens /proc/PID (O_PATH). -ESRCH: no such process. */
 int proc_open(const struct host *host, uint32_t pid);
+
+/* When it started; 0: unknown. 0 or -ESRCH. */
+int proc_read_start(int process_fd, uint64_t boot_us, uint64_t *ret_start_us);
+
+/* The path of the executable without "(deleted)"; empty where the link cannot be read: a kernel
+ * thread, a zombie, or no permission. */
+struct span proc_read_executable(int process_fd, char *path, size_t size_bytes);
 
 /* SAMPLE_UID_UNKNOWN if it cannot be read. */
 uint32_t proc_read_uid(int process_fd);

@@ -147,6 +147,8 @@ static bool is_overwritten(struct span executable, struct span arguments)
         return true;
     if (called.data[0] == '-') /* a login shell */
         called = skip(called, 1);
+    if (executable.len == 0)
+        return !is_plain(called);
     return !is_same(program, called) &&
            (stem(program).len == 0 || !is_plain(called) || !is_same(stem(program), stem(called)));
 }
@@ -243,10 +245,10 @@ static uint64_t coarse_key(const struct program_secret *secret, struct span exec
                            struct span arguments)
 {
     struct siphash hash = siphash_begin(secret);
-    struct span program = base_name(executable);
+    struct span first = span_cut(&arguments, '\0');
+    struct span program = base_name(executable.len > 0 ? executable : first);
 
     siphash_add(&hash, stem(program).len > 0 ? stem(program) : program);
-    (void)span_cut(&arguments, '\0');
     while (arguments.len > 0) {
         struct span word = span_cut(&arguments, '\0');
         const char *equals = word.len > 0 ? memchr(word.data, '=', word.len) : NULL;

@@ -13,8 +13,9 @@ struct program_secret {
 
 /*
  * `executable` is the target of /proc/PID/exe without " (deleted)": an upgrade makes no other
- * program. `arguments` is the text of /proc/PID/cmdline. Both keys are 0 if there are none, or the
- * process has overwritten them: a title says what it does now, not what it is.
+ * program; empty if it cannot be read. `arguments` is the text of /proc/PID/cmdline, for which no
+ * permission is needed. Both keys are 0 if there are none, or the process has overwritten them: a
+ * title says what it does now, not what it is.
  *
  * The coarse key leaves out what differs from run to run: numbers, addresses, UUIDs, ids, digits at
  * the end of a name, and the directories of paths. Words stay. Names that differ only in such

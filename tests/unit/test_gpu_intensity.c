@@ -158,7 +158,7 @@ static void the_uncertainty_of_a_learned_share_is_a_bound_of_its_error(void **st
         double standard = 0.08 * sqrt(CONFIDENCE_ONE / (double)settled->items[i].confidence - 1);
 
         assert_true(settled->items[i].error > 1000);
-        assert_true(fabs(settled->items[i].error / (double)CONFIDENCE_ONE / standard - 1.5) <
+        assert_true(fabs(settled->items[i].error / (double)CONFIDENCE_ONE / standard - 1.4) <
                     0.001);
     }
     assert_true(process_on(pipeline, 0, 11).uncertain_uj > 0);
@@ -470,7 +470,8 @@ static void nobody_gains_by_a_light_program_under_the_name_of_a_heavy_one(void *
         });
 }
 
-/* Matrices for 10 s, nothing for 10 s, then both: the unknown one is what the known one leaves. */
+/* Matrices for 10 s, nothing for 10 s, then both. It may do something else by now, which nothing
+ * would show beside an unknown process: the time share. */
 static void a_process_that_was_alone_is_not_lost_beside_an_unknown_one(void **state)
 {
     struct simulation simulation = two_loads();
@@ -489,8 +490,7 @@ static void a_process_that_was_alone_is_not_lost_beside_an_unknown_one(void **st
     pipeline_finish(pipeline);
     matrices_uj = active_uj(pipeline, 11) - alone_uj;
     streams_uj = active_uj(pipeline, 12);
-    assert_true(fabs((double)matrices_uj / (double)(matrices_uj + streams_uj) - 500.0 / 700) <
-                0.06);
+    assert_true(fabs((double)matrices_uj / (double)(matrices_uj + streams_uj) - 0.5) < 0.03);
     pipeline_free(pipeline);
 }
 

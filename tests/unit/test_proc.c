@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/macros.h"
-#include "host/proc.h"
+#include "host/program_read.h"
 
 #define TAIL " S 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0 0\n"
 
@@ -157,14 +158,17 @@ static void set_program(const struct fake_proc *fake, const char *executable, co
 static struct program_key key_of(const struct host *host, uint32_t pid)
 {
     struct sample_process process;
+    struct program_read *read;
     struct proc_reader reader;
     struct arena arena;
 
     arena_init(&arena, 1 << 20);
     proc_reader_init(&reader, host);
     assert_int_equal(proc_identify(&reader, pid, &arena, &process), 0);
-    assert_int_equal(process.program.exact, 0); /* not asked for */
-    assert_int_equal(proc_identify_program(&reader, pid, &arena, &process), 0);
+    read = program_read_start(&reader, pid, process.start_us);
+    if (read)
+        assert_true(program_read_wait(read, 10000, &process.program));
+    program_read_free(read);
     arena_done(&arena);
     return process.program;
 }
@@ -188,10 +192,15 @@ static void a_process_has_the_keys_of_its_executable_and_arguments(void **state)
     assert_int_equal(key.coarse, expected.coarse);
     set_program(&fake, PYTHON " (deleted)", COMMAND, sizeof(COMMAND)); /* after an upgrade */
     assert_int_equal(key_of(&fake.host, 7).exact, expected.exact);
+    expected = program_key_of(&fake.host.program_secret, (struct span){"", 0},
+                              (struct span){COMMAND, sizeof(COMMAND)});
+    set_program(&fake, NULL, COMMAND, sizeof(COMMAND)); /* without CAP_SYS_PTRACE */
+    assert_int_not_equal(expected.exact, 0);
+    assert_int_equal(key_of(&fake.host, 7).exact, expected.exact);
     fake_proc_remove(&fake);
 }
 
-static void without_executable_arguments_or_secret_there_is_no_key(void **state)
+static void without_arguments_or_secret_there_is_no_key(void **state)
 {
     struct fake_proc fake;
 
@@ -201,14 +210,56 @@ static void without_executable_arguments_or_secret_there_is_no_key(void **state)
     assert_int_equal(key_of(&fake.host, 7).exact, 0);
     set_program(&fake, PYTHON, "", 0); /* a zombie */
     assert_int_equal(key_of(&fake.host, 7).exact, 0);
-    set_program(&fake, NULL, COMMAND, sizeof(COMMAND));
-    assert_int_equal(key_of(&fake.host, 7).exact, 0);
     set_program(&fake, PYTHON, NULL, 0);
     assert_int_equal(key_of(&fake.host, 7).exact, 0);
     set_program(&fake, PYTHON, COMMAND, sizeof(COMMAND));
     fake.host.program_secret = (struct program_secret){{0, 0}};
     assert_int_equal(key_of(&fake.host, 7).exact, 0);
     assert_int_equal(key_of(&fake.host, 7).coarse, 0);
+    fake_proc_remove(&fake);
+}
+
+/* As if the process held the lock that readers of its arguments wait for: a pipe without writer. */
+static void a_read_that_hangs_costs_only_its_keys(void **state)
+{
+    struct program_read *reads[8];
+    struct program_key key = {0};
+    struct proc_reader reader;
+    struct fake_proc fake;
+    struct program_read *dropped;
+    uint64_t start_us;
+    int fd;
+
+    (void)state;
+    fake_proc_make(&fake);
+    set_program(&fake, PYTHON, NULL, 0);
+    assert_int_equal(mkfifoat(fake.host.procfs_fd, "7/cmdline", 0600), 0);
+    proc_reader_init(&reader, &fake.host);
+    fd = proc_open(&fake.host, 7);
+    assert_int_equal(proc_read_start(fd, reader.boot_us, &start_us), 0);
+    close(fd);
+    dropped = program_read_start(&reader, 7, start_us);
+    assert_non_null(dropped);
+    assert_false(program_read_wait(dropped, 1, &key));
+    program_read_free(dropped); /* its thread will free it */
+    for (size_t i = 1; i < ARRAY_SIZE(reads); i++)
+        assert_non_null(reads[i] = program_read_start(&reader, 7, start_us));
+    assert_null(program_read_start(&reader, 7, start_us)); /* too many */
+    fd = openat(fake.host.procfs_fd, "7/cmdline", O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    usleep(50000); /* all have opened it */
+    close(fd);
+    for (size_t i = 1; i < ARRAY_SIZE(reads); i++) {
+        assert_true(program_read_wait(reads[i], 10000, &key));
+        assert_int_equal(key.exact, 0);
+        program_read_free(reads[i]);
+    }
+    set_program(&fake, PYTHON, COMMAND, sizeof(COMMAND));
+    assert_int_not_equal(key_of(&fake.host, 7).exact, 0);
+    reads[0] = program_read_start(&reader, 7, start_us + 1); /* the pid was reused */
+    assert_true(program_read_wait(reads[0], 10000, &key));
+    assert_int_equal(key.exact, 0);
+    program_read_free(reads[0]);
     fake_proc_remove(&fake);
 }
 
@@ -294,7 +345,8 @@ int main(void)
         cmocka_unit_test(this_process_is_known_by_its_executable),
         cmocka_unit_test(a_pid_that_is_not_there_is_no_process),
         cmocka_unit_test(a_process_has_the_keys_of_its_executable_and_arguments),
-        cmocka_unit_test(without_executable_arguments_or_secret_there_is_no_key),
+        cmocka_unit_test(without_arguments_or_secret_there_is_no_key),
+        cmocka_unit_test(a_read_that_hangs_costs_only_its_keys),
         cmocka_unit_test(a_command_line_of_32_kib_or_more_has_no_key),
         cmocka_unit_test(a_process_that_overwrote_its_arguments_has_no_key),
     };

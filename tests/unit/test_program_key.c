@@ -206,6 +206,8 @@ static void a_title_is_not_a_command_line(void **state)
         {PYTHON, {"python3\0train.py", 16}},         /* ran into the environment */
         {"/usr/sbin/nginx", {"nginx: worker process", 22}},
         {"/usr/bin/my app", {"my: app", 8}},
+        {"", {"ray::IDLE", 10}}, /* the executable cannot be read */
+        {"", {"nginx: worker process", 22}},
     };
 
     (void)state;
@@ -231,6 +233,7 @@ static void a_program_may_be_called_in_many_ways(void **state)
         {"/usr/bin/7z", {"7z\0a", 5}},
         {"/opt/my app/run me", {"run me\0now", 11}},
         {"/home/u/a.out", {"./a.out", 8}},
+        {"", {"/opt/conda/bin/python3\0train.py", 32}}, /* it cannot be read */
     };
 
     (void)state;

@@ -15,7 +15,7 @@ enum { LAST_ROUNDS = 12 };
 static const double DOUBTFUL_ERROR = 0.08;
 
 /* Nine of ten shares were off by less than this many standard errors (measured, all recordings). */
-static const double BOUND_ERRORS = 1.5;
+static const double BOUND_ERRORS = 1.4;
 
 /* Lists are read once a second: when a process came and went is known no better. */
 static const double PRESENCE_ERROR_US = 0.4 * (double)USEC_PER_SEC;
@@ -50,8 +50,8 @@ static uint64_t hash_image(const struct gpu *gpu, const struct ledger_process *p
 }
 
 /* Who runs a program: in a pod its namespace and image, in another container its image, in a job
- * its user, else its user and the unit or machine. 0 while that is unknown: what one tenant's
- * program taught is not for others. */
+ * its user, else its user and the unit, machine or cgroup. 0 while that is unknown: what one
+ * tenant's program taught is not for others. */
 static uint64_t hash_owner(const struct gpu *gpu, const struct ledger_process *process)
 {
     const struct ledger_workload *workload = ledger_workload(gpu->ledger, process->workload);
@@ -62,9 +62,12 @@ static uint64_t hash_owner(const struct gpu *gpu, const struct ledger_process *p
     if (process->uid == SAMPLE_UID_UNKNOWN)
         return 0;
     hash = map_hash_u64(hash + process->uid);
-    return workload->kind >= WORKLOAD_VM && workload->kind <= WORKLOAD_UNIT
-               ? hash_with(hash, workload->id)
-               : hash;
+    if (workload_is_job(workload->kind))
+        return hash;
+    /* Root may be anybody's, in a container that nobody knows. */
+    return workload->kind == WORKLOAD_PROCESS || workload->kind == WORKLOAD_SYSTEM
+               ? map_hash_u64(hash + process->cgroup_hash)
+               : hash_with(hash, workload->id);
 }
 
 static struct program_key program_of(const struct gpu *gpu, uint32_t index)

@@ -242,6 +242,7 @@ int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_p
         process->identified = true;
         process->start_us = who->start_us;
         process->uid = who->uid;
+        process->cgroup_hash = map_hash_bytes(span_of(who->cgroup));
         if (who->program.exact)
             process->program = who->program;
         r = set_owner(ledger, index, owner->kind == WORKLOAD_PROCESS ? &itself : owner);

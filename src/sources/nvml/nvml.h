@@ -63,9 +63,10 @@ struct nvml_gpu {
         uint32_t pid;
         uint32_t checks;
         uint64_t round;
-        uint64_t check_us; /* when to identify it again */
-        uint64_t identity; /* a hash of the last sample of it; 0: none yet */
-        uint64_t start_us; /* in that sample */
+        uint64_t check_us;            /* when to identify it again */
+        uint64_t identity;            /* a hash of the last sample of it; 0: none yet */
+        uint64_t start_us;            /* in that sample */
+        struct program_read *program; /* being read; NULL: not, or no longer */
     } * known;
     size_t known_count, known_capacity;
     uint64_t round;

@@ -8,6 +8,7 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
+#include "host/program_read.h"
 #include "sources/nvml/nvml.h"
 
 /* Between two attempts to open a GPU. */
@@ -383,6 +384,8 @@ static void gpu_close(void *state)
     if (gpu->events)
         nvml->event_set_free(gpu->events);
     free(gpu->entries);
+    for (size_t i = 0; i < gpu->known_count; i++)
+        program_read_free(gpu->known[i].program);
     free(gpu->known);
     free(gpu->accounted);
     free(gpu->gpm_metrics);

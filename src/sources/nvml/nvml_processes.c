@@ -6,6 +6,7 @@
 #include "core/array.h"
 #include "core/macros.h"
 #include "core/map.h"
+#include "host/program_read.h"
 #include "sources/nvml/nvml.h"
 
 enum {
@@ -15,6 +16,7 @@ enum {
     FETCH_TRIES = 4,      /* a list can grow between two calls */
     ACCOUNTED_MAX = 4096, /* the driver's buffer holds 4000 */
     SHORT_SAMPLES_MAX = 5,
+    PROGRAM_WAIT_MS = 5,
 };
 
 /*
@@ -40,17 +42,26 @@ static int recall(struct nvml_poll *poll, uint32_t pid, struct sample_process *r
     return context->recall(context->recall_context, pid, &poll->batch->arena, ret_process);
 }
 
-/* Reads its arguments once, before it has time to overwrite them. */
-static int read_process(struct nvml_poll *poll, const struct known *known,
+/* Reads its arguments once, before it has time to overwrite them. They seldom take long. */
+static int read_process(struct nvml_poll *poll, struct known *known,
                         struct sample_process *ret_process)
 {
     const struct proc_reader *proc = &poll->gpu->shared->proc;
-    struct arena *arena = &poll->batch->arena;
-    int r = known->identity ? proc_identify(proc, known->pid, arena, ret_process) : 0;
+    int r = proc_identify(proc, known->pid, &poll->batch->arena, ret_process);
+    bool is_new = !known->identity || ret_process->start_us != known->start_us;
 
-    if (r < 0 || (known->identity && ret_process->start_us == known->start_us))
+    if (r < 0)
         return r;
-    return proc_identify_program(proc, known->pid, arena, ret_process);
+    if (is_new) {
+        program_read_free(known->program);
+        known->program = program_read_start(proc, known->pid, ret_process->start_us);
+    }
+    if (known->program &&
+        program_read_wait(known->program, is_new ? PROGRAM_WAIT_MS : 0, &ret_process->program)) {
+        program_read_free(known->program);
+        known->program = NULL;
+    }
+    return 0;
 }
 
 /* Adds a sample of the process, once for as long as it is listed and stays the same. */
@@ -82,7 +93,7 @@ static void identify(struct nvml_poll *poll, uint32_t pid)
     if (r < 0)
         return;
     identity = map_hash_u64(map_hash_bytes(span_of(process.cgroup)) + process.start_us) | 1;
-    if (identity == known->identity)
+    if (identity == known->identity && process.program.exact == 0)
         return;
     known->identity = identity;
     known->start_us = process.start_us;
@@ -97,6 +108,8 @@ static void forget_gone(struct nvml_gpu *gpu)
     for (size_t i = 0; i < gpu->known_count; i++)
         if (gpu->known[i].round == gpu->round)
             gpu->known[kept++] = gpu->known[i];
+        else
+            program_read_free(gpu->known[i].program);
     gpu->known_count = gpu->listed_count = kept;
     gpu->round++;
 }
