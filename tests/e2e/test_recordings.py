@@ -165,6 +165,14 @@ class Days(TestCase):
         self.assertLessEqual(statistics.median(whole), 3)
         self.assertLessEqual(max(whole), 8)
 
+    def test_on_the_day_that_nothing_was_tuned_on(self):
+        rows, bookings = Day("final").remembered()
+        self.assertLessEqual(statistics.median(row.whole for row in rows), 4)
+        self.assertLessEqual(max(row.whole for row in rows), 8)
+        for booking in bookings:
+            if booking.confidence > 0.8:
+                self.assertLessEqual(abs(day_score.joules_off(booking)), 10, booking)
+
     def test_programs_without_a_key_are_never_much_worse_off_than_by_time_share(self):
         for name in ("1", "3"):  # every process is called python3.12
             for row in self.days[name].score({})[0]:
