@@ -189,7 +189,7 @@ class Scraped(TestCase):
         self.assertEqual(EXPORTERS, len(shared))
         for key, value in shared.items():
             self.assertGreater(value, 0)
-            self.assertLess(value, 0.5 * energy[key])
+            self.assertLessEqual(value, energy[key])
 
     def test_the_memory_of_programs_is_shown_for_every_board(self):
         for what in ("known_programs", "used_processes", "suspended_processes"):
