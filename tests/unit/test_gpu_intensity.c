@@ -152,6 +152,11 @@ static void the_uncertainty_of_a_learned_share_is_a_bound_of_its_error(void **st
     (void)state;
     simulation_begin(&simulation, pipeline);
     teach(&simulation);
+    for (int turn = 0; turn < 3; turn++) { /* often enough to be sure that none has changed */
+        run_seconds(&simulation, 3, FIRST);
+        run_seconds(&simulation, 3, SECOND_ONE);
+    }
+    run_seconds(&simulation, 20, BOTH);
     pipeline_finish(pipeline);
     assert_int_equal(settled->count, 2);
     for (size_t i = 0; i < settled->count; i++) {
@@ -494,7 +499,28 @@ static void a_process_that_was_alone_is_not_lost_beside_an_unknown_one(void **st
     pipeline_free(pipeline);
 }
 
-/* Lists are read once a second: the time of a process that lives for two is hardly known. */
+/* Nothing changes but that streams begin: matrices may have, too. */
+static void nobody_is_sure_of_a_mixture_that_began_once(void **state)
+{
+    struct simulation simulation = two_loads();
+    struct pipeline *pipeline = pipeline_with(intensity_options());
+
+    (void)state;
+    simulation.gpu.loads[2] = (struct load){80, {0.3, 0.2, 0.2, 0, 0.1, 0, 0.1, 0}};
+    simulation_begin(&simulation, pipeline);
+    run_seconds(&simulation, 10, (const double[3]){0});
+    simulation.pids[2] = simulation.pids[0]; /* the first process does something light at first */
+    simulation.pids[0] = 0;
+    run_seconds(&simulation, 20, (const double[3]){0, 0, 1});
+    simulation.pids[0] = simulation.pids[2];
+    simulation.pids[2] = 0;
+    run_seconds(&simulation, 90, BOTH);
+    pipeline_finish(pipeline);
+    assert_true(confidence(pipeline, 12) < 0.5);
+    pipeline_free(pipeline);
+}
+
+/* The time of a process that lives for two seconds is hardly known. */
 static void nobody_is_sure_of_a_process_that_lived_for_two_seconds(void **state)
 {
     struct simulation simulation = two_loads();
@@ -621,6 +647,7 @@ int main(void)
         cmocka_unit_test(programs_that_were_never_alone_are_known_by_what_was_learned_in_company),
         cmocka_unit_test(nobody_gains_by_a_light_program_under_the_name_of_a_heavy_one),
         cmocka_unit_test(a_process_that_was_alone_is_not_lost_beside_an_unknown_one),
+        cmocka_unit_test(nobody_is_sure_of_a_mixture_that_began_once),
         cmocka_unit_test(nobody_is_sure_of_a_process_that_lived_for_two_seconds),
         cmocka_unit_test(the_memory_counts_programs_and_the_processes_that_are_there),
         cmocka_unit_test(a_board_without_the_estimator_shows_no_memory_of_programs),

@@ -17,7 +17,7 @@ static const double DOUBTFUL_ERROR = 0.08;
 /* Nine of ten shares were off by less than this many standard errors (measured, all recordings). */
 static const double BOUND_ERRORS = 1.4;
 
-/* Lists are read once a second: when a process came and went is known no better. */
+/* When a process came and went, and what it did then, is known no better. */
 static const double PRESENCE_ERROR_US = 0.4 * (double)USEC_PER_SEC;
 
 /* The same bound of a time share, relative to the energy of the others. */
@@ -120,6 +120,16 @@ static uint32_t open_place(struct gpu *gpu, uint32_t process)
     return place;
 }
 
+/* Names may have come by now, or the process has moved to another owner. */
+static void update_program(struct gpu *gpu, uint32_t place)
+{
+    struct intensity *intensity = &gpu->learning->intensity;
+    struct program_key key = program_of(gpu, gpu->learning->tenants.all[place].process);
+
+    if (key.exact != intensity->keys[place].exact)
+        intensity_recall(intensity, place, key, gpu->latest_us);
+}
+
 static void update_tenants(struct gpu *gpu)
 {
     for (uint32_t t = 0; t < TENANT_OTHERS; t++) {
@@ -131,9 +141,8 @@ static void update_tenants(struct gpu *gpu)
             gpu_sighting(gpu, tenant->process)->tenant != t + 1 ||
             !ledger_is_live(gpu->ledger, tenant->process))
             tenants_leave(&gpu->learning->tenants, t, gpu->latest_us);
-        else if (gpu->learning->intensity.keys[t].exact == 0) /* names may have come by now */
-            intensity_recall(&gpu->learning->intensity, t, program_of(gpu, tenant->process),
-                             gpu->latest_us);
+        else
+            update_program(gpu, t);
     }
     intensity_keep(&gpu->learning->intensity, slots_tenants(&gpu->learning->slots));
 }
@@ -284,12 +293,14 @@ static bool divide_window(const struct gpu *gpu, const struct window *window,
         for (size_t t = 0; t < TENANTS_MAX; t++) {
             sum.of[t] += joules * part.of[t];
             sum.error[t] += joules * part.of[t] * part.error[t];
+            sum.doubt[t] += joules * part.of[t] * part.doubt[t];
         }
     }
     if (total <= 0)
         return false;
     for (size_t t = 0; t < TENANTS_MAX; t++) {
         ret_shares->error[t] = sum.of[t] > 0 ? sum.error[t] / sum.of[t] : 0;
+        ret_shares->doubt[t] = sum.of[t] > 0 ? sum.doubt[t] / sum.of[t] : 0;
         ret_shares->of[t] = sum.of[t] / total;
     }
     return true;
@@ -364,7 +375,7 @@ void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool samp
             continue;
         share = shares.of[place];
         error = hypot(shares.error[place], presence_error(gpu, place));
-        doubt = error / DOUBTFUL_ERROR;
+        doubt = hypot(error, shares.doubt[place]) / DOUBTFUL_ERROR;
         if (place == TENANT_OTHERS) {
             share *= others > 0 ? (double)claimant->weight / (double)others : 0;
         } else {

@@ -67,6 +67,7 @@ struct nvml_gpu {
         uint64_t identity;            /* a hash of the last sample of it; 0: none yet */
         uint64_t start_us;            /* in that sample */
         struct program_read *program; /* being read; NULL: not, or no longer */
+        bool is_key_due;              /* too many reads hung */
     } * known;
     size_t known_count, known_capacity;
     uint64_t round;

@@ -52,9 +52,10 @@ static int read_process(struct nvml_poll *poll, struct known *known,
 
     if (r < 0)
         return r;
-    if (is_new) {
+    if (is_new || known->is_key_due) {
         program_read_free(known->program);
         known->program = program_read_start(proc, known->pid, ret_process->start_us);
+        known->is_key_due = !known->program;
     }
     if (known->program &&
         program_read_wait(known->program, is_new ? PROGRAM_WAIT_MS : 0, &ret_process->program)) {

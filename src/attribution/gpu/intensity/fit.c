@@ -238,19 +238,22 @@ static void estimate_watts(struct fit *fit)
  * likelihood ratio. Shares bent only to explain the device's activity predict them worse. */
 static double log_evidence(const struct fit *fit)
 {
-    double gain = 0;
+    double all_won[TENANTS_MAX] = {0}, gain = 0;
 
+    for (size_t s = 0; s < fit->state_count; s++)
+        for (uint32_t t = 0; t < TENANTS_MAX; t++)
+            all_won[t] += fit->states[s]->won[t];
     for (size_t s = 0; s < fit->state_count; s++) {
         const struct state *state = fit->states[s];
         double present = MAX(1 - state->share[SWITCHING], FIT_SHARE_MIN), won = 0;
 
         for (uint32_t t = 0; t < TENANTS_MAX; t++)
-            won += state->listed & (1U << t) ? fit->intensity->won[t] : 0;
+            won += state->listed & (1U << t) ? all_won[t] : 0;
         for (uint32_t t = 0; t < TENANTS_MAX; t++)
             if (state->won[t] > 0)
                 gain += state->won[t] *
                         linear_steady(log(MAX(state->share[t] / present, FIT_SHARE_MIN) /
-                                          MAX(fit->intensity->won[t] / won, FIT_SHARE_MIN)));
+                                          MAX(all_won[t] / won, FIT_SHARE_MIN)));
     }
     return gain / DRAW_VARIANCE;
 }

@@ -23,6 +23,12 @@ static const double MODEL_ERROR = 0.12, MODEL_ERROR_ALONE = 0.04, MODEL_PART_MIN
  * third. */
 static const double OTHERS_DOUBT = 3;
 
+/* One may have begun to do something else just when another came to work: that is unlikely only if
+ * they come and go often. The same if the states contradict what is remembered. */
+static const double CHANGE_ERROR = 0.5;
+enum { FEW_TURNS = 3 };
+static const uint64_t REST_US = 2 * USEC_PER_SEC;
+
 /* A slot with one process and a sample of it shows that program alone. */
 static void remember_program(struct intensity *intensity, const struct slot *slot)
 {
@@ -41,6 +47,16 @@ static void remember_program(struct intensity *intensity, const struct slot *slo
                      slot->end_us);
 }
 
+static void count_turns(struct intensity *intensity, const struct slot *slot)
+{
+    for (uint32_t t = 0; t < TENANTS_MAX; t++) {
+        if (slot->won[t] == 0)
+            continue;
+        intensity->turns[t] += slot->end_us > intensity->worked_us[t] + REST_US;
+        intensity->worked_us[t] = slot->end_us;
+    }
+}
+
 static uint64_t shortest_interval_us(const struct intensity *intensity)
 {
     uint64_t tenants = (uint64_t)__builtin_popcount(intensity->known);
@@ -54,6 +70,7 @@ void intensity_learn(struct intensity *intensity, const struct slot *slot)
 
     states_learn(&intensity->states, slot);
     remember_program(intensity, slot);
+    count_turns(intensity, slot);
     if (intensity->fitted_us == 0)
         intensity->fitted_us = slot->end_us;
     if (intensity->fit_interval_us == 0 || intensity_has_unknown(intensity, slot))
@@ -75,6 +92,8 @@ void intensity_forget(struct intensity *intensity, uint32_t tenant)
     intensity->known &= ~(1U << tenant);
     intensity->certain &= ~(1U << tenant);
     intensity->alone[tenant] = (struct anchor){0};
+    intensity->turns[tenant] = 0;
+    intensity->worked_us[tenant] = 0;
     intensity->anchored &= ~(1U << tenant);
     intensity->measured &= ~(1U << tenant);
     intensity->contradicted &= ~(1U << tenant);
@@ -116,6 +135,20 @@ static double model_error(const struct intensity *intensity, const struct mixtur
     return MODEL_ERROR_ALONE;
 }
 
+/* Can one of the tenants be another than it was? */
+static double change_error(const struct intensity *intensity, const struct mixture *mixture)
+{
+    for (size_t i = 0; i < mixture->tenant_count; i++) {
+        uint32_t t = mixture->tenants[i];
+
+        if (mixture->parts[i] > MODEL_PART_MIN &&
+            ((intensity->contradicted & (1U << t)) ||
+             (!(intensity->measured & (1U << t)) && intensity->turns[t] < FEW_TURNS)))
+            return CHANGE_ERROR;
+    }
+    return 0;
+}
+
 /* How far the watts of a state are from those of its tenants, as a logarithm. They need not agree:
  * what is remembered of programs weighs, too. */
 static double unexplained_watts(const struct intensity *intensity, const struct state *state)
@@ -140,7 +173,7 @@ static void weigh_parts(const struct intensity *intensity, const struct mixture 
                         struct intensity_shares *shares)
 {
     double own[PARTS_MAX] = {0}, with_all[PARTS_MAX] = {0}, of_all = 0, total = 0, gain = 0,
-           unexplained;
+           unexplained, change;
     double model = model_error(intensity, mixture), misfit = intensity->misfit[mixture->tenants[0]];
     const double *watts = intensity->watts;
     size_t n = mixture->tenant_count;
@@ -164,10 +197,10 @@ static void weigh_parts(const struct intensity *intensity, const struct mixture 
     }
     gain = total > 0 ? gain / total : 0;
     unexplained = fabs(unexplained_watts(intensity, state));
+    change = change_error(intensity, mixture);
     for (size_t i = 0; i < n; i++) {
         uint32_t t = mixture->tenants[i];
-        double energy = mixture->parts[i] * watts[t], share, variance, by_clock, by_model,
-               by_others;
+        double energy = mixture->parts[i] * watts[t], share, variance, by_clock, by_model, others;
 
         if (mixture->parts[i] <= 0)
             continue;
@@ -175,10 +208,12 @@ static void weigh_parts(const struct intensity *intensity, const struct mixture 
         variance = own[i] - 2 * share * with_all[i] + share * share * of_all;
         by_clock = intensity->clock_error[t] * (1 - share); /* alone it has all, at any clock */
         by_model = model * (1 - share);
-        by_others = unexplained * MIN(OTHERS_DOUBT * (1 - share), 1.0);
+        others = MIN(OTHERS_DOUBT * (1 - share), 1.0);
         shares->of[t] = share;
-        shares->error[t] = sqrt(MAX(variance, 0.0) / (energy * energy) + by_clock * by_clock +
-                                gain * gain + by_model * by_model + by_others * by_others);
+        shares->error[t] =
+            sqrt(MAX(variance, 0.0) / (energy * energy) + by_clock * by_clock + gain * gain +
+                 by_model * by_model + unexplained * unexplained * others * others);
+        shares->doubt[t] = change * others;
     }
 }
 

@@ -28,15 +28,17 @@ struct intensity {
     struct program_key keys[TENANTS_MAX]; /* of their programs */
     struct anchor anchors[TENANTS_MAX];   /* in force, if the states do not contradict them */
     struct anchor alone[TENANTS_MAX];     /* what they showed alone themselves */
-    uint32_t anchored;          /* bits: tenants with an anchor, which is not contradicted */
-    uint32_t measured;          /* bits: those of them whose anchor was measured alone */
-    uint32_t contradicted;      /* bits: tenants with a wrong anchor */
-    uint32_t known;             /* bits: tenants with a signature and watts */
-    uint32_t certain;           /* bits: tenants whose watts will hardly change */
-    double misfit[TENANTS_MAX]; /* how well the fit explains the states; 1: as expected */
-    double won[TENANTS_MAX];    /* samples, in all states */
-    uint64_t fitted_us;         /* last, by the time of slots */
-    uint64_t fit_interval_us;   /* until the next; 0: nothing was learned yet */
+    uint32_t anchored;               /* bits: tenants with an anchor, which is not contradicted */
+    uint32_t measured;               /* bits: those of them whose anchor was measured alone */
+    uint32_t contradicted;           /* bits: tenants with a wrong anchor */
+    uint32_t known;                  /* bits: tenants with a signature and watts */
+    uint32_t certain;                /* bits: tenants whose watts will hardly change */
+    double misfit[TENANTS_MAX];      /* how well the fit explains the states; 1: as expected */
+    double won[TENANTS_MAX];         /* samples, in all states */
+    uint32_t turns[TENANTS_MAX];     /* how often they came to work after a rest */
+    uint64_t worked_us[TENANTS_MAX]; /* last; 0: never */
+    uint64_t fitted_us;              /* last, by the time of slots */
+    uint64_t fit_interval_us;        /* until the next; 0: nothing was learned yet */
     double signatures[TENANTS_MAX][FEATURE_COUNT]; /* units and watts while resident */
     double watts[TENANTS_MAX];                     /* the same, in their own measure */
     double watts_error[TENANTS_MAX][TENANTS_MAX];  /* their covariance */
@@ -47,6 +49,7 @@ struct intensity {
 struct intensity_shares {
     double of[TENANTS_MAX];    /* sum to 1 */
     double error[TENANTS_MAX]; /* expected, relative to the share */
+    double doubt[TENANTS_MAX]; /* the same, if one of the tenants is another than it was */
 };
 
 /* What is remembered of programs, and of how many tenants. */
