@@ -146,7 +146,7 @@ int proc_identify(const struct proc_reader *reader, uint32_t pid, struct arena *
     _cleanup_close_ int fd = proc_open(reader->host, pid);
     struct span command, executable;
     const char *slash;
-    size_t len;
+    size_t len = 0;
 
     if (fd < 0)
         return fd;
