@@ -1,6 +1,7 @@
 #include "core/pack.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 void pack_u64(struct buffer *buffer, uint64_t value)
@@ -68,4 +69,86 @@ const char *unpack_text(struct unpack *unpack)
 int unpack_end(const struct unpack *unpack)
 {
     return unpack->is_broken || unpack->rest.len > 0 ? -EPROTO : 0;
+}
+
+void coder_reject(struct coder *coder)
+{
+    coder->in.is_broken = true;
+}
+
+uint64_t code_u64(struct coder *coder, uint64_t value, uint64_t max)
+{
+    if (coder_is_unpacking(coder))
+        return unpack_u64(&coder->in, max);
+    pack_u64(coder->out, value);
+    return value;
+}
+
+unsigned __int128 code_u128(struct coder *coder, unsigned __int128 value)
+{
+    uint64_t high = code_u64(coder, (uint64_t)(value >> 64), UINT64_MAX);
+
+    return (unsigned __int128)high << 64 | code_u64(coder, (uint64_t)value, UINT64_MAX);
+}
+
+double code_double(struct coder *coder, double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    bits = code_u64(coder, bits, UINT64_MAX);
+    memcpy(&value, &bits, sizeof(value));
+    if (isfinite(value))
+        return value;
+    coder_reject(coder);
+    return 0;
+}
+
+struct span code_bytes(struct coder *coder, struct span value)
+{
+    if (coder_is_unpacking(coder))
+        return unpack_bytes(&coder->in);
+    pack_bytes(coder->out, value);
+    return value;
+}
+
+const char *code_text(struct coder *coder, const char *value)
+{
+    if (coder_is_unpacking(coder))
+        return unpack_text(&coder->in);
+    pack_text(coder->out, value);
+    return value;
+}
+
+size_t code_count(struct coder *coder, size_t value, size_t max)
+{
+    size_t count = (size_t)code_u64(coder, value, max);
+
+    if (!coder_is_unpacking(coder) || count <= coder->in.rest.len / sizeof(uint64_t))
+        return count;
+    coder_reject(coder);
+    return 0;
+}
+
+void code_array_text(struct coder *coder, char *text, size_t size_bytes)
+{
+    const char *value = code_text(coder, text);
+
+    if (!coder_is_unpacking(coder))
+        return;
+    if (strlen(value) < size_bytes)
+        memcpy(text, value, strlen(value) + 1);
+    else
+        coder_reject(coder);
+}
+
+void code_allocated_text(struct coder *coder, char **text, size_t size_bytes)
+{
+    const char *value = code_text(coder, *text);
+
+    if (!coder_is_unpacking(coder))
+        return;
+    *text = value[0] != '\0' && strlen(value) < size_bytes ? strdup(value) : NULL;
+    if (value[0] != '\0' && !*text)
+        coder_reject(coder);
 }

@@ -16,39 +16,6 @@ const char *const fetcher_words[FETCHER_KINDS] = {"bmc", "kubernetes", "emission
 const char *const proxy_variables[PROXY_VARIABLES] = {"https_proxy", "HTTPS_PROXY", "all_proxy",
                                                       "ALL_PROXY",   "no_proxy",    "NO_PROXY"};
 
-/*
- * One walk over the fields of a job packs or unpacks it: code_*() packs `value` and returns it, or
- * returns what was unpacked.
- */
-struct coder {
-    struct buffer *out; /* NULL: unpacking */
-    struct unpack in;
-};
-
-static uint64_t code_u64(struct coder *coder, uint64_t value, uint64_t max)
-{
-    if (!coder->out)
-        return unpack_u64(&coder->in, max);
-    pack_u64(coder->out, value);
-    return value;
-}
-
-static struct span code_bytes(struct coder *coder, struct span value)
-{
-    if (!coder->out)
-        return unpack_bytes(&coder->in);
-    pack_bytes(coder->out, value);
-    return value;
-}
-
-static const char *code_text(struct coder *coder, const char *value)
-{
-    if (!coder->out)
-        return unpack_text(&coder->in);
-    pack_text(coder->out, value);
-    return value;
-}
-
 static void code_log(struct coder *coder, struct job_log *log)
 {
     if (code_u64(coder, MAGIC, MAGIC) != MAGIC)
