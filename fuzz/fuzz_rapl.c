@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sources/counter.h"
+#include "model/counter.h"
 #include "sources/rapl/rapl.h"
 
 enum { CPUS_MAX = 8 };

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "sources/counter.h"
+#include "model/counter.h"
 #include "sources/resctrl/resctrl.h"
 #include "sources/sensors/cray.h"
 #include "sources/sensors/hwmon.h"

@@ -1,4 +1,4 @@
-#include "sources/counter.h"
+#include "model/counter.h"
 
 #include "core/macros.h"
 
@@ -52,6 +52,25 @@ bool counter_add(struct counter *counter, uint64_t t_us, uint64_t value)
     counter->last = value;
     counter->last_us = t_us;
     return true;
+}
+
+bool counter_find_gap(const struct counter *counter, uint64_t last, uint64_t last_us, uint64_t t_us,
+                      uint64_t *ret_gap)
+{
+    struct counter before = *counter;
+
+    before.last = last;
+    before.last_us = last_us;
+    return find_delta(&before, t_us, counter->last, ret_gap);
+}
+
+const struct counter *counter_copy(const struct counter *counter, struct arena *arena)
+{
+    struct counter *copy = arena_alloc(arena, sizeof(*copy));
+
+    if (copy)
+        *copy = *counter;
+    return copy;
 }
 
 void counter_break(struct counter *counter)

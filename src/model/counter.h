@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/arena.h"
+
 /* No node draws 50 kW; registers of all ones claim more. */
 #define PLAUSIBLE_POWER_MAX_UW ((uint64_t)50000000000)
 
@@ -31,6 +33,14 @@ void counter_limit(struct counter *counter, uint64_t range, uint64_t max_per_s);
 /* Adds a value and when it was read; a time that goes back is a break, too. False: the value is
  * above the range, and the count is lost. */
 bool counter_add(struct counter *counter, uint64_t t_us, uint64_t value);
+
+/* What the device counted since another run read `last` at `last_us`, both on the clock of `t_us`.
+ * False: unknown, as after a break. */
+bool counter_find_gap(const struct counter *counter, uint64_t last, uint64_t last_us, uint64_t t_us,
+                      uint64_t *ret_gap);
+
+/* A copy in the arena, or NULL. */
+const struct counter *counter_copy(const struct counter *counter, struct arena *arena);
 
 /* The count is lost: the next value is a new beginning. One break, however often it is called. */
 void counter_break(struct counter *counter);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "core/arena.h"
+#include "model/counter.h"
 #include "model/meter.h"
 #include "model/usage.h"
 #include "model/workload.h"
@@ -124,6 +125,9 @@ struct sample_meter {
     bool integrated;      /* from power and time, there is no counter */
     bool modelled;        /* no meter: a model of one */
     uint64_t idle_uj;     /* of a model: the part of the counter that no work caused */
+    /* The device's own count, which goes on while nobody reads it. NULL: it has none, or it is
+     * unknown. Traces do not have it. */
+    const struct counter *hardware;
 };
 
 struct sample_node_power {

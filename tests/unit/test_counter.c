@@ -1,9 +1,9 @@
-/* sources/counter: a register that wraps and resets becomes a total; power becomes energy. */
+/* model/counter: a register that wraps and resets becomes a total; power becomes energy. */
 #include "unit.h"
 
 #include "core/macros.h"
 #include "random.h"
-#include "sources/counter.h"
+#include "model/counter.h"
 
 #define SECOND USEC_PER_SEC
 #define WATT   ((uint64_t)1000000) /* microjoules in a second */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/counter.h"
+#include "model/counter.h"
 
 enum {
     CANDIDATES_MAX = 8, /* two or three systems behind one BMC are rare already */

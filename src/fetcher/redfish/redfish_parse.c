@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/macros.h"
-#include "sources/counter.h"
+#include "model/counter.h"
 
 static const double MILLIWATTS_MAX = (double)PLAUSIBLE_POWER_MAX_UW / 1000;
 

@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "model/sample.h"
-#include "sources/counter.h"
+#include "model/counter.h"
 
 /* How long the power between two readings is believed, and how long one that never changes: a
  * node's power moves by a watt within minutes. */

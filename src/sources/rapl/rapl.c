@@ -230,6 +230,8 @@ static int add_sample(const struct rapl *rapl, const struct rapl_meter *meter, s
                 .id = arena_copy(&batch->arena, meter->id, strlen(meter->id)),
                 .counter_uj = meter->counter.total,
                 .breaks = meter->counter.breaks,
+                .hardware =
+                    rapl->backend->is_lasting ? counter_copy(&meter->counter, &batch->arena) : NULL,
             },
     };
 

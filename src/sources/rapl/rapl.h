@@ -13,8 +13,8 @@
 
 #include "core/macros.h"
 #include "core/span.h"
+#include "model/counter.h"
 #include "model/meter.h"
-#include "sources/counter.h"
 #include "sources/source.h"
 
 enum {
@@ -51,6 +51,7 @@ struct rapl;
 struct rapl_backend {
     const char *name;
     uint64_t max_gap_us; /* between two reads: the count is not to be trusted after a longer one */
+    bool is_lasting;     /* the count goes on while nobody has it open */
     /* Opens the meters that are not open. 0 if any may be read, -EACCES if they may not be, -ENODEV
      * if there is none; both with a text. */
     int (*find)(struct rapl *rapl, struct error *err);

@@ -204,6 +204,7 @@ static int powercap_read(const struct rapl *rapl, const struct rapl_meter *meter
 const struct rapl_backend rapl_powercap = {
     .name = "powercap",
     .max_gap_us = UINT64_MAX,
+    .is_lasting = true,
     .find = powercap_find,
     .read = powercap_read,
 };

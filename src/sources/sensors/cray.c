@@ -10,8 +10,8 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
+#include "model/counter.h"
 #include "model/report.h"
-#include "sources/counter.h"
 #include "sources/overlap.h"
 
 enum { TRIES = 3, TEXT_BYTES = 128 };
@@ -109,13 +109,15 @@ static int add_samples(struct cray *cray, const struct cray_value values[static 
             continue;
         counter_add(counter, value->t_us > 0 ? value->t_us : mono_us, value->number * 1000000);
         /* The id is no number: the counter is of all sockets. */
-        r = batch_add(batch, &(struct sample){.kind = SAMPLE_METER,
-                                              .t_us = sample_us(cray, value),
-                                              .meter = {.source = "cray",
-                                                        .kind = files[file].kind,
-                                                        .id = "cray",
-                                                        .counter_uj = counter->total,
-                                                        .breaks = counter->breaks}});
+        r = batch_add(
+            batch, &(struct sample){.kind = SAMPLE_METER,
+                                    .t_us = sample_us(cray, value),
+                                    .meter = {.source = "cray",
+                                              .kind = files[file].kind,
+                                              .id = "cray",
+                                              .counter_uj = counter->total,
+                                              .breaks = counter->breaks,
+                                              .hardware = counter_copy(counter, &batch->arena)}});
     }
     /* A node that runs draws something: 0 is a controller that does not know. */
     if (r == 0 && power->valid && power->number > 0)

@@ -10,8 +10,8 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
+#include "model/counter.h"
 #include "model/report.h"
-#include "sources/counter.h"
 
 /* Between two searches for chips that came, went or failed. */
 static const uint64_t SEARCH_US = 30 * USEC_PER_SEC;
@@ -162,7 +162,8 @@ static int add_samples(const struct meter *meter, uint64_t t_us, uint64_t power_
                   .id = arena_copy(&batch->arena, meter->found.id, strlen(meter->found.id)),
                   .counter_uj = counts ? meter->counter.total : meter->integrator.energy_uj,
                   .breaks = counts ? meter->counter.breaks : meter->integrator.breaks,
-                  .integrated = !counts},
+                  .integrated = !counts,
+                  .hardware = counts ? counter_copy(&meter->counter, &batch->arena) : NULL},
     };
     int r = sample.meter.id ? batch_add(batch, &sample) : -ENOMEM;
 

@@ -8,7 +8,7 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
-#include "sources/counter.h"
+#include "model/counter.h"
 #include "sources/overlap.h"
 #include "sources/sensors/hwmon.h"
 
