@@ -16,6 +16,11 @@ enum {
 };
 static const uint64_t BOMB_FREE_BYTES = 16 << 20; /* small files may compress as they like */
 
+uint32_t gzip_checksum(const char *data, size_t len)
+{
+    return (uint32_t)crc32_z(0, (const unsigned char *)data, len);
+}
+
 int gzip_part_make(struct gzip_part *part, const char *data, size_t len, size_t cap_bytes)
 {
     unsigned char block[16 * 1024];
@@ -26,7 +31,7 @@ int gzip_part_make(struct gzip_part *part, const char *data, size_t len, size_t 
     buffer_init(&part->packed, cap_bytes);
     if (len > UINT32_MAX)
         return -EFBIG;
-    part->crc = (uint32_t)crc32_z(0, (const unsigned char *)data, len);
+    part->crc = gzip_checksum(data, len);
     if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, WINDOW_BITS_RAW, 8, Z_DEFAULT_STRATEGY) !=
         Z_OK)
         return -ENOMEM;

@@ -23,6 +23,9 @@ void gzip_part_done(struct gzip_part *part);
 /* Appends one gzip member with all parts. 0 or -errno. */
 int gzip_join(const struct gzip_part *const *parts, size_t count, struct buffer *out);
 
+/* CRC-32, as in gzip. */
+uint32_t gzip_checksum(const char *data, size_t len);
+
 struct gzip_reader;
 
 /* Reads from the offset of `fd`, which it owns on success; text that is not gzip is read as is. */

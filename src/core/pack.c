@@ -4,9 +4,17 @@
 #include <math.h>
 #include <string.h>
 
+enum { GROUP_BITS = 7, GROUP_MORE = 1 << GROUP_BITS };
+
 void pack_u64(struct buffer *buffer, uint64_t value)
 {
-    buffer_bytes(buffer, (const char *)&value, sizeof(value));
+    char groups[10];
+    size_t count = 0;
+
+    for (; value >= GROUP_MORE; value >>= GROUP_BITS)
+        groups[count++] = (char)(GROUP_MORE | value % GROUP_MORE);
+    groups[count++] = (char)value;
+    buffer_bytes(buffer, groups, count);
 }
 
 /* With a NUL after it, so that a text can be used in place. */
@@ -30,13 +38,19 @@ static void unpack_skip(struct unpack *unpack, size_t len)
 
 uint64_t unpack_u64(struct unpack *unpack, uint64_t max)
 {
-    uint64_t value;
+    uint64_t value = 0;
 
-    if (!unpack->is_broken && unpack->rest.len >= sizeof(value)) {
-        memcpy(&value, unpack->rest.data, sizeof(value));
-        unpack_skip(unpack, sizeof(value));
-        if (value <= max)
+    for (unsigned shift = 0; shift < 64 && !unpack->is_broken && unpack->rest.len > 0;
+         shift += GROUP_BITS) {
+        uint64_t group = (unsigned char)unpack->rest.data[0];
+
+        unpack_skip(unpack, 1);
+        value |= group % GROUP_MORE << shift;
+        /* Nine groups hold 63 bits: of the tenth only the lowest counts. */
+        if (group < GROUP_MORE && value >> shift == group && value <= max)
             return value;
+        if (group < GROUP_MORE)
+            break;
     }
     unpack->is_broken = true;
     return 0;
@@ -124,7 +138,7 @@ size_t code_count(struct coder *coder, size_t value, size_t max)
 {
     size_t count = (size_t)code_u64(coder, value, max);
 
-    if (!coder_is_unpacking(coder) || count <= coder->in.rest.len / sizeof(uint64_t))
+    if (!coder_is_unpacking(coder) || count <= coder->in.rest.len)
         return count;
     coder_reject(coder);
     return 0;

@@ -1,5 +1,6 @@
-/* Pack: serialised fields for another process of the same program. Numbers are as in memory, texts
- * after their length. Reading checks everything all the same. */
+/* Pack: serialised fields for another process of the same program, or its next run. Numbers have
+ * seven bits a byte, the lowest first (LEB128), texts are after their length. Reading checks
+ * everything all the same. */
 #pragma once
 
 #include <stdbool.h>
@@ -49,7 +50,7 @@ double code_double(struct coder *coder, double value); /* finite */
 struct span code_bytes(struct coder *coder, struct span value);
 const char *code_text(struct coder *coder, const char *value);
 
-/* A number of items that follow, each of at least eight bytes: never more than there can be. */
+/* A number of items that follow, each of at least a byte: never more than there can be. */
 size_t code_count(struct coder *coder, size_t value, size_t max);
 
 /* A text of less than `size_bytes` in an array of that size. */
