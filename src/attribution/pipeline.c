@@ -33,6 +33,7 @@ int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_p
     pipeline->price = options->price;
     ledger_set_price(pipeline->ledger, &pipeline->price, 0);
     node_init(&pipeline->node, pipeline->ledger);
+    pipeline->node.resumed = &pipeline->resumed;
     node_overhead_init(&pipeline->overhead, &options->overhead, options->gpu.interval_us,
                        &pipeline->node, pipeline->gpus);
     *ret_pipeline = pipeline;
@@ -56,6 +57,7 @@ void pipeline_free(struct pipeline *pipeline)
     for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
         remove_gpu(pipeline, i);
     program_archive_done(&pipeline->archive);
+    resumed_meters_done(&pipeline->resumed);
     node_overhead_done(&pipeline->overhead);
     node_done(&pipeline->node);
     free(pipeline->sightings.items);
@@ -66,6 +68,7 @@ void pipeline_free(struct pipeline *pipeline)
 static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sample_device *device)
 {
     struct gpu *gpu = pipeline->gpus[index];
+    struct resumed_meter before;
 
     if (gpu && strcmp(gpu->uuid, device->uuid) == 0)
         return gpu_describe(gpu, device);
@@ -84,6 +87,10 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
         return -ENOMEM;
     }
     program_archive_recall(&pipeline->archive, gpu);
+    if (resumed_meters_take(&pipeline->resumed, METER_GPU, "", device->uuid, &before)) {
+        gpu_resume(gpu, &before);
+        resumed_meter_done(&before);
+    }
     pipeline->gpus[index] = gpu;
     return 0;
 }

@@ -38,6 +38,7 @@ struct pipeline {
     struct sightings sightings;       /* of all GPUs */
     struct gpu *gpus[SAMPLE_GPU_MAX]; /* NULL: not there */
     struct program_archive archive;   /* of GPUs that are gone */
+    struct resumed_meters resumed;    /* of the run before, until they are read */
     struct node node;
     struct node_overhead overhead;
     struct price price; /* the latest */
@@ -86,3 +87,22 @@ int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t
 int pipeline_snapshot_usages(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                              struct snapshot *snapshot);
 uint64_t pipeline_usage_version(const struct pipeline *pipeline);
+
+/* In pipeline_state.c: what a restart keeps. What is pending when a run ends without
+ * pipeline_finish(), and what meters count until they are read again, is a gap. */
+
+struct pipeline_resumption {
+    bool is_same_boot;     /* else only what was learned holds */
+    int64_t clock_step_us; /* by which the clock was set forward since the state was packed */
+    uint64_t now_us;
+};
+
+/* The sum over the meters. */
+uint64_t pipeline_unknown_gaps(const struct pipeline *pipeline);
+
+void pipeline_pack_state(struct pipeline *pipeline, struct buffer *out);
+
+/* Into a new pipeline, before its first sample. 0, or -EBADMSG: it is not a state, or its books do
+ * not balance; then the pipeline can only be freed. */
+int pipeline_unpack_state(struct pipeline *pipeline, struct unpack *in,
+                          const struct pipeline_resumption *resumption);

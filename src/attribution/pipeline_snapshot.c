@@ -132,6 +132,7 @@ static void add_meters(struct builder *builder)
             .energy_uj = from->energy_uj,
             .bill = from->bill,
             .device_us = from->device.total_us,
+            .unknown_gaps = from->unknown_gaps,
             .imbalance_uj = ledger_imbalance_uj(builder->ledger, i),
         };
         if (gpu) {

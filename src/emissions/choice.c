@@ -133,3 +133,70 @@ size_t choice_in_force(const struct choice *choice, struct choice_now now)
         i++;
     return i;
 }
+
+/* The value of a live line. */
+struct choice_value {
+    char provider[sizeof(((struct price_factor *)0)->provider)];
+    char zone[sizeof(((struct price_factor *)0)->zone)];
+    uint64_t ug_per_kwh, time_us, taken_ago_us;
+    bool is_estimated;
+};
+
+static void code_value(struct choice_value *value, struct coder *coder)
+{
+    code_array_text(coder, value->provider, sizeof(value->provider));
+    code_array_text(coder, value->zone, sizeof(value->zone));
+    value->ug_per_kwh = code_u64(coder, value->ug_per_kwh, PRICE_FACTOR_MAX_G * (uint64_t)1000000);
+    value->time_us = code_u64(coder, value->time_us, UINT64_MAX);
+    value->taken_ago_us = code_u64(coder, value->taken_ago_us, UINT64_MAX);
+    value->is_estimated = code_u64(coder, value->is_estimated, 1);
+}
+
+static void resume_value(struct choice *choice, struct choice_now now, uint64_t elapsed_us,
+                         const struct choice_value *value)
+{
+    int index = choice_find(choice, span_of(value->provider));
+    struct choice_entry *line = index < 0 ? NULL : &choice->lines[index];
+
+    if (!line || !line->is_live || strcmp(line->factor.zone, value->zone) != 0)
+        return;
+    line->factor.known = true;
+    line->factor.ug_per_kwh = value->ug_per_kwh;
+    line->time_us = value->time_us;
+    /* The monotonic clock cannot tell what was before the machine started: time_us does. */
+    line->taken_us = since(value->taken_ago_us, now.monotonic_us);
+    line->taken_us = since(elapsed_us, line->taken_us);
+    line->is_estimated = value->is_estimated;
+}
+
+void choice_code(struct choice *choice, struct choice_now now, uint64_t elapsed_us,
+                 struct coder *coder)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < choice->count; i++)
+        count += choice->lines[i].is_live && choice->lines[i].factor.known;
+    count = code_u64(coder, count, CHOICE_MAX);
+    for (size_t i = 0; i < choice->count && !coder_is_unpacking(coder); i++) {
+        const struct choice_entry *line = &choice->lines[i];
+        struct choice_value value = {
+            .ug_per_kwh = line->factor.ug_per_kwh,
+            .time_us = line->time_us,
+            .taken_ago_us = since(line->taken_us, now.monotonic_us),
+            .is_estimated = line->is_estimated,
+        };
+
+        if (!line->is_live || !line->factor.known)
+            continue;
+        memcpy(value.provider, line->factor.provider, sizeof(value.provider));
+        memcpy(value.zone, line->factor.zone, sizeof(value.zone));
+        code_value(&value, coder);
+    }
+    for (size_t i = 0; i < count && coder_is_unpacking(coder) && !coder->in.is_broken; i++) {
+        struct choice_value value = {0};
+
+        code_value(&value, coder);
+        if (!coder->in.is_broken)
+            resume_value(choice, now, elapsed_us, &value);
+    }
+}

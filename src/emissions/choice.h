@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/pack.h"
 #include "emissions/factor.h"
 #include "emissions/provider.h"
 #include "model/price.h"
@@ -61,6 +62,11 @@ void choice_prefer(struct choice *choice, size_t index);
 bool choice_update(struct choice_entry *line, const struct emission_factor *factor,
                    uint64_t taken_us);
 void choice_fail(struct choice_entry *line);
+
+/* Packs the values of live lines, or unpacks those that were packed `elapsed_us` ago. Providers
+ * that are not configured any more are skipped. */
+void choice_code(struct choice *choice, struct choice_now now, uint64_t elapsed_us,
+                 struct coder *coder);
 
 /* Age of the value or of the answer, whichever is older; 0 for lines that do not age. */
 uint64_t choice_age_us(const struct choice_entry *line, struct choice_now now);

@@ -18,6 +18,9 @@ struct host {
     int rootfs_fd;
     char *cgroup_root; /* where our cgroup namespace begins; NULL: at the node's root, or unknown */
     struct program_secret program_secret; /* zero: programs have no keys */
+    /* When the kernel started, since the epoch, for the start times of processes; 0: whoever needs
+     * it reads it. It changes when the clock is set, but start times must not. */
+    uint64_t boot_us;
 };
 
 /* Opens the three directories and finds cgroup_root where it can. On error nothing is left open. */

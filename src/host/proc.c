@@ -49,16 +49,23 @@ int proc_parse_uid(struct span status, uint32_t *ret_uid)
     return 0;
 }
 
-void proc_reader_init(struct proc_reader *reader, const struct host *host)
+uint64_t proc_read_boot_us(const struct host *host)
 {
     _cleanup_free_ char *data = NULL;
     uint64_t boot_s;
     size_t len;
 
-    *reader = (struct proc_reader){.host = host};
-    if (fs_read_all_at(host->procfs_fd, "stat", KERNEL_STAT_BYTES, &data, &len) == 0 &&
-        parse_u64_max(span_find_line((struct span){data, len}, "btime "), 1ULL << 40, &boot_s) == 0)
-        reader->boot_us = boot_s * USEC_PER_SEC;
+    if (fs_read_all_at(host->procfs_fd, "stat", KERNEL_STAT_BYTES, &data, &len) < 0 ||
+        parse_u64_max(span_find_line((struct span){data, len}, "btime "), 1ULL << 40, &boot_s) < 0)
+        return 0;
+    return boot_s * USEC_PER_SEC;
+}
+
+void proc_reader_init(struct proc_reader *reader, const struct host *host)
+{
+    *reader = (struct proc_reader){.host = host, .boot_us = host->boot_us};
+    if (reader->boot_us == 0)
+        reader->boot_us = proc_read_boot_us(host);
 }
 
 bool proc_exists(const struct proc_reader *reader, uint32_t pid)

@@ -16,6 +16,9 @@ struct proc_reader {
     uint64_t boot_us; /* since the epoch; 0: unknown */
 };
 
+/* When the kernel started, since the epoch; 0: unknown. */
+uint64_t proc_read_boot_us(const struct host *host);
+
 void proc_reader_init(struct proc_reader *reader, const struct host *host);
 
 /* Everything is read below one open /proc/PID, so that a reused pid cannot mix two processes. The

@@ -32,6 +32,7 @@ struct snapshot_meter {
     uint64_t unowned_device_us[UNOWNED_COUNT];
     int64_t imbalance_uj;
     uint64_t resets;
+    uint64_t unknown_gaps; /* restarts during which it was not counted */
 };
 
 /* A meter that is not booked. */
@@ -202,6 +203,7 @@ struct snapshot {
     const struct snapshot_source *sources;
     size_t source_count;
     bool replay_active;
+    bool has_state, state_is_up; /* a state file */
     struct snapshot_child children[SNAPSHOT_CHILDREN_MAX];
     size_t child_count;
     uint64_t self_cpu_us;

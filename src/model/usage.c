@@ -140,6 +140,28 @@ int usage_copy_counters(struct usage *to, const struct usage *from)
     return r;
 }
 
+int usage_raise(struct usage *usage, const struct usage *other)
+{
+    int r = 0;
+
+    for (size_t f = 0; f < USAGE_FIELDS; f++)
+        if (other->valid & USAGE_COUNTERS & USAGE_BIT(f))
+            usage->values[f] = usage_has(usage, (enum usage_field)f)
+                                   ? MAX(usage->values[f], other->values[f])
+                                   : other->values[f];
+    usage->valid |= other->valid & USAGE_COUNTERS;
+    for (size_t i = 0; i < other->io_count; i++) {
+        const struct usage_io *from = &other->io[i];
+        struct usage_io raised = *from, *io = usage_find_io(usage, from->major, from->minor);
+
+        for (size_t f = 0; io && f < USAGE_IO_FIELDS; f++)
+            if (io->valid & from->valid & 1U << f)
+                raised.values[f] = MAX(io->values[f], from->values[f]);
+        r |= usage_merge_io(usage, &raised, false);
+    }
+    return r;
+}
+
 int usage_copy(struct usage *to, const struct usage *from)
 {
     to->valid = to->left_out = 0;

@@ -140,6 +140,9 @@ int usage_copy_counters(struct usage *to, const struct usage *from);
 /* Adds counters and gauges; of two limits the tighter one stays. */
 int usage_add(struct usage *to, const struct usage *from);
 
+/* Raises counters to those of `other` where these are higher or missing. 0 or -ENOMEM. */
+int usage_raise(struct usage *usage, const struct usage *other);
+
 /* For a workload that cannot be read: its totals stay true, its gauges do not. */
 void usage_clear_gauges(struct usage *usage);
 

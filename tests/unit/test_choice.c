@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "core/macros.h"
 #include "emissions/choice.h"
@@ -287,6 +288,63 @@ static void a_line_that_does_not_fit_is_dropped(void **state)
     assert_int_equal(choice_find(&choice, span_of("rt")), -ENOENT);
 }
 
+/* Packs the choice and unpacks it into a new one, this much later. */
+static struct choice carry_over(struct choice *choice, uint64_t later_us, struct choice_now then)
+{
+    struct choice next = make();
+    struct coder coder = {0};
+    struct buffer packed;
+
+    buffer_init(&packed, 4096);
+    choice_code(choice, noon(), 0, &(struct coder){.out = &packed});
+    assert_false(buffer_failed(&packed));
+    coder.in.rest = (struct span){packed.data, packed.len};
+    choice_code(&next, then, later_us, &coder);
+    assert_int_equal(unpack_end(&coder.in), 0);
+    buffer_done(&packed);
+    return next;
+}
+
+static void values_survive_a_restart_with_their_age(void **state)
+{
+    struct choice choice = make(), next;
+
+    (void)state;
+    receive(&choice.lines[MAPS], 43210, HOUR / 2);
+    next = carry_over(&choice, HOUR, after(HOUR));
+    assert_int_equal(next.lines[MAPS].factor.ug_per_kwh, 43210000);
+    assert_int_equal(choice_in_force(&next, after(HOUR)), MAPS);
+    assert_int_equal(choice_age_us(&next.lines[MAPS], after(HOUR)), 3 * HOUR / 2);
+    assert_false(next.lines[MAPS].is_up);
+    assert_false(next.lines[FRENCH].factor.known);
+    /* Old values expire as if there had been no restart. */
+    next = carry_over(&choice, 25 * HOUR, after(25 * HOUR));
+    assert_int_equal(choice_in_force(&next, after(25 * HOUR)), COUNTRY);
+}
+
+static void values_survive_a_boot(void **state)
+{
+    const struct choice_now then = {NOON_US + HOUR, 5 * USEC_PER_SEC};
+    struct choice choice = make(), next;
+
+    (void)state;
+    receive(&choice.lines[MAPS], 43210, HOUR / 2);
+    next = carry_over(&choice, HOUR, then);
+    assert_int_equal(choice_age_us(&next.lines[MAPS], then), 3 * HOUR / 2);
+    assert_int_equal(choice_in_force(&next, then), MAPS);
+}
+
+static void values_of_another_zone_do_not_count(void **state)
+{
+    struct choice choice = make(), next;
+
+    (void)state;
+    receive(&choice.lines[MAPS], 43210, 0);
+    snprintf(choice.lines[MAPS].factor.zone, sizeof(choice.lines[MAPS].factor.zone), "DE");
+    next = carry_over(&choice, 0, noon());
+    assert_false(next.lines[MAPS].factor.known);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +362,9 @@ int main(void)
         cmocka_unit_test(a_value_that_goes_back_in_time_is_a_failure),
         cmocka_unit_test(an_old_answer_with_a_value_from_the_future_is_as_old_as_the_answer),
         cmocka_unit_test(tables_never_age),
+        cmocka_unit_test(values_survive_a_restart_with_their_age),
+        cmocka_unit_test(values_survive_a_boot),
+        cmocka_unit_test(values_of_another_zone_do_not_count),
         cmocka_unit_test(a_line_that_does_not_fit_is_dropped),
     };
 

@@ -50,7 +50,8 @@ int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device
         gpu->learning = calloc(1, sizeof(*gpu->learning));
     if (!gpu->uuid || !gpu->name || !gpu->driver ||
         (options->attribution == ATTRIBUTION_INTENSITY && !gpu->learning) ||
-        ledger_add_meter(ledger, METER_GPU, device->uuid, index, &gpu->meter) < 0) {
+        ledger_add_meter(ledger, METER_GPU, device->uuid, index, &gpu->meter) < 0 ||
+        gpu_reserve_sightings(gpu) < 0) {
         gpu_done(gpu);
         return -ENOMEM;
     }
@@ -233,6 +234,50 @@ static void set_clock_back(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
     restart_at(gpu, t_us, counter_uj);
 }
 
+void gpu_resume(struct gpu *gpu, const struct resumed_meter *before)
+{
+    gpu->idle = before->idle;
+    if (!before->has_counter)
+        return;
+    gpu->counter_seen = gpu->is_resumed = true;
+    gpu->counter_is_integral = before->is_integral;
+    gpu->counter_uj = before->counter_uj;
+    gpu->tick_us = before->read_us;
+}
+
+struct resumed_meter gpu_resumed_meter(const struct gpu *gpu)
+{
+    return (struct resumed_meter){
+        .kind = METER_GPU,
+        .id = gpu->uuid,
+        .has_counter = gpu->counter_seen,
+        .is_integral = gpu->counter_is_integral,
+        .counter_uj = gpu->counter_uj,
+        .read_us = gpu->tick_us,
+        .is_booked = true,
+        .pending_uj = gpu_pending_uj(gpu),
+        .idle = gpu->idle,
+    };
+}
+
+/* The first reading since the run before: nobody saw who used the energy in between. */
+static void end_absence(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
+{
+    uint64_t elapsed_us = t_us - MIN(t_us, gpu->tick_us);
+    bool is_reset = counter_uj < gpu->counter_uj;
+    /* After a reset the counter has counted from 0; what it had before that is unknown. */
+    uint64_t gap_uj = is_reset ? counter_uj : counter_uj - gpu->counter_uj;
+    bool is_known = is_plausible(gpu, gap_uj, elapsed_us);
+
+    if (is_known)
+        ledger_book_gap(gpu->ledger, gpu->meter, gap_uj);
+    if (is_reset || !is_known) {
+        ledger_note_unknown_gap(gpu->ledger, gpu->meter);
+        gpu->resets++;
+    }
+    restart_at(gpu, t_us, counter_uj);
+}
+
 static void take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
 {
     struct window *window = open_window(gpu);
@@ -241,6 +286,9 @@ static void take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
 
     if (!gpu->counter_seen) {
         restart_at(gpu, t_us, counter_uj);
+    } else if (gpu->is_resumed) {
+        gpu->is_resumed = false;
+        end_absence(gpu, t_us, counter_uj);
     } else if (t_us + TICK_US < gpu->tick_us) {
         set_clock_back(gpu, t_us, counter_uj);
     } else if (t_us <= gpu->tick_us || counter_uj == gpu->counter_uj) {
@@ -264,6 +312,29 @@ static void take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
         if (window->end_us - window->start_us + TICK_US / 2 >= gpu->options.interval_us)
             next_window(gpu, t_us);
     }
+}
+
+/* Energy by power and time: nothing shows what was used while nobody read the power. */
+static void take_integral(struct gpu *gpu, uint64_t t_us, uint64_t integral_uj)
+{
+    if (gpu->is_resumed) {
+        gpu->is_resumed = false;
+        gpu->integral_base_uj = gpu->counter_is_integral ? gpu->counter_uj : 0;
+        ledger_note_unknown_gap(gpu->ledger, gpu->meter);
+        restart_at(gpu, t_us, gpu->integral_base_uj + integral_uj);
+    }
+    gpu->counter_is_integral = true;
+    take_energy(gpu, t_us, gpu->integral_base_uj + integral_uj);
+}
+
+static void take_counter(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
+{
+    if (gpu->is_resumed && gpu->counter_is_integral) { /* the driver has a counter now */
+        gpu->is_resumed = gpu->counter_is_integral = false;
+        ledger_note_unknown_gap(gpu->ledger, gpu->meter);
+        restart_at(gpu, t_us, counter_uj);
+    }
+    take_energy(gpu, t_us, counter_uj);
 }
 
 static void take_sample(struct gpu *gpu, const struct sample_label *sample)
@@ -372,9 +443,10 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
         }
         break;
     case SAMPLE_INTEGRAL:
+        take_integral(gpu, sample->t_us, sample->counter_uj);
+        break;
     case SAMPLE_ENERGY:
-        gpu->counter_is_integral |= sample->kind == SAMPLE_INTEGRAL;
-        take_energy(gpu, sample->t_us, sample->counter_uj);
+        take_counter(gpu, sample->t_us, sample->counter_uj);
         break;
     case SAMPLE_POWER:
         set_gauge(gpu, GPU_GAUGE_POWER_MW, sample->t_us, sample->power_mw);

@@ -9,6 +9,7 @@
 #include "attribution/gpu/intensity/mps_clients.h"
 #include "attribution/gpu/intensity/tenants.h"
 #include "attribution/gpu/timeshare.h"
+#include "attribution/resumed_meters.h"
 #include "core/macros.h"
 #include "model/snapshot.h"
 #include "model/workload.h"
@@ -131,6 +132,9 @@ struct gpu {
     bool counter_is_integral;     /* energy is power x time: nothing is measured */
     uint64_t counter_uj, tick_us; /* the last tick */
     uint64_t resets;
+    /* Both are of the run before: what the counter has moved since then is a gap. */
+    bool is_resumed;
+    uint64_t integral_base_uj; /* an integral starts over with each run, and is added to this */
 
     /* Closed windows to be settled, then the open one, which is always there. */
     struct window windows[GPU_WINDOWS_MAX];
@@ -178,6 +182,12 @@ int gpu_describe(struct gpu *gpu, const struct sample_device *device);
 /* Is this another branch of the driver ("580" of 580.65.06) or another power limit (0: unknown)? */
 bool gpu_is_changed(const struct gpu *gpu, const char *driver, uint64_t power_limit_mw);
 
+/* Goes on where the run before ended; before the first sample. */
+void gpu_resume(struct gpu *gpu, const struct resumed_meter *before);
+
+/* What the next run needs to do so. The texts stay the GPU's. */
+struct resumed_meter gpu_resumed_meter(const struct gpu *gpu);
+
 /* Takes one sample of this GPU. 0 or -ENOMEM; the books balance either way. */
 int gpu_ingest(struct gpu *gpu, const struct sample *sample);
 
@@ -211,6 +221,10 @@ int gpu_snapshot_containers(const struct gpu *gpu, struct snapshot *snapshot,
                             struct snapshot_gpu *to, struct snapshot_container *rows);
 
 /* In gpu_processes.c. */
+
+/* Makes room for a sighting of each process and of one more, before its account is opened: there is
+ * no way back. 0 or -ENOMEM. */
+int gpu_reserve_sightings(struct gpu *gpu);
 
 /* Makes no sighting later than now, after the clock was set back, and drops windows, lists and
  * places after the board was away. */

@@ -19,6 +19,13 @@ static bool is_of_gpu(const struct gpu *gpu, uint32_t process)
     return account && account->meter == gpu->meter;
 }
 
+int gpu_reserve_sightings(struct gpu *gpu)
+{
+    return grow_zeroed(&gpu->sightings->items, &gpu->sightings->slots,
+                       ledger_counts(gpu->ledger)->process_slots + 1,
+                       sizeof(*gpu->sightings->items));
+}
+
 void gpu_reset_sightings(struct gpu *gpu, bool was_away, uint64_t now_us)
 {
     for (uint32_t i = 0; i < ledger_counts(gpu->ledger)->process_slots; i++) {
@@ -35,14 +42,6 @@ void gpu_reset_sightings(struct gpu *gpu, bool was_away, uint64_t now_us)
     }
 }
 
-/* Makes room for a sighting before its account is opened: there is no way back. */
-static int reserve_sighting(struct gpu *gpu)
-{
-    return grow_zeroed(&gpu->sightings->items, &gpu->sightings->slots,
-                       ledger_counts(gpu->ledger)->process_slots + 1,
-                       sizeof(*gpu->sightings->items));
-}
-
 static void open_sighting(struct gpu *gpu, uint32_t process)
 {
     uint64_t serial = ledger_process(gpu->ledger, process)->serial;
@@ -53,7 +52,7 @@ static void open_sighting(struct gpu *gpu, uint32_t process)
 
 int gpu_open_process(struct gpu *gpu, uint32_t pid, uint32_t *ret_process)
 {
-    if (reserve_sighting(gpu) < 0 ||
+    if (gpu_reserve_sightings(gpu) < 0 ||
         ledger_open_process(gpu->ledger, gpu->meter, pid, ret_process) < 0)
         return -ENOMEM;
     open_sighting(gpu, *ret_process);
@@ -62,7 +61,7 @@ int gpu_open_process(struct gpu *gpu, uint32_t pid, uint32_t *ret_process)
 
 int gpu_open_unseen(struct gpu *gpu, const struct workload_owner *owner, uint32_t *ret_process)
 {
-    if (reserve_sighting(gpu) < 0 ||
+    if (gpu_reserve_sightings(gpu) < 0 ||
         ledger_open_unseen(gpu->ledger, gpu->meter, owner, ret_process) < 0)
         return -ENOMEM;
     open_sighting(gpu, *ret_process);
@@ -77,7 +76,7 @@ void gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_proces
     if (who->pid == 0)
         return; /* the driver's own */
     gpu->options.find_owner(who, &owner);
-    if (reserve_sighting(gpu) < 0 ||
+    if (gpu_reserve_sightings(gpu) < 0 ||
         ledger_identify(gpu->ledger, gpu->meter, who, &owner, &process) < 0) {
         gpu->out_of_memory = true;
         return;

@@ -9,6 +9,8 @@
  * one program differed by up to 11 % between two boards (measured, H200). */
 static const double OTHER_BOARD_SLOTS = 3;
 
+enum { TEXT_BYTES = 4096 };
+
 struct archived_board {
     char *uuid, *name, *driver;
     uint64_t power_limit_mw;
@@ -50,21 +52,34 @@ static void add_board(struct program_archive *archive, struct archived_board *bo
     archive->boards[archive->count++] = board;
 }
 
+static bool has_memory(const struct gpu *gpu)
+{
+    return gpu->learning && programs_count(&gpu->learning->intensity.programs) > 0;
+}
+
+/* The texts stay the GPU's. */
+static struct archived_board describe_board(const struct gpu *gpu)
+{
+    return (struct archived_board){
+        .uuid = gpu->uuid,
+        .name = gpu->name,
+        .driver = gpu->driver,
+        .power_limit_mw = gpu->power_limit_mw,
+        .programs = gpu->learning->intensity.programs,
+        .families = gpu->learning->intensity.families,
+    };
+}
+
 void program_archive_keep(struct program_archive *archive, const struct gpu *gpu)
 {
-    struct archived_board *board;
+    struct archived_board *board = has_memory(gpu) ? malloc(sizeof(*board)) : NULL;
 
-    if (!gpu->learning || programs_count(&gpu->learning->intensity.programs) == 0)
-        return;
-    board = calloc(1, sizeof(*board));
     if (!board)
         return;
+    *board = describe_board(gpu);
     board->uuid = strdup(gpu->uuid);
     board->name = strdup(gpu->name);
     board->driver = strdup(gpu->driver);
-    board->power_limit_mw = gpu->power_limit_mw;
-    board->programs = gpu->learning->intensity.programs;
-    board->families = gpu->learning->intensity.families;
     if (board->uuid && board->name && board->driver)
         add_board(archive, board);
     else
@@ -100,4 +115,62 @@ void program_archive_recall(const struct program_archive *archive, struct gpu *g
         programs_adopt(&gpu->learning->intensity.programs, &board->programs, slots);
         programs_adopt(&gpu->learning->intensity.families, &board->families, slots);
     }
+}
+
+static void code_board(struct archived_board *board, struct coder *coder)
+{
+    code_allocated_text(coder, &board->uuid, TEXT_BYTES);
+    code_allocated_text(coder, &board->name, TEXT_BYTES);
+    code_allocated_text(coder, &board->driver, TEXT_BYTES);
+    board->power_limit_mw = code_u64(coder, board->power_limit_mw, UINT64_MAX);
+    programs_code(&board->programs, coder);
+    programs_code(&board->families, coder);
+}
+
+static void unpack_boards(struct program_archive *archive, struct coder *coder)
+{
+    size_t count = code_count(coder, 0, 2 * PROGRAM_ARCHIVE_MAX);
+
+    for (size_t i = 0; i < count && !coder->in.is_broken; i++) {
+        struct archived_board *board = calloc(1, sizeof(*board));
+
+        if (!board) {
+            coder_reject(coder);
+            return;
+        }
+        code_board(board, coder);
+        /* Absent texts are "". */
+        if (!board->name)
+            board->name = calloc(1, 1);
+        if (!board->driver)
+            board->driver = calloc(1, 1);
+        if (board->uuid && board->name && board->driver && !coder->in.is_broken) {
+            add_board(archive, board);
+        } else {
+            coder_reject(coder);
+            archived_board_free(board);
+        }
+    }
+}
+
+void program_archive_code(struct program_archive *archive,
+                          struct gpu *const gpus[static SAMPLE_GPU_MAX], struct coder *coder)
+{
+    size_t count = archive->count;
+
+    if (coder_is_unpacking(coder)) {
+        unpack_boards(archive, coder);
+        return;
+    }
+    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
+        count += gpus[i] && has_memory(gpus[i]);
+    code_count(coder, count, 2 * PROGRAM_ARCHIVE_MAX);
+    for (size_t i = 0; i < archive->count; i++)
+        code_board(archive->boards[i], coder);
+    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
+        if (gpus[i] && has_memory(gpus[i])) {
+            struct archived_board board = describe_board(gpus[i]);
+
+            code_board(&board, coder);
+        }
 }

@@ -22,5 +22,10 @@ void program_archive_keep(struct program_archive *archive, const struct gpu *gpu
 /* Moves everything to the end of another archive. */
 void program_archive_move(struct program_archive *from, struct program_archive *to);
 
+/* Packs the memory of all boards, those that are there (NULL: none) and those that are gone, or
+ * unpacks all of it into an empty archive. */
+void program_archive_code(struct program_archive *archive,
+                          struct gpu *const gpus[static SAMPLE_GPU_MAX], struct coder *coder);
+
 /* Gives a new board its own memory back, and that of other boards of its model. */
 void program_archive_recall(const struct program_archive *archive, struct gpu *gpu);

@@ -90,16 +90,25 @@ void ledger_advance(struct ledger *ledger, uint64_t t_us)
     ledger->latest_us = MAX(ledger->latest_us, t_us);
 }
 
+bool ledger_find_meter(const struct ledger *ledger, enum meter_kind kind, const char *meter_id,
+                       uint32_t *ret_meter)
+{
+    for (size_t i = 0; i < ledger->meter_count; i++) {
+        if (ledger->meters[i].kind != kind || strcmp(ledger->meters[i].meter_id, meter_id) != 0)
+            continue;
+        *ret_meter = (uint32_t)i;
+        return true;
+    }
+    return false;
+}
+
 int ledger_add_meter(struct ledger *ledger, enum meter_kind kind, const char *meter_id,
                      uint32_t gpu, uint32_t *ret_meter)
 {
     char *id;
 
-    for (size_t i = 0; i < ledger->meter_count; i++) {
-        if (ledger->meters[i].kind != kind || strcmp(ledger->meters[i].meter_id, meter_id) != 0)
-            continue;
-        ledger->meters[i].gpu = gpu;
-        *ret_meter = (uint32_t)i;
+    if (ledger_find_meter(ledger, kind, meter_id, ret_meter)) {
+        ledger->meters[*ret_meter].gpu = gpu;
         return 0;
     }
     if (grow_zeroed(&ledger->meters, &ledger->meter_slots, ledger->meter_count + 1,
@@ -327,6 +336,11 @@ void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj)
                  ledger_rate_at(ledger, ledger->latest_us));
 }
 
+void ledger_note_unknown_gap(struct ledger *ledger, uint32_t meter)
+{
+    ledger->meters[meter].unknown_gaps++;
+}
+
 struct account ledger_owned(const struct ledger *ledger, uint32_t meter)
 {
     struct account owned = ledger->meters[meter].retired;
@@ -357,4 +371,17 @@ int64_t ledger_imbalance_uj(const struct ledger *ledger, uint32_t meter)
     books = (int64_t)(m->energy_uj - unowned - workloads);
     split = m->kind == METER_GPU ? (int64_t)(workloads - processes) : 0;
     return llabs(books) >= llabs(split) ? books : split;
+}
+
+bool ledger_is_balanced(const struct ledger *ledger, uint32_t meter)
+{
+    const struct ledger_meter *m = &ledger->meters[meter];
+    struct account owned = ledger_owned(ledger, meter);
+
+    for (size_t i = 0; i < UNOWNED_COUNT; i++) {
+        bill_add(&owned.bill, &m->unowned_bill[i]);
+        owned.device_us += m->device.unowned_us[i];
+    }
+    return ledger_imbalance_uj(ledger, meter) == 0 && owned.device_us == m->device.total_us &&
+           owned.bill.emission == m->bill.emission && owned.bill.cost == m->bill.cost;
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/pack.h"
 #include "model/meter.h"
 #include "model/price.h"
 #include "model/sample.h"
@@ -45,6 +46,7 @@ struct ledger_meter {
     uint64_t unowned_uj[UNOWNED_COUNT];
     uint64_t swept_uj;         /* of processes without an account by now */
     uint64_t forget_before_us; /* see ledger_allow_forgetting */
+    uint64_t unknown_gaps;     /* see ledger_note_unknown_gap */
     uint32_t overflow; /* process account of those cut by max_processes; LEDGER_NONE at first */
     struct account retired; /* of workloads without an account by now */
     struct bill bill;       /* of energy_uj */
@@ -157,6 +159,9 @@ void ledger_set_clock_back(struct ledger *ledger, uint32_t meter, uint64_t now_u
 int ledger_add_meter(struct ledger *ledger, enum meter_kind kind, const char *meter_id,
                      uint32_t gpu, uint32_t *ret_meter);
 
+bool ledger_find_meter(const struct ledger *ledger, enum meter_kind kind, const char *meter_id,
+                       uint32_t *ret_meter);
+
 bool ledger_find_process(const struct ledger *ledger, uint32_t meter, uint32_t pid,
                          uint32_t *ret_process);
 
@@ -202,6 +207,9 @@ void ledger_pass_time(struct ledger *ledger, uint32_t meter, uint64_t start_us, 
 /* Books energy of unmonitored time, at the latest price. Its device time comes with the next. */
 void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj);
 
+/* Energy was used that no count shows: over a restart the meter had none, or may have wrapped. */
+void ledger_note_unknown_gap(struct ledger *ledger, uint32_t meter);
+
 /* Keeps the workloads to which meters of these kinds (bits) book from now on, and those of
  * ledger_keep_workload, until the next call: they are retired only to make room. */
 void ledger_keep_booked(struct ledger *ledger, unsigned kinds);
@@ -242,6 +250,14 @@ double ledger_power_mw(const struct ledger *ledger, const struct ledger_account 
 
 /* The sum of a meter's accounts, of present and of retired workloads. */
 struct account ledger_owned(const struct ledger *ledger, uint32_t meter);
+
+/* Do energy, bills and device time of a meter add up? */
+bool ledger_is_balanced(const struct ledger *ledger, uint32_t meter);
+
+/* Packs the books, or unpacks them into an empty ledger; see core/pack.h. What was unpacked is
+ * rejected if it does not balance; then the ledger can only be freed. Workloads have their
+ * processes as members and no others yet, and all processes are live. */
+void ledger_code_state(struct ledger *ledger, struct coder *coder);
 
 /* Meter minus all bookings, or workloads minus processes, whichever is worse. 0, or a bug. */
 int64_t ledger_imbalance_uj(const struct ledger *ledger, uint32_t meter);

@@ -38,6 +38,13 @@ struct ledger {
 int ledger_open_account(struct ledger *ledger, uint32_t workload, uint32_t meter,
                         uint32_t *ret_account);
 
+/* Make a row that was unpacked findable. 0, -EEXIST or -ENOMEM. */
+int ledger_index_process(struct ledger *ledger, uint32_t process);
+int ledger_index_workload(struct ledger *ledger, uint32_t workload);
+
+/* Copies the names into the row. 0 or -ENOMEM. */
+int ledger_names_set(struct ledger_identity *identity, const struct workload_names *names);
+
 /* Retires workloads without members, at most once a minute. */
 void ledger_retire_workloads(struct ledger *ledger, uint64_t now_us);
 

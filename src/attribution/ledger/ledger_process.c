@@ -32,6 +32,17 @@ bool ledger_find_process(const struct ledger *ledger, uint32_t meter, uint32_t p
                     ret_process);
 }
 
+int ledger_index_process(struct ledger *ledger, uint32_t process)
+{
+    const struct ledger_process *row = &ledger->processes[process];
+    uint32_t other;
+
+    if (ledger_find_process(ledger, row->meter, row->pid, &other))
+        return -EEXIST;
+    return map_insert(&ledger->process_map, map_hash_u64(process_key(row->meter, row->pid)),
+                      process);
+}
+
 static void supersede(struct ledger *ledger, uint32_t index)
 {
     struct ledger_process *process = &ledger->processes[index];

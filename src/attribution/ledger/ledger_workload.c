@@ -49,6 +49,12 @@ void ledger_workload_done(struct ledger_workload *workload)
     *workload = (struct ledger_workload){0};
 }
 
+static void copy_text(char *text, const char *from)
+{
+    if (from)
+        memcpy(text, from, strlen(from) + 1); /* it came from a field of the same size */
+}
+
 static int add_workload(struct ledger *ledger, const struct workload_owner *owner,
                         uint32_t *ret_workload)
 {
@@ -133,6 +139,18 @@ bool ledger_find_workload(const struct ledger *ledger, const struct workload_own
                     owner, ret_workload);
 }
 
+int ledger_index_workload(struct ledger *ledger, uint32_t workload)
+{
+    const struct ledger_workload *row = &ledger->workloads[workload];
+    struct workload_owner owner = {.kind = row->kind};
+    uint32_t other;
+
+    copy_text(owner.id, row->id);
+    if (ledger_find_workload(ledger, &owner, &other))
+        return -EEXIST;
+    return map_insert(&ledger->workload_map, workload_hash(row->kind, row->id), workload);
+}
+
 int ledger_open_workload(struct ledger *ledger, const struct workload_owner *owner,
                          uint32_t *ret_workload)
 {
@@ -215,12 +233,6 @@ void ledger_keep_workload(struct ledger *ledger, uint32_t workload)
     ledger->workloads[workload].kept = true;
 }
 
-static void copy_text(char *text, const char *from)
-{
-    if (from)
-        memcpy(text, from, strlen(from) + 1); /* it came from a field of the same size */
-}
-
 static void describe_owner(const struct ledger_workload *workload,
                            const struct ledger_identity *identity, struct workload_owner *ret_owner)
 {
@@ -257,10 +269,8 @@ bool ledger_next_unnamed(struct ledger *ledger, uint64_t now_us, struct ledger_u
     return false;
 }
 
-int ledger_fix_names(struct ledger *ledger, const struct ledger_unnamed *unnamed,
-                     const struct workload_names *names)
+int ledger_names_set(struct ledger_identity *identity, const struct workload_names *names)
 {
-    struct ledger_identity *identity = unnamed->identity;
     struct workload_names *to = &identity->names;
     const struct {
         const char *from, **to;
@@ -284,6 +294,14 @@ int ledger_fix_names(struct ledger *ledger, const struct ledger_unnamed *unnamed
         end = stpcpy(end, texts[i].from) + 1;
     }
     identity->is_named = true;
-    ledger->counts.names_fixed += unnamed->cursor <= ledger->counts.workload_slots;
     return 0;
+}
+
+int ledger_fix_names(struct ledger *ledger, const struct ledger_unnamed *unnamed,
+                     const struct workload_names *names)
+{
+    int r = ledger_names_set(unnamed->identity, names);
+
+    ledger->counts.names_fixed += r == 0 && unnamed->cursor <= ledger->counts.workload_slots;
+    return r;
 }

@@ -76,9 +76,63 @@ static bool open_books(struct node *node)
     return !failed;
 }
 
+static void keep_hardware(struct node_meter *meter, const struct sample_meter *reading)
+{
+    meter->has_hardware = reading->hardware;
+    meter->hardware = reading->hardware ? reading->hardware->last : 0;
+}
+
+struct resumed_meter node_resumed_meter(const struct node_meter *meter)
+{
+    return (struct resumed_meter){
+        .kind = meter->kind,
+        .source = (char *)meter->source,
+        .id = meter->id,
+        .has_counter = true,
+        .is_integral = !meter->has_hardware,
+        .counter_uj = meter->counter_uj,
+        .read_us = meter->read_us,
+        .has_hardware = meter->has_hardware,
+        .hardware = meter->hardware,
+        .is_booked = meter->meter != LEDGER_NONE,
+        .pending_uj = meter->meter != LEDGER_NONE ? meter->pending_uj : 0,
+        .idle = meter->idle,
+    };
+}
+
+/* Goes on with a meter of the run before. Its books are open at once: what it counts before the
+ * first usage report is a gap, too. */
+static int resume_meter(struct node *node, struct node_meter *meter, uint64_t t_us,
+                        const struct resumed_meter *before, const struct sample_meter *reading)
+{
+    uint64_t gap_uj = 0;
+    bool is_known = resumed_meter_find_gap(before, reading->hardware, t_us, &gap_uj);
+
+    meter->idle = before->idle;
+    if (!before->has_counter)
+        return 0;
+    if (!is_known)
+        gap_uj = 0;
+    /* The gap ends with this reading, which may not be the first of the source. */
+    meter->base_uj = before->counter_uj + gap_uj - MIN(gap_uj, reading->counter_uj);
+    meter->counter_uj = meter->base_uj + reading->counter_uj;
+    if (!before->is_booked || !is_chosen(node, meter))
+        return 0;
+    if (ledger_add_meter(node->ledger, meter->kind, meter->id, 0, &meter->meter) < 0)
+        return -ENOMEM;
+    if (is_known)
+        ledger_book_gap(node->ledger, meter->meter, gap_uj);
+    else
+        ledger_note_unknown_gap(node->ledger, meter->meter);
+    return 0;
+}
+
 static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
 {
+    struct resumed_meter before;
+    struct node_meter *meter;
     char *id;
+    int r;
 
     if (node->meter_count == NODE_METERS_MAX)
         return 0; /* more than any machine has: a faulty source must not fill the memory */
@@ -86,7 +140,8 @@ static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter
                     sizeof(*node->meters)) < 0 ||
         !(id = strdup(reading->id)))
         return -ENOMEM;
-    node->meters[node->meter_count++] = (struct node_meter){
+    meter = &node->meters[node->meter_count++];
+    *meter = (struct node_meter){
         .source = reading->source,
         .kind = reading->kind,
         .id = id,
@@ -97,12 +152,19 @@ static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter
         .breaks = reading->breaks,
         .read_us = t_us,
     };
-    return 0;
+    keep_hardware(meter, reading);
+    if (!node->resumed ||
+        !resumed_meters_take(node->resumed, meter->kind, meter->source, meter->id, &before))
+        return 0;
+    r = resume_meter(node, meter, t_us, &before, reading);
+    resumed_meter_done(&before);
+    return r;
 }
 
 static int take_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
 {
     struct node_meter *meter = NULL;
+    uint64_t counter_uj;
 
     for (size_t i = 0; i < node->meter_count && !meter; i++)
         if (node->meters[i].kind == reading->kind && strcmp(node->meters[i].id, reading->id) == 0 &&
@@ -112,14 +174,16 @@ static int take_meter(struct node *node, uint64_t t_us, const struct sample_mete
         return add_meter(node, t_us, reading);
     if (is_superseded(node, meter))
         return 0; /* what is pending is still booked */
-    if (reading->breaks == meter->breaks && reading->counter_uj >= meter->counter_uj) {
-        meter->pending_uj += reading->counter_uj - meter->counter_uj;
+    counter_uj = meter->base_uj + reading->counter_uj;
+    if (reading->breaks == meter->breaks && counter_uj >= meter->counter_uj) {
+        meter->pending_uj += counter_uj - meter->counter_uj;
         meter->pending_idle_uj += reading->idle_uj - MIN(reading->idle_uj, meter->idle_uj);
     } else {
         meter->lapses++;
     }
     meter->idle_uj = reading->idle_uj;
-    meter->counter_uj = reading->counter_uj;
+    meter->counter_uj = counter_uj;
+    keep_hardware(meter, reading);
     meter->breaks = reading->breaks;
     meter->read_us = t_us;
     return 0;

@@ -9,6 +9,7 @@
 #include "attribution/bookings.h"
 #include "attribution/gpu/idle.h"
 #include "attribution/node/workload_usage.h"
+#include "attribution/resumed_meters.h"
 
 enum { NODE_METERS_MAX = 256, NODE_POWERS_MAX = 8 };
 
@@ -19,6 +20,9 @@ struct node_meter {
     bool modelled;
     uint32_t meter; /* in the ledger; LEDGER_NONE: only observed */
     uint64_t counter_uj, read_us;
+    uint64_t base_uj;  /* of the counter: what it had before the source began to count */
+    bool has_hardware; /* a count of its own, as last read: */
+    uint64_t hardware;
     uint32_t breaks;
     uint64_t lapses;                   /* discontinuities of the count */
     uint64_t pending_uj;               /* since the last usage report */
@@ -35,6 +39,7 @@ struct node {
     struct ledger *ledger;
     struct node_meter *meters;
     size_t meter_count, meter_slots;
+    struct resumed_meters *resumed; /* NULL: none */
     struct workload_usages usages;
     uint64_t settled_until_us;
     struct node_power powers[NODE_POWERS_MAX];
@@ -44,6 +49,9 @@ struct node {
 
 void node_init(struct node *node, struct ledger *ledger);
 void node_done(struct node *node);
+
+/* What the next run needs to go on with a meter. The texts stay the meter's. */
+struct resumed_meter node_resumed_meter(const struct node_meter *meter);
 
 /* Takes a sample that is not of a GPU. 0 or -ENOMEM; the books balance either way. */
 int node_ingest(struct node *node, const struct sample *sample);

@@ -1,6 +1,7 @@
 #include "attribution/node/node_overhead.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,22 @@ static const struct node_meter *find_total(const struct node *node,
     return found && found->read_us + STALE_US >= now_us ? found : NULL;
 }
 
+/* What was learned about the chosen meter before holds still. */
+static void recall_meter(struct node_overhead *overhead)
+{
+    const struct node_overhead_memory *before = &overhead->before;
+
+    if (strcmp(before->source, overhead->source) != 0)
+        return;
+    overhead->idle = before->idle;
+    overhead->deficit_uj = before->deficit_uj;
+    if (overhead->learns_inclusion) {
+        overhead->inclusion = before->inclusion;
+        overhead->includes_gpus = !before->inclusion.excluded;
+    }
+    gpu_inclusion_interrupt(&overhead->inclusion);
+}
+
 /* Chooses the best meter of the whole node, once all had time to answer. */
 static void choose_total(struct node_overhead *overhead, uint64_t now_us)
 {
@@ -114,6 +131,7 @@ static void choose_total(struct node_overhead *overhead, uint64_t now_us)
         includes = overhead->total->includes_gpus;
     overhead->learns_inclusion = includes == INCLUDES_GPUS_AUTO;
     overhead->includes_gpus = includes != INCLUDES_GPUS_NO;
+    recall_meter(overhead);
 }
 
 /* False if a counter is too old. The sum of the GPUs is unknown if any of theirs is. */
@@ -177,6 +195,17 @@ static int open_window(struct node_overhead *overhead)
     return r;
 }
 
+/* The meter is added with the first complete reading: without one there is no series. One of the
+ * run before has no counter to tell what was missed. */
+static int add_meter(struct node_overhead *overhead, const char *meter_id)
+{
+    if (ledger_find_meter(overhead->ledger, METER_NODE_OVERHEAD, meter_id, &overhead->meter)) {
+        ledger_note_unknown_gap(overhead->ledger, overhead->meter);
+        return 0;
+    }
+    return ledger_add_meter(overhead->ledger, METER_NODE_OVERHEAD, meter_id, 0, &overhead->meter);
+}
+
 static int take_total(struct node_overhead *overhead, uint64_t t_us)
 {
     const struct node_overhead_reading *start = &overhead->start;
@@ -196,9 +225,8 @@ static int take_total(struct node_overhead *overhead, uint64_t t_us)
     }
     if (overhead->total->kind != METER_NODE) /* their ids are those of sockets */
         meter_id = meter_words[overhead->total->kind];
-    /* The meter is added with the first complete reading: without one there is no series. */
     if (r == 0 && overhead->meter == LEDGER_NONE)
-        r = ledger_add_meter(overhead->ledger, METER_NODE_OVERHEAD, meter_id, 0, &overhead->meter);
+        r = add_meter(overhead, meter_id);
     return r;
 }
 
@@ -283,4 +311,32 @@ int node_overhead_ingest(struct node_overhead *overhead, const struct sample *sa
         strcmp(sample->meter.id, overhead->total_id) == 0) /* of a sum, the last one */
         return take_total(overhead, sample->t_us);
     return 0;
+}
+
+static void code_inclusion(struct gpu_inclusion *inclusion, struct coder *coder)
+{
+    inclusion->excluded = code_u64(coder, inclusion->excluded, 1);
+    inclusion->step_count = code_u64(coder, inclusion->step_count, GPU_INCLUSION_STEPS);
+    inclusion->next_step = code_u64(coder, inclusion->next_step, GPU_INCLUSION_STEPS - 1);
+    for (size_t i = 0; i < inclusion->step_count; i++) {
+        inclusion->steps[i].node_w = code_double(coder, inclusion->steps[i].node_w);
+        inclusion->steps[i].gpus_w = code_double(coder, inclusion->steps[i].gpus_w);
+        inclusion->steps[i].before_w = code_double(coder, inclusion->steps[i].before_w);
+    }
+}
+
+void node_overhead_code(struct node_overhead *overhead, struct coder *coder)
+{
+    struct node_overhead_memory *memory = &overhead->before;
+
+    if (overhead->total) { /* what was known before has been recalled, or is of another meter */
+        snprintf(memory->source, sizeof(memory->source), "%s", overhead->source);
+        memory->idle = overhead->idle;
+        memory->inclusion = overhead->inclusion;
+        memory->deficit_uj = overhead->deficit_uj;
+    }
+    code_array_text(coder, memory->source, sizeof(memory->source));
+    idle_levels_code(&memory->idle, coder);
+    code_inclusion(&memory->inclusion, coder);
+    memory->deficit_uj = code_u64(coder, memory->deficit_uj, UINT64_MAX);
 }

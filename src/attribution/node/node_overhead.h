@@ -63,6 +63,14 @@ struct node_overhead {
     uint64_t begin_uj, begin_unowned_uj[UNOWNED_COUNT]; /* of all these meters */
     uint64_t lost_us;                                   /* CPU time of workloads that are gone */
 
+    /* Of the run before, until the same meter is chosen again. */
+    struct node_overhead_memory {
+        char source[16]; /* "": nothing is known */
+        struct idle_levels idle;
+        struct gpu_inclusion inclusion;
+        uint64_t deficit_uj;
+    } before;
+
     uint64_t deficit_uj; /* the parts exceeded the whole by this: later windows are less by it */
     bool mismatch;       /* it is too large to be a matter of timing */
     struct idle_levels idle;
@@ -75,6 +83,9 @@ void node_overhead_done(struct node_overhead *overhead);
 
 /* Takes a sample that is not of a GPU, after the node. 0 or -ENOMEM, as node_ingest. */
 int node_overhead_ingest(struct node_overhead *overhead, const struct sample *sample);
+
+/* Packs what the next run can use, or unpacks it. */
+void node_overhead_code(struct node_overhead *overhead, struct coder *coder);
 
 /* Drops the open window, if there is one: a GPU was added or removed. */
 void node_overhead_close_window(struct node_overhead *overhead);

@@ -9,8 +9,10 @@
 
 void workload_usages_done(struct workload_usages *usages)
 {
-    for (size_t i = 0; i < usages->slots; i++)
+    for (size_t i = 0; i < usages->slots; i++) {
         usage_done(&usages->items[i].usage);
+        usage_done(&usages->items[i].before);
+    }
     free(usages->items);
     *usages = (struct workload_usages){0};
 }
@@ -28,6 +30,10 @@ static int open_usage(struct workload_usages *usages, const struct workload_owne
     usage = &usages->items[workload];
     if (usage->round == 0)
         ledger_join_workload(usages->ledger, workload);
+    if (usage->is_resumed && usage->round != usages->round) {
+        usage->before = usage->usage;
+        usage->usage = (struct usage){0};
+    }
     if (usage->round != usages->round) {
         memset(usage->weights, 0, sizeof(usage->weights));
         usage_clear_gauges(&usage->usage);
@@ -92,6 +98,16 @@ static int add_system(struct workload_usages *usages, uint64_t now_us,
     return 0;
 }
 
+/* After the first report of a workload since the run before. */
+static int end_resumption(struct workload_usage *usage)
+{
+    int r = usage_raise(&usage->usage, &usage->before);
+
+    usage_done(&usage->before);
+    usage->is_resumed = false;
+    return r;
+}
+
 int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
                            const struct sample_usage *report)
 {
@@ -106,6 +122,8 @@ int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
     for (uint32_t w = 0; w < usages->slots; w++) {
         struct workload_usage *usage = &usages->items[w];
 
+        if (usage->is_resumed && usage->round == usages->round)
+            failed |= end_resumption(usage) < 0;
         if (usage->round == 0 || usage->round == usages->round)
             continue;
         usage_clear_gauges(&usage->usage);
@@ -116,4 +134,60 @@ int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
         ledger_leave_workload(usages->ledger, w);
     }
     return failed ? -ENOMEM : 0;
+}
+
+static void code_io(struct usage *usage, struct coder *coder)
+{
+    size_t count = code_u64(coder, usage->io_count, USAGE_IO_MAX);
+
+    for (size_t i = 0; i < count && !coder->in.is_broken; i++) {
+        struct usage_io *from = coder_is_unpacking(coder) ? NULL : &usage->io[i];
+        struct usage_io io = from ? *from : (struct usage_io){0};
+        struct usage one = {.io = &io, .io_count = 1};
+
+        io.major = (uint32_t)code_u64(coder, io.major, UINT32_MAX);
+        io.minor = (uint32_t)code_u64(coder, io.minor, UINT32_MAX);
+        io.valid = (uint32_t)code_u64(coder, io.valid, (1U << USAGE_IO_FIELDS) - 1);
+        code_array_text(coder, io.device, sizeof(io.device));
+        for (size_t f = 0; f < USAGE_IO_FIELDS; f++)
+            io.values[f] = code_u64(coder, io.values[f], UINT64_MAX);
+        if (!from && usage_add(usage, &one) < 0)
+            coder_reject(coder);
+    }
+}
+
+static void code_counters(struct usage *usage, struct coder *coder)
+{
+    usage->valid = (uint32_t)code_u64(coder, usage->valid & USAGE_COUNTERS, USAGE_COUNTERS) |
+                   (coder_is_unpacking(coder) ? 0 : usage->valid);
+    for (size_t f = 0; f < USAGE_FIELDS; f++)
+        if (USAGE_BIT(f) & USAGE_COUNTERS & usage->valid)
+            usage->values[f] = code_u64(coder, usage->values[f], UINT64_MAX);
+    code_io(usage, coder);
+}
+
+void workload_usages_code(struct workload_usages *usages, struct coder *coder)
+{
+    size_t rows = ledger_counts(usages->ledger)->workload_slots;
+    size_t slots = code_count(coder, MIN(usages->slots, rows), rows);
+
+    if (grow_zeroed(&usages->items, &usages->slots, slots, sizeof(*usages->items)) < 0)
+        coder_reject(coder);
+    for (uint32_t w = 0; w < slots && !coder->in.is_broken; w++) {
+        struct workload_usage *usage = &usages->items[w];
+
+        if (!code_u64(coder, usage->round > 0, 1))
+            continue;
+        usage->seen_us = code_u64(coder, usage->seen_us, UINT64_MAX);
+        code_counters(&usage->usage, coder);
+        if (!coder_is_unpacking(coder))
+            continue;
+        if (!ledger_workload(usages->ledger, w)) {
+            coder_reject(coder);
+            return;
+        }
+        usages->round = usage->round = 1;
+        usage->is_resumed = true;
+        ledger_join_workload(usages->ledger, w);
+    }
 }

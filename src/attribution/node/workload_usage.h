@@ -22,7 +22,9 @@ struct workload_usage {
     uint64_t round; /* the last report that had it; 0: a free slot */
     uint64_t seen_us;
     uint64_t weights[USAGE_WEIGHTS];
-    struct usage usage; /* counters: since it is known */
+    struct usage usage;  /* counters: since it is known */
+    struct usage before; /* the counters of the run before, until the first report that has it */
+    bool is_resumed;
 };
 
 struct workload_usages {
@@ -37,6 +39,11 @@ void workload_usages_done(struct workload_usages *usages);
 /* Takes a report. What no workload used is `system`. 0 or -ENOMEM; then workloads are missing. */
 int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
                            const struct sample_usage *report);
+
+/* Packs the counters, or unpacks them after those of the ledger. The first report of a workload has
+ * all that its cgroups ever counted: its counters go on from that, or from those of the run before
+ * where these are higher, as cgroups of it had ended. 0 or -ENOMEM. */
+void workload_usages_code(struct workload_usages *usages, struct coder *coder);
 
 /* NULL: it has no cgroup, and had none within the retention. */
 static inline const struct workload_usage *workload_usages_find(

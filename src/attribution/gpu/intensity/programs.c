@@ -124,6 +124,38 @@ void programs_cap(struct programs *programs, double slots_max)
         programs->all[i].slots = MIN(programs->all[i].slots, slots_max);
 }
 
+static void program_code(struct program *program, struct coder *coder)
+{
+    struct activity *mean = &program->mean;
+
+    program->key = code_u64(coder, program->key, UINT64_MAX);
+    program->used_us = code_u64(coder, program->used_us, UINT64_MAX);
+    program->turn = code_u64(coder, program->turn, UINT64_MAX);
+    program->slots = code_double(coder, program->slots);
+    for (size_t i = 0; i < UNIT_COUNT; i++)
+        mean->units[i] = code_double(coder, mean->units[i]);
+    mean->power_w = code_double(coder, mean->power_w);
+    mean->idle_w = code_double(coder, mean->idle_w);
+    mean->log_clock = code_double(coder, mean->log_clock);
+    mean->log_clock_squared = code_double(coder, mean->log_clock_squared);
+    program->has_gpm = code_u64(coder, program->has_gpm, 1);
+    program->is_measured = code_u64(coder, program->is_measured, 1);
+    if (program->key == 0 || program->slots < 0 || program->slots > PROGRAMS_SLOTS_MAX)
+        coder_reject(coder);
+}
+
+void programs_code(struct programs *programs, struct coder *coder)
+{
+    size_t count = code_u64(coder, programs_count(programs), PROGRAMS_MAX), at = 0;
+
+    programs->turn = code_u64(coder, programs->turn, UINT64_MAX);
+    for (size_t i = 0; i < count && !coder->in.is_broken; i++) {
+        while (!coder_is_unpacking(coder) && programs->all[at].key == 0)
+            at++;
+        program_code(&programs->all[at++], coder);
+    }
+}
+
 size_t programs_count(const struct programs *programs)
 {
     size_t count = 0;

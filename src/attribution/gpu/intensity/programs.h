@@ -8,6 +8,7 @@
 #pragma once
 
 #include "attribution/gpu/intensity/states.h"
+#include "core/pack.h"
 
 enum { PROGRAMS_MAX = 128 };
 
@@ -49,5 +50,7 @@ void programs_adopt(struct programs *to, const struct programs *from, double slo
 
 /* Lowers the worth of all, as after a change of the driver. */
 void programs_cap(struct programs *programs, double slots_max);
+
+void programs_code(struct programs *programs, struct coder *coder);
 
 size_t programs_count(const struct programs *programs);

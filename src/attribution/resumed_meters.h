@@ -1,0 +1,46 @@
+/*
+ * Resumed meters: meters as the run before left them, until they are read again. What a meter's own
+ * count has moved meanwhile is a gap. Pure.
+ */
+#pragma once
+
+#include "attribution/gpu/idle.h"
+#include "core/pack.h"
+#include "model/counter.h"
+#include "model/meter.h"
+
+enum { RESUMED_METERS_MAX = 1024 };
+
+struct resumed_meter {
+    enum meter_kind kind;
+    char *source, *id;   /* GPUs have no source: NULL */
+    bool has_counter;    /* false: the machine was started again, and only levels are known */
+    bool is_integral;    /* the counter is power x time, and starts over with each run */
+    uint64_t counter_uj; /* as last shown */
+    uint64_t read_us;
+    bool has_hardware;
+    uint64_t hardware;   /* the device's own count, unless it is the counter */
+    bool is_booked;      /* the ledger has it: */
+    uint64_t pending_uj; /* counted, but not booked */
+    struct idle_levels idle;
+};
+
+/* Zeroed, it is empty. */
+struct resumed_meters {
+    struct resumed_meter *items;
+    size_t count, slots;
+};
+
+void resumed_meter_code(struct resumed_meter *meter, struct coder *coder);
+void idle_levels_code(struct idle_levels *levels, struct coder *coder);
+
+/* Moves the record of this meter to the caller, who frees its texts. False: there is none. */
+bool resumed_meters_take(struct resumed_meters *meters, enum meter_kind kind, const char *source,
+                         const char *id, struct resumed_meter *ret_meter);
+
+void resumed_meter_done(struct resumed_meter *meter);
+void resumed_meters_done(struct resumed_meters *meters);
+
+/* What was used until this reading of the device's own count. False: unknown. */
+bool resumed_meter_find_gap(const struct resumed_meter *meter, const struct counter *hardware,
+                            uint64_t t_us, uint64_t *ret_gap_uj);
