@@ -23,6 +23,9 @@ COPY --from=build /out/usr/bin/wattribute /usr/bin/wattribute
 # and the processes that use the network drop root if they can. `--user 65534` works too: energy is then
 # booked to containers by id (docs/docker.md).
 USER 0
+# Mount a volume here, and counters survive a new container, too (docs/docker.md).
+ENV STATE_DIRECTORY=/var/lib/wattribute
+RUN mkdir -m 0700 /var/lib/wattribute
 EXPOSE 9400
 # No HEALTHCHECK: the image has no HTTP client, and a dead process is noticed without one. Kubernetes probes
 # /-/healthy and /-/ready itself.

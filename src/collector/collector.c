@@ -176,6 +176,17 @@ static void check_files(struct collector *collector)
     collector->check_files_us = collector_now_us(collector) + COLLECTOR_CHECK_FILES_US;
 }
 
+/* Meters without a count of their own leave a hole at each restart. */
+static void report_gaps(struct collector *collector)
+{
+    uint64_t gaps = pipeline_unknown_gaps(collector->pipeline);
+
+    if (gaps > collector->gaps_reported)
+        log_info("some meters were not counted while the exporter did not run: "
+                 "wattribute_meter_unknown_gaps_total names them");
+    collector->gaps_reported = gaps;
+}
+
 static void sweep(struct collector *collector, uint64_t now)
 {
     pipeline_sweep(collector->pipeline, collector_real_us(collector));
@@ -183,6 +194,7 @@ static void sweep(struct collector *collector, uint64_t now)
     source_set_note(&collector->sources); /* a source that hangs wakes no one */
     report_closing(collector);
     refresh_factor(collector);
+    report_gaps(collector);
     if (collector->identity)
         collector_refresh_identity(collector);
 }
@@ -201,6 +213,8 @@ static void run_due(struct collector *collector)
         check_files(collector);
     if (collector->web_config_is_new)
         collector_send_web_config(collector);
+    if (now >= collector->state.save_us)
+        collector_save_due(collector);
     if (now >= source_set_next_due_us(&collector->sources))
         (void)source_set_open_due(&collector->sources, now, NULL); /* it logs */
 }
@@ -214,6 +228,7 @@ static int timeout_ms(const struct collector *collector)
     for (int kind = 0; kind < FETCHER_KINDS; kind++)
         due = MIN(due, collector->fetchers.items[kind].child.restart_us);
     due = MIN(due, collector->check_files_us);
+    due = MIN(due, collector->state.save_us);
     if (collector->tariff.path)
         due =
             MIN(due, now + tariff_clock_wait_us(&collector->tariff, collector_real_us(collector)));
@@ -276,6 +291,7 @@ static void finish(struct collector *collector)
     if (pipeline_finish(collector->pipeline) < 0)
         log_error("out of memory: some energy stays unattributed");
     log_books(collector);
+    collector_save_last(collector);
     child_stop(&collector->server, STOP_SERVER_US);
     fetchers_stop(&collector->fetchers);
     source_set_stop(&collector->sources, COLLECTOR_STOP_SOURCE_US);

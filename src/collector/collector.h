@@ -15,8 +15,8 @@
 
 struct collector_options {
     const struct options *options; /* both must outlive it */
-    const struct host *host;
-    const int *listener_fds; /* stay the caller's, and open for as long as it runs */
+    struct host *host;             /* it gets the secret and the boot time of the run before */
+    const int *listener_fds;       /* stay the caller's, and open for as long as it runs */
     size_t listener_count;
     struct web_watch *web;        /* NULL: no --web.config.file; else it must outlive it */
     const struct api_config *api; /* NULL: no --kubernetes.api; else likewise */

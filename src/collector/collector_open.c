@@ -51,8 +51,10 @@ bool collector_close(struct collector *collector)
     is_idle = source_set_stop(&collector->sources, COLLECTOR_STOP_SOURCE_US);
     child_stop(&collector->server, 0);
     fetchers_close(&collector->fetchers);
+    is_idle &= state_file_close(collector->state.file, COLLECTOR_STOP_STATE_US);
     if (!is_idle)
         return false;
+    free(collector->state.data);
     identity_close(collector->identity);
     recorded_names_free(collector->names);
     process_events_stop(collector->events);
@@ -113,6 +115,9 @@ static int open_parts(struct collector *collector, const struct collector_option
     if (options->web || options->with_bmc || options->api ||
         collector->emissions.config.poll_count > 0)
         sandbox_forbid_dumps();
+    r = collector_open_state(collector, err);
+    if (r < 0)
+        return r;
     pipeline.price.factor = collector->emissions.in_force;
     r = fetchers_open(&collector->fetchers,
                       &(struct fetchers_options){.options = options->options,
@@ -130,7 +135,7 @@ static int open_parts(struct collector *collector, const struct collector_option
     if (r == 0)
         r = collector_open_names(collector, &pipeline, err);
     if (r == 0)
-        r = pipeline_new(&pipeline, &collector->pipeline);
+        r = collector_resume_books(collector, &pipeline);
     if (r == -ENOMEM)
         error_format(err, "out of memory");
     collector->fetchers.identity = collector->identity;

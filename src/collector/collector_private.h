@@ -1,6 +1,7 @@
 /* What the files of the collector share. */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -10,6 +11,7 @@
 #include "collector/emissions.h"
 #include "collector/fetchers.h"
 #include "collector/source_set.h"
+#include "collector/state_file.h"
 #include "collector/tariff_clock.h"
 #include "core/clock.h"
 #include "core/macros.h"
@@ -21,6 +23,9 @@
 
 /* How long a source may take to end. */
 #define COLLECTOR_STOP_SOURCE_US ((uint64_t)200000)
+
+/* How long the last write of the state may take. */
+#define COLLECTOR_STOP_STATE_US (2 * USEC_PER_SEC)
 
 /* How often files that may change are checked. */
 #define COLLECTOR_CHECK_FILES_US (5 * USEC_PER_SEC)
@@ -44,7 +49,7 @@ struct runtime_log {
 
 struct collector {
     const struct options *options;
-    const struct host *host;
+    struct host *host;
     const struct clock *clock;
     int epoll_fd, signal_fd, wake_fd;
     struct source_switches switches;
@@ -59,8 +64,21 @@ struct collector {
     struct emissions emissions;
     struct tariff_clock tariff; /* no path: no --cost.tariff-file */
     struct pipeline *pipeline;
-    bool measured;    /* something was read, or there is nothing to read */
-    bool books_moved; /* since the last snapshot */
+    struct {
+        char path[PATH_MAX];
+        struct state_file *file; /* NULL: none */
+        /* The state of the run before, until the books have it. */
+        char *data;
+        struct unpack rest;
+        struct pipeline_resumption resumption;
+        uint64_t save_us;       /* when the next write is due, pages or not; UINT64_MAX: never */
+        uint64_t number;        /* of the last write */
+        uint64_t late_since_us; /* it is not done; 0: it is not late */
+        int result;             /* 0 or -errno, as logged */
+    } state;
+    uint64_t gaps_reported; /* sum of the meters' unknown gaps when it was last logged */
+    bool measured;          /* something was read, or there is nothing to read */
+    bool books_moved;       /* since the last snapshot */
     struct page_cache pages;
     uint64_t snapshot_us;
     const int *listener_fds;
@@ -104,3 +122,17 @@ void collector_reap_server(struct collector *collector);
 void collector_answer_server(struct collector *collector);
 void collector_check_web_config(struct collector *collector);
 void collector_send_web_config(struct collector *collector);
+
+/* collector_state.c: what survives a restart. */
+
+/* Reads the state, once the emissions are there and before any source is. -EBUSY: another process
+ * has it. A state of no use is set aside. */
+int collector_open_state(struct collector *collector, struct error *err);
+/* Makes the pipeline, with the books of the run before if there are any. 0 or -ENOMEM. */
+int collector_resume_books(struct collector *collector, const struct pipeline_options *options);
+
+/* Writes the state before a page shows what is in the books now. False: the disk is late, and no
+ * page may show it yet. True also without a state, or if it cannot be written, which is logged. */
+bool collector_save_page(struct collector *collector);
+void collector_save_due(struct collector *collector);  /* every few seconds, to the disk */
+void collector_save_last(struct collector *collector); /* at the end */

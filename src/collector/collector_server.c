@@ -49,8 +49,10 @@ static int refresh_snapshot(struct collector *collector)
         !collector->sources.has_changed &&
         collector_now_us(collector) - collector->snapshot_us < interval_us)
         return 0;
-    page_cache_renew(&collector->pages);
     pipeline_fix_names(collector->pipeline, real_us);
+    if (!collector_save_page(collector))
+        return collector->pages.generation > 0 ? 0 : -EAGAIN; /* the last page is still true */
+    page_cache_renew(&collector->pages);
     r = pipeline_snapshot(collector->pipeline, real_us, collector_stale_us(collector), snapshot);
     if (r == 0)
         r = source_set_describe(&collector->sources, snapshot);
@@ -64,6 +66,8 @@ static int refresh_snapshot(struct collector *collector)
         return r;
     snapshot->node = collector->node;
     snapshot->replay_active = collector->options->replay_path != NULL;
+    snapshot->has_state = collector->state.file;
+    snapshot->state_is_up = collector->state.result == 0;
     snapshot->child_count = 1;
     snapshot->children[0] = (struct snapshot_child){"server", collector->server.starts};
     for (int kind = 0; kind < FETCHER_KINDS; kind++)
@@ -88,8 +92,12 @@ static int answer(struct collector *collector, const struct channel_request *req
     size_t size;
 
     if (collector->measured) {
-        reply.status = CHANNEL_FAILED;
-        if (refresh_snapshot(collector) < 0) {
+        int r = refresh_snapshot(collector);
+
+        reply.status = r == -EAGAIN ? CHANNEL_NOT_READY : CHANNEL_FAILED;
+        if (r == -EAGAIN) {
+            log_debug("no page yet: the state is not written");
+        } else if (r < 0) {
             log_error("out of memory: cannot take a snapshot");
         } else if (request->have_generation == collector->pages.generation) {
             reply.status = CHANNEL_UNCHANGED;

@@ -193,6 +193,13 @@ bool emissions_refresh(struct emissions *emissions)
     return has_changed;
 }
 
+void emissions_code_state(struct emissions *emissions, uint64_t elapsed_us, struct coder *coder)
+{
+    choice_code(&emissions->config.choice, choice_time(emissions), elapsed_us, coder);
+    if (coder_is_unpacking(coder))
+        (void)emissions_refresh(emissions);
+}
+
 void emissions_announce(struct emissions *emissions)
 {
     const struct price_factor *factor = &emissions->in_force;

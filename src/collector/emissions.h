@@ -37,6 +37,9 @@ void emissions_take_record(struct emissions *emissions, const struct channel_fac
  * back behind its beginning, and earlier factors must not apply again. */
 bool emissions_refresh(struct emissions *emissions);
 
+/* Packs the factors that providers reported, or unpacks those that were packed so long ago. */
+void emissions_code_state(struct emissions *emissions, uint64_t elapsed_us, struct coder *coder);
+
 /* Logs the provider in force if it has changed and any provider is polled; the first time also
  * whether the constant is implausible. */
 void emissions_announce(struct emissions *emissions);

@@ -155,8 +155,8 @@ int option_type_text(struct options *options, const struct options_flag *flag,
     return copy_text(options, flag, value, flag_member(options, flag), err);
 }
 
-int option_type_socket_path(struct options *options, const struct options_flag *flag,
-                            const struct options_value *value, struct error *err)
+int option_type_absolute_path(struct options *options, const struct options_flag *flag,
+                              const struct options_value *value, struct error *err)
 {
     const char **path = flag_member(options, flag);
 

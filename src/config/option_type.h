@@ -22,7 +22,7 @@ options_setter option_type_number;
 options_setter option_type_word;
 options_setter option_type_switch;
 options_setter option_type_text;
-options_setter option_type_socket_path;
+options_setter option_type_absolute_path;
 options_setter option_type_list; /* a struct options_list */
 options_setter option_type_metric_prefix;
 options_setter option_type_metrics_path;

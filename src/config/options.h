@@ -53,6 +53,7 @@ struct options {
     uint64_t attribution_delay_us;
     uint64_t max_processes, max_workloads;
     const char *replay_path; /* NULL: live */
+    const char *state_path;  /* NULL: by default; "": none */
     unsigned compat;         /* bits of enum compat */
     enum expose expose;
     uint64_t pue_millionths; /* power usage effectiveness, at least 1 */

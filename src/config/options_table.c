@@ -68,7 +68,7 @@ static void describe_keys(const struct options_flag *flag, char *text, size_t si
 #define TEXT(placeholder_, setter, member, longest)                                                \
     .placeholder = (placeholder_), .set = (setter), AT(member), .max = (longest)
 #define PATH(placeholder_, member) TEXT(placeholder_, option_type_text, member, PATH_MAX - 1)
-#define SOCKET(member)             TEXT("PATH", option_type_socket_path, member, OPTION_TYPE_SOCKET_PATH_MAX)
+#define SOCKET(member)             TEXT("PATH", option_type_absolute_path, member, OPTION_TYPE_SOCKET_PATH_MAX)
 #define LIST(placeholder_, member)                                                                 \
     TEXT(placeholder_, option_type_list, member, 300), .repeatable = true, .splits = true
 #define SWITCH(member)  .set = option_type_switch, AT(member)
@@ -93,6 +93,11 @@ static const struct options_flag flags[] = {
      "4096", COUNT(max_processes, 1, 1 << 20)},
     {"max-workloads", "maximum number of workloads; others are booked as 'other'", OPTIONS_BOOKS,
      "16384", COUNT(max_workloads, 1, 1 << 20)},
+
+    {"state-file",
+     "keep counters and what was learned over restarts; '' disables it. Default: `state` in "
+     "$STATE_DIRECTORY, which systemd sets",
+     OPTIONS_BOOKS, NULL, TEXT("FILE", option_type_absolute_path, state_path, PATH_MAX - 1)},
 
     {"process-scan-interval", "time between full scans of processes and cgroups", OPTIONS_NODE,
      "10s", DURATION(process_scan_interval_us, SEC, HOUR)},

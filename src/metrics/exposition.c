@@ -13,6 +13,13 @@ void exposition_meter_labels(struct text *text, const struct snapshot_meter *met
     text_label(text, "meter_id", meter->meter_id);
 }
 
+static void single_value(struct text *text, enum metric metric, uint64_t value, unsigned digits)
+{
+    text_family(text, metric);
+    text_sample(text);
+    text_value(text, (int64_t)value, digits);
+}
+
 /* A 64-bit field of every meter. */
 static void meter_family(struct text *text, const struct snapshot *snapshot, enum metric metric,
                          size_t offset, unsigned digits)
@@ -336,6 +343,10 @@ static void source_families(struct text *text, const struct snapshot *snapshot)
     }
     meter_family(text, snapshot, METRIC_SOURCE_RESETS, offsetof(struct snapshot_meter, resets),
                  WHOLE);
+    meter_family(text, snapshot, METRIC_METER_UNKNOWN_GAPS,
+                 offsetof(struct snapshot_meter, unknown_gaps), WHOLE);
+    if (snapshot->has_state)
+        single_value(text, METRIC_STATE_UP, snapshot->state_is_up, WHOLE);
 }
 
 static void dropped_families(struct text *text, const struct snapshot *snapshot)
@@ -357,13 +368,6 @@ static void dropped_families(struct text *text, const struct snapshot *snapshot)
     text_family(text, METRIC_SERIES_DROPPED);
     text_row(text, (int64_t)snapshot->processes_dropped, WHOLE, "limit", "max-processes");
     text_row(text, (int64_t)snapshot->workloads_dropped, WHOLE, "limit", "max-workloads");
-}
-
-static void single_value(struct text *text, enum metric metric, uint64_t value, unsigned digits)
-{
-    text_family(text, metric);
-    text_sample(text);
-    text_value(text, (int64_t)value, digits);
 }
 
 static void exporter_families(struct text *text, const struct snapshot *snapshot,

@@ -26,7 +26,7 @@ METRIC(PROCESS_ACTIVE, PROCESS, GAUGE, "active",
 METRIC(COMPAT_GPU_ENERGY, PROCESS, COUNTER, "gpu_energy_joules",
        "Energy of a GPU (compatibility name of wattribute_meter_energy_joules).")
 METRIC(METER_ENERGY, OWN, COUNTER, "meter_energy_joules",
-       "Settled energy of a meter since the exporter started. Equals the sum over workloads and "
+       "Settled energy of a meter since its books began. Equals the sum over workloads and "
        "unowned.")
 METRIC(METER_HARDWARE_ENERGY, OWN, COUNTER, "meter_hardware_energy_joules",
        "The hardware's own counter, as last read.")
@@ -161,6 +161,11 @@ METRIC(SOURCE_DURATION, OWN, GAUGE, "source_duration_seconds",
 METRIC(SOURCE_ERRORS, OWN, COUNTER, "source_errors", "Failed reads of the source.")
 METRIC(SOURCE_RESETS, OWN, COUNTER, "source_resets",
        "Times a meter's counter went back, or jumped by more than the device can draw.")
+METRIC(METER_UNKNOWN_GAPS, OWN, COUNTER, "meter_unknown_gaps",
+       "Restarts during which a meter's energy was not counted: it has no counter of its own, or "
+       "one that may have wrapped or was reset. That energy is missing.")
+METRIC(STATE_UP, OWN, GAUGE, "state_up",
+       "1 if the state file was written last time: counters survive a restart. Absent without one.")
 METRIC(SAMPLES_DROPPED, OWN, COUNTER, "utilization_samples_dropped",
        "Utilisation samples that were discarded, by reason: garbage, repeated or late.")
 METRIC(SERIES_DROPPED, OWN, COUNTER, "series_dropped",

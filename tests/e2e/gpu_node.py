@@ -19,6 +19,7 @@ MIB, GIB = 1 << 20, 1 << 30
 RESERVED = 644939776  # what the fake driver keeps for itself
 POD, CONTAINER, JOB = 100, 101, 102  # pids of the trace
 POD_NAME, NAMESPACE, JOB_ID = "training-job", "ml", "4711"
+OWNERS = (("pod", POD_NAME), ("container", "web"), ("slurm", JOB_ID))  # kind and name
 # A model, also where this machine has a meter.
 NO_METERS = ["--model.idle-watts=5", "--model.full-watts=50",
              *(f"--no-collector.{source}" for source in ("rapl", "hwmon", "cray"))]
@@ -125,6 +126,6 @@ def populate(stack, directory):
 def is_complete(page):
     """All of them have names and joules, and memory is inferred."""
     rows = [labels for labels, value in page.values(WORKLOAD_ENERGY) if value > 0]
-    return ({("pod", POD_NAME), ("container", "web"), ("slurm", JOB_ID)}
+    return (set(OWNERS)
             <= {(labels["kind"], labels["name"]) for labels in rows}
             and page.values("container_gpu_memory_bytes", method="inference"))

@@ -14,6 +14,7 @@ VERSIONS = ("1.31", "1.33", "1.37")
 FOREIGN = {"servicemonitor.yaml": {"ServiceMonitor"}, "openshift.yaml": {"SecurityContextConstraints"}}
 INFO = "wattribute_workload_info"
 PATCHES = ("api-patch.yaml", "cgroup-v1-patch.yaml")
+STATE = "/var/lib/wattribute"
 
 
 class Manifests(TestCase):
@@ -69,8 +70,12 @@ class Manifests(TestCase):
         mounts = pod["containers"][0]["volumeMounts"]
         for mount in mounts:
             volume = volumes[mount["name"]]
-            self.assertTrue(mount["readOnly"], mount)
             self.assertIn(volume["type"], ("Directory", "DirectoryOrCreate"))
+            if mount["name"] == "state":
+                self.assertEqual((STATE, STATE), (volume["path"], mount["mountPath"]))
+                self.assertIn({"name": "STATE_DIRECTORY", "value": STATE}, pod["containers"][0]["env"])
+                continue
+            self.assertTrue(mount["readOnly"], mount)
             # Where the program looks, below its --path.rootfs and --path.sysfs.
             path = os.path.join(volume["path"], mount.get("subPath", "")).rstrip("/")
             self.assertNotIn(".sock", path)

@@ -14,12 +14,12 @@ static uint64_t realtime_us(void)
 
 void play_clock_start(struct play_clock *clock)
 {
-    const char *speed = getenv("FAKE_NVML_SPEED");
+    const char *speed = getenv("FAKE_NVML_SPEED"), *start = getenv("FAKE_NVML_START_US");
 
     if (clock->started)
         return;
     clock->started = true;
-    clock->start_us = realtime_us();
+    clock->start_us = start ? strtoull(start, NULL, 10) : realtime_us();
     clock->speed = speed ? strtod(speed, NULL) : 1;
     if (!(clock->speed > 0 && clock->speed <= 1e6))
         clock->speed = 1;

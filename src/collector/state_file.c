@@ -1,0 +1,296 @@
+#include "collector/state_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/fs.h"
+#include "core/gzip.h"
+#include "core/lock.h"
+#include "core/pack.h"
+
+/* Then come the version, the length and the checksum of what follows. */
+static const char MAGIC[] = "wattribute state\n";
+static const uint64_t VERSION = 1;
+
+enum { HEADER_CAP_BYTES = 64, NAME_BYTES = 256 };
+
+struct state_file {
+    int dir_fd, lock_fd;
+    char name[NAME_BYTES], new_name[NAME_BYTES], bad_name[NAME_BYTES], lock_name[NAME_BYTES];
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+
+    /* Under the lock. */
+    struct buffer next; /* to be written, if has_next */
+    bool has_next, next_is_durable;
+    bool stopping, has_stopped;
+    uint64_t submitted, written; /* numbers of writes */
+    int error;                   /* of the last write */
+};
+
+static int write_contents(int fd, const struct buffer *contents)
+{
+    struct buffer header;
+    int r;
+
+    buffer_init(&header, HEADER_CAP_BYTES);
+    buffer_str(&header, MAGIC);
+    pack_u64(&header, VERSION);
+    pack_u64(&header, contents->len);
+    pack_u64(&header, gzip_checksum(contents->data, contents->len));
+    r = buffer_failed(&header) ? -ENOMEM : fs_write_all(fd, header.data, header.len);
+    buffer_done(&header);
+    return r < 0 ? r : fs_write_all(fd, contents->data, contents->len);
+}
+
+static int replace_file(const struct state_file *file, const struct buffer *contents,
+                        bool is_durable)
+{
+    _cleanup_close_ int fd = openat(file->dir_fd, file->new_name,
+                                    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int r;
+
+    if (fd < 0)
+        return -errno;
+    r = write_contents(fd, contents);
+    if (r == 0 && is_durable && fsync(fd) < 0)
+        r = -errno;
+    if (r == 0 && renameat(file->dir_fd, file->new_name, file->dir_fd, file->name) < 0)
+        r = -errno;
+    if (r == 0 && is_durable && fsync(file->dir_fd) < 0)
+        r = -errno;
+    return r;
+}
+
+static void *run_writer(void *context)
+{
+    struct state_file *file = context;
+
+    pthread_mutex_lock(&file->lock);
+    while (!file->stopping || file->has_next) {
+        struct buffer contents = file->next;
+        bool is_durable = file->next_is_durable;
+        uint64_t number = file->submitted;
+        int r;
+
+        if (!file->has_next) {
+            pthread_cond_wait(&file->changed, &file->lock);
+            continue;
+        }
+        file->has_next = file->next_is_durable = false;
+        pthread_mutex_unlock(&file->lock);
+        r = replace_file(file, &contents, is_durable);
+        buffer_wipe(&contents);
+        pthread_mutex_lock(&file->lock);
+        file->written = number;
+        file->error = r;
+        pthread_cond_broadcast(&file->changed);
+    }
+    file->has_stopped = true;
+    pthread_cond_broadcast(&file->changed);
+    pthread_mutex_unlock(&file->lock);
+    return NULL;
+}
+
+static void free_file(struct state_file *file)
+{
+    cleanup_close(&file->dir_fd);
+    cleanup_close(&file->lock_fd);
+    pthread_mutex_destroy(&file->lock);
+    pthread_cond_destroy(&file->changed);
+    free(file);
+}
+
+static int take_lock(struct state_file *file)
+{
+    file->lock_fd =
+        openat(file->dir_fd, file->lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file->lock_fd < 0)
+        return -errno;
+    return flock(file->lock_fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+}
+
+static int open_dir(struct state_file *file, const char *path)
+{
+    _cleanup_free_ char *dir_text = strdup(path), *name_text = strdup(path);
+    const char *name;
+
+    if (!dir_text || !name_text)
+        return -ENOMEM;
+    name = basename(name_text);
+    if (strlen(name) + sizeof(".lock") > NAME_BYTES)
+        return -ENAMETOOLONG;
+    snprintf(file->name, NAME_BYTES, "%s", name);
+    snprintf(file->new_name, NAME_BYTES, "%s.new", name);
+    snprintf(file->bad_name, NAME_BYTES, "%s.bad", name);
+    snprintf(file->lock_name, NAME_BYTES, "%s.lock", name);
+    file->dir_fd = open(dirname(dir_text), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return file->dir_fd < 0 ? -errno : 0;
+}
+
+int state_file_open(const char *path, struct state_file **ret_file, struct error *err)
+{
+    struct state_file *file = calloc(1, sizeof(*file));
+    int r;
+
+    if (!file)
+        return error_set(err, -ENOMEM, "out of memory");
+    file->dir_fd = file->lock_fd = -1;
+    pthread_mutex_init(&file->lock, NULL);
+    lock_condition_init(&file->changed);
+    r = open_dir(file, path);
+    if (r == 0)
+        r = take_lock(file);
+    if (r < 0) {
+        free_file(file);
+        return r == -EWOULDBLOCK
+                   ? error_set(err, -EBUSY, "another process uses the state file '%s'", path)
+                   : error_set(err, r, "cannot use the state file '%s': %s", path, strerror(-r));
+    }
+    *ret_file = file;
+    return 0;
+}
+
+bool state_file_close(struct state_file *file, uint64_t timeout_us)
+{
+    uint64_t until_us = clock_system.monotonic_us(&clock_system) + timeout_us;
+    bool has_stopped;
+
+    if (!file)
+        return true;
+    pthread_mutex_lock(&file->lock);
+    file->stopping = true;
+    pthread_cond_broadcast(&file->changed);
+    while (file->has_thread && !file->has_stopped &&
+           lock_wait_until(&file->changed, &file->lock, until_us))
+        continue;
+    has_stopped = file->has_stopped || !file->has_thread;
+    pthread_mutex_unlock(&file->lock);
+    if (!has_stopped)
+        return false;
+    if (file->has_thread)
+        pthread_join(file->thread, NULL);
+    free_file(file);
+    return true;
+}
+
+/* Whoever may write to it could add joules to anybody's bill. */
+static int check_owner(int fd, struct error *err)
+{
+    struct stat status;
+
+    if (fstat(fd, &status) < 0)
+        return error_set(err, -EBADMSG, "%s", strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return error_set(err, -EBADMSG, "it is not a regular file");
+    if ((status.st_uid != geteuid() && status.st_uid != 0) || (status.st_mode & 022))
+        return error_set(err, -EBADMSG, "other users may write to it");
+    return 0;
+}
+
+static int check_contents(struct span file, struct span *ret_contents, struct error *err)
+{
+    struct unpack header = {.is_broken = false};
+    uint64_t version, len, checksum;
+
+    if (!span_strip_prefix(&file, MAGIC))
+        return error_set(err, -EBADMSG, "it is not a state file");
+    header.rest = file;
+    version = unpack_u64(&header, UINT64_MAX);
+    len = unpack_u64(&header, UINT64_MAX);
+    checksum = unpack_u64(&header, UINT64_MAX);
+    if (header.is_broken)
+        return error_set(err, -EBADMSG, "it is truncated");
+    if (version != VERSION)
+        return error_set(err, -EBADMSG, "it is of %s version of the format",
+                         version > VERSION ? "a newer" : "an older");
+    if (len != header.rest.len)
+        return error_set(err, -EBADMSG, "it is truncated");
+    if (checksum != gzip_checksum(header.rest.data, header.rest.len))
+        return error_set(err, -EBADMSG, "it is damaged: its checksum is wrong");
+    *ret_contents = header.rest;
+    return 0;
+}
+
+int state_file_read(struct state_file *file, char **ret_data, size_t *ret_len, struct error *err)
+{
+    /* O_NONBLOCK: a pipe of that name must not block. */
+    _cleanup_close_ int fd =
+        openat(file->dir_fd, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct span contents = {NULL, 0};
+    char *data;
+    size_t len;
+    int r;
+
+    if (fd < 0 && errno == ENOENT)
+        return -ENOENT;
+    if (fd < 0)
+        return error_set(err, -EBADMSG, "%s", strerror(errno));
+    r = check_owner(fd, err);
+    if (r < 0)
+        return r;
+    r = fs_read_fd(fd, STATE_FILE_CAP_BYTES, &data, &len);
+    if (r < 0)
+        return error_set(err, r == -ENOMEM ? r : -EBADMSG, "%s", strerror(-r));
+    r = check_contents((struct span){data, len}, &contents, err);
+    if (r < 0) {
+        free(data);
+        return r;
+    }
+    memmove(data, contents.data, contents.len);
+    *ret_data = data;
+    *ret_len = contents.len;
+    return 0;
+}
+
+void state_file_set_aside(struct state_file *file)
+{
+    (void)renameat(file->dir_fd, file->name, file->dir_fd, file->bad_name);
+}
+
+uint64_t state_file_write(struct state_file *file, struct buffer *contents, bool is_durable)
+{
+    HOLD_LOCK(&file->lock);
+
+    /* Not before the first write, when the program has set its signals. */
+    if (!file->has_thread) {
+        int r = -pthread_create(&file->thread, NULL, run_writer, file);
+
+        if (r < 0) {
+            buffer_wipe(contents);
+            file->error = r;
+            return file->written = ++file->submitted;
+        }
+        file->has_thread = true;
+    }
+    if (file->has_next)
+        buffer_wipe(&file->next);
+    file->next = *contents;
+    file->has_next = true;
+    file->next_is_durable |= is_durable;
+    file->submitted++;
+    *contents = (struct buffer){0};
+    pthread_cond_broadcast(&file->changed);
+    return file->submitted;
+}
+
+bool state_file_wait(struct state_file *file, uint64_t number, uint64_t until_us, int *ret_error)
+{
+    HOLD_LOCK(&file->lock);
+
+    while (file->written < number)
+        if (!lock_wait_until(&file->changed, &file->lock, until_us))
+            return false;
+    *ret_error = file->error;
+    return true;
+}
