@@ -26,7 +26,7 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "sources/cgroup/reader.h"
-#include "sources/cgroup_hierarchy.h"
+#include "host/cgroup_hierarchy.h"
 
 enum { CGROUPS = 1000, ROUNDS = 15 };
 

@@ -22,8 +22,8 @@ static size_t check_place(const struct cgroup_tree *tree, const struct cgroup_no
     check_that(node->depth == 0 ||
                cgroup_nodes_find(&tree->nodes, node->parent, node->name) == node);
     for (size_t h = 0; h < tree->hierarchies->count; h++) {
-        count += node->inodes[h] != 0;
-        check_that(node->inodes[h] == 0 || !parent || parent->inodes[h] != 0);
+        count += node->dirs[h].inode != 0;
+        check_that(node->dirs[h].inode == 0 || !parent || parent->dirs[h].inode != 0);
     }
     return count;
 }
@@ -54,7 +54,7 @@ static void count_watches(const struct cgroup_tree *tree, const struct cgroup_no
 
     for (size_t h = 0; h < tree->hierarchies->count; h++) {
         bool is_watched = node->watches[h] != CGROUP_UNWATCHED;
-        bool may_be = node->is_open && node->inodes[h] != 0;
+        bool may_be = node->is_open && node->dirs[h].inode != 0;
 
         check_that(may_be || !is_watched);
         counts->watches += is_watched;
@@ -62,7 +62,7 @@ static void count_watches(const struct cgroup_tree *tree, const struct cgroup_no
     }
     if (node->watches[CGROUP_EVENTS_WATCH] == CGROUP_UNWATCHED)
         return;
-    check_that(node->is_workload && unified != HIERARCHY_NONE && node->inodes[unified] != 0);
+    check_that(node->is_workload && unified != HIERARCHY_NONE && node->dirs[unified].inode != 0);
     counts->events_watches++;
 }
 
@@ -132,7 +132,10 @@ static void check_is_part_of(const struct cgroup_tree *tree, const struct cgroup
             continue;
         check_that(cgroup_nodes_get_path(&tree->nodes, node, path));
         twin = find_by_path(other, path);
-        check_that(twin && memcmp(twin->inodes, node->inodes, sizeof(node->inodes)) == 0);
+        check_that(twin);
+        for (size_t h = 0; h < HIERARCHIES_MAX; h++)
+            check_that(twin->dirs[h].inode == node->dirs[h].inode &&
+                       twin->dirs[h].delegated_to == node->dirs[h].delegated_to);
         check_that(twin->is_workload == node->is_workload && twin->is_open == node->is_open);
     }
 }

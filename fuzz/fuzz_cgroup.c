@@ -117,6 +117,9 @@ static void check_below(struct span path, const char *point, enum workload_kind 
     owner_find(&place, 0, &owner);
     check_owner(&owner);
     check(begins_with(owner.id, scope) || (owner.kind == kind && strcmp(owner.id, id) == 0));
+    if (strstr(point, "//")) /* only root starts pods, jobs and VMs */
+        check(owner.kind == kind || owner.kind == WORKLOAD_CONTAINER ||
+              owner.kind == WORKLOAD_LXC || owner.kind == WORKLOAD_NSPAWN);
 }
 
 /* On one line, in a user's part of one hierarchy, it does not take the process out of its job. */
@@ -146,6 +149,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_below(text, "/user.slice/user-1000.slice/session-2.scope", WORKLOAD_USER, "1000", "1000");
     check_below(text, "/user.slice/user-1000.slice/user@1000.service", WORKLOAD_USER, "1000",
                 "1000");
+    check_below(text, "/system.slice/a.service//1000", WORKLOAD_UNIT, "a.service", "1000");
+    check_below(text, "/batch/slot//1000", WORKLOAD_USER, "1000", "1000");
+    check_below(text, "/docker/" ID "//100000", WORKLOAD_CONTAINER, ID, ID);
     check_below(text, "/docker/" ID, WORKLOAD_CONTAINER, ID, ID);
     check_below(text, "/kubepods/pod00000000-0000-0000-0000-000000000000/" ID, WORKLOAD_POD, ID,
                 ID);

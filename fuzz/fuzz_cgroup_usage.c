@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "host/cgroup_hierarchy.h"
 #include "sources/cgroup/parse.h"
-#include "sources/cgroup_hierarchy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,7 +35,8 @@ static void parse_mountinfo(struct span text)
     while (text.len > 0)
         if (hierarchy_parse_mount(span_cut(&text, '\n'), &mount) &&
             (!memchr(mount.point, '\0', sizeof(mount.point)) ||
-             (mount.controllers == 0) != mount.unified))
+             !memchr(mount.options, '\0', sizeof(mount.options)) ||
+             (mount.options[0] == '\0') != mount.unified || (mount.unified && mount.controllers)))
             abort();
 }
 

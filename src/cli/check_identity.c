@@ -14,7 +14,7 @@
 #include "identity/runtime.h"
 #include "identity/runtime_table.h"
 #include "model/report.h"
-#include "sources/cgroup_hierarchy.h"
+#include "host/cgroup_hierarchy.h"
 
 enum { INSPECTED_MAX = 64 };
 

@@ -43,6 +43,7 @@ int host_open(const char *procfs_path, const char *sysfs_path, const char *rootf
     (void)!getrandom(&ret_host->program_secret, sizeof(ret_host->program_secret), 0);
     /* Without it, processes count as outside: `check` and a metric report that. */
     (void)host_find_cgroup_root(ret_host, &ret_host->cgroup_root);
+    ret_host->cgroup_views = cgroup_views_open(ret_host);
     return 0;
 }
 
@@ -52,11 +53,12 @@ void host_close(struct host *host)
     cleanup_close(&host->sysfs_fd);
     cleanup_close(&host->rootfs_fd);
     free(host->cgroup_root);
+    cgroup_views_close(host->cgroup_views);
     explicit_bzero(&host->program_secret, sizeof(host->program_secret));
     *host = (struct host){.procfs_fd = -1, .sysfs_fd = -1, .rootfs_fd = -1};
 }
 
-static bool is_outside(struct span path)
+bool host_is_outside(struct span path)
 {
     return span_equals(path, "/..") || span_strip_prefix(&path, "/../");
 }
@@ -124,7 +126,7 @@ int host_find_cgroup_root(const struct host *host, char **ret_root)
     r = fs_read_at(host->procfs_fd, "1/cgroup", init, sizeof(init), &init_len);
     if (r < 0)
         return r;
-    if (!is_outside(span_find_line((struct span){init, init_len}, UNIFIED))) {
+    if (!host_is_outside(span_find_line((struct span){init, init_len}, UNIFIED))) {
         *ret_root = NULL;
         return 0;
     }
@@ -161,7 +163,7 @@ int host_apply_cgroup_root(struct span root, char *text, size_t size_bytes, size
 
     if (path.len == 0)
         return 0;
-    while (is_outside(path)) {
+    while (host_is_outside(path)) {
         const char *slash = memrchr(root.data, '/', root.len);
 
         if (!slash)

@@ -8,8 +8,11 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "core/error.h"
 #include "core/span.h"
+#include "host/cgroup_delegation.h"
 #include "host/program_key.h"
 
 struct host {
@@ -17,6 +20,7 @@ struct host {
     int sysfs_fd;
     int rootfs_fd;
     char *cgroup_root; /* where our cgroup namespace begins; NULL: at the node's root, or unknown */
+    struct cgroup_views *cgroup_views;    /* who owns cgroups; NULL: unknown */
     struct program_secret program_secret; /* zero: programs have no keys */
     /* When the kernel started, since the epoch, for the start times of processes; 0: whoever needs
      * it reads it. It changes when the clock is set, but start times must not. */
@@ -34,6 +38,9 @@ void host_close(struct host *host);
  * process. -ENOENT: the node's tree is not mounted, or we are not in it; -EAGAIN: it is too large.
  */
 int host_find_cgroup_root(const struct host *host, char **ret_root);
+
+/* Pure. Does a path of /proc/PID/cgroup lead out of our cgroup namespace? */
+bool host_is_outside(struct span path);
 
 /*
  * Pure. Rewrites the line of cgroup v2 ("0::PATH") in the text of a /proc/PID/cgroup, in place.

@@ -117,9 +117,11 @@ int proc_read_cgroup(const struct host *host, int process_fd, char *buffer, size
 
     if (r == 0 && host->cgroup_root)
         r = host_apply_cgroup_root(span_of(host->cgroup_root), buffer, size_bytes, &len);
-    if (r == 0)
-        *ret_len = len;
-    return r;
+    if (r < 0)
+        return r;
+    cgroup_views_mark(host->cgroup_views, buffer, size_bytes, &len);
+    *ret_len = len;
+    return 0;
 }
 
 /* The command is in `stat`. */

@@ -48,7 +48,7 @@ struct span proc_read_executable(int process_fd, char *path, size_t size_bytes);
 /* SAMPLE_UID_UNKNOWN if it cannot be read. */
 uint32_t proc_read_uid(int process_fd);
 
-/* Reads /proc/PID/cgroup, with paths from the node's root where that is known. 0 or -errno as
- * fs_read_at. */
+/* Reads /proc/PID/cgroup, with paths from the node's root and marks of delegation
+ * (host/cgroup_delegation.h) where these are known. 0 or -errno as fs_read_at. */
 int proc_read_cgroup(const struct host *host, int process_fd, char *buffer, size_t size_bytes,
                      size_t *ret_len);

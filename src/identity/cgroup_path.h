@@ -1,5 +1,6 @@
 /*
- * Where a process runs, by its cgroup path. Pure: text in, struct out.
+ * Where a process runs, by its cgroup path. Pure: text in, struct out. A path may have a mark of
+ * delegation (host/cgroup_delegation.h).
  *
  * This is what the path shows; owner.h decides which of it is charged.
  */
@@ -57,7 +58,7 @@ struct cgroup_place {
      * must not pass for the same id elsewhere. This is the scope of the holder, or else of the
      * container, or else of the machine: "" if only the node's own services name cgroups there,
      * otherwise the first such point on the way down:
-     *   "1000"                    a user's slice
+     *   "1000"                    a user's slice, or a directory of theirs
      *   a container id            root in that container
      *   "lxc:NAME", "nspawn:NAME" root in that machine
      *   "slurm:JOB"               Slurm's cgroup/v1 chowns a step's cgroup to the job's user

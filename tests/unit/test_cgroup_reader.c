@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "cgroup_fixture.h"
-#include "sources/cgroup_hierarchy.h"
+#include "host/cgroup_hierarchy.h"
 
 #define A         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B         "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -326,7 +326,8 @@ static void lines_of_mountinfo(void **state)
         {"36 31 0:33 /../.. /host/sys/fs/cgroup rw - cgroup2 x rw", true, true, 0,
          "/host/sys/fs/cgroup"},
         {.line = "36 31 0:33 /docker/ab /sys/fs/cgroup/memory rw - cgroup x rw,memory"},
-        {.line = "33 31 0:30 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd"},
+        {"33 31 0:30 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd", true,
+         false, 0, "/sys/fs/cgroup/systemd"},
         {.line = "31 23 0:28 / /sys/fs/cgroup ro,nosuid - tmpfs tmpfs ro,mode=755"},
         {.line = "36 31 0:33 / /sys/fs/cgroup rw cgroup2 x rw"},
         {.line = "36 31 0:33 /"},

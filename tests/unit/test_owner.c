@@ -9,6 +9,7 @@
 
 #define USER_1000   "/user.slice/user-1000.slice/user@1000.service"
 #define SLURM_STEP  "/system.slice/slurmstepd.scope/job_211/step_0"
+#define SERVICE     "/system.slice/batch.service"
 #define UID_UNKNOWN OWNER_UID_UNKNOWN
 
 static const char *describe(const struct workload_owner *owner, char *text, size_t size)
@@ -81,6 +82,51 @@ static void the_innermost_pod_job_or_vm_is_the_owner_else_the_container_else_the
         {USER_1000 "/lxc.payload.web", 1000, "lxc 1000/web"},
         {USER_1000 "/machine.slice/machine-web.scope", 1000, "nspawn 1000/web"},
 
+        /* Below a directory that root does not own: rootless containers and machines, no pods, jobs
+         * or VMs. */
+        {SERVICE "//1000", 1000, "unit batch.service"},
+        {SERVICE "//1000/libpod-payload-" C3, 1000, "container 1000/" C3},
+        {SERVICE "//1000/kubepods/pod" U1 "/" C2, 1000, "container 1000/" C2},
+        {SERVICE "//1000/kubepods/pod" U1, 1000, "unit batch.service"},
+        {SERVICE "//1000/slurm/uid_0/job_7/step_0", 1000, "unit batch.service"},
+        {SERVICE "//1000/lsf/c1/job.7.1.2", 1000, "unit batch.service"},
+        {SERVICE "//1000/pbs_jobs.service/jobid/7.s", 1000, "unit batch.service"},
+        {SERVICE "//1000/machine.slice/machine-qemu\\x2d2\\x2dweb.scope", 1000,
+         "unit batch.service"},
+        {SERVICE "//1000/qemu.slice/100.scope", 1000, "unit batch.service"},
+        {SERVICE "//1000/lxc.payload.web", 1000, "lxc 1000/web"},
+        {SERVICE "//1000/systemd-nspawn@web.service", 1000, "nspawn 1000/web"},
+        {SERVICE "//1000/libpod-conmon-" C3 ".scope", 1000, "unit batch.service"},
+        {"/batch/slot_17//1000", 0, "user 1000"},
+        {"/batch/slot_17//1000/docker/" C1, 0, "container 1000/" C1},
+        {"/batch/slot_17//1000/kubepods/pod" U1, 0, "user 1000"},
+        {"/batch/slot_17//1000/system.slice/nginx.service", 0, "user 1000"},
+        {"/batch.slice//1000/nginx.service", 0, "user 1000"},
+        {"/batch/slot_17//0/docker/" C1, 33, "container 0/" C1}, /* anybody may write there */
+        {"/batch/slot_17//0", 33, "user 33"},
+        {"/docker/" C1 "//100000/docker/" C2, 0, "container " C1 "/" C2},
+        {"/docker/" C1 "//100000/kubepods/pod" U1 "/" C2, 0, "container " C1 "/" C2},
+        {"/docker/" C1 "//100000/slurm/uid_0/job_7", 0, "container " C1 " container=" C1},
+        {"/kubepods/pod" U1 "/" C1 "//100000/init.scope", 0, "pod " C1 " container=" C1 " pod=" U1},
+        {"/kubepods/pod" U1 "//1000/" C1, 0, "pod " U1 " pod=" U1},
+        {"/lxc.payload.ci//100000/docker/" C1, 0, "container lxc:ci/" C1},
+        {"/machine.slice/systemd-nspawn@web.service//1000/supervisor", 0, "nspawn web"},
+        {"/machine.slice/systemd-nspawn@web.service/payload//100000/init.scope", 0, "nspawn web"},
+        {"/slurm/uid_1000/job_7/step_0//1000/task_0", 1000, "slurm 7"},
+        {"/slurm/uid_1000/job_7/step_0//1000/docker/" C1, 1000, "slurm 7 claim=" C1},
+        {"/slurm/uid_1000//1000/job_7", 1000, "user 1000"},
+        {USER_1000 "//1000/user.slice/libpod-" C3 ".scope/container", 1000, "container 1000/" C3},
+        {USER_1000 "//1000/app.slice/app-firefox-1234.scope", 1000, "user 1000"},
+        {USER_1000 "//1000/slurm/uid_0/job_7/step_0", 1000, "user 1000"},
+        {USER_1000 "//1000/user.slice/libpod-conmon-" C3 ".scope", UID_UNKNOWN, "user 1000"},
+        /* A line that a user owns does not count against one that root does. */
+        {"2:memory:/docker/" C1 "\n1:name=systemd:" SERVICE "//1000/docker/" C2 "\n", 0,
+         "container " C1 " container=" C1},
+        {"2:memory:/slurm/uid_1000/job_7\n1:name=systemd:" SERVICE "//1000/docker/" C2 "\n", 0,
+         "slurm 7"},
+        {"2:memory:" SERVICE "\n1:name=systemd:" SERVICE "//1000/docker/" C2 "\n", 0,
+         "container 1000/" C2},
+
         /* Monitors. */
         {"/kubepods/burstable/pod" U1 "/crio-conmon-" C2, 0, "system system"},
         {"/kubepods.slice/kubepods-pod" V1 ".slice/crio-conmon-" C2 ".scope", 0, "system system"},
@@ -137,6 +183,30 @@ static void nothing_gets_out_of_a_scope_whatever_it_is_named(void **state)
         {"/slurm/uid_1000/job_7/step_0", WORKLOAD_SLURM, "7", "slurm:7/"},
         {"/lsf/c1/job.7.1.2", WORKLOAD_LSF, "7", "lsf:7/"},
         {"/pbs_jobs.service/jobs/7.s", WORKLOAD_PBS, "7.s", "pbs:7.s/"},
+        {SERVICE "//1000", WORKLOAD_UNIT, "batch.service", "1000/"},
+        {SERVICE "/a//1000", WORKLOAD_UNIT, "batch.service", "1000/"},
+        {"/init.scope//1000", WORKLOAD_UNIT, "init.scope", "1000/"},
+        {"/batch/slot_17//1000", WORKLOAD_USER, "1000", "1000/"},
+        {"/batch.slice//1000", WORKLOAD_USER, "1000", "1000/"},
+        {"/slurm//1000", WORKLOAD_USER, "1000", "1000/"},
+        {"/kubepods/burstable//1000", WORKLOAD_USER, "1000", "1000/"},
+        {"/lxc//1000", WORKLOAD_USER, "1000", "1000/"},
+        {"/qemu.slice//1000", WORKLOAD_USER, "1000", "1000/"},
+        {"/pbs_jobs.service/jobid//1000", WORKLOAD_UNIT, "pbs_jobs.service", "1000/"},
+        {"/lsf/cluster//1000", WORKLOAD_USER, "1000", "1000/"},
+        {"/ecs//1000", WORKLOAD_USER, "1000", "1000/"},
+        {USER_1000 "//1000", WORKLOAD_USER, "1000", "1000/"},
+        {"/user.slice/user-1000.slice/session-2.scope//1000", WORKLOAD_USER, "1000", "1000/"},
+        {"/user.slice/user-1000.slice//1000", WORKLOAD_USER, "1000", "1000/"},
+        {"/docker/" C4 "//100000", WORKLOAD_CONTAINER, C4, C4 "/"},
+        {"/system.slice/docker-" C4 ".scope//100000", WORKLOAD_CONTAINER, C4, C4 "/"},
+        {"/machine.slice/libpod-" C4 ".scope/container//100000", WORKLOAD_CONTAINER, C4, C4 "/"},
+        {"/kubepods/pod" U1 "/" C4 "//100000", WORKLOAD_POD, C4, C4 "/"},
+        {"/lxc.payload.tenant//100000", WORKLOAD_LXC, "tenant", "lxc:tenant/"},
+        {"/machine.slice/machine-web.scope/payload//100000", WORKLOAD_NSPAWN, "web", "nspawn:web/"},
+        {"/slurm/uid_1000/job_7/step_0//1000", WORKLOAD_SLURM, "7", "slurm:7/"},
+        {"/system.slice/slurmstepd.scope/job_7/step_0//1000", WORKLOAD_SLURM, "7", "1000/"},
+        {"/qemu.slice/100.scope//1000", WORKLOAD_VM, "100", "1000/"},
     };
 
     (void)state;
@@ -153,6 +223,13 @@ static void nothing_gets_out_of_a_scope_whatever_it_is_named(void **state)
                     ? strncmp(owner.id, strangers[s].scope, strlen(strangers[s].scope)) != 0
                     : owner.kind != strangers[s].kind || strcmp(owner.id, strangers[s].id) != 0)
                 fail_msg("%s is %d %s", path, owner.kind, owner.id);
+            /* Only root starts pods, jobs and VMs. */
+            if (strstr(strangers[s].point, "//") && strchr(owner.id, '/'))
+                assert_true(owner.kind == WORKLOAD_CONTAINER || owner.kind == WORKLOAD_LXC ||
+                            owner.kind == WORKLOAD_NSPAWN);
+            /* Nor does it get the names of a container that root started. */
+            if (strchr(owner.id, '/'))
+                assert_non_null(strstr(strangers[s].scope, owner.container_id));
         }
 }
 

@@ -200,6 +200,8 @@ static void a_process_is_named_with_percent_codes(void **state)
         {"1 N 0 7 0 - -", 7, 0, "", "", SAMPLE_UID_UNKNOWN},
         {"1 N 0 7 1794725358284932 /a/b python3", 7, 1794725358284932, "/a/b", "python3",
          SAMPLE_UID_UNKNOWN},
+        {"1 N 0 7 0 0::/a.service//1000/b python3", 7, 0, "0::/a.service//1000/b", "python3",
+         SAMPLE_UID_UNKNOWN},
         {"1 N 0 7 0 /a%20b two%20words%25", 7, 0, "/a b", "two words%", SAMPLE_UID_UNKNOWN},
         {"1 N 0 7 0 %2f%2F%41 %C3%A9%c3%a9", 7, 0, "//A", "\xc3\xa9\xc3\xa9", SAMPLE_UID_UNKNOWN},
         {"1 N 0 7 0 %01 %0A%7f%FF", 7, 0, "\x01", "\n\x7f\xff", SAMPLE_UID_UNKNOWN},

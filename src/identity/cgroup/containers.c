@@ -52,7 +52,7 @@ static void enter_container(struct cgroup_walk *walk, struct span id)
 
     set_container_id(place, id);
     place->kind = place->holder == CGROUP_POD ? CGROUP_POD : CGROUP_CONTAINER;
-    if (place->holder == CGROUP_POD && place->pod_container_id[0] == '\0')
+    if (place->holder == CGROUP_POD && place->pod_container_id[0] == '\0' && !walk->is_delegated)
         memcpy(place->pod_container_id, place->container_id, sizeof(place->container_id));
     if (place->holder == CGROUP_ROOT)
         cgroup_walk_enter_scope(walk);

@@ -22,13 +22,16 @@ static bool parse_proxmox(struct span component, char *name)
            component_copy(component, name, CGROUP_NAME_BYTES);
 }
 
-static bool match_vm(struct cgroup_walk *walk, struct span component)
+bool cgroup_walk_match_vm(struct cgroup_walk *walk, struct span component)
 {
-    char *name = walk->place.machine;
+    char name[CGROUP_NAME_BYTES];
 
     if (!parse_libvirt(component, name) &&
         !(span_equals(walk->parent, "qemu.slice") && parse_proxmox(component, name)))
         return false;
+    if (walk->is_delegated)
+        return true; /* of a tenant: not a machine of nspawn either */
+    memcpy(walk->place.machine, name, strlen(name) + 1);
     cgroup_walk_enter_holder(walk, CGROUP_VM);
     return true;
 }
@@ -75,7 +78,8 @@ static bool match_nspawn(struct cgroup_walk *walk, struct span component)
 /* The monitor runs beside "payload", the only part that the machine itself can write to. */
 static bool match_nspawn_monitor(struct cgroup_walk *walk, struct span component)
 {
-    bool is_trusted = walk->place.scope[0] == '\0' || walk->boundary_is_user;
+    bool is_trusted =
+        (walk->place.scope[0] == '\0' && !walk->is_delegated) || walk->boundary_is_user;
 
     if (walk->above != LEVEL_NSPAWN || !is_trusted || !span_equals(component, "supervisor"))
         return false;
@@ -85,9 +89,6 @@ static bool match_nspawn_monitor(struct cgroup_walk *walk, struct span component
 
 bool cgroup_walk_match_machine(struct cgroup_walk *walk, struct span component)
 {
-    /* libvirt's scopes first: a machine of nspawn may have any name. */
-    if (match_vm(walk, component))
-        return true;
     /* In a container, pod, job or VM these would own nothing. */
     if (walk->place.holder != CGROUP_ROOT || walk->place.container_id[0] != '\0')
         return false;

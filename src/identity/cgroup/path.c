@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/macros.h"
+#include "host/cgroup_delegation.h"
 #include "identity/cgroup/component.h"
 #include "identity/cgroup/walk.h"
 
@@ -47,6 +48,19 @@ bool cgroup_walk_trusts_monitors(const struct cgroup_walk *walk)
     return !has_boundary(walk) || walk->boundary_is_user;
 }
 
+/* From here on, the user who owns the directory names cgroups. Where nothing else owns what runs
+ * here, that user does. */
+static void enter_delegated(struct cgroup_walk *walk, uint32_t uid)
+{
+    char name[16];
+
+    walk->is_delegated = true;
+    if (uid != 0 && walk->place.kind == CGROUP_OTHER)
+        cgroup_walk_set_user(walk, uid);
+    snprintf(name, sizeof(name), "%u", uid);
+    cgroup_walk_set_boundary(walk, "", name);
+}
+
 static bool match_user(struct cgroup_walk *walk, struct span component)
 {
     uint32_t uid;
@@ -72,7 +86,7 @@ static void find_unit(struct cgroup_walk *walk, struct span component)
     struct span slice = component, session = component;
     uint32_t uid;
 
-    if (!walk->may_find_unit || span_strip_suffix(&slice, ".slice"))
+    if (!walk->may_find_unit || walk->is_delegated || span_strip_suffix(&slice, ".slice"))
         return;
     walk->may_find_unit = false;
     if (!component_is_unit(component) ||
@@ -87,17 +101,22 @@ static void find_unit(struct cgroup_walk *walk, struct span component)
 
 static void walk_component(struct cgroup_walk *walk, struct span component)
 {
-    /* The first match wins. Machines come before what their names might look like: root in an LXC
-     * container called "slurm" must not start jobs. */
-    static bool (*const matchers[])(struct cgroup_walk *, struct span) = {
-        match_user,
-        cgroup_walk_match_machine,
-        cgroup_walk_match_pod,
-        cgroup_walk_match_container,
-        cgroup_walk_match_conmon,
-        cgroup_walk_match_slurm,
-        cgroup_walk_match_lsf,
-        cgroup_walk_match_pbs,
+    /* The first match wins. VMs come before machines, because one of nspawn may have any name; and
+     * machines before what their names might look like: root in an LXC container called "slurm"
+     * must not start jobs. Only root starts pods and jobs. */
+    static const struct {
+        bool (*match)(struct cgroup_walk *, struct span);
+        bool is_roots;
+    } matchers[] = {
+        {match_user, false},
+        {cgroup_walk_match_vm, false},
+        {cgroup_walk_match_machine, false},
+        {cgroup_walk_match_pod, true},
+        {cgroup_walk_match_container, false},
+        {cgroup_walk_match_conmon, false},
+        {cgroup_walk_match_slurm, true},
+        {cgroup_walk_match_lsf, true},
+        {cgroup_walk_match_pbs, true},
     };
 
     component = component_unescape_unit(component);
@@ -106,7 +125,7 @@ static void walk_component(struct cgroup_walk *walk, struct span component)
         walk->place.kind = CGROUP_OTHER;
     find_unit(walk, component);
     for (size_t i = 0; i < ARRAY_SIZE(matchers); i++)
-        if (matchers[i](walk, component))
+        if (!(matchers[i].is_roots && walk->is_delegated) && matchers[i].match(walk, component))
             break;
     walk->above = walk->level;
     walk->grandparent = walk->parent;
@@ -114,21 +133,37 @@ static void walk_component(struct cgroup_walk *walk, struct span component)
     walk->depth++;
 }
 
-static void walk_path(struct span path, struct cgroup_walk *ret_walk)
+/* False: it leads outside. */
+static bool walk_components(struct cgroup_walk *walk, struct span path)
 {
-    *ret_walk = (struct cgroup_walk){.may_find_unit = true};
-    span_strip_suffix(&path, " (deleted)"); /* the cgroup is gone, its process is a zombie */
     while (path.len > 0) {
         struct span component = span_cut(&path, '/');
 
         if (component.len == 0)
             continue;
-        if (span_equals(component, "..")) {
-            *ret_walk = (struct cgroup_walk){.place.kind = CGROUP_OUTSIDE};
-            return;
-        }
-        walk_component(ret_walk, component);
+        if (span_equals(component, ".."))
+            return false;
+        walk_component(walk, component);
     }
+    return true;
+}
+
+static void walk_path(struct span path, struct cgroup_walk *ret_walk)
+{
+    struct cgroup_mark mark;
+    bool is_inside;
+
+    *ret_walk = (struct cgroup_walk){.may_find_unit = true};
+    span_strip_suffix(&path, " (deleted)"); /* the cgroup is gone, its process is a zombie */
+    if (cgroup_mark_find(path, &mark)) {
+        is_inside = walk_components(ret_walk, mark.above);
+        enter_delegated(ret_walk, mark.uid);
+        is_inside = is_inside && walk_components(ret_walk, mark.below);
+    } else {
+        is_inside = walk_components(ret_walk, path);
+    }
+    if (!is_inside)
+        *ret_walk = (struct cgroup_walk){.place.kind = CGROUP_OUTSIDE};
 }
 
 void cgroup_path_parse(struct span path, struct cgroup_place *ret_place)

@@ -30,6 +30,7 @@ struct cgroup_walk {
     /* The first point below which tenants name cgroups: the scope of everything after it. */
     char boundary[CGROUP_NAME_BYTES];
     bool boundary_is_user;
+    bool is_delegated; /* below a directory that root does not own */
 
     size_t depth; /* components passed */
     struct span parent, grandparent;
@@ -39,6 +40,7 @@ struct cgroup_walk {
 };
 
 /* Matchers return whether the component was theirs. */
+bool cgroup_walk_match_vm(struct cgroup_walk *walk, struct span component);
 bool cgroup_walk_match_machine(struct cgroup_walk *walk, struct span component);
 bool cgroup_walk_match_pod(struct cgroup_walk *walk, struct span component);
 bool cgroup_walk_match_container(struct cgroup_walk *walk, struct span component);
@@ -54,5 +56,6 @@ void cgroup_walk_set_boundary(struct cgroup_walk *walk, const char *prefix, cons
 void cgroup_walk_set_user(struct cgroup_walk *walk, uint32_t uid);
 
 /* Monitors are not charged, so a container cannot have any: whoever is root in it could name its
- * processes so. Those of a user are trusted, because the user is charged for them anyway. */
+ * processes so; nor can whoever owns the directory above. Those of a user are trusted, because the
+ * user is charged for them anyway. */
 bool cgroup_walk_trusts_monitors(const struct cgroup_walk *walk);

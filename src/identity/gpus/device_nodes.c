@@ -9,6 +9,7 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
+#include "host/cgroup_delegation.h"
 #include "host/proc.h"
 #include "identity/owner.h"
 
@@ -85,14 +86,17 @@ bool device_rules_find_path(struct span cgroup_file, struct span *ret_path)
 static bool read_rules(const struct host *host, struct span cgroup_file, char *rules,
                        size_t size_bytes, size_t *ret_len)
 {
+    struct cgroup_mark mark = {.below = {"", 0}};
     char name[4096];
     struct span path;
     int len;
 
     if (!device_rules_find_path(cgroup_file, &path) || path.len > sizeof(name))
         return false;
-    len = snprintf(name, sizeof(name), "fs/cgroup/devices%.*s/devices.list", (int)path.len,
-                   path.data);
+    if (!cgroup_mark_find(path, &mark))
+        mark.above = path;
+    len = snprintf(name, sizeof(name), "fs/cgroup/devices%.*s/%.*s/devices.list",
+                   (int)mark.above.len, mark.above.data, (int)mark.below.len, mark.below.data);
     return len > 0 && (size_t)len < sizeof(name) &&
            fs_read_at(host->sysfs_fd, name, rules, size_bytes, ret_len) == 0;
 }

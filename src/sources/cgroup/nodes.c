@@ -78,6 +78,8 @@ struct cgroup_node *cgroup_nodes_add(struct cgroup_nodes *nodes, struct cgroup_n
     node->self = (struct cgroup_handle){(uint32_t)nodes->lowest_free, ++nodes->generations};
     for (size_t i = 0; i < CGROUP_WATCHES; i++)
         node->watches[i] = CGROUP_UNWATCHED;
+    for (size_t i = 0; i < HIERARCHIES_MAX; i++)
+        node->dirs[i].delegated_to = CGROUP_NOT_DELEGATED;
     if (parent) {
         node->parent = parent->self;
         node->depth = (uint8_t)(parent->depth + 1);
@@ -155,6 +157,40 @@ bool cgroup_nodes_get_path(const struct cgroup_nodes *nodes, const struct cgroup
     }
     memmove(path, path + at, CGROUP_PATH_BYTES - at);
     return node != NULL;
+}
+
+static uint32_t delegated_to(const struct cgroup_node *node)
+{
+    size_t i = 0;
+
+    while (i < HIERARCHIES_MAX - 1 && node->dirs[i].delegated_to == CGROUP_NOT_DELEGATED)
+        i++;
+    return node->dirs[i].delegated_to;
+}
+
+bool cgroup_nodes_get_marked_path(const struct cgroup_nodes *nodes, const struct cgroup_node *node,
+                                  char path[static CGROUP_MARKED_BYTES])
+{
+    size_t passed_len = 0, below_len = 0, mark_len, at;
+    uint32_t uid = CGROUP_NOT_DELEGATED;
+    char mark[CGROUP_MARK_BYTES];
+
+    if (!cgroup_nodes_get_path(nodes, node, path))
+        return false;
+    for (; node && node->depth > 0; node = cgroup_nodes_get(nodes, node->parent)) {
+        if (delegated_to(node) != CGROUP_NOT_DELEGATED) {
+            uid = delegated_to(node);
+            below_len = passed_len;
+        }
+        passed_len += strlen(node->name) + 1;
+    }
+    if (uid == CGROUP_NOT_DELEGATED)
+        return true;
+    at = strlen(path) - below_len;
+    mark_len = (size_t)snprintf(mark, sizeof(mark), "//%u", uid);
+    memmove(path + at + mark_len, path + at, below_len + 1);
+    memcpy(path + at, mark, mark_len);
+    return true;
 }
 
 /* From here on: watches. */

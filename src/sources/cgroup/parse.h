@@ -5,8 +5,8 @@
 #pragma once
 
 #include "core/span.h"
+#include "host/cgroup_hierarchy.h"
 #include "model/usage.h"
-#include "sources/cgroup_hierarchy.h"
 
 /* A file's value: of enum usage_field, or of enum usage_io_field from CGROUP_IO on. */
 enum { CGROUP_IO = 24, CGROUP_KEYS_MAX = 6 };

@@ -13,11 +13,11 @@
 #include <stdint.h>
 
 #include "core/span.h"
+#include "host/cgroup_hierarchy.h"
 #include "host/host.h"
 #include "model/usage.h"
 #include "sources/cgroup/parse.h"
 #include "sources/cgroup/tree.h"
-#include "sources/cgroup_hierarchy.h"
 
 enum {
     CGROUP_FILES_MAX = 40,

@@ -16,14 +16,26 @@
  * (max_queued_events). */
 enum { EVENT_BUFFER_BYTES = 32 << 10, EVENT_READS_MAX = 256 };
 
-int cgroup_tree_open(const struct cgroup_tree *tree, const struct cgroup_node *node,
-                     size_t hierarchy)
+static const struct cgroup_dir no_dir = {.delegated_to = CGROUP_NOT_DELEGATED};
+
+static struct cgroup_dir dir_of(const struct cgroup_tree *tree, size_t hierarchy,
+                                const struct stat *st)
+{
+    return (struct cgroup_dir){.inode = st->st_ino,
+                               .delegated_to = tree->sees_owners[hierarchy]
+                                                   ? cgroup_delegated_to(st)
+                                                   : CGROUP_NOT_DELEGATED};
+}
+
+/* As cgroup_tree_open; `ret_dir` is the directory as it is now. */
+static int open_dir(const struct cgroup_tree *tree, const struct cgroup_node *node,
+                    size_t hierarchy, struct cgroup_dir *ret_dir)
 {
     _cleanup_close_ int fd = -1;
     char path[CGROUP_PATH_BYTES];
     struct stat st;
 
-    if (node->inodes[hierarchy] == 0)
+    if (node->dirs[hierarchy].inode == 0)
         return -ENOENT;
     if (!cgroup_nodes_get_path(&tree->nodes, node, path))
         return -ENAMETOOLONG;
@@ -31,26 +43,42 @@ int cgroup_tree_open(const struct cgroup_tree *tree, const struct cgroup_node *n
                 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
         return -errno;
-    if (node->depth > 0 && st.st_ino != node->inodes[hierarchy])
+    if (node->depth > 0 && st.st_ino != node->dirs[hierarchy].inode)
         return -ENOENT;
+    *ret_dir = node->depth > 0 ? dir_of(tree, hierarchy, &st) : node->dirs[hierarchy];
     return TAKE_FD(fd);
 }
 
-/* 0: no such directory. */
-static uint64_t inode_at(int dir_fd, const char *name)
+int cgroup_tree_open(const struct cgroup_tree *tree, const struct cgroup_node *node,
+                     size_t hierarchy)
+{
+    struct cgroup_dir ignored;
+
+    return open_dir(tree, node, hierarchy, &ignored);
+}
+
+static struct cgroup_dir dir_at(const struct cgroup_tree *tree, size_t hierarchy, int dir_fd,
+                                const char *name)
 {
     struct stat st;
 
-    return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) ? st.st_ino
-                                                                                       : 0;
+    return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)
+               ? dir_of(tree, hierarchy, &st)
+               : no_dir;
 }
 
-static uint64_t child_inode(const struct cgroup_tree *tree, const struct cgroup_node *parent,
-                            const char *name, size_t hierarchy)
+static struct cgroup_dir child_dir(const struct cgroup_tree *tree, const struct cgroup_node *parent,
+                                   const char *name, size_t hierarchy)
 {
     _cleanup_close_ int fd = cgroup_tree_open(tree, parent, hierarchy);
 
-    return fd >= 0 ? inode_at(fd, name) : 0;
+    return fd >= 0 ? dir_at(tree, hierarchy, fd, name) : no_dir;
+}
+
+static bool has_dir(const struct cgroup_node *node, size_t hierarchy, const struct cgroup_dir *dir)
+{
+    return node->dirs[hierarchy].inode == dir->inode &&
+           node->dirs[hierarchy].delegated_to == dir->delegated_to;
 }
 
 /*
@@ -74,9 +102,9 @@ static void node_detach(struct cgroup_tree *tree, struct cgroup_node *node, size
     const struct cgroup_observer *observer = &tree->observer;
     bool is_last = true;
 
-    node->inodes[hierarchy] = 0;
+    node->dirs[hierarchy] = no_dir;
     for (size_t i = 0; i < tree->hierarchies->count; i++)
-        is_last &= node->inodes[i] == 0;
+        is_last &= node->dirs[i].inode == 0;
     if (node->is_open)
         cgroup_watches_remove(tree, node, hierarchy);
     /* On v2 cgroup.events has reported it before. */
@@ -118,7 +146,7 @@ static void node_leave(struct cgroup_tree *tree, struct cgroup_handle handle, si
 {
     struct cgroup_node *node = cgroup_nodes_get(&tree->nodes, handle);
 
-    if (!node || node->inodes[hierarchy] == 0)
+    if (!node || node->dirs[hierarchy].inode == 0)
         return;
     leave_unlisted(tree, handle, hierarchy, ++tree->listings); /* which showed no child */
     node = cgroup_nodes_get(&tree->nodes, handle);
@@ -133,9 +161,9 @@ static bool node_classify(struct cgroup_tree *tree, struct cgroup_node *node)
     const struct cgroup_node *around = cgroup_nodes_find_around(&tree->nodes, node);
     struct workload_owner owner = {0};
     enum cgroup_verdict verdict;
-    char path[CGROUP_PATH_BYTES];
+    char path[CGROUP_MARKED_BYTES];
 
-    if (!cgroup_nodes_get_path(&tree->nodes, node, path))
+    if (!cgroup_nodes_get_marked_path(&tree->nodes, node, path))
         return false;
     verdict = observer->find_owner(observer->context, path, &owner);
     node->is_open = verdict == CGROUP_IS_PASSAGE || verdict == CGROUP_IS_HOLDER;
@@ -160,7 +188,9 @@ static bool has_room_inside(const struct cgroup_tree *tree, const struct cgroup_
 
 /* NULL: no room for it. */
 static struct cgroup_node *node_add(struct cgroup_tree *tree, struct cgroup_node *parent,
-                                    const char *name, bool is_older)
+                                    const char *name,
+                                    const struct cgroup_dir dirs[static HIERARCHIES_MAX],
+                                    bool is_older)
 {
     struct cgroup_node *node =
         has_room_inside(tree, parent) ? cgroup_nodes_add(&tree->nodes, parent, name) : NULL;
@@ -168,6 +198,8 @@ static struct cgroup_node *node_add(struct cgroup_tree *tree, struct cgroup_node
     if (node) {
         node->is_older = is_older;
         node->update = tree->updates;
+        for (size_t i = 0; i < tree->hierarchies->count; i++)
+            node->dirs[i].delegated_to = dirs[i].delegated_to;
         if (node_classify(tree, node)) {
             count_inside(tree, node, 1);
             return node;
@@ -178,16 +210,16 @@ static struct cgroup_node *node_add(struct cgroup_tree *tree, struct cgroup_node
     return NULL;
 }
 
-static void list_directory(struct cgroup_tree *tree, struct cgroup_handle handle, size_t hierarchy);
+static bool list_directory(struct cgroup_tree *tree, struct cgroup_handle handle, size_t hierarchy);
 
 static void node_join(struct cgroup_tree *tree, struct cgroup_handle handle, size_t hierarchy,
-                      uint64_t inode)
+                      struct cgroup_dir dir)
 {
     struct cgroup_node *node = cgroup_nodes_get(&tree->nodes, handle);
 
     if (!node)
         return;
-    node->inodes[hierarchy] = inode;
+    node->dirs[hierarchy] = dir;
     node->is_leaving = false;
     if (node->is_workload) {
         if ((int)hierarchy == tree->hierarchies->unified)
@@ -197,30 +229,41 @@ static void node_join(struct cgroup_tree *tree, struct cgroup_handle handle, siz
     if (!node->is_open)
         return;
     tree->unwatched_count++;
-    list_directory(tree, handle, hierarchy);
+    (void)list_directory(tree, handle, hierarchy);
 }
 
 /* A new one, in the hierarchies where it has an inode: at least one, and its parent is there. */
 static void node_enter(struct cgroup_tree *tree, struct cgroup_handle parent, const char *name,
-                       const uint64_t inodes[static HIERARCHIES_MAX], bool is_older)
+                       const struct cgroup_dir dirs[static HIERARCHIES_MAX], bool is_older)
 {
     struct cgroup_node *above = cgroup_nodes_get(&tree->nodes, parent);
-    const struct cgroup_node *node = above ? node_add(tree, above, name, is_older) : NULL;
+    const struct cgroup_node *node = above ? node_add(tree, above, name, dirs, is_older) : NULL;
     struct cgroup_handle handle = node ? node->self : (struct cgroup_handle){0};
 
     for (size_t i = 0; i < tree->hierarchies->count; i++)
-        if (inodes[i] != 0)
-            node_join(tree, handle, i, inodes[i]);
+        if (dirs[i].inode != 0)
+            node_join(tree, handle, i, dirs[i]);
 }
 
-/* One hierarchy has another directory by this name: the node ends, and a new one takes its place
- * in every hierarchy that has a directory. Where that is the old one, it has counted before. */
+static void find_dirs(const struct cgroup_tree *tree, const struct cgroup_node *parent,
+                      const char *name, size_t hierarchy, struct cgroup_dir dir, bool in_all,
+                      struct cgroup_dir ret_dirs[static HIERARCHIES_MAX])
+{
+    for (size_t i = 0; i < HIERARCHIES_MAX; i++)
+        ret_dirs[i] = i == hierarchy                           ? dir
+                      : in_all && i < tree->hierarchies->count ? child_dir(tree, parent, name, i)
+                                                               : no_dir;
+}
+
+/* One hierarchy has another directory by this name, or the directory has another owner: the node
+ * ends, and a new one takes its place in every hierarchy that has a directory. Where that is the
+ * old one, it has counted before. */
 static void node_replace(struct cgroup_tree *tree, struct cgroup_handle handle, size_t hierarchy,
-                         uint64_t inode)
+                         struct cgroup_dir dir)
 {
     const struct cgroup_node *node = cgroup_nodes_get(&tree->nodes, handle);
     const struct cgroup_node *above = node ? cgroup_nodes_get(&tree->nodes, node->parent) : NULL;
-    uint64_t inodes[HIERARCHIES_MAX] = {0};
+    struct cgroup_dir dirs[HIERARCHIES_MAX];
     bool is_older = tree->is_moving;
     struct cgroup_handle parent;
     char name[NAME_MAX + 1];
@@ -229,39 +272,49 @@ static void node_replace(struct cgroup_tree *tree, struct cgroup_handle handle, 
         return;
     parent = above->self;
     snprintf(name, sizeof(name), "%s", node->name);
-    for (size_t i = 0; i < tree->hierarchies->count; i++) {
-        inodes[i] = i == hierarchy ? inode : child_inode(tree, above, name, i);
-        is_older |= inodes[i] != 0 && inodes[i] == node->inodes[i];
-    }
+    find_dirs(tree, above, name, hierarchy, dir, true, dirs);
+    for (size_t i = 0; i < tree->hierarchies->count; i++)
+        is_older |= dirs[i].inode != 0 && dirs[i].inode == node->dirs[i].inode;
     for (size_t i = 0; i < tree->hierarchies->count; i++)
         node_leave(tree, handle, i);
-    node_enter(tree, parent, name, inodes, is_older);
+    node_enter(tree, parent, name, dirs, is_older);
 }
 
-/* The inode that this name has now; 0: none. */
+/* Its directory has got another owner, who may be another workload, and so may be those below. */
+static void node_change_hands(struct cgroup_tree *tree, struct cgroup_handle handle)
+{
+    const struct cgroup_observer *observer = &tree->observer;
+    struct cgroup_node *node = cgroup_nodes_get(&tree->nodes, handle);
+
+    if (node->is_workload)
+        observer->changed(observer->context, node);
+    tree->is_moving = true;
+    node_replace(tree, handle, HIERARCHIES_MAX, no_dir);
+    tree->is_moving = false;
+}
+
+/* The directory that this name has now, if any. */
 static void node_observe(struct cgroup_tree *tree, struct cgroup_handle parent, const char *name,
-                         size_t hierarchy, uint64_t inode)
+                         size_t hierarchy, struct cgroup_dir dir)
 {
     const struct cgroup_node *above = cgroup_nodes_get(&tree->nodes, parent);
     const struct cgroup_node *node = cgroup_nodes_find(&tree->nodes, parent, name);
-    uint64_t inodes[HIERARCHIES_MAX] = {0};
+    struct cgroup_dir dirs[HIERARCHIES_MAX];
 
-    if (!above || above->inodes[hierarchy] == 0)
+    if (!above || above->dirs[hierarchy].inode == 0)
         return;
-    inodes[hierarchy] = inode;
-    /* It may have been left out in a hierarchy that was listed before, and have room only now. */
-    for (size_t i = 0; i < tree->hierarchies->count && !node && inode != 0 && tree->left_out > 0;
-         i++)
-        if (i != hierarchy)
-            inodes[i] = child_inode(tree, above, name, i);
-    if (!node && inode != 0)
-        node_enter(tree, parent, name, inodes, tree->is_moving);
-    else if (node && inode == 0)
+    if (!node && dir.inode != 0) {
+        /* It may have been left out in a hierarchy that was listed before, and have room only
+         * now. */
+        find_dirs(tree, above, name, hierarchy, dir, tree->left_out > 0, dirs);
+        node_enter(tree, parent, name, dirs, tree->is_moving);
+    } else if (node && dir.inode == 0) {
         node_leave(tree, node->self, hierarchy);
-    else if (node && node->inodes[hierarchy] == 0)
-        node_join(tree, node->self, hierarchy, inode);
-    else if (node && node->inodes[hierarchy] != inode)
-        node_replace(tree, node->self, hierarchy, inode);
+    } else if (node && node->dirs[hierarchy].inode == 0) {
+        node_join(tree, node->self, hierarchy, dir);
+    } else if (node && !has_dir(node, hierarchy, &dir)) {
+        node_replace(tree, node->self, hierarchy, dir);
+    }
 }
 
 /* From here on: directories and events. */
@@ -277,25 +330,29 @@ static void observe_entry(struct cgroup_tree *tree, struct cgroup_handle parent,
         return;
     node = cgroup_nodes_find(&tree->nodes, parent, entry->d_name);
     /* Where the listing shows other inodes than stat does, as overlayfs may, stat decides. */
-    if (!node || node->inodes[hierarchy] != entry->d_ino)
-        node_observe(tree, parent, entry->d_name, hierarchy, inode_at(dir_fd, entry->d_name));
+    if (!node || node->dirs[hierarchy].inode != entry->d_ino)
+        node_observe(tree, parent, entry->d_name, hierarchy,
+                     dir_at(tree, hierarchy, dir_fd, entry->d_name));
     node = cgroup_nodes_find(&tree->nodes, parent, entry->d_name);
     if (node)
         node->listing = listing;
 }
 
-/* Never removes the node itself: its parent's listing does. */
-static void list_directory(struct cgroup_tree *tree, struct cgroup_handle handle, size_t hierarchy)
+/* Never removes the node itself: its parent's listing does. False: it has another owner than
+ * before, and was not listed. */
+static bool list_directory(struct cgroup_tree *tree, struct cgroup_handle handle, size_t hierarchy)
 {
     struct cgroup_node *node = cgroup_nodes_get(&tree->nodes, handle);
-    int fd = node ? cgroup_tree_open(tree, node, hierarchy) : -ENOENT;
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    struct cgroup_dir now;
+    int fd = node ? open_dir(tree, node, hierarchy, &now) : -ENOENT;
+    bool is_same = fd < 0 || has_dir(node, hierarchy, &now);
+    DIR *dir = fd >= 0 && is_same ? fdopendir(fd) : NULL;
     uint64_t listing = ++tree->listings;
     const struct dirent *entry;
 
     if (!dir) {
         cleanup_close(&fd);
-        return;
+        return is_same;
     }
     cgroup_watches_add_dir(tree, node, hierarchy, fd);
     errno = 0;
@@ -306,6 +363,7 @@ static void list_directory(struct cgroup_tree *tree, struct cgroup_handle handle
     if (errno == 0)
         leave_unlisted(tree, handle, hierarchy, listing);
     closedir(dir);
+    return true;
 }
 
 static void list_all(struct cgroup_tree *tree, bool only_unwatched)
@@ -314,12 +372,28 @@ static void list_all(struct cgroup_tree *tree, bool only_unwatched)
     for (size_t i = 0; i < tree->nodes.capacity; i++)
         for (size_t h = 0; h < tree->hierarchies->count; h++) {
             const struct cgroup_node *node = tree->nodes.items[i];
+            struct cgroup_handle handle = node ? node->self : (struct cgroup_handle){0};
 
             /* Nodes that this update added were listed when they joined. */
-            if (node && node->is_open && node->inodes[h] != 0 && node->update != tree->updates &&
-                (!only_unwatched || node->watches[h] == CGROUP_UNWATCHED))
-                list_directory(tree, node->self, h);
+            if (node && node->is_open && node->dirs[h].inode != 0 &&
+                node->update != tree->updates &&
+                (!only_unwatched || node->watches[h] == CGROUP_UNWATCHED) &&
+                !list_directory(tree, handle, h))
+                node_change_hands(tree, handle);
         }
+}
+
+static void observe_event(struct cgroup_tree *tree, const struct cgroup_node *parent,
+                          const char *name, size_t hierarchy)
+{
+    struct cgroup_dir now;
+    _cleanup_close_ int fd = open_dir(tree, parent, hierarchy, &now);
+
+    if (fd >= 0 && !has_dir(parent, hierarchy, &now))
+        node_change_hands(tree, parent->self); /* and is listed anew */
+    else
+        node_observe(tree, parent->self, name, hierarchy,
+                     fd >= 0 ? dir_at(tree, hierarchy, fd, name) : no_dir);
 }
 
 static void handle_event(struct cgroup_tree *tree, const struct inotify_event *event)
@@ -336,8 +410,7 @@ static void handle_event(struct cgroup_tree *tree, const struct inotify_event *e
             tree->observer.changed(tree->observer.context, node);
     } else if ((event->mask & IN_ISDIR) && event->len > 0) {
         tree->is_moving = event->mask & IN_MOVED_TO;
-        node_observe(tree, node->self, event->name, slot,
-                     child_inode(tree, node, event->name, slot));
+        observe_event(tree, node, event->name, slot);
         tree->is_moving = false;
     }
 }
@@ -401,8 +474,13 @@ int cgroup_tree_init(struct cgroup_tree *tree, const struct hierarchies *hierarc
         return -ENOMEM;
     }
     root->is_open = true;
-    for (size_t i = 0; i < hierarchies->count; i++)
-        root->inodes[i] = 1; /* it does not go */
+    for (size_t i = 0; i < hierarchies->count; i++) {
+        struct stat st;
+
+        root->dirs[i].inode = 1; /* it does not go */
+        /* In a user namespace without the node's root, all strangers look alike. */
+        tree->sees_owners[i] = fstat(hierarchies->fds[i], &st) == 0 && st.st_uid == 0;
+    }
     tree->unwatched_count = hierarchies->count;
     return 0;
 }

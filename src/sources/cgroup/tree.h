@@ -5,7 +5,9 @@
  *
  * A path is one node, in however many hierarchies it exists. A directory that was removed and made
  * again has another inode (measured on v1 and v2) and is another node. One that was replaced in one
- * hierarchy has ended in all: runtimes remove all of them before they make new ones.
+ * hierarchy has ended in all: runtimes remove all of them before they make new ones. So is one that
+ * has got another owner, as what is below may be another workload's: noticed when the next cgroup
+ * is made in it, or by a rescan.
  *
  * Invariants, whatever happens to the directories and in whatever order events arrive:
  * - A node is in a hierarchy only if its parent is, so a parent never goes before its children.
@@ -23,13 +25,15 @@
 #include <stdint.h>
 
 #include "core/map.h"
+#include "host/cgroup_delegation.h"
+#include "host/cgroup_hierarchy.h"
 #include "model/workload.h"
-#include "sources/cgroup_hierarchy.h"
 
 enum {
     CGROUP_NODES_MAX = 1 << 17,
     CGROUP_DEPTH_MAX = 32,
     CGROUP_PATH_BYTES = 4096, /* more than the kernel shows in /proc/PID/cgroup */
+    CGROUP_MARKED_BYTES = CGROUP_PATH_BYTES + CGROUP_MARK_BYTES,
     CGROUP_WORKLOADS_MAX = 16384,
     CGROUP_INNER_MAX = 2048, /* nodes inside one workload */
 };
@@ -47,11 +51,17 @@ struct cgroup_handle {
     uint64_t generation; /* unique; 0: no node */
 };
 
+/* A node's directory in one hierarchy. */
+struct cgroup_dir {
+    uint64_t inode;        /* 0: it is not in that hierarchy */
+    uint32_t delegated_to; /* as cgroup_delegated_to */
+};
+
 struct cgroup_node {
     struct cgroup_handle self;
     struct cgroup_handle parent, first_child, next, previous;
-    uint64_t inodes[HIERARCHIES_MAX]; /* 0: it is not in that hierarchy */
-    int watches[CGROUP_WATCHES];      /* inotify's numbers */
+    struct cgroup_dir dirs[HIERARCHIES_MAX];
+    int watches[CGROUP_WATCHES]; /* inotify's numbers */
     bool is_workload;
     bool is_open;    /* workloads may be below */
     bool is_leaving; /* one hierarchy has lost it, and all will */
@@ -101,6 +111,11 @@ struct cgroup_node *cgroup_nodes_find_around(const struct cgroup_nodes *nodes,
 bool cgroup_nodes_get_path(const struct cgroup_nodes *nodes, const struct cgroup_node *node,
                            char path[static CGROUP_PATH_BYTES]);
 
+/* The same with a mark of delegation (host/cgroup_delegation.h), as processes in it have it. What
+ * was delegated in one hierarchy counts for all. */
+bool cgroup_nodes_get_marked_path(const struct cgroup_nodes *nodes, const struct cgroup_node *node,
+                                  char path[static CGROUP_MARKED_BYTES]);
+
 /* Called during updates only. Keep a node's handle, not its address. */
 struct cgroup_observer {
     cgroup_find_owner *find_owner;
@@ -116,6 +131,7 @@ struct cgroup_observer {
 
 struct cgroup_tree {
     const struct hierarchies *hierarchies;
+    bool sees_owners[HIERARCHIES_MAX];
     struct cgroup_observer observer;
     struct cgroup_nodes nodes;
     int inotify_fd;                  /* -1: the kernel has none */

@@ -1,4 +1,4 @@
-#include "sources/cgroup_hierarchy.h"
+#include "host/cgroup_hierarchy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
+#include "host/host.h"
 
 enum { MOUNTINFO_BYTES = 16 << 20 }; /* nodes with many pods have thousands of mounts */
 
@@ -71,7 +72,6 @@ static bool is_whole_tree(struct span root)
 bool hierarchy_parse_mount(struct span line, struct hierarchy_mount *ret_mount)
 {
     struct span root, point, type, options;
-    uint32_t controllers = 0;
     bool unified;
 
     for (int i = 0; i < 3; i++)
@@ -86,13 +86,15 @@ bool hierarchy_parse_mount(struct span line, struct hierarchy_mount *ret_mount)
     unified = span_equals(type, "cgroup2");
     if (!unified && !span_equals(type, "cgroup"))
         return false;
-    while (!unified && options.len > 0)
-        controllers |= controller_bit(span_cut(&options, ','));
-    if ((!unified && controllers == 0) || !is_whole_tree(root) ||
-        !unescape(point, ret_mount->point, sizeof(ret_mount->point)))
+    if (!is_whole_tree(root) || !unescape(point, ret_mount->point, sizeof(ret_mount->point)))
         return false;
     ret_mount->unified = unified;
-    ret_mount->controllers = controllers;
+    ret_mount->controllers = 0;
+    ret_mount->options[0] = '\0';
+    if (!unified && !unescape(options, ret_mount->options, sizeof(ret_mount->options)))
+        memcpy(ret_mount->options, "-", sizeof("-"));
+    while (!unified && options.len > 0)
+        ret_mount->controllers |= controller_bit(span_cut(&options, ','));
     return true;
 }
 
@@ -129,31 +131,8 @@ static bool is_whole(const struct host *host, int fd)
            st.st_ino == 1;
 }
 
-/* Unless others have all of its controllers already. */
-static void add_mount(const struct host *host, struct hierarchies *hierarchies,
-                      const struct hierarchy_mount *mount)
-{
-    bool is_new = mount->unified && hierarchies->unified == HIERARCHY_NONE;
-    int index = (int)hierarchies->count;
-    _cleanup_close_ int fd = -1;
-
-    for (size_t i = 0; i < CONTROLLERS; i++)
-        is_new |= (mount->controllers & 1U << i) && hierarchies->homes[i] == HIERARCHY_NONE;
-    if (hierarchies->count == HIERARCHIES_MAX || mount->point[0] != '/' || !is_new)
-        return;
-    fd = open_point(host, mount->point);
-    if (fd < 0 || !is_whole(host, fd))
-        return;
-    hierarchies->fds[hierarchies->count++] = TAKE_FD(fd);
-    if (mount->unified)
-        hierarchies->unified = index;
-    for (size_t i = 0; i < CONTROLLERS; i++)
-        if ((mount->controllers & 1U << i) && hierarchies->homes[i] == HIERARCHY_NONE)
-            hierarchies->homes[i] = index;
-}
-
-static void add_mounts(const struct host *host, const char *mountinfo,
-                       struct hierarchies *hierarchies)
+static void visit_mounts(const struct host *host, const char *mountinfo,
+                         void (*visit)(void *, const struct hierarchy_mount *, int), void *context)
 {
     _cleanup_close_ int fd = openat(host->procfs_fd, mountinfo, O_RDONLY | O_CLOEXEC);
     _cleanup_free_ char *data = NULL;
@@ -163,9 +142,47 @@ static void add_mounts(const struct host *host, const char *mountinfo,
     if (fd < 0 || fs_read_fd(fd, MOUNTINFO_BYTES, &data, &text.len) < 0)
         return;
     text.data = data;
-    while (text.len > 0)
-        if (hierarchy_parse_mount(span_cut(&text, '\n'), &mount))
-            add_mount(host, hierarchies, &mount);
+    while (text.len > 0) {
+        _cleanup_close_ int root_fd = -1;
+
+        if (!hierarchy_parse_mount(span_cut(&text, '\n'), &mount) || mount.point[0] != '/')
+            continue;
+        root_fd = open_point(host, mount.point);
+        if (root_fd >= 0 && is_whole(host, root_fd))
+            visit(context, &mount, root_fd);
+    }
+}
+
+void hierarchy_each_mount(const struct host *host,
+                          void (*visit)(void *context, const struct hierarchy_mount *mount,
+                                        int root_fd),
+                          void *context)
+{
+    visit_mounts(host, "self/mountinfo", visit, context);
+    /* The node's own fill in what our namespace lacks: a container may have only /sys. */
+    visit_mounts(host, "1/mountinfo", visit, context);
+}
+
+/* Unless others have all of its controllers already. */
+static void add_mount(void *context, const struct hierarchy_mount *mount, int root_fd)
+{
+    struct hierarchies *hierarchies = context;
+    bool is_new = mount->unified && hierarchies->unified == HIERARCHY_NONE;
+    int index = (int)hierarchies->count, fd;
+
+    for (size_t i = 0; i < CONTROLLERS; i++)
+        is_new |= (mount->controllers & 1U << i) && hierarchies->homes[i] == HIERARCHY_NONE;
+    if (hierarchies->count == HIERARCHIES_MAX || !is_new)
+        return;
+    fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    hierarchies->fds[hierarchies->count++] = fd;
+    if (mount->unified)
+        hierarchies->unified = index;
+    for (size_t i = 0; i < CONTROLLERS; i++)
+        if ((mount->controllers & 1U << i) && hierarchies->homes[i] == HIERARCHY_NONE)
+            hierarchies->homes[i] = index;
 }
 
 int hierarchies_open(const struct host *host, struct hierarchies *ret_hierarchies)
@@ -174,9 +191,7 @@ int hierarchies_open(const struct host *host, struct hierarchies *ret_hierarchie
 
     for (size_t i = 0; i < CONTROLLERS; i++)
         found.homes[i] = HIERARCHY_NONE;
-    /* The node's own fill in what our namespace lacks: a container may have only /sys. */
-    add_mounts(host, "self/mountinfo", &found);
-    add_mounts(host, "1/mountinfo", &found);
+    hierarchy_each_mount(host, add_mount, &found);
     if (found.count == 0)
         return -ENOENT;
     for (size_t i = 0; i < CONTROLLERS; i++)

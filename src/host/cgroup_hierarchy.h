@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 #include "core/span.h"
-#include "host/host.h"
+
+struct host;
 
 enum cgroup_controller {
     CONTROLLER_CPU,
@@ -40,13 +41,23 @@ struct hierarchies {
 int hierarchies_open(const struct host *host, struct hierarchies *ret_hierarchies);
 void hierarchies_close(struct hierarchies *hierarchies);
 
+enum { HIERARCHY_OPTIONS_BYTES = 512 };
+
 /* A line of mountinfo about cgroups. */
 struct hierarchy_mount {
     bool unified;
-    uint32_t controllers; /* bits of enum cgroup_controller */
-    char point[4096];     /* unescaped */
+    uint32_t controllers;                  /* bits of enum cgroup_controller */
+    char options[HIERARCHY_OPTIONS_BYTES]; /* of v1: "rw,cpu,cpuacct"; "-" if they do not fit */
+    char point[4096];                      /* unescaped */
 };
 
 /* Pure. False: of another kind, malformed, or only a part of the tree, as containers see it, where
  * paths are not the node's. */
 bool hierarchy_parse_mount(struct span line, struct hierarchy_mount *ret_mount);
+
+/* Calls `visit` with each mount of our namespace and of the node's that shows a whole tree; one
+ * tree may have several. The descriptor of its root stays ours. */
+void hierarchy_each_mount(const struct host *host,
+                          void (*visit)(void *context, const struct hierarchy_mount *mount,
+                                        int root_fd),
+                          void *context);
