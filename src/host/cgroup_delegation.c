@@ -40,6 +40,7 @@ bool cgroup_mark_find(struct span path, struct cgroup_mark *ret_mark)
 struct limit {
     size_t len;
     bool is_delegated;
+    bool is_unseen;
     uint32_t uid;
 };
 
@@ -57,10 +58,8 @@ static struct limit find_limit(cgroup_look_up *look_up, const void *context,
         path[end] = '\0';
         r = look_up(context, controllers, path + 1, &uid);
         path[end] = after;
-        if (r == -ENODEV)
-            break;
         if (r < 0)
-            return (struct limit){.len = end};
+            return (struct limit){.len = r == -ENODEV ? len : end, .is_unseen = true};
         if (uid != CGROUP_NOT_DELEGATED)
             return (struct limit){.len = end, .is_delegated = true, .uid = uid};
     }
@@ -82,8 +81,10 @@ static bool replace_text(char *text, size_t size_bytes, size_t *len, size_t at, 
     return true;
 }
 
+/* `roots` is a path that root alone has made in some hierarchy. A process with this path in several
+ * was put there by root, whoever owns the others, so one look-up does: v1 has a dozen. */
 static void mark_line(cgroup_look_up *look_up, const void *context, char *text, size_t size_bytes,
-                      size_t *len, size_t begin, size_t end)
+                      size_t *len, size_t begin, size_t end, struct span *roots)
 {
     struct span path = {text + begin, end - begin}, controllers;
     char mark[CGROUP_MARK_BYTES];
@@ -93,9 +94,12 @@ static void mark_line(cgroup_look_up *look_up, const void *context, char *text, 
     span_cut(&path, ':');
     controllers = span_cut(&path, ':');
     at = end - path.len;
-    if (path.len < 2 || path.data[0] != '/' || path.data[1] == '/' || host_is_outside(path))
+    if (path.len < 2 || path.data[0] != '/' || path.data[1] == '/' || host_is_outside(path) ||
+        (path.len == roots->len && memcmp(path.data, roots->data, path.len) == 0))
         return;
     limit = find_limit(look_up, context, controllers, text + at, path.len);
+    if (!limit.is_delegated && !limit.is_unseen)
+        *roots = path;
     snprintf(mark, sizeof(mark), "//%u", limit.uid);
     /* Without room for the mark, what is below must not pass for root's. */
     if (!limit.is_delegated ||
@@ -106,12 +110,14 @@ static void mark_line(cgroup_look_up *look_up, const void *context, char *text, 
 void cgroup_mark_file(cgroup_look_up *look_up, const void *context, char *text, size_t size_bytes,
                       size_t *len)
 {
+    struct span roots = {NULL, 0};
+
     for (size_t at = 0, end, old_len; at < *len; at = end + *len - old_len + 1) {
         const char *newline = memchr(text + at, '\n', *len - at);
 
         end = newline ? (size_t)(newline - text) : *len;
         old_len = *len;
-        mark_line(look_up, context, text, size_bytes, len, at, end);
+        mark_line(look_up, context, text, size_bytes, len, at, end, &roots);
     }
 }
 

@@ -98,6 +98,8 @@ static void the_first_directory_that_root_does_not_own_is_marked_on_each_line(vo
         {"2:cpu,cpuacct:/a:b/bob/c\n1:freezer:/alice/b\n0::/alice/b\n",
          "2:cpu,cpuacct:/a:b/bob//1001/c\n1:freezer:/alice/b\n0::/alice//1000/b\n"},
         {"0::/a/alice", "0::/a/alice//1000"}, /* no newline */
+        {"3:pids:/alice/b\n2:cpu:/alice/b\n1:freezer:/a\n0::/a\n",
+         "3:pids:/alice//1000/b\n2:cpu:/alice//1000/b\n1:freezer:/a\n0::/a\n"},
         /* Who owned what is gone is not known. Its own name was given by who owns what is above. */
         {"0::/a/gone/b/c\n1:pids:/x\n", "0::/a/gone\n1:pids:/x\n"},
         {"0::/a/gone\n", "0::/a/gone\n"},
@@ -131,6 +133,24 @@ static void without_room_for_the_mark_the_path_ends_above_it(void **state)
     assert_int_equal(len, strlen(text));
 }
 
+static int count_look_ups(const void *context, struct span controllers, const char *path,
+                          uint32_t *ret_delegated_to)
+{
+    ++*(int *)context;
+    return look_up(NULL, controllers, path, ret_delegated_to);
+}
+
+static void a_path_that_root_made_in_one_hierarchy_is_not_looked_up_in_others(void **state)
+{
+    char text[256] = "5:freezer:/a/b/c\n4:cpu:/a/b/c\n3:pids:/\n2:blkio:/a/b/c\n1:rdma:/x\n0::/x\n";
+    size_t len = strlen(text);
+    int count = 0;
+
+    (void)state;
+    cgroup_mark_file(count_look_ups, &count, text, sizeof(text), &len);
+    assert_int_equal(count, 1 + 3 + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +158,7 @@ int main(void)
         cmocka_unit_test(a_mark_is_an_empty_component_and_a_uid),
         cmocka_unit_test(the_first_directory_that_root_does_not_own_is_marked_on_each_line),
         cmocka_unit_test(without_room_for_the_mark_the_path_ends_above_it),
+        cmocka_unit_test(a_path_that_root_made_in_one_hierarchy_is_not_looked_up_in_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -343,7 +343,7 @@ static void observe_entry(struct cgroup_tree *tree, struct cgroup_handle parent,
 static bool list_directory(struct cgroup_tree *tree, struct cgroup_handle handle, size_t hierarchy)
 {
     struct cgroup_node *node = cgroup_nodes_get(&tree->nodes, handle);
-    struct cgroup_dir now;
+    struct cgroup_dir now = no_dir;
     int fd = node ? open_dir(tree, node, hierarchy, &now) : -ENOENT;
     bool is_same = fd < 0 || has_dir(node, hierarchy, &now);
     DIR *dir = fd >= 0 && is_same ? fdopendir(fd) : NULL;
@@ -386,7 +386,7 @@ static void list_all(struct cgroup_tree *tree, bool only_unwatched)
 static void observe_event(struct cgroup_tree *tree, const struct cgroup_node *parent,
                           const char *name, size_t hierarchy)
 {
-    struct cgroup_dir now;
+    struct cgroup_dir now = no_dir;
     _cleanup_close_ int fd = open_dir(tree, parent, hierarchy, &now);
 
     if (fd >= 0 && !has_dir(parent, hierarchy, &now))
