@@ -25,8 +25,8 @@
 #include "collector/source_set.h"
 #include "core/fs.h"
 #include "core/macros.h"
-#include "sources/cgroup/reader.h"
 #include "host/cgroup_hierarchy.h"
+#include "sources/cgroup/reader.h"
 
 enum { CGROUPS = 1000, ROUNDS = 15 };
 
@@ -262,10 +262,12 @@ static int measure_readers(struct readers *readers)
 static int measure(const struct host *host)
 {
     struct readers readers = {0};
-    int r = cgroup_reader_new(host, source_set_classify_cgroup, &readers.kept);
+    int r =
+        cgroup_reader_new(host, source_set_classify_cgroup, CGROUP_WORKLOADS_MAX, &readers.kept);
 
     if (r == 0)
-        r = cgroup_reader_new(host, source_set_classify_cgroup, &readers.unkept);
+        r = cgroup_reader_new(host, source_set_classify_cgroup, CGROUP_WORKLOADS_MAX,
+                              &readers.unkept);
     if (r == 0)
         r = measure_readers(&readers);
     cgroup_reader_free(readers.kept);

@@ -314,6 +314,7 @@ int verb_record(const struct cli *cli)
                         .host = &host,
                         .clock = &clock_system,
                         .interval_us = options->sample_interval_us,
+                        .max_workloads = options->max_workloads,
                         .nvml_library = "libnvidia-ml.so.1",
                         .switches = &switches,
                     },

@@ -189,6 +189,7 @@ int collector_open(const struct collector_options *options, struct collector **r
             .host = options->host,
             .clock = collector->clock,
             .interval_us = options->options->sample_interval_us,
+            .max_workloads = options->options->max_workloads,
             .replay_path = options->options->replay_path,
             .nvml_library = "libnvidia-ml.so.1",
             .switches = &collector->switches,

@@ -168,9 +168,10 @@ METRIC(STATE_UP, OWN, GAUGE, "state_up",
        "1 if the state file was written last time: counters survive a restart. Absent without one.")
 METRIC(SAMPLES_DROPPED, OWN, COUNTER, "utilization_samples_dropped",
        "Utilisation samples that were discarded, by reason: garbage, repeated or late.")
-METRIC(SERIES_DROPPED, OWN, COUNTER, "series_dropped",
-       "Times a process or workload was booked to `other` because of --max-processes or "
-       "--max-workloads.")
+METRIC(
+    SERIES_DROPPED, OWN, COUNTER, "series_dropped",
+    "Times a process or workload was booked to `other`, or a tenant's workload to the tenant, because "
+    "of --max-processes or --max-workloads.")
 METRIC(NODE_PROCESSES, OWN, GAUGE, "node_processes", "Processes of the node at the last scan.")
 METRIC(NODE_PROCESSES_OUTSIDE, OWN, GAUGE, "node_processes_outside",
        "Processes whose owner is unknown because the exporter runs in its own cgroup namespace. "

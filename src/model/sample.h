@@ -192,7 +192,7 @@ struct sample {
 
 /* Batch: the samples of one read of one source, with the memory that they point into. Filled by the
  * source, then handed over and not changed again. */
-enum { BATCH_ARENA_CAP_BYTES = 64 << 20, BATCH_SAMPLES_MAX = 1 << 20 };
+enum { BATCH_ARENA_CAP_BYTES = 256 << 20, BATCH_SAMPLES_MAX = 1 << 20 };
 
 struct batch {
     struct sample *samples;

@@ -218,6 +218,58 @@ static void one_user_cannot_take_the_room_of_others(void **state)
     assert_value(fixture, A, USAGE_CPU_US, 1);
 }
 
+/* In as many slots of an unknown scheduler, units or containers as they were given. */
+static void nor_with_many_places_and_what_they_have_too_much_stays_with_the_row_around(void **state)
+{
+    enum { MAX = 160, SLOTS = 4, EACH = 10 };
+    struct fixture *fixture = *state;
+    char path[256];
+
+    for (int s = 0; s < SLOTS; s++)
+        for (int i = 0; i < EACH; i++) {
+            snprintf(path, sizeof(path), "user.slice/user-%d.slice/libpod-%064x.scope",
+                     1000 + s / 2, s * EACH + i);
+            put_usage(fixture, path, 1);
+        }
+    put_usage(fixture, "user.slice/user-1000.slice", 100);
+    start_reader(fixture, V2);
+    fixture->reader->tree.workloads_max = fixture->reader->scopes.workloads_max = MAX;
+    read_once(fixture);
+    /* A sixteenth of the room for each user, besides their own rows. */
+    assert_int_equal(fixture->reader->scopes.count, 2 * MAX / 16);
+    assert_int_equal(fixture->reader->tree.workload_count, 2 * MAX / 16 + 2);
+    assert_int_equal(fixture->reader->tree.left_out, SLOTS * EACH - 2 * MAX / 16);
+    assert_value(fixture, "1000", USAGE_CPU_US, 100);
+    put_usage(fixture, "docker/" A, 1);
+    read_once(fixture);
+    assert_value(fixture, A, USAGE_CPU_US, 1);
+
+    /* With those that end, others have room. */
+    tree_remove(fixture->path, "sys/fs/cgroup/user.slice/user-1000.slice");
+    read_next(fixture, true);
+    assert_int_equal(fixture->reader->scopes.count, MAX / 16);
+}
+
+static void there_are_as_many_workloads_as_the_option_says(void **state)
+{
+    enum { MANY = 16400 };
+    struct fixture *fixture = *state;
+    char path[256];
+
+    put_usage(fixture, "docker/" A, 1);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(path, sizeof(path), "%s/sys/fs/cgroup/docker/%064x", fixture->path, i);
+        assert_int_equal(mkdir(path, 0755), 0);
+    }
+    open_host(fixture, V2);
+    assert_int_equal(
+        cgroup_reader_new(&fixture->host, source_set_classify_cgroup, MANY, &fixture->reader), 0);
+    read_once(fixture);
+    assert_int_equal(fixture->reader->tree.workload_count, MANY);
+    assert_int_equal(fixture->reader->tree.left_out, 1);
+    assert_int_equal(count_items(fixture), MANY);
+}
+
 static void depth_has_an_end(void **state)
 {
     struct fixture *fixture = *state;
@@ -288,6 +340,8 @@ int main(void)
         TEST(one_that_came_and_went_unread_is_not_shown),
         TEST(workloads_beyond_the_cap_are_counted_and_come_in_when_there_is_room),
         TEST(one_user_cannot_take_the_room_of_others),
+        TEST(nor_with_many_places_and_what_they_have_too_much_stays_with_the_row_around),
+        TEST(there_are_as_many_workloads_as_the_option_says),
         TEST(depth_has_an_end),
         TEST(links_lead_nowhere),
         TEST(a_flood_of_events_is_survived_by_a_rescan),

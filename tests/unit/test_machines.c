@@ -862,6 +862,7 @@ static void make_machine(struct machine *machine, const struct machine_plan *pla
     machine->context = (struct source_context){.host = &machine->host,
                                                .clock = &machine->clock.clock,
                                                .interval_us = SECOND,
+                                               .max_workloads = 64,
                                                .classify_cgroup = source_set_classify_cgroup};
     draw(machine, SECOND);
 }

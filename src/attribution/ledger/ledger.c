@@ -22,6 +22,7 @@ int ledger_new(const struct ledger_options *options, struct ledger **ret_ledger)
     if (!ledger)
         return -ENOMEM;
     ledger->options = *options;
+    ledger->scopes.workloads_max = options->max_workloads;
     ledger->free_account = LEDGER_NONE;
     *ret_ledger = ledger;
     return 0;
@@ -43,6 +44,7 @@ void ledger_free(struct ledger *ledger)
     free(ledger->accounts);
     map_done(&ledger->process_map);
     map_done(&ledger->workload_map);
+    scopes_done(&ledger->scopes);
     free(ledger);
 }
 

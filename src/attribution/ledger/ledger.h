@@ -219,7 +219,8 @@ void ledger_keep_workload(struct ledger *ledger, uint32_t workload);
 void ledger_sweep(struct ledger *ledger, uint64_t now_us);
 
 /* Finds or opens the workload of an owner. At --max-workloads those without members are retired to
- * make room; if there are none, it is the workload `other`. */
+ * make room; if there are none, it is the workload `other`. What one scope has too much of is the
+ * workload that named it (model/scopes.h). */
 int ledger_open_workload(struct ledger *ledger, const struct workload_owner *owner,
                          uint32_t *ret_workload);
 

@@ -3,6 +3,7 @@
 
 #include "attribution/ledger/ledger.h"
 #include "core/map.h"
+#include "model/scopes.h"
 
 /* Shared energy is booked up to a minute late. Prices change every few minutes, but a mirror may
  * return another one each second. */
@@ -25,6 +26,8 @@ struct ledger {
     struct map process_map;
     struct ledger_workload *workloads; /* likewise */
     struct map workload_map;
+    uint32_t lowest_free;            /* no free place of a workload is before it */
+    struct scopes scopes;            /* of the workloads */
     struct ledger_account *accounts; /* likewise */
     size_t account_slots;
     uint32_t free_account; /* a list over `next` */

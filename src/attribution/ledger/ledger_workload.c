@@ -67,17 +67,24 @@ static int add_workload(struct ledger *ledger, const struct workload_owner *owne
         .identity.opened_us = ledger->latest_us,
         .first_account = LEDGER_NONE,
     };
-    uint32_t index = 0;
+    uint32_t index;
 
-    while (index < ledger->counts.workload_slots && ledger->workloads[index].used)
-        index++;
+    while (ledger->lowest_free < ledger->counts.workload_slots &&
+           ledger->workloads[ledger->lowest_free].used)
+        ledger->lowest_free++;
+    index = ledger->lowest_free;
     if (!(workload.id = strdup(owner->id)) ||
         (is_container &&
          ledger_text_set(&workload.identity.container_id, owner->container_id) < 0) ||
         ledger_text_set(&workload.identity.pod_uid, owner->pod_uid) < 0 ||
         grow_zeroed(&ledger->workloads, &ledger->counts.workload_slots, index + 1,
                     sizeof(*ledger->workloads)) < 0 ||
-        map_insert(&ledger->workload_map, workload_hash(owner->kind, owner->id), index) < 0) {
+        scopes_add(&ledger->scopes, owner->id) < 0) {
+        ledger_workload_done(&workload);
+        return -ENOMEM;
+    }
+    if (map_insert(&ledger->workload_map, workload_hash(owner->kind, owner->id), index) < 0) {
+        scopes_remove(&ledger->scopes, owner->id);
         ledger_workload_done(&workload);
         return -ENOMEM;
     }
@@ -108,21 +115,29 @@ static void retire_workload(struct ledger *ledger, uint32_t index)
         ledger->free_account = at;
     }
     map_remove(&ledger->workload_map, workload_hash(workload->kind, workload->id), index);
+    scopes_remove(&ledger->scopes, workload->id);
     ledger_workload_done(workload);
+    ledger->lowest_free = MIN(ledger->lowest_free, index);
     ledger->counts.workloads--;
 }
 
 /* Retired energy is shown under the time of the last retirement as its id. So each retirement ends
  * the old series and starts new ones at the new total: sums of the values still balance, and sums
- * of increase() do not count that energy twice. No id may repeat. */
-static void retire_ended(struct ledger *ledger, uint64_t now_us, bool need_room)
+ * of increase() do not count that energy twice. No id may repeat. With `scope`, only those in it;
+ * it is gone then, if they were all. */
+static void retire_ended(struct ledger *ledger, uint64_t now_us, bool need_room,
+                         const struct scope *scope)
 {
+    size_t left = scope ? scope->count : SIZE_MAX;
     bool any = false;
 
-    for (uint32_t i = 0; i < ledger->counts.workload_slots; i++) {
+    for (uint32_t i = 0; i < ledger->counts.workload_slots && left > 0; i++) {
         const struct ledger_workload *workload = &ledger->workloads[i];
 
-        if (!workload->used || workload->member_count > 0 || is_permanent(workload->kind) ||
+        if (!workload->used || (scope && !scope_has(scope, workload->id)))
+            continue;
+        left--;
+        if (workload->member_count > 0 || is_permanent(workload->kind) ||
             (!need_room && workload->kept))
             continue;
         retire_workload(ledger, i);
@@ -148,7 +163,42 @@ int ledger_index_workload(struct ledger *ledger, uint32_t workload)
     copy_text(owner.id, row->id);
     if (ledger_find_workload(ledger, &owner, &other))
         return -EEXIST;
+    if (scopes_add(&ledger->scopes, row->id) < 0)
+        return -ENOMEM;
     return map_insert(&ledger->workload_map, workload_hash(row->kind, row->id), workload);
+}
+
+/* A tenant who names more and more workloads has the ended ones retired, once a minute: each time
+ * takes a look at all. */
+static bool scope_has_room(struct ledger *ledger, const struct workload_owner *owner)
+{
+    struct scope *scope = scopes_find(&ledger->scopes, owner->id);
+
+    if (scopes_have_room(&ledger->scopes, owner->id))
+        return true;
+    if (!scope || ledger->latest_us - scope->tidied_us < RETIRE_INTERVAL_US)
+        return false;
+    scope->tidied_us = ledger->latest_us;
+    retire_ended(ledger, ledger->latest_us, true, scope);
+    return scopes_have_room(&ledger->scopes, owner->id);
+}
+
+/* What a scope has too much of goes to whoever named it. */
+static int open_around(struct ledger *ledger, const struct workload_owner *owner,
+                       uint32_t *ret_workload)
+{
+    struct workload_owner around;
+
+    if (!scope_find_owner(owner->id, &around))
+        return -EINVAL;
+    ledger->counts.workloads_dropped++;
+    if (around.kind == WORKLOAD_CONTAINER) {
+        around.kind = WORKLOAD_POD; /* which has the container's id */
+        if (ledger_find_workload(ledger, &around, ret_workload))
+            return 0;
+        around.kind = WORKLOAD_CONTAINER;
+    }
+    return ledger_open_workload(ledger, &around, ret_workload);
 }
 
 int ledger_open_workload(struct ledger *ledger, const struct workload_owner *owner,
@@ -160,8 +210,10 @@ int ledger_open_workload(struct ledger *ledger, const struct workload_owner *own
         return 0;
     if (is_permanent(owner->kind))
         return add_workload(ledger, owner, ret_workload);
+    if (!scope_has_room(ledger, owner))
+        return open_around(ledger, owner, ret_workload);
     if (ledger->counts.workloads >= ledger->options.max_workloads)
-        retire_ended(ledger, ledger->latest_us, true);
+        retire_ended(ledger, ledger->latest_us, true, NULL);
     if (ledger->counts.workloads < ledger->options.max_workloads)
         return add_workload(ledger, owner, ret_workload);
     ledger->counts.workloads_dropped++;
@@ -218,7 +270,7 @@ void ledger_leave_workload(struct ledger *ledger, uint32_t workload)
 void ledger_retire_workloads(struct ledger *ledger, uint64_t now_us)
 {
     if (now_us >= ledger->counts.retired_at_us + RETIRE_INTERVAL_US)
-        retire_ended(ledger, now_us, false);
+        retire_ended(ledger, now_us, false, NULL);
 }
 
 void ledger_keep_booked(struct ledger *ledger, unsigned kinds)

@@ -42,7 +42,8 @@ static void cgroups_close(void *state)
 static int find_hierarchies(struct cgroups *cgroups)
 {
     const struct source_context *context = cgroups->context;
-    int r = cgroup_reader_new(context->host, context->classify_cgroup, &cgroups->reader);
+    int r = cgroup_reader_new(context->host, context->classify_cgroup, context->max_workloads,
+                              &cgroups->reader);
 
     return r == -ENOENT ? 0 : r;
 }

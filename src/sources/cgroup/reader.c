@@ -184,9 +184,11 @@ static bool workload_appeared(void *context, struct cgroup_node *node,
     struct cgroup_workload *workload;
 
     if (reader->count >= reader->tree.workloads_max + ENDED_MAX ||
+        !scopes_have_room(&reader->scopes, owner->id) ||
         !array_reserve(&reader->items, &capacity, reader->count, sizeof(*reader->items)) ||
         !array_reserve(&reader->workloads, &reader->capacity, reader->count,
-                       sizeof(*reader->workloads)))
+                       sizeof(*reader->workloads)) ||
+        scopes_add(&reader->scopes, owner->id) < 0)
         return false;
     node->workload = (uint32_t)reader->count;
     workload = &reader->workloads[reader->count];
@@ -230,6 +232,7 @@ static void workload_ended(void *context, struct cgroup_node *node)
 
     cgroup_workload_close(reader, workload);
     recents_remove(&reader->recents, item->id);
+    scopes_remove(&reader->scopes, item->owner.id);
     workload->around_id = around ? reader->items[around->workload].id : 0;
     item->ended = true;
 }
@@ -259,7 +262,7 @@ static size_t find_watches_max(const struct host *host)
     return (size_t)watches / WATCHES_SHARE;
 }
 
-int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner,
+int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner, size_t workloads_max,
                       struct cgroup_reader **ret_reader)
 {
     struct cgroup_reader *reader = calloc(1, sizeof(*reader));
@@ -281,6 +284,8 @@ int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner,
         free(reader);
         return r;
     }
+    reader->tree.workloads_max = MIN(workloads_max, (size_t)CGROUP_WORKLOADS_MAX);
+    reader->scopes.workloads_max = reader->tree.workloads_max;
     cgroup_files_choose(&reader->hierarchies, host, &reader->files);
     reader->kept_files_max = find_files_max();
     reader->tree.events_watches_max = find_watches_max(host);
@@ -298,6 +303,7 @@ void cgroup_reader_free(struct cgroup_reader *reader)
         usage_done(&reader->items[i].before);
     }
     cgroup_tree_done(&reader->tree);
+    scopes_done(&reader->scopes);
     hierarchies_close(&reader->hierarchies);
     free(reader->items);
     free(reader->workloads);

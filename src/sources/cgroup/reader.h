@@ -15,6 +15,7 @@
 #include "core/span.h"
 #include "host/cgroup_hierarchy.h"
 #include "host/host.h"
+#include "model/scopes.h"
 #include "model/usage.h"
 #include "sources/cgroup/parse.h"
 #include "sources/cgroup/tree.h"
@@ -88,7 +89,8 @@ struct cgroup_reader {
     bool has_reported;
     uint32_t turn; /* rescans, from 1 on */
     struct recents recents;
-    bool is_started; /* what appears from now on has just begun */
+    struct scopes scopes; /* of the items that have not ended */
+    bool is_started;      /* what appears from now on has just begun */
     bool is_attending;
     size_t files_failed; /* of the last cycle: could be opened but not read, or were too large */
     size_t unkept;       /* workloads whose files are opened each time: too many descriptors */
@@ -97,11 +99,13 @@ struct cgroup_reader {
 };
 
 /*
- * The host stays the caller's. Keeps descriptors up to the soft RLIMIT_NOFILE, less some for
- * others; each costs 4.7 KB of kernel memory that is charged to us (measured, Linux 6.18). 0,
- * -ENOMEM, or -ENOENT: no cgroup file system is mounted.
+ * The host stays the caller's. Reads `workloads_max` workloads, at most CGROUP_WORKLOADS_MAX, and
+ * of one scope as many as it has room for (model/scopes.h): the usage of others stays with the
+ * workload around them. Keeps descriptors up to the soft RLIMIT_NOFILE, less some for others; each
+ * costs 4.7 KB of kernel memory that is charged to us (measured, Linux 6.18). 0, -ENOMEM, or
+ * -ENOENT: no cgroup file system is mounted.
  */
-int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner,
+int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner, size_t workloads_max,
                       struct cgroup_reader **ret_reader);
 void cgroup_reader_free(struct cgroup_reader *reader);
 

@@ -30,11 +30,12 @@
 #include "model/workload.h"
 
 enum {
-    CGROUP_NODES_MAX = 1 << 17,
+    /* The kernel has no more memory cgroups (MEM_CGROUP_ID_MAX). */
+    CGROUP_WORKLOADS_MAX = 65536,
+    CGROUP_NODES_MAX = 4 * CGROUP_WORKLOADS_MAX,
     CGROUP_DEPTH_MAX = 32,
     CGROUP_PATH_BYTES = 4096, /* more than the kernel shows in /proc/PID/cgroup */
     CGROUP_MARKED_BYTES = CGROUP_PATH_BYTES + CGROUP_MARK_BYTES,
-    CGROUP_WORKLOADS_MAX = 16384,
     CGROUP_INNER_MAX = 2048, /* nodes inside one workload */
 };
 
@@ -148,7 +149,8 @@ struct cgroup_tree {
     uint64_t left_out; /* directories beyond the caps, at the last rescan and since */
 };
 
-/* 0 or -ENOMEM. The arguments stay the caller's. The tree is empty until its first rescan. */
+/* 0 or -ENOMEM. The arguments stay the caller's. The tree is empty until its first rescan. It has
+ * at most CGROUP_WORKLOADS_MAX workloads. */
 int cgroup_tree_init(struct cgroup_tree *tree, const struct hierarchies *hierarchies,
                      const struct cgroup_observer *observer);
 void cgroup_tree_done(struct cgroup_tree *tree);
