@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static int look_up(const void *context, struct span controllers, const char *path,
                    uint32_t *ret_delegated_to)
 {
-    char last = path[strlen(path) - 1];
+    char last = path[0] ? path[strlen(path) - 1] : 'g';
 
     (void)context;
     if (span_equals(controllers, "unseen"))
@@ -39,14 +39,15 @@ static void mark(char *buffer, size_t room, size_t len)
         struct cgroup_mark found;
 
         span_cut(&path, ':');
-        if (span_equals(span_cut(&path, ':'), "unseen") || path.len == 0 || path.data[0] != '/' ||
-            host_is_outside(path))
+        /* Nothing that the kernel writes. */
+        if (span_equals(span_cut(&path, ':'), "unseen") || path.len < 2 || path.data[0] != '/' ||
+            path.data[1] == '/' || memchr(path.data, '\0', path.len) || host_is_outside(path))
             continue;
         path = cgroup_mark_find(path, &found) ? found.above : path;
         while (path.len > 0) { /* nothing is below one that is a tenant's */
             component = span_cut(&path, '/');
             if (path.len > 0 && component.len > 0 &&
-                strchr("t0g", component.data[component.len - 1]))
+                memchr("t0g", component.data[component.len - 1], 3))
                 abort();
         }
     }

@@ -1,6 +1,7 @@
 /*
- * The tree of cgroups, and the reader over it, while directories are made, removed, renamed and
- * made again in up to three hierarchies: between two updates and in the midst of them. The input is
+ * The tree of cgroups, and the reader over it, while directories are made, removed, renamed, made
+ * again and given to others (if root runs this) in up to three hierarchies: between two updates and
+ * in the midst of them. The input is
  * the layout and then one operation after the other. The directories are real ones, of a tmpfs, and
  * so are the kernel's events: as in a cgroup file system, no two get the same inode number.
  */
@@ -190,6 +191,17 @@ static void touch_events(const struct world *world, size_t hierarchy, const char
         check_that(write(fd, "x", 1) == 1);
 }
 
+static bool is_gift(struct change change)
+{
+    return change.what % 8 == 7 && change.what / 8 >= 6;
+}
+
+/* Anybody may write there, or root alone. */
+static void give(const struct world *world, size_t hierarchy, const char *path, bool to_all)
+{
+    (void)!fchmodat(world->hierarchies.fds[hierarchy], path, to_all ? 0757 : 0755, 0);
+}
+
 static void apply(const struct world *world, struct change change)
 {
     size_t hierarchy = change.what / 8 % world->hierarchies.count;
@@ -222,7 +234,10 @@ static void apply(const struct world *world, struct change change)
         rename_in(world, hierarchy, path, NAMES[(change.what >> 3 ^ change.path) & 3]);
         return;
     default:
-        touch_events(world, hierarchy, path);
+        if (is_gift(change))
+            give(world, hierarchy, path, change.what / 8 % 2);
+        else
+            touch_events(world, hierarchy, path);
     }
 }
 
@@ -237,10 +252,16 @@ static void spring(struct world *world)
 
 static enum cgroup_verdict find_owner(void *context, const char *path, struct workload_owner *owner)
 {
+    struct cgroup_mark mark;
+
     (void)context;
     owner->kind = WORKLOAD_UNIT;
-    snprintf(owner->id, sizeof(owner->id), "%s", path);
-    switch (path[strlen(path) - 1]) {
+    if (cgroup_mark_find(span_of(path), &mark))
+        snprintf(owner->id, sizeof(owner->id), "%.*s%s%.*s", (int)mark.above.len, mark.above.data,
+                 mark.below.len ? "/" : "", (int)mark.below.len, mark.below.data);
+    else
+        snprintf(owner->id, sizeof(owner->id), "%s", path);
+    switch (owner->id[strlen(owner->id) - 1]) {
     case 'h':
         return CGROUP_IS_HOLDER;
     case 'w':
@@ -461,12 +482,15 @@ static void lower_caps(struct world *world, uint8_t caps)
 static void step(struct world *world)
 {
     uint8_t what = take_byte(world);
+    struct change change;
 
     switch (what >> 5) {
     case 0:
     case 1:
     case 2:
-        apply(world, (struct change){what, take_byte(world)});
+        change = (struct change){what, take_byte(world)};
+        world->is_certain &= !is_gift(change); /* which the kernel does not report */
+        apply(world, change);
         break;
     case 3:
         if (world->ambush_count < AMBUSHES_MAX)
