@@ -395,6 +395,28 @@ class Lies(IdentityTestCase):
             self.assertEqual(page.sum(WORKLOAD_ENERGY, id=victim), page.sum(PROCESS_ENERGY, pid=str(victim_pid)))
             self.assert_workload(page, "container", f"{own}/{victim}")
 
+    def test_who_was_given_a_cgroup_is_billed_for_what_is_named_in_it(self):
+        victim, victim_pid = self.container()
+        service = self.enter(Unit())
+        pid = self.sleeper()
+        forged = f"{service.cgroup}/docker/{victim}"
+        with cgroups.making(forged, only_systemd=True):
+            cgroups.give(service.cgroup, 4711, only_systemd=True)
+            cgroups.enter(forged, pid, only_systemd=True)
+        gpu = self.gpu_with(victim_pid, pid)
+        with self.exporter(gpu) as exporter:
+            page = exporter.wait_for_page("both are shown", self.shows(victim_pid, pid), 25)
+            for ident, owned in ((victim, victim_pid), (f"4711/{victim}", pid)):
+                self.assert_workload(page, "container", ident)
+                self.assertEqual(page.sum(WORKLOAD_ENERGY, id=ident), page.sum(PROCESS_ENERGY, pid=str(owned)))
+        trace = self.path("node.trace.gz")
+        done = harness.run("record", "-o", trace, "--duration=6s", *NO_RUNTIMES, env=gpu.env)
+        self.assertEqual((0, done.stdout), (done.returncode, harness.run("replay", trace).stdout), done.stderr)
+        with Exporter("--replay", trace) as exporter:
+            page = exporter.wait_for_page("both are shown", self.shows(victim_pid, pid), 25)
+            self.assertEqual({victim, f"4711/{victim}"},
+                             {labels["id"] for labels, _ in page.values(WORKLOAD_ENERGY, kind="container")})
+
     def test_a_process_that_moves_is_billed_where_it_is(self):
         ident, _ = self.container()
         pid = self.sleeper()

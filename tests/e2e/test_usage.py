@@ -263,6 +263,22 @@ class Units(UsageTestCase):
             self.assert_cpu(page, used_s, kind="unit", id=name, name=name)
 
 
+class Impostors(UsageTestCase):
+    def test_whoever_names_a_cgroup_like_anothers_container_pays_for_it(self):
+        victim, service = secrets.token_hex(32), f"/system.slice/wattribute-test-{secrets.token_hex(4)}.service"
+        with contextlib.ExitStack() as stack:
+            exporter = stack.enter_context(Exporter(*NO_RUNTIMES))
+            own = stack.enter_context(load.Process(f"/docker/{victim}", cpu_ms=500))
+            stack.callback(cgroups.remove, service)
+            with cgroups.making(service):
+                cgroups.give(service, 4711)
+            forged = stack.enter_context(load.Process(f"{service}/docker/{victim}", cpu_ms=2000))
+            used_s, forged_s = own.used_s(), forged.used_s()
+            page = self.read(exporter, victim, f"4711/{victim}")
+            self.assert_cpu(page, used_s, kind="container", id=victim)
+            self.assert_cpu(page, forged_s, kind="container", id=f"4711/{victim}")
+
+
 class Jobs(UsageTestCase):
     def test_a_job_uses_what_it_has_measured(self):
         with Slurm() as slurm, Exporter(*NO_RUNTIMES) as exporter:

@@ -86,6 +86,12 @@ def inherit_cpuset(directory):
                 child.write(value)
 
 
+def give(path, uid, only_systemd=False):
+    """To a user, as systemd does for units with User= and Delegate=yes."""
+    for hierarchy in hierarchies(only_systemd):
+        os.chown(hierarchy + path, uid, uid)
+
+
 def enter(path, pid, only_systemd=False):
     for hierarchy in hierarchies(only_systemd):
         with open(f"{hierarchy}{path}/cgroup.procs", "w") as file:
