@@ -210,6 +210,19 @@ class FakeHierarchies(ChurnTestCase):
             exporter.wait_for_page("its memory", lambda page: page.values("wattribute_workload_memory_used_bytes",
                                                                           id=ident))
 
+    def test_there_are_as_many_workloads_as_the_flag_says(self):
+        most = 16_400  # more than the default
+        with fake_node(*LAYOUTS["v2"]) as (flags, churn):
+            for number in range(most):
+                group = f"{churn.hierarchies.all[0]}/docker/{number:064x}"
+                os.makedirs(group)
+                with open(f"{group}/cpu.stat", "w") as file:
+                    file.write("usage_usec 1000000\nuser_usec 600000\nsystem_usec 400000\n")
+            with Exporter(*FLAGS, *flags, f"--max-workloads={most}") as exporter:
+                page = exporter.wait_for_page("all are read", lambda page: page.values(CPU, mode="user"), 60)
+                self.assertEqual(most, len(page.values(CPU, kind="container", mode="user")))
+                self.assert_balanced(page)
+
     def test_it_ends_in_the_midst_of_it(self):
         with self.subject("hybrid", *LAYOUTS["hybrid"]) as (exporter, churn):
             churn.start()
