@@ -7,6 +7,7 @@
 #include "client/http_client.h"
 #include "config/node_config.h"
 #include "core/clock.h"
+#include "host/cgroup_hierarchy.h"
 #include "identity/gpu_access.h"
 #include "identity/pod_resources.h"
 #include "identity/process_events.h"
@@ -14,7 +15,6 @@
 #include "identity/runtime.h"
 #include "identity/runtime_table.h"
 #include "model/report.h"
-#include "host/cgroup_hierarchy.h"
 
 enum { INSPECTED_MAX = 64 };
 

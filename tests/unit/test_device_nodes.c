@@ -284,6 +284,26 @@ static void rules_that_forbid_a_node_count_more_than_the_node(void **state)
     assert_string_equal(found, "!0 !1");
 }
 
+/* The text has the mark of delegation, the file system does not. */
+static void rules_are_found_below_what_is_a_tenants(void **state)
+{
+    struct fixture *fixture = *state;
+    char found[1024];
+
+    put_process(fixture, 10, "5:devices:/docker/" A "//100000/init.scope\n0::/docker/" A "\n");
+    put_gpu(fixture, 10, 0);
+    put_gpu(fixture, 10, 1);
+    put(fixture, RULES_A, "a *:* rwm\n");
+    put(fixture, "sys/fs/cgroup/devices/docker/" A "/init.scope/devices.list",
+        "c 195:255 rw\nc 195:1 rw\n");
+    assert_int_equal(find(fixture, 10, stat_at, found), 0);
+    assert_string_equal(found, "1");
+    put_process(fixture, 10, "5:devices:/docker/" A "//100000\n");
+    put(fixture, RULES_A, "c 195:255 rw\nc 195:0 rw\n");
+    assert_int_equal(find(fixture, 10, stat_at, found), 0);
+    assert_string_equal(found, "0");
+}
+
 static void a_container_with_the_kernels_log_has_everything(void **state)
 {
     struct fixture *fixture = *state;
@@ -423,6 +443,7 @@ int main(void)
         TEST(a_process_of_another_owner_does_not_count),
         TEST(a_root_that_cannot_be_opened_is_an_error),
         TEST(rules_that_forbid_a_node_count_more_than_the_node),
+        TEST(rules_are_found_below_what_is_a_tenants),
         TEST(a_container_with_the_kernels_log_has_everything),
         cmocka_unit_test(rules_allow_what_they_name_for_reading_and_writing),
         cmocka_unit_test(the_path_is_that_of_the_devices_controller),
