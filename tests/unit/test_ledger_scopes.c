@@ -77,6 +77,31 @@ static void one_user_with_fake_containers_does_not_take_the_room_of_others(void 
     ledger_free(ledger);
 }
 
+static void what_tenants_had_named_before_a_restart_counts(void **state)
+{
+    struct ledger *before = open_ledger(WORKLOADS_MAX), *after = NULL;
+    const struct ledger_options options = {.max_processes = 64, .max_workloads = WORKLOADS_MAX};
+    struct coder coder = {0};
+    struct buffer packed;
+
+    (void)state;
+    for (unsigned i = 0; i < SCOPE_MAX; i++)
+        ledger_join_workload(before, open_container(before, "1000", i));
+    buffer_init(&packed, 1 << 20);
+    ledger_code_state(before, &(struct coder){.out = &packed});
+    ledger_free(before);
+    assert_int_equal(ledger_new(&options, &after), 0);
+    coder.in.rest = (struct span){packed.data, packed.len};
+    ledger_code_state(after, &coder);
+    assert_int_equal(unpack_end(&coder.in), 0);
+    for (unsigned i = 0; i < SCOPE_MAX; i++)
+        ledger_join_workload(after, open_container(after, "1000", i));
+    assert_int_equal(ledger_counts(after)->workloads, SCOPE_MAX);
+    assert_is(after, open_container(after, "1000", SCOPE_MAX), WORKLOAD_USER, "1000");
+    buffer_done(&packed);
+    ledger_free(after);
+}
+
 static void any_number_of_tenants_leave_half_of_the_room_to_root(void **state)
 {
     struct ledger *ledger = open_ledger(WORKLOADS_MAX);
@@ -209,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_user_with_fake_containers_does_not_take_the_room_of_others),
+        cmocka_unit_test(what_tenants_had_named_before_a_restart_counts),
         cmocka_unit_test(any_number_of_tenants_leave_half_of_the_room_to_root),
         cmocka_unit_test(what_a_scope_has_too_much_of_is_booked_to_who_named_it),
         cmocka_unit_test(
