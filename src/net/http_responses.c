@@ -23,6 +23,7 @@ static const struct {
     [REPLY_NOT_FOUND] = {.status = 404, .text = "not found\n"},
     [REPLY_METHOD_NOT_ALLOWED] = {405, "only GET and HEAD are answered here\n", "Allow",
                                   "GET, HEAD"},
+    [REPLY_MALFORMED] = {400, "the request is malformed (RFC 9112)\n", "Connection", "close"},
     [REPLY_REQUEST_BODY] = {413, "a request must not have a body here\n", "Connection", "close"},
     [REPLY_LARGE_HEADERS] = {431, "the request's headers are over 16 KiB\n", "Connection", "close"},
     [REPLY_NOT_READY] = {.status = 503,

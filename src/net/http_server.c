@@ -25,8 +25,52 @@ static const char *find_header(const struct http_connection *c, const char *name
     return MHD_lookup_connection_value(c->mhd, MHD_HEADER_KIND, name);
 }
 
+static struct http_connection *connection_of(struct MHD_Connection *mhd)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info ? info->socket_context : NULL;
+}
+
+/* libmicrohttpd calls this before it decodes the target. What it returns is the state of the
+ * request: none yet. */
+static void *on_target(void *cls, const char *target, struct MHD_Connection *mhd)
+{
+    struct http_connection *c = connection_of(mhd);
+
+    (void)cls;
+    if (c) {
+        c->request.check = (struct request_check){0};
+        request_check_add_target(&c->request.check, span_of(target ? target : ""));
+    }
+    return NULL;
+}
+
+static enum MHD_Result add_field(void *cls, enum MHD_ValueKind kind, const char *name,
+                                 const char *value)
+{
+    struct request_check *check = cls;
+
+    (void)kind;
+    request_check_add_field(check, span_of(name), span_of(value ? value : ""));
+    return MHD_YES;
+}
+
+static bool is_malformed(const struct http_server *server, struct http_connection *c,
+                         const char *method, const char *version, size_t head_bytes)
+{
+    struct request_check *check = &c->request.check;
+
+    MHD_get_connection_values(c->mhd, MHD_HEADER_KIND, add_field, check);
+    return request_check_is_malformed(check, span_of(version)) ||
+           (server->hides_bytes &&
+            request_check_has_hidden_bytes(check, span_of(method), span_of(version), head_bytes));
+}
+
 /* Before libmicrohttpd would read the request's body. */
-static enum reply refuse_early(const struct http_connection *c)
+static enum reply refuse_early(const struct http_server *server, struct http_connection *c,
+                               const char *method, const char *version)
 {
     const union MHD_ConnectionInfo *size =
         MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
@@ -34,6 +78,8 @@ static enum reply refuse_early(const struct http_connection *c)
 
     if (size && size->header_size > HTTP_HEADERS_MAX_BYTES)
         return REPLY_LARGE_HEADERS;
+    if (!size || is_malformed(server, c, method, version, size->header_size))
+        return REPLY_MALFORMED;
     if (find_header(c, "Transfer-Encoding") || (length && strcmp(length, "0") != 0))
         return REPLY_REQUEST_BODY;
     return REPLY_NONE;
@@ -47,7 +93,7 @@ static enum reply route(struct http_server *server, struct http_connection *c, c
         [ROUTE_NOT_FOUND] = REPLY_NOT_FOUND, [ROUTE_METHOD_NOT_ALLOWED] = REPLY_METHOD_NOT_ALLOWED,
         [ROUTE_METRICS] = REPLY_NONE,        [ROUTE_READY] = REPLY_NONE,
     };
-    struct route_request request = {method, url, find_header(c, "Accept"),
+    struct route_request request = {method, request_check_path(url), find_header(c, "Accept"),
                                     find_header(c, "Accept-Encoding")};
     struct route_decision decision =
         routes_decide(&request, server->options.metrics_path, server->options.text_only);
@@ -115,18 +161,15 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
                                   size_t *upload_len, void **request_state)
 {
     struct http_server *server = cls;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct http_connection *c = info ? info->socket_context : NULL;
+    struct http_connection *c = connection_of(mhd);
 
-    (void)version;
     (void)upload;
     if (!c || *upload_len > 0)
         return MHD_NO;
     if (!*request_state) {
         *request_state = c;
         http_connection_enter(server, c, CONNECTION_BUSY);
-        c->request.reply = refuse_early(c);
+        c->request.reply = refuse_early(server, c, method, version);
         return c->request.reply == REPLY_NONE ? MHD_YES : send_reply(server, c);
     }
     if (c->request.reply == REPLY_NONE && !c->request.is_admitted) {
@@ -183,16 +226,20 @@ static int start_daemon(struct http_server *server)
     const union MHD_DaemonInfo *info;
     int r;
 
+    /* Not that of the headers that we are built with: the library may be newer. */
+    server->hides_bytes = strncmp(MHD_get_version(), "0.", 2) == 0;
     /* No MHD_USE_ERROR_LOG: it writes a line for every client that goes away. No timeout: see
      * http_connections.c. One connection more than we allow: a new one is added before its victim
-     * is gone. */
+     * is gone. Strict only from 1.0 on: before, it would add nothing to our own checks, and answer
+     * a request without Host twice. */
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
             (server->tls ? MHD_USE_TLS : 0),
         0, NULL, NULL, on_request, server, MHD_OPTION_NOTIFY_CONNECTION, http_server_on_connection,
-        server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)server->options.connections_max + 1, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY_BYTES,
+        server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
+        on_target, NULL, MHD_OPTION_STRICT_FOR_CLIENT, server->hides_bytes ? 0 : 1,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)server->options.connections_max + 1,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY_BYTES,
         server->tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, no_certificate,
         MHD_OPTION_END);
     if (!server->daemon)

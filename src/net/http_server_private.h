@@ -5,6 +5,7 @@
 #include <sys/queue.h>
 
 #include "net/http_server.h"
+#include "net/request_check.h"
 
 /* What a request gets. All but REPLY_PAGE are built once, by http_responses.c. */
 enum reply {
@@ -15,6 +16,7 @@ enum reply {
     REPLY_READY,
     REPLY_NOT_FOUND,
     REPLY_METHOD_NOT_ALLOWED,
+    REPLY_MALFORMED,
     REPLY_REQUEST_BODY,
     REPLY_LARGE_HEADERS,
     REPLY_NOT_READY,
@@ -50,7 +52,8 @@ struct http_connection {
         bool wants_readiness;   /* GET /-/ready: is there a page? */
         struct http_page *page; /* that it requests, or NULL */
         enum reply reply;
-    } request; /* the current one */
+        struct request_check check; /* of its head */
+    } request;                      /* the current one */
 };
 
 TAILQ_HEAD(http_connection_list, http_connection);
@@ -77,6 +80,7 @@ struct http_server {
     int handshake_fd;         /* epoll of the parked connections; -1: no TLS */
     uint64_t accept_again_us; /* 0: accepting */
     bool draining;
+    bool hides_bytes; /* libmicrohttpd does: see request_check.h */
     size_t connection_count;
     struct http_connection_list phases[CONNECTION_PHASES]; /* the oldest first */
     struct http_connection_list checking;                  /* their passwords */

@@ -93,12 +93,55 @@ class Requests(TestCase):
         self.send(b"GET /metrics?" + b"a=b&" * 2000 + b" HTTP/1.1" + CLOSE, 200, 414, 431,
                   None)
 
-    def test_nul_bytes_do_no_harm(self):
-        # libmicrohttpd takes them for the end of a word, so 200 is possible.
-        for line in (b"GET /metrics\0 HTTP/1.1", b"GET /metrics%00/x HTTP/1.1",
-                     b"GET\0 /metrics HTTP/1.1", b"GET /\0metrics HTTP/1.1", b"\0GET / HTTP/1.1",
-                     b"GET / HTTP/1.1\r\nA\0: b\0c"):
-            self.send(line + CLOSE, 200, 400, 404, 405, None)
+    def test_what_a_proxy_could_read_otherwise_is_refused(self):
+        """RFC 9112. The answer is the last one: what follows is no request of its own."""
+        line = b"GET /metrics HTTP/1.1"
+        for request in (
+                line + b"\r\nHost: a" + CLOSE,                                # two Hosts
+                line + b"\r\nConnection: close\r\n\r\n",                      # none
+                line + b"\r\nHost: a b\r\nConnection: close\r\n\r\n",
+                b"GET /metrics%00x HTTP/1.1" + CLOSE,
+                b"GET /metrics?a=%00x HTTP/1.1" + CLOSE,
+                b"GET /metrics%zz HTTP/1.1" + CLOSE,
+                b"GET %2fmetrics HTTP/1.1" + CLOSE,
+                b"GET x:9400 HTTP/1.1" + CLOSE,
+                b"GET  /metrics HTTP/1.1" + CLOSE,
+                line + b"\r\nContent-Length: 0\r\nContent-Length: 0" + CLOSE,
+                line + b"\r\nContent-Length: 0\r\nContent-Length: 5" + CLOSE + b"hello",
+                line + b"\r\nContent-Length: 0\r\nTransfer-Encoding: chunked" + CLOSE + b"0\r\n\r\n",
+                line + b"\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: x" + CLOSE,
+                line + b"\r\nContent-Length : 5" + CLOSE + b"hello",
+                line + b"\r\nA\t: b" + CLOSE,
+                line + b"\r\n: b" + CLOSE,
+                line + b"\r\nA: b\r\n c" + CLOSE,                              # a folded line
+                line + b"\r\n A: b" + CLOSE,
+                line + b"\r\nA: \1" + CLOSE,
+                line + b"\r\nHost: x\rA: b\r\nConnection: close\r\n\r\n",
+                line + b"\r\nA: b\nC: d" + CLOSE,
+                line + b"\nHost: x\nConnection: close\n\n",
+                b"GET /metrics\0 HTTP/1.1" + CLOSE, b"GET /metrics\0x HTTP/1.1" + CLOSE,
+                b"GET\0 /metrics HTTP/1.1" + CLOSE, b"GET /\0metrics HTTP/1.1" + CLOSE,
+                line + b"\r\nA: b\0c" + CLOSE, line + b"\r\nA\0: b" + CLOSE):
+            answer = self.send(request, 400, None)
+            self.assertLessEqual(len(statuses(answer)), 1, request)
+
+    def test_a_nul_before_the_method_is_no_method(self):
+        self.send(b"\0GET / HTTP/1.1" + CLOSE, 400, 405, None)
+
+    def test_an_absolute_uri_is_answered_as_its_path(self):
+        self.send(b"GET http://x:9400/metrics HTTP/1.1" + CLOSE, 200)
+        self.send(b"GET http://x/nowhere HTTP/1.1" + CLOSE, 404)
+
+    def test_long_headers_that_come_in_pieces_are_read_whole(self):
+        client = connect(self.exporter.address)
+        self.addCleanup(client.close)
+        request = b"GET /metrics HTTP/1.1\r\nA: " + b"a" * 7000 + b"\r\nB: " + b"b" * 7000 + CLOSE
+        for at in range(0, len(request), 1000):
+            client.sendall(request[at:at + 1000])
+        answer = b""
+        while part := client.recv(1 << 20):
+            answer += part
+        self.assertEqual([200], statuses(answer))
 
     def test_a_request_with_a_body_is_refused(self):
         for method in (b"GET", b"POST", b"PUT"):
