@@ -104,6 +104,15 @@ static int set_word(const struct yaml_fields *yaml, const struct yaml_field *fie
                : find_word(yaml, field, value, yaml_fields_member(yaml, field));
 }
 
+static int set_client_auth(const struct yaml_fields *yaml, const struct yaml_field *field,
+                           const struct yaml_reader_node *value)
+{
+    struct draft *draft = yaml->target;
+
+    draft->config.names_client_auth = !yaml_reader_is_null(value);
+    return set_word(yaml, field, value);
+}
+
 static int set_version(const struct yaml_fields *yaml, const struct yaml_field *field,
                        const struct yaml_reader_node *value)
 {
@@ -179,7 +188,10 @@ static const struct yaml_field tls_fields[] = {
     {.name = "key_file", .set = set_path, AT(key_path)},
     {.name = "cert", .set = set_pem, AT(tls.cert)},
     {.name = "key", .set = set_pem, AT(tls.key)},
-    {.name = "client_auth_type", .set = set_word, AT(tls.client_auth), DETAILS(client_auth_types)},
+    {.name = "client_auth_type",
+     .set = set_client_auth,
+     AT(tls.client_auth),
+     DETAILS(client_auth_types)},
     {.name = "client_ca_file", .set = set_path, AT(client_ca_path)},
     {.name = "client_ca", .set = set_pem, AT(tls.client_ca)},
     {.name = "client_allowed_sans", .set = set_list, .takes_any = true},
@@ -337,9 +349,14 @@ static int take_user(const struct yaml_fields *yaml, const struct yaml_field *fi
 static int set_users(const struct yaml_fields *yaml, const struct yaml_field *field,
                      const struct yaml_reader_node *value)
 {
+    struct draft *draft = yaml->target;
     int r = yaml_fields_begin(yaml, field, value);
 
-    return r > 0 ? yaml_fields_each(yaml, field, "the key", take_user) : r;
+    if (r <= 0)
+        return r;
+    r = yaml_fields_each(yaml, field, "the key", take_user);
+    draft->config.has_no_users = r == 0 && draft->config.user_count == 0;
+    return r;
 }
 
 static int set_header(const struct yaml_fields *yaml, const struct yaml_field *field,
@@ -412,8 +429,8 @@ int web_config_parse(struct span text, const char *file_name, struct web_config 
         .target = &draft,
         .fields = root_fields,
         .field_count = ARRAY_SIZE(root_fields),
-        .may_be_empty = true,
-        .no_mapping = "the file is not a mapping; docs/web-config.md shows some",
+        .no_mapping = "the file is empty or not a mapping; docs/web-config.md shows some. To serve "
+                      "without TLS and passwords, leave out --web.config.file",
         .check = check_tls,
     };
     int r;

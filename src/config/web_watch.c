@@ -191,6 +191,36 @@ static void wipe(struct web_watch *watch)
     watch->packed = NULL;
 }
 
+static bool wants_client_certs(const struct web_config *config)
+{
+    return config->has_tls && (config->tls.client_auth == TLS_REQUIRE_ANY_CLIENT_CERT ||
+                               config->tls.client_auth == TLS_REQUIRE_AND_VERIFY_CLIENT_CERT);
+}
+
+/* A file that was emptied, or is read while it is being written, must not let everybody in: who
+ * wants that has to say so. */
+static int check_change(const struct web_watch *watch, const struct web_config *config,
+                        struct error *err)
+{
+    if (!watch->packed)
+        return 0;
+    if (config->has_tls != watch->has_tls)
+        return error_set(err, -EINVAL,
+                         "%.300s: TLS cannot be switched %s while the exporter runs; restart it",
+                         watch->path, config->has_tls ? "on" : "off");
+    if (watch->has_users && config->user_count == 0 && !config->has_no_users)
+        return error_set(err, -EINVAL,
+                         "%.300s: basic_auth_users is missing, and passwords are in use; to serve "
+                         "without, write 'basic_auth_users: {}'",
+                         watch->path);
+    if (watch->wants_client_certs && !wants_client_certs(config) && !config->names_client_auth)
+        return error_set(err, -EINVAL,
+                         "%.300s: client_auth_type is missing, and client certificates are in use; "
+                         "to serve without, write 'client_auth_type: NoClientCert'",
+                         watch->path);
+    return 0;
+}
+
 static int load_config(struct web_watch *watch, bool *ret_others, struct error *err)
 {
     struct web_config config;
@@ -199,10 +229,8 @@ static int load_config(struct web_watch *watch, bool *ret_others, struct error *
     int r = web_config_load(watch->path, &config, err);
 
     *ret_others = watch_files_of(watch, &config);
-    if (r == 0 && watch->packed && config.has_tls != watch->has_tls)
-        r = error_set(err, -EINVAL,
-                      "%.300s: TLS cannot be switched %s while the exporter runs; restart it",
-                      watch->path, config.has_tls ? "on" : "off");
+    if (r == 0)
+        r = check_change(watch, &config, err);
     if (r == 0) {
         r = web_config_pack(&config, &bytes, &len);
         if (r < 0)
@@ -213,6 +241,8 @@ static int load_config(struct web_watch *watch, bool *ret_others, struct error *
         watch->packed = bytes;
         watch->packed_bytes = len;
         watch->has_tls = config.has_tls;
+        watch->has_users = config.user_count > 0;
+        watch->wants_client_certs = wants_client_certs(&config);
     }
     web_config_done(&config);
     return r;

@@ -364,10 +364,34 @@ class Certificates(WebConfigCase):
             exporter.user, exporter.password = "bob", "correct horse"
             for path in ("/metrics", "/", "/nowhere"):
                 self.assertEqual("sameorigin", exporter.ask(path).headers["X-Frame-Options"])
-            self.config("")
+            self.config("basic_auth_users: {}")
             wait_until("everybody may ask",
                        lambda: exporter.ask(authorization=None).status == 200, 15)
             self.assertIsNone(exporter.ask().headers["X-Frame-Options"])
+
+    def test_a_file_that_is_emptied_switches_no_password_off(self):
+        said = "the web config has changed and cannot be used; keeping the previous one"
+        exporter = self.secure(self.config(self.users()))
+        exporter.check_log = lambda: None  # it must have an error in this test
+        with exporter:
+            self.config("")
+            self.assertIn("the file is empty", exporter.wait_for_log(said, 15)["error"])
+            self.config("http_server_config: {http2: true}")
+            wait_until("users are missing", lambda: any(
+                "basic_auth_users is missing" in line["error"] for line in exporter.log(said)), 15)
+            self.assertEqual(401, exporter.ask(authorization=None).status)
+            exporter.page()
+
+    def test_a_file_that_lost_its_client_auth_type_still_wants_certificates(self):
+        said = "the web config has changed and cannot be used; keeping the previous one"
+        exporter = self.secure(self.tls(REQUIRED), self.context("client"))
+        exporter.check_log = lambda: None  # it must have an error in this test
+        with exporter:
+            self.tls()
+            self.assertIn("client_auth_type is missing", exporter.wait_for_log(said, 15)["error"])
+            exporter.page()
+            self.tls("  client_auth_type: NoClientCert\n")
+            wait_until("a client without one is let in", lambda: self.accepted(exporter, None), 15)
 
     def test_headers_are_on_every_response_and_replace_our_own(self):
         headers = {"X-Frame-Options": "deny", "X-Content-Type-Options": "nosniff",
@@ -458,7 +482,7 @@ class Checked(WebConfigCase):
     def test_files_that_promtool_refuses_are_refused_and_those_it_accepts_are_not(self):
         pair = "cert_file: server.crt, key_file: server.key"
         for text, good in (
-                ("", True), ("{}", True), ("tls_server_config:\n", True),
+                ("{}", True), ("tls_server_config:\n", True),
                 ("basic_auth_users:\n", True), ("http_server_config: {http2: false}", True),
                 (f"tls_server_config: {{{pair}}}", True),
                 (f"tls_server_config: {{{pair}, min_version: TLS13}}", True),

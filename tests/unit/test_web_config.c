@@ -79,9 +79,7 @@ static void every_key_reaches_its_place_and_paths_are_relative_to_the_file(void 
 static void a_file_without_settings_changes_nothing(void **state)
 {
     static const char *const texts[] = {
-        "",
         "{}",
-        "# nothing\n",
         "tls_server_config:\n",
         "tls_server_config: {}",
         "tls_server_config: ~\nhttp_server_config: null\nbasic_auth_users:\n",
@@ -163,8 +161,8 @@ static void errors_name_their_line_and_column(void **state)
         {"basic_auth_users: &a {}", "anchors (&a) are not supported"},
         {"basic_auth_users: *a", "aliases (*a) are not supported"},
         {"basic_auth_users: !x {}", "tags (!x) are not supported"},
-        {"- a", "the file is not a mapping"},
-        {"text", "the file is not a mapping"},
+        {"- a", "the file is empty or not a mapping"},
+        {"text", "the file is empty or not a mapping"},
         {"{}\n---\n{}", "a second document begins here"},
         {"basic_auth_users: [", "is not a mapping"},
         {"basic_auth_users: {", "not YAML"},
@@ -263,7 +261,7 @@ static void a_change_is_found_by_the_next_poll_and_a_bad_one_is_reported_once(vo
     assert_int_equal(web_watch_poll(&watch, &err), -ENOENT);
     assert_non_null(strstr(err.text, "a.crt: cannot be read"));
     assert_int_equal(web_watch_poll(&watch, &err), 0);
-    write_text(path, "");
+    write_text(path, "basic_auth_users: {b: " HASH "}\n");
     assert_int_equal(web_watch_poll(&watch, &err), 1);
     unlink(path);
     assert_int_equal(web_watch_poll(&watch, &err), -ENOENT);
@@ -272,11 +270,71 @@ static void a_change_is_found_by_the_next_poll_and_a_bad_one_is_reported_once(vo
     rmdir(directory);
 }
 
+static void a_file_that_lost_its_users_lets_nobody_in(void **state)
+{
+    static const char *const lost[] = {
+        "",
+        "\n",
+        "#",
+        "# basic_auth_users: {a: " HASH "}\n",
+        "{}",
+        "basic_auth_users:\n",
+        "basic_auth_users: ~\n",
+        "basic_auth_use",
+        "basic_auth_users: {",
+        "basic_auth_users:\n  a: $2y$10$4HIBfLpu",
+        "http_server_config: {headers: {X-Frame-Options: deny}}\n",
+    };
+    char directory[] = "/tmp/wattribute-test-XXXXXX", path[64];
+    struct web_watch watch;
+    struct error err = {{0}};
+    const char *first;
+
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/web.yml", directory);
+    write_text(path, "basic_auth_users: {a: " HASH "}\n");
+    assert_int_equal(web_watch_open(&watch, path, &err), 0);
+    first = watch.packed;
+    for (size_t i = 0; i < ARRAY_SIZE(lost); i++) {
+        write_text(path, lost[i]);
+        if (web_watch_poll(&watch, &err) >= 0)
+            fail_msg("'%s' switches passwords off", lost[i]);
+        assert_ptr_equal(watch.packed, first);
+    }
+    assert_non_null(strstr(err.text, "write 'basic_auth_users: {}'"));
+    /* Said, and from then on there is nothing to lose. */
+    write_text(path, "http_server_config: {http2: true}\nbasic_auth_users: {}\n");
+    assert_int_equal(web_watch_poll(&watch, &err), 1);
+    write_text(path, "{}");
+    assert_int_equal(web_watch_poll(&watch, &err), 1);
+    web_watch_close(&watch);
+    unlink(path);
+    rmdir(directory);
+}
+
+static void an_empty_file_is_no_config(void **state)
+{
+    static const char *const texts[] = {"", "\n", "# nothing\n", "---\n"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        struct web_config config;
+        struct error err = {{0}};
+
+        assert_int_equal(web_config_parse(span_of(texts[i]), "w", &config, &err), -EINVAL);
+        assert_non_null(strstr(err.text, "leave out --web.config.file"));
+        web_config_done(&config);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_reaches_its_place_and_paths_are_relative_to_the_file),
+        cmocka_unit_test(a_file_that_lost_its_users_lets_nobody_in),
         cmocka_unit_test(a_file_without_settings_changes_nothing),
+        cmocka_unit_test(an_empty_file_is_no_config),
         cmocka_unit_test(errors_name_their_line_and_column),
         cmocka_unit_test(more_users_than_the_limit_are_rejected),
         cmocka_unit_test(a_config_reaches_the_server_unchanged),
