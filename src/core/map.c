@@ -2,6 +2,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "core/siphash.h"
 
 enum { CAPACITY_MIN = 16 };
 
@@ -90,21 +94,36 @@ void map_remove(struct map *map, uint64_t hash, uint32_t value)
     map->count--;
 }
 
-uint64_t map_hash_u64(uint64_t key)
+/* The kernel's gift to each process: 16 random bytes. No call that could fail, no state to set up.
+ */
+static void map_key(uint64_t ret_key[2])
 {
-    /* The finaliser of splitmix64; 0 is reserved for an empty slot. */
-    key += 0x9e3779b97f4a7c15ULL;
-    key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    key = (key ^ (key >> 27)) * 0x94d049bb133111ebULL;
-    key ^= key >> 31;
-    return key ? key : 1;
+    const void *bytes = (const void *)getauxval(AT_RANDOM);
+
+    memcpy(ret_key, bytes, 2 * sizeof(*ret_key));
+}
+
+uint64_t map_hash_u64(uint64_t number)
+{
+    uint64_t key[2];
+
+    /* Between the halves of the key, the finaliser of splitmix64: numbers are pids and the like,
+     * of which nobody can choose many. 0 is reserved for an empty slot. */
+    map_key(key);
+    number += key[0];
+    number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    number = (number ^ (number >> 27)) * 0x94d049bb133111ebULL;
+    number ^= (number >> 31) ^ key[1];
+    return number ?: 1;
 }
 
 uint64_t map_hash_bytes(struct span bytes)
 {
-    uint64_t hash = 0xcbf29ce484222325ULL; /* FNV-1a */
+    struct siphash hash;
+    uint64_t key[2];
 
-    for (size_t i = 0; i < bytes.len; i++)
-        hash = (hash ^ (unsigned char)bytes.data[i]) * 0x100000001b3ULL;
-    return map_hash_u64(hash);
+    map_key(key);
+    hash = siphash_begin(key);
+    siphash_add(&hash, bytes);
+    return siphash_end(&hash) ?: 1;
 }

@@ -32,5 +32,10 @@ int map_insert(struct map *map, uint64_t hash, uint32_t value);
 /* Removes the entry with this value, if there is one. */
 void map_remove(struct map *map, uint64_t hash, uint32_t value);
 
-uint64_t map_hash_u64(uint64_t key);
+/*
+ * Never 0. Keyed by the process, so that names cannot be chosen to collide: tenants name cgroups,
+ * containers and images. For maps alone: not to be stored, recorded or compared across processes
+ * (siphash_public is for that).
+ */
+uint64_t map_hash_u64(uint64_t number);
 uint64_t map_hash_bytes(struct span bytes);

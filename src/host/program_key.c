@@ -4,70 +4,9 @@
 
 #include "core/macros.h"
 #include "core/parse.h"
+#include "core/siphash.h"
 
 enum { ID_LEN_MIN = 8, UUID_LEN = 36 };
-
-/* SipHash-2-4 (Aumasson, Bernstein), a byte at a time: command lines are short. */
-struct siphash {
-    uint64_t v[4];
-    uint64_t word;
-    size_t len;
-};
-
-static uint64_t rotate_left(uint64_t value, int bits)
-{
-    return value << bits | value >> (64 - bits);
-}
-
-static void siphash_round(uint64_t v[4])
-{
-    v[0] += v[1];
-    v[2] += v[3];
-    v[1] = rotate_left(v[1], 13) ^ v[0];
-    v[3] = rotate_left(v[3], 16) ^ v[2];
-    v[0] = rotate_left(v[0], 32);
-    v[2] += v[1];
-    v[0] += v[3];
-    v[1] = rotate_left(v[1], 17) ^ v[2];
-    v[3] = rotate_left(v[3], 21) ^ v[0];
-    v[2] = rotate_left(v[2], 32);
-}
-
-static void siphash_compress(struct siphash *hash, uint64_t word)
-{
-    hash->v[3] ^= word;
-    siphash_round(hash->v);
-    siphash_round(hash->v);
-    hash->v[0] ^= word;
-}
-
-static struct siphash siphash_begin(const struct program_secret *secret)
-{
-    const uint64_t *key = secret->words;
-
-    return (struct siphash){.v = {key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,
-                                  key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573}};
-}
-
-static void siphash_add(struct siphash *hash, struct span bytes)
-{
-    for (size_t i = 0; i < bytes.len; i++) {
-        hash->word |= (uint64_t)(unsigned char)bytes.data[i] << (hash->len % 8 * 8);
-        if (++hash->len % 8 == 0) {
-            siphash_compress(hash, hash->word);
-            hash->word = 0;
-        }
-    }
-}
-
-static uint64_t siphash_end(struct siphash *hash)
-{
-    siphash_compress(hash, hash->word | (uint64_t)hash->len << 56);
-    hash->v[2] ^= 0xff;
-    for (int i = 0; i < 4; i++)
-        siphash_round(hash->v);
-    return (hash->v[0] ^ hash->v[1] ^ hash->v[2] ^ hash->v[3]) ?: 1; /* 0 is no key */
-}
 
 static bool is_letter(char c)
 {
@@ -244,7 +183,7 @@ static void add_coarse(struct siphash *hash, struct span word)
 static uint64_t coarse_key(const struct program_secret *secret, struct span executable,
                            struct span arguments)
 {
-    struct siphash hash = siphash_begin(secret);
+    struct siphash hash = siphash_begin(secret->words);
     struct span first = span_cut(&arguments, '\0');
     struct span program = base_name(executable.len > 0 ? executable : first);
 
@@ -262,13 +201,13 @@ static uint64_t coarse_key(const struct program_secret *secret, struct span exec
         }
         add_coarse(&hash, word);
     }
-    return siphash_end(&hash);
+    return siphash_end(&hash) ?: 1; /* 0 is no key */
 }
 
 struct program_key program_key_of(const struct program_secret *secret, struct span executable,
                                   struct span arguments)
 {
-    struct siphash hash = siphash_begin(secret);
+    struct siphash hash = siphash_begin(secret->words);
 
     if (is_overwritten(executable, arguments))
         return (struct program_key){0};
@@ -276,7 +215,7 @@ struct program_key program_key_of(const struct program_secret *secret, struct sp
     siphash_add(&hash, (struct span){"", 1});
     siphash_add(&hash, arguments);
     return (struct program_key){
-        .exact = siphash_end(&hash),
+        .exact = siphash_end(&hash) ?: 1,
         .coarse = coarse_key(secret, executable, arguments),
     };
 }

@@ -1,7 +1,9 @@
 /* core/map: every entry is found until it is removed, however the hashes collide. */
 #include "unit.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "core/macros.h"
 #include "core/map.h"
@@ -173,10 +175,17 @@ static void a_lookup_that_fails_leaves_its_result_alone(void **state)
 
 static void no_key_hashes_to_the_mark_of_an_empty_slot(void **state)
 {
+    uint64_t key[2], number;
+
     (void)state;
-    /* The one number that splitmix64 takes to 0. */
-    assert_true(map_hash_u64(0 - 0x9e3779b97f4a7c15ULL) == 1);
-    assert_true(map_hash_u64(0) != 0);
+    /* The one number that is taken to 0: the way back from it. */
+    memcpy(key, (const void *)getauxval(AT_RANDOM), sizeof(key));
+    number = key[1];
+    number = (number ^ (number >> 31) ^ (number >> 62)) * 0x319642b2d24d8ec3ULL;
+    number = (number ^ (number >> 27) ^ (number >> 54)) * 0x96de1b173f119089ULL;
+    number = (number ^ (number >> 30) ^ (number >> 60)) - key[0];
+    assert_true(map_hash_u64(number) == 1);
+    assert_true(map_hash_u64(number + 1) > 1);
     assert_true(map_hash_bytes(span_of("")) != 0);
 }
 
@@ -192,9 +201,34 @@ static void the_hash_of_bytes_depends_on_each_of_them_and_their_order(void **sta
     assert_true(map_hash_bytes((struct span){"abc", 2}) == map_hash_bytes(span_of("ab")));
 }
 
-int main(void)
+/* Hashes of another process of this program, as it prints them. */
+static void ask_another(char *text, size_t size)
+{
+    FILE *other = popen("exec /proc/$PPID/exe hash", "r");
+
+    assert_non_null(other);
+    assert_non_null(fgets(text, (int)size, other));
+    assert_int_equal(pclose(other), 0);
+}
+
+static void another_process_has_other_hashes(void **state)
+{
+    char first[64], second[64];
+
+    (void)state;
+    ask_another(first, sizeof(first));
+    ask_another(second, sizeof(second));
+    assert_string_not_equal(first, second);
+    /* Both of them: the number and the text. */
+    assert_string_not_equal(strchr(first, ' '), strchr(second, ' '));
+    *strchr(first, ' ') = *strchr(second, ' ') = '\0';
+    assert_string_not_equal(first, second);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_process_has_other_hashes),
         cmocka_unit_test(a_hundred_thousand_random_operations_agree_with_a_plain_array),
         cmocka_unit_test(removing_the_front_of_a_cluster_does_not_lose_the_rest),
         cmocka_unit_test(only_the_very_value_is_removed),
@@ -203,5 +237,10 @@ int main(void)
         cmocka_unit_test(the_hash_of_bytes_depends_on_each_of_them_and_their_order),
     };
 
+    if (argc == 2 && strcmp(argv[1], "hash") == 0) {
+        printf("%llx %llx\n", (unsigned long long)map_hash_u64(1),
+               (unsigned long long)map_hash_bytes(span_of("a")));
+        return 0;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

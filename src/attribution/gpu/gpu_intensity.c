@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "core/macros.h"
-#include "core/map.h"
+#include "core/siphash.h"
 
 /* A board that is quiet for this long shows its idle level. */
 static const uint64_t QUIET_US = 900000;
@@ -26,9 +26,10 @@ static const double TIMESHARE_ERROR = 0.5;
 /* The sum of weights in windows without samples. */
 static const double WEIGHT_SCALE = (double)(1ULL << 40);
 
+/* Hashes of owners are stored with their programs, and the same in every process. */
 static uint64_t hash_with(uint64_t hash, const char *text)
 {
-    return map_hash_u64(hash + map_hash_bytes(span_of(text)));
+    return siphash_public_pair(hash, siphash_public(span_of(text)));
 }
 
 /* By the image of its container, in a pod also by its namespace. 0 while they are unknown. */
@@ -61,12 +62,12 @@ static uint64_t hash_owner(const struct gpu *gpu, const struct ledger_process *p
         return hash_image(gpu, process, hash);
     if (process->uid == SAMPLE_UID_UNKNOWN)
         return 0;
-    hash = map_hash_u64(hash + process->uid);
+    hash = siphash_public_pair(hash, process->uid);
     if (workload_is_job(workload->kind))
         return hash;
     /* Root may be anybody's, in a container that nobody knows. */
     return workload->kind == WORKLOAD_PROCESS || workload->kind == WORKLOAD_SYSTEM
-               ? map_hash_u64(hash + process->cgroup_hash)
+               ? siphash_public_pair(hash, process->cgroup_hash)
                : hash_with(hash, workload->id);
 }
 
@@ -79,8 +80,8 @@ static struct program_key program_of(const struct gpu *gpu, uint32_t index)
     if (owner == 0)
         return (struct program_key){0};
     return (struct program_key){
-        .exact = map_hash_u64(owner + program->exact),
-        .coarse = program->coarse ? map_hash_u64(~owner + program->coarse) : 0,
+        .exact = siphash_public_pair(owner, program->exact) ?: 1,
+        .coarse = program->coarse ? siphash_public_pair(~owner, program->coarse) ?: 1 : 0,
     };
 }
 

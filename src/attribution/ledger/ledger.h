@@ -79,7 +79,7 @@ struct ledger_process {
     uint64_t seen_us;  /* last; 0: never */
     char *name;        /* may be NULL */
     struct program_key program;
-    uint64_t cgroup_hash; /* of its text */
+    uint64_t cgroup_hash; /* of its text, by siphash_public */
     struct ledger_identity identity;
     uint64_t active_uj, idle_uj;
     uint64_t measured_uj;    /* the measured part of both */

@@ -7,6 +7,7 @@
 
 #include "attribution/grow.h"
 #include "core/macros.h"
+#include "core/siphash.h"
 
 /* Not a pid: the kernel's end at 2^22. The lower bits are the index of a workload. */
 static const uint32_t UNSEEN_PID = 1U << 31;
@@ -253,7 +254,7 @@ int ledger_identify(struct ledger *ledger, uint32_t meter, const struct sample_p
         process->identified = true;
         process->start_us = who->start_us;
         process->uid = who->uid;
-        process->cgroup_hash = map_hash_bytes(span_of(who->cgroup));
+        process->cgroup_hash = siphash_public(span_of(who->cgroup));
         if (who->program.exact)
             process->program = who->program;
         r = set_owner(ledger, index, owner->kind == WORKLOAD_PROCESS ? &itself : owner);
