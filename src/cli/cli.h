@@ -49,6 +49,10 @@ void cli_done(struct cli *cli);
 /* Runs the verb, or prints help or version. Returns the exit status. */
 int cli_run(const struct cli *cli);
 
+/* Gives up the privileges that this verb does not need, before the first thread and after ports
+ * below 1024 are bound. 0, or -errno with what it could not give up. `err` may be NULL. */
+int cli_confine(const struct cli *cli, struct error *err);
+
 int verb_serve(const struct cli *cli);
 int verb_replay(const struct cli *cli);
 int verb_record(const struct cli *cli);

@@ -330,6 +330,7 @@ int verb_check(const struct cli *cli)
     struct buffer text;
     int status;
 
+    (void)cli_confine(cli, NULL); /* as `serve`, so that it sees no more */
     if (!report || descriptors_prepare(&err) < 0 ||
         host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err) <
             0) {

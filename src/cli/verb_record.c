@@ -287,6 +287,7 @@ int verb_record(const struct cli *cli)
     bool is_idle;
 
     log_configure(options->log_level, options->log_format);
+    (void)cli_confine(cli, NULL);
     buffer_init(&recording.buffer, LINES_CAP_BYTES);
     signals_ignore_stray();
     signal(SIGUSR1, SIG_IGN); /* meant for 'serve' */

@@ -72,6 +72,7 @@ int verb_replay(const struct cli *cli)
     struct pipeline *pipeline = NULL;
     int status = EXIT_OK;
 
+    (void)cli_confine(cli, NULL);
     for (size_t i = 0; i < cli->argument_count && status == EXIT_OK; i++)
         status = replay_trace(cli->arguments[i], options, &pipeline);
     pipeline_free(pipeline);

@@ -1,4 +1,5 @@
-/* `wattribute serve`: the exporter. Opens files and sockets, then runs the collector. */
+/* `wattribute serve`: the exporter. Opens sockets, gives up privileges, then reads files and runs
+ * the collector: files are read again later, and with the same privileges. */
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
@@ -49,9 +50,9 @@ int verb_serve(const struct cli *cli)
     struct web_watch web = {0};
     int fds[LISTEN_MAX];
     size_t fd_count = 0;
-    struct error err;
+    struct error err, privileges;
     bool is_idle;
-    int r, status;
+    int r, confined, status;
 
     keep_memory_low();
     signals_ignore_stray();
@@ -59,14 +60,15 @@ int verb_serve(const struct cli *cli)
     log_configure(options->log_level, options->log_format);
     r = descriptors_prepare(&err);
     if (r == 0)
+        r = listen_open(options->listen_addresses.items, options->listen_addresses.count, fds,
+                        &fd_count, &err);
+    confined = cli_confine(cli, &privileges);
+    if (r == 0)
         r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
     if (r == 0 && with_api)
         r = api_config_read(options, &api, &err);
     if (r == 0 && options->web_config_path)
         r = web_watch_open(&web, options->web_config_path, &err);
-    if (r == 0)
-        r = listen_open(options->listen_addresses.items, options->listen_addresses.count, fds,
-                        &fd_count, &err);
     if (r == 0)
         r = collector_open(
             &(struct collector_options){
@@ -81,6 +83,9 @@ int verb_serve(const struct cli *cli)
             &collector, &err);
     if (r == 0) {
         announce(options, web.has_tls, fds, fd_count);
+        if (confined < 0)
+            log_warn("the collector keeps privileges that it does not need", "error",
+                     privileges.text);
         collector_run(collector);
     } else {
         cli_print_error(&err);

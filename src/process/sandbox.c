@@ -36,14 +36,32 @@ static int become_nobody(void)
     return 0;
 }
 
-static int drop_capabilities(void)
+/* Needs CAP_SETPCAP; without it the set matters little, as nothing can be gained from it once
+ * PR_SET_NO_NEW_PRIVS is set. */
+static void limit_bounding_set(uint64_t capabilities)
+{
+    for (unsigned cap = 0; cap < 64; cap++)
+        if (!(capabilities >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+            return;
+}
+
+/* Gives up all others, and hands none to programs that it starts but by the bounding set. */
+static int keep_capabilities(uint64_t capabilities)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
 
-    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ||
+        syscall(SYS_capget, &header, sets) < 0)
         return -errno;
-    return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
+    for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
+        uint32_t kept = (uint32_t)(capabilities >> (32 * i));
+
+        sets[i].effective &= kept;
+        sets[i].permitted &= kept;
+        sets[i].inheritable = 0;
+    }
+    return syscall(SYS_capset, &header, sets) < 0 ? -errno : 0;
 }
 
 static int fail(struct error *err, int code, const char *what)
@@ -70,19 +88,35 @@ void sandbox_forbid_dumps(void)
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
+int sandbox_confine_collector(uint64_t capabilities, struct error *err)
+{
+    int dropped, privileged, filtered;
+
+    limit_bounding_set(capabilities);
+    dropped = keep_capabilities(capabilities);
+    privileged = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+    filtered = syscall_filter_install(SYSCALL_COLLECTOR);
+    if (dropped < 0)
+        return error_set(err, dropped, "cannot drop capabilities: %s", strerror(-dropped));
+    if (privileged < 0)
+        return error_set(err, privileged, "cannot set no_new_privs: %s", strerror(-privileged));
+    if (filtered < 0)
+        return error_set(err, filtered,
+                         "cannot filter system calls: %s; the kernel needs CONFIG_SECCOMP_FILTER",
+                         strerror(-filtered));
+    return 0;
+}
+
 int sandbox_drop_privileges(struct error *err)
 {
     int r;
 
-    tzset(); /* gmtime_r, for Date headers, reads /etc/localtime at its first call */
-    /* Needs CAP_SETPCAP, so it comes first; without it the set matters little, as nothing can be
-     * gained from it once PR_SET_NO_NEW_PRIVS is set. */
-    for (unsigned long cap = 0; cap < 64 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
-        ;
+    tzset();               /* gmtime_r, for Date headers, reads /etc/localtime at its first call */
+    limit_bounding_set(0); /* before CAP_SETPCAP is gone */
     r = become_nobody();
     if (r < 0)
         return fail(err, r, "changing the user failed");
-    r = drop_capabilities();
+    r = keep_capabilities(0);
     if (r < 0)
         return fail(err, r, "dropping capabilities failed");
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

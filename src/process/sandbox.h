@@ -1,9 +1,17 @@
 /*
- * Sandbox: what a process gives up before it talks to the network. Then it is nobody, has no
- * capabilities and can gain none, dies with its parent, and makes only the system calls that its
- * role allows (syscall_filter.h).
+ * Sandbox: what a process gives up.
+ *
+ * One that talks to the network is nobody, has no capabilities and can gain none, dies with its
+ * parent, and makes only the system calls that its role allows (syscall_filter.h). The collector
+ * keeps its user and the capabilities that it needs (capabilities.h).
+ *
+ * Landlock is not for the collector: a process under it may look only at processes under it
+ * (hook_ptrace_access_check in security/landlock), and /proc/PID/exe, environ and root of all
+ * others would be closed to it.
  */
 #pragma once
+
+#include <stdint.h>
 
 #include "core/error.h"
 #include "process/syscall_filter.h"
@@ -13,6 +21,14 @@ enum { SANDBOX_NOBODY = 65534 };
 /* A crash must not write secrets to a file, and no other process of the user may trace this one. A
  * change of user reverts it, so sandbox_drop_privileges does it again. */
 void sandbox_forbid_dumps(void);
+
+/*
+ * For the collector, single-threaded, with its sockets bound: gives up the capabilities that are
+ * not in this set (1 << CAP_NAME), for its children, too, all that it could gain, and the system
+ * calls that it never needs. It does as much of this as it can. 0, or -errno with what it could not
+ * do: an old kernel or a filter from outside is no reason to stop.
+ */
+int sandbox_confine_collector(uint64_t capabilities, struct error *err);
 
 /*
  * The following, in this order. Not undone. 0 or -errno; after an error the process must end.

@@ -46,6 +46,10 @@
 
 enum { FILTER_MAX = 1024, SOCKET_TYPES = 15 };
 
+#define NAMESPACES                                                                                 \
+    (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |  \
+     CLONE_NEWNET)
+
 /* A refusal reaches on_refusal as a signal with this number as its si_errno: what the call fails
  * with, or REFUSE_FATAL. */
 enum { REFUSE_FATAL = 0 };
@@ -187,7 +191,8 @@ static void allow_reading_files(struct program *program)
     allow_if(program, SYS_prctl, 0, IS(PR_SET_SECCOMP));
 }
 
-static void write_program(struct program *program, enum syscall_role role)
+/* Calls of another architecture have other numbers. */
+static void write_front(struct program *program)
 {
     emit_load(program, offsetof(struct seccomp_data, arch));
     emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));
@@ -202,6 +207,29 @@ static void write_program(struct program *program, enum syscall_role role)
     for (size_t i = 0; i < ARRAY_SIZE(sanitizer_calls); i++)
         decide(program, sanitizer_calls[i], SECCOMP_RET_ALLOW);
 #endif
+}
+
+/* Its children are made by clone, without namespaces of their own; glibc does without clone3, whose
+ * flags cannot be seen. */
+static void write_for_collector(struct program *program)
+{
+    static const uint32_t families[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
+
+    for (size_t i = 0; i < syscall_groups_count; i++)
+        for (size_t j = 0; j < syscall_groups[i].count; j++)
+            if (syscall_groups[i].is_denied_to_collector)
+                decide(program, syscall_groups[i].calls[j], SECCOMP_RET_ERRNO | EPERM);
+    allow_if(program, SYS_clone, 0, LACKS(NAMESPACES));
+    decide(program, SYS_clone, SECCOMP_RET_ERRNO | EPERM);
+    decide(program, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
+    for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+        allow_if(program, SYS_socket, 0, IS(families[i]));
+    decide(program, SYS_socket, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
+    emit_return(program, SECCOMP_RET_ALLOW);
+}
+
+static void write_for_network(struct program *program, enum syscall_role role)
+{
     decide_groups(program, SYSCALL_COMMON, SECCOMP_RET_ALLOW);
     allow_limited(program);
     if (role != SYSCALL_SERVER)
@@ -277,17 +305,35 @@ static int handle_refusals(void)
     return -pthread_sigmask(SIG_UNBLOCK, &own, NULL);
 }
 
+/*
+ * The collector runs no code of strangers, so its filter need not cost it the speculation of
+ * stores, as it did before Linux 5.16 (SPEC_ALLOW). A call that it is refused is in the kernel's
+ * log (LOG). A filter from outside may allow prctl alone.
+ */
+static int install(const struct sock_fprog *bpf, enum syscall_role role)
+{
+    if (role == SYSCALL_COLLECTOR &&
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                SECCOMP_FILTER_FLAG_LOG | SECCOMP_FILTER_FLAG_SPEC_ALLOW, bpf) == 0)
+        return 0;
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, bpf) < 0 ? -errno : 0;
+}
+
 int syscall_filter_install(enum syscall_role role)
 {
     struct program program = {0};
     struct sock_fprog bpf;
-    int r = handle_refusals();
+    int r = role == SYSCALL_COLLECTOR ? 0 : handle_refusals();
 
     if (r < 0)
         return r;
-    write_program(&program, role);
+    write_front(&program);
+    if (role == SYSCALL_COLLECTOR)
+        write_for_collector(&program);
+    else
+        write_for_network(&program, role);
     if (program.len > FILTER_MAX)
         return -ENOSPC;
     bpf = (struct sock_fprog){(unsigned short)program.len, program.code};
-    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &bpf) < 0 ? -errno : 0;
+    return install(&bpf, role);
 }

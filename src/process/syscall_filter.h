@@ -1,11 +1,18 @@
 /*
- * The system-call filter of a process that talks to the network, made from groups of calls. A
- * refused call is logged once with its name and group, and fails; one of a fatal group ends the
- * process by SIGSYS. A call in no group fails with ENOSYS, as on an older kernel: libraries expect
- * that, and fall back.
+ * System-call filters, made from groups of calls.
+ *
+ * A process that talks to the network may make the calls of some groups only. A refused call is
+ * logged once with its name and group, and fails; one of a fatal group ends the process by SIGSYS.
+ * A call in no group fails with ENOSYS, as on an older kernel: libraries expect that, and fall
+ * back.
+ *
+ * The collector may make every call but those of some groups, which fail with EPERM: the calls of
+ * NVIDIA's library differ between versions, and a list of those of one version would break it with
+ * another. Its children inherit this filter; their own goes on top of it.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,11 +25,13 @@
 #define SANITIZED 1
 #endif
 
-/* What a thread may do beyond serving on the sockets that it has. */
 enum syscall_role {
+    /* What a thread may do beyond serving on the sockets that it has: */
     SYSCALL_SERVER,          /* nothing */
     SYSCALL_CLIENT,          /* connect to servers, and read files */
     SYSCALL_FILELESS_CLIENT, /* connect to servers */
+    /* Everything but what the collector and its libraries never need. */
+    SYSCALL_COLLECTOR,
 };
 
 /* For the calling thread and those that it will start. Needs no_new_privs. 0 or -errno. */
@@ -39,6 +48,7 @@ struct syscall_group {
         SYSCALL_DENIED,        /* fail with EPERM: a library may try them and do without */
         SYSCALL_FATAL, /* no library calls these by chance: the process was taken over, and ends */
     } use;
+    bool is_denied_to_collector;
     const uint32_t *calls;
     size_t count;
 };

@@ -134,11 +134,18 @@ static const uint32_t programs[] = {
 #endif
 };
 
+/* Into the memory and the descriptors of another process. */
+static const uint32_t tracing[] = {
+    SYS_ptrace,          SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp,
+#ifdef SYS_pidfd_getfd
+    SYS_pidfd_getfd,
+#endif
+#ifdef SYS_process_madvise
+    SYS_process_madvise,
+#endif
+};
+
 static const uint32_t other_processes[] = {
-    SYS_ptrace,
-    SYS_process_vm_readv,
-    SYS_process_vm_writev,
-    SYS_kcmp,
     SYS_kill,
     SYS_tkill,
     SYS_tgkill,
@@ -146,12 +153,8 @@ static const uint32_t other_processes[] = {
     SYS_rt_tgsigqueueinfo,
     SYS_pidfd_send_signal,
     SYS_setpriority,
-#ifdef SYS_pidfd_getfd
-    SYS_pidfd_getfd,
+#ifdef SYS_pidfd_open
     SYS_pidfd_open,
-#endif
-#ifdef SYS_process_madvise
-    SYS_process_madvise,
 #endif
 };
 
@@ -194,11 +197,23 @@ static const uint32_t kernel[] = {
 #endif
 };
 
-static const uint32_t kernel_programs[] = {SYS_bpf, SYS_perf_event_open, SYS_userfaultfd};
+/* userfaultfd stops the kernel in the middle of a call: a tool for exploits. */
+static const uint32_t kernel_programs[] = {SYS_bpf, SYS_userfaultfd};
+
+/* Also the energy counters of processors, where sysfs does not show them. */
+static const uint32_t perf[] = {SYS_perf_event_open};
+
+/* With CAP_DAC_READ_SEARCH it opens files outside of all that is mounted here. */
+static const uint32_t file_handles[] = {SYS_open_by_handle_at};
 
 #define GROUP(title, use_, list)                                                                   \
     {                                                                                              \
         .name = (title), .use = (use_), .calls = (list), .count = ARRAY_SIZE(list)                 \
+    }
+#define GROUP_FOR_NOBODY(title, use_, list)                                                        \
+    {                                                                                              \
+        .name = (title), .use = (use_), .is_denied_to_collector = true, .calls = (list),           \
+        .count = ARRAY_SIZE(list)                                                                  \
     }
 
 /* The busiest first: an old kernel compares one by one. */
@@ -218,13 +233,16 @@ const struct syscall_group syscall_groups[] = {
     GROUP("files", SYSCALL_DENIED, other_files),
     GROUP("executable memory", SYSCALL_DENIED, executable_memory),
     GROUP("settings of the process", SYSCALL_DENIED, settings),
-    GROUP("io_uring", SYSCALL_DENIED, io_uring),
+    GROUP_FOR_NOBODY("io_uring", SYSCALL_DENIED, io_uring),
+    GROUP_FOR_NOBODY("files by their handles", SYSCALL_DENIED, file_handles),
     GROUP("other programs", SYSCALL_FATAL, programs),
     GROUP("other processes", SYSCALL_FATAL, other_processes),
-    GROUP("mounts and namespaces", SYSCALL_FATAL, mounts),
+    GROUP_FOR_NOBODY("tracing", SYSCALL_FATAL, tracing),
+    GROUP_FOR_NOBODY("mounts and namespaces", SYSCALL_FATAL, mounts),
     GROUP("users and capabilities", SYSCALL_FATAL, users),
-    GROUP("keys", SYSCALL_FATAL, keys),
-    GROUP("modules and settings of the kernel", SYSCALL_FATAL, kernel),
-    GROUP("bpf and perf", SYSCALL_FATAL, kernel_programs),
+    GROUP_FOR_NOBODY("keys", SYSCALL_FATAL, keys),
+    GROUP_FOR_NOBODY("modules and settings of the kernel", SYSCALL_FATAL, kernel),
+    GROUP_FOR_NOBODY("bpf and userfaultfd", SYSCALL_FATAL, kernel_programs),
+    GROUP("perf", SYSCALL_FATAL, perf),
 };
 const size_t syscall_groups_count = ARRAY_SIZE(syscall_groups);

@@ -6,7 +6,7 @@ import signal
 import unittest
 from decimal import Decimal
 
-from harness import (HARDWARE_ENERGY, METER_ENERGY, PROCESS_ENERGY, SOON_S, Exporter, TestCase, Trace,
+from harness import (H200_TRACE, HARDWARE_ENERGY, METER_ENERGY, PROCESS_ENERGY, SOON_S, Exporter, TestCase, Trace,
                      connect, fill, is_running, process_status, run, wait_until)
 
 FAST = ("--sample-interval=100ms",)
@@ -125,6 +125,29 @@ class Death(TestCase):
 
 
 class Confinement(TestCase):
+    def test_the_collector_gives_up_what_its_sources_do_not_need(self):
+        needed = {"SYS_PTRACE": 19, "DAC_READ_SEARCH": 2, "PERFMON": 38, "SETUID": 7, "SETGID": 6, "SETPCAP": 8,
+                  "KILL": 5}
+        # Before Linux 6.6 also NET_ADMIN, for process events.
+        allowed = sum(1 << bit for bit in needed.values())
+        with Exporter("--no-process-events") as exporter:
+            exporter.page()
+            status = process_status(exporter.pid)
+        ours = process_status(os.getpid())
+        for name in ("CapPrm", "CapEff"):
+            self.assertEqual(int(ours[name], 16) & allowed, int(status[name], 16), name)
+        for name in ("CapInh", "CapAmb"):
+            self.assertEqual(0, int(status[name], 16), name)
+        if int(ours["CapEff"], 16) >> CAP_SETPCAP & 1:
+            self.assertEqual(int(ours["CapBnd"], 16) & allowed, int(status["CapBnd"], 16))
+        self.assertEqual(("1", "2"), (status["NoNewPrivs"], status["Seccomp"]))
+
+    def test_a_replay_keeps_no_capability_that_reads_the_node(self):
+        with Exporter("--replay", H200_TRACE) as exporter:
+            exporter.page()
+            status = process_status(exporter.pid)
+        self.assertEqual(0, int(status["CapEff"], 16) & (1 << 19 | 1 << 38))
+
     def test_the_server_has_no_capabilities_no_new_privileges_and_a_system_call_filter(self):
         with Exporter() as exporter:
             exporter.page()  # it has answered: it is past its start

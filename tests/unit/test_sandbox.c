@@ -267,6 +267,47 @@ static void it_cannot_be_dumped_or_traced(void **state)
     assert_int_equal(wait_for(pid), 0);
 }
 
+/* What a program sees that a confined process starts. */
+static void the_collector_and_its_children_keep_what_they_need_and_can_gain_no_more(void **state)
+{
+    static const char *const sets[] = {"CapPrm", "CapEff", "CapBnd"};
+    const bool limits_bounding_set = may(CAP_SETPCAP);
+    uint64_t wanted = UINT64_C(1) << CAP_KILL | UINT64_C(1) << CAP_SYS_PTRACE, kept = 0;
+    char status[8192], line[64];
+    int fds[2];
+    ssize_t n;
+    pid_t pid;
+
+    (void)state;
+    for (unsigned cap = 0; cap < 64; cap++)
+        if (wanted >> cap & 1 && may(cap))
+            kept |= UINT64_C(1) << cap;
+    assert_int_equal(pipe(fds), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        dup2(fds[1], STDOUT_FILENO);
+        if (sandbox_confine_collector(wanted, NULL) < 0 || may(CAP_SETPCAP))
+            _exit(99);
+        execl("/bin/cat", "cat", "/proc/self/status", NULL);
+        _exit(98);
+    }
+    assert_int_equal(wait_for(pid), 0);
+    n = read(fds[0], status, sizeof(status) - 1);
+    assert_true(n > 0);
+    status[n] = '\0';
+    close(fds[0]);
+    close(fds[1]);
+    assert_non_null(strstr(status, "\nNoNewPrivs:\t1\n"));
+    assert_non_null(strstr(status, "\nSeccomp:\t2\n"));
+    assert_non_null(strstr(status, "\nCapInh:\t0000000000000000\n"));
+    assert_non_null(strstr(status, "\nCapAmb:\t0000000000000000\n"));
+    for (size_t i = 0; i < (limits_bounding_set ? 3 : 2); i++) {
+        snprintf(line, sizeof(line), "\n%s:\t%016llx\n", sets[i], (unsigned long long)kept);
+        assert_non_null(strstr(status, line));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +317,7 @@ int main(void)
         cmocka_unit_test(inside_it_is_nobody_without_any_capability),
         cmocka_unit_test(root_that_may_not_change_its_user_gives_up_all_else),
         cmocka_unit_test(it_dies_with_its_parent),
+        cmocka_unit_test(the_collector_and_its_children_keep_what_they_need_and_can_gain_no_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

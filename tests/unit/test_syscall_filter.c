@@ -433,6 +433,96 @@ static int call_x32(int fd)
 }
 #endif
 
+/* From here on: what only the collector is asked. */
+
+static int open_by_handle(int fd)
+{
+    (void)fd;
+    return outcome(syscall(SYS_open_by_handle_at, -1, NULL, 0));
+}
+
+#ifndef SANITIZED
+static int fork_into_namespace(int fd)
+{
+    (void)fd;
+    return outcome(syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL));
+}
+#endif
+
+static int fork_by_clone3(int fd)
+{
+    (void)fd;
+    return outcome(syscall(SYS_clone3, NULL, 0));
+}
+
+static int make_crypto_socket(int fd)
+{
+    (void)fd;
+    return outcome(socket(AF_ALG, SOCK_SEQPACKET, 0));
+}
+
+static int make_packet_socket(int fd)
+{
+    (void)fd;
+    return outcome(socket(AF_PACKET, SOCK_RAW, 0));
+}
+
+static int fault_in_user_space(int fd)
+{
+    (void)fd;
+    return outcome(syscall(SYS_userfaultfd, ~0U));
+}
+
+static int set_clock(int fd)
+{
+    (void)fd;
+    return outcome(syscall(SYS_clock_settime, -1, NULL));
+}
+
+static int count_events(int fd)
+{
+    (void)fd;
+    return outcome(syscall(SYS_perf_event_open, NULL, 0, 0, 0, 0));
+}
+
+/* Without a filter, none of those that are refused would end like this, for root. */
+static const struct {
+    const char *what;
+    attempt_call *attempt;
+    int outcome;
+} cases_of_collector[] = {
+    {"mount", mount_something, EPERM},
+    {"enter a namespace", enter_namespace, EPERM},
+    {"fork by clone3", fork_by_clone3, ENOSYS},
+    {"use keys", add_key, EPERM},
+    {"load a module", load_module, EPERM},
+    {"load a BPF program", load_bpf, EPERM},
+    {"handle faults", fault_in_user_space, EPERM},
+    {"set up io_uring", set_up_io_uring, EPERM},
+    {"open a file by its handle", open_by_handle, EPERM},
+    {"set the clock", set_clock, EPERM},
+    {"make a socket of the crypto API", make_crypto_socket, EAFNOSUPPORT},
+    {"make a packet socket", make_packet_socket, EAFNOSUPPORT},
+#ifndef SANITIZED
+    {"trace", trace, EPERM},
+    {"fork into a namespace", fork_into_namespace, EPERM},
+    {"write a file", write_file, WORKS},
+    {"make a process", make_process, WORKS},
+    {"signal another process", signal_another, WORKS},
+    {"set a limit", raise_limit, WORKS},
+#endif
+    {"start a thread", use_thread, WORKS},
+    {"run a program", run_program, WORKS},
+    {"map code", map_code, WORKS},
+    {"connect to the internet", connect_to_internet, WORKS},
+    {"make a local socket", make_local_socket, WORKS},
+    {"make a netlink socket", make_netlink_socket, WORKS},
+    {"make a call of no group", make_inotify, WORKS},
+    {"make a call that no kernel has", call_of_the_future, ENOSYS},
+    {"list a directory", list_directory, WORKS},
+    {"count events", count_events, EFAULT},
+};
+
 static const struct {
     const char *what;
     attempt_call *attempt;
@@ -558,6 +648,49 @@ static void each_role_may_do_what_its_groups_allow_and_no_more(void **state)
         }
 }
 
+static void the_collector_may_do_all_but_what_it_never_needs(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases_of_collector); i++) {
+        char log[4096];
+        int result =
+            run_filtered(SYSCALL_COLLECTOR, cases_of_collector[i].attempt, 1, log, sizeof(log));
+
+        if (result != cases_of_collector[i].outcome)
+            fail_msg("the collector may %s: %s, not %s", cases_of_collector[i].what,
+                     result == DIES ? "dies" : strerror(result),
+                     strerror(cases_of_collector[i].outcome));
+    }
+}
+
+/* As a child does, which inherits the collector's. */
+static int run_program_under_both(int fd)
+{
+    return syscall_filter_install(SYSCALL_SERVER) < 0 ? errno : run_program(fd);
+}
+
+static int mount_under_both(int fd)
+{
+    return syscall_filter_install(SYSCALL_SERVER) < 0 ? errno : mount_something(fd);
+}
+
+static int read_socket_under_both(int fd)
+{
+    return syscall_filter_install(SYSCALL_SERVER) < 0 ? errno : read_socket(fd);
+}
+
+static void the_filter_of_a_child_holds_on_top_of_the_collectors(void **state)
+{
+    char log[4096];
+
+    (void)state;
+    assert_int_equal(run_filtered(SYSCALL_COLLECTOR, read_socket_under_both, 1, log, sizeof(log)),
+                     WORKS);
+    assert_int_equal(run_filtered(SYSCALL_COLLECTOR, run_program_under_both, 1, log, sizeof(log)),
+                     DIES);
+    assert_int_equal(run_filtered(SYSCALL_COLLECTOR, mount_under_both, 1, log, sizeof(log)), DIES);
+}
+
 static void assert_line(const char *log, const char *const *parts)
 {
     const char *end = strchr(log, '\n');
@@ -615,6 +748,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_role_may_do_what_its_groups_allow_and_no_more),
+        cmocka_unit_test(the_collector_may_do_all_but_what_it_never_needs),
+        cmocka_unit_test(the_filter_of_a_child_holds_on_top_of_the_collectors),
         cmocka_unit_test(a_refused_call_is_logged_once_with_its_name_and_group),
         cmocka_unit_test(a_fatal_call_is_logged_before_the_process_ends),
         cmocka_unit_test(what_a_resolver_tries_and_does_without_is_refused_quietly),
