@@ -37,17 +37,26 @@ static void describe_self(const struct host *host, struct snapshot *snapshot)
         snapshot->self_rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A new snapshot when the books moved, or when the old one is a window old: gauges must age. */
+/* Until the books move, or it is a window old, as gauges must age; and for --page-interval at
+ * least, which bounds the resolution in time of all that the page shows. */
+static bool is_snapshot_current(const struct collector *collector)
+{
+    uint64_t age_us = collector_now_us(collector) - collector->snapshot_us;
+
+    if (collector->pages.generation == 0)
+        return false;
+    return age_us < collector->options->page_interval_us ||
+           (!collector->books_moved && !collector->sources.has_changed &&
+            age_us < collector->options->sample_interval_us);
+}
+
 static int refresh_snapshot(struct collector *collector)
 {
-    uint64_t interval_us = collector->options->sample_interval_us;
     uint64_t real_us = collector_real_us(collector);
     struct snapshot *snapshot = &collector->pages.snapshot;
     int r;
 
-    if (collector->pages.generation > 0 && !collector->books_moved &&
-        !collector->sources.has_changed &&
-        collector_now_us(collector) - collector->snapshot_us < interval_us)
+    if (is_snapshot_current(collector))
         return 0;
     pipeline_fix_names(collector->pipeline, real_us);
     if (!collector_save_page(collector))

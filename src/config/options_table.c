@@ -195,6 +195,8 @@ static const struct options_flag flags[] = {
      TEXT("ADDRESS", option_type_list, listen_addresses, PATH_MAX - 1), REPEATABLE},
     {"metrics-path", "HTTP path of the metrics", OPTIONS_SERVING, "/metrics",
      TEXT("PATH", option_type_metrics_path, metrics_path, 255)},
+    {"page-interval", "shortest time between two states of the page; 0s: each is the newest",
+     OPTIONS_SERVING, "0s", DURATION(page_interval_us, 0, HOUR)},
     {"web.config.file", "TLS, users and headers, in the format of Prometheus's exporter-toolkit",
      OPTIONS_SERVING, NULL, PATH("FILE", web_config_path)},
 

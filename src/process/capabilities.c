@@ -54,12 +54,17 @@ static bool reads_files(const struct capability_context *context)
            options->emissions_ca_path || options->redfish_url || options->kubernetes_api;
 }
 
+static bool is_named(const char *socket)
+{
+    return socket && socket[0]; /* an empty one is disabled */
+}
+
 static bool names_sockets(const struct capability_context *context)
 {
-    bool any = context->options->pod_resources_socket != NULL;
+    bool any = is_named(context->options->pod_resources_socket);
 
     for (size_t i = 0; i < RUNTIME_TABLE_MAX; i++)
-        any = any || context->options->runtime_sockets[i];
+        any = any || is_named(context->options->runtime_sockets[i]);
     return reads_node(context) && any;
 }
 

@@ -4,6 +4,7 @@ import gzip
 import os
 import subprocess
 import tempfile
+import time
 import unittest
 from decimal import Decimal
 
@@ -243,6 +244,25 @@ class Options(TestCase):
             self.assertTrue(exposition.read(response.body, False).values(METER_ENERGY))
             self.assertEqual(404, exporter.ask("/metrics").status)
             self.assertIn(b"/deep/energy", exporter.ask("/").body)
+
+    def test_the_page_changes_at_most_once_in_the_page_interval(self):
+        """This is the only client, so a page is made between its request and its answer."""
+        interval, began = 2, []
+        with Exporter("--replay", H200_TRACE, f"--page-interval={interval}s", *FAST) as exporter:
+            states = []
+
+            def next_state():
+                asked = time.monotonic()
+                text = exporter.ask(accept=TEXT).body
+                energy = [line for line in text.splitlines() if b"_energy_joules" in line]
+                energy = [line for line in energy if not line.startswith(b"#")]
+                if not states or set(energy) != states[-1]:
+                    if began:
+                        self.assertGreaterEqual(time.monotonic() - began[-1], interval)
+                    began.append(asked)
+                    states.append(set(energy))
+                return len(states) == 3
+            wait_until("three states of the page", next_state, 30)
 
     def test_compat_my_gpu_exporter_adds_its_names(self):
         with self.serve("--compat=my-gpu-exporter", "--compat=my-gpu-exporter") as exporter:
