@@ -39,7 +39,7 @@ struct options {
     const char *metric_prefix;
     struct options_list listen_addresses;
     const char *metrics_path;
-    uint64_t page_interval_us; /* 0: each page is the newest */
+    uint64_t page_interval_us;   /* 0: each page is the newest */
     const char *web_config_path; /* NULL: plain HTTP, no authentication */
     enum log_level log_level;
     enum log_format log_format;

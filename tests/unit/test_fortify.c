@@ -1,5 +1,5 @@
-/* _FORTIFY_SOURCE=3: the C library ends a process that writes beyond a block, also where the size of
- * the block is known only at run time. */
+/* _FORTIFY_SOURCE=3: the C library ends a process that writes beyond a block, also where the size
+ * of the block is known only at run time. */
 #include "unit.h"
 
 #include <stdlib.h>
