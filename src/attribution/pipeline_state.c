@@ -4,11 +4,6 @@
 #include "attribution/grow.h"
 #include "core/macros.h"
 
-static bool is_waiting(const struct pipeline *pipeline, size_t index)
-{
-    return index < pipeline->resumed.count;
-}
-
 /* Meters: those of the GPUs, of the node, and those of the run before that were not read yet. */
 static void pack_meters(struct pipeline *pipeline, struct coder *coder)
 {
@@ -28,7 +23,7 @@ static void pack_meters(struct pipeline *pipeline, struct coder *coder)
         meter = node_resumed_meter(&node->meters[i]);
         resumed_meter_code(&meter, coder);
     }
-    for (size_t i = 0; is_waiting(pipeline, i); i++)
+    for (size_t i = 0; i < pipeline->resumed.count; i++)
         resumed_meter_code(&pipeline->resumed.items[i], coder);
 }
 
@@ -50,7 +45,7 @@ static void limit_times(struct pipeline *pipeline, const struct pipeline_resumpt
 
     for (uint32_t i = 0; i < ledger_meter_count(ledger); i++)
         ledger_set_clock_back(ledger, i, resumption->now_us);
-    for (size_t i = 0; is_waiting(pipeline, i); i++) {
+    for (size_t i = 0; i < pipeline->resumed.count; i++) {
         uint64_t read_us = pipeline->resumed.items[i].read_us + (uint64_t)resumption->clock_step_us;
 
         pipeline->resumed.items[i].read_us = MIN(read_us, resumption->now_us);
@@ -60,7 +55,7 @@ static void limit_times(struct pipeline *pipeline, const struct pipeline_resumpt
 /* Nobody will learn who used what was pending when the run before ended. */
 static void book_pending(struct pipeline *pipeline)
 {
-    for (size_t i = 0; is_waiting(pipeline, i); i++) {
+    for (size_t i = 0; i < pipeline->resumed.count; i++) {
         struct resumed_meter *meter = &pipeline->resumed.items[i];
         uint32_t index;
 
@@ -100,7 +95,7 @@ int pipeline_unpack_state(struct pipeline *pipeline, struct unpack *in,
     unpack_meters(pipeline, &coder);
     if (!resumption->is_same_boot) {
         pipeline->overhead.before.deficit_uj = 0;
-        for (size_t i = 0; is_waiting(pipeline, i); i++)
+        for (size_t i = 0; i < pipeline->resumed.count; i++)
             pipeline->resumed.items[i].has_counter = false;
         return coder.in.is_broken ? -EBADMSG : 0; /* the books end with the boot */
     }

@@ -24,6 +24,8 @@
 /* How long a source may take to end. */
 #define COLLECTOR_STOP_SOURCE_US ((uint64_t)200000)
 
+enum { COLLECTOR_BOOT_ID_BYTES = 64 };
+
 /* How long the last write of the state may take. */
 #define COLLECTOR_STOP_STATE_US (2 * USEC_PER_SEC)
 
@@ -66,6 +68,7 @@ struct collector {
     struct pipeline *pipeline;
     struct {
         char path[PATH_MAX];
+        char boot_id[COLLECTOR_BOOT_ID_BYTES];
         struct state_file *file; /* NULL: none */
         /* The state of the run before, until the books have it. */
         char *data;

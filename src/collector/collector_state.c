@@ -11,8 +11,6 @@
 #include "core/log.h"
 #include "host/proc.h"
 
-enum { BOOT_ID_BYTES = 64 };
-
 /* How often the state is written so that it survives a power failure. */
 static const uint64_t SAVE_US = 5 * USEC_PER_SEC;
 
@@ -22,7 +20,8 @@ static const uint64_t WAIT_US = 500000, LATE_US = 10 * USEC_PER_SEC;
 
 /* What comes before the pipeline in the file. */
 struct state_header {
-    char boot_id[BOOT_ID_BYTES]; /* of the kernel: counters of devices start over with it */
+    char boot_id[COLLECTOR_BOOT_ID_BYTES]; /* of the kernel: counters of devices start over with it
+                                            */
     uint64_t real_us, monotonic_us;
     uint64_t boot_us; /* see struct host */
     struct program_secret secret;
@@ -39,13 +38,14 @@ static void code_header(struct state_header *header, struct coder *coder)
 }
 
 /* "" if it is unknown: then every start counts as that of the machine. */
-static void read_boot_id(const struct host *host, char boot_id[static BOOT_ID_BYTES])
+static void read_boot_id(struct collector *collector)
 {
-    size_t len = 0;
+    char *boot_id = collector->state.boot_id;
+    size_t len;
 
-    if (fs_read_at(host->procfs_fd, "sys/kernel/random/boot_id", boot_id, BOOT_ID_BYTES, &len) < 0)
-        len = 0;
-    boot_id[len] = '\0';
+    if (fs_read_at(collector->host->procfs_fd, "sys/kernel/random/boot_id", boot_id,
+                   COLLECTOR_BOOT_ID_BYTES, &len) < 0)
+        boot_id[0] = '\0';
     boot_id[strcspn(boot_id, "\n")] = '\0';
 }
 
@@ -57,7 +57,7 @@ static void describe_run(const struct collector *collector, struct state_header 
         .boot_us = collector->host->boot_us,
         .secret = collector->host->program_secret,
     };
-    read_boot_id(collector->host, ret_header->boot_id);
+    memcpy(ret_header->boot_id, collector->state.boot_id, sizeof(ret_header->boot_id));
 }
 
 /* --state-file, or the directory that systemd's StateDirectory= or a manifest provides. */
@@ -119,6 +119,7 @@ int collector_open_state(struct collector *collector, struct error *err)
 
     collector->state.save_us = UINT64_MAX;
     collector->host->boot_us = proc_read_boot_us(collector->host);
+    read_boot_id(collector);
     if (collector->options->replay_path || !find_path(collector))
         return 0;
     r = state_file_open(collector->state.path, &collector->state.file, err);
