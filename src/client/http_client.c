@@ -28,9 +28,10 @@ static uint64_t now_us(void)
 
 static bool is_cancelled(const struct http_client *client)
 {
-    struct pollfd watched = {.fd = client->watched_fd}; /* a hangup is reported without events */
+    struct pollfd watched = {.fd = client->watched_fd, .events = POLLIN};
 
-    return atomic_load(&client->cancelled) || (watched.fd >= 0 && poll(&watched, 1, 0) > 0);
+    return atomic_load(&client->cancelled) ||
+           (watched.fd >= 0 && poll(&watched, 1, 0) > 0 && client->attend(watched.fd));
 }
 
 /* 0, or why the request must end now. */
@@ -289,7 +290,7 @@ static int wait_ms(const struct http_transfer *t, uint64_t now)
 
 static int run(struct http_transfer *t)
 {
-    /* Wakes the poll; is_cancelled() sees why. */
+    /* Wakes the poll; is_cancelled() attends to it. */
     struct curl_waitfd watched = {.fd = t->client->watched_fd, .events = CURL_WAIT_POLLIN};
     CURLM *multi = t->client->multi;
     CURLMcode code;
@@ -304,12 +305,13 @@ static int run(struct http_transfer *t)
         if (code == CURLM_OK && running == 0)
             break;
         /* http_client_cancel interrupts this, also if it comes just before. */
+        watched.revents = 0;
         if (code == CURLM_OK)
             code =
                 t->curl->multi_poll(multi, &watched, watched.fd >= 0, wait_ms(t, now_us()), &ready);
         if (code != CURLM_OK)
             return http_failure(t, -ENOMEM, "%s", t->curl->multi_strerror(code));
-        if (ready > 0)
+        if (ready > (watched.revents != 0))
             t->heard_us = now_us();
     }
     if (t->result != 0)
@@ -423,7 +425,8 @@ void http_client_cancel(struct http_client *client)
         client->curl.multi_wakeup(client->multi);
 }
 
-void http_client_watch(struct http_client *client, int fd)
+void http_client_watch(struct http_client *client, int fd, bool (*attend)(int fd))
 {
     client->watched_fd = fd;
+    client->attend = attend;
 }

@@ -77,8 +77,10 @@ int http_client_do(struct http_client *client, const struct http_request *reques
 /* From any thread: the request in progress, and every later one, ends with -ECANCELED at once. */
 void http_client_cancel(struct http_client *client);
 
-/* The same as soon as the peer of `fd`, a socket or pipe, hangs up. -1: watches nothing. */
-void http_client_watch(struct http_client *client, int fd);
+/* During a request `attend` is called when `fd` is readable or hung up, and must leave it
+ * unreadable. True: the request in progress, and every later one, ends with -ECANCELED. Also called
+ * before each request. -1: watches nothing. */
+void http_client_watch(struct http_client *client, int fd, bool (*attend)(int fd));
 
 /* Appends the header of basic authentication, NUL-terminated. */
 void http_put_basic(struct buffer *header, const char *user, const char *password);

@@ -11,7 +11,8 @@ struct http_client {
     struct error no_library; /* why curl is missing */
     CURLM *multi;            /* keeps connections; NULL: there is no library */
     atomic_bool cancelled;
-    int watched_fd;
+    int watched_fd; /* -1: none */
+    bool (*attend)(int fd);
 };
 
 struct http_transfer {

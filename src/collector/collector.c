@@ -12,6 +12,9 @@
 /* Stopping takes less than a second, whatever hangs; but for logging out of a BMC (fetchers.c). */
 static const uint64_t STOP_SERVER_US = 500000;
 
+/* Another wake-up is joined, if there is one. */
+static const uint64_t PING_SLACK_US = USEC_PER_SEC / 2;
+
 /* How long SIGUSR1 keeps devices closed. */
 static const uint64_t RELEASE_US = 60 * USEC_PER_SEC;
 
@@ -199,6 +202,14 @@ static void sweep(struct collector *collector, uint64_t now)
         collector_refresh_identity(collector);
 }
 
+/* After everything that has come from them was read, however long this loop was held up. */
+static void ping_children(struct collector *collector, uint64_t now)
+{
+    collector_ping_server(collector);
+    fetchers_ping(&collector->fetchers);
+    collector->ping_us = now + CHILD_PING_US;
+}
+
 static void run_due(struct collector *collector)
 {
     uint64_t now = collector_now_us(collector);
@@ -207,6 +218,8 @@ static void run_due(struct collector *collector)
     if (now >= collector->server.restart_us && collector_start_server(collector, &err) < 0)
         log_error("cannot start the server; trying again", "error", err.text);
     fetchers_start_due(&collector->fetchers);
+    if (now >= collector->ping_us)
+        ping_children(collector, now);
     if (now >= collector->sweep_us)
         sweep(collector, now);
     if (now >= collector->check_files_us)
@@ -224,6 +237,7 @@ static int timeout_ms(const struct collector *collector)
     uint64_t due = MIN(collector->sweep_us, source_set_next_due_us(&collector->sources));
     uint64_t now = collector_now_us(collector);
 
+    due = MIN(due, collector->ping_us + PING_SLACK_US);
     due = MIN(due, collector->server.restart_us);
     for (int kind = 0; kind < FETCHER_KINDS; kind++)
         due = MIN(due, collector->fetchers.items[kind].child.restart_us);

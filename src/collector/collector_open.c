@@ -177,6 +177,7 @@ int collector_open(const struct collector_options *options, struct collector **r
         options->options->emissions_keys_path)
         collector->check_files_us = collector_now_us(collector) + COLLECTOR_CHECK_FILES_US;
     collector->sweep_us = collector_now_us(collector) + options->options->process_scan_interval_us;
+    collector->ping_us = collector_now_us(collector) + CHILD_PING_US;
     child_init(&collector->server, "server");
     page_cache_init(&collector->pages, &exposition);
     find_node_name(collector);

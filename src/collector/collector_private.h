@@ -92,6 +92,7 @@ struct collector {
     bool web_config_is_new; /* the server does not have it yet */
     uint64_t start_us;
     uint64_t sweep_us;       /* when the next sweep is due */
+    uint64_t ping_us;        /* when the children are pinged next */
     uint64_t check_files_us; /* when files that may change are checked next; UINT64_MAX: never */
     bool is_releasing;       /* devices are to be closed, and not all are yet */
     bool release_is_late;    /* and that was logged */
@@ -123,6 +124,7 @@ void collector_refresh_identity(struct collector *collector); /* at each scan */
 int collector_start_server(struct collector *collector, struct error *err);
 void collector_reap_server(struct collector *collector);
 void collector_answer_server(struct collector *collector);
+void collector_ping_server(struct collector *collector);
 void collector_check_web_config(struct collector *collector);
 void collector_send_web_config(struct collector *collector);
 

@@ -37,6 +37,11 @@ static void describe_self(const struct host *host, struct snapshot *snapshot)
         snapshot->self_rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+static struct snapshot_child describe_child(const char *name, const struct child *child)
+{
+    return (struct snapshot_child){name, child->starts, child->hangs};
+}
+
 /* Until the books move, or it is a window old, as gauges must age; and for --page-interval at
  * least, which bounds the resolution in time of all that the page shows. */
 static bool is_snapshot_current(const struct collector *collector)
@@ -78,11 +83,11 @@ static int refresh_snapshot(struct collector *collector)
     snapshot->has_state = collector->state.file;
     snapshot->state_is_up = collector->state.result == 0;
     snapshot->child_count = 1;
-    snapshot->children[0] = (struct snapshot_child){"server", collector->server.starts};
+    snapshot->children[0] = describe_child("server", &collector->server);
     for (int kind = 0; kind < FETCHER_KINDS; kind++)
         if (collector->fetchers.items[kind].is_wanted)
-            snapshot->children[snapshot->child_count++] = (struct snapshot_child){
-                fetcher_words[kind], collector->fetchers.items[kind].child.starts};
+            snapshot->children[snapshot->child_count++] =
+                describe_child(fetcher_words[kind], &collector->fetchers.items[kind].child);
     describe_self(collector->host, snapshot);
     snapshot->start_us = collector->start_us;
     collector->snapshot_us = collector_now_us(collector);
@@ -128,10 +133,16 @@ void collector_answer_server(struct collector *collector)
 {
     for (int i = 0; i < REQUESTS_PER_WAKE && collector->server.channel_fd >= 0; i++) {
         struct channel_request request;
-        int r = channel_receive_request(collector->server.channel_fd, &request);
+        struct channel_ping pong;
+        int r = channel_receive_request(collector->server.channel_fd, &request, &pong);
 
         if (r == -EAGAIN)
             return;
+        if (r > 0) {
+            r = child_note_pong(&collector->server, &pong);
+            if (r == 0)
+                continue;
+        }
         /* It requests each page at most once at a time: a full queue is a broken server, too. */
         if (r == 0)
             r = answer(collector, &request);
@@ -140,8 +151,19 @@ void collector_answer_server(struct collector *collector)
         if (r != -ENOTCONN)
             log_error("the server broke the protocol and is replaced", "error", strerror(-r));
         /* Either it is dying, or it must: SIGCHLD brings the next one. */
-        child_kill(&collector->server);
+        (void)child_kill(&collector->server);
     }
+}
+
+void collector_ping_server(struct collector *collector)
+{
+    int r = child_ping(&collector->server);
+
+    if (r == -ETIMEDOUT)
+        log_warn("the server hangs: it was killed, and another one is started; no energy is lost");
+    else if (r < 0)
+        log_error("the server hangs and cannot be killed: scrapes fail; give the collector "
+                  "CAP_KILL, or continue or end that process");
 }
 
 static int seal_job(const struct collector *collector)
@@ -210,7 +232,8 @@ void collector_reap_server(struct collector *collector)
     char how[64];
     int status;
 
-    if (!child_reap(&collector->server, collector_now_us(collector), &status))
+    if (!child_reap(&collector->server, collector_now_us(collector), &status) ||
+        collector->server.has_hung)
         return;
     child_describe_end(status, how, sizeof(how));
     if (!child_is_failing(&collector->server))

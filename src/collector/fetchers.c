@@ -254,7 +254,7 @@ void fetchers_check_files(struct fetchers *fetchers)
         int r;
 
         if (fetcher->child.is_replaced) /* by the last call: it hangs */
-            child_kill(&fetcher->child);
+            (void)child_kill(&fetcher->child);
         if (!fetcher->is_wanted || !renew_stamps(fetcher))
             continue;
         r = renew_job(fetchers, fetcher, &err);
@@ -327,10 +327,11 @@ static int read_names(const struct fetchers *fetchers, struct fetcher *fetcher)
 {
     struct identity *identity = fetchers->identity;
     struct channel_names names;
-    int r = channel_receive_names(fetcher->child.channel_fd, &names);
+    struct channel_ping pong;
+    int r = channel_receive_names(fetcher->child.channel_fd, &names, &pong);
 
-    if (r < 0)
-        return r;
+    if (r != 0)
+        return r < 0 ? r : child_note_pong(&fetcher->child, &pong);
     if (names.is_state) {
         log_names_state(fetchers->options.api, fetcher, &names.state);
         identity_note_api_server(identity, names.state.result, names.state.duration_us);
@@ -342,24 +343,42 @@ static int read_names(const struct fetchers *fetchers, struct fetcher *fetcher)
     return 0;
 }
 
+static int read_factor(const struct fetchers *fetchers, struct fetcher *fetcher)
+{
+    struct channel_factor factor;
+    struct channel_ping pong;
+    int r = channel_receive_factor(fetcher->child.channel_fd, &factor, &pong);
+
+    if (r != 0)
+        return r < 0 ? r : child_note_pong(&fetcher->child, &pong);
+    emissions_take_record(fetchers->options.emissions, &factor);
+    return 0;
+}
+
+/* Its readings go straight to their source. */
+static int read_bmc(const struct fetchers *fetchers, struct fetcher *fetcher)
+{
+    struct channel_ping pong;
+    int r = channel_receive_ping(fetcher->child.channel_fd, &pong);
+
+    (void)fetchers;
+    return r < 0 ? r : child_note_pong(&fetcher->child, &pong);
+}
+
 void fetchers_read(struct fetchers *fetchers, enum fetcher_kind kind)
 {
+    static int (*const readers[FETCHER_KINDS])(const struct fetchers *, struct fetcher *) = {
+        [FETCHER_BMC] = read_bmc,
+        [FETCHER_KUBERNETES] = read_names,
+        [FETCHER_EMISSIONS] = read_factor,
+    };
     struct fetcher *fetcher = &fetchers->items[kind];
-    int fd = fetcher->child.channel_fd, r = 0;
-    struct channel_factor factor;
+    int r = 0;
 
-    if (fd < 0)
+    if (fetcher->child.channel_fd < 0)
         return;
     for (int i = 0; i < RECORDS_PER_WAKE && r == 0; i++)
-        if (kind == FETCHER_KUBERNETES) {
-            r = read_names(fetchers, fetcher);
-        } else if (kind == FETCHER_EMISSIONS) {
-            r = channel_receive_factor(fd, &factor);
-            if (r == 0)
-                emissions_take_record(fetchers->options.emissions, &factor);
-        } else {
-            r = -ENOTCONN; /* the BMC's readings go straight to their source */
-        }
+        r = readers[kind](fetchers, fetcher);
     if (r == 0 || r == -EAGAIN)
         return;
     lose_names(fetchers, fetcher, r);
@@ -367,7 +386,22 @@ void fetchers_read(struct fetchers *fetchers, enum fetcher_kind kind)
         log_error("a fetcher broke the protocol and is replaced", "fetcher", fetcher_words[kind],
                   "error", strerror(-r));
     /* Either it is dying, or it must: SIGCHLD brings the next one. */
-    child_kill(&fetcher->child);
+    (void)child_kill(&fetcher->child);
+}
+
+void fetchers_ping(struct fetchers *fetchers)
+{
+    for (int kind = 0; kind < FETCHER_KINDS; kind++) {
+        int r = child_ping(&fetchers->items[kind].child);
+
+        if (r == -ETIMEDOUT)
+            log_warn("a fetcher hangs: it was killed, and another one is started", "fetcher",
+                     fetcher_words[kind]);
+        else if (r < 0)
+            log_error("a fetcher hangs and cannot be killed: its news are missing; give the "
+                      "collector CAP_KILL, or continue or end that process",
+                      "fetcher", fetcher_words[kind]);
+    }
 }
 
 static void log_end(struct fetcher *fetcher, int status, uint64_t now_us)
@@ -400,7 +434,7 @@ void fetchers_reap(struct fetchers *fetchers)
             continue;
         if (WIFEXITED(status) && WEXITSTATUS(status) == FETCHER_RESTART)
             fetcher->is_restart = false; /* it has ended in good order */
-        else if (!was_replaced)
+        else if (!was_replaced && !fetcher->child.has_hung)
             log_end(fetcher, status, now_us);
         lose_names(fetchers, fetcher, -ENOTCONN);
     }

@@ -64,6 +64,9 @@ void fetchers_check_files(struct fetchers *fetchers);
 /* Reads what one reported. One that breaks the protocol is replaced. */
 void fetchers_read(struct fetchers *fetchers, enum fetcher_kind kind);
 
+/* Once each CHILD_PING_US: replaces those that hang. */
+void fetchers_ping(struct fetchers *fetchers);
+
 /* After SIGCHLD. */
 void fetchers_reap(struct fetchers *fetchers);
 

@@ -139,7 +139,7 @@ int fetch_bmc(const struct fetcher_job *job, int channel_fd, int readings_fd, st
                                            });
         r = poll_bmc(&bmc, channel_fd, peer.resolve[0] != '\0',
                      now_us() + (job->is_restart ? LOGIN_PAUSE_US : 0));
-        http_client_watch(peer.client, -1);
+        http_client_watch(peer.client, -1, NULL);
         redfish_session_close(&bmc.session);
         redfish_session_done(&bmc.session);
     }

@@ -1,13 +1,11 @@
 /* Fetches emission factors from the providers that publish them. */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/macros.h"
@@ -15,18 +13,20 @@
 #include "fetcher/silence.h"
 #include "process/channel.h"
 
-/* How often it is checked whether any provider has answered. A resolv.conf that was made after the
- * sandbox may be out of reach for this process. */
+/* How often it is checked whether any provider has answered, and none hangs. A resolv.conf that was
+ * made after the sandbox may be out of reach for this process. */
 static const uint64_t CHECK_US = 300 * USEC_PER_SEC;
 
 /* Polls one provider, on a thread of its own so that one that hangs does not hold up the others. */
 struct poller {
     size_t index; /* in the job */
     int channel_fd;
-    int stop_fd; /* hangs up when the thread is to end */
+    int stop_fd; /* a channel that is closed when the thread is to end */
     struct http_client *client;
     struct poll *poll; /* NULL: it cannot be polled */
     atomic_bool has_failed, has_answered;
+    atomic_uint begun, ended; /* requests, with their logins */
+    unsigned begun_before;    /* at the last check */
     pthread_t thread;
     bool is_started;
 };
@@ -96,8 +96,11 @@ static void *run_poller(void *argument)
     while (!fetcher_wait(poller->stop_fd, poll_due_us(poller->poll))) {
         struct emission_factor factor;
         struct error err = {""};
-        int r = poll_fetch(poller->poll, &factor, &err);
+        int r;
 
+        poller->begun++;
+        r = poll_fetch(poller->poll, &factor, &err);
+        poller->ended++;
         if (r == -ECANCELED)
             break;
         if (silence_is_unanswered(r))
@@ -145,7 +148,7 @@ static int open_pollers(struct poller *pollers, const struct emissions_job *job,
         };
         if (http_client_new(&pollers[i].client) < 0)
             return error_set(err, -ENOMEM, "out of memory");
-        http_client_watch(pollers[i].client, stop_fd);
+        http_client_watch(pollers[i].client, stop_fd, fetcher_attend);
     }
     return 0;
 }
@@ -163,12 +166,28 @@ static bool are_all_lost(struct poller *pollers, size_t count)
     return has_failed;
 }
 
-/* Stays also with nothing to poll: else the collector would start it again and again. */
-static int wait_for_end(struct poller *pollers, size_t count, int channel_fd)
+/* A request was in progress at the last check, and still is. Its own limit is half a minute. */
+static bool has_hung(struct poller *poller)
 {
-    while (!fetcher_wait(channel_fd, clock_system.monotonic_us(&clock_system) + CHECK_US))
+    unsigned begun = poller->begun;
+    bool is_same = begun == poller->begun_before;
+
+    poller->begun_before = begun;
+    return is_same && begun != poller->ended;
+}
+
+/* Stays also with nothing to poll: else the collector would start it again and again. */
+static int wait_for_end(struct poller *pollers, size_t count, int channel_fd, struct error *err)
+{
+    while (!fetcher_wait(channel_fd, clock_system.monotonic_us(&clock_system) + CHECK_US)) {
         if (are_all_lost(pollers, count))
             return -EHOSTUNREACH;
+        for (size_t i = 0; i < count; i++)
+            /* If its thread cannot be stopped, no ping is answered any more, and this process is
+             * killed. */
+            if (has_hung(&pollers[i]))
+                return error_set(err, -ETIMEDOUT, "a request for an emission factor hangs");
+    }
     return -ECANCELED;
 }
 
@@ -176,16 +195,16 @@ int fetch_emissions(const struct fetcher_job *job, int channel_fd, struct error 
 {
     struct poller pollers[CHOICE_MAX] = {0};
     int stop_fds[2] = {-1, -1}; /* what the threads watch, and what is closed to stop them */
-    int r = pipe2(stop_fds, O_CLOEXEC) < 0
-                ? error_set(err, -errno, "cannot make a pipe: %s", strerror(errno))
-                : open_pollers(pollers, &job->emissions, channel_fd, stop_fds[0], err);
+    int r = channel_open(&stop_fds[0], &stop_fds[1]);
 
+    r = r < 0 ? error_set(err, r, "cannot make a channel: %s", strerror(-r))
+              : open_pollers(pollers, &job->emissions, channel_fd, stop_fds[0], err);
     if (r == 0)
-        r = fetcher_enter_sandbox(job->emissions.ca_path, err);
+        r = fetcher_enter_sandbox(channel_fd, job->emissions.ca_path, err);
     for (size_t i = 0; i < job->emissions.count && r == 0; i++)
         r = start_poller(&pollers[i], job, err);
     if (r == 0)
-        r = wait_for_end(pollers, job->emissions.count, channel_fd);
+        r = wait_for_end(pollers, job->emissions.count, channel_fd, err);
     cleanup_close(&stop_fds[1]);
     for (size_t i = 0; i < job->emissions.count; i++) {
         if (pollers[i].is_started)

@@ -26,9 +26,16 @@ int fetch_bmc(const struct fetcher_job *job, int channel_fd, int readings_fd, st
 int fetch_kubernetes(const struct fetcher_job *job, int channel_fd, struct error *err);
 int fetch_emissions(const struct fetcher_job *job, int channel_fd, struct error *err);
 
-/* First stage of the sandbox; libraries must be loaded before. From here on the process is nobody,
- * and opens only what name lookups need, and files at `ca_path` ("": none). */
-int fetcher_enter_sandbox(const char *ca_path, struct error *err);
+/* First stage of the sandbox; libraries must be loaded before. From here on the process has no
+ * privileges, and opens only what name lookups need, and files at `ca_path` ("": none). */
+int fetcher_enter_sandbox(int channel_fd, const char *ca_path, struct error *err);
+
+/*
+ * Answers the collector's pings. True: the channel was closed. To be called by the thread that does
+ * the work, wherever it waits: the functions below do, and http_client with it as `attend`. Where
+ * other threads do the work, the one that answers has to see that they get on.
+ */
+bool fetcher_attend(int channel_fd);
 
 /* Waits until then by the monotonic clock. True: the channel was closed. */
 bool fetcher_wait(int channel_fd, uint64_t until_us);

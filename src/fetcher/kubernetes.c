@@ -30,11 +30,14 @@ static void copy_text(char *to, size_t size_bytes, const char *from)
     *to = '\0';
 }
 
-static void wait_for_room(const struct kubernetes *api)
+static void send_record(const struct kubernetes *api, const void *record, size_t len)
 {
     struct pollfd room = {.fd = api->channel_fd, .events = POLLOUT};
 
-    (void)poll(&room, 1, -1);
+    while (channel_send(api->channel_fd, record, len, -1) == -EAGAIN) {
+        (void)poll(&room, 1, -1);
+        (void)fetcher_attend(api->channel_fd); /* before the record takes the room */
+    }
 }
 
 static void send_container(void *context, const struct container *container)
@@ -48,8 +51,7 @@ static void send_container(void *context, const struct container *container)
     copy_text(record.container, sizeof(record.container), container->name);
     copy_text(record.pod_uid, sizeof(record.pod_uid), container->pod_uid);
     copy_text(record.image, sizeof(record.image), container->image);
-    while (channel_send(api->channel_fd, &record, sizeof(record), -1) == -EAGAIN)
-        wait_for_room(api);
+    send_record(api, &record, sizeof(record));
 }
 
 static void send_state(void *context, int result, const char *why, uint64_t list_duration_us)
@@ -60,8 +62,7 @@ static void send_state(void *context, int result, const char *why, uint64_t list
     if (result < 0)
         provider_copy_printable(span_of(why[0] ? why : strerror(-result)), state.why,
                                 sizeof(state.why));
-    while (channel_send(api->channel_fd, &state, sizeof(state), -1) == -EAGAIN)
-        wait_for_room(api);
+    send_record(api, &state, sizeof(state));
 }
 
 static void report_no_address(void *context, const char *why)

@@ -384,6 +384,10 @@ static void exporter_families(struct text *text, const struct snapshot *snapshot
     for (size_t i = 0; i < snapshot->child_count; i++)
         text_row(text, (int64_t)snapshot->children[i].starts, WHOLE, "child",
                  snapshot->children[i].name);
+    text_family(text, METRIC_CHILD_HANGS);
+    for (size_t i = 0; i < snapshot->child_count; i++)
+        text_row(text, (int64_t)snapshot->children[i].hangs, WHOLE, "child",
+                 snapshot->children[i].name);
     single_value(text, METRIC_FRONT_STARTS,
                  snapshot->child_count > 0 ? snapshot->children[0].starts : 0, WHOLE);
     text_family(text, METRIC_BUILD_INFO);

@@ -183,6 +183,8 @@ METRIC(REPLAY_ACTIVE, OWN, GAUGE, "replay_active",
        "1 if a recorded trace is replayed and nothing on this node is measured.")
 METRIC(CHILD_STARTS, OWN, COUNTER, "child_starts",
        "Starts of each child process; more than one means that it died or was replaced.")
+METRIC(CHILD_HANGS, OWN, COUNTER, "child_hangs",
+       "Times that a child process did not answer the collector for 15 s and was killed.")
 METRIC(FRONT_STARTS, OWN, COUNTER, "front_starts",
        "Deprecated: use wattribute_child_starts_total of the server.")
 METRIC(BUILD_INFO, OWN, GAUGE, "build_info", "Version of the exporter; always 1.")

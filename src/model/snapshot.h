@@ -159,7 +159,7 @@ enum { SNAPSHOT_CHILDREN_MAX = 4 };
 
 struct snapshot_child {
     const char *name; /* a literal */
-    uint64_t starts;
+    uint64_t starts, hangs;
 };
 
 struct snapshot {

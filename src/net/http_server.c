@@ -11,6 +11,13 @@
 /* libmicrohttpd keeps the headers, its index of them and the reply's headers in one block. */
 enum { CONNECTION_MEMORY_BYTES = 2 * HTTP_HEADERS_MAX_BYTES };
 
+/*
+ * The collector pings each 5 s, unless it is busy: it renders the page of 16,000 workloads in a few
+ * seconds. Whoever restarts it for this (the kubelet, after three failures) should not do so for a
+ * loaded machine.
+ */
+static const uint64_t SILENCE_MAX_US = 15 * USEC_PER_SEC;
+
 static enum MHD_Result send_reply(struct http_server *server, struct http_connection *c)
 {
     enum reply reply = c->request.reply;
@@ -98,6 +105,10 @@ static enum reply route(struct http_server *server, struct http_connection *c, c
     struct route_decision decision =
         routes_decide(&request, server->options.metrics_path, server->options.text_only);
 
+    if (http_server_is_silent(server) &&
+        (decision.route == ROUTE_HEALTHY || decision.route == ROUTE_READY ||
+         decision.route == ROUTE_METRICS))
+        return REPLY_NO_ANSWER;
     if (replies[decision.route] != REPLY_NONE)
         return replies[decision.route];
     c->request.wants_readiness = decision.route == ROUTE_READY;
@@ -264,6 +275,7 @@ int http_server_open(const struct http_server_options *options, struct http_serv
     if (!server)
         return -ENOMEM;
     server->options = *options;
+    http_server_note_life(server);
     server->epoll_fd = server->listeners_fd = server->handshake_fd = -1;
     server->tls = options->tls ? tls_ref(options->tls) : NULL;
     TAILQ_INIT(&server->checking);
@@ -313,6 +325,16 @@ void http_server_set_tls(struct http_server *server, struct tls *tls)
     tls_ref(tls);
     tls_unref(server->tls);
     server->tls = tls;
+}
+
+void http_server_note_life(struct http_server *server)
+{
+    server->alive_us = http_server_now_us(server);
+}
+
+bool http_server_is_silent(const struct http_server *server)
+{
+    return http_server_now_us(server) - server->alive_us >= SILENCE_MAX_US;
 }
 
 int http_server_fd(const struct http_server *server)

@@ -7,7 +7,8 @@
  *
  * Every scrape calls `fetch` for the newest page; scrapes that come while the answer is on its way
  * wait for the same one. The owner answers later, by http_server_deliver or http_server_answer. A
- * scrape that waits 2 s for it gets a 503.
+ * scrape that waits 2 s for it gets a 503. /-/healthy tells whether that process is alive, /-/ready
+ * also whether it has a page.
  */
 #pragma once
 
@@ -76,6 +77,11 @@ int http_server_set_auth(struct http_server *server, struct auth *auth);
 void http_server_set_tls(struct http_server *server, struct tls *tls);
 int http_server_set_headers(struct http_server *server, const struct http_server_header *headers,
                             size_t count);
+
+/* To be called for each sign of life of the process that renders: without one for 15 s, all but the
+ * landing page is answered with a 503, at once. */
+void http_server_note_life(struct http_server *server);
+bool http_server_is_silent(const struct http_server *server); /* there was none for 15 s */
 
 int http_server_fd(const struct http_server *server);
 int http_server_timeout_ms(const struct http_server *server); /* -1: none */

@@ -79,6 +79,7 @@ struct http_server {
     int listeners_fd;         /* epoll */
     int handshake_fd;         /* epoll of the parked connections; -1: no TLS */
     uint64_t accept_again_us; /* 0: accepting */
+    uint64_t alive_us;        /* the last sign of life of the process that renders */
     bool draining;
     bool hides_bytes; /* libmicrohttpd does: see request_check.h */
     size_t connection_count;

@@ -83,21 +83,48 @@ static ssize_t receive_record(int fd, void *record, size_t size, int *ret_fd)
     return n;
 }
 
-static int receive_exactly(int fd, void *record, size_t len, int *ret_fd)
+/* The first bytes of a record that is as long as a ping: 1 or -EPROTO. No other one is. */
+static int take_ping(const void *record, struct channel_ping *ret_ping)
+{
+    struct channel_ping ping;
+
+    memcpy(&ping, record, sizeof(ping));
+    if (ping.number == 0)
+        return -EPROTO;
+    *ret_ping = ping;
+    return 1;
+}
+
+/* 0, or 1 for a ping. */
+static int receive_exactly(int fd, void *record, size_t len, int *ret_fd,
+                           struct channel_ping *ret_ping)
 {
     ssize_t n = receive_record(fd, record, len, ret_fd);
 
     if (n < 0)
         return (int)n;
+    if (n == sizeof(*ret_ping))
+        return ret_fd && *ret_fd >= 0 ? -EPROTO : take_ping(record, ret_ping);
     return (size_t)n == len ? 0 : -EPROTO;
 }
 
-int channel_receive_request(int fd, struct channel_request *ret_request)
+int channel_receive_ping(int fd, struct channel_ping *ret_ping)
+{
+    struct channel_ping ping = {0};
+    ssize_t n = receive_record(fd, &ping, sizeof(ping), NULL);
+
+    if (n < 0)
+        return (int)n;
+    return n == sizeof(ping) && take_ping(&ping, ret_ping) > 0 ? 0 : -EPROTO;
+}
+
+int channel_receive_request(int fd, struct channel_request *ret_request,
+                            struct channel_ping *ret_ping)
 {
     struct channel_request request = {0};
-    int r = receive_exactly(fd, &request, sizeof(request), NULL);
+    int r = receive_exactly(fd, &request, sizeof(request), NULL, ret_ping);
 
-    if (r < 0)
+    if (r != 0)
         return r;
     if (request.format >= PAGE_FORMATS || request.encoding >= PAGE_ENCODINGS)
         return -EPROTO;
@@ -132,13 +159,15 @@ static bool is_valid_state(const struct channel_names_state *state)
            is_printable(state->why) && (state->result == 0) == (state->why[0] == '\0');
 }
 
-int channel_receive_names(int fd, struct channel_names *ret_names)
+int channel_receive_names(int fd, struct channel_names *ret_names, struct channel_ping *ret_ping)
 {
     struct channel_names names = {0};
     ssize_t n = receive_record(fd, &names.container, sizeof(names.container), NULL);
 
     if (n < 0)
         return (int)n;
+    if (n == sizeof(*ret_ping))
+        return take_ping(&names.container, ret_ping);
     names.is_state = n == sizeof(names.state);
     if (names.is_state ? !is_valid_state(&names.state)
                        : n != sizeof(names.container) || !is_valid_container(&names.container))
@@ -159,12 +188,12 @@ static bool is_valid_factor(const struct channel_factor *factor)
            factor->is_estimated == 0 && factor->why[0] != '\0';
 }
 
-int channel_receive_factor(int fd, struct channel_factor *ret_factor)
+int channel_receive_factor(int fd, struct channel_factor *ret_factor, struct channel_ping *ret_ping)
 {
     struct channel_factor factor = {0};
-    int r = receive_exactly(fd, &factor, sizeof(factor), NULL);
+    int r = receive_exactly(fd, &factor, sizeof(factor), NULL, ret_ping);
 
-    if (r < 0)
+    if (r != 0)
         return r;
     if (!is_valid_factor(&factor))
         return -EPROTO;
@@ -172,13 +201,14 @@ int channel_receive_factor(int fd, struct channel_factor *ret_factor)
     return 0;
 }
 
-int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body_fd)
+int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body_fd,
+                          struct channel_ping *ret_ping)
 {
     _cleanup_close_ int body_fd = -1;
     struct channel_reply reply = {0};
-    int r = receive_exactly(fd, &reply, sizeof(reply), &body_fd);
+    int r = receive_exactly(fd, &reply, sizeof(reply), &body_fd, ret_ping);
 
-    if (r < 0)
+    if (r != 0)
         return r;
     if (reply.status >= CHANNEL_STATUS_COUNT || reply.format >= PAGE_FORMATS ||
         reply.encoding >= PAGE_ENCODINGS || reply.pad != 0)

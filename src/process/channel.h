@@ -6,6 +6,7 @@
  *   collector -> server     channel_reply:   the page, or why there is none; or a new job
  *   fetcher -> collector    channel_names:   from the Kubernetes API server
  *                           channel_factor:  from a provider of emission factors
+ *   both ways               channel_ping:    from the collector, and the same one back
  *
  * A child ends when its channel is closed. Neither side blocks: both ends are non-blocking and
  * sit in their owner's event loop.
@@ -26,6 +27,12 @@ enum channel_status {
     CHANNEL_FAILED,    /* rendering failed (out of memory) */
     CHANNEL_JOB,       /* no reply, but a new job; a descriptor comes with it */
     CHANNEL_STATUS_COUNT,
+};
+
+/* A child sends it back from the loop that does its work; child_ping tells what follows if it does
+ * not. To the server it is also a sign that the collector is alive. */
+struct channel_ping {
+    uint64_t number; /* from 1 on, for each process anew */
 };
 
 struct channel_request {
@@ -92,15 +99,20 @@ struct channel_factor {
 int channel_open(int *ret_collector_fd, int *ret_child_fd);
 
 /*
- * One message each. 0, -EAGAIN (nothing there, or the peer's queue is full), -ENOTCONN (the peer is
- * gone), -EPROTO (not a message of this form: the peer is broken or hostile), -errno.
+ * One message each. 0, 1 (a ping instead, which alone is written), -EAGAIN (nothing there, or the
+ * peer's queue is full), -ENOTCONN (the peer is gone), -EPROTO (not a message of this form: the
+ * peer is broken or hostile), -errno.
  */
 int channel_send(int fd, const void *record, size_t len, int body_fd /* of a reply; or -1 */);
-int channel_receive_request(int fd, struct channel_request *ret_request);
-int channel_receive_names(int fd, struct channel_names *ret_names);
-int channel_receive_factor(int fd, struct channel_factor *ret_factor);
+int channel_receive_request(int fd, struct channel_request *ret_request,
+                            struct channel_ping *ret_ping);
+int channel_receive_names(int fd, struct channel_names *ret_names, struct channel_ping *ret_ping);
+int channel_receive_factor(int fd, struct channel_factor *ret_factor,
+                           struct channel_ping *ret_ping);
+int channel_receive_ping(int fd, struct channel_ping *ret_ping); /* 0: where nothing else comes */
 
 /* With CHANNEL_BODY or CHANNEL_JOB *ret_body_fd is a descriptor that the caller owns: sealed
  * against writing, shrinking and growing, and exactly body_bytes long (all checked), so mapping it
  * is safe. Else -1. */
-int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body_fd);
+int channel_receive_reply(int fd, struct channel_reply *ret_reply, int *ret_body_fd,
+                          struct channel_ping *ret_ping);

@@ -105,6 +105,14 @@ static int fail_start(struct child *child, int code, uint64_t now_us, struct err
                      child->verb, strerror(-code), remedy);
 }
 
+static void send_ping(struct child *child)
+{
+    struct channel_ping ping = {++child->pings};
+
+    /* One that has no room for it does not read, and will not answer. */
+    (void)channel_send(child->channel_fd, &ping, sizeof(ping), -1);
+}
+
 int child_start(struct child *child, int job_fd, const int *fds, size_t fd_count, uint64_t now_us,
                 struct error *err)
 {
@@ -127,6 +135,9 @@ int child_start(struct child *child, int job_fd, const int *fds, size_t fd_count
     child->starts++;
     child->started_us = now_us;
     child->restart_us = UINT64_MAX;
+    child->pings = child->pongs = 0;
+    child->has_hung = false;
+    send_ping(child); /* its answer tells that it is up */
     return 0;
 }
 
@@ -144,8 +155,30 @@ int child_watch(struct child *child, int epoll_fd, uint32_t event, struct error 
     if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, child->channel_fd, &channel) == 0)
         return 0;
     r = error_set(err, -errno, "cannot watch its channel: %s", strerror(errno));
-    child_kill(child);
+    (void)child_kill(child);
     return r;
+}
+
+int child_ping(struct child *child)
+{
+    if (child->channel_fd < 0)
+        return 0;
+    /* The first one was sent at the start, which is no period ago. */
+    if (child->pings >= MAX(child->pongs, 1) + CHILD_PINGS_MAX) {
+        child->has_hung = true;
+        child->hangs++;
+        return child_kill(child) < 0 ? -EPERM : -ETIMEDOUT;
+    }
+    send_ping(child);
+    return 0;
+}
+
+int child_note_pong(struct child *child, const struct channel_ping *ping)
+{
+    if (ping->number <= child->pongs || ping->number > child->pings)
+        return -EPROTO;
+    child->pongs = ping->number;
+    return 0;
 }
 
 bool child_reap(struct child *child, uint64_t now_us, int *ret_status)
@@ -188,11 +221,10 @@ void child_replace(struct child *child)
     child->is_replaced = child->pid > 0;
 }
 
-void child_kill(struct child *child)
+int child_kill(struct child *child)
 {
     close_channel(child);
-    if (child->pid > 0)
-        kill(child->pid, SIGKILL);
+    return child->pid > 0 && kill(child->pid, SIGKILL) < 0 ? -errno : 0;
 }
 
 void child_stop(struct child *child, uint64_t wait_us)
@@ -203,8 +235,8 @@ void child_stop(struct child *child, uint64_t wait_us)
         struct pollfd poll_fd = {.fd = pidfd, .events = POLLIN};
 
         if (pidfd < 0 || poll(&poll_fd, 1, (int)(wait_us / 1000)) != 1)
-            child_kill(child);
-        /* Root without CAP_KILL cannot kill one that became nobody: do not wait for it. */
+            (void)child_kill(child);
+        /* Root without CAP_KILL cannot kill one that has changed its user: do not wait for it. */
         waitpid(child->pid, NULL, poll(&poll_fd, 1, KILLED_MS) == 1 ? 0 : WNOHANG);
         child->pid = 0;
     }

@@ -33,6 +33,7 @@ struct server {
     int channel_fd;
     int epoll_fd;
     struct http_server *http;
+    bool is_orphaned; /* the collector is silent, and that was logged */
     bool has_web_config;
     struct web_config web; /* in use by `http` */
     struct tls *tls;       /* NULL: plain HTTP */
@@ -131,27 +132,57 @@ static int watch(const struct server *server, int fd)
     return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
+/* All that the collector has sent, up to -EAGAIN or another -errno. */
+static int receive_all(struct server *server, struct channel_ping *ret_ping)
+{
+    int r;
+
+    do {
+        _cleanup_close_ int body_fd = -1;
+        struct channel_reply reply;
+
+        r = channel_receive_reply(server->channel_fd, &reply, &body_fd, ret_ping);
+        if (r >= 0)
+            http_server_note_life(server->http);
+        if (r == 0)
+            r = handle_reply(server, &reply, body_fd);
+    } while (r >= 0);
+    return r;
+}
+
+/* At a request, which is when it matters: the collector cannot tell. */
+static void report_silence(struct server *server)
+{
+    bool is_orphaned = http_server_is_silent(server->http);
+
+    if (is_orphaned && !server->is_orphaned)
+        log_error("the collector hangs or is stopped: metrics are not served, and /-/healthy fails "
+                  "until it answers; if it does not, restart it");
+    else if (!is_orphaned && server->is_orphaned)
+        log_info("the collector answers again");
+    server->is_orphaned = is_orphaned;
+}
+
 /* Until the channel is closed (-ENOTCONN) or broken. */
 static int serve(struct server *server)
 {
     for (;;) {
+        struct channel_ping ping = {0};
         struct epoll_event event;
         int r;
 
         if (epoll_wait(server->epoll_fd, &event, 1, http_server_timeout_ms(server->http)) < 0 &&
             errno != EINTR)
             return -errno;
-        do {
-            _cleanup_close_ int body_fd = -1;
-            struct channel_reply reply;
-
-            r = channel_receive_reply(server->channel_fd, &reply, &body_fd);
-            if (r == 0)
-                r = handle_reply(server, &reply, body_fd);
-        } while (r == 0);
+        r = receive_all(server, &ping);
         if (r != -EAGAIN)
             return r;
         http_server_run(server->http);
+        report_silence(server);
+        /* Only now, as the collector is to know that HTTP is served. If there is no room, the next
+         * one is answered. */
+        if (ping.number > 0)
+            (void)channel_send(server->channel_fd, &ping, sizeof(ping), -1);
     }
 }
 

@@ -21,6 +21,9 @@ struct ends {
     int collector_fd, child_fd;
 };
 
+/* None comes but where a test is about it. */
+static struct channel_ping ping;
+
 #define SEND(fd, record) channel_send((fd), (record), sizeof(*(record)), -1)
 
 static struct ends open_ends(void)
@@ -81,9 +84,9 @@ static void a_request_arrives_as_it_was_sent(void **state)
     struct channel_request sent = {PAGE_OPENMETRICS, PAGE_GZIP, 42}, got;
 
     (void)state;
-    assert_int_equal(channel_receive_request(ends.collector_fd, &got), -EAGAIN);
+    assert_int_equal(channel_receive_request(ends.collector_fd, &got, &ping), -EAGAIN);
     assert_int_equal(SEND(ends.child_fd, &sent), 0);
-    assert_int_equal(channel_receive_request(ends.collector_fd, &got), 0);
+    assert_int_equal(channel_receive_request(ends.collector_fd, &got, &ping), 0);
     assert_memory_equal(&sent, &got, sizeof(sent));
     close_ends(ends);
 }
@@ -97,7 +100,7 @@ static void a_body_arrives_sealed_and_whole(void **state)
 
     (void)state;
     assert_int_equal(channel_send(ends.collector_fd, &sent, sizeof(struct channel_reply), fd), 0);
-    assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), 0);
+    assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd, &ping), 0);
     assert_memory_equal(&sent, &got, sizeof(sent));
     assert_int_equal(pread(got_fd, text, 5, 0), 5);
     assert_string_equal(text, "hello");
@@ -122,10 +125,70 @@ static void a_reply_without_a_body_has_no_descriptor(void **state)
 
         assert_int_equal(channel_send(ends.collector_fd, &sent, sizeof(struct channel_reply), -1),
                          0);
-        assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), 0);
+        assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd, &ping), 0);
         assert_int_equal(got.status, status);
         assert_int_equal(got_fd, -1);
     }
+    close_ends(ends);
+}
+
+static void a_ping_arrives_instead_of_any_other_record(void **state)
+{
+    struct ends ends = open_ends();
+    struct channel_ping sent = {UINT64_MAX};
+    struct channel_request request = {.have_generation = 42};
+    struct channel_names names = {.is_state = true};
+    struct channel_factor factor = {.index = 42};
+    struct channel_reply reply = {.generation = 42};
+    int fd = -2;
+
+    (void)state;
+    assert_int_equal(channel_receive_ping(ends.child_fd, &ping), -EAGAIN);
+    for (int i = 0; i < 4; i++) {
+        ping.number = 0;
+        assert_int_equal(SEND(ends.child_fd, &sent), 0);
+        assert_int_equal(i == 0   ? channel_receive_request(ends.collector_fd, &request, &ping)
+                         : i == 1 ? channel_receive_names(ends.collector_fd, &names, &ping)
+                         : i == 2 ? channel_receive_factor(ends.collector_fd, &factor, &ping)
+                                  : channel_receive_ping(ends.collector_fd, &ping) + 1,
+                         1);
+        assert_int_equal(ping.number, UINT64_MAX);
+    }
+    ping.number = 0;
+    assert_int_equal(SEND(ends.collector_fd, &sent), 0);
+    assert_int_equal(channel_receive_reply(ends.child_fd, &reply, &fd, &ping), 1);
+    assert_int_equal(ping.number, UINT64_MAX);
+    /* It alone is written. */
+    assert_int_equal(request.have_generation + factor.index + reply.generation, 3 * 42);
+    assert_true(names.is_state);
+    assert_int_equal(fd, -2);
+    close_ends(ends);
+}
+
+static void a_ping_of_the_wrong_form_is_refused(void **state)
+{
+    struct ends ends = open_ends();
+    const struct channel_ping none = {0}, good = {7};
+    struct channel_reply reply;
+    const char large[sizeof(good) + 1] = {0};
+    int next = next_descriptor(), fd;
+    const int fds[] = {0};
+
+    (void)state;
+    ping.number = 42;
+    send_raw(ends.collector_fd, &none, sizeof(none), NULL, 0);
+    send_raw(ends.collector_fd, &good, sizeof(good) - 1, NULL, 0);
+    send_raw(ends.collector_fd, large, sizeof(large), NULL, 0);
+    send_raw(ends.collector_fd, &good, sizeof(good), fds, 1);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(channel_receive_ping(ends.child_fd, &ping), -EPROTO);
+    send_raw(ends.collector_fd, &none, sizeof(none), NULL, 0);
+    send_raw(ends.collector_fd, &good, sizeof(good), fds, 1);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(channel_receive_reply(ends.child_fd, &reply, &fd, &ping), -EPROTO);
+    assert_int_equal(channel_receive_ping(ends.child_fd, &ping), -EAGAIN);
+    assert_int_equal(ping.number, 42);
+    assert_int_equal(next_descriptor(), next);
     close_ends(ends);
 }
 
@@ -137,9 +200,9 @@ static void a_closed_channel_differs_from_an_empty_queue(void **state)
     int fd;
 
     (void)state;
-    assert_int_equal(channel_receive_reply(ends.child_fd, &reply, &fd), -EAGAIN);
+    assert_int_equal(channel_receive_reply(ends.child_fd, &reply, &fd, &ping), -EAGAIN);
     close(ends.collector_fd);
-    assert_int_equal(channel_receive_reply(ends.child_fd, &reply, &fd), -ENOTCONN);
+    assert_int_equal(channel_receive_reply(ends.child_fd, &reply, &fd, &ping), -ENOTCONN);
     assert_int_equal(SEND(ends.child_fd, &request), -ENOTCONN);
     close(ends.child_fd);
 }
@@ -173,8 +236,8 @@ static void a_request_of_the_wrong_form_is_refused(void **state)
     send_raw(ends.child_fd, &bad_encoding, sizeof(bad_encoding), NULL, 0);
     send_raw(ends.child_fd, &good, sizeof(good), fds, 2);
     for (int i = 0; i < 5; i++)
-        assert_int_equal(channel_receive_request(ends.collector_fd, &got), -EPROTO);
-    assert_int_equal(channel_receive_request(ends.collector_fd, &got), -EAGAIN);
+        assert_int_equal(channel_receive_request(ends.collector_fd, &got, &ping), -EPROTO);
+    assert_int_equal(channel_receive_request(ends.collector_fd, &got, &ping), -EAGAIN);
     assert_int_equal(next_descriptor(), next);
     close_ends(ends);
 }
@@ -209,7 +272,7 @@ static void a_reply_of_the_wrong_form_is_refused_and_leaks_no_descriptor(void **
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         send_raw(ends.collector_fd, &cases[i].reply, cases[i].len, fds, cases[i].fd_count);
-        if (channel_receive_reply(ends.child_fd, &got, &got_fd) != -EPROTO)
+        if (channel_receive_reply(ends.child_fd, &got, &got_fd, &ping) != -EPROTO)
             fail_msg("case %zu was not refused", i);
         assert_int_equal(next_descriptor(), next);
     }
@@ -233,13 +296,13 @@ static void a_body_that_its_sender_could_still_change_is_refused(void **state)
         assert_int_equal(fcntl(fd, F_ADD_SEALS, partial_seals[i]), 0);
         assert_int_equal(channel_send(ends.collector_fd, &reply, sizeof(struct channel_reply), fd),
                          0);
-        assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), -EPROTO);
+        assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd, &ping), -EPROTO);
         close(fd);
     }
     assert_int_equal(pipe(fds), 0);
     assert_int_equal(channel_send(ends.collector_fd, &reply, sizeof(struct channel_reply), fds[0]),
                      0);
-    assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), -EPROTO);
+    assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd, &ping), -EPROTO);
     close(fds[0]);
     close(fds[1]);
     close_ends(ends);
@@ -256,7 +319,7 @@ static void a_body_over_the_cap_is_refused(void **state)
     assert_int_equal(ftruncate(fd, (off_t)size), 0); /* sparse: takes no memory */
     assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW), 0);
     assert_int_equal(channel_send(ends.collector_fd, &reply, sizeof(struct channel_reply), fd), 0);
-    assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd), -EPROTO);
+    assert_int_equal(channel_receive_reply(ends.child_fd, &got, &got_fd, &ping), -EPROTO);
     close(fd);
     assert_int_equal(fs_create_sealed("", 0, &fd), -EFBIG);
     close_ends(ends);
@@ -277,13 +340,13 @@ static void names_arrive_as_they_were_sent(void **state)
     struct channel_names got;
 
     (void)state;
-    assert_int_equal(channel_receive_names(ends.collector_fd, &got), -EAGAIN);
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got, &ping), -EAGAIN);
     assert_int_equal(SEND(ends.child_fd, &worker), 0);
-    assert_int_equal(channel_receive_names(ends.collector_fd, &got), 0);
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got, &ping), 0);
     assert_false(got.is_state);
     assert_memory_equal(&worker, &got.container, sizeof(worker));
     close(ends.child_fd);
-    assert_int_equal(channel_receive_names(ends.collector_fd, &got), -ENOTCONN);
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got, &ping), -ENOTCONN);
     close(ends.collector_fd);
 }
 
@@ -296,14 +359,14 @@ static void a_pod_has_no_id_and_no_container(void **state)
     (void)state;
     memset(pod.id, 0, sizeof(pod.id));
     assert_int_equal(SEND(ends.child_fd, &pod), 0);
-    assert_int_equal(channel_receive_names(ends.collector_fd, &got), -EPROTO);
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got, &ping), -EPROTO);
     memset(pod.container, 0, sizeof(pod.container));
     assert_int_equal(SEND(ends.child_fd, &pod), 0);
-    assert_int_equal(channel_receive_names(ends.collector_fd, &got), 0);
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got, &ping), 0);
     assert_memory_equal(&pod, &got.container, sizeof(pod));
     memset(pod.pod_uid, 0, sizeof(pod.pod_uid));
     assert_int_equal(SEND(ends.child_fd, &pod), 0);
-    assert_int_equal(channel_receive_names(ends.collector_fd, &got), -EPROTO);
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got, &ping), -EPROTO);
     close_ends(ends);
 }
 
@@ -325,19 +388,19 @@ static void the_state_of_the_api_comes_between_names_and_is_checked(void **state
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
         assert_int_equal(SEND(ends.child_fd, &good[i]), 0);
         assert_int_equal(SEND(ends.child_fd, &worker), 0);
-        assert_int_equal(channel_receive_names(ends.collector_fd, &got), 0);
+        assert_int_equal(channel_receive_names(ends.collector_fd, &got, &ping), 0);
         assert_true(got.is_state);
         assert_memory_equal(&got.state, &good[i], sizeof(good[i]));
-        assert_int_equal(channel_receive_names(ends.collector_fd, &got), 0);
+        assert_int_equal(channel_receive_names(ends.collector_fd, &got, &ping), 0);
         assert_false(got.is_state);
     }
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         assert_int_equal(SEND(ends.child_fd, &bad[i]), 0);
-        assert_int_equal(channel_receive_names(ends.collector_fd, &got), -EPROTO);
+        assert_int_equal(channel_receive_names(ends.collector_fd, &got, &ping), -EPROTO);
     }
     memset(endless.why, 'x', sizeof(endless.why));
     assert_int_equal(SEND(ends.child_fd, &endless), 0);
-    assert_int_equal(channel_receive_names(ends.collector_fd, &got), -EPROTO);
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got, &ping), -EPROTO);
     close_ends(ends);
 }
 
@@ -369,15 +432,15 @@ static void names_of_the_wrong_form_are_refused(void **state)
 
         memset((char *)&bad + faults[i].offset, faults[i].byte, faults[i].len);
         send_raw(ends.child_fd, &bad, sizeof(bad), NULL, 0);
-        if (channel_receive_names(ends.collector_fd, &got) != -EPROTO)
+        if (channel_receive_names(ends.collector_fd, &got, &ping) != -EPROTO)
             fail_msg("case %zu was taken", i);
     }
     send_raw(ends.child_fd, &worker, sizeof(worker) - 1, NULL, 0);
     send_raw(ends.child_fd, large, sizeof(large), NULL, 0);
     send_raw(ends.child_fd, &worker, sizeof(worker), fds, 1);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(channel_receive_names(ends.collector_fd, &got), -EPROTO);
-    assert_int_equal(channel_receive_names(ends.collector_fd, &got), -EAGAIN);
+        assert_int_equal(channel_receive_names(ends.collector_fd, &got, &ping), -EPROTO);
+    assert_int_equal(channel_receive_names(ends.collector_fd, &got, &ping), -EAGAIN);
     close_ends(ends);
 }
 
@@ -418,18 +481,18 @@ static void a_factor_is_checked_when_it_comes(void **state)
     memset(bad[ARRAY_SIZE(bad) - 1].why, 'a', sizeof(got.why));
     for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
         assert_int_equal(SEND(ends.child_fd, &good[i]), 0);
-        assert_int_equal(channel_receive_factor(ends.collector_fd, &got), 0);
+        assert_int_equal(channel_receive_factor(ends.collector_fd, &got, &ping), 0);
         assert_memory_equal(&got, &good[i], sizeof(got));
     }
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         assert_int_equal(SEND(ends.child_fd, &bad[i]), 0);
-        if (channel_receive_factor(ends.collector_fd, &got) != -EPROTO)
+        if (channel_receive_factor(ends.collector_fd, &got, &ping) != -EPROTO)
             fail_msg("case %zu is believed", i);
     }
     send_raw(ends.child_fd, &good[0], sizeof(good[0]) - 1, NULL, 0);
-    assert_int_equal(channel_receive_factor(ends.collector_fd, &got), -EPROTO);
+    assert_int_equal(channel_receive_factor(ends.collector_fd, &got, &ping), -EPROTO);
     close(ends.child_fd);
-    assert_int_equal(channel_receive_factor(ends.collector_fd, &got), -ENOTCONN);
+    assert_int_equal(channel_receive_factor(ends.collector_fd, &got, &ping), -ENOTCONN);
     close(ends.collector_fd);
 }
 
@@ -439,6 +502,8 @@ int main(void)
         cmocka_unit_test(a_request_arrives_as_it_was_sent),
         cmocka_unit_test(a_body_arrives_sealed_and_whole),
         cmocka_unit_test(a_reply_without_a_body_has_no_descriptor),
+        cmocka_unit_test(a_ping_arrives_instead_of_any_other_record),
+        cmocka_unit_test(a_ping_of_the_wrong_form_is_refused),
         cmocka_unit_test(a_closed_channel_differs_from_an_empty_queue),
         cmocka_unit_test(a_full_queue_is_eagain),
         cmocka_unit_test(a_request_of_the_wrong_form_is_refused),

@@ -1,6 +1,6 @@
 /* process/child: what a child of ours gets, when the next one may start, and how it ends. This test
  * is its own child: "show" tells what it got, "hang" stays until it is killed, "late" ignores
- * signals only when it is told to. */
+ * signals only when it is told to, "answer" answers pings. */
 #include "unit.h"
 
 #include <dirent.h>
@@ -63,6 +63,20 @@ static int ignore_late(void)
         if (sigismember(&blocked, number) > 0)
             return 2;
     return hang(true);
+}
+
+static int answer(void)
+{
+    struct pollfd channel = {.fd = CHILD_CHANNEL_FD, .events = POLLIN};
+    struct channel_ping ping;
+    int r = 0;
+
+    while (r == 0 && poll(&channel, 1, -1) == 1) {
+        r = channel_receive_ping(CHILD_CHANNEL_FD, &ping);
+        if (r == 0)
+            r = channel_send(CHILD_CHANNEL_FD, &ping, sizeof(ping), -1);
+    }
+    return r == -ENOTCONN ? 0 : 1;
 }
 
 /* Starts it with one end of a socketpair beside its job; our end is the caller's. */
@@ -293,6 +307,121 @@ static void a_stop_waits_for_one_that_ends_and_ends_one_that_does_not(void **sta
     }
 }
 
+static void await_pong(struct child *child)
+{
+    struct pollfd channel = {.fd = child->channel_fd, .events = POLLIN};
+    struct channel_ping pong;
+
+    assert_int_equal(poll(&channel, 1, -1), 1);
+    assert_int_equal(channel_receive_ping(child->channel_fd, &pong), 0);
+    assert_int_equal(child_note_pong(child, &pong), 0);
+}
+
+static void one_that_answers_is_left_alone(void **state)
+{
+    struct child child;
+    int ours, status;
+
+    (void)state;
+    child_init(&child, "answer");
+    assert_int_equal(child_ping(&child), 0); /* none runs */
+    ours = start(&child, 0);
+    await_pong(&child); /* it is up, before any period has passed */
+    for (int i = 0; i < 3 * CHILD_PINGS_MAX; i++) {
+        assert_int_equal(child_ping(&child), 0);
+        await_pong(&child);
+    }
+    assert_false(child_reap(&child, 0, &status));
+    child_stop(&child, 60 * second);
+    assert_int_equal(child.hangs, 0);
+    close(ours);
+}
+
+/* It is asked at the start and in each of three periods, and the last of them is over. */
+static void hang_and_be_killed(struct child *child)
+{
+    int ours = start(child, 0), status;
+
+    for (int i = 0; i < CHILD_PINGS_MAX; i++)
+        assert_int_equal(child_ping(child), 0);
+    assert_false(child->has_hung);
+    assert_int_equal(child_ping(child), -ETIMEDOUT);
+    assert_true(child->has_hung);
+    assert_int_equal(child->channel_fd, -1);
+    assert_int_equal(child_ping(child), 0); /* once */
+    wait_for_end(child);
+    assert_true(child_reap(child, 20 * second, &status));
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    assert_int_equal(child->restart_us, 20 * second); /* another one follows at once */
+    close(ours);
+}
+
+static void one_that_answers_no_ping_for_three_periods_is_killed(void **state)
+{
+    struct child child;
+
+    (void)state;
+    child_init(&child, "hang");
+    hang_and_be_killed(&child);
+    hang_and_be_killed(&child); /* the next one is not charged for it */
+    assert_int_equal(child.hangs, 2);
+}
+
+static void one_that_is_stopped_is_killed(void **state)
+{
+    struct child child;
+    int ours, status;
+
+    (void)state;
+    child_init(&child, "answer");
+    ours = start(&child, 0);
+    await_pong(&child);
+    assert_int_equal(kill(child.pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(child.pid, &status, WUNTRACED), child.pid);
+    for (int i = 0; i < CHILD_PINGS_MAX; i++)
+        assert_int_equal(child_ping(&child), 0);
+    assert_int_equal(child_ping(&child), -ETIMEDOUT);
+    wait_for_end(&child);
+    assert_true(child_reap(&child, 20 * second, &status));
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    close(ours);
+}
+
+static void a_late_answer_counts_for_all_before_it(void **state)
+{
+    struct child child;
+    int ours;
+
+    (void)state;
+    child_init(&child, "hang");
+    ours = start(&child, 0);
+    for (int i = 0; i < CHILD_PINGS_MAX; i++)
+        assert_int_equal(child_ping(&child), 0);
+    assert_int_equal(child_note_pong(&child, &(struct channel_ping){3}), 0);
+    assert_int_equal(child_ping(&child), 0); /* the fourth and the fifth are out */
+    assert_int_equal(child_ping(&child), 0);
+    assert_int_equal(child_ping(&child), -ETIMEDOUT);
+    child_stop(&child, 0);
+    close(ours);
+}
+
+static void an_answer_to_no_ping_or_to_an_old_one_breaks_the_protocol(void **state)
+{
+    struct child child;
+    int ours;
+
+    (void)state;
+    child_init(&child, "hang");
+    ours = start(&child, 0);
+    assert_int_equal(child_ping(&child), 0);
+    assert_int_equal(child_note_pong(&child, &(struct channel_ping){3}), -EPROTO);
+    assert_int_equal(child_note_pong(&child, &(struct channel_ping){2}), 0);
+    assert_int_equal(child_note_pong(&child, &(struct channel_ping){2}), -EPROTO);
+    assert_int_equal(child_note_pong(&child, &(struct channel_ping){1}), -EPROTO);
+    child_stop(&child, 0);
+    close(ours);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -304,10 +433,17 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_error_says_what_to_do),
         cmocka_unit_test(one_that_is_killed_is_reaped_with_its_signal),
         cmocka_unit_test(a_stop_waits_for_one_that_ends_and_ends_one_that_does_not),
+        cmocka_unit_test(one_that_answers_is_left_alone),
+        cmocka_unit_test(one_that_answers_no_ping_for_three_periods_is_killed),
+        cmocka_unit_test(one_that_is_stopped_is_killed),
+        cmocka_unit_test(a_late_answer_counts_for_all_before_it),
+        cmocka_unit_test(an_answer_to_no_ping_or_to_an_old_one_breaks_the_protocol),
     };
 
     if (argc > 1 && strcmp(argv[1], "late") == 0)
         return ignore_late();
+    if (argc > 1 && strcmp(argv[1], "answer") == 0)
+        return answer();
     if (argc > 1)
         return strcmp(argv[1], "show") == 0 ? show() : hang(strcmp(argv[1], "listen") == 0);
     return cmocka_run_group_tests(tests, NULL, NULL);

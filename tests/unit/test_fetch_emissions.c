@@ -21,17 +21,25 @@ enum { WAITS = 3 }; /* then the channel is closed */
 
 static struct {
     int channel_fds[2]; /* the collector's, and the fetcher's */
+    int stop_fd;        /* of its threads */
     int waits;          /* of the main thread */
     uint64_t wait_us;   /* of the last one */
     size_t polls;       /* that are due at once; 0: none is due */
+    bool hangs;         /* the first request, until it is stopped */
     sem_t has_polled;
 } test;
 
 static _Thread_local bool was_due;
 
+bool fetcher_attend(int channel_fd)
+{
+    (void)channel_fd;
+    return false;
+}
+
 bool fetcher_wait(int channel_fd, uint64_t until_us)
 {
-    struct pollfd end = {.fd = channel_fd};
+    struct pollfd end = {.fd = channel_fd, .events = POLLIN};
 
     if (channel_fd == test.channel_fds[1]) {
         test.wait_us = until_us - clock_system.monotonic_us(&clock_system);
@@ -47,9 +55,9 @@ bool fetcher_wait(int channel_fd, uint64_t until_us)
     return false;
 }
 
-int fetcher_enter_sandbox(const char *ca_path, struct error *err)
+int fetcher_enter_sandbox(int channel_fd, const char *ca_path, struct error *err)
 {
-    (void)ca_path, (void)err;
+    (void)channel_fd, (void)ca_path, (void)err;
     return 0;
 }
 
@@ -69,16 +77,25 @@ void http_client_cancel(struct http_client *client)
     (void)client;
 }
 
-void http_client_watch(struct http_client *client, int fd)
+void http_client_watch(struct http_client *client, int fd, bool (*attend)(int fd))
 {
+    assert_ptr_equal(attend, fetcher_attend);
     assert_ptr_equal(client, &test);
     assert_int_not_equal(fd, test.channel_fds[1]);
+    test.stop_fd = fd;
 }
 
 int http_client_do(struct http_client *client, const struct http_request *request,
                    struct http_reply *ret_reply, struct error *err)
 {
     (void)client;
+    if (test.hangs) {
+        struct pollfd stop = {.fd = test.stop_fd, .events = POLLIN};
+
+        sem_post(&test.has_polled);
+        assert_int_equal(poll(&stop, 1, -1), 1);
+        return -ECANCELED;
+    }
     if (strncmp(request->url, DEAD, strlen(DEAD)) == 0)
         return error_set(err, -ENOENT, "its name does not resolve");
     ret_reply->status = 500;
@@ -135,11 +152,12 @@ static void if_nobody_answers_for_five_minutes_another_process_is_asked_for(void
 static void one_without_a_key_neither_asks_nor_answers(void **state)
 {
     struct channel_factor record;
+    struct channel_ping ping;
 
     (void)state;
     test.polls = 1;
     assert_int_equal(fetch(NULL, DEAD), -EHOSTUNREACH);
-    assert_int_equal(channel_receive_factor(test.channel_fds[0], &record), 0);
+    assert_int_equal(channel_receive_factor(test.channel_fds[0], &record, &ping), 0);
     assert_int_equal(record.result, -ENOKEY);
 }
 
@@ -159,6 +177,15 @@ static void before_the_first_poll_there_is_nothing_to_be_answered(void **state)
     assert_int_equal(test.waits, WAITS + 1);
 }
 
+static void a_request_that_hangs_from_one_check_to_the_next_ends_the_process(void **state)
+{
+    (void)state;
+    test.polls = 2;
+    test.hangs = true;
+    assert_int_equal(fetch(LIVE, LIVE), -ETIMEDOUT);
+    assert_int_equal(test.waits, 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -168,6 +195,7 @@ int main(void)
         TEST(one_without_a_key_neither_asks_nor_answers),
         TEST(any_answer_of_any_provider_is_enough),
         TEST(before_the_first_poll_there_is_nothing_to_be_answered),
+        TEST(a_request_that_hangs_from_one_check_to_the_next_ends_the_process),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

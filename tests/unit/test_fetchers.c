@@ -229,6 +229,57 @@ static void one_that_cannot_be_watched_is_replaced_after_a_pause(void **state)
     assert_reports(f, "again http://bmc.example:80 me hunter2 with a socket");
 }
 
+static void one_that_answers_no_ping_is_killed_and_another_one_follows(void **state)
+{
+    struct fixture *f = *state;
+    struct capture capture = capture_begin();
+    char log[2048];
+
+    open_with_keys(f, "electricity_maps: right\n");
+    assert_reports(f, "first right");
+    for (int i = 0; i < CHILD_PINGS_MAX; i++) {
+        fetchers_ping(&f->fetchers);
+        f->clock.now_us += CHILD_PING_US;
+    }
+    assert_true(f->fetcher->child.channel_fd >= 0);
+    fetchers_ping(&f->fetchers);
+    assert_int_equal(wait_for_end(f), SIGKILL);
+    await_next(f);
+    capture_end(capture, log, sizeof(log));
+    assert_int_equal(count_of(log, "\n"), 1);
+    assert_non_null(strstr(log, "level=warn msg=\"a fetcher hangs: it was killed, and another one "
+                                "is started\" fetcher=emissions\n"));
+    assert_int_equal(f->fetcher->child.hangs, 1);
+    assert_reports(f, "again right");
+}
+
+/* Of each kind: the channel has other records, too. */
+static void one_that_answers_its_pings_is_left_alone(void **state)
+{
+    struct fixture *f = *state;
+
+    open_bmc(f);
+    for (int kind = 0; kind < FETCHER_KINDS; kind++) {
+        struct fetcher *fetcher = &f->fetchers.items[kind];
+        int fds[2];
+
+        assert_int_equal(channel_open(&fds[0], &fds[1]), 0);
+        fetcher->child.channel_fd = fds[0];
+        for (int i = 0; i < 3 * CHILD_PINGS_MAX; i++) {
+            struct channel_ping ping;
+
+            fetchers_ping(&f->fetchers);
+            assert_int_equal(channel_receive_ping(fds[1], &ping), 0);
+            assert_int_equal(channel_send(fds[1], &ping, sizeof(ping), -1), 0);
+            fetchers_read(&f->fetchers, (enum fetcher_kind)kind);
+            assert_int_equal(fetcher->child.pings, fetcher->child.pongs);
+        }
+        assert_int_equal(fetcher->child.hangs, 0);
+        child_stop(&fetcher->child, 0);
+        close(fds[1]);
+    }
+}
+
 static void one_that_ends_again_and_again_is_logged_at_most_once_a_minute(void **state)
 {
     static const char ended[] = "a fetcher ended and is started again";
@@ -536,6 +587,8 @@ int main(int argc, char **argv)
         TEST(only_those_that_are_wanted_have_a_job),
         TEST(its_kind_can_be_seen_in_its_arguments),
         TEST(one_that_cannot_be_watched_is_replaced_after_a_pause),
+        TEST(one_that_answers_no_ping_is_killed_and_another_one_follows),
+        TEST(one_that_answers_its_pings_is_left_alone),
         TEST(one_that_ends_again_and_again_is_logged_at_most_once_a_minute),
         TEST(one_that_asks_for_another_one_gets_it_at_once_and_without_a_warning),
         TEST(the_state_of_the_api_server_is_logged_once_per_change_across_restarts),

@@ -558,6 +558,13 @@ static void *hang_up(void *argument)
     return NULL;
 }
 
+static bool is_closed(int fd)
+{
+    char byte;
+
+    return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
 static void a_request_ends_when_the_watched_socket_hangs_up(void **state)
 {
     struct bench *bench = open_bench((struct peer_script){.end = PEER_HOLDS});
@@ -566,7 +573,7 @@ static void a_request_ends_when_the_watched_socket_hangs_up(void **state)
 
     (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
-    http_client_watch(bench->client, fds[0]);
+    http_client_watch(bench->client, fds[0], is_closed);
     assert_int_equal(pthread_create(&thread, NULL, hang_up, &fds[1]), 0);
     assert_fails(bench, -ECANCELED, "cancelled");
     assert_true(bench->took_us < LATE);
@@ -574,8 +581,8 @@ static void a_request_ends_when_the_watched_socket_hangs_up(void **state)
     assert_fails(bench, -ECANCELED, "cancelled"); /* and so does each later one */
     close_bench(bench);
     bench = open_bench(well_behaved);
-    http_client_watch(bench->client, fds[0]);
-    http_client_watch(bench->client, -1);
+    http_client_watch(bench->client, fds[0], is_closed);
+    http_client_watch(bench->client, -1, NULL);
     assert_int_equal(ask(bench), 0);
     close_bench(bench);
     close(fds[0]);

@@ -126,6 +126,48 @@ static void every_byte_puts_off_the_stall(void **state)
     close_bench(bench);
 }
 
+static int read_byte_count;
+
+/* As the collector does, with a ping for each byte. */
+static void *send_bytes(void *argument)
+{
+    const int *fd = argument;
+
+    for (int i = 0; i < 20; i++) {
+        usleep(20000);
+        (void)send(*fd, "x", 1, MSG_NOSIGNAL);
+    }
+    return NULL;
+}
+
+static bool read_bytes(int fd)
+{
+    char byte;
+
+    while (recv(fd, &byte, 1, MSG_DONTWAIT) == 1)
+        read_byte_count++;
+    return false;
+}
+
+static void a_watched_socket_is_attended_to_and_puts_off_no_stall(void **state)
+{
+    struct bench *bench = open_bench((struct peer_script){.end = PEER_HOLDS});
+    pthread_t thread;
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+    http_client_watch(bench->client, fds[0], read_bytes);
+    assert_int_equal(pthread_create(&thread, NULL, send_bytes, &fds[1]), 0);
+    bench->request.stall_us = 150 * MS;
+    assert_fails(bench, -ETIMEDOUT, "no data for 0.15 s");
+    assert_true(read_byte_count > 0);
+    pthread_join(thread, NULL);
+    close_bench(bench);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 static void a_body_of_exactly_the_limit_is_kept(void **state)
 {
     struct bench *bench = open_bench(well_behaved);
@@ -344,6 +386,7 @@ int main(void)
         cmocka_unit_test(a_full_queue_is_an_error),
         cmocka_unit_test(a_stall_ends_the_request_before_its_deadline),
         cmocka_unit_test(every_byte_puts_off_the_stall),
+        cmocka_unit_test(a_watched_socket_is_attended_to_and_puts_off_no_stall),
         cmocka_unit_test(a_body_of_exactly_the_limit_is_kept),
         cmocka_unit_test(an_endless_body_ends_at_its_limit),
         cmocka_unit_test(endless_headers_end_at_their_limit),

@@ -379,7 +379,7 @@ static void nothing_measured_yet_gives_503(void **state)
     close_bench(bench);
 }
 
-static void readiness_follows_the_collector_and_health_does_not(void **state)
+static void readiness_needs_a_page_and_health_does_not(void **state)
 {
     struct bench *bench = open_bench();
     char text[4096];
@@ -403,6 +403,42 @@ static void readiness_follows_the_collector_and_health_does_not(void **state)
     assert_contains(text, "HTTP/1.1 200 ");
     assert_contains(text, "\r\n\r\nready\n");
     close(fd);
+    close_bench(bench);
+}
+
+static void assert_status(struct bench *bench, const char *path, const char *status)
+{
+    char request[64], text[4096];
+
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
+    ask_once(bench, request, text, sizeof(text));
+    assert_contains(text, status);
+}
+
+static void without_a_sign_of_life_for_15_s_all_but_the_landing_page_fails(void **state)
+{
+    static const char no_answer[] = "the collector does not answer";
+    struct bench *bench = open_bench();
+    size_t fetch_count;
+
+    (void)state;
+    advance(bench, 15 * USEC_PER_SEC - 1);
+    assert_false(http_server_is_silent(bench->server));
+    assert_status(bench, "/-/healthy", "HTTP/1.1 200 ");
+    assert_status(bench, "/health", "HTTP/1.1 200 ");
+    fetch_count = bench->fetch_count;
+    advance(bench, 1);
+    assert_true(http_server_is_silent(bench->server));
+    assert_status(bench, "/-/healthy", no_answer);
+    assert_status(bench, "/-/healthy", "HTTP/1.1 503 ");
+    assert_status(bench, "/health", no_answer);
+    assert_status(bench, "/-/ready", no_answer);
+    assert_status(bench, "/metrics", no_answer);
+    assert_int_equal(bench->fetch_count, fetch_count);
+    assert_status(bench, "/", "HTTP/1.1 200 ");
+    http_server_note_life(bench->server);
+    assert_false(http_server_is_silent(bench->server));
+    assert_status(bench, "/-/healthy", "HTTP/1.1 200 ");
     close_bench(bench);
 }
 
@@ -567,6 +603,7 @@ static void a_kept_connection_may_idle_two_minutes_between_requests(void **state
     settle(bench);
     advance(bench, 119 * USEC_PER_SEC);
     receive_text(fd, text, sizeof(text));
+    http_server_note_life(bench->server);
     send_text(fd, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
     settle(bench);
     assert_contains(receive_text(fd, text, sizeof(text)), "HTTP/1.1 200 ");
@@ -950,7 +987,8 @@ int main(void)
         cmocka_unit_test(a_stuck_collector_gives_503_after_two_seconds_and_is_not_asked_twice),
         cmocka_unit_test(a_collector_that_cannot_be_asked_gives_503_at_once),
         cmocka_unit_test(nothing_measured_yet_gives_503),
-        cmocka_unit_test(readiness_follows_the_collector_and_health_does_not),
+        cmocka_unit_test(readiness_needs_a_page_and_health_does_not),
+        cmocka_unit_test(without_a_sign_of_life_for_15_s_all_but_the_landing_page_fails),
         cmocka_unit_test(an_answer_without_a_request_is_a_protocol_error),
         cmocka_unit_test(a_head_request_gets_the_headers_alone),
         cmocka_unit_test(unknown_paths_and_methods_are_refused),

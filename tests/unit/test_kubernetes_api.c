@@ -69,9 +69,9 @@ void http_client_cancel(struct http_client *client)
     (void)client;
 }
 
-void http_client_watch(struct http_client *client, int fd)
+void http_client_watch(struct http_client *client, int fd, bool (*attend)(int fd))
 {
-    (void)client, (void)fd;
+    (void)client, (void)fd, (void)attend;
 }
 
 static void check_request(const struct http_request *request, const struct step *step)
