@@ -4,17 +4,20 @@ import ctypes
 import errno
 import fcntl
 import os
+import shlex
 import shutil
 import signal
 import socket
 import struct
 import tempfile
+import threading
 import unittest
 from decimal import Decimal
 
 import harness
 from certificates import Authority
 from harness import arguments_of, environment_of, is_running, process_status, wait_until
+from servers import require
 from servers.emissions import ElectricityMaps, Rte, refusing
 from servers.proxy import Proxy
 
@@ -24,6 +27,7 @@ CHANNEL_FD, JOB_FD = 3, 4
 MAGIC, INFO, LOGFMT, EMISSIONS = 0x31627757, 1, 0, 2  # of the job
 PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
 RECORD = struct.Struct("=IiQQQII488s")  # channel_factor
+PING = struct.Struct("=Q")  # channel_ping
 LIFECYCLE, DIRECT = 1, 2
 SECOND_US, HOUR_US = 1000000, 3600000000
 LANDLOCK_CREATE_RULESET, LANDLOCK_VERSION = 444, 1  # a system call, and its flag that asks for the version
@@ -113,6 +117,12 @@ class Asker:
             raise AssertionError(f"a record of {len(record)} bytes")
         return Factor(record)
 
+    def ping(self, number, seconds=5):
+        """The number that comes back, before any other record."""
+        self.channel.settimeout(seconds)
+        self.channel.send(PING.pack(number))
+        return PING.unpack(self.channel.recv(RECORD.size + 1))[0]
+
     def wait_for(self, what, condition):
         return wait_until(what, lambda: (lambda factor: condition(factor) and factor)(self.next()), 20)
 
@@ -191,6 +201,45 @@ class Records(AskerTestCase):
             self.assertEqual(-errno.EKEYREJECTED, factor.result)
             self.assertIn("verification failed", factor.why)  # by the system's authorities: they were read
         self.assertEqual([], self.maps.requests)
+
+
+class Pings(AskerTestCase):
+    def test_it_answers_while_it_waits_and_while_a_service_does_not_answer(self):
+        held = threading.Event()
+        self.addCleanup(held.set)
+        with self.asker(self.rte(), interval_us=HOUR_US) as asker:
+            self.assertEqual([1, 2**64 - 1], [asker.ping(1), asker.ping(2**64 - 1)])
+        self.assertEqual([], self.grid.requests)
+        self.grid.answer = lambda request: held.wait(20)
+        with self.asker(self.rte()) as asker:
+            wait_until("it asks", lambda: self.grid.requests)
+            self.assertEqual(7, asker.ping(7))
+
+    def test_it_answers_while_no_name_server_answers(self):
+        """Three of them, each asked twice for 2 s."""
+        require.root()
+        pid = os.getpid()
+        addresses = [f"127.{64 + pid % 128}.{pid // 128 % 256}.{last}" for last in (1, 2, 3)]
+        silent = [self.enterContext(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in addresses]
+        for each, address in zip(silent, addresses):
+            each.bind((address, 53))
+            each.settimeout(20)
+        path = self.write("resolv.conf", "".join(f"nameserver {address}\n" for address in addresses).encode())
+        os.chmod(self.directory, 0o755)
+        wrapper = (shutil.which("unshare"), "--mount", "--propagation", "private", "sh", "-c",
+                   f'mount --bind {shlex.quote(path)} /etc/resolv.conf && exec "$@"', "sh")
+        with self.asker(self.rte(), wrapper=wrapper) as asker:
+            silent[0].recv(512)
+            self.assertEqual(1, asker.ping(1))
+            silent[1].recv(512)  # it was still looking up, and goes on
+            self.assertEqual(2, asker.ping(2))
+
+    def test_what_is_no_ping_ends_it(self):
+        for record in (b"x", b"x" * 9, PING.pack(0)):
+            with self.subTest(record), self.asker(self.rte(), interval_us=HOUR_US) as asker:
+                wait_until("it is past its start", lambda: process_status(asker.pid)["Seccomp"] == "2", 20)
+                asker.channel.send(record)
+                wait_until("its end", asker.has_ended)
 
 
 class Keys(AskerTestCase):
