@@ -210,6 +210,14 @@ static void ping_children(struct collector *collector, uint64_t now)
     collector->ping_us = now + CHILD_PING_US;
 }
 
+/* What it proves is that this loop turns. Sources have threads of their own, and one that hangs is
+ * counted and logged: a restart would not help. */
+static void beat(struct collector *collector, uint64_t now)
+{
+    notify_send(&collector->notify, "WATCHDOG=1");
+    collector->beat_us = now + collector->notify.beat_us;
+}
+
 static void run_due(struct collector *collector)
 {
     uint64_t now = collector_now_us(collector);
@@ -220,6 +228,8 @@ static void run_due(struct collector *collector)
     fetchers_start_due(&collector->fetchers);
     if (now >= collector->ping_us)
         ping_children(collector, now);
+    if (now >= collector->beat_us)
+        beat(collector, now);
     if (now >= collector->sweep_us)
         sweep(collector, now);
     if (now >= collector->check_files_us)
@@ -238,6 +248,7 @@ static int timeout_ms(const struct collector *collector)
     uint64_t now = collector_now_us(collector);
 
     due = MIN(due, collector->ping_us + PING_SLACK_US);
+    due = MIN(due, collector->beat_us);
     due = MIN(due, collector->server.restart_us);
     for (int kind = 0; kind < FETCHER_KINDS; kind++)
         due = MIN(due, collector->fetchers.items[kind].child.restart_us);
@@ -301,6 +312,7 @@ static void log_books(const struct collector *collector)
 /* Settles first: the joules matter more than the last scrape. */
 static void finish(struct collector *collector)
 {
+    notify_send(&collector->notify, "STOPPING=1");
     read_sources(collector);
     if (pipeline_finish(collector->pipeline) < 0)
         log_error("out of memory: some energy stays unattributed");

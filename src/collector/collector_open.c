@@ -60,6 +60,7 @@ bool collector_close(struct collector *collector)
     process_events_stop(collector->events);
     page_cache_done(&collector->pages);
     pipeline_free(collector->pipeline);
+    notify_close(&collector->notify);
     cleanup_close(&collector->epoll_fd);
     cleanup_close(&collector->signal_fd);
     cleanup_close(&collector->wake_fd);
@@ -82,6 +83,18 @@ static int recall(void *context, uint32_t pid, struct arena *arena,
                   struct sample_process *ret_process)
 {
     return process_events_find(context, pid, ret_process, arena);
+}
+
+static void open_notify(struct collector *collector)
+{
+    int r = notify_open(&collector->notify, secure_getenv("NOTIFY_SOCKET"),
+                        secure_getenv("WATCHDOG_USEC"), secure_getenv("WATCHDOG_PID"));
+
+    if (r < 0)
+        log_warn("cannot tell the service manager ($NOTIFY_SOCKET) that the service is up; use a "
+                 "unit with Type=exec and without WatchdogSec=",
+                 "error", strerror(-r));
+    collector->beat_us = collector->notify.beat_us > 0 ? 0 : UINT64_MAX;
 }
 
 /* It sets the time zone, before any thread starts. */
@@ -181,6 +194,7 @@ int collector_open(const struct collector_options *options, struct collector **r
     child_init(&collector->server, "server");
     page_cache_init(&collector->pages, &exposition);
     find_node_name(collector);
+    open_notify(collector);
     r = open_parts(collector, options, err);
     node_config_switches(options->options, &collector->switches);
     node_config_model(options->options, &collector->model);

@@ -19,6 +19,7 @@
 #include "identity/process_events.h"
 #include "identity/recorded_names.h"
 #include "metrics/page_cache.h"
+#include "process/notify.h"
 #include "sources/source.h"
 
 /* How long a source may take to end. */
@@ -86,6 +87,7 @@ struct collector {
     uint64_t snapshot_us;
     const int *listener_fds;
     size_t listener_count;
+    struct notify notify;
     struct child server;
     struct fetchers fetchers;
     struct web_watch *web;  /* NULL: none */
@@ -93,9 +95,11 @@ struct collector {
     uint64_t start_us;
     uint64_t sweep_us;       /* when the next sweep is due */
     uint64_t ping_us;        /* when the children are pinged next */
+    uint64_t beat_us;        /* when the watchdog is told next; UINT64_MAX: never */
     uint64_t check_files_us; /* when files that may change are checked next; UINT64_MAX: never */
     bool is_releasing;       /* devices are to be closed, and not all are yet */
     bool release_is_late;    /* and that was logged */
+    bool is_up; /* the server has answered, and the service manager was told */
     bool stopping;
 };
 

@@ -129,6 +129,14 @@ static int answer(struct collector *collector, const struct channel_request *req
     return channel_send(collector->server.channel_fd, &reply, sizeof(reply), fd);
 }
 
+/* Once: what becomes of the server later is ours to heal. */
+static void note_up(struct collector *collector)
+{
+    if (!collector->is_up)
+        notify_send(&collector->notify, "READY=1\nSTATUS=Serving metrics");
+    collector->is_up = true;
+}
+
 void collector_answer_server(struct collector *collector)
 {
     for (int i = 0; i < REQUESTS_PER_WAKE && collector->server.channel_fd >= 0; i++) {
@@ -140,8 +148,10 @@ void collector_answer_server(struct collector *collector)
             return;
         if (r > 0) {
             r = child_note_pong(&collector->server, &pong);
-            if (r == 0)
+            if (r == 0) {
+                note_up(collector);
                 continue;
+            }
         }
         /* It requests each page at most once at a time: a full queue is a broken server, too. */
         if (r == 0)

@@ -1,8 +1,10 @@
 """Processes that hang: the collector replaces a child that does not answer, and the server tells of a collector that does
 not. Each is stopped here, as any other hang would stop it."""
+import contextlib
 import json
 import os
 import signal
+import socket
 import tempfile
 import time
 
@@ -116,6 +118,69 @@ class Liveness(TestCase):
             page = exporter.page()
             self.assertEqual((dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 1), before),
                              (self.counts(page, HANGS), self.counts(page, STARTS), self.pids(exporter)))
+
+
+class ServiceManager(TestCase):
+    """systemd, as far as sd_notify(3) goes."""
+
+    def manager(self, address):
+        """A socket of it; "\\0name" is an abstract one."""
+        manager = self.enterContext(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        manager.bind(address)
+        manager.settimeout(10)
+        return manager
+
+    def exporter(self, address, watchdog_us=None, pid="$$"):
+        env = {"NOTIFY_SOCKET": address.replace("\0", "@")}
+        if watchdog_us:
+            env["WATCHDOG_USEC"] = str(watchdog_us)
+        return Exporter(env=env, wrapper=("sh", "-c", f'WATCHDOG_PID={pid} exec "$@"', "sh"))
+
+    def told(self, manager):
+        """All that it has been told, until nothing comes for a second."""
+        found = []
+        manager.settimeout(1)
+        with contextlib.suppress(TimeoutError):
+            while True:
+                found.append(manager.recv(4096))
+        manager.settimeout(10)
+        return found
+
+    def test_it_is_up_when_the_server_answers_and_tells_that_it_stops(self):
+        for address in (self.path("notify"), f"\0wattribute-notify-{os.getpid()}"):
+            manager = self.manager(address)
+            with self.exporter(address) as exporter:
+                self.assertEqual(b"READY=1\nSTATUS=Serving metrics", manager.recv(4096))
+                os.kill(exporter.server(), signal.SIGKILL)  # which is not told: it is healed
+                exporter.server_deaths = 1
+                exporter.wait_for_log("the server ended and is started again; no energy is lost")
+                exporter.stop()
+            self.assertEqual([b"STOPPING=1"], self.told(manager))
+
+    def test_without_a_server_it_is_not_up(self):
+        manager = self.manager(self.path("notify"))
+        config = self.write("web.yml", b"tls_server_config: {cert_file: a, key_file: b}\n")
+        done = harness.run("serve", "--listen-address=127.0.0.1:0", f"--web.config.file={config}",
+                           env={"NOTIFY_SOCKET": self.path("notify")})
+        self.assertNotEqual(0, done.returncode)
+        self.assertEqual([], self.told(manager))
+
+    def test_the_watchdog_is_told_twice_in_its_limit_while_the_loop_turns(self):
+        manager = self.manager(self.path("notify"))
+        with self.exporter(self.path("notify"), watchdog_us=1000000) as exporter:
+            beats = [manager.recv(4096) for _ in range(6)]
+            self.assertEqual({b"READY=1\nSTATUS=Serving metrics", b"WATCHDOG=1"}, set(beats))
+            self.assertEqual(5, beats.count(b"WATCHDOG=1"))
+            os.kill(exporter.pid, signal.SIGSTOP)
+            self.addCleanup(lambda: exporter.process.poll() is None and os.kill(exporter.pid, signal.SIGCONT))
+            self.told(manager)  # which ends, as nothing comes for a second
+            os.kill(exporter.pid, signal.SIGCONT)
+            self.assertEqual(b"WATCHDOG=1", manager.recv(4096))
+
+    def test_the_watchdog_of_another_process_is_not_told(self):
+        manager = self.manager(self.path("notify"))
+        with self.exporter(self.path("notify"), watchdog_us=1000000, pid="1"):
+            self.assertEqual([b"READY=1\nSTATUS=Serving metrics"], self.told(manager))
 
 
 if __name__ == "__main__":

@@ -49,6 +49,12 @@ class SystemdUnit(TestCase):
         self.assertEqual(["serve $WATTRIBUTE_FLAGS"], [
             value.split(None, 1)[1] for value in unit_sandbox.settings(UNIT, "ExecStart")])
 
+    def test_systemd_waits_for_the_server_and_restarts_a_collector_that_hangs(self):
+        """What is told to it is in test_liveness.py."""
+        for name, value in (("Type", "notify"), ("NotifyAccess", "main"), ("WatchdogSec", "30s"), ("Restart", "always")):
+            self.assertEqual([value], unit_sandbox.settings(UNIT, name), name)
+        self.assertIn("AF_UNIX", unit_sandbox.settings(UNIT, "RestrictAddressFamilies")[0].split())
+
     def test_landlock_is_allowed(self):
         allowed = unit_sandbox.allowed_calls(UNIT)
         self.assertLessEqual({"landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"}, allowed)
