@@ -19,15 +19,15 @@ RUN apt-get update -qq \
         ca-certificates libcurl3-gnutls libjansson4 libmicrohttpd12 libyaml-0-2 tzdata zlib1g \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt /var/log/dpkg.log
 COPY --from=build /out/usr/bin/wattribute /usr/bin/wattribute
-# As root, because the sockets of container runtimes, which provide names, belong to root. No capability is needed,
-# and the processes that use the network drop root if they can. `--user 65534` works too: energy is then
+# As root, because the sockets of container runtimes, which provide names, belong to root. SETUID, SETGID and KILL are the
+# only capabilities in use: the processes that use the network drop root, and are ended if they hang. `--user 65534` works too: energy is then
 # booked to containers by id (docs/docker.md).
 USER 0
 # Mount a volume here, and counters survive a new container, too (docs/docker.md).
 ENV STATE_DIRECTORY=/var/lib/wattribute
 RUN mkdir -m 0700 /var/lib/wattribute
 EXPOSE 9400
-# No HEALTHCHECK: the image has no HTTP client, and a dead process is noticed without one. Kubernetes probes
+# No HEALTHCHECK: the image has no HTTP client, and Docker does not restart an unhealthy container. Kubernetes probes
 # /-/healthy and /-/ready itself.
 ENTRYPOINT ["/usr/bin/wattribute"]
 CMD ["serve"]

@@ -123,6 +123,7 @@ int fetch_bmc(const struct fetcher_job *job, int channel_fd, int readings_fd, st
                 .anybody = bmc_job->is_insecure,
             },
         .channel_fd = channel_fd,
+        .user = SANDBOX_BMC,
         .report = report_no_address,
         .context = &bmc,
     };

@@ -200,7 +200,7 @@ int fetch_emissions(const struct fetcher_job *job, int channel_fd, struct error 
     r = r < 0 ? error_set(err, r, "cannot make a channel: %s", strerror(-r))
               : open_pollers(pollers, &job->emissions, channel_fd, stop_fds[0], err);
     if (r == 0)
-        r = fetcher_enter_sandbox(channel_fd, job->emissions.ca_path, err);
+        r = fetcher_enter_sandbox(SANDBOX_EMISSIONS, channel_fd, job->emissions.ca_path, err);
     for (size_t i = 0; i < job->emissions.count && r == 0; i++)
         r = start_poller(&pollers[i], job, err);
     if (r == 0)

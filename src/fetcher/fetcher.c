@@ -19,7 +19,6 @@
 #include "fetcher/silence.h"
 #include "process/channel.h"
 #include "process/child.h"
-#include "process/sandbox.h"
 
 /* Between two lookups of a name that has no address. */
 static const uint64_t LOOKUP_MIN_US = 5 * USEC_PER_SEC, LOOKUP_MAX_US = 60 * USEC_PER_SEC;
@@ -138,7 +137,7 @@ int fetcher_peer_open(struct fetcher_peer *peer, struct error *err)
     if (r < 0)
         return error_set(err, r, "out of memory");
     http_client_watch(peer->client, peer->channel_fd, fetcher_attend);
-    r = fetcher_enter_sandbox(peer->channel_fd, "", err);
+    r = fetcher_enter_sandbox(peer->user, peer->channel_fd, "", err);
     if (r == 0)
         r = look_up(peer);
     return r < 0 ? r : sandbox_filter_calls(SYSCALL_FILELESS_CLIENT, err);
@@ -163,7 +162,7 @@ static void load_resolver(void *context)
 
 /*
  * Whole directories: files such as resolv.conf and CA bundles are replaced by rename, and lookups
- * must go on for months. All of /etc is no loss for a process that is nobody; one that had to stay
+ * must go on for months. All of /etc is no loss for a process without rights; one that had to stay
  * root sees the /etc of its container, and the keys there are its own.
  */
 static int limit_files(const char *ca_path, struct error *err)
@@ -191,9 +190,10 @@ static int limit_files(const char *ca_path, struct error *err)
     return sandbox_limit_files(paths, err);
 }
 
-int fetcher_enter_sandbox(int channel_fd, const char *ca_path, struct error *err)
+int fetcher_enter_sandbox(enum sandbox_user user, int channel_fd, const char *ca_path,
+                          struct error *err)
 {
-    int r = sandbox_drop_privileges(err);
+    int r = sandbox_drop_privileges(user, err);
 
     if (r < 0)
         return r;

@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "emissions/poll.h"
 #include "process/job.h"
+#include "process/sandbox.h"
 
 /* The hidden verb `fetcher`. Reads its job, drops what it does not need, and fetches until the
  * channel is closed. Returns the exit status: 0, 1 if it could not start, or FETCHER_RESTART. */
@@ -28,7 +29,8 @@ int fetch_emissions(const struct fetcher_job *job, int channel_fd, struct error 
 
 /* First stage of the sandbox; libraries must be loaded before. From here on the process has no
  * privileges, and opens only what name lookups need, and files at `ca_path` ("": none). */
-int fetcher_enter_sandbox(int channel_fd, const char *ca_path, struct error *err);
+int fetcher_enter_sandbox(enum sandbox_user user, int channel_fd, const char *ca_path,
+                          struct error *err);
 
 /*
  * Answers the collector's pings. True: the channel was closed. To be called by the thread that does
@@ -46,6 +48,7 @@ struct fetcher_peer {
     const char *host, *port;
     struct http_trust_options trust_options;
     int channel_fd;
+    enum sandbox_user user;
     void (*report)(void *context, const char *why); /* each time it has none */
     void *context;
 

@@ -81,6 +81,7 @@ int fetch_kubernetes(const struct fetcher_job *job, int channel_fd, struct error
         .port = job->kubernetes.port,
         .trust_options = {.host = host, .ca = job->kubernetes.ca},
         .channel_fd = channel_fd,
+        .user = SANDBOX_KUBERNETES,
         .report = report_no_address,
         .context = &api,
     };

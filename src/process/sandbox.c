@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -19,20 +20,30 @@
 #include "core/log.h"
 #include "core/macros.h"
 
-/* EPERM: no CAP_SETUID or CAP_SETGID. EINVAL: a user namespace in which nobody is not mapped. */
+/* EPERM: no CAP_SETUID or CAP_SETGID. EINVAL: a user namespace in which the user is not mapped. */
 static bool is_tolerable(int error)
 {
     return error == EPERM || error == EINVAL;
 }
 
-static int become_nobody(void)
+static int become(enum sandbox_user user)
 {
+    char number[16];
+
     if (geteuid() != 0)
         return 0;
     if ((setgroups(0, NULL) < 0 && !is_tolerable(errno)) ||
-        (setresgid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) < 0 && !is_tolerable(errno)) ||
-        (setresuid(SANDBOX_NOBODY, SANDBOX_NOBODY, SANDBOX_NOBODY) < 0 && !is_tolerable(errno)))
+        (setresgid(user, user, user) < 0 && !is_tolerable(errno)) ||
+        (setresuid(user, user, user) < 0 && !is_tolerable(errno)))
         return -errno;
+    if (geteuid() == 0 || getegid() == 0) {
+        const char *why = strerror(errno);
+
+        snprintf(number, sizeof(number), "%d", (int)user);
+        log_warn("a process that talks to the network stays root, without capabilities: it cannot "
+                 "change its user; give the collector CAP_SETUID, CAP_SETGID and CAP_KILL",
+                 "user", number, "error", why);
+    }
     return 0;
 }
 
@@ -107,13 +118,13 @@ int sandbox_confine_collector(uint64_t capabilities, struct error *err)
     return 0;
 }
 
-int sandbox_drop_privileges(struct error *err)
+int sandbox_drop_privileges(enum sandbox_user user, struct error *err)
 {
     int r;
 
     tzset();               /* gmtime_r, for Date headers, reads /etc/localtime at its first call */
     limit_bounding_set(0); /* before CAP_SETPCAP is gone */
-    r = become_nobody();
+    r = become(user);
     if (r < 0)
         return fail(err, r, "changing the user failed");
     r = keep_capabilities(0);

@@ -258,7 +258,7 @@ static int prepare_auth_thread(void)
  */
 static int enter_sandbox(struct server *server, struct error *err)
 {
-    int r = sandbox_drop_privileges(err);
+    int r = sandbox_drop_privileges(SANDBOX_SERVER, err);
 
     if (r == 0 && server->has_web_config) {
         /* One heap is enough, and to shrink another, glibc reads a file of /proc. */

@@ -5,6 +5,7 @@ It is built by Podman on a base image that tools/make-base-image made; no regist
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 
@@ -21,6 +22,7 @@ SIZE_MB_MAX = 110
 # Of the lines: a fake library stands in for what the first two do, and nothing is to outlive the test.
 LEFT_OUT = ("--gpus", "--device", "--restart")
 FAKE = os.environ["FAKE_NVML_DIR"]
+HANGS = "wattribute_child_hangs_total"
 OUTSIDE = "wattribute_node_processes_outside"
 
 
@@ -177,6 +179,23 @@ class ContainerImage(TestCase):
             self.assert_balanced(page)
             self.assertGreater(page.sum(WORKLOAD_ENERGY, kind="container", name="web"), 0)
             self.assertEqual(0, page.value(OUTSIDE))
+
+    def test_the_server_is_not_root_and_is_replaced_if_it_stops(self):
+        web = self.docker.run("bystander")
+        with self.run_docker(documented("docker", "--cgroupns host"), web) as exporter:
+            collector = int(self.call_docker("inspect", "--format={{.State.Pid}}", exporter.id))
+            server, = harness.children(collector)
+            self.assertEqual(["65521"] * 4, harness.process_status(server)["Uid"].split())
+            os.kill(server, signal.SIGSTOP)
+            wait_until("another server", lambda: harness.children(collector) not in ([], [server]), 30)
+            exporter.wait_for_page("a hang", lambda page: page.value(HANGS, child="server") == 1)
+
+    def test_podmans_server_is_not_root(self):
+        web = self.podman.run("bystander")
+        with self.run_podman(documented("podman", "--cgroupns host"), web) as exporter:
+            collector = int(self.call_podman("inspect", "--format={{.State.Pid}}", exporter.id))
+            server, = harness.children(collector)
+            self.assertEqual(["65521"] * 4, harness.process_status(server)["Uid"].split())
 
     def test_nothing_can_be_written_through_what_docker_mounts(self):
         web = self.docker.run("neighbour")

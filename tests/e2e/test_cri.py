@@ -133,8 +133,9 @@ class Mounts(CriTestCase):
 
     def written(self, mounts):
         """Where the pod could make a directory."""
+        container, = manifests.daemonset()["spec"]["template"]["spec"]["containers"]
         pod = self.containerd.run_pod("gpu-monitoring", "wattribute", ["wattribute"], mounts=mounts,
-                                      drop_capabilities=True)
+                                      capabilities=container["securityContext"]["capabilities"])
         status, output = self.containerd.exec(pod.containers[0], "/bin/sh", "-c", self.TRY_TO_WRITE)
         self.assertEqual(0, status, output)
         self.containerd.remove_pod(pod)

@@ -320,7 +320,7 @@ class Confinement(AskerTestCase):
                 self.assertEqual(0, int(its[name], 16), name)
             self.assertEqual(("1", "2"), (its["NoNewPrivs"], its["Seccomp"]))
             if ours["Uid"].split()[1] == "0" and int(ours["CapEff"], 16) >> 7 & 1:
-                self.assertEqual(["65534"] * 4, its["Uid"].split())
+                self.assertEqual(["65524"] * 4, its["Uid"].split())
                 self.assertEqual([], its["Groups"].split())
 
     def test_an_authority_that_is_replaced_is_read_but_no_file_elsewhere(self):

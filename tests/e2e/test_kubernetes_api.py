@@ -500,7 +500,7 @@ class Confinement(ApiTestCase):
                 for name in ("CapInh", "CapPrm", "CapEff", "CapAmb", "CapBnd"):
                     self.assertEqual(0, int(status[name], 16), name)
                 self.assertEqual(("1", "2"), (status["NoNewPrivs"], status["Seccomp"]))
-                self.assertEqual(["65534"] * 4, status["Uid"].split())
+                self.assertEqual(["65523"] * 4, status["Uid"].split())
             self.assertEqual(["wattribute", "fetcher", "kubernetes"], arguments_of(fetcher))
             self.assertNotIn(b"KUBERNETES", environment_of(fetcher))
             # The files of one that may be dumped are its user's, of any other root's.

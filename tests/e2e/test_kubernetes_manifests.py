@@ -13,6 +13,9 @@ VERSIONS = ("1.31", "1.33", "1.37")
 # Their kinds are not Kubernetes' own, so that its schemas do not know them.
 FOREIGN = {"servicemonitor.yaml": {"ServiceMonitor"}, "openshift.yaml": {"SecurityContextConstraints"}}
 INFO = "wattribute_workload_info"
+CAPABILITIES = {"drop": ["ALL"], "add": ["SETUID", "SETGID", "KILL"]}
+SERVER_HEALED_S = 25  # four periods of CHILD_PING_US, with some slack
+PAGE_S = 2  # how long a page is waited for
 PATCHES = ("api-patch.yaml", "cgroup-v1-patch.yaml")
 STATE = "/var/lib/wattribute"
 
@@ -97,7 +100,7 @@ class Manifests(TestCase):
         container, = pod["containers"]
         self.assertEqual([*self.container["args"], "--kubernetes.api"], container["args"])
         self.assertIs(True, pod["automountServiceAccountToken"])
-        self.assertEqual({"drop": ["ALL"]}, container["securityContext"]["capabilities"])
+        self.assertEqual(CAPABILITIES, container["securityContext"]["capabilities"])
         self.assertTrue(container["securityContext"]["readOnlyRootFilesystem"])  # the rest stays
         self.assertIn("NODE_NAME", [each["name"] for each in container["env"]])
         self.assertEqual([], [mount for mount in container["volumeMounts"] if "/run" in mount["mountPath"]])
@@ -122,9 +125,19 @@ class Manifests(TestCase):
             container, = found["spec"]["template"]["spec"]["containers"]
             self.assertEqual("REGISTRY/" + self.container["image"], container["image"])
 
+    def test_the_kubelet_restarts_a_collector_that_hangs_but_leaves_a_server_to_the_collector(self):
+        """What they answer is in test_liveness.py."""
+        liveness, readiness = (self.container[f"{name}Probe"] for name in ("liveness", "readiness"))
+        self.assertEqual(({"path": "/-/healthy", "port": "metrics"}, {"path": "/-/ready", "port": "metrics"}),
+                         (liveness["httpGet"], readiness["httpGet"]))
+        shortest = liveness["periodSeconds"] * (liveness["failureThreshold"] - 1)
+        self.assertGreater(shortest, SERVER_HEALED_S)
+        for probe in (liveness, readiness):
+            self.assertGreater(probe["timeoutSeconds"], PAGE_S)
+
     def test_it_has_no_privilege_but_root_and_the_nodes_processes(self):
         security = self.container["securityContext"]
-        self.assertEqual({"drop": ["ALL"]}, security["capabilities"])
+        self.assertEqual(CAPABILITIES, security["capabilities"])
         self.assertFalse(security["privileged"] or security["allowPrivilegeEscalation"])
         self.assertTrue(security["readOnlyRootFilesystem"])
         self.assertIs(True, self.pod["hostPID"])
@@ -147,6 +160,7 @@ class Manifests(TestCase):
         security = self.container["securityContext"]
         self.assertEqual(self.pod["hostPID"], allowed["allowHostPID"])
         self.assertEqual(security["capabilities"]["drop"], allowed["requiredDropCapabilities"])
+        self.assertEqual(security["capabilities"]["add"], allowed["allowedCapabilities"])
         self.assertEqual({kind for volume in self.pod["volumes"] for kind in set(volume) - {"name"}},
                          set(allowed["volumes"]))
         for name, value in allowed.items():

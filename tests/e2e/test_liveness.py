@@ -10,12 +10,13 @@ import time
 
 import harness
 from certificates import Authority
-from harness import SOON_S, Exporter, TestCase, arguments_of, children, wait_until
+from harness import SOON_S, Exporter, TestCase, arguments_of, children, process_status, wait_until
 from servers.emissions import Rte
 from servers.kubernetes_api import KubernetesApi, ServiceAccount
 from servers.redfish import PASSWORD, USER, Redfish
 
 KINDS = ("server", "bmc", "kubernetes", "emissions")
+USERS = dict(zip(KINDS, ("65521", "65522", "65523", "65524")))
 STARTS, HANGS = "wattribute_child_starts_total", "wattribute_child_hangs_total"
 SERVER_HANGS = "the server hangs: it was killed, and another one is started; no energy is lost"
 FETCHER_HANGS = "a fetcher hangs: it was killed, and another one is started"
@@ -79,6 +80,8 @@ class Liveness(TestCase):
             self.wait_until_all_work()
             before = self.pids(exporter)
             self.assertEqual(set(KINDS), set(before))
+            if os.geteuid() == 0:
+                self.assertEqual(USERS, {kind: process_status(pid)["Uid"].split()[0] for kind, pid in before.items()})
             began = time.monotonic()
             for pid in before.values():
                 os.kill(pid, signal.SIGSTOP)

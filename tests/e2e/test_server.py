@@ -3,11 +3,13 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import unittest
 from decimal import Decimal
 
 from harness import (H200_TRACE, HARDWARE_ENERGY, METER_ENERGY, PROCESS_ENERGY, SOON_S, Exporter, TestCase, Trace,
                      connect, fill, is_running, process_status, run, wait_until)
+from servers import require
 
 FAST = ("--sample-interval=100ms",)
 CAP_SETUID, CAP_SETPCAP = 7, 8
@@ -160,9 +162,20 @@ class Confinement(TestCase):
         if capabilities >> CAP_SETPCAP & 1:
             self.assertEqual(0, int(server["CapBnd"], 16))
         if collector["Uid"].split()[1] == "0" and capabilities >> CAP_SETUID & 1:
-            self.assertEqual(["65534"] * 4, server["Uid"].split())
-            self.assertEqual(["65534"] * 4, server["Gid"].split())
+            self.assertEqual(["65521"] * 4, server["Uid"].split())
+            self.assertEqual(["65521"] * 4, server["Gid"].split())
             self.assertEqual([], server["Groups"].split())
+
+    def test_no_other_user_can_stop_the_server(self):
+        require.root()
+        with Exporter() as exporter:
+            exporter.page()
+            for user in ("65534", "65522"):  # nobody, and another child of ours
+                done = subprocess.run(["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "sh", "-c",
+                                       f"kill -STOP {exporter.server()}"], stderr=subprocess.PIPE, text=True)
+                self.assertNotEqual(0, done.returncode)
+                self.assertIn("Operation not permitted", done.stderr)
+            exporter.page()
 
     def test_the_server_holds_no_descriptor_but_its_own(self):
         with Exporter(listen=("127.0.0.1:0", "127.0.0.1:0")) as exporter:

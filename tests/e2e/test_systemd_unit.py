@@ -79,7 +79,7 @@ class SystemdUnit(TestCase):
             names = unit_sandbox.settings(UNIT, "CapabilityBoundingSet")[0].split()
             self.assertEqual(("2", len(names)), (collector["Seccomp"], kept))
             front = harness.process_status(exporter.server())
-            self.assertEqual(["65534"] * 4, front["Uid"].split())
+            self.assertEqual(["65521"] * 4, front["Uid"].split())
             self.assertEqual(0, int(front["CapEff"], 16))
 
 

@@ -55,9 +55,11 @@ bool fetcher_wait(int channel_fd, uint64_t until_us)
     return false;
 }
 
-int fetcher_enter_sandbox(int channel_fd, const char *ca_path, struct error *err)
+int fetcher_enter_sandbox(enum sandbox_user user, int channel_fd, const char *ca_path,
+                          struct error *err)
 {
     (void)channel_fd, (void)ca_path, (void)err;
+    assert_int_equal(user, SANDBOX_EMISSIONS);
     return 0;
 }
 

@@ -17,6 +17,7 @@
 
 #include "core/log.h"
 #include "core/macros.h"
+#include "log_capture.h"
 #include "process/sandbox.h"
 
 /* What the sandboxed child does; `fd` is its end of a socketpair. Its result is the exit status. */
@@ -24,7 +25,7 @@ typedef int child_body(int fd);
 
 static int enter(void)
 {
-    int r = sandbox_drop_privileges(NULL);
+    int r = sandbox_drop_privileges(SANDBOX_SERVER, NULL);
 
     return r < 0 ? r : sandbox_filter_calls(SYSCALL_SERVER, NULL);
 }
@@ -137,7 +138,7 @@ static bool may(unsigned capability)
     return data[capability / 32].effective >> (capability % 32) & 1;
 }
 
-static void inside_it_is_nobody_without_any_capability(void **state)
+static void inside_it_has_a_user_of_its_own_and_no_capability(void **state)
 {
     char status[8192], byte;
     int fd;
@@ -150,8 +151,8 @@ static void inside_it_is_nobody_without_any_capability(void **state)
     assert_int_equal(wait_for(pid), 0);
     assert_powerless(status);
     if (geteuid() == 0 && may(CAP_SETUID) && may(CAP_SETGID)) {
-        assert_non_null(strstr(status, "\nUid:\t65534\t65534\t65534\t65534\n"));
-        assert_non_null(strstr(status, "\nGid:\t65534\t65534\t65534\t65534\n"));
+        assert_non_null(strstr(status, "\nUid:\t65521\t65521\t65521\t65521\n"));
+        assert_non_null(strstr(status, "\nGid:\t65521\t65521\t65521\t65521\n"));
         assert_non_null(strstr(status, "\nGroups:\t \n"));
     }
     if (may(CAP_SETPCAP))
@@ -160,7 +161,8 @@ static void inside_it_is_nobody_without_any_capability(void **state)
 
 static void root_that_may_not_change_its_user_gives_up_all_else(void **state)
 {
-    char status[8192], byte;
+    struct capture capture = capture_begin();
+    char status[8192], log[1024], byte;
     int fds[2];
     pid_t pid;
 
@@ -182,7 +184,14 @@ static void root_that_may_not_change_its_user_gives_up_all_else(void **state)
     read_status(pid, status, sizeof(status));
     close(fds[0]);
     assert_int_equal(wait_for(pid), 0);
+    capture_end(capture, log, sizeof(log));
     assert_powerless(status);
+    assert_int_equal(
+        geteuid() == 0,
+        strstr(log,
+               "level=warn msg=\"a process that talks to the network stays root, without "
+               "capabilities: it cannot change its user; give the collector CAP_SETUID, "
+               "CAP_SETGID and CAP_KILL\" user=65521 error=\"Operation not permitted\"\n") != NULL);
 }
 
 static void it_dies_with_its_parent(void **state)
@@ -229,7 +238,8 @@ static int look_around(void)
     static const char *const paths[] = {"/etc/passwd", "/proc/self/status", "/", "."};
     int file;
 
-    if (sandbox_drop_privileges(NULL) < 0 || sandbox_filter_calls(SYSCALL_CLIENT, NULL) < 0)
+    if (sandbox_drop_privileges(SANDBOX_SERVER, NULL) < 0 ||
+        sandbox_filter_calls(SYSCALL_CLIENT, NULL) < 0)
         return 97;
     file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
     if (file < 0)
@@ -263,7 +273,9 @@ static void it_cannot_be_dumped_or_traced(void **state)
     (void)state;
     assert_true(pid >= 0);
     if (pid == 0)
-        _exit(sandbox_drop_privileges(NULL) < 0 ? 99 : prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
+        _exit(sandbox_drop_privileges(SANDBOX_SERVER, NULL) < 0
+                  ? 99
+                  : prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
     assert_int_equal(wait_for(pid), 0);
 }
 
@@ -314,7 +326,7 @@ int main(void)
         cmocka_unit_test(a_client_that_has_what_it_needs_opens_no_file_any_more),
         cmocka_unit_test(it_cannot_be_dumped_or_traced),
         cmocka_unit_test(a_log_line_with_its_time_can_be_written_inside),
-        cmocka_unit_test(inside_it_is_nobody_without_any_capability),
+        cmocka_unit_test(inside_it_has_a_user_of_its_own_and_no_capability),
         cmocka_unit_test(root_that_may_not_change_its_user_gives_up_all_else),
         cmocka_unit_test(it_dies_with_its_parent),
         cmocka_unit_test(the_collector_and_its_children_keep_what_they_need_and_can_gain_no_more),

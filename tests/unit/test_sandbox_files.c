@@ -158,7 +158,8 @@ static void a_file_below_a_path_that_is_replaced_can_still_be_read(void **state)
     assert_true(pid >= 0);
     if (pid == 0) {
         close(fds[0]);
-        if (sandbox_drop_privileges(NULL) < 0 || sandbox_limit_files(paths, NULL) < 0 ||
+        if (sandbox_drop_privileges(SANDBOX_EMISSIONS, NULL) < 0 ||
+            sandbox_limit_files(paths, NULL) < 0 ||
             sandbox_filter_calls(SYSCALL_CLIENT, NULL) < 0 || send(fds[1], &byte, 1, 0) != 1 ||
             recv(fds[1], &byte, 1, 0) != 1)
             _exit(COULD_NOT_ENTER);

@@ -165,7 +165,7 @@ static int ask_inside(int task_fd)
     http_reply_init(&reply);
     r = http_client_new(&client);
     if (r == 0)
-        r = sandbox_drop_privileges(&err);
+        r = sandbox_drop_privileges(SANDBOX_EMISSIONS, &err);
     if (r == 0)
         r = sandbox_filter_calls(SYSCALL_CLIENT, &err);
     if (r == 0)

@@ -117,8 +117,9 @@ class Containerd(Server):
             self.stage.own(group)
 
     def run_container(self, sandbox_id, sandbox_config, name, identity, cgroup_parent, command=busybox.SLEEP,
-                      image=IMAGE, mounts=(), drop_capabilities=False):
-        """`mounts` are (path of the host, path in the container), read-only as of Kubernetes' `readOnly`."""
+                      image=IMAGE, mounts=(), capabilities=None):
+        """`mounts` are (path of the host, path in the container), read-only as of Kubernetes' `readOnly`;
+        `capabilities` are those to `add` and to `drop`."""
         config = message({
             1: message({1: name}),
             2: message({1: image}),
@@ -130,7 +131,8 @@ class Containerd(Server):
                  "io.kubernetes.container.terminationMessagePolicy": "File",
                  "io.kubernetes.pod.terminationGracePeriod": "30"},
             15: message({2: message({
-                1: message({2: ["ALL"]}) if drop_capabilities else None, 3: message({1: NODE})})})})
+                1: message({1: capabilities["add"], 2: capabilities["drop"]}) if capabilities else None,
+                3: message({1: NODE})})})})
         container_id = text(self.call("CreateContainer", {
             1: sandbox_id, 2: config, 3: sandbox_config}), 1)
         self.own(f"{cgroup_parent}/{container_id}")
