@@ -52,7 +52,7 @@ def module_paths(names):
     return [paths[0] for paths in found]
 
 
-def root(script, modules, programs):
+def root(script, modules, programs, copies=()):
     """The files of the machine; its init runs the lines of `script` with the modules loaded, then it ends."""
     load = "".join(f"insmod /{os.path.basename(path)}\n" for path in modules)
     files = {name: (stat.S_IFDIR | 0o755, b"") for name in DIRECTORIES}
@@ -61,7 +61,8 @@ def root(script, modules, programs):
     sources = {f"/{os.path.basename(path)}": path for path in modules}
     sources.update({"/bin/busybox": require.command("busybox"), "/bin/wattribute": harness.binary()})
     sources.update({f"/bin/{name}": path for name, path in programs.items()})
-    sources.update({path: path for path in libraries(harness.binary())})
+    sources.update({path: path for program in (harness.binary(), *copies) for path in libraries(program)})
+    sources.update({path: path for path in copies})
     for name, path in sources.items():
         for parent in reversed([part for part in parents(name) if part not in files]):
             files[parent] = (stat.S_IFDIR | 0o755, b"")
@@ -75,16 +76,17 @@ def parents(name):
         yield name[1:]
 
 
-def run(test, script, modules, devices=(), programs=None, parameters=""):
+def run(test, script, modules, devices=(), programs=None, copies=(), parameters=""):
     """All that the machine wrote to its console, by the time it switched itself off.
 
-    `programs` (name: path) are linked statically, and `parameters` are the kernel's.
+    `programs` (name: path) are linked statically, `copies` are paths of programs that come with their libraries to the
+    same path, and `parameters` are the kernel's.
     """
     if platform.machine() != "x86_64":
         require.missing("the machine that is emulated is an x86_64")
     qemu = require.command("qemu-system-x86_64")
     kernel = glob.glob(os.path.join(require.cached("kernel"), "boot", "vmlinuz-*"))[0]
-    image = test.write("initramfs", cpio(root(script, module_paths(modules), programs or {})))
+    image = test.write("initramfs", cpio(root(script, module_paths(modules), programs or {}, copies)))
     done = subprocess.run(
         [qemu, "-accel", "tcg", "-machine", "pc", "-m", "384", "-nodefaults", "-no-user-config", "-display", "none",
          "-net", "none", "-no-reboot", "-serial", "stdio", "-kernel", kernel, "-initrd", image,
