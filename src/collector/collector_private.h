@@ -99,7 +99,7 @@ struct collector {
     uint64_t check_files_us; /* when files that may change are checked next; UINT64_MAX: never */
     bool is_releasing;       /* devices are to be closed, and not all are yet */
     bool release_is_late;    /* and that was logged */
-    bool is_up; /* the server has answered, and the service manager was told */
+    bool is_up;              /* the server has answered, and the service manager was told */
     bool stopping;
 };
 
