@@ -77,9 +77,8 @@ int http_client_do(struct http_client *client, const struct http_request *reques
 /* From any thread: the request in progress, and every later one, ends with -ECANCELED at once. */
 void http_client_cancel(struct http_client *client);
 
-/* During a request `attend` is called when `fd` is readable or hung up, and must leave it
- * unreadable. True: the request in progress, and every later one, ends with -ECANCELED. Also called
- * before each request. -1: watches nothing. */
+/* Before and during each request `attend` is called when `fd` is readable or has hung up. It reads
+ * all that is there; true: the request ends with -ECANCELED. -1: watches nothing. */
 void http_client_watch(struct http_client *client, int fd, bool (*attend)(int fd));
 
 /* Appends the header of basic authentication, NUL-terminated. */

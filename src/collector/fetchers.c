@@ -398,7 +398,7 @@ void fetchers_ping(struct fetchers *fetchers)
             log_warn("a fetcher hangs: it was killed, and another one is started", "fetcher",
                      fetcher_words[kind]);
         else if (r < 0)
-            log_error("a fetcher hangs and cannot be killed: its news are missing; give the "
+            log_error("a fetcher hangs and cannot be killed: what it reads is missing; give the "
                       "collector CAP_KILL, or continue or end that process",
                       "fetcher", fetcher_words[kind]);
     }

@@ -84,7 +84,7 @@ static void attend_lookup(int channel_fd, void (*run)(void *context), void *cont
 
     if (errand.done_fd < 0 || pthread_create(&thread, NULL, run_errand, &errand) != 0) {
         cleanup_close(&errand.done_fd);
-        run(context); /* unattended, at worst in vain */
+        run(context); /* without a thread the collector may take it for a hang */
         return;
     }
     while (poll(fds, ARRAY_SIZE(fds), -1) >= 0 && fds[0].revents == 0)

@@ -78,8 +78,8 @@ void http_server_set_tls(struct http_server *server, struct tls *tls);
 int http_server_set_headers(struct http_server *server, const struct http_server_header *headers,
                             size_t count);
 
-/* To be called for each sign of life of the process that renders: without one for 15 s, all but the
- * landing page is answered with a 503, at once. */
+/* To be called for each sign of life of the process that renders. Without one for 15 s, /-/healthy,
+ * /-/ready and the metrics are a 503 at once. */
 void http_server_note_life(struct http_server *server);
 bool http_server_is_silent(const struct http_server *server); /* there was none for 15 s */
 

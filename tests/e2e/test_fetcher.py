@@ -4,7 +4,6 @@ import ctypes
 import errno
 import fcntl
 import os
-import shlex
 import shutil
 import signal
 import socket
@@ -17,7 +16,6 @@ from decimal import Decimal
 import harness
 from certificates import Authority
 from harness import arguments_of, environment_of, is_running, process_status, wait_until
-from servers import require
 from servers.emissions import ElectricityMaps, Rte, refusing
 from servers.proxy import Proxy
 
@@ -214,25 +212,6 @@ class Pings(AskerTestCase):
         with self.asker(self.rte()) as asker:
             wait_until("it asks", lambda: self.grid.requests)
             self.assertEqual(7, asker.ping(7))
-
-    def test_it_answers_while_no_name_server_answers(self):
-        """Three of them, each asked twice for 2 s."""
-        require.root()
-        pid = os.getpid()
-        addresses = [f"127.{64 + pid % 128}.{pid // 128 % 256}.{last}" for last in (1, 2, 3)]
-        silent = [self.enterContext(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in addresses]
-        for each, address in zip(silent, addresses):
-            each.bind((address, 53))
-            each.settimeout(20)
-        path = self.write("resolv.conf", "".join(f"nameserver {address}\n" for address in addresses).encode())
-        os.chmod(self.directory, 0o755)
-        wrapper = (shutil.which("unshare"), "--mount", "--propagation", "private", "sh", "-c",
-                   f'mount --bind {shlex.quote(path)} /etc/resolv.conf && exec "$@"', "sh")
-        with self.asker(self.rte(), wrapper=wrapper) as asker:
-            silent[0].recv(512)
-            self.assertEqual(1, asker.ping(1))
-            silent[1].recv(512)  # it was still looking up, and goes on
-            self.assertEqual(2, asker.ping(2))
 
     def test_what_is_no_ping_ends_it(self):
         for record in (b"x", b"x" * 9, PING.pack(0)):

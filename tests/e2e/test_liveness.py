@@ -3,6 +3,8 @@ not. Each is stopped here, as any other hang would stop it."""
 import contextlib
 import json
 import os
+import shlex
+import shutil
 import signal
 import socket
 import tempfile
@@ -11,9 +13,11 @@ import time
 import harness
 from certificates import Authority
 from harness import SOON_S, Exporter, TestCase, arguments_of, children, process_status, wait_until
+from servers import require
 from servers.emissions import Rte
 from servers.kubernetes_api import KubernetesApi, ServiceAccount
 from servers.redfish import PASSWORD, USER, Redfish
+from test_fetcher import AskerTestCase
 
 KINDS = ("server", "bmc", "kubernetes", "emissions")
 USERS = dict(zip(KINDS, ("65521", "65522", "65523", "65524")))
@@ -121,6 +125,27 @@ class Liveness(TestCase):
             page = exporter.page()
             self.assertEqual((dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 1), before),
                              (self.counts(page, HANGS), self.counts(page, STARTS), self.pids(exporter)))
+
+
+class Lookups(AskerTestCase):
+    def test_it_answers_while_no_name_server_answers(self):
+        """Three of them, each asked twice for 2 s."""
+        require.root()
+        pid = os.getpid()
+        addresses = [f"127.{64 + pid % 128}.{pid // 128 % 256}.{last}" for last in (1, 2, 3)]
+        silent = [self.enterContext(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in addresses]
+        for each, address in zip(silent, addresses):
+            each.bind((address, 53))
+            each.settimeout(20)
+        path = self.write("resolv.conf", "".join(f"nameserver {address}\n" for address in addresses).encode())
+        os.chmod(self.directory, 0o755)
+        wrapper = (shutil.which("unshare"), "--mount", "--propagation", "private", "sh", "-c",
+                   f'mount --bind {shlex.quote(path)} /etc/resolv.conf && exec "$@"', "sh")
+        with self.asker(self.rte(), wrapper=wrapper) as asker:
+            silent[0].recv(512)
+            self.assertEqual(1, asker.ping(1))
+            silent[1].recv(512)  # it was still looking up, and goes on
+            self.assertEqual(2, asker.ping(2))
 
 
 class ServiceManager(TestCase):

@@ -415,7 +415,7 @@ static void assert_status(struct bench *bench, const char *path, const char *sta
     assert_contains(text, status);
 }
 
-static void without_a_sign_of_life_for_15_s_all_but_the_landing_page_fails(void **state)
+static void without_a_sign_of_life_for_15_s_health_readiness_and_metrics_fail(void **state)
 {
     static const char no_answer[] = "the collector does not answer";
     struct bench *bench = open_bench();
@@ -988,7 +988,7 @@ int main(void)
         cmocka_unit_test(a_collector_that_cannot_be_asked_gives_503_at_once),
         cmocka_unit_test(nothing_measured_yet_gives_503),
         cmocka_unit_test(readiness_needs_a_page_and_health_does_not),
-        cmocka_unit_test(without_a_sign_of_life_for_15_s_all_but_the_landing_page_fails),
+        cmocka_unit_test(without_a_sign_of_life_for_15_s_health_readiness_and_metrics_fail),
         cmocka_unit_test(an_answer_without_a_request_is_a_protocol_error),
         cmocka_unit_test(a_head_request_gets_the_headers_alone),
         cmocka_unit_test(unknown_paths_and_methods_are_refused),
