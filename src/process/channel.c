@@ -69,6 +69,10 @@ static ssize_t receive_record(int fd, void *record, size_t size, int *ret_fd)
         message.msg_controllen = CMSG_LEN(sizeof(int));
     }
     n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    /* Once, if the peer has ended without reading all, such as a ping: what it sent is still there.
+     */
+    if (n < 0 && errno == ECONNRESET)
+        n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n < 0)
         return peer_error(errno);
     header = CMSG_FIRSTHDR(&message);

@@ -165,6 +165,21 @@ static void a_ping_arrives_instead_of_any_other_record(void **state)
     close_ends(ends);
 }
 
+static void what_a_child_sent_arrives_though_it_ended_with_a_ping_unread(void **state)
+{
+    struct ends ends = open_ends();
+    struct channel_request sent = {.have_generation = 42}, got;
+
+    (void)state;
+    assert_int_equal(SEND(ends.child_fd, &sent), 0);
+    assert_int_equal(SEND(ends.collector_fd, &(struct channel_ping){1}), 0);
+    close(ends.child_fd);
+    assert_int_equal(channel_receive_request(ends.collector_fd, &got, &ping), 0);
+    assert_int_equal(got.have_generation, 42);
+    assert_int_equal(channel_receive_request(ends.collector_fd, &got, &ping), -ENOTCONN);
+    close(ends.collector_fd);
+}
+
 static void a_ping_of_the_wrong_form_is_refused(void **state)
 {
     struct ends ends = open_ends();
@@ -503,6 +518,7 @@ int main(void)
         cmocka_unit_test(a_body_arrives_sealed_and_whole),
         cmocka_unit_test(a_reply_without_a_body_has_no_descriptor),
         cmocka_unit_test(a_ping_arrives_instead_of_any_other_record),
+        cmocka_unit_test(what_a_child_sent_arrives_though_it_ended_with_a_ping_unread),
         cmocka_unit_test(a_ping_of_the_wrong_form_is_refused),
         cmocka_unit_test(a_closed_channel_differs_from_an_empty_queue),
         cmocka_unit_test(a_full_queue_is_eagain),

@@ -125,7 +125,8 @@ static void assert_reports(const struct fixture *f, const char *secret)
     char text[128] = "";
 
     assert_int_equal(poll(&channel, 1, -1), 1);
-    assert_true(recv(fd, text, sizeof(text) - 1, 0) > 0);
+    /* The first one fails if it has ended without reading its ping. */
+    assert_true(recv(fd, text, sizeof(text) - 1, 0) > 0 || recv(fd, text, sizeof(text) - 1, 0) > 0);
     assert_string_equal(text, secret);
 }
 
