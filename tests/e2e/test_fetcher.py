@@ -18,6 +18,7 @@ from certificates import Authority
 from harness import arguments_of, environment_of, is_running, process_status, wait_until
 from servers.emissions import ElectricityMaps, Rte, refusing
 from servers.proxy import Proxy
+from servers.wire import varint
 
 KEY = ElectricityMaps.TOKEN
 USER, PASSWORD = "someone", "hunter2-proxy"
@@ -44,8 +45,8 @@ class Factor:
 
 def pack(*fields):
     """As core/pack: numbers, and texts after their length."""
-    return b"".join(struct.pack("=Q", field) if isinstance(field, int) else
-                    struct.pack("=Q", len(field.encode())) + field.encode() + b"\0" for field in fields)
+    return b"".join(varint(field) if isinstance(field, int) else
+                    varint(len(field.encode())) + field.encode() + b"\0" for field in fields)
 
 
 def emissions_job(polls, key, ca, interval_us, proxies):

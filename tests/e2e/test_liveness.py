@@ -59,8 +59,8 @@ class Liveness(TestCase):
         wait_until("each fetcher has news", lambda: self.bmc.served and self.api.asked(watch="1") and self.grid.requests, 20)
 
     def pids(self, exporter):
-        """By kind."""
-        return {arguments_of(pid)[-1]: pid for pid in children(exporter.pid)}
+        """By kind; one that has ended and was not reaped yet has no arguments."""
+        return {arguments[-1]: pid for pid in children(exporter.pid) if (arguments := arguments_of(pid))}
 
     def counts(self, page, metric):
         return {kind: page.value(metric, child=kind) for kind in KINDS}
