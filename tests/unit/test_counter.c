@@ -2,8 +2,8 @@
 #include "unit.h"
 
 #include "core/macros.h"
-#include "random.h"
 #include "model/counter.h"
+#include "random.h"
 
 #define SECOND USEC_PER_SEC
 #define WATT   ((uint64_t)1000000) /* microjoules in a second */

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/error.h"
-#include "model/sample.h"
 #include "model/counter.h"
+#include "model/sample.h"
 
 /* How long the power between two readings is believed, and how long one that never changes: a
  * node's power moves by a watt within minutes. */

@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 
 #include "core/macros.h"
-#include "sources/bmc/bmc_meter.h"
 #include "model/counter.h"
+#include "sources/bmc/bmc_meter.h"
 #include "sources/redfish_reading.h"
 
 /* In one read: a bound for a flood of them. */
