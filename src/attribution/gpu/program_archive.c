@@ -9,7 +9,7 @@
  * one program differed by up to 11 % between two boards (measured, H200). */
 static const double OTHER_BOARD_SLOTS = 3;
 
-enum { TEXT_BYTES = 4096 };
+enum { TEXT_BYTES = 4096, PACKED_BOARDS_MAX = 2 * PROGRAM_ARCHIVE_MAX };
 
 struct archived_board {
     char *uuid, *name, *driver;
@@ -129,7 +129,7 @@ static void code_board(struct archived_board *board, struct coder *coder)
 
 static void unpack_boards(struct program_archive *archive, struct coder *coder)
 {
-    size_t count = code_count(coder, 0, 2 * PROGRAM_ARCHIVE_MAX);
+    size_t count = code_count(coder, 0, PACKED_BOARDS_MAX);
 
     for (size_t i = 0; i < count && !coder->in.is_broken; i++) {
         struct archived_board *board = calloc(1, sizeof(*board));
@@ -164,7 +164,7 @@ void program_archive_code(struct program_archive *archive,
     }
     for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
         count += gpus[i] && has_memory(gpus[i]);
-    code_count(coder, count, 2 * PROGRAM_ARCHIVE_MAX);
+    code_count(coder, count, PACKED_BOARDS_MAX);
     for (size_t i = 0; i < archive->count; i++)
         code_board(archive->boards[i], coder);
     for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
