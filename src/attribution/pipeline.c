@@ -31,6 +31,8 @@ int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_p
         pipeline->options.gpu.names_context = options->names_context;
     }
     pipeline->price = options->price;
+    if (options->price.cost.known)
+        memcpy(pipeline->currency, options->price.cost.currency, sizeof(pipeline->currency));
     ledger_set_price(pipeline->ledger, &pipeline->price, 0);
     node_init(&pipeline->node, pipeline->ledger);
     pipeline->node.resumed = &pipeline->resumed;

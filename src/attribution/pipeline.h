@@ -42,6 +42,7 @@ struct pipeline {
     struct node node;
     struct node_overhead overhead;
     struct price price; /* the latest */
+    char currency[4];   /* of the costs in the books, also if none is known now; "": none was */
 };
 
 int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_pipeline);

@@ -1,6 +1,8 @@
 /* The pipeline in a state file: what was learned, the meters, and the books. */
 #include "attribution/pipeline.h"
 
+#include <string.h>
+
 #include "attribution/grow.h"
 #include "core/macros.h"
 
@@ -74,6 +76,19 @@ uint64_t pipeline_unknown_gaps(const struct pipeline *pipeline)
     return gaps;
 }
 
+/* Costs in another currency are other series, which start at 0. */
+static void code_currency(struct pipeline *pipeline, struct coder *coder)
+{
+    char now[sizeof(pipeline->currency)];
+
+    memcpy(now, pipeline->currency, sizeof(now));
+    code_array_text(coder, pipeline->currency, sizeof(pipeline->currency));
+    if (now[0] == '\0' || strcmp(now, pipeline->currency) == 0)
+        return;
+    memcpy(pipeline->currency, now, sizeof(now));
+    ledger_drop_costs(pipeline->ledger);
+}
+
 void pipeline_pack_state(struct pipeline *pipeline, struct buffer *out)
 {
     struct coder coder = {.out = out};
@@ -82,6 +97,7 @@ void pipeline_pack_state(struct pipeline *pipeline, struct buffer *out)
     node_overhead_code(&pipeline->overhead, &coder);
     pack_meters(pipeline, &coder);
     ledger_code_state(pipeline->ledger, &coder);
+    code_currency(pipeline, &coder);
     workload_usages_code(&pipeline->node.usages, &coder);
 }
 
@@ -100,6 +116,8 @@ int pipeline_unpack_state(struct pipeline *pipeline, struct unpack *in,
         return coder.in.is_broken ? -EBADMSG : 0; /* the books end with the boot */
     }
     ledger_code_state(pipeline->ledger, &coder);
+    if (!coder.in.is_broken)
+        code_currency(pipeline, &coder);
     if (!coder.in.is_broken)
         workload_usages_code(&pipeline->node.usages, &coder);
     if (unpack_end(&coder.in) < 0)

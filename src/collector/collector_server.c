@@ -80,7 +80,7 @@ static int refresh_snapshot(struct collector *collector)
         return r;
     snapshot->node = collector->node;
     snapshot->replay_active = collector->options->replay_path != NULL;
-    snapshot->has_state = collector->state.file;
+    snapshot->has_state = collector->state.path[0] != '\0';
     snapshot->state_is_up = collector->state.result == 0;
     snapshot->child_count = 1;
     snapshot->children[0] = describe_child("server", &collector->server);

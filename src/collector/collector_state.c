@@ -75,10 +75,12 @@ static bool find_path(struct collector *collector)
 
 static void drop_state(struct collector *collector, const char *why)
 {
-    log_warn("the state file is of no use and was renamed to .bad: counters start at 0, and what "
-             "was learned is lost",
+    log_warn(state_file_set_aside(collector->state.file) == 0
+                 ? "the state file is of no use and was renamed to .bad: counters start at 0, and "
+                   "what was learned is lost"
+                 : "the state file is of no use and will be replaced: counters start at 0, and "
+                   "what was learned is lost",
              "file", collector->state.path, "why", why);
-    state_file_set_aside(collector->state.file);
     free(collector->state.data);
     collector->state.data = NULL;
 }
@@ -128,6 +130,7 @@ int collector_open_state(struct collector *collector, struct error *err)
     if (r < 0) {
         log_error("going on without a state: a restart will set all counters to 0", "error",
                   err->text);
+        collector->state.result = r;
         return 0;
     }
     collector->state.save_us = collector_now_us(collector) + SAVE_US;

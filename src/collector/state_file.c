@@ -23,7 +23,8 @@ static const uint64_t VERSION = 1;
 enum { HEADER_CAP_BYTES = 64, NAME_BYTES = 256 };
 
 struct state_file {
-    int dir_fd, lock_fd;
+    char *path;
+    int dir_fd, lock_fd; /* of the thread, once it runs */
     char name[NAME_BYTES], new_name[NAME_BYTES], bad_name[NAME_BYTES], lock_name[NAME_BYTES];
     pthread_t thread;
     bool has_thread;
@@ -53,15 +54,75 @@ static int write_contents(int fd, const struct buffer *contents)
     return r < 0 ? r : fs_write_all(fd, contents->data, contents->len);
 }
 
-static int replace_file(const struct state_file *file, const struct buffer *contents,
-                        bool is_durable)
+static int take_lock(struct state_file *file)
 {
-    _cleanup_close_ int fd = openat(file->dir_fd, file->new_name,
-                                    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int r;
-
-    if (fd < 0)
+    file->lock_fd =
+        openat(file->dir_fd, file->lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file->lock_fd < 0)
         return -errno;
+    return flock(file->lock_fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
+}
+
+static int open_dir(struct state_file *file, const char *path)
+{
+    _cleanup_free_ char *dir_text = strdup(path), *name_text = strdup(path);
+    const char *name;
+
+    if (!dir_text || !name_text)
+        return -ENOMEM;
+    name = basename(name_text);
+    if (strlen(name) + sizeof(".lock") > NAME_BYTES)
+        return -ENAMETOOLONG;
+    snprintf(file->name, NAME_BYTES, "%s", name);
+    snprintf(file->new_name, NAME_BYTES, "%s.new", name);
+    snprintf(file->bad_name, NAME_BYTES, "%s.bad", name);
+    snprintf(file->lock_name, NAME_BYTES, "%s.lock", name);
+    file->dir_fd = open(dirname(dir_text), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return file->dir_fd < 0 ? -errno : 0;
+}
+
+/* A new file, whatever is in its place. A descriptor or -errno. */
+static int create_new(const struct state_file *file)
+{
+    int fd;
+
+    if (unlinkat(file->dir_fd, file->new_name, 0) < 0 && errno != ENOENT)
+        return -errno;
+    fd = openat(file->dir_fd, file->new_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
+/* The directory may have been removed and made again. */
+static int reopen(struct state_file *file)
+{
+    struct state_file again = {.dir_fd = -1, .lock_fd = -1};
+    int r = open_dir(&again, file->path);
+
+    if (r == 0)
+        r = take_lock(&again);
+    if (r < 0) {
+        cleanup_close(&again.dir_fd);
+        cleanup_close(&again.lock_fd);
+        return r;
+    }
+    cleanup_close(&file->dir_fd);
+    cleanup_close(&file->lock_fd);
+    file->dir_fd = again.dir_fd;
+    file->lock_fd = again.lock_fd;
+    return 0;
+}
+
+static int replace_file(struct state_file *file, const struct buffer *contents, bool is_durable)
+{
+    _cleanup_close_ int fd = create_new(file);
+    int r = 0;
+
+    if (fd == -ENOENT)
+        r = reopen(file);
+    if (fd == -ENOENT && r == 0)
+        fd = create_new(file);
+    if (r < 0 || fd < 0)
+        return r < 0 ? r : fd;
     r = write_contents(fd, contents);
     if (r == 0 && is_durable && fsync(fd) < 0)
         r = -errno;
@@ -108,34 +169,8 @@ static void free_file(struct state_file *file)
     cleanup_close(&file->lock_fd);
     pthread_mutex_destroy(&file->lock);
     pthread_cond_destroy(&file->changed);
+    free(file->path);
     free(file);
-}
-
-static int take_lock(struct state_file *file)
-{
-    file->lock_fd =
-        openat(file->dir_fd, file->lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file->lock_fd < 0)
-        return -errno;
-    return flock(file->lock_fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
-}
-
-static int open_dir(struct state_file *file, const char *path)
-{
-    _cleanup_free_ char *dir_text = strdup(path), *name_text = strdup(path);
-    const char *name;
-
-    if (!dir_text || !name_text)
-        return -ENOMEM;
-    name = basename(name_text);
-    if (strlen(name) + sizeof(".lock") > NAME_BYTES)
-        return -ENAMETOOLONG;
-    snprintf(file->name, NAME_BYTES, "%s", name);
-    snprintf(file->new_name, NAME_BYTES, "%s.new", name);
-    snprintf(file->bad_name, NAME_BYTES, "%s.bad", name);
-    snprintf(file->lock_name, NAME_BYTES, "%s.lock", name);
-    file->dir_fd = open(dirname(dir_text), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return file->dir_fd < 0 ? -errno : 0;
 }
 
 int state_file_open(const char *path, struct state_file **ret_file, struct error *err)
@@ -146,9 +181,10 @@ int state_file_open(const char *path, struct state_file **ret_file, struct error
     if (!file)
         return error_set(err, -ENOMEM, "out of memory");
     file->dir_fd = file->lock_fd = -1;
+    file->path = strdup(path);
     pthread_mutex_init(&file->lock, NULL);
     lock_condition_init(&file->changed);
-    r = open_dir(file, path);
+    r = file->path ? open_dir(file, path) : -ENOMEM;
     if (r == 0)
         r = take_lock(file);
     if (r < 0) {
@@ -253,9 +289,9 @@ int state_file_read(struct state_file *file, char **ret_data, size_t *ret_len, s
     return 0;
 }
 
-void state_file_set_aside(struct state_file *file)
+int state_file_set_aside(struct state_file *file)
 {
-    (void)renameat(file->dir_fd, file->name, file->dir_fd, file->bad_name);
+    return renameat(file->dir_fd, file->name, file->dir_fd, file->bad_name) < 0 ? -errno : 0;
 }
 
 uint64_t state_file_write(struct state_file *file, struct buffer *contents, bool is_durable)

@@ -26,8 +26,9 @@ bool state_file_close(struct state_file *file, uint64_t timeout_us);
  * of this version, or damaged, or others may write to it; the text says which. */
 int state_file_read(struct state_file *file, char **ret_data, size_t *ret_len, struct error *err);
 
-/* Renames a file that is of no use to FILE.bad, so that a person can look at it. */
-void state_file_set_aside(struct state_file *file);
+/* Renames a file that is of no use to FILE.bad, so that a person can look at it. 0 or -errno.
+ * Before the first write. */
+int state_file_set_aside(struct state_file *file);
 
 /* Hands the contents to the thread and returns the number of this write. One that has not begun yet
  * is replaced. `is_durable`: it shall survive a power failure, too. */

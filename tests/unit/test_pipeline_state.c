@@ -155,6 +155,37 @@ static void what_a_gpu_counted_meanwhile_is_a_gap_and_its_processes_go_on(void *
     pipeline_free(pipeline);
 }
 
+static unsigned __int128 cost_of(const struct pipeline *pipeline)
+{
+    struct snapshot *snapshot = books(pipeline);
+    unsigned __int128 cost = snapshot->meters[0].bill.cost;
+
+    close_books(snapshot);
+    return cost;
+}
+
+static void costs_start_at_0_in_another_currency_and_only_then(void **state)
+{
+    static const struct pipeline_resumption resumption = {.is_same_boot = true,
+                                                          .now_us = T0 + 60 * SECOND};
+    struct pipeline_options dollars = default_options(), unknown = default_options();
+    uint64_t counter_uj;
+    struct pipeline *pipeline = two_busy_units(&counter_uj);
+    unsigned __int128 euros = cost_of(pipeline);
+
+    (void)state;
+    assert_true(euros > 0);
+    memcpy(dollars.price.cost.currency, "USD", 4);
+    unknown.price.cost.known = false;
+    pipeline = restart_with(pipeline, unknown, resumption);
+    pipeline = restart_with(pipeline, default_options(), resumption);
+    assert_true(cost_of(pipeline) == euros);
+    pipeline = restart_with(pipeline, dollars, resumption);
+    assert_true(cost_of(pipeline) == 0);
+    assert_true(meter_uj(pipeline, 0) > 0);
+    pipeline_free(pipeline);
+}
+
 static void what_was_pending_when_it_was_killed_is_a_gap(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
@@ -596,6 +627,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_is_the_same_after_a_restart),
         cmocka_unit_test(what_a_gpu_counted_meanwhile_is_a_gap_and_its_processes_go_on),
+        cmocka_unit_test(costs_start_at_0_in_another_currency_and_only_then),
         cmocka_unit_test(what_was_pending_when_it_was_killed_is_a_gap),
         cmocka_unit_test(a_meter_that_is_not_back_yet_waits_over_many_restarts),
         cmocka_unit_test(a_counter_that_was_reset_meanwhile_counts_from_0_and_is_told),

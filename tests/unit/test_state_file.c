@@ -167,7 +167,7 @@ static void what_is_set_aside_is_kept_and_makes_room(void **state)
 
     file_write_at(AT_FDCWD, fixture->path, "nonsense", 8);
     assert_rejects(fixture, "not a state file");
-    state_file_set_aside(fixture->file);
+    assert_int_equal(state_file_set_aside(fixture->file), 0);
     assert_int_equal(state_file_read(fixture->file, &data, &len, NULL), -ENOENT);
     snprintf(bad, sizeof(bad), "%s.bad", fixture->path);
     assert_int_equal(fs_read_all_at(AT_FDCWD, bad, 100, &data, &len), 0);
@@ -188,6 +188,38 @@ static void a_write_that_fails_is_told_and_the_next_may_succeed(void **state)
     assert_int_equal(rmdir(new_path), 0);
     assert_int_equal(write_text(fixture, "contents", false), 0);
     assert_reads(fixture, "contents");
+}
+
+static void a_pipe_in_the_place_of_the_new_file_is_replaced(void **state)
+{
+    struct fixture *fixture = *state;
+    char new_path[160];
+
+    snprintf(new_path, sizeof(new_path), "%s.new", fixture->path);
+    assert_int_equal(mkfifo(new_path, 0600), 0);
+    assert_int_equal(write_text(fixture, "contents", false), 0);
+    assert_reads(fixture, "contents");
+}
+
+static void a_directory_that_was_made_again_is_used(void **state)
+{
+    struct fixture *fixture = *state;
+    struct state_file *second;
+
+    assert_int_equal(write_text(fixture, "first", false), 0);
+    for (const char *const *name = (const char *const[]){"state", "state.lock", NULL}; *name;
+         name++) {
+        char path[160];
+
+        snprintf(path, sizeof(path), "%s/%s", fixture->dir, *name);
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_int_equal(rmdir(fixture->dir), 0);
+    assert_int_equal(write_text(fixture, "lost", false), -ENOENT);
+    assert_int_equal(mkdir(fixture->dir, 0700), 0);
+    assert_int_equal(write_text(fixture, "second", false), 0);
+    assert_reads(fixture, "second");
+    assert_int_equal(state_file_open(fixture->path, &second, NULL), -EBUSY);
 }
 
 static void a_directory_that_is_missing_is_an_error_that_names_the_file(void **state)
@@ -214,6 +246,9 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_write_that_fails_is_told_and_the_next_may_succeed, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_pipe_in_the_place_of_the_new_file_is_replaced, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_directory_that_was_made_again_is_used, set_up, tear_down),
         cmocka_unit_test(a_directory_that_is_missing_is_an_error_that_names_the_file),
     };
 

@@ -338,6 +338,19 @@ void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj)
                  ledger_rate_at(ledger, ledger->latest_us));
 }
 
+void ledger_drop_costs(struct ledger *ledger)
+{
+    for (size_t i = 0; i < ledger->meter_count; i++) {
+        struct ledger_meter *meter = &ledger->meters[i];
+
+        meter->bill.cost = meter->retired.bill.cost = 0;
+        for (size_t owner = 0; owner < UNOWNED_COUNT; owner++)
+            meter->unowned_bill[owner].cost = 0;
+    }
+    for (size_t i = 0; i < ledger->counts.accounts; i++)
+        ledger->accounts[i].account.bill.cost = 0;
+}
+
 void ledger_note_unknown_gap(struct ledger *ledger, uint32_t meter)
 {
     ledger->meters[meter].unknown_gaps++;

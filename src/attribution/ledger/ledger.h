@@ -207,6 +207,9 @@ void ledger_pass_time(struct ledger *ledger, uint32_t meter, uint64_t start_us, 
 /* Books energy of unmonitored time, at the latest price. Its device time comes with the next. */
 void ledger_book_gap(struct ledger *ledger, uint32_t meter, uint64_t energy_uj);
 
+/* Sets all costs to 0: the currency is another one. */
+void ledger_drop_costs(struct ledger *ledger);
+
 /* Energy was used that no count shows: over a restart the meter had none, or may have wrapped. */
 void ledger_note_unknown_gap(struct ledger *ledger, uint32_t meter);
 
