@@ -85,8 +85,9 @@ static int send_call(struct http_client *client, const struct grpc_call *call,
     if (len < 0 || (size_t)len >= sizeof(url))
         return error_set(err, -EINVAL, "cannot call %.256s: its name is too long", call->method);
     /* At most eight digits. */
-    snprintf(timeout, sizeof(timeout), "grpc-timeout: %llum",
-             (unsigned long long)MIN(MAX(call->timeout_us / 1000, 1), (uint64_t)99999999));
+    snprintf(
+        timeout, sizeof(timeout), "grpc-timeout: %llum",
+        (unsigned long long)MIN(MAX(call->timeout_us / 1000, (uint64_t)1), (uint64_t)99999999));
     return http_client_do(client, &request, reply, err);
 }
 

@@ -213,7 +213,8 @@ static void set_limits(struct http_transfer *t)
     SET(t, CURLOPT_WRITEFUNCTION, on_body);
     SET(t, CURLOPT_WRITEDATA, t);
     /* Rejects what is announced to be too long; keep_body() counts what arrives. */
-    SET(t, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)MIN(MAX(max_bytes, 1), INT64_MAX));
+    SET(t, CURLOPT_MAXFILESIZE_LARGE,
+        (curl_off_t)MIN(MAX(max_bytes, (size_t)1), (size_t)INT64_MAX));
     /* run() enforces the deadline; curl divides this time among a host's addresses. */
     SET(t, CURLOPT_TIMEOUT_MS, milliseconds(t->request->timeout_us));
     if (t->request->connect_timeout_us > 0)

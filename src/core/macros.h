@@ -6,9 +6,19 @@
 #include <unistd.h>
 
 #define ARRAY_SIZE(a)   (sizeof(a) / sizeof((a)[0]))
-#define MIN(a, b)       ((a) < (b) ? (a) : (b))
-#define MAX(a, b)       ((a) > (b) ? (a) : (b))
 #define PRINTF(f, args) __attribute__((format(printf, f, args)))
+
+/* Each argument is evaluated once. The names are unique, because calls are nested. */
+#define MIN(a, b) CHOOSE_(<, a, b, __COUNTER__)
+#define MAX(a, b) CHOOSE_(>, a, b, __COUNTER__)
+
+#define CHOOSE_(is, a, b, n) CHOOSE_NAMED_(is, a, b, n)
+#define CHOOSE_NAMED_(is, a, b, n)                                                                 \
+    ({                                                                                             \
+        __auto_type choose_a_##n = (a);                                                            \
+        __auto_type choose_b_##n = (b);                                                            \
+        choose_a_##n is choose_b_##n ? choose_a_##n : choose_b_##n;                                \
+    })
 
 #define USEC_PER_SEC ((uint64_t)1000000)
 

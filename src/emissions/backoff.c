@@ -46,11 +46,9 @@ void backoff_fail(struct backoff *backoff, uint64_t now_us, bool is_permanent, u
     uint64_t pause_us = step_us / 2 + draw_us(backoff, step_us - step_us / 2 + 1);
 
     /* Every node is sent away until the same moment. */
-    if (wait_us > 0) {
-        uint64_t asked_us = MIN(wait_us, WAIT_MAX_US - first_us) + draw_us(backoff, first_us + 1);
-
-        pause_us = MAX(pause_us, asked_us); /* MAX would draw twice */
-    }
+    if (wait_us > 0)
+        pause_us =
+            MAX(pause_us, MIN(wait_us, WAIT_MAX_US - first_us) + draw_us(backoff, first_us + 1));
     if (backoff->failures < DOUBLINGS_MAX)
         backoff->failures++;
     backoff->due_us = now_us + pause_us;

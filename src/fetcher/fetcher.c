@@ -48,7 +48,8 @@ bool fetcher_wait(int channel_fd, uint64_t until_us)
 
     for (;;) {
         uint64_t now = now_us(), left_us = until_us - MIN(until_us, now);
-        int timeout_ms = until_us == UINT64_MAX ? -1 : (int)MIN((left_us + 999) / 1000, 3600000);
+        int timeout_ms =
+            until_us == UINT64_MAX ? -1 : (int)MIN((left_us + 999) / 1000, (uint64_t)3600000);
 
         if (poll(&channel, 1, timeout_ms) > 0 && fetcher_attend(channel_fd))
             return true;

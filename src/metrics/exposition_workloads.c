@@ -8,7 +8,7 @@ static void process_row(struct text *text, const struct snapshot_process *proces
                         enum metric metric, bool is_estimated)
 {
     uint64_t energy_uj = process->active_uj + process->idle_uj, measured_uj = process->measured_uj;
-    uint64_t samples = MAX(process->samples, 1);
+    uint64_t samples = MAX(process->samples, (uint64_t)1);
     const struct {
         bool is_shown;
         uint64_t value;

@@ -164,7 +164,7 @@ int child_ping(struct child *child)
     if (child->channel_fd < 0)
         return 0;
     /* The first one was sent at the start, which is no period ago. */
-    if (child->pings >= MAX(child->pongs, 1) + CHILD_PINGS_MAX) {
+    if (child->pings >= MAX(child->pongs, (uint64_t)1) + CHILD_PINGS_MAX) {
         child->has_hung = true;
         child->hangs++;
         return child_kill(child) < 0 ? -EPERM : -ETIMEDOUT;

@@ -44,7 +44,8 @@ static void assert_steps(const struct log *log, uint64_t parts)
     for (size_t i = 1; i < log->count; i++) {
         uint64_t age_us = log->reads_us[i - 1] - BORN_US;
 
-        assert_true(log->reads_us[i] - log->reads_us[i - 1] <= MAX(age_us / parts, 50000));
+        assert_true(log->reads_us[i] - log->reads_us[i - 1] <=
+                    MAX(age_us / parts, (uint64_t)50000));
     }
 }
 

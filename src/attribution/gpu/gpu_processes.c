@@ -109,22 +109,24 @@ static void record_context(struct gpu *gpu, struct window *window)
     window->saw_no_context |= read && !named;
 }
 
-/* Finds or adds the presence of a process. NULL when out of memory. */
-static struct presence *open_presence(struct gpu *gpu, struct window *window, uint32_t process)
+/* Finds or adds the presence of a process. False when out of memory. */
+static bool open_presence(struct gpu *gpu, struct window *window, uint32_t process,
+                          struct presence **ret_presence)
 {
     struct sighting *seen = gpu_sighting(gpu, process);
 
-    if (seen->window == window->number)
-        return &window->presences[seen->window_index];
-    if (grow_zeroed(&window->presences, &window->presence_slots, window->presence_count + 1,
-                    sizeof(*window->presences)) < 0) {
-        gpu->out_of_memory = true;
-        return NULL;
+    if (seen->window != window->number) {
+        if (grow_zeroed(&window->presences, &window->presence_slots, window->presence_count + 1,
+                        sizeof(*window->presences)) < 0) {
+            gpu->out_of_memory = true;
+            return false;
+        }
+        seen->window = window->number;
+        seen->window_index = window->presence_count++;
+        window->presences[seen->window_index] = (struct presence){.process = process};
     }
-    seen->window = window->number;
-    seen->window_index = window->presence_count;
-    window->presences[window->presence_count] = (struct presence){.process = process};
-    return &window->presences[window->presence_count++];
+    *ret_presence = &window->presences[seen->window_index];
+    return true;
 }
 
 void gpu_begin_window(struct gpu *gpu, struct window *window, const struct window *before,
@@ -144,9 +146,9 @@ void gpu_begin_window(struct gpu *gpu, struct window *window, const struct windo
     for (size_t i = 0; i < count; i++) {
         uint32_t process = presences[i].process;
         uint8_t lists = gpu_lists_of(gpu, process);
-        struct presence *presence = lists ? open_presence(gpu, window, process) : NULL;
+        struct presence *presence;
 
-        if (!presence)
+        if (!lists || !open_presence(gpu, window, process, &presence))
             continue;
         presence->inherited = lists;
         ledger_see_process(gpu->ledger, process, start_us);
@@ -193,8 +195,7 @@ static void take_listed(struct gpu *gpu, struct window *window, uint64_t t_us,
     seen->last_listed_us = t_us;
     seen->list_round[kind] = gpu->list_round[kind];
     seen->memory_bytes[kind] = entry->memory_bytes;
-    presence = open_presence(gpu, window, process);
-    if (presence)
+    if (open_presence(gpu, window, process, &presence))
         presence->listed |= (uint8_t)(1 << kind);
 }
 

@@ -179,7 +179,7 @@ void attachments_note_failure(struct attachments *attachments, unsigned source,
     struct entry *entry = find_entry(&attachments->sources[source], container_id);
 
     if (entry) {
-        entry->failures = MIN(entry->failures + 1, ATTACHMENTS_TRIES_MAX);
+        entry->failures = MIN(entry->failures + 1, (unsigned)ATTACHMENTS_TRIES_MAX);
         entry->retry_us = now_us + (USEC_PER_SEC << entry->failures);
     }
 }
