@@ -1,23 +1,18 @@
-/*
- * Program read: the keys of a process's program, read in a thread of its own.
- *
- * Whoever reads the arguments of a process waits for a lock of it (mmap_lock), which it holds for
- * as long as it likes: stuck in a driver, or on purpose. That may cost its keys, but nobody's
- * energy.
- */
+/* Program read: the keys of a process's program. A process that blocks the read of its arguments
+ * (memory_read.h) loses its keys, and nobody loses energy. */
 #pragma once
 
 #include "host/proc.h"
 
 struct program_read;
 
-/* Starts reading the keys of the process that started at this time. NULL: without a secret there
- * are no keys, or too many reads hang. */
-struct program_read *program_read_start(const struct proc_reader *reader, uint32_t pid,
-                                        uint64_t start_us);
+/* Starts reading the keys of this process: of its pid, start and uid. NULL: without a secret there
+ * are no keys, or its arguments cannot be read now. The reader must outlive it. */
+struct program_read *program_read_start(const struct proc_reader *reader,
+                                        const struct sample_process *process);
 
 /* Waits for at most this long. False if it is still reading. The keys are 0 if there are none. */
 bool program_read_wait(struct program_read *read, uint32_t timeout_ms, struct program_key *ret_key);
 
-/* May hang still. */
+/* May hang still. Accepts NULL. */
 void program_read_free(struct program_read *read);

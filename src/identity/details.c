@@ -10,11 +10,15 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "core/parse.h"
+#include "host/memory_read.h"
 #include "host/proc.h"
 #include "identity/owner.h"
 
-/* An environment can have megabytes; only its beginning is read. */
-enum { FRONT_BYTES = 256 << 10, PASSWD_BYTES = 16 << 20, TEXT_BYTES = 256 };
+enum {
+    FRONT_BYTES = 256 << 10, /* an environment can have megabytes; only its beginning is read */
+    PASSWD_BYTES = 16 << 20,
+    TEXT_BYTES = 256,
+};
 
 static void free_texts(struct details *details)
 {
@@ -92,19 +96,6 @@ void details_store_done(struct table *store)
     table_done(store);
 }
 
-/* As much of a file as fits; empty if it cannot be read. */
-static struct span read_front(int dir_fd, const char *path, char *buffer, size_t size_bytes)
-{
-    _cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct span text = {buffer, 0};
-    ssize_t n;
-
-    while (fd >= 0 && text.len < size_bytes &&
-           (n = read(fd, buffer + text.len, size_bytes - text.len)) > 0)
-        text.len += (size_t)n;
-    return text;
-}
-
 static bool is_still_owned(const struct host *host, int process_fd,
                            const struct workload_owner *owner)
 {
@@ -139,15 +130,29 @@ static bool is_job_id(const struct details *details)
     return !strchr(details->id, '/');
 }
 
-static void read_job(const struct host *host, int process_fd, struct details *details)
+/* False: it is still being read, and the next scan tries again. */
+static bool read_memory(int process_fd, uint32_t uid, const char *file, uint32_t timeout_ms,
+                        struct details *details)
 {
-    _cleanup_free_ char *buffer = malloc(FRONT_BYTES);
+    struct memory_read *read = memory_read_start(process_fd, uid, file, FRONT_BYTES);
+    struct span text;
+    bool is_over = read && memory_read_wait(read, timeout_ms, &text);
+
+    if (is_over && details->kind == WORKLOAD_VM)
+        details_parse_cmdline(text, details->texts);
+    else if (is_over)
+        details_parse_environ(details->kind, text, details->texts);
+    memory_read_free(read);
+    return is_over;
+}
+
+static void read_job(const struct host *host, int process_fd, uint32_t timeout_ms,
+                     struct details *details)
+{
     uint32_t uid = proc_read_uid(process_fd);
     char **texts = details->texts;
 
-    if (buffer)
-        details_parse_environ(details->kind, read_front(process_fd, "environ", buffer, FRONT_BYTES),
-                              texts);
+    (void)read_memory(process_fd, uid, "environ", timeout_ms, details);
     details->complete = texts[WORKLOAD_TEXT_JOB_NAME]; /* a container hides these variables */
     details->job_id_unverified = !is_job_id(details);
     if (!details->job_id_unverified) {
@@ -158,17 +163,14 @@ static void read_job(const struct host *host, int process_fd, struct details *de
         texts[WORKLOAD_TEXT_USER] = user_name(host, uid);
 }
 
-static void read_vm(int process_fd, struct details *details)
+static void read_vm(int process_fd, uint32_t timeout_ms, struct details *details)
 {
-    _cleanup_free_ char *buffer = malloc(FRONT_BYTES);
-
-    if (buffer)
-        details_parse_cmdline(read_front(process_fd, "cmdline", buffer, FRONT_BYTES),
-                              details->texts);
+    details->complete =
+        read_memory(process_fd, proc_read_uid(process_fd), "cmdline", timeout_ms, details);
 }
 
 int details_read(const struct host *host, uint32_t pid, const struct workload_owner *owner,
-                 struct details *ret_details)
+                 uint32_t timeout_ms, struct details *ret_details)
 {
     struct details details = {.kind = owner->kind, .complete = true};
     _cleanup_close_ int fd = -1;
@@ -183,9 +185,9 @@ int details_read(const struct host *host, uint32_t pid, const struct workload_ow
     if (!details.id)
         return -ENOMEM;
     if (owner->kind == WORKLOAD_VM)
-        read_vm(fd, &details);
+        read_vm(fd, timeout_ms, &details);
     else if (owner->kind != WORKLOAD_USER)
-        read_job(host, fd, &details);
+        read_job(host, fd, timeout_ms, &details);
     else if (parse_u64_max(span_of(details.id), UINT32_MAX - 1, &uid) == 0)
         details.texts[WORKLOAD_TEXT_USER] = user_name(host, (uint32_t)uid);
     *ret_details = details;

@@ -37,10 +37,11 @@ void details_add(struct table *store, struct details *details);
 void details_expire(struct table *store, uint64_t before_us);
 void details_done(struct details *details);
 
-/* Reads the details of this owner from its process, unless the pid belongs to another by now. 0,
- * -ESRCH, or -ENODATA: there are none for this kind. */
+/* Reads the details of this owner from its process, unless the pid belongs to another by now. Waits
+ * up to `timeout_ms` for a process that blocks its readers (memory_read.h); then they are not
+ * complete. 0, -ESRCH, or -ENODATA: there are none for this kind. */
 int details_read(const struct host *host, uint32_t pid, const struct workload_owner *owner,
-                 struct details *ret_details);
+                 uint32_t timeout_ms, struct details *ret_details);
 
 /*
  * Pure. Set malloc'ed texts that are NULL before. Absent, invalid and too long ones stay NULL.

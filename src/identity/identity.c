@@ -15,6 +15,10 @@ static const uint64_t EXPIRE_US = 600 * USEC_PER_SEC;
 
 enum { PROCESSES_READ_MAX = 16 };
 
+/* For a process that blocks its readers. Together they delay a scan by about a second. */
+enum { READ_WAIT_MS = 100, READ_WAIT_MIN_MS = 2 };
+static const uint64_t READ_WAITS_MAX_US = USEC_PER_SEC;
+
 void identity_find_owner(const struct sample_process *process, struct workload_owner *ret_owner)
 {
     owner_find_by_cgroup_file(span_of(process->cgroup), process->uid, ret_owner);
@@ -44,11 +48,17 @@ static enum details_state use_details(struct identity *identity, const struct wo
 /* Gathers what is known of an owner, from one of its processes. */
 static void learn_owner(struct identity *identity, uint32_t pid, const struct workload_owner *owner)
 {
+    uint32_t wait_ms = identity->read_us < READ_WAITS_MAX_US ? READ_WAIT_MS : READ_WAIT_MIN_MS;
+    uint64_t began_us = identity_now_us(identity);
     struct details details;
+    int r;
 
     identity_want_container(identity, owner);
-    if (use_details(identity, owner) == DETAILS_COMPLETE ||
-        details_read(identity->options.host, pid, owner, &details) < 0)
+    if (use_details(identity, owner) == DETAILS_COMPLETE)
+        return;
+    r = details_read(identity->options.host, pid, owner, wait_ms, &details);
+    identity->read_us += identity_now_us(identity) - began_us;
+    if (r < 0)
         return;
     details.used_us = identity_now_us(identity);
     pthread_mutex_lock(&identity->lock);
@@ -104,7 +114,10 @@ static void scan(struct identity *identity)
     uint64_t began_us = identity_now_us(identity), ended_us;
     struct process_table_stats stats;
     const char *why;
-    int r = process_table_scan(identity->processes, false, learn_new_owner, identity);
+    int r;
+
+    identity->read_us = 0;
+    r = process_table_scan(identity->processes, false, learn_new_owner, identity);
 
     process_table_get_stats(identity->processes, &stats);
     why = r < 0 ? strerror(-r) : process_table_error(&stats);

@@ -33,6 +33,7 @@ struct identity {
     struct kubelet *kubelet;         /* NULL: disabled */
     struct attachments *attachments; /* NULL: disabled */
     struct process_table *processes; /* of the thread alone */
+    uint64_t read_us;                /* of it, too: spent on details since the last scan began */
     pthread_t thread;
     bool started;
     struct arena found; /* the names found last; of the caller's thread */

@@ -178,7 +178,7 @@ static void a_job_has_its_user_by_uid_and_its_name_from_its_environment(void **s
 
     (void)state;
     put(&machine, "7/environ", environment, sizeof(environment));
-    assert_int_equal(details_read(&machine.host, 7, &owner, &details), 0);
+    assert_int_equal(details_read(&machine.host, 7, &owner, 10000, &details), 0);
     assert_string_equal(details.texts[WORKLOAD_TEXT_USER], "alice");
     assert_string_equal(details.texts[WORKLOAD_TEXT_JOB_ID],
                         "211"); /* the cgroup's, whatever is in the environment */
@@ -199,7 +199,7 @@ static void a_job_that_slurm_calls_otherwise_has_its_number_from_the_environment
 
     (void)state;
     put(&machine, "7/environ", environment, sizeof(environment));
-    assert_int_equal(details_read(&machine.host, 7, &owner, &details), 0);
+    assert_int_equal(details_read(&machine.host, 7, &owner, 10000, &details), 0);
     assert_string_equal(details.texts[WORKLOAD_TEXT_JOB_ID], "999");
     assert_true(details.job_id_unverified);
     details_done(&details);
@@ -215,7 +215,7 @@ static void a_job_of_pbs_has_its_id_from_the_cgroup_alone(void **state)
 
     (void)state;
     put(&machine, "7/environ", environment, sizeof(environment));
-    assert_int_equal(details_read(&machine.host, 7, &owner, &details), 0);
+    assert_int_equal(details_read(&machine.host, 7, &owner, 10000, &details), 0);
     assert_string_equal(details.texts[WORKLOAD_TEXT_USER], "alice");
     assert_string_equal(details.texts[WORKLOAD_TEXT_JOB_ID], "7[3].s");
     assert_false(details.job_id_unverified);
@@ -225,7 +225,7 @@ static void a_job_of_pbs_has_its_id_from_the_cgroup_alone(void **state)
 
     put(&machine, "7/cgroup", "0::/lxc.payload.a/pbs_jobs.service/jobs/8.s\n", 44);
     owner = (struct workload_owner){.kind = WORKLOAD_PBS, .id = "lxc:a/8.s"};
-    assert_int_equal(details_read(&machine.host, 7, &owner, &details), 0);
+    assert_int_equal(details_read(&machine.host, 7, &owner, 10000, &details), 0);
     assert_null(details.texts[WORKLOAD_TEXT_JOB_ID]); /* named inside that machine */
     details_done(&details);
     remove_machine(&machine);
@@ -240,9 +240,9 @@ static void a_process_that_belongs_to_another_by_now_is_not_read(void **state)
 
     (void)state;
     put(&machine, "7/environ", "SLURM_JOB_NAME=other", 20);
-    assert_int_equal(details_read(&machine.host, 7, &owner, &details), -ESRCH);
-    assert_int_equal(details_read(&machine.host, 8, &owner, &details), -ESRCH);
-    assert_int_equal(details_read(&machine.host, 7, &unit, &details), -ENODATA);
+    assert_int_equal(details_read(&machine.host, 7, &owner, 10000, &details), -ESRCH);
+    assert_int_equal(details_read(&machine.host, 8, &owner, 10000, &details), -ESRCH);
+    assert_int_equal(details_read(&machine.host, 7, &unit, 10000, &details), -ENODATA);
     remove_machine(&machine);
 }
 
@@ -258,16 +258,55 @@ static void a_vm_has_its_uuid_and_a_user_its_name(void **state)
 
     (void)state;
     put(&machine, "7/cmdline", cmdline, sizeof(cmdline));
-    assert_int_equal(details_read(&machine.host, 7, &vm, &details), 0);
+    assert_int_equal(details_read(&machine.host, 7, &vm, 10000, &details), 0);
     assert_string_equal(details.texts[WORKLOAD_TEXT_NAME], "web01");
     assert_string_equal(details.texts[WORKLOAD_TEXT_UUID], UUID);
     details_done(&details);
-    assert_int_equal(details_read(&machine.host, 7, &alice, &details), 0);
+    assert_int_equal(details_read(&machine.host, 7, &alice, 10000, &details), 0);
     assert_string_equal(details.texts[WORKLOAD_TEXT_USER], "alice");
     details_done(&details);
-    assert_int_equal(details_read(&machine.host, 7, &nobody, &details), 0);
+    assert_int_equal(details_read(&machine.host, 7, &nobody, 10000, &details), 0);
     assert_string_equal(details.texts[WORKLOAD_TEXT_USER], "4711");
     details_done(&details);
+    remove_machine(&machine);
+}
+
+/* As if it held the lock that readers of its memory wait for: a pipe without a writer. */
+static void a_process_that_blocks_its_readers_costs_its_details_until_it_lets_them(void **state)
+{
+    static const char cmdline[] = "qemu\0-name\0guest=web01";
+    struct machine machine = new_machine("0::/slurm/uid_1000/job_211/step_0\n");
+    const struct workload_owner job = {.kind = WORKLOAD_SLURM, .id = "211"};
+    const struct workload_owner vm = {.kind = WORKLOAD_VM, .id = "web01"};
+    static const char vm_cgroup[] = "0::/machine.slice/machine-qemu\\x2d1\\x2dweb01.scope\n";
+    struct details details;
+
+    (void)state;
+    assert_int_equal(mkfifoat(machine.host.procfs_fd, "7/environ", 0600), 0);
+    assert_int_equal(mkfifoat(machine.host.procfs_fd, "7/cmdline", 0600), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(details_read(&machine.host, 7, &job, 1, &details), 0);
+        assert_string_equal(details.texts[WORKLOAD_TEXT_USER], "alice");
+        assert_null(details.texts[WORKLOAD_TEXT_JOB_NAME]);
+        assert_false(details.complete);
+        details_done(&details);
+    }
+    put(&machine, "7/cgroup", vm_cgroup, strlen(vm_cgroup));
+    assert_int_equal(details_read(&machine.host, 7, &vm, 1, &details), 0);
+    assert_null(details.texts[WORKLOAD_TEXT_NAME]);
+    assert_false(details.complete);
+    details_done(&details);
+
+    close(openat(machine.host.procfs_fd, "7/environ", O_WRONLY | O_CLOEXEC));
+    close(openat(machine.host.procfs_fd, "7/cmdline", O_WRONLY | O_CLOEXEC));
+    unlinkat(machine.host.procfs_fd, "7/cmdline", 0);
+    put(&machine, "7/cmdline", cmdline, sizeof(cmdline));
+    for (bool complete = false; !complete; details_done(&details)) { /* the other read is ending */
+        assert_int_equal(details_read(&machine.host, 7, &vm, 10000, &details), 0);
+        complete = details.complete;
+        if (complete)
+            assert_string_equal(details.texts[WORKLOAD_TEXT_NAME], "web01");
+    }
     remove_machine(&machine);
 }
 
@@ -312,6 +351,7 @@ int main(void)
         cmocka_unit_test(a_job_of_pbs_has_its_id_from_the_cgroup_alone),
         cmocka_unit_test(a_process_that_belongs_to_another_by_now_is_not_read),
         cmocka_unit_test(a_vm_has_its_uuid_and_a_user_its_name),
+        cmocka_unit_test(a_process_that_blocks_its_readers_costs_its_details_until_it_lets_them),
         cmocka_unit_test(the_store_keeps_the_first_details_until_they_are_unused),
     };
 

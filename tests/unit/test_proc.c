@@ -165,7 +165,7 @@ static struct program_key key_of(const struct host *host, uint32_t pid)
     arena_init(&arena, 1 << 20);
     proc_reader_init(&reader, host);
     assert_int_equal(proc_identify(&reader, pid, &arena, &process), 0);
-    read = program_read_start(&reader, pid, process.start_us);
+    read = program_read_start(&reader, &process);
     if (read)
         assert_true(program_read_wait(read, 10000, &process.program));
     program_read_free(read);
@@ -222,12 +222,11 @@ static void without_arguments_or_secret_there_is_no_key(void **state)
 /* As if the process held the lock that readers of its arguments wait for: a pipe without writer. */
 static void a_read_that_hangs_costs_only_its_keys(void **state)
 {
-    struct program_read *reads[8];
+    struct sample_process process = {.pid = 7, .uid = 1000};
+    struct program_read *dropped, *read;
     struct program_key key = {0};
     struct proc_reader reader;
     struct fake_proc fake;
-    struct program_read *dropped;
-    uint64_t start_us;
     int fd;
 
     (void)state;
@@ -236,30 +235,27 @@ static void a_read_that_hangs_costs_only_its_keys(void **state)
     assert_int_equal(mkfifoat(fake.host.procfs_fd, "7/cmdline", 0600), 0);
     proc_reader_init(&reader, &fake.host);
     fd = proc_open(&fake.host, 7);
-    assert_int_equal(proc_read_start(fd, reader.boot_us, &start_us), 0);
+    assert_int_equal(proc_read_start(fd, reader.boot_us, &process.start_us), 0);
     close(fd);
-    dropped = program_read_start(&reader, 7, start_us);
+    dropped = program_read_start(&reader, &process);
     assert_non_null(dropped);
     assert_false(program_read_wait(dropped, 1, &key));
-    program_read_free(dropped); /* its thread will free it */
-    for (size_t i = 1; i < ARRAY_SIZE(reads); i++)
-        assert_non_null(reads[i] = program_read_start(&reader, 7, start_us));
-    assert_null(program_read_start(&reader, 7, start_us)); /* too many */
-    fd = openat(fake.host.procfs_fd, "7/cmdline", O_RDWR | O_CLOEXEC);
+    assert_null(program_read_start(&reader, &process)); /* it would hang, too */
+    program_read_free(dropped);                         /* its thread will free it */
+    fd = openat(fake.host.procfs_fd, "7/cmdline", O_WRONLY | O_CLOEXEC); /* when it has opened it */
     assert_true(fd >= 0);
-    usleep(50000); /* all have opened it */
-    close(fd);
-    for (size_t i = 1; i < ARRAY_SIZE(reads); i++) {
-        assert_true(program_read_wait(reads[i], 10000, &key));
-        assert_int_equal(key.exact, 0);
-        program_read_free(reads[i]);
-    }
     set_program(&fake, PYTHON, COMMAND, sizeof(COMMAND));
-    assert_int_not_equal(key_of(&fake.host, 7).exact, 0);
-    reads[0] = program_read_start(&reader, 7, start_us + 1); /* the pid was reused */
-    assert_true(program_read_wait(reads[0], 10000, &key));
+    close(fd);
+    while (!(read = program_read_start(&reader, &process))) /* the other is about to end */
+        usleep(1000);
+    assert_true(program_read_wait(read, 10000, &key));
+    assert_int_not_equal(key.exact, 0);
+    program_read_free(read);
+    process.start_us++; /* the pid was reused */
+    read = program_read_start(&reader, &process);
+    assert_true(program_read_wait(read, 10000, &key));
     assert_int_equal(key.exact, 0);
-    program_read_free(reads[0]);
+    program_read_free(read);
     fake_proc_remove(&fake);
 }
 

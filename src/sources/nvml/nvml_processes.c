@@ -54,7 +54,7 @@ static int read_process(struct nvml_poll *poll, struct known *known,
         return r;
     if (is_new || known->is_key_due) {
         program_read_free(known->program);
-        known->program = program_read_start(proc, known->pid, ret_process->start_us);
+        known->program = program_read_start(proc, ret_process);
         known->is_key_due = !known->program;
     }
     if (known->program &&
