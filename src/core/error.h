@@ -2,6 +2,8 @@
  * `struct error *`, which may be NULL, beside returning a negative errno. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "core/macros.h"
 
 struct error {
@@ -18,3 +20,10 @@ void error_format(struct error *err, const char *format, ...) PRINTF(2, 3);
         error_format((err), __VA_ARGS__);                                                          \
         error_code_;                                                                               \
     })
+
+/* 0, or a negative errno as the kernel has them (MAX_ERRNO). For results from other processes: -r
+ * is defined. */
+static inline bool error_is_result(int r)
+{
+    return r <= 0 && r > -4096;
+}

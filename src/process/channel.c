@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "core/error.h"
 #include "core/fs.h"
 #include "core/macros.h"
 #include "emissions/choice.h"
@@ -159,7 +160,7 @@ static bool is_valid_container(const struct channel_container *container)
 
 static bool is_valid_state(const struct channel_names_state *state)
 {
-    return state->result <= 0 && state->pad == 0 && IS_TERMINATED(state->why) &&
+    return error_is_result(state->result) && state->pad == 0 && IS_TERMINATED(state->why) &&
            is_printable(state->why) && (state->result == 0) == (state->why[0] == '\0');
 }
 
@@ -188,7 +189,7 @@ static bool is_valid_factor(const struct channel_factor *factor)
         return false;
     if (factor->result == 0)
         return factor->mg_per_kwh <= FACTOR_MAX_MG && factor->why[0] == '\0';
-    return factor->result < 0 && factor->mg_per_kwh == 0 && factor->time_us == 0 &&
+    return error_is_result(factor->result) && factor->mg_per_kwh == 0 && factor->time_us == 0 &&
            factor->is_estimated == 0 && factor->why[0] != '\0';
 }
 

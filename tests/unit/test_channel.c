@@ -392,9 +392,10 @@ static void the_state_of_the_api_comes_between_names_and_is_checked(void **state
         {.result = -EACCES, .why = "denied"},
         {.result = -EIO, .duration_us = 1, .why = "it hangs"}};
     static const struct channel_names_state bad[] = {
-        {.result = 1, .why = "x"},       {.pad = 1},
-        {.result = 0, .why = "x"},       {.result = -EIO},
-        {.result = -EIO, .why = "a\nb"}, {.result = -EIO, .why = "\x1b[2J"}};
+        {.result = 1, .why = "x"},        {.pad = 1},
+        {.result = 0, .why = "x"},        {.result = -EIO},
+        {.result = -EIO, .why = "a\nb"},  {.result = -EIO, .why = "\x1b[2J"},
+        {.result = INT32_MIN, .why = "x"}};
     struct channel_names_state endless = {.result = -EIO};
     struct ends ends = open_ends();
     struct channel_names got;
@@ -478,6 +479,7 @@ static void a_factor_is_checked_when_it_comes(void **state)
         {.is_estimated = 2},
         {.basis = PRICE_BASES},
         {.result = 1, .why = "no"},
+        {.result = INT32_MIN, .why = "no"},
         {.result = -EIO},
         {.result = 0, .why = "no"},
         {.result = -EIO, .why = "no", .mg_per_kwh = 1},

@@ -230,6 +230,7 @@ static void readings_that_have_queued_up_are_all_taken(void **state)
 
 static void what_is_no_reading_is_an_error_and_the_next_one_counts(void **state)
 {
+    const struct redfish_reading no_errno = {.result = INT32_MIN, .why = "x"};
     struct redfish_reading endless = {.result = -EIO};
     struct fixture *f = *state;
 
@@ -237,6 +238,8 @@ static void what_is_no_reading_is_an_error_and_the_next_one_counts(void **state)
     assert_int_equal(send(f->fds[1], "x", 1, 0), 1);
     assert_int_equal(read_source(f), -EPROTO);
     assert_int_equal(redfish_reading_send(f->fds[1], &endless), 0);
+    assert_int_equal(read_source(f), -EPROTO);
+    assert_int_equal(redfish_reading_send(f->fds[1], &no_errno), 0);
     assert_int_equal(read_source(f), -EPROTO);
     f->clock.now_us += SECOND;
     assert_int_equal(receive(f, 600000), 0);

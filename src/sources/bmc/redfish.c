@@ -39,7 +39,7 @@ int redfish_reading_receive(int fd, struct redfish_reading *ret_reading)
 
     if (n < 0)
         return -errno;
-    if (n != sizeof(reading) || reading.result > 0 ||
+    if (n != sizeof(reading) || !error_is_result(reading.result) ||
         !memchr(reading.why, '\0', sizeof(reading.why)))
         return -EPROTO;
     *ret_reading = reading;
