@@ -19,6 +19,15 @@ static void check_scale(struct span text)
         abort();
 }
 
+static void check_numbers(struct span text)
+{
+    uint32_t value;
+
+    (void)rapl_parse_number(text, &value);
+    if (rapl_parse_hex(text, 0xff, &value) == 0 && value > 0xff)
+        abort();
+}
+
 static void check_cpus(struct span text)
 {
     uint32_t cpus[CPUS_MAX];
@@ -66,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     check_scale(text);
+    check_numbers(text);
     check_cpus(text);
     check_names(text);
     check_counter(data, size);

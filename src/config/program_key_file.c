@@ -72,9 +72,10 @@ static int check_access(int fd, const char *path, struct error *err)
     return 0;
 }
 
-static bool parse_secret(struct span text, struct program_secret *ret_secret)
+bool program_key_file_parse(struct span text, struct program_secret *ret_secret)
 {
     unsigned char bytes[sizeof(*ret_secret)] = {0};
+    unsigned any = 0;
 
     if (text.len != FILE_BYTES || text.data[DIGITS] != '\n')
         return false;
@@ -84,10 +85,12 @@ static bool parse_secret(struct span text, struct program_secret *ret_secret)
         if (!parse_is_hex(c))
             return false;
         bytes[i / 2] = (unsigned char)(bytes[i / 2] << 4 | (c <= '9' ? c - '0' : c - 'a' + 10));
+        any |= bytes[i / 2];
     }
-    memcpy(ret_secret, bytes, sizeof(bytes));
+    if (any)
+        memcpy(ret_secret, bytes, sizeof(bytes));
     explicit_bzero(bytes, sizeof(bytes));
-    return true;
+    return any;
 }
 
 int program_key_file_load(const char *path, struct program_secret *ret_secret, struct error *err)
@@ -109,8 +112,7 @@ int program_key_file_load(const char *path, struct program_secret *ret_secret, s
     if (r < 0)
         return r;
     r = fs_reread(fd, text, sizeof(text), &len);
-    is_good = r == 0 && parse_secret((struct span){text, len}, &secret) &&
-              (secret.words[0] | secret.words[1]);
+    is_good = r == 0 && program_key_file_parse((struct span){text, len}, &secret);
     explicit_bzero(text, sizeof(text));
     if (r < 0 && r != -EFBIG)
         return error_set(err, r, "%s '%s': cannot be read: %s", FLAG, path, strerror(-r));

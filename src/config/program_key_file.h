@@ -1,7 +1,10 @@
 /* The secret of program keys, in a file: keys of several recordings can be compared. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "core/error.h"
+#include "core/span.h"
 #include "host/program_key.h"
 
 /*
@@ -10,3 +13,6 @@
  * with what to do; error texts quote nothing of it.
  */
 int program_key_file_load(const char *path, struct program_secret *ret_secret, struct error *err);
+
+/* Pure: the text of the file. False: it is not a secret, or all 0, which means none. */
+bool program_key_file_parse(struct span text, struct program_secret *ret_secret);

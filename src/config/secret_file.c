@@ -39,8 +39,8 @@ static struct span find_position(const struct error *detail, const char *path)
     return (struct span){at, len};
 }
 
-static int parse(const struct secret_file_form *form, struct span text, const char *path,
-                 const struct secret_file_entry *entries, size_t count, struct error *err)
+int secret_file_parse(const struct secret_file_form *form, struct span text, const char *path,
+                      const struct secret_file_entry *entries, size_t count, struct error *err)
 {
     const struct secret_file_entry *wrong = NULL;
     struct yaml_field fields[YAML_FIELDS_MAX] = {0};
@@ -49,8 +49,10 @@ static int parse(const struct secret_file_form *form, struct span text, const ch
     struct yaml_fields yaml = {
         .manual = "", .target = &wrong, .fields = fields, .field_count = count, .no_mapping = ""};
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        entries[i].value[0] = '\0';
         fields[i] = (struct yaml_field){entries[i].key, set_secret, .details = &entries[i]};
+    }
     if (yaml_fields_parse(&yaml, text, path, &detail) == 0)
         return 0;
     position = find_position(&detail, path);
@@ -78,8 +80,6 @@ int secret_file_read(const struct secret_file_form *form, const char *path,
     size_t len = 0;
     int r;
 
-    for (size_t i = 0; i < count; i++)
-        entries[i].value[0] = '\0';
     if (fd < 0)
         return error_set(err, fd, "%s %.300s: cannot be opened: %s", form->flag, path,
                          fs_strerror(fd));
@@ -91,7 +91,7 @@ int secret_file_read(const struct secret_file_form *form, const char *path,
     r = fs_read_fd(fd, FILE_MAX, &data, &len);
     if (r < 0)
         return error_set(err, r, "%s %.300s: cannot be read: %s", form->flag, path, strerror(-r));
-    r = parse(form, (struct span){data, len}, path, entries, count, err);
+    r = secret_file_parse(form, (struct span){data, len}, path, entries, count, err);
     explicit_bzero(data, len);
     return r;
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
+#include "core/span.h"
 
 struct secret_file_entry {
     const char *key;
@@ -23,3 +24,7 @@ struct secret_file_form {
 /* 0 or -errno, with what to do. The caller wipes the values, also after a failure. */
 int secret_file_read(const struct secret_file_form *form, const char *path,
                      const struct secret_file_entry *entries, size_t count, struct error *err);
+
+/* Pure: the same for the text of the file. */
+int secret_file_parse(const struct secret_file_form *form, struct span text, const char *path,
+                      const struct secret_file_entry *entries, size_t count, struct error *err);

@@ -18,6 +18,8 @@ enum {
     KERNEL_STAT_BYTES = 1 << 20,
 };
 
+static const uint64_t BOOT_MAX_S = (uint64_t)1 << 40;
+
 /* Fields of /proc/PID/stat after the command (proc_pid_stat(5)): state is 3, starttime 22. */
 enum { FIELDS_BEFORE_START = 22 - 3 };
 
@@ -49,16 +51,25 @@ int proc_parse_uid(struct span status, uint32_t *ret_uid)
     return 0;
 }
 
+int proc_parse_boot(struct span kernel_stat, uint64_t *ret_boot_us)
+{
+    uint64_t boot_s;
+
+    if (parse_u64_max(span_find_line(kernel_stat, "btime "), BOOT_MAX_S, &boot_s) < 0)
+        return -EBADMSG;
+    *ret_boot_us = boot_s * USEC_PER_SEC;
+    return 0;
+}
+
 uint64_t proc_read_boot_us(const struct host *host)
 {
     _cleanup_free_ char *data = NULL;
-    uint64_t boot_s;
+    uint64_t boot_us = 0;
     size_t len;
 
-    if (fs_read_all_at(host->procfs_fd, "stat", KERNEL_STAT_BYTES, &data, &len) < 0 ||
-        parse_u64_max(span_find_line((struct span){data, len}, "btime "), 1ULL << 40, &boot_s) < 0)
-        return 0;
-    return boot_s * USEC_PER_SEC;
+    if (fs_read_all_at(host->procfs_fd, "stat", KERNEL_STAT_BYTES, &data, &len) == 0)
+        (void)proc_parse_boot((struct span){data, len}, &boot_us);
+    return boot_us;
 }
 
 void proc_reader_init(struct proc_reader *reader, const struct host *host)

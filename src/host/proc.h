@@ -35,6 +35,9 @@ int proc_parse_stat(struct span text, struct span *ret_command, uint64_t *ret_st
 /* Pure. From /proc/PID/status: the real user. 0 or -EBADMSG. */
 int proc_parse_uid(struct span status, uint32_t *ret_uid);
 
+/* Pure. From /proc/stat: when the node booted, since the epoch. 0 or -EBADMSG. */
+int proc_parse_boot(struct span kernel_stat, uint64_t *ret_boot_us);
+
 /* Opens /proc/PID (O_PATH). -ESRCH: no such process. */
 int proc_open(const struct host *host, uint32_t pid);
 

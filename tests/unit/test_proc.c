@@ -77,6 +77,29 @@ static void the_user_is_the_real_one(void **state)
     }
 }
 
+static void the_boot_is_in_whole_seconds(void **state)
+{
+    static const struct {
+        const char *text;
+        int r;
+        uint64_t boot_us;
+    } cases[] = {
+        {"cpu  1 2 3 4\nbtime 1769041911\nprocesses 1\n", 0, 1769041911000000},
+        {"btime 1099511627776", 0, (uint64_t)1099511627776 * 1000000},
+        {"btime 1099511627777\n", -EBADMSG, 7}, /* its microseconds would not fit */
+        {"xbtime 1\nbtime -1\n", -EBADMSG, 7},
+        {"", -EBADMSG, 7},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        uint64_t boot_us = 7;
+
+        assert_int_equal(proc_parse_boot(span_of(cases[i].text), &boot_us), cases[i].r);
+        assert_int_equal(boot_us, cases[i].boot_us);
+    }
+}
+
 static void this_process_is_known_by_its_executable(void **state)
 {
     struct host host = {.procfs_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
@@ -338,6 +361,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_command_may_hold_anything_and_the_start_is_the_22nd_field),
         cmocka_unit_test(the_user_is_the_real_one),
+        cmocka_unit_test(the_boot_is_in_whole_seconds),
         cmocka_unit_test(this_process_is_known_by_its_executable),
         cmocka_unit_test(a_pid_that_is_not_there_is_no_process),
         cmocka_unit_test(a_process_has_the_keys_of_its_executable_and_arguments),
