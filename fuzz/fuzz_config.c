@@ -1,11 +1,24 @@
-/* The config file's parser: any bytes give options or an error, and nothing leaks. */
+/* The config file's parser: any bytes give options or an error, and nothing leaks. So do the
+ * addresses to listen on. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "config/options.h"
+#include "net/listen.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_addresses(const struct options_list *addresses)
+{
+    for (size_t i = 0; i < addresses->count; i++) {
+        struct listen_address address;
+        struct error err = {{0}};
+
+        if (listen_parse(addresses->items[i], &address, &err) < 0 && err.text[0] == '\0')
+            abort();
+    }
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -18,6 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             0 &&
         err.text[0] == '\0')
         abort(); /* an error without a text helps nobody */
+    check_addresses(&options.listen_addresses);
     options_done(&options);
     return 0;
 }
