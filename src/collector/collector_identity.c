@@ -202,6 +202,11 @@ void collector_refresh_identity(struct collector *collector)
     for (size_t i = 0; identity_get_status(collector->identity, i, &status); i++)
         if (!status.is_logged_by_fetcher)
             log_runtime(&collector->runtime_log, &status);
+    if (!collector->runtime_log.full && identity_is_full(collector->identity)) {
+        log_warn("names may be missing: the node has more processes, containers, pods or jobs than "
+                 "are kept; no energy is lost");
+        collector->runtime_log.full = true;
+    }
     for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
         if (collector->pipeline->gpus[i])
             refresh_grants(collector, collector->pipeline->gpus[i]);

@@ -48,6 +48,7 @@ struct runtime_log {
         bool up;
     } seen[24];
     size_t count;
+    bool full; /* that identity was full was logged */
 };
 
 struct collector {

@@ -1,52 +1,14 @@
-#include "identity/container_cache.h"
+#include "identity/container_cache_private.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/lock.h"
 #include "core/macros.h"
-#include "core/table.h"
-#include "model/workload.h"
 
-enum { HINT_TRIES = 1 }; /* a hinted container waits for one answer of each runtime */
-
-/* A container by its id, or a pod by its uid. */
-struct entry {
-    struct table_entry entry;
-    char key[WORKLOAD_POD_UID_BYTES];
-    struct container names;
-    bool known;         /* from a runtime */
-    bool hinted;        /* from a hint, until a runtime knows it */
-    bool unasked;       /* added by a hint: no process was seen in it */
-    bool taken;         /* wanted, other than by a claim */
-    uint64_t wanted_us; /* first */
-    uint64_t seen_us;   /* last wanted; 0: never */
-    uint64_t listed_us; /* last, as running; 0: never */
-    uint64_t used_us;
-
-    /* Of containers: the polls for it. */
-    uint8_t tries[CONTAINER_CACHE_RUNTIMES_MAX];
-    uint64_t polled_us[CONTAINER_CACHE_RUNTIMES_MAX];
-    bool image_pending;     /* the image is a digest, and may still get its name from: */
-    unsigned image_runtime; /* the runtime that listed it */
-    uint8_t image_tries;
-    uint64_t image_due_us;
-};
-
-struct entries {
-    struct table table;
-    size_t unasked_count;
-};
-
-struct container_cache {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    uint64_t generation;
-    bool present[CONTAINER_CACHE_RUNTIMES_MAX];
-    bool failing[CONTAINER_CACHE_RUNTIMES_MAX]; /* at the last poll */
-    struct entries containers, pods;
-};
+enum { NAME_KEY_BYTES = 3 * (RUNTIME_TEXT_MAX + 1) };
 
 int container_cache_new(struct container_cache **ret_cache)
 {
@@ -60,7 +22,27 @@ int container_cache_new(struct container_cache **ret_cache)
     return 0;
 }
 
-static void expire_entries(struct entries *entries, uint64_t before_us)
+/* Takes it out of its namesakes. */
+static void unlink_entry(struct container_cache *cache, struct entry *entry)
+{
+    struct namesakes *namesakes = entry->namesakes;
+
+    if (!namesakes)
+        return;
+    if (entry->previous)
+        entry->previous->next = entry->next;
+    else
+        namesakes->first = entry->next;
+    if (entry->next)
+        entry->next->previous = entry->previous;
+    entry->namesakes = NULL;
+    entry->previous = entry->next = NULL;
+    if (!namesakes->first)
+        table_remove(&cache->by_name, namesakes);
+}
+
+static void expire_entries(struct container_cache *cache, struct entries *entries,
+                           uint64_t before_us)
 {
     for (size_t i = entries->table.count; i-- > 0;) {
         struct entry *entry = entries->table.items[i];
@@ -68,6 +50,7 @@ static void expire_entries(struct entries *entries, uint64_t before_us)
         if (entry->used_us >= before_us)
             continue;
         entries->unasked_count -= entry->unasked;
+        unlink_entry(cache, entry);
         container_forget(&entry->names);
         table_remove(&entries->table, entry);
     }
@@ -77,18 +60,19 @@ void container_cache_expire(struct container_cache *cache, uint64_t before_us)
 {
     HOLD_LOCK(&cache->lock);
 
-    expire_entries(&cache->pods, before_us);
-    expire_entries(&cache->containers, before_us);
+    expire_entries(cache, &cache->pods, before_us);
+    expire_entries(cache, &cache->containers, before_us);
 }
 
 void container_cache_free(struct container_cache *cache)
 {
     if (!cache)
         return;
-    expire_entries(&cache->pods, UINT64_MAX);
-    expire_entries(&cache->containers, UINT64_MAX);
+    expire_entries(cache, &cache->pods, UINT64_MAX);
+    expire_entries(cache, &cache->containers, UINT64_MAX);
     table_done(&cache->pods.table);
     table_done(&cache->containers.table);
+    table_done(&cache->by_name);
     pthread_cond_destroy(&cache->changed);
     pthread_mutex_destroy(&cache->lock);
     free(cache);
@@ -102,6 +86,11 @@ static bool has_key(const void *entry, const void *key)
 static struct entry *find_entry(const struct entries *entries, const char *key)
 {
     return table_find(&entries->table, map_hash_bytes(span_of(key)), has_key, key);
+}
+
+struct entry *container_cache_entry(const struct container_cache *cache, const char *container_id)
+{
+    return find_entry(&cache->containers, container_id);
 }
 
 /* NULL where there is no room: it gets no names, and nothing else is lost. */
@@ -180,6 +169,53 @@ void container_cache_want(struct container_cache *cache, const char *container_i
     want_entry(cache, &cache->pods, pod_uid, is_claim, now_us);
 }
 
+/* "": it is in no pod, or has no name. Others may have the same key; they are compared. */
+static void write_name_key(char key[NAME_KEY_BYTES], const char *namespace, const char *pod,
+                           const char *container)
+{
+    key[0] = '\0';
+    if (pod && pod[0] && container && container[0])
+        snprintf(key, NAME_KEY_BYTES, "%s/%s/%s", namespace ? namespace : "", pod, container);
+}
+
+static bool has_name_key(const void *entry, const void *key)
+{
+    return strcmp(((const struct namesakes *)entry)->key, key) == 0;
+}
+
+static struct namesakes *find_namesakes(const struct container_cache *cache, const char *key)
+{
+    return table_find(&cache->by_name, map_hash_bytes(span_of(key)), has_name_key, key);
+}
+
+/* Puts it among its namesakes, after its names may have changed. Without memory it is not found by
+ * name. */
+static void link_entry(struct container_cache *cache, struct entry *entry)
+{
+    struct namesakes *namesakes;
+    char key[NAME_KEY_BYTES];
+
+    write_name_key(key, entry->names.namespace, entry->names.pod, entry->names.name);
+    if (entry->namesakes && strcmp(entry->namesakes->key, key) == 0) /* as nearly always */
+        return;
+    unlink_entry(cache, entry);
+    if (key[0] == '\0')
+        return;
+    namesakes = find_namesakes(cache, key);
+    if (!namesakes) {
+        namesakes = table_add(&cache->by_name, map_hash_bytes(span_of(key)),
+                              sizeof(*namesakes) + strlen(key) + 1);
+        if (!namesakes)
+            return;
+        memcpy(namesakes->key, key, strlen(key) + 1);
+    }
+    entry->namesakes = namesakes;
+    entry->next = namesakes->first;
+    if (entry->next)
+        entry->next->previous = entry;
+    namesakes->first = entry;
+}
+
 static void learn_names(struct entry *entry, const struct container *names)
 {
     if (entry->hinted)
@@ -243,9 +279,11 @@ void container_cache_learn(struct container_cache *cache, unsigned runtime,
             learn_pod(cache, container, false, now_us);
         if (!entry && !container->ended)
             entry = add_entry(cache, &cache->containers, container->id, false, now_us);
-        if (entry)
-            learn_container(entry, runtime, container);
-        if (entry && !container->ended)
+        if (!entry)
+            continue;
+        learn_container(entry, runtime, container);
+        link_entry(cache, entry);
+        if (!container->ended)
             entry->listed_us = now_us;
     }
 }
@@ -265,6 +303,7 @@ void container_cache_hint(struct container_cache *cache, const struct container_
         if (!entry || entry->known)
             continue;
         hint_names(entry, container);
+        link_entry(cache, entry);
         entry->tries[CONTAINER_CACHE_HINTS] = CONTAINER_CACHE_TRIES_MAX; /* no more will come */
     }
 }
@@ -336,14 +375,18 @@ bool container_cache_find_by_name(struct container_cache *cache, const char *nam
                                   uint64_t since_us, char ret_id[RUNTIME_ID_BYTES])
 {
     HOLD_LOCK(&cache->lock);
+    const struct namesakes *namesakes;
     uint64_t newest_us = 0;
+    char key[NAME_KEY_BYTES];
 
-    for (size_t i = 0; i < cache->containers.table.count; i++) {
-        const struct entry *entry = cache->containers.table.items[i];
+    write_name_key(key, namespace, pod, container);
+    namesakes = find_namesakes(cache, key);
+    for (const struct entry *entry = namesakes ? namesakes->first : NULL; entry;
+         entry = entry->next) {
         bool counts_list = or_listed && entry->names.is_pod_certain;
         uint64_t present_us = counts_list ? MAX(entry->seen_us, entry->listed_us) : entry->seen_us;
 
-        /* A restarted container leaves its old id behind. */
+        cache->visited++;
         if (present_us < since_us || present_us <= newest_us || !is_text(entry->names.pod, pod) ||
             !is_text(entry->names.namespace, namespace) || !is_text(entry->names.name, container))
             continue;
@@ -351,122 +394,6 @@ bool container_cache_find_by_name(struct container_cache *cache, const char *nam
         memcpy(ret_id, entry->key, RUNTIME_ID_BYTES);
     }
     return newest_us > 0;
-}
-
-/* From here on: what runtimes are to be polled for, and when. */
-
-static bool is_image_due(const struct entry *entry, unsigned runtime, uint64_t now_us)
-{
-    return entry->image_pending && entry->image_runtime == runtime && entry->seen_us > 0 &&
-           now_us >= entry->image_due_us;
-}
-
-bool container_cache_next_image(struct container_cache *cache, unsigned runtime, uint64_t now_us,
-                                char ret_id[RUNTIME_ID_BYTES])
-{
-    HOLD_LOCK(&cache->lock);
-
-    for (size_t i = 0; i < cache->containers.table.count; i++) {
-        const struct entry *entry = cache->containers.table.items[i];
-
-        if (is_image_due(entry, runtime, now_us)) {
-            memcpy(ret_id, entry->key, RUNTIME_ID_BYTES);
-            return true;
-        }
-    }
-    return false;
-}
-
-void container_cache_note_image(struct container_cache *cache, const char *container_id,
-                                const char *image, uint64_t now_us)
-{
-    HOLD_LOCK(&cache->lock);
-    struct entry *entry = find_entry(&cache->containers, container_id);
-
-    if (!entry || !entry->image_pending)
-        return;
-    container_keep(&entry->names, &(struct container){.image = image});
-    entry->image_due_us = now_us + (USEC_PER_SEC << entry->image_tries++);
-    entry->image_pending = !image && entry->image_tries < CONTAINER_CACHE_IMAGE_TRIES_MAX;
-}
-
-void container_cache_note_poll(struct container_cache *cache, unsigned runtime, int result,
-                               uint64_t polled_us)
-{
-    HOLD_LOCK(&cache->lock);
-
-    cache->failing[runtime] = result < 0;
-    for (size_t i = 0; i < cache->containers.table.count && result == 0; i++) {
-        struct entry *entry = cache->containers.table.items[i];
-
-        /* A poll does not answer what was wanted after it. */
-        if (entry->known || entry->unasked || entry->wanted_us > polled_us)
-            continue;
-        entry->tries[runtime] = (uint8_t)MIN(entry->tries[runtime] + 1, CONTAINER_CACHE_TRIES_MAX);
-        entry->polled_us[runtime] = polled_us;
-    }
-}
-
-static uint64_t entry_due_us(const struct entry *entry, unsigned runtime)
-{
-    unsigned tries = entry->tries[runtime];
-
-    if (entry->known || entry->unasked || tries >= CONTAINER_CACHE_TRIES_MAX)
-        return UINT64_MAX;
-    return tries == 0 ? entry->wanted_us
-                      : entry->polled_us[runtime] + (USEC_PER_SEC << (tries - 1));
-}
-
-static uint64_t next_due_us(const struct container_cache *cache, unsigned runtime, bool with_images)
-{
-    uint64_t next_us = UINT64_MAX;
-
-    for (size_t i = 0; i < cache->containers.table.count; i++) {
-        const struct entry *entry = cache->containers.table.items[i];
-        uint64_t due_us = entry_due_us(entry, runtime);
-
-        next_us = MIN(next_us, due_us);
-        if (with_images && is_image_due(entry, runtime, UINT64_MAX))
-            next_us = MIN(next_us, entry->image_due_us);
-    }
-    return next_us;
-}
-
-uint64_t container_cache_next_poll_us(struct container_cache *cache, unsigned runtime)
-{
-    HOLD_LOCK(&cache->lock);
-
-    return next_due_us(cache, runtime, true);
-}
-
-bool container_cache_is_missing(struct container_cache *cache, unsigned runtime, uint64_t now_us)
-{
-    HOLD_LOCK(&cache->lock);
-
-    return next_due_us(cache, runtime, false) <= now_us;
-}
-
-bool container_cache_may_learn(struct container_cache *cache, const char *container_id)
-{
-    HOLD_LOCK(&cache->lock);
-    const struct entry *entry = find_entry(&cache->containers, container_id);
-    bool may = false;
-
-    for (unsigned i = 0; i < CONTAINER_CACHE_RUNTIMES_MAX && entry && !entry->known; i++)
-        may |= cache->present[i] &&
-               entry->tries[i] < (entry->hinted ? HINT_TRIES : CONTAINER_CACHE_TRIES_MAX);
-    return may || (entry && entry->image_pending && cache->present[entry->image_runtime]);
-}
-
-bool container_cache_is_awaited(struct container_cache *cache, const char *container_id)
-{
-    HOLD_LOCK(&cache->lock);
-    const struct entry *entry = find_entry(&cache->containers, container_id);
-    bool awaited = false;
-
-    for (unsigned i = 0; i < CONTAINER_CACHE_HINTS && entry && !entry->known; i++)
-        awaited |= cache->present[i] && !cache->failing[i] && entry->tries[i] == 0;
-    return awaited;
 }
 
 uint64_t container_cache_generation(struct container_cache *cache)
@@ -483,4 +410,12 @@ void container_cache_wait(struct container_cache *cache, uint64_t generation, ui
     while (cache->generation == generation &&
            lock_wait_until(&cache->changed, &cache->lock, until_us))
         ;
+}
+
+bool container_cache_is_full(struct container_cache *cache)
+{
+    HOLD_LOCK(&cache->lock);
+
+    return cache->containers.table.count >= CONTAINER_CACHE_ENTRIES_MAX ||
+           cache->pods.table.count >= CONTAINER_CACHE_PODS_MAX;
 }

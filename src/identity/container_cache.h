@@ -109,5 +109,8 @@ void container_cache_wait(struct container_cache *cache, uint64_t generation, ui
 uint64_t container_cache_generation(struct container_cache *cache);
 void container_cache_wake(struct container_cache *cache);
 
+/* Is there no room for another container or pod? It gets no names until others expire. */
+bool container_cache_is_full(struct container_cache *cache);
+
 /* Removes what was not used since `before_us`. */
 void container_cache_expire(struct container_cache *cache, uint64_t before_us);

@@ -74,6 +74,10 @@ bool identity_awaits_names(void *context, const struct workload_owner *owner);
  */
 void identity_each_attachment(struct identity *identity, attachments_visit *visit, void *context);
 
+/* Has the node more processes, containers, pods or jobs than are kept? The names of some are then
+ * missing. */
+bool identity_is_full(struct identity *identity);
+
 /* Adds what is known of the snapshot's workloads, GPUs and sources. Call it last. */
 int identity_describe(struct identity *identity, struct snapshot *snapshot);
 

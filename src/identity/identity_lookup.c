@@ -197,6 +197,14 @@ static int add_infos(struct identity *identity, struct snapshot *snapshot)
     return 0;
 }
 
+bool identity_is_full(struct identity *identity)
+{
+    bool is_full = container_cache_is_full(identity->container_cache);
+    HOLD_LOCK(&identity->lock);
+
+    return is_full || identity->stats.left_out > 0 || identity->details.count >= DETAILS_MAX;
+}
+
 enum { STATUS_SCAN, STATUS_KUBELET, STATUS_API, STATUS_RUNTIMES };
 
 /* False: absent. */

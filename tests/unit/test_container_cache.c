@@ -3,10 +3,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/macros.h"
-#include "identity/container_cache.h"
+#include "identity/container_cache_private.h"
 
 #define A      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B      "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -162,6 +163,70 @@ static void a_container_is_found_by_its_names_if_it_has_processes(void **state)
     container_cache_free(cache);
 }
 
+static void a_container_that_got_another_name_or_expired_is_not_found_by_the_old_one(void **state)
+{
+    struct container_cache *cache = new_cache();
+    char id[65];
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(id, sizeof(id), "%064x", i);
+        learn(cache,
+              (struct container){{{id, "worker", "ml", "train-0", "", ""}}, true, false, false},
+              T0 + i);
+        container_cache_want(cache, id, "", false, T0 + i);
+    }
+    /* The second, between two others. */
+    snprintf(id, sizeof(id), "%064x", 1);
+    learn(cache, (struct container){{{id, "server", "ml", "train-0", "", ""}}, true, false, false},
+          T0 + 3);
+    container_cache_want(cache, id, "", false, T0 + 3);
+    assert_true(container_cache_find_by_name(cache, "ml", "train-0", "server", false, T0, id));
+    assert_int_equal(id[63], '1');
+    assert_true(container_cache_find_by_name(cache, "ml", "train-0", "worker", false, T0, id));
+    assert_int_equal(id[63], '2');
+    container_cache_expire(cache, T0 + 1); /* the first */
+    assert_true(container_cache_find_by_name(cache, "ml", "train-0", "worker", false, T0, id));
+    container_cache_expire(cache, T0 + 3);
+    assert_false(container_cache_find_by_name(cache, "ml", "train-0", "worker", false, T0, id));
+    assert_true(container_cache_find_by_name(cache, "ml", "train-0", "server", false, T0, id));
+    container_cache_expire(cache, T0 + 4);
+    assert_false(container_cache_find_by_name(cache, "ml", "train-0", "server", false, T0, id));
+    container_cache_free(cache);
+}
+
+/* 30,000 of them took two thirds of a CPU when each search went through all. */
+static void searches_do_not_slow_down_with_the_number_of_containers(void **state)
+{
+    enum { CONTAINERS = 30000 };
+    struct container_cache *cache = new_cache();
+    char id[65], pod[16];
+
+    (void)state;
+    for (unsigned i = 0; i < CONTAINERS; i++) {
+        snprintf(id, sizeof(id), "%064x", i);
+        snprintf(pod, sizeof(pod), "pod-%u", i);
+        learn(cache,
+              (struct container){{{id, "worker", "ml", pod, "", "sha256:0"}}, true, false, true},
+              T0);
+        container_cache_want(cache, id, "", false, T0);
+    }
+    for (unsigned i = 0; i < CONTAINERS; i++) {
+        snprintf(pod, sizeof(pod), "pod-%u", i);
+        assert_true(container_cache_find_by_name(cache, "ml", pod, "worker", true, T0, id));
+        assert_int_equal(strtoul(id, NULL, 16), i);
+    }
+    assert_int_equal(cache->visited, CONTAINERS);
+    for (unsigned i = 0; i < CONTAINERS; i++) {
+        assert_true(container_cache_next_image(cache, 0, T0, id));
+        container_cache_note_image(cache, id, "img:1", T0);
+    }
+    assert_int_equal(cache->visited, 2 * CONTAINERS);
+    assert_false(container_cache_next_image(cache, 0, T0, id));
+    assert_int_equal(cache->visited, 3 * CONTAINERS);
+    container_cache_free(cache);
+}
+
 static void unused_entries_are_forgotten_and_their_places_reused(void **state)
 {
     struct container_cache *cache = new_cache();
@@ -199,6 +264,7 @@ static void ids_beyond_the_limit_have_no_names_and_break_nothing(void **state)
     (void)state;
     for (unsigned i = 0; i < CONTAINER_CACHE_ENTRIES_MAX + 100; i++) {
         snprintf(id, sizeof(id), "%064x", i);
+        assert_int_equal(container_cache_is_full(cache), i >= CONTAINER_CACHE_ENTRIES_MAX);
         container_cache_want(cache, id, "", false, T0);
     }
     container_cache_set_present(cache, 0, true);
@@ -528,6 +594,8 @@ int main(void)
         cmocka_unit_test(two_runtimes_that_know_a_container_complete_each_other),
         cmocka_unit_test(names_that_cannot_come_are_not_waited_for),
         cmocka_unit_test(a_container_is_found_by_its_names_if_it_has_processes),
+        cmocka_unit_test(a_container_that_got_another_name_or_expired_is_not_found_by_the_old_one),
+        cmocka_unit_test(searches_do_not_slow_down_with_the_number_of_containers),
         cmocka_unit_test(unused_entries_are_forgotten_and_their_places_reused),
         cmocka_unit_test(ids_beyond_the_limit_have_no_names_and_break_nothing),
         cmocka_unit_test(a_hint_names_what_no_runtime_names),

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/macros.h"
+#include "identity/container_cache.h"
 #include "identity/identity.h"
 
 #define A   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -113,6 +114,25 @@ static void names_are_waited_for_until_they_arrive(void **state)
     owner.kind = WORKLOAD_POD;
     strcpy(owner.pod_uid, UID);
     assert_names(&rig, &owner, "train-0", "ml", "train-0", "worker");
+    end_rig(&rig);
+}
+
+static void more_containers_than_are_kept_are_told(void **state)
+{
+    struct rig rig = new_rig(false);
+    struct workload_names names;
+
+    (void)state;
+    for (unsigned i = 0; i < CONTAINER_CACHE_ENTRIES_MAX; i++) {
+        struct workload_owner owner;
+        char id[65];
+
+        assert_false(identity_is_full(rig.identity));
+        snprintf(id, sizeof(id), "%064x", i);
+        owner = container(id);
+        (void)identity_find_names(rig.identity, &owner, &names);
+    }
+    assert_true(identity_is_full(rig.identity));
     end_rig(&rig);
 }
 
@@ -297,6 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_that_cannot_come_are_not_waited_for),
         cmocka_unit_test(names_are_waited_for_until_they_arrive),
+        cmocka_unit_test(more_containers_than_are_kept_are_told),
         cmocka_unit_test(a_label_alone_makes_no_container_a_pods),
         cmocka_unit_test(a_pod_counts_unless_the_cgroup_names_another),
         cmocka_unit_test(an_unknown_container_has_the_pod_that_its_cgroup_names),
