@@ -281,18 +281,21 @@ static bool visit_process(struct process_table *table, struct process *process,
 static void visit_processes(struct process_table *table, bool all)
 {
     static const struct process none = {.ino = INO_UNKNOWN};
-    const struct process *old = table->now.items, *end = old + table->now.count;
+    const struct processes *now = &table->now;
     struct processes *next = &table->next;
-    size_t kept = 0;
+    size_t kept = 0, at = 0;
 
     /* A scan takes turns from where the last one stopped, up to the last pid. */
     table->turns_left = all ? 0 : MIN(next->count / TURN_SCANS + 1, (size_t)TURN_MAX);
     for (size_t i = 0; i < next->count; i++) {
         struct process *process = &next->items[i];
+        const struct process *old = &none;
 
-        while (old < end && old->pid < process->pid)
-            old++;
-        if (visit_process(table, process, old < end && old->pid == process->pid ? old : &none, all))
+        while (at < now->count && now->items[at].pid < process->pid)
+            at++;
+        if (at < now->count && now->items[at].pid == process->pid)
+            old = &now->items[at];
+        if (visit_process(table, process, old, all))
             next->items[kept++] = *process;
     }
     next->count = kept;
