@@ -26,7 +26,7 @@ sanitize: setup-test
 test-aarch64: setup-aarch64
 	@tools/test-aarch64 $(BUILD)-aarch64
 
-# Cgroups that come and go under sanitizers, for an hour.
+# Cgroups and real containers that come and go under sanitizers, for an hour each.
 SOAK_SECONDS ?= 3600
 soak: setup-test
 	@WATTRIBUTE_CHURN_SECONDS=$(SOAK_SECONDS) SUITES=churn TIMEOUT_FACTOR=0 \

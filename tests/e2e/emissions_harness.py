@@ -139,7 +139,7 @@ class BillsTestCase(EmissionsTestCase):
         page = exporter.page()
         meter, = self.meters(page)
         self.assertEqual(page.value(METER_ENERGY), page.sum(harness.WORKLOAD_ENERGY) + page.sum(harness.UNOWNED_ENERGY))
-        self.assert_grams_conserved(page, meter)
+        self.assert_grams_conserved(page, meter_id=meter)
         if pages:
             self.assert_counters_grow(pages[-1], page)
         pages.append(page)

@@ -425,23 +425,21 @@ class TestCase(unittest.TestCase):
 
     def assert_balanced(self, page):
         """Every meter is, exactly, what workloads and nobody own of it."""
-        for meter in self.meters(page):
-            self.assertEqual(page.value(METER_ENERGY, meter_id=meter),
-                             page.sum(WORKLOAD_ENERGY, meter_id=meter) +
-                             page.sum(UNOWNED_ENERGY, meter_id=meter), meter)
-            self.assertEqual(0, page.value("wattribute_ledger_imbalance_joules", meter_id=meter))
-            self.assert_grams_balanced(page, meter)
+        for meter, energy in page.values(METER_ENERGY):
+            self.assertEqual(energy, page.sum(WORKLOAD_ENERGY, **meter) + page.sum(UNOWNED_ENERGY, **meter), meter)
+            self.assertEqual(0, page.value("wattribute_ledger_imbalance_joules", **meter))
+            self.assert_grams_balanced(page, **meter)
 
-    def assert_grams_balanced(self, page, meter):
-        self.assert_grams_conserved(page, meter)
-        self.assertLessEqual(abs(page.value(METER_ENERGY, meter_id=meter) * WORLD_FACTOR / 3600000 -
-                                 page.value(METER_GRAMS, meter_id=meter)), Decimal("0.5e-9"), meter)
+    def assert_grams_balanced(self, page, **meter):
+        self.assert_grams_conserved(page, **meter)
+        self.assertLessEqual(abs(page.value(METER_ENERGY, **meter) * WORLD_FACTOR / 3600000 -
+                                 page.value(METER_GRAMS, **meter)), Decimal("0.5e-9"), meter)
 
-    def assert_grams_conserved(self, page, meter):
+    def assert_grams_conserved(self, page, **meter):
         """Whatever the factor. Each row is rounded to a nanogram."""
         rows = [value for kind in ("workload", "unowned")
-                for _, value in page.values(f"wattribute_{kind}_emissions_grams_total", meter_id=meter)]
-        grams = page.value(METER_GRAMS, meter_id=meter)
+                for _, value in page.values(f"wattribute_{kind}_emissions_grams_total", **meter)]
+        grams = page.value(METER_GRAMS, **meter)
         self.assertLessEqual(abs(grams - sum(rows)), (len(rows) + 1) * Decimal("0.5e-9"), meter)
 
     def assert_processes_sum_to_workloads(self, page):
