@@ -178,10 +178,11 @@ void pipeline_set_names(struct pipeline *pipeline, pipeline_find_names *find, vo
     pipeline->options.names_context = context;
 }
 
-void pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us)
+int pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us)
 {
     const struct pipeline_options *options = &pipeline->options;
     struct ledger_unnamed unnamed = {0};
+    int result = 0;
 
     while (options->find_names && ledger_next_unnamed(pipeline->ledger, now_us, &unnamed)) {
         struct workload_names names = {0};
@@ -193,7 +194,8 @@ void pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us)
             if (now_us < unnamed.opened_us + (is_awaited ? HOLD_AWAITED_US : HOLD_US))
                 continue;
         }
-        /* Out of memory: it is held back, and tried again at the next snapshot. */
-        (void)ledger_fix_names(pipeline->ledger, &unnamed, &names);
+        if (ledger_fix_names(pipeline->ledger, &unnamed, &names) < 0)
+            result = -ENOMEM;
     }
+    return result;
 }

@@ -76,8 +76,8 @@ void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us);
 void pipeline_set_names(struct pipeline *pipeline, pipeline_find_names *find, void *context);
 
 /* Fixes the names that are known by now, and after a while all others, before a snapshot. Until
- * then energy is booked but not shown. */
-void pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us);
+ * then energy is booked but not shown. 0 or -ENOMEM: some wait for the next call. */
+int pipeline_fix_names(struct pipeline *pipeline, uint64_t now_us);
 
 /* Adds the books to an empty snapshot. What is held back for its names counts as pending. Gauges
  * older than `stale_us` are left out. 0 or -ENOMEM. */

@@ -167,11 +167,12 @@ int cli_run(const struct cli *cli)
 int cli_print(const struct buffer *text)
 {
     int r = buffer_failed(text) ? -ENOMEM : fs_write_all(STDOUT_FILENO, text->data, text->len);
-    struct error err;
+    struct error err = {"out of memory"};
 
     if (r == 0)
         return EXIT_OK;
-    error_format(&err, "cannot write to standard output: %s", strerror(-r));
+    if (r != -ENOMEM)
+        error_format(&err, "cannot write to standard output: %s", strerror(-r));
     cli_print_error(&err);
     return EXIT_FAILED;
 }
@@ -179,9 +180,11 @@ int cli_print(const struct buffer *text)
 void cli_print_error(const struct error *err)
 {
     struct span rest = span_of(err->text);
-    struct buffer line;
+    char
+        storage[sizeof(err->text) + 32]; /* the buffer never grows: memory may be what is missing */
+    struct buffer line = {
+        .data = storage, .capacity = sizeof(storage), .cap_bytes = sizeof(storage)};
 
-    buffer_init(&line, TEXT_CAP_BYTES);
     buffer_str(&line, "wattribute: ");
     while (rest.len > 0) {
         size_t len = utf8_char_len(rest);
@@ -198,25 +201,23 @@ void cli_print_error(const struct error *err)
         rest.len -= len;
     }
     buffer_char(&line, '\n');
-    if (!buffer_failed(&line))
-        (void)fs_write_all(STDERR_FILENO, line.data, line.len);
-    buffer_done(&line);
+    (void)fs_write_all(STDERR_FILENO, line.data, line.len);
 }
 
 int cli_print_ledger(struct pipeline *pipeline, struct recorded_names *names)
 {
     struct snapshot snapshot;
     struct buffer json;
-    int status = EXIT_FAILED;
+    int status;
 
     pipeline_set_names(pipeline, recorded_names_find, names);
-    pipeline_fix_names(pipeline, 0);
     snapshot_init(&snapshot);
     buffer_init(&json, JSON_CAP_BYTES);
-    if (pipeline_snapshot(pipeline, 0, 0, &snapshot) == 0) {
+    if (pipeline_fix_names(pipeline, 0) == 0 && pipeline_snapshot(pipeline, 0, 0, &snapshot) == 0)
         ledger_json(&snapshot, &json);
-        status = cli_print(&json);
-    }
+    else
+        buffer_fail(&json);
+    status = cli_print(&json);
     buffer_done(&json);
     snapshot_done(&snapshot);
     return status;

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -6,11 +7,11 @@ int main(int argc, char **argv)
 {
     struct cli cli;
     struct error err;
-    int status;
+    int r = cli_parse(argc, argv, environ, &cli, &err), status;
 
-    if (cli_parse(argc, argv, environ, &cli, &err) < 0) {
+    if (r < 0) {
         cli_print_error(&err);
-        return EXIT_USAGE;
+        return r == -ENOMEM ? EXIT_FAILED : EXIT_USAGE;
     }
     status = cli_run(&cli);
     cli_done(&cli);

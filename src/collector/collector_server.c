@@ -63,7 +63,7 @@ static int refresh_snapshot(struct collector *collector)
 
     if (is_snapshot_current(collector))
         return 0;
-    pipeline_fix_names(collector->pipeline, real_us);
+    (void)pipeline_fix_names(collector->pipeline, real_us); /* the rest at the next snapshot */
     if (!collector_save_page(collector))
         return collector->pages.generation > 0 ? 0 : -EAGAIN; /* the last page is still true */
     page_cache_renew(&collector->pages);

@@ -125,6 +125,8 @@ int gzip_reader_read(struct gzip_reader *reader, char *buffer, size_t size_bytes
             return error_set(err, -EIO, "cannot read: %s", strerror(errno));
         if (code == Z_BUF_ERROR)
             return error_set(err, -EBADMSG, "gzip data end too early (file cut short?)");
+        if (code == Z_MEM_ERROR)
+            return error_set(err, -ENOMEM, "out of memory");
         return error_set(err, -EBADMSG, "corrupt gzip data (%s)", why);
     }
     reader->out_bytes += (unsigned)n;
