@@ -323,13 +323,21 @@ const char *source_set_find_closing(const struct source_set *set)
     return NULL;
 }
 
+/* Those that were found since the last read, and have no runner. */
+static void close_found(struct source_set *set)
+{
+    struct source_unit unit;
+
+    while (take_found(set, &unit))
+        unit.ops->close(unit.state);
+}
+
 /* All together: those that hang share the wait. */
 bool source_set_stop(struct source_set *set, uint64_t wait_us)
 {
     const struct clock *clock = set->context.clock;
     uint64_t until_us = clock->monotonic_us(clock) + wait_us;
 
-    start_found(set);
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = set->runner_count; i-- > 0;) {
             struct runner *runner = set->runners[i].runner;
@@ -340,5 +348,6 @@ bool source_set_stop(struct source_set *set, uint64_t wait_us)
             else
                 stop_runner(set, i, UINT64_MAX, until_us > now_us ? until_us - now_us : 0);
         }
+    close_found(set);
     return !set->has_left_one;
 }
