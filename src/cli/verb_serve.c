@@ -21,10 +21,11 @@ static void announce(const struct options *options, bool has_tls, const int *fds
 {
     for (size_t i = 0; i < count; i++) {
         char address[256];
+        bool is_known = listen_describe(fds[i], address, sizeof(address)) == 0;
 
-        if (listen_describe(fds[i], address, sizeof(address)) == 0)
-            log_info("listening", "address", address, "metrics_path", options->metrics_path, "tls",
-                     has_tls ? "true" : NULL, "version", WATTRIBUTE_VERSION);
+        log_info("listening", "address", is_known ? address : "unknown", "metrics_path",
+                 options->metrics_path, "tls", has_tls ? "true" : NULL, "version",
+                 WATTRIBUTE_VERSION);
     }
     if (options->replay_path)
         log_warn("REPLAY: a recorded trace is played in a loop; nothing of this node is measured",

@@ -1,5 +1,6 @@
 #include "core/log.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -62,7 +63,9 @@ static void write_without_blocking(const char *data, size_t len)
     struct pollfd log = {.fd = STDERR_FILENO, .events = POLLOUT};
 
     for (size_t done = 0; done < len; done += PIPE_BUF) {
-        if (poll(&log, 1, 0) <= 0 || !(log.revents & POLLOUT))
+        while (poll(&log, 1, 0) < 0 && errno == EINTR)
+            ;
+        if (!(log.revents & POLLOUT))
             return;
         (void)fs_write_all(STDERR_FILENO, data + done, MIN(len - done, (size_t)PIPE_BUF));
     }
