@@ -335,7 +335,7 @@ int verb_check(const struct cli *cli)
         host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err) <
             0) {
         cli_print_error(&err);
-        return EXIT_USAGE;
+        return report ? EXIT_USAGE : EXIT_FAILED;
     }
     check_sources(report, &host, options);
     check_emissions(report, options);

@@ -112,6 +112,12 @@ static void finish_release(struct collector *collector)
     collector->books_moved = true;
 }
 
+static void reap_children(struct collector *collector)
+{
+    collector_reap_server(collector);
+    fetchers_reap(&collector->fetchers);
+}
+
 static void handle_signals(struct collector *collector)
 {
     char name[16];
@@ -120,8 +126,7 @@ static void handle_signals(struct collector *collector)
     while (read(collector->signal_fd, &info, sizeof(info)) == sizeof(info))
         switch (info.ssi_signo) {
         case SIGCHLD:
-            collector_reap_server(collector);
-            fetchers_reap(&collector->fetchers);
+            reap_children(collector);
             break;
         case SIGUSR1:
             release_devices(collector);
@@ -195,6 +200,7 @@ static void sweep(struct collector *collector, uint64_t now)
     pipeline_sweep(collector->pipeline, collector_real_us(collector));
     collector->sweep_us = now + collector->options->process_scan_interval_us;
     source_set_note(&collector->sources); /* a source that hangs wakes no one */
+    reap_children(collector);             /* a signal that was missed does not come again */
     report_closing(collector);
     refresh_factor(collector);
     report_gaps(collector);
