@@ -4,12 +4,18 @@
 #include <stdlib.h>
 #include <time.h>
 
-static uint64_t realtime_us(void)
+static uint64_t clock_us(clockid_t id)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_REALTIME, &now);
+    clock_gettime(id, &now);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* By how much the wall clock is ahead of the monotonic one. */
+static uint64_t wall_offset_us(void)
+{
+    return clock_us(CLOCK_REALTIME) - clock_us(CLOCK_MONOTONIC);
 }
 
 void play_clock_start(struct play_clock *clock)
@@ -19,7 +25,8 @@ void play_clock_start(struct play_clock *clock)
     if (clock->started)
         return;
     clock->started = true;
-    clock->start_us = start ? strtoull(start, NULL, 10) : realtime_us();
+    clock->start_us =
+        start ? strtoull(start, NULL, 10) - wall_offset_us() : clock_us(CLOCK_MONOTONIC);
     clock->speed = speed ? strtod(speed, NULL) : 1;
     if (!(clock->speed > 0 && clock->speed <= 1e6))
         clock->speed = 1;
@@ -31,7 +38,7 @@ static uint64_t elapsed_us(const struct play_clock *clock)
 
     if (clock->manual)
         return clock->manual_us;
-    now_us = realtime_us();
+    now_us = clock_us(CLOCK_MONOTONIC);
     return clock->started && now_us > clock->start_us
                ? (uint64_t)((double)(now_us - clock->start_us) * clock->speed)
                : 0;
@@ -58,5 +65,6 @@ int64_t play_elapsed_us(const struct scenario *scenario, uint64_t round, uint64_
 uint64_t play_stamp_us(const struct play_clock *clock, const struct scenario *scenario,
                        int64_t elapsed)
 {
-    return (clock->manual ? scenario->start_us : clock->start_us) + (uint64_t)elapsed;
+    return (clock->manual ? scenario->start_us : clock->start_us + wall_offset_us()) +
+           (uint64_t)elapsed;
 }

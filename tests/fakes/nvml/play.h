@@ -1,6 +1,7 @@
 /*
- * The clock of the fake, and where in the trace it stands. It runs with CLOCK_REALTIME from the
- * first nvmlInit on, or stands where a test puts it.
+ * The clock of the fake, and where in the trace it stands. It runs with CLOCK_MONOTONIC from the
+ * first nvmlInit on, or stands where a test puts it. Hardware counts on when the wall clock is set;
+ * the times that NVML hands out follow it.
  */
 #pragma once
 
