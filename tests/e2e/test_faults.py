@@ -1,6 +1,6 @@
 """Any call of libc may fail, once or for a while: no crash, no hang, and the books balance.
 
-Each case is a program, a kind of call, the number of the call and an error (tests/faults/calls.h). 300 of them are drawn;
+Each case is a program, a kind of call, the number of the call and an error (tests/faults/calls.h). 300 are drawn;
 WATTRIBUTE_FAULTS=1000 draws more, and WATTRIBUTE_FAULTS=all takes every call up to the 2,000th of its kind, of the
 programs that WATTRIBUTE_FAULTS_PROGRAMS lists or all of them. WATTRIBUTE_FAULTS_SEED repeats a draw, and
 WATTRIBUTE_FAULTS_CASE='PROGRAM KIND NUMBER ERROR MANNER' one case.
