@@ -419,6 +419,31 @@ static void each_retirement_has_an_id_of_its_own_so_that_no_increase_counts_twic
     pipeline_free(pipeline);
 }
 
+static void workloads_also_retire_after_the_clock_was_set_back(void **state)
+{
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
+    uint64_t t = T0;
+
+    (void)state;
+    options.retention_us = 0;
+    pipeline = pipeline_with(options);
+    for (uint32_t round = 0; round < 2; round++) {
+        struct snapshot *snapshot;
+
+        t = second_of(pipeline, 5 + round, t);
+        for (int i = 0; i < 3; i++)
+            t = empty_second(pipeline, t);
+        pipeline_sweep(pipeline, t);
+        snapshot = books(pipeline);
+        assert_int_equal(snapshot->workload_count, 1);
+        assert_int_equal(snapshot->workloads[0].kind, WORKLOAD_RETIRED);
+        close_books(snapshot);
+        t -= 3600 * SECOND;
+    }
+    pipeline_free(pipeline);
+}
+
 static struct pipeline *forgetful_pipeline(void)
 {
     struct pipeline_options options = default_options();
@@ -894,6 +919,7 @@ int main(void)
         cmocka_unit_test(on_a_board_without_a_counter_the_ended_are_forgotten_too),
         cmocka_unit_test(a_process_that_a_list_names_is_never_forgotten),
         cmocka_unit_test(each_retirement_has_an_id_of_its_own_so_that_no_increase_counts_twice),
+        cmocka_unit_test(workloads_also_retire_after_the_clock_was_set_back),
         cmocka_unit_test(the_processes_of_a_board_that_is_gone_are_forgotten),
         cmocka_unit_test(a_listed_process_of_a_board_that_came_back_makes_no_room),
         cmocka_unit_test(a_process_that_a_late_list_named_is_there_when_its_window_is_settled),

@@ -116,6 +116,18 @@ static void what_ended_keeps_its_counters_for_the_retention_but_holds_nothing(vo
     assert_null(usage_of_cron(node));
 }
 
+static void what_ended_is_forgotten_also_if_the_clock_was_set_back(void **state)
+{
+    struct node_of_one *node = *state;
+    const struct usage did = used(1, 3);
+
+    report(node, &did, 1);
+    node->now_us -= 3600 * SECOND;
+    for (int i = 0; i < 14; i++)
+        report(node, NULL, 0);
+    assert_null(usage_of_cron(node));
+}
+
 static void a_unit_that_comes_back_counts_on(void **state)
 {
     struct node_of_one *node = *state;
@@ -198,6 +210,7 @@ int main(void)
         TEST(counters_add_up_and_gauges_are_those_of_now),
         TEST(cgroups_of_one_workload_are_one_but_the_tighter_limit_counts),
         TEST(what_ended_keeps_its_counters_for_the_retention_but_holds_nothing),
+        TEST(what_ended_is_forgotten_also_if_the_clock_was_set_back),
         TEST(a_unit_that_comes_back_counts_on),
         TEST(devices_are_added_up_each_for_itself),
         TEST(the_devices_of_a_workload_have_a_cap),

@@ -35,6 +35,8 @@ struct ledger {
     struct ledger_rates emission_rates, cost_rates; /* each changes at its own times */
     uint64_t latest_us;                             /* of any sample; 0: none yet */
     unsigned kept_kinds;                            /* see ledger_keep_booked */
+    uint64_t tidied_us; /* last retirement, by the clock as it was; unlike retired_at_us it goes
+                         * back with it */
 };
 
 /* Opens the account of a workload at a meter if there is none. */

@@ -143,8 +143,10 @@ static void retire_ended(struct ledger *ledger, uint64_t now_us, bool need_room,
         retire_workload(ledger, i);
         any = true;
     }
-    if (any)
-        ledger->counts.retired_at_us = MAX(now_us, ledger->counts.retired_at_us + 1);
+    if (!any)
+        return;
+    ledger->tidied_us = now_us;
+    ledger->counts.retired_at_us = MAX(now_us, ledger->counts.retired_at_us + 1);
 }
 
 bool ledger_find_workload(const struct ledger *ledger, const struct workload_owner *owner,
@@ -269,7 +271,8 @@ void ledger_leave_workload(struct ledger *ledger, uint32_t workload)
 
 void ledger_retire_workloads(struct ledger *ledger, uint64_t now_us)
 {
-    if (now_us >= ledger->counts.retired_at_us + RETIRE_INTERVAL_US)
+    /* Of a clock that was set back, the difference is huge. */
+    if (now_us - ledger->tidied_us >= RETIRE_INTERVAL_US)
         retire_ended(ledger, now_us, false, NULL);
 }
 

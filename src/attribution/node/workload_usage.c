@@ -127,7 +127,8 @@ int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
         if (usage->round == 0 || usage->round == usages->round)
             continue;
         usage_clear_gauges(&usage->usage);
-        if (now_us <= usage->seen_us || now_us - usage->seen_us <= retention_us)
+        usage->seen_us = MIN(usage->seen_us, now_us); /* the clock may have been set back */
+        if (now_us - usage->seen_us <= retention_us)
             continue;
         usage_done(&usage->usage);
         *usage = (struct workload_usage){0};
