@@ -15,7 +15,7 @@ import signal
 import harness
 from books import Books
 from faults import Faults
-from harness import TestCase
+from harness import WORKLOAD_ENERGY, TestCase
 from simulated_node import MINUTE, SimulatedExporter, SimulatedNode
 from test_cgroup_churn import RSS_SLACK_KB, count_watches, descriptors, is_sanitized, resident_kb
 
@@ -52,7 +52,7 @@ class Week:
     def recover(self):
         self.faults.lift()
         self.exporter.pass_time(MINUTE, STEP_S)
-        self.books.check_all(self.exporter.clock.run_until("a page", self.read, 30))
+        return self.books.check_all(self.exporter.clock.run_until("a page", self.read, 30))
 
     def note(self, event, text):
         self.events[event] += 1
@@ -119,7 +119,8 @@ class Week:
         while self.node.containers:
             self.node.remove_container()
         self.exporter.pass_time(5 * MINUTE)
-        self.recover()
+        page = self.recover()
+        self.test.assertEqual([], page.values(WORKLOAD_ENERGY, kind="container"))
         pid = self.exporter.pid
         return resident_kb(pid), len(descriptors(pid)), count_watches(pid)
 
