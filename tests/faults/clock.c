@@ -166,7 +166,7 @@ static void *conduct(void *argument)
         pthread_mutex_unlock(&clock_state.lock);
         (void)!clock_libc.send(clock_state.fd, &now_ns, sizeof(now_ns), MSG_NOSIGNAL);
     }
-    return NULL;
+    _exit(EXIT_FAILURE); /* the test is gone, and without it no time passes */
 }
 
 void clock_start(void)
