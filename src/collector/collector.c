@@ -220,7 +220,7 @@ static void ping_children(struct collector *collector, uint64_t now)
  * counted and logged: a restart would not help. */
 static void beat(struct collector *collector, uint64_t now)
 {
-    notify_send(&collector->notify, "WATCHDOG=1");
+    (void)notify_send(&collector->notify, "WATCHDOG=1"); /* the next one comes in time, too */
     collector->beat_us = now + collector->notify.beat_us;
 }
 
@@ -318,7 +318,7 @@ static void log_books(const struct collector *collector)
 /* Settles first: the joules matter more than the last scrape. */
 static void finish(struct collector *collector)
 {
-    notify_send(&collector->notify, "STOPPING=1");
+    (void)notify_send(&collector->notify, "STOPPING=1");
     read_sources(collector);
     if (pipeline_finish(collector->pipeline) < 0)
         log_error("out of memory: some energy stays unattributed");

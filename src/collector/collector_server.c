@@ -133,8 +133,7 @@ static int answer(struct collector *collector, const struct channel_request *req
 static void note_up(struct collector *collector)
 {
     if (!collector->is_up)
-        notify_send(&collector->notify, "READY=1\nSTATUS=Serving metrics");
-    collector->is_up = true;
+        collector->is_up = notify_send(&collector->notify, "READY=1\nSTATUS=Serving metrics");
 }
 
 void collector_answer_server(struct collector *collector)

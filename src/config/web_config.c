@@ -183,6 +183,17 @@ static const struct word curves[] = {{"X25519", TLS_X25519},
                                      {"CurveP384", TLS_P384},
                                      {"CurveP521", TLS_P521}};
 
+static int set_client_sans(const struct yaml_fields *yaml, const struct yaml_field *field,
+                           const struct yaml_reader_node *value)
+{
+    struct draft *draft = yaml->target;
+    int r = set_list(yaml, field, value);
+
+    draft->config.has_no_client_sans =
+        r == 0 && !yaml_reader_is_null(value) && draft->config.tls.client_san_count == 0;
+    return r;
+}
+
 static const struct yaml_field tls_fields[] = {
     {.name = "cert_file", .set = set_path, AT(cert_path)},
     {.name = "key_file", .set = set_path, AT(key_path)},
@@ -194,7 +205,7 @@ static const struct yaml_field tls_fields[] = {
      DETAILS(client_auth_types)},
     {.name = "client_ca_file", .set = set_path, AT(client_ca_path)},
     {.name = "client_ca", .set = set_pem, AT(tls.client_ca)},
-    {.name = "client_allowed_sans", .set = set_list, .takes_any = true},
+    {.name = "client_allowed_sans", .set = set_client_sans, .takes_any = true},
     {.name = "min_version", .set = set_version, AT(tls.min_version), DETAILS(versions)},
     {.name = "max_version", .set = set_version, AT(tls.max_version), DETAILS(versions)},
     {.name = "curve_preferences", .set = set_list, .takes_any = true, DETAILS(curves)},

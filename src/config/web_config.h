@@ -22,8 +22,9 @@ struct web_config {
     const char *cert_path, *key_path, *client_ca_path; /* NULL: none, or inline */
     struct auth_user users[WEB_CONFIG_USERS_MAX];
     size_t user_count;
-    bool has_no_users;      /* and says so: basic_auth_users: {} */
-    bool names_client_auth; /* has a client_auth_type */
+    bool has_no_users;       /* and says so: basic_auth_users: {} */
+    bool names_client_auth;  /* has a client_auth_type */
+    bool has_no_client_sans; /* and says so: client_allowed_sans: [] */
     struct http_server_header headers[WEB_CONFIG_HEADERS_MAX];
     size_t header_count;
     struct arena strings; /* owns every text above */

@@ -218,6 +218,13 @@ static int check_change(const struct web_watch *watch, const struct web_config *
                          "%.300s: client_auth_type is missing, and client certificates are in use; "
                          "to serve without, write 'client_auth_type: NoClientCert'",
                          watch->path);
+    if (watch->has_client_sans && wants_client_certs(config) && config->tls.client_san_count == 0 &&
+        !config->has_no_client_sans)
+        return error_set(
+            err, -EINVAL,
+            "%.300s: client_allowed_sans is missing, and in use; to serve every client "
+            "with a certificate, write 'client_allowed_sans: []'",
+            watch->path);
     return 0;
 }
 
@@ -243,6 +250,7 @@ static int load_config(struct web_watch *watch, bool *ret_others, struct error *
         watch->has_tls = config.has_tls;
         watch->has_users = config.user_count > 0;
         watch->wants_client_certs = wants_client_certs(&config);
+        watch->has_client_sans = config.tls.client_san_count > 0;
     }
     web_config_done(&config);
     return r;

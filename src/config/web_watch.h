@@ -13,7 +13,7 @@ struct web_watch {
     const char *path;
     char *files[WEB_WATCH_FILES]; /* of the newest config, even if it is bad; NULL: none */
     struct file_stamp stamps[WEB_WATCH_FILES];
-    bool has_tls, has_users, wants_client_certs; /* the newest good config */
+    bool has_tls, has_users, wants_client_certs, has_client_sans; /* the newest good config */
     char *packed; /* the newest good config, for the server's job; NULL: none yet */
     size_t packed_bytes;
 };

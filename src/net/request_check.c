@@ -69,6 +69,8 @@ void request_check_add_field(struct request_check *check, struct span name, stru
         check->is_malformed |=
             ((unsigned char)value.data[i] < ' ' && value.data[i] != '\t') || value.data[i] == 0x7f;
     if (is_named(name, "Host")) {
+        while (value.len > 0 && strchr(" \t", value.data[value.len - 1]))
+            value.len--; /* libmicrohttpd before 1.0 leaves blanks at the end (RFC 9112, 5.1) */
         check->hosts++;
         check->is_malformed |= !consists_of(value, "-._~!$&'()*+,;=:[]%");
     }

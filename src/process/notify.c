@@ -62,9 +62,10 @@ void notify_close(struct notify *notify)
     notify->fd = -1;
 }
 
-void notify_send(const struct notify *notify, const char *state)
+bool notify_send(const struct notify *notify, const char *state)
 {
-    if (notify->fd >= 0)
-        (void)sendto(notify->fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT,
-                     (const struct sockaddr *)&notify->address, notify->address_len);
+    return notify->fd < 0 ||
+           sendto(notify->fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT,
+                  (const struct sockaddr *)&notify->address, notify->address_len) >= 0 ||
+           errno != EAGAIN;
 }

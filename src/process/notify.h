@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -24,5 +25,5 @@ int notify_open(struct notify *notify, const char *socket_name, const char *watc
                 const char *watchdog_pid);
 void notify_close(struct notify *notify);
 
-/* "READY=1", "WATCHDOG=1", ... What the manager has no room for is dropped. */
-void notify_send(const struct notify *notify, const char *state);
+/* "READY=1", "WATCHDOG=1", ... False: the manager has no room for it now. */
+bool notify_send(const struct notify *notify, const char *state);

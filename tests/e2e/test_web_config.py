@@ -393,6 +393,18 @@ class Certificates(WebConfigCase):
             self.tls("  client_auth_type: NoClientCert\n")
             wait_until("a client without one is let in", lambda: self.accepted(exporter, None), 15)
 
+    def test_a_file_that_lost_its_names_of_clients_lets_no_others_in(self):
+        said = "the web config has changed and cannot be used; keeping the previous one"
+        exporter = self.secure(self.tls(REQUIRED + "  client_allowed_sans: [example]\n"), self.context("client"))
+        exporter.check_log = lambda: None  # it must have an error in this test
+        exporter.is_ready = lambda: True  # it lets nobody in
+        with exporter:
+            self.tls(REQUIRED + "  client_allowed_sans:\n")
+            self.assertIn("client_allowed_sans is missing", exporter.wait_for_log(said, 15)["error"])
+            self.assertFalse(self.accepted(exporter, "client"))
+            self.tls(REQUIRED + "  client_allowed_sans: []\n")
+            wait_until("the client is let in", lambda: self.accepted(exporter, "client"), 15)
+
     def test_headers_are_on_every_response_and_replace_our_own(self):
         headers = {"X-Frame-Options": "deny", "X-Content-Type-Options": "nosniff",
                    "X-XSS-Protection": "1; mode=block",

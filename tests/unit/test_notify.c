@@ -83,7 +83,7 @@ static void without_a_manager_nothing_happens(void **state)
         struct notify notify;
 
         assert_int_equal(notify_open(&notify, cases[i].name, NULL, NULL), cases[i].result);
-        notify_send(&notify, "READY=1");
+        assert_true(notify_send(&notify, "READY=1"));
         notify_close(&notify);
     }
 }
@@ -98,9 +98,11 @@ static void a_manager_that_does_not_read_does_not_block(void **state)
     snprintf(name, sizeof(name), "@wattribute-notify-%d", (int)getpid());
     manager_fd = listen_at(name);
     assert_int_equal(notify_open(&notify, name, NULL, NULL), 0);
-    for (int i = 0; i < 10000; i++)
-        notify_send(&notify, "WATCHDOG=1");
+    for (int i = 0; i < 10000 && notify_send(&notify, "WATCHDOG=1"); i++)
+        continue;
+    assert_false(notify_send(&notify, "READY=1"));
     assert_told(manager_fd, "WATCHDOG=1");
+    assert_true(notify_send(&notify, "READY=1"));
     notify_close(&notify);
     close(manager_fd);
 }

@@ -83,6 +83,8 @@ static void names_and_values_have_only_the_characters_of_the_standard(void **sta
 {
     (void)state;
     assert_true(IS_HEAD("HTTP/1.1", {"Host", "[fe80::1]:9400"}, {"X-a_b.c~", "caf\xc3\xa9 \t ok"}));
+    assert_true(IS_HEAD("HTTP/1.1", {"Host", "x \t"}));
+    assert_false(IS_HEAD("HTTP/1.1", {"Host", "x y"}));
     assert_false(IS_HEAD("HTTP/1.1", {"Host", "x"}, {"Content-Length ", "0"}));
     assert_false(IS_HEAD("HTTP/1.1", {"Host", "x"}, {"A\t", "b"}));
     assert_false(IS_HEAD("HTTP/1.1", {"Host", "x"}, {"", "b"}));
