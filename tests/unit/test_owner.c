@@ -102,7 +102,9 @@ static void the_innermost_pod_job_or_vm_is_the_owner_else_the_container_else_the
         {"/batch/slot_17//1000/kubepods/pod" U1, 0, "user 1000"},
         {"/batch/slot_17//1000/system.slice/nginx.service", 0, "user 1000"},
         {"/batch.slice//1000/nginx.service", 0, "user 1000"},
-        {"/batch/slot_17//0/docker/" C1, 33, "container 0/" C1}, /* anybody may write there */
+        {"/batch/slot_17//0/docker/" C1, 33, "user 33"}, /* anybody may write there */
+        {"/system.slice/batch.service//0/docker/" C1, 33, "unit batch.service"},
+        {"/docker/" C2 "//0/docker/" C1, 33, "container " C2 " container=" C2},
         {"/batch/slot_17//0", 33, "user 33"},
         {"/docker/" C1 "//100000/docker/" C2, 0, "container " C1 "/" C2},
         {"/docker/" C1 "//100000/kubepods/pod" U1 "/" C2, 0, "container " C1 "/" C2},

@@ -158,7 +158,9 @@ static void walk_path(struct span path, struct cgroup_walk *ret_walk)
     if (cgroup_mark_find(path, &mark)) {
         is_inside = walk_components(ret_walk, mark.above);
         enter_delegated(ret_walk, mark.uid);
-        is_inside = is_inside && walk_components(ret_walk, mark.below);
+        /* Names that anybody could have given say nothing: two tenants may have given the same. */
+        if (mark.uid != 0)
+            is_inside = is_inside && walk_components(ret_walk, mark.below);
     } else {
         is_inside = walk_components(ret_walk, path);
     }

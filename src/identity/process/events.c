@@ -227,7 +227,8 @@ void process_events_stop(struct process_events *events)
 
     if (!events)
         return;
-    (void)!write(events->stop_fd, &one, sizeof(one));
+    while (write(events->stop_fd, &one, sizeof(one)) < 0)
+        continue; /* without it the thread would not end */
     pthread_join(events->thread, NULL);
     free_events(events);
 }
