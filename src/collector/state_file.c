@@ -18,6 +18,9 @@
 
 /* Then come the version, the length and the checksum of what follows. */
 static const char MAGIC[] = "wattribute state\n";
+
+/* Another number for every change of what is packed: a state of another version starts over, and
+ * one that is misread must not. test_pipeline_state has a state of each version. */
 static const uint64_t VERSION = 1;
 
 enum { HEADER_CAP_BYTES = 64, NAME_BYTES = 256 };

@@ -1,6 +1,8 @@
 /* The state of a pipeline: what a restart keeps, and what it books as a gap. */
 #include <errno.h>
+#include <fcntl.h>
 
+#include "core/fs.h"
 #include "random.h"
 #include "simulation.h"
 
@@ -573,6 +575,30 @@ static void a_damaged_state_is_rejected_or_balances(void **unused)
     buffer_done(&state);
 }
 
+/* The seed of the fuzzer was packed by the first program of this version. */
+static void a_state_that_an_earlier_program_of_this_version_packed_is_read(void **unused)
+{
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
+    char *data;
+    size_t len;
+
+    (void)unused;
+    assert_int_equal(
+        fs_read_all_at(AT_FDCWD, SOURCE_DIR "/fuzz/corpus/state/two_units", 1 << 20, &data, &len),
+        0);
+    assert_int_equal(pipeline_new(&options, &pipeline), 0);
+    /* Before the state is a byte for the fuzzer. */
+    assert_int_equal(
+        pipeline_unpack_state(pipeline, &(struct unpack){.rest = {data + 1, len - 1}}, &at_once),
+        0);
+    assert_int_equal(meter_uj(pipeline, 0), 3000 * JOULE);
+    assert_true(workload_uj(pipeline, WORKLOAD_UNIT, "a.service") > 0);
+    assert_true(cost_of(pipeline) > 0);
+    pipeline_free(pipeline);
+    free(data);
+}
+
 /* Run after run: each ends settled or killed, at a random time after its state was packed, and what
  * happened in between is lost with it. */
 static void a_thousand_restarts_book_what_the_counter_moved(void **state)
@@ -641,6 +667,7 @@ int main(void)
         cmocka_unit_test(after_a_boot_only_what_was_learned_is_kept),
         cmocka_unit_test(what_is_remembered_of_programs_survives_a_boot_and_a_restart),
         cmocka_unit_test(a_damaged_state_is_rejected_or_balances),
+        cmocka_unit_test(a_state_that_an_earlier_program_of_this_version_packed_is_read),
         cmocka_unit_test(a_thousand_restarts_book_what_the_counter_moved),
     };
 
