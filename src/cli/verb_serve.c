@@ -60,6 +60,8 @@ int verb_serve(const struct cli *cli)
     signals_block((const int[]){SIGHUP, SIGUSR1}, 2); /* until the collector can act on them */
     log_configure(options->log_level, options->log_format);
     r = descriptors_prepare(&err);
+    if (r == 0 && options->web_config_path)
+        r = web_watch_open(&web, options->web_config_path, &err);
     if (r == 0)
         r = listen_open(options->listen_addresses.items, options->listen_addresses.count, fds,
                         &fd_count, &err);
@@ -68,8 +70,6 @@ int verb_serve(const struct cli *cli)
         r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
     if (r == 0 && with_api)
         r = api_config_read(options, &api, &err);
-    if (r == 0 && options->web_config_path)
-        r = web_watch_open(&web, options->web_config_path, &err);
     if (r == 0)
         r = collector_open(
             &(struct collector_options){

@@ -50,6 +50,9 @@ static bool is_snapshot_current(const struct collector *collector)
 
     if (collector->pages.generation == 0)
         return false;
+    /* One without any meter shows nothing that could be too fine, and may be from the start. */
+    if (collector->pages.snapshot.meter_count == 0 && collector->books_moved)
+        return false;
     return age_us < collector->options->page_interval_us ||
            (!collector->books_moved && !collector->sources.has_changed &&
             age_us < collector->options->sample_interval_us);

@@ -87,7 +87,7 @@ class Manual(TestCase):
 
     def test_every_error_is_made_of_what_the_program_says(self):
         texts = self.quoted(r'`error="([^"]*)"') + self.quoted(r"`(?:wattribute:|503) ([^`]+)`")
-        system = {os.strerror(number) for number in (errno.EADDRINUSE, errno.EACCES)}
+        system = {os.strerror(number) for number in (errno.EADDRINUSE, errno.EACCES, errno.EINVAL)}
         for text in texts:
             for piece in re.split(r"\.\.\.|: |; ", text):
                 with self.subTest(text, piece=piece):
@@ -95,7 +95,7 @@ class Manual(TestCase):
                                     any(piece in literal for literal in self.literals))
 
     def test_every_link_of_the_manual_leads_somewhere(self):
-        pages = [f"{SOURCE_ROOT}/README.md", *glob.glob(f"{SOURCE_ROOT}/docs/*.md")]
+        pages = [f"{SOURCE_ROOT}/README.md", f"{SOURCE_ROOT}/SECURITY.md", *glob.glob(f"{SOURCE_ROOT}/docs/*.md")]
         anchors = {os.path.realpath(path): headings(path) for path in pages}
         for path in pages:
             with open(path) as file:

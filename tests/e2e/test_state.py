@@ -128,15 +128,16 @@ class Kept(Node):
             with self.subTest(signal=signal_number), contextlib.suppress(FileNotFoundError):
                 os.unlink(self.state)
             with self.with_state("--attribution-delay=60s", settles_at_once=False) as exporter:
-                page = exporter.wait_for_page("pending energy", lambda found: sum(
-                    value for _, value in found.values("wattribute_energy_pending_joules", meter="gpu")) > 500)
+                page = exporter.wait_for_page(
+                    "pending energy", lambda found: found.sum("wattribute_energy_pending_joules", meter="gpu") > 500)
                 before = self.origins(page)
+                self.assertEqual(len(gpu_node.UUIDS), len(before))
                 if signal_number == signal.SIGKILL:
                     exporter.process.kill()
                     exporter.process.wait()
                     exporter.process.returncode = 0
             with self.with_state() as exporter:
-                page = exporter.wait_for_page("GPUs", self.origins)
+                page = exporter.wait_for_page("GPUs", lambda found: len(self.origins(found)) == len(before))
                 self.assertEqual(before, self.origins(page))
                 self.assert_balanced(page)
                 self.assertEqual(signal_number == signal.SIGKILL, self.gap(page) > 500, self.gap(page))
