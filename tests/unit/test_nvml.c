@@ -305,6 +305,26 @@ static int descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* As one that had no memory for it. */
+static void whoever_missed_what_a_gpu_is_hears_it_again_within_a_minute(void **state)
+{
+    const struct pipeline_options options = {.gpu = {.interval_us = SECOND}};
+    struct snapshot *snapshot;
+    struct rig rig;
+
+    (void)state;
+    open_rig(&rig, FAKE_NVML, SCENARIOS "eight-gpus.trace");
+    play(&rig, SECOND);
+    pipeline_free(rig.pipeline);
+    assert_int_equal(pipeline_new(&options, &rig.pipeline), 0);
+    rig.keeps_recording = false;
+    play(&rig, 61 * SECOND);
+    snapshot = books(&rig);
+    assert_int_equal(snapshot->gpu_count, 8);
+    close_books(snapshot);
+    close_rig(&rig);
+}
+
 static void processes_that_share_get_the_share_of_their_samples(void **state)
 {
     struct snapshot *snapshot;
@@ -773,6 +793,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eight_gpus_are_eight_meters_that_follow_their_counters),
+        cmocka_unit_test(whoever_missed_what_a_gpu_is_hears_it_again_within_a_minute),
         cmocka_unit_test(processes_that_share_get_the_share_of_their_samples),
         cmocka_unit_test(an_mps_server_is_charged_nothing),
         cmocka_unit_test(a_process_that_exits_between_two_lists_is_booked),

@@ -52,7 +52,7 @@ struct nvml_gpu {
     char uuid[NVML_UUID_BYTES], name[NVML_NAME_BYTES];
     char runtime_status[96]; /* below sysfs; "" if unknown */
     uint64_t polls;
-    bool described;
+    uint64_t describe_us; /* when to pass on what it is, by the monotonic clock */
 
     uint64_t last_sample_us; /* the newest utilisation sample that was read */
     void *entries;           /* of the last list or samples, as the library writes them */

@@ -86,6 +86,16 @@ void nvml_poll_add(struct nvml_poll *poll, struct sample sample)
         nvml_poll_out_of_memory(poll);
 }
 
+/* Again and again: who had no memory for it the first time would never know the GPU. */
+static const uint64_t DESCRIBE_US = 60 * USEC_PER_SEC;
+
+static uint64_t monotonic_us(const struct nvml_gpu *gpu)
+{
+    const struct clock *clock = gpu->shared->context->clock;
+
+    return clock->monotonic_us(clock);
+}
+
 /* Copies the strings: a batch may outlive the GPU. */
 static void describe_device(struct nvml_poll *poll)
 {
@@ -107,7 +117,8 @@ static void describe_device(struct nvml_poll *poll)
         nvml_poll_out_of_memory(poll);
     else
         nvml_poll_add(poll, (struct sample){.kind = SAMPLE_DEVICE, .device = device});
-    gpu->described = !nvml_poll_is_over(poll);
+    if (!nvml_poll_is_over(poll))
+        gpu->describe_us = monotonic_us(gpu) + DESCRIBE_US;
 }
 
 /* The activity between gpm[0] and gpm[1]. */
@@ -323,7 +334,7 @@ static void gpu_poll(struct nvml_poll *poll, bool window_ends)
     struct nvml_gpu *gpu = poll->gpu;
     bool changed = false, shared;
 
-    if (!gpu->described)
+    if (monotonic_us(gpu) >= gpu->describe_us)
         describe_device(poll);
     if (!nvml_poll_is_over(poll))
         changed = nvml_poll_read_lists(poll, window_ends);
