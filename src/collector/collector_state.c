@@ -128,8 +128,8 @@ int collector_open_state(struct collector *collector, struct error *err)
     if (r == -EBUSY || r == -ENOMEM)
         return r;
     if (r < 0) {
-        log_error("going on without a state: a restart will set all counters to 0", "error",
-                  err->text);
+        log_warn("going on without a state: a restart will set all counters to 0", "error",
+                 err->text);
         collector->state.result = r;
         return 0;
     }
