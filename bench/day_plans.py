@@ -85,4 +85,48 @@ FINAL = [
     solo("convolve_graph", "large"), solo("solve", "small"), solo("simulate_flow", "large"), solo("attract", "small"),
 ]
 
-DAYS = {"choose": Day(11, CHOOSE), "check": Day(23, CHECK), "final": Day(20261116, FINAL)}
+
+
+def clients(*programs):
+    """The same, as clients of MPS."""
+    return [p._replace(mps=True) for p in programs]
+
+
+# Under MPS, to choose constants on.
+MPS_CHOOSE = [
+    solo("serve_llm"), solo("train_vision"), solo("recommend"), solo("attend"), solo("simulate_flow"), solo("sort_rows"),
+    solo("price_options"),
+    Phase("A-steady", clients(steady("attend"), steady("recommend"))),
+    Phase("B-varied", clients(varied("serve_llm", busy=4, pause=3), varied("train_vision", busy=5, pause=3),
+                              varied("sort_rows", busy=3, pause=3))),
+    # A light client beside one that fills the board.
+    Phase("C-light-heavy", clients(steady("train_vision"), steady("price_options"))),
+    Phase("D-partitions", clients(program("simulate_flow", seconds=26, threads=30),
+                                  program("recommend", seconds=26, threads=60))),
+    # One has not run alone yet.
+    Phase("E-stranger", clients(varied("diffuse", busy=5, pause=3), varied("serve_llm", busy=4, pause=4))),
+    # One is no client: it takes turns with all of them.
+    Phase("F-beside", [*clients(steady("attend"), steady("sort_rows")), steady("simulate_flow")]),
+    # A known program, but its command line runs another one now.
+    Phase("G-changed", clients(steady("recommend", acts_as="diffuse"), steady("sort_rows"))),
+    solo("diffuse"),
+]
+
+# Under MPS, to score once: programs and sizes that are not in the other one.
+MPS_FINAL = [
+    solo("train_llm"), solo("transcribe"), solo("aggregate"), solo("solve", "large"), solo("convolve_graph"),
+    solo("play", "large"), solo("attract", "large"),
+    Phase("A-varied", clients(varied("train_llm", busy=5, pause=3), varied("transcribe", busy=4, pause=3),
+                              varied("aggregate", busy=3, pause=3))),
+    Phase("B-steady", clients(steady("solve", "large"), steady("convolve_graph"))),
+    Phase("C-light-heavy", clients(steady("play", "large"), steady("attract", "large"))),
+    Phase("D-four", clients(varied("convolve_graph", busy=4, pause=3), varied("play", "large", busy=5, pause=3),
+                            varied("aggregate", busy=3, pause=4), varied("transcribe", busy=4, pause=4))),
+    Phase("E-come-and-go", clients(program("train_llm", seconds=40), program("transcribe", seconds=14),
+                                   program("solve", "large", start=20, seconds=16))),
+    Phase("F-partitions", clients(program("attract", "large", seconds=26, threads=25),
+                                  program("train_llm", seconds=26, threads=75))),
+]
+
+DAYS = {"choose": Day(11, CHOOSE), "check": Day(23, CHECK), "final": Day(20261116, FINAL),
+        "mps-choose": Day(7, MPS_CHOOSE), "mps-final": Day(20261117, MPS_FINAL)}

@@ -11,6 +11,7 @@ units and its active joules.
 import collections
 import contextlib
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -18,6 +19,8 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+
+import mps
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs.py"
 WARM_UNITS = 3  # done by programs.py before it is ready
@@ -29,16 +32,17 @@ TAIL_US = 150_000  # the counter ticks every 100 ms: energy of the last work sho
 HANG_S = 60  # programs that are so late are ended, and the day with them
 SECOND_US = 1_000_000
 
-Program = collections.namedtuple("Program", "kind size job start seconds busy pause acts_as seed")
+Program = collections.namedtuple("Program", "kind size job start seconds busy pause acts_as seed mps threads")
 Phase = collections.namedtuple("Phase", "name programs")
 Day = collections.namedtuple("Day", "seed phases")
 
 
-def program(kind, size="medium", job=None, start=0, seconds=30, busy=0, pause=0, acts_as=None, seed=None):
+def program(kind, size="medium", job=None, start=0, seconds=30, busy=0, pause=0, acts_as=None, seed=None, mps=False,
+            threads=None):
     """`busy` and `pause`: mean seconds of work and of rest, random; 0: never rests. `start`: when its context is made.
     `acts_as`: the kind that really runs, under the arguments of `kind`. `seed`: drawn by default, which makes the
-    command line differ from run to run."""
-    return Program(kind, size, job or kind, start, seconds, busy, pause, acts_as, seed)
+    command line differ from run to run. `mps`: it is a client of MPS; `threads`: with this percentage of the SMs."""
+    return Program(kind, size, job or kind, start, seconds, busy, pause, acts_as, seed, mps, threads)
 
 
 def solo(kind, size="medium", seed=None):
@@ -66,10 +70,13 @@ def arguments(plan, seed):
 class Worker:
     """A process, with PyTorch loaded and no context yet."""
 
-    def __init__(self, plan, seed):
+    def __init__(self, plan, seed, mps_environment):
         self.plan, self.units, self.argv = plan, WARM_UNITS, arguments(plan, seed)
+        environment = {**os.environ, **(mps_environment if plan.mps else {})}
+        if plan.threads:
+            environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = str(plan.threads)
         self.process = subprocess.Popen([sys.executable, str(PROGRAMS), *self.argv[2:]], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, text=True, env=environment)
         self.pid = self.process.pid
 
     def tell(self, text):
@@ -167,13 +174,19 @@ def active_joules(meter, facts):
     return meter.joules_at(end_us) - meter.joules_at(begin_us) - facts["idle_watts"] * (end_us - begin_us) / 1e6
 
 
-def time_shares(meter, facts, pids):
-    """Active joules by the utilisation samples of each pid, second by second."""
+def time_shares(meter, facts):
+    """Active joules by the utilisation samples of each pid, second by second. The samples of clients of MPS have the pid
+    of their server: each gets an equal part."""
     samples, joules = collections.defaultdict(collections.Counter), collections.Counter()
+    pids = {w.pid for w in facts["workers"]}
+    clients = [w.pid for w in facts["workers"] if w.plan.mps]
     for line in meter.lines:
         words = line.split()
-        if len(words) > 5 and words[1] == "S" and int(words[3]) in pids:
-            samples[(int(words[4]) - facts["context_us"]) // SECOND_US][int(words[3])] += int(words[5])
+        if len(words) > 5 and words[1] == "S":
+            pid, second = int(words[3]), (int(words[4]) - facts["context_us"]) // SECOND_US
+            owners = [pid] if pid in pids else clients
+            for owner in owners:
+                samples[second][owner] += int(words[5]) / len(owners)
     for second in range((facts["end_us"] - facts["context_us"]) // SECOND_US + 1):
         begin_us, total = facts["context_us"] + second * SECOND_US, sum(samples[second].values())
         active = meter.joules_at(begin_us + SECOND_US) - meter.joules_at(begin_us) - facts["idle_watts"]
@@ -199,7 +212,7 @@ def joules_per_unit(meter, phases):
 def truth_of_phase(meter, facts, per_unit):
     workers = facts["workers"]
     truth = {w.pid: w.units * per_unit[variant(w.plan)] for w in workers}
-    shares, total = time_shares(meter, facts, set(truth)), sum(truth.values())
+    shares, total = time_shares(meter, facts), sum(truth.values())
     return {**{key: value for key, value in facts.items() if key != "workers"},
             "residual_percent": round(100 * (active_joules(meter, facts) / total - 1), 1) if total else 0.0,
             "timeshare_tv_percent": round(misattributed_percent(shares, truth), 1),
@@ -221,9 +234,9 @@ def board_name(line):
     return names[0].replace("_", " ") if names else "unknown"
 
 
-def spawn(phase, chance):
+def spawn(phase, chance, mps_environment):
     drawn = [chance.randrange(1000) for _ in phase.programs]  # one for each, so that plans can fix some
-    workers = [Worker(p, seed if p.seed is None else p.seed) for p, seed in zip(phase.programs, drawn)]
+    workers = [Worker(p, seed if p.seed is None else p.seed, mps_environment) for p, seed in zip(phase.programs, drawn)]
     try:
         for worker in workers:
             worker.await_word("loaded")
@@ -236,11 +249,12 @@ def spawn(phase, chance):
 def run_day(phases, seed, meter, budget_s):
     """What is known of each phase that ran. PyTorch takes seconds to load: it does so during the phase before."""
     chance, workers, done, began = random.Random(seed), [], [], time.monotonic()
+    needs_mps = any(p.mps for phase in phases for p in phase.programs)
     try:
-        with ThreadPoolExecutor(1) as loader:
-            workers = spawn(phases[0], chance)
+        with ThreadPoolExecutor(1) as loader, mps.server() if needs_mps else contextlib.nullcontext({}) as environment:
+            workers = spawn(phases[0], chance, environment)
             for phase, following in zip(phases, [*phases[1:], None]):
-                loading = loader.submit(spawn, following, chance) if following else None
+                loading = loader.submit(spawn, following, chance, environment) if following else None
                 try:
                     done.append(run_phase(phase, workers, meter))
                 finally:
@@ -252,7 +266,7 @@ def run_day(phases, seed, meter, budget_s):
                 if budget_s and used > budget_s:
                     print(f"stopped after {phase.name}: {budget_s:.0f} s are used", flush=True)
                     break
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
         print(f"stopped: {error}", flush=True)
     finally:
         close_all(workers)
