@@ -1,5 +1,5 @@
-/* `wattribute serve`: the exporter. Opens sockets, gives up privileges, then reads files and runs
- * the collector: files are read again later, and with the same privileges. */
+/* `wattribute serve`: the exporter. Opens sockets, as ports below 1024 need a privilege, gives up
+ * privileges, then reads files, all but --config.file, and runs the collector. */
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
@@ -60,12 +60,12 @@ int verb_serve(const struct cli *cli)
     signals_block((const int[]){SIGHUP, SIGUSR1}, 2); /* until the collector can act on them */
     log_configure(options->log_level, options->log_format);
     r = descriptors_prepare(&err);
-    if (r == 0 && options->web_config_path)
-        r = web_watch_open(&web, options->web_config_path, &err);
     if (r == 0)
         r = listen_open(options->listen_addresses.items, options->listen_addresses.count, fds,
                         &fd_count, &err);
     confined = cli_confine(cli, &privileges);
+    if (r == 0 && options->web_config_path)
+        r = web_watch_open(&web, options->web_config_path, &err);
     if (r == 0)
         r = host_open(options->procfs_path, options->sysfs_path, options->rootfs_path, &host, &err);
     if (r == 0 && with_api)

@@ -1,6 +1,8 @@
 """--web.config.file: TLS, client certificates, users and headers, against promtool, Prometheus and
 clients that mean no good."""
 import base64
+import contextlib
+import mmap
 import os
 import re
 import shutil
@@ -16,6 +18,7 @@ import harness
 from certificates import Authority
 from harness import SOON_S, Connection, Exporter, TestCase, connect, exchange, prometheus_tool, run, wait_until
 from prometheus import Prometheus
+from servers import require
 
 PASSWORD = "hunter2"
 QUICK = "$2b$04$kddmW3/WKIOo31gAQg6EFeAaeVhyi0qUjxJBOa53FmqDmKqSQYoN6"  # of hunter2
@@ -487,9 +490,9 @@ class Checked(WebConfigCase):
         """What promtool and we say."""
         theirs = subprocess.run([prometheus_tool("promtool"), "check", "web-config", path],
                                 capture_output=True, timeout=20).returncode == 0
-        ours = run("serve", f"--web.config.file={path}", "--listen-address=256.0.0.1:1")
-        # A config that is fine gets as far as the address, which is not.
-        return theirs, b"256.0.0.1" in ours.stderr, ours
+        ours = run("serve", f"--web.config.file={path}", "--listen-address=127.0.0.1:0", "--state-file=/")
+        # A config that is fine gets as far as the state file, which is not.
+        return theirs, b"cannot use the state file '/'" in ours.stderr, ours
 
     def test_files_that_promtool_refuses_are_refused_and_those_it_accepts_are_not(self):
         pair = "cert_file: server.crt, key_file: server.key"
@@ -556,6 +559,27 @@ class Checked(WebConfigCase):
                 self.assertFalse(ours)
                 self.assertIn(says, result.stderr.decode())
                 self.assertNotEqual(0, result.returncode)
+
+    def test_it_is_read_when_privileges_are_gone_and_low_ports_are_bound(self):
+        require.root()
+        path = self.config("http_server_config: {headers: {X-Frame-Options: deny}}")
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ), open("/proc/self/maps") as maps:
+            first, last = re.search(rf"(?m)^(\w+)-(\w+) .* {re.escape(path)}$", maps.read()).groups()
+            # The kernel lets no one through here who has given up CAP_SYS_ADMIN and CAP_CHECKPOINT_RESTORE.
+            mapped = f"/proc/{os.getpid()}/map_files/{int(first, 16):x}-{int(last, 16):x}"
+            try:
+                with open(mapped):
+                    pass
+            except PermissionError:
+                require.missing("/proc/PID/map_files cannot be read: this is not the root of the machine")
+            done = run("serve", f"--web.config.file={mapped}", "--listen-address=127.0.0.1:0")
+            self.assertEqual(2, done.returncode)
+            self.assertIn(f"{mapped}: cannot be read: Operation not permitted", done.stderr.decode())
+        for port in range(600, 1024):
+            with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+                break
+        with Exporter(f"--web.config.file={path}", listen=(f"127.0.0.1:{port}",)) as exporter:
+            self.assertEqual("deny", exporter.ask("/metrics").headers["X-Frame-Options"])
 
     def test_the_examples_of_the_manual_work(self):
         with open(os.path.join(harness.SOURCE_ROOT, "docs", "web-config.md")) as file:
