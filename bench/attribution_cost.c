@@ -91,6 +91,7 @@ static void poll_board(struct board *board, uint64_t t_us)
     struct sample *gpm = add(board, SAMPLE_GPM, t_us);
     struct sample *label = add(board, SAMPLE_LABEL, t_us);
 
+    gpm->gpm.instance = SAMPLE_NO_INSTANCE;
     for (size_t p = 0; p < PROCESSES; p++) {
         if (!(board->at_work & (1U << p)))
             continue;
@@ -129,7 +130,8 @@ static void run_second(struct board *board, uint64_t t_us, uint32_t present)
 
     for (size_t p = 0; p < PROCESSES; p++)
         if (present & (1U << p))
-            board->listed[count++] = (struct sample_listed){pid_of(board, p), 1 << 30};
+            board->listed[count++] = (struct sample_listed){pid_of(board, p), 1 << 30,
+                                                            SAMPLE_NO_INSTANCE, SAMPLE_NO_INSTANCE};
     add(board, SAMPLE_LIST, t_us)->list =
         (struct sample_list){.count = count, .entries = board->listed};
     add(board, SAMPLE_UTILISATION, t_us)->utilisation =

@@ -262,12 +262,10 @@ static int measure_readers(struct readers *readers)
 static int measure(const struct host *host)
 {
     struct readers readers = {0};
-    int r =
-        cgroup_reader_new(host, source_set_classify_cgroup, CGROUP_WORKLOADS_MAX, &readers.kept);
+    int r = cgroup_reader_new(host, source_set_classify_cgroup, &readers.kept);
 
     if (r == 0)
-        r = cgroup_reader_new(host, source_set_classify_cgroup, CGROUP_WORKLOADS_MAX,
-                              &readers.unkept);
+        r = cgroup_reader_new(host, source_set_classify_cgroup, &readers.unkept);
     if (r == 0)
         r = measure_readers(&readers);
     cgroup_reader_free(readers.kept);

@@ -15,12 +15,8 @@ static void check_books(const struct pipeline *pipeline)
         abort();
     for (size_t m = 0; m < snapshot.meter_count; m++) {
         const struct snapshot_meter *meter = &snapshot.meters[m];
-        const struct ledger_device *device = &ledger_meter(pipeline->ledger, (uint32_t)m)->device;
-        uint64_t owned_us = ledger_owned(pipeline->ledger, (uint32_t)m).device_us;
 
-        for (int i = 0; i < UNOWNED_COUNT; i++)
-            owned_us += device->unowned_us[i];
-        if (owned_us != device->total_us)
+        if (!ledger_is_balanced(pipeline->ledger, (uint32_t)m))
             abort();
         energy_uj += meter->energy_uj;
         for (int i = 0; i < UNOWNED_COUNT; i++)

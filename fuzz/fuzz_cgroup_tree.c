@@ -560,8 +560,7 @@ static void begin(struct world *world)
     make_host(world, LAYOUTS[first % ARRAY_SIZE(LAYOUTS)]);
     check_that(cgroup_tree_init(&world->tree, &world->hierarchies, &observer) == 0);
     if (first & 128)
-        check_that(
-            cgroup_reader_new(&world->host, find_owner, CGROUP_WORKLOADS_MAX, &world->reader) == 0);
+        check_that(cgroup_reader_new(&world->host, find_owner, &world->reader) == 0);
     cgroup_tree_update(&world->tree, true);
     read_reader(world, true);
     world->is_certain = true;

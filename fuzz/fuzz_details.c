@@ -15,6 +15,7 @@
 #include "core/macros.h"
 #include "core/parse.h"
 #include "identity/details.h"
+#include "identity/job_gpus.h"
 
 enum { TEXT_MAX = 255 };
 
@@ -43,6 +44,25 @@ static void check_texts(char *texts[WORKLOAD_TEXTS], unsigned allowed)
         check(!texts[i] || ((allowed >> i & 1) && texts[i][0] && strlen(texts[i]) <= TEXT_MAX));
 }
 
+/* Whatever a job says, it is its own word, and of GPUs that can be on a node. */
+static void check_gpus(enum workload_kind kind, struct span text)
+{
+    for (enum job_step step = JOB_STEP_BATCH; step <= JOB_STEP_NONE; step++) {
+        struct gpu_access_list gpus = {.count = 0};
+
+        job_gpus_parse_environ(kind, step, text, &gpus);
+        check(gpus.count <= GPU_ACCESS_MAX);
+        check(gpus.count == 0 || kind != WORKLOAD_SLURM || step != JOB_STEP_NONE);
+        for (size_t i = 0; i < gpus.count; i++) {
+            const struct gpu_access *gpu = &gpus.items[i];
+
+            check(gpu->is_unverified && gpu->source == ALLOCATED_BY_ENVIRONMENT);
+            check(gpu->kind == ALLOCATION_ORDINAL ? gpu->index < GPU_ACCESS_MAX && !gpu->id[0]
+                                                  : holds_text(text, gpu->id));
+        }
+    }
+}
+
 /* The first of two variables with a name counts, so those behind it only add what is missing. */
 static void check_environ(enum workload_kind kind, struct span text)
 {
@@ -68,6 +88,7 @@ static void check_environ(enum workload_kind kind, struct span text)
         check(kind == WORKLOAD_SLURM && parse_u64(span_of(texts[WORKLOAD_TEXT_JOB_ID]), &id) == 0);
     free_texts(texts);
     free_texts(again);
+    check_gpus(kind, text);
 }
 
 /* Commas in a name are doubled in the command line. */

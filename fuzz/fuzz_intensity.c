@@ -49,7 +49,9 @@ static void feed_device(const struct play *play, const char *uuid)
 
 static void feed_gpm(const struct play *play, struct input *input)
 {
-    struct sample sample = {.kind = SAMPLE_GPM, .gpm.valid = (uint16_t)take(input, 2)};
+    struct sample sample = {
+        .kind = SAMPLE_GPM,
+        .gpm = {.valid = (uint16_t)take(input, 2), .instance = SAMPLE_NO_INSTANCE}};
     uint32_t unit = take(input, 1) < 250 ? 400 : UINT32_MAX / 255; /* percents, or absurd */
 
     for (size_t i = 0; i < SAMPLE_GPM_COUNT; i++)
@@ -77,7 +79,8 @@ static void feed_list(const struct play *play, struct input *input)
     uint32_t first = take(input, 1), stride = take(input, 1);
 
     for (size_t i = 0; i < count; i++)
-        entries[i] = (struct sample_listed){(first + (uint32_t)i * stride) % PIDS, 1 << 20};
+        entries[i] = (struct sample_listed){(first + (uint32_t)i * stride) % PIDS, 1 << 20,
+                                            SAMPLE_NO_INSTANCE, SAMPLE_NO_INSTANCE};
     feed(play, (struct sample){.kind = SAMPLE_LIST,
                                .list = {.kind = kind, .count = count, .entries = entries}});
 }

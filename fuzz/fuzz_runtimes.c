@@ -8,7 +8,7 @@
 #include "../tests/unit/identity_checks.h"
 #include "core/macros.h"
 #include "identity/gpu_access.h"
-#include "identity/gpus/device_nodes.h"
+#include "identity/gpus/device_rules.h"
 #include "identity/runtime_table.h"
 #include "identity/runtimes/parse.h"
 #include "identity/runtimes/request.h"
@@ -101,6 +101,8 @@ static void check_rules(struct span text)
     struct span path;
 
     if (device_rules_allow_all(text) && !device_rules_allow(text, 195, 0))
+        abort();
+    if (device_rules_allow_all(text) && device_rules_are_specific(text, 195))
         abort();
     if (device_rules_find_path(text, &path) && (path.len == 0 || path.data[0] != '/'))
         abort();

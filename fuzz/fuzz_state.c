@@ -57,7 +57,8 @@ static int resume(struct pipeline *pipeline, struct span bytes, bool is_same_boo
 /* A board and a process that may be in the state, an hour later. */
 static void go_on(struct pipeline *pipeline)
 {
-    static const struct sample_listed listed = {10, 1 << 20};
+    static const struct sample_listed listed = {10, 1 << 20, SAMPLE_NO_INSTANCE,
+                                                SAMPLE_NO_INSTANCE};
     static const struct counter hardware = {.last = 5000000, .max_per_s = 1000000000};
     const struct sample samples[] = {
         {.kind = SAMPLE_DEVICE,

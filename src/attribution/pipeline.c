@@ -28,6 +28,7 @@ int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_p
     pipeline->options.gpu.find_owner = options->find_owner;
     if (options->find_names) {
         pipeline->options.gpu.find_names = options->find_names;
+        pipeline->options.gpu.find_vm = options->find_vm;
         pipeline->options.gpu.names_context = options->names_context;
     }
     pipeline->price = options->price;
@@ -36,6 +37,7 @@ int pipeline_new(const struct pipeline_options *options, struct pipeline **ret_p
     ledger_set_price(pipeline->ledger, &pipeline->price, 0);
     node_init(&pipeline->node, pipeline->ledger);
     pipeline->node.resumed = &pipeline->resumed;
+    pipeline->node.has_no_usage = options->has_no_usage;
     node_overhead_init(&pipeline->overhead, &options->overhead, options->gpu.interval_us,
                        &pipeline->node, pipeline->gpus);
     *ret_pipeline = pipeline;
@@ -67,6 +69,20 @@ void pipeline_free(struct pipeline *pipeline)
     free(pipeline);
 }
 
+/* It is gone, or has another index now. What it counts until it is back is a gap. */
+static void retire_gpu(struct pipeline *pipeline, uint32_t index)
+{
+    struct gpu *gpu = pipeline->gpus[index];
+    struct resumed_meter meter;
+
+    (void)gpu_finish(gpu);
+    program_archive_keep(&pipeline->archive, gpu);
+    meter = gpu_resumed_meter(gpu);
+    if (resumed_meters_keep(&pipeline->resumed, &meter) < 0)
+        ledger_note_unknown_gap(pipeline->ledger, gpu->meter);
+    remove_gpu(pipeline, index);
+}
+
 static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sample_device *device)
 {
     struct gpu *gpu = pipeline->gpus[index];
@@ -76,12 +92,8 @@ static int add_gpu(struct pipeline *pipeline, uint32_t index, const struct sampl
         return gpu_describe(gpu, device);
     node_overhead_close_window(&pipeline->overhead);
     for (uint32_t i = 0; i < SAMPLE_GPU_MAX; i++)
-        if (pipeline->gpus[i] &&
-            (i == index || strcmp(pipeline->gpus[i]->uuid, device->uuid) == 0)) {
-            (void)gpu_finish(pipeline->gpus[i]); /* it is gone, or has another index now */
-            program_archive_keep(&pipeline->archive, pipeline->gpus[i]);
-            remove_gpu(pipeline, i);
-        }
+        if (pipeline->gpus[i] && (i == index || strcmp(pipeline->gpus[i]->uuid, device->uuid) == 0))
+            retire_gpu(pipeline, i);
     gpu = malloc(sizeof(*gpu));
     if (!gpu || gpu_init(gpu, index, device, &pipeline->options.gpu, pipeline->ledger,
                          &pipeline->sightings) < 0) {
@@ -169,6 +181,8 @@ void pipeline_hand_over_programs(struct pipeline *from, struct pipeline *to)
 
 void pipeline_sweep(struct pipeline *pipeline, uint64_t now_us)
 {
+    if (pipeline->options.has_no_usage)
+        workload_usages_expire(&pipeline->node.usages, now_us);
     ledger_sweep(pipeline->ledger, now_us);
 }
 

@@ -20,12 +20,15 @@ struct pipeline_options {
     struct gpu_options gpu;
     struct node_overhead_options overhead;
     size_t max_processes, max_workloads;
+    bool has_no_usage;     /* nobody reports what workloads use: as in struct node */
     uint64_t retention_us; /* UINT64_MAX: for ever */
     struct price price;    /* from the start; what it does not know is never billed */
     struct embodied_rates embodied;
 
     /* As in gpu_options. */
     void (*find_owner)(const struct sample_process *who, struct workload_owner *ret_owner);
+    /* As in gpu_options. */
+    bool (*find_vm)(void *context, const char *vm, bool is_uuid, struct workload_owner *ret_owner);
     /* The source of names. NULL: none, and nothing is held back. */
     pipeline_find_names *find_names;
     pipeline_await_names *are_names_awaited;
@@ -38,7 +41,7 @@ struct pipeline {
     struct sightings sightings;       /* of all GPUs */
     struct gpu *gpus[SAMPLE_GPU_MAX]; /* NULL: not there */
     struct program_archive archive;   /* of GPUs that are gone */
-    struct resumed_meters resumed;    /* of the run before, until they are read */
+    struct resumed_meters resumed;    /* of the previous run or gone, until they are read */
     struct node node;
     struct node_overhead overhead;
     struct price price; /* the latest */
@@ -51,7 +54,7 @@ void pipeline_free(struct pipeline *pipeline);
 /* Takes samples in order. 0 or -ENOMEM; then some energy is unattributed, but all is booked. */
 int pipeline_ingest(struct pipeline *pipeline, const struct sample *samples, size_t count);
 
-/* Sets the containers with access to a GPU. The pipeline will free `attached`; it may be NULL. */
+/* Sets the workloads with access to a GPU. The pipeline will free `attached`; it may be NULL. */
 void pipeline_set_attached(struct pipeline *pipeline, uint32_t gpu, struct attached *attached,
                            size_t count);
 

@@ -92,12 +92,10 @@ static void fold_accounts(const struct pipeline *pipeline, struct snapshot_meter
 
             if (workload->kind == WORKLOAD_SYSTEM) {
                 meter->unowned_uj[UNOWNED_SYSTEM] += energy_uj;
-                meter->unowned_device_us[UNOWNED_SYSTEM] += account->device_us;
                 bill_add(&meter->unowned_bill[UNOWNED_SYSTEM], &account->bill);
             } else if (is_held(pipeline, &workload->identity)) {
                 meter->energy_uj -= energy_uj;
                 meter->pending_uj += energy_uj;
-                meter->device_us -= account->device_us;
                 bill_subtract(&meter->bill, &account->bill);
             }
         }
@@ -131,7 +129,6 @@ static void add_meters(struct builder *builder)
             .has_uncertainty = has_uncertainty(builder->pipeline, from->kind),
             .energy_uj = from->energy_uj,
             .bill = from->bill,
-            .device_us = from->device.total_us,
             .unknown_gaps = from->unknown_gaps,
             .imbalance_uj = ledger_imbalance_uj(builder->ledger, i),
         };
@@ -149,11 +146,26 @@ static void add_meters(struct builder *builder)
         }
         memcpy(to->unowned_uj, from->unowned_uj, sizeof(to->unowned_uj));
         memcpy(to->unowned_bill, from->unowned_bill, sizeof(to->unowned_bill));
-        memcpy(to->unowned_device_us, from->device.unowned_us, sizeof(to->unowned_device_us));
     }
     fold_accounts(builder->pipeline, meters);
     builder->snapshot->meters = meters;
     builder->snapshot->meter_count = count;
+}
+
+/* Is it shown as that of another source, which is booked or came first? */
+static bool is_duplicate(const struct builder *builder, size_t index)
+{
+    const struct node *node = &builder->pipeline->node;
+    const struct node_meter *meter = &node->meters[index];
+
+    for (size_t i = 0; i < node->meter_count; i++) {
+        const struct node_meter *other = &node->meters[i];
+
+        if (i != index && other->kind == meter->kind && strcmp(other->id, meter->id) == 0 &&
+            (other->meter != LEDGER_NONE || (i < index && is_fresh(builder, other->read_us))))
+            return true;
+    }
+    return false;
 }
 
 /* Adds the meters that are not booked, and the power of the whole node. */
@@ -167,7 +179,8 @@ static void add_observed(struct builder *builder)
     for (size_t i = 0; i < node->meter_count && observed; i++) {
         const struct node_meter *from = &node->meters[i];
 
-        if (from->meter == LEDGER_NONE && !from->modelled && is_fresh(builder, from->read_us))
+        if (from->meter == LEDGER_NONE && !from->modelled && is_fresh(builder, from->read_us) &&
+            !is_duplicate(builder, i))
             observed[snapshot->observed_count++] = (struct snapshot_observed){
                 from->kind, copy_text(builder, from->id), from->counter_uj};
     }
@@ -225,6 +238,7 @@ static void add_processes(struct builder *builder)
             .gpu = ledger_meter(ledger, from->meter)->gpu,
             .pid = from->pid,
             .superseded = from->superseded || is_replaced(pipeline, from->meter),
+            .unseen = from->unseen,
             .hidden = is_held(pipeline, &from->identity) || from->unseen,
             .name = copy_text(builder, from->name),
             .names = copy_names(builder, &from->identity.names),
@@ -246,6 +260,9 @@ static void add_processes(struct builder *builder)
         snapshot->process_count++;
     }
     qsort(processes, snapshot->process_count, sizeof(*processes), by_gpu_and_pid);
+    for (size_t i = 0; i < snapshot->process_count; i++)
+        if (processes[i].unseen)
+            processes[i].pid = 0;
     snapshot->processes = processes;
 }
 
@@ -429,6 +446,41 @@ static void add_containers(struct builder *builder, struct snapshot_gpu *gpus)
     snapshot->detected_count = kept;
 }
 
+/* Adds a row for each workload and GPU that it was given. */
+static void add_allocations(struct builder *builder)
+{
+    struct gpu *const *gpus = builder->pipeline->gpus;
+    struct snapshot *snapshot = builder->snapshot;
+    struct snapshot_allocation *rows;
+    size_t most = 0;
+
+    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
+        most += gpus[i] ? gpus[i]->attached_count : 0;
+    rows = new_rows(builder, most, sizeof(*rows));
+    for (size_t i = 0; i < SAMPLE_GPU_MAX && rows; i++)
+        for (size_t k = 0; gpus[i] && k < gpus[i]->attached_count; k++) {
+            const struct attached *from = &gpus[i]->attached[k];
+            const struct workload_names names = {.name = from->name,
+                                                 .namespace = from->namespace,
+                                                 .pod = from->pod,
+                                                 .container = from->container};
+
+            if (from->is_allocated && from->is_named)
+                rows[snapshot->allocation_count++] = (struct snapshot_allocation){
+                    .kind = from->owner.kind,
+                    .id = copy_text(builder, from->owner.id),
+                    .names = copy_names(builder, &names),
+                    .gpu = gpus[i]->index,
+                    .uuid = copy_text(builder, gpus[i]->uuid),
+                    .has_instance = from->is_of_instance,
+                    .gpu_instance = from->gpu_instance,
+                    .source = from->source,
+                    .is_unverified = from->is_unverified,
+                };
+        }
+    snapshot->allocations = rows;
+}
+
 int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t stale_us,
                       struct snapshot *snapshot)
 {
@@ -451,5 +503,6 @@ int pipeline_snapshot(const struct pipeline *pipeline, uint64_t now_us, uint64_t
     add_workloads(&builder);
     add_usages(&builder);
     add_containers(&builder, gpus);
+    add_allocations(&builder);
     return builder.out_of_memory ? -ENOMEM : 0;
 }

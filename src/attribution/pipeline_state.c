@@ -6,16 +6,20 @@
 #include "attribution/grow.h"
 #include "core/macros.h"
 
-/* Meters: those of the GPUs, of the node, and those of the run before that were not read yet. */
+_Static_assert(NODE_METERS_MAX + SAMPLE_GPU_MAX <= RESUMED_METERS_MAX,
+               "room for all that are read");
+
+/* Meters: those of the GPUs, of the node, and those that were not read yet, or are gone. */
 static void pack_meters(struct pipeline *pipeline, struct coder *coder)
 {
     const struct node *node = &pipeline->node;
-    size_t count = node->meter_count + pipeline->resumed.count;
+    size_t read_count = node->meter_count, kept_count;
     struct resumed_meter meter;
 
     for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
-        count += pipeline->gpus[i] != NULL;
-    code_count(coder, count, RESUMED_METERS_MAX);
+        read_count += pipeline->gpus[i] != NULL;
+    kept_count = MIN(pipeline->resumed.count, RESUMED_METERS_MAX - read_count);
+    code_count(coder, read_count + kept_count, RESUMED_METERS_MAX);
     for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
         if (pipeline->gpus[i]) {
             meter = gpu_resumed_meter(pipeline->gpus[i]);
@@ -25,7 +29,7 @@ static void pack_meters(struct pipeline *pipeline, struct coder *coder)
         meter = node_resumed_meter(&node->meters[i]);
         resumed_meter_code(&meter, coder);
     }
-    for (size_t i = 0; i < pipeline->resumed.count; i++)
+    for (size_t i = 0; i < kept_count; i++)
         resumed_meter_code(&pipeline->resumed.items[i], coder);
 }
 
@@ -40,7 +44,7 @@ static void unpack_meters(struct pipeline *pipeline, struct coder *coder)
         resumed_meter_code(&meters->items[meters->count++], coder);
 }
 
-/* Nothing of the run before is later than now, even if the clock was set back since. */
+/* Nothing of the previous run is later than now, even if the clock was set back since. */
 static void limit_times(struct pipeline *pipeline, const struct pipeline_resumption *resumption)
 {
     struct ledger *ledger = pipeline->ledger;
@@ -54,7 +58,7 @@ static void limit_times(struct pipeline *pipeline, const struct pipeline_resumpt
     }
 }
 
-/* Nobody will learn who used what was pending when the run before ended. */
+/* Nobody will learn who used what was pending when the previous run ended. */
 static void book_pending(struct pipeline *pipeline)
 {
     for (size_t i = 0; i < pipeline->resumed.count; i++) {

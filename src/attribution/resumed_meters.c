@@ -1,7 +1,10 @@
 #include "attribution/resumed_meters.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "attribution/grow.h"
 
 enum { TEXT_BYTES = 4096 };
 
@@ -57,6 +60,46 @@ bool resumed_meters_take(struct resumed_meters *meters, enum meter_kind kind, co
         return true;
     }
     return false;
+}
+
+void resumed_meters_disown(struct resumed_meters *meters, enum meter_kind kind, const char *source)
+{
+    for (size_t i = 0; i < meters->count; i++) {
+        struct resumed_meter *meter = &meters->items[i];
+
+        if (meter->kind == kind && (!source || strcmp(text_or_empty(meter->source), source) != 0))
+            meter->has_hardware = false;
+    }
+}
+
+uint64_t resumed_meters_highest_uj(const struct resumed_meters *meters, enum meter_kind kind,
+                                   const char *id)
+{
+    uint64_t highest_uj = 0;
+
+    for (size_t i = 0; i < meters->count; i++) {
+        const struct resumed_meter *meter = &meters->items[i];
+
+        if (meter->has_counter && meter->kind == kind && strcmp(meter->id, id) == 0)
+            highest_uj = MAX(highest_uj, meter->counter_uj);
+    }
+    return highest_uj;
+}
+
+int resumed_meters_keep(struct resumed_meters *meters, const struct resumed_meter *meter)
+{
+    struct resumed_meter copy = *meter;
+
+    copy.source = meter->source ? strdup(meter->source) : NULL;
+    copy.id = strdup(meter->id);
+    if ((meter->source && !copy.source) || !copy.id || meters->count == RESUMED_METERS_MAX ||
+        grow_zeroed(&meters->items, &meters->slots, meters->count + 1, sizeof(*meters->items)) <
+            0) {
+        resumed_meter_done(&copy);
+        return -ENOMEM;
+    }
+    meters->items[meters->count++] = copy;
+    return 0;
 }
 
 void resumed_meter_done(struct resumed_meter *meter)

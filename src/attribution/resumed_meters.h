@@ -1,6 +1,6 @@
 /*
- * Resumed meters: meters as the run before left them, until they are read again. What a meter's own
- * count has moved meanwhile is a gap. Pure.
+ * Resumed meters: meters as the previous run left them, or as they were when they went, until they
+ * are read again. What a meter's own count has moved meanwhile is a gap. Pure.
  */
 #pragma once
 
@@ -18,8 +18,8 @@ struct resumed_meter {
     bool is_integral;    /* the counter is power x time, and starts over with each run */
     uint64_t counter_uj; /* as last shown */
     uint64_t read_us;
-    bool has_hardware;
-    uint64_t hardware;   /* the device's own count, unless it is the counter */
+    bool has_hardware;   /* a count of its own; false: what it misses is unknown */
+    uint64_t hardware;   /* as last read, unless it is the counter */
     bool is_booked;      /* the ledger has it: */
     uint64_t pending_uj; /* counted, but not booked */
     struct idle_levels idle;
@@ -37,6 +37,17 @@ void idle_levels_code(struct idle_levels *levels, struct coder *coder);
 /* Moves the record of this meter to the caller, who frees its texts. False: there is none. */
 bool resumed_meters_take(struct resumed_meters *meters, enum meter_kind kind, const char *source,
                          const char *id, struct resumed_meter *ret_meter);
+
+/* What meters of this kind measure was booked without them: by another source than this one, or
+ * (NULL) as part of a whole. So it is no gap of theirs, and what they miss is unknown. */
+void resumed_meters_disown(struct resumed_meters *meters, enum meter_kind kind, const char *source);
+
+/* The highest count of this meter by any source; 0: none. */
+uint64_t resumed_meters_highest_uj(const struct resumed_meters *meters, enum meter_kind kind,
+                                   const char *id);
+
+/* Keeps a copy of a meter that is gone, as that of a previous run. 0 or -ENOMEM. */
+int resumed_meters_keep(struct resumed_meters *meters, const struct resumed_meter *meter);
 
 void resumed_meter_done(struct resumed_meter *meter);
 void resumed_meters_done(struct resumed_meters *meters);

@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "host/cgroup_hierarchy.h"
 #include "identity/gpu_access.h"
+#include "identity/job_gpus.h"
 #include "identity/pod_resources.h"
 #include "identity/process_events.h"
 #include "identity/process_table.h"
@@ -16,7 +17,7 @@
 #include "identity/runtime_table.h"
 #include "model/report.h"
 
-enum { INSPECTED_MAX = 64 };
+enum { INSPECTED_MAX = 64, JOB_TIMEOUT_MS = 100 };
 
 static const uint64_t TIMEOUT_US = 3 * USEC_PER_SEC;
 
@@ -36,6 +37,24 @@ static void check_hierarchies(struct report *report, const struct host *host)
         "unattributed");
 }
 
+/* Nothing where there are neither jobs nor units with GPUs of their own. */
+static void check_jobs(struct report *report, const struct host *host,
+                       const struct process_table *processes)
+{
+    struct job_gpus_count count = job_gpus_count(host, processes, JOB_TIMEOUT_MS);
+
+    if (count.by_environment > 0)
+        report_add(
+            report, "GPUs of jobs", VERDICT_LIMITED,
+            "none needed: they are shown as unverified. Device rules prove more, with cgroup "
+            "v1 and where they name each GPU",
+            "%zu by device rules, %zu by the job's environment alone", count.by_rules,
+            count.by_environment);
+    else if (count.jobs > 0 || count.by_rules > 0)
+        report_add(report, "GPUs of jobs", VERDICT_OK, NULL, "%zu job%s; %zu by device rules",
+                   count.jobs, PLURAL_S(count.jobs), count.by_rules);
+}
+
 static void check_cgroups(struct report *report, const struct host *host)
 {
     struct process_table_stats stats = {0};
@@ -47,7 +66,6 @@ static void check_cgroups(struct report *report, const struct host *host)
         r = process_table_scan(table, true, NULL, NULL);
     if (r == 0)
         process_table_get_stats(table, &stats);
-    process_table_free(table);
     report->workloads = stats.owners;
     why = r < 0 ? strerror(-r) : process_table_error(&stats);
     if (why)
@@ -65,6 +83,9 @@ static void check_cgroups(struct report *report, const struct host *host)
         report_add(report, "owners", VERDICT_OK, NULL, "%llu process%s of %llu owner%s",
                    (unsigned long long)stats.processes, stats.processes == 1 ? "" : "es",
                    (unsigned long long)stats.owners, PLURAL_S(stats.owners));
+    if (!why)
+        check_jobs(report, host, table);
+    process_table_free(table);
 }
 
 static void check_events(struct report *report, const struct host *host)
@@ -161,6 +182,7 @@ static void check_kubelet(struct report *report, struct http_client *client,
 {
     struct allocation_list list;
     struct error err = {""};
+    size_t claims = 0;
     int r;
 
     if (!socket_path) {
@@ -171,9 +193,12 @@ static void check_kubelet(struct report *report, struct http_client *client,
     }
     allocation_list_init(&list);
     r = pod_resources_list(client, socket_path, TIMEOUT_US, &list, &err);
+    for (size_t i = 0; i < list.count; i++)
+        claims += list.items[i].is_claim;
     if (r == 0)
-        report_add(report, "kubelet", VERDICT_OK, NULL, "%.100s: %zu GPU%s allocated", socket_path,
-                   list.count, PLURAL_S(list.count));
+        report_add(report, "kubelet", VERDICT_OK, NULL,
+                   "%.100s: %zu GPU%s allocated, %zu of them by claims", socket_path, list.count,
+                   PLURAL_S(list.count), claims);
     else
         report_add(report, "kubelet", VERDICT_LIMITED, "only GPU allocations are missing", "%s",
                    err.text);

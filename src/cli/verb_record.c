@@ -93,11 +93,11 @@ static int write_workload_names(struct recording *recording, const struct snapsh
         return 0;
     r = recorded_names_learn(recording->names, &texts);
     if (r > 0)
-        trace_write_sample(&recording->lines,
-                           &(struct sample){.kind = SAMPLE_NAMES,
-                                            .t_us = clock_system.realtime_us(&clock_system),
-                                            .names = &texts},
-                           &recording->buffer);
+        (void)trace_write_sample(&recording->lines,
+                                 &(struct sample){.kind = SAMPLE_NAMES,
+                                                  .t_us = clock_system.realtime_us(&clock_system),
+                                                  .names = &texts},
+                                 &recording->buffer, NULL);
     return MIN(r, 0);
 }
 
@@ -122,25 +122,27 @@ static void write_names(struct recording *recording, bool is_last)
     flush_lines(recording);
 }
 
+/* Books what the trace has, and nothing else: so will a replay. */
 static void take_batch(void *context, const struct batch *batch)
 {
     struct recording *recording = context;
 
     for (size_t i = 0; i < batch->count; i++) {
-        const struct sample *sample = &batch->samples[i];
         struct workload_owner owner;
+        struct sample sample;
 
-        trace_write_sample(&recording->lines, sample, &recording->buffer);
-        recording->has_readings |= sample->kind != SAMPLE_USAGE;
-        if (!recording->identity || sample->kind != SAMPLE_PROCESS)
+        if (!trace_write_sample(&recording->lines, &batch->samples[i], &recording->buffer, &sample))
+            continue;
+        if (pipeline_ingest(recording->pipeline, &sample, 1) < 0)
+            recording->result = -ENOMEM;
+        recording->has_readings |= sample.kind != SAMPLE_USAGE;
+        if (!recording->identity || sample.kind != SAMPLE_PROCESS)
             continue;
         /* Look up the names of processes on a GPU at once. */
-        identity_find_owner(&sample->process, &owner);
-        identity_note_process(recording->identity, sample->process.pid, &owner);
+        identity_find_owner(&sample.process, &owner);
+        identity_note_process(recording->identity, sample.process.pid, &owner);
     }
     flush_lines(recording);
-    if (pipeline_ingest(recording->pipeline, batch->samples, batch->count) < 0)
-        recording->result = -ENOMEM;
 }
 
 /* Records until a signal, the end of the duration (0: none), or an error. 0, also if there was
@@ -302,6 +304,7 @@ int verb_record(const struct cli *cli)
         r = recorded_names_new(&recording.names);
     /* The names in the trace, as soon as they are there: so will a replay. */
     books.gpu.find_names = recorded_names_find;
+    books.gpu.find_vm = recorded_names_find_vm;
     books.gpu.names_context = recording.names;
     if (r == 0)
         r = pipeline_new(&books, &recording.pipeline);
@@ -315,7 +318,6 @@ int verb_record(const struct cli *cli)
                         .host = &host,
                         .clock = &clock_system,
                         .interval_us = options->sample_interval_us,
-                        .max_workloads = options->max_workloads,
                         .nvml_library = "libnvidia-ml.so.1",
                         .switches = &switches,
                     },

@@ -50,6 +50,7 @@ static int replay_trace(const char *path, struct pipeline_options options, struc
     int status;
 
     options.gpu.find_names = recorded_names_find;
+    options.gpu.find_vm = recorded_names_find_vm;
     options.gpu.names_context = names;
     if (r == 0)
         r = pipeline_new(&options, &pipeline);

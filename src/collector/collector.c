@@ -190,7 +190,7 @@ static void report_gaps(struct collector *collector)
     uint64_t gaps = pipeline_unknown_gaps(collector->pipeline);
 
     if (gaps > collector->gaps_reported)
-        log_info("some meters were not counted while the exporter did not run: "
+        log_info("what some meters counted during the downtime is unknown: "
                  "wattribute_meter_unknown_gaps_total names them");
     collector->gaps_reported = gaps;
 }

@@ -15,7 +15,7 @@
 
 struct collector_options {
     const struct options *options; /* both must outlive it */
-    struct host *host;             /* it gets the secret and the boot time of the run before */
+    struct host *host;             /* it gets the secret and the boot time of the previous run */
     const int *listener_fds;       /* stay the caller's, and open for as long as it runs */
     size_t listener_count;
     struct web_watch *web;        /* NULL: no --web.config.file; else it must outlive it */

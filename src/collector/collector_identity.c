@@ -48,6 +48,7 @@ int collector_open_names(struct collector *collector, struct pipeline_options *p
     if (options->replay_path) {
         r = recorded_names_new(&collector->names);
         pipeline->find_names = recorded_names_find;
+        pipeline->find_vm = recorded_names_find_vm;
         pipeline->names_context = collector->names;
         return r;
     }
@@ -69,6 +70,7 @@ int collector_open_names(struct collector *collector, struct pipeline_options *p
         },
         &collector->identity, err);
     pipeline->find_names = identity_find_names;
+    pipeline->find_vm = identity_find_vm;
     pipeline->are_names_awaited = identity_awaits_names;
     pipeline->names_context = collector->identity;
     if (r == 0 && options->process_events &&
@@ -103,96 +105,210 @@ static void log_runtime(struct runtime_log *log, const struct identity_status *s
         log_info("source of names is back", "source", status->name);
 }
 
-/* The containers with access to one GPU, by the kubelet, a runtime or the host. */
+/* The workloads with access to one GPU, by the kubelet, a runtime or the host. */
 struct grant_list {
     const char *own_container_id;
     struct snapshot_gpu gpu;
-    bool privileged; /* those that were granted no GPU, but can use any */
+    bool has_mig; /* a board of the node is in MIG mode */
     struct attached *items;
     size_t count, capacity;
 };
 
 static void add_grant(void *context, const struct attachment *attachment)
 {
+    bool is_container = attachment->owner_kind == WORKLOAD_CONTAINER;
     struct grant_list *list = context;
     struct attached *attached;
+    uint32_t instance;
 
-    if (attachment->is_privileged != list->privileged || list->count == ATTACHED_MAX ||
-        strlen(attachment->container_id) >= sizeof(attached->owner.container_id) ||
-        strcmp(attachment->container_id, list->own_container_id) == 0 ||
-        !attachment_is_of(attachment, &list->gpu) ||
+    /* Schedulers that count GPUs count MIG devices, too. */
+    if (list->count == ATTACHED_MAX || (list->has_mig && attachment->kind == ALLOCATION_ORDINAL) ||
+        strlen(attachment->owner_id) >=
+            (is_container ? sizeof(attached->owner.container_id) : sizeof(attached->owner.id)) ||
+        (is_container && strcmp(attachment->owner_id, list->own_container_id) == 0) ||
+        !attachment_is_of(attachment, &list->gpu, &instance) ||
         !array_reserve(&list->items, &list->capacity, list->count, sizeof(*list->items)))
         return;
     attached = &list->items[list->count++];
-    *attached = (struct attached){.units = 1, .memory_bytes = attachment->memory_bytes};
-    snprintf(attached->owner.id, sizeof(attached->owner.id), "%s", attachment->container_id);
-    snprintf(attached->owner.container_id, sizeof(attached->owner.container_id), "%s",
-             attachment->container_id);
-    snprintf(attached->name, sizeof(attached->name), "%.127s", attachment->container_name);
+    *attached = (struct attached){
+        .owner.kind = attachment->owner_kind,
+        .source = attachment->source,
+        .is_unverified = attachment->is_unverified,
+        .is_allocated = !attachment->is_privileged,
+        .units = 1,
+        .memory_bytes = attachment->memory_bytes,
+        .is_of_instance = instance != ATTACHMENT_NO_INSTANCE,
+        .gpu_instance = instance,
+    };
+    snprintf(attached->owner.id, sizeof(attached->owner.id), "%s", attachment->owner_id);
+    if (is_container)
+        snprintf(attached->owner.container_id, sizeof(attached->owner.container_id), "%s",
+                 attachment->owner_id);
+    snprintf(attached->container, sizeof(attached->container), "%s", attachment->container_name);
 }
 
-static int by_container(const void *a, const void *b)
+static int by_owner(const void *a, const void *b)
 {
-    return strcmp(((const struct attached *)a)->owner.container_id,
-                  ((const struct attached *)b)->owner.container_id);
+    const struct attached *x = a, *y = b;
+
+    if (x->owner.kind != y->owner.kind)
+        return x->owner.kind < y->owner.kind ? -1 : 1;
+    return strcmp(x->owner.id, y->owner.id);
 }
 
-/* A container that several sources report is one. */
+/* What was given before what is merely possible, and then by the strength of the evidence. */
+static int by_owner_and_evidence(const void *a, const void *b)
+{
+    const struct attached *x = a, *y = b;
+    int r = by_owner(a, b);
+
+    if (r != 0)
+        return r;
+    if (x->is_allocated != y->is_allocated)
+        return x->is_allocated ? -1 : 1;
+    if (x->source != y->source)
+        return x->source > y->source ? 1 : -1;
+    return (x->gpu_instance > y->gpu_instance) - (x->gpu_instance < y->gpu_instance);
+}
+
+/* Another GPU instance that the same source has given it. */
+static bool is_another_instance(const struct attached *a, const struct attached *b)
+{
+    return a->is_of_instance && b->is_of_instance && a->source == b->source &&
+           a->gpu_instance != b->gpu_instance;
+}
+
+/* A workload that several sources report is one, by the strongest evidence; of a board in MIG mode,
+ * one for each of its instances. */
 static void merge_duplicates(struct grant_list *list)
 {
     size_t kept = 0;
 
     if (list->count > 0)
-        qsort(list->items, list->count, sizeof(*list->items), by_container);
+        qsort(list->items, list->count, sizeof(*list->items), by_owner_and_evidence);
     for (size_t i = 0; i < list->count; i++) {
-        struct attached *last = kept > 0 ? &list->items[kept - 1] : NULL;
+        struct attached *best = kept > 0 ? &list->items[kept - 1] : NULL;
 
-        if (!last || by_container(last, &list->items[i]) != 0) {
+        if (!best || by_owner(best, &list->items[i]) != 0 ||
+            is_another_instance(best, &list->items[i])) {
             list->items[kept++] = list->items[i];
             continue;
         }
-        last->memory_bytes = MAX(last->memory_bytes, list->items[i].memory_bytes);
-        if (!last->name[0])
-            memcpy(last->name, list->items[i].name, sizeof(last->name));
+        best->memory_bytes = MAX(best->memory_bytes, list->items[i].memory_bytes);
+        if (!best->container[0])
+            memcpy(best->container, list->items[i].container, sizeof(best->container));
     }
     list->count = kept;
 }
 
+static bool is_given(const struct attached *attached)
+{
+    return attached->is_allocated && attached->source != ALLOCATED_BY_ENVIRONMENT;
+}
+
+/*
+ * Who was given the GPU pays for it, and can be behind what nobody is seen to do. Where nobody was:
+ * privileged containers, which can use any device, can be behind it; and who says himself that he
+ * has it pays. His word alone never takes a share from somebody who was given it.
+ */
+static void set_roles(struct grant_list *list)
+{
+    bool any_given = false;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        any_given |= is_given(&list->items[i]);
+    for (size_t i = 0; i < list->count; i++) {
+        struct attached *attached = &list->items[i];
+
+        if (!attached->is_allocated && any_given)
+            continue;
+        /* In MIG mode nobody has the whole board: without an instance it is not clear what it has.
+         */
+        attached->pays_idle = (is_given(attached) || (attached->is_allocated && !any_given)) &&
+                              (attached->is_of_instance || list->gpu.sharing != GPU_SHARING_MIG);
+        attached->is_candidate = is_given(attached) || !attached->is_allocated;
+        list->items[kept++] = *attached;
+    }
+    list->count = kept;
+}
+
+static void set_names(struct attached *attached, const struct workload_names *names)
+{
+    snprintf(attached->name, sizeof(attached->name), "%s", names->name ? names->name : "");
+    snprintf(attached->namespace, sizeof(attached->namespace), "%s",
+             names->namespace ? names->namespace : "");
+    snprintf(attached->pod, sizeof(attached->pod), "%s", names->pod ? names->pod : "");
+    if (names->container && names->container[0])
+        snprintf(attached->container, sizeof(attached->container), "%s", names->container);
+    attached->is_named = true;
+}
+
+/* As its energy is shown; held back with it. */
+static bool take_names_of_books(const struct ledger *ledger, struct attached *attached)
+{
+    const struct ledger_workload *workload;
+    uint32_t index;
+
+    if (!ledger_find_workload(ledger, &attached->owner, &index))
+        return false;
+    workload = ledger_workload(ledger, index);
+    if (workload->identity.is_named)
+        set_names(attached, &workload->identity.names);
+    return true;
+}
+
 /* A container of a pod is charged as one: it was seen as one before, or is named as one. */
-static void set_kind(struct identity *identity, const struct pipeline *pipeline,
-                     struct workload_owner *owner)
+static void describe_grant(struct identity *identity, const struct ledger *ledger,
+                           struct attached *attached)
 {
     struct workload_names names = {"", "", "", "", ""};
-    uint32_t workload;
+    bool is_container = attached->owner.kind == WORKLOAD_CONTAINER, is_known;
 
-    owner->kind = WORKLOAD_POD;
-    if (ledger_find_workload(pipeline->ledger, owner, &workload))
+    if (is_container) {
+        attached->owner.kind = WORKLOAD_POD;
+        if (take_names_of_books(ledger, attached))
+            return;
+        attached->owner.kind = WORKLOAD_CONTAINER;
+    }
+    if (take_names_of_books(ledger, attached))
         return;
-    owner->kind = WORKLOAD_CONTAINER;
-    if (ledger_find_workload(pipeline->ledger, owner, &workload))
-        return;
-    if (identity_find_names(identity, owner, &names) && names.namespace[0])
-        owner->kind = WORKLOAD_POD;
+    is_known = identity_find_names(identity, &attached->owner, &names);
+    if (is_container && (names.namespace[0] || attached->source <= ALLOCATED_BY_DRA)) {
+        attached->owner.kind = WORKLOAD_POD;
+        names.name = names.pod;
+    }
+    if (is_known)
+        set_names(attached, &names);
+}
+
+static bool has_mig(const struct pipeline *pipeline)
+{
+    for (size_t i = 0; i < SAMPLE_GPU_MAX; i++)
+        if (pipeline->gpus[i] && pipeline->gpus[i]->mig)
+            return true;
+    return false;
 }
 
 /* Out of memory: some are missing until the next scan. */
 static void refresh_grants(struct collector *collector, const struct gpu *gpu)
 {
     struct grant_list list = {.own_container_id = collector->own_container_id,
-                              .gpu = {.gpu = gpu->index,
-                                      .uuid = gpu->uuid,
-                                      .has_minor = gpu->has_minor,
-                                      .minor = gpu->minor}};
+                              .has_mig = has_mig(collector->pipeline)};
+    struct arena arena;
 
-    identity_each_attachment(collector->identity, add_grant, &list);
-    if (list.count == 0) {
-        list.privileged = true;
-        identity_each_attachment(collector->identity, add_grant, &list);
+    arena_init(&arena, SNAPSHOT_CAP_BYTES);
+    if (gpu_snapshot(gpu, 0, 0, &arena, &list.gpu) < 0) {
+        arena_done(&arena);
+        return;
     }
+    identity_each_attachment(collector->identity, add_grant, &list);
     merge_duplicates(&list);
+    set_roles(&list);
     for (size_t i = 0; i < list.count; i++)
-        set_kind(collector->identity, collector->pipeline, &list.items[i].owner);
+        describe_grant(collector->identity, collector->pipeline->ledger, &list.items[i]);
     pipeline_set_attached(collector->pipeline, gpu->index, list.items, list.count);
+    arena_done(&arena);
 }
 
 void collector_refresh_identity(struct collector *collector)

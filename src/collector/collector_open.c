@@ -120,6 +120,8 @@ static int open_parts(struct collector *collector, const struct collector_option
     int r;
 
     pipeline.embodied = node_config_embodied(options->options);
+    pipeline.has_no_usage =
+        !options->options->replay_path && !node_config_is_on(options->options, "cgroups");
     node_config_price(options->options, &pipeline.price);
     r = emissions_init(&collector->emissions, options->options, collector->clock, err);
     if (r < 0)
@@ -204,7 +206,6 @@ int collector_open(const struct collector_options *options, struct collector **r
             .host = options->host,
             .clock = collector->clock,
             .interval_us = options->options->sample_interval_us,
-            .max_workloads = options->options->max_workloads,
             .replay_path = options->options->replay_path,
             .nvml_library = "libnvidia-ml.so.1",
             .switches = &collector->switches,

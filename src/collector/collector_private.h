@@ -72,14 +72,17 @@ struct collector {
         char path[PATH_MAX];
         char boot_id[COLLECTOR_BOOT_ID_BYTES];
         struct state_file *file; /* NULL: none */
-        /* The state of the run before, until the books have it. */
+        /* The state of the previous run, until the books have it. */
         char *data;
         struct unpack rest;
         struct pipeline_resumption resumption;
+        size_t cap_bytes;       /* STATE_FILE_CAP_BYTES */
+        int packed;             /* 0, or why the state of now was not handed to the writer */
         uint64_t save_us;       /* when the next write is due, pages or not; UINT64_MAX: never */
         uint64_t number;        /* of the last write */
         uint64_t late_since_us; /* it is not done; 0: it is not late */
-        int result;             /* 0 or -errno, as logged */
+        int result;             /* 0 or -errno, as logged: of a write, or */
+        bool is_unsynced;       /* of a sync to the disk */
     } state;
     uint64_t gaps_reported; /* sum of the meters' unknown gaps when it was last logged */
     bool measured;          /* something was read, or there is nothing to read */
@@ -136,9 +139,9 @@ void collector_send_web_config(struct collector *collector);
 /* collector_state.c: what survives a restart. */
 
 /* Reads the state, once the emissions are there and before any source is. -EBUSY: another process
- * has it. A state of no use is set aside. */
+ * has it. -EEXIST: something that is not ours is in its place. A state of no use is set aside. */
 int collector_open_state(struct collector *collector, struct error *err);
-/* Makes the pipeline, with the books of the run before if there are any. 0 or -ENOMEM. */
+/* Makes the pipeline, with the books of the previous run if there are any. 0 or -ENOMEM. */
 int collector_resume_books(struct collector *collector, const struct pipeline_options *options);
 
 /* Writes the state before a page shows what is in the books now. False: the disk is late, and no

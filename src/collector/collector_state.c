@@ -60,12 +60,15 @@ static void describe_run(const struct collector *collector, struct state_header 
     memcpy(ret_header->boot_id, collector->state.boot_id, sizeof(ret_header->boot_id));
 }
 
-/* --state-file, or the directory that systemd's StateDirectory= or a manifest provides. */
+/* --state-file, or the directory that systemd's StateDirectory= or a manifest provides. /dev/null
+ * is a file that keeps nothing. */
 static bool find_path(struct collector *collector)
 {
     const char *given = collector->options->state_path, *dir = secure_getenv("STATE_DIRECTORY");
     char *path = collector->state.path;
 
+    if (given && strcmp(given, "/dev/null") == 0)
+        given = "";
     if (given)
         snprintf(path, PATH_MAX, "%s", given);
     else if (dir && strcspn(dir, ":") > 0) /* there may be several */
@@ -76,16 +79,16 @@ static bool find_path(struct collector *collector)
 static void drop_state(struct collector *collector, const char *why)
 {
     log_warn(state_file_set_aside(collector->state.file) == 0
-                 ? "the state file is of no use and was renamed to .bad: counters start at 0, and "
+                 ? "the state file is unusable and was renamed to .bad: counters start at 0, and "
                    "what was learned is lost"
-                 : "the state file is of no use and will be replaced: counters start at 0, and "
+                 : "the state file is unusable and will be replaced: counters start at 0, and "
                    "what was learned is lost",
              "file", collector->state.path, "why", why);
     free(collector->state.data);
     collector->state.data = NULL;
 }
 
-/* What the sources and the emissions need of the run before. */
+/* What the sources and the emissions need of the previous run. */
 static void resume_header(struct collector *collector)
 {
     struct pipeline_resumption *resumption = &collector->state.resumption;
@@ -107,11 +110,22 @@ static void resume_header(struct collector *collector)
     resumption->clock_step_us =
         (int64_t)(now.real_us - before.real_us) - (int64_t)(now.monotonic_us - before.monotonic_us);
     collector->host->program_secret = before.secret;
-    /* Start times must be those of the run before, or its processes would count as others. */
+    /* Start times must be those of the previous run, or its processes would count as others. */
     if (resumption->is_same_boot && before.boot_us > 0)
         collector->host->boot_us = before.boot_us;
     explicit_bzero(&before, sizeof(before));
     explicit_bzero(&now, sizeof(now));
+}
+
+/* It stays as it is: what cannot be read may be somebody's books. */
+static void continue_without(struct collector *collector, int error, const char *text)
+{
+    log_warn("continuing without the state file, which is neither read nor written: counters start "
+             "at 0, now and at each restart",
+             "error", text);
+    (void)state_file_close(TAKE_PTR(collector->state.file), 0);
+    collector->state.save_us = UINT64_MAX;
+    collector->state.result = error;
 }
 
 int collector_open_state(struct collector *collector, struct error *err)
@@ -120,25 +134,26 @@ int collector_open_state(struct collector *collector, struct error *err)
     int r;
 
     collector->state.save_us = UINT64_MAX;
+    collector->state.cap_bytes = STATE_FILE_CAP_BYTES;
     collector->host->boot_us = proc_read_boot_us(collector->host);
     read_boot_id(collector);
     if (collector->options->replay_path || !find_path(collector))
         return 0;
     r = state_file_open(collector->state.path, &collector->state.file, err);
-    if (r == -EBUSY || r == -ENOMEM)
+    if (r == -EBUSY || r == -ENOMEM || r == -EEXIST)
         return r;
     if (r < 0) {
-        log_warn("going on without a state: a restart will set all counters to 0", "error",
-                 err->text);
-        collector->state.result = r;
+        continue_without(collector, r, err->text);
         return 0;
     }
     collector->state.save_us = collector_now_us(collector) + SAVE_US;
     r = state_file_read(collector->state.file, &collector->state.data, &len, err);
-    if (r == -ENOMEM)
+    if (r == -ENOMEM || r == -EEXIST)
         return r;
     if (r == -EBADMSG)
         drop_state(collector, err->text);
+    else if (r < 0 && r != -ENOENT)
+        continue_without(collector, r, err->text);
     if (r < 0)
         return 0;
     collector->state.rest = (struct unpack){.rest = {collector->state.data, len}};
@@ -159,8 +174,8 @@ int collector_resume_books(struct collector *collector, const struct pipeline_op
     if (pipeline_unpack_state(collector->pipeline, &collector->state.rest, resumption) == 0) {
         collector->gaps_reported = pipeline_unknown_gaps(collector->pipeline);
         log_info(resumption->is_same_boot
-                     ? "the books go on where the run before left them"
-                     : "counters start at 0 with the machine; what was learned is kept",
+                     ? "continuing the books of the previous run"
+                     : "the machine was rebooted: counters start at 0; what was learned is kept",
                  "file", collector->state.path);
     } else {
         drop_state(collector, "its books do not balance");
@@ -171,58 +186,81 @@ int collector_resume_books(struct collector *collector, const struct pipeline_op
     return r;
 }
 
-/* Logs once per change. */
-static void note_result(struct collector *collector, int result)
+static const char *describe_result(const struct collector *collector, int result)
 {
-    if (result == collector->state.result)
+    if (result == -ETIMEDOUT)
+        return "the disk does not respond";
+    if (collector->state.packed == -EFBIG) /* not a limit of the file system */
+        return "it would be larger than 256 MiB; lower --max-workloads or --max-processes";
+    return state_file_strerror(result);
+}
+
+/* Logs once per change. */
+static void note_result(struct collector *collector, int result, bool is_unsynced)
+{
+    if (result == collector->state.result && is_unsynced == collector->state.is_unsynced)
         return;
-    if (result < 0)
-        log_error("the state cannot be written: a restart now would undo what pages have shown",
-                  "file", collector->state.path, "error",
-                  result == -ETIMEDOUT ? "the disk does not respond" : strerror(-result));
+    if (is_unsynced)
+        log_error(
+            "the state file cannot be synced to the disk: a power failure would lose what was "
+            "learned",
+            "file", collector->state.path, "error", describe_result(collector, result));
+    else if (result < 0)
+        log_error("the state file cannot be written: after a restart, counters would be lower than "
+                  "already served",
+                  "file", collector->state.path, "error", describe_result(collector, result));
     else
         log_info("the state is written again", "file", collector->state.path);
     collector->state.result = result;
+    collector->state.is_unsynced = is_unsynced;
 }
 
-/* Hands the state of now to the writer. */
-static void save(struct collector *collector, bool is_durable)
+/* Hands the state of now to the writer. False: it cannot be packed, and there is nothing to wait
+ * for. */
+static bool save(struct collector *collector, bool is_durable)
 {
     struct coder coder;
     struct state_header header;
     struct buffer contents;
 
     describe_run(collector, &header);
-    buffer_init(&contents, STATE_FILE_CAP_BYTES);
+    buffer_init(&contents, collector->state.cap_bytes);
     coder = (struct coder){.out = &contents};
     code_header(&header, &coder);
     emissions_code_state(&collector->emissions, 0, &coder);
     pipeline_pack_state(collector->pipeline, &contents);
     explicit_bzero(&header, sizeof(header));
-    if (buffer_failed(&contents)) {
-        note_result(collector, -ENOMEM);
+    collector->state.packed = !buffer_failed(&contents) ? 0 : contents.is_full ? -EFBIG : -ENOMEM;
+    if (collector->state.packed < 0) {
+        note_result(collector, collector->state.packed, false);
         buffer_wipe(&contents);
-        return;
+        return false;
     }
     collector->state.number = state_file_write(collector->state.file, &contents, is_durable);
+    return true;
 }
 
-/* Is the last write done? */
+/* Is the last write done? Its success counts only if no later state failed to be packed. */
 static bool wait_for_write(struct collector *collector, uint64_t timeout_us)
 {
     uint64_t now_us = collector_now_us(collector);
-    int result;
+    struct state_file_result result;
 
     if (state_file_wait(collector->state.file, collector->state.number, now_us + timeout_us,
                         &result)) {
         collector->state.late_since_us = 0;
-        note_result(collector, result);
+        if (collector->state.packed < 0)
+            note_result(collector, collector->state.packed, false);
+        else if (result.write < 0)
+            note_result(collector, result.write, false);
+        else
+            note_result(collector, result.sync, result.sync < 0);
         return true;
     }
     if (collector->state.late_since_us == 0)
         collector->state.late_since_us = now_us;
     if (now_us - collector->state.late_since_us >= LATE_US)
-        note_result(collector, -ETIMEDOUT);
+        note_result(collector, -ETIMEDOUT, false);
     return false;
 }
 
@@ -237,8 +275,7 @@ bool collector_save_page(struct collector *collector)
     if (!collector->state.file)
         return true;
     if (can_save(collector)) {
-        save(collector, false);
-        if (wait_for_write(collector, WAIT_US))
+        if (!save(collector, false) || wait_for_write(collector, WAIT_US))
             return true;
     }
     return collector->state.result == -ETIMEDOUT;
@@ -248,7 +285,7 @@ void collector_save_due(struct collector *collector)
 {
     (void)wait_for_write(collector, 0); /* for its result */
     if (can_save(collector))
-        save(collector, true);
+        (void)save(collector, true);
     collector->state.save_us = collector_now_us(collector) + SAVE_US;
 }
 
@@ -256,7 +293,7 @@ void collector_save_last(struct collector *collector)
 {
     if (!collector->state.file)
         return;
-    save(collector,
-         false); /* the next run needs no disk for it, and a busy one would delay the end */
-    (void)wait_for_write(collector, COLLECTOR_STOP_STATE_US);
+    /* The next run needs no disk for it, and a busy one would delay the end. */
+    if (save(collector, false))
+        (void)wait_for_write(collector, COLLECTOR_STOP_STATE_US);
 }

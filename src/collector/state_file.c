@@ -21,9 +21,9 @@ static const char MAGIC[] = "wattribute state\n";
 
 /* Another number for every change of what is packed: a state of another version starts over, and
  * one that is misread must not. test_pipeline_state has a state of each version. */
-static const uint64_t VERSION = 1;
+static const uint64_t VERSION = 2;
 
-enum { HEADER_CAP_BYTES = 64, NAME_BYTES = 256 };
+enum { MAGIC_BYTES = sizeof(MAGIC) - 1, HEADER_CAP_BYTES = 64, NAME_BYTES = 256 };
 
 struct state_file {
     char *path;
@@ -39,8 +39,58 @@ struct state_file {
     bool has_next, next_is_durable;
     bool stopping, has_stopped;
     uint64_t submitted, written; /* numbers of writes */
-    int error;                   /* of the last write */
+    struct state_file_result result;
 };
+
+/* By its first bytes. A power failure may leave none of them, or NULs in their place. */
+static bool is_ours(struct span start)
+{
+    static const char blank[MAGIC_BYTES];
+    size_t len = MIN(start.len, (size_t)MAGIC_BYTES);
+
+    return memcmp(start.data, MAGIC, len) == 0 || memcmp(start.data, blank, len) == 0;
+}
+
+static const char *describe_type(mode_t mode)
+{
+    if (S_ISDIR(mode))
+        return "a directory";
+    if (S_ISLNK(mode))
+        return "a symbolic link";
+    if (S_ISFIFO(mode))
+        return "a pipe";
+    return S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+/* May this name be replaced? 0: it is a regular file of ours, or there is none. -EEXIST: it is
+ * something else; *ret_what says what. Else -errno. */
+static int check_place(const struct state_file *file, const char *name, const char **ret_what)
+{
+    _cleanup_close_ int fd = -1;
+    struct stat status;
+    char start[MAGIC_BYTES];
+    ssize_t len;
+
+    if (fstatat(file->dir_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (!S_ISREG(status.st_mode)) { /* to open a device may be to use it */
+        *ret_what = describe_type(status.st_mode);
+        return -EEXIST;
+    }
+    fd = openat(file->dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    do
+        len = pread(fd, start, sizeof(start), 0);
+    while (len < 0 && errno == EINTR);
+    if (len < 0)
+        return -errno;
+    if (!is_ours((struct span){start, (size_t)len})) {
+        *ret_what = "a file that wattribute did not write";
+        return -EEXIST;
+    }
+    return 0;
+}
 
 static int write_contents(int fd, const struct buffer *contents)
 {
@@ -84,11 +134,14 @@ static int open_dir(struct state_file *file, const char *path)
     return file->dir_fd < 0 ? -errno : 0;
 }
 
-/* A new file, whatever is in its place. A descriptor or -errno. */
+/* A new file in the place of one that was not finished. A descriptor or -errno. */
 static int create_new(const struct state_file *file)
 {
-    int fd;
+    const char *what;
+    int fd, r = check_place(file, file->new_name, &what);
 
+    if (r < 0)
+        return r;
     if (unlinkat(file->dir_fd, file->new_name, 0) < 0 && errno != ENOENT)
         return -errno;
     fd = openat(file->dir_fd, file->new_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -115,10 +168,14 @@ static int reopen(struct state_file *file)
     return 0;
 }
 
-static int replace_file(struct state_file *file, const struct buffer *contents, bool is_durable)
+/* What cannot be synced replaces the file, too: a restart will find it, unless the power fails. The
+ * error of that is in *sync, which otherwise stays unless all went well. */
+static int replace_file(struct state_file *file, const struct buffer *contents, bool is_durable,
+                        int *sync)
 {
     _cleanup_close_ int fd = create_new(file);
-    int r = 0;
+    const char *what;
+    int r = 0, synced = 0;
 
     if (fd == -ENOENT)
         r = reopen(file);
@@ -128,11 +185,16 @@ static int replace_file(struct state_file *file, const struct buffer *contents, 
         return r < 0 ? r : fd;
     r = write_contents(fd, contents);
     if (r == 0 && is_durable && fsync(fd) < 0)
-        r = -errno;
+        synced = -errno;
+    if (r == 0) /* somebody may have put something else there */
+        r = check_place(file, file->name, &what);
     if (r == 0 && renameat(file->dir_fd, file->new_name, file->dir_fd, file->name) < 0)
         r = -errno;
-    if (r == 0 && is_durable && fsync(file->dir_fd) < 0)
-        r = -errno;
+    /* -EINVAL: some file systems have none for directories. */
+    if (r == 0 && is_durable && fsync(file->dir_fd) < 0 && errno != EINVAL)
+        synced = -errno;
+    if (r == 0 && is_durable)
+        *sync = synced;
     return r;
 }
 
@@ -145,7 +207,7 @@ static void *run_writer(void *context)
         struct buffer contents = file->next;
         bool is_durable = file->next_is_durable;
         uint64_t number = file->submitted;
-        int r;
+        struct state_file_result result = file->result;
 
         if (!file->has_next) {
             pthread_cond_wait(&file->changed, &file->lock);
@@ -153,11 +215,11 @@ static void *run_writer(void *context)
         }
         file->has_next = file->next_is_durable = false;
         pthread_mutex_unlock(&file->lock);
-        r = replace_file(file, &contents, is_durable);
+        result.write = replace_file(file, &contents, is_durable, &result.sync);
         buffer_wipe(&contents);
         pthread_mutex_lock(&file->lock);
         file->written = number;
-        file->error = r;
+        file->result = result;
         pthread_cond_broadcast(&file->changed);
     }
     file->has_stopped = true;
@@ -176,6 +238,56 @@ static void free_file(struct state_file *file)
     free(file);
 }
 
+/* Before a lock is left beside something that is not ours. */
+static int check_places(const struct state_file *file, struct error *err)
+{
+    const char *const names[] = {file->name, file->new_name};
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        const char *what;
+        int r = check_place(file, names[i], &what);
+
+        if (r == -EEXIST)
+            return error_set(err, r,
+                             "cannot use the state file '%s': '%s' is %s, and is left as it is; "
+                             "set --state-file to a file of its own, or move that one away",
+                             file->path, names[i], what);
+        if (r < 0)
+            return error_set(err, r, "cannot read the state file '%s': %s", file->path,
+                             strerror(-r));
+    }
+    return 0;
+}
+
+static int open_and_lock(struct state_file *file, struct error *err)
+{
+    const char *slash;
+    int r;
+
+    if (!file->path)
+        return error_set(err, -ENOMEM, "out of memory");
+    slash = strrchr(file->path, '/');
+    if (slash && slash[1] == '\0')
+        return error_set(err, -EEXIST,
+                         "cannot use the state file '%s': that is a directory; add the name of a "
+                         "file to --state-file",
+                         file->path);
+    r = open_dir(file, file->path);
+    if (r < 0)
+        return error_set(err, r, "cannot open the directory of the state file '%s': %s", file->path,
+                         strerror(-r));
+    r = check_places(file, err);
+    if (r < 0)
+        return r;
+    r = take_lock(file);
+    if (r == -EWOULDBLOCK)
+        return error_set(err, -EBUSY, "another process uses the state file '%s'", file->path);
+    if (r < 0)
+        return error_set(err, r, "cannot open '%s.lock', which locks the state file: %s",
+                         file->path, strerror(-r));
+    return 0;
+}
+
 int state_file_open(const char *path, struct state_file **ret_file, struct error *err)
 {
     struct state_file *file = calloc(1, sizeof(*file));
@@ -187,14 +299,10 @@ int state_file_open(const char *path, struct state_file **ret_file, struct error
     file->path = strdup(path);
     pthread_mutex_init(&file->lock, NULL);
     lock_condition_init(&file->changed);
-    r = file->path ? open_dir(file, path) : -ENOMEM;
-    if (r == 0)
-        r = take_lock(file);
+    r = open_and_lock(file, err);
     if (r < 0) {
         free_file(file);
-        return r == -EWOULDBLOCK
-                   ? error_set(err, -EBUSY, "another process uses the state file '%s'", path)
-                   : error_set(err, r, "cannot use the state file '%s': %s", path, strerror(-r));
+        return r;
     }
     *ret_file = file;
     return 0;
@@ -229,9 +337,7 @@ static int check_owner(int fd, struct error *err)
     struct stat status;
 
     if (fstat(fd, &status) < 0)
-        return error_set(err, -EBADMSG, "%s", strerror(errno));
-    if (!S_ISREG(status.st_mode))
-        return error_set(err, -EBADMSG, "it is not a regular file");
+        return error_set(err, -errno, "cannot examine the state file: %s", strerror(errno));
     if ((status.st_uid != geteuid() && status.st_uid != 0) || (status.st_mode & 022))
         return error_set(err, -EBADMSG, "other users may write to it");
     return 0;
@@ -243,7 +349,7 @@ static int check_contents(struct span file, struct span *ret_contents, struct er
     uint64_t version, len, checksum;
 
     if (!span_strip_prefix(&file, MAGIC))
-        return error_set(err, -EBADMSG, "it is not a state file");
+        return error_set(err, -EBADMSG, "it is empty or truncated");
     header.rest = file;
     version = unpack_u64(&header, UINT64_MAX);
     len = unpack_u64(&header, UINT64_MAX);
@@ -263,7 +369,7 @@ static int check_contents(struct span file, struct span *ret_contents, struct er
 
 int state_file_read(struct state_file *file, char **ret_data, size_t *ret_len, struct error *err)
 {
-    /* O_NONBLOCK: a pipe of that name must not block. */
+    /* state_file_open has looked; should a pipe have taken its place since, it must not block. */
     _cleanup_close_ int fd =
         openat(file->dir_fd, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct span contents = {NULL, 0};
@@ -274,14 +380,18 @@ int state_file_read(struct state_file *file, char **ret_data, size_t *ret_len, s
     if (fd < 0 && errno == ENOENT)
         return -ENOENT;
     if (fd < 0)
-        return error_set(err, -EBADMSG, "%s", strerror(errno));
+        return error_set(err, -errno, "cannot read the state file '%s': %s", file->path,
+                         strerror(errno));
     r = check_owner(fd, err);
     if (r < 0)
         return r;
-    r = fs_read_fd(fd, STATE_FILE_CAP_BYTES, &data, &len);
+    r = fs_read_fd(fd, HEADER_CAP_BYTES + STATE_FILE_CAP_BYTES, &data, &len);
     if (r < 0)
         return error_set(err, r == -ENOMEM ? r : -EBADMSG, "%s", strerror(-r));
-    r = check_contents((struct span){data, len}, &contents, err);
+    r = is_ours((struct span){data, len})
+            ? check_contents((struct span){data, len}, &contents, err)
+            : error_set(err, -EEXIST, "cannot use the state file '%s': another took its place",
+                        file->path);
     if (r < 0) {
         free(data);
         return r;
@@ -294,7 +404,20 @@ int state_file_read(struct state_file *file, char **ret_data, size_t *ret_len, s
 
 int state_file_set_aside(struct state_file *file)
 {
+    const char *what;
+    int r = check_place(file, file->name, &what);
+
+    if (r == 0)
+        r = check_place(file, file->bad_name, &what);
+    if (r < 0)
+        return r;
     return renameat(file->dir_fd, file->name, file->dir_fd, file->bad_name) < 0 ? -errno : 0;
+}
+
+const char *state_file_strerror(int error)
+{
+    return error == -EEXIST ? "something that wattribute did not write is in its place"
+                            : strerror(-error);
 }
 
 uint64_t state_file_write(struct state_file *file, struct buffer *contents, bool is_durable)
@@ -307,7 +430,7 @@ uint64_t state_file_write(struct state_file *file, struct buffer *contents, bool
 
         if (r < 0) {
             buffer_wipe(contents);
-            file->error = r;
+            file->result.write = r;
             return file->written = ++file->submitted;
         }
         file->has_thread = true;
@@ -323,13 +446,14 @@ uint64_t state_file_write(struct state_file *file, struct buffer *contents, bool
     return file->submitted;
 }
 
-bool state_file_wait(struct state_file *file, uint64_t number, uint64_t until_us, int *ret_error)
+bool state_file_wait(struct state_file *file, uint64_t number, uint64_t until_us,
+                     struct state_file_result *ret_result)
 {
     HOLD_LOCK(&file->lock);
 
     while (file->written < number)
         if (!lock_wait_until(&file->changed, &file->lock, until_us))
             return false;
-    *ret_error = file->error;
+    *ret_result = file->result;
     return true;
 }

@@ -38,7 +38,8 @@ static bool buffer_reserve(struct buffer *buffer, size_t more)
 
     if (buffer->failed)
         return false;
-    if (more > buffer->cap_bytes - buffer->len)
+    buffer->is_full = more > buffer->cap_bytes - buffer->len;
+    if (buffer->is_full)
         goto fail;
     need = buffer->len + more;
     if (need <= buffer->capacity)

@@ -17,6 +17,7 @@ struct buffer {
     size_t capacity;
     size_t cap_bytes; /* it never holds more */
     bool failed;
+    bool is_full; /* it failed because of `cap_bytes` */
 };
 
 void buffer_init(struct buffer *buffer, size_t cap_bytes);

@@ -1,4 +1,4 @@
-/* The names by which a container is given a GPU: NVIDIA_VISIBLE_DEVICES, CDI, and device nodes.
+/* The names by which a workload is given a GPU: NVIDIA_VISIBLE_DEVICES, CDI, and device nodes.
  * Pure; other names are left out. */
 #pragma once
 
@@ -8,17 +8,20 @@
 
 #include "core/span.h"
 #include "identity/pod_resources.h"
+#include "model/workload.h"
 
 enum { GPU_ACCESS_MAX = 64, GPU_ACCESS_ID_BYTES = 64 };
 
 struct gpu_access {
     enum allocation_kind kind;
     uint32_t index;
-    bool is_privileged; /* as in struct attachment */
+    bool is_privileged; /* these three as in struct attachment */
+    bool is_unverified;
+    enum allocation_source source;
     char id[GPU_ACCESS_ID_BYTES];
 };
 
-/* The GPUs of one container, without duplicates. Those that do not fit are left out. */
+/* The GPUs of one workload, without duplicates. Those that do not fit are left out. */
 struct gpu_access_list {
     struct gpu_access items[GPU_ACCESS_MAX];
     size_t count;
@@ -29,6 +32,10 @@ void gpu_access_add(struct gpu_access_list *list, const struct gpu_access *acces
 /* Names between commas: "all", "1", "1:0" (a MIG device), "GPU-...", "MIG-...". "none", "void" and
  * "" are no GPU. */
 void gpu_access_add_visible(struct gpu_access_list *list, struct span names);
+
+/* Whole uuids between commas, as a job may be given them: "GPU-...", "MIG-...". Indices are left
+ * out: what they count from depends on the devices that the job may open. */
+void gpu_access_add_uuids(struct gpu_access_list *list, struct span names);
 
 /* CDI: "nvidia.com/gpu=0". */
 void gpu_access_add_cdi(struct gpu_access_list *list, struct span name);

@@ -7,6 +7,7 @@
 #include "core/macros.h"
 #include "identity/gpus/device_nodes.h"
 #include "identity/identity_private.h"
+#include "identity/job_gpus.h"
 #include "identity/owner.h"
 #include "identity/runtime_table.h"
 
@@ -123,9 +124,12 @@ static void scan(struct identity *identity)
     why = r < 0 ? strerror(-r) : process_table_error(&stats);
     if (r == 0)
         refresh_owners(identity);
-    if (r == 0 && identity->attachments)
+    if (r == 0 && identity->attachments) {
         device_nodes_scan(identity->options.host, identity->processes, device_nodes_stat_at,
                           identity->attachments, IDENTITY_HOST_SOURCE, identity_now_us(identity));
+        job_gpus_scan(identity->options.host, identity->processes, identity->attachments,
+                      IDENTITY_JOB_SOURCE, READ_WAIT_MS, identity_now_us(identity));
+    }
     ended_us = identity_now_us(identity);
     pthread_mutex_lock(&identity->lock);
     identity_status_note(&identity->scan, began_us, ended_us, why);

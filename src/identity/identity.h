@@ -28,7 +28,7 @@ struct identity_options {
     uint64_t scan_interval_us;
     bool kubernetes;            /* poll CRI and the kubelet */
     bool expects_fetched_names; /* identity_add_names will be called */
-    bool attachments;           /* find out which containers have which GPUs */
+    bool attachments;           /* find out which workloads have which GPUs */
     /* NULL: the default paths, "": disabled. */
     const char *const *runtime_sockets; /* as runtime_table; NULL: the default paths of all */
     const char *pod_resources_socket;
@@ -64,13 +64,19 @@ void identity_note_api_server(struct identity *identity, int result, uint64_t du
 bool identity_find_names(void *context, const struct workload_owner *owner,
                          struct workload_names *ret_names);
 
+/* The virtual machine with this UUID, of those whose QEMU runs on this node. False: there is none,
+ * or it was not found yet. `context` is the identity. */
+bool identity_find_vm(void *context, const char *vm, bool is_uuid,
+                      struct workload_owner *ret_owner);
+
 /* As pipeline_await_names: a runtime that works has not answered for the container yet. */
 bool identity_awaits_names(void *context, const struct workload_owner *owner);
 
 /*
- * Visits the GPUs that running containers can use, by the kubelet, the runtimes and the host, never
- * by the container's own word alone. Nothing, unless enabled in the options. A GPU of a container
- * comes once from each source, perhaps by another name. `visit` must not call identity.
+ * Visits the GPUs that running workloads can use, by the kubelet, the runtimes and the host; those
+ * of ALLOCATED_BY_ENVIRONMENT by the workload's own word alone. Nothing, unless enabled in the
+ * options. A GPU of a workload comes once from each source, perhaps by another name. `visit` must
+ * not call identity.
  */
 void identity_each_attachment(struct identity *identity, attachments_visit *visit, void *context);
 
@@ -78,7 +84,7 @@ void identity_each_attachment(struct identity *identity, attachments_visit *visi
  * missing. */
 bool identity_is_full(struct identity *identity);
 
-/* Adds what is known of the snapshot's workloads, GPUs and sources. Call it last. */
+/* Adds what is known of the snapshot's workloads and sources. Call it last. */
 int identity_describe(struct identity *identity, struct snapshot *snapshot);
 
 /* The status of everything that is present, by index from 0; false after the last. */

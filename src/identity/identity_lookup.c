@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/macros.h"
 
@@ -95,6 +96,26 @@ bool identity_find_names(void *context, const struct workload_owner *owner,
         known &= find_detail(identity, owner, WORKLOAD_TEXT_NAME, &names.name);
     *ret_names = names;
     return known;
+}
+
+/* A domain id is Xen's, whose machines have no cgroup here. */
+bool identity_find_vm(void *context, const char *vm, bool is_uuid, struct workload_owner *ret_owner)
+{
+    struct identity *identity = context;
+    HOLD_LOCK(&identity->lock);
+
+    for (size_t i = 0; i < identity->details.count && is_uuid; i++) {
+        struct details *details = identity->details.items[i];
+        const char *uuid = details->texts[WORKLOAD_TEXT_UUID];
+
+        if (details->kind != WORKLOAD_VM || !uuid || strcasecmp(uuid, vm) != 0)
+            continue;
+        details->used_us = identity_now_us(identity);
+        *ret_owner = (struct workload_owner){.kind = WORKLOAD_VM};
+        snprintf(ret_owner->id, sizeof(ret_owner->id), "%s", details->id);
+        return true;
+    }
+    return false;
 }
 
 bool identity_awaits_names(void *context, const struct workload_owner *owner)
@@ -271,8 +292,6 @@ int identity_describe(struct identity *identity, struct snapshot *snapshot)
 {
     int r = add_infos(identity, snapshot);
 
-    if (r == 0)
-        r = identity_add_allocations(identity, snapshot);
     if (r == 0)
         r = add_statuses(identity, snapshot);
     pthread_mutex_lock(&identity->lock);

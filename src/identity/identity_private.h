@@ -16,6 +16,7 @@
 enum {
     IDENTITY_RUNTIMES_MAX = CONTAINER_CACHE_HINTS,
     IDENTITY_HOST_SOURCE = IDENTITY_RUNTIMES_MAX, /* of attachments: after the runtimes */
+    IDENTITY_JOB_SOURCE,
     IDENTITY_NOTED_MAX = 256,
     IDENTITY_FOUND_CAP_BYTES = 1 << 20,
 };
@@ -62,6 +63,3 @@ static inline const char *identity_copy(struct arena *arena, const char *text)
 }
 
 void identity_want_container(struct identity *identity, const struct workload_owner *owner);
-
-/* 0 or -ENOMEM. */
-int identity_add_allocations(struct identity *identity, struct snapshot *snapshot);

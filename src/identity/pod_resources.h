@@ -27,6 +27,8 @@ enum allocation_kind {
     ALLOCATION_ALL,      /* NVIDIA "all" (WSL): every GPU of the node */
     ALLOCATION_INDEX,    /* NVIDIA "1": `index` is NVML's; `id` is "", or the number of a MIG device
                           * on it. From runtimes, not from the kubelet */
+    ALLOCATION_ORDINAL,  /* Slurm "1": `index` counts by device nodes or by PCI addresses, depending
+                          * on its configuration. From environments */
 };
 
 /* A GPU may be in several, even of one container. Texts are as in struct container. */
@@ -36,6 +38,7 @@ struct allocation {
     enum allocation_kind kind;
     const char *id; /* without the replica; "" for kinds without one */
     uint32_t index;
+    bool is_claim; /* of DRA */
     bool shared; /* by its id: a replica ("::N", "vgpuN", "card0-1"), or a claim with a share id */
 };
 

@@ -1,8 +1,10 @@
 #include "identity/recorded_names.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/table.h"
 
@@ -98,6 +100,24 @@ bool recorded_names_find(void *context, const struct workload_owner *owner,
             .image = texts[WORKLOAD_TEXT_IMAGE],
         };
     return true;
+}
+
+bool recorded_names_find_vm(void *context, const char *vm, bool is_uuid,
+                            struct workload_owner *ret_owner)
+{
+    const struct recorded_names *names = context;
+
+    for (size_t i = 0; i < names->table.count && is_uuid; i++) {
+        const struct sample_names *workload = ((const struct entry *)names->table.items[i])->names;
+
+        if (workload->kind != WORKLOAD_VM ||
+            strcasecmp(workload->texts[WORKLOAD_TEXT_UUID], vm) != 0)
+            continue;
+        *ret_owner = (struct workload_owner){.kind = WORKLOAD_VM};
+        snprintf(ret_owner->id, sizeof(ret_owner->id), "%s", workload->id);
+        return true;
+    }
+    return false;
 }
 
 int recorded_names_describe(const struct recorded_names *names, struct snapshot *snapshot)

@@ -20,6 +20,10 @@ void recorded_names_free(struct recorded_names *names); /* accepts NULL */
 int recorded_names_learn(struct recorded_names *names, const struct sample_names *news);
 
 /* As pipeline_find_names; `context` is the recorded names. Unknown workloads have empty names. */
+/* As identity_find_vm. */
+bool recorded_names_find_vm(void *context, const char *vm, bool is_uuid,
+                            struct workload_owner *ret_owner);
+
 bool recorded_names_find(void *context, const struct workload_owner *owner,
                          struct workload_names *ret_names);
 

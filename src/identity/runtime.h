@@ -14,6 +14,7 @@
 #include "core/arena.h"
 #include "core/error.h"
 #include "core/span.h"
+#include "model/workload.h"
 
 enum {
     CONTAINER_TEXT_NAMESPACE = 2,
@@ -100,11 +101,12 @@ struct runtime_call {
 };
 
 struct runtime_ops {
-    const char *name;           /* the `source` label */
-    const char *flag;           /* for its socket: "NAME-socket" */
-    const char *help;           /* of that flag */
-    const char *const *sockets; /* default paths, NULL-terminated */
-    bool is_kubernetes_only;    /* disabled by --kubernetes-enabled=false */
+    const char *name;              /* the `source` label */
+    enum allocation_source source; /* of the GPUs that it reports */
+    const char *flag;              /* for its socket: "NAME-socket" */
+    const char *help;              /* of that flag */
+    const char *const *sockets;    /* default paths, NULL-terminated */
+    bool is_kubernetes_only;       /* disabled by --kubernetes-enabled=false */
 
     /*
      * Adds every container, with a few requests. 0 or -errno, with a text; what was added before

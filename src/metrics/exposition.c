@@ -121,13 +121,11 @@ bool exposition_bill_is_known(const struct snapshot *snapshot, enum bill_kind ki
 }
 
 void exposition_bill_value(struct text *text, const struct snapshot *snapshot, enum bill_kind kind,
-                           const struct snapshot_meter *meter, const struct bill *bill,
-                           uint64_t device_us)
+                           const struct bill *bill)
 {
     enum { BILLION = 1000000000 };
     const unsigned __int128 unit = BILL_ONE / BILLION;
-    const unsigned __int128 values[BILL_KINDS] = {
-        bill->emission, embodied_bill(snapshot->embodied.of[meter->kind], device_us), bill->cost};
+    const unsigned __int128 values[BILL_KINDS] = {bill->emission, bill->embodied, bill->cost};
     unsigned __int128 billionths = values[kind] / unit + (values[kind] % unit >= unit / 2);
 
     if (kind == BILL_COST)
@@ -142,7 +140,6 @@ static void bill_family(struct text *text, const struct snapshot *snapshot, enum
     for (size_t i = 0; i < snapshot->meter_count; i++) {
         const struct snapshot_meter *meter = &snapshot->meters[i];
         const struct bill *bills = is_unowned ? meter->unowned_bill : &meter->bill;
-        const uint64_t *device_us = is_unowned ? meter->unowned_device_us : &meter->device_us;
         int count =
             exposition_bill_is_known(snapshot, kind, meter) ? is_unowned ? UNOWNED_COUNT : 1 : 0;
 
@@ -151,7 +148,7 @@ static void bill_family(struct text *text, const struct snapshot *snapshot, enum
             exposition_meter_labels(text, meter);
             if (is_unowned)
                 text_label(text, "owner", owner_words[owner]);
-            exposition_bill_value(text, snapshot, kind, meter, &bills[owner], device_us[owner]);
+            exposition_bill_value(text, snapshot, kind, &bills[owner]);
         }
     }
 }
@@ -260,10 +257,67 @@ static void program_memory(struct text *text, const struct snapshot_gpu *gpu, en
         gpu_row(text, gpu, NULL, NULL, values[metric - METRIC_PROGRAM_MEMORY_KNOWN]);
 }
 
+static void gpu_instance_info(struct text *text, const struct snapshot_gpu *gpu)
+{
+    for (size_t i = 0; i < gpu->mig_device_count; i++) {
+        const struct snapshot_mig_device *device = &gpu->mig_devices[i];
+
+        text_sample(text);
+        text_label_u64(text, "gpu", gpu->gpu);
+        text_label_u64(text, "gpu_instance", device->gpu_instance);
+        text_label_u64(text, "compute_instance", device->compute_instance);
+        text_label(text, "profile", device->profile);
+        text_label(text, "uuid", device->uuid);
+        text_value(text, 1, WHOLE);
+    }
+}
+
+static void gpu_sharing(struct text *text, const struct snapshot_gpu *gpu)
+{
+    static const char *const modes[GPU_SHARING_MODES] = {
+        [GPU_SHARING_EXCLUSIVE] = "exclusive",
+        [GPU_SHARING_TIME_SLICED] = "time_sliced",
+        [GPU_SHARING_MPS] = "mps",
+        [GPU_SHARING_MIG] = "mig",
+        [GPU_SHARING_VGPU] = "vgpu",
+    };
+
+    for (size_t m = 0; m < GPU_SHARING_MODES; m++)
+        gpu_row(text, gpu, "mode", modes[m], gpu->sharing == m);
+}
+
+/* The gauge of a GPU, and those of its instances. */
+static void gpu_gauge_rows(struct text *text, const struct snapshot_gpu *gpu, enum metric metric)
+{
+    enum gpu_gauge gauge = gpu_gauges[metric].gauge;
+    int64_t scale = gpu_gauges[metric].scale;
+
+    if (has_gauge(gpu, gauge)) {
+        text_sample(text);
+        text_label_u64(text, "gpu", gpu->gpu);
+        text_value(text, (int64_t)gpu->gauges[gauge] * scale, gpu_gauges[metric].digits);
+    }
+    for (size_t i = 0; i < gpu->instance_count; i++) {
+        const struct snapshot_instance *instance = &gpu->instances[i];
+
+        if (!(instance->valid >> gauge & 1))
+            continue;
+        text_sample(text);
+        text_label_u64(text, "gpu", gpu->gpu);
+        text_label_u64(text, "gpu_instance", instance->gpu_instance);
+        text_label(text, "profile", instance->profile);
+        text_value(text, (int64_t)instance->gauges[gauge] * scale, gpu_gauges[metric].digits);
+    }
+}
+
 static void gpu_rows(struct text *text, const struct snapshot_gpu *gpu, enum metric metric)
 {
     if (metric == METRIC_GPU_INFO) {
         gpu_info(text, gpu);
+    } else if (metric == METRIC_GPU_INSTANCE_INFO) {
+        gpu_instance_info(text, gpu);
+    } else if (metric == METRIC_GPU_SHARING) {
+        gpu_sharing(text, gpu);
     } else if (metric == METRIC_GPU_THROTTLE) {
         gpu_throttle(text, gpu);
     } else if (metric == METRIC_GPU_ECC_ERRORS) {
@@ -282,11 +336,8 @@ static void gpu_rows(struct text *text, const struct snapshot_gpu *gpu, enum met
         program_memory(text, gpu, metric);
     } else if (metric >= METRIC_GPU_MEMORY_KNOWN) {
         gpu_memory(text, gpu, metric);
-    } else if (has_gauge(gpu, gpu_gauges[metric].gauge)) {
-        text_sample(text);
-        text_label_u64(text, "gpu", gpu->gpu);
-        text_value(text, (int64_t)gpu->gauges[gpu_gauges[metric].gauge] * gpu_gauges[metric].scale,
-                   gpu_gauges[metric].digits);
+    } else {
+        gpu_gauge_rows(text, gpu, metric);
     }
 }
 
@@ -309,7 +360,8 @@ static void container_families(struct text *text, const struct snapshot *snapsho
         if (!container->has_bytes)
             continue;
         text_sample(text, "container_name", container->name, "container_id",
-                    container->container_id);
+                    container->container_id, "pod", container->pod, "namespace",
+                    container->namespace);
         text_label_u64(text, "gpu", container->gpu);
         text_label(text, "method", container->inferred ? "inference" : "nvidia-smi");
         text_value(text, (int64_t)container->bytes, WHOLE);
@@ -317,7 +369,8 @@ static void container_families(struct text *text, const struct snapshot *snapsho
     text_family(text, METRIC_CONTAINER_GPU_DETECTED);
     for (size_t i = 0; i < snapshot->detected_count; i++)
         text_row(text, 1, WHOLE, "container_name", snapshot->detected[i].name, "container_id",
-                 snapshot->detected[i].container_id);
+                 snapshot->detected[i].container_id, "pod", snapshot->detected[i].pod, "namespace",
+                 snapshot->detected[i].namespace);
 }
 
 static void gpu_and_container_families(struct text *text, const struct snapshot *snapshot)

@@ -15,8 +15,7 @@ bool exposition_bill_is_known(const struct snapshot *snapshot, enum bill_kind ki
                               const struct snapshot_meter *meter);
 /* Ends a sample: in grams, or in the currency with its label, rounded to billionths. */
 void exposition_bill_value(struct text *text, const struct snapshot *snapshot, enum bill_kind kind,
-                           const struct snapshot_meter *meter, const struct bill *bill,
-                           uint64_t device_us);
+                           const struct bill *bill);
 
 void exposition_processes(struct text *text, const struct snapshot *snapshot,
                           const struct exposition_options *options);

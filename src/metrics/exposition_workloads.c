@@ -195,8 +195,7 @@ static void workload_row(const struct rows *rows, const struct snapshot_workload
     } else if (metric >= METRIC_WORKLOAD_EMISSIONS &&
                exposition_bill_is_known(rows->snapshot, kind, meter)) {
         begin_workload(rows, workload);
-        exposition_bill_value(rows->text, rows->snapshot, kind, meter, &account->bill,
-                              account->device_us);
+        exposition_bill_value(rows->text, rows->snapshot, kind, &account->bill);
     }
 }
 
@@ -217,6 +216,29 @@ static void workload_info(struct text *text, const struct snapshot *snapshot, en
     }
 }
 
+static void workload_allocations(struct text *text, const struct snapshot *snapshot,
+                                 enum expose expose)
+{
+    text_family(text, METRIC_WORKLOAD_GPU_ALLOCATED);
+    for (size_t i = 0; i < snapshot->allocation_count; i++) {
+        const struct snapshot_allocation *allocation = &snapshot->allocations[i];
+
+        if (!is_exposed(expose, allocation->kind))
+            continue;
+        text_sample(text);
+        workload_labels(text, allocation->kind, allocation->id, &allocation->names);
+        text_label_u64(text, "gpu", allocation->gpu);
+        text_label(text, "uuid", allocation->uuid);
+        if (allocation->has_instance)
+            text_label_u64(text, "gpu_instance", allocation->gpu_instance);
+        else
+            text_label(text, "gpu_instance", "");
+        text_label(text, "source", allocation_source_words[allocation->source]);
+        text_label(text, "unverified", allocation->is_unverified ? "gpu" : "");
+        text_value(text, 1, WHOLE);
+    }
+}
+
 void exposition_workloads(struct text *text, const struct snapshot *snapshot, enum expose expose)
 {
     _cleanup_free_ struct text_labels *labels =
@@ -234,15 +256,7 @@ void exposition_workloads(struct text *text, const struct snapshot *snapshot, en
                 workload_row(&rows, &snapshot->workloads[i], metric);
     }
     workload_info(text, snapshot, expose);
-    text_family(text, METRIC_WORKLOAD_GPU_ALLOCATED);
-    for (size_t i = 0; i < snapshot->allocation_count; i++) {
-        const struct snapshot_allocation *allocation = &snapshot->allocations[i];
-
-        text_sample(text);
-        workload_labels(text, WORKLOAD_POD, allocation->container_id, &allocation->names);
-        text_label_u64(text, "gpu", allocation->gpu);
-        text_value(text, 1, WHOLE);
-    }
+    workload_allocations(text, snapshot, expose);
 }
 
 /* A field of the usage, and the labels that tell it apart within its family. */

@@ -96,9 +96,14 @@ METRIC(WORKLOAD_INFO, OWN, GAUGE, "workload_info",
        "Names and details of a workload; always 1. `unverified` lists the labels that the "
        "workload could have forged.")
 METRIC(WORKLOAD_GPU_ALLOCATED, OWN, GAUGE, "workload_gpu_allocated",
-       "1 for each GPU that the kubelet has allocated to a container, used or not.")
+       "1 for each GPU that a workload was given, used or not.")
 METRIC(GPU_INFO, OWN, GAUGE, "gpu_info", "Model and driver of a GPU; always 1.")
-METRIC(GPU_POWER, OWN, GAUGE, "gpu_power_watts", "Power of a GPU as the driver reports it.")
+METRIC(GPU_INSTANCE_INFO, OWN, GAUGE, "gpu_instance_info", "MIG devices of a GPU; always 1.")
+METRIC(GPU_SHARING, OWN, GAUGE, "gpu_sharing",
+       "1 for the way in which a GPU is shared, as observed: exclusive (at most one process), "
+       "time_sliced, mps, mig or vgpu.")
+METRIC(GPU_POWER, OWN, GAUGE, "gpu_power_watts",
+       "Power of a GPU as the driver reports it; of a MIG instance, an estimate.")
 METRIC(GPU_POWER_LIMIT, OWN, GAUGE, "gpu_power_limit_watts", "Power limit of a GPU.")
 METRIC(GPU_UTILIZATION, OWN, GAUGE, "gpu_utilization_ratio",
        "Fraction of time in which a GPU was busy.")

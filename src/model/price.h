@@ -3,7 +3,8 @@
  *
  * A bill is a sum of uJ x (millionths per kWh) x (millionths of the PUE), never divided: the sum of
  * bills is the bill of the sum, to the last digit. Within the limits below a bill holds more than
- * the 64 bits of the energy can reach. metrics/ divides, once, to print.
+ * the 64 bits of the energy can reach. metrics/ divides, once, to print. Embodied carbon is a sum
+ * of time x rate in the same unit.
  */
 #pragma once
 
@@ -63,6 +64,7 @@ struct price_rate {
 
 struct bill {
     unsigned __int128 emission, cost;
+    unsigned __int128 embodied; /* of the time of the device, each at the rate of its time */
 };
 
 /* A bill of 1 g, and of 1 unit of the currency: 3.6e12 uJ/kWh x 1e6 x 1e6. */
@@ -80,12 +82,14 @@ static inline void bill_add(struct bill *bill, const struct bill *other)
 {
     bill->emission += other->emission;
     bill->cost += other->cost;
+    bill->embodied += other->embodied;
 }
 
 static inline void bill_subtract(struct bill *bill, const struct bill *other)
 {
     bill->emission -= other->emission;
     bill->cost -= other->cost;
+    bill->embodied -= other->embodied;
 }
 
 static inline void bill_add_energy(struct bill *bill, uint64_t energy_uj, struct price_rate rate)
@@ -116,7 +120,6 @@ struct account {
     uint64_t energy_uj[TIER_COUNT][METHOD_COUNT];
     uint64_t known_uj;     /* each joule times the confidence that it was booked with */
     uint64_t uncertain_uj; /* the absolute error expected of each booking, summed */
-    uint64_t device_us;    /* of the device, if that has a rate of embodied carbon */
     struct bill bill;
 };
 
@@ -127,7 +130,6 @@ static inline void account_add(struct account *account, const struct account *ot
             account->energy_uj[tier][method] += other->energy_uj[tier][method];
     account->known_uj += other->known_uj;
     account->uncertain_uj += other->uncertain_uj;
-    account->device_us += other->device_us;
     bill_add(&account->bill, &other->bill);
 }
 
@@ -148,7 +150,7 @@ static inline int64_t confidence_millionths(uint64_t known_uj, uint64_t energy_u
 }
 
 /* Embodied carbon: the emissions of making a device, spread over its life. Neither its energy nor
- * the PUE changes it. The books hold the device's time; metrics/ makes grams of it, to print. */
+ * the PUE changes it. The device's time is divided as its energy is. */
 struct embodied_rate {
     bool known;
     uint64_t ug_per_hour; /* at most EMBODIED_MAX_G */

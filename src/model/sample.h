@@ -16,7 +16,11 @@
 #include "model/usage.h"
 #include "model/workload.h"
 
-enum { SAMPLE_GPU_MAX = 64 }; /* sources ensure that gpu is below */
+enum {
+    SAMPLE_GPU_MAX = 64,       /* sources ensure that gpu is below */
+    SAMPLE_INSTANCES_MAX = 64, /* and that no board has more MIG devices */
+    SAMPLE_VGPUS_MAX = 256,    /* or vGPUs */
+};
 
 enum sample_kind {
     SAMPLE_DEVICE,      /* a GPU appeared; precedes its other samples */
@@ -30,6 +34,9 @@ enum sample_kind {
     SAMPLE_GAUGE,       /* one of the other readings */
     SAMPLE_GPM,         /* the activity of the device's units since the last such sample */
     SAMPLE_XID,         /* the driver reported an error */
+    SAMPLE_LAYOUT,      /* how it is partitioned (MIG), completely; none: not in MIG mode */
+    SAMPLE_VGPUS,       /* the vGPUs on it, completely */
+    SAMPLE_VGPU_USE,    /* the driver's record of what one of them used */
     SAMPLE_LOST,        /* the GPU stopped responding; it may come back */
     /* The others belong to no GPU. */
     SAMPLE_METER,      /* a meter of the node was read */
@@ -73,10 +80,12 @@ enum sample_list_kind {
 };
 
 #define SAMPLE_MEMORY_UNKNOWN UINT64_MAX /* NVML: all ones, "not available" */
+#define SAMPLE_NO_INSTANCE    UINT32_MAX /* NVML's, too: the board is not in MIG mode; 0 is an id */
 
 struct sample_listed {
     uint32_t pid;
-    uint64_t memory_bytes; /* or SAMPLE_MEMORY_UNKNOWN */
+    uint64_t memory_bytes;                   /* or SAMPLE_MEMORY_UNKNOWN */
+    uint32_t gpu_instance, compute_instance; /* or SAMPLE_NO_INSTANCE, of old drivers in MIG, too */
 };
 
 struct sample_list {
@@ -105,6 +114,7 @@ struct sample_process {
 struct sample_gauge {
     enum gpu_gauge gauge;
     uint64_t value;
+    uint32_t instance; /* GPU instance, for its memory only; SAMPLE_NO_INSTANCE: the whole board */
 };
 
 /* NVML's GPM metrics that attribution can use, percent of their maximum. */
@@ -114,6 +124,52 @@ extern const uint8_t sample_gpm_ids[SAMPLE_GPM_COUNT];
 struct sample_gpm {
     uint16_t valid; /* a bit for each: the driver may answer NaN */
     uint32_t millipercent[SAMPLE_GPM_COUNT];
+    uint32_t instance; /* GPU instance; SAMPLE_NO_INSTANCE: the whole board */
+};
+
+/*
+ * A MIG device: a compute instance of a GPU instance. Instances of one GPU instance share its
+ * memory, and have SMs of their own. A GPU instance without compute instances has no MIG device:
+ * nobody can use it, and it is not listed; its slices count as free.
+ */
+struct sample_instance {
+    uint32_t gpu_instance, compute_instance; /* ids; in all samples until the layout changes */
+    uint32_t index;                          /* of the MIG device on its board, in NVML's order */
+    const char *uuid;        /* "MIG-...", or "MIG-GPU-.../GI/CI" before R470; "" if unknown */
+    const char *profile;     /* "1g.10gb", "1c.3g.40gb", "1g.10gb+me"; "" if unknown */
+    uint32_t slices;         /* compute slices of the GPU instance; 0: unknown */
+    uint32_t compute_slices; /* of them, those of the compute instance; 0: unknown */
+    uint32_t sm_count;       /* of the compute instance; 0: unknown */
+    uint64_t memory_bytes;   /* of the GPU instance; 0: unknown */
+};
+
+struct sample_layout {
+    bool is_mig;       /* false: all else is 0 */
+    uint32_t slices;   /* compute slices of the whole board: 7, or 4 of an A30; 0: unknown */
+    uint32_t sm_count; /* of the largest instance that it can have; 0: unknown */
+    size_t count;
+    const struct sample_instance *items;
+};
+
+/* A vGPU that a virtual machine runs with. */
+struct sample_vgpu {
+    uint32_t vgpu;         /* the driver's handle; the same as long as the machine runs */
+    const char *vm;        /* the id of the machine, never empty */
+    bool vm_is_uuid;       /* false: the hypervisor's domain id */
+    const char *uuid;      /* of the vGPU; "" if unknown */
+    uint64_t memory_bytes; /* or SAMPLE_MEMORY_UNKNOWN */
+};
+
+struct sample_vgpus {
+    size_t count;
+    const struct sample_vgpu *items;
+};
+
+/* Percent of the whole board, by the driver's own time. */
+struct sample_vgpu_use {
+    uint32_t vgpu;
+    uint64_t at_us;
+    uint16_t sm_percent, memory_percent, encoder_percent, decoder_percent;
 };
 
 struct sample_meter {
@@ -182,6 +238,9 @@ struct sample {
         struct sample_process process;
         struct sample_gauge gauge;
         struct sample_gpm gpm;
+        struct sample_layout layout;
+        struct sample_vgpus vgpus;
+        struct sample_vgpu_use vgpu_use;
         struct sample_meter meter;
         struct sample_node_power node_power;
         struct sample_usage usage;

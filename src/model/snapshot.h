@@ -28,8 +28,6 @@ struct snapshot_meter {
     uint64_t unowned_uj[UNOWNED_COUNT];
     struct bill bill; /* of energy_uj */
     struct bill unowned_bill[UNOWNED_COUNT];
-    uint64_t device_us; /* settled; 0 without a rate of embodied carbon */
-    uint64_t unowned_device_us[UNOWNED_COUNT];
     int64_t imbalance_uj;
     uint64_t resets;
     uint64_t unknown_gaps; /* restarts during which it was not counted */
@@ -45,6 +43,31 @@ struct snapshot_observed {
 struct snapshot_node_power {
     const char *source;
     uint64_t power_mw;
+};
+
+/* How the processes of a GPU share it, as observed. */
+enum gpu_sharing {
+    GPU_SHARING_EXCLUSIVE, /* there is one, or none */
+    GPU_SHARING_TIME_SLICED,
+    GPU_SHARING_MPS,
+    GPU_SHARING_MIG,
+    GPU_SHARING_VGPU,
+    GPU_SHARING_MODES,
+};
+
+/* A MIG device: a compute instance of a GPU instance. */
+struct snapshot_mig_device {
+    uint32_t gpu_instance, compute_instance;
+    const char *uuid, *profile;
+    uint32_t index; /* on its board, in NVML's order */
+};
+
+/* A GPU instance of MIG. */
+struct snapshot_instance {
+    uint32_t gpu_instance;
+    const char *profile;
+    uint64_t valid; /* as in struct snapshot_gpu */
+    uint64_t gauges[GPU_GAUGE_COUNT];
 };
 
 enum { SNAPSHOT_XIDS_MAX = 16 };
@@ -64,6 +87,11 @@ struct snapshot_gpu {
         uint64_t count;
     } xids[SNAPSHOT_XIDS_MAX];
     uint64_t samples_garbage, samples_repeated, samples_late;
+    enum gpu_sharing sharing;
+    const struct snapshot_instance *instances;
+    size_t instance_count;
+    const struct snapshot_mig_device *mig_devices;
+    size_t mig_device_count;
     bool has_program_memory;
     uint64_t programs_known;                          /* remembered */
     uint64_t processes_recalled, processes_suspended; /* of such a program: it counts, or not */
@@ -78,7 +106,8 @@ enum {
 
 struct snapshot_process {
     uint32_t gpu;
-    uint32_t pid;    /* 0: all those beyond --max-processes */
+    uint32_t pid;    /* 0: all those beyond --max-processes, or one that has none */
+    bool unseen;     /* it has none: a vGPU, or a container whose processes are not visible */
     bool superseded; /* another has its pid or its board's index: kept for sums, not shown */
     bool active;
     unsigned valid;
@@ -117,8 +146,9 @@ struct snapshot_usage {
 struct snapshot_container {
     uint32_t gpu;
     const char *container_id, *name;
-    bool inferred;  /* no process of it is listed there */
-    bool has_bytes; /* of memory */
+    const char *pod, *namespace; /* "" if there is none */
+    bool inferred;               /* no process of it is listed there */
+    bool has_bytes;              /* of memory */
     uint64_t bytes;
 };
 
@@ -132,11 +162,17 @@ struct snapshot_info {
     const char *unverified; /* which of these the workload could have forged */
 };
 
-/* A GPU that the kubelet has allocated to a container. */
+/* A GPU that a workload was given, used or not. */
 struct snapshot_allocation {
-    const char *container_id;
+    enum workload_kind kind;
+    const char *id;
     struct workload_names names;
     uint32_t gpu;
+    const char *uuid;  /* of the GPU */
+    bool has_instance; /* of MIG; else it is the whole GPU */
+    uint32_t gpu_instance;
+    enum allocation_source source;
+    bool is_unverified;
 };
 
 /* An emission factor: the one in force, or an alternative. */
@@ -191,7 +227,7 @@ struct snapshot {
     struct embodied_rates embodied;
     const struct snapshot_info *infos;
     size_t info_count;
-    const struct snapshot_allocation *allocations;
+    const struct snapshot_allocation *allocations; /* a row for each workload and GPU */
     size_t allocation_count;
     const char *node; /* name of this node */
     bool processes_scanned;

@@ -27,6 +27,17 @@ const char *const workload_words[WORKLOAD_KINDS] = {
     [WORKLOAD_RETIRED] = "retired",
 };
 
+const char *const allocation_source_words[ALLOCATION_SOURCES] = {
+    [ALLOCATED_BY_KUBELET] = "kubelet",
+    [ALLOCATED_BY_DRA] = "dra",
+    [ALLOCATED_BY_CRI] = "cri",
+    [ALLOCATED_BY_DOCKER] = "docker",
+    [ALLOCATED_BY_PODMAN] = "podman",
+    [ALLOCATED_BY_DEVICE_CGROUP] = "device_cgroup",
+    [ALLOCATED_BY_DEVICE_NODES] = "device_nodes",
+    [ALLOCATED_BY_ENVIRONMENT] = "environment",
+};
+
 const char *const workload_text_words[WORKLOAD_TEXTS] = {
     [WORKLOAD_TEXT_NAME] = "name",
     [WORKLOAD_TEXT_NAMESPACE] = "namespace",

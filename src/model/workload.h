@@ -75,15 +75,40 @@ struct workload_names {
     const char *image; /* of the container; may be NULL */
 };
 
+/* By which evidence a workload has a GPU, the strongest first: of several the first one counts. */
+enum allocation_source {
+    ALLOCATED_BY_KUBELET, /* a device plugin, by pod-resources */
+    ALLOCATED_BY_DRA,     /* a ResourceClaim, likewise */
+    ALLOCATED_BY_CRI,
+    ALLOCATED_BY_DOCKER,
+    ALLOCATED_BY_PODMAN,
+    ALLOCATED_BY_DEVICE_CGROUP, /* the rules of cgroup v1 */
+    ALLOCATED_BY_DEVICE_NODES,  /* in a container's /dev */
+    ALLOCATED_BY_ENVIRONMENT,   /* of a batch job: its own word alone */
+    ALLOCATION_SOURCES,
+};
+
+/* Values of the label `source`. */
+extern const char *const allocation_source_words[ALLOCATION_SOURCES];
+
 enum { ATTACHED_MAX = 4096 }; /* of one GPU; more are left out */
 
-/* A container with access to a GPU, whether the driver lists a process of it or not. Only these can
- * be behind usage without a visible process. */
+/* A workload with access to a GPU, whether the driver lists a process of it or not. */
 struct attached {
     struct workload_owner owner;
-    char name[128];        /* of the container; "" if unknown */
+    enum allocation_source source;
+    bool is_unverified; /* it could have forged that */
+    bool is_allocated;  /* it was given this GPU, and not just any device */
+    bool pays_idle;     /* with --idle-policy=reserved */
+    bool is_candidate;  /* it can be behind usage without a visible process */
+    /* They are final. Until then it is not shown. */
+    bool is_named;
+    /* "" if there is none. Longer ones are truncated. */
+    char name[256], namespace[256], pod[256], container[256];
     uint64_t memory_bytes; /* requested; 0: unknown */
     uint32_t units;        /* how many shares (replicas) of the GPU it was allocated; at least 1 */
+    bool is_of_instance;   /* it can use this GPU instance alone, not the whole board */
+    uint32_t gpu_instance;
 };
 
 enum cgroup_verdict {

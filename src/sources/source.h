@@ -57,7 +57,6 @@ struct source_context {
     const struct host *host;
     const struct clock *clock;
     uint64_t interval_us;                /* length of a window */
-    size_t max_workloads;                /* whose usage is read */
     const char *replay_path;             /* NULL: live */
     const char *nvml_library;            /* what to load */
     const struct source_estimate *model; /* NULL: none */

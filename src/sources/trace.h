@@ -1,5 +1,5 @@
 /*
- * Traces, `wattribute-trace 2` (docs/trace-format.md): what `record` writes and `replay` reads.
+ * Traces, `wattribute-trace 3` (docs/trace-format.md): what `record` writes and `replay` reads.
  */
 #pragma once
 
@@ -9,8 +9,9 @@
 #include "model/sample.h"
 
 #define TRACE_MAGIC    "wattribute-trace "
-#define TRACE_HEADER   TRACE_MAGIC "2"
-#define TRACE_HEADER_1 TRACE_MAGIC "1" /* without keys of programs */
+#define TRACE_HEADER   TRACE_MAGIC "3"
+#define TRACE_HEADER_2 TRACE_MAGIC "2" /* without instances in lists and GPM */
+#define TRACE_HEADER_1 TRACE_MAGIC "1" /* without keys of programs, too */
 
 /*
  * Reads a file as a stream of samples. Checked beyond the form of each line: the header; that a GPU
@@ -56,7 +57,8 @@ struct trace_writer {
 /* The first line. */
 void trace_write_header(struct buffer *out);
 
-/* Appends the sample's lines; nothing for kinds that a trace does not hold, and no workloads until
- * there is a meter of the node. Times stay in order even if the wall clock is set back. */
-void trace_write_sample(struct trace_writer *writer, const struct sample *sample,
-                        struct buffer *out);
+/* Appends the sample's lines. False, without any, for kinds that a trace does not hold.
+ * `ret_written` (or NULL) is what a reader will find in them: no workloads until there is a meter
+ * of the node, and times in order even if the wall clock is set back. */
+bool trace_write_sample(struct trace_writer *writer, const struct sample *sample,
+                        struct buffer *out, struct sample *ret_written);

@@ -111,7 +111,8 @@ def populate(stack, directory):
         POD: process_in(f"/kubepods/pod{pod_uid}/{worker}"),
         CONTAINER: process_in(f"/docker/{web}"),
         JOB: process_in(f"/slurm_{secrets.token_hex(4)}/uid_0/job_{JOB_ID}/step_0/task_0",
-                        SLURM_JOB_ID=JOB_ID, SLURM_JOB_NAME="tune", SLURM_JOB_ACCOUNT="physics"),
+                        SLURM_JOB_ID=JOB_ID, SLURM_JOB_NAME="tune", SLURM_JOB_ACCOUNT="physics",
+                        SLURM_STEP_GPUS="0"),
     }
     with open(f"{directory}/pids", "w") as file:
         for traced, process in pids.items():

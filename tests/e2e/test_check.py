@@ -106,6 +106,21 @@ class Nodes(TestCase):
         self.make(RAPL)
         self.compare("gpu-without-counter", fake_gpus("no-counter.trace"), "--no-collector.hwmon")
 
+    def test_a_node_with_a_gpu_in_mig_mode(self):
+        self.make(RAPL)
+        self.compare("mig", fake_gpus("a100-mig.trace"))
+
+    def test_a_node_with_a_gpu_in_mig_mode_whose_instances_may_not_all_be_seen(self):
+        self.make(RAPL)
+        with open(ROOT / "tests/fakes/nvml/scenarios/mig-change.trace", "rb") as file:
+            lines = file.read().split(b"\n", 2)
+        scenario = self.write("unprivileged.trace", b"\n".join([*lines[:2], b"0 X 0 monitor off", lines[2]]))
+        self.compare("mig-unprivileged", {**fake_gpus(""), "FAKE_NVML_SCENARIO": scenario})
+
+    def test_a_node_with_a_vgpu_host(self):
+        self.make(RAPL)
+        self.compare("vgpu-host", fake_gpus("vgpu-host.trace"))
+
     def test_a_node_with_everything_switched_off(self):
         self.make({**RAPL, **HWMON, **CRAY, **RESCTRL})
         self.compare("switched-off", NO_GPU, *SWITCHES)

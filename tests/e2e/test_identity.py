@@ -147,7 +147,9 @@ class Everybody(IdentityTestCase):
                                     pod_uid=train.uid, container_id=container.id)
                 self.assert_workload(page, "pod", container.id, name="train-0", namespace="ml", pod="train-0",
                                      container=container.name)
-                self.assertEqual(1, page.value(ALLOCATED, id=container.id, container=container.name, gpu="0"))
+                self.assertEqual(1, page.value(ALLOCATED, id=container.id, container=container.name, gpu="0",
+                                               uuid=gpu.uuid, source="kubelet" if container is worker else "dra",
+                                               unverified=""))
                 self.assertEqual(train.uid, self.info(page, "pod", container.id)["pod_uid"])
 
             self.assert_process(page, task)

@@ -1,4 +1,5 @@
 """The exporter on a live NVML: the whole program, with a fake libnvidia-ml.so.1 in place of the driver's."""
+import gzip
 import json
 import os
 import shutil
@@ -140,6 +141,25 @@ class Verbs(TestCase):
         ledger = json.loads(done.stdout)
         self.assertGreater(ledger["meters"][0]["energy_uj"], 0)
         self.assertEqual(done.stdout, run("replay", trace).stdout)
+
+    def test_a_recording_of_partitioned_boards_has_their_instances_and_replays_to_the_same_ledger(self):
+        for scenario, records in (
+                ("a100-mig.trace", (r" B 0 1 7 98 5 2:0:0:3:1:14:20937965568:1c\.3g\.20gb:MIG-",
+                                    r" R 0 c 3 101:536870912:2:0 102:536870912:2:1 104:536870912:9:0\n",
+                                    r" K 0 2 used 1073741824\n")),
+                ("h100-mig.trace", (r" B 1 1 7 132 1 0:0:0:7:7:132:85094039552:7g\.80gb:MIG-",
+                                    r" G 0 i=13 1=100 2=70 3=35 ")),
+                ("vgpu-host.trace", (r" V 0 2 3251634178:4294967296:u:0f4f1cbb-", r" Y 0 3251634179 \d+ 20 5 0 0\n"))):
+            with self.subTest(scenario):
+                trace = self.path(scenario)
+                done = run("record", "-o", trace, "--duration=4s", env=fake(scenario))
+                self.assertEqual(0, done.returncode, done)
+                self.assertEqual(done.stdout, run("replay", trace).stdout)
+                with gzip.open(trace, "rt") as file:
+                    text = file.read()
+                self.assertNotRegex(text, r" [SU] 0 " if "mig" in scenario else "^$")
+                for record in records:
+                    self.assertRegex(text, record)
 
     def test_a_recording_does_not_overwrite_a_file(self):
         existing = self.write("there", b"precious")

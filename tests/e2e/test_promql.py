@@ -8,8 +8,10 @@ import glob
 import os
 import re
 import tempfile
+import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import gpu_node
 import harness
@@ -19,7 +21,7 @@ from prometheus import Prometheus
 
 EXPORTERS, SCRAPES = 2, 12
 OF_THE_SITE = ["--pue=1.25", "--emissions.embodied=gpu=28.5", "--cost.price=0.30", "--cost.currency=EUR"]
-METRIC = r"\b(?:wattribute|my_gpu_process|gpu|container_gpu)_\w+"
+METRIC = r"\b(?!gpu_instance\b)(?:wattribute|my_gpu_process|gpu|container_gpu)_\w+"  # without a label like one
 
 
 # --- the queries ---
@@ -114,6 +116,38 @@ def cut(query):
     return query.replace("[5m]", f"[{SCRAPES - 2}s]")
 
 
+# As dcgm-exporter 4.5 labels a board that no pod has.
+DCGM = """DCGM_FI_DEV_%s{gpu="%d",UUID="%s",pci_bus_id="00000000:0%d:00.0",device="nvidia%d",modelName="NVIDIA H200",\
+Hostname="node",DCGM_FI_DRIVER_VERSION="580.65.06"} %d
+"""
+
+
+@contextmanager
+def dcgm_exporter():
+    """Where something answers as one of both boards would."""
+    page = "".join(DCGM % (what, gpu, uuid, gpu, gpu, value) for gpu, uuid in enumerate(gpu_node.UUIDS)
+                   for what, value in (("GPU_UTIL", 99), ("POWER_USAGE", (300, 500)[gpu])))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.end_headers()
+            self.wfile.write(page.encode())
+
+        def log_message(self, *arguments):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield "127.0.0.1:%d" % server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 class Scraped(TestCase):
     @classmethod
     def setUpClass(cls):
@@ -126,9 +160,10 @@ class Scraped(TestCase):
             exporter.wait_for_page("the pod, the container and the job have names, and memory is inferred",
                                    gpu_node.is_complete, 30)
         cls.prometheus = stack.enter_context(Prometheus(
-            directory, wattribute=[exporter.address for exporter in exporters]))
+            directory, wattribute=[exporter.address for exporter in exporters],
+            dcgm=[stack.enter_context(dcgm_exporter())]))
         wait_until("both were scraped often enough", lambda: EXPORTERS == len(
-            cls.prometheus.rows(f"count_over_time(up[5m]) >= {SCRAPES}")), 40)
+            cls.prometheus.rows(f'count_over_time(up{{job="wattribute"}}[5m]) >= {SCRAPES}')), 40)
 
     def total(self, begin):
         """The sum over the rows of the one query of promql.md that begins like this."""
@@ -176,8 +211,19 @@ class Scraped(TestCase):
         watts = self.total("sum by (namespace, pod) (rate(wattribute_workload_energy_joules_total{pod!=\"\"}[")
         self.assertAlmostEqual(EXPORTERS * 600, watts, delta=EXPORTERS * 90)
 
+    def test_a_gpu_that_was_given_and_is_not_used_is_found(self):
+        rows = [query for _, query in queries(f"{SOURCE_ROOT}/docs/promql.md") if query.startswith(
+            "wattribute_workload_gpu_allocated\n  unless")]
+        self.assertEqual({("container", "hidden", gpu_node.UUIDS[1])}, {
+            (labels["kind"], labels["name"], labels["uuid"]) for labels, _ in self.prometheus.rows(cut(rows[0]))})
+
+    def test_dcgm_exporters_metrics_are_joined_by_uuid(self):
+        shares = self.total("label_replace(sum by (namespace, pod, meter_id)")  # of 300 W a third, and of 500 W all
+        self.assertAlmostEqual(EXPORTERS * (1 / 3 + 1), shares, delta=EXPORTERS * 0.3)
+        self.assertEqual(2 * EXPORTERS * 99, self.total("sum by (UUID, kind, id, name, namespace, pod)"))
+
     def test_a_bill_has_an_uncertainty_where_the_estimator_divides(self):
-        uncertainty, energy = ({(labels["instance"], labels["meter_id"], labels["name"]): value
+        uncertainty, energy = ({(labels["instance"], labels["meter_id"], labels.get("name", "")): value
                                 for labels, value in self.prometheus.rows(
                                     f"sum by (instance, meter_id, name) (wattribute_workload_energy_{what}_total)")}
                                for what in ("uncertainty_joules", "joules"))

@@ -75,11 +75,16 @@ def command_line(plan):
     return truth_day.arguments(plan, plan.seed) if plan.seed is not None else None
 
 
+def is_client(plan):
+    return plan.mps
+
+
 class Plans(TestCase):
-    def every_day(self):
+    def every_day(self, of_mps=(False, True)):
         for name, day in day_plans.DAYS.items():
-            with self.subTest(name):
-                yield day
+            if name.startswith("mps-") in of_mps:
+                with self.subTest(name):
+                    yield day
 
     def test_every_variant_that_shares_also_runs_alone(self):
         for day in self.every_day():
@@ -92,12 +97,22 @@ class Plans(TestCase):
 
     def test_a_day_has_six_shared_phases_steady_and_varied_ones(self):
         for day in self.every_day():
-            self.assertEqual(6, len(shared(day)))
+            self.assertGreaterEqual(len(shared(day)), 6)
             self.assertTrue(any(all(p.busy == 0 for p in phase.programs) for phase in shared(day)))
             self.assertTrue(any(all(p.busy > 0 for p in phase.programs) for phase in shared(day)))
 
-    def test_in_a_day_programs_come_as_strangers_end_come_back_and_change(self):
+    def test_programs_are_alone_without_mps_and_share_by_it_only_on_its_days(self):
         for day in self.every_day():
+            self.assertFalse(any(p.mps for phase in day.phases if is_solo(phase) for p in phase.programs))
+        for day in self.every_day(of_mps=[False]):
+            self.assertFalse(any(p.mps or p.threads for phase in day.phases for p in phase.programs))
+        for day in self.every_day(of_mps=[True]):
+            for phase in shared(day):
+                self.assertGreater(sum(map(is_client, phase.programs)), 1)
+            self.assertTrue(any(p.threads for phase in shared(day) for p in phase.programs))
+
+    def test_in_a_day_programs_come_as_strangers_end_come_back_and_change(self):
+        for day in self.every_day(of_mps=[False]):
             seen, strangers, returned = set(), 0, 0
             for phase in day.phases:
                 if is_solo(phase):
@@ -130,10 +145,11 @@ class Plans(TestCase):
             self.assertIn(command_line(plan), [line for line in alone if line])
 
     def test_the_last_day_shares_no_variant_and_no_seed_with_the_others(self):
-        *others, final = day_plans.DAYS.values()
-        variants = {variant(p) for day in others for phase in day.phases for p in phase.programs}
-        self.assertFalse(variants & {variant(p) for phase in final.phases for p in phase.programs})
-        self.assertEqual(3, len({day.seed for day in day_plans.DAYS.values()}))
+        for of_mps in (False, True):
+            *others, final = self.every_day(of_mps=[of_mps])
+            variants = {variant(p) for day in others for phase in day.phases for p in phase.programs}
+            self.assertFalse(variants & {variant(p) for phase in final.phases for p in phase.programs})
+        self.assertEqual(len(day_plans.DAYS), len({day.seed for day in day_plans.DAYS.values()}))
 
     def test_the_phases_of_a_day_are_listed(self):
         done = subprocess.run([sys.executable, BENCH / "ground-truth", "--day", "final", "--list"], capture_output=True,
@@ -165,8 +181,8 @@ class Meter:
     stop = start
 
 
-def worker(kind, pid, units):
-    return types.SimpleNamespace(plan=program(kind), pid=pid, units=units, argv=[kind], start_us=0, end_us=0)
+def worker(kind, pid, units, **more):
+    return types.SimpleNamespace(plan=program(kind, **more), pid=pid, units=units, argv=[kind], start_us=0, end_us=0)
 
 
 def facts(name, begin, end, *workers):
@@ -195,6 +211,11 @@ class Truth(TestCase):
         both = self.truth()[2]
         self.assertEqual([74.2, 123.8], [p["timeshare_joules"] for p in both["processes"]])
         self.assertAlmostEqual(100 * (2 / 3 - 0.375), both["timeshare_tv_percent"], delta=0.05)
+
+    def test_samples_of_an_mps_server_are_divided_equally_among_its_clients(self):
+        mps = facts("mps", 40, 50, worker("a", 7, 6, mps=True), worker("b", 8, 150, mps=True), worker("b", 4, 0))
+        self.assertEqual([37.1, 37.1, 123.8],  # half of 0.75 x 99 J each; the rest
+                         [p["timeshare_joules"] for p in self.truth(mps)[3]["processes"]])
 
     def test_a_phase_with_a_program_that_never_ran_alone_has_no_truth(self):
         self.assertEqual(3, len(self.truth(facts("strange", 60, 70, worker("a", 5, 1), worker("c", 6, 1)))))

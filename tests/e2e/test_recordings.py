@@ -212,5 +212,47 @@ class Days(TestCase):
         self.assertLessEqual(statistics.median(uncertainty), 3 * statistics.median(off))
 
 
+class MpsDays(TestCase):
+    """Programs are alone first, and clients of MPS then. What is booked beside the truth is the equal split."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.days = {name: Day(name) for name in ("mps-4", "mps-choose")}
+
+    def test_clients_whose_programs_ran_alone_are_unmixed(self):
+        for day in self.days.values():
+            rows, bookings = day.remembered()
+            with self.subTest(rows[0].day):
+                self.assertLessEqual(statistics.median(row.whole for row in rows), 4)
+                self.assertLessEqual(max(row.whole for row in rows), 7)
+                for booking in bookings:
+                    if booking.confidence > 0.5:
+                        self.assertLessEqual(abs(day_score.joules_off(booking)), 15, booking)
+
+    def test_on_the_day_that_nothing_was_tuned_on(self):
+        rows, bookings = Day("mps-final").remembered()
+        self.assertEqual(len(rows), 6)
+        self.assertLessEqual(statistics.median(row.whole for row in rows), 2)
+        self.assertLessEqual(max(row.whole for row in rows), 4)
+        within = [abs(b.booked - b.fair) <= b.uncertainty for b in bookings if b.true >= 50]
+        self.assertGreaterEqual(sum(within) / len(within), 0.9)
+
+    def test_clients_of_unknown_programs_are_no_worse_off_than_by_an_equal_split(self):
+        for day in self.days.values():
+            for row in day.score({})[0]:
+                with self.subTest(row.day, phase=row.phase):
+                    self.assertLessEqual(row.whole, row.timeshare + 1)
+                    self.assertLessEqual(row.fresh, row.timeshare + 1)
+
+    def test_wrong_memories_make_nobody_sure(self):
+        for day in self.days.values():
+            for rotate in (1, 2, 3):
+                rows, bookings = day.mistaken(rotate)
+                with self.subTest(rows[0].day, rotate=rotate):
+                    self.assertLessEqual(max(booking.confidence for booking in bookings), 0.5)
+                    harmed = [row.phase for row in rows if row.whole > row.timeshare + 2]
+                    self.assertLessEqual(len(harmed), 2, harmed)
+
+
 if __name__ == "__main__":
     main()

@@ -18,6 +18,8 @@ from prometheus import Prometheus
 RESTARTS = int(os.environ.get("RESTARTS", "20"))
 SEED = int(os.environ.get("SEED", str(random.randrange(1 << 32))))
 ENERGY = re.compile(r"^(wattribute|my_gpu_process)_\w*(joules|grams|cost)_total$")
+WITHOUT = ("continuing without the state file, which is neither read nor written: counters start at 0, now and at "
+           "each restart")
 HARDWARE = "wattribute_meter_hardware_energy_joules_total"
 
 
@@ -171,7 +173,7 @@ class Kept(Node):
             with open(f"/proc/{name}", "rb") as file:
                 self.write(f"proc/{name}", file.read())
         with self.with_state(f"--path.procfs={procfs}") as exporter:
-            exporter.wait_for_log("counters start at 0 with the machine; what was learned is kept")
+            exporter.wait_for_log("the machine was rebooted: counters start at 0; what was learned is kept")
             page = exporter.page()
             self.assertLess(sum(value for _, value in page.values(harness.METER_ENERGY, meter="gpu")), 500)
             self.assertEqual(0, self.gap(page))
@@ -208,9 +210,10 @@ class Trouble(Node):
             good = file.read()
         damaged = bytearray(good)
         damaged[len(good) // 2] ^= 1
-        newer = good.replace(b"wattribute state\n\x01", b"wattribute state\n\x02")
-        for what, data in {"damaged": bytes(damaged), "truncated": good[:-1], "newer": newer, "empty": b"",
-                           "foreign": os.urandom(5000), "text": b"books: all of them\n"}.items():
+        newer = bytearray(good)
+        newer[len(b"wattribute state\n")] += 1
+        for what, data in {"damaged": bytes(damaged), "truncated": good[:-1], "newer": bytes(newer), "empty": b"",
+                           "lost by a power failure": bytes(5000)}.items():
             with self.subTest(what):
                 self.write("state", data)
                 with self.with_state() as exporter:
@@ -220,6 +223,54 @@ class Trouble(Node):
                     self.assertLess(self.gap(exporter.page()), 1)
                 with open(f"{self.state}.bad", "rb") as file:
                     self.assertEqual(data, file.read())
+
+    def test_what_is_not_a_state_file_stops_the_start_and_stays(self):
+        def make_file():
+            self.write("state", b"rte: secret\n")
+        for make, path, why in ((make_file, self.state, "is a file that wattribute did not write"),
+                                (lambda: os.mkdir(self.state), self.state, "is a directory"),
+                                (lambda: os.mkdir(self.state), self.state + "/", "that is a directory"),
+                                (lambda: os.symlink("/etc/passwd", self.state), self.state, "is a symbolic link"),
+                                (lambda: os.mkfifo(self.state), self.state, "is a pipe")):
+            with self.subTest(why):
+                make()
+                before, names = os.lstat(self.state), sorted(os.listdir(os.path.dirname(self.state)))
+                done = harness.run("serve", "--listen-address=127.0.0.1:0", f"--state-file={path}")
+                self.assertEqual(2, done.returncode)
+                self.assertRegex(done.stderr.decode(),
+                                 f"^wattribute: cannot use the state file '{path}': .*{why}.* --state-file.*\n$")
+                self.assertEqual(before, os.lstat(self.state))
+                self.assertEqual(names, sorted(os.listdir(os.path.dirname(self.state))))
+                (os.rmdir if stat.S_ISDIR(before.st_mode) else os.unlink)(self.state)
+
+    def test_dev_null_is_no_state_file(self):
+        with self.exporter("--state-file=/dev/null") as exporter:
+            exporter.wait_for_log("no state file: a restart sets all counters to 0 and forgets what was learned; "
+                                  "--state-file keeps them")
+            self.assertEqual([], exporter.page().values("wattribute_state_up"))
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+        self.assertFalse(os.path.exists("/dev/null.lock"))
+
+    def test_what_takes_the_place_of_the_file_while_it_runs_stays(self):
+        exporter = self.with_state()
+        with exporter:
+            wait_until("the state", lambda: os.path.exists(self.state))
+            with open(f"{self.state}.keys", "wb") as file:
+                file.write(b"rte: secret\n")
+            os.rename(f"{self.state}.keys", self.state)
+            exporter.wait_for_page("trouble", lambda found: not found.sum("wattribute_state_up"))
+            for _ in range(3):
+                self.assertEqual(0, exporter.page().sum("wattribute_state_up"))
+            line = exporter.wait_for_log("the state file cannot be written: after a restart, counters would be lower "
+                                         "than already served")
+            self.assertEqual("something that wattribute did not write is in its place", line["error"])
+            with open(self.state, "rb") as file:
+                self.assertEqual(b"rte: secret\n", file.read())
+            os.unlink(self.state)
+            exporter.wait_for_page("no trouble", lambda found: found.sum("wattribute_state_up"))
+            exporter.stop()
+            self.assertEqual(1, exporter.log_text().count("level=error"))
+            exporter.check_log = lambda: None  # it has that error
 
     def test_a_second_exporter_with_the_same_file_does_not_start(self):
         with self.with_state():
@@ -243,16 +294,28 @@ class Trouble(Node):
                 value for _, value in found.values("wattribute_state_up")))
             self.assertEqual(1, len(exporter.log("the state is written again")))
             exporter.stop()
-            self.assertEqual(1, exporter.log_text().count("the state cannot be written"))
+            self.assertEqual(1, exporter.log_text().count("the state file cannot be written"))
             exporter.check_log = lambda: None  # it has that error
 
-    def test_a_directory_that_is_missing_is_told(self):
-        exporter = self.exporter("--state-file=/nonexistent/state")
-        with exporter:
-            exporter.wait_for_log("going on without a state: a restart will set all counters to 0")
-            exporter.page()
-            exporter.stop()
-            exporter.check_log = lambda: None
+    def test_a_directory_that_cannot_be_used_is_told(self):
+        with self.exporter(f"--state-file={self.path('readonly')}/state") as exporter:
+            page = exporter.page()
+            self.assertEqual(0, page.sum("wattribute_state_up"))
+            line, = exporter.log(WITHOUT)
+            self.assertIn("No such file or directory", line["error"])
+        os.mkdir(self.path("readonly"))
+        with self.exporter(f"--state-file={self.path('readonly')}/state") as exporter:
+            self.wait_for_energy(exporter)
+        os.chmod(self.path("readonly"), 0o555)
+        self.flags = [flag for flag in self.flags if not flag.startswith("--docker-socket")]  # it needs DAC_OVERRIDE
+        os.unlink(self.path("readonly/state.lock"))
+        before = os.stat(self.path("readonly/state"))
+        with self.exporter(f"--state-file={self.path('readonly')}/state") as exporter:
+            self.assertEqual(0, exporter.page().sum("wattribute_state_up"))
+            line, = exporter.log(WITHOUT)
+            self.assertIn("state.lock', which locks the state file: Permission denied", line["error"])
+            self.assertEqual([], exporter.log("continuing the books of the previous run"))
+        self.assertEqual(before, os.stat(self.path("readonly/state")))
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class Refusals(TestCase):
             self.refuse("program.trace", file.read(100000), 1, "not a trace|longer than")
 
     def test_a_trace_of_another_version_is_refused(self):
-        self.refuse("new.trace", b"wattribute-trace 3\n" + GPU + energy(0, 1), 1, "version that this program does not read")
+        self.refuse("new.trace", b"wattribute-trace 4\n" + GPU + energy(0, 1), 1, "version that this program does not read")
 
     def test_a_header_alone_is_refused(self):
         self.refuse("header.trace", HEADER, 2, "no record")

@@ -74,9 +74,8 @@ static void open_host(struct fixture *fixture, const char *mountinfo)
 static void start_reader(struct fixture *fixture, const char *mountinfo)
 {
     open_host(fixture, mountinfo);
-    assert_int_equal(cgroup_reader_new(&fixture->host, source_set_classify_cgroup,
-                                       CGROUP_WORKLOADS_MAX, &fixture->reader),
-                     0);
+    assert_int_equal(
+        cgroup_reader_new(&fixture->host, source_set_classify_cgroup, &fixture->reader), 0);
 }
 
 /* At most half of the watches are on cgroup.events. */

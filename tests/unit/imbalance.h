@@ -1,5 +1,5 @@
-/* What the ledger itself does not recompute: bills and device time of a meter minus those of all
- * its owners. 0, or a bug. */
+/* What the ledger itself does not recompute: the bills of a meter minus those of all its owners. 0,
+ * or a bug. */
 #pragma once
 
 #include "attribution/ledger/ledger.h"
@@ -16,12 +16,8 @@ static inline struct bill bill_imbalance(const struct ledger *ledger, uint32_t m
     return left;
 }
 
-static inline int64_t time_imbalance_us(const struct ledger *ledger, uint32_t meter)
+/* The time that embodied carbon stands for at this rate. */
+static inline uint64_t embodied_us(const struct bill *bill, struct embodied_rate rate)
 {
-    const struct ledger_device *device = &ledger_meter(ledger, meter)->device;
-    uint64_t left_us = device->total_us - ledger_owned(ledger, meter).device_us;
-
-    for (size_t i = 0; i < UNOWNED_COUNT; i++)
-        left_us -= device->unowned_us[i];
-    return (int64_t)left_us;
+    return (uint64_t)(bill->embodied / embodied_bill(rate, 1));
 }

@@ -30,7 +30,8 @@ static void simulation_list(struct simulation *simulation)
 
     for (size_t i = 0; i < simulation->gpu.count; i++)
         if (simulation->pids[i] > 0 && !simulation->is_hidden[i])
-            entries[count++] = (struct sample_listed){simulation->pids[i], 1 << 20};
+            entries[count++] = (struct sample_listed){simulation->pids[i], 1 << 20,
+                                                      SAMPLE_NO_INSTANCE, SAMPLE_NO_INSTANCE};
     feed(simulation->pipeline, (struct sample){.kind = SAMPLE_LIST,
                                                .t_us = simulation->now_us,
                                                .list = {.count = count, .entries = entries}});
@@ -38,9 +39,10 @@ static void simulation_list(struct simulation *simulation)
 
 static void simulation_gpm(struct simulation *simulation, const struct shared_slot *ran)
 {
-    struct sample sample = {.kind = SAMPLE_GPM,
-                            .t_us = simulation->now_us,
-                            .gpm = {.valid = (1 << SAMPLE_GPM_COUNT) - 1}};
+    struct sample sample = {
+        .kind = SAMPLE_GPM,
+        .t_us = simulation->now_us,
+        .gpm = {.valid = (1 << SAMPLE_GPM_COUNT) - 1, .instance = SAMPLE_NO_INSTANCE}};
     uint32_t *values = sample.gpm.millipercent;
     size_t u = 0;
 

@@ -46,7 +46,7 @@ static void set_gpu(unsigned source, const char *id, uint32_t index, uint64_t no
     struct gpu_access_list gpus = {.count = 0};
 
     gpu_access_add(&gpus, &(struct gpu_access){.kind = ALLOCATION_INDEX, .index = index});
-    attachments_set(attachments, source, id, &gpus, now_us);
+    attachments_set(attachments, source, attachment_container(id), &gpus, now_us);
 }
 
 static void note(void *context, const struct attachment *attachment)
@@ -54,7 +54,7 @@ static void note(void *context, const struct attachment *attachment)
     char *text = context;
 
     assert_true(strlen(text) < 4000);
-    sprintf(text + strlen(text), "%s%c:%u", text[0] ? " " : "", attachment->container_id[0],
+    sprintf(text + strlen(text), "%s%c:%u", text[0] ? " " : "", attachment->owner_id[0],
             attachment->index);
 }
 
@@ -69,17 +69,18 @@ static void assert_attached(uint64_t since_us, const char *expected)
 static void a_container_is_inspected_once(void **state)
 {
     (void)state;
-    assert_false(attachments_is_due(attachments, 0, A, UINT64_MAX, 5));
+    assert_false(attachments_is_due(attachments, 0, attachment_container(A), UINT64_MAX, 5));
     list_running(0, "ab", 5);
-    assert_true(attachments_is_due(attachments, 0, A, UINT64_MAX, 5));
-    assert_false(attachments_is_due(attachments, 1, A, UINT64_MAX, 5)); /* another's */
+    assert_true(attachments_is_due(attachments, 0, attachment_container(A), UINT64_MAX, 5));
+    assert_false(
+        attachments_is_due(attachments, 1, attachment_container(A), UINT64_MAX, 5)); /* another's */
     assert_attached(0, "");
     set_gpu(0, A, 3, 6);
-    assert_false(attachments_is_due(attachments, 0, A, UINT64_MAX, 1000000));
+    assert_false(attachments_is_due(attachments, 0, attachment_container(A), UINT64_MAX, 1000000));
     assert_attached(0, "a:3");
     list_running(0, "ab", 7);
-    assert_false(attachments_is_due(attachments, 0, A, UINT64_MAX, 1000000));
-    assert_true(attachments_is_due(attachments, 0, B, UINT64_MAX, 7));
+    assert_false(attachments_is_due(attachments, 0, attachment_container(A), UINT64_MAX, 1000000));
+    assert_true(attachments_is_due(attachments, 0, attachment_container(B), UINT64_MAX, 7));
     assert_attached(0, "a:3");
 }
 
@@ -88,9 +89,10 @@ static void one_that_may_change_is_due_again_after_its_time(void **state)
     (void)state;
     list_running(0, "a", 5);
     set_gpu(0, A, 3, 100);
-    assert_false(attachments_is_due(attachments, 0, A, 60, 159));
-    assert_true(attachments_is_due(attachments, 0, A, 60, 160));
-    attachments_set(attachments, 0, A, &(struct gpu_access_list){.count = 0}, 160);
+    assert_false(attachments_is_due(attachments, 0, attachment_container(A), 60, 159));
+    assert_true(attachments_is_due(attachments, 0, attachment_container(A), 60, 160));
+    attachments_set(attachments, 0, attachment_container(A), &(struct gpu_access_list){.count = 0},
+                    160);
     assert_attached(0, "");
 }
 
@@ -104,7 +106,7 @@ static void what_is_listed_no_more_is_forgotten(void **state)
     list_running(0, "b", 5);
     assert_attached(0, "b:1");
     list_running(0, "ab", 6); /* another container now, for all we know */
-    assert_true(attachments_is_due(attachments, 0, A, UINT64_MAX, 6));
+    assert_true(attachments_is_due(attachments, 0, attachment_container(A), UINT64_MAX, 6));
     assert_attached(0, "b:1");
     list_running(0, "", 7);
     assert_attached(0, "");
@@ -147,9 +149,11 @@ static void failures_are_repeated_ever_more_seldom(void **state)
     for (int i = 1; i < 20; i++) {
         uint64_t pause_us = USEC_PER_SEC << MIN(i, ATTACHMENTS_TRIES_MAX);
 
-        assert_true(attachments_is_due(attachments, 0, A, UINT64_MAX, now_us));
-        attachments_note_failure(attachments, 0, A, now_us);
-        assert_false(attachments_is_due(attachments, 0, A, UINT64_MAX, now_us + pause_us - 1));
+        assert_true(
+            attachments_is_due(attachments, 0, attachment_container(A), UINT64_MAX, now_us));
+        attachments_note_failure(attachments, 0, attachment_container(A), now_us);
+        assert_false(attachments_is_due(attachments, 0, attachment_container(A), UINT64_MAX,
+                                        now_us + pause_us - 1));
         now_us += pause_us;
     }
     set_gpu(0, A, 2, now_us);
@@ -174,9 +178,10 @@ static void thousands_of_containers_come_and_go(void **state)
         for (unsigned i = 0; i < COUNT; i++) {
             bool is_new = round == 0 || i >= COUNT / 2;
 
-            assert_int_equal(
-                attachments_is_due(attachments, 0, list.items[i].id, UINT64_MAX, round + 1),
-                is_new);
+            assert_int_equal(attachments_is_due(attachments, 0,
+                                                attachment_container(list.items[i].id), UINT64_MAX,
+                                                round + 1),
+                             is_new);
             set_gpu(0, list.items[i].id, i, round + 1);
         }
         container_list_done(&list);

@@ -304,9 +304,8 @@ static void without_cgroups_there_is_no_reader(void **state)
 
     open_host(fixture, "31 23 0:28 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n"
                        "33 31 0:30 / /sys/fs/cgroup/systemd rw - cgroup x rw,name=systemd\n");
-    assert_int_equal(cgroup_reader_new(&fixture->host, source_set_classify_cgroup,
-                                       CGROUP_WORKLOADS_MAX, &fixture->reader),
-                     -ENOENT);
+    assert_int_equal(
+        cgroup_reader_new(&fixture->host, source_set_classify_cgroup, &fixture->reader), -ENOENT);
 }
 
 static void lines_of_mountinfo(void **state)

@@ -69,8 +69,7 @@ static int set_up(void **state)
     snprintf(machine->name, sizeof(machine->name), "wattribute-test-%d.service", getpid());
     make_cgroup(machine);
     *state = machine;
-    return cgroup_reader_new(&machine->host, source_set_classify_cgroup, CGROUP_WORKLOADS_MAX,
-                             &machine->reader);
+    return cgroup_reader_new(&machine->host, source_set_classify_cgroup, &machine->reader);
 }
 
 static int tear_down(void **state)

@@ -83,8 +83,7 @@ static int set_up(void **state)
     snprintf(machine->top, sizeof(machine->top), "wattributetest%d.slice", getpid());
     make(machine, machine->top);
     *state = machine;
-    return cgroup_reader_new(&machine->host, source_set_classify_cgroup, CGROUP_WORKLOADS_MAX,
-                             &machine->reader);
+    return cgroup_reader_new(&machine->host, source_set_classify_cgroup, &machine->reader);
 }
 
 static int tear_down(void **state)

@@ -1,4 +1,4 @@
-/* identity/gpus/device_nodes and identity/device_rules: the GPUs that a container can open. */
+/* identity/gpus/device_nodes and identity/gpus/device_rules: the GPUs that a container can open. */
 #include "unit.h"
 
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include "core/fs.h"
 #include "core/macros.h"
 #include "identity/gpus/device_nodes.h"
+#include "identity/gpus/device_rules.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -369,8 +370,7 @@ static void the_path_is_that_of_the_devices_controller(void **state)
 
 static void note(void *context, const struct attachment *attachment)
 {
-    sprintf((char *)context + strlen(context), "%c%u ", attachment->container_id[0],
-            attachment->index);
+    sprintf((char *)context + strlen(context), "%c%u ", attachment->owner_id[0], attachment->index);
 }
 
 static const char *scan(struct fixture *fixture, uint64_t now_us)

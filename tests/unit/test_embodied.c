@@ -3,6 +3,7 @@
 
 #include "attribution/ledger/ledger_private.h"
 #include "random.h"
+#include "restart_fixture.h"
 
 enum { METERS = 3, OWNERS = 12 };
 
@@ -12,6 +13,22 @@ enum { METERS = 3, OWNERS = 12 };
 enum { GPU, GPU_TOO, PACKAGE };
 
 static const struct embodied_rates rates = {{[METER_GPU] = {true, 28500000}}};
+
+/* The time of a device with the rate of a GPU. */
+static uint64_t gpu_us(const struct bill *bill)
+{
+    return embodied_us(bill, rates.of[METER_GPU]);
+}
+
+static uint64_t total_us(const struct ledger *ledger, uint32_t meter)
+{
+    return gpu_us(&ledger_meter(ledger, meter)->bill);
+}
+
+static uint64_t unowned_us(const struct ledger *ledger, uint32_t meter, enum unowned owner)
+{
+    return gpu_us(&ledger_meter(ledger, meter)->unowned_bill[owner]);
+}
 
 static struct ledger *open_ledger(void)
 {
@@ -61,7 +78,7 @@ static void book(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint6
     for (size_t i = 0; i < count; i++)
         energy_uj += bookings[i].energy_uj;
     assert_int_equal(ledger_book(ledger, meter, energy_uj, start_us, end_us, bookings, count), 0);
-    assert_int_equal(time_imbalance_us(ledger, meter), 0);
+    assert_true(bill_imbalance(ledger, meter).embodied == 0);
 }
 
 /* A window of the first GPU, all of one workload, or empty. */
@@ -84,17 +101,17 @@ static uint64_t workload_us(const struct ledger *ledger, unsigned number, uint32
         return 0;
     while ((at = ledger_next_account(ledger, ledger_workload(ledger, workload), at)))
         if (at->meter == meter)
-            time_us += at->account.device_us;
+            time_us += gpu_us(&at->account.bill);
     return time_us;
 }
 
 /* Of the first GPU: all time, that of its one workload, and gaps. */
-static void assert_time(const struct ledger *ledger, uint64_t total_us, uint64_t paid_us,
+static void assert_time(const struct ledger *ledger, uint64_t all_us, uint64_t paid_us,
                         uint64_t gap_us)
 {
-    assert_int_equal(ledger_meter(ledger, GPU)->device.total_us, total_us);
+    assert_int_equal(total_us(ledger, GPU), all_us);
     assert_int_equal(workload_us(ledger, 0, GPU), paid_us);
-    assert_int_equal(ledger_meter(ledger, GPU)->device.unowned_us[UNOWNED_GAP], gap_us);
+    assert_int_equal(unowned_us(ledger, GPU, UNOWNED_GAP), gap_us);
 }
 
 static void an_hour_of_a_gpu_is_its_rate_in_sum(void **state)
@@ -115,10 +132,9 @@ static void an_hour_of_a_gpu_is_its_rate_in_sum(void **state)
     for (unsigned i = 1; i < 4; i++)
         sum += embodied_bill(rates.of[METER_GPU], workload_us(ledger, i, GPU));
     for (int i = 0; i < UNOWNED_COUNT; i++)
-        sum += embodied_bill(rates.of[METER_GPU], ledger_meter(ledger, GPU)->device.unowned_us[i]);
+        sum += embodied_bill(rates.of[METER_GPU], unowned_us(ledger, GPU, i));
     assert_true(sum == BILL_ONE / 10 * 285);
-    assert_true(sum ==
-                embodied_bill(rates.of[METER_GPU], ledger_meter(ledger, GPU)->device.total_us));
+    assert_true(sum == embodied_bill(rates.of[METER_GPU], total_us(ledger, GPU)));
     ledger_free(ledger);
 }
 
@@ -158,8 +174,8 @@ static void time_that_does_not_divide_evenly_is_booked_whole(void **state)
          (struct booking[]){to_nobody(UNOWNED_IDLE, 1), to_nobody(UNOWNED_SYSTEM, 1),
                             to_workload(ledger, 0, 1)},
          3);
-    assert_int_equal(ledger_meter(ledger, GPU)->device.unowned_us[UNOWNED_IDLE], 333333);
-    assert_int_equal(ledger_meter(ledger, GPU)->device.unowned_us[UNOWNED_SYSTEM], 333333);
+    assert_int_equal(unowned_us(ledger, GPU, UNOWNED_IDLE), 333333);
+    assert_int_equal(unowned_us(ledger, GPU, UNOWNED_SYSTEM), 333333);
     assert_int_equal(workload_us(ledger, 0, GPU), 333334);
     ledger_free(ledger);
 }
@@ -220,7 +236,7 @@ static void a_device_without_joules_for_an_hour_was_idle(void **state)
         window(ledger, t, t + SECOND, 0);
     assert_time(ledger, SECOND, SECOND, 0);
     window(ledger, T0 + HOUR, T0 + HOUR + SECOND, 0);
-    assert_int_equal(ledger_meter(ledger, GPU)->device.unowned_us[UNOWNED_IDLE], HOUR + SECOND);
+    assert_int_equal(unowned_us(ledger, GPU, UNOWNED_IDLE), HOUR + SECOND);
     window(ledger, T0 + HOUR + SECOND, T0 + HOUR + 2 * SECOND, 9);
     assert_time(ledger, HOUR + 3 * SECOND, 2 * SECOND, 0);
     ledger_free(ledger);
@@ -265,7 +281,7 @@ static void what_is_longer_than_an_hour_is_no_time_of_the_device(void **state)
         window(ledger, first_us + cases[i].start_us, second_us, 9);
         window(ledger, second_us, second_us + SECOND, 9); /* it goes on from there */
         if (workload_us(ledger, 0, GPU) != 2 * SECOND + cases[i].paid_us ||
-            ledger_meter(ledger, GPU)->device.unowned_us[UNOWNED_GAP] != cases[i].gap_us)
+            unowned_us(ledger, GPU, UNOWNED_GAP) != cases[i].gap_us)
             fail_msg("%s", cases[i].what);
         ledger_free(ledger);
     }
@@ -350,8 +366,8 @@ static void the_time_of_a_workload_that_ended_is_with_the_retired(void **state)
     ledger_leave_workload(ledger, workload);
     ledger_retire_workloads(ledger, T0);
     assert_int_equal(ledger_counts(ledger)->workloads, 0);
-    assert_int_equal(ledger_meter(ledger, GPU)->retired.device_us, SECOND);
-    assert_int_equal(time_imbalance_us(ledger, GPU), 0);
+    assert_int_equal(gpu_us(&ledger_meter(ledger, GPU)->retired.bill), SECOND);
+    assert_true(bill_imbalance(ledger, GPU).embodied == 0);
     ledger_free(ledger);
 }
 
@@ -378,10 +394,11 @@ static void time_that_is_lost_is_an_imbalance(void **state)
     (void)state;
     ledger = open_ledger();
     window(ledger, T0, T0 + SECOND, 9);
-    ledger->accounts[0].account.device_us -= 3;
-    assert_int_equal(time_imbalance_us(ledger, GPU), 3);
-    ledger->accounts[0].account.device_us += 8;
-    assert_int_equal(time_imbalance_us(ledger, GPU), -5);
+    assert_true(bill_imbalance(ledger, GPU).embodied == 0);
+    ledger->accounts[0].account.bill.embodied -= 1;
+    assert_false(bill_imbalance(ledger, GPU).embodied == 0);
+    ledger->accounts[0].account.bill.embodied += 2;
+    assert_false(bill_imbalance(ledger, GPU).embodied == 0);
     ledger_free(ledger);
 }
 
@@ -389,7 +406,7 @@ static void time_that_is_lost_is_an_imbalance(void **state)
 static void in_any_history_the_owners_time_is_the_devices(void **state)
 {
     struct random_source random = {20262};
-    uint64_t t[METERS] = {T0, T0, T0}, covered_us[METERS] = {0}, total_us[METERS] = {0};
+    uint64_t t[METERS] = {T0, T0, T0}, covered_us[METERS] = {0}, seen_us[METERS] = {0};
     struct ledger *ledger;
 
     (void)state;
@@ -429,19 +446,19 @@ static void in_any_history_the_owners_time_is_the_devices(void **state)
             ledger_retire_workloads(ledger, ledger->latest_us);
         }
         for (uint32_t m = 0; m < METERS; m++) {
-            const struct ledger_device *device = &ledger_meter(ledger, m)->device;
-            uint64_t counted_us = device->total_us + device->undivided_us;
+            uint64_t billed_us = total_us(ledger, m);
+            uint64_t counted_us = billed_us + ledger_meter(ledger, m)->device.undivided_us;
 
-            assert_int_equal(time_imbalance_us(ledger, m), 0);
-            assert_true(device->total_us >= total_us[m]);
+            assert_true(bill_imbalance(ledger, m).embodied == 0);
+            assert_true(billed_us >= seen_us[m]);
             assert_true(counted_us - covered_us[m] <= HOUR + 2 * SECOND);
-            total_us[m] = device->total_us;
+            seen_us[m] = billed_us;
             covered_us[m] = counted_us;
         }
     }
-    assert_true(total_us[GPU] > 10 * HOUR && total_us[GPU_TOO] > 10 * HOUR);
-    assert_int_equal(total_us[PACKAGE], 0);
-    assert_true(ledger_meter(ledger, GPU)->retired.device_us > 0);
+    assert_true(seen_us[GPU] > 10 * HOUR && seen_us[GPU_TOO] > 10 * HOUR);
+    assert_int_equal(seen_us[PACKAGE], 0);
+    assert_true(gpu_us(&ledger_meter(ledger, GPU)->retired.bill) > 0);
     ledger_free(ledger);
 }
 
@@ -461,10 +478,11 @@ static void of_a_board_the_time_that_was_settled_counts_and_the_rest_is_a_gap(vo
     assert_int_equal(pipeline_finish(pipeline), 0);
     snapshot = books(pipeline);
     assert_int_equal(snapshot->meters[0].energy_uj, 10000 * JOULE);
-    assert_int_equal(snapshot->meters[0].device_us, 100 * SECOND);
-    assert_int_equal(snapshot->meters[0].unowned_device_us[UNOWNED_GAP], 30 * SECOND);
-    assert_true(embodied_bill(snapshot->embodied.of[METER_GPU], snapshot->meters[0].device_us) ==
-                BILL_ONE / 36000 * 28500); /* 28.5 g x 100 s / 3600 s */
+    assert_int_equal(gpu_us(&snapshot->meters[0].bill), 100 * SECOND);
+    assert_int_equal(gpu_us(&snapshot->meters[0].unowned_bill[UNOWNED_GAP]), 30 * SECOND);
+    assert_true(
+        embodied_bill(snapshot->embodied.of[METER_GPU], gpu_us(&snapshot->meters[0].bill)) ==
+        BILL_ONE / 36000 * 28500); /* 28.5 g x 100 s / 3600 s */
     close_books(snapshot);
     pipeline_free(pipeline);
 }
@@ -489,6 +507,7 @@ static void a_reserved_idle_board_books_its_time_to_the_grantee(void **state)
     options.find_owner = own_as_reserved;
     pipeline = pipeline_with(options);
     attached->units = 1;
+    attached->pays_idle = true;
     own_as_reserved(NULL, &attached->owner);
     pipeline_set_attached(pipeline, 0, attached, 1);
     for (uint64_t t = T0; t < T0 + 60 * SECOND; t += TICK) {
@@ -498,8 +517,8 @@ static void a_reserved_idle_board_books_its_time_to_the_grantee(void **state)
     assert_int_equal(pipeline_finish(pipeline), 0);
     snapshot = books(pipeline);
     assert_int_equal(snapshot->workload_count, 1);
-    assert_int_equal(snapshot->workloads[0].account.device_us, 60 * SECOND - TICK);
-    assert_int_equal(snapshot->meters[0].device_us, 60 * SECOND - TICK);
+    assert_int_equal(gpu_us(&snapshot->workloads[0].account.bill), 60 * SECOND - TICK);
+    assert_int_equal(gpu_us(&snapshot->meters[0].bill), 60 * SECOND - TICK);
     close_books(snapshot);
     pipeline_free(pipeline);
 }
@@ -521,11 +540,11 @@ static void a_board_that_is_read_and_uses_nothing_for_hours_has_its_time(void **
     ticks(pipeline, 0, end_us, end_us + 60 * SECOND, counter_uj, 100);
     assert_int_equal(pipeline_finish(pipeline), 0);
     snapshot = books(pipeline);
-    assert_in_range(snapshot->meters[0].device_us, 2 * HOUR + 118 * SECOND,
+    assert_in_range(gpu_us(&snapshot->meters[0].bill), 2 * HOUR + 118 * SECOND,
                     2 * HOUR + 120 * SECOND);
-    assert_in_range(snapshot->meters[0].unowned_device_us[UNOWNED_IDLE], 2 * HOUR,
+    assert_in_range(gpu_us(&snapshot->meters[0].unowned_bill[UNOWNED_IDLE]), 2 * HOUR,
                     2 * HOUR + 120 * SECOND);
-    assert_in_range(snapshot->meters[0].unowned_device_us[UNOWNED_GAP], 0, 10 * SECOND);
+    assert_in_range(gpu_us(&snapshot->meters[0].unowned_bill[UNOWNED_GAP]), 0, 10 * SECOND);
     close_books(snapshot);
     pipeline_free(pipeline);
 }
@@ -557,7 +576,7 @@ static void the_time_of_the_system_is_shown_as_unowned(void **state)
     work_for_ten_seconds(pipeline);
     snapshot = books(pipeline);
     assert_int_equal(snapshot->workload_count, 0);
-    assert_int_equal(snapshot->meters[0].unowned_device_us[UNOWNED_SYSTEM], 10 * SECOND);
+    assert_int_equal(gpu_us(&snapshot->meters[0].unowned_bill[UNOWNED_SYSTEM]), 10 * SECOND);
     close_books(snapshot);
     pipeline_free(pipeline);
 }
@@ -582,12 +601,12 @@ static void time_of_a_row_that_is_held_back_is_not_shown_yet(void **state)
     pipeline = pipeline_with(options);
     work_for_ten_seconds(pipeline);
     snapshot = books(pipeline);
-    assert_int_equal(snapshot->meters[0].device_us, 0);
+    assert_int_equal(gpu_us(&snapshot->meters[0].bill), 0);
     close_books(snapshot);
     pipeline_fix_names(pipeline, T0 + 100 * SECOND); /* names are not awaited for so long */
     snapshot = books(pipeline);
-    assert_int_equal(snapshot->meters[0].device_us, 10 * SECOND);
-    assert_int_equal(snapshot->workloads[0].account.device_us, 10 * SECOND);
+    assert_int_equal(gpu_us(&snapshot->meters[0].bill), 10 * SECOND);
+    assert_int_equal(gpu_us(&snapshot->workloads[0].account.bill), 10 * SECOND);
     close_books(snapshot);
     pipeline_free(pipeline);
 }
@@ -620,7 +639,7 @@ static struct pipeline *pipeline_of_a_package(const char *source)
     struct pipeline_options options = default_options();
     struct pipeline *pipeline;
 
-    options.embodied.of[METER_PACKAGE] = (struct embodied_rate){true, 1000000};
+    options.embodied.of[METER_PACKAGE] = rates.of[METER_GPU];
     assert_int_equal(pipeline_new(&options, &pipeline), 0);
     read_package(pipeline, source, T0, 0);
     report_usage(pipeline, T0);
@@ -635,14 +654,14 @@ static void of_a_package_that_is_read_late_the_time_goes_with_its_joules(void **
     (void)state;
     read_package(pipeline, "rapl", T0 + 5 * SECOND - 1, 500 * JOULE);
     report_usage(pipeline, T0 + 5 * SECOND);
-    assert_int_equal(ledger_meter(ledger, 0)->device.total_us, 5 * SECOND);
+    assert_int_equal(total_us(ledger, 0), 5 * SECOND);
     report_usage(pipeline, T0 + 10 * SECOND); /* just before it is read */
-    assert_int_equal(ledger_meter(ledger, 0)->device.total_us, 5 * SECOND);
+    assert_int_equal(total_us(ledger, 0), 5 * SECOND);
     read_package(pipeline, "rapl", T0 + 10 * SECOND + 1, 1000 * JOULE);
     report_usage(pipeline, T0 + 15 * SECOND);
-    assert_int_equal(ledger_meter(ledger, 0)->device.total_us, 15 * SECOND);
-    assert_int_equal(ledger_meter(ledger, 0)->device.unowned_us[UNOWNED_GAP], 0);
-    assert_int_equal(time_imbalance_us(ledger, 0), 0);
+    assert_int_equal(total_us(ledger, 0), 15 * SECOND);
+    assert_int_equal(unowned_us(ledger, 0, UNOWNED_GAP), 0);
+    assert_true(bill_imbalance(ledger, 0).embodied == 0);
     pipeline_free(pipeline);
 }
 
@@ -657,8 +676,8 @@ static void the_time_of_a_package_that_is_not_read_is_a_gap(void **state)
         report_usage(pipeline, t);
     read_package(pipeline, "rapl", T0 + 65 * SECOND, 1000 * JOULE);
     report_usage(pipeline, T0 + 65 * SECOND);
-    assert_int_equal(ledger_meter(ledger, 0)->device.total_us, 65 * SECOND);
-    assert_int_equal(ledger_meter(ledger, 0)->device.unowned_us[UNOWNED_GAP], 45 * SECOND);
+    assert_int_equal(total_us(ledger, 0), 65 * SECOND);
+    assert_int_equal(unowned_us(ledger, 0, UNOWNED_GAP), 45 * SECOND);
     pipeline_free(pipeline);
 }
 
@@ -675,10 +694,58 @@ static void a_model_that_gave_way_to_a_meter_has_no_time_any_more(void **state)
         report_usage(pipeline, T0 + t * SECOND);
     }
     assert_int_equal(ledger_meter_count(ledger), 2);
-    assert_int_equal(ledger_meter(ledger, 0)->device.total_us, 30 * SECOND);
-    assert_int_equal(ledger_meter(ledger, 1)->device.total_us +
-                         ledger_meter(ledger, 0)->device.total_us,
-                     60 * SECOND);
+    assert_int_equal(total_us(ledger, 0), 30 * SECOND);
+    assert_int_equal(total_us(ledger, 1) + total_us(ledger, 0), 60 * SECOND);
+    pipeline_free(pipeline);
+}
+
+/* Ten seconds of a board, with a process of a unit, in a run with this rate; then the next run. */
+static struct pipeline *run_at(struct pipeline *pipeline, struct embodied_rate rate, uint64_t t_us)
+{
+    struct pipeline_options options = default_options();
+
+    options.embodied.of[METER_GPU] = rate;
+    if (pipeline) {
+        pipeline = restart_with(pipeline, options,
+                                (struct pipeline_resumption){.is_same_boot = true, .now_us = t_us});
+        add_gpu(pipeline, 0);
+    } else {
+        pipeline = pipeline_with(options);
+    }
+    energy(pipeline, 0, t_us, (t_us - T0) * 100);
+    identify(pipeline, 0, t_us, 10, T0 - SECOND, "a.service", "trainer");
+    LIST(pipeline, t_us + 1, 10);
+    (void)ticks(pipeline, 0, t_us, t_us + 10 * SECOND, (t_us - T0) * 100, 100);
+    assert_int_equal(pipeline_finish(pipeline), 0);
+    return pipeline;
+}
+
+static void over_restarts_time_is_billed_at_the_rate_of_its_time(void **state)
+{
+    static const struct {
+        struct embodied_rate rate;
+        uint64_t billed_ug; /* so far, an hour each */
+    } runs[] = {
+        {{true, 3600000000}, 10000000}, {{true, 360000000}, 11000000}, {{true, 0}, 11000000},
+        {{false, 0}, 11000000},         {{true, 720000000}, 13000000},
+    };
+    struct pipeline *pipeline = NULL;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
+        unsigned __int128 expected = BILL_ONE / 1000000 * runs[i].billed_ug, unowned = 0;
+        struct snapshot *snapshot;
+
+        pipeline = run_at(pipeline, runs[i].rate, T0 + i * 10 * SECOND);
+        snapshot = books(pipeline);
+        for (int owner = 0; owner < UNOWNED_COUNT; owner++)
+            unowned += snapshot->meters[0].unowned_bill[owner].embodied;
+        assert_true(snapshot->meters[0].bill.embodied == expected);
+        assert_int_equal(snapshot->workload_count, 1);
+        assert_true(snapshot->workloads[0].account.bill.embodied + unowned == expected);
+        assert_true(snapshot->workloads[0].account.bill.embodied > expected / 2);
+        close_books(snapshot);
+    }
     pipeline_free(pipeline);
 }
 
@@ -711,6 +778,7 @@ int main(void)
         cmocka_unit_test(of_a_package_that_is_read_late_the_time_goes_with_its_joules),
         cmocka_unit_test(the_time_of_a_package_that_is_not_read_is_a_gap),
         cmocka_unit_test(a_model_that_gave_way_to_a_meter_has_no_time_any_more),
+        cmocka_unit_test(over_restarts_time_is_billed_at_the_rate_of_its_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

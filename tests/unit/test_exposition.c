@@ -12,6 +12,9 @@ enum { CAP_BYTES = 1 << 20 };
 
 #define HOSTILE "a\"b\\c\nd\xff\x1b[0m caf\xc3\xa9"
 
+/* Of this time of a device with 28.5 g an hour. */
+#define EMBODIED(us) ((us)*BILL_ONE / 3600000000000000 * 28500000)
+
 /* Two GPUs that are present and one that was removed; each number is unique to its field. */
 static const struct snapshot_meter meters[] = {
     {.gpu = 0,
@@ -23,11 +26,12 @@ static const struct snapshot_meter meters[] = {
      .pending_uj = 250000,
      .unowned_uj = {1000000, 2000001, 3000020, 4000300},
      /* 12.345678901|5: rounded up; money whose billionths exceed 64 bits */
-     .bill = {BILL_ONE / 10000000000 * 123456789015, BILL_ONE * 9876543210987},
+     .bill = {BILL_ONE / 10000000000 * 123456789015, BILL_ONE * 9876543210987,
+              EMBODIED(3600000000)}, /* an hour, of which a GPU has 28.5 g */
      /* just less than half of a billionth, and half */
-     .unowned_bill = {{BILL_ONE / 2000000000 - 1, BILL_ONE / 2000000000}, {BILL_ONE, 0}},
-     .device_us = 3600000000, /* an hour, of which a GPU has 28.5 g */
-     .unowned_device_us = {1800000000, 0, 0, 1}},
+     .unowned_bill = {{BILL_ONE / 2000000000 - 1, BILL_ONE / 2000000000, EMBODIED(1800000000)},
+                      {BILL_ONE, 0, 0},
+                      [UNOWNED_GAP] = {0, 0, EMBODIED(1)}}},
     {.gpu = 1,
      .meter_id = HOSTILE,
      .has_counter = true,
@@ -44,6 +48,22 @@ static const struct snapshot_meter meters[] = {
 };
 
 /* The second is stale: what does not age stays, gauges go. */
+/* The second has no reading yet. */
+static const struct snapshot_instance instances[] = {
+    {.gpu_instance = 1,
+     .profile = "3g.40gb",
+     .valid = 1ULL << GPU_GAUGE_POWER_MW | 1ULL << GPU_GAUGE_UTILISATION_PERCENT |
+              1ULL << GPU_GAUGE_MEMORY_USED_BYTES,
+     .gauges = {[GPU_GAUGE_POWER_MW] = 61500,
+                [GPU_GAUGE_UTILISATION_PERCENT] = 75,
+                [GPU_GAUGE_MEMORY_USED_BYTES] = 5000}},
+    {.gpu_instance = 13, .profile = HOSTILE},
+};
+
+static const struct snapshot_mig_device mig_devices[] = {{1, 0, "MIG-11", "1c.3g.40gb", 0},
+                                                         {1, 1, "MIG-12", "2c.3g.40gb", 1},
+                                                         {13, 0, HOSTILE, HOSTILE, 2}};
+
 static const struct snapshot_gpu gpus[] = {
     {.gpu = 0,
      .uuid = "GPU-79185bc1-0000-4000-8000-000000000000",
@@ -91,6 +111,11 @@ static const struct snapshot_gpu gpus[] = {
      .uuid = HOSTILE,
      .name = "",
      .driver = "",
+     .sharing = GPU_SHARING_MIG,
+     .instances = instances,
+     .instance_count = 2,
+     .mig_devices = mig_devices,
+     .mig_device_count = 3,
      .gauges = {111111, 222222, 33, 44, 555, 66}},
 };
 
@@ -162,8 +187,7 @@ static const struct snapshot_workload workloads[] = {
      .account = {{[TIER_ACTIVE] = {1000000, 2000000, 0, 0}, [TIER_IDLE] = {0, 1, 0, 0}},
                  .known_uj = 1000000,
                  .uncertain_uj = 600003,
-                 .device_us = 900000000,
-                 .bill = {BILL_ONE / 1000 * 1500, BILL_ONE / 1000 * 25}},
+                 .bill = {BILL_ONE / 1000 * 1500, BILL_ONE / 1000 * 25, EMBODIED(900000000)}},
      .power_mw = 61499.5},
     {.kind = WORKLOAD_POD,
      .id = CONTAINER,
@@ -204,7 +228,7 @@ static const struct snapshot_workload workloads[] = {
      .account = {.energy_uj = {[TIER_ACTIVE] = {2000000, 1000000, 0, 0}},
                  .known_uj = 2500000,
                  .uncertain_uj = 70000,
-                 .device_us = 899999999},
+                 .bill = {.embodied = EMBODIED(899999999)}},
      .power_mw = -1},
     {.kind = WORKLOAD_RETIRED, .id = "1785000100.000042", NAMELESS, .meter = 1, .power_mw = -1},
 };
@@ -294,20 +318,45 @@ static const struct snapshot_usage usages[] = {
 };
 
 static const struct snapshot_container containers[] = {
-    {.gpu = 0, .container_id = CONTAINER, .name = "worker", .has_bytes = true, .bytes = 600},
+    {.gpu = 0,
+     .container_id = CONTAINER,
+     .name = "worker",
+     .pod = "train-0",
+     .namespace = "ml",
+     .has_bytes = true,
+     .bytes = 600},
     {.gpu = 0,
      .container_id = CONTAINER "2",
      .name = HOSTILE,
+     .pod = "",
+     .namespace = "",
      .inferred = true,
      .has_bytes = true,
      .bytes = 400},
-    {.gpu = 1, .container_id = CONTAINER, .name = "worker", .inferred = true},
+    {.gpu = 1,
+     .container_id = CONTAINER,
+     .name = "worker",
+     .pod = "train-0",
+     .namespace = "ml",
+     .inferred = true},
 };
 
 static const struct snapshot_allocation allocations[] = {
-    {.container_id = CONTAINER,
+    {.kind = WORKLOAD_POD,
+     .id = CONTAINER,
      .names = {.name = "train-0", .namespace = "ml", .pod = "train-0", .container = "worker"},
-     .gpu = 1},
+     .gpu = 1,
+     .uuid = "GPU-1",
+     .source = ALLOCATED_BY_KUBELET},
+    {.kind = WORKLOAD_SLURM,
+     .id = "4711",
+     .names = {.name = "4711", .namespace = "", .pod = "", .container = ""},
+     .gpu = 0,
+     .uuid = HOSTILE,
+     .has_instance = true,
+     .gpu_instance = 7,
+     .source = ALLOCATED_BY_ENVIRONMENT,
+     .is_unverified = true},
 };
 
 static const struct snapshot_source sources[] = {

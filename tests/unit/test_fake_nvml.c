@@ -824,6 +824,262 @@ static void mig_takes_utilisation_away(void **state)
     assert_int_equal(energy_mj(dev), 9000);
 }
 
+#define MIG                                                                                        \
+    HEAD LINE(00000,                                                                               \
+              "B 0 1 7 98 3 2:0:0:3:1:14:20937965568:1c.3g.20gb:MIG-a "                            \
+              "2:1:1:3:2:28:20937965568:2c.3g.20gb:MIG-b 9:0:6:1:1:14:5100273664:1g.5gb:MIG-c")    \
+        LINE(00000, "E 0 9000") LINE(00000, "R 0 c 3 41:1024:2:0 42:2048:2:1 43:4096:9:0")         \
+            LINE(00000, "G 0 i=2 2=40") LINE(00000, "G 0 i=9 2=90") LINE(00500, "G 0 i=2 2=60")    \
+                LINE(03000, "B 0 1 7 98 1 2:0:0:3:3:42:20937965568:3g.20gb:MIG-d")                 \
+                    LINE(04000, "B 0 0 0 0 0")
+
+/* The MIG device in this slot of the board. */
+static void *mig_device(void *dev, unsigned index)
+{
+    int (*slot)(void *, unsigned, void **) = symbol("nvmlDeviceGetMigDeviceHandleByIndex");
+    void *found = NULL;
+
+    assert_int_equal(slot(dev, index, &found), 0);
+    return found;
+}
+
+static void a_mig_device_has_the_ids_the_name_and_the_attributes_of_its_instance(void **state)
+{
+    int (*slot)(void *, unsigned, void **) = symbol("nvmlDeviceGetMigDeviceHandleByIndex");
+    void *dev = play(MIG), *mig, *none;
+    unsigned id = 99;
+    struct room room;
+    char text[96];
+
+    (void)state;
+    assert_int_equal(slot(dev, 2, &none), 6);
+    assert_int_equal(slot(dev, 7, &none), 2);
+    mig = mig_device(dev, 1);
+    assert_int_equal(call_out("nvmlDeviceGetGpuInstanceId", mig, &id), 0);
+    assert_int_equal(id, 2);
+    assert_int_equal(call_out("nvmlDeviceGetComputeInstanceId", mig, &id), 0);
+    assert_int_equal(id, 1);
+    assert_int_equal(call_out("nvmlDeviceGetGpuInstanceId", dev, &id), 2);
+    assert_int_equal(call_text("nvmlDeviceGetUUID", mig, text, sizeof(text)), 0);
+    assert_string_equal(text, "MIG-b");
+    assert_int_equal(call_text("nvmlDeviceGetName", mig, text, sizeof(text)), 0);
+    assert_string_equal(text, "NVIDIA H200 MIG 2c.3g.20gb");
+    assert_int_equal(call_out("nvmlDeviceGetAttributes_v2", mig, room_init(&room, 40)), 0);
+    assert_guarded(&room);
+    assert_int_equal(u32_at(&room, 0), 28);
+    assert_int_equal(u32_at(&room, 24), 3);
+    assert_int_equal(u32_at(&room, 28), 2);
+    assert_int_equal(u64_at(&room, 32), 19968);
+    assert_int_equal(call_out("nvmlDeviceGetAttributes_v2", dev, room_init(&room, 40)), 3);
+    /* Energy and power are the board's. */
+    assert_int_equal(call_out("nvmlDeviceGetTotalEnergyConsumption", mig, room_init(&room, 8)), 3);
+    assert_int_equal(call_out("nvmlDeviceGetPowerUsage", mig, room_init(&room, 4)), 3);
+    assert_int_equal(energy_mj(dev), 9000);
+}
+
+static void profiles_are_numbered_and_the_largest_is_the_board(void **state)
+{
+    /* 1, 2, 3, 4 and 7 slices; 8 and 6 are not of this board; no more are known. */
+    static const struct {
+        int code;
+        uint32_t slices, sms;
+    } expected[] = {{0, 1, 14}, {0, 2, 28}, {0, 3, 42}, {0, 4, 56},
+                    {0, 7, 98}, {3, 0, 0},  {3, 0, 0},  {2, 0, 0}};
+    int (*profile)(void *, unsigned, void *) = symbol("nvmlDeviceGetGpuInstanceProfileInfo");
+    void *dev = play(MIG);
+    struct room room;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+        assert_int_equal(profile(dev, i, room_init(&room, 48)), expected[i].code);
+        assert_guarded(&room);
+        assert_int_equal(u32_at(&room, 8), expected[i].slices);
+        assert_int_equal(u32_at(&room, 16), expected[i].sms);
+    }
+}
+
+static void lists_have_instances_and_a_mig_device_has_its_own(void **state)
+{
+    void *dev = play(MIG LINE(01000, "X 0 monitor off")), *mig;
+    unsigned count = 3;
+    struct room room;
+
+    (void)state;
+    assert_int_equal(
+        call_list("nvmlDeviceGetComputeRunningProcesses_v3", dev, &count, room_init(&room, 72)), 0);
+    assert_guarded(&room);
+    assert_int_equal(count, 3);
+    assert_int_equal(u32_at(&room, 24), 42);
+    assert_int_equal(u32_at(&room, 24 + 16), 2);
+    assert_int_equal(u32_at(&room, 24 + 20), 1);
+    mig = mig_device(dev, 6);
+    count = 3;
+    assert_int_equal(
+        call_list("nvmlDeviceGetComputeRunningProcesses_v3", mig, &count, room_init(&room, 72)), 0);
+    assert_int_equal(count, 1);
+    assert_int_equal(u32_at(&room, 0), 43);
+    set_time_ms(1000);
+    assert_int_equal(call_list("nvmlDeviceGetComputeRunningProcesses_v3", dev, &count, NULL), 4);
+    assert_int_equal(
+        call_list("nvmlDeviceGetComputeRunningProcesses_v3", mig, &count, room_init(&room, 72)), 0);
+}
+
+static void memory_of_a_mig_device_is_its_instances(void **state)
+{
+    void *dev = play(MIG LINE(01000, "K 0 2 used 777") LINE(01000, "X 0 monitor off"));
+    void *mig = mig_device(dev, 0);
+    struct room room;
+
+    (void)state;
+    room_init(&room, 40);
+    put_u32(&room, 0, 0x02000028);
+    assert_int_equal(call_out("nvmlDeviceGetMemoryInfo_v2", mig, room.bytes + GUARD), 0);
+    assert_guarded(&room);
+    assert_int_equal(u64_at(&room, 8), 20937965568);
+    assert_int_equal(u64_at(&room, 32), 3072); /* of both compute instances */
+    set_time_ms(1000);
+    assert_int_equal(call_out("nvmlDeviceGetMemoryInfo_v2", mig, room.bytes + GUARD), 0);
+    assert_int_equal(u64_at(&room, 32), 777);
+    assert_int_equal(call_out("nvmlDeviceGetMemoryInfo_v2", dev, room.bytes + GUARD), 4);
+}
+
+static void the_handle_of_a_destroyed_instance_is_invalid(void **state)
+{
+    void *dev = play(MIG LINE(03500, "X 0 destroyed 15")), *mig, *first;
+    unsigned id;
+
+    (void)state;
+    mig = mig_device(dev, 1);
+    first = mig_device(dev, 0);
+    set_time_ms(3000);
+    assert_int_equal(call_out("nvmlDeviceGetGpuInstanceId", mig, &id), 2);
+    /* The slot has another device now, with another handle. */
+    assert_int_equal(call_out("nvmlDeviceGetGpuInstanceId", first, &id), 2);
+    assert_ptr_not_equal(mig_device(dev, 0), first);
+    set_time_ms(3500);
+    assert_int_equal(call_out("nvmlDeviceGetGpuInstanceId", mig, &id), 15);
+    set_time_ms(4000);
+    assert_int_equal(call_out("nvmlDeviceGetMaxMigDeviceCount", dev, &id), 0);
+    assert_int_equal(id, 0);
+}
+
+static void gpm_of_an_instance_is_its_own(void **state)
+{
+    int (*take)(void *, unsigned, void *) = symbol("nvmlGpmMigSampleGet");
+    int (*alloc)(void **) = symbol("nvmlGpmSampleAlloc");
+    int (*metrics)(void *) = symbol("nvmlGpmMetricsGet");
+    void *dev = play(MIG), *from, *until, *other;
+    struct room room;
+    double value;
+
+    (void)state;
+    assert_int_equal(alloc(&from), 0);
+    assert_int_equal(alloc(&until), 0);
+    assert_int_equal(alloc(&other), 0);
+    assert_int_equal(take(dev, 2, from), 0);
+    assert_int_equal(take(dev, 9, other), 0);
+    assert_int_equal(take(dev, 5, until), 2); /* there is no such instance */
+    set_time_ms(1000);
+    assert_int_equal(take(dev, 2, until), 0);
+    room_init(&room, 24 + 40);
+    put_u32(&room, 0, 1);
+    put_u32(&room, 4, 1);
+    put_ptr(&room, 8, from);
+    put_ptr(&room, 16, until);
+    put_u32(&room, 24, 2);
+    assert_int_equal(metrics(room.bytes + GUARD), 0);
+    assert_guarded(&room);
+    memcpy(&value, room.bytes + GUARD + 32, sizeof(value));
+    assert_true(value == 60);
+    put_ptr(&room, 8, other);
+    assert_int_equal(metrics(room.bytes + GUARD), 2); /* of two instances */
+}
+
+#define VGPUS                                                                                      \
+    HEAD LINE(00000, "E 0 9000")                                                                   \
+        LINE(00000, "V 0 2 7:1024:u:0f4f1cbb-7d3d:9d0a4a52 8:18446744073709551615:d:12:-")         \
+            LINE(00200, "Y 0 7 " AT(00100) " 60 5 1 2")                                            \
+                LINE(00200, "Y 0 8 " AT(00150) " 20 5 0 0")                                        \
+                    LINE(00400, "Y 0 7 " AT(00300) " 70 5 1 2")                                    \
+                        LINE(02000, "V 0 1 7:1024:u:0f4f1cbb-7d3d:9d0a4a52")
+
+static void a_vgpu_host_lists_vgpus_with_their_machines(void **state)
+{
+    int (*vm)(unsigned, char *, unsigned, unsigned *) = symbol("nvmlVgpuInstanceGetVmID");
+    int (*uuid)(unsigned, char *, unsigned) = symbol("nvmlVgpuInstanceGetUUID");
+    int (*memory)(unsigned, unsigned long long *) = symbol("nvmlVgpuInstanceGetFbUsage");
+    void *dev = play(VGPUS);
+    unsigned mode = 0, count = 1, vgpus[2], type = 9;
+    unsigned long long bytes = 0;
+    char text[96];
+
+    (void)state;
+    assert_int_equal(call_out("nvmlDeviceGetVirtualizationMode", dev, &mode), 0);
+    assert_int_equal(mode, 3);
+    assert_int_equal(call_list("nvmlDeviceGetActiveVgpus", dev, &count, vgpus), 7);
+    assert_int_equal(count, 2);
+    assert_int_equal(call_list("nvmlDeviceGetActiveVgpus", dev, &count, vgpus), 0);
+    assert_int_equal(vgpus[0], 7);
+    assert_int_equal(vm(7, text, sizeof(text), &type), 0);
+    assert_string_equal(text, "0f4f1cbb-7d3d");
+    assert_int_equal(type, 1);
+    assert_int_equal(uuid(7, text, sizeof(text)), 0);
+    assert_string_equal(text, "9d0a4a52");
+    assert_int_equal(memory(7, &bytes), 0);
+    assert_int_equal(bytes, 1024);
+    assert_int_equal(vm(8, text, sizeof(text), &type), 0);
+    assert_int_equal(type, 0);
+    assert_int_equal(memory(8, &bytes), 3);
+    assert_int_equal(vm(0, text, sizeof(text), &type), 2);
+    assert_int_equal(vm(9, text, sizeof(text), &type), 6);
+    set_time_ms(2000);
+    assert_int_equal(vm(8, text, sizeof(text), &type), 6);
+}
+
+static void the_use_of_vgpus_is_told_once_in_both_versions(void **state)
+{
+    int (*old)(void *, unsigned long long, unsigned *, unsigned *, void *) =
+        symbol("nvmlDeviceGetVgpuUtilization");
+    void *dev = play(VGPUS);
+    unsigned type = 0, count = 2;
+    struct room room, list;
+
+    (void)state;
+    set_time_ms(250);
+    assert_int_equal(old(dev, 0, &type, &count, room_init(&room, 96)), 0);
+    assert_guarded(&room);
+    assert_int_equal(type, 1);
+    assert_int_equal(count, 2);
+    assert_int_equal(u32_at(&room, 0), 8);
+    assert_int_equal(u64_at(&room, 8), START_US + 150000);
+    assert_int_equal(u32_at(&room, 16), 20);
+    set_time_ms(450);
+    assert_int_equal(old(dev, START_US + 150000, &type, &count, room_init(&room, 96)), 0);
+    assert_int_equal(count, 1);
+    assert_int_equal(u32_at(&room, 0), 7);
+    assert_int_equal(u32_at(&room, 16), 70);
+    count = 2;
+    assert_int_equal(old(dev, START_US + 300000, &type, &count, room_init(&room, 96)), 6);
+
+    room_init(&list, 128);
+    room_init(&room, 32);
+    put_u32(&room, 0, 0x01000020);
+    put_u32(&room, 8, 2);
+    put_ptr(&room, 24, list.bytes + GUARD);
+    assert_int_equal(call_out("nvmlDeviceGetVgpuInstancesUtilizationInfo", dev, room.bytes + GUARD),
+                     0);
+    assert_guarded(&room);
+    assert_guarded(&list);
+    assert_int_equal(u32_at(&room, 4), 1);
+    assert_int_equal(u32_at(&room, 8), 2);
+    assert_int_equal(u64_at(&list, 0), START_US + 300000);
+    assert_int_equal(u32_at(&list, 8), 7);
+    assert_int_equal(u32_at(&list, 16), 70);
+    put_u32(&room, 0, 0x02000020);
+    assert_int_equal(call_out("nvmlDeviceGetVgpuInstancesUtilizationInfo", dev, room.bytes + GUARD),
+                     25);
+}
+
 static void accounting_is_off_until_a_directive_and_keeps_the_last_entry(void **state)
 {
     int (*stats)(void *, unsigned, void *) = symbol("nvmlDeviceGetAccountingStats");
@@ -996,7 +1252,7 @@ static void a_bad_scenario_is_refused(void **state)
 {
     static const char *const bad[] = {
         "",
-        "wattribute-trace 3\n",
+        "wattribute-trace 4\n",
         HEAD LINE(00000, "E 0 0"),
         HEAD LINE(00000, "E 2 1"),
         HEAD AT(00000) " E 0 1",
@@ -1148,6 +1404,14 @@ int main(void)
         TEST(a_hung_call_is_released_and_blocks_no_other),
         TEST(a_call_that_hangs_over_shutdown_finds_no_library),
         TEST(mig_takes_utilisation_away),
+        TEST(a_mig_device_has_the_ids_the_name_and_the_attributes_of_its_instance),
+        TEST(profiles_are_numbered_and_the_largest_is_the_board),
+        TEST(lists_have_instances_and_a_mig_device_has_its_own),
+        TEST(memory_of_a_mig_device_is_its_instances),
+        TEST(the_handle_of_a_destroyed_instance_is_invalid),
+        TEST(gpm_of_an_instance_is_its_own),
+        TEST(a_vgpu_host_lists_vgpus_with_their_machines),
+        TEST(the_use_of_vgpus_is_told_once_in_both_versions),
         TEST(accounting_is_off_until_a_directive_and_keeps_the_last_entry),
         TEST(gpm_needs_two_samples_100_ms_apart),
         TEST(an_xid_is_told_once_to_sets_registered_before_it),

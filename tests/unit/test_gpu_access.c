@@ -367,31 +367,56 @@ static void a_request_of_100000_ids_is_cut(void **state)
 
 static void an_attachment_is_of_the_gpu_that_it_names(void **state)
 {
-    static const struct snapshot_gpu gpu = {.gpu = 1, .uuid = UUID, .has_minor = true, .minor = 3};
+    static const struct snapshot_mig_device devices[] = {
+        {1, 0, "MIG-a", "3g.40gb", 0},    {2, 0, "MIG-b", "1c.2g.20gb", 1},
+        {2, 1, "MIG-c", "1c.2g.20gb", 2}, {5, 0, MIG, "1g.10gb+me", 3},
+        {6, 0, "MIG-e", "1g.10gb", 4},    {7, 0, "MIG-f", "1g.10gb", 5}};
+    static const struct snapshot_gpu gpu = {.gpu = 1,
+                                            .uuid = UUID,
+                                            .has_minor = true,
+                                            .minor = 3,
+                                            .mig_devices = devices,
+                                            .mig_device_count = ARRAY_SIZE(devices)};
+    enum { NO = -2, WHOLE = -1 };
     static const struct {
         struct attachment attachment;
-        bool is;
+        int is; /* or the GPU instance */
     } cases[] = {
-        {{.kind = ALLOCATION_GPU_UUID, .id = UUID}, true},
-        {{.kind = ALLOCATION_GPU_UUID, .id = "GPU-8dea"}, true},
-        {{.kind = ALLOCATION_GPU_UUID, .id = "GPU-8DEA0B1F"}, true},
-        {{.kind = ALLOCATION_GPU_UUID, .id = "GPU-8deb"}, false},
-        {{.kind = ALLOCATION_GPU_UUID, .id = UUID "0"}, false},
-        {{.kind = ALLOCATION_GPU_UUID, .id = ""}, false},
-        {{.kind = ALLOCATION_MIG_UUID, .id = "MIG-" UUID "/7/0"}, true},
-        {{.kind = ALLOCATION_MIG_UUID, .id = MIG}, false},
-        {{.kind = ALLOCATION_INDEX, .id = "", .index = 1}, true},
-        {{.kind = ALLOCATION_INDEX, .id = "", .index = 3}, false},
-        {{.kind = ALLOCATION_MINOR, .id = "", .index = 3}, true},
-        {{.kind = ALLOCATION_MINOR, .id = "", .index = 1}, false},
-        {{.kind = ALLOCATION_ALL, .id = ""}, true},
-        {{.kind = ALLOCATION_PCI, .id = "0000:19:00.0"}, false},
+        {{.kind = ALLOCATION_GPU_UUID, .id = UUID}, WHOLE},
+        {{.kind = ALLOCATION_GPU_UUID, .id = "GPU-8dea"}, WHOLE},
+        {{.kind = ALLOCATION_GPU_UUID, .id = "GPU-8DEA0B1F"}, WHOLE},
+        {{.kind = ALLOCATION_GPU_UUID, .id = "GPU-8deb"}, NO},
+        {{.kind = ALLOCATION_GPU_UUID, .id = UUID "0"}, NO},
+        {{.kind = ALLOCATION_GPU_UUID, .id = ""}, NO},
+        {{.kind = ALLOCATION_MIG_UUID, .id = "MIG-" UUID "/7/0"}, 7},
+        {{.kind = ALLOCATION_MIG_UUID, .id = "MIG-" UUID "/x/0"}, WHOLE},
+        {{.kind = ALLOCATION_MIG_UUID, .id = MIG}, 5},
+        {{.kind = ALLOCATION_MIG_UUID, .id = "mig-C"}, 2},
+        {{.kind = ALLOCATION_MIG_UUID, .id = "MIG-of-another-board"}, NO},
+        {{.kind = ALLOCATION_INDEX, .id = "", .index = 1}, WHOLE},
+        {{.kind = ALLOCATION_INDEX, .id = "3", .index = 1}, 5},
+        {{.kind = ALLOCATION_INDEX, .id = "9", .index = 1}, WHOLE},
+        {{.kind = ALLOCATION_INDEX, .id = "", .index = 3}, NO},
+        {{.kind = ALLOCATION_MINOR, .id = "", .index = 3}, WHOLE},
+        {{.kind = ALLOCATION_MINOR, .id = "gi6", .index = 3}, 6},
+        {{.kind = ALLOCATION_MINOR, .id = "gix", .index = 3}, WHOLE},
+        {{.kind = ALLOCATION_MINOR, .id = "mig-3g40gb-9-0", .index = 3}, 1},
+        {{.kind = ALLOCATION_MINOR, .id = "mig-1c2g20gb-9-0", .index = 3}, 2},
+        {{.kind = ALLOCATION_MINOR, .id = "mig-1g10gbme-9-0", .index = 3}, 5},
+        {{.kind = ALLOCATION_MINOR, .id = "mig-1g10gb-9-0", .index = 3}, WHOLE}, /* one of two */
+        {{.kind = ALLOCATION_MINOR, .id = "", .index = 1}, NO},
+        {{.kind = ALLOCATION_ALL, .id = ""}, WHOLE},
+        {{.kind = ALLOCATION_PCI, .id = "0000:19:00.0"}, NO},
     };
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-        if (attachment_is_of(&cases[i].attachment, &gpu) != cases[i].is)
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        uint32_t instance = 0;
+        bool is = attachment_is_of(&cases[i].attachment, &gpu, &instance);
+
+        if (is != (cases[i].is != NO) || (is && (int)instance != cases[i].is))
             fail_msg("case %zu", i);
+    }
 }
 
 int main(void)

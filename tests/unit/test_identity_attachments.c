@@ -178,9 +178,8 @@ static void show(void *context, const struct attachment *attachment)
     char *text = context;
 
     assert_true(strlen(text) < 2048);
-    sprintf(text + strlen(text), "%c %s kind=%d id=%s index=%u gib=%llu\n",
-            attachment->container_id[0], attachment->container_name, (int)attachment->kind,
-            attachment->id, attachment->index,
+    sprintf(text + strlen(text), "%c %s kind=%d id=%s index=%u gib=%llu\n", attachment->owner_id[0],
+            attachment->container_name, (int)attachment->kind, attachment->id, attachment->index,
             (unsigned long long)(attachment->memory_bytes >> 30));
 }
 

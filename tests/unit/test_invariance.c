@@ -176,7 +176,8 @@ static struct sample_listed *copy_list(struct batch *batch, struct sample *sampl
 
 static struct sample list_with(struct batch *batch, struct sample sample, uint32_t pid)
 {
-    copy_list(batch, &sample)[sample.list.count] = (struct sample_listed){pid, 1 << 20};
+    copy_list(batch, &sample)[sample.list.count] =
+        (struct sample_listed){pid, 1 << 20, SAMPLE_NO_INSTANCE, SAMPLE_NO_INSTANCE};
     sample.list.count++;
     return sample;
 }

@@ -322,6 +322,36 @@ static void huge_values_give_a_mixture_all_the_same(void **state)
     }
 }
 
+static void a_minimum_over_what_is_not_negative_has_no_slope_that_leads_further(void **state)
+{
+    struct random_source random = {7};
+    struct problem problem;
+    size_t at_edge = 0;
+
+    (void)state;
+    for (size_t trial = 0; trial < MIXTURE_TRIALS; trial++) {
+        make_problem(&random, 1 + trial % SIZE_MOST, &problem);
+        linear_minimise_positive(problem.matrix, problem.linear, problem.n, problem.parts);
+        for (size_t i = 0; i < problem.n; i++) {
+            double slope = product(problem.matrix, problem.n, i, problem.parts) - problem.linear[i];
+
+            assert_true(problem.parts[i] >= 0);
+            assert_true(problem.parts[i] > 0 ? fabs(slope) < 1e-3 : slope > -1e-3);
+            at_edge += problem.parts[i] == 0;
+        }
+    }
+    assert_true(at_edge > 100);
+}
+
+static void a_part_without_curvature_stays_where_it_is(void **state)
+{
+    double matrix[] = {0, 0, 0, 2}, linear[] = {1, 4}, parts[] = {0.5, 0};
+
+    (void)state;
+    linear_minimise_positive(matrix, linear, 2, parts);
+    assert_true(parts[0] == 0.5 && parts[1] == 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +369,8 @@ int main(void)
         cmocka_unit_test(without_curvature_the_best_part_takes_all),
         cmocka_unit_test(weight_on_one_vertex_finds_its_way_to_another),
         cmocka_unit_test(huge_values_give_a_mixture_all_the_same),
+        cmocka_unit_test(a_minimum_over_what_is_not_negative_has_no_slope_that_leads_further),
+        cmocka_unit_test(a_part_without_curvature_stays_where_it_is),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

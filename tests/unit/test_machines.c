@@ -356,7 +356,7 @@ static void close_source(struct machine *machine, enum sim_source source)
 static void take(struct machine *machine, const struct batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++)
-        trace_write_sample(&machine->writer, &batch->samples[i], &machine->recorded);
+        trace_write_sample(&machine->writer, &batch->samples[i], &machine->recorded, NULL);
     assert_int_equal(pipeline_ingest(machine->pipeline, batch->samples, batch->count), 0);
 }
 
@@ -862,7 +862,6 @@ static void make_machine(struct machine *machine, const struct machine_plan *pla
     machine->context = (struct source_context){.host = &machine->host,
                                                .clock = &machine->clock.clock,
                                                .interval_us = SECOND,
-                                               .max_workloads = 64,
                                                .classify_cgroup = source_set_classify_cgroup};
     draw(machine, SECOND);
 }

@@ -26,6 +26,15 @@ static struct pipeline *new_pipeline(enum idle_policy policy)
     return pipeline_with(options);
 }
 
+/* It was given the GPU, and its names are known. */
+static const struct attached GRANTED = {.owner = {.kind = WORKLOAD_CONTAINER},
+                                        .source = ALLOCATED_BY_DOCKER,
+                                        .is_allocated = true,
+                                        .pays_idle = true,
+                                        .is_candidate = true,
+                                        .is_named = true,
+                                        .units = 1};
+
 static void attach(struct pipeline *pipeline, const char *const *ids, const uint64_t *memory,
                    size_t count)
 {
@@ -33,10 +42,10 @@ static void attach(struct pipeline *pipeline, const char *const *ids, const uint
 
     assert_non_null(attached);
     for (size_t i = 0; i < count; i++) {
-        attached[i] = (struct attached){.owner = {.kind = WORKLOAD_CONTAINER}, .units = 1};
+        attached[i] = GRANTED;
         strcpy(attached[i].owner.id, ids[i]);
         strcpy(attached[i].owner.container_id, ids[i]);
-        snprintf(attached[i].name, sizeof(attached[i].name), "%.1s", ids[i]);
+        snprintf(attached[i].container, sizeof(attached[i].container), "%.1s", ids[i]);
         attached[i].memory_bytes = memory ? memory[i] : 0;
     }
     pipeline_set_attached(pipeline, 0, attached, count);
@@ -44,7 +53,7 @@ static void attach(struct pipeline *pipeline, const char *const *ids, const uint
 
 static void listed(struct pipeline *pipeline, uint64_t t_us, uint32_t pid, uint64_t bytes)
 {
-    struct sample_listed entry = {pid, bytes};
+    struct sample_listed entry = {pid, bytes, SAMPLE_NO_INSTANCE, SAMPLE_NO_INSTANCE};
 
     feed(pipeline, (struct sample){
                        .kind = SAMPLE_LIST,
@@ -54,9 +63,10 @@ static void listed(struct pipeline *pipeline, uint64_t t_us, uint32_t pid, uint6
 
 static void used(struct pipeline *pipeline, uint64_t t_us, uint64_t bytes)
 {
-    feed(pipeline, (struct sample){.kind = SAMPLE_GAUGE,
-                                   .t_us = t_us,
-                                   .gauge = {GPU_GAUGE_MEMORY_USED_BYTES, bytes}});
+    feed(pipeline,
+         (struct sample){.kind = SAMPLE_GAUGE,
+                         .t_us = t_us,
+                         .gauge = {GPU_GAUGE_MEMORY_USED_BYTES, bytes, SAMPLE_NO_INSTANCE}});
 }
 
 /* As often as it takes to be believed. */
@@ -307,6 +317,142 @@ static void an_idle_board_is_charged_to_its_grantee_by_the_reserved_policy(void 
     pipeline_free(pipeline);
 }
 
+/* A Slurm job in this role beside the container A. */
+static void attach_job(struct pipeline *pipeline, struct attached role)
+{
+    struct attached *attached = calloc(2, sizeof(*attached));
+
+    assert_non_null(attached);
+    attached[0] = GRANTED;
+    strcpy(attached[0].owner.id, A);
+    strcpy(attached[0].owner.container_id, A);
+    attached[1] = role;
+    attached[1].owner = (struct workload_owner){.kind = WORKLOAD_SLURM, .id = "7"};
+    strcpy(attached[1].name, "7");
+    pipeline_set_attached(pipeline, 0, attached, 2);
+}
+
+static void a_job_that_was_given_the_gpu_has_its_part_of_the_unknown(void **state)
+{
+    struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
+    struct snapshot *snapshot;
+
+    (void)state;
+    attach_job(pipeline, GRANTED);
+    see(pipeline, 0, 0, 10 * GB);
+    busy_second(pipeline, T0 + 10 * SECOND);
+    pipeline_finish(pipeline);
+    snapshot = books(pipeline);
+    assert_true(snapshot->gpus[0].inference_active);
+    assert_int_equal(snapshot->container_count, 1); /* a job is no container */
+    assert_int_equal(row_of(snapshot, A)->bytes, 5 * GB);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_CONTAINER, A),
+                     workload_uj(pipeline, WORKLOAD_SLURM, "7"));
+    assert_true(workload_uj(pipeline, WORKLOAD_SLURM, "7") > 0);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void own_as_job(const struct sample_process *who, struct workload_owner *ret_owner)
+{
+    (void)who;
+    *ret_owner = (struct workload_owner){.kind = WORKLOAD_SLURM, .id = "7"};
+}
+
+static void a_job_with_a_visible_process_has_none_of_the_unknown(void **state)
+{
+    struct pipeline_options options = default_options();
+    struct pipeline *pipeline;
+    struct snapshot *snapshot;
+
+    (void)state;
+    options.find_owner = own_as_job;
+    pipeline = pipeline_with(options);
+    identify(pipeline, 0, T0, 5, T0, "", "worker");
+    attach_job(pipeline, GRANTED);
+    see(pipeline, 5, 2 * GB, 10 * GB);
+    snapshot = books(pipeline);
+    assert_int_equal(row_of(snapshot, A)->bytes, 8 * GB);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void nothing_is_inferred_to_who_only_says_that_he_has_the_gpu(void **state)
+{
+    struct pipeline *pipeline = new_pipeline(IDLE_POLICY_RESERVED);
+    struct attached claim = GRANTED;
+    struct snapshot *snapshot;
+
+    (void)state;
+    claim.source = ALLOCATED_BY_ENVIRONMENT;
+    claim.is_unverified = true;
+    claim.pays_idle = claim.is_candidate = false;
+    attach_job(pipeline, claim);
+    see(pipeline, 0, 0, 10 * GB);
+    idle_second(pipeline, busy_second(pipeline, T0 + 10 * SECOND));
+    pipeline_finish(pipeline);
+    snapshot = books(pipeline);
+    assert_int_equal(row_of(snapshot, A)->bytes, 10 * GB);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_SLURM, "7"), 0);
+    /* It is shown nevertheless. */
+    assert_int_equal(snapshot->allocation_count, 2);
+    assert_int_equal(snapshot->allocations[1].kind, WORKLOAD_SLURM);
+    assert_string_equal(snapshot->allocations[1].id, "7");
+    assert_int_equal(snapshot->allocations[1].source, ALLOCATED_BY_ENVIRONMENT);
+    assert_true(snapshot->allocations[1].is_unverified);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void who_pays_for_an_idle_board_need_not_be_a_candidate_and_the_reverse(void **state)
+{
+    struct pipeline *pipeline = new_pipeline(IDLE_POLICY_RESERVED);
+    struct attached claim = GRANTED;
+    struct snapshot *snapshot;
+
+    (void)state;
+    claim.is_candidate = false;
+    attach_job(pipeline, claim);
+    /* A is privileged: it can use the board, and was not given it. */
+    pipeline->gpus[0]->attached[0].is_allocated = false;
+    pipeline->gpus[0]->attached[0].pays_idle = false;
+    busy_second(pipeline, T0);
+    pipeline_finish(pipeline);
+    assert_int_equal(inferred_uj(pipeline, A), 100 * JOULE);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_SLURM, "7"), 0);
+    idle_second(pipeline, T0 + 2 * SECOND);
+    pipeline_finish(pipeline);
+    assert_int_equal(workload_uj(pipeline, WORKLOAD_CONTAINER, A), 100 * JOULE);
+    assert_true(workload_uj(pipeline, WORKLOAD_SLURM, "7") >= 100 * JOULE);
+    snapshot = books(pipeline);
+    assert_int_equal(snapshot->allocation_count, 1);
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
+static void rows_wait_for_names(void **state)
+{
+    static const char *const ids[] = {A, B};
+    struct pipeline *pipeline = new_pipeline(IDLE_POLICY_PROPORTIONAL);
+    struct snapshot *snapshot;
+
+    (void)state;
+    see(pipeline, 0, 0, 10 * GB);
+    attach(pipeline, ids, NULL, 2);
+    pipeline->gpus[0]->attached[0].is_named = false;
+    strcpy(pipeline->gpus[0]->attached[1].pod, "train-0");
+    strcpy(pipeline->gpus[0]->attached[1].namespace, "ml");
+    snapshot = books(pipeline);
+    assert_null(row_of(snapshot, A));
+    assert_int_equal(row_of(snapshot, B)->bytes, 5 * GB); /* and not what is A's */
+    assert_string_equal(row_of(snapshot, B)->pod, "train-0");
+    assert_string_equal(row_of(snapshot, B)->namespace, "ml");
+    assert_int_equal(snapshot->allocation_count, 1);
+    assert_string_equal(snapshot->allocations[0].names.pod, "train-0");
+    close_books(snapshot);
+    pipeline_free(pipeline);
+}
+
 static void five_thousand_containers_at_one_board_are_no_trouble(void **state)
 {
     struct pipeline *pipeline = new_pipeline(IDLE_POLICY_RESERVED);
@@ -317,7 +463,7 @@ static void five_thousand_containers_at_one_board_are_no_trouble(void **state)
     (void)state;
     assert_non_null(attached);
     for (unsigned i = 0; i < 5000; i++) {
-        attached[i] = (struct attached){.owner = {.kind = WORKLOAD_CONTAINER}, .units = 1};
+        attached[i] = GRANTED;
         snprintf(attached[i].owner.id, sizeof(attached[i].owner.id), "%064x", i);
         snprintf(attached[i].owner.container_id, sizeof(attached[i].owner.container_id), "%064x",
                  i);
@@ -349,6 +495,11 @@ int main(void)
         cmocka_unit_test(samples_of_unknown_processes_go_to_containers_without_visible_ones),
         cmocka_unit_test(without_candidates_such_work_stays_unattributed),
         cmocka_unit_test(an_idle_board_is_charged_to_its_grantee_by_the_reserved_policy),
+        cmocka_unit_test(a_job_that_was_given_the_gpu_has_its_part_of_the_unknown),
+        cmocka_unit_test(a_job_with_a_visible_process_has_none_of_the_unknown),
+        cmocka_unit_test(nothing_is_inferred_to_who_only_says_that_he_has_the_gpu),
+        cmocka_unit_test(who_pays_for_an_idle_board_need_not_be_a_candidate_and_the_reverse),
+        cmocka_unit_test(rows_wait_for_names),
         cmocka_unit_test(five_thousand_containers_at_one_board_are_no_trouble),
     };
 

@@ -1,7 +1,9 @@
-/* attribution/gpu/intensity/mps_clients: MPS clients, separated by which were present. */
+/* attribution/gpu/intensity/mps_clients: MPS clients, unmixed by what their programs showed alone,
+ * or separated by which were present. */
 #include "unit.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "attribution/gpu/intensity/mps_clients.h"
 #include "core/macros.h"
@@ -11,11 +13,12 @@
 
 enum { A = 1, B = 2, C = 4 };
 
-/* `count` slots in which these clients drew so many watts together, above idle. */
-static void learn(struct mps_clients *clients, uint32_t present, double watts, size_t count)
+/* A slot in which these clients drew so many watts together, above idle. */
+static struct slot slot_with(uint32_t present, double watts)
 {
     const double slot_us = 200000;
-    struct slot slot = {
+
+    return (struct slot){
         .start_us = T0,
         .end_us = T0 + (uint64_t)slot_us,
         .energy_uj = (uint64_t)((IDLE_W + watts) * slot_us),
@@ -23,9 +26,25 @@ static void learn(struct mps_clients *clients, uint32_t present, double watts, s
         .clients = present,
         .gpm = {.known_us = slot_us, .busy_us = slot_us},
     };
+}
+
+/* Nothing is known of any program. */
+static const struct intensity strangers = {.states = {.idle_watts = IDLE_W}};
+
+static void learn(struct mps_clients *clients, uint32_t present, double watts, size_t count)
+{
+    struct slot slot = slot_with(present, watts);
 
     for (size_t i = 0; i < count; i++)
-        mps_clients_learn(clients, &slot, IDLE_W);
+        mps_clients_learn(clients, &strangers, &slot);
+}
+
+static bool divide(const struct mps_clients *clients, uint32_t present,
+                   struct intensity_shares *ret_shares)
+{
+    struct slot slot = slot_with(present, 0);
+
+    return mps_clients_divide(clients, &strangers, &slot, ret_shares);
 }
 
 static void assert_shares(const struct intensity_shares *shares, uint32_t present)
@@ -50,7 +69,7 @@ static void times_alone_show_what_each_client_draws(void **state)
     learn(&clients, A, 100, 50);
     learn(&clients, B, 30, 50);
     learn(&clients, A | B, 130, 50);
-    assert_true(mps_clients_divide(&clients, A | B, &shares));
+    assert_true(divide(&clients, A | B, &shares));
     assert_shares(&shares, A | B);
     assert_true(fabs(shares.of[0] - 10.0 / 13) < 0.03);
     assert_true(shares.error[0] < 0.1);
@@ -67,7 +86,7 @@ static void times_without_a_client_show_as_much(void **state)
     learn(&clients, A | B, 250, 50);
     learn(&clients, B | C, 150, 50);
     learn(&clients, A | C, 200, 50);
-    assert_true(mps_clients_divide(&clients, A | B | C, &shares));
+    assert_true(divide(&clients, A | B | C, &shares));
     assert_shares(&shares, A | B | C);
     assert_true(fabs(shares.of[0] - 1.0 / 2) < 0.04);
     assert_true(fabs(shares.of[1] - 1.0 / 3) < 0.04);
@@ -81,7 +100,7 @@ static void clients_that_were_always_together_are_charged_equally_with_a_large_e
 
     (void)state;
     learn(&clients, A | B, 130, 500);
-    assert_true(mps_clients_divide(&clients, A | B, &shares));
+    assert_true(divide(&clients, A | B, &shares));
     assert_shares(&shares, A | B);
     assert_true(fabs(shares.of[0] - 0.5) < 1e-9);
     assert_true(shares.error[0] > 0.25); /* of a share: hardly any confidence is left */
@@ -94,7 +113,7 @@ static void a_client_alone_is_charged_all_without_error(void **state)
 
     (void)state;
     learn(&clients, A | B, 130, 50);
-    assert_true(mps_clients_divide(&clients, A, &shares));
+    assert_true(divide(&clients, A, &shares));
     assert_shares(&shares, A);
     assert_true(shares.of[0] == 1 && shares.error[0] == 0);
 }
@@ -107,7 +126,7 @@ static void an_unknown_client_is_charged_as_the_average(void **state)
     (void)state;
     learn(&clients, A, 100, 50);
     learn(&clients, B, 100, 50);
-    assert_true(mps_clients_divide(&clients, A | C, &shares));
+    assert_true(divide(&clients, A | C, &shares));
     assert_shares(&shares, A | C);
     assert_true(fabs(shares.of[2] - 0.5) < 0.01);
     assert_true(shares.error[2] > 0.25);
@@ -119,9 +138,9 @@ static void without_any_slot_nothing_is_known(void **state)
     struct intensity_shares shares;
 
     (void)state;
-    assert_false(mps_clients_divide(&clients, A | B, &shares));
+    assert_false(divide(&clients, A | B, &shares));
     learn(&clients, A, 0, 50); /* and nothing was used */
-    assert_false(mps_clients_divide(&clients, A | B, &shares));
+    assert_false(divide(&clients, A | B, &shares));
 }
 
 static void a_slot_that_was_not_busy_teaches_nothing(void **state)
@@ -134,9 +153,9 @@ static void a_slot_that_was_not_busy_teaches_nothing(void **state)
     struct mps_clients clients = {0};
 
     (void)state;
-    mps_clients_learn(&clients, &slot, IDLE_W);
+    mps_clients_learn(&clients, &strangers, &slot);
     slot.gpm.busy_us = 0;
-    mps_clients_learn(&clients, &slot, IDLE_W);
+    mps_clients_learn(&clients, &strangers, &slot);
     assert_int_equal(clients.count, 0);
 }
 
@@ -149,7 +168,7 @@ static void a_client_that_changes_is_learned_anew(void **state)
     learn(&clients, A, 400, 5000);
     learn(&clients, B, 100, 100);
     learn(&clients, A, 100, 300); /* a minute */
-    assert_true(mps_clients_divide(&clients, A | B, &shares));
+    assert_true(divide(&clients, A | B, &shares));
     assert_true(fabs(shares.of[0] - 0.5) < 0.03);
 }
 
@@ -164,7 +183,7 @@ static void groups_are_bounded_and_the_rarest_makes_room(void **state)
         learn(&clients, present << 4, 50, 1);
         assert_true(clients.count <= MPS_GROUPS_MAX);
     }
-    assert_true(mps_clients_divide(&clients, A | 1 << 4, &shares));
+    assert_true(divide(&clients, A | 1 << 4, &shares));
     assert_shares(&shares, A | 1 << 4);
     assert_true(shares.of[0] > 0.5); /* what was seen most is still known */
 }
@@ -179,7 +198,7 @@ static void what_is_forgotten_leaves_its_groups(void **state)
     learn(&clients, B, 30, 5);
     mps_clients_forget(&clients, 0);
     assert_int_equal(clients.count, 1);
-    assert_int_equal(clients.groups[0].clients, B);
+    assert_int_equal(clients.groups[0].present, B);
 }
 
 static void absurd_watts_give_finite_shares(void **state)
@@ -194,9 +213,172 @@ static void absurd_watts_give_finite_shares(void **state)
         learn(&clients, A, watts[i % 3], 50);
         learn(&clients, B, watts[i / 3 % 3], 50);
         learn(&clients, UINT32_MAX, watts[i / 9], 50);
-        if (mps_clients_divide(&clients, UINT32_MAX, &shares))
+        if (divide(&clients, UINT32_MAX, &shares))
             assert_shares(&shares, UINT32_MAX);
     }
+}
+
+/* From here on: programs that are known. */
+
+static const double TENSOR[] = {[UNIT_SM] = 0.9, [UNIT_TENSOR] = 0.8, [UNIT_DRAM] = 0.1};
+static const double MEMORY[] = {[UNIT_SM] = 0.6, [UNIT_INTEGER] = 0.3, [UNIT_DRAM] = 0.9};
+static const double DOUBLES[] = {[UNIT_SM] = 0.7, [UNIT_FP64] = 0.9, [UNIT_DRAM] = 0.2};
+
+enum { UNITS = UNIT_DRAM + 1 };
+
+/* Tenants 0 and 1 with programs that drew 500 and 200 W alone. */
+static struct intensity known_programs(void)
+{
+    struct intensity intensity = {.states = {.idle_watts = IDLE_W, .has_gpm = true}};
+
+    for (size_t t = 0; t < 2; t++) {
+        struct anchor *anchor = &intensity.anchors[t];
+
+        *anchor = (struct anchor){.weight = 10, .is_measured = true, .has_gpm = true};
+        memcpy(anchor->activity.units, t == 0 ? TENSOR : MEMORY, UNITS * sizeof(double));
+        anchor->activity.power_w = t == 0 ? 500 : 200;
+    }
+    return intensity;
+}
+
+/* Runs so much of each, beside so much of a program that nobody knows. */
+static struct slot mixed_slot(uint32_t present, double a, double b, double stranger)
+{
+    struct slot slot = slot_with(present, a * 500 + b * 200 + stranger * 300);
+
+    for (size_t u = 0; u < UNITS; u++)
+        slot.gpm.units_us[u] = slot.gpm.known_us * (a * TENSOR[u] + b * MEMORY[u]);
+    slot.gpm.units_us[UNIT_FP64] = slot.gpm.known_us * stranger * DOUBLES[UNIT_FP64];
+    slot.clock_sum_mhz = 2000; /* at which watts are compared */
+    slot.clock_readings = 1;
+    return slot;
+}
+
+static void programs_that_ran_alone_are_unmixed_in_every_slot(void **state)
+{
+    static const double amounts[][2] = {{1, 0},     {0, 1},     {0.5, 0.5},
+                                        {0.2, 0.8}, {0.7, 0.1}, {0.6, 0.6}};
+    struct intensity intensity = known_programs();
+    struct mps_clients clients = {0};
+
+    (void)state;
+    for (int round = 0; round < 4; round++)
+        for (size_t i = 0; i < ARRAY_SIZE(amounts); i++) {
+            struct slot slot = mixed_slot(A | B, amounts[i][0], amounts[i][1], 0);
+
+            mps_clients_learn(&clients, &intensity, &slot);
+        }
+    for (size_t i = 0; i < ARRAY_SIZE(amounts); i++) {
+        double a = amounts[i][0] * 500, b = amounts[i][1] * 200;
+        struct slot slot = mixed_slot(A | B, amounts[i][0], amounts[i][1], 0);
+        struct intensity_shares shares;
+
+        assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+        assert_shares(&shares, A | B);
+        assert_true(fabs(shares.of[0] - a / (a + b)) < 0.02);
+        assert_true(shares.doubt[0] == 0);
+    }
+    assert_true(mps_clients_are_unmixed(&clients.groups[0]));
+}
+
+static void a_steady_mixture_of_known_programs_is_unmixed_but_nobody_is_sure(void **state)
+{
+    struct intensity intensity = known_programs();
+    struct slot slot = mixed_slot(A | B, 0.5, 0.5, 0);
+    struct mps_clients clients = {0};
+    struct intensity_shares shares;
+
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        mps_clients_learn(&clients, &intensity, &slot);
+    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    assert_true(fabs(shares.of[0] - 5.0 / 7) < 0.02);
+    assert_true(shares.doubt[0] >= 0.08); /* a confidence below one half */
+    intensity.alone[0].weight = intensity.alone[1].weight = INTENSITY_ALONE_MIN;
+    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    assert_true(shares.doubt[0] == 0); /* they showed it themselves */
+}
+
+static void programs_that_do_not_explain_the_board_are_charged_by_presence(void **state)
+{
+    struct intensity intensity = known_programs();
+    struct slot slot = mixed_slot(A | B, 0.2, 0.1, 0.7);
+    struct mps_clients clients = {0};
+    struct intensity_shares shares;
+
+    (void)state;
+    slot.gpm.units_us[UNIT_SM] = slot.gpm.known_us; /* nobody but the stranger uses so many */
+    slot.gpm.units_us[UNIT_INTEGER] = slot.gpm.known_us * 0.8;
+    for (int i = 0; i < 100; i++)
+        mps_clients_learn(&clients, &intensity, &slot);
+    assert_true(clients.groups[0].unmixed_joules > 0);
+    assert_false(mps_clients_are_unmixed(&clients.groups[0]));
+    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    assert_true(fabs(shares.of[0] - 0.5) < 1e-9);
+    assert_true(shares.error[0] > 0.25);
+}
+
+static void beside_an_unknown_client_a_known_one_is_charged_by_presence(void **state)
+{
+    struct intensity intensity = known_programs();
+    struct slot slot = mixed_slot(A | C, 0.5, 0, 0.5);
+    struct mps_clients clients = {0};
+    struct intensity_shares shares;
+
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        mps_clients_learn(&clients, &intensity, &slot);
+    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    assert_true(fabs(shares.of[0] - 0.5) < 1e-9);
+}
+
+static void a_process_beside_mps_is_unmixed_if_known_else_left_to_the_samples(void **state)
+{
+    struct intensity intensity = known_programs();
+    struct slot slot = mixed_slot(A | B, 0.4, 0.6, 0);
+    struct mps_clients clients = {0};
+    struct intensity_shares shares;
+
+    (void)state;
+    slot.clients = A;
+    mps_clients_learn(&clients, &intensity, &slot);
+    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    assert_shares(&shares, A | B);
+    assert_true(fabs(shares.of[1] - 120.0 / 320) < 0.02);
+    assert_false(mps_clients_divide(&clients, &strangers, &slot, &shares));
+}
+
+static void the_server_of_the_clients_is_charged_nothing(void **state)
+{
+    struct intensity intensity = known_programs();
+    struct slot slot = mixed_slot(A | B | C, 0.4, 0.6, 0);
+    struct mps_clients clients = {0};
+    struct intensity_shares shares;
+
+    (void)state;
+    slot.clients = A | B;
+    slot.servers = C;
+    mps_clients_learn(&clients, &intensity, &slot);
+    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    assert_shares(&shares, A | B);
+}
+
+/* Known as light alone, it now does as its neighbour does, under the same command line. */
+static void a_program_that_became_its_neighbour_makes_nobody_sure(void **state)
+{
+    struct intensity intensity = known_programs();
+    struct mps_clients clients = {0};
+    struct intensity_shares shares;
+    struct slot slot;
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        slot = mixed_slot(A | B, i % 2 == 0 ? 0.9 : 0.4, 0, 0);
+        mps_clients_learn(&clients, &intensity, &slot);
+    }
+    assert_true(mps_clients_divide(&clients, &intensity, &slot, &shares));
+    assert_true(shares.of[0] > 0.9);
+    assert_true(shares.doubt[0] >= 0.08);
 }
 
 int main(void)
@@ -213,6 +395,13 @@ int main(void)
         cmocka_unit_test(groups_are_bounded_and_the_rarest_makes_room),
         cmocka_unit_test(what_is_forgotten_leaves_its_groups),
         cmocka_unit_test(absurd_watts_give_finite_shares),
+        cmocka_unit_test(programs_that_ran_alone_are_unmixed_in_every_slot),
+        cmocka_unit_test(a_steady_mixture_of_known_programs_is_unmixed_but_nobody_is_sure),
+        cmocka_unit_test(programs_that_do_not_explain_the_board_are_charged_by_presence),
+        cmocka_unit_test(beside_an_unknown_client_a_known_one_is_charged_by_presence),
+        cmocka_unit_test(a_process_beside_mps_is_unmixed_if_known_else_left_to_the_samples),
+        cmocka_unit_test(the_server_of_the_clients_is_charged_nothing),
+        cmocka_unit_test(a_program_that_became_its_neighbour_makes_nobody_sure),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

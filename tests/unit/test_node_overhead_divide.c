@@ -272,8 +272,7 @@ static void a_workload_of_a_few_seconds_is_charged_too(void **state)
     end(&machine);
 }
 
-/* Room for alice, the system and one more: a third replaces the job, and is charged for itself
- * alone. */
+/* Room for alice and one more: a third replaces the job, and is charged for itself alone. */
 static void what_a_workload_weighed_that_made_room_is_unattributed(void **state)
 {
     static const struct sample_workload next[] = {
@@ -293,7 +292,7 @@ static void what_a_workload_weighed_that_made_room_is_unattributed(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct machine machine = cases[i].machine;
 
-        begin_with(&machine, (struct node_overhead_options){0}, 3);
+        begin_with(&machine, (struct node_overhead_options){0}, 2);
         run(&machine, 85);
         machine.workload_count = 1;
         run(&machine, 5);

@@ -4,48 +4,10 @@
 
 #include "core/fs.h"
 #include "random.h"
+#include "restart_fixture.h"
 #include "simulation.h"
 
 static const struct pipeline_resumption at_once = {.is_same_boot = true, .now_us = UINT64_MAX / 2};
-
-static struct buffer pack(struct pipeline *pipeline)
-{
-    struct buffer state;
-
-    buffer_init(&state, 64 << 20);
-    pipeline_pack_state(pipeline, &state);
-    assert_false(buffer_failed(&state));
-    return state;
-}
-
-static int unpack(struct pipeline *pipeline, const struct buffer *state, size_t len,
-                  const struct pipeline_resumption *resumption)
-{
-    return pipeline_unpack_state(pipeline, &(struct unpack){.rest = {state->data, len}},
-                                 resumption);
-}
-
-/* The pipeline of the next run; the one before was killed. */
-static struct pipeline *restart_with(struct pipeline *before, struct pipeline_options options,
-                                     struct pipeline_resumption resumption)
-{
-    struct buffer state = pack(before), again;
-    struct pipeline *after;
-
-    pipeline_free(before);
-    assert_int_equal(pipeline_new(&options, &after), 0);
-    assert_int_equal(unpack(after, &state, state.len, &resumption), 0);
-    again = pack(after);
-    buffer_done(&again);
-    buffer_done(&state);
-    return after;
-}
-
-static struct pipeline *restart(struct pipeline *before, uint64_t now_us)
-{
-    return restart_with(before, default_options(),
-                        (struct pipeline_resumption){.is_same_boot = true, .now_us = now_us});
-}
 
 /* Two processes of two units for ten seconds at 300 W, all settled. */
 static struct pipeline *two_busy_units(uint64_t *ret_counter_uj)
@@ -73,8 +35,8 @@ static void assert_same_accounts(const struct account *a, const struct account *
     assert_memory_equal(a->energy_uj, b->energy_uj, sizeof(a->energy_uj));
     assert_int_equal(a->known_uj, b->known_uj);
     assert_int_equal(a->uncertain_uj, b->uncertain_uj);
-    assert_int_equal(a->device_us, b->device_us);
-    assert_true(a->bill.emission == b->bill.emission && a->bill.cost == b->bill.cost);
+    assert_true(a->bill.emission == b->bill.emission && a->bill.cost == b->bill.cost &&
+                a->bill.embodied == b->bill.embodied);
 }
 
 static void assert_same_books(const struct snapshot *a, const struct snapshot *b)
@@ -82,7 +44,7 @@ static void assert_same_books(const struct snapshot *a, const struct snapshot *b
     assert_int_equal(a->meter_count, b->meter_count);
     for (size_t i = 0; i < a->meter_count; i++) {
         assert_int_equal(a->meters[i].energy_uj, b->meters[i].energy_uj);
-        assert_int_equal(a->meters[i].device_us, b->meters[i].device_us);
+        assert_true(a->meters[i].bill.embodied == b->meters[i].bill.embodied);
         assert_true(a->meters[i].bill.emission == b->meters[i].bill.emission);
         assert_string_equal(a->meters[i].meter_id, b->meters[i].meter_id);
         assert_memory_equal(a->meters[i].unowned_uj, b->meters[i].unowned_uj,

@@ -183,12 +183,12 @@ static void add_devices(struct buffer *container, const char *resource, const ch
     wire_message(container, 2, &entry);
 }
 
-static void add_claim(struct buffer *container, const char *driver, const char *device,
-                      const char *share)
+static void add_named_claim(struct buffer *container, const char *cdi_name, const char *driver,
+                            const char *device, const char *share)
 {
     struct buffer claim = wire_new(), resource = wire_new(), cdi = wire_new();
 
-    wire_text(&cdi, 1, "k8s.gpu.nvidia.com/claim=uid-gpu-0");
+    wire_text(&cdi, 1, cdi_name);
     wire_message(&resource, 1, &cdi);
     wire_text(&resource, 2, driver);
     wire_text(&resource, 3, "node-1");
@@ -199,6 +199,12 @@ static void add_claim(struct buffer *container, const char *driver, const char *
     wire_text(&claim, 3, "ml");
     wire_message(&claim, 4, &resource);
     wire_message(container, 5, &claim);
+}
+
+static void add_claim(struct buffer *container, const char *driver, const char *device,
+                      const char *share)
+{
+    add_named_claim(container, "k8s.gpu.nvidia.com/claim=uid-gpu-0", driver, device, share);
 }
 
 static struct buffer a_container(const char *name)
@@ -277,6 +283,7 @@ static void devices_of_all_entries_are_collected(void **state)
         assert_string_equal(list.items[i].container, "worker");
         assert_string_equal(list.items[i].pod, "train-0");
         assert_false(list.items[i].shared);
+        assert_int_equal(list.items[i].is_claim, i == 3);
     }
     assert_string_equal(list.items[3].resource, "gpu.nvidia.com");
     allocation_list_done(&list);
@@ -295,6 +302,52 @@ static void a_claim_with_a_share_id_is_shared(void **state)
     assert_int_equal(list.count, 1);
     assert_true(list.items[0].shared);
     allocation_list_done(&list);
+}
+
+/* The name of the device counts; where that says nothing, its names for the runtime may. */
+static void the_device_of_a_claim_is_found_by_either_of_its_names(void **state)
+{
+    static const struct {
+        const char *cdi, *driver, *device, *share;
+        enum allocation_kind kind;
+        const char *id; /* NULL: none */
+        uint32_t index;
+    } cases[] = {
+        {"k8s.gpu.nvidia.com/claim=" UUID "-gpu-5", "gpu.nvidia.com", "gpu-1", NULL,
+         ALLOCATION_MINOR, "", 1},
+        {"k8s.gpu.nvidia.com/claim=" UUID "-gpu-1-mig-2g47gb-14-0", "gpu.nvidia.com",
+         "gpu-1-mig-2g47gb-14-0", NULL, ALLOCATION_MINOR, "mig-2g47gb-14-0", 1},
+        {"k8s.gpu.amd.com/claim=" UUID "-gpu-0-128", "gpu.amd.com", "gpu-0-128", NULL,
+         ALLOCATION_DRM, "", 0},
+        {"k8s.gpu.nvidia.com/claim=" UUID "-gpu-5", "gpu.example.com", "slice-7", "s",
+         ALLOCATION_MINOR, "", 5},
+        {"k8s.gpu.amd.com/claim=" UUID "-gpu-2-130", "gpu.example.com", "x", NULL, ALLOCATION_DRM,
+         "", 2},
+        {"nvidia.com/gpu=GPU-" UUID, "gpu.example.com", "x", NULL, ALLOCATION_GPU_UUID, "GPU-" UUID,
+         0},
+        {"k8s.gpu.nvidia.com/claim=" UUID "-gpu-vfio-1", "gpu.nvidia.com", "gpu-vfio-1", NULL, 0,
+         NULL, 0},
+        {"k8s.gpu.nvidia.com/claim=" UUID, "gpu.example.com", "x", NULL, 0, NULL, 0},
+        {"k8s.gpu.nvidia.com/claim=gpu-1", "gpu.example.com", "x", NULL, ALLOCATION_MINOR, "", 1},
+        {"nvidia.com/gpu=0", "gpu.example.com", "x", NULL, 0, NULL, 0},
+        {"", "gpu.example.com", "x", NULL, 0, NULL, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct buffer container = a_container("worker"), response;
+
+        add_named_claim(&container, cases[i].cdi, cases[i].driver, cases[i].device, cases[i].share);
+        response = response_of(&container);
+        assert_int_equal(parse(&response), 0);
+        if (list.count != (cases[i].id != NULL) ||
+            (list.count > 0 &&
+             (list.items[0].kind != cases[i].kind || list.items[0].index != cases[i].index ||
+              strcmp(list.items[0].id, cases[i].id) != 0 || !list.items[0].is_claim ||
+              list.items[0].shared != (cases[i].share != NULL))))
+            fail_msg("case %zu", i);
+        allocation_list_done(&list);
+    }
 }
 
 /* Names last, as no server sends them but the format allows. */
@@ -572,6 +625,7 @@ int main(void)
         cmocka_unit_test(the_message_of_a_real_server_is_read),
         cmocka_unit_test(devices_of_all_entries_are_collected),
         cmocka_unit_test(a_claim_with_a_share_id_is_shared),
+        cmocka_unit_test(the_device_of_a_claim_is_found_by_either_of_its_names),
         cmocka_unit_test(names_may_stand_behind_what_they_name),
         cmocka_unit_test(devices_without_a_whole_name_are_left_out),
         cmocka_unit_test(fields_of_another_type_are_not_there),

@@ -32,7 +32,7 @@ static struct pipeline *pipeline_on(struct sample_device device)
 
 static struct programs *programs_on(struct pipeline *pipeline, uint32_t index)
 {
-    return &pipeline->gpus[index]->learning->intensity.programs;
+    return &pipeline->gpus[index]->programs->exact;
 }
 
 static void learn(struct pipeline *pipeline, uint32_t index, uint64_t key, size_t slots)
@@ -193,9 +193,10 @@ static void a_board_that_comes_back_with_another_driver_knows_less(void **state)
 
 static void set_limit(struct pipeline *pipeline, uint64_t power_limit_mw)
 {
-    feed(pipeline, (struct sample){.kind = SAMPLE_GAUGE,
-                                   .t_us = T0,
-                                   .gauge = {GPU_GAUGE_POWER_LIMIT_MW, power_limit_mw}});
+    feed(pipeline,
+         (struct sample){.kind = SAMPLE_GAUGE,
+                         .t_us = T0,
+                         .gauge = {GPU_GAUGE_POWER_LIMIT_MW, power_limit_mw, SAMPLE_NO_INSTANCE}});
 }
 
 static void a_board_with_another_power_limit_knows_less(void **state)

@@ -70,7 +70,9 @@ static void run_process(struct pipeline *pipeline, const struct process *process
     feed(pipeline,
          (struct sample){.kind = SAMPLE_LIST,
                          .t_us = T0 + 1,
-                         .list = {.count = 1, .entries = &(struct sample_listed){11, 1 << 20}}});
+                         .list = {.count = 1,
+                                  .entries = &(struct sample_listed){
+                                      11, 1 << 20, SAMPLE_NO_INSTANCE, SAMPLE_NO_INSTANCE}}});
 }
 
 static struct program_key key_of(const struct pipeline *pipeline)

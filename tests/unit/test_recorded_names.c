@@ -91,6 +91,21 @@ static void the_last_word_counts_and_the_same_word_is_nothing_new(void **state)
     assert_string_equal(find(*state, WORKLOAD_POD, "c1").image, "");
 }
 
+static void a_machine_is_found_by_its_uuid(void **state)
+{
+    static const struct sample_names vm = {
+        WORKLOAD_VM, "web", {"web", "", "", "", "", "", "", "", "", "AbC-1", ""}};
+    struct workload_owner owner;
+
+    assert_int_equal(recorded_names_learn(*state, &job), 1); /* no machine has that uuid */
+    assert_int_equal(recorded_names_learn(*state, &vm), 1);
+    assert_true(recorded_names_find_vm(*state, "aBc-1", true, &owner));
+    assert_int_equal(owner.kind, WORKLOAD_VM);
+    assert_string_equal(owner.id, "web");
+    assert_false(recorded_names_find_vm(*state, "u-u-i-d", true, &owner));
+    assert_false(recorded_names_find_vm(*state, "AbC-1", false, &owner));
+}
+
 static void texts_are_copies(void **state)
 {
     char id[] = "1000", name[] = "ann";
@@ -160,6 +175,7 @@ int main(void)
         TEST(a_workload_is_found_by_its_kind_and_id),
         TEST(a_workload_without_recorded_names_has_none_and_waits_for_none),
         TEST(the_last_word_counts_and_the_same_word_is_nothing_new),
+        TEST(a_machine_is_found_by_its_uuid),
         TEST(texts_are_copies),
         TEST(more_workloads_than_there_is_room_for_stay_without_names),
         TEST(a_workload_has_one_info_row_if_it_has_names),

@@ -97,7 +97,7 @@ static void energy_before_the_first_tick_is_of_no_slot(void **state)
     slots_take_energy(slots, T0, 100);
     slots_take_win(slots, T0, 1);
     slots_take_clock(slots, 1000);
-    slots_take_listed(slots, 1, 0);
+    slots_take_listed(slots, 1, 0, 0);
     gpm(slots, T0, 0.5);
     assert_int_equal(slots->count, 0);
     assert_null(slots_next(slots, true));
@@ -263,7 +263,7 @@ static void a_restart_drops_the_open_slot_alone(void **state)
     struct slots *slots = new_slots();
 
     (void)state;
-    slots_take_listed(slots, 6, 4);
+    slots_take_listed(slots, 6, 4, 0);
     add_seconds(slots, T0, 2);
     slots_take_energy(slots, T0 + 2 * SECOND + TICK, 7);
     slots_restart(slots, T0 + 60 * SECOND);
@@ -401,13 +401,14 @@ static void a_list_holds_for_the_open_slot_and_those_to_come(void **state)
     struct slots *slots = new_slots();
 
     (void)state;
-    slots_take_listed(slots, 3, 0);
-    slots_take_listed(slots, 4, 4); /* two have left, in this very slot */
+    slots_take_listed(slots, 3, 0, 0);
+    slots_take_listed(slots, 12, 4, 8); /* two have left, in this very slot */
     add_seconds(slots, T0, 2);
-    assert_int_equal(slot_at(slots, 0)->listed, 7);
-    assert_int_equal(slot_at(slots, 1)->listed, 4);
-    assert_int_equal(slot_at(slots, 2)->listed, 4);
+    assert_int_equal(slot_at(slots, 0)->listed, 15);
+    assert_int_equal(slot_at(slots, 1)->listed, 12);
+    assert_int_equal(slot_at(slots, 2)->listed, 12);
     assert_int_equal(slot_at(slots, 2)->clients, 4);
+    assert_int_equal(slot_workers(slot_at(slots, 2)), 4);
     free(slots);
 }
 
@@ -416,19 +417,21 @@ static void what_is_moved_is_at_its_new_place_and_nowhere_else(void **state)
     struct slots *slots = new_slots();
 
     (void)state;
-    slots_take_listed(slots, 1U << 5, 1U << 5);
+    slots_take_listed(slots, 1U << 5, 1U << 5, 1U << 5);
     slots_take_win(slots, T0 + 1, 5);
     add_seconds(slots, T0, 1);
     slots_move(slots, 5, 9);
     for (size_t i = 0; i < slots->count; i++) {
         assert_int_equal(slot_at(slots, i)->listed, 1U << 9);
         assert_int_equal(slot_at(slots, i)->clients, 1U << 9);
+        assert_int_equal(slot_at(slots, i)->servers, 1U << 9);
     }
     assert_int_equal(wins(slots, 9), 1);
     assert_int_equal(wins(slots, 5), 0);
     assert_int_equal(slots->listed, 1U << 9);
     slots_move(slots, 9, TENANT_NONE);
     assert_int_equal(slot_at(slots, 0)->listed | slots->listed | slots->clients, 0);
+    assert_int_equal(slot_at(slots, 0)->servers | slots->servers, 0);
     assert_int_equal(wins(slots, 9), 0);
     free(slots);
 }

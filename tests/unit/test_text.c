@@ -50,18 +50,20 @@ static void the_older_format_names_a_counter_with_total_everywhere(void **state)
 
     (void)state;
     write_some(&page, PAGE_TEXT);
-    assert_page(&page,
-                "# HELP wattribute_gpu_power_watts Power of a GPU as the driver reports it.\n"
-                "# TYPE wattribute_gpu_power_watts gauge\n"
-                "wattribute_gpu_power_watts{gpu=\"0\"} 123.162\n"
-                "wattribute_gpu_power_watts{gpu=\"18446744073709551615\",name=\"x\"} -0.001\n"
-                "# HELP process_cpu_seconds_total CPU time of the collector process.\n"
-                "# TYPE process_cpu_seconds_total counter\n"
-                "process_cpu_seconds_total 1.5\n"
-                "# HELP wattribute_front_starts_total Deprecated: use "
-                "wattribute_child_starts_total of the server.\n"
-                "# TYPE wattribute_front_starts_total counter\n"
-                "wattribute_front_starts_total 2\n");
+    assert_page(
+        &page,
+        "# HELP wattribute_gpu_power_watts Power of a GPU as the driver reports it; of a MIG "
+        "instance, an estimate.\n"
+        "# TYPE wattribute_gpu_power_watts gauge\n"
+        "wattribute_gpu_power_watts{gpu=\"0\"} 123.162\n"
+        "wattribute_gpu_power_watts{gpu=\"18446744073709551615\",name=\"x\"} -0.001\n"
+        "# HELP process_cpu_seconds_total CPU time of the collector process.\n"
+        "# TYPE process_cpu_seconds_total counter\n"
+        "process_cpu_seconds_total 1.5\n"
+        "# HELP wattribute_front_starts_total Deprecated: use "
+        "wattribute_child_starts_total of the server.\n"
+        "# TYPE wattribute_front_starts_total counter\n"
+        "wattribute_front_starts_total 2\n");
 }
 
 static void openmetrics_names_the_family_without_total_and_gives_units_and_an_end(void **state)
@@ -70,21 +72,23 @@ static void openmetrics_names_the_family_without_total_and_gives_units_and_an_en
 
     (void)state;
     write_some(&page, PAGE_OPENMETRICS);
-    assert_page(&page,
-                "# HELP wattribute_gpu_power_watts Power of a GPU as the driver reports it.\n"
-                "# TYPE wattribute_gpu_power_watts gauge\n"
-                "# UNIT wattribute_gpu_power_watts watts\n"
-                "wattribute_gpu_power_watts{gpu=\"0\"} 123.162\n"
-                "wattribute_gpu_power_watts{gpu=\"18446744073709551615\",name=\"x\"} -0.001\n"
-                "# HELP process_cpu_seconds CPU time of the collector process.\n"
-                "# TYPE process_cpu_seconds counter\n"
-                "# UNIT process_cpu_seconds seconds\n"
-                "process_cpu_seconds_total 1.5\n"
-                "# HELP wattribute_front_starts Deprecated: use "
-                "wattribute_child_starts_total of the server.\n"
-                "# TYPE wattribute_front_starts counter\n"
-                "wattribute_front_starts_total 2\n"
-                "# EOF\n");
+    assert_page(
+        &page,
+        "# HELP wattribute_gpu_power_watts Power of a GPU as the driver reports it; of a MIG "
+        "instance, an estimate.\n"
+        "# TYPE wattribute_gpu_power_watts gauge\n"
+        "# UNIT wattribute_gpu_power_watts watts\n"
+        "wattribute_gpu_power_watts{gpu=\"0\"} 123.162\n"
+        "wattribute_gpu_power_watts{gpu=\"18446744073709551615\",name=\"x\"} -0.001\n"
+        "# HELP process_cpu_seconds CPU time of the collector process.\n"
+        "# TYPE process_cpu_seconds counter\n"
+        "# UNIT process_cpu_seconds seconds\n"
+        "process_cpu_seconds_total 1.5\n"
+        "# HELP wattribute_front_starts Deprecated: use "
+        "wattribute_child_starts_total of the server.\n"
+        "# TYPE wattribute_front_starts counter\n"
+        "wattribute_front_starts_total 2\n"
+        "# EOF\n");
 }
 
 static void only_the_process_families_carry_the_operators_prefix(void **state)

@@ -12,6 +12,7 @@
 #define TIME_MAX    "1152921504606846976" /* 2^60 */
 #define TIME_ABOVE  "1152921504606846977"
 #define COUNTER_MAX "1125899906842624" /* 2^50 */
+#define NONE        SAMPLE_NO_INSTANCE
 
 /* Parses one good line; the sample lives until the batch is done with. */
 static const struct sample *parse(struct batch *batch, const char *line)
@@ -161,12 +162,16 @@ static void a_list_holds_each_entry_in_order(void **state)
         struct sample_listed entries[3];
     } cases[] = {
         {"1 R 0 c 0", SAMPLE_LIST_COMPUTE, 0, {{0}}},
-        {"1 R 0 c 1 7:1", SAMPLE_LIST_COMPUTE, 1, {{7, 1}}},
-        {"1 R 0 m 2 1:0 2:1000", SAMPLE_LIST_MPS, 2, {{1, 0}, {2, 1000}}},
+        {"1 R 0 c 1 7:1", SAMPLE_LIST_COMPUTE, 1, {{7, 1, NONE, NONE}}},
+        {"1 R 0 m 2 1:0 2:1000", SAMPLE_LIST_MPS, 2, {{1, 0, NONE, NONE}, {2, 1000, NONE, NONE}}},
+        {"1 R 0 c 3 1:2:0:0 3:4:13:7 5:6:4294967295:4294967295",
+         SAMPLE_LIST_COMPUTE,
+         3,
+         {{1, 2, 0, 0}, {3, 4, 13, 7}, {5, 6, NONE, NONE}}},
         {"1 R 0 g 3 2147483647:18446744073709551615 0:0 3:4",
          SAMPLE_LIST_GRAPHICS,
          3,
-         {{INT32_MAX, SAMPLE_MEMORY_UNKNOWN}, {0, 0}, {3, 4}}},
+         {{INT32_MAX, SAMPLE_MEMORY_UNKNOWN, NONE, NONE}, {0, 0, NONE, NONE}, {3, 4, NONE, NONE}}},
     };
 
     (void)state;
@@ -181,6 +186,10 @@ static void a_list_holds_each_entry_in_order(void **state)
             assert_int_equal(sample->list.entries[e].pid, cases[i].entries[e].pid);
             assert_int_equal(sample->list.entries[e].memory_bytes,
                              cases[i].entries[e].memory_bytes);
+            assert_int_equal(sample->list.entries[e].gpu_instance,
+                             cases[i].entries[e].gpu_instance);
+            assert_int_equal(sample->list.entries[e].compute_instance,
+                             cases[i].entries[e].compute_instance);
         }
         batch_done(&batch);
     }

@@ -70,6 +70,7 @@ static const struct sample_workload workloads[] = {
     WORKLOAD(WORKLOAD_UNIT, "a b%\n\x7f\xff.service", "", "", 0, 0),
     WORKLOAD(WORKLOAD_USER, "-", "", "", 1, 0),
     WORKLOAD(WORKLOAD_SYSTEM, "", "", "", 1, 0),
+    WORKLOAD(WORKLOAD_OTHER, "other", "", "", 1, 0),
     {.kind = WORKLOAD_LSF,
      .id = "7[2]",
      .container_id = "",
@@ -201,7 +202,7 @@ static void every_sample_comes_back_as_it_was(void **state)
     buffer_init(&text, CAP_BYTES);
     trace_write_header(&text);
     for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
-        trace_write_sample(&writer, &samples[i], &text);
+        trace_write_sample(&writer, &samples[i], &text, NULL);
     trace = open_trace(text.data, text.len);
     if (read_all(&trace) != 0)
         fail_msg("%s", trace.err.text);
@@ -216,11 +217,14 @@ static void every_sample_comes_back_as_it_was(void **state)
 static void workloads_are_written_only_where_a_meter_is_divided_among_them(void **state)
 {
     struct trace_writer writer = {0};
+    struct sample written;
     struct buffer text;
 
     (void)state;
     buffer_init(&text, CAP_BYTES);
-    trace_write_sample(&writer, &samples[6], &text);
+    assert_true(samples[6].usage.count > 0);
+    assert_true(trace_write_sample(&writer, &samples[6], &text, &written));
+    assert_int_equal(written.usage.count, 0);
     buffer_char(&text, '\0');
     assert_string_equal(text.data, "10 C 1 2 3 18446744073709551615 0 t=77\n");
     buffer_done(&text);
@@ -236,10 +240,10 @@ static void a_wall_clock_that_is_set_back_does_not_spoil_the_order_of_reports(vo
     (void)state;
     buffer_init(&text, CAP_BYTES);
     trace_write_header(&text);
-    trace_write_sample(&writer, &samples[0], &text);
-    trace_write_sample(&writer, &report, &text);
+    trace_write_sample(&writer, &samples[0], &text, NULL);
+    trace_write_sample(&writer, &report, &text, NULL);
     report.t_us = 1;
-    trace_write_sample(&writer, &report, &text);
+    trace_write_sample(&writer, &report, &text, NULL);
     trace = open_trace(text.data, text.len);
     assert_int_equal(read_all(&trace), 0);
     assert_int_equal(trace.batch.samples[2].t_us, 10);
@@ -347,7 +351,7 @@ static void what_is_wrong_is_named_with_its_line_and_nothing_of_it_is_kept(void 
         {METER "1 C 1 2 3 4 1\n\n", 4, "expected the next workload"},
         {METER "1 C 1 2 3 4 1\n1 D king 1 - - 0 0\n", 4, "expected a kind of workload"},
         {METER "1 C 1 2 3 4 1\n1 D retired 1 - - 0 0\n", 4, "expected a kind of workload"},
-        {METER "1 C 1 2 3 4 1\n1 D other 1 - - 0 0\n", 4, "expected a kind of workload"},
+        {METER "1 C 1 2 3 4 1\n1 D retired 1 - - 0 0\n", 4, "expected a kind of workload"},
         {METER "1 C 1 2 3 4 1\n1 D process 1 - - 0 0\n", 4, "expected a kind of workload"},
         {METER "1 C 1 2 3 4 1\n1 D user 1 - - 0\n", 4, "memory: expected"},
         {METER "1 C 1 2 3 4 1\n1 D user 1 - - x 0\n", 4, "CPU time: expected"},
@@ -403,7 +407,7 @@ static void an_id_is_as_long_as_the_books_can_hold_and_no_longer(void **state)
         report.usage.count = 1;
         buffer_init(&text, CAP_BYTES);
         trace_write_header(&text);
-        trace_write_sample(&writer, &report, &text);
+        trace_write_sample(&writer, &report, &text, NULL);
         trace = open_trace(text.data, text.len);
         assert_int_equal(read_all(&trace), len < WORKLOAD_ID_BYTES ? 0 : -EBADMSG);
         if (len < WORKLOAD_ID_BYTES)
@@ -424,7 +428,7 @@ static void a_report_of_many_workloads_comes_when_it_is_due(void **state)
     (void)state;
     buffer_init(&text, CAP_BYTES);
     buffer_str(&text, HEADER);
-    trace_write_sample(&writer, &samples[0], &text);
+    trace_write_sample(&writer, &samples[0], &text, NULL);
     buffer_str(&text, "50 C 1 2 3 4 20000\n");
     for (unsigned i = 0; i < MANY; i++) {
         char line[64];
@@ -434,7 +438,7 @@ static void a_report_of_many_workloads_comes_when_it_is_due(void **state)
     }
     trace_write_sample(
         &writer, &(struct sample){.kind = SAMPLE_NODE_POWER, .t_us = 60, .node_power = {"ipmi", 1}},
-        &text);
+        &text, NULL);
     trace = open_trace(text.data, text.len);
     assert_int_equal(trace_reader_next(trace.reader, &trace.batch, &trace.err), 1);
     for (int again = 0; again < 3; again++)

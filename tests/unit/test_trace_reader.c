@@ -76,11 +76,11 @@ static void every_error_names_the_file_and_the_line(void **state)
         const char *why;
     } cases[] = {
         {"", 1, "the file is empty"},
-        {"\n", 1, "not a trace: the first line must be 'wattribute-trace 2'"},
-        {"wattribute-trace 3\n" GPU0, 1, "a version that this program does not read (1 and 2)"},
-        {"wattribute-trace 0\n" GPU0, 1, "a version that this program does not read (1 and 2)"},
+        {"\n", 1, "not a trace: the first line must be 'wattribute-trace 3'"},
+        {"wattribute-trace 4\n" GPU0, 1, "a version that this program does not read (1 to 3)"},
+        {"wattribute-trace 0\n" GPU0, 1, "a version that this program does not read (1 to 3)"},
         {"wattribute-trace \n" GPU0, 1, "not a trace"},
-        {"wattribute-trace 2x\n" GPU0, 1, "not a trace"},
+        {"wattribute-trace 3x\n" GPU0, 1, "not a trace"},
         {"wattribute-trace 1 \n" GPU0, 1, "not a trace"},
         {"Wattribute-trace 1\n" GPU0, 1, "not a trace"},
         {TRACE_HEADER, 1, "the last line is not whole"},

@@ -264,6 +264,23 @@ static void devices_are_counted_each_for_itself(void **state)
     assert_int_equal(usage_find_io(&machine->did[0], 8, 16)->values[USAGE_IO_READ_BYTES], 50);
 }
 
+static void what_is_left_of_a_machine_with_unread_workloads_is_other(void **state)
+{
+    struct sample_workload workloads[3] = {{.cpu_us = 300, .memory_bytes = 10},
+                                           {.cpu_us = 200, .memory_bytes = 20}};
+    struct sample_usage usage = {
+        .busy_us = 900, .memory_used_bytes = 25, .count = 2, .workloads = workloads};
+
+    (void)state;
+    usage_others_add(workloads, &usage);
+    assert_int_equal(usage.count, 3);
+    assert_int_equal(workloads[2].kind, WORKLOAD_OTHER);
+    assert_string_equal(workloads[2].id, "other");
+    assert_int_equal(workloads[2].cpu_us, 400);
+    assert_int_equal(workloads[2].memory_bytes, 0); /* shared memory counts more than once */
+    assert_null(workloads[2].did);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +302,7 @@ int main(void)
             what_cannot_be_read_at_first_counts_from_when_it_can_or_from_its_beginning, set_up,
             tear_down),
         cmocka_unit_test_setup_teardown(devices_are_counted_each_for_itself, set_up, tear_down),
+        cmocka_unit_test(what_is_left_of_a_machine_with_unread_workloads_is_other),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,7 +158,6 @@ static void the_sample_of_cgroups_has_the_traffic_of_each_workload(void **state)
     struct clock_manual clock;
     struct source_context context = {.host = &fixture->host,
                                      .clock = &clock.clock,
-                                     .max_workloads = 64,
                                      .classify_cgroup = source_set_classify_cgroup};
     const struct sample_usage *usage;
     struct batch batch;

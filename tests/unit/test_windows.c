@@ -434,6 +434,31 @@ static void under_mps_the_samples_of_the_server_belong_to_its_clients(void **sta
     pipeline_free(pipeline);
 }
 
+/* Between its clients a server is still listed, and the board draws as little as without it. */
+static void an_mps_server_alone_is_no_context(void **state)
+{
+    struct pipeline *pipeline = pipeline_with(default_options());
+
+    (void)state;
+    identify(pipeline, 0, T0, 900, 0, "/mps", "nvidia-cuda-mps-server");
+    LIST(pipeline, T0, 900, 1);
+    list(pipeline, 0, T0, SAMPLE_LIST_MPS, (const uint32_t[4]){1});
+    energy(pipeline, 0, T0, 0);
+    utilisation(pipeline, 0, T0 + TICK, 0);
+    ticks(pipeline, 0, T0, T0 + SECOND, 0, 120); /* the client's context, at rest */
+    list(pipeline, 0, T0 + SECOND + 1, SAMPLE_LIST_MPS, (const uint32_t[4]){0});
+    LIST(pipeline, T0 + SECOND + 1, 900);
+    for (uint64_t t = T0 + SECOND; t < T0 + 4 * SECOND; t += SECOND) {
+        utilisation(pipeline, 0, t + TICK, 0);
+        ticks(pipeline, 0, t, t + SECOND, 120 * JOULE + (t - T0 - SECOND) * 77, 77);
+    }
+    pipeline_finish(pipeline);
+    assert_int_equal(pipeline->gpus[0]->idle.with_context.level_mw, 120000);
+    assert_int_equal(pipeline->gpus[0]->idle.without_context.level_mw, 77000);
+    assert_int_equal(process_uj(pipeline, 900), 0);
+    pipeline_free(pipeline);
+}
+
 static void beside_an_mps_server_another_process_keeps_its_own_samples(void **state)
 {
     struct pipeline *pipeline = pipeline_with(default_options());
@@ -550,6 +575,7 @@ int main(void)
         cmocka_unit_test(
             a_process_that_left_right_after_a_busy_window_began_is_charged_if_no_other_can_be),
         cmocka_unit_test(under_mps_the_samples_of_the_server_belong_to_its_clients),
+        cmocka_unit_test(an_mps_server_alone_is_no_context),
         cmocka_unit_test(beside_an_mps_server_another_process_keeps_its_own_samples),
         cmocka_unit_test(utilisation_ratios_cover_the_last_ten_seconds),
         cmocka_unit_test(the_ledger_does_not_depend_on_how_samples_are_batched),

@@ -1,6 +1,8 @@
 /* Workloads of the node's cgroups, and what they use, over many reports. */
 #include "unit.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "attribution/node/workload_usage.h"
@@ -203,6 +205,123 @@ static void a_snapshot_shows_usage_and_gauges_only_while_they_are_fresh(void **s
     }
 }
 
+/* Containers that run side by side, 100 ms of CPU time each, on a machine that is busy for 1 s; and
+ * 10 J of its package. */
+static void run_containers(struct node_of_one *node, size_t count, bool is_first)
+{
+    const struct usage did = {.valid = USAGE_BIT(USAGE_CPU_US), .values[USAGE_CPU_US] = 100000};
+    char ids[8][32];
+    struct sample_workload workloads[8];
+    const struct sample samples[] = {
+        {.kind = SAMPLE_METER,
+         .t_us = node->now_us,
+         .meter = {.source = "rapl",
+                   .kind = METER_PACKAGE,
+                   .id = "0",
+                   .counter_uj = (node->now_us - T0) * 2}},
+        {.kind = SAMPLE_USAGE,
+         .t_us = node->now_us,
+         .usage = {.is_first = is_first,
+                   .busy_us = SECOND,
+                   .capacity_us = SECOND,
+                   .count = count,
+                   .workloads = workloads}},
+    };
+
+    for (size_t i = 0; i < count; i++) {
+        snprintf(ids[i], sizeof(ids[i]), "container-%zu", i);
+        workloads[i] = (struct sample_workload){.kind = WORKLOAD_CONTAINER,
+                                                .id = ids[i],
+                                                .container_id = "",
+                                                .pod_uid = "",
+                                                .cpu_us = is_first ? 0 : 100000,
+                                                .did = &did};
+    }
+    assert_int_equal(pipeline_ingest(node->pipeline, samples, ARRAY_SIZE(samples)), 0);
+    for (uint32_t m = 0; m < ledger_meter_count(node->pipeline->ledger); m++)
+        assert_true(ledger_is_balanced(node->pipeline->ledger, m));
+    node->now_us += 5 * SECOND;
+}
+
+static uint64_t energy_of(const struct node_of_one *node, enum workload_kind kind, const char *id)
+{
+    const struct ledger *ledger = node->pipeline->ledger;
+    struct workload_owner owner = {.kind = kind};
+    const struct ledger_account *at;
+    uint32_t workload;
+
+    snprintf(owner.id, sizeof(owner.id), "%s", id);
+    if (!ledger_find_workload(ledger, &owner, &workload))
+        return 0;
+    at = ledger_next_account(ledger, ledger_workload(ledger, workload), NULL);
+    return at ? account_total_uj(&at->account) : 0;
+}
+
+static void workloads_beyond_the_limit_are_other_and_not_the_system(void **state)
+{
+    struct node_of_one *node = *state; /* which has room for two */
+
+    run_containers(node, 6, true);
+    run_containers(node, 6, false);
+    assert_int_equal(energy_of(node, WORKLOAD_CONTAINER, "container-0"), 1000000);
+    assert_int_equal(energy_of(node, WORKLOAD_CONTAINER, "container-1"), 1000000);
+    assert_int_equal(energy_of(node, WORKLOAD_OTHER, "other"), 4000000);
+    assert_int_equal(energy_of(node, WORKLOAD_SYSTEM, "system"), 4000000);
+    assert_int_equal(ledger_counts(node->pipeline->ledger)->workloads_dropped, 2 * 4);
+    /* What ended makes room, after the retention. */
+    for (int i = 0; i < 14; i++)
+        run_containers(node, 1, false);
+    pipeline_sweep(node->pipeline, node->now_us);
+    assert_int_equal(energy_of(node, WORKLOAD_CONTAINER, "container-1"), 0);
+    run_containers(node, 3, false);
+    assert_int_equal(energy_of(node, WORKLOAD_CONTAINER, "container-1"), 1000000);
+    assert_int_equal(energy_of(node, WORKLOAD_OTHER, "other"), 5000000);
+}
+
+static void restart_with_limit(struct node_of_one *node, size_t max_workloads)
+{
+    struct pipeline_options options = node->pipeline->options;
+    struct buffer state;
+
+    options.max_workloads = max_workloads;
+    buffer_init(&state, 1 << 20);
+    pipeline_pack_state(node->pipeline, &state);
+    pipeline_free(node->pipeline);
+    assert_int_equal(pipeline_new(&options, &node->pipeline), 0);
+    assert_int_equal(pipeline_unpack_state(node->pipeline,
+                                           &(struct unpack){.rest = {state.data, state.len}},
+                                           &(struct pipeline_resumption){.is_same_boot = true,
+                                                                         .now_us = node->now_us}),
+                     0);
+    buffer_done(&state);
+}
+
+static void a_smaller_limit_cuts_no_workload_that_runs(void **state)
+{
+    struct node_of_one *node = *state;
+
+    restart_with_limit(node, 16);
+    run_containers(node, 6, true);
+    run_containers(node, 6, false);
+    restart_with_limit(node, 2);
+    run_containers(node, 7, true);
+    for (int i = 0; i < 20; i++) { /* longer than the retention */
+        run_containers(node, 7, false);
+        pipeline_sweep(node->pipeline, node->now_us);
+    }
+    for (int i = 0; i < 6; i++) {
+        char id[32];
+
+        snprintf(id, sizeof(id), "container-%d", i);
+        assert_int_equal(energy_of(node, WORKLOAD_CONTAINER, id), 21 * 1000000);
+    }
+    assert_int_equal(energy_of(node, WORKLOAD_OTHER, "other"), 20 * 1000000);
+    restart_with_limit(node, 16);
+    run_containers(node, 6, true);
+    run_containers(node, 6, false);
+    assert_int_equal(energy_of(node, WORKLOAD_CONTAINER, "container-5"), 22 * 1000000);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -215,6 +334,8 @@ int main(void)
         TEST(devices_are_added_up_each_for_itself),
         TEST(the_devices_of_a_workload_have_a_cap),
         TEST(a_snapshot_shows_usage_and_gauges_only_while_they_are_fresh),
+        TEST(workloads_beyond_the_limit_are_other_and_not_the_system),
+        TEST(a_smaller_limit_cuts_no_workload_that_runs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,14 +42,19 @@ int gpu_init(struct gpu *gpu, uint32_t index, const struct sample_device *device
         .name = strdup(device->name),
         .driver = strdup(device->driver),
         .power_limit_mw = device->power_limit_mw,
+        .memory_bytes = device->memory_bytes,
         .has_minor = device->has_minor,
         .minor = device->minor,
         .window_count = 1,
     };
-    if (options->attribution == ATTRIBUTION_INTENSITY)
+    if (options->attribution == ATTRIBUTION_INTENSITY) {
+        gpu->programs = calloc(1, sizeof(*gpu->programs));
         gpu->learning = calloc(1, sizeof(*gpu->learning));
+    }
+    if (gpu->learning)
+        gpu->learning->intensity.memory = gpu->programs;
     if (!gpu->uuid || !gpu->name || !gpu->driver ||
-        (options->attribution == ATTRIBUTION_INTENSITY && !gpu->learning) ||
+        (options->attribution == ATTRIBUTION_INTENSITY && (!gpu->programs || !gpu->learning)) ||
         ledger_add_meter(ledger, METER_GPU, device->uuid, index, &gpu->meter) < 0 ||
         gpu_reserve_sightings(gpu) < 0) {
         gpu_done(gpu);
@@ -68,7 +73,10 @@ void gpu_done(struct gpu *gpu)
     free(gpu->uuid);
     free(gpu->name);
     free(gpu->driver);
+    gpu_mig_free(gpu->mig);
+    free(gpu->vgpus);
     free(gpu->learning);
+    free(gpu->programs);
     free(gpu->held.items);
     free(gpu->attached);
     free(gpu->claimants.items);
@@ -86,25 +94,13 @@ bool gpu_is_changed(const struct gpu *gpu, const char *driver, uint64_t power_li
            (gpu->power_limit_mw > 0 && power_limit_mw > 0 && gpu->power_limit_mw != power_limit_mw);
 }
 
-/* The driver or the power limit is this now. What programs drew before counts less after a change.
- */
-static void age_programs(struct gpu *gpu, const char *driver, uint64_t power_limit_mw)
-{
-    if (gpu->learning && gpu_is_changed(gpu, driver, power_limit_mw)) {
-        programs_cap(&gpu->learning->intensity.programs, PROGRAMS_CHANGED_SLOTS);
-        programs_cap(&gpu->learning->intensity.families, PROGRAMS_CHANGED_SLOTS);
-    }
-    if (power_limit_mw > 0)
-        gpu->power_limit_mw = power_limit_mw;
-}
-
 int gpu_describe(struct gpu *gpu, const struct sample_device *device)
 {
     char *driver = strdup(device->driver);
 
     if (!driver)
         return -ENOMEM;
-    age_programs(gpu, driver, device->power_limit_mw);
+    gpu_age_programs(gpu, driver, device->power_limit_mw);
     free(gpu->driver);
     gpu->driver = driver;
     gpu->has_minor = device->has_minor;
@@ -119,7 +115,7 @@ void gpu_set_attached(struct gpu *gpu, struct attached *attached, size_t count)
     gpu->attached_count = count;
     gpu->is_memory_requested = count > 0;
     for (size_t i = 0; i < count; i++)
-        gpu->is_memory_requested &= attached[i].memory_bytes > 0;
+        gpu->is_memory_requested &= !attached[i].is_candidate || attached[i].memory_bytes > 0;
 }
 
 uint64_t gpu_pending_uj(const struct gpu *gpu)
@@ -203,9 +199,11 @@ static bool is_plausible(const struct gpu *gpu, uint64_t energy_uj, uint64_t ela
 /* Starts over at a tick: how the energy since the last one was used is unknown. */
 static void restart_at(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
 {
+    struct gpu_learning *learning;
+
     next_window(gpu, t_us);
-    if (gpu->learning)
-        slots_restart(&gpu->learning->slots, t_us);
+    for (size_t i = 0; (learning = gpu_learning_at(gpu, i)); i++)
+        slots_restart(&learning->slots, t_us);
     gpu->counter_seen = true;
     gpu->counter_uj = counter_uj;
     gpu->tick_us = t_us;
@@ -239,6 +237,10 @@ void gpu_resume(struct gpu *gpu, const struct resumed_meter *before)
     gpu->idle = before->idle;
     if (!before->has_counter)
         return;
+    if (!before->has_hardware && !before->is_integral) { /* its energy was booked elsewhere */
+        ledger_note_unknown_gap(gpu->ledger, gpu->meter);
+        return;
+    }
     gpu->counter_seen = gpu->is_resumed = true;
     gpu->counter_is_integral = before->is_integral;
     gpu->counter_uj = before->counter_uj;
@@ -254,14 +256,15 @@ struct resumed_meter gpu_resumed_meter(const struct gpu *gpu)
         .is_integral = gpu->counter_is_integral,
         .counter_uj = gpu->counter_uj,
         .read_us = gpu->tick_us,
+        .has_hardware = !gpu->counter_is_integral,
         .is_booked = true,
         .pending_uj = gpu_pending_uj(gpu),
         .idle = gpu->idle,
     };
 }
 
-/* The first reading since the run before: nobody saw who used the energy in between. */
-static void end_absence(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
+/* The first reading since the previous run: nobody saw who used the energy in between. */
+static void end_downtime(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
 {
     uint64_t elapsed_us = t_us - MIN(t_us, gpu->tick_us);
     bool is_reset = counter_uj < gpu->counter_uj;
@@ -288,7 +291,7 @@ static void take_energy(struct gpu *gpu, uint64_t t_us, uint64_t counter_uj)
         restart_at(gpu, t_us, counter_uj);
     } else if (gpu->is_resumed) {
         gpu->is_resumed = false;
-        end_absence(gpu, t_us, counter_uj);
+        end_downtime(gpu, t_us, counter_uj);
     } else if (t_us + TICK_US < gpu->tick_us) {
         set_clock_back(gpu, t_us, counter_uj);
     } else if (t_us <= gpu->tick_us || counter_uj == gpu->counter_uj) {
@@ -353,38 +356,14 @@ static void take_sample(struct gpu *gpu, const struct sample_label *sample)
         gpu_learn_sample(gpu, sample, taken);
 }
 
-static void set_gauge(struct gpu *gpu, enum gpu_gauge gauge, uint64_t t_us, uint64_t value)
+/* What was used before a change is divided as the board was partitioned then. */
+static void take_layout(struct gpu *gpu, const struct sample_layout *layout)
 {
-    gpu->gauges[gauge] = (struct gpu_reading){t_us, value};
-}
-
-static void take_utilisation(struct gpu *gpu, uint64_t t_us,
-                             const struct sample_utilisation *utilisation)
-{
-    struct window *window = open_window(gpu);
-
-    window->busiest_percent = MAX(window->busiest_percent, utilisation->gpu_percent);
-    window->saw_utilisation = true;
-    set_gauge(gpu, GPU_GAUGE_UTILISATION_PERCENT, t_us, utilisation->gpu_percent);
-    set_gauge(gpu, GPU_GAUGE_MEMORY_UTILISATION_PERCENT, t_us, utilisation->memory_percent);
-    if (utilisation->sm_clock_mhz > 0) {
-        set_gauge(gpu, GPU_GAUGE_SM_CLOCK_MHZ, t_us, utilisation->sm_clock_mhz);
-        if (gpu->learning)
-            slots_take_clock(&gpu->learning->slots, utilisation->sm_clock_mhz);
-    }
-    if (utilisation->temperature_c > 0)
-        set_gauge(gpu, GPU_GAUGE_TEMPERATURE_C, t_us, utilisation->temperature_c);
-}
-
-static void take_xid(struct gpu *gpu, uint32_t xid)
-{
-    size_t i = 0;
-
-    while (i < SNAPSHOT_XIDS_MAX - 1 && gpu->xids[i].xid != 0 && gpu->xids[i].xid != xid)
-        i++;
-    if (gpu->xids[i].xid == 0)
-        gpu->xids[i].xid = xid;
-    gpu->xids[i].count++;
+    if (!gpu_mig_is_changed(gpu, layout))
+        return;
+    settle_all(gpu);
+    if (gpu_mig_take_layout(gpu, layout) < 0)
+        gpu->out_of_memory = true;
 }
 
 /* Settles the windows of which no more is to be learned. */
@@ -423,21 +402,25 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
     ledger_advance(gpu->ledger, sample->t_us);
     switch (sample->kind) {
     case SAMPLE_GPM:
-        if (gpu->learning)
-            slots_take_gpm(&gpu->learning->slots, sample->t_us, &sample->gpm);
+        gpu_take_gpm(gpu, open_window(gpu), sample->t_us, &sample->gpm);
         break;
     case SAMPLE_GAUGE:
-        set_gauge(gpu, sample->gauge.gauge, sample->t_us, sample->gauge.value);
-        if (sample->gauge.gauge == GPU_GAUGE_POWER_LIMIT_MW)
-            age_programs(gpu, gpu->driver, sample->gauge.value);
-        else if (sample->gauge.gauge == GPU_GAUGE_MEMORY_USED_BYTES)
-            gpu_take_memory(gpu, sample->t_us, sample->gauge.value);
+        gpu_take_gauge(gpu, sample->t_us, &sample->gauge);
+        break;
+    case SAMPLE_VGPUS:
+        gpu_take_vgpus(gpu, open_window(gpu), sample->t_us, &sample->vgpus);
+        break;
+    case SAMPLE_VGPU_USE:
+        gpu_take_vgpu_use(gpu, &sample->vgpu_use);
+        break;
+    case SAMPLE_LAYOUT:
+        take_layout(gpu, &sample->layout);
         break;
     case SAMPLE_XID:
-        take_xid(gpu, sample->xid);
+        gpu_take_xid(gpu, sample->xid);
         break;
     case SAMPLE_LOST:
-        for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
+        for (int kind = 0; kind < GPU_LIST_KINDS; kind++) {
             gpu->list_round[kind]++; /* none is in force until the next */
             gpu->list_named[kind] = false;
         }
@@ -449,10 +432,10 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
         take_counter(gpu, sample->t_us, sample->counter_uj);
         break;
     case SAMPLE_POWER:
-        set_gauge(gpu, GPU_GAUGE_POWER_MW, sample->t_us, sample->power_mw);
+        gpu->gauges[GPU_GAUGE_POWER_MW] = (struct gpu_reading){sample->t_us, sample->power_mw};
         break;
     case SAMPLE_UTILISATION:
-        take_utilisation(gpu, sample->t_us, &sample->utilisation);
+        gpu_take_utilisation(gpu, open_window(gpu), sample->t_us, &sample->utilisation);
         break;
     case SAMPLE_LABEL:
         take_sample(gpu, &sample->label);
@@ -463,7 +446,7 @@ int gpu_ingest(struct gpu *gpu, const struct sample *sample)
     case SAMPLE_PROCESS:
         gpu_take_process(gpu, sample->t_us, &sample->process);
         break;
-    default: /* of the node */
+    default: /* of its partitions, or of the node */
         break;
     }
     gpu->latest_us = MAX(gpu->latest_us, sample->t_us);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "attribution/gpu/gpu_mig.h"
 #include "attribution/gpu/intensity/intensity.h"
 #include "attribution/gpu/intensity/mps_clients.h"
 #include "attribution/gpu/intensity/tenants.h"
@@ -19,6 +20,10 @@ enum { GPU_WINDOWS_MAX = 64 };
 
 enum { GPU_UNKNOWN_READINGS = 3 };
 
+/* The list of vGPUs, after those of processes: a virtual machine is booked as a process without a
+ * pid. */
+enum { GPU_LIST_VGPU = SAMPLE_LIST_KINDS, GPU_LIST_KINDS };
+
 struct gpu_options {
     uint64_t interval_us; /* the length of a window */
     enum idle_policy idle_policy;
@@ -32,6 +37,9 @@ struct gpu_options {
      * program a container runs, and are shown nowhere. NULL: none are known. */
     bool (*find_names)(void *context, const struct workload_owner *owner,
                        struct workload_names *ret_names);
+    /* The virtual machine with this id: its UUID, or the hypervisor's domain id. False: unknown.
+     * NULL: all are. */
+    bool (*find_vm)(void *context, const char *vm, bool is_uuid, struct workload_owner *ret_owner);
     void *names_context;
 };
 
@@ -39,8 +47,9 @@ struct gpu_options {
 struct sighting {
     uint64_t serial;                          /* of the account: another one starts over */
     uint64_t first_listed_us, last_listed_us; /* 0: never */
-    uint64_t list_round[SAMPLE_LIST_KINDS];   /* of the last list of this kind with it */
-    uint64_t memory_bytes[SAMPLE_LIST_KINDS]; /* in that list */
+    uint64_t list_round[GPU_LIST_KINDS];      /* of the last list of this kind with it */
+    uint64_t memory_bytes[GPU_LIST_KINDS];    /* in that list */
+    uint32_t gpu_instance, compute_instance;  /* or SAMPLE_NO_INSTANCE */
     uint64_t window;                          /* the last window in which it is present */
     size_t window_index;                      /* its presence there */
     bool is_mps_server;                       /* its samples are those of its clients */
@@ -53,7 +62,7 @@ struct sightings {
     size_t slots;
 };
 
-/* A process on a list. Bits are 1 << enum sample_list_kind. */
+/* A process on a list. Bits are 1 << enum sample_list_kind, or GPU_LIST_VGPU. */
 struct presence {
     uint32_t process;
     uint8_t listed;    /* by lists read in this window */
@@ -97,11 +106,6 @@ struct gpu_samples {
     uint64_t late;     /* not counted: after their window was settled */
 };
 
-struct gpu_reading {
-    uint64_t t_us; /* 0: never read */
-    uint64_t value;
-};
-
 /* The state of --attribution=intensity; see gpu_intensity.c. */
 struct gpu_learning {
     struct tenants tenants;
@@ -122,6 +126,7 @@ struct gpu {
     uint32_t meter;
     char *uuid, *name, *driver;
     uint64_t power_limit_mw; /* 0: unknown */
+    uint64_t memory_bytes;   /* 0: unknown */
     bool has_minor;
     uint32_t minor;
 
@@ -132,7 +137,7 @@ struct gpu {
     bool counter_is_integral;     /* energy is power x time: nothing is measured */
     uint64_t counter_uj, tick_us; /* the last tick */
     uint64_t resets;
-    /* Both are of the run before: what the counter has moved since then is a gap. */
+    /* Both are of the previous run: what the counter has moved since then is a gap. */
     bool is_resumed;
     uint64_t integral_base_uj; /* an integral starts over with each run, and is added to this */
 
@@ -143,20 +148,23 @@ struct gpu {
     uint64_t settled_until_us;
 
     struct gpu_samples samples;
-    struct gpu_learning *learning;          /* NULL: --attribution=timeshare */
-    uint64_t list_round[SAMPLE_LIST_KINDS]; /* lists of this kind read so far */
-    bool list_named[SAMPLE_LIST_KINDS];     /* the last one had a process */
-    uint64_t list_us[SAMPLE_LIST_KINDS];    /* when it was last read */
+    struct program_memory *programs;     /* of the board and its instances */
+    struct gpu_learning *learning;       /* both NULL: --attribution=timeshare */
+    struct gpu_mig *mig;                 /* NULL: the board is not in MIG mode */
+    uint64_t list_round[GPU_LIST_KINDS]; /* lists of this kind read so far */
+    bool list_named[GPU_LIST_KINDS];     /* the last one had a process */
+    uint64_t list_us[GPU_LIST_KINDS];    /* when it was last read */
+    struct gpu_vgpus *vgpus;             /* NULL: there never was one */
     struct idle_levels idle;
 
     /* The shares of the last window with samples, for busy windows without any. */
     struct claimants held;
     uint64_t held_until_us;
 
-    /* The containers with access to the board. */
+    /* The workloads with access to the board. */
     struct attached *attached;
     size_t attached_count;
-    bool is_memory_requested; /* by all of them */
+    bool is_memory_requested; /* by all candidates */
 
     /* The last readings of memory in use by no listed process. */
     uint64_t unknown_bytes[GPU_UNKNOWN_READINGS];
@@ -182,7 +190,7 @@ int gpu_describe(struct gpu *gpu, const struct sample_device *device);
 /* Is this another branch of the driver ("580" of 580.65.06) or another power limit (0: unknown)? */
 bool gpu_is_changed(const struct gpu *gpu, const char *driver, uint64_t power_limit_mw);
 
-/* Goes on where the run before ended; before the first sample. */
+/* Goes on where the previous run ended; before the first sample. */
 void gpu_resume(struct gpu *gpu, const struct resumed_meter *before);
 
 /* What the next run needs to do so. The texts stay the GPU's. */
@@ -197,10 +205,10 @@ int gpu_finish(struct gpu *gpu);
 /* Counted but not settled yet. */
 uint64_t gpu_pending_uj(const struct gpu *gpu);
 
-/* Sets the containers with access to the board. The GPU will free `attached`. */
+/* Sets the workloads with access to the board. The GPU will free `attached`. */
 void gpu_set_attached(struct gpu *gpu, struct attached *attached, size_t count);
 
-/* The weight of an attached container, in which unknown memory and work are inferred: the memory it
+/* The weight of an attached workload, in which unknown memory and work are inferred: the memory it
  * requested if all did, else how often it was granted the GPU. */
 static inline uint64_t gpu_attached_weight(const struct gpu *gpu, const struct attached *attached)
 {
@@ -230,14 +238,16 @@ int gpu_reserve_sightings(struct gpu *gpu);
  * places after the board was away. */
 void gpu_reset_sightings(struct gpu *gpu, bool was_away, uint64_t now_us);
 
+/* The processes of a GPU instance have no place in its estimator: it is a new one. */
+void gpu_forget_places(struct gpu *gpu, uint32_t instance);
+
 static inline struct sighting *gpu_sighting(const struct gpu *gpu, uint32_t process)
 {
     return &gpu->sightings->items[process];
 }
 
 /* Is the process on the list of this kind that is in force? */
-static inline bool gpu_is_on_list(const struct gpu *gpu, uint32_t process,
-                                  enum sample_list_kind kind)
+static inline bool gpu_is_on_list(const struct gpu *gpu, uint32_t process, unsigned kind)
 {
     return gpu->list_round[kind] > 0 &&
            gpu_sighting(gpu, process)->list_round[kind] == gpu->list_round[kind];
@@ -254,6 +264,30 @@ void gpu_take_process(struct gpu *gpu, uint64_t t_us, const struct sample_proces
 /* `window` is the open one. */
 void gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
                    const struct sample_list *list);
+
+/* Records that a process is on the list of this kind that is read now. */
+void gpu_take_listed(struct gpu *gpu, struct window *window, uint64_t t_us, uint32_t process,
+                     unsigned kind, uint64_t memory_bytes);
+
+/* Records in the window whether there is a context, as far as the lists in force tell. */
+void gpu_record_context(struct gpu *gpu, struct window *window);
+
+/* In gpu_readings.c. `window` is the open one. */
+
+/* The driver or the power limit is this now: what programs drew before a change counts less. */
+void gpu_age_programs(struct gpu *gpu, const char *driver, uint64_t power_limit_mw);
+void gpu_take_utilisation(struct gpu *gpu, struct window *window, uint64_t t_us,
+                          const struct sample_utilisation *utilisation);
+/* Of an instance it is the utilisation that the board does not have in MIG mode. */
+void gpu_take_gpm(struct gpu *gpu, struct window *window, uint64_t t_us,
+                  const struct sample_gpm *gpm);
+void gpu_take_gauge(struct gpu *gpu, uint64_t t_us, const struct sample_gauge *gauge);
+void gpu_take_xid(struct gpu *gpu, uint32_t xid);
+
+/* In gpu_vgpu.c. `window` is the open one. */
+void gpu_take_vgpus(struct gpu *gpu, struct window *window, uint64_t t_us,
+                    const struct sample_vgpus *vgpus);
+void gpu_take_vgpu_use(struct gpu *gpu, const struct sample_vgpu_use *use);
 
 /* Starts a window, which may be `before` itself, with the processes of the lists in force. */
 void gpu_begin_window(struct gpu *gpu, struct window *window, const struct window *before,
@@ -286,6 +320,13 @@ void gpu_observe_window(struct gpu *gpu, const struct window *window);
 /* Books the oldest closed window. */
 void gpu_settle_window(struct gpu *gpu, const struct window *window);
 
+/* In gpu_programs.c. By which the program of a process is remembered: its keys together with who
+ * runs it and, in MIG mode, the profile of its instance. 0 while that is unknown. */
+struct program_key gpu_program_of(const struct gpu *gpu, uint32_t process);
+
+/* The GPU instance of a process; NULL: the board is whole, or it is unknown. */
+const struct gpu_instance *gpu_instance_of(const struct gpu *gpu, uint32_t process);
+
 /* In gpu_intensity.c. */
 
 /* Is there a process in the window of which more may be learned? */
@@ -295,6 +336,12 @@ bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window);
  * some perhaps of unknown processes. */
 void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled,
                          uint64_t unknown_weight);
+
+/* The same for the claimants of a part of a board in MIG mode, which has no samples. */
+void gpu_weigh_part(struct gpu *gpu, const struct window *window, const struct gpu_part *part);
+
+/* The estimator of the board, then those of its instances; NULL after the last. */
+struct gpu_learning *gpu_learning_at(const struct gpu *gpu, size_t index);
 
 /* These need gpu->learning. The last slots are learned at the end of a run. */
 void gpu_learn_list(struct gpu *gpu, const struct sample_list *list);

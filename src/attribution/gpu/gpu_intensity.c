@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "core/macros.h"
-#include "core/siphash.h"
 
 /* A board that is quiet for this long shows its idle level. */
 static const uint64_t QUIET_US = 900000;
@@ -26,63 +25,19 @@ static const double TIMESHARE_ERROR = 0.5;
 /* The sum of weights in windows without samples. */
 static const double WEIGHT_SCALE = (double)(1ULL << 40);
 
-/* Hashes of owners are stored with their programs, and the same in every process. */
-static uint64_t hash_with(uint64_t hash, const char *text)
+struct gpu_learning *gpu_learning_at(const struct gpu *gpu, size_t index)
 {
-    return siphash_public_pair(hash, siphash_public(span_of(text)));
+    if (index == 0)
+        return gpu->learning;
+    return gpu->mig && index <= gpu->mig->count ? gpu->mig->instances[index - 1].learning : NULL;
 }
 
-/* By the image of its container, in a pod also by its namespace. 0 while they are unknown. */
-static uint64_t hash_image(const struct gpu *gpu, const struct ledger_process *process,
-                           uint64_t hash)
+/* NULL: there is none for it. */
+static struct gpu_learning *learning_of(const struct gpu *gpu, uint32_t process)
 {
-    struct workload_names names = {0};
-    struct workload_owner owner;
-    bool is_pod;
+    const struct gpu_instance *instance = gpu_instance_of(gpu, process);
 
-    ledger_describe_owner(gpu->ledger, process, &owner);
-    is_pod = owner.kind == WORKLOAD_POD;
-    if (gpu->options.find_names)
-        (void)gpu->options.find_names(gpu->options.names_context, &owner, &names);
-    if (!names.image || !names.image[0] || (is_pod && (!names.namespace || !names.namespace[0])))
-        return 0;
-    hash = hash_with(hash, names.image);
-    return is_pod ? hash_with(hash, names.namespace) : hash;
-}
-
-/* Who runs a program: in a pod its namespace and image, in another container its image, in a job
- * its user, else its user and the unit, machine or cgroup. 0 while that is unknown: what one
- * tenant's program taught is not for others. */
-static uint64_t hash_owner(const struct gpu *gpu, const struct ledger_process *process)
-{
-    const struct ledger_workload *workload = ledger_workload(gpu->ledger, process->workload);
-    uint64_t hash = workload->kind + 1;
-
-    if (workload->kind == WORKLOAD_POD || workload->kind == WORKLOAD_CONTAINER)
-        return hash_image(gpu, process, hash);
-    if (process->uid == SAMPLE_UID_UNKNOWN)
-        return 0;
-    hash = siphash_public_pair(hash, process->uid);
-    if (workload_is_job(workload->kind))
-        return hash;
-    /* Root may be anybody's, in a container that nobody knows. */
-    return workload->kind == WORKLOAD_PROCESS || workload->kind == WORKLOAD_SYSTEM
-               ? siphash_public_pair(hash, process->cgroup_hash)
-               : hash_with(hash, workload->id);
-}
-
-static struct program_key program_of(const struct gpu *gpu, uint32_t index)
-{
-    const struct ledger_process *process = ledger_process(gpu->ledger, index);
-    const struct program_key *program = &process->program;
-    uint64_t owner = program->exact && !process->unseen ? hash_owner(gpu, process) : 0;
-
-    if (owner == 0)
-        return (struct program_key){0};
-    return (struct program_key){
-        .exact = siphash_public_pair(owner, program->exact) ?: 1,
-        .coarse = program->coarse ? siphash_public_pair(~owner, program->coarse) ?: 1 : 0,
-    };
+    return instance ? instance->learning : gpu->mig ? NULL : gpu->learning;
 }
 
 static void forget_tenant(struct gpu_learning *learning, uint32_t tenant)
@@ -95,84 +50,109 @@ static void forget_tenant(struct gpu_learning *learning, uint32_t tenant)
 /* The place of a process, or TENANT_NONE. */
 static uint32_t place_of(const struct gpu *gpu, uint32_t process)
 {
-    uint32_t place = gpu_sighting(gpu, process)->tenant - 1U;
+    const struct gpu_learning *learning = learning_of(gpu, process);
+    uint32_t place = learning ? gpu_sighting(gpu, process)->tenant - 1U : TENANT_NONE;
     const struct tenant *tenant;
 
     if (place == TENANT_NONE || place == TENANT_OTHERS)
         return place;
-    tenant = &gpu->learning->tenants.all[place];
+    tenant = &learning->tenants.all[place];
     return tenant->used && !tenant->ended && tenant->process == process ? place : TENANT_NONE;
 }
 
 /* The same, or a new one. A process in TENANT_OTHERS gets its own as soon as possible. */
 static uint32_t open_place(struct gpu *gpu, uint32_t process)
 {
-    struct gpu_learning *learning = gpu->learning;
+    struct gpu_learning *learning = learning_of(gpu, process);
     uint32_t place = place_of(gpu, process);
 
-    if (place < TENANT_OTHERS)
+    if (place < TENANT_OTHERS || !learning)
         return place;
     place = tenants_enter(&learning->tenants, process, gpu->latest_us);
     if (place != TENANT_OTHERS) {
         forget_tenant(learning, place);
-        intensity_recall(&learning->intensity, place, program_of(gpu, process), gpu->latest_us);
+        intensity_recall(&learning->intensity, place, gpu_program_of(gpu, process), gpu->latest_us);
     }
     gpu_sighting(gpu, process)->tenant = (uint8_t)(place + 1);
     return place;
 }
 
 /* Names may have come by now, or the process has moved to another owner. */
-static void update_program(struct gpu *gpu, uint32_t place)
+static void update_program(struct gpu *gpu, struct gpu_learning *learning, uint32_t place)
 {
-    struct intensity *intensity = &gpu->learning->intensity;
-    struct program_key key = program_of(gpu, gpu->learning->tenants.all[place].process);
+    struct intensity *intensity = &learning->intensity;
+    struct program_key key = gpu_program_of(gpu, learning->tenants.all[place].process);
 
     if (key.exact != intensity->keys[place].exact)
         intensity_recall(intensity, place, key, gpu->latest_us);
 }
 
-static void update_tenants(struct gpu *gpu)
+static void update_tenants(struct gpu *gpu, struct gpu_learning *learning)
 {
     for (uint32_t t = 0; t < TENANT_OTHERS; t++) {
-        const struct tenant *tenant = &gpu->learning->tenants.all[t];
+        const struct tenant *tenant = &learning->tenants.all[t];
 
         if (!tenant->used || tenant->ended)
             continue;
         if (!ledger_process(gpu->ledger, tenant->process) ||
             gpu_sighting(gpu, tenant->process)->tenant != t + 1 ||
             !ledger_is_live(gpu->ledger, tenant->process))
-            tenants_leave(&gpu->learning->tenants, t, gpu->latest_us);
+            tenants_leave(&learning->tenants, t, gpu->latest_us);
         else
-            update_program(gpu, t);
+            update_program(gpu, learning, t);
     }
-    intensity_keep(&gpu->learning->intensity, slots_tenants(&gpu->learning->slots));
+    intensity_keep(&learning->intensity, slots_tenants(&learning->slots));
+}
+
+/* Tenants (bits) that are there. */
+static uint32_t present_tenants(const struct gpu_learning *learning)
+{
+    uint32_t present = 0;
+
+    for (uint32_t t = 0; t < TENANT_OTHERS; t++)
+        if (learning->tenants.all[t].used && !learning->tenants.all[t].ended)
+            present |= 1U << t;
+    return present;
+}
+
+/* Those of clients that the programs which are remembered explain, or do not. */
+static void count_clients(const struct gpu_learning *learning, struct intensity_memory *memory)
+{
+    uint32_t present = slots_clients(&learning->slots);
+    const struct mps_group *group = mps_clients_find(&learning->clients, present);
+
+    if (!group || group->unmixed_joules <= 0)
+        return;
+    if (mps_clients_are_unmixed(group))
+        memory->recalled += (size_t)__builtin_popcount(present);
+    else
+        memory->suspended += (size_t)__builtin_popcount(present);
 }
 
 struct intensity_memory gpu_program_memory(const struct gpu *gpu)
 {
-    uint32_t present = 0;
+    struct intensity_memory sum = {0};
+    const struct gpu_learning *learning;
 
-    for (uint32_t t = 0; t < TENANT_OTHERS; t++) {
-        const struct tenant *tenant = &gpu->learning->tenants.all[t];
+    for (size_t i = 0; (learning = gpu_learning_at(gpu, i)); i++) {
+        struct intensity_memory memory =
+            intensity_memory(&learning->intensity, present_tenants(learning));
 
-        if (tenant->used && !tenant->ended)
-            present |= 1U << t;
+        sum.programs = memory.programs; /* of the board */
+        sum.recalled += memory.recalled;
+        sum.suspended += memory.suspended;
+        count_clients(learning, &sum);
     }
-    return intensity_memory(&gpu->learning->intensity, present);
+    return sum;
 }
 
-void gpu_learn_list(struct gpu *gpu, const struct sample_list *list)
+/* Which tenants are on a list. No sample tells those of a GPU instance apart, as with MPS. */
+static void update_listed(struct gpu *gpu, struct gpu_learning *learning)
 {
-    uint32_t listed = 0, clients = 0;
+    uint32_t listed = 0, clients = 0, servers = 0;
 
-    for (size_t i = 0; i < list->count; i++) {
-        uint32_t process;
-
-        if (ledger_find_process(gpu->ledger, gpu->meter, list->entries[i].pid, &process))
-            (void)open_place(gpu, process);
-    }
     for (uint32_t t = 0; t < TENANT_OTHERS; t++) {
-        const struct tenant *tenant = &gpu->learning->tenants.all[t];
+        const struct tenant *tenant = &learning->tenants.all[t];
 
         if (!tenant->used || tenant->ended)
             continue;
@@ -180,23 +160,48 @@ void gpu_learn_list(struct gpu *gpu, const struct sample_list *list)
             listed |= 1U << t;
         if (gpu_is_on_list(gpu, tenant->process, SAMPLE_LIST_MPS))
             clients |= 1U << t;
+        if (gpu_sighting(gpu, tenant->process)->is_mps_server)
+            servers |= 1U << t;
     }
-    slots_take_listed(&gpu->learning->slots, listed, clients);
+    if (learning != gpu->learning)
+        clients = listed & ~servers;
+    slots_take_listed(&learning->slots, listed, clients, servers);
+}
+
+void gpu_learn_list(struct gpu *gpu, const struct sample_list *list)
+{
+    struct gpu_learning *learning;
+
+    for (size_t i = 0; i < list->count; i++) {
+        uint32_t process;
+
+        if (ledger_find_process(gpu->ledger, gpu->meter, list->entries[i].pid, &process))
+            (void)open_place(gpu, process);
+    }
+    for (size_t i = 0; (learning = gpu_learning_at(gpu, i)); i++)
+        update_listed(gpu, learning);
 }
 
 void gpu_learn_sample(struct gpu *gpu, const struct sample_label *sample,
                       const struct gpu_sample *taken)
 {
+    uint32_t place;
+
+    if (gpu->mig)
+        return; /* the driver makes none */
     slots_take_sample(&gpu->learning->slots, sample);
-    if (taken->process != LEDGER_NONE && taken->weight > 0)
-        slots_take_win(&gpu->learning->slots, taken->at_us, open_place(gpu, taken->process));
+    if (taken->process == LEDGER_NONE || taken->weight == 0)
+        return;
+    place = open_place(gpu, taken->process);
+    if (place != TENANT_NONE)
+        slots_take_win(&gpu->learning->slots, taken->at_us, place);
 }
 
 /* Learns the idle level from a second of quiet: windows are too coarse to show all of them. */
 static void learn_idle(struct gpu *gpu, const struct slot *slot)
 {
     __typeof__(gpu->learning->quiet) *quiet = &gpu->learning->quiet;
-    bool context = slot->listed != 0, is_quiet = slot_is_quiet(slot);
+    bool context = slot_workers(slot) != 0, is_quiet = slot_is_quiet(slot);
 
     if (!is_quiet || context != quiet->context)
         quiet->energy_uj = quiet->duration_us = 0;
@@ -220,17 +225,27 @@ static void learn_slots(struct gpu *gpu, bool is_last)
         (double)MAX(gpu->idle.with_context.level_mw, gpu->idle.without_context.level_mw) / 1e3;
     learning->intensity.states.limit_watts = (double)gpu->power_limit_mw / 1e3;
     while ((slot = slots_next(&learning->slots, is_last))) {
+        if (gpu->mig) {
+            gpu_mig_learn_slot(gpu, slot);
+            continue;
+        }
         learn_idle(gpu, slot);
-        if (slot->clients)
-            mps_clients_learn(&learning->clients, slot, learning->intensity.states.idle_watts);
-        else
+        if (slot->clients) {
+            intensity_remember_alone(&learning->intensity, slot);
+            mps_clients_learn(&learning->clients, &learning->intensity, slot);
+        } else {
             intensity_learn(&learning->intensity, slot);
+        }
     }
 }
 
 void gpu_learn_energy(struct gpu *gpu, uint64_t tick_us, uint64_t energy_uj)
 {
-    slots_take_energy(&gpu->learning->slots, tick_us, energy_uj);
+    struct gpu_learning *learning;
+
+    /* What is of each instance is known once its activity is. */
+    for (size_t i = 0; (learning = gpu_learning_at(gpu, i)); i++)
+        slots_take_energy(&learning->slots, tick_us, i == 0 ? energy_uj : 0);
     learn_slots(gpu, false);
 }
 
@@ -242,25 +257,32 @@ void gpu_learn_last(struct gpu *gpu)
 
 void gpu_forget_window(struct gpu *gpu, const struct window *window)
 {
-    slots_drop_until(&gpu->learning->slots, window->end_us);
-    update_tenants(gpu);
+    struct gpu_learning *learning;
+
+    for (size_t i = 0; (learning = gpu_learning_at(gpu, i)); i++) {
+        slots_drop_until(&learning->slots, window->end_us);
+        update_tenants(gpu, learning);
+    }
 }
 
 bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window)
 {
-    const struct gpu_learning *learning = gpu->learning;
     size_t present = 0, known = 0;
 
-    if (!learning || (window->saw_utilisation && window->busiest_percent == 0))
+    if (!gpu->learning || (window->saw_utilisation && window->busiest_percent == 0))
         return false;
     for (size_t i = 0; i < window->presence_count; i++) {
-        uint32_t place = gpu_sighting(gpu, window->presences[i].process)->tenant - 1U;
+        uint32_t process = window->presences[i].process;
+        const struct gpu_learning *learning = learning_of(gpu, process);
+        uint32_t place = gpu_sighting(gpu, process)->tenant - 1U;
 
-        if (window_lists_of(window, &window->presences[i]) == 0)
+        /* Of a vGPU there is nothing to learn: its samples show its own utilisation. */
+        if ((window_lists_of(window, &window->presences[i]) & ~(1 << GPU_LIST_VGPU)) == 0)
             continue;
         present++;
         /* Waiting would not change the share of a tenant that is certain. */
-        known += place < TENANT_OTHERS && (learning->intensity.certain & (1U << place)) &&
+        known += learning && place < TENANT_OTHERS &&
+                 (learning->intensity.certain & (1U << place)) &&
                  gpu->latest_us >= learning->tenants.all[place].since_us + gpu->options.patience_us;
     }
     return present > 1 && known < present;
@@ -268,10 +290,9 @@ bool gpu_may_learn_more(const struct gpu *gpu, const struct window *window)
 
 /* The shares of a window: those of its slots, by their energy above idle. False if there are none,
  * or if they would leave out an active process. */
-static bool divide_window(const struct gpu *gpu, const struct window *window,
+static bool divide_window(const struct gpu_learning *learning, const struct window *window,
                           struct intensity_shares *ret_shares)
 {
-    const struct gpu_learning *learning = gpu->learning;
     struct intensity_shares sum = {0}, part;
     const struct slot *slot;
     double total = 0;
@@ -285,8 +306,9 @@ static bool divide_window(const struct gpu *gpu, const struct window *window,
 
         if (!slot->clients && intensity_has_unknown(&learning->intensity, slot))
             return false;
-        known = slot->clients ? mps_clients_divide(&learning->clients, slot->clients, &part)
-                              : intensity_divide(&learning->intensity, slot, &part);
+        known = slot->clients
+                    ? mps_clients_divide(&learning->clients, &learning->intensity, slot, &part)
+                    : intensity_divide(&learning->intensity, slot, &part);
 
         if (!known || joules <= 0)
             continue;
@@ -331,16 +353,18 @@ static void weigh_by_samples(struct claimants *claimants, uint64_t unknown_weigh
 }
 
 /* The relative error of a tenant's time on the board. */
-static double presence_error(const struct gpu *gpu, uint32_t place)
+static double presence_error(const struct gpu *gpu, const struct gpu_learning *learning,
+                             uint32_t place)
 {
-    const struct tenant *tenant = &gpu->learning->tenants.all[place];
+    const struct tenant *tenant = &learning->tenants.all[place];
     uint64_t until_us = tenant->ended ? tenant->ended_us : gpu->latest_us;
 
     return PRESENCE_ERROR_US / (double)MAX(until_us - MIN(until_us, tenant->since_us), 1U);
 }
 
-void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled,
-                         uint64_t unknown_weight)
+/* Weighs claimants by what was learned of them. */
+static void weigh_by_power(struct gpu *gpu, const struct gpu_learning *learning,
+                           const struct window *window, bool sampled)
 {
     struct claimant *claimants = gpu->claimants.items;
     struct intensity_shares shares = {0};
@@ -348,8 +372,7 @@ void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool samp
     uint64_t weights = 0, others = 0;
     double present = 0;
 
-    weigh_by_samples(&gpu->claimants, unknown_weight);
-    if (!gpu->learning || !divide_window(gpu, window, &shares))
+    if (!learning || !divide_window(learning, window, &shares))
         return;
     for (size_t i = 0; i < count; i++) {
         const struct claimant *claimant = &claimants[i];
@@ -375,7 +398,7 @@ void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool samp
         if (place == TENANT_NONE)
             continue;
         share = shares.of[place];
-        error = hypot(shares.error[place], presence_error(gpu, place));
+        error = hypot(shares.error[place], presence_error(gpu, learning, place));
         doubt = hypot(error, shares.doubt[place]) / DOUBTFUL_ERROR;
         if (place == TENANT_OTHERS) {
             share *= others > 0 ? (double)claimant->weight / (double)others : 0;
@@ -385,5 +408,34 @@ void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool samp
         }
         claimant->active_weight =
             (uint64_t)(share / present * (weights > 0 ? (double)weights : WEIGHT_SCALE));
+    }
+}
+
+void gpu_weigh_claimants(struct gpu *gpu, const struct window *window, bool sampled,
+                         uint64_t unknown_weight)
+{
+    weigh_by_samples(&gpu->claimants, unknown_weight);
+    weigh_by_power(gpu, gpu->learning, window, sampled);
+}
+
+void gpu_weigh_part(struct gpu *gpu, const struct window *window, const struct gpu_part *part)
+{
+    struct claimants *claimants = &gpu->claimants;
+    double by_part = part->error / DOUBTFUL_ERROR;
+
+    weigh_by_samples(claimants, 0);
+    if (claimants->count == 1) /* no other process is in it */
+        claimants->items[0].confidence = CONFIDENCE_ONE;
+    else if (part->instance)
+        weigh_by_power(gpu, part->instance->learning, window, false);
+    /* The energy of the part is not certain either. */
+    for (size_t i = 0; i < claimants->count; i++) {
+        struct claimant *claimant = &claimants->items[i];
+        double confidence = (double)claimant->confidence / CONFIDENCE_ONE;
+        double error = (double)claimant->error / CONFIDENCE_ONE;
+
+        claimant->confidence =
+            (uint32_t)(CONFIDENCE_ONE * confidence / (1 + confidence * by_part * by_part));
+        claimant->error = claimant_error(hypot(error, BOUND_ERRORS * part->error));
     }
 }

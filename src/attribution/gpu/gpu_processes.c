@@ -42,12 +42,21 @@ void gpu_reset_sightings(struct gpu *gpu, bool was_away, uint64_t now_us)
     }
 }
 
+void gpu_forget_places(struct gpu *gpu, uint32_t instance)
+{
+    for (uint32_t i = 0; i < ledger_counts(gpu->ledger)->process_slots; i++)
+        if (is_of_gpu(gpu, i) && gpu_sighting(gpu, i)->gpu_instance == instance)
+            gpu_sighting(gpu, i)->tenant = 0;
+}
+
 static void open_sighting(struct gpu *gpu, uint32_t process)
 {
     uint64_t serial = ledger_process(gpu->ledger, process)->serial;
 
     if (gpu_sighting(gpu, process)->serial != serial)
-        *gpu_sighting(gpu, process) = (struct sighting){.serial = serial};
+        *gpu_sighting(gpu, process) = (struct sighting){.serial = serial,
+                                                        .gpu_instance = SAMPLE_NO_INSTANCE,
+                                                        .compute_instance = SAMPLE_NO_INSTANCE};
 }
 
 int gpu_open_process(struct gpu *gpu, uint32_t pid, uint32_t *ret_process)
@@ -90,18 +99,17 @@ uint8_t gpu_lists_of(const struct gpu *gpu, uint32_t process)
 {
     uint8_t lists = 0;
 
-    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++)
+    for (int kind = 0; kind < GPU_LIST_KINDS; kind++)
         if (gpu_is_on_list(gpu, process, kind))
             lists |= (uint8_t)(1 << kind);
     return lists;
 }
 
-/* Records in the window whether there is a context, as far as the lists in force tell. */
-static void record_context(struct gpu *gpu, struct window *window)
+void gpu_record_context(struct gpu *gpu, struct window *window)
 {
     bool named = false, read = false;
 
-    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
+    for (int kind = 0; kind < GPU_LIST_KINDS; kind++) {
         named |= gpu->list_named[kind];
         read |= gpu->list_round[kind] > 0;
     }
@@ -142,7 +150,7 @@ void gpu_begin_window(struct gpu *gpu, struct window *window, const struct windo
         .presences = window->presences,
         .presence_slots = window->presence_slots,
     };
-    record_context(gpu, window);
+    gpu_record_context(gpu, window);
     for (size_t i = 0; i < count; i++) {
         uint32_t process = presences[i].process;
         uint8_t lists = gpu_lists_of(gpu, process);
@@ -176,17 +184,12 @@ static void find_mps_server(struct gpu *gpu, const struct window *window)
         gpu_sighting(gpu, server)->is_mps_server = true;
 }
 
-static void take_listed(struct gpu *gpu, struct window *window, uint64_t t_us,
-                        enum sample_list_kind kind, const struct sample_listed *entry)
+void gpu_take_listed(struct gpu *gpu, struct window *window, uint64_t t_us, uint32_t process,
+                     unsigned kind, uint64_t memory_bytes)
 {
     struct presence *presence;
     struct sighting *seen;
-    uint32_t process;
 
-    if (gpu_open_process(gpu, entry->pid, &process) < 0) {
-        gpu->out_of_memory = true;
-        return;
-    }
     /* The window holds its index from now on, however late the list came. */
     ledger_see_process(gpu->ledger, process, MAX(t_us, window->start_us));
     seen = gpu_sighting(gpu, process);
@@ -194,9 +197,40 @@ static void take_listed(struct gpu *gpu, struct window *window, uint64_t t_us,
         seen->first_listed_us = t_us;
     seen->last_listed_us = t_us;
     seen->list_round[kind] = gpu->list_round[kind];
-    seen->memory_bytes[kind] = entry->memory_bytes;
+    seen->memory_bytes[kind] = memory_bytes;
     if (open_presence(gpu, window, process, &presence))
         presence->listed |= (uint8_t)(1 << kind);
+}
+
+static void take_entry(struct gpu *gpu, struct window *window, uint64_t t_us,
+                       enum sample_list_kind kind, const struct sample_listed *entry)
+{
+    struct sighting *seen;
+    uint32_t process;
+
+    if (gpu_open_process(gpu, entry->pid, &process) < 0) {
+        gpu->out_of_memory = true;
+        return;
+    }
+    gpu_take_listed(gpu, window, t_us, process, kind, entry->memory_bytes);
+    seen = gpu_sighting(gpu, process);
+    if (entry->gpu_instance != SAMPLE_NO_INSTANCE) {
+        seen->gpu_instance = entry->gpu_instance;
+        seen->compute_instance = entry->compute_instance;
+    }
+}
+
+/* An MPS server without clients does not keep the board awake: it draws as little as without any
+ * context (measured, H200). */
+static bool names_a_context(const struct gpu *gpu, const struct sample_list *list)
+{
+    uint32_t process;
+
+    for (size_t i = 0; i < list->count; i++)
+        if (!ledger_find_process(gpu->ledger, gpu->meter, list->entries[i].pid, &process) ||
+            !gpu_sighting(gpu, process)->is_mps_server)
+            return true;
+    return false;
 }
 
 void gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
@@ -205,13 +239,14 @@ void gpu_take_list(struct gpu *gpu, struct window *window, uint64_t t_us,
     gpu->list_round[list->kind]++;
     if (t_us <= window->start_us + RENEWAL_US)
         window->lists_renewed |= (uint8_t)(1 << list->kind);
-    gpu->list_named[list->kind] = list->count > 0;
     gpu->list_us[list->kind] = t_us;
-    record_context(gpu, window);
     for (size_t i = 0; i < list->count; i++)
         if (list->entries[i].pid > 0) /* or the driver's own */
-            take_listed(gpu, window, t_us, list->kind, &list->entries[i]);
+            take_entry(gpu, window, t_us, list->kind, &list->entries[i]);
+    gpu->list_named[list->kind] = list->count > 0;
     find_mps_server(gpu, window);
+    gpu->list_named[list->kind] = names_a_context(gpu, list);
+    gpu_record_context(gpu, window);
     if (gpu->learning)
         gpu_learn_list(gpu, list);
 }
@@ -227,7 +262,7 @@ void gpu_take_memory(struct gpu *gpu, uint64_t t_us, uint64_t used_bytes)
 
         if (!is_of_gpu(gpu, i) || ledger_process(gpu->ledger, i)->superseded)
             continue;
-        for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++)
+        for (int kind = 0; kind < GPU_LIST_KINDS; kind++)
             if (gpu_is_on_list(gpu, i, kind))
                 most = MAX(most, gpu_sighting(gpu, i)->memory_bytes[kind]);
         is_known = most != SAMPLE_MEMORY_UNKNOWN; /* the largest number: the driver hides it */

@@ -79,8 +79,16 @@ static struct claimant *add_claimant(struct gpu *gpu, uint32_t process)
     return claimant;
 }
 
+/* Is the process in this part of the board? NULL: the board as a whole. */
+static bool is_of_part(const struct gpu *gpu, const struct gpu_part *part, uint32_t process)
+{
+    return !part ||
+           gpu_mig_find(gpu->mig, gpu_sighting(gpu, process)->gpu_instance) == part->instance;
+}
+
 /* Adds the processes on a list. Returns whether there are MPS clients. */
-static bool gather_contexts(struct gpu *gpu, const struct window *window)
+static bool gather_contexts(struct gpu *gpu, const struct window *window,
+                            const struct gpu_part *part)
 {
     bool has_mps = false;
 
@@ -88,7 +96,7 @@ static bool gather_contexts(struct gpu *gpu, const struct window *window)
         uint8_t lists = window_lists_of(window, &window->presences[i]);
         struct claimant *claimant;
 
-        if (lists == 0)
+        if (lists == 0 || !is_of_part(gpu, part, window->presences[i].process))
             continue;
         claimant = add_claimant(gpu, window->presences[i].process);
         claimant->has_context = true;
@@ -108,22 +116,34 @@ static void gather_leavers(struct gpu *gpu, const struct window *window)
             (void)add_claimant(gpu, window->presences[i].process);
 }
 
-/* Is a process of this owner among the first `count` claimants? Marks them as reserved. */
-static bool is_seen(struct gpu *gpu, size_t count, const struct workload_owner *owner)
+/* Is a process of this workload among the first `count` claimants? Those that pay are reserved. */
+static bool is_seen(struct gpu *gpu, size_t count, const struct attached *attached)
 {
     bool seen = false;
     uint32_t workload;
 
-    if (!ledger_find_workload(gpu->ledger, owner, &workload))
+    if (!ledger_find_workload(gpu->ledger, &attached->owner, &workload))
         return false;
-    for (size_t i = 0; i < count; i++)
-        if (gpu->claimants.items[i].workload == workload)
-            seen = gpu->claimants.items[i].reserved = true;
+    for (size_t i = 0; i < count; i++) {
+        struct claimant *claimant = &gpu->claimants.items[i];
+
+        seen |= claimant->workload == workload;
+        claimant->reserved |= claimant->workload == workload && attached->pays_idle;
+    }
     return seen;
 }
 
-/* Adds the containers with access to the board and no visible process. */
-static void gather_unseen(struct gpu *gpu, const struct window *window, bool inferred)
+/* Can it use this part of the board? */
+static bool is_attached_to(const struct attached *attached, const struct gpu_part *part)
+{
+    return !part || !attached->is_of_instance ||
+           (part->instance && part->instance->id == attached->gpu_instance);
+}
+
+/* Adds the workloads without a visible process: those that can be behind what is `inferred`, or
+ * else those that pay for an idle board, or for a part of it. */
+static void gather_unseen(struct gpu *gpu, const struct window *window, const struct gpu_part *part,
+                          bool inferred)
 {
     size_t seen_count = gpu->claimants.count;
 
@@ -131,7 +151,9 @@ static void gather_unseen(struct gpu *gpu, const struct window *window, bool inf
         struct claimant *claimant;
         uint32_t process;
 
-        if (is_seen(gpu, seen_count, &gpu->attached[i].owner) ||
+        if (!is_attached_to(&gpu->attached[i], part) ||
+            is_seen(gpu, seen_count, &gpu->attached[i]) ||
+            !(inferred ? gpu->attached[i].is_candidate : gpu->attached[i].pays_idle) ||
             gpu_open_unseen(gpu, &gpu->attached[i].owner, &process) < 0)
             continue;
         ledger_see_process(gpu->ledger, process, window->end_us);
@@ -143,15 +165,16 @@ static void gather_unseen(struct gpu *gpu, const struct window *window, bool inf
     }
 }
 
-/* Work of no visible process was done by the containers without one: by the only one, or by all of
+/* Work of no visible process was done by the candidates without one: by the only one, or by all of
  * them in proportion to their weights. False if there are none. */
-static bool infer_claimants(struct gpu *gpu, const struct window *window, uint64_t *unknown_weight)
+static bool infer_claimants(struct gpu *gpu, const struct window *window,
+                            const struct gpu_part *part, uint64_t *unknown_weight)
 {
     uint64_t weight = *unknown_weight ? *unknown_weight : WEIGHT_SCALE, total = 0;
     struct claimants *claimants = &gpu->claimants;
     size_t first = claimants->count;
 
-    gather_unseen(gpu, window, true);
+    gather_unseen(gpu, window, part, true);
     for (size_t i = first; i < claimants->count; i++)
         total += claimants->items[i].weight;
     if (total == 0)
@@ -276,7 +299,8 @@ void gpu_observe_window(struct gpu *gpu, const struct window *window)
     }
     context = busy;
     for (size_t i = 0; i < window->presence_count; i++)
-        context |= window_lists_of(window, &window->presences[i]) != 0;
+        context |= window_lists_of(window, &window->presences[i]) != 0 &&
+                   !gpu_sighting(gpu, window->presences[i].process)->is_mps_server;
     busy |= context && !window->saw_utilisation; /* unknown: not idle */
     idle = idle_split(&gpu->idle, context, window->energy_uj, duration_us);
     /* A window in which a context came or went shows neither level; a busy one at most that the
@@ -286,26 +310,25 @@ void gpu_observe_window(struct gpu *gpu, const struct window *window)
         idle_learn(&gpu->idle, context, window->energy_uj, duration_us);
 }
 
-void gpu_settle_window(struct gpu *gpu, const struct window *window)
+/* Writes the bookings of the claimants after those that are there. */
+static void settle_claimants(struct gpu *gpu, struct timeshare_window *settled)
+{
+    struct claimants *claimants = &gpu->claimants;
+
+    qsort(claimants->items, claimants->count, sizeof(*claimants->items), by_workload);
+    settled->policy = gpu->options.idle_policy;
+    settled->claimants = claimants->items;
+    settled->claimant_count = claimants->count;
+    timeshare_settle(settled, &gpu->bookings);
+}
+
+static void settle_board(struct gpu *gpu, const struct window *window)
 {
     struct claimants *claimants = &gpu->claimants, settled_claimants;
-    struct timeshare_window settled = {.energy_uj = window->energy_uj,
-                                       .policy = gpu->options.idle_policy};
+    struct timeshare_window settled = {.energy_uj = window->energy_uj};
     bool sampled, busy, has_mps, has_inferred = false;
 
-    /* Attached containers can be claimants twice: beyond --max-processes they are not found. */
-    if (grow_zeroed(&claimants->items, &claimants->slots,
-                    window->presence_count + gpu->samples.count + 2 * gpu->attached_count + 1,
-                    sizeof(*claimants->items)) < 0 ||
-        bookings_begin(&gpu->bookings, TIMESHARE_BOOKINGS_PER_CLAIMANT * claimants->slots +
-                                           TIMESHARE_BOOKINGS_MORE) < 0) {
-        ledger_book_unattributed(gpu->ledger, gpu->meter, window->energy_uj, window->start_us,
-                                 window->end_us);
-        gpu->out_of_memory = true;
-        return;
-    }
-    claimants->count = 0;
-    has_mps = gather_contexts(gpu, window);
+    has_mps = gather_contexts(gpu, window, NULL);
     sampled = gather_samples(gpu, window, &settled.unknown_weight);
     split_mps_samples(gpu, &settled.unknown_weight);
     busy = sampled || window->busiest_percent > 0 ||
@@ -313,7 +336,7 @@ void gpu_settle_window(struct gpu *gpu, const struct window *window)
     if (busy && !sampled && claimants->count == 0)
         gather_leavers(gpu, window);
     if (settled.unknown_weight > 0 || (busy && claimants->count == 0))
-        has_inferred = infer_claimants(gpu, window, &settled.unknown_weight);
+        has_inferred = infer_claimants(gpu, window, NULL, &settled.unknown_weight);
 
     settled.is_inactive = !busy;
     settled.is_alone = claimants->count == 1 && settled.unknown_weight == 0 && !has_mps &&
@@ -328,18 +351,94 @@ void gpu_settle_window(struct gpu *gpu, const struct window *window)
         claimants->items[0].weight = 1; /* no other process can have used it */
     gpu_weigh_claimants(gpu, window, sampled, settled.unknown_weight);
     if (gpu->options.idle_policy == IDLE_POLICY_RESERVED)
-        gather_unseen(gpu, window, false);
-
-    qsort(claimants->items, claimants->count, sizeof(*claimants->items), by_workload);
-    settled.claimants = claimants->items;
-    settled.claimant_count = claimants->count;
-    timeshare_settle(&settled, &gpu->bookings);
+        gather_unseen(gpu, window, NULL, false);
+    settle_claimants(gpu, &settled);
     if (sampled) {
         settled_claimants = gpu->claimants;
         gpu->claimants = gpu->held;
         gpu->held = settled_claimants;
         gpu->held_until_us = window->end_us + HOLD_US;
     }
+}
+
+/* Weighs the processes of a part: the compute instances by their slices, the processes of one
+ * equally. Nothing tells more before their programs are known. */
+static void weigh_by_slices(struct gpu *gpu, const struct gpu_part *part)
+{
+    struct claimants *claimants = &gpu->claimants;
+
+    for (size_t i = 0; i < claimants->count; i++) {
+        const struct sighting *seen = gpu_sighting(gpu, claimants->items[i].process);
+        const struct gpu_compute *compute =
+            part->instance ? gpu_mig_find_compute(part->instance, seen->compute_instance) : NULL;
+        uint64_t beside = 0;
+
+        for (size_t k = 0; k < claimants->count; k++)
+            beside += gpu_sighting(gpu, claimants->items[k].process)->compute_instance ==
+                      seen->compute_instance;
+        claimants->items[i].weight =
+            WEIGHT_SCALE * (compute ? compute->slices : 1) / MAX(beside, 1U); /* itself, at least */
+    }
+}
+
+/* A part of a board in MIG mode, as if it were a board of its own. */
+static void settle_part(struct gpu *gpu, const struct window *window, const struct gpu_part *part)
+{
+    struct timeshare_window settled = {
+        .energy_uj = part->idle.floor_uj + part->idle.step_uj + part->active_uj,
+        .idle = part->idle,
+        .is_inactive = !part->is_active,
+    };
+    struct claimants *claimants = &gpu->claimants;
+    uint64_t no_samples = 0;
+
+    claimants->count = 0;
+    (void)gather_contexts(gpu, window, part);
+    split_mps_samples(gpu, &no_samples); /* the server is not charged */
+    weigh_by_slices(gpu, part);
+    if (part->is_active && claimants->count == 0)
+        (void)infer_claimants(gpu, window, part, &settled.unknown_weight);
+    gpu_weigh_part(gpu, window, part);
+    if (gpu->options.idle_policy == IDLE_POLICY_RESERVED)
+        gather_unseen(gpu, window, part, false);
+    settle_claimants(gpu, &settled);
+}
+
+static void settle_parts(struct gpu *gpu, const struct window *window)
+{
+    struct gpu_parts parts;
+
+    for (size_t i = 0; i < gpu->samples.count; i++) /* the driver makes none in MIG mode */
+        gpu_samples_at(&gpu->samples, i)->counted |=
+            gpu_samples_at(&gpu->samples, i)->at_us <= window->end_us;
+    gpu_mig_divide(gpu, window, &parts);
+    for (size_t i = 0; i < parts.count; i++)
+        settle_part(gpu, window, &parts.items[i]);
+    bookings_add_unowned(&gpu->bookings, UNOWNED_IDLE, parts.free_uj, 0);
+}
+
+void gpu_settle_window(struct gpu *gpu, const struct window *window)
+{
+    /* Attached workloads can be claimants twice: beyond --max-processes they are not found. */
+    size_t claimants = window->presence_count + gpu->samples.count + 2 * gpu->attached_count + 1;
+    size_t parts = gpu->mig ? GPU_INSTANCES_MAX + 1 : 1;
+
+    if (grow_zeroed(&gpu->claimants.items, &gpu->claimants.slots, claimants,
+                    sizeof(*gpu->claimants.items)) < 0 ||
+        bookings_begin(&gpu->bookings,
+                       parts * (TIMESHARE_BOOKINGS_PER_CLAIMANT * gpu->claimants.slots +
+                                TIMESHARE_BOOKINGS_MORE) +
+                           1) < 0) {
+        ledger_book_unattributed(gpu->ledger, gpu->meter, window->energy_uj, window->start_us,
+                                 window->end_us);
+        gpu->out_of_memory = true;
+        return;
+    }
+    gpu->claimants.count = 0;
+    if (gpu->mig)
+        settle_parts(gpu, window);
+    else
+        settle_board(gpu, window);
     if (ledger_book(gpu->ledger, gpu->meter, window->energy_uj, window->start_us, window->end_us,
                     gpu->bookings.items, gpu->bookings.count) < 0)
         gpu->out_of_memory = true;

@@ -43,6 +43,82 @@ static void add_program_memory(const struct gpu *gpu, struct snapshot_gpu *to)
     to->processes_suspended = memory.suspended;
 }
 
+/* As the lists in force show it. */
+static enum gpu_sharing observe_sharing(const struct gpu *gpu)
+{
+    size_t listed = 0;
+
+    if (gpu->mig)
+        return GPU_SHARING_MIG;
+    if (gpu->list_named[GPU_LIST_VGPU])
+        return GPU_SHARING_VGPU;
+    if (gpu->list_named[SAMPLE_LIST_MPS])
+        return GPU_SHARING_MPS;
+    for (uint32_t i = 0; i < ledger_counts(gpu->ledger)->process_slots && listed < 2; i++) {
+        const struct ledger_process *process = ledger_process(gpu->ledger, i);
+
+        listed += process && process->meter == gpu->meter && gpu_lists_of(gpu, i) != 0 &&
+                  !gpu_sighting(gpu, i)->is_mps_server;
+    }
+    return listed > 1 ? GPU_SHARING_TIME_SLICED : GPU_SHARING_EXCLUSIVE;
+}
+
+static uint64_t copy_gauges(const struct gpu_reading *from, uint64_t now_us, uint64_t stale_us,
+                            uint64_t *to)
+{
+    uint64_t valid = 0;
+
+    for (int gauge = 0; gauge < GPU_GAUGE_COUNT; gauge++) {
+        to[gauge] = from[gauge].value;
+        if (is_fresh(from[gauge], now_us, stale_us))
+            valid |= 1ULL << gauge;
+    }
+    return valid;
+}
+
+/* 0 or -ENOMEM. */
+static int add_instances(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us,
+                         struct arena *arena, struct snapshot_gpu *to)
+{
+    const struct gpu_mig *mig = gpu->mig;
+    struct snapshot_mig_device *devices;
+    struct snapshot_instance *instances;
+    size_t count = 0;
+
+    for (size_t i = 0; i < mig->count; i++)
+        count += mig->instances[i].compute_count;
+    instances = arena_array(arena, mig->count + 1, sizeof(*instances));
+    devices = arena_array(arena, count + 1, sizeof(*devices));
+    if (!instances || !devices)
+        return -ENOMEM;
+    to->instances = instances;
+    to->mig_devices = devices;
+    for (size_t i = 0; i < mig->count; i++) {
+        const struct gpu_instance *from = &mig->instances[i];
+
+        instances[i] = (struct snapshot_instance){.gpu_instance = from->id,
+                                                  .profile = copy_text(arena, from->profile)};
+        instances[i].valid = copy_gauges(from->gauges, now_us, stale_us, instances[i].gauges);
+        if (!instances[i].profile)
+            return -ENOMEM;
+        for (size_t c = 0; c < from->compute_count; c++) {
+            struct snapshot_mig_device *device = &devices[to->mig_device_count++];
+
+            *device = (struct snapshot_mig_device){
+                .gpu_instance = from->id,
+                .compute_instance = from->computes[c].id,
+                .uuid = copy_text(arena, from->computes[c].uuid),
+                .profile = copy_text(arena, from->computes[c].profile),
+                .index = from->computes[c].index,
+            };
+            if (!device->uuid || !device->profile)
+                return -ENOMEM;
+        }
+        to->instance_count++;
+    }
+    return 0;
+}
+
 int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, struct arena *arena,
                  struct snapshot_gpu *to)
 {
@@ -61,11 +137,10 @@ int gpu_snapshot(const struct gpu *gpu, uint64_t now_us, uint64_t stale_us, stru
         return -ENOMEM;
     to->has_unknown = unknown_memory(gpu, &to->unknown_bytes);
     add_program_memory(gpu, to);
-    for (int gauge = 0; gauge < GPU_GAUGE_COUNT; gauge++) {
-        to->gauges[gauge] = gpu->gauges[gauge].value;
-        if (is_fresh(gpu->gauges[gauge], now_us, stale_us))
-            to->valid |= 1ULL << gauge;
-    }
+    to->sharing = observe_sharing(gpu);
+    if (gpu->mig && add_instances(gpu, now_us, stale_us, arena, to) < 0)
+        return -ENOMEM;
+    to->valid = copy_gauges(gpu->gauges, now_us, stale_us, to->gauges);
     memcpy(to->xids, gpu->xids, sizeof(to->xids));
     /* Where it is not read repeatedly, it is that of the device sample. */
     if (gpu->power_limit_mw > 0) {
@@ -105,7 +180,7 @@ void gpu_snapshot_process(const struct gpu *gpu, uint32_t process, uint64_t now_
         !gpu_is_on_list(gpu, process, SAMPLE_LIST_MPS))
         to->valid |= SNAPSHOT_PROCESS_UTILISATION;
     add_utilisation(gpu, process, to);
-    for (int kind = 0; kind < SAMPLE_LIST_KINDS; kind++) {
+    for (int kind = 0; kind < GPU_LIST_KINDS; kind++) {
         if (!gpu_is_on_list(gpu, process, kind) ||
             seen->memory_bytes[kind] == SAMPLE_MEMORY_UNKNOWN)
             continue;
@@ -138,6 +213,8 @@ static size_t list_visible(const struct snapshot *snapshot, uint32_t gpu,
             .gpu = gpu,
             .container_id = process->container_id,
             .name = process->names.container,
+            .pod = process->names.pod,
+            .namespace = process->names.namespace,
             .has_bytes = process->valid & SNAPSHOT_PROCESS_MEMORY,
             .bytes = process->valid & SNAPSHOT_PROCESS_MEMORY ? process->memory_bytes : 0,
         };
@@ -154,35 +231,71 @@ static size_t list_visible(const struct snapshot *snapshot, uint32_t gpu,
     return kept;
 }
 
+/* Has a job or unit a process on the board? */
+static bool is_on_board(const struct gpu *gpu, const struct workload_owner *owner)
+{
+    uint32_t workload;
+
+    if (!ledger_find_workload(gpu->ledger, owner, &workload))
+        return false;
+    for (uint32_t i = 0; i < ledger_counts(gpu->ledger)->process_slots; i++) {
+        const struct ledger_process *process = ledger_process(gpu->ledger, i);
+
+        if (process && process->meter == gpu->meter && process->workload == workload &&
+            gpu_lists_of(gpu, i) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Writes the row of a container that has the GPU. 0 or -ENOMEM. */
+static int add_unseen_row(const struct attached *attached, struct arena *arena,
+                          struct snapshot_container *row)
+{
+    row->container_id = copy_text(arena, attached->owner.container_id);
+    row->name = copy_text(arena, attached->container);
+    row->pod = copy_text(arena, attached->pod);
+    row->namespace = copy_text(arena, attached->namespace);
+    return row->container_id && row->name && row->pod && row->namespace ? 0 : -ENOMEM;
+}
+
+/*
+ * Unknown memory can only be that of candidates without a visible process. Jobs and units among
+ * them have their part of it, but these rows are of containers. Nor has one a row whose names may
+ * still come.
+ */
 int gpu_snapshot_containers(const struct gpu *gpu, struct snapshot *snapshot,
                             struct snapshot_gpu *to, struct snapshot_container *rows)
 {
     struct share *shares = arena_array(&snapshot->arena, gpu->attached_count + 1, sizeof(*shares));
     size_t visible = list_visible(snapshot, gpu->index, rows), count = visible;
 
-    for (size_t i = 0; i < gpu->attached_count && shares; i++) {
-        const struct attached *attached = &gpu->attached[i];
-        struct snapshot_container row = {
-            .gpu = gpu->index, .container_id = attached->owner.container_id, .inferred = true};
-
-        if (!row.container_id[0] || bsearch(&row, rows, visible, sizeof(row), by_container))
-            continue;
-        row.container_id = copy_text(&snapshot->arena, row.container_id);
-        row.name = copy_text(&snapshot->arena, attached->name);
-        if (!row.container_id || !row.name)
-            return -ENOMEM;
-        shares[count - visible].weight = gpu_attached_weight(gpu, attached);
-        rows[count++] = row;
-    }
     if (!shares)
         return -ENOMEM;
-    /* Unknown memory can only be that of containers without a visible process. */
+    for (size_t i = 0; i < gpu->attached_count; i++) {
+        const struct attached *attached = &gpu->attached[i];
+        struct snapshot_container key = {.container_id = attached->owner.container_id};
+
+        shares[i] = (struct share){.weight = 0};
+        if (attached->is_candidate &&
+            (key.container_id[0] ? !bsearch(&key, rows, visible, sizeof(key), by_container)
+                                 : !is_on_board(gpu, &attached->owner)))
+            shares[i].weight = gpu_attached_weight(gpu, attached);
+    }
     to->inference_active =
         to->has_unknown && to->unknown_bytes > 0 &&
-        share_split(to->unknown_bytes, shares, count - visible) == to->unknown_bytes;
-    for (size_t i = visible; i < count && to->inference_active; i++) {
-        rows[i].has_bytes = true;
-        rows[i].bytes = shares[i - visible].amount;
+        share_split(to->unknown_bytes, shares, gpu->attached_count) == to->unknown_bytes;
+    for (size_t i = 0; i < gpu->attached_count; i++) {
+        const struct attached *attached = &gpu->attached[i];
+
+        if (shares[i].weight == 0 || !attached->owner.container_id[0] || !attached->is_named)
+            continue;
+        rows[count] = (struct snapshot_container){.gpu = gpu->index,
+                                                  .inferred = true,
+                                                  .has_bytes = to->inference_active,
+                                                  .bytes = shares[i].amount};
+        if (add_unseen_row(attached, &snapshot->arena, &rows[count++]) < 0)
+            return -ENOMEM;
     }
     snapshot->container_count += count;
     return 0;

@@ -14,7 +14,7 @@ enum { TEXT_BYTES = 4096, PACKED_BOARDS_MAX = 2 * PROGRAM_ARCHIVE_MAX };
 struct archived_board {
     char *uuid, *name, *driver;
     uint64_t power_limit_mw;
-    struct programs programs, families;
+    struct program_memory programs;
 };
 
 static void archived_board_free(struct archived_board *board)
@@ -54,7 +54,7 @@ static void add_board(struct program_archive *archive, struct archived_board *bo
 
 static bool has_memory(const struct gpu *gpu)
 {
-    return gpu->learning && programs_count(&gpu->learning->intensity.programs) > 0;
+    return gpu->programs && programs_count(&gpu->programs->exact) > 0;
 }
 
 /* The texts stay the GPU's. */
@@ -65,8 +65,7 @@ static struct archived_board describe_board(const struct gpu *gpu)
         .name = gpu->name,
         .driver = gpu->driver,
         .power_limit_mw = gpu->power_limit_mw,
-        .programs = gpu->learning->intensity.programs,
-        .families = gpu->learning->intensity.families,
+        .programs = *gpu->programs,
     };
 }
 
@@ -108,12 +107,12 @@ static double worth_slots(const struct archived_board *board, const struct gpu *
 
 void program_archive_recall(const struct program_archive *archive, struct gpu *gpu)
 {
-    for (size_t i = 0; i < archive->count && gpu->learning; i++) {
+    for (size_t i = 0; i < archive->count && gpu->programs; i++) {
         const struct archived_board *board = archive->boards[i];
         double slots = worth_slots(board, gpu);
 
-        programs_adopt(&gpu->learning->intensity.programs, &board->programs, slots);
-        programs_adopt(&gpu->learning->intensity.families, &board->families, slots);
+        programs_adopt(&gpu->programs->exact, &board->programs.exact, slots);
+        programs_adopt(&gpu->programs->families, &board->programs.families, slots);
     }
 }
 
@@ -123,8 +122,8 @@ static void code_board(struct archived_board *board, struct coder *coder)
     code_allocated_text(coder, &board->name, TEXT_BYTES);
     code_allocated_text(coder, &board->driver, TEXT_BYTES);
     board->power_limit_mw = code_u64(coder, board->power_limit_mw, UINT64_MAX);
-    programs_code(&board->programs, coder);
-    programs_code(&board->families, coder);
+    programs_code(&board->programs.exact, coder);
+    programs_code(&board->programs.families, coder);
 }
 
 static void unpack_boards(struct program_archive *archive, struct coder *coder)

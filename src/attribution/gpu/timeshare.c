@@ -39,14 +39,15 @@ static void divide(const struct timeshare_window *window, struct bookings *booki
                    uint64_t energy_uj, enum tier tier, uint64_t *otherwise_uj)
 {
     size_t count = window->claimant_count;
+    struct booking *last = &bookings->items[bookings->count - 1], *unowned = last - 1;
 
     if (share_split(energy_uj, bookings->shares, count + 1) == 0) {
         *otherwise_uj += energy_uj;
         return;
     }
     for (size_t i = 0; i < count; i++)
-        bookings->items[TIER_COUNT * i + (size_t)tier].energy_uj += bookings->shares[i].amount;
-    bookings->items[bookings->count - 1].energy_uj += bookings->shares[count].amount;
+        (unowned - TIER_COUNT * (count - i) + tier)->energy_uj += bookings->shares[i].amount;
+    last->energy_uj += bookings->shares[count].amount;
 }
 
 static void divide_idle(const struct timeshare_window *window, struct bookings *bookings,
@@ -79,17 +80,17 @@ static uint64_t expected_error(uint64_t energy_uj, uint32_t error)
 
 void timeshare_settle(const struct timeshare_window *window, struct bookings *bookings)
 {
+    struct booking *items = &bookings->items[bookings->count];
     size_t slots = TIER_COUNT * window->claimant_count;
-    uint64_t *idle_uj = &bookings->items[slots].energy_uj;
-    uint64_t *unattributed_uj = &bookings->items[slots + 1].energy_uj;
+    uint64_t *idle_uj = &items[slots].energy_uj, *unattributed_uj = &items[slots + 1].energy_uj;
     bool measured;
 
     for (size_t i = 0; i < slots; i++)
-        bookings->items[i] = (struct booking){
+        items[i] = (struct booking){
             .process = window->claimants[i / TIER_COUNT].process,
             .tier = (enum tier)(i % TIER_COUNT),
         };
-    bookings->count = slots;
+    bookings->count += slots;
     bookings_add_unowned(bookings, UNOWNED_IDLE, 0, 0);
     bookings_add_unowned(bookings, UNOWNED_UNATTRIBUTED, 0, 0);
     divide_idle(window, bookings, idle_uj);
@@ -101,7 +102,7 @@ void timeshare_settle(const struct timeshare_window *window, struct bookings *bo
     measured = window->is_alone && *idle_uj == 0 && *unattributed_uj == 0;
     for (size_t i = 0; i < slots; i++) {
         const struct claimant *claimant = &window->claimants[i / TIER_COUNT];
-        struct booking *booking = &bookings->items[i];
+        struct booking *booking = &items[i];
 
         if (claimant->inferred) {
             booking->method = METHOD_INFERRED;

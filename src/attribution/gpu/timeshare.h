@@ -38,5 +38,5 @@ struct timeshare_window {
 
 enum { TIMESHARE_BOOKINGS_PER_CLAIMANT = TIER_COUNT, TIMESHARE_BOOKINGS_MORE = 2 };
 
-/* Writes the bookings, which sum to energy_uj. Needs room for PER_CLAIMANT x claimants + MORE. */
+/* Adds the bookings, which sum to energy_uj. Needs room for PER_CLAIMANT x claimants + MORE. */
 void timeshare_settle(const struct timeshare_window *window, struct bookings *bookings);

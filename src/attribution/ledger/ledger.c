@@ -1,4 +1,4 @@
-/* The ledger's meters and the bookings at them: energy, bills and device time. */
+/* The ledger's meters and the bookings at them: energy, bills, and the time of devices. */
 #include "attribution/ledger/ledger_private.h"
 
 #include <errno.h>
@@ -192,12 +192,29 @@ static uint64_t stretch_us(uint64_t from_us, uint64_t to_us)
     return to_us - from_us <= STRETCH_MAX_US ? to_us - from_us : 0;
 }
 
+/* Embodied carbon of this time of the meter's device. */
+static unsigned __int128 embodied_of(const struct ledger *ledger, uint32_t meter, uint64_t time_us)
+{
+    return embodied_bill(ledger->options.embodied.of[ledger->meters[meter].kind], time_us);
+}
+
+static void bill_unowned_time(struct ledger *ledger, uint32_t meter, enum unowned owner,
+                              uint64_t time_us)
+{
+    unsigned __int128 embodied = embodied_of(ledger, meter, time_us);
+
+    ledger->meters[meter].bill.embodied += embodied;
+    ledger->meters[meter].unowned_bill[owner].embodied += embodied;
+}
+
 /* Advances the device time to the end of a window and returns the window's part of it; time before
  * the window was unmonitored. Windows come in order, so until_us suffices to count no time twice:
  * if the clock is set back a little, device time stands still until the clock has caught up. */
-static uint64_t advance_device(struct ledger_device *device, uint64_t start_us, uint64_t end_us)
+static uint64_t advance_device(struct ledger *ledger, uint32_t meter, uint64_t start_us,
+                               uint64_t end_us)
 {
-    uint64_t until_us = device->until_us, hole_us;
+    struct ledger_device *device = &ledger->meters[meter].device;
+    uint64_t until_us = device->until_us;
 
     start_us = MIN(start_us, end_us); /* the clock was set back in it */
     if (until_us == 0 || until_us - MIN(until_us, end_us) > STRETCH_MAX_US)
@@ -206,35 +223,38 @@ static uint64_t advance_device(struct ledger_device *device, uint64_t start_us, 
         device->until_us = until_us;
         return 0;
     }
-    hole_us = start_us > until_us ? stretch_us(until_us, start_us) : 0;
-    device->total_us += hole_us;
-    device->unowned_us[UNOWNED_GAP] += hole_us;
+    if (start_us > until_us)
+        bill_unowned_time(ledger, meter, UNOWNED_GAP, stretch_us(until_us, start_us));
     device->until_us = end_us;
     return stretch_us(MAX(start_us, until_us), end_us);
 }
 
-/* Advances the device time over a window, and returns the time to divide like its energy. */
+/* Advances the device time over a window, bills it to the meter, and returns the time to divide
+ * like its energy. */
 static uint64_t device_time(struct ledger *ledger, uint32_t meter, uint64_t energy_uj,
                             uint64_t start_us, uint64_t end_us)
 {
     struct ledger_device *device = &ledger->meters[meter].device;
     uint64_t time_us;
 
-    if (!ledger->options.embodied.of[ledger->meters[meter].kind].known)
+    if (!ledger->options.embodied.of[ledger->meters[meter].kind].known) {
+        *device = (struct ledger_device){0}; /* a later run with a rate does not bill this time */
         return 0;
+    }
     if (energy_uj == 0 && device->until_us == 0)
         return 0; /* it starts with the first energy: how long the device was there is unknown */
-    time_us = device->undivided_us + advance_device(device, start_us, end_us);
+    time_us = device->undivided_us + advance_device(ledger, meter, start_us, end_us);
     if (energy_uj == 0 && time_us <= STRETCH_MAX_US) {
         device->undivided_us = time_us;
         return 0;
     }
     device->undivided_us = 0;
-    device->total_us += time_us;
-    if (energy_uj > 0)
-        return time_us;
-    device->unowned_us[UNOWNED_IDLE] += time_us; /* too long to charge to the next user */
-    return 0;
+    if (energy_uj == 0) { /* too long to charge to the next user */
+        bill_unowned_time(ledger, meter, UNOWNED_IDLE, time_us);
+        return 0;
+    }
+    ledger->meters[meter].bill.embodied += embodied_of(ledger, meter, time_us);
+    return time_us;
 }
 
 void ledger_pass_time(struct ledger *ledger, uint32_t meter, uint64_t start_us, uint64_t end_us)
@@ -243,10 +263,10 @@ void ledger_pass_time(struct ledger *ledger, uint32_t meter, uint64_t start_us, 
 }
 
 static void book_unowned(struct ledger_meter *meter, enum unowned owner, uint64_t energy_uj,
-                         uint64_t time_us, struct price_rate rate)
+                         unsigned __int128 embodied, struct price_rate rate)
 {
     meter->unowned_uj[owner] += energy_uj;
-    meter->device.unowned_us[owner] += time_us;
+    meter->unowned_bill[owner].embodied += embodied;
     bill_add_energy(&meter->unowned_bill[owner], energy_uj, rate);
 }
 
@@ -255,6 +275,7 @@ static int book_part(struct ledger *ledger, uint32_t meter, uint64_t start_us, u
                      uint64_t time_us, const struct booking *booking)
 {
     const struct price_rate rate = ledger_rate_at(ledger, end_us);
+    const unsigned __int128 embodied = embodied_of(ledger, meter, time_us);
     struct ledger_process *process =
         booking->process != LEDGER_NONE ? &ledger->processes[booking->process] : NULL;
     uint32_t workload = process ? process->workload : booking->workload;
@@ -263,12 +284,12 @@ static int book_part(struct ledger *ledger, uint32_t meter, uint64_t start_us, u
     int r;
 
     if (!process && !booking->to_workload) {
-        book_unowned(&ledger->meters[meter], booking->unowned, booking->energy_uj, time_us, rate);
+        book_unowned(&ledger->meters[meter], booking->unowned, booking->energy_uj, embodied, rate);
         return 0;
     }
     r = ledger_open_account(ledger, workload, meter, &index);
     if (r < 0) { /* the energy is real: it is kept, without an owner */
-        book_unowned(&ledger->meters[meter], UNOWNED_UNATTRIBUTED, booking->energy_uj, time_us,
+        book_unowned(&ledger->meters[meter], UNOWNED_UNATTRIBUTED, booking->energy_uj, embodied,
                      rate);
         return r;
     }
@@ -276,7 +297,7 @@ static int book_part(struct ledger *ledger, uint32_t meter, uint64_t start_us, u
     account->account.energy_uj[booking->tier][booking->method] += booking->energy_uj;
     account->account.known_uj += booking->known_uj;
     account->account.uncertain_uj += booking->uncertain_uj;
-    account->account.device_us += time_us;
+    account->account.bill.embodied += embodied;
     bill_add_energy(&account->account.bill, booking->energy_uj, rate);
     smooth_power(account, booking->energy_uj, start_us, end_us);
     if (ledger->kept_kinds & 1U << ledger->meters[meter].kind)
@@ -393,10 +414,8 @@ bool ledger_is_balanced(const struct ledger *ledger, uint32_t meter)
     const struct ledger_meter *m = &ledger->meters[meter];
     struct account owned = ledger_owned(ledger, meter);
 
-    for (size_t i = 0; i < UNOWNED_COUNT; i++) {
+    for (size_t i = 0; i < UNOWNED_COUNT; i++)
         bill_add(&owned.bill, &m->unowned_bill[i]);
-        owned.device_us += m->device.unowned_us[i];
-    }
-    return ledger_imbalance_uj(ledger, meter) == 0 && owned.device_us == m->device.total_us &&
-           owned.bill.emission == m->bill.emission && owned.bill.cost == m->bill.cost;
+    return ledger_imbalance_uj(ledger, meter) == 0 && owned.bill.emission == m->bill.emission &&
+           owned.bill.cost == m->bill.cost && owned.bill.embodied == m->bill.embodied;
 }

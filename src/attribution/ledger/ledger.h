@@ -2,7 +2,7 @@
  * The ledger: monotone integer accounts of meters, processes and workloads.
  *
  * For every meter, at all times: energy = sum of its unowned energy + sum over workloads; for a GPU
- * the sum over workloads = the sum over processes. Bills and device time add up the same way.
+ * the sum over workloads = the sum over processes. Bills add up the same way.
  * Nothing booked is ever taken back. It calls none of its users. No I/O, no clock.
  */
 #pragma once
@@ -28,13 +28,11 @@ struct ledger_options {
     struct embodied_rates embodied;
 };
 
-/* Time of a meter's device by owner; all 0 without a rate of embodied carbon. */
+/* Time of a meter's device; all 0 without a rate of embodied carbon. */
 struct ledger_device {
-    uint64_t total_us; /* that has an owner */
-    uint64_t unowned_us[UNOWNED_COUNT];
     uint64_t
         undivided_us;  /* of windows without energy: it goes with the next window that has some */
-    uint64_t until_us; /* counted up to here; 0: not started */
+    uint64_t until_us; /* billed up to here, but for that; 0: not started */
 };
 
 struct ledger_meter {
@@ -227,6 +225,9 @@ void ledger_sweep(struct ledger *ledger, uint64_t now_us);
 int ledger_open_workload(struct ledger *ledger, const struct workload_owner *owner,
                          uint32_t *ret_workload);
 
+/* Workloads are booked to `other` that the ledger never saw. */
+void ledger_note_dropped(struct ledger *ledger);
+
 /* Adds or removes a member of a workload: a process or a cgroup. A workload that loses its last
  * member and never had energy is closed at once. */
 void ledger_join_workload(struct ledger *ledger, uint32_t workload);
@@ -255,7 +256,7 @@ double ledger_power_mw(const struct ledger *ledger, const struct ledger_account 
 /* The sum of a meter's accounts, of present and of retired workloads. */
 struct account ledger_owned(const struct ledger *ledger, uint32_t meter);
 
-/* Do energy, bills and device time of a meter add up? */
+/* Do energy and bills of a meter add up? */
 bool ledger_is_balanced(const struct ledger *ledger, uint32_t meter);
 
 /* Packs the books, or unpacks them into an empty ledger; see core/pack.h. What was unpacked is

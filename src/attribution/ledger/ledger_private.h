@@ -27,6 +27,8 @@ struct ledger {
     struct ledger_workload *workloads; /* likewise */
     struct map workload_map;
     uint32_t lowest_free;            /* no free place of a workload is before it */
+    size_t permanent_workloads;      /* which the limit does not count */
+    bool none_ended;                 /* no workload is without members: none can make room */
     struct scopes scopes;            /* of the workloads */
     struct ledger_account *accounts; /* likewise */
     size_t account_slots;

@@ -23,6 +23,7 @@ static void code_bill(struct coder *coder, struct bill *bill)
 {
     bill->emission = code_u128(coder, bill->emission);
     bill->cost = code_u128(coder, bill->cost);
+    bill->embodied = code_u128(coder, bill->embodied);
 }
 
 static void code_account(struct coder *coder, struct account *account)
@@ -32,7 +33,6 @@ static void code_account(struct coder *coder, struct account *account)
             account->energy_uj[tier][method] = code_number(coder, account->energy_uj[tier][method]);
     account->known_uj = code_number(coder, account->known_uj);
     account->uncertain_uj = code_number(coder, account->uncertain_uj);
-    account->device_us = code_number(coder, account->device_us);
     code_bill(coder, &account->bill);
 }
 
@@ -50,13 +50,11 @@ static void code_meter(struct coder *coder, struct ledger_meter *meter)
     meter->overflow = (uint32_t)code_u64(coder, meter->overflow, UINT32_MAX);
     code_account(coder, &meter->retired);
     code_bill(coder, &meter->bill);
-    device->total_us = code_number(coder, device->total_us);
     device->undivided_us = code_number(coder, device->undivided_us);
     device->until_us = code_number(coder, device->until_us);
     for (size_t i = 0; i < UNOWNED_COUNT; i++) {
         meter->unowned_uj[i] = code_number(coder, meter->unowned_uj[i]);
         code_bill(coder, &meter->unowned_bill[i]);
-        device->unowned_us[i] = code_number(coder, device->unowned_us[i]);
     }
     if (!meter->meter_id)
         coder_reject(coder);

@@ -55,6 +55,12 @@ static void copy_text(char *text, const char *from)
         memcpy(text, from, strlen(from) + 1); /* it came from a field of the same size */
 }
 
+/* Shared by everything and never retired: their counters must not go back. */
+static bool is_permanent(enum workload_kind kind)
+{
+    return kind == WORKLOAD_OTHER || kind == WORKLOAD_SYSTEM;
+}
+
 static int add_workload(struct ledger *ledger, const struct workload_owner *owner,
                         uint32_t *ret_workload)
 {
@@ -89,15 +95,11 @@ static int add_workload(struct ledger *ledger, const struct workload_owner *owne
         return -ENOMEM;
     }
     ledger->workloads[index] = workload;
+    ledger->none_ended = false;
+    ledger->permanent_workloads += is_permanent(owner->kind);
     ledger->counts.workloads++;
     *ret_workload = index;
     return 0;
-}
-
-/* Shared by everything and never retired: their counters must not go back. */
-static bool is_permanent(enum workload_kind kind)
-{
-    return kind == WORKLOAD_OTHER || kind == WORKLOAD_SYSTEM;
 }
 
 /* Closes a workload and adds its accounts to the meters' `retired`. */
@@ -167,6 +169,7 @@ int ledger_index_workload(struct ledger *ledger, uint32_t workload)
         return -EEXIST;
     if (scopes_add(&ledger->scopes, row->id) < 0)
         return -ENOMEM;
+    ledger->permanent_workloads += is_permanent(row->kind);
     return map_insert(&ledger->workload_map, workload_hash(row->kind, row->id), workload);
 }
 
@@ -203,6 +206,11 @@ static int open_around(struct ledger *ledger, const struct workload_owner *owner
     return ledger_open_workload(ledger, &around, ret_workload);
 }
 
+static bool has_room(const struct ledger *ledger)
+{
+    return ledger->counts.workloads - ledger->permanent_workloads < ledger->options.max_workloads;
+}
+
 int ledger_open_workload(struct ledger *ledger, const struct workload_owner *owner,
                          uint32_t *ret_workload)
 {
@@ -214,12 +222,20 @@ int ledger_open_workload(struct ledger *ledger, const struct workload_owner *own
         return add_workload(ledger, owner, ret_workload);
     if (!scope_has_room(ledger, owner))
         return open_around(ledger, owner, ret_workload);
-    if (ledger->counts.workloads >= ledger->options.max_workloads)
+    /* Each time takes a look at all, and thousands may ask in vain. */
+    if (!has_room(ledger) && !ledger->none_ended) {
         retire_ended(ledger, ledger->latest_us, true, NULL);
-    if (ledger->counts.workloads < ledger->options.max_workloads)
+        ledger->none_ended = true;
+    }
+    if (has_room(ledger))
         return add_workload(ledger, owner, ret_workload);
     ledger->counts.workloads_dropped++;
     return ledger_open_workload(ledger, &other, ret_workload);
+}
+
+void ledger_note_dropped(struct ledger *ledger)
+{
+    ledger->counts.workloads_dropped++;
 }
 
 int ledger_open_account(struct ledger *ledger, uint32_t workload, uint32_t meter,
@@ -261,7 +277,10 @@ void ledger_leave_workload(struct ledger *ledger, uint32_t workload)
     struct ledger_workload *w = &ledger->workloads[workload];
     const struct ledger_account *at = NULL;
 
-    if (--w->member_count > 0 || is_permanent(w->kind) || w->kept)
+    if (--w->member_count > 0 || is_permanent(w->kind))
+        return;
+    ledger->none_ended = false;
+    if (w->kept)
         return;
     while ((at = ledger_next_account(ledger, w, at)))
         if (account_total_uj(&at->account) > 0)

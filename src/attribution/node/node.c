@@ -61,17 +61,51 @@ static bool is_chosen(const struct node *node, const struct node_meter *meter)
     return is_best;
 }
 
-/* Opens the books of meters. Not before a usage report: without one nothing can be divided. */
+static bool can_open(const struct node *node, const struct node_meter *meter)
+{
+    return (meter->kind == METER_PACKAGE || meter->kind == METER_DRAM) &&
+           meter->meter == LEDGER_NONE && is_chosen(node, meter);
+}
+
+static int open_meter(struct node *node, struct node_meter *meter, bool *ret_is_new)
+{
+    *ret_is_new = !ledger_find_meter(node->ledger, meter->kind, meter->id, &meter->meter);
+    return *ret_is_new ? ledger_add_meter(node->ledger, meter->kind, meter->id, 0, &meter->meter)
+                       : 0;
+}
+
+/* Energy of a meter is booked: other sources of the same must not book it again. */
+static void claim_energy(struct node *node, const struct node_meter *meter, uint64_t energy_uj)
+{
+    if (energy_uj > 0 && node->resumed)
+        resumed_meters_disown(node->resumed, meter->kind, meter->source);
+}
+
+static void book_gap(struct node *node, const struct node_meter *meter, uint64_t energy_uj)
+{
+    claim_energy(node, meter, energy_uj);
+    ledger_book_gap(node->ledger, meter->meter, energy_uj);
+}
+
+/* Opens the books of meters. Not before a usage report: without one nothing can be divided. Where a
+ * previous run had others, nobody knows what was used until this meter was read. */
 static bool open_books(struct node *node)
 {
-    bool failed = false;
+    bool failed = false, is_new;
 
     for (size_t i = 0; i < node->meter_count; i++) {
         struct node_meter *meter = &node->meters[i];
 
-        if ((meter->kind == METER_PACKAGE || meter->kind == METER_DRAM) &&
-            meter->meter == LEDGER_NONE && is_chosen(node, meter))
-            failed |= ledger_add_meter(node->ledger, meter->kind, meter->id, 0, &meter->meter) < 0;
+        if (!can_open(node, meter))
+            continue;
+        if (open_meter(node, meter, &is_new) < 0) {
+            failed = true;
+            continue;
+        }
+        if (is_new)
+            book_gap(node, meter, meter->base_uj);
+        if (!is_new || meter->base_uj > 0)
+            ledger_note_unknown_gap(node->ledger, meter->meter);
     }
     return !failed;
 }
@@ -100,39 +134,64 @@ struct resumed_meter node_resumed_meter(const struct node_meter *meter)
     };
 }
 
-/* Goes on with a meter of the run before. Its books are open at once: what it counts before the
- * first usage report is a gap, too. */
+/* The count of a meter goes on where it was last shown, by whatever source. */
+static void raise_counter(const struct node *node, struct node_meter *meter)
+{
+    uint64_t highest_uj = resumed_meters_highest_uj(node->resumed, meter->kind, meter->id);
+
+    if (highest_uj <= meter->counter_uj)
+        return;
+    meter->base_uj += highest_uj - meter->counter_uj;
+    meter->counter_uj = highest_uj;
+}
+
+/* Goes on with a meter of the previous run. Its books are open at once: what it counts before the
+ * first usage report is a gap, too, and so is all that it counted if they were never open. */
 static int resume_meter(struct node *node, struct node_meter *meter, uint64_t t_us,
                         const struct resumed_meter *before, const struct sample_meter *reading)
 {
     uint64_t gap_uj = 0;
-    bool is_known = resumed_meter_find_gap(before, reading->hardware, t_us, &gap_uj);
+    bool is_known = resumed_meter_find_gap(before, reading->hardware, t_us, &gap_uj), is_new;
 
-    meter->idle = before->idle;
-    if (!before->has_counter)
-        return 0;
     if (!is_known)
         gap_uj = 0;
     /* The gap ends with this reading, which may not be the first of the source. */
     meter->base_uj = before->counter_uj + gap_uj - MIN(gap_uj, reading->counter_uj);
     meter->counter_uj = meter->base_uj + reading->counter_uj;
-    if (!before->is_booked || !is_chosen(node, meter))
+    raise_counter(node, meter);
+    if ((meter->modelled && !before->is_booked) || !can_open(node, meter))
         return 0;
-    if (ledger_add_meter(node->ledger, meter->kind, meter->id, 0, &meter->meter) < 0)
+    if (open_meter(node, meter, &is_new) < 0)
         return -ENOMEM;
-    if (is_known)
-        ledger_book_gap(node->ledger, meter->meter, gap_uj);
-    else
+    /* What another source booked meanwhile is not known of this one. */
+    is_known &= is_new || before->is_booked;
+    book_gap(node, meter, is_new ? meter->counter_uj : is_known ? gap_uj : 0);
+    if (!is_known)
         ledger_note_unknown_gap(node->ledger, meter->meter);
     return 0;
 }
 
-static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
+static int recall_meter(struct node *node, struct node_meter *meter, uint64_t t_us,
+                        const struct sample_meter *reading)
 {
     struct resumed_meter before;
+    int r = 0;
+
+    if (!resumed_meters_take(node->resumed, meter->kind, meter->source, meter->id, &before)) {
+        raise_counter(node, meter);
+        return 0;
+    }
+    meter->idle = before.idle;
+    if (before.has_counter)
+        r = resume_meter(node, meter, t_us, &before, reading);
+    resumed_meter_done(&before);
+    return r;
+}
+
+static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
+{
     struct node_meter *meter;
     char *id;
-    int r;
 
     if (node->meter_count == NODE_METERS_MAX)
         return 0; /* more than any machine has: a faulty source must not fill the memory */
@@ -153,18 +212,30 @@ static int add_meter(struct node *node, uint64_t t_us, const struct sample_meter
         .read_us = t_us,
     };
     keep_hardware(meter, reading);
-    if (!node->resumed ||
-        !resumed_meters_take(node->resumed, meter->kind, meter->source, meter->id, &before))
-        return 0;
-    r = resume_meter(node, meter, t_us, &before, reading);
-    resumed_meter_done(&before);
-    return r;
+    return node->resumed ? recall_meter(node, meter, t_us, reading) : 0;
+}
+
+/* Where nothing is known of workloads. From the second reading on: by then all sources were read,
+ * and the best is chosen. */
+static int book_unattributed(struct node *node, struct node_meter *meter, uint64_t start_us)
+{
+    bool failed;
+
+    ledger_advance(node->ledger, meter->read_us);
+    failed = !open_books(node);
+    if (meter->meter == LEDGER_NONE)
+        return failed ? -ENOMEM : 0;
+    claim_energy(node, meter, meter->pending_uj);
+    ledger_book_unattributed(node->ledger, meter->meter, meter->pending_uj,
+                             MIN(start_us, meter->read_us), meter->read_us);
+    meter->pending_uj = meter->pending_idle_uj = 0;
+    return failed ? -ENOMEM : 0;
 }
 
 static int take_meter(struct node *node, uint64_t t_us, const struct sample_meter *reading)
 {
     struct node_meter *meter = NULL;
-    uint64_t counter_uj;
+    uint64_t counter_uj, before_us;
 
     for (size_t i = 0; i < node->meter_count && !meter; i++)
         if (node->meters[i].kind == reading->kind && strcmp(node->meters[i].id, reading->id) == 0 &&
@@ -185,8 +256,9 @@ static int take_meter(struct node *node, uint64_t t_us, const struct sample_mete
     meter->counter_uj = counter_uj;
     keep_hardware(meter, reading);
     meter->breaks = reading->breaks;
+    before_us = meter->read_us;
     meter->read_us = t_us;
-    return 0;
+    return node->has_no_usage ? book_unattributed(node, meter, before_us) : 0;
 }
 
 /* The part of a window's energy that the machine draws without load. */
@@ -258,6 +330,7 @@ static int settle_meter(struct node *node, struct node_meter *meter, uint64_t no
             ledger_pass_time(node->ledger, meter->meter, start_us, now_us);
         return 0;
     }
+    claim_energy(node, meter, meter->pending_uj);
     idle_uj = idle_energy(meter, usage, now_us - start_us);
     bookings->count = 0;
     for (uint32_t w = 0; w < node->usages.slots; w++)
@@ -284,7 +357,7 @@ static int take_usage(struct node *node, uint64_t t_us, const struct sample_usag
         if (meter->meter != LEDGER_NONE && !can_settle)
             continue; /* the next report settles it */
         if (meter->meter != LEDGER_NONE && usage->is_first)
-            ledger_book_gap(node->ledger, meter->meter, meter->pending_uj);
+            book_gap(node, meter, meter->pending_uj);
         else if (meter->meter != LEDGER_NONE)
             failed |= settle_meter(node, meter, t_us, usage) < 0;
         meter->pending_uj = meter->pending_idle_uj = 0;
@@ -317,7 +390,7 @@ void node_finish(struct node *node)
 {
     for (size_t i = 0; i < node->meter_count; i++) {
         if (node->meters[i].meter != LEDGER_NONE)
-            ledger_book_gap(node->ledger, node->meters[i].meter, node->meters[i].pending_uj);
+            book_gap(node, &node->meters[i], node->meters[i].pending_uj);
         node->meters[i].pending_uj = 0;
     }
 }

@@ -41,6 +41,7 @@ struct node {
     size_t meter_count, meter_slots;
     struct resumed_meters *resumed; /* NULL: none */
     struct workload_usages usages;
+    bool has_no_usage; /* no report will come: energy is unattributed when it is read */
     uint64_t settled_until_us;
     struct node_power powers[NODE_POWERS_MAX];
     size_t power_count;

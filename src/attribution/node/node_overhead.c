@@ -196,7 +196,7 @@ static int open_window(struct node_overhead *overhead)
 }
 
 /* The meter is added with the first complete reading: without one there is no series. One of the
- * run before has no counter to tell what was missed. */
+ * previous run has no counter to tell what was missed. */
 static int add_meter(struct node_overhead *overhead, const char *meter_id)
 {
     if (ledger_find_meter(overhead->ledger, METER_NODE_OVERHEAD, meter_id, &overhead->meter)) {
@@ -271,6 +271,19 @@ static void learn_inclusion(struct node_overhead *overhead, uint64_t node_uj, ui
     overhead->mismatch = false;
 }
 
+/* Meters that are gone were part of the whole, and so of its rest. */
+static void disown_absent(struct node_overhead *overhead)
+{
+    struct resumed_meters *resumed = overhead->node->resumed;
+
+    if (!resumed)
+        return;
+    resumed_meters_disown(resumed, METER_PACKAGE, NULL);
+    resumed_meters_disown(resumed, METER_DRAM, NULL);
+    if (overhead->includes_gpus)
+        resumed_meters_disown(resumed, METER_GPU, NULL);
+}
+
 static bool settle_window(struct node_overhead *overhead)
 {
     uint64_t total_uj = overhead->latest.total_uj - overhead->start.total_uj;
@@ -280,6 +293,7 @@ static bool settle_window(struct node_overhead *overhead)
         (unsigned __int128)parts_uj + (overhead->includes_gpus ? gpus_uj : 0);
     bool booked = node_overhead_book(overhead, overhead_energy(overhead, total_uj, inside_uj)) == 0;
 
+    disown_absent(overhead);
     learn_inclusion(overhead, total_uj - parts_uj, gpus_uj);
     return open_window(overhead) == 0 && booked;
 }

@@ -63,7 +63,7 @@ struct node_overhead {
     uint64_t begin_uj, begin_unowned_uj[UNOWNED_COUNT]; /* of all these meters */
     uint64_t lost_us;                                   /* CPU time of workloads that are gone */
 
-    /* Of the run before, until the same meter is chosen again. */
+    /* Of the previous run, until the same meter is chosen again. */
     struct node_overhead_memory {
         char source[16]; /* "": nothing is known */
         struct idle_levels idle;

@@ -65,6 +65,8 @@ static int add_workload(struct workload_usages *usages, uint64_t now_us,
         !copy_text(owner.container_id, sizeof(owner.container_id), workload->container_id) ||
         !copy_text(owner.pod_uid, sizeof(owner.pod_uid), workload->pod_uid))
         return 0;
+    if (workload->kind == WORKLOAD_OTHER)
+        ledger_note_dropped(usages->ledger);
     if (open_usage(usages, &owner, now_us, &usage) < 0)
         return -ENOMEM;
     usage->weights[USAGE_WEIGHT_CPU_TIME] += workload->cpu_us;
@@ -98,7 +100,7 @@ static int add_system(struct workload_usages *usages, uint64_t now_us,
     return 0;
 }
 
-/* After the first report of a workload since the run before. */
+/* After the first report of a workload since the previous run. */
 static int end_resumption(struct workload_usage *usage)
 {
     int r = usage_raise(&usage->usage, &usage->before);
@@ -108,10 +110,31 @@ static int end_resumption(struct workload_usage *usage)
     return r;
 }
 
+/* Of a workload without a cgroup: drops what it used, after the retention. */
+static void expire_usage(struct workload_usages *usages, uint32_t workload, uint64_t now_us)
+{
+    struct workload_usage *usage = &usages->items[workload];
+
+    usage_clear_gauges(&usage->usage);
+    usage->seen_us = MIN(usage->seen_us, now_us); /* the clock may have been set back */
+    if (now_us - usage->seen_us <= ledger_retention_us(usages->ledger))
+        return;
+    usage_done(&usage->usage);
+    usage_done(&usage->before);
+    *usage = (struct workload_usage){0};
+    ledger_leave_workload(usages->ledger, workload);
+}
+
+void workload_usages_expire(struct workload_usages *usages, uint64_t now_us)
+{
+    for (uint32_t w = 0; w < usages->slots; w++)
+        if (usages->items[w].round > 0)
+            expire_usage(usages, w, now_us);
+}
+
 int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
                            const struct sample_usage *report)
 {
-    uint64_t retention_us = ledger_retention_us(usages->ledger);
     bool failed = false;
 
     usages->round++;
@@ -124,15 +147,8 @@ int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
 
         if (usage->is_resumed && usage->round == usages->round)
             failed |= end_resumption(usage) < 0;
-        if (usage->round == 0 || usage->round == usages->round)
-            continue;
-        usage_clear_gauges(&usage->usage);
-        usage->seen_us = MIN(usage->seen_us, now_us); /* the clock may have been set back */
-        if (now_us - usage->seen_us <= retention_us)
-            continue;
-        usage_done(&usage->usage);
-        *usage = (struct workload_usage){0};
-        ledger_leave_workload(usages->ledger, w);
+        if (usage->round > 0 && usage->round != usages->round)
+            expire_usage(usages, w, now_us);
     }
     return failed ? -ENOMEM : 0;
 }

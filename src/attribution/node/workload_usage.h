@@ -23,7 +23,7 @@ struct workload_usage {
     uint64_t seen_us;
     uint64_t weights[USAGE_WEIGHTS];
     struct usage usage;  /* counters: since it is known */
-    struct usage before; /* the counters of the run before, until the first report that has it */
+    struct usage before; /* the counters of the previous run, until the first report that has it */
     bool is_resumed;
 };
 
@@ -40,9 +40,12 @@ void workload_usages_done(struct workload_usages *usages);
 int workload_usages_update(struct workload_usages *usages, uint64_t now_us,
                            const struct sample_usage *report);
 
+/* Where no report will come: forgets what was reported longer than the retention ago. */
+void workload_usages_expire(struct workload_usages *usages, uint64_t now_us);
+
 /* Packs the counters, or unpacks them after those of the ledger. The first report of a workload has
- * all that its cgroups ever counted: its counters go on from that, or from those of the run before
- * where these are higher, as cgroups of it had ended. 0 or -ENOMEM. */
+ * all that its cgroups ever counted: its counters go on from that, or from those of the previous
+ * run where these are higher, as cgroups of it had ended. 0 or -ENOMEM. */
 void workload_usages_code(struct workload_usages *usages, struct coder *coder);
 
 /* NULL: it has no cgroup, and had none within the retention. */

@@ -3,48 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/lock.h"
 #include "core/macros.h"
 #include "core/table.h"
 
-/* Old drivers name the GPU of a MIG device: MIG-GPU-<uuid>/<gi>/<ci>. */
-static bool is_mig_of(const char *id, const char *uuid)
-{
-    size_t len = strlen(uuid);
-
-    return strncmp(id, "MIG-", 4) == 0 && strncmp(id + 4, uuid, len) == 0 && id[4 + len] == '/';
-}
-
-bool attachment_is_of(const struct attachment *attachment, const struct snapshot_gpu *gpu)
-{
-    switch (attachment->kind) {
-    case ALLOCATION_GPU_UUID:
-        return attachment->id[0] != '\0' &&
-               strncasecmp(attachment->id, gpu->uuid, strlen(attachment->id)) == 0;
-    case ALLOCATION_MIG_UUID:
-        return is_mig_of(attachment->id, gpu->uuid);
-    case ALLOCATION_MINOR:
-        return gpu->has_minor && gpu->minor == attachment->index;
-    case ALLOCATION_INDEX:
-        return gpu->gpu == attachment->index;
-    case ALLOCATION_ALL:
-        return true;
-    case ALLOCATION_TEGRA:
-    case ALLOCATION_PCI:
-    case ALLOCATION_DRM:
-    case ALLOCATION_XCP:
-        break; /* of vendors whose GPUs are not read yet */
-    }
-    return false;
-}
-
-/* From here on: containers and their GPUs. */
-
 struct entry {
     struct table_entry entry;
-    char id[RUNTIME_ID_BYTES];
     uint64_t round; /* the last list of the source that it was in */
     bool inspected;
     uint64_t inspected_us;
@@ -52,6 +17,8 @@ struct entry {
     uint64_t retry_us;
     struct gpu_access *gpus; /* NULL: none */
     size_t gpu_count;
+    enum workload_kind kind;
+    char id[];
 };
 
 struct source {
@@ -101,29 +68,45 @@ void attachments_free(struct attachments *attachments)
     free(attachments);
 }
 
-static bool has_id(const void *entry, const void *key)
+static bool has_key(const void *entry, const void *key)
 {
-    return strcmp(((const struct entry *)entry)->id, key) == 0;
+    const struct entry *listed = entry;
+    const struct attachment_key *wanted = key;
+
+    return listed->kind == wanted->kind && strcmp(listed->id, wanted->id) == 0;
 }
 
-static struct entry *find_entry(const struct source *source, const char *id)
+static uint64_t hash_of(struct attachment_key key)
 {
-    return table_find(&source->table, map_hash_bytes(span_of(id)), has_id, id);
+    return map_hash_u64(map_hash_bytes(span_of(key.id)) + key.kind);
 }
 
-/* Without room for it, that container's GPUs are unknown, and nothing else is lost. */
-static void list_container(struct source *source, const struct container *container)
+static struct entry *find_entry(const struct source *source, struct attachment_key key)
 {
-    struct entry *entry = find_entry(source, container->id);
+    return table_find(&source->table, hash_of(key), has_key, &key);
+}
 
-    if (!entry && source->table.count < RUNTIME_CONTAINERS_MAX &&
-        strlen(container->id) == RUNTIME_ID_BYTES - 1) {
-        entry = table_add(&source->table, map_hash_bytes(span_of(container->id)), sizeof(*entry));
-        if (entry)
-            memcpy(entry->id, container->id, RUNTIME_ID_BYTES);
+/* Without room for it, that workload's GPUs are unknown, and nothing else is lost. */
+static void list_owner(struct source *source, struct attachment_key key)
+{
+    struct entry *entry = find_entry(source, key);
+    size_t id_bytes = strlen(key.id) + 1;
+
+    if (!entry && source->table.count < RUNTIME_CONTAINERS_MAX && id_bytes <= WORKLOAD_ID_BYTES) {
+        entry = table_add(&source->table, hash_of(key), sizeof(*entry) + id_bytes);
+        if (entry) {
+            entry->kind = key.kind;
+            memcpy(entry->id, key.id, id_bytes);
+        }
     }
     if (entry)
         entry->round = source->round;
+}
+
+static void finish_list(struct source *source, uint64_t now_us)
+{
+    forget_unlisted(source);
+    source->listed_us = now_us;
 }
 
 void attachments_list(struct attachments *attachments, unsigned source,
@@ -134,27 +117,47 @@ void attachments_list(struct attachments *attachments, unsigned source,
 
     from->round++;
     for (size_t i = 0; i < list->count; i++)
-        if (!list->items[i].ended)
-            list_container(from, &list->items[i]);
-    forget_unlisted(from);
-    from->listed_us = now_us;
+        if (!list->items[i].ended && strlen(list->items[i].id) == RUNTIME_ID_BYTES - 1)
+            list_owner(from, attachment_container(list->items[i].id));
+    finish_list(from, now_us);
 }
 
-bool attachments_is_due(struct attachments *attachments, unsigned source, const char *container_id,
+void attachments_begin(struct attachments *attachments, unsigned source)
+{
+    HOLD_LOCK(&attachments->lock);
+
+    attachments->sources[source].round++;
+}
+
+void attachments_keep(struct attachments *attachments, unsigned source, struct attachment_key key)
+{
+    HOLD_LOCK(&attachments->lock);
+
+    list_owner(&attachments->sources[source], key);
+}
+
+void attachments_end(struct attachments *attachments, unsigned source, uint64_t now_us)
+{
+    HOLD_LOCK(&attachments->lock);
+
+    finish_list(&attachments->sources[source], now_us);
+}
+
+bool attachments_is_due(struct attachments *attachments, unsigned source, struct attachment_key key,
                         uint64_t again_us, uint64_t now_us)
 {
     HOLD_LOCK(&attachments->lock);
-    const struct entry *entry = find_entry(&attachments->sources[source], container_id);
+    const struct entry *entry = find_entry(&attachments->sources[source], key);
 
     return entry && now_us >= entry->retry_us &&
            (!entry->inspected || now_us - MIN(now_us, entry->inspected_us) >= again_us);
 }
 
-void attachments_set(struct attachments *attachments, unsigned source, const char *container_id,
+void attachments_set(struct attachments *attachments, unsigned source, struct attachment_key key,
                      const struct gpu_access_list *gpus, uint64_t now_us)
 {
     HOLD_LOCK(&attachments->lock);
-    struct entry *entry = find_entry(&attachments->sources[source], container_id);
+    struct entry *entry = find_entry(&attachments->sources[source], key);
     size_t bytes = gpus->count * sizeof(*gpus->items);
     struct gpu_access *copy = entry && bytes > 0 ? malloc(bytes) : NULL;
 
@@ -173,10 +176,10 @@ void attachments_set(struct attachments *attachments, unsigned source, const cha
 }
 
 void attachments_note_failure(struct attachments *attachments, unsigned source,
-                              const char *container_id, uint64_t now_us)
+                              struct attachment_key key, uint64_t now_us)
 {
     HOLD_LOCK(&attachments->lock);
-    struct entry *entry = find_entry(&attachments->sources[source], container_id);
+    struct entry *entry = find_entry(&attachments->sources[source], key);
 
     if (entry) {
         entry->failures = MIN(entry->failures + 1, (unsigned)ATTACHMENTS_TRIES_MAX);
@@ -193,8 +196,11 @@ static void visit_gpus(const struct entry *entry, attachments_visit *visit, void
 {
     for (size_t i = 0; i < entry->gpu_count; i++)
         visit(context, &(struct attachment){
-                           .container_id = entry->id,
+                           .owner_kind = entry->kind,
+                           .owner_id = entry->id,
                            .container_name = "",
+                           .source = entry->gpus[i].source,
+                           .is_unverified = entry->gpus[i].is_unverified,
                            .kind = entry->gpus[i].kind,
                            .id = entry->gpus[i].id,
                            .index = entry->gpus[i].index,

@@ -1,9 +1,10 @@
 /*
- * GPUs that running containers can use, by source: each runtime, and the host itself.
+ * GPUs that running workloads can use, by source: each runtime for its containers, and the host
+ * itself for containers, and for jobs and units.
  *
- * A source lists its containers again and again, and inspects each of them once. Containers that it
- * no longer lists are forgotten, and all of them once it has listed nothing for too long.
- * Thread-safe; no call blocks for longer than a map takes.
+ * A source lists its workloads again and again, and inspects each of them once, or from time to
+ * time. Those that it no longer lists are forgotten, and all of them once it has listed nothing for
+ * too long. Thread-safe; no call blocks for longer than a map takes.
  */
 #pragma once
 
@@ -16,10 +17,14 @@
 #include "identity/runtime.h"
 #include "model/snapshot.h"
 
-/* A GPU that a container can use, according to one source. */
+/* A GPU that a workload can use, according to one source. */
 struct attachment {
-    const char *container_id;   /* 64 hex digits */
+    /* WORKLOAD_CONTAINER: its id has 64 hex digits, and it may be a pod's. */
+    enum workload_kind owner_kind;
+    const char *owner_id;
     const char *container_name; /* identity fills it in; "" if unknown */
+    enum allocation_source source;
+    bool is_unverified; /* the workload could have forged it */
     enum allocation_kind kind;
     /* For ALLOCATION_GPU_UUID it may be the front of a uuid: users may shorten them. */
     const char *id;
@@ -30,15 +35,30 @@ struct attachment {
     bool is_privileged;
 };
 
-/* False for MIG devices with a uuid of their own: only the driver knows their GPU. */
-bool attachment_is_of(const struct attachment *attachment, const struct snapshot_gpu *gpu);
+#define ATTACHMENT_NO_INSTANCE UINT32_MAX
+
+/* Is it of this GPU, described with its MIG devices? Then writes the GPU instance, or
+ * ATTACHMENT_NO_INSTANCE: the whole board, or it is not clear which. */
+bool attachment_is_of(const struct attachment *attachment, const struct snapshot_gpu *gpu,
+                      uint32_t *ret_instance);
 
 enum {
-    ATTACHMENTS_SOURCES_MAX = CONTAINER_CACHE_RUNTIMES_MAX,
+    ATTACHMENTS_SOURCES_MAX = CONTAINER_CACHE_RUNTIMES_MAX + 1, /* the host is two of them */
     ATTACHMENTS_TRIES_MAX = 9, /* doublings of the pause after a failure */
 };
 
 struct attachments;
+
+/* A workload, as in struct attachment. */
+struct attachment_key {
+    enum workload_kind kind;
+    const char *id;
+};
+
+static inline struct attachment_key attachment_container(const char *id)
+{
+    return (struct attachment_key){WORKLOAD_CONTAINER, id};
+}
 
 int attachments_new(struct attachments **ret_attachments);
 void attachments_free(struct attachments *attachments);
@@ -47,17 +67,22 @@ void attachments_free(struct attachments *attachments);
 void attachments_list(struct attachments *attachments, unsigned source,
                       const struct container_list *list, uint64_t now_us);
 
-/* Is the container listed, and was it not inspected yet, or `again_us` ago? After failures it is
- * due again after 2, 4, 8, ... s. */
-bool attachments_is_due(struct attachments *attachments, unsigned source, const char *container_id,
+/* The same, one after another: begin, keep each, end. A source has one thread for it. */
+void attachments_begin(struct attachments *attachments, unsigned source);
+void attachments_keep(struct attachments *attachments, unsigned source, struct attachment_key key);
+void attachments_end(struct attachments *attachments, unsigned source, uint64_t now_us);
+
+/* Is the workload listed, and was it not inspected yet, or `again_us` ago? After failures it is due
+ * again after 2, 4, 8, ... s. */
+bool attachments_is_due(struct attachments *attachments, unsigned source, struct attachment_key key,
                         uint64_t again_us, uint64_t now_us);
 
-/* The result of an inspection, which replaces the last one, or its failure. No-op for a container
+/* The result of an inspection, which replaces the last one, or its failure. No-op for a workload
  * that is not listed. */
-void attachments_set(struct attachments *attachments, unsigned source, const char *container_id,
+void attachments_set(struct attachments *attachments, unsigned source, struct attachment_key key,
                      const struct gpu_access_list *gpus, uint64_t now_us);
 void attachments_note_failure(struct attachments *attachments, unsigned source,
-                              const char *container_id, uint64_t now_us);
+                              struct attachment_key key, uint64_t now_us);
 
 typedef void attachments_visit(void *context, const struct attachment *attachment);
 

@@ -8,100 +8,17 @@
 
 #include "core/fs.h"
 #include "core/macros.h"
-#include "core/parse.h"
-#include "host/cgroup_delegation.h"
 #include "host/proc.h"
+#include "identity/gpus/device_rules.h"
 #include "identity/owner.h"
 
 static const uint64_t AGAIN_US = 60 * USEC_PER_SEC;
 
 enum {
     PROCESSES_MAX = 4, /* of a container that are tried */
-    RULES_BYTES = 64 << 10,
     KERNEL_MAJOR = 1,
     KERNEL_LOG_MINOR = 11,
 };
-
-/* From here on: the rules of cgroup v1. */
-
-static bool has_byte(struct span text, char byte)
-{
-    return text.len > 0 && memchr(text.data, byte, text.len);
-}
-
-static bool is_number(struct span text, uint32_t number)
-{
-    uint64_t value;
-
-    return span_equals(text, "*") || (parse_u64(text, &value) == 0 && value == number);
-}
-
-/* "c 195:0 rwm", "c *:* m" (Docker's default: nodes may be made, but not opened), "a *:* rwm". */
-bool device_rules_allow(struct span rules, uint32_t major, uint32_t minor)
-{
-    while (rules.len > 0) {
-        struct span line = span_cut(&rules, '\n'), type = span_cut(&line, ' ');
-        struct span device = span_cut(&line, ' '), device_major = span_cut(&device, ':');
-
-        if ((span_equals(type, "c") || span_equals(type, "a")) && is_number(device_major, major) &&
-            is_number(device, minor) && has_byte(line, 'r') && has_byte(line, 'w'))
-            return true;
-    }
-    return false;
-}
-
-bool device_rules_allow_all(struct span rules)
-{
-    while (rules.len > 0)
-        if (span_equals(span_cut(&rules, '\n'), "a *:* rwm"))
-            return true;
-    return false;
-}
-
-static bool has_devices(struct span controllers)
-{
-    while (controllers.len > 0)
-        if (span_equals(span_cut(&controllers, ','), "devices"))
-            return true;
-    return false;
-}
-
-bool device_rules_find_path(struct span cgroup_file, struct span *ret_path)
-{
-    while (cgroup_file.len > 0) {
-        struct span path = span_cut(&cgroup_file, '\n');
-
-        span_cut(&path, ':');
-        if (!has_devices(span_cut(&path, ':')))
-            continue;
-        if (path.len == 0 || path.data[0] != '/' || memmem(path.data, path.len, "/..", 3))
-            return false;
-        *ret_path = path;
-        return true;
-    }
-    return false;
-}
-
-/* False with v2. */
-static bool read_rules(const struct host *host, struct span cgroup_file, char *rules,
-                       size_t size_bytes, size_t *ret_len)
-{
-    struct cgroup_mark mark = {.below = {"", 0}};
-    char name[4096];
-    struct span path;
-    int len;
-
-    if (!device_rules_find_path(cgroup_file, &path) || path.len > sizeof(name))
-        return false;
-    if (!cgroup_mark_find(path, &mark))
-        mark.above = path;
-    len = snprintf(name, sizeof(name), "fs/cgroup/devices%.*s/%.*s/devices.list",
-                   (int)mark.above.len, mark.above.data, (int)mark.below.len, mark.below.data);
-    return len > 0 && (size_t)len < sizeof(name) &&
-           fs_read_at(host->sysfs_fd, name, rules, size_bytes, ret_len) == 0;
-}
-
-/* From here on: one process. */
 
 int device_nodes_stat_at(int dir_fd, const char *name, struct stat *ret_stat)
 {
@@ -143,7 +60,9 @@ static void add_nodes(const struct view *view, struct gpu_access_list *gpus)
         if (has_node(view, name, GPU_NODE_MAJOR, i))
             gpu_access_add(gpus, &(struct gpu_access){.kind = ALLOCATION_MINOR,
                                                       .index = i,
-                                                      .is_privileged = is_privileged});
+                                                      .is_privileged = is_privileged,
+                                                      .is_unverified = !view->has_rules,
+                                                      .source = ALLOCATED_BY_DEVICE_NODES});
     }
 }
 
@@ -166,7 +85,7 @@ int device_nodes_find(const struct host *host, uint32_t pid, const struct worklo
 {
     _cleanup_close_ int process_fd = proc_open(host, pid);
     _cleanup_close_ int dev_fd = process_fd >= 0 ? open_dev(process_fd) : -1;
-    char cgroup_text[PROC_CGROUP_BYTES], rules[RULES_BYTES];
+    char cgroup_text[PROC_CGROUP_BYTES], rules[DEVICE_RULES_BYTES];
     struct view view = {.stat_at = stat_at, .dev_fd = dev_fd};
     struct span cgroup_file = {cgroup_text, 0};
 
@@ -179,7 +98,7 @@ int device_nodes_find(const struct host *host, uint32_t pid, const struct worklo
     if (dev_fd < 0)
         return dev_fd == -ENODEV ? 0 : dev_fd;
     view.rules.data = rules;
-    view.has_rules = read_rules(host, cgroup_file, rules, sizeof(rules), &view.rules.len);
+    view.has_rules = device_rules_read(host, cgroup_file, rules, sizeof(rules), &view.rules.len);
     add_nodes(&view, gpus);
     return 0;
 }
@@ -212,26 +131,22 @@ void device_nodes_scan(const struct host *host, const struct process_table *proc
                        uint64_t now_us)
 {
     const struct process_table_owner *owner;
-    struct container_list list;
-    int r = 0;
 
-    container_list_init(&list);
-    for (size_t i = 0; r == 0 && (owner = process_table_owner_at(processes, i)); i++)
+    attachments_begin(attachments, source);
+    for (size_t i = 0; (owner = process_table_owner_at(processes, i)); i++)
         if (is_container(&owner->owner))
-            r = container_list_add(&list, &(struct container){.id = owner->owner.container_id});
-    if (r == 0)
-        attachments_list(attachments, source, &list, now_us);
-    container_list_done(&list);
+            attachments_keep(attachments, source, attachment_container(owner->owner.container_id));
+    attachments_end(attachments, source, now_us);
     for (size_t i = 0; (owner = process_table_owner_at(processes, i)); i++) {
         struct gpu_access_list gpus = {.count = 0};
-        const char *id = owner->owner.container_id;
+        struct attachment_key key = attachment_container(owner->owner.container_id);
 
         if (!is_container(&owner->owner) ||
-            !attachments_is_due(attachments, source, id, AGAIN_US, now_us))
+            !attachments_is_due(attachments, source, key, AGAIN_US, now_us))
             continue;
         if (inspect_container(host, processes, owner, stat_at, &gpus) == 0)
-            attachments_set(attachments, source, id, &gpus, now_us);
+            attachments_set(attachments, source, key, &gpus, now_us);
         else
-            attachments_note_failure(attachments, source, id, now_us);
+            attachments_note_failure(attachments, source, key, now_us);
     }
 }

@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "core/span.h"
 #include "host/host.h"
 #include "identity/gpus/attachments.h"
 #include "identity/process_table.h"
@@ -33,11 +32,3 @@ int device_nodes_find(const struct host *host, uint32_t pid, const struct worklo
 void device_nodes_scan(const struct host *host, const struct process_table *processes,
                        device_nodes_stat *stat_at, struct attachments *attachments, unsigned source,
                        uint64_t now_us);
-
-/* Pure. The text of devices.list: may a character device be read and written? May all? */
-bool device_rules_allow(struct span rules, uint32_t major, uint32_t minor);
-bool device_rules_allow_all(struct span rules);
-
-/* Pure. The path of the devices controller in /proc/PID/cgroup. False: there is none, as with v2,
- * or it is outside our cgroup namespace. */
-bool device_rules_find_path(struct span cgroup_file, struct span *ret_path);

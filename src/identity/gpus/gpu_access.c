@@ -76,6 +76,19 @@ void gpu_access_add_visible(struct gpu_access_list *list, struct span names)
         add_name(list, span_cut(&names, ','));
 }
 
+enum { UUID_LEN = 36 };
+
+void gpu_access_add_uuids(struct gpu_access_list *list, struct span names)
+{
+    while (names.len > 0) {
+        struct span name = span_cut(&names, ',');
+
+        if (name.len >=
+            strlen("GPU-") + UUID_LEN) /* CUDA accepts shorter ones, if they are unique */
+            (void)add_uuid(list, name);
+    }
+}
+
 /* Plugins and operators prefix the vendor: "k8s.device-plugin.nvidia.com". */
 static bool is_nvidia(struct span vendor)
 {

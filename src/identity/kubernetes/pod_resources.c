@@ -34,7 +34,9 @@ enum { POD_NAME = 1, POD_NAMESPACE = 2, POD_CONTAINER = 3 };
 enum { CONTAINER_NAME = 1, CONTAINER_DEVICES = 2, CONTAINER_DYNAMIC = 5 };
 enum { DEVICES_RESOURCE = 1, DEVICES_ID = 2 };
 enum { DYNAMIC_CLAIM_RESOURCE = 4 };
-enum { CLAIM_DRIVER = 2, CLAIM_DEVICE = 4, CLAIM_SHARE = 5 };
+/* The pool (3) is the node's, for drivers of devices inside the node. */
+enum { CLAIM_CDI = 1, CLAIM_DRIVER = 2, CLAIM_DEVICE = 4, CLAIM_SHARE = 5 };
+enum { CDI_NAME = 1 };
 
 void allocation_list_init(struct allocation_list *list)
 {
@@ -49,10 +51,14 @@ void allocation_list_done(struct allocation_list *list)
     allocation_list_init(list);
 }
 
+enum { UUID_LEN = 36 };
+static bool is_uuid(struct span text);
+
 /* The container whose devices are being read. */
 struct holder {
     struct allocation_list *list;
     struct span namespace, pod, container, resource;
+    bool is_claim_shared;
     struct allocation names; /* copied for the first GPU: most containers have none */
 };
 
@@ -70,14 +76,16 @@ static int copy_names(struct holder *holder)
     return names->namespace && names->pod && names->container ? 0 : -ENOMEM;
 }
 
-static int add_device(struct holder *holder, struct span resource, struct span id, bool shared)
+/* 1, 0: it is no GPU, or -ENOMEM. */
+static int add_device(struct holder *holder, struct span resource, struct span id, bool is_claim,
+                      bool shared)
 {
     struct allocation_list *list = holder->list;
     struct allocation allocation;
     int r;
 
     if (list->count == ALLOCATIONS_MAX)
-        return 0;
+        return 1;
     r = pod_resources_parse_device(resource, id, &list->arena, &allocation);
     if (r <= 0)
         return r;
@@ -88,12 +96,13 @@ static int add_device(struct holder *holder, struct span resource, struct span i
     allocation.container = holder->names.container;
     /* Without a whole name its container is not known. */
     if (!*allocation.namespace || !*allocation.pod || !*allocation.container)
-        return 0;
+        return 1;
+    allocation.is_claim = is_claim;
     allocation.shared |= shared;
     if (!array_reserve(&list->items, &list->capacity, list->count, sizeof(*list->items)))
         return -ENOMEM;
     list->items[list->count++] = allocation;
-    return 0;
+    return 1;
 }
 
 /* Calls `visit` for each field of this number until it fails. */
@@ -115,7 +124,7 @@ static int each_message(struct span message, uint32_t number,
 
 static int add_id(struct holder *holder, struct span id)
 {
-    return add_device(holder, holder->resource, id, false);
+    return MIN(add_device(holder, holder->resource, id, false, false), 0);
 }
 
 /* ContainerDevices: one for each resource, or for each resource and NUMA node. */
@@ -127,11 +136,33 @@ static int add_devices(struct holder *holder, struct span message)
     return each_message(message, DEVICES_ID, add_id, holder, NULL);
 }
 
+/* "k8s.gpu.nvidia.com/claim=CLAIMUID-gpu-0": what the drivers of NVIDIA and AMD call the device for
+ * the runtime. Other drivers hand out names of the vendor's: "nvidia.com/gpu=GPU-...". */
+static int add_cdi_device(struct holder *holder, struct span message)
+{
+    struct span name = protobuf_find_bytes(message, CDI_NAME), kind = span_cut(&name, '=');
+    struct span vendor = span_cut(&kind, '/');
+    int r;
+
+    if (span_strip_prefix(&vendor, "k8s.") && span_equals(kind, "claim") && name.len > UUID_LEN &&
+        is_uuid((struct span){name.data, UUID_LEN}) && name.data[UUID_LEN] == '-')
+        name = (struct span){name.data + UUID_LEN + 1, name.len - UUID_LEN - 1};
+    r = add_device(holder, vendor, name, true, holder->is_claim_shared);
+    return MIN(r, 0);
+}
+
+/* The name of the device in its pool tells which it is; where it does not, as with a driver that is
+ * not known here, its CDI names may. */
 static int add_claim_device(struct holder *holder, struct span message)
 {
-    return add_device(holder, protobuf_find_bytes(message, CLAIM_DRIVER),
-                      protobuf_find_bytes(message, CLAIM_DEVICE),
-                      protobuf_find_bytes(message, CLAIM_SHARE).len > 0);
+    int r;
+
+    holder->is_claim_shared = protobuf_find_bytes(message, CLAIM_SHARE).len > 0;
+    r = add_device(holder, protobuf_find_bytes(message, CLAIM_DRIVER),
+                   protobuf_find_bytes(message, CLAIM_DEVICE), true, holder->is_claim_shared);
+    if (r == 0)
+        r = each_message(message, CLAIM_CDI, add_cdi_device, holder, NULL);
+    return MIN(r, 0);
 }
 
 /* DynamicResource: a claim, and a ClaimResource for each of its devices. */

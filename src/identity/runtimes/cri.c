@@ -295,6 +295,7 @@ static int find_cri_image(const struct runtime_call *call, const char *container
 
 const struct runtime_ops runtime_cri = {
     .name = "cri",
+    .source = ALLOCATED_BY_CRI,
     .flag = "cri-socket",
     .help = "socket of containerd or CRI-O; '' disables it",
     .sockets = sockets,

@@ -52,6 +52,7 @@ static const char *const sockets[] = {"/run/docker.sock", NULL};
 
 const struct runtime_ops runtime_docker = {
     .name = "docker",
+    .source = ALLOCATED_BY_DOCKER,
     .flag = "docker-socket",
     .help = "socket of the Docker Engine API; '' disables it",
     .sockets = sockets,

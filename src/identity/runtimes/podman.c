@@ -23,6 +23,7 @@ static const char *const sockets[] = {"/run/podman/podman.sock", NULL};
 
 const struct runtime_ops runtime_podman = {
     .name = "podman",
+    .source = ALLOCATED_BY_PODMAN,
     .flag = "podman-socket",
     .help = "socket of Podman's API; '' disables it",
     .sockets = sockets,

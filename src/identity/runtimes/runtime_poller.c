@@ -94,6 +94,7 @@ static bool inspect_container(struct runtime_poller *poller, const char *contain
 {
     const struct runtime_poller_options *options = &poller->options;
     struct runtime_call call = call_of(poller, INSPECT_TIMEOUT_US);
+    struct attachment_key key = attachment_container(container_id);
     struct gpu_access_list gpus = {.count = 0};
     struct error err = {""};
     int r = options->runtime->inspect(&call, container_id, &gpus, &err);
@@ -101,10 +102,12 @@ static bool inspect_container(struct runtime_poller *poller, const char *contain
     if (r == -ECANCELED)
         return false;
     if (r == 0 || r == -ESRCH) { /* it ended in between, or is a pod's own */
-        attachments_set(options->attachments, options->number, container_id, &gpus, now_us(poller));
+        for (size_t i = 0; i < gpus.count; i++)
+            gpus.items[i].source = options->runtime->source;
+        attachments_set(options->attachments, options->number, key, &gpus, now_us(poller));
         return true;
     }
-    attachments_note_failure(options->attachments, options->number, container_id, now_us(poller));
+    attachments_note_failure(options->attachments, options->number, key, now_us(poller));
     pthread_mutex_lock(&poller->lock);
     poller->status.errors++;
     pthread_mutex_unlock(&poller->lock);
@@ -120,9 +123,9 @@ static void update_attachments(struct runtime_poller *poller, const struct conta
 
     attachments_list(options->attachments, options->number, list, now_us(poller));
     for (size_t i = 0; i < list->count && inspected < RUNTIME_POLLER_INSPECTS_MAX; i++) {
-        if (list->items[i].ended ||
-            !attachments_is_due(options->attachments, options->number, list->items[i].id,
-                                UINT64_MAX, now_us(poller)))
+        if (list->items[i].ended || !attachments_is_due(options->attachments, options->number,
+                                                        attachment_container(list->items[i].id),
+                                                        UINT64_MAX, now_us(poller)))
             continue;
         inspected++;
         if (!inspect_container(poller, list->items[i].id) || now_us(poller) >= until_us)

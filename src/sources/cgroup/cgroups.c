@@ -42,8 +42,7 @@ static void cgroups_close(void *state)
 static int find_hierarchies(struct cgroups *cgroups)
 {
     const struct source_context *context = cgroups->context;
-    int r = cgroup_reader_new(context->host, context->classify_cgroup, context->max_workloads,
-                              &cgroups->reader);
+    int r = cgroup_reader_new(context->host, context->classify_cgroup, &cgroups->reader);
 
     return r == -ENOENT ? 0 : r;
 }
@@ -115,7 +114,8 @@ static struct sample_workload *describe_workloads(struct cgroups *cgroups, struc
 {
     const struct usage_owner *items = cgroups->reader ? cgroups->reader->items : NULL;
     size_t count = cgroups->reader ? cgroups->reader->count : 0;
-    struct sample_workload *workloads = arena_array(&batch->arena, count, sizeof(*workloads));
+    struct sample_workload *workloads =
+        arena_array(&batch->arena, count + 1, sizeof(*workloads)); /* and a sum of others */
     struct usage *did = arena_array(&batch->arena, count, sizeof(*did));
 
     if (!workloads || !did || usage_delta_compute(items, count, &batch->arena, did) < 0)
@@ -165,6 +165,8 @@ static int add_sample(struct cgroups *cgroups, struct batch *batch, const struct
         sample.usage.capacity_us =
             machine->capacity_us - MIN(machine->capacity_us, last->capacity_us);
     }
+    if (reader && reader->tree.misses_workloads)
+        usage_others_add(workloads, &sample.usage);
     if (batch_add(batch, &sample) < 0)
         return -ENOMEM;
     if (reader)

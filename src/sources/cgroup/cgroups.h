@@ -46,6 +46,10 @@ int usage_delta_compute(const struct usage_owner *items, size_t item_count, stru
 uint64_t usage_delta_cpu_us(const struct usage_owner *item, const struct usage *did);
 uint64_t usage_memory_bytes(const struct usage *usage);
 
+/* Where not every workload can be read, what is left of the machine is not `system` alone: adds it
+ * as `other` to the workloads, which must have room for one more. */
+void usage_others_add(struct sample_workload *workloads, struct sample_usage *usage);
+
 /* Sets the memory traffic of each workload, matched with resctrl's groups by container, and of all
  * others together; nothing if no workload has a group. `workloads` are those of the items. Call it
  * after a resctrl_read that returned true. */

@@ -46,6 +46,11 @@ struct cgroup_node *cgroup_nodes_find(const struct cgroup_nodes *nodes, struct c
                : NULL;
 }
 
+bool cgroup_nodes_are_full(const struct cgroup_nodes *nodes)
+{
+    return nodes->count >= CGROUP_NODES_MAX;
+}
+
 /* False: there are too many, or no memory. */
 static bool find_free_index(struct cgroup_nodes *nodes)
 {
@@ -56,8 +61,8 @@ static bool find_free_index(struct cgroup_nodes *nodes)
         nodes->lowest_free++;
     if (nodes->lowest_free < nodes->capacity)
         return true;
-    grown = nodes->count < CGROUP_NODES_MAX ? reallocarray(nodes->items, capacity, sizeof(void *))
-                                            : NULL;
+    grown =
+        cgroup_nodes_are_full(nodes) ? NULL : reallocarray(nodes->items, capacity, sizeof(void *));
     if (!grown)
         return false;
     while (nodes->capacity < capacity)

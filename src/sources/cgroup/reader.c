@@ -262,7 +262,7 @@ static size_t find_watches_max(const struct host *host)
     return (size_t)watches / WATCHES_SHARE;
 }
 
-int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner, size_t workloads_max,
+int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner,
                       struct cgroup_reader **ret_reader)
 {
     struct cgroup_reader *reader = calloc(1, sizeof(*reader));
@@ -284,7 +284,6 @@ int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner, si
         free(reader);
         return r;
     }
-    reader->tree.workloads_max = MIN(workloads_max, (size_t)CGROUP_WORKLOADS_MAX);
     reader->scopes.workloads_max = reader->tree.workloads_max;
     cgroup_files_choose(&reader->hierarchies, host, &reader->files);
     reader->kept_files_max = find_files_max();

@@ -99,13 +99,14 @@ struct cgroup_reader {
 };
 
 /*
- * The host stays the caller's. Reads `workloads_max` workloads, at most CGROUP_WORKLOADS_MAX, and
- * of one scope as many as it has room for (model/scopes.h): the usage of others stays with the
- * workload around them. Keeps descriptors up to the soft RLIMIT_NOFILE, less some for others; each
+ * The host stays the caller's. Reads CGROUP_WORKLOADS_MAX workloads, whatever --max-workloads says:
+ * the ledger sums up those beyond it, and for that their usage must be known. Of one scope as many
+ * are read as have room there (model/scopes.h): the usage of others stays with the workload around
+ * them. Keeps descriptors up to the soft RLIMIT_NOFILE, less some for others; each
  * costs 4.7 KB of kernel memory that is charged to us (measured, Linux 6.18). 0, -ENOMEM, or
  * -ENOENT: no cgroup file system is mounted.
  */
-int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner, size_t workloads_max,
+int cgroup_reader_new(const struct host *host, cgroup_find_owner *find_owner,
                       struct cgroup_reader **ret_reader);
 void cgroup_reader_free(struct cgroup_reader *reader);
 

@@ -207,6 +207,9 @@ static struct cgroup_node *node_add(struct cgroup_tree *tree, struct cgroup_node
         cgroup_nodes_remove(&tree->nodes, node);
     }
     tree->left_out++;
+    tree->misses_workloads |=
+        (tree->workload_count >= tree->workloads_max || cgroup_nodes_are_full(&tree->nodes)) &&
+        !parent->is_workload && !cgroup_nodes_find_around(&tree->nodes, parent);
     return NULL;
 }
 
@@ -445,7 +448,7 @@ void cgroup_tree_update(struct cgroup_tree *tree, bool rescan)
     rescan |= !handle_events(tree, EVENT_READS_MAX);
     if (rescan || tree->is_behind) {
         tree->left_out = 0;
-        tree->is_behind = false;
+        tree->is_behind = tree->misses_workloads = false;
         list_all(tree, false);
     } else if (tree->unwatched_count > 0) {
         list_all(tree, true);

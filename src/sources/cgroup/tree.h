@@ -104,6 +104,9 @@ struct cgroup_node *cgroup_nodes_find(const struct cgroup_nodes *nodes, struct c
 /* It must have no children. */
 void cgroup_nodes_remove(struct cgroup_nodes *nodes, struct cgroup_node *node);
 
+/* Are there as many nodes as there may be? */
+bool cgroup_nodes_are_full(const struct cgroup_nodes *nodes);
+
 /* The innermost workload around it, or NULL. */
 struct cgroup_node *cgroup_nodes_find_around(const struct cgroup_nodes *nodes,
                                              const struct cgroup_node *node);
@@ -145,8 +148,9 @@ struct cgroup_tree {
     size_t unwatched_count; /* directories that must be listed */
     size_t workload_count, workloads_max;
     uint64_t listings, updates;
-    bool is_moving;    /* what is found at present had another name before */
-    uint64_t left_out; /* directories beyond the caps, at the last rescan and since */
+    bool is_moving;        /* what is found at present had another name before */
+    uint64_t left_out;     /* directories beyond the caps, at the last rescan and since */
+    bool misses_workloads; /* some of them are in no workload that would have their usage */
 };
 
 /* 0 or -ENOMEM. The arguments stay the caller's. The tree is empty until its first rescan. It has

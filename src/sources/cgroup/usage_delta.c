@@ -178,3 +178,23 @@ void usage_traffic_assign(const struct resctrl *resctrl, const struct usage_owne
         workloads[i].has_traffic |= is_inside(items, workloads, usage->count, i);
     usage->other_traffic_bytes = total_bytes - MIN(total_bytes, matched_bytes);
 }
+
+void usage_others_add(struct sample_workload *workloads, struct sample_usage *usage)
+{
+    struct sample_workload *others = &workloads[usage->count];
+    uint64_t cpu_us = 0, memory_bytes = 0;
+
+    for (size_t i = 0; i < usage->count; i++) {
+        cpu_us += workloads[i].cpu_us;
+        memory_bytes += workloads[i].memory_bytes;
+    }
+    *others = (struct sample_workload){
+        .kind = WORKLOAD_OTHER,
+        .id = "other",
+        .container_id = "",
+        .pod_uid = "",
+        .cpu_us = usage->busy_us - MIN(usage->busy_us, cpu_us),
+        .memory_bytes = usage->memory_used_bytes - MIN(usage->memory_used_bytes, memory_bytes),
+    };
+    usage->count++;
+}

@@ -7,7 +7,8 @@
  * are states, not errors: they cost a gap, and what comes back is picked up.
  *
  * nvml.c is the source; nvml_gpu.c opens, polls and closes one GPU, nvml_processes.c reads its
- * processes, and nvml_gauges.c the readings that are exported as they are.
+ * processes, nvml_gpm.c the activity of its units, nvml_mig.c its MIG instances, nvml_vgpu.c its
+ * vGPUs, and nvml_gauges.c the readings that are exported as they are. nvml_check.c is `check`.
  */
 #pragma once
 
@@ -43,6 +44,42 @@ bool nvml_is_gone(struct nvml_shared *shared, int code);
 int nvml_gpu_new(struct nvml_shared *shared, uint32_t index, void **ret_state);
 extern const struct source_ops nvml_gpu_unit;
 
+/* Two samples of GPM; metrics are read between them. */
+struct nvml_gpm_pair {
+    struct nvml_gpm_sample *older, *newer; /* NULL: none */
+    uint64_t older_us;                     /* when it was taken; 0: not yet */
+};
+
+/* A MIG device: a compute instance of a GPU instance. Its handle is valid until the layout is read
+ * again. */
+struct nvml_mig_device {
+    struct nvml_device *device;
+    uint32_t index, gpu_instance, compute_instance;
+    char uuid[NVML_UUID_BYTES], profile[NVML_NAME_BYTES];
+    struct nvml_attributes attributes;
+};
+
+struct nvml_gpu_instance {
+    uint32_t id;
+    uint64_t identity;   /* a hash of its MIG devices: another if it was made anew */
+    size_t listed_count; /* processes in it that the last lists named */
+    bool was_used;       /* a process was listed since the last GPM sample */
+    struct nvml_gpm_pair gpm;
+};
+
+/* How a board is partitioned. */
+struct nvml_mig {
+    bool is_absent; /* this board, or this driver, has no MIG */
+    bool is_known;  /* the layout was read */
+    bool is_on;
+    bool has_no_lists; /* the board's own are not permitted: those of the MIG devices are read */
+    uint32_t slices, sm_count;
+    struct nvml_mig_device *devices;
+    size_t device_count;
+    struct nvml_gpu_instance *instances;
+    size_t instance_count;
+};
+
 struct nvml_gpu {
     struct nvml_shared *shared;
     uint32_t index;
@@ -61,6 +98,7 @@ struct nvml_gpu {
     /* Pids that were identified while a list named them. */
     struct known {
         uint32_t pid;
+        uint32_t gpu_instance; /* in the last list, or SAMPLE_NO_INSTANCE */
         uint32_t checks;
         uint64_t round;
         uint64_t check_us;            /* when to identify it again */
@@ -79,9 +117,15 @@ struct nvml_gpu {
     uint32_t *accounted;
     uint32_t accounted_count;
 
-    struct nvml_gpm_sample *gpm[2];
-    uint64_t gpm_us; /* when gpm[0] was taken; 0: not yet */
-    struct nvml_gpm_metrics *gpm_metrics;
+    struct nvml_gpm_pair gpm;             /* of the whole board */
+    struct nvml_gpm_metrics *gpm_metrics; /* NULL: the board has no GPM */
+
+    struct nvml_mig mig;
+
+    bool is_vgpu_host;
+    size_t vgpu_count;            /* as of the last window */
+    uint64_t last_vgpu_sample_us; /* the newest that was read */
+    void *vgpu_samples;
 
     /* Decided by the first clear answer, and never changed: the two must not be mixed. */
     enum { ENERGY_UNKNOWN, ENERGY_COUNTER, ENERGY_INTEGRAL } energy;
@@ -95,6 +139,7 @@ struct nvml_poll {
     struct batch *batch;
     struct error *err;
     uint64_t now_us;
+    bool window_ends;
     bool aligned; /* it ended right behind a tick of the counter */
     int result;   /* -ENODEV and -ENOMEM end it; after another error the other calls are made */
 };
@@ -116,11 +161,40 @@ void nvml_poll_add(struct nvml_poll *poll, struct sample sample);
 /* Each utilisation sample once, by its own time. */
 void nvml_poll_read_samples(struct nvml_poll *poll);
 
-/* The process lists; unchanged ones only if `always`. True if a process came or went. */
-bool nvml_poll_read_lists(struct nvml_poll *poll, bool always);
+/* The process lists; unchanged ones only at the end of a window. True if a process came or went. */
+bool nvml_poll_read_lists(struct nvml_poll *poll);
 
 /* Processes that were too short for lists and samples, where accounting mode is on. */
 void nvml_poll_read_accounting(struct nvml_poll *poll);
 
 void nvml_poll_read_utilisation(struct nvml_poll *poll);
 void nvml_poll_read_gauges(struct nvml_poll *poll);
+/* Of the board, or (with its id) of a GPU instance, of which it is a MIG device. */
+void nvml_poll_read_memory(struct nvml_poll *poll, struct nvml_device *device, uint32_t instance);
+/* A value of the driver's, which names its type; 0 if it is negative. */
+uint64_t nvml_value_number(int type, union nvml_value value);
+
+/* GPM needs Hopper or newer; without it there is nothing to close. */
+void nvml_gpm_open(struct nvml_gpu *gpu);
+void nvml_gpm_close(struct nvml_gpu *gpu);
+void nvml_gpm_pair_done(const struct nvml_library *nvml, struct nvml_gpm_pair *pair);
+/* Of the whole board, and of the GPU instances in which processes are listed. */
+void nvml_poll_read_gpm(struct nvml_poll *poll);
+void nvml_poll_read_instance_gpm(struct nvml_poll *poll);
+
+/* Passes the layout on if it has changed, or `always`. */
+void nvml_poll_read_layout(struct nvml_poll *poll, bool always);
+void nvml_poll_read_instance_memory(struct nvml_poll *poll);
+void nvml_mig_done(const struct nvml_library *nvml, struct nvml_mig *mig);
+struct nvml_gpu_instance *nvml_mig_find(const struct nvml_mig *mig, uint32_t gpu_instance);
+/* The profile in the name of a MIG device, "NVIDIA A100-SXM4-40GB MIG 1g.5gb"; "" if none. */
+const char *nvml_mig_profile(const char *name);
+/* Slices and SMs of the largest GPU instance that the board can have; 0 if unknown. */
+void nvml_mig_size(const struct nvml_library *nvml, struct nvml_device *device,
+                   uint32_t *ret_slices, uint32_t *ret_sm_count);
+
+/* The vGPUs of a host, and what they used: each sample once, by its own time. */
+void nvml_poll_read_vgpus(struct nvml_poll *poll);
+void nvml_poll_read_vgpu_samples(struct nvml_poll *poll);
+
+void nvml_check(const struct source_context *context, struct report *report);

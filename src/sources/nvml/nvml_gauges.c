@@ -2,9 +2,15 @@
 #include "core/macros.h"
 #include "sources/nvml/nvml.h"
 
+static void add_instance_gauge(struct nvml_poll *poll, uint32_t instance, enum gpu_gauge gauge,
+                               uint64_t value)
+{
+    nvml_poll_add(poll, (struct sample){.kind = SAMPLE_GAUGE, .gauge = {gauge, value, instance}});
+}
+
 static void add_gauge(struct nvml_poll *poll, enum gpu_gauge gauge, uint64_t value)
 {
-    nvml_poll_add(poll, (struct sample){.kind = SAMPLE_GAUGE, .gauge = {gauge, value}});
+    add_instance_gauge(poll, SAMPLE_NO_INSTANCE, gauge, value);
 }
 
 /* 0: unknown. */
@@ -22,7 +28,8 @@ static uint32_t read_temperature_c(struct nvml_poll *poll)
     return 0;
 }
 
-/* With MIG there is a clock and a temperature, but no utilisation. */
+/* With MIG there is a clock and a temperature, but no utilisation (nvml.h: "On MIG-enabled GPUs,
+ * querying device utilization rates is not currently supported"). */
 void nvml_poll_read_utilisation(struct nvml_poll *poll)
 {
     uint32_t clock_mhz = 0, temperature_c;
@@ -31,8 +38,8 @@ void nvml_poll_read_utilisation(struct nvml_poll *poll)
     if (!NVML_POLL_CALL(poll, "clock", clock_mhz, NVML_CLOCK_SM, &clock_mhz))
         clock_mhz = 0;
     temperature_c = read_temperature_c(poll);
-    if (NVML_POLL_CALL(poll, "utilisation", utilization, &utilization) && utilization.gpu <= 100 &&
-        utilization.memory <= 100) {
+    if (!poll->gpu->mig.is_on && NVML_POLL_CALL(poll, "utilisation", utilization, &utilization) &&
+        utilization.gpu <= 100 && utilization.memory <= 100) {
         nvml_poll_add(poll,
                       (struct sample){.kind = SAMPLE_UTILISATION,
                                       .utilisation = {.gpu_percent = (uint8_t)utilization.gpu,
@@ -47,39 +54,47 @@ void nvml_poll_read_utilisation(struct nvml_poll *poll)
         add_gauge(poll, GPU_GAUGE_TEMPERATURE_C, temperature_c);
 }
 
-static void read_memory(struct nvml_poll *poll)
+/* A MIG device that was destroyed answers any error: that is no error of the board. */
+static bool has_memory(struct nvml_poll *poll, uint32_t instance, int code)
 {
+    return instance == SAMPLE_NO_INSTANCE ? nvml_poll_succeeded(poll, "memory", code)
+                                          : code == NVML_SUCCESS;
+}
+
+void nvml_poll_read_memory(struct nvml_poll *poll, struct nvml_device *device, uint32_t instance)
+{
+    const struct nvml_library *nvml = &poll->gpu->shared->library;
     struct nvml_memory_v2 memory = {.version = NVML_VERSION(struct nvml_memory_v2, 2)};
     struct nvml_memory_v1 old;
 
-    if (NVML_POLL_CALL(poll, "memory", memory_v2, &memory)) {
-        add_gauge(poll, GPU_GAUGE_MEMORY_TOTAL_BYTES, memory.total);
-        add_gauge(poll, GPU_GAUGE_MEMORY_RESERVED_BYTES, memory.reserved);
-        add_gauge(poll, GPU_GAUGE_MEMORY_USED_BYTES, memory.used);
-        add_gauge(poll, GPU_GAUGE_MEMORY_FREE_BYTES, memory.free);
-    } else if (NVML_POLL_CALL(poll, "memory", memory_v1, &old)) {
+    if (nvml->memory_v2 && has_memory(poll, instance, nvml->memory_v2(device, &memory))) {
+        add_instance_gauge(poll, instance, GPU_GAUGE_MEMORY_TOTAL_BYTES, memory.total);
+        add_instance_gauge(poll, instance, GPU_GAUGE_MEMORY_RESERVED_BYTES, memory.reserved);
+        add_instance_gauge(poll, instance, GPU_GAUGE_MEMORY_USED_BYTES, memory.used);
+        add_instance_gauge(poll, instance, GPU_GAUGE_MEMORY_FREE_BYTES, memory.free);
+    } else if (nvml->memory_v1 && has_memory(poll, instance, nvml->memory_v1(device, &old))) {
         /* Its `used` includes what the driver reserves, which no process uses: not exported. */
-        add_gauge(poll, GPU_GAUGE_MEMORY_TOTAL_BYTES, old.total);
-        add_gauge(poll, GPU_GAUGE_MEMORY_FREE_BYTES, old.free);
+        add_instance_gauge(poll, instance, GPU_GAUGE_MEMORY_TOTAL_BYTES, old.total);
+        add_instance_gauge(poll, instance, GPU_GAUGE_MEMORY_FREE_BYTES, old.free);
     }
 }
 
-static uint64_t field_number(const struct nvml_field_value *field)
+uint64_t nvml_value_number(int type, union nvml_value value)
 {
-    switch (field->value_type) {
+    switch (type) {
     case NVML_VALUE_U32:
-        return field->value.u32;
+        return value.u32;
     case NVML_VALUE_U64:
     case NVML_VALUE_ULONG:
-        return field->value.u64;
+        return value.u64;
     case NVML_VALUE_I64:
-        return field->value.i64 < 0 ? 0 : (uint64_t)field->value.i64;
+        return value.i64 < 0 ? 0 : (uint64_t)value.i64;
     case NVML_VALUE_INT:
-        return field->value.i < 0 ? 0 : (uint64_t)field->value.i;
+        return value.i < 0 ? 0 : (uint64_t)value.i;
     case NVML_VALUE_U16:
-        return field->value.u16;
+        return value.u16;
     default:
-        return field->value.d > 0 && field->value.d < 1e18 ? (uint64_t)field->value.d : 0;
+        return value.d > 0 && value.d < 1e18 ? (uint64_t)value.d : 0;
     }
 }
 
@@ -105,7 +120,8 @@ static void read_fields(struct nvml_poll *poll)
         return;
     for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
         if (fields[i].result == NVML_SUCCESS)
-            add_gauge(poll, wanted[i].gauge, field_number(&fields[i]));
+            add_gauge(poll, wanted[i].gauge,
+                      nvml_value_number(fields[i].value_type, fields[i].value));
 }
 
 void nvml_poll_read_gauges(struct nvml_poll *poll)
@@ -133,6 +149,6 @@ void nvml_poll_read_gauges(struct nvml_poll *poll)
         add_gauge(poll, GPU_GAUGE_PCIE_GENERATION, value);
     if (NVML_POLL_CALL(poll, "PCIe width", pcie_width, &value))
         add_gauge(poll, GPU_GAUGE_PCIE_WIDTH, value);
-    read_memory(poll);
+    nvml_poll_read_memory(poll, poll->gpu->device, SAMPLE_NO_INSTANCE);
     read_fields(poll);
 }

@@ -1,6 +1,5 @@
 /* One NVIDIA GPU: opened, polled in the right order, closed. */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +14,6 @@
 static const uint64_t REOPEN_US = 10 * USEC_PER_SEC;
 
 enum { EVENTS_PER_READ = 64 };
-
-/* GPM answers zeros and NaN for less (measured, H200). */
-static const uint64_t GPM_MIN_US = 110000;
 
 /*
  * The energy counter ticks every 100 ms, and its clock drifts against ours: every five minutes the
@@ -121,47 +117,6 @@ static void describe_device(struct nvml_poll *poll)
         gpu->describe_us = monotonic_us(gpu) + DESCRIBE_US;
 }
 
-/* The activity between gpm[0] and gpm[1]. */
-static void add_gpm(struct nvml_poll *poll)
-{
-    struct nvml_gpu *gpu = poll->gpu;
-    struct nvml_gpm_metrics *metrics = gpu->gpm_metrics;
-    struct sample sample = {.kind = SAMPLE_GPM};
-
-    metrics->version = NVML_GPM_VERSION;
-    metrics->count = SAMPLE_GPM_COUNT;
-    metrics->from = gpu->gpm[0];
-    metrics->until = gpu->gpm[1];
-    for (size_t i = 0; i < SAMPLE_GPM_COUNT; i++)
-        metrics->metrics[i] = (struct nvml_gpm_metric){.id = sample_gpm_ids[i]};
-    if (!nvml_poll_succeeded(poll, "GPM metrics", gpu->shared->library.gpm_metrics(metrics)))
-        return;
-    for (size_t i = 0; i < SAMPLE_GPM_COUNT; i++) {
-        const struct nvml_gpm_metric *metric = &metrics->metrics[i];
-
-        if (metric->result != NVML_SUCCESS || !(metric->value >= 0 && metric->value <= 100))
-            continue;
-        sample.gpm.valid |= (uint16_t)(1 << i);
-        sample.gpm.millipercent[i] = (uint32_t)lround(metric->value * 1000);
-    }
-    nvml_poll_add(poll, sample);
-}
-
-static void read_gpm(struct nvml_poll *poll)
-{
-    struct nvml_gpu *gpu = poll->gpu;
-    struct nvml_gpm_sample *older = gpu->gpm[0];
-
-    if (!gpu->gpm_metrics || poll->now_us - gpu->gpm_us < GPM_MIN_US ||
-        !NVML_POLL_CALL(poll, "GPM sample", gpm_sample, gpu->gpm[1]))
-        return;
-    if (gpu->gpm_us > 0)
-        add_gpm(poll);
-    gpu->gpm_us = poll->now_us;
-    gpu->gpm[0] = gpu->gpm[1];
-    gpu->gpm[1] = older;
-}
-
 /* A board without a counter: its power, held since the last reading. */
 static void integrate(struct nvml_poll *poll, uint32_t power_mw)
 {
@@ -240,20 +195,6 @@ static bool is_suspended(const struct nvml_gpu *gpu)
            strncmp(text, "suspended", strlen("suspended")) == 0;
 }
 
-/* GPM needs Hopper or newer and two samples; without it there is nothing to clean up. */
-static void open_gpm(struct nvml_gpu *gpu)
-{
-    const struct nvml_library *nvml = &gpu->shared->library;
-    struct nvml_gpm_support support = {.version = NVML_GPM_VERSION};
-
-    if (!nvml->gpm_support || !nvml->gpm_alloc || !nvml->gpm_free || !nvml->gpm_sample ||
-        !nvml->gpm_metrics || nvml->gpm_support(gpu->device, &support) != NVML_SUCCESS ||
-        !support.is_supported || nvml->gpm_alloc(&gpu->gpm[0]) != NVML_SUCCESS)
-        return;
-    if (nvml->gpm_alloc(&gpu->gpm[1]) == NVML_SUCCESS)
-        gpu->gpm_metrics = calloc(1, sizeof(*gpu->gpm_metrics));
-}
-
 /* /sys/bus/pci/devices/0000:17:00.0/power/runtime_status; NVML writes the domain with eight digits
  * and in capitals. */
 static void find_runtime_status(struct nvml_gpu *gpu)
@@ -293,6 +234,15 @@ static void read_events(struct nvml_poll *poll)
     }
 }
 
+static bool is_vgpu_host(const struct nvml_library *nvml, struct nvml_device *device)
+{
+    int mode;
+
+    return nvml->virtualization_mode && nvml->active_vgpus &&
+           nvml->virtualization_mode(device, &mode) == NVML_SUCCESS &&
+           mode == NVML_VIRTUALIZATION_HOST_VGPU;
+}
+
 /* Until it is opened, the GPU is down: not permitted, lost, or in a reset. */
 static int open_device(struct nvml_gpu *gpu, struct error *err)
 {
@@ -319,7 +269,8 @@ static int open_device(struct nvml_gpu *gpu, struct error *err)
         (void)nvml->name(device, gpu->name, sizeof(gpu->name));
     gpu->name[sizeof(gpu->name) - 1] = '\0';
     find_runtime_status(gpu);
-    open_gpm(gpu);
+    nvml_gpm_open(gpu);
+    gpu->is_vgpu_host = is_vgpu_host(nvml, device);
     open_events(gpu);
     return 0;
 }
@@ -328,25 +279,35 @@ static int open_device(struct nvml_gpu *gpu, struct error *err)
  * Every single sample matters only among processes that share. The call costs 2.8 ms of CPU time,
  * GPM 2 ms and the energy counter 4.3 ms (H200, driver 580), so a process that is alone is sampled
  * once per window, as a mean, and when one comes or goes. The energy closes the window: it is last.
+ * In MIG mode the driver has neither samples nor accounting (nvml.h,
+ * nvmlDeviceGetProcessUtilization; MIG User Guide), and is not asked for them.
  */
-static void gpu_poll(struct nvml_poll *poll, bool window_ends)
+static void gpu_poll(struct nvml_poll *poll)
 {
     struct nvml_gpu *gpu = poll->gpu;
-    bool changed = false, shared;
+    bool is_due = monotonic_us(gpu) >= gpu->describe_us, window_ends = poll->window_ends;
+    bool changed = false, shared, is_mig;
 
-    if (monotonic_us(gpu) >= gpu->describe_us)
+    if (is_due)
         describe_device(poll);
+    if (!nvml_poll_is_over(poll) && (is_due || window_ends))
+        nvml_poll_read_layout(poll, is_due);
     if (!nvml_poll_is_over(poll))
-        changed = nvml_poll_read_lists(poll, window_ends);
+        changed = nvml_poll_read_lists(poll);
     shared = gpu->listed_count > 1;
+    is_mig = gpu->mig.is_on;
     const struct {
         bool is_due;
         void (*read)(struct nvml_poll *poll);
     } steps[] = {
-        {window_ends || shared || changed, nvml_poll_read_samples},
+        {!is_mig && (window_ends || shared || changed), nvml_poll_read_samples},
         {true, nvml_poll_read_utilisation},
-        {shared || (window_ends && gpu->listed_count > 0), read_gpm},
-        {window_ends, nvml_poll_read_accounting},
+        {is_mig && window_ends, nvml_poll_read_instance_memory},
+        {is_mig, nvml_poll_read_instance_gpm},
+        {!is_mig && (shared || (window_ends && gpu->listed_count > 0)), nvml_poll_read_gpm},
+        {!is_mig && window_ends, nvml_poll_read_accounting},
+        {gpu->is_vgpu_host && window_ends, nvml_poll_read_vgpus},
+        {gpu->is_vgpu_host && (window_ends || gpu->vgpu_count > 1), nvml_poll_read_vgpu_samples},
         {window_ends, nvml_poll_read_gauges},
         {window_ends, read_energy},
     };
@@ -361,8 +322,12 @@ static int gpu_read(void *state, struct batch *batch, struct error *err)
     struct nvml_gpu *gpu = state;
     const struct clock *clock = gpu->shared->context->clock;
     struct nvml_poll poll = {
-        .gpu = gpu, .batch = batch, .err = err, .now_us = clock->realtime_us(clock)};
-    bool window_ends = gpu->polls++ % gpu->shared->polls_per_window == 0;
+        .gpu = gpu,
+        .batch = batch,
+        .err = err,
+        .now_us = clock->realtime_us(clock),
+        .window_ends = gpu->polls++ % gpu->shared->polls_per_window == 0,
+    };
     int r = 0;
 
     if (atomic_load(&gpu->shared->driver_gone))
@@ -372,8 +337,8 @@ static int gpu_read(void *state, struct batch *batch, struct error *err)
     if (r < 0)
         return r;
     if (poll.result == 0 && !is_suspended(gpu))
-        gpu_poll(&poll, window_ends);
-    if (window_ends || poll.result == -ENODEV)
+        gpu_poll(&poll);
+    if (poll.window_ends || poll.result == -ENODEV)
         read_events(&poll); /* those of a lost GPU say why */
     if (poll.result == -ENODEV)
         (void)batch_add(
@@ -389,9 +354,8 @@ static void gpu_close(void *state)
     if (!gpu)
         return;
     nvml = &gpu->shared->library;
-    for (size_t i = 0; i < ARRAY_SIZE(gpu->gpm); i++)
-        if (gpu->gpm[i])
-            nvml->gpm_free(gpu->gpm[i]);
+    nvml_gpm_close(gpu);
+    nvml_mig_done(nvml, &gpu->mig);
     if (gpu->events)
         nvml->event_set_free(gpu->events);
     free(gpu->entries);
@@ -399,7 +363,7 @@ static void gpu_close(void *state)
         program_read_free(gpu->known[i].program);
     free(gpu->known);
     free(gpu->accounted);
-    free(gpu->gpm_metrics);
+    free(gpu->vgpu_samples);
     atomic_store(&gpu->shared->running[gpu->index], false);
     nvml_shared_unref(gpu->shared);
     free(gpu);

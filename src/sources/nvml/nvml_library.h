@@ -38,6 +38,10 @@ enum {
     NVML_ECC_UNCORRECTED = 1,
     NVML_ECC_AGGREGATE = 1,
     NVML_EVENT_XID = 0x8,
+    NVML_MIG_ENABLED = 1,
+    NVML_GPU_INSTANCE_PROFILES_MAX = 64, /* 18 in the header of R590 */
+    NVML_VIRTUALIZATION_HOST_VGPU = 3,
+    NVML_VM_ID_UUID = 1,
     NVML_FIELD_MEMORY_TEMPERATURE = 82,
     NVML_FIELD_PCIE_REPLAY = 94,
     NVML_FIELD_NVLINK_TX_KIB = 138, /* scope NVML_FIELD_ALL_LINKS: all links */
@@ -105,19 +109,21 @@ struct nvml_temperature {
     int temperature_c;
 };
 
+union nvml_value {
+    double d;
+    int32_t i;
+    uint32_t u32;
+    uint64_t u64;
+    int64_t i64;
+    uint16_t u16;
+};
+
 struct nvml_field_value {
     uint32_t field_id, scope_id;
     int64_t timestamp_us, latency_us;
     int value_type;
     int result;
-    union {
-        double d;
-        int32_t i;
-        uint32_t u32;
-        uint64_t u64;
-        int64_t i64;
-        uint16_t u16;
-    } value;
+    union nvml_value value;
 };
 
 struct nvml_event_data {
@@ -135,6 +141,40 @@ struct nvml_accounting_stats {
     uint32_t reserved[5];
 };
 
+/* Of a MIG device. */
+struct nvml_attributes {
+    uint32_t sm_count;
+    uint32_t copy_engines, decoders, encoders, jpeg_engines, ofa_engines; /* shared */
+    uint32_t gpu_instance_slices, compute_instance_slices;
+    uint64_t memory_mib;
+};
+
+struct nvml_gpu_instance_profile {
+    uint32_t id, is_p2p_supported, slices, instances, sm_count;
+    uint32_t copy_engines, decoders, encoders, jpeg_engines, ofa_engines;
+    uint64_t memory_mib;
+};
+
+struct nvml_vgpu_sample_v1 {
+    uint32_t vgpu;
+    uint64_t timestamp_us;
+    union nvml_value sm, memory, encoder, decoder;
+};
+
+struct nvml_vgpu_sample {
+    uint64_t timestamp_us;
+    uint32_t vgpu;
+    union nvml_value sm, memory, encoder, decoder, jpeg, ofa;
+};
+
+struct nvml_vgpu_samples {
+    uint32_t version;
+    int value_type;
+    uint32_t count;
+    uint64_t since_us;
+    struct nvml_vgpu_sample *samples;
+};
+
 struct nvml_gpm_support {
     uint32_t version;
     uint32_t is_supported;
@@ -150,6 +190,12 @@ _Static_assert(sizeof(struct nvml_temperature) == 12, "Temperature_v1");
 _Static_assert(sizeof(struct nvml_field_value) == 40, "FieldValue");
 _Static_assert(sizeof(struct nvml_event_data) == 32, "EventData");
 _Static_assert(sizeof(struct nvml_accounting_stats) == 56, "AccountingStats");
+_Static_assert(sizeof(struct nvml_attributes) == 40, "DeviceAttributes");
+_Static_assert(offsetof(struct nvml_attributes, gpu_instance_slices) == 24, "DeviceAttributes");
+_Static_assert(sizeof(struct nvml_gpu_instance_profile) == 48, "GpuInstanceProfileInfo");
+_Static_assert(sizeof(struct nvml_vgpu_sample_v1) == 48, "VgpuInstanceUtilizationSample");
+_Static_assert(sizeof(struct nvml_vgpu_sample) == 64, "VgpuInstanceUtilizationInfo_v1");
+_Static_assert(sizeof(struct nvml_vgpu_samples) == 32, "VgpuInstancesUtilizationInfo_v1");
 
 /* The largest header's; older drivers fit. */
 enum { NVML_GPM_VERSION = 1, NVML_GPM_METRICS_MAX = 333 };
@@ -189,6 +235,11 @@ _Static_assert(sizeof(struct nvml_gpm_metrics) == 13344, "GpmMetricsGet");
     OPTIONAL(event_set_free, (struct nvml_event_set *), "nvmlEventSetFree")                        \
     OPTIONAL(event_wait, (struct nvml_event_set *, struct nvml_event_data *, uint32_t timeout_ms), \
              "nvmlEventSetWait_v2", "nvmlEventSetWait")                                            \
+    OPTIONAL(vgpu_vm, (uint32_t vgpu, char *, uint32_t size, int *type),                           \
+             "nvmlVgpuInstanceGetVmID")                                                            \
+    OPTIONAL(vgpu_uuid, (uint32_t vgpu, char *, uint32_t size), "nvmlVgpuInstanceGetUUID")         \
+    OPTIONAL(vgpu_memory, (uint32_t vgpu, unsigned long long *bytes),                              \
+             "nvmlVgpuInstanceGetFbUsage")                                                         \
     DEVICE(name, (char *, uint32_t size), "nvmlDeviceGetName")                                     \
     DEVICE(minor, (uint32_t *), "nvmlDeviceGetMinorNumber")                                        \
     /* Older versions fill only the short bus id. */                                               \
@@ -220,6 +271,24 @@ _Static_assert(sizeof(struct nvml_gpm_metrics) == 13344, "GpmMetricsGet");
            "nvmlDeviceGetAccountingStats")                                                         \
     DEVICE(gpm_support, (struct nvml_gpm_support *), "nvmlGpmQueryDeviceSupport")                  \
     DEVICE(gpm_sample, (struct nvml_gpm_sample *), "nvmlGpmSampleGet")                             \
+    DEVICE(gpm_mig_sample, (uint32_t gpu_instance, struct nvml_gpm_sample *),                      \
+           "nvmlGpmMigSampleGet")                                                                  \
+    DEVICE(mig_mode, (uint32_t *current, uint32_t *pending), "nvmlDeviceGetMigMode")               \
+    DEVICE(mig_devices_max, (uint32_t *), "nvmlDeviceGetMaxMigDeviceCount")                        \
+    DEVICE(mig_device, (uint32_t index, struct nvml_device **),                                    \
+           "nvmlDeviceGetMigDeviceHandleByIndex")                                                  \
+    DEVICE(gpu_instance, (uint32_t *), "nvmlDeviceGetGpuInstanceId")                               \
+    DEVICE(compute_instance, (uint32_t *), "nvmlDeviceGetComputeInstanceId")                       \
+    DEVICE(attributes, (struct nvml_attributes *), "nvmlDeviceGetAttributes_v2",                   \
+           "nvmlDeviceGetAttributes")                                                              \
+    DEVICE(gpu_instance_profile, (uint32_t profile, struct nvml_gpu_instance_profile *),           \
+           "nvmlDeviceGetGpuInstanceProfileInfo")                                                  \
+    DEVICE(virtualization_mode, (int *), "nvmlDeviceGetVirtualizationMode")                        \
+    DEVICE(active_vgpus, (uint32_t *count, uint32_t *vgpus), "nvmlDeviceGetActiveVgpus")           \
+    DEVICE(vgpu_samples, (struct nvml_vgpu_samples *),                                             \
+           "nvmlDeviceGetVgpuInstancesUtilizationInfo")                                            \
+    DEVICE(vgpu_samples_v1, (unsigned long long since_us, int *value_type, uint32_t *count,        \
+           struct nvml_vgpu_sample_v1 *), "nvmlDeviceGetVgpuUtilization")                          \
     DEVICE(register_events, (unsigned long long types, struct nvml_event_set *),                   \
            "nvmlDeviceRegisterEvents")
 /* clang-format on */

@@ -66,7 +66,7 @@ static int read_process(struct nvml_poll *poll, struct known *known,
 }
 
 /* Adds a sample of the process, once for as long as it is listed and stays the same. */
-static void identify(struct nvml_poll *poll, uint32_t pid)
+static void identify(struct nvml_poll *poll, uint32_t pid, uint32_t gpu_instance)
 {
     const uint64_t longest_us = RECHECK_US[ARRAY_SIZE(RECHECK_US) - 1];
     struct nvml_gpu *gpu = poll->gpu;
@@ -82,6 +82,7 @@ static void identify(struct nvml_poll *poll, uint32_t pid)
         *known = (struct known){.pid = pid};
     }
     known->round = gpu->round;
+    known->gpu_instance = gpu_instance;
     /* The second: the wall clock was set back. */
     if (poll->now_us < known->check_us && known->check_us - poll->now_us <= longest_us)
         return;
@@ -106,18 +107,27 @@ static void forget_gone(struct nvml_gpu *gpu)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < gpu->known_count; i++)
-        if (gpu->known[i].round == gpu->round)
-            gpu->known[kept++] = gpu->known[i];
-        else
+    for (size_t i = 0; i < gpu->mig.instance_count; i++)
+        gpu->mig.instances[i].listed_count = 0;
+    for (size_t i = 0; i < gpu->known_count; i++) {
+        struct nvml_gpu_instance *instance = nvml_mig_find(&gpu->mig, gpu->known[i].gpu_instance);
+
+        if (gpu->known[i].round != gpu->round) {
             program_read_free(gpu->known[i].program);
+            continue;
+        }
+        gpu->known[kept++] = gpu->known[i];
+        if (instance)
+            instance->listed_count++;
+    }
     gpu->known_count = gpu->listed_count = kept;
     gpu->round++;
 }
 
-/* The entries of a list, or (`kind` is SAMPLE_LIST_KINDS) new utilisation samples, in gpu->entries.
- * Returns how many, or -1 if they could not be read. */
-static int64_t fetch_entries(struct nvml_poll *poll, enum sample_list_kind kind)
+/* The entries of a list of the board or of a MIG device, or (`kind` is SAMPLE_LIST_KINDS) new
+ * utilisation samples, in gpu->entries. Returns how many if the code is that of success. */
+static uint32_t fetch_entries(struct nvml_poll *poll, struct nvml_device *device,
+                              enum sample_list_kind kind, int *ret_code)
 {
     struct nvml_gpu *gpu = poll->gpu;
     const struct nvml_library *nvml = &gpu->shared->library;
@@ -125,8 +135,9 @@ static int64_t fetch_entries(struct nvml_poll *poll, enum sample_list_kind kind)
     uint32_t count = 0, max = is_samples ? SAMPLES_MAX : LISTED_MAX;
     int code = NVML_INSUFFICIENT_SIZE;
 
+    *ret_code = NVML_NOT_SUPPORTED;
     if (is_samples ? !nvml->process_samples : !nvml->lists[kind])
-        return -1;
+        return 0;
     for (int i = 0; i < FETCH_TRIES && code == NVML_INSUFFICIENT_SIZE; i++) {
         uint32_t wanted = MIN(MAX(count + 16, (uint32_t)ENTRIES_START), max);
 
@@ -136,19 +147,17 @@ static int64_t fetch_entries(struct nvml_poll *poll, enum sample_list_kind kind)
 
             if (!grown) {
                 nvml_poll_out_of_memory(poll);
-                return -1;
+                return 0;
             }
             gpu->entries = grown;
             gpu->entry_capacity = wanted;
         }
         count = gpu->entry_capacity;
-        code = is_samples
-                   ? nvml->process_samples(gpu->device, gpu->entries, &count, gpu->last_sample_us)
-                   : nvml->lists[kind](gpu->device, &count, gpu->entries);
+        code = is_samples ? nvml->process_samples(device, gpu->entries, &count, gpu->last_sample_us)
+                          : nvml->lists[kind](device, &count, gpu->entries);
     }
-    return nvml_poll_succeeded(poll, is_samples ? "process utilisation" : "process list", code)
-               ? (int64_t)MIN(count, gpu->entry_capacity)
-               : -1;
+    *ret_code = code;
+    return code == NVML_SUCCESS ? MIN(count, gpu->entry_capacity) : 0;
 }
 
 /* Between samples the driver returns "not found". */
@@ -156,17 +165,20 @@ void nvml_poll_read_samples(struct nvml_poll *poll)
 {
     struct nvml_gpu *gpu = poll->gpu;
     uint64_t newest_us = gpu->last_sample_us;
-    int64_t count = fetch_entries(poll, SAMPLE_LIST_KINDS);
+    int code;
+    uint32_t count = fetch_entries(poll, gpu->device, SAMPLE_LIST_KINDS, &code);
     const struct nvml_process_sample *samples = gpu->entries;
 
-    for (int64_t i = 0; i < count; i++) {
+    if (!nvml_poll_succeeded(poll, "process utilisation", code))
+        return;
+    for (uint32_t i = 0; i < count; i++) {
         const struct nvml_process_sample *from = &samples[i];
 
         if (from->timestamp_us <= gpu->last_sample_us || from->pid == 0)
             continue;
         newest_us = MAX(newest_us, from->timestamp_us);
         /* Before its sample: it may have exited by the next list. */
-        identify(poll, from->pid);
+        identify(poll, from->pid, SAMPLE_NO_INSTANCE);
         nvml_poll_add(
             poll,
             (struct sample){
@@ -182,40 +194,100 @@ void nvml_poll_read_samples(struct nvml_poll *poll)
     gpu->last_sample_us = newest_us;
 }
 
-/* Passes a list on if it has changed, or `always`. True if it has. */
-static bool read_list(struct nvml_poll *poll, enum sample_list_kind kind, bool always)
+/* A list that grows: the board's, or those of all MIG devices. */
+struct list_in_progress {
+    struct sample_listed *entries;
+    size_t count;
+};
+
+/* Adds the entries of gpu->entries. `from`: the MIG device that they are of; NULL: the board's. */
+static void take_entries(struct nvml_poll *poll, enum sample_list_kind kind, uint32_t count,
+                         const struct nvml_mig_device *from, struct list_in_progress *list)
 {
     struct nvml_gpu *gpu = poll->gpu;
     size_t entry_bytes = gpu->shared->library.list_entry_bytes[kind];
-    int64_t count = fetch_entries(poll, kind);
-    struct sample_listed *entries;
+    struct sample_listed *entries =
+        arena_array(&poll->batch->arena, list->count + count, sizeof(*entries));
+
+    if (!entries) {
+        nvml_poll_out_of_memory(poll);
+        return;
+    }
+    if (list->count > 0)
+        memcpy(entries, list->entries, list->count * sizeof(*entries));
+    list->entries = entries;
+    for (uint32_t i = 0; i < count; i++) {
+        struct sample_listed *to = &entries[list->count++];
+        /* Later versions only append; the first has no instances. */
+        struct nvml_process entry = {.gpu_instance = SAMPLE_NO_INSTANCE,
+                                     .compute_instance = SAMPLE_NO_INSTANCE};
+
+        memcpy(&entry, (char *)gpu->entries + (size_t)i * entry_bytes,
+               MIN(entry_bytes, sizeof(entry)));
+        *to = (struct sample_listed){
+            .pid = entry.pid,
+            .memory_bytes = entry.used_memory,
+            .gpu_instance = from ? from->gpu_instance : entry.gpu_instance,
+            .compute_instance = from ? from->compute_instance : entry.compute_instance,
+        };
+        if (entry.pid > 0)
+            identify(poll, entry.pid, to->gpu_instance);
+    }
+}
+
+/*
+ * With MIG, the board's list needs a privilege (nvml.h: "only if the caller has appropriate
+ * privileges"), and has instances since its second version; the lists of the MIG devices need
+ * neither. What a device that was destroyed answers is no error: it has no processes.
+ */
+static bool fetch_list(struct nvml_poll *poll, enum sample_list_kind kind,
+                       struct list_in_progress *list)
+{
+    struct nvml_gpu *gpu = poll->gpu;
+    const struct nvml_library *nvml = &gpu->shared->library;
+    struct nvml_mig *mig = &gpu->mig;
+    bool by_device = mig->is_on && (mig->has_no_lists ||
+                                    nvml->list_entry_bytes[kind] < sizeof(struct nvml_process));
+    uint32_t count;
+    int code;
+
+    if (!by_device) {
+        count = fetch_entries(poll, gpu->device, kind, &code);
+        if (nvml_poll_succeeded(poll, "process list", code)) {
+            take_entries(poll, kind, count, NULL, list);
+            return true;
+        }
+        mig->has_no_lists = by_device = mig->is_on && code == NVML_NO_PERMISSION;
+    }
+    for (size_t i = 0; by_device && i < mig->device_count; i++) {
+        count = fetch_entries(poll, mig->devices[i].device, kind, &code);
+        if (code == NVML_SUCCESS)
+            take_entries(poll, kind, count, &mig->devices[i], list);
+    }
+    return by_device && nvml->lists[kind];
+}
+
+/* Passes a list on if it has changed, or at the end of a window. True if it has. */
+static bool read_list(struct nvml_poll *poll, enum sample_list_kind kind)
+{
+    struct nvml_gpu *gpu = poll->gpu;
+    struct list_in_progress list = {0};
     uint64_t hash = map_hash_u64((uint64_t)kind);
     bool changed;
 
-    if (count < 0)
+    if (!fetch_list(poll, kind, &list) || nvml_poll_is_over(poll))
         return false;
-    entries = arena_array(&poll->batch->arena, (size_t)count, sizeof(*entries));
-    if (!entries) {
-        nvml_poll_out_of_memory(poll);
-        return false;
-    }
-    for (int64_t i = 0; i < count; i++) {
-        /* Later versions only append to pid and memory. */
-        struct nvml_process_v1 entry;
-
-        memcpy(&entry, (char *)gpu->entries + (size_t)i * entry_bytes, sizeof(entry));
-        entries[i] = (struct sample_listed){entry.pid, entry.used_memory};
-        hash = map_hash_u64(hash ^ entry.pid);
-        if (entry.pid > 0)
-            identify(poll, entry.pid);
-    }
+    for (size_t i = 0; i < list.count; i++)
+        hash =
+            map_hash_u64(hash ^ list.entries[i].pid ^ (uint64_t)list.entries[i].gpu_instance << 32 ^
+                         (uint64_t)list.entries[i].compute_instance << 48);
     changed = hash != gpu->list_hash[kind];
     gpu->list_hash[kind] = hash;
-    if (!changed && !always)
+    if (!changed && !poll->window_ends)
         return false;
-    nvml_poll_add(
-        poll, (struct sample){.kind = SAMPLE_LIST,
-                              .list = {.kind = kind, .count = (size_t)count, .entries = entries}});
+    nvml_poll_add(poll, (struct sample){
+                            .kind = SAMPLE_LIST,
+                            .list = {.kind = kind, .count = list.count, .entries = list.entries}});
     return changed;
 }
 
@@ -223,12 +295,12 @@ static bool read_list(struct nvml_poll *poll, enum sample_list_kind kind, bool a
  * At every poll, which costs little (0.05 ms for all three, H200): so a process of a fraction of a
  * second is seen and identified while it lives.
  */
-bool nvml_poll_read_lists(struct nvml_poll *poll, bool always)
+bool nvml_poll_read_lists(struct nvml_poll *poll)
 {
     bool changed = false;
 
     for (int kind = 0; kind < SAMPLE_LIST_KINDS && !nvml_poll_is_over(poll); kind++)
-        changed |= read_list(poll, (enum sample_list_kind)kind, always);
+        changed |= read_list(poll, (enum sample_list_kind)kind);
     forget_gone(poll->gpu);
     return changed;
 }

@@ -70,7 +70,7 @@ int trace_take_text(struct span *rest, struct batch *batch, size_t size_bytes, c
     return 0;
 }
 
-void trace_put_text(struct buffer *out, const char *text)
+static void put_text_without(struct buffer *out, const char *text, char excluded)
 {
     static const char hex[] = "0123456789ABCDEF";
     bool is_dash = text[0] == '-' && text[1] == '\0';
@@ -80,7 +80,7 @@ void trace_put_text(struct buffer *out, const char *text)
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
 
-        if (c > ' ' && c != '%' && c != 0x7f && !is_dash) {
+        if (c > ' ' && c != '%' && c != 0x7f && *text != excluded && !is_dash) {
             buffer_char(out, (char)c);
             continue;
         }
@@ -88,6 +88,17 @@ void trace_put_text(struct buffer *out, const char *text)
         buffer_char(out, hex[c >> 4]);
         buffer_char(out, hex[c & 15]);
     }
+}
+
+void trace_put_text(struct buffer *out, const char *text)
+{
+    put_text_without(out, text, '%');
+}
+
+void trace_put_entry_text(struct buffer *out, const char *text)
+{
+    buffer_char(out, ':');
+    put_text_without(out, text, ':');
 }
 
 size_t trace_take_word(struct span *rest, const char *const *words, size_t count)
@@ -203,6 +214,25 @@ void trace_put_fields(struct buffer *out, const struct trace_field *fields, size
 
 static const char list_letters[SAMPLE_LIST_KINDS] = {'c', 'm', 'g'};
 
+/* "PID:BYTES", or "PID:BYTES:GI:CI" of a board in MIG mode. */
+static bool parse_listed(struct span entry, struct sample_listed *listed)
+{
+    struct span pid = span_cut(&entry, ':');
+    bool has_instances = entry.len > 0 && memchr(entry.data, ':', entry.len);
+    struct span bytes = span_cut(&entry, ':');
+    uint64_t value, gpu_instance = SAMPLE_NO_INSTANCE, compute_instance = SAMPLE_NO_INSTANCE;
+
+    if (parse_u64_max(pid, INT32_MAX, &value) < 0 || parse_u64(bytes, &listed->memory_bytes) < 0)
+        return false;
+    if (has_instances && (parse_u64_max(span_cut(&entry, ':'), UINT32_MAX, &gpu_instance) < 0 ||
+                          parse_u64_max(entry, UINT32_MAX, &compute_instance) < 0))
+        return false;
+    listed->pid = (uint32_t)value;
+    listed->gpu_instance = (uint32_t)gpu_instance;
+    listed->compute_instance = (uint32_t)compute_instance;
+    return true;
+}
+
 int trace_parse_list(struct span *rest, struct batch *batch, struct sample *sample,
                      struct error *err)
 {
@@ -227,15 +257,11 @@ int trace_parse_list(struct span *rest, struct batch *batch, struct sample *samp
     if (!entries)
         return -ENOMEM;
     for (uint64_t i = 0; i < count; i++) {
-        struct span entry = span_cut(rest, ' ');
-        struct span pid = span_cut(&entry, ':');
-        uint64_t value;
-
-        if (parse_u64_max(pid, INT32_MAX, &value) < 0 ||
-            parse_u64(entry, &entries[i].memory_bytes) < 0)
-            return error_set(err, -EBADMSG, "list entry %llu: expected pid:bytes",
+        if (!parse_listed(span_cut(rest, ' '), &entries[i]))
+            return error_set(err, -EBADMSG,
+                             "list entry %llu: expected pid:bytes or "
+                             "pid:bytes:instance:instance",
                              (unsigned long long)i + 1);
-        entries[i].pid = (uint32_t)value;
     }
     sample->list =
         (struct sample_list){(enum sample_list_kind)(kind - list_letters), count, entries};
@@ -250,9 +276,18 @@ void trace_put_list(struct buffer *out, const struct sample *sample)
     buffer_char(out, list_letters[list->kind]);
     trace_put_number(out, list->count);
     for (size_t i = 0; i < list->count; i++) {
-        trace_put_number(out, list->entries[i].pid);
+        const struct sample_listed *listed = &list->entries[i];
+
+        trace_put_number(out, listed->pid);
         buffer_char(out, ':');
-        buffer_u64(out, list->entries[i].memory_bytes);
+        buffer_u64(out, listed->memory_bytes);
+        if (listed->gpu_instance == SAMPLE_NO_INSTANCE &&
+            listed->compute_instance == SAMPLE_NO_INSTANCE)
+            continue;
+        buffer_char(out, ':');
+        buffer_u64(out, listed->gpu_instance);
+        buffer_char(out, ':');
+        buffer_u64(out, listed->compute_instance);
     }
 }
 
@@ -277,9 +312,17 @@ static int parse_millipercent(struct span text, uint64_t *ret_value)
 int trace_parse_gpm(struct span *rest, struct batch *batch, struct sample *sample,
                     struct error *err)
 {
-    struct sample_gpm gpm = {0};
+    struct sample_gpm gpm = {.instance = SAMPLE_NO_INSTANCE};
+    uint64_t instance;
+    int r;
 
     (void)batch;
+    if (span_strip_prefix(rest, "i=")) {
+        r = trace_take_u64(rest, SAMPLE_NO_INSTANCE - 1, "GPU instance", &instance, err);
+        if (r < 0)
+            return r;
+        gpm.instance = (uint32_t)instance;
+    }
     while (rest->len > 0) {
         struct span value = span_cut(rest, ' ');
         struct span key = span_cut(&value, '=');
@@ -305,6 +348,10 @@ void trace_put_gpm(struct buffer *out, const struct sample *sample)
 {
     const struct sample_gpm *gpm = &sample->gpm;
 
+    if (gpm->instance != SAMPLE_NO_INSTANCE) {
+        buffer_str(out, " i=");
+        buffer_u64(out, gpm->instance);
+    }
     for (size_t i = 0; i < SAMPLE_GPM_COUNT; i++) {
         trace_put_number(out, sample_gpm_ids[i]);
         buffer_char(out, '=');

@@ -56,10 +56,13 @@ int trace_take_u64(struct span *rest, uint64_t max, const char *what, uint64_t *
 void trace_put_number(struct buffer *out, uint64_t value);
 
 /* A word in which blanks, % and control bytes are written %XX; "-" is the empty text. -EBADMSG also
- * if it has `size_bytes` or more. */
+ * if it has `size_bytes` or more. In an entry, whose fields are separated by colons, so are colons.
+ */
 int trace_take_text(struct span *rest, struct batch *batch, size_t size_bytes, const char *what,
                     const char **ret_text, struct error *err);
 void trace_put_text(struct buffer *out, const char *text);
+/* With a colon before it. */
+void trace_put_entry_text(struct buffer *out, const char *text);
 
 /* The index of the next word among `count`; `count` if it is none of them. */
 size_t trace_take_word(struct span *rest, const char *const *words, size_t count);
@@ -74,3 +77,15 @@ int trace_parse_names(struct span *rest, struct batch *batch, struct sample *sam
 void trace_put_list(struct buffer *out, const struct sample *sample);
 void trace_put_gpm(struct buffer *out, const struct sample *sample);
 void trace_put_names(struct buffer *out, const struct sample *sample);
+
+/* Those of partitioned boards. A gauge is recorded only if it is the memory of an instance. */
+bool trace_is_instance_memory(const struct sample *sample);
+int trace_parse_layout(struct span *rest, struct batch *batch, struct sample *sample,
+                       struct error *err);
+int trace_parse_vgpus(struct span *rest, struct batch *batch, struct sample *sample,
+                      struct error *err);
+int trace_parse_instance_memory(struct span *rest, struct batch *batch, struct sample *sample,
+                                struct error *err);
+void trace_put_layout(struct buffer *out, const struct sample *sample);
+void trace_put_vgpus(struct buffer *out, const struct sample *sample);
+void trace_put_instance_memory(struct buffer *out, const struct sample *sample);

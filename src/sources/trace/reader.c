@@ -98,11 +98,12 @@ static int read_header(struct trace_reader *reader, struct error *err)
         return r;
     if (r == 0)
         return at_line(reader, err, -EBADMSG, "the file is empty");
-    if (span_equals(line, TRACE_HEADER) || span_equals(line, TRACE_HEADER_1))
+    if (span_equals(line, TRACE_HEADER) || span_equals(line, TRACE_HEADER_2) ||
+        span_equals(line, TRACE_HEADER_1))
         return 0;
     if (span_strip_prefix(&line, TRACE_MAGIC) && parse_u64(line, &version) == 0)
         return at_line(reader, err, -EBADMSG,
-                       "a trace of a version that this program does not read (1 and 2); use the "
+                       "a trace of a version that this program does not read (1 to 3); use the "
                        "program that recorded it");
     return at_line(reader, err, -EBADMSG, "not a trace: the first line must be '" TRACE_HEADER "'");
 }

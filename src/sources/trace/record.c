@@ -58,6 +58,15 @@ static const struct trace_field label[] = {
     {FLAG("p"), AT(label.in_proc)},
 };
 
+static const struct trace_field vgpu_use[] = {
+    {NUMBER("vGPU", UINT32_MAX), AT(vgpu_use.vgpu)},
+    {NUMBER("sample time", TIME_MAX_US), AT(vgpu_use.at_us)},
+    {NUMBER("sm", TRACE_PERCENT_MAX), AT(vgpu_use.sm_percent)},
+    {NUMBER("mem", TRACE_PERCENT_MAX), AT(vgpu_use.memory_percent)},
+    {NUMBER("enc", TRACE_PERCENT_MAX), AT(vgpu_use.encoder_percent)},
+    {NUMBER("dec", TRACE_PERCENT_MAX), AT(vgpu_use.decoder_percent)},
+};
+
 static const struct trace_field process[] = {
     {NUMBER("pid", INT32_MAX), AT(process.pid)},
     {NUMBER("start time", TIME_MAX_US), AT(process.start_us)},
@@ -129,6 +138,10 @@ static const struct record records[] = {
     {'N', SAMPLE_PROCESS, FIELDS(process)},
     {'L', SAMPLE_LOST, .count = 0},
     {'G', SAMPLE_GPM, .parse = trace_parse_gpm, .put = trace_put_gpm},
+    {'B', SAMPLE_LAYOUT, .parse = trace_parse_layout, .put = trace_put_layout},
+    {'K', SAMPLE_GAUGE, .parse = trace_parse_instance_memory, .put = trace_put_instance_memory},
+    {'V', SAMPLE_VGPUS, .parse = trace_parse_vgpus, .put = trace_put_vgpus},
+    {'Y', SAMPLE_VGPU_USE, FIELDS(vgpu_use)},
     {'J', SAMPLE_METER, FIELDS(meter)},
     {'W', SAMPLE_NODE_POWER, FIELDS(node_power)},
     {'C', SAMPLE_USAGE, FIELDS(usage)},
@@ -275,7 +288,7 @@ int trace_parse_workload(struct span line, uint64_t t_us, struct batch *batch,
                          "expected the next workload (kind D) of the report (kind C) before it");
     kind = trace_take_word(&rest, workload_words, WORKLOAD_KINDS);
     /* The others are made by the ledger itself. */
-    if (kind <= WORKLOAD_PROCESS || kind >= WORKLOAD_OTHER)
+    if (kind <= WORKLOAD_PROCESS || kind > WORKLOAD_OTHER)
         return error_set(err, -EBADMSG, "expected a kind of workload");
     workload.kind = (enum workload_kind)kind;
     r = trace_take_fields(&rest, workload_fields, ARRAY_SIZE(workload_fields), batch, &workload,
@@ -314,11 +327,11 @@ static void put_device(struct buffer *out, uint32_t gpu, const struct sample_dev
     buffer_char(out, '\n');
 }
 
-static void put_record(struct buffer *out, uint64_t t_us, const struct sample *sample)
+static void put_record(struct buffer *out, const struct sample *sample)
 {
     const struct record *record = find_record(sample->kind);
 
-    buffer_u64(out, t_us);
+    buffer_u64(out, sample->t_us);
     buffer_char(out, ' ');
     buffer_char(out, record->letter);
     if (is_of_gpu(sample->kind))
@@ -331,7 +344,7 @@ static void put_record(struct buffer *out, uint64_t t_us, const struct sample *s
     for (size_t i = 0; sample->kind == SAMPLE_USAGE && i < sample->usage.count; i++) {
         const struct sample_workload *workload = &sample->usage.workloads[i];
 
-        buffer_u64(out, t_us);
+        buffer_u64(out, sample->t_us);
         buffer_str(out, " D ");
         buffer_str(out, workload_words[workload->kind]);
         trace_put_fields(out, workload_fields, ARRAY_SIZE(workload_fields), workload);
@@ -339,29 +352,53 @@ static void put_record(struct buffer *out, uint64_t t_us, const struct sample *s
     }
 }
 
-static uint64_t keep_order(uint64_t *last_us, uint64_t t_us)
+static void keep_order(uint64_t *last_us, struct sample *sample)
 {
-    *last_us = MAX(*last_us, t_us);
-    return *last_us;
+    *last_us = sample->t_us = MAX(*last_us, sample->t_us);
 }
 
-void trace_write_sample(struct trace_writer *writer, const struct sample *sample,
-                        struct buffer *out)
+/* Makes the sample what a trace holds of it. False: nothing. */
+static bool reduce(struct trace_writer *writer, struct sample *sample)
 {
-    writer->has_meter |= sample->kind == SAMPLE_METER;
-    if (sample->kind == SAMPLE_METER || sample->kind == SAMPLE_NODE_POWER ||
-        sample->kind == SAMPLE_NAMES) {
-        put_record(out, sample->t_us, sample); /* their sources have clocks of their own */
-    } else if (sample->kind == SAMPLE_USAGE) {
-        struct sample report = *sample;
+    bool is_described;
 
+    switch (sample->kind) {
+    case SAMPLE_METER: /* the sources of these have clocks of their own */
+        writer->has_meter = true;
+        return true;
+    case SAMPLE_NODE_POWER:
+    case SAMPLE_NAMES:
+        return true;
+    case SAMPLE_USAGE:
         if (!writer->has_meter) /* no energy to divide among workloads */
-            report.usage.count = 0;
-        put_record(out, keep_order(&writer->last_usage_us, sample->t_us), &report);
-    } else if (sample->kind == SAMPLE_DEVICE && !writer->described[sample->gpu]) {
-        put_device(out, sample->gpu, &sample->device);
+            sample->usage.count = 0;
+        keep_order(&writer->last_usage_us, sample);
+        return true;
+    case SAMPLE_DEVICE:
+        is_described = writer->described[sample->gpu];
         writer->described[sample->gpu] = true;
-    } else if (find_record(sample->kind) && writer->described[sample->gpu]) {
-        put_record(out, keep_order(&writer->last_us[sample->gpu], sample->t_us), sample);
+        return !is_described;
+    default:
+        if (!find_record(sample->kind) || !writer->described[sample->gpu] ||
+            (sample->kind == SAMPLE_GAUGE && !trace_is_instance_memory(sample)))
+            return false;
+        keep_order(&writer->last_us[sample->gpu], sample);
+        return true;
     }
+}
+
+bool trace_write_sample(struct trace_writer *writer, const struct sample *sample,
+                        struct buffer *out, struct sample *ret_written)
+{
+    struct sample written = *sample;
+
+    if (!reduce(writer, &written))
+        return false;
+    if (written.kind == SAMPLE_DEVICE)
+        put_device(out, written.gpu, &written.device);
+    else
+        put_record(out, &written);
+    if (ret_written)
+        *ret_written = written;
+    return true;
 }

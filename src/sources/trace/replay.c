@@ -160,6 +160,8 @@ static void shift_sample(const struct replay *replay, struct sample *sample)
         sample->counter_uj += replay->counters[sample->gpu].offset_uj;
     else if (sample->kind == SAMPLE_LABEL)
         sample->label.at_us += replay->shift_us;
+    else if (sample->kind == SAMPLE_VGPU_USE)
+        sample->vgpu_use.at_us += replay->shift_us;
     else if (sample->kind == SAMPLE_PROCESS && sample->process.start_us > 0)
         sample->process.start_us += replay->shift_us;
 }

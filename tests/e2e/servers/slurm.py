@@ -4,6 +4,7 @@ import re
 import secrets
 import shlex
 import socket
+import stat
 
 from harness import is_running, wait_until
 from servers import cgroups, require
@@ -33,7 +34,7 @@ SlurmdParameters=config_overrides
 KillWait=1
 ReturnToService=2
 MailProg=/bin/true
-NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 CPUs=16 RealMemory=1000 State=UNKNOWN
+NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 CPUs=16 RealMemory=1000 {gres}State=UNKNOWN
 PartitionName=test Nodes={node} Default=YES State=UP
 """
 CGROUP_CONFIG = """
@@ -42,7 +43,12 @@ CgroupMountpoint=/sys/fs/cgroup
 CgroupAutomount=no
 ConstrainCores=no
 ConstrainRAMSpace=no
+ConstrainDevices={constrain}
 """
+# Of NVIDIA's driver. Slurm reads the numbers of the nodes; nobody opens them.
+GPU_MAJOR, CONTROL_MINOR = 195, 255
+# What jobs need of a machine whose rules forbid everything else: see forbid_other_devices().
+USUAL_DEVICES = ("b *:* m", "c *:* m", "c 1:* rwm", "c 5:* rwm", "c 136:* rwm")
 SLEEP = "exec sleep 600"
 # The deepest path that the job has in any hierarchy: that of its task.
 OWN_CGROUP = r"$(sed -n 's|^[0-9]*:[^:]*:\(/slurm\)|\1|p' /proc/self/cgroup | sort | tail -n 1)"
@@ -51,6 +57,9 @@ OWN_CGROUP = r"$(sed -n 's|^[0-9]*:[^:]*:\(/slurm\)|\1|p' /proc/self/cgroup | so
 class Slurm(Server):
     """A job's processes sit in /slurm_<node>/uid_0/job_<id>/step_<step> in one hierarchy, in
     task_<n> below that in others, and at the root in the rest."""
+
+    def __init__(self, gpus=0, constrain_devices=False):
+        self.gpus, self.constrain_devices = gpus, constrain_devices
 
     programs = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "sinfo")
 
@@ -64,6 +73,8 @@ class Slurm(Server):
         self.root = f"/slurm_{self.node}"
         self.stage.own(self.root)
         self.configure()
+        if self.gpus:
+            self.configure_gpus()
         self.start()
 
     def configure(self):
@@ -75,9 +86,33 @@ class Slurm(Server):
                 sock.bind(("127.0.0.1", 0))
             self.stage.write("slurm.conf", CONFIG.format(
                 node=self.node, host=socket.gethostname(), directory=self.stage.directory,
-                controller_port=controller.getsockname()[1], node_port=node.getsockname()[1]))
-        self.stage.write("cgroup.conf", CGROUP_CONFIG)
+                controller_port=controller.getsockname()[1], node_port=node.getsockname()[1],
+                gres=f"Gres=gpu:{self.gpus} " if self.gpus else ""))
+        self.stage.write("cgroup.conf", CGROUP_CONFIG.format(
+            constrain="yes" if self.constrain_devices else "no"))
         self.env = {**os.environ, "SLURM_CONF": self.stage.path("slurm.conf")}
+
+    def configure_gpus(self):
+        with open(self.stage.path("slurm.conf"), "a") as file:
+            file.write("GresTypes=gpu\n")
+        os.mkdir(self.stage.path("dev"))
+        for gpu in range(self.gpus):
+            os.mknod(self.gpu_node(gpu), stat.S_IFCHR | 0o666, os.makedev(GPU_MAJOR, gpu))
+        self.stage.write("gres.conf", "".join(
+            f"NodeName={self.node} Name=gpu File={self.gpu_node(gpu)}\n" for gpu in range(self.gpus)))
+
+    def gpu_node(self, gpu):
+        return self.stage.path(f"dev/nvidia{gpu}")
+
+    def forbid_other_devices(self):
+        """Before the first job: only what is named here is allowed to jobs. Slurm itself forbids a job the GPUs of
+        others, which the kernel does not show (devices.list is "a *:* rwm") as long as all else is allowed."""
+        directory = f"{cgroups.ROOT}/devices{self.root}"
+        os.makedirs(directory, exist_ok=True)
+        rules = [f"c {GPU_MAJOR}:{minor} rwm" for minor in (*range(self.gpus), CONTROL_MINOR)]
+        for name, rule in (("deny", "a"), *(("allow", rule) for rule in (*USUAL_DEVICES, *rules))):
+            with open(f"{directory}/devices.{name}", "w") as file:
+                file.write(rule)
 
     def start(self):
         path, config = self.stage.path, self.stage.path("slurm.conf")
@@ -97,10 +132,11 @@ class Slurm(Server):
         except AssertionError:  # the controller does not answer yet
             return None
 
-    def sbatch(self, script=SLEEP, job_name="train", account="research"):
+    def sbatch(self, script=SLEEP, job_name="train", account="research", gpus=0):
         """Submits lines of shell; returns the job's id."""
+        wanted = [f"--gres=gpu:{gpus}"] if gpus else []
         return int(self.call(
-            "sbatch", "--parsable", f"--job-name={job_name}", f"--account={account}",
+            "sbatch", "--parsable", *wanted, f"--job-name={job_name}", f"--account={account}",
             f"--chdir={self.stage.directory}", f"--output={self.stage.path('job-%j.out')}",
             self.stage.write(f"script-{secrets.token_hex(4)}", f"#!/bin/sh\n{script}\n")))
 

@@ -65,7 +65,7 @@ class Stage:
     def close(self):
         self.warden.stdin.close()
         self.warden.stdout.close()
-        if self.warden.wait(90) != 0:
+        if self.warden.wait(300) != 0:  # it removes the files of whole images
             raise AssertionError(f"{self.directory} could not be cleared away")
         for daemon in self.daemons:
             daemon.process.wait()

@@ -13,6 +13,7 @@ enum nvml_return {
     NVML_UNINITIALIZED = 1,
     NVML_INVALID_ARGUMENT = 2,
     NVML_NOT_SUPPORTED = 3,
+    NVML_NO_PERMISSION = 4,
     NVML_NOT_FOUND = 6,
     NVML_INSUFFICIENT_SIZE = 7,
     NVML_DRIVER_NOT_LOADED = 9,
@@ -138,6 +139,60 @@ struct nvml_accounting_stats {
     uint32_t reserved[5];
 };
 
+struct nvml_attributes {
+    uint32_t multiprocessor_count;
+    uint32_t shared_copy_engine_count;
+    uint32_t shared_decoder_count;
+    uint32_t shared_encoder_count;
+    uint32_t shared_jpeg_count;
+    uint32_t shared_ofa_count;
+    uint32_t gpu_instance_slice_count;
+    uint32_t compute_instance_slice_count;
+    uint64_t memory_size_mb;
+};
+
+struct nvml_gpu_instance_profile {
+    uint32_t id;
+    uint32_t is_p2p_supported;
+    uint32_t slice_count;
+    uint32_t instance_count;
+    uint32_t multiprocessor_count;
+    uint32_t copy_engine_count;
+    uint32_t decoder_count;
+    uint32_t encoder_count;
+    uint32_t jpeg_count;
+    uint32_t ofa_count;
+    uint64_t memory_size_mb;
+};
+
+struct nvml_vgpu_utilization_sample {
+    uint32_t vgpu_instance;
+    uint64_t time_stamp;
+    uint64_t sm_util;
+    uint64_t mem_util;
+    uint64_t enc_util;
+    uint64_t dec_util;
+};
+
+struct nvml_vgpu_utilization_info {
+    uint64_t time_stamp;
+    uint32_t vgpu_instance;
+    uint64_t sm_util;
+    uint64_t mem_util;
+    uint64_t enc_util;
+    uint64_t dec_util;
+    uint64_t jpg_util;
+    uint64_t ofa_util;
+};
+
+struct nvml_vgpus_utilization_info {
+    uint32_t version;
+    uint32_t sample_val_type;
+    uint32_t vgpu_instance_count;
+    uint64_t last_seen_time_stamp;
+    struct nvml_vgpu_utilization_info *vgpu_util_array;
+};
+
 struct nvml_field_value {
     uint32_t field_id;
     uint32_t scope_id;
@@ -216,6 +271,16 @@ ABI_OFFSET(nvml_process_utilization_info, ofa_util, 32);
 ABI_SIZE(nvml_processes_utilization_info, 24);
 ABI_SIZE(nvml_accounting_stats, 56);
 ABI_OFFSET(nvml_accounting_stats, is_running, 32);
+ABI_SIZE(nvml_attributes, 40);
+ABI_OFFSET(nvml_attributes, memory_size_mb, 32);
+ABI_SIZE(nvml_gpu_instance_profile, 48);
+ABI_OFFSET(nvml_gpu_instance_profile, memory_size_mb, 40);
+ABI_SIZE(nvml_vgpu_utilization_sample, 48);
+ABI_OFFSET(nvml_vgpu_utilization_sample, sm_util, 16);
+ABI_SIZE(nvml_vgpu_utilization_info, 64);
+ABI_OFFSET(nvml_vgpu_utilization_info, sm_util, 16);
+ABI_SIZE(nvml_vgpus_utilization_info, 32);
+ABI_OFFSET(nvml_vgpus_utilization_info, vgpu_util_array, 24);
 ABI_SIZE(nvml_field_value, 40);
 ABI_OFFSET(nvml_field_value, value, 32);
 ABI_SIZE(nvml_gpm_metric, 40);

@@ -1,10 +1,10 @@
 /* Accounting of processes, from the directives `accounting` and `account`. */
 #include "call.h"
 
-/* Off by default (measured); never under MIG. */
+/* Off by default (measured); off and not changeable under MIG (reference page, 9.8). */
 static bool is_on(const struct call *call)
 {
-    return call_directive(call, DIRECTIVE_ACCOUNTING, 0) && !call_directive(call, DIRECTIVE_MIG, 0);
+    return call_directive(call, DIRECTIVE_ACCOUNTING, 0) && !call_is_mig(call);
 }
 
 /* The next entry of this GPU that is valid now; a later one of the same process replaces it. */

@@ -8,6 +8,9 @@
 #include <string.h>
 #include <time.h>
 
+/* A board has at most 64 MIG devices in the exporter's books, and 16 boards are in a scenario. */
+enum { MIG_SLOT_BITS = 6 };
+
 static unsigned count_unloads(const struct fake *fake, uint64_t t_us)
 {
     const struct directives *directives = &fake->scenario->directives;
@@ -129,6 +132,54 @@ struct call call_begin(enum symbol symbol)
     return call;
 }
 
+/* The upper half is of the initialisation, the lower of the device's UUID: "UUIDs are immutable for
+ * the lifetime of a MIG device" (nvml.h, nvmlDeviceGetUUID). */
+static uint32_t mig_serial(const struct call *call, const struct instance *instance)
+{
+    uint32_t hash = 2166136261;
+
+    for (const char *c = instance->uuid; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619;
+    return call->fake->generation << 16 | (hash >> 16 ^ (hash & 0xffff));
+}
+
+void *call_mig_handle(const struct call *call, const struct instance *instance)
+{
+    return handle_make(HANDLE_MIG, mig_serial(call, instance),
+                       (unsigned)call->gpu << MIG_SLOT_BITS | (unsigned)instance->index);
+}
+
+/* "If the compute instance is destroyed [...] the MIG device handle would remain invalid" (nvml.h,
+ * nvmlDeviceGetMigDeviceHandleByIndex); which code it answers then is not said. */
+static void find_instance(struct call *call, unsigned slot, uint32_t serial)
+{
+    const struct record *layout = call_layout(call);
+
+    for (size_t i = 0; layout && layout->values[0] && i < layout->count; i++)
+        if (layout->instances[i].index == slot && mig_serial(call, &layout->instances[i]) == serial)
+            call->instance = &layout->instances[i];
+    if (!call->instance)
+        call->code = (int)call_directive(call, DIRECTIVE_DESTROYED, NVML_INVALID_ARGUMENT);
+}
+
+struct call call_begin_any(enum symbol symbol, void *dev)
+{
+    uint32_t serial = 0;
+    int index = handle_open(HANDLE_MIG, dev, &serial);
+    struct call call;
+
+    if (index < 0)
+        return call_begin_device(symbol, dev);
+    call = call_open(symbol);
+    if (!call.code && serial >> 16 != (call.fake->generation & 0xffff)) {
+        call.fake->stale_uses++;
+        call.code = NVML_INVALID_ARGUMENT;
+    }
+    if (!call.code && call_apply(&call, index >> MIG_SLOT_BITS) == NVML_SUCCESS)
+        find_instance(&call, (unsigned)index & ((1 << MIG_SLOT_BITS) - 1), serial);
+    return call;
+}
+
 struct call call_begin_device(enum symbol symbol, void *dev)
 {
     struct call call = call_open(symbol);
@@ -138,6 +189,10 @@ struct call call_begin_device(enum symbol symbol, void *dev)
     bool stale = gpu >= 0 && (fake->init_count == 0 || generation != fake->generation);
 
     fake->stale_uses += stale;
+    /* Power and energy are the board's (reference page, 9.1), and so are clocks and all else that
+     * this call is for: an H100 with driver 535 answers so of power and clocks. */
+    if (!call.code && handle_open(HANDLE_MIG, dev, &generation) >= 0)
+        call.code = NVML_NOT_SUPPORTED;
     if (!call.code && (gpu < 0 || stale))
         call.code = NVML_INVALID_ARGUMENT;
     if (!call.code)
@@ -200,6 +255,18 @@ int call_shutdown(struct call *call)
 const struct gpu *call_gpu(const struct call *call)
 {
     return &call->fake->scenario->gpus[call->gpu];
+}
+
+const struct record *call_layout(const struct call *call)
+{
+    return series_near(&call_gpu(call)->series[KIND_LAYOUT], call->play.t_us);
+}
+
+bool call_is_mig(const struct call *call)
+{
+    const struct record *layout = call_layout(call);
+
+    return layout ? layout->values[0] : call_directive(call, DIRECTIVE_MIG, 0);
 }
 
 const struct record *call_record(const struct call *call, enum kind kind)

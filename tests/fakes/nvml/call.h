@@ -10,8 +10,9 @@
 struct call {
     struct fake *fake;
     enum symbol symbol;
-    int code; /* not NVML_SUCCESS: the function returns it at once */
-    int gpu;  /* DIRECTIVE_ALL for a call without device */
+    int code;                        /* not NVML_SUCCESS: the function returns it at once */
+    int gpu;                         /* DIRECTIVE_ALL for a call without device */
+    const struct instance *instance; /* of a call on a MIG device, else NULL */
     struct play play;
 };
 
@@ -21,6 +22,9 @@ void call_end(struct call *call);
 /* A call without device, and one with. Errors, hangs and the state of the GPU are applied. */
 struct call call_begin(enum symbol symbol);
 struct call call_begin_device(enum symbol symbol, void *dev);
+
+/* A call that MIG devices have, too. */
+struct call call_begin_any(enum symbol symbol, void *dev);
 
 /* For a call that names its GPU in another way: opens it, and, once the GPU is known, applies. */
 struct call call_open(enum symbol symbol);
@@ -32,6 +36,11 @@ int call_init(struct call *call);
 int call_shutdown(struct call *call);
 
 const struct gpu *call_gpu(const struct call *call);
+/* The layout that is valid now, or NULL where the trace has none, and the MIG mode. */
+const struct record *call_layout(const struct call *call);
+bool call_is_mig(const struct call *call);
+/* The handle of the MIG device with this index in the layout. */
+void *call_mig_handle(const struct call *call, const struct instance *instance);
 /* The record of a kind that is valid now, or NULL where the trace has none of that kind. */
 const struct record *call_record(const struct call *call, enum kind kind);
 /* The directive of a sort that is valid now, or NULL; `key` as in directives_last. */

@@ -71,16 +71,26 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, void **ret_dev)
 
 int nvmlDeviceGetUUID(void *dev, char *buf, unsigned len)
 {
-    _call_ struct call call = call_begin_device(SYMBOL_nvmlDeviceGetUUID, dev);
+    _call_ struct call call = call_begin_any(SYMBOL_nvmlDeviceGetUUID, dev);
 
-    return call.code ? call.code : copy_out(buf, len, call_gpu(&call)->uuid);
+    if (call.code)
+        return call.code;
+    return copy_out(buf, len, call.instance ? call.instance->uuid : call_gpu(&call)->uuid);
 }
 
+/* "When used with MIG device handles the API returns MIG device names which can be used to identify
+ * devices based on their attributes" (nvml.h): the board's, and the profile as `nvidia-smi -L` has
+ * it. */
 int nvmlDeviceGetName(void *dev, char *buf, unsigned len)
 {
-    _call_ struct call call = call_begin_device(SYMBOL_nvmlDeviceGetName, dev);
+    _call_ struct call call = call_begin_any(SYMBOL_nvmlDeviceGetName, dev);
+    char text[256];
 
-    return call.code ? call.code : copy_out(buf, len, call_gpu(&call)->name);
+    if (call.code)
+        return call.code;
+    snprintf(text, sizeof(text), "%s%s%s", call_gpu(&call)->name, call.instance ? " MIG " : "",
+             call.instance ? call.instance->profile : "");
+    return copy_out(buf, len, text);
 }
 
 int nvmlDeviceGetSerial(void *dev, char *buf, unsigned len)
@@ -129,11 +139,6 @@ int nvmlDeviceGetMinorNumber(void *dev, unsigned *minor)
 }
 
 /* The modes of the machine that the reference traces come from: pass-through, persistence on. */
-
-int nvmlDeviceGetVirtualizationMode(void *dev, unsigned *mode)
-{
-    return answer(SYMBOL_nvmlDeviceGetVirtualizationMode, dev, mode, 1);
-}
 
 int nvmlDeviceGetPersistenceMode(void *dev, unsigned *mode)
 {

@@ -25,6 +25,8 @@ static const struct directive_word {
     {"driver-unload", DIRECTIVE_DRIVER, "", 0},
     {"driver-load", DIRECTIVE_DRIVER, "", 1},
     {"mig", DIRECTIVE_MIG, "o", 0},
+    {"monitor", DIRECTIVE_MONITOR, "o", 0},
+    {"destroyed", DIRECTIVE_DESTROYED, "n", 0},
     {"no-energy", DIRECTIVE_NO_ENERGY, "", 1},
     {"accounting", DIRECTIVE_ACCOUNTING, "o", 0},
     {"account", DIRECTIVE_ACCOUNT, "nnnn", 0},

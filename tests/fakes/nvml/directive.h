@@ -13,6 +13,8 @@ enum directive_sort {
     DIRECTIVE_LOST,       /* 1 lost, 0 back */
     DIRECTIVE_DRIVER,     /* 0 unloaded, 1 loaded; for all GPUs */
     DIRECTIVE_MIG,        /* 0 or 1 */
+    DIRECTIVE_MONITOR,    /* 0 or 1: the right to see all MIG instances */
+    DIRECTIVE_DESTROYED,  /* code of calls on a MIG device that is gone */
     DIRECTIVE_NO_ENERGY,  /* 1 */
     DIRECTIVE_ACCOUNTING, /* 0 or 1 */
     DIRECTIVE_ACCOUNT,    /* pid, start us, ms, utilisation % */

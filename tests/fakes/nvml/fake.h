@@ -21,11 +21,13 @@ enum handle_sort {
     HANDLE_DEVICE = 1,
     HANDLE_SAMPLE = 2,
     HANDLE_EVENT_SET = 3,
+    HANDLE_MIG = 4,
 };
 
 struct gpm_sample {
-    uint32_t serial; /* 0: free */
-    int gpu;         /* -1: nothing taken yet */
+    uint32_t serial;   /* 0: free */
+    int gpu;           /* -1: nothing taken yet */
+    uint32_t instance; /* all ones: the whole board */
     struct play play;
 };
 

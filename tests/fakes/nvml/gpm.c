@@ -18,7 +18,8 @@ static struct gpm_sample *find_sample(struct fake *fake, void *handle)
 
 static bool is_supported(const struct call *call)
 {
-    return call_gpu(call)->series[KIND_GPM].count > 0;
+    return call_gpu(call)->series[KIND_GPM].count > 0 ||
+           call_gpu(call)->series[KIND_INSTANCE_GPM].count > 0;
 }
 
 int nvmlGpmQueryDeviceSupport(void *dev, struct nvml_gpm_support *support)
@@ -81,8 +82,49 @@ int nvmlGpmSampleGet(void *dev, void *handle)
     if (!is_supported(&call))
         return NVML_NOT_SUPPORTED;
     sample->gpu = call.gpu;
+    sample->instance = NVML_NO_INSTANCE;
     sample->play = call.play;
     return NVML_SUCCESS;
+}
+
+/* "Read a sample of GPM metrics [...] for a MIG GPU Instance. For Hopper or newer" (nvml.h). One
+ * that has no compute instance has no data (DCGM, DcgmGpmManager.cpp). */
+int nvmlGpmMigSampleGet(void *dev, unsigned gpu_instance, void *handle)
+{
+    _call_ struct call call = call_begin_device(SYMBOL_nvmlGpmMigSampleGet, dev);
+    struct gpm_sample *sample = find_sample(call.fake, handle);
+    const struct record *layout;
+
+    if (call.code)
+        return call.code;
+    layout = call_layout(&call);
+    if (!sample)
+        return NVML_INVALID_ARGUMENT;
+    if (!is_supported(&call) || !call_is_mig(&call))
+        return NVML_NOT_SUPPORTED;
+    for (size_t i = 0; layout && i < layout->count; i++) {
+        if (layout->instances[i].gpu_instance != gpu_instance)
+            continue;
+        sample->gpu = call.gpu;
+        sample->instance = gpu_instance;
+        sample->play = call.play;
+        return NVML_SUCCESS;
+    }
+    return NVML_INVALID_ARGUMENT;
+}
+
+/* The last record of an instance, or of the board, at a time; NULL if it has none. */
+static const struct record *find_record(const struct call *call, uint32_t instance, uint64_t t_us)
+{
+    const struct series *series = &call_gpu(call)->series[KIND_INSTANCE_GPM];
+    const struct record *record;
+
+    if (instance == NVML_NO_INSTANCE)
+        return series_near(&call_gpu(call)->series[KIND_GPM], t_us);
+    for (record = series_at(series, t_us); record && record >= series->records; record--)
+        if (record->values[0] == instance)
+            return record;
+    return NULL;
 }
 
 static void fill_metric(struct nvml_gpm_metric *metric, const struct record *record, bool too_short)
@@ -90,7 +132,7 @@ static void fill_metric(struct nvml_gpm_metric *metric, const struct record *rec
     metric->nvml_return = NVML_NOT_SUPPORTED;
     metric->value = 0;
     metric->short_name = metric->long_name = metric->unit = NULL;
-    for (size_t i = 0; i < record->count; i++)
+    for (size_t i = 0; record && i < record->count; i++)
         if (record->entries[i].key == metric->metric_id) {
             metric->nvml_return = NVML_SUCCESS;
             metric->value = too_short ? NAN : record->entries[i].value;
@@ -104,6 +146,7 @@ int nvmlGpmMetricsGet(struct nvml_gpm_metrics_get *get)
     _call_ struct call call = call_open(SYMBOL_nvmlGpmMetricsGet);
     const struct gpm_sample *first, *second;
     struct play from, to;
+    uint32_t instance;
 
     if (call.code)
         return call.code;
@@ -113,16 +156,18 @@ int nvmlGpmMetricsGet(struct nvml_gpm_metrics_get *get)
         return NVML_ARGUMENT_VERSION_MISMATCH;
     first = find_sample(call.fake, get->sample1);
     second = find_sample(call.fake, get->sample2);
-    if (!first || !second || first->gpu < 0 || first->gpu != second->gpu || get->num_metrics == 0 ||
+    if (!first || !second || first->gpu < 0 || first->gpu != second->gpu ||
+        first->instance != second->instance || get->num_metrics == 0 ||
         get->num_metrics > NVML_GPM_METRIC_MAX)
         return NVML_INVALID_ARGUMENT;
     /* A hang gives up the lock. */
     from = first->play;
     to = second->play;
+    instance = second->instance;
     if (call_apply(&call, first->gpu) != NVML_SUCCESS)
         return call.code;
     for (uint32_t i = 0; i < get->num_metrics; i++)
-        fill_metric(&get->metrics[i], series_near(&call_gpu(&call)->series[KIND_GPM], to.t_us),
+        fill_metric(&get->metrics[i], find_record(&call, instance, to.t_us),
                     to.elapsed_us < from.elapsed_us + INTERVAL_MIN_US);
     return NVML_SUCCESS;
 }

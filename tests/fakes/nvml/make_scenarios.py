@@ -21,11 +21,15 @@ LISTED_CALLS = [
 ]
 
 
+H200 = ("NVIDIA_H200", TOTAL_BYTES)
+
+
 class Scenario:
     """Lines of one trace; times are milliseconds after its start."""
 
-    def __init__(self, gpus, about):
+    def __init__(self, gpus, about, board=H200):
         self.gpus = gpus
+        self.model = board
         self.lines = []
         for line in about:
             self.at(0, "#", 0, line)
@@ -68,12 +72,215 @@ class Scenario:
         self.at(ms, "N", gpu, pid, START_US + start_ms * 1000, cgroup, name)
 
     def text(self):
-        head = ["wattribute-trace 1"] + [
-            f"gpu {gpu} uuid=GPU-{gpu:08x}-0000-4000-8000-000000000000 name=NVIDIA_H200 "
-            f"driver=580.159.04 power_limit_mw=700000 memory_bytes={TOTAL_BYTES}"
+        version = 1 if self.model == H200 else 3
+        head = [f"wattribute-trace {version}"] + [
+            f"gpu {gpu} uuid=GPU-{gpu:08x}-0000-4000-8000-000000000000 name={self.model[0]} "
+            f"driver=580.159.04 power_limit_mw=700000 memory_bytes={self.model[1]}"
             for gpu in range(self.gpus)
         ]
         return "\n".join(head + [words for _, _, words in sorted(self.lines)]) + "\n"
+
+
+class Instance:
+    """A MIG device; `slices` are those of its GPU instance."""
+
+    def __init__(self, index, gpu_instance, compute_instance, profile, slices, compute_slices, sms, mib):
+        self.index, self.gpu_instance, self.compute_instance = index, gpu_instance, compute_instance
+        self.profile, self.slices, self.compute_slices = profile, slices, compute_slices
+        self.sms, self.mib = sms, mib
+
+    def entry(self, gpu):
+        uuid = f"MIG-{gpu:08x}-{self.gpu_instance:04x}-{self.compute_instance:04x}-8000-{self.slices:012x}"
+        return ":".join(str(word) for word in (
+            self.gpu_instance, self.compute_instance, self.index, self.slices, self.compute_slices, self.sms,
+            self.mib * MIB, self.profile, uuid))
+
+
+class Load:
+    """A process in an instance, and how busy it keeps the instance: SMs, tensor pipes, memory (0 to 1)."""
+
+    def __init__(self, pid, instance, from_ms, until_ms, sm, tensor=0.0, dram=0.0):
+        self.pid, self.instance, self.from_ms, self.until_ms = pid, instance, from_ms, until_ms
+        self.sm, self.tensor, self.dram = sm, tensor, dram
+
+    def watts(self, board_sms, slices):
+        """At full size: 200 W for the SMs, 250 W for the tensor pipes, 150 W for the memory."""
+        return (self.instance.sms / board_sms * (200 * self.sm + 250 * self.tensor)
+                + self.instance.slices / slices * 150 * self.dram)
+
+
+# Of the MIG User Guide, "Supported MIG Profiles": memory and SMs of a profile, by its slices.
+A100 = ("NVIDIA_A100-SXM4-40GB", 42_949_672_960)
+A100_SLICES, A100_SMS = 7, 98
+H100 = ("NVIDIA_H100_80GB_HBM3", 85_520_809_984)
+H100_SLICES, H100_SMS = 7, 132
+H100_PROFILES = {1: ("1g.10gb", 16, 9984), 2: ("2g.20gb", 32, 20096), 3: ("3g.40gb", 60, 40448),
+                 4: ("4g.40gb", 64, 40448), 7: ("7g.80gb", 132, 81152)}
+IDLE_WATTS = 80
+
+
+def h100_instance(index, gpu_instance, slices, profile=None):
+    name, sms, mib = H100_PROFILES[slices]
+    return Instance(index, gpu_instance, 0, profile or name, slices, slices, sms, mib)
+
+
+class MigBoard:
+    """A board whose energy and activity follow from what the processes in its instances do."""
+
+    def __init__(self, scenario, gpu, slices, sms, has_gpm):
+        self.scenario, self.gpu, self.slices, self.sms, self.has_gpm = scenario, gpu, slices, sms, has_gpm
+        self.layouts, self.loads = [], []
+
+    def layout(self, ms, instances):
+        """None: not in MIG mode."""
+        self.layouts.append((ms, instances))
+        words = ["0 0 0 0"] if instances is None else [
+            f"1 {self.slices} {self.sms} {len(instances)}", *(instance.entry(self.gpu) for instance in instances)]
+        self.scenario.at(ms, "B", self.gpu, *words)
+
+    def load(self, *arguments, **activity):
+        self.loads.append(Load(*arguments, **activity))
+
+    def at_work(self, ms):
+        return [load for load in self.loads if load.from_ms <= ms < load.until_ms]
+
+    def list(self, ms):
+        loads = self.at_work(ms)
+        self.scenario.at(ms, "R", self.gpu, "c", len(loads), *(
+            f"{load.pid}:{512 * MIB}:{load.instance.gpu_instance}:{load.instance.compute_instance}" for load in loads))
+
+    def activity(self, ms):
+        instances = {load.instance.gpu_instance for load in self.loads}
+        for gpu_instance in sorted(instances):
+            loads = [load for load in self.at_work(ms) if load.instance.gpu_instance == gpu_instance]
+            # Of the instance: each compute instance counts by its SMs.
+            whole = sum(sms for _, sms in {(load.instance.compute_instance, load.instance.sms)
+                                           for load in self.loads if load.instance.gpu_instance == gpu_instance})
+            sm, tensor = (sum(load.instance.sms / whole * value(load) for load in loads)
+                          for value in (lambda load: load.sm, lambda load: load.tensor))
+            dram = min(sum(load.dram for load in loads), 1)
+            values = {1: 1 if loads else 0, 2: sm, 3: sm / 2, 4: 0, 5: tensor, 7: tensor, 10: dram, 11: 0, 12: sm / 4,
+                      13: 0}
+            self.scenario.at(ms, "G", self.gpu, f"i={gpu_instance}",
+                             *(f"{key}={100 * value:.3f}" for key, value in values.items()))
+
+    def play(self, until_ms):
+        """The truth is in the comments at the end: joules above the idle board, by process. There are no `U`
+        records: a board in MIG mode has no utilisation."""
+        energy_mj, truth_mj = 1_000_000, {load.pid: 0 for load in self.loads}
+        listed = None
+        for ms in range(0, until_ms + 1, 200):
+            self.scenario.at(ms, "E", self.gpu, round(energy_mj))
+            if listed != (listed := [load.pid for load in self.at_work(ms)]):
+                self.list(ms)
+            if self.has_gpm:
+                self.activity(ms)
+            watts = IDLE_WATTS
+            for load in self.at_work(ms):
+                load_watts = load.watts(self.sms, self.slices)
+                truth_mj[load.pid] += load_watts * 200
+                watts += load_watts
+            if ms % 1000 == 0:
+                self.scenario.at(ms, "P", self.gpu, *[round(watts * 1000)] * 3)
+            energy_mj += watts * 200
+        for pid, joules in truth_mj.items():
+            self.scenario.at(until_ms, "#", self.gpu, "truth", pid, round(joules / 1000))
+        return round(energy_mj)
+
+
+def a100_mig():
+    scenario = Scenario(1, [
+        "An A100 without GPM: 1g.5gb twice, 2g.10gb, and 3g.20gb split into two compute instances.",
+        "The second 1g.5gb has no process.",
+    ], A100)
+    board = MigBoard(scenario, 0, A100_SLICES, A100_SMS, has_gpm=False)
+    split = [Instance(0, 2, 0, "1c.3g.20gb", 3, 1, 14, 19968), Instance(1, 2, 1, "2c.3g.20gb", 3, 2, 28, 19968)]
+    two = Instance(2, 3, 0, "2g.10gb", 2, 2, 28, 9856)
+    one = [Instance(3, 9, 0, "1g.5gb", 1, 1, 14, 4864), Instance(4, 10, 0, "1g.5gb", 1, 1, 14, 4864)]
+    board.layout(0, [*split, two, *one])
+    board.load(101, split[0], 0, 12000, sm=1.0)
+    board.load(102, split[1], 0, 12000, sm=0.5, dram=0.3)
+    board.load(103, two, 2000, 8000, sm=0.9, tensor=0.4)
+    board.load(104, one[0], 0, 12000, sm=1.0, dram=0.6)
+    board.play(12000)
+    return scenario
+
+
+def h100_mig():
+    scenario = Scenario(3, [
+        "H100s with GPM. GPU 0: seven times 1g.10gb. GPU 1: 7g.80gb. GPU 2: 4g.40gb, 2g.20gb and 1g.10gb+me, mixed.",
+        "Of GPU 2, the 1g.10gb+me has no process and the 4g.40gb has two.",
+    ], H100)
+    small = MigBoard(scenario, 0, H100_SLICES, H100_SMS, has_gpm=True)
+    instances = [h100_instance(index, 7 + index, 1) for index in range(7)]
+    small.layout(0, instances)
+    for index, instance in enumerate(instances):
+        small.load(201 + index, instance, 0, 12000, sm=0.1 + 0.1 * index, tensor=0.1 * index, dram=0.5)
+    small.play(12000)
+    whole = MigBoard(scenario, 1, H100_SLICES, H100_SMS, has_gpm=True)
+    instance = h100_instance(0, 0, 7)
+    whole.layout(0, [instance])
+    whole.load(211, instance, 1000, 9000, sm=0.9, tensor=0.7, dram=0.4)
+    whole.play(12000)
+    mixed = MigBoard(scenario, 2, H100_SLICES, H100_SMS, has_gpm=True)
+    instances = [h100_instance(0, 1, 4), h100_instance(1, 5, 2), h100_instance(2, 13, 1, "1g.10gb+me")]
+    mixed.layout(0, instances)
+    mixed.load(221, instances[0], 0, 6000, sm=0.4, dram=0.2)
+    mixed.load(222, instances[0], 3000, 12000, sm=0.3, tensor=0.3)
+    mixed.load(223, instances[1], 0, 12000, sm=0.8, tensor=0.6, dram=0.1)
+    mixed.play(12000)
+    return scenario
+
+
+def mig_change():
+    scenario = Scenario(1, [
+        "An H100 with 3g.40gb twice. At 4.4 s the second is destroyed, at 6.2 s two 1g.10gb take its place.",
+        "At 10.2 s MIG mode is off, and 304 has the whole board.",
+    ], H100)
+    board = MigBoard(scenario, 0, H100_SLICES, H100_SMS, has_gpm=True)
+    halves = [h100_instance(0, 1, 3), h100_instance(1, 2, 3)]
+    small = [h100_instance(1, 9, 1), h100_instance(2, 10, 1)]
+    board.layout(0, halves)
+    board.layout(4400, halves[:1])
+    board.layout(6200, [halves[0], *small])
+    board.layout(10200, None)
+    board.load(301, halves[0], 0, 10000, sm=0.9, tensor=0.5)
+    board.load(302, halves[1], 0, 4200, sm=0.5, dram=0.5)
+    board.load(303, small[0], 6600, 10000, sm=1.0)
+    energy_mj = board.play(10000)
+    for ms in range(10200, 14001, 200):
+        scenario.at(ms, "E", 0, energy_mj + 300 * (ms - 10200))
+        scenario.at(ms, "G", 0, "1=100.000 2=90.000 5=10.000 10=5.000")
+    scenario.at(10200, "R", 0, "c", 1, f"304:{512 * MIB}")
+    scenario.samples(0, 10200, 14000, [304])
+    return scenario
+
+
+def vgpu_host():
+    scenario = Scenario(1, [
+        "An L40S that is the host of two vGPUs. At 5 s the second machine ends, at 7 s a third starts.",
+    ], ("NVIDIA_L40S", 48_305_799_168))
+    vms = {
+        3251634178: ("u", "0f4f1cbb-7d3d-4a46-8a8f-4e3ba0c0a5a1", "9d0a4a52-3f0b-11ef-9f2c-0242ac120002", 4096, 60),
+        3251634179: ("u", "5c7d3e1e-92a4-4b35-9a55-6d1d1c2b7c11", "a2c4b6de-3f0b-11ef-8a10-0242ac120002", 2048, 20),
+        3251634180: ("d", "7", "b1b2b3b4-3f0b-11ef-8a10-0242ac120002", 1024, 40),
+    }
+
+    def active(ms):
+        return [3251634178] + ([3251634179] if ms < 5000 else []) + ([3251634180] if ms >= 7000 else [])
+
+    for ms in (0, 5000, 7000):
+        scenario.at(ms, "V", 0, len(active(ms)), *(
+            f"{vgpu}:{mib * MIB}:{kind}:{vm}:{uuid}"
+            for vgpu, (kind, vm, uuid, mib, _) in vms.items() if vgpu in active(ms)))
+    energy_mj = 1_000_000
+    for ms in range(0, 12001, 200):
+        scenario.at(ms, "E", 0, energy_mj)
+        energy_mj += (60 + sum(2 * vms[vgpu][4] for vgpu in active(ms))) * 200
+        for vgpu in active(ms):
+            scenario.at(ms, "Y", 0, vgpu, START_US + ms * 1000, vms[vgpu][4], 5, 0, 0)
+    scenario.processes(0, 0, [])
+    return scenario
 
 
 def eight_gpus():
@@ -231,7 +438,7 @@ def churn():
 
 SCENARIOS = [
     eight_gpus, time_slicing, mps, exits_between_samples, pid_reuse, counter_reset, lost_gpu, hang,
-    every_error_code, no_counter, churn,
+    every_error_code, no_counter, churn, a100_mig, h100_mig, mig_change, vgpu_host,
 ]
 
 

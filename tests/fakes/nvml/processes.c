@@ -9,13 +9,40 @@ enum { PROCESS_INFO_V3_SIZE = NVML_PROCESS_INFO_R530_SIZE };
 enum { PROCESS_INFO_V3_SIZE = NVML_PROCESS_INFO_V2_SIZE };
 #endif
 
+/* Of a MIG device only those in it. */
+static bool is_wanted(const struct call *call, const struct entry *entry)
+{
+    return !call->instance || (entry->gpu_instance == call->instance->gpu_instance &&
+                               entry->compute_instance == call->instance->compute_instance);
+}
+
+/*
+ * "In MIG mode, if device handle is provided, the API returns aggregate information, only if the
+ * caller has appropriate privileges. Per-instance information can be queried by using specific MIG
+ * device handles. Querying per-instance information using MIG device handles is not supported if
+ * the device is in vGPU Host virtualization mode" (nvml.h, nvmlDeviceGetComputeRunningProcesses).
+ */
+static int check_rights(const struct call *call)
+{
+    if (call->instance && call_record(call, KIND_VGPUS))
+        return NVML_NOT_SUPPORTED;
+    if (!call->instance && call_is_mig(call) && !call_directive(call, DIRECTIVE_MONITOR, 1))
+        return NVML_NO_PERMISSION;
+    return NVML_SUCCESS;
+}
+
 /* Writes entries of `size` bytes, or says how many there are. */
 static int fill(struct call *call, enum kind kind, unsigned *count, void *entries, size_t size)
 {
     const struct record *record = series_at(&call_gpu(call)->series[kind], call->play.t_us);
-    unsigned needed = record ? (unsigned)record->count : 0;
+    unsigned needed = 0, written = 0;
     const struct pids *pids = call_pids(call);
+    int code = check_rights(call);
 
+    if (code)
+        return code;
+    for (size_t i = 0; record && i < record->count; i++)
+        needed += is_wanted(call, &record->entries[i]);
     if (*count < needed) {
         *count = needed;
         return NVML_INSUFFICIENT_SIZE;
@@ -23,15 +50,19 @@ static int fill(struct call *call, enum kind kind, unsigned *count, void *entrie
     if (needed > 0 && !entries)
         return NVML_INVALID_ARGUMENT;
     *count = needed;
-    for (unsigned i = 0; i < needed; i++) {
+    /* "gpuInstanceId: If MIG is enabled, stores a valid GPU instance ID. gpuInstanceId is set to
+     * 0xFFFFFFFF otherwise" (nvml.h, nvmlProcessInfo_v2_st); the same of compute instances. */
+    for (size_t i = 0; record && i < record->count; i++) {
+        const struct entry *entry = &record->entries[i];
         const struct nvml_process_detail detail = {
-            .pid = pids_map(pids, record->entries[i].key),
-            .used_gpu_memory = record->entries[i].bytes,
-            .gpu_instance_id = NVML_NO_INSTANCE,
-            .compute_instance_id = NVML_NO_INSTANCE,
+            .pid = pids_map(pids, entry->key),
+            .used_gpu_memory = entry->bytes,
+            .gpu_instance_id = entry->gpu_instance,
+            .compute_instance_id = entry->compute_instance,
         };
 
-        memcpy((char *)entries + i * size, &detail, size);
+        if (is_wanted(call, entry))
+            memcpy((char *)entries + written++ * size, &detail, size);
     }
     return NVML_SUCCESS;
 }
@@ -39,7 +70,7 @@ static int fill(struct call *call, enum kind kind, unsigned *count, void *entrie
 static int list(enum symbol symbol, void *dev, enum kind kind, unsigned *count, void *infos,
                 size_t size)
 {
-    _call_ struct call call = call_begin_device(symbol, dev);
+    _call_ struct call call = call_begin_any(symbol, dev);
 
     if (call.code)
         return call.code;

@@ -17,6 +17,7 @@ enum {
 
 #define HEADER_1 "wattribute-trace 1"
 #define HEADER_2 "wattribute-trace 2"
+#define HEADER_3 "wattribute-trace 3"
 
 const struct record *series_at(const struct series *series, uint64_t t_us)
 {
@@ -131,6 +132,20 @@ static const char *parse_values(struct record *record, size_t count, char *rest)
     return words_next(&rest) ? "a record with too many words" : NULL;
 }
 
+/* `BYTES` or `BYTES:GI:CI`. */
+static bool parse_listed(struct entry *entry, char *value)
+{
+    uint64_t gpu_instance = UINT32_MAX, compute_instance = UINT32_MAX;
+    const char *bytes = strsep(&value, ":");
+
+    if (value && (!words_u64(strsep(&value, ":"), &gpu_instance) ||
+                  !words_u64(strsep(&value, ":"), &compute_instance) || value))
+        return false;
+    entry->gpu_instance = (uint32_t)gpu_instance;
+    entry->compute_instance = (uint32_t)compute_instance;
+    return words_u64(bytes, &entry->bytes);
+}
+
 /* `PID:BYTES` or `ID=VALUE`. */
 static bool parse_entry(struct entry *entry, char *word, bool metric)
 {
@@ -143,7 +158,7 @@ static bool parse_entry(struct entry *entry, char *word, bool metric)
     if (!words_u64(word, &entry->key))
         return false;
     if (!metric)
-        return words_u64(value, &entry->bytes);
+        return parse_listed(entry, value);
     entry->value = strtod(value, &end);
     return end != value && *end == '\0';
 }
@@ -215,8 +230,22 @@ static const char *parse_fields(struct record *record, enum kind *kind, char let
     case 'R':
         return parse_list(record, kind, rest);
     case 'G':
-        *kind = KIND_GPM;
+        *kind = rest && strncmp(rest, "i=", 2) == 0 ? KIND_INSTANCE_GPM : KIND_GPM;
+        if (*kind == KIND_INSTANCE_GPM && !words_u64(words_next(&rest) + 2, &record->values[0]))
+            return "a bad GPU instance";
         return parse_entries(record, rest, true);
+    case 'B':
+        *kind = KIND_LAYOUT;
+        return partitions_parse_layout(record, rest);
+    case 'K':
+        *kind = KIND_INSTANCE_MEMORY;
+        return partitions_parse_memory(record, rest);
+    case 'V':
+        *kind = KIND_VGPUS;
+        return partitions_parse_vgpus(record, rest);
+    case 'Y':
+        *kind = KIND_VGPU_USE;
+        return parse_values(record, 6, rest);
     default:
         return NULL;
     }
@@ -237,7 +266,7 @@ static const char *parse_record(struct scenario *scenario, uint64_t t_us, uint64
         if (t_us < series->last_line_us)
             why = "time goes back";
         series->last_line_us = t_us;
-        if (kind == KIND_SAMPLE)
+        if (kind == KIND_SAMPLE || kind == KIND_VGPU_USE)
             record.t_us = record.values[1];
         if (!why && !series_push(series, &record))
             why = "too many records";
@@ -259,7 +288,7 @@ static const char *parse_timed_line(struct scenario *scenario, uint64_t line, ch
     word = words_next(&rest);
     if (!kind || !word)
         return "a record without GPU";
-    if (kind[1] != '\0' || !strchr("EPUMSRGX", kind[0]))
+    if (kind[1] != '\0' || !strchr("EPUMSRGBKVYX", kind[0]))
         return NULL;
     all = kind[0] == 'X' && strcmp(word, "*") == 0;
     if (!all && (!words_u64(word, &gpu) || gpu >= SCENARIO_GPUS || !scenario->gpus[gpu].described))
@@ -273,9 +302,10 @@ static const char *parse_timed_line(struct scenario *scenario, uint64_t line, ch
 static const char *parse_line(struct scenario *scenario, uint64_t number, char *line)
 {
     if (number == 1)
-        return strcmp(line, HEADER_1) == 0 || strcmp(line, HEADER_2) == 0
+        return strcmp(line, HEADER_1) == 0 || strcmp(line, HEADER_2) == 0 ||
+                       strcmp(line, HEADER_3) == 0
                    ? NULL
-                   : "not a trace: no " HEADER_2;
+                   : "not a trace: no " HEADER_3;
     if (strncmp(line, "gpu ", 4) == 0)
         return parse_gpu_line(scenario, line + 4);
     return parse_timed_line(scenario, number, line);
@@ -290,17 +320,21 @@ static int compare_records(const void *left, const void *right)
     return a->line < b->line ? -1 : a->line > b->line;
 }
 
+static void sort_series(struct series *series)
+{
+    if (series->count > 0)
+        qsort(series->records, series->count, sizeof(*series->records), compare_records);
+}
+
 static const char *finish(struct scenario *scenario)
 {
     const struct directive *loop;
 
     for (unsigned i = 0; i < scenario->gpu_count; i++) {
-        struct series *samples = &scenario->gpus[i].series[KIND_SAMPLE];
-
         if (!scenario->gpus[i].described)
             return "the indices of the GPUs have a gap";
-        if (samples->count > 0)
-            qsort(samples->records, samples->count, sizeof(*samples->records), compare_records);
+        sort_series(&scenario->gpus[i].series[KIND_SAMPLE]);
+        sort_series(&scenario->gpus[i].series[KIND_VGPU_USE]);
     }
     directives_sort(&scenario->directives);
     if (scenario->start_us == 0 && scenario->directives.count > 0)

@@ -21,8 +21,21 @@ enum kind {
     KIND_COMPUTE,     /* entries: pid, bytes */
     KIND_MPS,
     KIND_GRAPHICS,
-    KIND_GPM, /* entries: metric id, value */
+    KIND_GPM,             /* entries: metric id, value */
+    KIND_INSTANCE_GPM,    /* the same, and the GPU instance in values[0] */
+    KIND_LAYOUT,          /* values: MIG mode, slices, SMs; instances */
+    KIND_INSTANCE_MEMORY, /* GPU instance, enum instance_memory, bytes */
+    KIND_VGPUS,           /* vgpus */
+    KIND_VGPU_USE, /* vGPU, sample time, sm %, mem %, enc %, dec %; t_us is the sample time */
     KIND_COUNT,
+};
+
+enum instance_memory {
+    INSTANCE_MEMORY_TOTAL,
+    INSTANCE_MEMORY_RESERVED,
+    INSTANCE_MEMORY_USED,
+    INSTANCE_MEMORY_FREE,
+    INSTANCE_MEMORY_WORDS,
 };
 
 struct entry {
@@ -31,13 +44,30 @@ struct entry {
         uint64_t bytes;
         double value;
     };
+    uint32_t gpu_instance, compute_instance; /* of a process; all ones: none */
+};
+
+/* A MIG device. */
+struct instance {
+    uint64_t gpu_instance, compute_instance, index, slices, compute_slices, sms, bytes;
+    char profile[96], uuid[96];
+};
+
+struct vgpu {
+    uint64_t id, bytes;
+    bool vm_is_uuid;
+    char vm[80], uuid[80];
 };
 
 struct record {
     uint64_t t_us;
     uint64_t line; /* keeps the order of equal times */
     uint64_t values[6];
-    struct entry *entries;
+    union {
+        struct entry *entries;
+        struct instance *instances;
+        struct vgpu *vgpus;
+    };
     size_t count;
 };
 
@@ -73,6 +103,11 @@ struct scenario {
 /* Reads a file, plain or gzip. On error NULL, with the reason in why. */
 struct scenario *scenario_read(const char *path, char *why, size_t why_size);
 void scenario_free(struct scenario *scenario);
+
+/* The fields of records B, K, V and Y: NULL, or what is wrong with them. */
+const char *partitions_parse_layout(struct record *record, char *rest);
+const char *partitions_parse_memory(struct record *record, char *rest);
+const char *partitions_parse_vgpus(struct record *record, char *rest);
 
 /* The last record at or before a time, or NULL. */
 const struct record *series_at(const struct series *series, uint64_t t_us);

@@ -90,6 +90,22 @@
     F(int, nvmlDeviceGetMigMode, (void *dev, unsigned *current, unsigned *pending)) \
     F(int, nvmlDeviceGetMaxMigDeviceCount, (void *dev, unsigned *count)) \
     F(int, nvmlDeviceGetMigDeviceHandleByIndex, (void *dev, unsigned index, void **ret_dev)) \
+    F(int, nvmlDeviceGetGpuInstanceId, (void *dev, unsigned *id)) \
+    F(int, nvmlDeviceGetComputeInstanceId, (void *dev, unsigned *id)) \
+    F(int, nvmlDeviceGetAttributes_v2, (void *dev, struct nvml_attributes *attributes)) \
+    F(int, nvmlDeviceGetAttributes, (void *dev, struct nvml_attributes *attributes)) \
+    F(int, nvmlDeviceGetGpuInstanceProfileInfo, \
+      (void *dev, unsigned profile, struct nvml_gpu_instance_profile *info)) \
+    F(int, nvmlGpmMigSampleGet, (void *dev, unsigned gpu_instance, void *sample)) \
+    F(int, nvmlDeviceGetActiveVgpus, (void *dev, unsigned *count, unsigned *vgpus)) \
+    F(int, nvmlVgpuInstanceGetVmID, (unsigned vgpu, char *buf, unsigned len, unsigned *type)) \
+    F(int, nvmlVgpuInstanceGetUUID, (unsigned vgpu, char *buf, unsigned len)) \
+    F(int, nvmlVgpuInstanceGetFbUsage, (unsigned vgpu, unsigned long long *bytes)) \
+    F(int, nvmlDeviceGetVgpuUtilization, \
+      (void *dev, unsigned long long last_seen_us, unsigned *type, unsigned *count, \
+       struct nvml_vgpu_utilization_sample *samples)) \
+    F(int, nvmlDeviceGetVgpuInstancesUtilizationInfo, \
+      (void *dev, struct nvml_vgpus_utilization_info *info)) \
     F(int, nvmlGpmQueryDeviceSupport, (void *dev, struct nvml_gpm_support *support)) \
     F(int, nvmlGpmSampleAlloc, (void **ret_sample)) \
     F(int, nvmlGpmSampleFree, (void *sample)) \

@@ -102,12 +102,14 @@ static void read_ring(struct call *call, struct ring *ring, uint64_t last_seen_u
 static int read_new(struct call *call, struct ring *ring, uint32_t *count, bool array,
                     uint64_t last_seen_us)
 {
-    if (call_directive(call, DIRECTIVE_MIG, 0))
-        return NVML_NOT_SUPPORTED;
     if (!array) {
         *count = RING_SLOTS;
         return NVML_INSUFFICIENT_SIZE;
     }
+    /* "On MIG-enabled GPUs, querying process utilization is not currently supported" (nvml.h); the
+     * size is told all the same (reported of an H100, driver 535). */
+    if (call_is_mig(call))
+        return NVML_NOT_SUPPORTED;
     read_ring(call, ring, last_seen_us);
     if (ring->count == 0)
         return NVML_NOT_FOUND;

@@ -23,11 +23,13 @@ static const double MISFIT_MIN = 0.05;
 void intensity_recall(struct intensity *intensity, uint32_t tenant, struct program_key key,
                       uint64_t now_us)
 {
-    const struct program *program = programs_recall(&intensity->programs, key.exact, now_us);
+    struct program_memory *memory = intensity->memory;
+    const struct program *program =
+        memory ? programs_recall(&memory->exact, key.exact, now_us) : NULL;
     double most = program ? ANCHOR_MAX : ANCHOR_COARSE_MAX;
 
-    if (!program)
-        program = programs_recall(&intensity->families, key.coarse, now_us);
+    if (!program && memory)
+        program = programs_recall(&memory->families, key.coarse, now_us);
     intensity->keys[tenant] = key;
     intensity->anchors[tenant] = (struct anchor){0};
     if (program && program->slots >= ANCHOR_MIN)
@@ -138,14 +140,14 @@ void fit_learn_programs(const struct fit *fit)
         struct program learned = {.used_us = intensity->fitted_us,
                                   .has_gpm = intensity->states.has_gpm};
 
-        if (t == TENANT_OTHERS || (fit->anchored & (1U << t)) ||
+        if (!intensity->memory || t == TENANT_OTHERS || (fit->anchored & (1U << t)) ||
             variance > LEARNED_ERROR * LEARNED_ERROR * watts * watts)
             continue;
         for (size_t u = 0; u < UNIT_COUNT; u++)
             learned.mean.units[u] = intensity->signatures[t][u];
         learned.mean.power_w = watts;
         learned.slots = MIN(fit_watts_variance(watts) / MAX(variance, 1e-9), LEARNED_SLOTS_MAX);
-        programs_learn(&intensity->programs, intensity->keys[t].exact, &learned);
-        programs_learn(&intensity->families, intensity->keys[t].coarse, &learned);
+        programs_learn(&intensity->memory->exact, intensity->keys[t].exact, &learned);
+        programs_learn(&intensity->memory->families, intensity->keys[t].coarse, &learned);
     }
 }

@@ -29,21 +29,25 @@ static const double CHANGE_ERROR = 0.5;
 enum { FEW_TURNS = 3 };
 static const uint64_t REST_US = 2 * USEC_PER_SEC;
 
-/* A slot with one process and a sample of it shows that program alone. */
-static void remember_program(struct intensity *intensity, const struct slot *slot)
+void intensity_remember_alone(struct intensity *intensity, const struct slot *slot)
 {
     struct state described;
-    uint32_t tenant;
+    uint32_t tenant, workers;
 
-    if (!states_describe(slot, &described) || described.listed == 0 ||
-        (described.listed & (described.listed - 1)))
+    if (!states_describe(slot, &described))
         return;
-    tenant = (uint32_t)__builtin_ctz(described.listed);
-    if (tenant == TENANT_OTHERS || described.won[tenant] <= 0)
+    workers = described.listed & ~slot->servers;
+    if (workers == 0 || (workers & (workers - 1)))
+        return;
+    tenant = (uint32_t)__builtin_ctz(workers);
+    if (tenant == TENANT_OTHERS || (described.won[tenant] <= 0 && workers != slot->clients))
         return;
     intensity_measure(intensity, tenant, &described);
-    programs_measure(&intensity->programs, intensity->keys[tenant].exact, &described, slot->end_us);
-    programs_measure(&intensity->families, intensity->keys[tenant].coarse, &described,
+    if (!intensity->memory)
+        return;
+    programs_measure(&intensity->memory->exact, intensity->keys[tenant].exact, &described,
+                     slot->end_us);
+    programs_measure(&intensity->memory->families, intensity->keys[tenant].coarse, &described,
                      slot->end_us);
 }
 
@@ -69,7 +73,7 @@ void intensity_learn(struct intensity *intensity, const struct slot *slot)
     uint64_t elapsed_us;
 
     states_learn(&intensity->states, slot);
-    remember_program(intensity, slot);
+    intensity_remember_alone(intensity, slot);
     count_turns(intensity, slot);
     if (intensity->fitted_us == 0)
         intensity->fitted_us = slot->end_us;
@@ -102,7 +106,7 @@ void intensity_forget(struct intensity *intensity, uint32_t tenant)
 struct intensity_memory intensity_memory(const struct intensity *intensity, uint32_t tenants)
 {
     return (struct intensity_memory){
-        .programs = programs_count(&intensity->programs),
+        .programs = intensity->memory ? programs_count(&intensity->memory->exact) : 0,
         .recalled = (size_t)__builtin_popcount(intensity->anchored & tenants),
         .suspended = (size_t)__builtin_popcount(intensity->contradicted & tenants),
     };

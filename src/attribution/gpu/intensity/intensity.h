@@ -23,8 +23,7 @@ struct anchor {
 
 struct intensity {
     struct states states;
-    struct programs programs;             /* by exact keys */
-    struct programs families;             /* by coarse keys */
+    struct program_memory *memory;        /* of the board; NULL: nothing is remembered */
     struct program_key keys[TENANTS_MAX]; /* of their programs */
     struct anchor anchors[TENANTS_MAX];   /* in force, if the states do not contradict them */
     struct anchor alone[TENANTS_MAX];     /* what they showed alone themselves */
@@ -61,6 +60,10 @@ struct intensity_memory {
 
 /* Adds a slot, and fits again from time to time. */
 void intensity_learn(struct intensity *intensity, const struct slot *slot);
+
+/* Remembers what a program shows alone, if the slot has one process and a sample of it. Samples of
+ * a client of MPS are those of its server. */
+void intensity_remember_alone(struct intensity *intensity, const struct slot *slot);
 
 /* Estimates signatures, watts and shares from the states and from what is remembered of programs,
  * as far as the states do not contradict it. In fit.c. */

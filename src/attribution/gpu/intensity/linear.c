@@ -6,6 +6,8 @@
 
 /* Of linear_minimise. */
 enum { STEPS_PER_PART = 12 };
+/* Of linear_minimise_positive. */
+enum { SWEEPS_MAX = 400 };
 static const double TOLERANCE = 1e-6;
 
 bool linear_factor(double *matrix, size_t n)
@@ -103,5 +105,27 @@ void linear_minimise(const double *matrix, const double *linear, size_t n, doubl
         parts[shrinks] = MAX(parts[shrinks] - moved, 0.0);
         for (size_t i = 0; i < n; i++) /* rows are columns */
             gradient[i] += moved * (matrix[grows * n + i] - matrix[shrinks * n + i]);
+    }
+}
+
+/* One part at a time, as far as is best or down to 0. */
+void linear_minimise_positive(const double *matrix, const double *linear, size_t n, double *parts)
+{
+    for (size_t sweep = 0; sweep < SWEEPS_MAX; sweep++) {
+        double most = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            double slope = linear[i], moved;
+
+            if (matrix[i * n + i] <= 0)
+                continue;
+            for (size_t k = 0; k < n; k++)
+                slope -= matrix[i * n + k] * parts[k];
+            moved = MAX(slope / matrix[i * n + i], -parts[i]);
+            parts[i] += moved;
+            most = MAX(most, fabs(moved));
+        }
+        if (!(most > TOLERANCE))
+            return;
     }
 }

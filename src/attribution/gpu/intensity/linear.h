@@ -26,3 +26,7 @@ void linear_invert(const double *factor, size_t n, double *ret_inverse);
 /* Minimises x'Hx/2 - b'x over the mixtures x (not negative, with the sum 1), from the mixture in
  * `parts`. H is positive semidefinite and has at most LINEAR_SIZE_MAX rows. */
 void linear_minimise(const double *matrix, const double *linear, size_t n, double *parts);
+
+/* Minimises the same over all x that are not negative, from the x in `parts`. Where H is singular,
+ * one of the minima. */
+void linear_minimise_positive(const double *matrix, const double *linear, size_t n, double *parts);

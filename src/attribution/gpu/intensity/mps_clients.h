@@ -1,7 +1,12 @@
 /*
  * What each client of an MPS server draws. Clients run at the same time and every utilisation
- * sample has the server's pid, so only the board's power while some of them are present, and while
- * others are, tells them apart. Without such differences they are charged equally. Pure, bounded.
+ * sample has the server's pid, so samples do not tell them apart.
+ *
+ * Clients of known programs are unmixed by what these showed alone, as long as that explains what
+ * the board shows. Else the board's power while some of them are present, and while others are,
+ * tells; without such differences they are charged equally. Pure, bounded.
+ *
+ * Processes of a GPU instance in MIG mode count as clients: samples do not tell them apart either.
  */
 #pragma once
 
@@ -9,24 +14,42 @@
 
 enum { MPS_GROUPS_MAX = 32 };
 
-/* Clients that were present together. */
+/* Tenants that were present together: clients, and perhaps processes beside MPS. */
 struct mps_group {
-    uint32_t clients; /* bits: tenants */
-    double weight;    /* slots; fades */
-    double watts;     /* above idle */
+    uint32_t present; /* bits: tenants */
+    bool is_mps_only;
+    double weight; /* slots; fades */
+    double watts;  /* above idle */
+
+    /* Of those slots that could be unmixed, means by energy. */
+    double unmixed_joules; /* fades */
+    double misfit;         /* as in struct unmixed */
+    double unexplained;    /* how far the watts of the programs are from the board's, a logarithm */
 };
 
 struct mps_clients {
     struct mps_group groups[MPS_GROUPS_MAX];
     size_t count;
+
+    /* How much each tenant ran, in slots that its programs explain. */
+    struct mps_amount {
+        double weight, mean, square;
+    } amounts[TENANTS_MAX];
 };
 
 /* Adds a slot with busy clients. */
-void mps_clients_learn(struct mps_clients *clients, const struct slot *slot, double idle_watts);
+void mps_clients_learn(struct mps_clients *clients, const struct intensity *intensity,
+                       const struct slot *slot);
 
 /* False if nothing is known of them. */
-bool mps_clients_divide(const struct mps_clients *clients, uint32_t present,
-                        struct intensity_shares *ret_shares);
+bool mps_clients_divide(const struct mps_clients *clients, const struct intensity *intensity,
+                        const struct slot *slot, struct intensity_shares *ret_shares);
+
+/* NULL: these tenants (bits) were never seen together. */
+const struct mps_group *mps_clients_find(const struct mps_clients *clients, uint32_t present);
+
+/* Tenants of this group are unmixed: what is remembered of their programs counts. */
+bool mps_clients_are_unmixed(const struct mps_group *group);
 
 /* Clears a tenant's place for another process. */
 void mps_clients_forget(struct mps_clients *clients, uint32_t tenant);

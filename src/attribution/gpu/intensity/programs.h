@@ -33,6 +33,12 @@ struct programs {
     uint64_t turn; /* of the last use */
 };
 
+/* What is remembered of the programs of a board. */
+struct program_memory {
+    struct programs exact;    /* by exact keys */
+    struct programs families; /* by coarse keys */
+};
+
 /* Adds a slot, described as a state, in which a process of this program was alone. The least
  * recently used program makes room. */
 void programs_measure(struct programs *programs, uint64_t key, const struct state *alone,

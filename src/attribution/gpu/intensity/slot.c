@@ -36,7 +36,8 @@ static void open_slot(struct slots *slots, uint64_t start_us)
     *slot_at(slots, slots->count++) = (struct slot){.start_us = start_us,
                                                     .end_us = start_us,
                                                     .listed = slots->listed,
-                                                    .clients = slots->clients};
+                                                    .clients = slots->clients,
+                                                    .servers = slots->servers};
 }
 
 void slots_restart(struct slots *slots, uint64_t tick_us)
@@ -152,13 +153,17 @@ uint32_t slots_tenants(const struct slots *slots)
     return tenants;
 }
 
-void slots_take_listed(struct slots *slots, uint32_t listed, uint32_t clients)
+void slots_take_listed(struct slots *slots, uint32_t listed, uint32_t clients, uint32_t servers)
 {
     slots->listed = listed;
     slots->clients = clients;
+    slots->servers = servers;
     if (slots->count > 0) {
-        slot_at(slots, slots->count - 1)->listed |= listed;
-        slot_at(slots, slots->count - 1)->clients |= clients;
+        struct slot *open = slot_at(slots, slots->count - 1);
+
+        open->listed |= listed;
+        open->clients |= clients;
+        open->servers |= servers;
     }
 }
 
@@ -173,6 +178,20 @@ const struct slot *slots_next(struct slots *slots, bool is_last_call)
         return NULL;
     slots->unread--;
     return next;
+}
+
+struct slot *slots_next_until(struct slots *slots, uint64_t end_us)
+{
+    while (slots->unread > 0) {
+        struct slot *next = slot_at(slots, slots->count - 1 - slots->unread);
+
+        if (next->end_us > end_us)
+            return NULL;
+        slots->unread--;
+        if (next->end_us == end_us)
+            return next;
+    }
+    return NULL;
 }
 
 /* In the time of the counter. */
@@ -244,10 +263,12 @@ void slots_move(struct slots *slots, uint32_t tenant, uint32_t to)
 
         slot->listed = move_bit(slot->listed, tenant, to);
         slot->clients = move_bit(slot->clients, tenant, to);
+        slot->servers = move_bit(slot->servers, tenant, to);
         if (to != TENANT_NONE)
             slot->won[to] = slot->won[tenant];
         slot->won[tenant] = 0;
     }
     slots->listed = move_bit(slots->listed, tenant, to);
     slots->clients = move_bit(slots->clients, tenant, to);
+    slots->servers = move_bit(slots->servers, tenant, to);
 }

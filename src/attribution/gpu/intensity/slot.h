@@ -41,7 +41,8 @@ struct slot {
     uint64_t clock_sum_mhz; /* over its readings */
     uint32_t clock_readings;
     uint32_t listed;  /* bits: tenants on a list */
-    uint32_t clients; /* bits: those that are MPS clients, which run at the same time */
+    uint32_t clients; /* bits: those that no sample tells apart: MPS clients, or all with MIG */
+    uint32_t servers; /* bits: MPS servers, whose samples are those of the clients */
     uint8_t won[TENANTS_MAX];
     struct slot_activity gpm;
     struct slot_activity sampled; /* by the utilisation samples */
@@ -57,8 +58,8 @@ struct slots {
     uint64_t gpm_us;    /* the last such sample */
     uint64_t sample_us; /* the last utilisation sample */
     double units[UNIT_COUNT];
-    uint32_t clock_mhz;       /* as last read; 0: never */
-    uint32_t listed, clients; /* by the lists in force */
+    uint32_t clock_mhz;                /* as last read; 0: never */
+    uint32_t listed, clients, servers; /* by the lists in force */
 };
 
 /* The activity of a slot, as far as it is known. */
@@ -79,13 +80,22 @@ void slots_take_gpm(struct slots *slots, uint64_t t_us, const struct sample_gpm 
 void slots_take_sample(struct slots *slots, const struct sample_label *sample);
 void slots_take_win(struct slots *slots, uint64_t at_us, uint32_t tenant);
 void slots_take_clock(struct slots *slots, uint32_t clock_mhz);
-void slots_take_listed(struct slots *slots, uint32_t listed, uint32_t clients);
+void slots_take_listed(struct slots *slots, uint32_t listed, uint32_t clients, uint32_t servers);
+
+/* The clients of MPS on the lists in force, and those that share the board with them, as bits. */
+static inline uint32_t slots_clients(const struct slots *slots)
+{
+    return slots->clients ? slots->listed & ~slots->servers : 0;
+}
 
 /* All tenants in the ring, as bits. */
 uint32_t slots_tenants(const struct slots *slots);
 
 /* The next closed slot with all its samples; NULL if there is none yet. */
 const struct slot *slots_next(struct slots *slots, bool is_last_call);
+
+/* Passes over closed slots until the one that ends at this time. NULL if there is none. */
+struct slot *slots_next_until(struct slots *slots, uint64_t end_us);
 
 /* Iterates over the slots whose middle is in a window, from `*cursor` = 0; NULL after the last. */
 const struct slot *slots_of_window(const struct slots *slots, uint64_t start_us, uint64_t end_us,
@@ -96,6 +106,12 @@ void slots_drop_until(struct slots *slots, uint64_t tick_us);
 
 /* False if the activity is not known. */
 bool slot_read(const struct slot *slot, struct slot_reading *ret_reading);
+
+/* The tenants that can have been at work, as bits. */
+static inline uint32_t slot_workers(const struct slot *slot)
+{
+    return slot->listed & ~slot->servers;
+}
 
 /* Was the device certainly idle? */
 bool slot_is_quiet(const struct slot *slot);

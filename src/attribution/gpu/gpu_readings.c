@@ -1,0 +1,86 @@
+/* Readings of a GPU: utilisation, GPM, gauges, errors. */
+#include "attribution/gpu/gpu.h"
+#include "core/macros.h"
+
+void gpu_age_programs(struct gpu *gpu, const char *driver, uint64_t power_limit_mw)
+{
+    if (gpu->programs && gpu_is_changed(gpu, driver, power_limit_mw)) {
+        programs_cap(&gpu->programs->exact, PROGRAMS_CHANGED_SLOTS);
+        programs_cap(&gpu->programs->families, PROGRAMS_CHANGED_SLOTS);
+    }
+    if (power_limit_mw > 0)
+        gpu->power_limit_mw = power_limit_mw;
+}
+
+static void set_gauge(struct gpu *gpu, enum gpu_gauge gauge, uint64_t t_us, uint64_t value)
+{
+    gpu->gauges[gauge] = (struct gpu_reading){t_us, value};
+}
+
+void gpu_take_utilisation(struct gpu *gpu, struct window *window, uint64_t t_us,
+                          const struct sample_utilisation *utilisation)
+{
+    window->busiest_percent = MAX(window->busiest_percent, utilisation->gpu_percent);
+    window->saw_utilisation = true;
+    set_gauge(gpu, GPU_GAUGE_UTILISATION_PERCENT, t_us, utilisation->gpu_percent);
+    set_gauge(gpu, GPU_GAUGE_MEMORY_UTILISATION_PERCENT, t_us, utilisation->memory_percent);
+    if (utilisation->sm_clock_mhz > 0) {
+        set_gauge(gpu, GPU_GAUGE_SM_CLOCK_MHZ, t_us, utilisation->sm_clock_mhz);
+        if (gpu->learning)
+            slots_take_clock(&gpu->learning->slots, utilisation->sm_clock_mhz);
+    }
+    if (utilisation->temperature_c > 0)
+        set_gauge(gpu, GPU_GAUGE_TEMPERATURE_C, t_us, utilisation->temperature_c);
+}
+
+void gpu_take_gpm(struct gpu *gpu, struct window *window, uint64_t t_us,
+                  const struct sample_gpm *gpm)
+{
+    enum { MILLIPERCENT = 1000 };
+    uint64_t percent = MIN((gpm->millipercent[0] + MILLIPERCENT - 1) / MILLIPERCENT, 100U);
+    struct gpu_instance *instance;
+
+    if (gpm->instance == SAMPLE_NO_INSTANCE) {
+        if (gpu->learning)
+            slots_take_gpm(&gpu->learning->slots, t_us, gpm);
+        return;
+    }
+    instance = gpu->mig ? gpu_mig_find(gpu->mig, gpm->instance) : NULL;
+    if (!instance)
+        return;
+    if (instance->learning)
+        slots_take_gpm(&instance->learning->slots, t_us, gpm);
+    if (gpm->valid & 1) {
+        instance->gauges[GPU_GAUGE_UTILISATION_PERCENT] = (struct gpu_reading){t_us, percent};
+        window->busiest_percent = MAX(window->busiest_percent, (uint8_t)percent);
+        window->saw_utilisation = true;
+    }
+}
+
+void gpu_take_gauge(struct gpu *gpu, uint64_t t_us, const struct sample_gauge *gauge)
+{
+    struct gpu_instance *instance;
+
+    if (gauge->instance != SAMPLE_NO_INSTANCE) {
+        instance = gpu->mig ? gpu_mig_find(gpu->mig, gauge->instance) : NULL;
+        if (instance)
+            instance->gauges[gauge->gauge] = (struct gpu_reading){t_us, gauge->value};
+        return;
+    }
+    set_gauge(gpu, gauge->gauge, t_us, gauge->value);
+    if (gauge->gauge == GPU_GAUGE_POWER_LIMIT_MW)
+        gpu_age_programs(gpu, gpu->driver, gauge->value);
+    else if (gauge->gauge == GPU_GAUGE_MEMORY_USED_BYTES)
+        gpu_take_memory(gpu, t_us, gauge->value);
+}
+
+void gpu_take_xid(struct gpu *gpu, uint32_t xid)
+{
+    size_t i = 0;
+
+    while (i < SNAPSHOT_XIDS_MAX - 1 && gpu->xids[i].xid != 0 && gpu->xids[i].xid != xid)
+        i++;
+    if (gpu->xids[i].xid == 0)
+        gpu->xids[i].xid = xid;
+    gpu->xids[i].count++;
+}

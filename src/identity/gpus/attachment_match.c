@@ -1,0 +1,135 @@
+/* Which GPU, or which GPU instance of it, an attachment names. */
+#include <string.h>
+#include <strings.h>
+
+#include "core/macros.h"
+#include "core/parse.h"
+#include "identity/gpus/attachments.h"
+
+#define NO_INSTANCE ATTACHMENT_NO_INSTANCE
+
+/* Old drivers name the GPU of a MIG device: MIG-GPU-<uuid>/<gi>/<ci>. */
+static bool match_old_uuid(const char *id, const char *uuid, uint32_t *ret_instance)
+{
+    size_t len = strlen(uuid);
+    struct span rest;
+    uint64_t instance;
+
+    if (strncmp(id, "MIG-", 4) != 0 || strncmp(id + 4, uuid, len) != 0 || id[4 + len] != '/')
+        return false;
+    rest = span_of(id + 4 + len + 1);
+    if (parse_u64_max(span_cut(&rest, '/'), UINT32_MAX - 1, &instance) == 0)
+        *ret_instance = (uint32_t)instance;
+    return true;
+}
+
+static bool match_mig_uuid(const struct attachment *attachment, const struct snapshot_gpu *gpu,
+                           uint32_t *ret_instance)
+{
+    for (size_t i = 0; i < gpu->mig_device_count; i++)
+        if (strcasecmp(gpu->mig_devices[i].uuid, attachment->id) == 0) {
+            *ret_instance = gpu->mig_devices[i].gpu_instance;
+            return true;
+        }
+    return match_old_uuid(attachment->id, gpu->uuid, ret_instance);
+}
+
+/* "2g47gb" is "2g.47gb". */
+static bool is_profile(const char *profile, struct span plain)
+{
+    size_t at = 0;
+
+    for (; *profile; profile++) {
+        if (strchr(".+", *profile))
+            continue;
+        if (at == plain.len || plain.data[at++] != *profile)
+            return false;
+    }
+    return at == plain.len && at > 0;
+}
+
+/* "mig-2g47gb-14-0": the driver's name for the placement is not known here, so the profile must be
+ * that of one instance only. */
+static void match_placement(struct span id, const struct snapshot_gpu *gpu, uint32_t *ret_instance)
+{
+    struct span profile = span_cut(&id, '-');
+    uint32_t found = NO_INSTANCE;
+
+    for (size_t i = 0; i < gpu->mig_device_count; i++) {
+        const struct snapshot_mig_device *device = &gpu->mig_devices[i];
+
+        if (!is_profile(device->profile, profile) || device->gpu_instance == found)
+            continue;
+        if (found != NO_INSTANCE)
+            return;
+        found = device->gpu_instance;
+    }
+    *ret_instance = found;
+}
+
+/* The part of a board that is named beside it: "gi1", "mig-2g47gb-14-0". */
+static void match_part(struct span id, const struct snapshot_gpu *gpu, uint32_t *ret_instance)
+{
+    uint64_t instance;
+
+    if (span_strip_prefix(&id, "mig-"))
+        match_placement(id, gpu, ret_instance);
+    else if (span_strip_prefix(&id, "gi") && parse_u64_max(id, UINT32_MAX - 1, &instance) == 0)
+        *ret_instance = (uint32_t)instance;
+}
+
+/* "0" of "1:0": the number of a MIG device on its board. */
+static void match_index(struct span id, const struct snapshot_gpu *gpu, uint32_t *ret_instance)
+{
+    uint64_t index;
+
+    if (id.len == 0 || parse_u64(id, &index) < 0)
+        return;
+    for (size_t i = 0; i < gpu->mig_device_count; i++)
+        if (gpu->mig_devices[i].index == index)
+            *ret_instance = gpu->mig_devices[i].gpu_instance;
+}
+
+static bool match_gpu(const struct attachment *attachment, const struct snapshot_gpu *gpu,
+                      uint32_t *ret_instance)
+{
+    switch (attachment->kind) {
+    case ALLOCATION_GPU_UUID:
+        return attachment->id[0] != '\0' &&
+               strncasecmp(attachment->id, gpu->uuid, strlen(attachment->id)) == 0;
+    case ALLOCATION_MIG_UUID:
+        return match_mig_uuid(attachment, gpu, ret_instance);
+    case ALLOCATION_MINOR:
+        if (!gpu->has_minor || gpu->minor != attachment->index)
+            return false;
+        match_part(span_of(attachment->id), gpu, ret_instance);
+        return true;
+    case ALLOCATION_INDEX:
+        if (gpu->gpu != attachment->index)
+            return false;
+        match_index(span_of(attachment->id), gpu, ret_instance);
+        return true;
+    case ALLOCATION_ORDINAL: /* where both ways to count agree; MIG devices are counted, too */
+        return gpu->has_minor && gpu->minor == attachment->index && gpu->gpu == attachment->index &&
+               gpu->sharing != GPU_SHARING_MIG;
+    case ALLOCATION_ALL:
+        return true;
+    case ALLOCATION_TEGRA:
+    case ALLOCATION_PCI:
+    case ALLOCATION_DRM:
+    case ALLOCATION_XCP:
+        break; /* of vendors whose GPUs are not read yet */
+    }
+    return false;
+}
+
+bool attachment_is_of(const struct attachment *attachment, const struct snapshot_gpu *gpu,
+                      uint32_t *ret_instance)
+{
+    uint32_t instance = NO_INSTANCE;
+
+    if (!match_gpu(attachment, gpu, &instance))
+        return false;
+    *ret_instance = instance;
+    return true;
+}

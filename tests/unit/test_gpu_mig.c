@@ -1,0 +1,608 @@
+/* attribution/gpu/gpu_mig: a board in MIG mode. Its energy is divided among its instances, and in
+ * each among the processes; the books balance whatever happens to the layout. */
+#include "pipeline_fixture.h"
+
+#include <math.h>
+
+#include "random.h"
+
+#define IDLE_W 70 /* of the whole board, with or without contexts */
+
+enum { BIG = 1, SMALL = 5, TINY = 13, SLICES = 7, SECONDS_IDLE = 5 };
+
+/* 4g, 2g and, if it is there, 1g; one or two slices are free otherwise. */
+static const struct sample_instance instances[] = {
+    {BIG, 0, 0, "MIG-big", "4g.40gb", 4, 4, 64, 0},
+    {SMALL, 0, 1, "MIG-small", "2g.20gb", 2, 2, 32, 0},
+    {TINY, 0, 2, "MIG-tiny", "1g.10gb", 1, 1, 16, 0},
+};
+
+static const uint32_t ids[] = {BIG, SMALL, TINY};
+
+/* What the units of this board draw, fully active on all of it: not what the exporter begins with.
+ */
+static const double TRUE_WATTS[] = {[UNIT_SM] = 60, [UNIT_TENSOR] = 600, [UNIT_DRAM] = 400};
+
+struct act {
+    uint32_t pid; /* 0: nobody */
+    double sm, tensor, dram;
+};
+
+struct mig_rig {
+    struct pipeline *pipeline;
+    struct act acts[3]; /* by instance */
+    size_t instance_count;
+    bool has_gpm;
+    uint64_t now_us;
+    double counter_j;
+    double truth_j[3];
+};
+
+static struct pipeline_options mig_options(void)
+{
+    struct pipeline_options options = default_options();
+
+    options.gpu.attribution = ATTRIBUTION_INTENSITY;
+    options.gpu.patience_us = 20 * SECOND;
+    return options;
+}
+
+static void set_layout(struct mig_rig *rig, const struct sample_instance *items, size_t count,
+                       bool is_mig)
+{
+    feed(rig->pipeline, (struct sample){.kind = SAMPLE_LAYOUT,
+                                        .t_us = rig->now_us,
+                                        .layout = {is_mig, is_mig ? SLICES : 0, is_mig ? 112 : 0,
+                                                   is_mig ? count : 0, items}});
+    rig->instance_count = is_mig ? count : 0;
+}
+
+static struct mig_rig open_rig(struct pipeline_options options, size_t instance_count)
+{
+    struct mig_rig rig = {.pipeline = pipeline_with(options), .has_gpm = true, .now_us = T0};
+
+    set_layout(&rig, instances, instance_count, true);
+    energy(rig.pipeline, 0, rig.now_us, 0);
+    return rig;
+}
+
+static void list_acts(const struct mig_rig *rig)
+{
+    struct sample_listed entries[3];
+    size_t count = 0;
+
+    for (size_t i = 0; i < 3; i++)
+        if (rig->acts[i].pid > 0)
+            entries[count++] = (struct sample_listed){rig->acts[i].pid, 1 << 20, ids[i], 0};
+    feed(rig->pipeline, (struct sample){.kind = SAMPLE_LIST,
+                                        .t_us = rig->now_us,
+                                        .list = {SAMPLE_LIST_COMPUTE, count, entries}});
+}
+
+static void read_gpm(const struct mig_rig *rig, size_t i)
+{
+    const struct act *act = &rig->acts[i];
+    bool is_busy = act->sm > 0;
+
+    feed(rig->pipeline,
+         (struct sample){.kind = SAMPLE_GPM,
+                         .t_us = rig->now_us,
+                         .gpm = {.valid = 0x3ff,
+                                 .instance = ids[i],
+                                 .millipercent = {is_busy ? 100000 : 0, (uint32_t)(act->sm * 1e5),
+                                                  0, 0, (uint32_t)(act->tensor * 1e5), 0,
+                                                  (uint32_t)(act->dram * 1e5)}}});
+}
+
+static double watts_of_act(size_t i, const struct act *act)
+{
+    double part = instances[i].sm_count / 112.0;
+
+    return part * (TRUE_WATTS[UNIT_SM] * act->sm + TRUE_WATTS[UNIT_TENSOR] * act->tensor +
+                   TRUE_WATTS[UNIT_DRAM] * act->dram);
+}
+
+/* As the source reads a board: lists and GPM five times a second, energy once. */
+static void run_second(struct mig_rig *rig)
+{
+    for (int fifth = 0; fifth < 5; fifth++) {
+        rig->counter_j += IDLE_W / 5.0;
+        for (size_t i = 0; i < 3; i++) {
+            double joules = watts_of_act(i, &rig->acts[i]) / 5;
+
+            rig->counter_j += joules;
+            rig->truth_j[i] += joules;
+        }
+        rig->now_us += SECOND / 5;
+        list_acts(rig);
+        for (size_t i = 0; i < rig->instance_count && rig->has_gpm; i++)
+            if (rig->acts[i].pid > 0)
+                read_gpm(rig, i);
+    }
+    energy(rig->pipeline, 0, rig->now_us, (uint64_t)(rig->counter_j * 1e6));
+}
+
+static void run(struct mig_rig *rig, size_t seconds)
+{
+    for (size_t i = 0; i < seconds; i++)
+        run_second(rig);
+}
+
+/* A board without contexts first: it shows the floor. */
+static void idle_first(struct mig_rig *rig)
+{
+    run(rig, SECONDS_IDLE);
+}
+
+static double active_j(const struct mig_rig *rig, uint32_t pid)
+{
+    return (double)process_on(rig->pipeline, 0, pid).active_uj / 1e6;
+}
+
+static void assert_near(double value, double expected, double relative)
+{
+    if (fabs(value - expected) > relative * fabs(expected))
+        fail_msg("%f is not %f", value, expected);
+}
+
+static void end(struct mig_rig *rig)
+{
+    assert_int_equal(pipeline_finish(rig->pipeline), 0);
+    close_books(books(rig->pipeline));
+}
+
+static void instances_are_charged_by_the_activity_of_their_units(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 3);
+    struct random_source random = {3};
+
+    (void)state;
+    idle_first(&rig);
+    for (int i = 0; i < 60; i++) {
+        for (size_t k = 0; k < 3; k++)
+            rig.acts[k] = (struct act){(uint32_t)(10 + k), random_part(&random),
+                                       random_part(&random), random_part(&random)};
+        run_second(&rig);
+    }
+    end(&rig);
+    for (size_t k = 0; k < 3; k++) {
+        assert_near(active_j(&rig, (uint32_t)(10 + k)), rig.truth_j[k], 0.1);
+        assert_int_equal(process_on(rig.pipeline, 0, (uint32_t)(10 + k)).measured_uj, 0);
+    }
+    pipeline_free(rig.pipeline);
+}
+
+/* Activity that never varies teaches little: then it is what units draw on other boards. */
+static void before_anything_is_learned_units_draw_what_they_do_on_other_boards(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 2);
+    double share;
+
+    (void)state;
+    idle_first(&rig);
+    rig.acts[0] = (struct act){10, 1, 0.8, 0.1};
+    rig.acts[1] = (struct act){11, 1, 0, 0.5};
+    run(&rig, 3);
+    end(&rig);
+    share = active_j(&rig, 10) / (active_j(&rig, 10) + active_j(&rig, 11));
+    /* 64 SMs x (10 + 0.8 x 880 + 0.1 x 610) against 32 x (10 + 0.5 x 610), in watts of an H200. */
+    assert_near(share, 64 * 775.0 / (64 * 775 + 32 * 315), 0.06);
+    assert_true(process_on(rig.pipeline, 0, 11).known_uj <
+                process_on(rig.pipeline, 0, 11).active_uj / 2); /* and nobody is sure */
+    pipeline_free(rig.pipeline);
+}
+
+static void the_floor_is_divided_by_slices_and_that_of_free_ones_is_idle(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 2); /* 6 of 7 slices */
+    uint64_t before;
+
+    (void)state;
+    idle_first(&rig);
+    assert_int_equal(pipeline_finish(rig.pipeline), 0);
+    before = unowned_uj(rig.pipeline, UNOWNED_IDLE);
+    assert_int_equal(before, (SECONDS_IDLE)*IDLE_W * JOULE);
+    rig.acts[0] = (struct act){10, 1, 0.5, 0};
+    run(&rig, 10);
+    end(&rig);
+    /* The process has the floor of its 4 slices; 2 are of an instance without a process, 1 is free.
+     */
+    assert_near((double)process_on(rig.pipeline, 0, 10).idle_uj / 1e6, 10 * IDLE_W * 4.0 / 7, 0.01);
+    assert_near((double)(unowned_uj(rig.pipeline, UNOWNED_IDLE) - before) / 1e6,
+                10 * IDLE_W * 3.0 / 7, 0.01);
+    assert_int_equal(unowned_uj(rig.pipeline, UNOWNED_UNATTRIBUTED), 0);
+    pipeline_free(rig.pipeline);
+}
+
+static void a_process_at_rest_is_charged_no_floor_and_nothing_active(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 3);
+
+    (void)state;
+    idle_first(&rig);
+    rig.acts[0] = (struct act){10, 1, 0.5, 0};
+    rig.acts[1] = (struct act){11, 0, 0, 0};
+    run(&rig, 10);
+    end(&rig);
+    assert_near(active_j(&rig, 10), rig.truth_j[0], 0.01);
+    assert_true(process_on(rig.pipeline, 0, 11).active_uj < JOULE);
+    assert_true(process_on(rig.pipeline, 0, 11).idle_uj < JOULE);
+    assert_true(process_on(rig.pipeline, 0, 10).known_uj >
+                process_on(rig.pipeline, 0, 10).active_uj * 9 / 10); /* nobody else did anything */
+    pipeline_free(rig.pipeline);
+}
+
+static void without_gpm_instances_with_processes_are_charged_by_slices_and_nobody_is_sure(
+    void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 3);
+
+    (void)state;
+    rig.has_gpm = false;
+    idle_first(&rig);
+    rig.acts[0] = (struct act){10, 1, 0.5, 0};
+    rig.acts[1] = (struct act){11, 1, 0, 0.5};
+    run(&rig, 10);
+    end(&rig);
+    assert_near(active_j(&rig, 10), 2 * active_j(&rig, 11), 0.001);
+    for (uint32_t pid = 10; pid < 12; pid++) {
+        struct snapshot_process process = process_on(rig.pipeline, 0, pid);
+
+        assert_true(process.known_uj < (process.active_uj + process.idle_uj) / 5);
+        assert_true(process.uncertain_uj > process.active_uj / 5);
+    }
+    pipeline_free(rig.pipeline);
+}
+
+static void so_it_is_with_the_time_share(void **state)
+{
+    struct mig_rig rig = open_rig(default_options(), 2);
+
+    (void)state;
+    rig.acts[0] = (struct act){10, 1, 0.5, 0};
+    rig.acts[1] = (struct act){11, 1, 0, 0.5};
+    run(&rig, 10);
+    end(&rig);
+    assert_near((double)process_uj(rig.pipeline, 10), 2.0 * (double)process_uj(rig.pipeline, 11),
+                0.001);
+    pipeline_free(rig.pipeline);
+}
+
+/* Two in one instance, as compute instances of 1 and 3 slices. */
+static void compute_instances_of_unknown_programs_are_charged_by_their_slices(void **state)
+{
+    static const struct sample_instance split[] = {{BIG, 0, 0, "MIG-a", "1c.4g.40gb", 4, 1, 16, 0},
+                                                   {BIG, 1, 1, "MIG-b", "3c.4g.40gb", 4, 3, 48, 0}};
+    static const struct sample_listed entries[] = {{10, 1 << 20, BIG, 0}, {11, 1 << 20, BIG, 1}};
+    struct mig_rig rig = open_rig(mig_options(), 1);
+    struct snapshot *snapshot;
+
+    (void)state;
+    set_layout(&rig, split, 2, true);
+    for (int i = 0; i < 10; i++) {
+        rig.now_us += SECOND;
+        feed(rig.pipeline, (struct sample){.kind = SAMPLE_LIST,
+                                           .t_us = rig.now_us - SECOND / 2,
+                                           .list = {SAMPLE_LIST_COMPUTE, 2, entries}});
+        energy(rig.pipeline, 0, rig.now_us, (uint64_t)(i + 1) * 100 * JOULE);
+    }
+    end(&rig);
+    assert_near((double)process_uj(rig.pipeline, 11), 3.0 * (double)process_uj(rig.pipeline, 10),
+                0.001);
+    snapshot = books(rig.pipeline);
+    assert_int_equal(snapshot->gpus[0].instance_count, 1);
+    assert_string_equal(snapshot->gpus[0].instances[0].profile, "4g.40gb");
+    assert_int_equal(snapshot->gpus[0].mig_device_count, 2);
+    assert_string_equal(snapshot->gpus[0].mig_devices[1].profile, "3c.4g.40gb");
+    assert_string_equal(snapshot->gpus[0].mig_devices[1].uuid, "MIG-b");
+    assert_int_equal(snapshot->gpus[0].sharing, GPU_SHARING_MIG);
+    close_books(snapshot);
+    pipeline_free(rig.pipeline);
+}
+
+static void identify_program(struct mig_rig *rig, uint32_t pid, uint64_t key)
+{
+    feed(rig->pipeline, (struct sample){.kind = SAMPLE_PROCESS,
+                                        .t_us = rig->now_us,
+                                        .process = {.pid = pid,
+                                                    .uid = 1000,
+                                                    .start_us = T0 + pid,
+                                                    .cgroup = "train.service",
+                                                    .name = "python3",
+                                                    .program = {key, key + 1000}}});
+}
+
+static void list_two(struct mig_rig *rig, uint32_t first, uint32_t second)
+{
+    const struct sample_listed entries[] = {{first, 1 << 20, BIG, 0}, {second, 1 << 20, BIG, 0}};
+
+    feed(rig->pipeline, (struct sample){.kind = SAMPLE_LIST,
+                                        .t_us = rig->now_us,
+                                        .list = {SAMPLE_LIST_COMPUTE, 2, entries}});
+}
+
+/* Each was alone in the instance before; then both run there at once. */
+static void processes_of_one_instance_are_unmixed_by_what_their_programs_showed_alone(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 1);
+    double first_j, second_j;
+
+    (void)state;
+    idle_first(&rig);
+    for (uint32_t k = 0; k < 2; k++) {
+        identify_program(&rig, 10 + k, 77 + k);
+        rig.acts[0] = k == 0 ? (struct act){10, 0.8, 0.7, 0.1} : (struct act){11, 0.6, 0, 0.8};
+        run(&rig, 8);
+        rig.acts[0] = (struct act){0};
+        run(&rig, 3);
+    }
+    identify_program(&rig, 20, 77);
+    identify_program(&rig, 21, 78);
+    for (int second = 0; second < 30; second++) {
+        double a = second % 2 == 0 ? 0.8 : 0.3, b = second % 3 == 0 ? 0.1 : 0.5;
+
+        for (int fifth = 0; fifth < 5; fifth++) {
+            rig.acts[0] = (struct act){20, 0.8 * a + 0.6 * b, 0.7 * a, 0.1 * a + 0.8 * b};
+            rig.counter_j += (IDLE_W + watts_of_act(0, &rig.acts[0])) / 5;
+            rig.now_us += SECOND / 5;
+            list_two(&rig, 20, 21);
+            read_gpm(&rig, 0);
+        }
+        rig.truth_j[1] += watts_of_act(0, &(struct act){20, 0.8 * a, 0.7 * a, 0.1 * a});
+        rig.truth_j[2] += watts_of_act(0, &(struct act){21, 0.6 * b, 0, 0.8 * b});
+        energy(rig.pipeline, 0, rig.now_us, (uint64_t)(rig.counter_j * 1e6));
+    }
+    end(&rig);
+    first_j = active_j(&rig, 20);
+    second_j = active_j(&rig, 21);
+    assert_near(first_j / (first_j + second_j), rig.truth_j[1] / (rig.truth_j[1] + rig.truth_j[2]),
+                0.06);
+    pipeline_free(rig.pipeline);
+}
+
+static void what_a_program_showed_in_another_profile_says_nothing(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 3);
+    double first_j, second_j;
+
+    (void)state;
+    idle_first(&rig);
+    for (uint32_t k = 0; k < 2; k++) {
+        identify_program(&rig, 10 + k, 77 + k);
+        rig.acts[1] = k == 0 ? (struct act){10, 0.8, 0.7, 0.1} : (struct act){11, 0.6, 0, 0.8};
+        run(&rig, 8);
+        rig.acts[1] = (struct act){0};
+        run(&rig, 3);
+    }
+    identify_program(&rig, 20, 77);
+    identify_program(&rig, 21, 78);
+    for (int second = 0; second < 10; second++) {
+        rig.acts[0] = (struct act){20, 0.8, 0.5, 0.2};
+        rig.counter_j += IDLE_W + watts_of_act(0, &rig.acts[0]);
+        for (int fifth = 0; fifth < 5; fifth++) {
+            rig.now_us += SECOND / 5;
+            list_two(&rig, 20, 21);
+            read_gpm(&rig, 0);
+        }
+        energy(rig.pipeline, 0, rig.now_us, (uint64_t)(rig.counter_j * 1e6));
+    }
+    end(&rig);
+    first_j = active_j(&rig, 20);
+    second_j = active_j(&rig, 21);
+    assert_near(first_j, second_j, 0.001);
+    pipeline_free(rig.pipeline);
+}
+
+static void work_in_an_instance_without_a_visible_process_is_unattributed(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 2);
+
+    (void)state;
+    idle_first(&rig);
+    rig.acts[0] = (struct act){10, 1, 0.5, 0};
+    for (int i = 0; i < 10; i++) {
+        rig.acts[1] = (struct act){0, 1, 0, 0.5};
+        run_second(&rig);
+        read_gpm(&rig, 1);
+    }
+    end(&rig);
+    assert_true((double)unowned_uj(rig.pipeline, UNOWNED_UNATTRIBUTED) / 1e6 >
+                0.5 * rig.truth_j[1]);
+    pipeline_free(rig.pipeline);
+}
+
+/* It has the instance, so it is charged for what is done there, and not in the others. */
+static void or_it_is_of_the_container_that_has_the_instance(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 2);
+    struct attached *attached = calloc(1, sizeof(*attached));
+
+    (void)state;
+    assert_non_null(attached);
+    *attached = (struct attached){.owner = {.kind = WORKLOAD_CONTAINER, .id = "box"},
+                                  .units = 1,
+                                  .is_candidate = true,
+                                  .is_of_instance = true,
+                                  .gpu_instance = SMALL};
+    gpu_set_attached(rig.pipeline->gpus[0], attached, 1);
+    idle_first(&rig);
+    for (int i = 0; i < 10; i++) {
+        rig.acts[0] = (struct act){0, 1, 0.5, 0};
+        rig.acts[1] = (struct act){0, 1, 0, 0.5};
+        run_second(&rig);
+        read_gpm(&rig, 0);
+        read_gpm(&rig, 1);
+    }
+    end(&rig);
+    assert_true((double)workload_uj(rig.pipeline, WORKLOAD_CONTAINER, "box") / 1e6 >
+                0.5 * rig.truth_j[1]);
+    assert_true((double)unowned_uj(rig.pipeline, UNOWNED_UNATTRIBUTED) / 1e6 >
+                0.5 * rig.truth_j[0]);
+    pipeline_free(rig.pipeline);
+}
+
+static void a_change_of_the_layout_is_followed_within_a_window(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 2);
+
+    (void)state;
+    idle_first(&rig);
+    rig.acts[0] = (struct act){10, 1, 0.5, 0};
+    rig.acts[1] = (struct act){11, 1, 0, 0.5};
+    run(&rig, 5);
+    rig.acts[1] = (struct act){0};
+    set_layout(&rig, instances, 1, true); /* the second one is destroyed */
+    run(&rig, 5);
+    set_layout(&rig, instances, 3, true);
+    rig.acts[2] = (struct act){12, 1, 0, 1};
+    run(&rig, 5);
+    rig.acts[0] = rig.acts[2] = (struct act){0};
+    set_layout(&rig, NULL, 0, false); /* MIG is off: a board like any other */
+    run(&rig, 5);
+    end(&rig);
+    assert_near(active_j(&rig, 10) + active_j(&rig, 11) + active_j(&rig, 12),
+                rig.truth_j[0] + rig.truth_j[1] + rig.truth_j[2], 0.02);
+    assert_int_equal(unowned_uj(rig.pipeline, UNOWNED_UNATTRIBUTED), 0);
+    assert_true(active_j(&rig, 12) > 0 && active_j(&rig, 11) > 0);
+    assert_null(rig.pipeline->gpus[0]->mig);
+    pipeline_free(rig.pipeline);
+}
+
+static void the_same_layout_again_changes_nothing(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 2);
+    const struct gpu_mig *before = rig.pipeline->gpus[0]->mig;
+
+    (void)state;
+    set_layout(&rig, instances, 2, true);
+    assert_ptr_equal(rig.pipeline->gpus[0]->mig, before);
+    pipeline_free(rig.pipeline);
+}
+
+/* Old drivers do not say in which instance a process is. */
+static void processes_of_no_known_instance_are_charged_together(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 2);
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        rig.now_us += SECOND;
+        LIST(rig.pipeline, rig.now_us - SECOND / 2, 10, 11);
+        energy(rig.pipeline, 0, rig.now_us, (uint64_t)(i + 1) * 200 * JOULE);
+    }
+    end(&rig);
+    assert_int_equal(process_uj(rig.pipeline, 10) + process_uj(rig.pipeline, 11) +
+                         unowned_uj(rig.pipeline, UNOWNED_IDLE) +
+                         unowned_uj(rig.pipeline, UNOWNED_UNATTRIBUTED),
+                     1000 * JOULE);
+    assert_true(process_uj(rig.pipeline, 10) > 300 * JOULE);
+    pipeline_free(rig.pipeline);
+}
+
+static void a_board_without_instances_is_idle_or_unattributed(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 0);
+
+    (void)state;
+    run(&rig, 5);
+    end(&rig);
+    assert_int_equal(unowned_uj(rig.pipeline, UNOWNED_IDLE), 5 * IDLE_W * JOULE);
+    pipeline_free(rig.pipeline);
+}
+
+static void hostile_layouts_keep_the_books_balanced(void **state)
+{
+    struct sample_instance many[SAMPLE_INSTANCES_MAX];
+    struct mig_rig rig = open_rig(mig_options(), 3);
+
+    (void)state;
+    for (uint32_t i = 0; i < SAMPLE_INSTANCES_MAX; i++)
+        many[i] = (struct sample_instance){.gpu_instance = i / 2 * UINT32_C(0x1234567),
+                                           .compute_instance = i,
+                                           .uuid = "",
+                                           .profile = i % 3 == 0 ? "." : "c.",
+                                           .slices = i % 5 == 0 ? 0 : 255};
+    rig.acts[0] = (struct act){10, 1, 1, 1};
+    run(&rig, 3);
+    set_layout(&rig, many, SAMPLE_INSTANCES_MAX, true);
+    rig.instance_count = 0;
+    run(&rig, 3);
+    set_layout(&rig, many, 1, true);
+    rig.instance_count = 3;
+    run(&rig, 3);
+    end(&rig);
+    pipeline_free(rig.pipeline);
+}
+
+static void an_instance_shows_its_power_and_utilisation(void **state)
+{
+    struct mig_rig rig = open_rig(mig_options(), 2);
+    const struct gpu_instance *big;
+    double watts;
+
+    (void)state;
+    idle_first(&rig);
+    rig.acts[0] = (struct act){10, 1, 0.5, 0};
+    run(&rig, 10);
+    big = gpu_mig_find(rig.pipeline->gpus[0]->mig, BIG);
+    assert_int_equal(big->gauges[GPU_GAUGE_UTILISATION_PERCENT].value, 100);
+    watts = (double)big->gauges[GPU_GAUGE_POWER_MW].value / 1e3;
+    assert_near(watts, watts_of_act(0, &rig.acts[0]) + IDLE_W * 4.0 / 7, 0.03);
+    pipeline_free(rig.pipeline);
+}
+
+static void idle_energy_goes_by_its_policy_within_an_instance(void **state)
+{
+    static const struct {
+        enum idle_policy policy;
+        double idle_slices; /* of 7, without an owner; the rest is of the processes that hold
+                               contexts */
+    } cases[] = {{IDLE_POLICY_NONE, 7}, {IDLE_POLICY_EQUAL, 1}, {IDLE_POLICY_PROPORTIONAL, 3}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct pipeline_options options = mig_options();
+        struct mig_rig rig;
+        uint64_t before;
+
+        options.gpu.idle_policy = cases[i].policy;
+        rig = open_rig(options, 2);
+        idle_first(&rig);
+        assert_int_equal(pipeline_finish(rig.pipeline), 0);
+        before = unowned_uj(rig.pipeline, UNOWNED_IDLE);
+        rig.acts[0] = (struct act){10, 1, 0.5, 0};
+        rig.acts[1] = (struct act){11, 0, 0, 0};
+        run(&rig, 10);
+        end(&rig);
+        assert_near((double)(unowned_uj(rig.pipeline, UNOWNED_IDLE) - before) / 1e6,
+                    10 * IDLE_W * cases[i].idle_slices / 7, 0.01);
+        pipeline_free(rig.pipeline);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(instances_are_charged_by_the_activity_of_their_units),
+        cmocka_unit_test(before_anything_is_learned_units_draw_what_they_do_on_other_boards),
+        cmocka_unit_test(the_floor_is_divided_by_slices_and_that_of_free_ones_is_idle),
+        cmocka_unit_test(a_process_at_rest_is_charged_no_floor_and_nothing_active),
+        cmocka_unit_test(
+            without_gpm_instances_with_processes_are_charged_by_slices_and_nobody_is_sure),
+        cmocka_unit_test(so_it_is_with_the_time_share),
+        cmocka_unit_test(compute_instances_of_unknown_programs_are_charged_by_their_slices),
+        cmocka_unit_test(processes_of_one_instance_are_unmixed_by_what_their_programs_showed_alone),
+        cmocka_unit_test(what_a_program_showed_in_another_profile_says_nothing),
+        cmocka_unit_test(work_in_an_instance_without_a_visible_process_is_unattributed),
+        cmocka_unit_test(or_it_is_of_the_container_that_has_the_instance),
+        cmocka_unit_test(a_change_of_the_layout_is_followed_within_a_window),
+        cmocka_unit_test(the_same_layout_again_changes_nothing),
+        cmocka_unit_test(processes_of_no_known_instance_are_charged_together),
+        cmocka_unit_test(a_board_without_instances_is_idle_or_unattributed),
+        cmocka_unit_test(hostile_layouts_keep_the_books_balanced),
+        cmocka_unit_test(an_instance_shows_its_power_and_utilisation),
+        cmocka_unit_test(idle_energy_goes_by_its_policy_within_an_instance),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,372 @@
+/* identity/job_gpus: the GPUs of jobs and units, by device rules and environments. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/fs.h"
+#include "core/macros.h"
+#include "identity/job_gpus.h"
+
+#define A  "GPU-79185bc1-0000-4000-8000-000000000000"
+#define B  "GPU-79185bc1-0000-4000-8000-000000000001"
+#define M  "MIG-11111111-2222-3333-4444-555555555555"
+#define Z  "\0"
+#define V1 "c 1:* rwm\nc *:* m\nc 195:255 rwm\n"
+
+/* "o1" an ordinal, "m1" a minor, "u..." a uuid; "?" before those that are not verified. */
+static const char *words(const struct gpu_access_list *gpus)
+{
+    static char text[1024];
+
+    text[0] = '\0';
+    for (size_t i = 0; i < gpus->count; i++) {
+        const struct gpu_access *gpu = &gpus->items[i];
+
+        sprintf(text + strlen(text), "%s%s%c", i ? " " : "", gpu->is_unverified ? "?" : "",
+                gpu->kind == ALLOCATION_ORDINAL ? 'o'
+                : gpu->kind == ALLOCATION_MINOR ? 'm'
+                                                : 'u');
+        if (gpu->id[0])
+            strcat(text, gpu->id);
+        else
+            sprintf(text + strlen(text), "%u", gpu->index);
+        assert_int_equal(gpu->source, gpu->is_unverified ? ALLOCATED_BY_ENVIRONMENT
+                                                         : ALLOCATED_BY_DEVICE_CGROUP);
+    }
+    return text;
+}
+
+struct environment_case {
+    enum workload_kind kind;
+    enum job_step step;
+    struct span text;
+    const char *expected;
+};
+
+#define ENV(literal)                                                                               \
+    {                                                                                              \
+        literal "", sizeof(literal) - 1,                                                           \
+    }
+
+static void environments_name_gpus_as_their_scheduler_does(void **state)
+{
+    static const struct environment_case cases[] = {
+        /* As slurmstepd 22.05 writes them, with ConstrainDevices: these count from 0 for CUDA. */
+        {WORKLOAD_SLURM, JOB_STEP_BATCH,
+         ENV("SLURM_JOB_GPUS=1,2" Z "CUDA_VISIBLE_DEVICES=0,1" Z "GPU_DEVICE_ORDINAL=0,1" Z),
+         "?o1 ?o2"},
+        {WORKLOAD_SLURM, JOB_STEP_TASKS,
+         ENV("SLURM_JOB_GPUS=1,2" Z "CUDA_VISIBLE_DEVICES=0" Z "SLURM_STEP_GPUS=2" Z), "?o2"},
+        {WORKLOAD_SLURM, JOB_STEP_TASKS, ENV("SLURM_JOB_GPUS=1,2" Z), ""}, /* of another node */
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("SLURM_STEP_GPUS=2" Z), ""},
+        {WORKLOAD_SLURM, JOB_STEP_NONE, ENV("SLURM_JOB_GPUS=1" Z), ""},
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("SLURM_JOB_GPUS=0-2,5" Z), "?o0 ?o1 ?o2 ?o5"},
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("A=1" Z "SLURM_JOB_GPUS=3" Z "SLURM_JOB_GPUS=4" Z),
+         "?o3"},
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("SLURM_JOB_GPUS=1,NoDevFiles" Z), ""},
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("SLURM_JOB_GPUS=1,,2" Z), ""},
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("SLURM_JOB_GPUS=2-1" Z), ""},
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("SLURM_JOB_GPUS=1-" Z), ""},
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("SLURM_JOB_GPUS=64" Z), ""},
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("SLURM_JOB_GPUS=0-18446744073709551615" Z), ""},
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("SLURM_JOB_GPUS=" Z), ""},
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("SLURM_JOB_GPUS=+1" Z), ""},
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("SLURM_JOB_GPUS=1"), "?o1"},
+        /* With MIG the ordinals count MIG devices. */
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("SLURM_JOB_GPUS=1" Z "CUDA_VISIBLE_DEVICES=" M Z),
+         "?u" M},
+        /* For Slurm it is a hint, and does not count. */
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("CUDA_VISIBLE_DEVICES=0" Z), ""},
+        {WORKLOAD_SLURM, JOB_STEP_BATCH, ENV("CUDA_VISIBLE_DEVICES=" A Z), ""},
+        {WORKLOAD_PBS, JOB_STEP_NONE, ENV("CUDA_VISIBLE_DEVICES=" A "," B Z), "?u" A " ?u" B},
+        {WORKLOAD_PBS, JOB_STEP_NONE, ENV("CUDA_VISIBLE_DEVICES=" A "\\," B Z), "?u" A " ?u" B},
+        {WORKLOAD_PBS, JOB_STEP_NONE, ENV("CUDA_VISIBLE_DEVICES=" M Z), "?u" M},
+        {WORKLOAD_PBS, JOB_STEP_NONE, ENV("CUDA_VISIBLE_DEVICES=GPU-7918" Z), ""},
+        {WORKLOAD_PBS, JOB_STEP_NONE, ENV("CUDA_VISIBLE_DEVICES=" A ",0" Z), ""},
+        {WORKLOAD_PBS, JOB_STEP_NONE, ENV("CUDA_VISIBLE_DEVICES=0" Z), ""},
+        {WORKLOAD_PBS, JOB_STEP_NONE, ENV("SLURM_JOB_GPUS=0" Z), ""},
+        {WORKLOAD_LSF, JOB_STEP_NONE, ENV("CUDA_VISIBLE_DEVICES=" B Z), "?u" B},
+        {WORKLOAD_LSF, JOB_STEP_NONE, ENV("CUDA_VISIBLE_DEVICES=0,1" Z), ""},
+        {WORKLOAD_LSF, JOB_STEP_NONE, ENV(""), ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct gpu_access_list gpus = {.count = 0};
+
+        job_gpus_parse_environ(cases[i].kind, cases[i].step, cases[i].text, &gpus);
+        if (strcmp(words(&gpus), cases[i].expected) != 0)
+            fail_msg("case %zu: %s", i, words(&gpus));
+    }
+}
+
+static void rules_prove_only_the_gpus_that_they_name(void **state)
+{
+    static const struct {
+        const char *rules, *expected; /* NULL: they prove nothing */
+    } cases[] = {
+        {V1 "c 195:0 rwm\nc 195:3 rw\n", "m0 m3"},
+        {V1, ""},              /* no GPU is allowed */
+        {"a *:* rwm\n", NULL}, /* also of a cgroup that denies some */
+        {"c *:* rwm\n", NULL}, /* as in the configuration that PBS comes with */
+        {"c 195:* rwm\n", NULL},
+        {"c 195:* rwm\nc 195:1 rwm\n", NULL},
+        {"c 195:* m\nc 195:1 rwm\n", "m1"}, /* nodes may be made, but not opened */
+        {"c 195:1 r\n", ""},
+        {"b 195:1 rwm\n", ""},
+        {"", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct gpu_access_list gpus = {.count = 0};
+        bool proves = job_gpus_read_rules(span_of(cases[i].rules), &gpus);
+
+        if (proves != (cases[i].expected != NULL) ||
+            strcmp(words(&gpus), proves ? cases[i].expected : "") != 0)
+            fail_msg("'%s': %s", cases[i].rules, words(&gpus));
+    }
+}
+
+static void the_step_is_that_of_the_cgroup(void **state)
+{
+    static const struct {
+        const char *text;
+        enum job_step step;
+    } cases[] = {
+        {"6:freezer:/slurm_n/uid_0/job_1/step_batch\n5:devices:/\n", JOB_STEP_BATCH},
+        {"0::/system.slice/slurmstepd.scope/job_1/step_interactive/user/task_0\n", JOB_STEP_BATCH},
+        {"0::/system.slice/slurmstepd.scope/job_1/step_0/user/task_0\n", JOB_STEP_TASKS},
+        {"5:devices:/slurm/uid_0/job_1/step_12\n", JOB_STEP_TASKS},
+        {"5:devices:/slurm/uid_0/job_1\n", JOB_STEP_NONE},
+        {"0::/lsf/c/job.1.2.3\n", JOB_STEP_NONE},
+        {"", JOB_STEP_NONE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        if (job_gpus_find_step(span_of(cases[i].text)) != cases[i].step)
+            fail_msg("%s", cases[i].text);
+}
+
+/* From here on: a node of ordinary files. */
+
+struct fixture {
+    char path[40];
+    int fd;
+    struct host host;
+    struct process_table *table;
+    struct attachments *attachments;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+    if (!fixture)
+        return -1;
+    strcpy(fixture->path, "/tmp/test_job_gpus.XXXXXX");
+    if (!mkdtemp(fixture->path))
+        return -1;
+    fixture->fd = open(fixture->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    mkdirat(fixture->fd, "proc", 0700);
+    mkdirat(fixture->fd, "sys", 0700);
+    fixture->host = (struct host){.procfs_fd = openat(fixture->fd, "proc", O_PATH | O_CLOEXEC),
+                                  .sysfs_fd = openat(fixture->fd, "sys", O_PATH | O_CLOEXEC),
+                                  .rootfs_fd = -1};
+    *state = fixture;
+    return process_table_new(&fixture->host, &fixture->table) < 0 ||
+                   attachments_new(&fixture->attachments) < 0
+               ? -1
+               : 0;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+    (void)status;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    attachments_free(fixture->attachments);
+    process_table_free(fixture->table);
+    host_close(&fixture->host);
+    close(fixture->fd);
+    nftw(fixture->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    free(fixture);
+    return 0;
+}
+
+static void put_bytes(const struct fixture *fixture, const char *path, const char *text, size_t len)
+{
+    char copy[512];
+    int fd;
+
+    snprintf(copy, sizeof(copy), "%s", path);
+    for (char *slash = strchr(copy, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdirat(fixture->fd, copy, 0700);
+        *slash = '/';
+    }
+    fd = openat(fixture->fd, copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(fs_write_all(fd, text, len), 0);
+    close(fd);
+}
+
+static void put(const struct fixture *fixture, const char *path, const char *text)
+{
+    put_bytes(fixture, path, text, strlen(text));
+}
+
+/* One variable is enough. */
+static void put_process(const struct fixture *fixture, uint32_t pid, const char *cgroup,
+                        const char *variable)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "proc/%u/cgroup", pid);
+    put(fixture, path, cgroup);
+    snprintf(path, sizeof(path), "proc/%u/environ", pid);
+    put_bytes(fixture, path, variable, strlen(variable) + 1);
+}
+
+static void put_rules(const struct fixture *fixture, const char *cgroup, const char *rules)
+{
+    char path[256];
+
+    snprintf(path, sizeof(path), "sys/fs/cgroup/devices%s/devices.list", cgroup);
+    put(fixture, path, rules);
+}
+
+static void note(void *context, const struct attachment *attachment)
+{
+    char *text = context;
+
+    assert_true(strlen(text) < 3000);
+    sprintf(text + strlen(text), "%s %s %s%u; ", workload_words[attachment->owner_kind],
+            attachment->owner_id, attachment->is_unverified ? "?" : "", attachment->index);
+}
+
+static const char *scan(struct fixture *fixture, uint64_t now_us)
+{
+    static char text[4096];
+
+    text[0] = '\0';
+    assert_int_equal(process_table_scan(fixture->table, false, NULL, NULL), 0);
+    job_gpus_scan(&fixture->host, fixture->table, fixture->attachments, 16, 2000, now_us);
+    attachments_each(fixture->attachments, now_us, note, text);
+    return text;
+}
+
+#define JOB       "/slurm_n/uid_0/job_7"
+#define IN(group) "6:freezer:" group "\n5:devices:" group "\n0::/\n"
+
+static void the_rules_of_a_job_are_those_around_all_its_steps(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_process(fixture, 10, IN(JOB "/step_batch/task_0"), "SLURM_JOB_GPUS=3");
+    put_rules(fixture, JOB, V1 "c 195:0 rwm\nc 195:1 rwm\n");
+    put_rules(fixture, JOB "/step_batch/task_0", V1 "c 195:0 rwm\n");
+    assert_string_equal(scan(fixture, 1), "slurm 7 0; slurm 7 1; ");
+}
+
+static void an_environment_proves_nothing_against_rules(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_process(fixture, 10, IN(JOB "/step_batch"), "SLURM_JOB_GPUS=0,1");
+    put_rules(fixture, JOB, V1);
+    assert_string_equal(scan(fixture, 1), "");
+}
+
+static void an_environment_counts_where_everything_is_allowed_or_cannot_be_read(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_process(fixture, 10, IN(JOB "/step_batch"), "SLURM_JOB_GPUS=1");
+    put_rules(fixture, JOB, "a *:* rwm\n");
+    put_process(fixture, 20, "0::/system.slice/slurmstepd.scope/job_8/step_3/user/task_0\n",
+                "SLURM_STEP_GPUS=2");
+    put_process(fixture, 21, "0::/system.slice/slurmstepd.scope/job_8/step_4/user/task_0\n",
+                "SLURM_STEP_GPUS=3");
+    /* The devices controller has no cgroup of this job, so its rules are of something else. */
+    put_process(fixture, 30, "6:freezer:/slurm_n/uid_0/job_9/step_batch\n5:devices:/x\n",
+                "SLURM_JOB_GPUS=4");
+    put_rules(fixture, "/x", V1 "c 195:0 rwm\n");
+    assert_string_equal(scan(fixture, 1), "slurm 7 ?1; slurm 8 ?2; slurm 8 ?3; slurm 9 ?4; ");
+}
+
+static void a_job_that_shows_nothing_yet_is_asked_again_soon(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_process(fixture, 10, IN(JOB "/step_batch"), "PATH=/bin");
+    assert_string_equal(scan(fixture, USEC_PER_SEC), "");
+    put_process(fixture, 10, IN(JOB "/step_batch"), "SLURM_JOB_GPUS=1");
+    assert_string_equal(scan(fixture, 2 * USEC_PER_SEC), "");
+    assert_string_equal(scan(fixture, 3 * USEC_PER_SEC), "slurm 7 ?1; ");
+    put_process(fixture, 10, IN(JOB "/step_batch"), "PATH=/bin"); /* it executed something else */
+    assert_string_equal(scan(fixture, 63 * USEC_PER_SEC), "slurm 7 ?1; ");
+}
+
+static void jobs_of_lsf_and_pbs_and_units_are_read_alike(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_process(fixture, 10, IN("/lsf/c/job.12.345.678"), "CUDA_VISIBLE_DEVICES=0");
+    put_rules(fixture, "/lsf/c/job.12.345.678", V1 "c 195:2 rw\n");
+    put_process(fixture, 20, IN("/pbs_jobs.service/jobid/5.server"), "CUDA_VISIBLE_DEVICES=" A);
+    put_process(fixture, 30, IN("/system.slice/inference.service"), "SLURM_JOB_GPUS=3");
+    put_rules(fixture, "/system.slice/inference.service", V1 "c 195:4 rwm\n");
+    put_process(fixture, 40, IN("/system.slice/ssh.service"), "SLURM_JOB_GPUS=3");
+    put_rules(fixture, "/system.slice/ssh.service", "a *:* rwm\n");
+    assert_string_equal(scan(fixture, 1), "lsf 12 2; pbs 5.server ?0; unit inference.service 4; ");
+}
+
+/* What looks like a job below what a tenant may name is not one. */
+static void a_tenant_cannot_have_gpus_as_another_ones_job(void **state)
+{
+    struct fixture *fixture = *state;
+
+    put_process(fixture, 10,
+                "0::/user.slice/user-1000.slice/user@1000.service//1000/slurm/uid_0/job_7/"
+                "step_batch\n",
+                "SLURM_JOB_GPUS=1");
+    put_process(fixture, 20,
+                "0::/docker/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/"
+                "slurm/uid_0/job_7/step_batch\n",
+                "SLURM_JOB_GPUS=2");
+    assert_null(strstr(scan(fixture, 1), "slurm 7 "));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(environments_name_gpus_as_their_scheduler_does),
+        cmocka_unit_test(rules_prove_only_the_gpus_that_they_name),
+        cmocka_unit_test(the_step_is_that_of_the_cgroup),
+        TEST(the_rules_of_a_job_are_those_around_all_its_steps),
+        TEST(an_environment_proves_nothing_against_rules),
+        TEST(an_environment_counts_where_everything_is_allowed_or_cannot_be_read),
+        TEST(a_job_that_shows_nothing_yet_is_asked_again_soon),
+        TEST(jobs_of_lsf_and_pbs_and_units_are_read_alike),
+        TEST(a_tenant_cannot_have_gpus_as_another_ones_job),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
